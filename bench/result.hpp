@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run produced: plain data that mirrors the JSON document (bench/result.schema.json) name by
+// name. Times are nanoseconds in double; what is unknown is std::nullopt and becomes null.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "wide/catalog.hpp"
+#include "wide/device.hpp"
+
+namespace wide::bench {
+
+inline constexpr const char* kSchemaName = "wbench.result";
+inline constexpr const char* kSchemaVersion = "1.0.0";
+
+/// How a call is timed. `stream`: launched by the host, launch cost included. `graph`: replay of a
+/// captured graph, device-limited. `cpu`: wall clock around the call, the only one on the CPU.
+enum class Regime : uint8_t { stream, graph, cpu };
+/// N separate single-member calls. `loop`: one after another on one stream (the CPU's only one),
+/// paired with regime stream or cpu. `streams`: spread over several streams, paired with stream.
+/// `graph`: the loop captured in one graph, paired with regime graph.
+enum class Baseline : uint8_t { loop, streams, graph };
+enum class Status : uint8_t { ok, failed, skipped, verify_failed, implausible, timeout, oom };
+
+struct Statistics {
+  int64_t n = 0;
+  double mean_ns = 0, stdev_ns = 0, cv_pct = 0;
+  double min_ns = 0, p5_ns = 0, q1_ns = 0, median_ns = 0, q3_ns = 0, p95_ns = 0, max_ns = 0,
+         mad_ns = 0;
+  double ci_lo_ns = 0, ci_hi_ns = 0;  ///< 95 % bootstrap interval of the median
+};
+
+/// Samples of one strategy or baseline in one regime. One sample is `iters_per_sample` calls,
+/// divided by their number.
+struct Measurement {
+  Regime regime = Regime::stream;
+  std::string timer;  ///< "event", "graph" or "host"
+  int64_t iters_per_sample = 1;
+  std::string stop_reason;  ///< "ci", "max_samples", "timeout" or "interrupted"
+  bool below_resolution = false;
+  bool few_samples = false;  ///< fewer than 30
+  double walltime_s = 0;
+  std::vector<double> samples_ns;
+  std::vector<int64_t> samples_round;  ///< the round each sample was taken in
+  Statistics stats;
+  // Rates at the median; the floor is defined in the catalogue entry "floor" of --help.
+  std::optional<double> flops_per_s, mem_bw_bytes_per_s, pct_of_floor;
+  std::vector<std::string> warnings;
+};
+
+struct VerifyOutcome {
+  std::string before = "not_run", after = "not_run";  ///< "pass", "fail" or "not_run"
+  std::optional<double> worst_error_ratio;            ///< error / tolerance; null where not finite
+  int64_t worst_member = -1;
+  int64_t mismatches = 0, nan_count = 0;
+  int64_t elements_compared = 0, elements = 0;
+  std::string message;  ///< where it went wrong
+};
+
+/// A strategy, or a baseline under its name, in one case.
+struct RunnerResult {
+  std::string name;
+  Status status = Status::ok;
+  std::string reason;  ///< why it was skipped or failed
+  bool verified =
+      true;  ///< false: no device of this kind has proved it yet (`unverified` in tables)
+  std::string explain;
+  VerifyOutcome verify;
+  int64_t workspace_bytes = 0;
+  std::vector<Measurement> measurements;
+};
+
+/// Speedup of one strategy against one baseline, from the ratios of the rounds that both ran in.
+struct Speedup {
+  std::string strategy;
+  Baseline baseline = Baseline::loop;
+  Regime regime = Regime::stream;  ///< the strategy's; the baseline's is its partner
+  int64_t pairs = 0;
+  std::optional<double> speedup_ratio, ci_lo, ci_hi;
+  std::string verdict;  ///< "faster", "slower", "same", "ambiguous" or "not_comparable"
+};
+
+struct CaseResult {
+  std::string case_id;  ///< 16 hex digits over op, version and axes
+  catalog::Case point;
+  int64_t op_version = 1;
+  std::string reproduce;  ///< the command that runs this case alone
+  Status status = Status::ok;
+  std::string reason;
+  catalog::Cost cost;
+  int64_t footprint_bytes = 0;
+  double floor_ns = 0;
+  std::vector<RunnerResult> strategies;
+  std::vector<RunnerResult> baselines;
+  std::vector<Speedup> speedups;
+};
+
+/// Per primitive and pair (regime, baseline), after the sweep. Definitions: `wbench run --help`.
+struct OpSummary {
+  std::string op;
+  Regime regime = Regime::stream;
+  Baseline baseline = Baseline::loop;
+  std::optional<int64_t> crossover_n;
+  std::optional<int64_t> recommended_threshold;
+  std::vector<std::pair<std::string, int64_t>> strategy_wins;
+  std::optional<double> best_speedup_ratio;
+  std::string best_strategy, best_case;
+  std::optional<double> geomean_speedup;
+};
+
+/// Measured at start; what a floor is made of.
+struct Calibration {
+  double mem_bw_bytes_per_s = 0;
+  std::vector<std::pair<std::string, double>> flops_per_s;  ///< by dtype name, as measured
+  double empty_launch_ns = 0;
+  double timer_quantum_ns = 0;
+  double timer_floor_ns = 0;
+};
+
+struct RunConfig {
+  std::string preset;
+  std::vector<Regime> regimes;
+  int64_t rounds = 12;
+  int64_t min_samples = 30, max_samples = 5000;
+  double target_ci_pct = 0.5;
+  double warmup_s = 0.2, timeout_s = 15;
+  std::optional<double> budget_s;
+  uint64_t seed = 42, order_seed = 1;
+  std::string verify = "both";
+};
+
+struct RunResult {
+  std::string id, started;  ///< RFC 3339, UTC
+  double duration_s = 0;
+  bool complete = false;
+  int exit_code = 0;
+  std::vector<std::string> argv;
+  std::string tool_version, git_sha, build_type, compiler, cuda_toolkit, cuda_archs;
+  bool git_dirty = false;
+  std::string hostname, os, kernel, cpu;
+  int cores = 0;
+  std::vector<DeviceInfo> devices;
+  RunConfig config;
+  Calibration calibration;
+  std::vector<CaseResult> cases;
+  int64_t impossible_cases = 0;
+  std::vector<std::pair<std::string, int64_t>> impossible_reasons;
+  std::vector<OpSummary> op_summaries;
+  int64_t peak_host_bytes = 0;
+};
+
+std::string_view to_string(Regime regime);
+std::string_view to_string(Baseline baseline);
+std::string_view to_string(Status status);
+
+}  // namespace wide::bench

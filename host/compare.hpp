@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Judges outputs against the reference, member by member. NaN fails.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "wide/catalog.hpp"
+
+namespace wide::catalog {
+
+/// Reference rows of one workload: all of them where that is cheap, else for every member the
+/// first, the last and seeded random ones. Computed once, used for every strategy and baseline.
+class ReferenceSample {
+ public:
+  /// `flops_budget` bounds the work; at least min(3, rows) rows of every member are taken.
+  explicit ReferenceSample(const Workload& workload, double flops_budget = 2e8, uint64_t seed = 1);
+
+  struct Row {
+    int64_t member = 0;
+    int64_t row = 0;
+    std::vector<double> values;
+    std::vector<double> tolerances;
+  };
+  const std::vector<Row>& rows() const { return rows_; }
+  int64_t elements() const { return elements_; }  ///< compared with the reference
+  int64_t elements_in_all() const {
+    return elements_in_all_;
+  }  ///< of the output; all are scanned for NaN
+
+ private:
+  std::vector<Row> rows_;
+  int64_t elements_ = 0, elements_in_all_ = 0;
+};
+
+struct Verdict {
+  bool passed = false;
+  /// Largest |got - expected| / tolerance over the rows compared; infinite for a NaN, an infinity
+  /// of the wrong sign or any error where the tolerance is 0. Passed where <= 1.
+  double worst_error_ratio = 0;
+  int64_t worst_member = -1, worst_row = -1, worst_column = -1;
+  double got = 0, expected = 0, tolerance = 0;  ///< at the worst place
+  int64_t mismatches = 0;                       ///< elements whose ratio is not <= 1
+  int64_t nan_count = 0;  ///< in the whole output, where the reference has none
+  int64_t elements_compared = 0, elements = 0;
+  std::vector<double> member_error_ratio;  ///< worst per member
+  std::string message;                     ///< where, got, expected, tolerance; or what was damaged
+};
+
+Verdict compare(const ReferenceSample& reference, const MemberOutputs& outputs);
+
+}  // namespace wide::catalog

@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which strategies a real device has proved right. The table is made by the build from
+// verify/evidence/*.json; evidence whose hash no longer fits the kernel's sources does not count.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace wide {
+
+struct VerifiedStrategy {
+  std::string_view op;
+  std::string_view strategy;
+  int compute_capability = 0;
+};
+
+std::span<const VerifiedStrategy> verified_strategies();
+bool is_verified(std::string_view op, std::string_view strategy, int compute_capability);
+
+}  // namespace wide

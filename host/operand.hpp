@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operands of a workload, and the half of Workload that is the same for every primitive: seeded
+// contents, guard bands, poison, reading back. The index arithmetic here is plain loops over the
+// documented layouts; it shares nothing with pack(), which it helps to test.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "wide/catalog.hpp"
+#include "wide/pack.hpp"
+
+namespace wide::catalog {
+
+/// Where an operand's values come from.
+struct Distribution {
+  enum class Kind : uint8_t { uniform, integers, ids, none };
+  Kind kind = Kind::uniform;
+  double low = -1, high = 1;  ///< inclusive for integers and ids
+  double density = 1;         ///< integers: share of non-zeros
+
+  static Distribution uniform(double low = -1, double high = 1) {
+    return {Kind::uniform, low, high, 1};
+  }
+  static Distribution integers(double low, double high, double density = 1) {
+    return {Kind::integers, low, high, density};
+  }
+  static Distribution ids(int64_t vocab) {
+    return {Kind::ids, 0, static_cast<double>(vocab - 1), 1};
+  }
+  static Distribution none() { return {Kind::none, 0, 0, 0}; }  ///< an output
+};
+
+/// One operand: its packed tensor on the device between guard bands, the same values on the host,
+/// and one separate, densely packed tensor per member for the baseline (made when first asked for).
+class Operand {
+ public:
+  struct Description {
+    PackedOperand packing;
+    Dtype dtype = Dtype::fp32;
+    Shape member_shape;
+    int64_t num_members = 1;
+    bool is_shared = false;  ///< one tensor of member_shape, read by all members
+    Distribution distribution;
+  };
+
+  Operand(const Context& context, const Description& description, const WorkloadOptions& options);
+  ~Operand();
+  Operand(const Operand&) = delete;
+
+  const Description& description() const;
+  bool is_output() const;
+  /// The packed tensor (shared: the one tensor); strided where the options ask for padding.
+  TensorView packed() const;
+  /// Member i's own tensor for the baseline.
+  TensorView member(int64_t index) const;
+  /// Member i's values, decoded, in the order of a densely packed member tensor. Valid until the
+  /// next call on this operand.
+  std::span<const double> values(int64_t member) const;
+  int64_t bytes() const;  ///< of the packed tensor, without gaps
+
+  void poison(OutputOf which, Stream stream);
+  MemberOutputs read(OutputOf which, Stream stream) const;
+  /// What was written that must not be: guard bands, gaps and, for inputs, any byte. Empty:
+  /// nothing.
+  std::string damage(Stream stream) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Base of the primitives' workloads. A primitive adds its operands, output last, in its
+/// constructor and implements what is left of Workload.
+class PackedWorkload : public Workload {
+ public:
+  int64_t num_members() const final { return num_members_; }
+  int64_t footprint_bytes() const final;
+  void poison_outputs(OutputOf which, Stream stream) final;
+  MemberOutputs read_outputs(OutputOf which, Stream stream) final;
+  std::string damage(Stream stream) final;
+  int64_t rows_per_member() const final;
+  int64_t row_length() const final;
+
+ protected:
+  PackedWorkload(const Context& context, int64_t num_members, const WorkloadOptions& options);
+  /// The reference stays valid for the workload's life. The last axis of an output's member shape
+  /// is its row.
+  Operand& add_operand(const PackedOperand& packing, Dtype dtype, const Shape& member_shape,
+                       const Distribution& distribution, bool is_shared = false);
+  const Context& context() const { return context_; }
+  const WorkloadOptions& options() const { return options_; }
+
+ private:
+  Context context_;
+  int64_t num_members_;
+  WorkloadOptions options_;
+  std::deque<Operand> operands_;
+};
+
+}  // namespace wide::catalog

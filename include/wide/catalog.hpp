@@ -1,0 +1,211 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The vocabulary in which a primitive describes itself to bench and verify: its axes, sweeps and
+// strategies as data, one problem with operands in place as an object. No timer, no CUDA, and
+// nothing here knows a primitive; the primitives fill it in host/<family>/<primitive>_spec.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "wide/context.hpp"
+#include "wide/dtype.hpp"
+
+namespace wide::catalog {
+
+using AxisValue = std::variant<int64_t, std::string>;
+std::string to_string(const AxisValue& value);
+
+/// What an axis is, and what it is where nobody sets it.
+struct AxisInfo {
+  std::string_view name;  ///< as on the command line and in JSON: "n", "batch", "d", "dtype"
+  std::string_view summary;
+  AxisValue default_value;
+  std::vector<std::string_view> words;  ///< the legal words; empty for an integer axis
+  int64_t min = 0;                      ///< smallest legal integer
+};
+
+/// Named list of values.
+struct Axis {
+  std::string name;
+  std::vector<AxisValue> values;
+};
+
+/// Set of axes; the cases are their product, the last axis running fastest.
+struct Sweep {
+  std::string_view name;  ///< "quick", "full" or "ci"
+  std::vector<Axis> axes;
+};
+
+/// One point: a value for every axis of the primitive, in the spec's order.
+class Case {
+ public:
+  struct Entry {
+    std::string name;
+    AxisValue value;
+    bool is_default = false;  ///< not named by the sweep or the user; left out when printed
+    friend bool operator==(const Entry&, const Entry&) = default;
+  };
+
+  Case() = default;
+  Case(std::string op, std::vector<Entry> entries)
+      : op_(std::move(op)), entries_(std::move(entries)) {}
+
+  const std::string& op() const { return op_; }
+  std::span<const Entry> entries() const { return entries_; }
+  /// Throw invalid_argument where there is no such axis, or it holds the other kind of value.
+  int64_t integer(std::string_view axis) const;
+  const std::string& word(std::string_view axis) const;
+  Dtype dtype() const;  ///< of the axis "dtype"
+  /// "n=4 batch=16 d=256 dtype=fp32"
+  std::string to_string() const;
+  friend bool operator==(const Case&, const Case&) = default;
+
+ private:
+  std::string op_;
+  std::vector<Entry> entries_;
+};
+
+/// Minimum work of the whole wide call, whoever computes it.
+struct Cost {
+  double flops = 0;
+  double bytes_read = 0;
+  double bytes_written = 0;
+  double bytes() const { return bytes_read + bytes_written; }
+};
+
+enum class StrategyKind : uint8_t {
+  sequential,    ///< loops over members inside one wide call
+  vendor,        ///< a vendor library's batched call
+  hand_written,  ///< kernels of this repository
+};
+std::string_view to_string(StrategyKind kind);
+
+/// A named way to run a primitive on one kind of device.
+struct StrategyInfo {
+  std::string_view name;
+  DeviceType device = DeviceType::cuda;
+  StrategyKind kind = StrategyKind::hand_written;
+  std::string_view summary;
+};
+
+enum class Fill : uint8_t {
+  uniform,   ///< floats uniform in [-1, 1], rounded to the dtype
+  integers,  ///< small integers, thinned out so that every partial sum is exact: results must be
+             ///< too
+};
+
+/// How a workload's operands are laid out and filled. The defaults are what is timed; the rest is
+/// for tests.
+struct WorkloadOptions {
+  uint64_t seed = 42;
+  Fill fill = Fill::uniform;
+  /// Contents of member i are those of member_ids[i]; empty: 0, 1, 2, ... Content depends on
+  /// (seed, operand, id) only, so that members can be permuted and repeated.
+  std::vector<int64_t> member_ids;
+  int64_t poisoned_member =
+      -1;  ///< all floating operands of this member are NaN, its ids out of range
+  int64_t misalign_elements = 0;  ///< operands start this many elements behind a 256-byte boundary
+  int64_t row_padding = 0;        ///< this many elements (NaN) between rows of every operand
+};
+
+/// A strategy ready to run. `run` only enqueues: no allocation, no synchronisation.
+struct Prepared {
+  std::function<void(const Execution&)> run;
+  int64_t workspace_bytes = 0;
+  std::string strategy;  ///< the one chosen where "auto" was asked for
+  std::string explain;
+};
+
+/// N separate single-member calls on separate contiguous operands, ready to run one by one.
+struct PreparedMembers {
+  std::function<void(int64_t member, const Execution&)> run;
+  int64_t workspace_bytes = 0;
+};
+
+/// Whose output: the wide call's packed one, or the baseline's separate ones.
+enum class OutputOf : uint8_t { strategy, baseline };
+
+/// The output member by member, each densely packed as [rows, row_length].
+struct MemberOutputs {
+  Dtype dtype = Dtype::fp32;
+  int64_t rows = 0;
+  int64_t row_length = 0;
+  std::vector<std::vector<std::byte>> members;
+};
+
+/// One problem with operands in place on one device.
+class Workload {
+ public:
+  virtual ~Workload() = default;
+
+  /// Why this strategy (or "auto") cannot run here; empty where it can.
+  virtual std::string unsupported_reason(std::string_view strategy) const = 0;
+  /// Builds plans, packs weights: everything that must not be timed. Throws what the plan throws.
+  virtual Prepared prepare(std::string_view strategy) = 0;
+
+  /// Why there is no baseline here; empty where there is.
+  virtual std::string baseline_unsupported_reason() const = 0;
+  virtual PreparedMembers prepare_members() = 0;
+
+  virtual int64_t num_members() const = 0;
+  virtual Cost cost() const = 0;
+  /// Bytes of all operands that one call touches, for cache considerations.
+  virtual int64_t footprint_bytes() const = 0;
+
+  /// Fills outputs with 0xFF bytes (NaN), gaps included.
+  virtual void poison_outputs(OutputOf which, Stream stream) = 0;
+  /// Waits for `stream`, then reads the outputs back.
+  virtual MemberOutputs read_outputs(OutputOf which, Stream stream) = 0;
+  /// Waits for `stream`; says which guard band or input was written to; empty where none was.
+  virtual std::string damage(Stream stream) = 0;
+
+  virtual int64_t rows_per_member() const = 0;
+  virtual int64_t row_length() const = 0;
+  /// One row of one member's output in fp64 from the operands as rounded to their dtype, and for
+  /// each value the largest error |got - value| that passes. Shares no code with any strategy.
+  virtual void reference_row(int64_t member, int64_t row, std::span<double> values,
+                             std::span<double> tolerances) const = 0;
+  /// Operations of one reference_row, for bounding the time that verification takes.
+  virtual double reference_row_flops() const = 0;
+};
+
+struct PrimitiveSpec {
+  std::string_view name;
+  std::string_view summary;
+  int version =
+      1;  ///< raised when what is computed or counted changes: older results no longer compare
+  std::vector<AxisInfo> axes;
+  std::vector<StrategyInfo> strategies;
+  std::vector<Sweep> sweeps;
+  std::string_view tolerance_formula;
+  /// Why no such problem exists ("12 heads do not divide 256"); empty where one does.
+  std::function<std::string(const Case&)> impossible_reason;
+  std::function<std::unique_ptr<Workload>(const Context&, const Case&, const WorkloadOptions&)>
+      make_workload;
+};
+
+/// Every primitive of the library, in the order of the documentation.
+std::span<const PrimitiveSpec* const> primitives();
+/// Throws invalid_argument with the nearest names.
+const PrimitiveSpec& find_primitive(std::string_view name);
+/// Throws invalid_argument with the known names.
+const Sweep& find_sweep(const PrimitiveSpec& spec, std::string_view name);
+/// A case from "axis", value pairs over the spec's defaults. Throws invalid_argument for unknown
+/// axes and illegal values, with the nearest names.
+Case make_case(const PrimitiveSpec& spec,
+               std::span<const std::pair<std::string, AxisValue>> values);
+
+/// Up to three of `names` that look like `name`, best first: for messages.
+std::vector<std::string> nearest_names(std::string_view name,
+                                       std::span<const std::string_view> names);
+
+}  // namespace wide::catalog

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The device that plans are made for and memory comes from, and what one execution needs: a
+// stream, a workspace and, for the vendors' strategies, their handles.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "wide/device.hpp"
+
+namespace wide {
+
+/// Where a Context takes tensor memory from. An engine passes its own to keep one memory budget.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+  /// `bytes` > 0; the result is aligned to 256 bytes. Throws Error{out_of_memory}.
+  virtual void* allocate(int64_t bytes) = 0;
+  virtual void deallocate(void* data, int64_t bytes) noexcept = 0;
+};
+
+/// A view of a stream: a cudaStream_t on CUDA (`Stream(cuda_stream)`), meaningless on the CPU,
+/// where work is finished when a call returns. There is no default stream by accident: an integer
+/// does not convert.
+class Stream {
+ public:
+  static Stream cpu() { return Stream(); }
+  explicit Stream(void* cuda_stream) : handle_(cuda_stream) {}
+  Stream(int) = delete;
+  Stream(std::nullptr_t) = delete;
+  /// The cudaStream_t; null on the CPU.
+  void* native() const { return handle_; }
+
+ private:
+  Stream() = default;
+  void* handle_ = nullptr;
+};
+
+/// One device with its properties, its allocator and (CPU) its threads. Copies share them.
+/// A context belongs to one owner thread at a time; plans made from it are shared freely.
+class Context {
+ public:
+  struct CpuOptions {
+    int num_threads = 0;                   ///< 0: as many as the process may run on
+    std::shared_ptr<Allocator> allocator;  ///< null: aligned operator new
+  };
+  struct CudaOptions {
+    std::shared_ptr<Allocator> allocator;  ///< null: cudaMalloc
+  };
+
+  static Context cpu() { return cpu(CpuOptions{}); }
+  static Context cpu(CpuOptions options);
+  /// Throws Error{cuda} with the reason where device `ordinal` cannot be used.
+  static Context cuda(int ordinal) { return cuda(ordinal, CudaOptions{}); }
+  static Context cuda(int ordinal, CudaOptions options);
+
+  const DeviceInfo& info() const;
+  Device device() const { return info().device; }
+  Allocator& allocator() const;
+
+  /// Waits for the work put on `stream`; throws what that work failed with. Never called by plans.
+  void synchronize(Stream stream) const;
+
+  struct State;
+  const State& state() const { return *state_; }
+
+ private:
+  explicit Context(std::shared_ptr<const State> state);
+  std::shared_ptr<const State> state_;
+};
+
+/// A stream of one's own, for programs that have none. Destroyed without waiting.
+class OwnedStream {
+ public:
+  explicit OwnedStream(const Context& context);
+  ~OwnedStream();
+  OwnedStream(OwnedStream&& other) noexcept;
+  OwnedStream& operator=(OwnedStream&&) = delete;
+  OwnedStream(const OwnedStream&) = delete;
+  Stream get() const { return stream_; }
+
+ private:
+  Stream stream_;
+  Device device_;
+};
+
+/// cuBLAS (and, where a strategy needs it, cuDNN) handles for one thread at a time.
+class VendorHandles {
+ public:
+  /// Creates what the build and the machine have. A library that cannot start (no driver, say)
+  /// leaves its handle null and says why through unavailable_reason().
+  explicit VendorHandles(const Context& context);
+  /// Uses the engine's cublasHandle_t; it stays the engine's.
+  static VendorHandles borrow(void* cublas);
+  ~VendorHandles();
+  VendorHandles(VendorHandles&& other) noexcept;
+  VendorHandles& operator=(VendorHandles&&) = delete;
+  VendorHandles(const VendorHandles&) = delete;
+
+  void* cublas() const { return cublas_; }  ///< cublasHandle_t or null
+  /// Why cublas() is null; empty where it is not.
+  const char* cublas_unavailable_reason() const { return cublas_reason_; }
+
+ private:
+  VendorHandles() = default;
+  void* cublas_ = nullptr;
+  bool owned_ = false;
+  const char* cublas_reason_ = "";
+};
+
+inline constexpr int64_t kWorkspaceAlignment = 256;
+
+/// Scratch memory on the context's device, the caller's; 256-byte aligned.
+struct Workspace {
+  void* data = nullptr;
+  int64_t bytes = 0;
+};
+
+/// What one call of a plan needs besides its operands. Belongs to one thread.
+struct Execution {
+  Stream stream;
+  Workspace workspace{};
+  const VendorHandles* handles =
+      nullptr;  ///< may be null where the strategy uses no vendor library
+};
+
+}  // namespace wide

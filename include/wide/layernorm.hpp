@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// layernorm: every row of every member normalised on its own, in one call.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "wide/plan.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide {
+
+struct LayernormProblem {
+  int64_t num_members = 1;
+  int64_t rows = 0;           ///< rows per member: the product of all axes but the last
+  int64_t features = 0;       ///< D, elements that are normalised together
+  Dtype dtype = Dtype::fp32;  ///< of x, gamma, beta and y: fp32, fp16 or bf16
+  float epsilon = 1e-5f;
+  bool has_gamma = true;
+  bool has_beta = true;
+  RowStrides x, y;
+  int64_t gamma_member_stride = 0, beta_member_stride = 0;
+  friend bool operator==(const LayernormProblem&, const LayernormProblem&) = default;
+};
+
+struct LayernormArguments {
+  ConstTensorView x;      ///< [.., N*D]
+  ConstTensorView gamma;  ///< [N, D], or absent: 1
+  ConstTensorView beta;   ///< [N, D], or absent: 0
+  TensorView y;           ///< [.., N*D]; may be x itself
+};
+
+struct LayernormMember {
+  ConstTensorView gamma;  ///< [D], or absent
+  ConstTensorView beta;   ///< [D], or absent
+};
+
+/// Reads the problem off the operands; `like` gives what they do not show: num_members (where both
+/// gamma and beta are absent) and epsilon.
+LayernormProblem describe_layernorm(const LayernormArguments& arguments,
+                                    const LayernormProblem& like = {});
+
+class LayernormPlan {
+ public:
+  const LayernormProblem& problem() const;
+  std::string_view strategy() const;
+  std::string explain() const;
+  int64_t workspace_bytes() const;
+  std::string_view weight_format() const;
+
+  /// N gammas and betas [D] -> [N, D] each.
+  void prepare_weights(std::span<const LayernormMember> members, const TensorView& gamma,
+                       const TensorView& beta, Stream stream) const;
+  void restore_weights(const ConstTensorView& gamma, const ConstTensorView& beta,
+                       std::span<const TensorView> member_gammas,
+                       std::span<const TensorView> member_betas, Stream stream) const;
+
+  /// y[r, n, d] = (x[r, n, d] - mean) / sqrt(variance + epsilon) * gamma[n, d] + beta[n, d],
+  /// mean and (biased) variance over d of x[r, n, :].
+  /// Layout: as LayernormArguments says; features contiguous, any row and member strides, any
+  ///         alignment of an element. y may be x itself; it overlaps nothing else.
+  /// Types: x, gamma, beta, y share a dtype in {fp32, fp16, bf16}; statistics in fp32 by two
+  ///         passes (mean first), so that a common offset of the row costs no accuracy.
+  /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
+  /// Memory: workspace_bytes() of execution.workspace.
+  /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.
+  /// Source: Ba, Kiros, Hinton, "Layer Normalization", 2016, arXiv:1607.06450, section 3.
+  void run(const LayernormArguments& arguments, const Execution& execution) const;
+
+  struct State;
+
+ private:
+  friend LayernormPlan make_layernorm_plan(const Context&, const LayernormProblem&,
+                                           const PlanOptions&);
+  explicit LayernormPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+LayernormPlan make_layernorm_plan(const Context& context, const LayernormProblem& problem,
+                                  const PlanOptions& options = {});
+
+}  // namespace wide

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// linear: N fully connected layers of identical shape in one call.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "wide/epilogue.hpp"
+#include "wide/plan.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide {
+
+/// The shapes, types, strides and epilogue of one call. Strides left 0 mean packed.
+struct LinearProblem {
+  int64_t num_members = 1;
+  int64_t batch = 0;  ///< rows per member: B, or B*T
+  int64_t in_features = 0;
+  int64_t out_features = 0;
+  Dtype dtype = Dtype::fp32;  ///< of x, weight, bias and y: fp32, fp16 or bf16
+  bool shared_input = false;  ///< all members read one x [B, in]
+  bool allow_tf32 = false;    ///< fp32 operands may be rounded to tf32 before they are multiplied
+  Epilogue epilogue;
+  RowStrides x, y;
+  RowStrides weight;  ///< row: from one output feature to the next
+  int64_t bias_member_stride = 0;
+  friend bool operator==(const LinearProblem&, const LinearProblem&) = default;
+};
+
+/// Operands of one call; bias is absent exactly where the problem has none.
+struct LinearArguments {
+  ConstTensorView x;       ///< [B, N*in], [B, T, N*in] or [B, N, in]; shared: [B, in] or [B, T, in]
+  ConstTensorView weight;  ///< [N, out, in]
+  ConstTensorView bias;    ///< [N, out]
+  TensorView y;            ///< [B, N*out], [B, T, N*out] or [B, N, out]
+};
+
+/// One member's parameters, as a checkpoint holds them.
+struct LinearMember {
+  ConstTensorView weight;  ///< [out, in]
+  ConstTensorView bias;    ///< [out], or absent
+};
+
+/// Reads the problem off the operands; `like` gives what they do not show: shared_input, activation
+/// and allow_tf32. Throws invalid_argument that names the operand, what was got and what expected.
+LinearProblem describe_linear(const LinearArguments& arguments, const LinearProblem& like = {});
+
+/// How plan.run computes one problem on one device. Immutable: may run from several threads at a
+/// time, each with its own Execution.
+class LinearPlan {
+ public:
+  const LinearProblem& problem() const;  ///< with all strides filled in
+  std::string_view strategy() const;
+  /// Why this strategy: one line.
+  std::string explain() const;
+  /// Bytes of workspace that run() needs, a multiple of 256; may be 0.
+  int64_t workspace_bytes() const;
+  /// The weights' format: "packed" is [N, out, in] as described above.
+  std::string_view weight_format() const;
+
+  /// Member parameters -> the plan's format. Runs once per set of weights, on `stream`.
+  void prepare_weights(std::span<const LinearMember> members, const TensorView& weight,
+                       const TensorView& bias, Stream stream) const;
+  /// The inverse, bit for bit.
+  void restore_weights(const ConstTensorView& weight, const ConstTensorView& bias,
+                       std::span<const TensorView> member_weights,
+                       std::span<const TensorView> member_biases, Stream stream) const;
+
+  /// y[b, n, o] = activation(sum_i x[b, n, i] * weight[n, o, i] + bias[n, o])
+  /// Layout: as LinearArguments says; any row and member strides of the problem, features
+  ///         contiguous; any alignment of an element (16 bytes is fastest). y overlaps no input.
+  /// Types: x, weight, bias, y share a dtype in {fp32, fp16, bf16}; products and sums in fp32,
+  ///         one rounding at the end; tf32 products only with allow_tf32.
+  /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
+  /// Memory: workspace_bytes() of execution.workspace.
+  /// Errors: invalid_argument (operands contradict the problem, workspace), cuda, cublas.
+  /// Threads: safe from several threads with an Execution each.
+  /// Members: a member's bits depend on its own operands only, never on N or its neighbours.
+  void run(const LinearArguments& arguments, const Execution& execution) const;
+
+  struct State;
+
+ private:
+  friend LinearPlan make_linear_plan(const Context&, const LinearProblem&, const PlanOptions&);
+  explicit LinearPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+/// Fixes strategy and policy. Throws invalid_argument for an impossible problem or an unknown
+/// strategy, unsupported where the named strategy cannot run it.
+LinearPlan make_linear_plan(const Context& context, const LinearProblem& problem,
+                            const PlanOptions& options = {});
+
+}  // namespace wide

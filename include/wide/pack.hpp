@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// N tensors of N members <-> the one packed tensor that a primitive reads.
+//
+// Along which axis members lie side by side is a property of the primitive's operand, not a
+// choice: pack() takes the operand's name, so packing [B, T, D] along the wrong axis cannot be
+// written down, and a destination of another shape is an error that shows both.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "wide/tensor.hpp"
+
+namespace wide {
+
+/// How the members of one operand lie in its packed tensor.
+struct PackedOperand {
+  enum class Kind : uint8_t {
+    joined,   ///< member tensors are joined along `axis`: N x [B, D] -> [B, N*D]
+    stacked,  ///< a member axis of extent N is put in before `axis`: N x [out, in] -> [N, out, in]
+  };
+  std::string_view name;  ///< "linear x"
+  Kind kind = Kind::joined;
+  int axis =
+      0;  ///< from the front; negative from the back, -1 is the last axis of the member tensor
+  int min_rank = 1, max_rank = 5;  ///< of a member's tensor
+};
+
+/// Every operand that is packed, under the names of the layout table in the README.
+namespace operands {
+using enum PackedOperand::Kind;
+// Activations with features last: [B, D] or [B, T, D] -> [.., N*D].
+inline constexpr PackedOperand linear_x{"linear x", joined, -1, 2, 3};
+inline constexpr PackedOperand linear_y{"linear y", joined, -1, 2, 3};
+inline constexpr PackedOperand flash_attention_q{"flash_attention q", joined, -1, 3, 3};
+inline constexpr PackedOperand flash_attention_k{"flash_attention k", joined, -1, 3, 3};
+inline constexpr PackedOperand flash_attention_v{"flash_attention v", joined, -1, 3, 3};
+inline constexpr PackedOperand attention_x{"attention x", joined, -1, 3, 3};
+inline constexpr PackedOperand embedding_y{"embedding y", joined, -1, 3, 3};
+inline constexpr PackedOperand layernorm_x{"layernorm x", joined, -1, 2, 5};
+inline constexpr PackedOperand rmsnorm_x{"rmsnorm x", joined, -1, 2, 5};
+// Activations with channels first: [B, C, ...] -> [B, N*C, ...].
+inline constexpr PackedOperand conv1d_x{"conv1d x", joined, 1, 3, 3};
+inline constexpr PackedOperand conv2d_x{"conv2d x", joined, 1, 4, 4};
+inline constexpr PackedOperand conv2d_x_channels_last{"conv2d x channels_last", joined, -1, 4, 4};
+inline constexpr PackedOperand batchnorm1d_x{"batchnorm1d x", joined, 1, 2, 3};
+inline constexpr PackedOperand batchnorm2d_x{"batchnorm2d x", joined, 1, 4, 4};
+inline constexpr PackedOperand groupnorm_x{"groupnorm x", joined, 1, 2, 5};
+inline constexpr PackedOperand instancenorm1d_x{"instancenorm1d x", joined, 1, 3, 3};
+inline constexpr PackedOperand instancenorm2d_x{"instancenorm2d x", joined, 1, 4, 4};
+// Parameters with a member axis in front.
+inline constexpr PackedOperand linear_weight{"linear weight", stacked, 0, 2, 2};
+inline constexpr PackedOperand linear_bias{"linear bias", stacked, 0, 1, 1};
+inline constexpr PackedOperand attention_weight{"attention weight", stacked, 0, 2, 2};
+inline constexpr PackedOperand attention_bias{"attention bias", stacked, 0, 1, 1};
+inline constexpr PackedOperand embedding_table{"embedding table", stacked, 0, 2, 2};
+inline constexpr PackedOperand layernorm_gamma{"layernorm gamma", stacked, 0, 1, 1};
+inline constexpr PackedOperand layernorm_beta{"layernorm beta", stacked, 0, 1, 1};
+inline constexpr PackedOperand rmsnorm_gamma{"rmsnorm gamma", stacked, 0, 1, 1};
+// Parameters whose channels of all members are one axis, as grouped convolution wants them.
+inline constexpr PackedOperand conv1d_weight{"conv1d weight", joined, 0, 3, 3};
+inline constexpr PackedOperand conv2d_weight{"conv2d weight", joined, 0, 4, 4};
+inline constexpr PackedOperand conv_bias{"conv bias", joined, 0, 1, 1};
+inline constexpr PackedOperand channel_parameter{"channel parameter", joined, 0, 1, 1};
+// Token ids of one's own per member: [B, T] -> [B, N, T].
+inline constexpr PackedOperand embedding_ids{"embedding ids", stacked, 1, 2, 2};
+
+/// All of the above, for tables and tests.
+std::span<const PackedOperand> all();
+}  // namespace operands
+
+/// The packed shape of `num_members` tensors of shape `member`.
+/// Throws invalid_argument where the operand's member tensors have another rank.
+Shape packed_shape(const PackedOperand& operand, const Shape& member, int64_t num_members);
+
+/// View of member `index` inside the packed tensor; no copy.
+/// Throws invalid_argument where the member axis cannot be divided by `num_members`, or the index
+/// is outside.
+TensorView member_view(const PackedOperand& operand, const TensorView& packed, int64_t num_members,
+                       int64_t index);
+ConstTensorView member_view(const PackedOperand& operand, const ConstTensorView& packed,
+                            int64_t num_members, int64_t index);
+
+/// packed[.., i, ..] = members[i] for every i, bit for bit.
+/// Layout: members[i] any strides, all of one shape; packed any strides, shape
+///         packed_shape(operand, member, N).
+/// Types: all dtypes; members and packed share one.
+/// Stream: asynchronous on `stream`; does not synchronize. On the CPU done at return.
+/// Memory: all views on one device; no workspace; must not overlap.
+/// Errors: invalid_argument (no member, shapes, dtypes, devices: names both shapes), cuda.
+void pack(const PackedOperand& operand, std::span<const ConstTensorView> members,
+          const TensorView& packed, Stream stream);
+
+/// members[i] = packed[.., i, ..] for every i: the inverse of pack, under the same terms.
+void unpack(const PackedOperand& operand, const ConstTensorView& packed,
+            std::span<const TensorView> members, Stream stream);
+
+}  // namespace wide

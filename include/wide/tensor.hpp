@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors: views (pointer, dtype, shape, strides, device) and an owner.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "wide/context.hpp"
+#include "wide/dtype.hpp"
+#include "wide/shape.hpp"
+
+namespace wide {
+
+/// A tensor that somebody else owns. Strides are in elements, at least zero; an absent optional
+/// operand is a default-constructed view.
+template <class Pointer>
+struct BasicTensorView {
+  Pointer data = nullptr;
+  Dtype dtype = Dtype::fp32;
+  Shape shape;
+  Strides strides;
+  Device device;
+
+  BasicTensorView() = default;
+  /// Densely packed, row-major.
+  BasicTensorView(Pointer data_, Dtype dtype_, const Shape& shape_, Device device_)
+      : BasicTensorView(data_, dtype_, shape_, contiguous_strides(shape_), device_) {}
+  /// Throws invalid_argument where shape and strides differ in rank or a stride is negative.
+  BasicTensorView(Pointer data_, Dtype dtype_, const Shape& shape_, const Strides& strides_,
+                  Device device_);
+  /// A mutable view is a const view.
+  template <class Other>
+  requires(std::is_convertible_v<Other, Pointer> && !std::is_same_v<Other, Pointer>)
+      BasicTensorView(const BasicTensorView<Other>& other)
+      : data(other.data),
+        dtype(other.dtype),
+        shape(other.shape),
+        strides(other.strides),
+        device(other.device) {}
+
+  int rank() const { return shape.rank(); }
+  bool is_absent() const { return data == nullptr && shape.rank() == 0; }
+  bool is_contiguous() const;
+  int64_t num_elements() const { return wide::num_elements(shape); }
+  /// Bytes from the first to behind the last element, gaps included; 0 where there is no element.
+  int64_t span_bytes() const;
+  /// Largest power of two, up to 256, that divides the address.
+  int64_t alignment() const;
+  /// Elements [start, start + length) of one axis. Throws invalid_argument outside the axis.
+  BasicTensorView narrow(int axis, int64_t start, int64_t length) const;
+};
+
+using TensorView = BasicTensorView<void*>;
+using ConstTensorView = BasicTensorView<const void*>;
+
+extern template struct BasicTensorView<void*>;
+extern template struct BasicTensorView<const void*>;
+
+/// A densely packed tensor that owns its memory, 256-byte aligned, uninitialised. Zero elements
+/// are legal and own nothing. The memory is given back when the tensor dies: on CUDA the caller
+/// sees to it that no queued work still uses it (cudaFree waits for the device; an engine's own
+/// allocator may not).
+class Tensor {
+ public:
+  Tensor() = default;
+  Tensor(const Context& context, Dtype dtype, const Shape& shape);
+  ~Tensor();
+  Tensor(Tensor&& other) noexcept;
+  Tensor& operator=(Tensor&& other) noexcept;
+  Tensor(const Tensor&) = delete;  // a copy needs a stream: see copy()
+
+  TensorView view() const { return view_; }
+  operator TensorView() const { return view_; }
+  operator ConstTensorView() const { return view_; }
+  void* data() const { return view_.data; }
+  Dtype dtype() const { return view_.dtype; }
+  const Shape& shape() const { return view_.shape; }
+  int64_t num_elements() const { return view_.num_elements(); }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  std::shared_ptr<const Context::State> state_;
+  TensorView view_;
+  int64_t bytes_ = 0;
+};
+
+/// Copies between any two places (host, device), on `stream`; both views are densely packed and
+/// equal in shape and dtype. Does not synchronize: host memory must stay valid, and pageable host
+/// memory makes CUDA stage the copy. Errors: invalid_argument, cuda.
+void copy(const ConstTensorView& source, const TensorView& destination, Stream stream);
+
+/// Sets every byte between the first and the last element to `byte`, on `stream`.
+void fill_bytes(const TensorView& view, uint8_t byte, Stream stream);
+
+}  // namespace wide

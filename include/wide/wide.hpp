@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// wide: N models of identical architecture as one model. This header is all an application needs.
+#pragma once
+
+#include "wide/context.hpp"
+#include "wide/device.hpp"
+#include "wide/dtype.hpp"
+#include "wide/embedding.hpp"
+#include "wide/epilogue.hpp"
+#include "wide/error.hpp"
+#include "wide/layernorm.hpp"
+#include "wide/linear.hpp"
+#include "wide/pack.hpp"
+#include "wide/plan.hpp"
+#include "wide/shape.hpp"
+#include "wide/tensor.hpp"
+#include "wide/version.hpp"
