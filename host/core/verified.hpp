@@ -17,6 +17,10 @@ struct VerifiedStrategy {
 };
 
 std::span<const VerifiedStrategy> verified_strategies();
+/// Whether `table` has this very strategy on this very compute capability.
+bool is_verified_in(std::span<const VerifiedStrategy> table, std::string_view op,
+                    std::string_view strategy, int compute_capability);
+/// The same, in the table of this build.
 bool is_verified(std::string_view op, std::string_view strategy, int compute_capability);
 
 }  // namespace wide

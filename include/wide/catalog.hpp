@@ -208,4 +208,8 @@ Case make_case(const PrimitiveSpec& spec,
 std::vector<std::string> nearest_names(std::string_view name,
                                        std::span<const std::string_view> names);
 
+/// "unknown op "linaer", did you mean linear?", or all known names where none is near.
+std::string unknown_name_message(std::string_view what, std::string_view name,
+                                 std::span<const std::string_view> known);
+
 }  // namespace wide::catalog

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "wide/device.hpp"
 
@@ -66,6 +67,7 @@ class Context {
 
   struct State;
   const State& state() const { return *state_; }
+  const std::shared_ptr<const State>& shared_state() const { return state_; }
 
  private:
   explicit Context(std::shared_ptr<const State> state);
@@ -102,13 +104,13 @@ class VendorHandles {
 
   void* cublas() const { return cublas_; }  ///< cublasHandle_t or null
   /// Why cublas() is null; empty where it is not.
-  const char* cublas_unavailable_reason() const { return cublas_reason_; }
+  const std::string& cublas_unavailable_reason() const { return cublas_reason_; }
 
  private:
   VendorHandles() = default;
   void* cublas_ = nullptr;
   bool owned_ = false;
-  const char* cublas_reason_ = "";
+  std::string cublas_reason_;
 };
 
 inline constexpr int64_t kWorkspaceAlignment = 256;

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one list of primitives. Explicit: an object that registered itself would be dropped from a
+// static library by the linker.
+#include "wide/catalog.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "host/core/check.hpp"
+
+namespace wide::catalog {
+
+const PrimitiveSpec& linear_spec();
+const PrimitiveSpec& embedding_spec();
+const PrimitiveSpec& layernorm_spec();
+
+std::span<const PrimitiveSpec* const> primitives() {
+  static const std::array list{&linear_spec(), &embedding_spec(), &layernorm_spec()};
+  return list;
+}
+
+const PrimitiveSpec& find_primitive(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const PrimitiveSpec* spec : primitives()) {
+    if (spec->name == name) return *spec;
+    names.push_back(spec->name);
+  }
+  throw_invalid_argument(unknown_name_message("op", name, names));
+}
+
+}  // namespace wide::catalog

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Error over tolerance per element, the worst per member. Conditions are written so that NaN fails.
+#include "host/compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <random>
+#include <set>
+
+#include "wide/convert.hpp"
+
+namespace wide::catalog {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// The first, the last and seeded random rows, ascending.
+std::set<int64_t> choose_rows(int64_t rows, int64_t wanted, std::mt19937_64& random) {
+  std::set<int64_t> chosen;
+  if (rows == 0) return chosen;
+  if (wanted >= rows) {
+    for (int64_t row = 0; row < rows; ++row) chosen.insert(chosen.end(), row);
+    return chosen;
+  }
+  chosen = {0, rows - 1};
+  while (static_cast<int64_t>(chosen.size()) < wanted) {
+    chosen.insert(static_cast<int64_t>(random() % static_cast<uint64_t>(rows)));
+  }
+  return chosen;
+}
+
+double error_ratio(double got, double expected, double tolerance) {
+  if (std::isnan(expected)) return std::isnan(got) ? 0 : kInfinity;
+  if (got == expected) return 0;
+  if (std::isinf(expected) || !std::isfinite(got)) return kInfinity;
+  const double ratio = std::fabs(got - expected) / tolerance;
+  return ratio >= 0 ? ratio : kInfinity;
+}
+
+std::string describe(const Verdict& verdict) {
+  char text[256];
+  std::snprintf(text, sizeof(text),
+                "member %lld, row %lld, column %lld: got %.9g, expected %.9g, tolerance %.3g",
+                static_cast<long long>(verdict.worst_member),
+                static_cast<long long>(verdict.worst_row),
+                static_cast<long long>(verdict.worst_column), verdict.got, verdict.expected,
+                verdict.tolerance);
+  return text;
+}
+
+void compare_row(const ReferenceSample::Row& row, const MemberOutputs& outputs, Verdict& verdict) {
+  const auto member = static_cast<size_t>(row.member);
+  const std::byte* data = outputs.members[member].data();
+  const int64_t first = row.row * outputs.row_length;
+  for (int64_t column = 0; column < outputs.row_length; ++column) {
+    const auto i = static_cast<size_t>(column);
+    const double got = load_element(data, outputs.dtype, first + column);
+    const double ratio = error_ratio(got, row.values[i], row.tolerances[i]);
+    if (!(ratio <= 1)) ++verdict.mismatches;
+    verdict.member_error_ratio[member] = std::max(verdict.member_error_ratio[member], ratio);
+    if (verdict.worst_member < 0 || ratio > verdict.worst_error_ratio) {
+      verdict.worst_error_ratio = ratio;
+      verdict.worst_member = row.member;
+      verdict.worst_row = row.row;
+      verdict.worst_column = column;
+      verdict.got = got;
+      verdict.expected = row.values[i];
+      verdict.tolerance = row.tolerances[i];
+    }
+  }
+  verdict.elements_compared += outputs.row_length;
+}
+
+/// NaNs of every member's output, less those that the reference has as well.
+int64_t count_nans(const ReferenceSample& reference, const MemberOutputs& outputs,
+                   std::string& first_place) {
+  if (!is_floating(outputs.dtype)) return 0;
+  std::vector<bool> expects_nan(outputs.members.size());
+  for (const auto& row : reference.rows()) {
+    const bool has_nan = std::any_of(row.values.begin(), row.values.end(),
+                                     [](double value) { return std::isnan(value); });
+    if (has_nan) expects_nan[static_cast<size_t>(row.member)] = true;
+  }
+  int64_t count = 0;
+  for (size_t m = 0; m < outputs.members.size(); ++m) {
+    if (expects_nan[m]) continue;
+    const int64_t elements = outputs.rows * outputs.row_length;
+    for (int64_t i = 0; i < elements; ++i) {
+      if (!std::isnan(load_element(outputs.members[m].data(), outputs.dtype, i))) continue;
+      if (count++ == 0) {
+        first_place = "member " + std::to_string(m) + ", row " +
+                      std::to_string(i / outputs.row_length) + ", column " +
+                      std::to_string(i % outputs.row_length) + " is NaN";
+      }
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+ReferenceSample::ReferenceSample(const Workload& workload, double flops_budget, uint64_t seed) {
+  const int64_t members = workload.num_members(), rows = workload.rows_per_member();
+  const int64_t length = workload.row_length();
+  elements_in_all_ = members * rows * length;
+  const double row_flops = std::max(workload.reference_row_flops(), 1.0);
+  const double affordable =
+      flops_budget / (row_flops * static_cast<double>(std::max<int64_t>(members, 1)));
+  const int64_t wanted = affordable >= static_cast<double>(rows)
+                             ? rows
+                             : std::max<int64_t>(3, static_cast<int64_t>(affordable));
+  std::mt19937_64 random(seed);
+  for (int64_t member = 0; member < members; ++member) {
+    for (const int64_t row : choose_rows(rows, wanted, random)) {
+      Row& entry = rows_.emplace_back(Row{member, row, {}, {}});
+      entry.values.resize(static_cast<size_t>(length));
+      entry.tolerances.resize(static_cast<size_t>(length));
+      workload.reference_row(member, row, entry.values, entry.tolerances);
+      elements_ += length;
+    }
+  }
+}
+
+Verdict compare(const ReferenceSample& reference, const MemberOutputs& outputs) {
+  Verdict verdict;
+  verdict.member_error_ratio.resize(outputs.members.size());
+  verdict.elements = reference.elements_in_all();
+  for (const auto& row : reference.rows()) compare_row(row, outputs, verdict);
+  std::string first_nan;
+  verdict.nan_count = count_nans(reference, outputs, first_nan);
+  verdict.passed = verdict.mismatches == 0 && verdict.nan_count == 0;
+  if (verdict.mismatches > 0) {
+    verdict.message = describe(verdict);
+  } else if (verdict.nan_count > 0) {
+    verdict.message = first_nan;
+    verdict.worst_error_ratio = kInfinity;
+  }
+  return verdict;
+}
+
+}  // namespace wide::catalog

@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Out of line, so that a check in a header costs its callers a comparison and a call.
+#include "host/core/check.hpp"
+
+namespace wide {
+
+void throw_invalid_argument(const std::string& message) {
+  throw Error(ErrorCode::invalid_argument, message);
+}
+
+void throw_unsupported(const std::string& message) {
+  throw Error(ErrorCode::unsupported, message);
+}
+
+}  // namespace wide

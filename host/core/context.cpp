@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contexts, streams and vendor handles: ownership around the runtime seam.
+#include "host/core/context.hpp"
+
+#include <new>
+#include <utility>
+
+#include "host/core/check.hpp"
+#include "host/core/cpu_device.hpp"
+#include "host/core/parallel.hpp"
+#include "host/core/runtime.hpp"
+
+namespace wide {
+
+namespace {
+
+class HostAllocator final : public Allocator {
+ public:
+  void* allocate(int64_t bytes) override {
+    try {
+      return ::operator new(static_cast<size_t>(bytes), kAlignment);
+    } catch (const std::bad_alloc&) {
+      throw Error(ErrorCode::out_of_memory, "cpu: no room for " + std::to_string(bytes) + " bytes");
+    }
+  }
+  void deallocate(void* data, int64_t) noexcept override { ::operator delete(data, kAlignment); }
+
+ private:
+  static constexpr std::align_val_t kAlignment{kWorkspaceAlignment};
+};
+
+class CudaAllocator final : public Allocator {
+ public:
+  explicit CudaAllocator(int ordinal) : ordinal_(ordinal) {}
+  void* allocate(int64_t bytes) override { return runtime::allocate(ordinal_, bytes); }
+  void deallocate(void* data, int64_t) noexcept override { runtime::deallocate(ordinal_, data); }
+
+ private:
+  int ordinal_;
+};
+
+}  // namespace
+
+std::string to_string(const Device& device) {
+  return device.type == DeviceType::cpu ? "cpu" : "cuda:" + std::to_string(device.ordinal);
+}
+
+CudaAvailability query_cuda() {
+  return runtime::query_devices();
+}
+
+Context::Context(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
+Context Context::cpu(CpuOptions options) {
+  WIDE_REQUIRE(
+      options.num_threads >= 0,
+      "context: num_threads is " + std::to_string(options.num_threads) + ", expected >= 0");
+  const int num_threads = options.num_threads == 0 ? usable_cpu_threads() : options.num_threads;
+  auto state = std::make_shared<State>();
+  state->info = cpu_device_info(num_threads);
+  state->allocator = options.allocator ? options.allocator : std::make_shared<HostAllocator>();
+  state->threads = std::make_unique<ThreadPool>(num_threads);
+  return Context(std::move(state));
+}
+
+Context Context::cuda(int ordinal, CudaOptions options) {
+  const CudaAvailability available = query_cuda();
+  if (available.num_devices == 0) throw Error(ErrorCode::cuda, "cuda: " + available.reason);
+  if (ordinal < 0 || ordinal >= available.num_devices) {
+    throw Error(ErrorCode::cuda, "cuda: device " + std::to_string(ordinal) + ", expected 0 to " +
+                                     std::to_string(available.num_devices - 1));
+  }
+  auto state = std::make_shared<State>();
+  state->info = runtime::device_info(ordinal);
+  state->allocator =
+      options.allocator ? options.allocator : std::make_shared<CudaAllocator>(ordinal);
+  return Context(std::move(state));
+}
+
+const DeviceInfo& Context::info() const {
+  return state_->info;
+}
+Allocator& Context::allocator() const {
+  return *state_->allocator;
+}
+
+void Context::synchronize(Stream stream) const {
+  if (device().type == DeviceType::cuda) runtime::synchronize(device().ordinal, stream);
+}
+
+void run_tasks(const Context& context, int64_t num_tasks, const TaskBody& body) {
+  ThreadPool* threads = context.state().threads.get();
+  if (threads != nullptr) return threads->run(num_tasks, body);
+  for (int64_t task = 0; task < num_tasks; ++task) body.call(body.body, task);
+}
+
+OwnedStream::OwnedStream(const Context& context)
+    : stream_(context.device().type == DeviceType::cuda
+                  ? runtime::create_stream(context.device().ordinal)
+                  : Stream::cpu()),
+      device_(context.device()) {}
+
+OwnedStream::~OwnedStream() {
+  if (stream_.native() != nullptr) runtime::destroy_stream(device_.ordinal, stream_);
+}
+
+OwnedStream::OwnedStream(OwnedStream&& other) noexcept
+    : stream_(std::exchange(other.stream_, Stream::cpu())), device_(other.device_) {}
+
+VendorHandles::VendorHandles(const Context& context) {
+  if (context.device().type == DeviceType::cpu) {
+    cublas_reason_ = "the CPU device has no cuBLAS";
+    return;
+  }
+  cublas_ = runtime::create_cublas(context.device().ordinal, cublas_reason_);
+  owned_ = cublas_ != nullptr;
+}
+
+VendorHandles VendorHandles::borrow(void* cublas) {
+  WIDE_REQUIRE(cublas != nullptr, "VendorHandles: cublas is null, expected a cublasHandle_t");
+  VendorHandles handles;
+  handles.cublas_ = cublas;
+  return handles;
+}
+
+VendorHandles::~VendorHandles() {
+  if (owned_) runtime::destroy_cublas(cublas_);
+}
+
+VendorHandles::VendorHandles(VendorHandles&& other) noexcept
+    : cublas_(std::exchange(other.cublas_, nullptr)),
+      owned_(std::exchange(other.owned_, false)),
+      cublas_reason_(std::move(other.cublas_reason_)) {}
+
+}  // namespace wide

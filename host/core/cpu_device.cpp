@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads the CPU's name, last cache level and memory from Linux' text files.
+#include "host/core/cpu_device.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <thread>
+
+namespace wide {
+
+namespace {
+
+std::string cpu_model_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "CPU";
+}
+
+/// The size of the highest level that cpu0 lists: "262144K".
+int64_t last_level_cache_bytes() {
+  const std::string root = "/sys/devices/system/cpu/cpu0/cache/index";
+  int64_t bytes = 0;
+  for (int index = 0; index < 8; ++index) {
+    std::ifstream file(root + std::to_string(index) + "/size");
+    int64_t size = 0;
+    char unit = 0;
+    if (!(file >> size >> unit)) continue;
+    bytes = std::max(bytes, size * (unit == 'M' ? 1 << 20 : 1 << 10));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+int usable_cpu_threads() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (sched_getaffinity(0, sizeof(mask), &mask) == 0) return std::max(1, CPU_COUNT(&mask));
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+DeviceInfo cpu_device_info(int num_threads) {
+  DeviceInfo info;
+  info.device = {DeviceType::cpu, 0};
+  info.name = cpu_model_name();
+  info.num_multiprocessors = num_threads;
+  info.last_level_cache_bytes = last_level_cache_bytes();
+  info.memory_bytes =
+      static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
+  return info;
+}
+
+}  // namespace wide

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Edit distance with swapped neighbours (optimal string alignment): "linaer" is one slip away.
+#include "host/core/nearest.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace wide {
+
+namespace {
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  const size_t width = b.size() + 1;
+  std::vector<size_t> cost((a.size() + 1) * width);
+  const auto at = [&](size_t i, size_t j) -> size_t& { return cost[i * width + j]; };
+  for (size_t i = 0; i <= a.size(); ++i) at(i, 0) = i;
+  for (size_t j = 0; j <= b.size(); ++j) at(0, j) = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replace = at(i - 1, j - 1) + (a[i - 1] == b[j - 1] ? 0 : 1);
+      at(i, j) = std::min({at(i - 1, j) + 1, at(i, j - 1) + 1, replace});
+      const bool is_swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (is_swap) at(i, j) = std::min(at(i, j), at(i - 2, j - 2) + 1);
+    }
+  }
+  return at(a.size(), b.size());
+}
+
+}  // namespace
+
+std::vector<std::string> nearest_of(std::string_view name,
+                                    std::span<const std::string_view> names) {
+  std::vector<std::pair<size_t, std::string_view>> candidates;
+  for (const std::string_view known : names) {
+    const size_t distance = edit_distance(name, known);
+    const size_t longer = std::max(name.size(), known.size());
+    const bool contains = !name.empty() && known.find(name) != std::string_view::npos;
+    if (contains) {
+      candidates.emplace_back(known.starts_with(name) ? 0 : 1, known);
+    } else if (distance <= (longer + 2) / 3) {
+      candidates.emplace_back(distance, known);
+    }
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> nearest;
+  for (const auto& [distance, known] : candidates) {
+    if (nearest.size() < 3) nearest.emplace_back(known);
+  }
+  return nearest;
+}
+
+}  // namespace wide

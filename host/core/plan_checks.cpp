@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Out of line: nothing here is worth inlining, a call of a plan makes a handful of comparisons.
+#include "host/core/plan_checks.hpp"
+
+#include <cstdint>
+
+#include "host/core/check.hpp"
+#include "host/core/nearest.hpp"
+
+namespace wide {
+
+namespace {
+
+std::string name_of(std::string_view primitive, std::string_view argument) {
+  return std::string(primitive) + ": " + std::string(argument);
+}
+
+}  // namespace
+
+void require_device(std::string_view primitive, std::string_view argument,
+                    const ConstTensorView& view, Device expected) {
+  WIDE_REQUIRE(view.device == expected,
+               name_of(primitive, argument) + " is on " + to_string(view.device) +
+                   ", expected the plan's device = " + to_string(expected));
+  if (view.span_bytes() == 0) return;
+  WIDE_REQUIRE(view.data != nullptr, name_of(primitive, argument) +
+                                         " is a null pointer, expected " + to_string(view.shape) +
+                                         " elements");
+  const int64_t element_bytes = dtype_bytes(view.dtype);
+  WIDE_REQUIRE(view.alignment() >= element_bytes,
+               name_of(primitive, argument) + " is aligned to " + std::to_string(view.alignment()) +
+                   " bytes, expected its " + std::string(dtype_name(view.dtype)) +
+                   " elements' size = " + std::to_string(element_bytes));
+}
+
+void require_dtype(std::string_view primitive, std::string_view argument,
+                   const ConstTensorView& view, Dtype expected) {
+  WIDE_REQUIRE(view.dtype == expected,
+               name_of(primitive, argument) + " is " + std::string(dtype_name(view.dtype)) +
+                   ", expected dtype = " + std::string(dtype_name(expected)));
+}
+
+void require_shape(std::string_view primitive, std::string_view argument,
+                   const ConstTensorView& view, std::string_view axes, const Shape& expected) {
+  WIDE_REQUIRE(view.shape == expected, name_of(primitive, argument) + " is " +
+                                           to_string(view.shape) + ", expected " +
+                                           std::string(axes) + " = " + to_string(expected));
+}
+
+void require_workspace(std::string_view primitive, const Execution& execution, int64_t bytes) {
+  if (bytes == 0) return;
+  const Workspace& workspace = execution.workspace;
+  WIDE_REQUIRE(workspace.bytes >= bytes,
+               std::string(primitive) + ": workspace is " + std::to_string(workspace.bytes) +
+                   " bytes, expected workspace_bytes() = " + std::to_string(bytes));
+  WIDE_REQUIRE(workspace.data != nullptr, std::string(primitive) +
+                                              ": workspace is a null pointer, expected " +
+                                              std::to_string(bytes) + " bytes");
+  WIDE_REQUIRE(reinterpret_cast<uintptr_t>(workspace.data) % kWorkspaceAlignment == 0,
+               std::string(primitive) + ": workspace is not aligned, expected a multiple of " +
+                   std::to_string(kWorkspaceAlignment) + " bytes");
+}
+
+void* require_cublas(std::string_view primitive, const Execution& execution) {
+  WIDE_REQUIRE(
+      execution.handles != nullptr,
+      std::string(primitive) +
+          ": execution.handles is null, expected VendorHandles: this strategy calls cuBLAS");
+  if (execution.handles->cublas() == nullptr) {
+    throw_unsupported(std::string(primitive) +
+                      ": cuBLAS is unavailable: " + execution.handles->cublas_unavailable_reason());
+  }
+  return execution.handles->cublas();
+}
+
+void require_known_strategy(std::string_view primitive, std::string_view name,
+                            std::span<const std::string_view> known) {
+  for (const std::string_view candidate : known) {
+    if (candidate == name) return;
+  }
+  std::vector<std::string> shown = nearest_of(name, known);
+  const bool has_nearest = !shown.empty();
+  if (!has_nearest) shown.assign(known.begin(), known.end());
+  std::string list;
+  for (const std::string& candidate : shown) list += (list.empty() ? "" : ", ") + candidate;
+  throw_invalid_argument(std::string(primitive) + ": strategy is \"" + std::string(name) + "\", " +
+                         (has_nearest ? "did you mean " : "expected one of ") + list + "?");
+}
+
+bool may_overlap(const ConstTensorView& a, const ConstTensorView& b) {
+  const int64_t a_bytes = a.span_bytes(), b_bytes = b.span_bytes();
+  if (a_bytes == 0 || b_bytes == 0) return false;
+  const auto a_start = reinterpret_cast<uintptr_t>(a.data);
+  const auto b_start = reinterpret_cast<uintptr_t>(b.data);
+  return a_start < b_start + static_cast<uintptr_t>(b_bytes) &&
+         b_start < a_start + static_cast<uintptr_t>(a_bytes);
+}
+
+}  // namespace wide

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The checks that plans of all primitives make, with the same words everywhere. All throw
+// invalid_argument unless they say otherwise.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "wide/tensor.hpp"
+
+namespace wide {
+
+/// Also that a view with elements has an address, aligned to its element.
+void require_device(std::string_view primitive, std::string_view argument,
+                    const ConstTensorView& view, Device expected);
+
+void require_dtype(std::string_view primitive, std::string_view argument,
+                   const ConstTensorView& view, Dtype expected);
+
+/// `expected` says what the numbers are: "[num_members, out, in]".
+void require_shape(std::string_view primitive, std::string_view argument,
+                   const ConstTensorView& view, std::string_view axes, const Shape& expected);
+
+/// At least `bytes`, not null, 256-byte aligned; nothing where `bytes` is 0.
+void require_workspace(std::string_view primitive, const Execution& execution, int64_t bytes);
+
+/// The cublasHandle_t. Throws invalid_argument where the execution has no handles, unsupported
+/// with the handles' reason where cuBLAS could not start.
+void* require_cublas(std::string_view primitive, const Execution& execution);
+
+/// The message has the nearest of the known names.
+void require_known_strategy(std::string_view primitive, std::string_view name,
+                            std::span<const std::string_view> known);
+
+/// True where both views have bytes and their address ranges (gaps included) meet.
+bool may_overlap(const ConstTensorView& a, const ConstTensorView& b);
+
+}  // namespace wide

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Folding of leading axes, with messages that name the argument.
+#include "host/core/rows.hpp"
+
+#include <limits>
+#include <string>
+
+#include "host/core/check.hpp"
+
+namespace wide {
+
+namespace {
+
+std::string name_of(std::string_view primitive, std::string_view argument) {
+  return std::string(primitive) + ": " + std::string(argument);
+}
+
+int64_t checked_product(int64_t num_members, int64_t features) {
+  WIDE_REQUIRE(num_members >= 1,
+               "num_members is " + std::to_string(num_members) + ", expected >= 1");
+  WIDE_REQUIRE(features >= 0, "features is " + std::to_string(features) + ", expected >= 0");
+  WIDE_REQUIRE(features <= std::numeric_limits<int64_t>::max() / num_members,
+               "num_members * features = " + std::to_string(num_members) + " * " +
+                   std::to_string(features) + " does not fit in 64 bits");
+  return num_members * features;
+}
+
+/// The first `num_axes` axes as rows with one stride; `packed_stride` where there is at most one.
+MemberRows fold_rows(const std::string& name, const ConstTensorView& view, int num_axes,
+                     int64_t packed_stride) {
+  int64_t rows = 1;
+  int64_t stride = packed_stride;
+  bool is_stepped = false, folds = true;
+  for (int axis = num_axes - 1; axis >= 0; --axis) {
+    const int64_t extent = view.shape[axis];
+    if (extent != 1) {
+      if (!is_stepped) stride = view.strides[axis];
+      if (is_stepped && view.strides[axis] != rows * stride) folds = false;
+      is_stepped = true;
+    }
+    rows *= extent;
+  }
+  if (rows <= 1) return {rows, {packed_stride, 0}};
+  WIDE_REQUIRE(folds, name + " has shape " + to_string(view.shape) + " and strides " +
+                          to_string(view.strides) +
+                          ", expected leading axes that fold into rows of one stride");
+  return {rows, {stride, 0}};
+}
+
+void require_contiguous_features(const std::string& name, const ConstTensorView& view) {
+  WIDE_REQUIRE(view.shape.back() <= 1 || view.strides.back() == 1,
+               name + " has strides " + to_string(view.strides) +
+                   ", expected the last axis contiguous: stride 1");
+}
+
+}  // namespace
+
+RowStrides packed_rows(int64_t num_members, int64_t features) {
+  return {checked_product(num_members, features), features};
+}
+
+MemberRows member_rows(std::string_view primitive, std::string_view argument,
+                       const ConstTensorView& view, int64_t num_members, int64_t features) {
+  const std::string name = name_of(primitive, argument);
+  const RowStrides packed = packed_rows(num_members, features);
+  const int rank = view.rank();
+  (void)view.num_elements();  // refuses negative extents and overflow
+  const bool is_packed = rank >= 1 && view.shape.back() == packed.row;
+  const bool is_explicit =
+      rank >= 2 && view.shape.back() == features && view.shape[rank - 2] == num_members;
+  WIDE_REQUIRE(is_packed || is_explicit,
+               name + " is " + to_string(view.shape) +
+                   ", expected [.., num_members * features] = [.., " + std::to_string(packed.row) +
+                   "] or [.., num_members, features] = [.., " + std::to_string(num_members) + ", " +
+                   std::to_string(features) + "]");
+  require_contiguous_features(name, view);
+  if (is_packed) {
+    MemberRows folded = fold_rows(name, view, rank - 1, packed.row);
+    folded.strides.member = packed.member;
+    return folded;
+  }
+  MemberRows folded = fold_rows(name, view, rank - 2, packed.row);
+  folded.strides.member = num_members == 1 ? packed.member : view.strides[rank - 2];
+  return folded;
+}
+
+MemberRows shared_rows(std::string_view primitive, std::string_view argument,
+                       const ConstTensorView& view, int64_t features) {
+  const std::string name = name_of(primitive, argument);
+  (void)view.num_elements();
+  WIDE_REQUIRE(view.rank() >= 1 && view.shape.back() == features,
+               name + " is " + to_string(view.shape) + ", expected [.., features] = [.., " +
+                   std::to_string(features) + "]");
+  require_contiguous_features(name, view);
+  return fold_rows(name, view, view.rank() - 1, features);
+}
+
+}  // namespace wide

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads operands as the kernels see them: [rows, members, features], features contiguous, one
+// stride per row and one per member.
+//
+// Strides that nothing steps along are given their packed value (the row stride of a single row,
+// the member stride of a single member), so that equal layouts compare equal.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "wide/plan.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide {
+
+struct MemberRows {
+  int64_t rows = 0;
+  RowStrides strides;
+};
+
+/// A view [.., N*D], whose leading axes fold into one row stride, or member-explicit [.., N, D].
+MemberRows member_rows(std::string_view primitive, std::string_view argument,
+                       const ConstTensorView& view, int64_t num_members, int64_t features);
+
+/// A view [.., D] that all members read: member stride 0.
+MemberRows shared_rows(std::string_view primitive, std::string_view argument,
+                       const ConstTensorView& view, int64_t features);
+
+/// {N*D, D}; throws invalid_argument on overflow.
+RowStrides packed_rows(int64_t num_members, int64_t features);
+
+}  // namespace wide

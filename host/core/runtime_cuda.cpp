@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CUDA runtime behind the seam. libcuda is never linked: everything goes through the runtime,
+// which loads the driver itself and says so where there is none.
+#include "host/core/runtime.hpp"
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include "host/core/check.hpp"
+#include "host/core/cuda_check.hpp"
+#include "host/core/current_device.hpp"
+
+namespace wide::runtime {
+
+namespace {
+
+cudaStream_t native(Stream stream) {
+  return static_cast<cudaStream_t>(stream.native());
+}
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+/// Why cudaGetDeviceCount failed, in words that say what to do.
+std::string unavailable_reason(cudaError_t status) {
+  int driver = 0, runtime = 0;
+  (void)cudaDriverGetVersion(&driver);
+  (void)cudaRuntimeGetVersion(&runtime);
+  switch (status) {
+    case cudaErrorInsufficientDriver:
+      if (driver == 0) return "no NVIDIA driver is installed";
+      return "the NVIDIA driver supports CUDA " + version_text(driver) +
+             ", this build needs CUDA " + version_text(runtime);
+    case cudaErrorStubLibrary:
+      return "libcuda.so is the toolkit's stub, not a driver: take its folder out of the library "
+             "path";
+    case cudaErrorNoDevice:
+      return "the NVIDIA driver finds no device (CUDA_VISIBLE_DEVICES, or none built in)";
+    default:
+      return std::string(cudaGetErrorName(status)) + ": " + cudaGetErrorString(status);
+  }
+}
+
+int attribute(cudaDeviceAttr name, int ordinal) {
+  int value = 0;
+  WIDE_CHECK_CUDA(cudaDeviceGetAttribute(&value, name, ordinal));
+  return value;
+}
+
+}  // namespace
+
+CudaAvailability query_devices() {
+  int count = 0;  // the runtime leaves it alone where it fails
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess) {
+    const std::string reason = unavailable_reason(status);
+    (void)cudaGetLastError();
+    return {0, reason};
+  }
+  return {count, count > 0 ? "" : unavailable_reason(cudaErrorNoDevice)};
+}
+
+DeviceInfo device_info(int ordinal) {
+  cudaDeviceProp properties{};
+  WIDE_CHECK_CUDA(cudaGetDeviceProperties(&properties, ordinal));
+  DeviceInfo info;
+  info.device = {DeviceType::cuda, ordinal};
+  info.name = properties.name;
+  info.compute_capability = properties.major * 10 + properties.minor;
+  info.num_multiprocessors = properties.multiProcessorCount;
+  info.last_level_cache_bytes = properties.l2CacheSize;
+  info.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
+  info.shared_bytes_per_block = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, ordinal);
+  info.shared_bytes_per_multiprocessor =
+      attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor, ordinal);
+  WIDE_CHECK_CUDA(cudaDriverGetVersion(&info.driver_version));
+  WIDE_CHECK_CUDA(cudaRuntimeGetVersion(&info.runtime_version));
+  return info;
+}
+
+void* allocate(int ordinal, int64_t bytes) {
+  const CurrentDevice current(ordinal);
+  void* data = nullptr;
+  const cudaError_t status = cudaMalloc(&data, static_cast<size_t>(bytes));
+  if (status == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();
+    throw Error(ErrorCode::out_of_memory, "cuda:" + std::to_string(ordinal) + ": no room for " +
+                                              std::to_string(bytes) + " bytes");
+  }
+  WIDE_CHECK_CUDA(status);
+  return data;
+}
+
+void deallocate(int, void* data) noexcept {
+  (void)cudaFree(data);
+}
+
+void copy_async(int ordinal, void* destination, const void* source, int64_t bytes,
+                Direction direction, Stream stream) {
+  const CurrentDevice current(ordinal);
+  const cudaMemcpyKind kind = direction == Direction::host_to_device   ? cudaMemcpyHostToDevice
+                              : direction == Direction::device_to_host ? cudaMemcpyDeviceToHost
+                                                                       : cudaMemcpyDeviceToDevice;
+  WIDE_CHECK_CUDA(
+      cudaMemcpyAsync(destination, source, static_cast<size_t>(bytes), kind, native(stream)));
+}
+
+void fill_async(int ordinal, void* data, uint8_t byte, int64_t bytes, Stream stream) {
+  const CurrentDevice current(ordinal);
+  WIDE_CHECK_CUDA(cudaMemsetAsync(data, byte, static_cast<size_t>(bytes), native(stream)));
+}
+
+void synchronize(int ordinal, Stream stream) {
+  const CurrentDevice current(ordinal);
+  WIDE_CHECK_CUDA(cudaStreamSynchronize(native(stream)));
+}
+
+Stream create_stream(int ordinal) {
+  const CurrentDevice current(ordinal);
+  cudaStream_t stream = nullptr;
+  WIDE_CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return Stream(static_cast<void*>(stream));
+}
+
+void destroy_stream(int, Stream stream) noexcept {
+  (void)cudaStreamDestroy(native(stream));
+}
+
+void* create_cublas(int ordinal, std::string& reason) {
+  const CurrentDevice current(ordinal);
+  cublasHandle_t handle = nullptr;
+  const cublasStatus_t status = cublasCreate(&handle);
+  if (status == CUBLAS_STATUS_SUCCESS) return handle;
+  (void)cudaGetLastError();
+  reason = std::string("cublasCreate: ") + cublasGetStatusName(status);
+  return nullptr;
+}
+
+void destroy_cublas(void* handle) noexcept {
+  (void)cublasDestroy(static_cast<cublasHandle_t>(handle));
+}
+
+}  // namespace wide::runtime

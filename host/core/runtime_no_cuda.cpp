@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The runtime of a build without CUDA: there is no device, and nothing can be asked of one.
+#include "host/core/check.hpp"
+#include "host/core/runtime.hpp"
+
+namespace wide::runtime {
+
+namespace {
+
+constexpr const char* kReason = "this build of wide has no CUDA (WIDE_CUDA)";
+
+[[noreturn]] void refuse() {
+  throw Error(ErrorCode::cuda, std::string("cuda: ") + kReason);
+}
+
+}  // namespace
+
+CudaAvailability query_devices() {
+  return {0, kReason};
+}
+DeviceInfo device_info(int) {
+  refuse();
+}
+void* allocate(int, int64_t) {
+  refuse();
+}
+void deallocate(int, void*) noexcept {}
+void copy_async(int, void*, const void*, int64_t, Direction, Stream) {
+  refuse();
+}
+void fill_async(int, void*, uint8_t, int64_t, Stream) {
+  refuse();
+}
+void synchronize(int, Stream) {
+  refuse();
+}
+Stream create_stream(int) {
+  refuse();
+}
+void destroy_stream(int, Stream) noexcept {}
+void* create_cublas(int, std::string& reason) {
+  reason = kReason;
+  return nullptr;
+}
+void destroy_cublas(void*) noexcept {}
+
+}  // namespace wide::runtime

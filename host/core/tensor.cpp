@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Views, owners and copies.
+#include "wide/tensor.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "host/core/check.hpp"
+#include "host/core/context.hpp"
+#include "host/core/runtime.hpp"
+
+namespace wide {
+
+template <class Pointer>
+BasicTensorView<Pointer>::BasicTensorView(Pointer data_, Dtype dtype_, const Shape& shape_,
+                                          const Strides& strides_, Device device_)
+    : data(data_), dtype(dtype_), shape(shape_), strides(strides_), device(device_) {
+  WIDE_REQUIRE(
+      shape.rank() == strides.rank(),
+      "tensor: strides " + to_string(strides) + ", expected one per axis of " + to_string(shape));
+  (void)checked_bytes(shape, dtype_bytes(dtype));
+  for (int axis = 0; axis < strides.rank(); ++axis) {
+    WIDE_REQUIRE(strides[axis] >= 0, "tensor: strides " + to_string(strides) + ", expected >= 0");
+  }
+  (void)span_bytes();
+}
+
+template <class Pointer>
+bool BasicTensorView<Pointer>::is_contiguous() const {
+  int64_t step = 1;
+  for (int axis = rank() - 1; axis >= 0; --axis) {
+    if (shape[axis] == 0) return true;
+    if (shape[axis] != 1 && strides[axis] != step) return false;
+    step *= shape[axis];
+  }
+  return true;
+}
+
+template <class Pointer>
+int64_t BasicTensorView<Pointer>::span_bytes() const {
+  constexpr int64_t max = std::numeric_limits<int64_t>::max();
+  int64_t last = 0;
+  for (int axis = 0; axis < rank(); ++axis) {
+    if (shape[axis] == 0) return 0;
+    const int64_t steps = shape[axis] - 1;
+    const bool fits = steps == 0 || strides[axis] <= (max / 16 - last) / steps;
+    WIDE_REQUIRE(fits, "tensor: shape " + to_string(shape) + " with strides " + to_string(strides) +
+                           " does not fit in 64 bits");
+    last += steps * strides[axis];
+  }
+  return rank() == 0 && data == nullptr ? 0 : (last + 1) * dtype_bytes(dtype);
+}
+
+template <class Pointer>
+int64_t BasicTensorView<Pointer>::alignment() const {
+  const auto address = reinterpret_cast<uintptr_t>(data) | 256u;
+  return static_cast<int64_t>(address & (~address + 1));
+}
+
+template <class Pointer>
+BasicTensorView<Pointer> BasicTensorView<Pointer>::narrow(int axis, int64_t start,
+                                                          int64_t length) const {
+  WIDE_REQUIRE(axis >= 0 && axis < rank(),
+               "tensor: axis " + std::to_string(axis) + " of " + to_string(shape));
+  WIDE_REQUIRE(start >= 0 && length >= 0 && start <= shape[axis] && length <= shape[axis] - start,
+               "tensor: elements [" + std::to_string(start) + ", " + std::to_string(start) + " + " +
+                   std::to_string(length) + ") of axis " + std::to_string(axis) + " of " +
+                   to_string(shape));
+  BasicTensorView view = *this;
+  view.shape[axis] = length;
+  using Byte =
+      std::conditional_t<std::is_const_v<std::remove_pointer_t<Pointer>>, const char, char>;
+  if (data != nullptr && length > 0) {
+    view.data = static_cast<Byte*>(data) + start * strides[axis] * dtype_bytes(dtype);
+  }
+  return view;
+}
+
+template struct BasicTensorView<void*>;
+template struct BasicTensorView<const void*>;
+
+Tensor::Tensor(const Context& context, Dtype dtype, const Shape& shape)
+    : state_(context.shared_state()),
+      view_(nullptr, dtype, shape, context.device()),
+      bytes_(checked_bytes(shape, dtype_bytes(dtype))) {
+  if (bytes_ > 0) view_.data = context.allocator().allocate(bytes_);
+}
+
+Tensor::~Tensor() {
+  if (view_.data != nullptr) state_->allocator->deallocate(view_.data, bytes_);
+}
+
+Tensor::Tensor(Tensor&& other) noexcept
+    : state_(std::move(other.state_)),
+      view_(std::exchange(other.view_, {})),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+Tensor& Tensor::operator=(Tensor&& other) noexcept {
+  std::swap(state_, other.state_);
+  std::swap(view_, other.view_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+void copy(const ConstTensorView& source, const TensorView& destination, Stream stream) {
+  WIDE_REQUIRE(source.shape == destination.shape && source.dtype == destination.dtype,
+               "copy: source is " + std::string(dtype_name(source.dtype)) + " " +
+                   to_string(source.shape) + ", destination " +
+                   std::string(dtype_name(destination.dtype)) + " " + to_string(destination.shape) +
+                   ", expected the same");
+  WIDE_REQUIRE(source.is_contiguous() && destination.is_contiguous(),
+               "copy: strides " + to_string(source.strides) + " and " +
+                   to_string(destination.strides) + ", expected both densely packed");
+  const int64_t bytes = source.span_bytes();
+  if (bytes == 0) return;
+  const bool from_device = source.device.type == DeviceType::cuda;
+  const bool to_device = destination.device.type == DeviceType::cuda;
+  if (!from_device && !to_device) {
+    std::memmove(destination.data, source.data, static_cast<size_t>(bytes));
+    return;
+  }
+  using enum runtime::Direction;
+  const auto direction = !from_device ? host_to_device
+                         : to_device  ? device_to_device
+                                      : device_to_host;
+  const int ordinal = to_device ? destination.device.ordinal : source.device.ordinal;
+  runtime::copy_async(ordinal, destination.data, source.data, bytes, direction, stream);
+}
+
+void fill_bytes(const TensorView& view, uint8_t byte, Stream stream) {
+  const int64_t bytes = view.span_bytes();
+  if (bytes == 0) return;
+  if (view.device.type == DeviceType::cpu) {
+    std::memset(view.data, byte, static_cast<size_t>(bytes));
+  } else {
+    runtime::fill_async(view.device.ordinal, view.data, byte, bytes, stream);
+  }
+}
+
+}  // namespace wide

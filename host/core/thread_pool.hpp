@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The threads of a CPU context.
+//
+// A job is open while its caller works on it: threads that wake up later than that find it closed
+// and go back to sleep, so a short job never waits for a slow wake-up. One job at a time.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "host/core/parallel.hpp"
+
+namespace wide {
+
+class ThreadPool {
+ public:
+  /// `num_threads` counts the caller: one less is started.
+  explicit ThreadPool(int num_threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int num_threads() const { return static_cast<int>(threads_.size()) + 1; }
+  void run(int64_t num_tasks, const TaskBody& body);
+
+ private:
+  void stop_and_join() noexcept;
+  void serve();
+  void take_tasks();
+
+  std::mutex busy_;  ///< held by the caller of the job that runs
+  std::mutex mutex_;
+  std::condition_variable wake_, idle_;
+  // Guarded by mutex_.
+  uint64_t generation_ = 0;
+  int num_working_ = 0;
+  bool is_open_ = false, is_stopping_ = false;
+  std::exception_ptr failure_;
+  // Written by the caller while no thread works on a job.
+  TaskBody body_{};
+  int64_t num_tasks_ = 0;
+  std::atomic<int64_t> next_task_{0};
+
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace wide

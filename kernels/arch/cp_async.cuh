@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies from global to shared memory that bypass the registers (sm_80 and later). The number of
+// bytes read is a runtime value, the rest is filled with zeros: one instruction serves full,
+// ragged and absent pieces, where the toolkit's own wrapper branches over seventeen of them.
+// Source: PTX ISA, "Data Movement and Conversion Instructions: cp.async".
+#pragma once
+
+#include <cstdint>
+
+namespace wide::kernels::arch {
+
+/// Both addresses aligned to 16 bytes; reads `source_bytes` in [0, 16] of them, writes 16.
+__device__ inline void cp_async_16(void* shared, const void* global, int source_bytes) {
+  const auto destination = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(global),
+               "r"(source_bytes)
+               : "memory");
+}
+
+/// Ends a group of the copies that this thread has begun.
+__device__ inline void cp_async_commit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/// Waits until at most `kPending` of this thread's groups are under way. Other threads' copies are
+/// visible after their wait and a barrier.
+template <int kPending>
+__device__ inline void cp_async_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+}  // namespace wide::kernels::arch

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Activations of epilogues, in fp32. The full-precision functions of CUDA's math library, not the
+// hardware's approximations: an epilogue computes few of them per byte that it writes.
+// Sources: "CUDA C++ Programming Guide", mathematical functions (erff 2 ulp, expf 1 ulp);
+// Hendrycks and Gimpel, "Gaussian Error Linear Units"; Elfwing et al., "Sigmoid-Weighted Linear
+// Units".
+#pragma once
+
+#include "wide/epilogue.hpp"
+
+namespace wide::kernels {
+
+template <Activation kActivation>
+__device__ inline float activate(float value) {
+  if constexpr (kActivation == Activation::relu) {
+    // Not fmaxf(value, 0), which turns NaN into 0; -0 compares equal to 0 and becomes +0.
+    return value > 0.0f || value != value ? value : 0.0f;
+  } else if constexpr (kActivation == Activation::gelu) {
+    constexpr float kInverseSqrt2 = 0.70710678118654752f;
+    // erfc, not 1 + erf: the sum would cancel for values far below zero.
+    return 0.5f * value * erfcf(-value * kInverseSqrt2);
+  } else if constexpr (kActivation == Activation::silu) {
+    // The left tail: exp(-value) overflows to infinity and the quotient is -0, its limit.
+    return value / (1.0f + expf(-value));
+  } else {
+    return value;
+  }
+}
+
+/// Calls f.template operator()<kActivation>() for the runtime value.
+template <class F>
+__device__ inline void with_activation(Activation activation, F f) {
+  switch (activation) {
+    case Activation::none:
+      return f.template operator()<Activation::none>();
+    case Activation::relu:
+      return f.template operator()<Activation::relu>();
+    case Activation::gelu:
+      return f.template operator()<Activation::gelu>();
+    case Activation::silu:
+      return f.template operator()<Activation::silu>();
+  }
+}
+
+}  // namespace wide::kernels

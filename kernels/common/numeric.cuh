@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What kernels of all families do with elements: convert to and from fp32, move sixteen bytes at
+// a time, add up over a warp.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+namespace wide::kernels {
+
+__device__ inline float to_float(float value) {
+  return value;
+}
+__device__ inline float to_float(__half value) {
+  return __half2float(value);
+}
+__device__ inline float to_float(__nv_bfloat16 value) {
+  return __bfloat162float(value);
+}
+
+/// To nearest even.
+template <class T>
+__device__ inline T from_float(float value);
+template <>
+__device__ inline float from_float<float>(float value) {
+  return value;
+}
+template <>
+__device__ inline __half from_float<__half>(float value) {
+  return __float2half_rn(value);
+}
+template <>
+__device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float value) {
+  return __float2bfloat16_rn(value);
+}
+
+/// Sixteen bytes of elements: one load or store instruction of a thread.
+template <class T>
+struct alignas(16) Vec16 {
+  static constexpr int kSize = static_cast<int>(16 / sizeof(T));
+  T v[kSize];
+};
+
+/// `address` must be aligned to 16 bytes. Through uint4, because the compiler splits the copy of
+/// an array of halves into pieces.
+template <class T>
+__device__ inline Vec16<T> load_vec16(const T* address) {
+  const uint4 bits = *reinterpret_cast<const uint4*>(address);
+  return *reinterpret_cast<const Vec16<T>*>(&bits);
+}
+
+template <class T>
+__device__ inline void store_vec16(T* address, const Vec16<T>& value) {
+  *reinterpret_cast<uint4*>(address) = *reinterpret_cast<const uint4*>(&value);
+}
+
+/// For inputs that nobody writes while the kernel runs: goes through the read-only path.
+template <class T>
+__device__ inline Vec16<T> load_vec16_readonly(const T* address) {
+  const uint4 bits = __ldg(reinterpret_cast<const uint4*>(address));
+  return *reinterpret_cast<const Vec16<T>*>(&bits);
+}
+
+/// The sum over the 32 lanes, in every lane, always added in the same order. All lanes take part.
+__device__ inline float warp_sum(float value) {
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2) {
+    value += __shfl_xor_sync(0xffffffffu, value, distance);
+  }
+  return value;
+}
+
+}  // namespace wide::kernels

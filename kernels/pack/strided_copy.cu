@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// destinations[p][i] = sources[p][i] for every index i of one shared shape.
+// Plan: grid.y is the pair (64 at most), grid.x strides over the pair's elements in row-major
+// order, one element per thread and step: neighbouring threads touch neighbouring elements of the
+// innermost axis, which is contiguous on both sides in every packed layout. Axes that are
+// contiguous on both sides are folded on the host first, so the index is seldom taken apart more
+// than twice. Memory: no shared memory. Limits: none on sizes; all offsets are 64-bit.
+#include "kernels/pack/strided_copy.hpp"
+
+#include <algorithm>
+
+namespace wide::kernels {
+
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int64_t kMaxBlocksPerPair = 1024;  // then each thread takes several elements
+
+template <class Element>
+__global__ void __launch_bounds__(kThreads)
+    strided_copy_kernel(const __grid_constant__ StridedCopy copy, int64_t num_elements) {
+  const auto* source = static_cast<const Element*>(copy.sources[blockIdx.y]);
+  auto* destination = static_cast<Element*>(copy.destinations[blockIdx.y]);
+  const int64_t step = int64_t{gridDim.x} * kThreads;
+  for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < num_elements; i += step) {
+    int64_t rest = i, from = 0, to = 0;
+#pragma unroll
+    for (int axis = kMaxCopyRank - 1; axis >= 0; --axis) {
+      if (axis < copy.rank) {
+        const int64_t outer = rest / copy.extents[axis];
+        const int64_t index = rest - outer * copy.extents[axis];
+        from += index * copy.source_strides[axis];
+        to += index * copy.destination_strides[axis];
+        rest = outer;
+      }
+    }
+    destination[to] = source[from];
+  }
+}
+
+/// Joins every axis with the one before it where both sides step through them as through one.
+void fold_axes(StridedCopy& copy) {
+  int last = -1;  // the axis of the result that is being extended
+  for (int axis = 0; axis < copy.rank; ++axis) {
+    if (copy.extents[axis] == 1) continue;
+    const bool joins =
+        last >= 0 && copy.source_strides[last] == copy.source_strides[axis] * copy.extents[axis] &&
+        copy.destination_strides[last] == copy.destination_strides[axis] * copy.extents[axis];
+    const int64_t extent = copy.extents[axis] * (joins ? copy.extents[last] : 1);
+    if (!joins) ++last;
+    copy.extents[last] = extent;
+    copy.source_strides[last] = copy.source_strides[axis];
+    copy.destination_strides[last] = copy.destination_strides[axis];
+  }
+  copy.rank = last + 1;
+}
+
+bool can_widen(const StridedCopy& copy, int64_t factor) {
+  const int inner = copy.rank - 1;
+  if (inner < 0 || copy.source_strides[inner] != 1 || copy.destination_strides[inner] != 1 ||
+      copy.extents[inner] % factor != 0) {
+    return false;
+  }
+  for (int axis = 0; axis < inner; ++axis) {
+    if (copy.source_strides[axis] % factor != 0 || copy.destination_strides[axis] % factor != 0) {
+      return false;
+    }
+  }
+  for (int pair = 0; pair < copy.num_pairs; ++pair) {
+    if (reinterpret_cast<uintptr_t>(copy.sources[pair]) % 16 != 0 ||
+        reinterpret_cast<uintptr_t>(copy.destinations[pair]) % 16 != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void widen(StridedCopy& copy) {
+  const int64_t factor = 16 / copy.element_bytes;
+  if (factor == 1 || !can_widen(copy, factor)) return;
+  copy.extents[copy.rank - 1] /= factor;
+  for (int axis = 0; axis < copy.rank - 1; ++axis) {
+    copy.source_strides[axis] /= factor;
+    copy.destination_strides[axis] /= factor;
+  }
+  copy.element_bytes = 16;
+}
+
+template <class Element>
+cudaError_t launch(const StridedCopy& copy, int64_t num_elements, cudaStream_t stream) {
+  const int64_t blocks = std::min((num_elements + kThreads - 1) / kThreads, kMaxBlocksPerPair);
+  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(copy.num_pairs));
+  strided_copy_kernel<Element><<<grid, kThreads, 0, stream>>>(copy, num_elements);
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+cudaError_t launch_strided_copy(StridedCopy copy, cudaStream_t stream) {
+  int64_t num_elements = 1;
+  for (int axis = 0; axis < copy.rank; ++axis) num_elements *= copy.extents[axis];
+  if (num_elements == 0 || copy.num_pairs == 0) return cudaSuccess;
+  fold_axes(copy);
+  const int narrow_bytes = copy.element_bytes;
+  widen(copy);
+  num_elements /= copy.element_bytes / narrow_bytes;
+  switch (copy.element_bytes) {
+    case 1:
+      return launch<uint8_t>(copy, num_elements, stream);
+    case 2:
+      return launch<uint16_t>(copy, num_elements, stream);
+    case 4:
+      return launch<uint32_t>(copy, num_elements, stream);
+    case 8:
+      return launch<uint64_t>(copy, num_elements, stream);
+    case 16:
+      return launch<uint4>(copy, num_elements, stream);
+    default:
+      return cudaErrorInvalidValue;
+  }
+}
+
+}  // namespace wide::kernels

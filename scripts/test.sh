@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sets up what is missing, builds, runs the static checks and all tests, and closes with
+# "N passed, N failed, N skipped", counted over test cases. Skipped is not passed.
+#
+#   test.sh              with CUDA where there is a toolkit
+#   test.sh --no-cuda    as on a machine without one
+#   test.sh --sanitize   host code under AddressSanitizer and UndefinedBehaviorSanitizer
+#   test.sh --all        all three, one after another
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+case "${1:-}" in
+  "") presets=(test) ;;
+  --no-cuda) presets=(no-cuda) ;;
+  --sanitize) presets=(sanitize) ;;
+  --all) presets=(test no-cuda sanitize) ;;
+  *) sed -n 's/^#   //p' "$0" >&2; exit 2 ;;
+esac
+
+./scripts/setup.sh
+python3 scripts/check_layers
+./scripts/format --check
+for preset in "${presets[@]}"; do
+  start=$SECONDS
+  ./scripts/build.sh "$preset"
+  echo "test: built $preset in $((SECONDS - start)) s"
+done
+exec python3 scripts/run_tests.py "${presets[@]}"
