@@ -97,4 +97,20 @@ MemberRows shared_rows(std::string_view primitive, std::string_view argument,
   return fold_rows(name, view, view.rank() - 1, features);
 }
 
+void require_disjoint_rows(std::string_view primitive, std::string_view argument,
+                           const MemberRows& rows, int64_t num_members, int64_t features) {
+  const RowStrides& s = rows.strides;
+  if (rows.rows == 0 || features == 0) return;
+  const int64_t members_end = (num_members - 1) * s.member + features;
+  const int64_t rows_end = (rows.rows - 1) * s.row + features;
+  const bool members_inside =
+      (num_members == 1 || s.member >= features) && (rows.rows == 1 || s.row >= members_end);
+  const bool rows_inside =
+      (rows.rows == 1 || s.row >= features) && (num_members == 1 || s.member >= rows_end);
+  WIDE_REQUIRE(members_inside || rows_inside,
+               name_of(primitive, argument) + " has row stride " + std::to_string(s.row) +
+                   " and member stride " + std::to_string(s.member) + ", expected rows of " +
+                   std::to_string(features) + " elements that do not overlap");
+}
+
 }  // namespace wide

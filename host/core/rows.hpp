@@ -29,6 +29,10 @@ MemberRows member_rows(std::string_view primitive, std::string_view argument,
 MemberRows shared_rows(std::string_view primitive, std::string_view argument,
                        const ConstTensorView& view, int64_t features);
 
+/// For outputs: no two (row, member) pairs may share an element.
+void require_disjoint_rows(std::string_view primitive, std::string_view argument,
+                           const MemberRows& rows, int64_t num_members, int64_t features);
+
 /// {N*D, D}; throws invalid_argument on overflow.
 RowStrides packed_rows(int64_t num_members, int64_t features);
 

@@ -62,6 +62,13 @@ constexpr SimtPolicy kM64N64{64, 64, 8, 4, 3, 2, 4};
 // 64 KiB: two blocks fit beside each other on compute capability 8.0 too.
 constexpr SimtPolicy kM128N128{128, 128, 8, 8, 2, 1, 2};
 
+static_assert(kM16N64.tile_m == tile_m(LinearSimtTile::m16n64) &&
+              kM64N64.tile_m == tile_m(LinearSimtTile::m64n64) &&
+              kM128N128.tile_m == tile_m(LinearSimtTile::m128n128) &&
+              kM16N64.tile_n == tile_n(LinearSimtTile::m16n64) &&
+              kM64N64.tile_n == tile_n(LinearSimtTile::m64n64) &&
+              kM128N128.tile_n == tile_n(LinearSimtTile::m128n128));
+
 /// Kernels are named by the tile: nvcc 13.0's host stubs cannot spell a class-type argument.
 constexpr SimtPolicy policy_of(LinearSimtTile tile) {
   return tile == LinearSimtTile::m16n64   ? kM16N64

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "kernels/linear/linear_simt_tile.hpp"
 #include "wide/dtype.hpp"
 #include "wide/epilogue.hpp"
 #include "wide/plan.hpp"
@@ -27,13 +28,6 @@ struct LinearSimtParams {
   Activation activation;
   /// Whether 16 bytes (y: four elements) may be moved at a time. Set by the launcher.
   bool x_is_aligned, weight_is_aligned, y_is_aligned;
-};
-
-/// Tile shapes; each is one instantiation per dtype.
-enum class LinearSimtTile : uint8_t {
-  m16n64,    ///< few rows per member: many small blocks, deep prefetch
-  m64n64,    ///< in between
-  m128n128,  ///< most arithmetic per byte of shared memory
 };
 
 /// y[m, i, n] = activation(sum_k x[m, i, k] * weight[i, n, k] + bias[i, n]) for all members i in

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// From operands to kernel parameters.
+#include "host/core/current_device.hpp"
+#include "host/embedding/embedding_run.hpp"
+#include "kernels/embedding/embedding_indexed.hpp"
+
+namespace wide {
+
+static_assert(sizeof(EmbeddingFinding) == sizeof(kernels::EmbeddingReport));
+
+void run_embedding_cuda(const Context& context, const EmbeddingProblem& problem,
+                        EmbeddingStrategy strategy, const EmbeddingArguments& arguments,
+                        const Execution& execution) {
+  const CurrentDevice current(context.device().ordinal);
+  const auto stream = static_cast<cudaStream_t>(execution.stream.native());
+  kernels::EmbeddingParams params;
+  params.ids = arguments.ids.data;
+  params.table = static_cast<const char*>(arguments.table.data);
+  params.y = static_cast<char*>(arguments.y.data);
+  params.num_members = params.total_members = problem.num_members;
+  params.batch = problem.batch;
+  params.seq = problem.seq;
+  params.vocab = problem.vocab;
+  params.dim = problem.dim;
+  params.ids_batch_stride = problem.ids_batch_stride;
+  params.ids_member_stride = problem.ids_member_stride;
+  params.table_member_stride = problem.table.member;
+  params.table_row_stride = problem.table.row;
+  params.y_row_stride = problem.y.row;
+  params.y_member_stride = problem.y.member;
+  params.element_bytes = static_cast<int>(dtype_bytes(problem.dtype));
+  params.id_bytes = static_cast<int>(dtype_bytes(problem.id_dtype));
+  if (problem.checked) {
+    params.report = static_cast<kernels::EmbeddingReport*>(execution.workspace.data);
+    WIDE_CHECK_CUDA(cudaMemsetAsync(params.report, 0xff, sizeof(*params.report), stream));
+  }
+  if (strategy == EmbeddingStrategy::indexed) {
+    WIDE_CHECK_CUDA(kernels::launch_embedding_indexed(params, stream));
+  } else {
+    kernels::EmbeddingParams one = params;
+    one.num_members = 1;
+    for (int64_t n = 0; n < problem.num_members; ++n) {
+      one.first_member = n;
+      one.ids =
+          static_cast<const char*>(params.ids) + n * params.ids_member_stride * params.id_bytes;
+      one.table = params.table + n * params.table_member_stride * params.element_bytes;
+      one.y = params.y + n * params.y_member_stride * params.element_bytes;
+      WIDE_CHECK_CUDA(kernels::launch_embedding_indexed(one, stream));
+    }
+  }
+  if (problem.checked) WIDE_CHECK_CUDA(kernels::launch_embedding_report(params, stream));
+}
+
+}  // namespace wide

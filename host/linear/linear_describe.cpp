@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// From operands to the problem. num_members, in and out are read off the weight, the one operand
+// whose shape shows them apart; the others must fit.
+#include <string>
+
+#include "host/core/check.hpp"
+#include "host/core/plan_checks.hpp"
+#include "host/core/rows.hpp"
+#include "host/linear/linear_problem.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr std::string_view kName = "linear";
+
+void require_rank(std::string_view argument, const ConstTensorView& view, int low, int high,
+                  std::string_view expected) {
+  WIDE_REQUIRE(!view.is_absent(), "linear: " + std::string(argument) + " is absent, expected " +
+                                      std::string(expected));
+  WIDE_REQUIRE(view.rank() >= low && view.rank() <= high,
+               "linear: " + std::string(argument) + " is " + to_string(view.shape) +
+                   ", expected " + std::string(expected));
+}
+
+/// Features of one output, and of one member's bias, must lie side by side.
+void require_contiguous(std::string_view argument, const ConstTensorView& view) {
+  WIDE_REQUIRE(view.shape.back() <= 1 || view.strides.back() == 1,
+               "linear: " + std::string(argument) + " has strides " + to_string(view.strides) +
+                   ", expected the last axis contiguous: stride 1");
+}
+
+/// Rows that all start at one address would read as "packed" in a problem.
+void require_steps(std::string_view argument, const ConstTensorView& view, int64_t features,
+                   const RowStrides& strides) {
+  WIDE_REQUIRE(features == 0 || strides.row != 0 || strides.member != 0,
+               "linear: " + std::string(argument) + " has strides " + to_string(view.strides) +
+                   ", expected rows or members that do not all start at one place");
+}
+
+void describe_x(const ConstTensorView& x, LinearProblem& problem) {
+  const int64_t in = problem.in_features;
+  MemberRows rows;
+  if (problem.shared_input) {
+    require_rank("x", x, 2, 3, "shared_input: [B, in] or [B, T, in]");
+    rows = shared_rows(kName, "x", x, in);
+  } else {
+    require_rank("x", x, 2, 3, "[B, N*in], [B, T, N*in] or [B, N, in]");
+    rows = member_rows(kName, "x", x, problem.num_members, in);
+  }
+  require_steps("x", x, in, rows.strides);
+  problem.batch = rows.rows;
+  problem.x = rows.strides;
+}
+
+void describe_weight(const ConstTensorView& weight, LinearProblem& problem) {
+  require_rank("weight", weight, 3, 3, "[num_members, out, in]");
+  (void)weight.num_elements();  // refuses negative extents and overflow
+  WIDE_REQUIRE(weight.shape[0] >= 1, "linear: weight is " + to_string(weight.shape) +
+                                         ", expected num_members >= 1 in front");
+  require_contiguous("weight", weight);
+  problem.num_members = weight.shape[0];
+  problem.out_features = weight.shape[1];
+  problem.in_features = weight.shape[2];
+  problem.weight = {weight.strides[1], weight.strides[0]};
+  if (problem.num_members > 1 && problem.out_features > 1) {
+    require_steps("weight", weight, problem.in_features, problem.weight);
+  }
+}
+
+void describe_bias(const ConstTensorView& bias, LinearProblem& problem) {
+  problem.epilogue.has_bias = !bias.is_absent();
+  problem.bias_member_stride = 0;
+  if (bias.is_absent()) return;
+  require_dtype(kName, "bias", bias, problem.dtype);
+  require_shape(kName, "bias", bias, "[num_members, out]",
+                {problem.num_members, problem.out_features});
+  require_contiguous("bias", bias);
+  WIDE_REQUIRE(problem.num_members == 1 || problem.out_features == 0 || bias.strides[0] != 0,
+               "linear: bias has strides " + to_string(bias.strides) +
+                   ", expected one vector per member: stride > 0");
+  problem.bias_member_stride = bias.strides[0];
+}
+
+void describe_y(const ConstTensorView& y, LinearProblem& problem) {
+  require_rank("y", y, 2, 3, "[B, N*out], [B, T, N*out] or [B, N, out]");
+  const MemberRows rows = member_rows(kName, "y", y, problem.num_members, problem.out_features);
+  WIDE_REQUIRE(rows.rows == problem.batch, "linear: y is " + to_string(y.shape) + " with " +
+                                               std::to_string(rows.rows) +
+                                               " rows per member, expected x's rows = " +
+                                               std::to_string(problem.batch));
+  require_steps("y", y, problem.out_features, rows.strides);
+  problem.y = rows.strides;
+}
+
+}  // namespace
+
+LinearProblem describe_linear(const LinearArguments& arguments, const LinearProblem& like) {
+  LinearProblem problem;
+  problem.shared_input = like.shared_input;
+  problem.allow_tf32 = like.allow_tf32;
+  problem.epilogue.activation = like.epilogue.activation;
+  problem.dtype = arguments.x.dtype;
+
+  describe_weight(arguments.weight, problem);
+  describe_x(arguments.x, problem);
+  require_dtype(kName, "weight", arguments.weight, problem.dtype);
+  describe_bias(arguments.bias, problem);
+  require_dtype(kName, "y", arguments.y, problem.dtype);
+  describe_y(arguments.y, problem);
+
+  const Device device = arguments.x.device;
+  require_device(kName, "x", arguments.x, device);
+  require_device(kName, "weight", arguments.weight, device);
+  if (problem.epilogue.has_bias) require_device(kName, "bias", arguments.bias, device);
+  require_device(kName, "y", arguments.y, device);
+  const auto require_apart = [&](const char* name, const ConstTensorView& input) {
+    WIDE_REQUIRE(!may_overlap(input, arguments.y),
+                 "linear: y shares addresses with " + std::string(name) +
+                     ", expected memory of its own");
+  };
+  require_apart("x", arguments.x);
+  require_apart("weight", arguments.weight);
+  require_apart("bias", arguments.bias);
+  return complete_linear_problem(problem);
+}
+
+}  // namespace wide

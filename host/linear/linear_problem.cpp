@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks and completes problems. Offsets are computed with overflow checks once here, so that the
+// kernels need none.
+#include "host/linear/linear_problem.hpp"
+
+#include <string>
+
+#include "host/core/check.hpp"
+#include "host/core/rows.hpp"
+
+namespace wide {
+
+namespace {
+
+std::string text(int64_t value) {
+  return std::to_string(value);
+}
+
+std::string text(bool value) {
+  return value ? "true" : "false";
+}
+
+std::string text(const RowStrides& strides) {
+  return "{row " + text(strides.row) + ", member " + text(strides.member) + "}";
+}
+
+void require_size(const char* field, int64_t value, int64_t minimum) {
+  WIDE_REQUIRE(value >= minimum,
+               "linear: " + std::string(field) + " is " + text(value) + ", expected >= " +
+                   text(minimum));
+}
+
+void require_strides(const char* field, const RowStrides& strides) {
+  WIDE_REQUIRE(strides.row >= 0 && strides.member >= 0,
+               "linear: " + std::string(field) + " has strides " + text(strides) +
+                   ", expected none below 0");
+}
+
+/// Elements from the first to behind the last, in bytes, must fit in 64 bits.
+void require_extent(const char* field, const LinearProblem& problem, int64_t rows, int64_t members,
+                    int64_t features, const RowStrides& strides) {
+  if (rows == 0 || members == 0 || features == 0) return;
+  int64_t row_span = 0, member_span = 0, span = 0;
+  const bool overflows = __builtin_mul_overflow(rows - 1, strides.row, &row_span) ||
+                         __builtin_mul_overflow(members - 1, strides.member, &member_span) ||
+                         __builtin_add_overflow(row_span, member_span, &span) ||
+                         __builtin_add_overflow(span, features, &span) ||
+                         __builtin_mul_overflow(span, dtype_bytes(problem.dtype), &span);
+  WIDE_REQUIRE(!overflows, "linear: " + std::string(field) + " of [" + text(rows) + ", " +
+                               text(members) + ", " + text(features) + "] with strides " +
+                               text(strides) + ", expected an extent that fits in 64 bits");
+}
+
+/// Packed where both strides are 0; the packed value where nothing steps.
+RowStrides complete(const RowStrides& strides, const RowStrides& packed, int64_t rows,
+                    int64_t members) {
+  RowStrides completed = strides == RowStrides{} ? packed : strides;
+  if (rows <= 1) completed.row = packed.row;
+  if (members <= 1) completed.member = packed.member;
+  return completed;
+}
+
+/// Rows inside members or members inside rows, each beyond the end of the one before.
+bool is_injective(int64_t rows, int64_t members, int64_t features, const RowStrides& strides) {
+  const auto nests = [&](int64_t inner, int64_t inner_stride, int64_t outer, int64_t outer_stride) {
+    const int64_t inner_span = (inner - 1) * inner_stride + features;
+    return (inner <= 1 || inner_stride >= features) && (outer <= 1 || outer_stride >= inner_span);
+  };
+  return nests(members, strides.member, rows, strides.row) ||
+         nests(rows, strides.row, members, strides.member);
+}
+
+void check_sizes(const LinearProblem& problem) {
+  require_size("num_members", problem.num_members, 1);
+  require_size("batch", problem.batch, 0);
+  require_size("in_features", problem.in_features, 0);
+  require_size("out_features", problem.out_features, 0);
+  WIDE_REQUIRE(problem.dtype == Dtype::fp32 || problem.dtype == Dtype::fp16 ||
+                   problem.dtype == Dtype::bf16,
+               "linear: dtype is " + std::string(dtype_name(problem.dtype)) +
+                   ", expected fp32, fp16 or bf16");
+  const int64_t bytes = dtype_bytes(problem.dtype);
+  (void)checked_bytes({problem.num_members, problem.out_features, problem.in_features}, bytes);
+  (void)checked_bytes({problem.batch, problem.num_members, problem.in_features}, bytes);
+  // fp32 whatever the dtype: the sums of a vendor's GEMM lie in a workspace of this size.
+  (void)checked_bytes({problem.batch, problem.num_members, problem.out_features}, 4);
+}
+
+}  // namespace
+
+LinearProblem complete_linear_problem(LinearProblem problem) {
+  check_sizes(problem);
+  const int64_t members = problem.num_members, batch = problem.batch;
+  const int64_t in = problem.in_features, out = problem.out_features;
+  require_strides("x", problem.x);
+  require_strides("weight", problem.weight);
+  require_strides("y", problem.y);
+  require_size("bias_member_stride", problem.bias_member_stride, 0);
+
+  if (problem.shared_input) {
+    WIDE_REQUIRE(problem.x.member == 0, "linear: x has member stride " + text(problem.x.member) +
+                                            ", expected 0: shared_input");
+    problem.x = complete(problem.x, {in, 0}, batch, 1);
+  } else {
+    problem.x = complete(problem.x, packed_rows(members, in), batch, members);
+  }
+  problem.weight = complete(problem.weight, {in, out * in}, out, members);
+  problem.y = complete(problem.y, packed_rows(members, out), batch, members);
+  const bool has_bias = problem.epilogue.has_bias;
+  if (!has_bias || problem.bias_member_stride == 0 || members == 1) {
+    problem.bias_member_stride = has_bias ? out : 0;
+  }
+
+  require_extent("x", problem, batch, members, in, problem.x);
+  require_extent("weight", problem, out, members, in, problem.weight);
+  require_extent("bias", problem, 1, members, has_bias ? out : 0, {0, problem.bias_member_stride});
+  require_extent("y", problem, batch, members, out, problem.y);
+  WIDE_REQUIRE(is_empty(problem) || is_injective(batch, members, out, problem.y),
+               "linear: y of [" + text(batch) + ", " + text(members) + ", " + text(out) +
+                   "] has strides " + text(problem.y) +
+                   ", expected elements that do not overlap each other");
+  return problem;
+}
+
+void require_same_linear_problem(const LinearProblem& got, const LinearProblem& plan) {
+  if (got == plan) return;
+  const auto differ = [](const char* field, const auto& got_value, const auto& plan_value) {
+    WIDE_REQUIRE(got_value == plan_value, "linear: " + std::string(field) + " is " +
+                                              text(got_value) + ", expected the plan's = " +
+                                              text(plan_value));
+  };
+  WIDE_REQUIRE(got.dtype == plan.dtype,
+               "linear: dtype is " + std::string(dtype_name(got.dtype)) +
+                   ", expected the plan's = " + std::string(dtype_name(plan.dtype)));
+  differ("num_members", got.num_members, plan.num_members);
+  differ("batch", got.batch, plan.batch);
+  differ("in_features", got.in_features, plan.in_features);
+  differ("out_features", got.out_features, plan.out_features);
+  differ("shared_input", got.shared_input, plan.shared_input);
+  differ("allow_tf32", got.allow_tf32, plan.allow_tf32);
+  WIDE_REQUIRE(got.epilogue.has_bias == plan.epilogue.has_bias,
+               std::string("linear: bias is ") +
+                   (plan.epilogue.has_bias
+                        ? "absent, expected [num_members, out_features]: the plan's problem has one"
+                        : "present, expected none: the plan's problem has none"));
+  WIDE_REQUIRE(got.epilogue.activation == plan.epilogue.activation,
+               "linear: activation is " + std::string(activation_name(got.epilogue.activation)) +
+                   ", expected the plan's = " +
+                   std::string(activation_name(plan.epilogue.activation)));
+  differ("stride of x", got.x, plan.x);
+  differ("stride of weight", got.weight, plan.weight);
+  differ("stride of y", got.y, plan.y);
+  differ("bias_member_stride", got.bias_member_stride, plan.bias_member_stride);
+}
+
+bool is_empty(const LinearProblem& problem) {
+  return problem.batch == 0 || problem.num_members == 0 || problem.out_features == 0;
+}
+
+}  // namespace wide

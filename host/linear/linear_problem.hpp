@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What makes a LinearProblem a possible one. Apart from the plan, because operands that are
+// described and problems that are written by hand go through the same checks.
+#pragma once
+
+#include "wide/linear.hpp"
+
+namespace wide {
+
+/// The problem with all strides filled in: packed ones where both are 0, and the packed value
+/// along axes that nothing steps along, so that equal layouts compare equal. Throws
+/// invalid_argument that names the field for impossible sizes, products that do not fit in 64 bits,
+/// outputs that overlap each other, and dtypes other than fp32, fp16 and bf16.
+LinearProblem complete_linear_problem(LinearProblem problem);
+
+/// Throws invalid_argument that names the first field in which `got` differs from the plan's.
+void require_same_linear_problem(const LinearProblem& got, const LinearProblem& plan);
+
+/// No output element at all.
+bool is_empty(const LinearProblem& problem);
+
+}  // namespace wide

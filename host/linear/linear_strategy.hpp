@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which strategy runs a linear problem on which device. Pure functions of their arguments: they
+// are tested for devices that are not at hand.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "host/core/verified.hpp"
+#include "kernels/linear/linear_simt_tile.hpp"
+#include "wide/device.hpp"
+#include "wide/linear.hpp"
+
+namespace wide {
+
+enum class LinearStrategy : uint8_t {
+  sequential,      ///< CUDA: one cuBLAS call per member; CPU: member after member
+  cublas_batched,  ///< one strided-batched cuBLAS call
+  simt,            ///< the kernel of kernels/linear/linear_simt.cu
+  wide,            ///< CPU: all members' tiles at once
+};
+
+std::string_view linear_strategy_name(LinearStrategy strategy);
+/// The names a caller may ask for on such a device, without "auto".
+std::span<const std::string_view> linear_strategy_names(DeviceType device);
+std::optional<LinearStrategy> parse_linear_strategy(std::string_view name, DeviceType device);
+
+/// Why the strategy cannot run the (completed) problem there; empty where it can.
+std::string linear_unsupported_reason(LinearStrategy strategy, const LinearProblem& problem,
+                                      const DeviceInfo& device);
+
+struct LinearChoice {
+  LinearStrategy strategy = LinearStrategy::sequential;
+  std::string explain;  ///< one line
+};
+
+/// What "auto" is: on the CPU `wide`; on CUDA a vendor's strategy, or one of our own that is in
+/// `verified` for this compute capability and expected to be faster. Throws unsupported with the
+/// reasons where nothing is left.
+LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceInfo& device,
+                                    std::span<const VerifiedStrategy> verified);
+
+/// The tile of `simt`: of one member's problem only, so that a member's launch is the same however
+/// many neighbours it has.
+kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem);
+
+/// Scratch memory of the cuBLAS strategies: cuBLAS's own, and the fp32 sums where a 16-bit output
+/// has an epilogue (rounding before the epilogue would round twice). 0 for the others.
+struct LinearWorkspace {
+  int64_t cublas_bytes = 0;
+  int64_t sums_bytes = 0;  ///< behind cuBLAS's
+  int64_t bytes() const { return cublas_bytes + sums_bytes; }
+};
+LinearWorkspace linear_workspace(LinearStrategy strategy, const LinearProblem& problem,
+                                 const DeviceInfo& device);
+
+}  // namespace wide

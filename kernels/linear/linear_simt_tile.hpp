@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tile shapes of linear_simt, apart from its launcher: choosing one needs no CUDA header.
+#pragma once
+
+#include <cstdint>
+
+namespace wide::kernels {
+
+/// Rows (batch) by outputs (out_features) of one member; each is one instantiation per dtype.
+enum class LinearSimtTile : uint8_t {
+  m16n64,    ///< few rows per member: many small blocks, deep prefetch
+  m64n64,    ///< in between
+  m128n128,  ///< most arithmetic per byte of shared memory
+};
+
+constexpr int64_t tile_m(LinearSimtTile tile) {
+  return tile == LinearSimtTile::m16n64 ? 16 : tile == LinearSimtTile::m64n64 ? 64 : 128;
+}
+constexpr int64_t tile_n(LinearSimtTile tile) {
+  return tile == LinearSimtTile::m128n128 ? 128 : 64;
+}
+
+}  // namespace wide::kernels
