@@ -21,8 +21,8 @@ void require_rank(std::string_view argument, const ConstTensorView& view, int lo
   WIDE_REQUIRE(!view.is_absent(), "linear: " + std::string(argument) + " is absent, expected " +
                                       std::string(expected));
   WIDE_REQUIRE(view.rank() >= low && view.rank() <= high,
-               "linear: " + std::string(argument) + " is " + to_string(view.shape) +
-                   ", expected " + std::string(expected));
+               "linear: " + std::string(argument) + " is " + to_string(view.shape) + ", expected " +
+                   std::string(expected));
 }
 
 /// Features of one output, and of one member's bias, must lie side by side.
@@ -64,10 +64,10 @@ void describe_weight(const ConstTensorView& weight, LinearProblem& problem) {
   problem.num_members = weight.shape[0];
   problem.out_features = weight.shape[1];
   problem.in_features = weight.shape[2];
-  problem.weight = {weight.strides[1], weight.strides[0]};
-  if (problem.num_members > 1 && problem.out_features > 1) {
-    require_steps("weight", weight, problem.in_features, problem.weight);
-  }
+  const int64_t in = problem.in_features, out = problem.out_features;
+  problem.weight.row = out <= 1 ? in : weight.strides[1];
+  problem.weight.member = problem.num_members == 1 ? out * in : weight.strides[0];
+  require_steps("weight", weight, in * out, problem.weight);
 }
 
 void describe_bias(const ConstTensorView& bias, LinearProblem& problem) {
@@ -87,10 +87,9 @@ void describe_bias(const ConstTensorView& bias, LinearProblem& problem) {
 void describe_y(const ConstTensorView& y, LinearProblem& problem) {
   require_rank("y", y, 2, 3, "[B, N*out], [B, T, N*out] or [B, N, out]");
   const MemberRows rows = member_rows(kName, "y", y, problem.num_members, problem.out_features);
-  WIDE_REQUIRE(rows.rows == problem.batch, "linear: y is " + to_string(y.shape) + " with " +
-                                               std::to_string(rows.rows) +
-                                               " rows per member, expected x's rows = " +
-                                               std::to_string(problem.batch));
+  WIDE_REQUIRE(rows.rows == problem.batch,
+               "linear: y is " + to_string(y.shape) + " with " + std::to_string(rows.rows) +
+                   " rows per member, expected x's rows = " + std::to_string(problem.batch));
   require_steps("y", y, problem.out_features, rows.strides);
   problem.y = rows.strides;
 }
@@ -117,9 +116,9 @@ LinearProblem describe_linear(const LinearArguments& arguments, const LinearProb
   if (problem.epilogue.has_bias) require_device(kName, "bias", arguments.bias, device);
   require_device(kName, "y", arguments.y, device);
   const auto require_apart = [&](const char* name, const ConstTensorView& input) {
-    WIDE_REQUIRE(!may_overlap(input, arguments.y),
-                 "linear: y shares addresses with " + std::string(name) +
-                     ", expected memory of its own");
+    WIDE_REQUIRE(
+        !may_overlap(input, arguments.y),
+        "linear: y shares addresses with " + std::string(name) + ", expected memory of its own");
   };
   require_apart("x", arguments.x);
   require_apart("weight", arguments.weight);

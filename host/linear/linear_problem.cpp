@@ -27,15 +27,14 @@ std::string text(const RowStrides& strides) {
 }
 
 void require_size(const char* field, int64_t value, int64_t minimum) {
-  WIDE_REQUIRE(value >= minimum,
-               "linear: " + std::string(field) + " is " + text(value) + ", expected >= " +
-                   text(minimum));
+  WIDE_REQUIRE(value >= minimum, "linear: " + std::string(field) + " is " + text(value) +
+                                     ", expected >= " + text(minimum));
 }
 
 void require_strides(const char* field, const RowStrides& strides) {
-  WIDE_REQUIRE(strides.row >= 0 && strides.member >= 0,
-               "linear: " + std::string(field) + " has strides " + text(strides) +
-                   ", expected none below 0");
+  WIDE_REQUIRE(strides.row >= 0 && strides.member >= 0, "linear: " + std::string(field) +
+                                                            " has strides " + text(strides) +
+                                                            ", expected none below 0");
 }
 
 /// Elements from the first to behind the last, in bytes, must fit in 64 bits.
@@ -77,10 +76,10 @@ void check_sizes(const LinearProblem& problem) {
   require_size("batch", problem.batch, 0);
   require_size("in_features", problem.in_features, 0);
   require_size("out_features", problem.out_features, 0);
-  WIDE_REQUIRE(problem.dtype == Dtype::fp32 || problem.dtype == Dtype::fp16 ||
-                   problem.dtype == Dtype::bf16,
-               "linear: dtype is " + std::string(dtype_name(problem.dtype)) +
-                   ", expected fp32, fp16 or bf16");
+  WIDE_REQUIRE(
+      problem.dtype == Dtype::fp32 || problem.dtype == Dtype::fp16 || problem.dtype == Dtype::bf16,
+      "linear: dtype is " + std::string(dtype_name(problem.dtype)) +
+          ", expected fp32, fp16 or bf16");
   const int64_t bytes = dtype_bytes(problem.dtype);
   (void)checked_bytes({problem.num_members, problem.out_features, problem.in_features}, bytes);
   (void)checked_bytes({problem.batch, problem.num_members, problem.in_features}, bytes);
@@ -128,8 +127,8 @@ void require_same_linear_problem(const LinearProblem& got, const LinearProblem& 
   if (got == plan) return;
   const auto differ = [](const char* field, const auto& got_value, const auto& plan_value) {
     WIDE_REQUIRE(got_value == plan_value, "linear: " + std::string(field) + " is " +
-                                              text(got_value) + ", expected the plan's = " +
-                                              text(plan_value));
+                                              text(got_value) +
+                                              ", expected the plan's = " + text(plan_value));
   };
   WIDE_REQUIRE(got.dtype == plan.dtype,
                "linear: dtype is " + std::string(dtype_name(got.dtype)) +
@@ -145,10 +144,10 @@ void require_same_linear_problem(const LinearProblem& got, const LinearProblem& 
                    (plan.epilogue.has_bias
                         ? "absent, expected [num_members, out_features]: the plan's problem has one"
                         : "present, expected none: the plan's problem has none"));
-  WIDE_REQUIRE(got.epilogue.activation == plan.epilogue.activation,
-               "linear: activation is " + std::string(activation_name(got.epilogue.activation)) +
-                   ", expected the plan's = " +
-                   std::string(activation_name(plan.epilogue.activation)));
+  WIDE_REQUIRE(
+      got.epilogue.activation == plan.epilogue.activation,
+      "linear: activation is " + std::string(activation_name(got.epilogue.activation)) +
+          ", expected the plan's = " + std::string(activation_name(plan.epilogue.activation)));
   differ("stride of x", got.x, plan.x);
   differ("stride of weight", got.weight, plan.weight);
   differ("stride of y", got.y, plan.y);

@@ -101,8 +101,9 @@ LinearChoice choose_on_cuda(const LinearProblem& problem, const DeviceInfo& devi
                                 (why_not_simt.empty() ? "" : "; " + why_not_simt)};
   }
   if (simt_can) return {simt, "simt: verified, and " + no_cublas};
-  throw_unsupported("linear: no strategy for \"auto\": cuBLAS: " + no_cublas + "; simt: " +
-                    (no_simt.empty() ? "not verified on this device, ask for it by name" : no_simt));
+  throw_unsupported(
+      "linear: no strategy for \"auto\": cuBLAS: " + no_cublas +
+      "; simt: " + (no_simt.empty() ? "not verified on this device, ask for it by name" : no_simt));
 }
 
 }  // namespace

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plan of linear: fixes the strategy when it is made; a call compares its arguments with the
+// problem and starts the strategy, nothing else.
+#include "wide/linear.hpp"
+
+#include <string>
+#include <vector>
+
+#include "host/core/check.hpp"
+#include "host/core/nvtx.hpp"
+#include "host/core/plan_checks.hpp"
+#include "host/linear/linear_problem.hpp"
+#include "host/linear/linear_run.hpp"
+#include "host/linear/linear_strategy.hpp"
+#include "wide/pack.hpp"
+
+namespace wide {
+
+struct LinearPlan::State {
+  Context context;
+  LinearProblem problem;
+  LinearChoice choice;
+  LinearWorkspace workspace;
+  std::string range_name;  ///< "wide::linear(simt)"
+};
+
+namespace {
+
+LinearChoice resolve_strategy(const LinearProblem& problem, const DeviceInfo& device,
+                              const std::string& name) {
+  if (name == "auto") return choose_linear_strategy(problem, device, verified_strategies());
+  const auto strategy = parse_linear_strategy(name, device.device.type);
+  if (!strategy) require_known_strategy("linear", name, linear_strategy_names(device.device.type));
+  const std::string reason = linear_unsupported_reason(*strategy, problem, device);
+  if (!reason.empty()) {
+    throw_unsupported("linear: strategy " + name + " cannot run this problem: " + reason);
+  }
+  return {*strategy, name + ": asked for by name"};
+}
+
+void require_count(const char* what, size_t got, int64_t expected) {
+  WIDE_REQUIRE(static_cast<int64_t>(got) == expected,
+               "linear: " + std::string(what) + " has " + std::to_string(got) +
+                   " entries, expected num_members = " + std::to_string(expected));
+}
+
+/// What prepare_weights and restore_weights have in common: the packed side.
+void check_packed(const LinearProblem& problem, const ConstTensorView& weight,
+                  const ConstTensorView& bias) {
+  require_dtype("linear", "weight", weight, problem.dtype);
+  require_shape("linear", "weight", weight, "[num_members, out, in]",
+                {problem.num_members, problem.out_features, problem.in_features});
+  WIDE_REQUIRE(bias.is_absent() != problem.epilogue.has_bias,
+               std::string("linear: bias is ") +
+                   (problem.epilogue.has_bias ? "absent, expected [num_members, out]"
+                                              : "present, expected none: the problem has none"));
+  if (!problem.epilogue.has_bias) return;
+  require_dtype("linear", "bias", bias, problem.dtype);
+  require_shape("linear", "bias", bias, "[num_members, out]",
+                {problem.num_members, problem.out_features});
+}
+
+}  // namespace
+
+LinearPlan make_linear_plan(const Context& context, const LinearProblem& problem,
+                            const PlanOptions& options) {
+  const LinearProblem completed = complete_linear_problem(problem);
+  LinearChoice choice = resolve_strategy(completed, context.info(), options.strategy);
+  const LinearWorkspace workspace = linear_workspace(choice.strategy, completed, context.info());
+  std::string range_name =
+      "wide::linear(" + std::string(linear_strategy_name(choice.strategy)) + ")";
+  return LinearPlan(std::make_shared<const LinearPlan::State>(
+      LinearPlan::State{context, completed, std::move(choice), workspace, std::move(range_name)}));
+}
+
+const LinearProblem& LinearPlan::problem() const {
+  return state_->problem;
+}
+
+std::string_view LinearPlan::strategy() const {
+  return linear_strategy_name(state_->choice.strategy);
+}
+
+std::string LinearPlan::explain() const {
+  return state_->choice.explain;
+}
+
+int64_t LinearPlan::workspace_bytes() const {
+  return state_->workspace.bytes();
+}
+
+std::string_view LinearPlan::weight_format() const {
+  return "packed";
+}
+
+void LinearPlan::prepare_weights(std::span<const LinearMember> members, const TensorView& weight,
+                                 const TensorView& bias, Stream stream) const {
+  const LinearProblem& problem = state_->problem;
+  require_count("members", members.size(), problem.num_members);
+  check_packed(problem, weight, bias);
+  std::vector<ConstTensorView> weights, biases;
+  for (const LinearMember& member : members) {
+    WIDE_REQUIRE(
+        member.bias.is_absent() != problem.epilogue.has_bias,
+        "linear: bias of member " + std::to_string(weights.size()) + " is " +
+            (problem.epilogue.has_bias ? "absent, expected [out]" : "present, expected none"));
+    weights.push_back(member.weight);
+    if (problem.epilogue.has_bias) biases.push_back(member.bias);
+  }
+  const NvtxRange range("wide::linear::prepare_weights");
+  pack(operands::linear_weight, weights, weight, stream);
+  if (problem.epilogue.has_bias) pack(operands::linear_bias, biases, bias, stream);
+}
+
+void LinearPlan::restore_weights(const ConstTensorView& weight, const ConstTensorView& bias,
+                                 std::span<const TensorView> member_weights,
+                                 std::span<const TensorView> member_biases, Stream stream) const {
+  const LinearProblem& problem = state_->problem;
+  check_packed(problem, weight, bias);
+  require_count("member_weights", member_weights.size(), problem.num_members);
+  if (problem.epilogue.has_bias) {
+    require_count("member_biases", member_biases.size(), problem.num_members);
+  }
+  const NvtxRange range("wide::linear::restore_weights");
+  unpack(operands::linear_weight, weight, member_weights, stream);
+  if (problem.epilogue.has_bias) unpack(operands::linear_bias, bias, member_biases, stream);
+}
+
+void LinearPlan::run(const LinearArguments& arguments, const Execution& execution) const {
+  const State& state = *state_;
+  const LinearProblem& problem = state.problem;
+  require_device("linear", "x", arguments.x, state.context.device());
+  require_same_linear_problem(describe_linear(arguments, problem), problem);
+  if (is_empty(problem)) return;
+  require_workspace("linear", execution, state.workspace.bytes());
+
+  const NvtxRange range(state.range_name.c_str());
+  const DeviceInfo& device = state.context.info();
+  const bool on_cpu = device.device.type == DeviceType::cpu;
+  switch (state.choice.strategy) {
+    case LinearStrategy::sequential:
+      if (on_cpu) {
+        return run_linear_cpu(state.context, problem, arguments, CpuOrder::member_after_member);
+      }
+      [[fallthrough]];
+    case LinearStrategy::cublas_batched:
+      return run_linear_cublas(device, state.choice.strategy, problem, arguments, execution);
+    case LinearStrategy::simt:
+      return run_linear_simt(device, problem, arguments, execution.stream);
+    case LinearStrategy::wide:
+      return run_linear_cpu(state.context, problem, arguments, CpuOrder::all_members);
+  }
+}
+
+}  // namespace wide

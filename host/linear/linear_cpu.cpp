@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// linear on the CPU: blocks of outputs are handed to the threads, all members' at once (`wide`) or
+// one member's at a time (`sequential`). Both compute every block alike, so they give the same
+// bits; what differs is how well small members fill the threads.
+#include <algorithm>
+#include <cmath>
+
+#include "host/core/parallel.hpp"
+#include "host/linear/linear_cpu_block.hpp"
+#include "host/linear/linear_run.hpp"
+#include "wide/convert.hpp"
+
+namespace wide {
+
+namespace {
+
+const void* element_at(const void* base, int64_t offset, Dtype dtype) {
+  return static_cast<const char*>(base) + offset * dtype_bytes(dtype);
+}
+
+float activate(Activation activation, float value) {
+  constexpr float kInverseSqrt2 = 0.70710678118654752f;
+  switch (activation) {
+    case Activation::none:
+      return value;
+    case Activation::relu:
+      return value > 0.0f || std::isnan(value) ? value : 0.0f;
+    case Activation::gelu:
+      // erfc, not 1 + erf: the sum would cancel for values far below zero.
+      return 0.5f * value * std::erfc(-value * kInverseSqrt2);
+    case Activation::silu:
+      return value / (1.0f + std::exp(-value));
+  }
+  return value;
+}
+
+/// Blocks of one member's outputs: columns inside rows.
+struct Blocks {
+  int64_t in_rows, in_columns;
+
+  explicit Blocks(const LinearProblem& problem)
+      : in_rows((problem.batch - 1) / cpu::kBlockRows + 1),
+        in_columns((problem.out_features - 1) / cpu::kBlockColumns + 1) {}
+  int64_t per_member() const { return in_rows * in_columns; }
+};
+
+void compute_block(const LinearProblem& problem, const LinearArguments& arguments,
+                   const Blocks& blocks, cpu::LinearBlockKernel kernel, int64_t member,
+                   int64_t index) {
+  const int64_t row = index / blocks.in_columns * cpu::kBlockRows;
+  const int64_t column = index % blocks.in_columns * cpu::kBlockColumns;
+  const Dtype dtype = problem.dtype;
+  float sums[cpu::kBlockRows][cpu::kBlockColumns];
+  cpu::LinearBlock block;
+  block.x = element_at(arguments.x.data, member * problem.x.member + row * problem.x.row, dtype);
+  block.weight = element_at(arguments.weight.data,
+                            member * problem.weight.member + column * problem.weight.row, dtype);
+  block.x_stride = problem.x.row;
+  block.weight_stride = problem.weight.row;
+  block.dtype = dtype;
+  block.rows = static_cast<int>(std::min<int64_t>(cpu::kBlockRows, problem.batch - row));
+  block.columns =
+      static_cast<int>(std::min<int64_t>(cpu::kBlockColumns, problem.out_features - column));
+  block.depth = problem.in_features;
+  block.sums = sums;
+  kernel(block);
+
+  float bias[cpu::kBlockColumns];
+  const bool has_bias = problem.epilogue.has_bias;
+  if (has_bias) {
+    decode_row(dtype,
+               element_at(arguments.bias.data, member * problem.bias_member_stride + column, dtype),
+               bias, block.columns);
+  }
+  for (int r = 0; r < block.rows; ++r) {
+    for (int c = 0; c < block.columns; ++c) {
+      const float sum = has_bias ? sums[r][c] + bias[c] : sums[r][c];
+      sums[r][c] = activate(problem.epilogue.activation, sum);
+    }
+    const int64_t offset = member * problem.y.member + (row + r) * problem.y.row + column;
+    encode_row(dtype, sums[r], const_cast<void*>(element_at(arguments.y.data, offset, dtype)),
+               block.columns);
+  }
+}
+
+}  // namespace
+
+void run_linear_cpu(const Context& context, const LinearProblem& problem,
+                    const LinearArguments& arguments, CpuOrder order) {
+  const Blocks blocks(problem);
+  const cpu::LinearBlockKernel kernel = cpu::best_linear_block();
+  const int64_t per_member = blocks.per_member();
+  if (order == CpuOrder::all_members) {
+    parallel_for(context, problem.num_members * per_member, [&](int64_t task) {
+      compute_block(problem, arguments, blocks, kernel, task / per_member, task % per_member);
+    });
+    return;
+  }
+  for (int64_t member = 0; member < problem.num_members; ++member) {
+    parallel_for(context, per_member, [&](int64_t task) {
+      compute_block(problem, arguments, blocks, kernel, member, task);
+    });
+  }
+}
+
+}  // namespace wide

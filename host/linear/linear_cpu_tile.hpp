@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The block kernel, written once over a vector of sixteen floats. Included by one file per
+// instruction set, behind that file's target pragma: whatever is defined here is compiled for it,
+// hence the anonymous namespace.
+//
+// A tile of a few rows and columns keeps its lanes in registers over one slice of k; between slices
+// they wait in memory. Operands of 16 bits are decoded one slice at a time into stack buffers,
+// each value once per block. `Vector` has load, zero, fma(a, b, sum), store, decode_fp16,
+// decode_bf16 and the tile's shape.
+#pragma once
+
+#include "host/linear/linear_cpu_block.hpp"
+
+namespace wide::cpu {
+namespace {
+
+/// Where the lanes of a block's sums are between slices of k.
+struct alignas(64) Lanes {
+  float v[kLanes];
+};
+using BlockLanes = Lanes[kBlockRows][kBlockColumns];
+
+/// Rows of one operand as floats; depth contiguous.
+struct Panel {
+  const float* base;
+  int64_t stride;
+  const float* row(int index) const { return base + index * stride; }
+};
+
+struct Slice {
+  Panel x, weight;
+  int64_t depth;
+  bool is_first;
+};
+
+template <class Vector>
+void decode(Dtype dtype, const uint16_t* from, int64_t from_stride, int rows, int64_t depth,
+            float (*to)[kBlockDepth]) {
+  for (int r = 0; r < rows; ++r, from += from_stride) {
+    int64_t k = 0;
+    for (; k + kLanes <= depth; k += kLanes) {
+      dtype == Dtype::fp16 ? Vector::decode_fp16(from + k, to[r] + k)
+                           : Vector::decode_bf16(from + k, to[r] + k);
+    }
+    if (k == depth) continue;
+    uint16_t padded[kLanes] = {};
+    for (int64_t i = k; i < depth; ++i) padded[i - k] = from[i];
+    float decoded[kLanes];
+    dtype == Dtype::fp16 ? Vector::decode_fp16(padded, decoded)
+                         : Vector::decode_bf16(padded, decoded);
+    for (int64_t i = k; i < depth; ++i) to[r][i] = decoded[i - k];
+  }
+}
+
+/// kRows x kColumns dot products over a slice. `column[c]` is a valid row of the weight for every
+/// c, also where fewer than kColumns are wanted: the rest is computed and dropped.
+template <class Vector, int kRows, int kColumns>
+void multiply(const Slice& slice, int first_row, int first_column, int columns, BlockLanes& lanes) {
+  const float* x[kRows];
+  const float* weight[kColumns];
+  for (int r = 0; r < kRows; ++r) x[r] = slice.x.row(first_row + r);
+  for (int c = 0; c < kColumns; ++c) {
+    weight[c] = slice.weight.row(first_column + (c < columns ? c : columns - 1));
+  }
+  Vector sums[kRows][kColumns];
+  for (int r = 0; r < kRows; ++r) {
+    for (int c = 0; c < kColumns; ++c) {
+      sums[r][c] = slice.is_first || c >= columns
+                       ? Vector::zero()
+                       : Vector::load(lanes[first_row + r][first_column + c].v);
+    }
+  }
+  const auto step = [&](const auto& x_at, const auto& weight_at) {
+    Vector weights[kColumns];
+    for (int c = 0; c < kColumns; ++c) weights[c] = Vector::load(weight_at(c));
+    for (int r = 0; r < kRows; ++r) {
+      const Vector value = Vector::load(x_at(r));
+      for (int c = 0; c < kColumns; ++c) sums[r][c] = Vector::fma(value, weights[c], sums[r][c]);
+    }
+  };
+  int64_t k = 0;
+  for (; k + kLanes <= slice.depth; k += kLanes) {
+    step([&](int r) { return x[r] + k; }, [&](int c) { return weight[c] + k; });
+  }
+  if (k < slice.depth) {
+    float x_tail[kRows][kLanes] = {}, weight_tail[kColumns][kLanes] = {};
+    for (int64_t i = k; i < slice.depth; ++i) {
+      for (int r = 0; r < kRows; ++r) x_tail[r][i - k] = x[r][i];
+      for (int c = 0; c < kColumns; ++c) weight_tail[c][i - k] = weight[c][i];
+    }
+    step([&](int r) { return x_tail[r]; }, [&](int c) { return weight_tail[c]; });
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int c = 0; c < kColumns && c < columns; ++c) {
+      sums[r][c].store(lanes[first_row + r][first_column + c].v);
+    }
+  }
+}
+
+float add_lanes(const Lanes& lanes) {
+  float sums[kLanes];
+  for (int i = 0; i < kLanes; ++i) sums[i] = lanes.v[i];
+  for (int half = kLanes / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) sums[i] += sums[i + half];
+  }
+  return sums[0];
+}
+
+template <class Vector>
+void multiply_slice(const Slice& slice, int rows, int columns, BlockLanes& lanes) {
+  constexpr int kRows = Vector::kTileRows, kColumns = Vector::kTileColumns;
+  for (int column = 0; column < columns; column += kColumns) {
+    const int left = columns - column < kColumns ? columns - column : kColumns;
+    int row = 0;
+    for (; row + kRows <= rows; row += kRows) {
+      multiply<Vector, kRows, kColumns>(slice, row, column, left, lanes);
+    }
+    for (; row < rows; ++row) multiply<Vector, 1, kColumns>(slice, row, column, left, lanes);
+  }
+}
+
+template <class Vector>
+void compute_block(const LinearBlock& block) {
+  BlockLanes lanes;
+  alignas(64) float x_buffer[kBlockRows][kBlockDepth];
+  alignas(64) float weight_buffer[kBlockColumns][kBlockDepth];
+  for (int64_t k = 0; k < block.depth; k += kBlockDepth) {
+    const int64_t depth = block.depth - k < kBlockDepth ? block.depth - k : kBlockDepth;
+    Slice slice{{}, {}, depth, k == 0};
+    if (block.dtype == Dtype::fp32) {
+      slice.x = {static_cast<const float*>(block.x) + k, block.x_stride};
+      slice.weight = {static_cast<const float*>(block.weight) + k, block.weight_stride};
+    } else {
+      decode<Vector>(block.dtype, static_cast<const uint16_t*>(block.x) + k, block.x_stride,
+                     block.rows, depth, x_buffer);
+      decode<Vector>(block.dtype, static_cast<const uint16_t*>(block.weight) + k,
+                     block.weight_stride, block.columns, depth, weight_buffer);
+      slice.x = {x_buffer[0], kBlockDepth};
+      slice.weight = {weight_buffer[0], kBlockDepth};
+    }
+    multiply_slice<Vector>(slice, block.rows, block.columns, lanes);
+  }
+  for (int r = 0; r < block.rows; ++r) {
+    for (int c = 0; c < block.columns; ++c) {
+      block.sums[r][c] = block.depth == 0 ? 0.0f : add_lanes(lanes[r][c]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace wide::cpu

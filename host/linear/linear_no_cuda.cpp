@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stands in for linear's CUDA strategies in a build without CUDA. No CUDA context can exist there,
+// so nothing but a mistake of ours gets here.
+#include "host/core/check.hpp"
+#include "host/linear/linear_run.hpp"
+
+namespace wide {
+
+void run_linear_simt(const DeviceInfo&, const LinearProblem&, const LinearArguments&, Stream) {
+  throw_unsupported("linear: this build has no CUDA");
+}
+
+void run_linear_cublas(const DeviceInfo&, LinearStrategy, const LinearProblem&,
+                       const LinearArguments&, const Execution&) {
+  throw_unsupported("linear: this build has no CUDA");
+}
+
+}  // namespace wide

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the strategies of linear are started. Arguments are checked and not empty, the problem is
+// complete. The CUDA ones throw unsupported in a build without CUDA.
+#pragma once
+
+#include "host/linear/linear_strategy.hpp"
+#include "wide/linear.hpp"
+
+namespace wide {
+
+/// Whether all members' tiles go to the threads at once, or member after member.
+enum class CpuOrder : uint8_t { all_members, member_after_member };
+void run_linear_cpu(const Context& context, const LinearProblem& problem,
+                    const LinearArguments& arguments, CpuOrder order);
+
+void run_linear_simt(const DeviceInfo& device, const LinearProblem& problem,
+                     const LinearArguments& arguments, Stream stream);
+
+/// `strategy` is sequential or cublas_batched; `execution` has linear_workspace() bytes.
+void run_linear_cublas(const DeviceInfo& device, LinearStrategy strategy,
+                       const LinearProblem& problem, const LinearArguments& arguments,
+                       const Execution& execution);
+
+}  // namespace wide

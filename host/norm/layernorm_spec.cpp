@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// layernorm for bench and verify: axes, sweeps, strategies, operands, cost.
+#include "host/norm/layernorm_reference.hpp"
+#include "host/operand.hpp"
+#include "wide/error.hpp"
+
+namespace wide::catalog {
+
+namespace {
+
+LayernormProblem problem_of(const Case& point) {
+  LayernormProblem p;
+  p.num_members = point.integer("n");
+  p.rows = point.integer("batch") * point.integer("seq");
+  p.features = point.integer("d");
+  p.dtype = point.dtype();
+  p.has_gamma = p.has_beta = point.word("affine") == "yes";
+  return p;
+}
+
+class LayernormWorkload final : public PackedWorkload {
+ public:
+  LayernormWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
+      : PackedWorkload(context, point.integer("n"), options), shape_(problem_of(point)) {
+    const int64_t d = shape_.features;
+    const Shape rows{point.integer("batch"), point.integer("seq"), d};
+    const auto offset = static_cast<double>(point.integer("offset"));
+    x_ = &add_operand(operands::layernorm_x, shape_.dtype, rows,
+                      Distribution::uniform(offset - 1, offset + 1));
+    arguments_.x = x_->packed();
+    if (shape_.has_gamma) {
+      gamma_ = &add_operand(operands::layernorm_gamma, shape_.dtype, {d}, Distribution::uniform());
+      beta_ = &add_operand(operands::layernorm_beta, shape_.dtype, {d}, Distribution::uniform());
+      arguments_.gamma = gamma_->packed();
+      arguments_.beta = beta_->packed();
+    }
+    y_ = &add_operand(operands::layernorm_x, shape_.dtype, rows, Distribution::none());
+    arguments_.y = y_->packed();
+    problem_ = describe_layernorm(arguments_, shape_);
+  }
+
+  std::string unsupported_reason(std::string_view strategy) const override {
+    try {
+      (void)make_layernorm_plan(context(), problem_, {std::string(strategy)});
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+
+  Prepared prepare(std::string_view strategy) override {
+    const LayernormPlan plan = make_layernorm_plan(context(), problem_, {std::string(strategy)});
+    return {[plan, arguments = arguments_](const Execution& execution) {
+              plan.run(arguments, execution);
+            },
+            plan.workspace_bytes(), std::string(plan.strategy()), plan.explain()};
+  }
+
+  std::string baseline_unsupported_reason() const override { return ""; }
+
+  /// No vendor has this call: a baseline member is our own kernel with N = 1.
+  PreparedMembers prepare_members() override {
+    LayernormProblem one = shape_;
+    one.num_members = 1;
+    const LayernormPlan plan = make_layernorm_plan(context(), one, {"sequential"});
+    const auto parameter = [](const Operand* operand, int64_t n) -> ConstTensorView {
+      if (operand == nullptr) return {};
+      const TensorView own = operand->member(n);
+      return TensorView(own.data, own.dtype, {1, own.shape[0]}, own.device);
+    };
+    std::vector<LayernormArguments> arguments;
+    for (int64_t n = 0; n < num_members(); ++n) {
+      arguments.push_back(
+          {x_->member(n), parameter(gamma_, n), parameter(beta_, n), y_->member(n)});
+    }
+    return {[plan, arguments](int64_t n, const Execution& execution) {
+              plan.run(arguments[static_cast<size_t>(n)], execution);
+            },
+            plan.workspace_bytes()};
+  }
+
+  /// Per element: subtract, two sums, square, scale by two factors, shift.
+  Cost cost() const override {
+    double read = static_cast<double>(x_->bytes());
+    if (gamma_ != nullptr) read += static_cast<double>(gamma_->bytes() + beta_->bytes());
+    const double elements = static_cast<double>(problem_.num_members) *
+                            static_cast<double>(problem_.rows) *
+                            static_cast<double>(problem_.features);
+    return {8 * elements, read, static_cast<double>(y_->bytes())};
+  }
+
+  void reference_row(int64_t member, int64_t row, std::span<double> values,
+                     std::span<double> tolerances) const override {
+    const auto d = static_cast<size_t>(problem_.features);
+    const auto x = x_->values(member).subspan(static_cast<size_t>(row) * d, d);
+    const auto parameter = [&](const Operand* operand) {
+      return operand == nullptr ? std::span<const double>() : operand->values(member);
+    };
+    layernorm_reference(problem_, x, parameter(gamma_), parameter(beta_), values, tolerances);
+  }
+  double reference_row_flops() const override {
+    return 12 * static_cast<double>(problem_.features);
+  }
+
+ private:
+  LayernormProblem shape_;
+  Operand* x_ = nullptr;
+  Operand* gamma_ = nullptr;
+  Operand* beta_ = nullptr;
+  Operand* y_ = nullptr;
+  LayernormArguments arguments_;
+  LayernormProblem problem_;
+};
+
+std::vector<AxisValue> ints(std::initializer_list<int64_t> values) {
+  return std::vector<AxisValue>(values.begin(), values.end());
+}
+
+PrimitiveSpec make_spec() {
+  PrimitiveSpec spec;
+  spec.name = "layernorm";
+  spec.summary = "y = (x - mean) / sqrt(variance + eps) * gamma + beta, every row of every member";
+  spec.axes = {{"n", "members", int64_t{4}, {}, 1},
+               {"batch", "batch rows B", int64_t{8}, {}, 0},
+               {"seq", "positions per batch row T", int64_t{128}, {}, 0},
+               {"d", "features that are normalised together", int64_t{256}, {}, 0},
+               {"dtype", "of x, gamma, beta and y", "fp32", {"fp32", "fp16", "bf16"}, 0},
+               {"affine", "gamma and beta", "yes", {"yes", "no"}, 0},
+               {"offset", "mean of x, which costs a bad kernel its accuracy", int64_t{0}, {}, 0}};
+  using enum DeviceType;
+  using enum StrategyKind;
+  spec.strategies = {
+      {"sequential", cuda, sequential, "the wide kernel, one launch per member"},
+      {"wide", cuda, hand_written,
+       "one launch; a row in the registers of a warp or block, read once, written once"},
+      {"sequential", cpu, sequential, "member after member, each threaded"},
+      {"wide", cpu, hand_written, "all members' rows over all threads at once"}};
+  const auto small = [](std::vector<AxisValue> n) {
+    return std::vector<Axis>{
+        {"n", std::move(n)}, {"batch", ints({8})}, {"d", ints({256})}, {"seq", ints({128})}};
+  };
+  spec.sweeps = {{"quick", small(ints({4, 8, 16, 32}))},
+                 {"full",
+                  {{"n", ints({2, 4, 8, 16, 32, 64, 100})},
+                   {"batch", ints({4, 8, 16, 32})},
+                   {"d", ints({128, 256, 512, 768})},
+                   {"seq", ints({64, 128, 256, 512})}}},
+                 {"ci", small(ints({4, 16}))}};
+  spec.tolerance_formula =
+      "|gamma| s (|x - mean| + sqrt(var)) (16 + sqrt(D)) 2^-24 + 4 2^-24 (|gamma (x - mean) s| + "
+      "|beta|)"
+      " + u_out |y| + min_subnormal, s = 1 / sqrt(var + eps)";
+  spec.impossible_reason = [](const Case&) { return std::string(); };
+  spec.make_workload = [](const Context& context, const Case& point,
+                          const WorkloadOptions& options) {
+    return std::unique_ptr<Workload>(std::make_unique<LayernormWorkload>(context, point, options));
+  };
+  return spec;
+}
+
+}  // namespace
+
+const PrimitiveSpec& layernorm_spec();
+const PrimitiveSpec& layernorm_spec() {
+  static const PrimitiveSpec spec = make_spec();
+  return spec;
+}
+
+}  // namespace wide::catalog

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "wide/dtype.hpp"
+
+namespace wide::kernels {
+
+/// x, y [rows, members, features], gamma, beta [members, features]; strides in elements.
+struct LayernormParams {
+  const void* x = nullptr;
+  const void* gamma = nullptr;  ///< null: 1
+  const void* beta = nullptr;   ///< null: 0
+  void* y = nullptr;            ///< may be x
+  int64_t num_members = 0, rows = 0, features = 0;
+  int64_t x_row_stride = 0, x_member_stride = 0;
+  int64_t y_row_stride = 0, y_member_stride = 0;
+  int64_t gamma_member_stride = 0, beta_member_stride = 0;
+  float epsilon = 0;
+};
+
+/// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, all members in one launch.
+cudaError_t launch_layernorm_wide(Dtype dtype, const LayernormParams& params, cudaStream_t stream);
+
+}  // namespace wide::kernels
