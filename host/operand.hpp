@@ -47,6 +47,7 @@ class Operand {
     int64_t num_members = 1;
     bool is_shared = false;  ///< one tensor of member_shape, read by all members
     Distribution distribution;
+    int64_t occurrence = 0;  ///< which of a workload's operands of this name: contents differ
   };
 
   Operand(const Context& context, const Description& description, const WorkloadOptions& options);
@@ -64,10 +65,11 @@ class Operand {
   std::span<const double> values(int64_t member) const;
   int64_t bytes() const;  ///< of the packed tensor, without gaps
 
+  /// Fills with 0xFF bytes, guard bands included: what damage() then finds is of later calls.
   void poison(OutputOf which, Stream stream);
   MemberOutputs read(OutputOf which, Stream stream) const;
-  /// What was written that must not be: guard bands, gaps and, for inputs, any byte. Empty:
-  /// nothing.
+  /// What was written that must not be: guard bands, gaps and, for inputs, any byte; also of the
+  /// members' own tensors, where there are any. Empty: nothing.
   std::string damage(Stream stream) const;
 
  private:

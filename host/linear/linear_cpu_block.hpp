@@ -16,7 +16,7 @@ namespace wide::cpu {
 
 inline constexpr int kLanes = 16;
 inline constexpr int kBlockRows = 16;     ///< of x
-inline constexpr int kBlockColumns = 64;  ///< rows of the weight: outputs
+inline constexpr int kBlockColumns = 32;  ///< rows of the weight: outputs
 /// in_features decoded at a time. A block needs 80 KiB of stack: the caller's threads may have
 /// little.
 inline constexpr int64_t kBlockDepth = 256;

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is measured before anything else: the two ceilings that a floor is made of, an empty launch,
+// and the timer itself.
+#pragma once
+
+#include "bench/result.hpp"
+#include "wide/context.hpp"
+
+namespace wide::bench {
+
+/// On the CPU a copy and a loop of multiply-adds over all threads, under a second; on CUDA a copy
+/// in device memory, cuBLAS products of 4096^3 (left out where cuBLAS cannot start) and event
+/// pairs.
+Calibration calibrate(const Context& context);
+
+/// Parts of the floor of one call in nanoseconds; a part whose ceiling is unknown is 0.
+struct Floor {
+  double bytes_ns = 0, flops_ns = 0, launch_ns = 0;
+  double total_ns() const { return (bytes_ns > flops_ns ? bytes_ns : flops_ns) + launch_ns; }
+};
+Floor floor_of(const Calibration& calibration, const catalog::Cost& cost, Dtype dtype);
+
+void calibrate_cuda(const Context& context, Calibration& calibration);
+
+}  // namespace wide::bench

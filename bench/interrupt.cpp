@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/interrupt.hpp"
+
+#include <csignal>
+
+namespace wide::bench {
+
+namespace {
+
+volatile std::sig_atomic_t interrupted = 0;
+
+void note_interrupt(int) {
+  interrupted = 1;
+  std::signal(SIGINT, SIG_DFL);
+}
+
+}  // namespace
+
+void install_interrupt_handler() {
+  std::signal(SIGINT, note_interrupt);
+}
+bool is_interrupted() {
+  return interrupted != 0;
+}
+void set_interrupted(bool value) {
+  interrupted = value ? 1 : 0;
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/result.hpp"
+
+namespace wide::bench {
+
+std::string_view to_string(Regime regime) {
+  switch (regime) {
+    case Regime::stream:
+      return "stream";
+    case Regime::graph:
+      return "graph";
+    case Regime::cpu:
+      return "cpu";
+  }
+  return "?";
+}
+
+std::string_view to_string(Baseline baseline) {
+  switch (baseline) {
+    case Baseline::loop:
+      return "loop";
+    case Baseline::streams:
+      return "streams";
+    case Baseline::graph:
+      return "graph";
+  }
+  return "?";
+}
+
+std::string_view to_string(Status status) {
+  switch (status) {
+    case Status::ok:
+      return "ok";
+    case Status::failed:
+      return "failed";
+    case Status::skipped:
+      return "skipped";
+    case Status::verify_failed:
+      return "verify_failed";
+    case Status::implausible:
+      return "implausible";
+    case Status::timeout:
+      return "timeout";
+    case Status::oom:
+      return "oom";
+  }
+  return "?";
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/runner.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "bench/case_runner.hpp"
+#include "bench/interrupt.hpp"
+#include "bench/summary.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+/// ru_maxrss is in KiB on Linux.
+int64_t peak_host_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+CaseResult failed_case(const catalog::PrimitiveSpec& spec, const catalog::Case& point,
+                       const std::string& reason) {
+  CaseResult result;
+  result.point = point;
+  result.op_version = spec.version;
+  result.case_id = case_id(spec, point);
+  result.reproduce = reproduce_command(point);
+  result.status = Status::failed;
+  result.reason = "not run: the device failed before: " + reason;
+  return result;
+}
+
+}  // namespace
+
+void run_plan(const RunPlan& plan, RunResult& result) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto elapsed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  int64_t total = 0, done = 0;
+  for (const auto& [spec, cases] : plan.work) total += static_cast<int64_t>(cases.size());
+  const auto report = [&](const std::string& next) {
+    if (plan.on_progress) plan.on_progress({done, total, elapsed(), next});
+  };
+  if (!plan.verify_only) {
+    report("calibration");
+    result.calibration = calibrate(plan.context);
+  }
+  std::string fatal;
+  for (const auto& [spec, cases] : plan.work) {
+    for (const catalog::Case& point : cases) {
+      if (is_interrupted()) break;
+      report(point.op() + " " + point.to_string());
+      if (!fatal.empty()) {
+        result.cases.push_back(failed_case(*spec, point, fatal));
+      } else {
+        CaseRequest request{&plan, spec, point, result.calibration, 0};
+        if (plan.config.budget_s) {
+          // An equal share of what is left, for every case that is left.
+          const double left = std::max(0.0, *plan.config.budget_s - elapsed());
+          request.budget_s = std::max(0.1, left / static_cast<double>(total - done));
+        }
+        result.cases.push_back(run_case(request, fatal));
+      }
+      ++done;
+    }
+  }
+  report("");
+  result.op_summaries = summarize(result.cases);
+  result.complete = done == total && !is_interrupted();
+  result.duration_s = elapsed();
+  result.peak_host_bytes = peak_host_bytes();
+}
+
+std::string case_id(const catalog::PrimitiveSpec& spec, const catalog::Case& point) {
+  std::vector<std::string> axes;
+  for (const auto& entry : point.entries())
+    axes.push_back(entry.name + "=" + catalog::to_string(entry.value) + ";");
+  std::sort(axes.begin(), axes.end());
+  std::string text = "op=" + point.op() + ";version=" + std::to_string(spec.version) + ";";
+  for (const std::string& axis : axes) text += axis;
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  char digits[17];
+  std::snprintf(digits, sizeof(digits), "%016llx", static_cast<unsigned long long>(hash));
+  return digits;
+}
+
+std::string reproduce_command(const catalog::Case& point) {
+  std::string command = "wbench run --op " + point.op();
+  for (const auto& entry : point.entries())
+    command += " --" + entry.name + " " + catalog::to_string(entry.value);
+  return command;
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a sweep: calibration, cases one after another, summaries. Knows no primitive.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/result.hpp"
+#include "wide/catalog.hpp"
+
+namespace wide::bench {
+
+struct Progress {
+  int64_t done = 0, total = 0;  ///< cases
+  double elapsed_s = 0;
+  std::string next;  ///< the case that begins; empty at the end
+};
+
+struct RunPlan {
+  Context context;
+  RunConfig config;
+  std::vector<std::pair<const catalog::PrimitiveSpec*, std::vector<catalog::Case>>> work;
+  std::vector<std::string> strategies;  ///< empty: all of the context's device
+  std::vector<Baseline> baselines;
+  bool verify_only = false;
+  std::function<void(const Progress&)> on_progress;  ///< may be empty
+};
+
+/// Fills calibration, cases, summaries and `complete`. A case that throws fails, not the sweep;
+/// after a CUDA error the device is not trusted any more, and the cases that remain fail with its
+/// message.
+void run_plan(const RunPlan& plan, RunResult& result);
+
+/// 16 hexadecimal digits: FNV-1a, 64 bits, of "op=..;version=..;axis=value;.." with axes sorted.
+std::string case_id(const catalog::PrimitiveSpec& spec, const catalog::Case& point);
+
+/// "wbench run --op linear --n 4 ..", with every axis.
+std::string reproduce_command(const catalog::Case& point);
+
+}  // namespace wide::bench

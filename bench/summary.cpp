@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <tuple>
+
+namespace wide::bench {
+
+namespace {
+
+constexpr double kWorthwhile = 1.05;
+
+struct Best {
+  const CaseResult* point = nullptr;
+  const Speedup* speedup = nullptr;
+};
+
+/// The strategy of a case with the largest speedup.
+std::optional<Best> best_of(const CaseResult& result, Regime regime, Baseline baseline) {
+  std::optional<Best> best;
+  for (const Speedup& speedup : result.speedups) {
+    if (speedup.regime != regime || speedup.baseline != baseline || !speedup.speedup_ratio)
+      continue;
+    if (!best || *speedup.speedup_ratio > *best->speedup->speedup_ratio)
+      best = Best{&result, &speedup};
+  }
+  return best;
+}
+
+/// The smallest n from which on, up to the largest n of the sweep, `holds` is true for every case.
+template <class F>
+std::optional<int64_t> smallest_from_which(const std::map<int64_t, std::vector<Best>>& by_n,
+                                           const F& holds) {
+  std::optional<int64_t> smallest;
+  for (auto it = by_n.rbegin(); it != by_n.rend(); ++it) {
+    if (!std::all_of(it->second.begin(), it->second.end(), holds)) break;
+    smallest = it->first;
+  }
+  return smallest;
+}
+
+OpSummary summarize_one(const std::string& op, Regime regime, Baseline baseline,
+                        const std::vector<Best>& bests) {
+  OpSummary summary{op, regime, baseline, {}, {}, {}, {}, {}, {}, {}};
+  std::map<int64_t, std::vector<Best>> by_n;
+  std::map<std::string, int64_t> wins;
+  double logs = 0;
+  for (const Best& best : bests) {
+    by_n[best.point->point.integer("n")].push_back(best);
+    ++wins[best.speedup->strategy];
+    logs += std::log(*best.speedup->speedup_ratio);
+    if (!summary.best_speedup_ratio || *best.speedup->speedup_ratio > *summary.best_speedup_ratio) {
+      summary.best_speedup_ratio = best.speedup->speedup_ratio;
+      summary.best_strategy = best.speedup->strategy;
+      summary.best_case = best.point->point.to_string();
+    }
+  }
+  summary.crossover_n =
+      smallest_from_which(by_n, [](const Best& b) { return *b.speedup->ci_lo > 1; });
+  summary.recommended_threshold =
+      smallest_from_which(by_n, [](const Best& b) { return *b.speedup->ci_lo >= kWorthwhile; });
+  summary.strategy_wins.assign(wins.begin(), wins.end());
+  std::stable_sort(summary.strategy_wins.begin(), summary.strategy_wins.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  summary.geomean_speedup = std::exp(logs / static_cast<double>(bests.size()));
+  return summary;
+}
+
+}  // namespace
+
+std::vector<OpSummary> summarize(std::span<const CaseResult> cases) {
+  std::vector<std::tuple<std::string, Regime, Baseline>> keys;  // in order of appearance
+  std::map<std::tuple<std::string, Regime, Baseline>, std::vector<Best>> groups;
+  for (const CaseResult& result : cases) {
+    for (const Regime regime : {Regime::stream, Regime::graph, Regime::cpu}) {
+      for (const Baseline baseline : {Baseline::loop, Baseline::streams, Baseline::graph}) {
+        const auto best = best_of(result, regime, baseline);
+        if (!best) continue;
+        const auto key = std::make_tuple(result.point.op(), regime, baseline);
+        if (!groups.contains(key)) keys.push_back(key);
+        groups[key].push_back(*best);
+      }
+    }
+  }
+  std::vector<OpSummary> summaries;
+  for (const auto& key : keys) {
+    const auto& [op, regime, baseline] = key;
+    summaries.push_back(summarize_one(op, regime, baseline, groups[key]));
+  }
+  return summaries;
+}
+
+const char* summary_definitions() {
+  return "  crossover N    smallest N of the sweep from which on, in every case with that or a "
+         "larger N, the\n"
+         "                 fastest strategy's interval lies above 1\n"
+         "  threshold      the same with the interval above 1.05: where going wide is worth its "
+         "trouble\n"
+         "  wins           in how many cases a strategy has the largest speedup\n"
+         "  best           the largest speedup of the sweep, with its strategy and case\n"
+         "  geomean        geometric mean, over cases, of the fastest strategy's speedup\n";
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+namespace wide::bench {
+
+/// A kernel of one thread that does nothing: what a launch costs.
+cudaError_t launch_empty_kernel(cudaStream_t stream);
+
+}  // namespace wide::bench

@@ -1,0 +1,270 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// linear, as bench and verify see it.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "host/linear/linear_problem.hpp"
+#include "host/linear/linear_reference.hpp"
+#include "host/linear/linear_strategy.hpp"
+#include "host/operand.hpp"
+#include "wide/catalog.hpp"
+#include "wide/linear.hpp"
+
+namespace wide::catalog {
+
+namespace {
+
+/// The one place where axis values become a problem.
+LinearProblem problem_of(const Case& point) {
+  LinearProblem problem;
+  const int64_t d = point.integer("d"), in = point.integer("in"), out = point.integer("out");
+  problem.num_members = point.integer("n");
+  problem.batch = point.integer("batch");
+  problem.in_features = in == 0 ? d : in;
+  problem.out_features = out == 0 ? d : out;
+  problem.dtype = point.dtype();
+  problem.shared_input = point.word("shared") == "yes";
+  problem.allow_tf32 = point.word("tf32") == "yes";
+  problem.epilogue.has_bias = point.word("bias") == "yes";
+  problem.epilogue.activation = *parse_activation(point.word("activation"));
+  return problem;
+}
+
+std::string impossible_reason(const Case& point) {
+  if (point.word("tf32") == "yes" && point.dtype() != Dtype::fp32) {
+    return "tf32 is a way to multiply fp32, dtype is " + std::string(dtype_name(point.dtype()));
+  }
+  return "";
+}
+
+// Integer fills: products of two values in [-2, 2] are at most 4, so 2^digits / 4 of them (less
+// the bias) add up exactly, in any order and in the output's dtype; longer sums get zeros among x.
+constexpr double kMaxInteger = 2;
+
+Distribution input_distribution(const WorkloadOptions& options, const LinearProblem& problem) {
+  if (options.fill == Fill::uniform) return Distribution::uniform();
+  const double largest_exact = 1 / unit_roundoff(problem.dtype);
+  const double safe_products = largest_exact / (kMaxInteger * kMaxInteger) - 1;
+  const double density =
+      std::min(1.0, safe_products / static_cast<double>(std::max<int64_t>(problem.in_features, 1)));
+  return Distribution::integers(-kMaxInteger, kMaxInteger, density);
+}
+
+Distribution parameter_distribution(const WorkloadOptions& options) {
+  return options.fill == Fill::uniform ? Distribution::uniform()
+                                       : Distribution::integers(-kMaxInteger, kMaxInteger);
+}
+
+class LinearWorkload final : public PackedWorkload {
+ public:
+  LinearWorkload(const Context& context, const LinearProblem& problem,
+                 const WorkloadOptions& options)
+      : PackedWorkload(context, problem.num_members, options),
+        like_(complete_linear_problem(problem)),
+        x_(add_operand(operands::linear_x, like_.dtype, {like_.batch, like_.in_features},
+                       input_distribution(options, like_), like_.shared_input)),
+        weight_(add_operand(operands::linear_weight, like_.dtype,
+                            {like_.out_features, like_.in_features},
+                            parameter_distribution(options))),
+        bias_(like_.epilogue.has_bias
+                  ? &add_operand(operands::linear_bias, like_.dtype, {like_.out_features},
+                                 parameter_distribution(options))
+                  : nullptr),
+        y_(add_operand(operands::linear_y, like_.dtype, {like_.batch, like_.out_features},
+                       Distribution::none())) {}
+
+  std::string unsupported_reason(std::string_view strategy) const override {
+    const DeviceInfo& device = context().info();
+    const LinearProblem problem = describe_linear(arguments(), like_);
+    std::optional<LinearStrategy> wanted = parse_linear_strategy(strategy, device.device.type);
+    if (strategy == "auto") {
+      try {
+        wanted = choose_linear_strategy(problem, device, verified_strategies()).strategy;
+      } catch (const std::exception& error) {
+        return error.what();
+      }
+    }
+    if (!wanted) return "no such strategy on " + to_string(device.device);
+    const std::string reason = linear_unsupported_reason(*wanted, problem, device);
+    const bool calls_cublas = linear_workspace(*wanted, problem, device).bytes() > 0;
+    return reason.empty() && calls_cublas ? cublas_unavailable_reason() : reason;
+  }
+
+  Prepared prepare(std::string_view strategy) override {
+    const LinearArguments operands = arguments();
+    const LinearPlan plan = make_linear_plan(context(), describe_linear(operands, like_),
+                                             {.strategy = std::string(strategy)});
+    return {[plan, operands](const Execution& execution) { plan.run(operands, execution); },
+            plan.workspace_bytes(), std::string(plan.strategy()), plan.explain()};
+  }
+
+  std::string baseline_unsupported_reason() const override {
+    return context().device().type == DeviceType::cpu ? "" : cublas_unavailable_reason();
+  }
+
+  /// One member's plan of `sequential` is one cublasGemmEx and its epilogue (CPU: our kernel).
+  PreparedMembers prepare_members() override {
+    std::vector<LinearArguments> members;
+    for (int64_t i = 0; i < num_members(); ++i) members.push_back(member_arguments(i));
+    const LinearPlan plan = make_linear_plan(context(), describe_linear(members.front(), like_),
+                                             {.strategy = "sequential"});
+    return {[plan, members](int64_t member, const Execution& execution) {
+              plan.run(members[static_cast<size_t>(member)], execution);
+            },
+            plan.workspace_bytes()};
+  }
+
+  Cost cost() const override {
+    const auto outputs = static_cast<double>(like_.num_members) * static_cast<double>(like_.batch) *
+                         static_cast<double>(like_.out_features);
+    Cost cost;
+    cost.flops = outputs * (2 * static_cast<double>(like_.in_features) + (bias_ ? 1 : 0));
+    cost.bytes_read = static_cast<double>(x_.bytes() + weight_.bytes());
+    if (bias_ != nullptr) cost.bytes_read += static_cast<double>(bias_->bytes());
+    cost.bytes_written = static_cast<double>(y_.bytes());
+    return cost;
+  }
+
+  void reference_row(int64_t member, int64_t row, std::span<double> values,
+                     std::span<double> tolerances) const override {
+    const auto in = static_cast<size_t>(like_.in_features);
+    const std::span<const double> x = x_.values(member).subspan(static_cast<size_t>(row) * in, in);
+    std::span<const double> bias;
+    if (bias_ != nullptr) bias = bias_->values(member);
+    linear_reference_row(like_, x, weight_.values(member), bias, values, tolerances);
+    for (size_t o = 0; o < values.size(); ++o) {
+      const double sum = values[o];
+      values[o] = reference_activation(like_.epilogue.activation, sum);
+      tolerances[o] = tolerance(sum, values[o], tolerances[o]);
+    }
+  }
+
+  double reference_row_flops() const override {
+    return 4 * static_cast<double>(like_.in_features) * static_cast<double>(like_.out_features);
+  }
+
+ private:
+  LinearArguments arguments() const {
+    return {x_.packed(), weight_.packed(),
+            bias_ ? ConstTensorView(bias_->packed()) : ConstTensorView(), y_.packed()};
+  }
+
+  LinearArguments member_arguments(int64_t i) const {
+    const auto with_member_axis = [](const TensorView& view, const Shape& shape) {
+      return TensorView(view.data, view.dtype, shape, view.device);
+    };
+    LinearArguments arguments;
+    arguments.x = x_.member(i);
+    arguments.weight =
+        with_member_axis(weight_.member(i), {1, like_.out_features, like_.in_features});
+    if (bias_ != nullptr) {
+      arguments.bias = with_member_axis(bias_->member(i), {1, like_.out_features});
+    }
+    arguments.y = y_.member(i);
+    return arguments;
+  }
+
+  /// As kToleranceFormula says. `magnitude` is sum |x||w| + |bias|.
+  double tolerance(double sum, double value, double magnitude) const {
+    const Activation activation = like_.epilogue.activation;
+    const bool is_smooth = activation == Activation::gelu || activation == Activation::silu;
+    if (options().fill == Fill::integers && !is_smooth) return 0;
+    double error = 8 * std::sqrt(static_cast<double>(like_.in_features) + 1) * 0x1p-24 * magnitude;
+    if (like_.allow_tf32) error += 2 * 0x1p-10 * magnitude;
+    if (activation == Activation::gelu) error *= 1.13;
+    if (activation == Activation::silu) error *= 1.1;
+    if (is_smooth) error += 16 * 0x1p-24 * std::fabs(sum);
+    return error + unit_roundoff(like_.dtype) * std::fabs(value) + min_subnormal(like_.dtype);
+  }
+
+  /// Asked once, when first needed: starting cuBLAS takes milliseconds.
+  const std::string& cublas_unavailable_reason() const {
+    if (!cublas_reason_) cublas_reason_ = VendorHandles(context()).cublas_unavailable_reason();
+    return *cublas_reason_;
+  }
+
+  LinearProblem like_;
+  const Operand& x_;
+  const Operand& weight_;
+  const Operand* bias_;
+  const Operand& y_;
+  mutable std::optional<std::string> cublas_reason_;
+};
+
+constexpr std::string_view kToleranceFormula =
+    "L * (8 sqrt(in + 1) 2^-24 S + [tf32: 2 * 2^-10 S]) + [gelu, silu: 16 * 2^-24 |v|] + u |y| + "
+    "smallest subnormal, per output; S = sum |x||w| + |bias|, v the value before the activation, "
+    "L = 1.13 for gelu, 1.1 for silu, else 1, u the output's unit roundoff; 0 for integer fills "
+    "with activation none or relu. 8 sqrt(in) covers sums in fp32 in every order, tensor cores "
+    "included; 2^-10 is an operand truncated to tf32.";
+
+std::vector<AxisInfo> axes() {
+  return {
+      {"n", "members", int64_t{4}, {}, 1},
+      {"batch", "rows of x per member: B, or B*T", int64_t{16}, {}, 0},
+      {"d", "in = out = d", int64_t{256}, {}, 0},
+      {"in", "in_features; 0: d", int64_t{0}, {}, 0},
+      {"out", "out_features; 0: d", int64_t{0}, {}, 0},
+      {"dtype", "of x, weight, bias and y", "fp32", {"fp32", "fp16", "bf16"}},
+      {"activation", "after the bias", "none", {"none", "relu", "gelu", "silu"}},
+      {"bias", "whether there is one", "yes", {"yes", "no"}},
+      {"shared", "whether all members read one x", "no", {"no", "yes"}},
+      {"tf32", "whether fp32 may be multiplied as tf32", "no", {"no", "yes"}},
+  };
+}
+
+std::vector<StrategyInfo> strategies() {
+  using enum StrategyKind;
+  return {
+      {"sequential", DeviceType::cuda, sequential, "one cuBLAS GEMM per member, then one epilogue"},
+      {"cublas_batched", DeviceType::cuda, vendor,
+       "one strided-batched cuBLAS GEMM on the packed operands, then one epilogue"},
+      {"simt", DeviceType::cuda, hand_written,
+       "one tiled kernel for all members, exact fp32 products, epilogue fused"},
+      {"sequential", DeviceType::cpu, sequential, "member after member, each over all threads"},
+      {"wide", DeviceType::cpu, hand_written, "the tiles of all members over all threads at once"},
+  };
+}
+
+std::vector<AxisValue> integers(std::initializer_list<int64_t> values) {
+  return {values.begin(), values.end()};
+}
+
+std::vector<Sweep> sweeps() {
+  return {
+      {"quick",
+       {{"n", integers({4, 8, 16, 32})}, {"batch", integers({16})}, {"d", integers({256})}}},
+      {"full",
+       {{"n", integers({2, 4, 6, 8, 10, 12, 16, 20, 32, 64, 100})},
+        {"batch", integers({8, 16, 32, 64})},
+        {"d", integers({128, 256, 512, 768})}}},
+      {"ci", {{"n", integers({4, 16})}, {"batch", integers({16})}, {"d", integers({256})}}},
+  };
+}
+
+}  // namespace
+
+const PrimitiveSpec& linear_spec();
+const PrimitiveSpec& linear_spec() {
+  static const PrimitiveSpec spec = [] {
+    PrimitiveSpec s;
+    s.name = "linear";
+    s.summary = "y = activation(x * weight^T + bias), one fully connected layer per member";
+    s.axes = axes();
+    s.strategies = strategies();
+    s.sweeps = sweeps();
+    s.tolerance_formula = kToleranceFormula;
+    s.impossible_reason = impossible_reason;
+    s.make_workload = [](const Context& context, const Case& point,
+                         const WorkloadOptions& options) -> std::unique_ptr<Workload> {
+      return std::make_unique<LinearWorkload>(context, problem_of(point), options);
+    };
+    return s;
+  }();
+  return spec;
+}
+
+}  // namespace wide::catalog

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Seeded contents of operands. Counter-based: value number i of a stream needs no other value, so
+// members can be permuted, repeated and filled by any thread, and stay what they are.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+
+#include "host/operand.hpp"
+#include "wide/convert.hpp"
+
+namespace wide::catalog {
+
+/// SplitMix64: a step of the golden ratio, then its finaliser.
+inline uint64_t random_bits(uint64_t key, uint64_t index) {
+  uint64_t z = key + (index + 1) * 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+/// One stream per seed, operand (name, and which of several of that name) and member id.
+inline uint64_t stream_key(uint64_t seed, std::string_view name, int64_t occurrence, int64_t id) {
+  uint64_t key = seed;
+  for (const char c : name) key = random_bits(key, static_cast<unsigned char>(c));
+  key = random_bits(key, static_cast<uint64_t>(occurrence));
+  return random_bits(key, static_cast<uint64_t>(id));
+}
+
+/// In [0, 1), 53 bits.
+inline double to_unit(uint64_t bits) {
+  return static_cast<double>(static_cast<int64_t>(bits >> 11)) * 0x1p-53;
+}
+
+/// Values [first, first + out.size()) of a stream.
+inline void draw_values(const Distribution& from, uint64_t key, int64_t first,
+                        std::span<double> out) {
+  const auto start = static_cast<uint64_t>(first);
+  const bool is_discrete = from.kind != Distribution::Kind::uniform;
+  const double range = from.high - from.low + (is_discrete ? 1 : 0);
+  if (!is_discrete) {
+    for (size_t i = 0; i < out.size(); ++i) {
+      out[i] = from.low + range * to_unit(random_bits(key, start + i));
+    }
+    return;
+  }
+  for (size_t i = 0; i < out.size(); ++i) {
+    out[i] = from.low + std::floor(range * to_unit(random_bits(key, start + i)));
+  }
+  if (from.density >= 1) return;
+  // The very first one always stays: an operand of zeros alone proves nothing.
+  for (size_t i = start == 0 ? 1 : 0; i < out.size(); ++i) {
+    if (!(to_unit(random_bits(~key, start + i)) < from.density)) out[i] = 0;
+  }
+}
+
+/// Rounds once to `dtype`; the loops are per dtype so that compilers see one conversion each.
+inline void store_values(std::span<const double> values, Dtype dtype, void* destination) {
+  const auto count = static_cast<int64_t>(values.size());
+  const auto each = [&](auto round) {
+    for (int64_t i = 0; i < count; ++i) {
+      detail::store_at(destination, i, round(values[static_cast<size_t>(i)]));
+    }
+  };
+  switch (dtype) {
+    case Dtype::fp32:
+      return each([](double value) { return static_cast<float>(value); });
+    case Dtype::fp16:
+      return each([](double value) { return float_to_fp16(detail::round_to_odd(value)); });
+    case Dtype::bf16:
+      return each([](double value) { return float_to_bf16(detail::round_to_odd(value)); });
+    case Dtype::fp8_e4m3:
+    case Dtype::fp8_e5m2:
+    case Dtype::int32:
+    case Dtype::int64:
+      for (int64_t i = 0; i < count; ++i) {
+        store_element(destination, dtype, i, values[static_cast<size_t>(i)]);
+      }
+  }
+}
+
+/// Draws and stores a run, with `shift` added to every value.
+inline void fill_run(const Distribution& from, uint64_t key, int64_t first, int64_t count,
+                     double shift, Dtype dtype, std::byte* destination) {
+  std::array<double, 512> chunk;  // stays in the first-level cache
+  for (int64_t done = 0; done < count; done += static_cast<int64_t>(chunk.size())) {
+    const auto size = std::min<size_t>(chunk.size(), static_cast<size_t>(count - done));
+    const std::span values(chunk.data(), size);
+    draw_values(from, key, first + done, values);
+    if (shift != 0) {
+      for (double& value : values) value += shift;
+    }
+    store_values(values, dtype, destination + done * dtype_bytes(dtype));
+  }
+}
+
+}  // namespace wide::catalog
