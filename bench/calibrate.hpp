@@ -11,8 +11,9 @@
 namespace wide::bench {
 
 /// On the CPU a copy and a loop of multiply-adds over all threads, under a second; on CUDA a copy
-/// in device memory, cuBLAS products of 4096^3 (left out where cuBLAS cannot start) and event
-/// pairs.
+/// in device memory, cuBLAS products of 4096^3 and event pairs. What cannot be measured (cuBLAS
+/// cannot start, no memory is left) stays 0 or absent, and floors do without it. Throws where the
+/// device itself fails.
 Calibration calibrate(const Context& context);
 
 /// Parts of the floor of one call in nanoseconds; a part whose ceiling is unknown is 0.

@@ -8,12 +8,17 @@
 #include <vector>
 
 #include "bench/result.hpp"
+#include "bench/statistics/stop_rule.hpp"
 #include "bench/timer/sampler.hpp"
 #include "host/compare.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide::bench {
 
+/// Whether a baseline is timed in a regime: `graph` in graph, the others in stream and cpu.
+bool is_partner(Baseline baseline, Regime regime);
+
+/// Throws on: whoever calls its members decides whose failure that is.
 class Contender {
  public:
   /// A strategy. Throws what the primitive's prepare() throws.
@@ -21,24 +26,30 @@ class Contender {
             const std::string& strategy);
   /// A baseline.
   Contender(const Context& context, Stream stream, catalog::Workload& workload, Baseline baseline);
+  Contender(const Contender&) = delete;  // its calls hold its address
 
   RunnerResult result;
   bool is_baseline() const { return output_ == catalog::OutputOf::baseline; }
-  Baseline baseline() const { return baseline_; }
   const std::string& chosen_strategy() const { return chosen_; }
 
-  /// Poisons the outputs, runs once, compares. `phase` is result.verify.before or .after.
+  /// Poisons the outputs, runs once, compares. `phase` is result.verify.before or .after. After
+  /// timing, captured graphs are replayed and compared as well: they are what was timed.
   void verify(const catalog::ReferenceSample& reference, std::string VerifyOutcome::*phase);
 
-  /// Makes samplers for those of `regimes` that this contender has; a regime that cannot be timed
-  /// becomes a warning.
+  /// Makes samplers for those of `regimes` that this contender has. Calls that cannot be captured
+  /// leave out the regime graph with a warning in result.reason; without any regime left the
+  /// contender is skipped.
   void make_samplers(const std::vector<Regime>& regimes, double timer_quantum_ns);
-  void run_once() const { call_(); }
-  /// Takes `count` samples in every regime.
-  void sample_block(int64_t round, int64_t count);
-  bool has_samples_to_take() const { return !samplers_.empty(); }
+  /// Runs once and waits.
+  void warm_up() const;
+  int64_t num_measurements() const { return static_cast<int64_t>(samplers_.size()); }
+  /// Takes a block of samples in every regime; `measurements` share the rule's time limit.
+  void sample_block(int64_t round, const StopRule& rule, int64_t measurements);
 
  private:
+  void verify_call(const Call& call, const catalog::ReferenceSample& reference,
+                   std::string VerifyOutcome::*phase);
+
   Context context_;
   Stream stream_;
   catalog::Workload* workload_;

@@ -11,6 +11,7 @@
 #include "bench/case_runner.hpp"
 #include "bench/interrupt.hpp"
 #include "bench/summary.hpp"
+#include "bench/timer/sampler.hpp"
 
 namespace wide::bench {
 
@@ -23,15 +24,15 @@ int64_t peak_host_bytes() {
   return int64_t{usage.ru_maxrss} * 1024;
 }
 
-CaseResult failed_case(const catalog::PrimitiveSpec& spec, const catalog::Case& point,
-                       const std::string& reason) {
+CaseResult case_not_run(const catalog::PrimitiveSpec& spec, const catalog::Case& point,
+                        Status status, const std::string& reason) {
   CaseResult result;
   result.point = point;
   result.op_version = spec.version;
   result.case_id = case_id(spec, point);
   result.reproduce = reproduce_command(point);
-  result.status = Status::failed;
-  result.reason = "not run: the device failed before: " + reason;
+  result.status = status;
+  result.reason = reason;
   return result;
 }
 
@@ -47,6 +48,7 @@ void run_plan(const RunPlan& plan, RunResult& result) {
   const auto report = [&](const std::string& next) {
     if (plan.on_progress) plan.on_progress({done, total, elapsed(), next});
   };
+  const ActiveDevice active(plan.context);
   if (!plan.verify_only) {
     report("calibration");
     result.calibration = calibrate(plan.context);
@@ -56,8 +58,12 @@ void run_plan(const RunPlan& plan, RunResult& result) {
     for (const catalog::Case& point : cases) {
       if (is_interrupted()) break;
       report(point.op() + " " + point.to_string());
-      if (!fatal.empty()) {
-        result.cases.push_back(failed_case(*spec, point, fatal));
+      const std::string impossible = spec->impossible_reason ? spec->impossible_reason(point) : "";
+      if (!impossible.empty()) {
+        result.cases.push_back(case_not_run(*spec, point, Status::skipped, impossible));
+      } else if (!fatal.empty()) {
+        result.cases.push_back(case_not_run(*spec, point, Status::failed,
+                                            "not run: the device failed before: " + fatal));
       } else {
         CaseRequest request{&plan, spec, point, result.calibration, 0};
         if (plan.config.budget_s) {

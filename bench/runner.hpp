@@ -21,6 +21,8 @@ struct Progress {
 };
 
 struct RunPlan {
+  explicit RunPlan(const Context& context_) : context(context_) {}
+
   Context context;
   RunConfig config;
   std::vector<std::pair<const catalog::PrimitiveSpec*, std::vector<catalog::Case>>> work;

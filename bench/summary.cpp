@@ -8,6 +8,8 @@
 #include <optional>
 #include <tuple>
 
+#include "bench/statistics/statistics.hpp"
+
 namespace wide::bench {
 
 namespace {
@@ -16,19 +18,28 @@ constexpr double kWorthwhile = 1.05;
 
 struct Best {
   const CaseResult* point = nullptr;
-  const Speedup* speedup = nullptr;
+  const Speedup* speedup = nullptr;  ///< null where the case was tried and nothing is comparable
 };
 
-/// The strategy of a case with the largest speedup.
+/// The strategy of a case with the largest speedup; none where the case does not take part.
 std::optional<Best> best_of(const CaseResult& result, Regime regime, Baseline baseline) {
-  std::optional<Best> best;
+  Best best{&result, nullptr};
+  bool takes_part = result.status != Status::ok && result.status != Status::skipped;
   for (const Speedup& speedup : result.speedups) {
-    if (speedup.regime != regime || speedup.baseline != baseline || !speedup.speedup_ratio)
-      continue;
-    if (!best || *speedup.speedup_ratio > *best->speedup->speedup_ratio)
-      best = Best{&result, &speedup};
+    if (speedup.regime != regime || speedup.baseline != baseline) continue;
+    takes_part = true;
+    if (!speedup.speedup_ratio) continue;
+    if (best.speedup == nullptr || *speedup.speedup_ratio > *best.speedup->speedup_ratio)
+      best.speedup = &speedup;
   }
-  return best;
+  return takes_part ? std::optional(best) : std::nullopt;
+}
+
+/// The interval of a case's best speedup lies at or above `bound`, and rounds enough stand behind
+/// it.
+bool is_above(const Best& best, double bound) {
+  return best.speedup != nullptr && best.speedup->pairs >= kMinPairs && best.speedup->ci_lo &&
+         *best.speedup->ci_lo >= bound;
 }
 
 /// The smallest n from which on, up to the largest n of the sweep, `holds` is true for every case.
@@ -49,8 +60,11 @@ OpSummary summarize_one(const std::string& op, Regime regime, Baseline baseline,
   std::map<int64_t, std::vector<Best>> by_n;
   std::map<std::string, int64_t> wins;
   double logs = 0;
+  int64_t compared = 0;
   for (const Best& best : bests) {
     by_n[best.point->point.integer("n")].push_back(best);
+    if (best.speedup == nullptr) continue;
+    ++compared;
     ++wins[best.speedup->strategy];
     logs += std::log(*best.speedup->speedup_ratio);
     if (!summary.best_speedup_ratio || *best.speedup->speedup_ratio > *summary.best_speedup_ratio) {
@@ -59,14 +73,15 @@ OpSummary summarize_one(const std::string& op, Regime regime, Baseline baseline,
       summary.best_case = best.point->point.to_string();
     }
   }
+  constexpr double kJustAboveOne = 1 + 1e-12;
   summary.crossover_n =
-      smallest_from_which(by_n, [](const Best& b) { return *b.speedup->ci_lo > 1; });
+      smallest_from_which(by_n, [](const Best& best) { return is_above(best, kJustAboveOne); });
   summary.recommended_threshold =
-      smallest_from_which(by_n, [](const Best& b) { return *b.speedup->ci_lo >= kWorthwhile; });
+      smallest_from_which(by_n, [](const Best& best) { return is_above(best, kWorthwhile); });
   summary.strategy_wins.assign(wins.begin(), wins.end());
   std::stable_sort(summary.strategy_wins.begin(), summary.strategy_wins.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  summary.geomean_speedup = std::exp(logs / static_cast<double>(bests.size()));
+  if (compared > 0) summary.geomean_speedup = std::exp(logs / static_cast<double>(compared));
   return summary;
 }
 
@@ -89,17 +104,22 @@ std::vector<OpSummary> summarize(std::span<const CaseResult> cases) {
   std::vector<OpSummary> summaries;
   for (const auto& key : keys) {
     const auto& [op, regime, baseline] = key;
+    const auto is_compared = [](const Best& best) { return best.speedup != nullptr; };
+    if (std::none_of(groups[key].begin(), groups[key].end(), is_compared)) continue;
     summaries.push_back(summarize_one(op, regime, baseline, groups[key]));
   }
   return summaries;
 }
 
 const char* summary_definitions() {
-  return "  crossover N    smallest N of the sweep from which on, in every case with that or a "
+  return "  speedup        baseline time / strategy time: exp(median over rounds of log(ratio of "
+         "the\n"
+         "                 two medians of a round)), with its 95 % bootstrap interval over rounds\n"
+         "  crossover N    smallest N of the sweep from which on, in every case with that or a "
          "larger N, the\n"
-         "                 fastest strategy's interval lies above 1\n"
-         "  threshold      the same with the interval above 1.05: where going wide is worth its "
-         "trouble\n"
+         "                 fastest strategy's interval lies above 1, from six rounds or more\n"
+         "  threshold      the same with the interval at or above 1.05: where going wide is worth "
+         "its trouble\n"
          "  wins           in how many cases a strategy has the largest speedup\n"
          "  best           the largest speedup of the sweep, with its strategy and case\n"
          "  geomean        geometric mean, over cases, of the fastest strategy's speedup\n";

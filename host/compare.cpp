@@ -37,7 +37,8 @@ std::set<int64_t> choose_rows(int64_t rows, int64_t wanted, std::mt19937_64& ran
 double error_ratio(double got, double expected, double tolerance) {
   if (std::isnan(expected)) return std::isnan(got) ? 0 : kInfinity;
   if (got == expected) return 0;
-  if (std::isinf(expected) || !std::isfinite(got)) return kInfinity;
+  // A tolerance that is not a number of this world would let everything pass.
+  if (std::isinf(expected) || !std::isfinite(got) || !std::isfinite(tolerance)) return kInfinity;
   const double ratio = std::fabs(got - expected) / tolerance;
   return ratio >= 0 ? ratio : kInfinity;
 }
@@ -76,30 +77,63 @@ void compare_row(const ReferenceSample::Row& row, const MemberOutputs& outputs, 
   verdict.elements_compared += outputs.row_length;
 }
 
-/// NaNs of every member's output, less those that the reference has as well.
-int64_t count_nans(const ReferenceSample& reference, const MemberOutputs& outputs,
-                   std::string& first_place) {
-  if (!is_floating(outputs.dtype)) return 0;
+/// Number of the first NaN of a row, or -1; adds how many there are.
+int64_t scan_row(const MemberOutputs& outputs, size_t member, int64_t row,
+                 std::vector<float>& decoded, int64_t& count) {
+  decoded.resize(static_cast<size_t>(outputs.row_length));
+  const int64_t row_bytes = outputs.row_length * dtype_bytes(outputs.dtype);
+  decode_row(outputs.dtype, outputs.members[member].data() + row * row_bytes, decoded.data(),
+             outputs.row_length);
+  const auto is_nan = [](float value) { return std::isnan(value); };
+  const auto nans = std::count_if(decoded.begin(), decoded.end(), is_nan);
+  count += nans;
+  return nans == 0 ? -1 : std::find_if(decoded.begin(), decoded.end(), is_nan) - decoded.begin();
+}
+
+/// Looks for NaN everywhere, also where no reference was computed; not in members whose reference
+/// has NaN, since where else it would have one is not known.
+void count_nans(const ReferenceSample& reference, const MemberOutputs& outputs, Verdict& verdict,
+                std::string& first_place) {
+  if (!is_floating(outputs.dtype)) return;
   std::vector<bool> expects_nan(outputs.members.size());
   for (const auto& row : reference.rows()) {
     const bool has_nan = std::any_of(row.values.begin(), row.values.end(),
                                      [](double value) { return std::isnan(value); });
     if (has_nan) expects_nan[static_cast<size_t>(row.member)] = true;
   }
-  int64_t count = 0;
+  std::vector<float> decoded;
   for (size_t m = 0; m < outputs.members.size(); ++m) {
     if (expects_nan[m]) continue;
-    const int64_t elements = outputs.rows * outputs.row_length;
-    for (int64_t i = 0; i < elements; ++i) {
-      if (!std::isnan(load_element(outputs.members[m].data(), outputs.dtype, i))) continue;
-      if (count++ == 0) {
-        first_place = "member " + std::to_string(m) + ", row " +
-                      std::to_string(i / outputs.row_length) + ", column " +
-                      std::to_string(i % outputs.row_length) + " is NaN";
+    for (int64_t row = 0; row < outputs.rows; ++row) {
+      const int64_t column = scan_row(outputs, m, row, decoded, verdict.nan_count);
+      if (column < 0) continue;
+      verdict.member_error_ratio[m] = kInfinity;
+      if (first_place.empty()) {
+        first_place = "member " + std::to_string(m) + ", row " + std::to_string(row) + ", column " +
+                      std::to_string(column) + ": got nan";
       }
     }
   }
-  return count;
+}
+
+/// Why these are not the outputs that the reference was computed for; empty where they are.
+std::string shape_trouble(const ReferenceSample& reference, const MemberOutputs& outputs) {
+  const int64_t member_elements = outputs.rows * outputs.row_length;
+  const auto members = static_cast<int64_t>(outputs.members.size());
+  const auto bytes = static_cast<size_t>(member_elements * dtype_bytes(outputs.dtype));
+  bool fits = members * member_elements == reference.elements_in_all();
+  for (const auto& member : outputs.members) fits = fits && member.size() == bytes;
+  for (const auto& row : reference.rows()) {
+    fits = fits && row.member < members && row.row < outputs.rows &&
+           static_cast<int64_t>(row.values.size()) == outputs.row_length;
+  }
+  if (!fits) {
+    return "the output is " + std::to_string(members) + " members of [" +
+           std::to_string(outputs.rows) + ", " + std::to_string(outputs.row_length) +
+           "], which is not what the reference was computed for";
+  }
+  const bool compares_nothing = reference.elements() == 0 && reference.elements_in_all() > 0;
+  return compares_nothing ? "the reference has no row to compare with" : "";
 }
 
 }  // namespace
@@ -130,9 +164,14 @@ Verdict compare(const ReferenceSample& reference, const MemberOutputs& outputs) 
   Verdict verdict;
   verdict.member_error_ratio.resize(outputs.members.size());
   verdict.elements = reference.elements_in_all();
+  verdict.message = shape_trouble(reference, outputs);
+  if (!verdict.message.empty()) {
+    verdict.worst_error_ratio = kInfinity;
+    return verdict;
+  }
   for (const auto& row : reference.rows()) compare_row(row, outputs, verdict);
   std::string first_nan;
-  verdict.nan_count = count_nans(reference, outputs, first_nan);
+  count_nans(reference, outputs, verdict, first_nan);
   verdict.passed = verdict.mismatches == 0 && verdict.nan_count == 0;
   if (verdict.mismatches > 0) {
     verdict.message = describe(verdict);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
 
 #include "wide/error.hpp"
@@ -42,26 +43,32 @@ double median_absolute_deviation(std::span<const double> values) {
   return median(deviations);
 }
 
+// A resample's median is made of its middle order statistics, and those of n uniform numbers are
+// known: the k-th is Beta(k, n + 1 - k) distributed, and the next lies above it by the least of
+// n - k uniform numbers on the rest. So they are drawn directly, in place of n values and their
+// selection; sorting carries them over to the values.
 Interval bootstrap_median(std::span<const double> values, uint64_t seed, int64_t resamples) {
   if (values.empty()) return {};
-  // Drawn from the sorted values: the median of a resample is then an order statistic of indices.
   const std::vector<double> sorted = sorted_copy(values);
+  const size_t n = sorted.size(), lower_half = (n + 1) / 2;
+  const auto value_at = [&](double place) {
+    return sorted[std::min(static_cast<size_t>(place * static_cast<double>(n)), n - 1)];
+  };
   std::mt19937_64 random(seed);
-  std::vector<size_t> drawn(sorted.size());
+  std::gamma_distribution<double> below(static_cast<double>(lower_half));
+  std::gamma_distribution<double> above(static_cast<double>(n + 1 - lower_half));
   std::vector<double> medians;
   medians.reserve(static_cast<size_t>(resamples));
-  const size_t middle = drawn.size() / 2;
   for (int64_t i = 0; i < resamples; ++i) {
-    for (size_t& index : drawn) index = static_cast<size_t>(random() % sorted.size());
-    std::nth_element(drawn.begin(), drawn.begin() + static_cast<std::ptrdiff_t>(middle),
-                     drawn.end());
-    double value = sorted[drawn[middle]];
-    if (drawn.size() % 2 == 0) {
-      const size_t below =
-          *std::max_element(drawn.begin(), drawn.begin() + static_cast<std::ptrdiff_t>(middle));
-      value = (value + sorted[below]) / 2;
+    const double x = below(random), y = above(random);
+    const double place = x / (x + y);
+    double centre = value_at(place);
+    if (n % 2 == 0) {
+      const double uniform = static_cast<double>(random() >> 11) * 0x1p-53;
+      const double gap = 1 - std::pow(uniform, 1 / static_cast<double>(n - lower_half));
+      centre = (centre + value_at(place + (1 - place) * gap)) / 2;
     }
-    medians.push_back(value);
+    medians.push_back(centre);
   }
   std::sort(medians.begin(), medians.end());
   return {quantile(medians, (1 - kLevel) / 2), quantile(medians, (1 + kLevel) / 2)};
@@ -111,7 +118,35 @@ std::optional<Ratio> paired_ratio(std::span<const double> baseline,
                static_cast<int64_t>(logs.size())};
 }
 
+RoundMedians round_medians(std::span<const double> samples, std::span<const int64_t> rounds) {
+  std::map<int64_t, std::vector<double>> by_round;
+  for (size_t i = 0; i < samples.size(); ++i) by_round[rounds[i]].push_back(samples[i]);
+  RoundMedians result;
+  for (const auto& [round, values] : by_round) {
+    result.rounds.push_back(round);
+    result.medians.push_back(median(values));
+  }
+  return result;
+}
+
+std::optional<Ratio> paired_ratio(const RoundMedians& baseline, const RoundMedians& strategy,
+                                  uint64_t seed) {
+  std::vector<double> theirs, mine;
+  for (size_t i = 0, j = 0; i < baseline.rounds.size() && j < strategy.rounds.size();) {
+    if (baseline.rounds[i] == strategy.rounds[j]) {
+      theirs.push_back(baseline.medians[i++]);
+      mine.push_back(strategy.medians[j++]);
+    } else if (baseline.rounds[i] < strategy.rounds[j]) {
+      ++i;
+    } else {
+      ++j;
+    }
+  }
+  return paired_ratio(std::span<const double>(theirs), std::span<const double>(mine), seed);
+}
+
 const char* verdict_of(const Ratio& ratio) {
+  if (ratio.pairs < kMinPairs) return "ambiguous";
   const double high = 1 + kIndifference, low = 1 / high;
   if (ratio.interval.lo > high) return "faster";
   if (ratio.interval.hi < low) return "slower";

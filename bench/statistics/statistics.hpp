@@ -24,7 +24,9 @@ double median(std::span<const double> values);
 /// Median of the absolute deviations from the median, unscaled.
 double median_absolute_deviation(std::span<const double> values);
 
-/// 95 % percentile bootstrap interval of the median.
+/// 95 % percentile bootstrap interval of the median. The cost of a resample does not depend on the
+/// number of values. Fewer than six values cannot carry 95 %: the interval is then about their
+/// range.
 Interval bootstrap_median(std::span<const double> values, uint64_t seed, int64_t resamples = 2000);
 
 /// All fields of Statistics. No samples: all zero, n = 0. Throws invalid_argument for a NaN or a
@@ -42,8 +44,22 @@ struct Ratio {
 std::optional<Ratio> paired_ratio(std::span<const double> baseline,
                                   std::span<const double> strategy, uint64_t seed = 1);
 
+/// Samples and their rounds -> one median per round, rounds ascending.
+struct RoundMedians {
+  std::vector<int64_t> rounds;
+  std::vector<double> medians;
+};
+RoundMedians round_medians(std::span<const double> samples, std::span<const int64_t> rounds);
+/// The same for the rounds that both sides have.
+std::optional<Ratio> paired_ratio(const RoundMedians& baseline, const RoundMedians& strategy,
+                                  uint64_t seed = 1);
+
+/// Pairs without which a verdict is never given: the whole range of fewer values holds the true
+/// median in less than 95 % of cases (1 - 2^(1 - pairs)).
+inline constexpr int64_t kMinPairs = 6;
+
 /// "faster" or "slower" where the interval lies beyond 1 by more than 1 %, "same" where it lies
-/// within 1 %, else "ambiguous".
+/// within 1 %, else "ambiguous"; always "ambiguous" below kMinPairs.
 const char* verdict_of(const Ratio& ratio);
 
 }  // namespace wide::bench

@@ -15,6 +15,9 @@ namespace {
 
 }  // namespace
 
+ActiveDevice::ActiveDevice(const Context&) {}
+ActiveDevice::~ActiveDevice() = default;
+
 struct StreamLanes::State {};
 
 std::unique_ptr<Sampler> make_stream_sampler(const Context&, Stream, const Call&) {

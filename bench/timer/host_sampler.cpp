@@ -14,6 +14,7 @@ using Clock = std::chrono::steady_clock;
 
 /// Reading the clock costs tens of nanoseconds: below 0.1 % of a sample of this length.
 constexpr double kMinSampleNs = 100'000;
+constexpr int64_t kMaxIters = 1 << 16;
 
 double time_calls(const Call& call, int64_t iters) {
   const auto start = Clock::now();
@@ -24,17 +25,25 @@ double time_calls(const Call& call, int64_t iters) {
 class HostSampler final : public Sampler {
  public:
   explicit HostSampler(const Call& call) : call_(call) {
-    call_();  // the first call touches cold code and memory
-    const double once = std::max(1.0, std::min(time_calls(call_, 1), time_calls(call_, 1)));
-    iters_ = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(kMinSampleNs / once)), 1, 1 << 16);
+    double once = time_calls(call_, 1);
+    // A call that is long enough is not made again: the first may cost seconds. A short one's first
+    // time is that of cold code and memory, so the number of calls is doubled until it fits.
+    while (once * static_cast<double>(iters_) < kMinSampleNs && iters_ < kMaxIters) {
+      const double missing = kMinSampleNs / std::max(1.0, once);
+      iters_ = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(missing)), iters_ * 2, kMaxIters);
+      once = time_calls(call_, iters_) / static_cast<double>(iters_);
+    }
+    expected_s_ = once * static_cast<double>(iters_) * 1e-9;
   }
   double sample_ns() override { return time_calls(call_, iters_) / static_cast<double>(iters_); }
   int64_t iters_per_sample() const override { return iters_; }
+  double expected_sample_s() const override { return expected_s_; }
   std::string_view timer() const override { return "host"; }
 
  private:
   Call call_;
   int64_t iters_ = 1;
+  double expected_s_ = 0;
 };
 
 }  // namespace

@@ -24,7 +24,21 @@ class Sampler {
   /// Time of one call in nanoseconds: of `iters_per_sample` calls, divided by their number.
   virtual double sample_ns() = 0;
   virtual int64_t iters_per_sample() const = 0;
+  /// Wall clock seconds that a sample will take, as seen when the sampler was made.
+  virtual double expected_sample_s() const = 0;
   virtual std::string_view timer() const = 0;  ///< "host", "event" or "graph"
+};
+
+/// Makes the context's device the calling thread's current one while it lives, as events and
+/// launches need it; nothing on the CPU.
+class ActiveDevice {
+ public:
+  explicit ActiveDevice(const Context& context);
+  ~ActiveDevice();
+  ActiveDevice(const ActiveDevice&) = delete;
+
+ private:
+  int previous_ = -1;  ///< none to return to
 };
 
 /// Wall clock around calls that are finished when they return.

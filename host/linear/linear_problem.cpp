@@ -52,10 +52,10 @@ void require_extent(const char* field, const LinearProblem& problem, int64_t row
                                text(strides) + ", expected an extent that fits in 64 bits");
 }
 
-/// Packed where both strides are 0; the packed value where nothing steps.
+/// Packed where both strides are 0 or there are no features; the packed value where nothing steps.
 RowStrides complete(const RowStrides& strides, const RowStrides& packed, int64_t rows,
-                    int64_t members) {
-  RowStrides completed = strides == RowStrides{} ? packed : strides;
+                    int64_t members, int64_t features) {
+  RowStrides completed = strides == RowStrides{} || features == 0 ? packed : strides;
   if (rows <= 1) completed.row = packed.row;
   if (members <= 1) completed.member = packed.member;
   return completed;
@@ -101,14 +101,14 @@ LinearProblem complete_linear_problem(LinearProblem problem) {
   if (problem.shared_input) {
     WIDE_REQUIRE(problem.x.member == 0, "linear: x has member stride " + text(problem.x.member) +
                                             ", expected 0: shared_input");
-    problem.x = complete(problem.x, {in, 0}, batch, 1);
+    problem.x = complete(problem.x, {in, 0}, batch, 1, in);
   } else {
-    problem.x = complete(problem.x, packed_rows(members, in), batch, members);
+    problem.x = complete(problem.x, packed_rows(members, in), batch, members, in);
   }
-  problem.weight = complete(problem.weight, {in, out * in}, out, members);
-  problem.y = complete(problem.y, packed_rows(members, out), batch, members);
+  problem.weight = complete(problem.weight, {in, out * in}, out, members, in);
+  problem.y = complete(problem.y, packed_rows(members, out), batch, members, out);
   const bool has_bias = problem.epilogue.has_bias;
-  if (!has_bias || problem.bias_member_stride == 0 || members == 1) {
+  if (!has_bias || problem.bias_member_stride == 0 || members == 1 || out == 0) {
     problem.bias_member_stride = has_bias ? out : 0;
   }
 

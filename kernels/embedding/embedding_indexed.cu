@@ -141,7 +141,7 @@ cudaError_t launch_embedding_indexed(const EmbeddingParams& p, cudaStream_t stre
     case 4:
       return launch<uint32_t>(p, stream);
     case 8:
-      return launch<uint2>(p, stream);
+      return launch<unsigned long long>(p, stream);
     default:
       return launch<uint4>(p, stream);
   }

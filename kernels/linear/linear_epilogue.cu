@@ -13,7 +13,7 @@
 
 #include "kernels/common/activation.cuh"
 #include "kernels/common/dispatch.hpp"
-#include "kernels/common/numeric.cuh"
+#include "kernels/linear/four.cuh"
 
 namespace wide::kernels {
 
@@ -21,11 +21,6 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kGroup = 4;  // features of one thread
-
-template <class T>
-struct alignas(kGroup * sizeof(T)) Group {
-  T v[kGroup];
-};
 
 struct Layout {
   int64_t groups;      // in all
@@ -57,37 +52,28 @@ __global__ void __launch_bounds__(kThreads)
     const float* sums =
         params.sums + row * params.sums_strides.row + member * params.sums_strides.member + feature;
     if (is_whole) {
-      const float4 four = *reinterpret_cast<const float4*>(sums);
-      values[0] = four.x, values[1] = four.y, values[2] = four.z, values[3] = four.w;
+      load_four(sums, values);
     } else {
-#pragma unroll
-      for (int e = 0; e < kGroup; ++e) {
-        if (e < left) values[e] = sums[e];
-      }
+      load_some(sums, left, values);
     }
   }
   if (params.bias != nullptr) {
-    const T* bias =
-        static_cast<const T*>(params.bias) + member * params.bias_member_stride + feature;
+    float biases[kGroup];
+    load_some(static_cast<const T*>(params.bias) + member * params.bias_member_stride + feature,
+              left, biases);
 #pragma unroll
-    for (int e = 0; e < kGroup; ++e) {
-      if (e < left) values[e] += to_float(__ldg(bias + e));
-    }
+    for (int e = 0; e < kGroup; ++e) values[e] += biases[e];
   }
-  Group<T> out;
   with_activation(params.activation, [&]<Activation activation>() {
 #pragma unroll
-    for (int e = 0; e < kGroup; ++e) out.v[e] = from_float<T>(activate<activation>(values[e]));
+    for (int e = 0; e < kGroup; ++e) values[e] = activate<activation>(values[e]);
   });
   T* y = static_cast<T*>(params.y) + row * params.y_strides.row + member * params.y_strides.member +
          feature;
   if (is_whole) {
-    *reinterpret_cast<Group<T>*>(y) = out;
+    store_four(y, values);
   } else {
-#pragma unroll
-    for (int e = 0; e < kGroup; ++e) {
-      if (e < left) y[e] = out.v[e];
-    }
+    store_some(y, left, values);
   }
 }
 

@@ -14,7 +14,8 @@
 // Memory: a tile row is 128 bytes (32 fp32 or 64 16-bit values of k), in eight chunks of 16. Chunk
 // c of row r lies at place c ^ (r / group % 8), where `group` is the number of neighbouring rows
 // that one thread owns. Eight lanes that fill a row, and eight lanes that read the same chunk of
-// eight rows `group` apart, then touch all 32 banks once.
+// eight rows `group` apart, then touch all 32 banks once. In the end the tile's sums take the
+// operands' place, so that neighbouring lanes store neighbouring outputs.
 //
 // Every output is summed by one thread over k upwards, so its bits depend neither on the tile nor
 // on what else is in the launch. Beyond k both operands are zero; rows beyond m or n are zero too
@@ -28,6 +29,7 @@
 #include "kernels/common/activation.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/numeric.cuh"
+#include "kernels/linear/four.cuh"
 
 namespace wide::kernels {
 
@@ -130,19 +132,6 @@ __device__ void load_tile(char* tile, const Source<T>& source, int64_t first_k, 
   }
 }
 
-__device__ void read_four(const float* from, float (&out)[4]) {
-  const float4 bits = *reinterpret_cast<const float4*>(from);
-  out[0] = bits.x, out[1] = bits.y, out[2] = bits.z, out[3] = bits.w;
-}
-
-template <class T>
-__device__ void read_four(const T* from, float (&out)[4]) {
-  const uint2 bits = *reinterpret_cast<const uint2*>(from);
-  const T* values = reinterpret_cast<const T*>(&bits);
-#pragma unroll
-  for (int i = 0; i < 4; ++i) out[i] = to_float(values[i]);
-}
-
 /// Which row (or column) of the tile a thread's i-th is: groups of neighbours, the groups of all
 /// threads beside each other.
 template <int group, int threads>
@@ -167,13 +156,13 @@ __device__ void multiply_tile(const char* x_tile, const char* weight_tile, int t
 #pragma unroll
     for (int i = 0; i < policy.thread_m; ++i) {
       const int row = owned<group, policy.threads_m()>(thread_m, i);
-      read_four(reinterpret_cast<const T*>(x_tile + row * kRowBytes + (byte ^ x_swizzle)), x[i]);
+      load_four(reinterpret_cast<const T*>(x_tile + row * kRowBytes + (byte ^ x_swizzle)), x[i]);
     }
 #pragma unroll
     for (int j = 0; j < policy.thread_n; ++j) {
       const int row = owned<kColumnGroup, policy.threads_n()>(thread_n, j);
       float weight[4];
-      read_four(reinterpret_cast<const T*>(weight_tile + row * kRowBytes + (byte ^ weight_swizzle)),
+      load_four(reinterpret_cast<const T*>(weight_tile + row * kRowBytes + (byte ^ weight_swizzle)),
                 weight);
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
@@ -186,63 +175,80 @@ __device__ void multiply_tile(const char* x_tile, const char* weight_tile, int t
   }
 }
 
+/// Where a tile's results go. `y` and `bias` are the tile's first ones.
 template <class T>
-struct alignas(4 * sizeof(T)) Four {
-  T v[4];
+struct Destination {
+  T* y;
+  const T* bias;  ///< or null
+  int64_t row_stride;
+  int num_rows, num_columns;
+  bool bias_is_aligned, y_is_aligned;
 };
 
-/// Adds the bias, activates, rounds and stores a thread's outputs. `y` and `bias` are the tile's
-/// first ones. The sums go through the thread's own places in shared memory, so that the loop over
-/// them need not be unrolled: 64 copies of erfc spill registers.
+/// Adds the bias to up to four neighbouring sums, activates, rounds and stores.
+template <class T>
+__device__ void store_run(const Destination<T>& to, Activation activation, int row, int column,
+                          int count, float (&values)[4]) {
+  const bool is_whole = count == kColumnGroup;
+  if (to.bias != nullptr) {
+    float biases[kColumnGroup];
+    if (is_whole && to.bias_is_aligned) {
+      load_four(to.bias + column, biases);
+    } else {
+      load_some(to.bias + column, count, biases);
+    }
+#pragma unroll
+    for (int e = 0; e < kColumnGroup; ++e) values[e] += biases[e];
+  }
+  with_activation(activation, [&]<Activation fixed>() {
+#pragma unroll
+    for (int e = 0; e < kColumnGroup; ++e) values[e] = activate<fixed>(values[e]);
+  });
+  T* y = to.y + row * to.row_stride + column;
+  if (is_whole && to.y_is_aligned) {
+    store_four(y, values);
+  } else {
+    store_some(y, count, values);
+  }
+}
+
+/// Puts the sums into shared memory as one row-major tile, from where neighbouring lanes store
+/// neighbouring outputs: four each where y is aligned, else one. The loops over them are not
+/// unrolled, as loops over registers would have to be: 64 copies of erfc spill.
 template <class T, SimtPolicy policy>
-__device__ void store_tile(T* y, const T* bias, const LinearSimtParams& params, int num_rows,
-                           int num_columns, int thread_m, int thread_n, float4* shared,
+__device__ void store_tile(const Destination<T>& to, Activation activation, int thread_m,
+                           int thread_n, float* tile,
                            const float (&sums)[policy.thread_m][policy.thread_n]) {
-  constexpr int groups = policy.thread_n / kColumnGroup;
-  static_assert(policy.threads() * policy.thread_m * policy.thread_n * 4 <= policy.shared_bytes(),
-                "the tile's sums fit where its operands were");
-  float4* mine = shared + threadIdx.x;
+  constexpr int elements = policy.tile_m * policy.tile_n, groups = policy.tile_n / kColumnGroup;
+  static_assert(elements * 4 <= policy.shared_bytes(), "sums fit where the operands were");
 #pragma unroll
-  for (int g = 0; g < groups; ++g) {
+  for (int i = 0; i < policy.thread_m; ++i) {
+    const int row = owned<policy.row_group(), policy.threads_m()>(thread_m, i);
 #pragma unroll
-    for (int i = 0; i < policy.thread_m; ++i) {
-      const float* four = &sums[i][g * kColumnGroup];
-      mine[(g * policy.thread_m + i) * policy.threads()] =
-          make_float4(four[0], four[1], four[2], four[3]);
+    for (int j = 0; j < policy.thread_n; j += kColumnGroup) {
+      const int column = owned<kColumnGroup, policy.threads_n()>(thread_n, j);
+      *reinterpret_cast<float4*>(tile + row * policy.tile_n + column) =
+          make_float4(sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
     }
   }
+  __syncthreads();
+  const int thread = static_cast<int>(threadIdx.x);
+  if (to.y_is_aligned) {
 #pragma unroll 1
-  for (int g = 0; g < groups; ++g) {
-    const int column = owned<kColumnGroup, policy.threads_n()>(thread_n, g * kColumnGroup);
-    float biases[kColumnGroup] = {};
-#pragma unroll
-    for (int e = 0; e < kColumnGroup; ++e) {
-      if (bias != nullptr && column + e < num_columns)
-        biases[e] = to_float(__ldg(bias + column + e));
+    for (int index = thread; index < elements / kColumnGroup; index += policy.threads()) {
+      const int row = index / groups, column = index % groups * kColumnGroup;
+      if (row >= to.num_rows || column >= to.num_columns) continue;
+      float values[kColumnGroup];
+      load_four(tile + row * policy.tile_n + column, values);
+      store_run(to, activation, row, column, min(to.num_columns - column, kColumnGroup), values);
     }
+  } else {
 #pragma unroll 1
-    for (int i = 0; i < policy.thread_m; ++i) {
-      const int row = owned<policy.row_group(), policy.threads_m()>(thread_m, i);
-      if (row >= num_rows) continue;
-      const float4 sum = mine[(g * policy.thread_m + i) * policy.threads()];
-      const float values[kColumnGroup] = {sum.x, sum.y, sum.z, sum.w};
-      Four<T> four;
-      with_activation(params.activation, [&]<Activation activation>() {
-#pragma unroll
-        for (int e = 0; e < kColumnGroup; ++e) {
-          const float value = bias == nullptr ? values[e] : values[e] + biases[e];
-          four.v[e] = from_float<T>(activate<activation>(value));
-        }
-      });
-      T* to = y + row * params.y_strides.row + column;
-      if (params.y_is_aligned && column + kColumnGroup <= num_columns) {
-        *reinterpret_cast<Four<T>*>(to) = four;
-      } else {
-#pragma unroll
-        for (int e = 0; e < kColumnGroup; ++e) {
-          if (column + e < num_columns) to[e] = four.v[e];
-        }
-      }
+    for (int index = thread; index < elements; index += policy.threads()) {
+      const int row = index / policy.tile_n, column = index % policy.tile_n;
+      if (row >= to.num_rows || column >= to.num_columns) continue;
+      float values[kColumnGroup] = {tile[index]};
+      store_run(to, activation, row, column, 1, values);
     }
   }
 }
@@ -270,8 +276,11 @@ __global__ void __launch_bounds__(policy_of(tile_shape).threads(),
                              member * params.weight_strides.member +
                              first_n * params.weight_strides.row,
                          params.weight_strides.row, num_columns, params.weight_is_aligned};
-  const int thread_m = static_cast<int>(threadIdx.x) / policy.threads_n();
-  const int thread_n = static_cast<int>(threadIdx.x) % policy.threads_n();
+  // A warp is 4 x 8 threads: its eight lanes side by side read eight rows of the weight.
+  constexpr int warps_n = policy.threads_n() / 8;
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  const int thread_m = warp / warps_n * 4 + lane / 8;
+  const int thread_n = warp % warps_n * 8 + lane % 8;
 
   // Begin the first stages.
   const int64_t num_steps = (params.k + per_row - 1) / per_row;
@@ -303,13 +312,17 @@ __global__ void __launch_bounds__(policy_of(tile_shape).threads(),
   arch::cp_async_wait<0>();
   __syncthreads();  // the sums take the operands' place
 
-  T* y = static_cast<T*>(params.y) + member * params.y_strides.member +
+  Destination<T> to;
+  to.y = static_cast<T*>(params.y) + member * params.y_strides.member +
          first_m * params.y_strides.row + first_n;
-  const T* bias = params.bias == nullptr ? nullptr
-                                         : static_cast<const T*>(params.bias) +
-                                               member * params.bias_member_stride + first_n;
-  store_tile<T, policy>(y, bias, params, num_rows, num_columns, thread_m, thread_n,
-                        reinterpret_cast<float4*>(shared), sums);
+  to.bias = params.bias == nullptr
+                ? nullptr
+                : static_cast<const T*>(params.bias) + member * params.bias_member_stride + first_n;
+  to.row_stride = params.y_strides.row;
+  to.num_rows = num_rows, to.num_columns = num_columns;
+  to.bias_is_aligned = params.bias_is_aligned, to.y_is_aligned = params.y_is_aligned;
+  store_tile<T, policy>(to, params.activation, thread_m, thread_n, reinterpret_cast<float*>(shared),
+                        sums);
 }
 
 bool is_aligned(const void* pointer, int64_t row, int64_t member, int64_t elements, int64_t bytes) {
@@ -349,6 +362,8 @@ cudaError_t launch_linear_simt(LinearSimtParams params, Dtype dtype, LinearSimtT
         is_aligned(params.x, params.x_strides.row, params.x_strides.member, vector, bytes);
     params.weight_is_aligned = is_aligned(params.weight, params.weight_strides.row,
                                           params.weight_strides.member, vector, bytes);
+    params.bias_is_aligned =
+        is_aligned(params.bias, 0, params.bias_member_stride, kColumnGroup, bytes);
     params.y_is_aligned =
         is_aligned(params.y, params.y_strides.row, params.y_strides.member, kColumnGroup, bytes);
     switch (tile) {

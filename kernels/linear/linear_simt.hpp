@@ -26,8 +26,8 @@ struct LinearSimtParams {
   RowStrides x_strides, weight_strides, y_strides;
   int64_t bias_member_stride;
   Activation activation;
-  /// Whether 16 bytes (y: four elements) may be moved at a time. Set by the launcher.
-  bool x_is_aligned, weight_is_aligned, y_is_aligned;
+  /// Whether 16 bytes (bias and y: four elements) may be moved at a time. Set by the launcher.
+  bool x_is_aligned, weight_is_aligned, bias_is_aligned, y_is_aligned;
 };
 
 /// y[m, i, n] = activation(sum_k x[m, i, k] * weight[i, n, k] + bias[i, n]) for all members i in

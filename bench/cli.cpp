@@ -1,0 +1,271 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line's grammar; what it means is in the commands.
+#include "bench/cli.hpp"
+
+#include <CLI/CLI.hpp>
+#include <ostream>
+
+#include "bench/commands.hpp"
+#include "bench/summary.hpp"
+#include "wide/error.hpp"
+#include "wide/version.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+constexpr const char* kExitCodes =
+    "Exit codes: 0 success; 1 a case failed or a file could not be written; 2 usage; 3 wrong or "
+    "implausible\n"
+    "results; 6 nothing ran or matched; 7 the device asked for is not usable; 130 interrupted, "
+    "partial results\n"
+    "written. Where several apply, the first of 2, 1, 7, 3, 6 wins.";
+
+std::string run_footer() {
+  return std::string(
+             "Axis values: 4,8,16 | 4:16:4 | 1:64:x2 | 2^5 | 8K; words for dtype and the like; see "
+             "`wbench list axes`.\n\n"
+             "Meaning of the columns:\n"
+             "  time           median of one call of all N members; +- is the median absolute "
+             "deviation\n"
+             "  of floor       floor / time; floor = max(bytes / measured bandwidth, flops / "
+             "measured rate) + measured\n"
+             "                 empty launch\n"
+             "  vs loop, ..    speedup = exp(median over rounds of log(baseline / strategy)), with "
+             "its 95 % bootstrap\n"
+             "                 interval over rounds; baselines are N separate calls: loop (one "
+             "stream), streams (up to\n"
+             "                 8), graph (the loop captured); loop and streams pair with regime "
+             "stream, graph with graph\n"
+             "  err/tol        worst error / tolerance against the fp64 reference @ its member; 1 "
+             "passes\n"
+             "  n              samples; few_samples below 30\n"
+             "After the sweep, per primitive, regime and baseline:\n") +
+         summary_definitions() + "\n" + kExitCodes;
+}
+
+/// Names of every axis of every primitive, with the first summary of each.
+std::vector<std::pair<std::string, std::string>> all_axes() {
+  std::vector<std::pair<std::string, std::string>> axes;
+  for (const catalog::PrimitiveSpec* spec : catalog::primitives()) {
+    for (const catalog::AxisInfo& axis : spec->axes) {
+      const auto same = std::find_if(axes.begin(), axes.end(),
+                                     [&](const auto& a) { return a.first == axis.name; });
+      if (same == axes.end()) axes.emplace_back(axis.name, axis.summary);
+    }
+  }
+  return axes;
+}
+
+void add_selection(CLI::App& app, RunOptions& o) {
+  Selection& s = o.selection;
+  app.add_option("--op", s.ops, "primitives, or all")->group("Cases");
+  app.add_option("-p,--preset", s.preset, "quick, full or ci")
+      ->group("Cases")
+      ->capture_default_str();
+  app.add_option("-a,--axis", s.axes, "NAME=SPEC, for any axis; NAME[pow2]=SPEC for powers of two")
+      ->group("Cases");
+  for (const auto& [name, summary] : all_axes()) {
+    app.add_option("--" + name, s.axis_options[name], summary)->group("Axes");
+  }
+  app.add_option("--filter", s.filter, "regular expression over \"op axis=value ..\"")
+      ->group("Cases");
+  app.add_option("--strategy", s.strategies, "strategies to run, or auto")->group("Strategies");
+  app.add_option("--only", s.only, "the same")->group("Strategies");
+  app.add_option("--skip", s.skip, "strategies to leave out")->group("Strategies");
+  app.add_option("--baseline", s.baselines, "loop,streams,graph or none")
+      ->group("Strategies")
+      ->capture_default_str();
+  app.add_option("-d,--device", s.device,
+                 "cpu, cuda or cuda:K; default: cuda where usable, else cpu");
+  app.add_option("--seed", o.config.seed, "of the operands")->capture_default_str();
+  app.add_flag("--dry-run", o.dry_run, "print the cases and stop");
+}
+
+void add_output(CLI::App& app, OutputOptions& o) {
+  app.add_option("--json", o.json, "write the result as JSON to FILE, or - for standard output")
+      ->group("Output");
+  app.add_option("-o,--output", o.json, "the same as --json FILE")->group("Output");
+  app.add_option("--csv", o.csv, "write a CSV table")->group("Output");
+  app.add_option("--md", o.md, "write a Markdown table")->group("Output");
+  app.add_flag("-s,--save", o.save, "save as results/<time>-<op>.json")->group("Output");
+  app.add_option("-t,--top", o.top, "only the N largest speedups")
+      ->group("Output")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--explain", o.explain, "why each strategy was taken, and each case's command")
+      ->group("Output");
+}
+
+void add_sampling(CLI::App& app, RunOptions& o) {
+  const char* group = "Sampling";
+  app.add_option("--regime", o.selection.regimes, "stream,graph (CUDA)")
+      ->group(group)
+      ->capture_default_str();
+  app.add_option("--rounds", o.config.rounds, "turns of every strategy")
+      ->group(group)
+      ->check(CLI::Range(3, 10000))
+      ->capture_default_str();
+  app.add_option("--min-samples", o.config.min_samples, "per strategy")
+      ->group(group)
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--max-samples", o.config.max_samples, "per strategy")
+      ->group(group)
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--target-ci", o.target_ci, "stop when every interval's half-width is below")
+      ->group(group)
+      ->capture_default_str();
+  app.add_option("--warmup-time", o.config.warmup_s, "seconds per case")
+      ->group(group)
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--timeout", o.config.timeout_s, "seconds of sampling per case")
+      ->group(group)
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--budget", o.budget_s,
+                 "seconds for the whole sweep: fewer samples, never fewer cases; 60 for preset ci")
+      ->group(group)
+      ->check(CLI::PositiveNumber);
+  app.add_option("--order-seed", o.config.order_seed, "of the strategies' order")
+      ->group(group)
+      ->capture_default_str();
+  app.add_option("--verify", o.config.verify, "both, before or off")
+      ->group(group)
+      ->check(CLI::IsMember({"both", "before", "off"}))
+      ->capture_default_str();
+}
+
+/// CLI11 knows only that something is left over; this says what was probably meant.
+void require_no_extras(const CLI::App& app) {
+  const auto extras = app.remaining();
+  if (extras.empty()) return;
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const std::string name = extras.front().substr(0, extras.front().find('='));
+  const auto nearest = catalog::nearest_names(name, views);
+  std::string message = "unknown argument \"" + extras.front() + "\"";
+  for (size_t i = 0; i < nearest.size(); ++i)
+    message += (i == 0 ? ", did you mean " : ", ") + nearest[i];
+  throw Error(ErrorCode::invalid_argument,
+              message + (nearest.empty() ? "; see wbench " + app.get_name() + " --help" : "?"));
+}
+
+struct Program {
+  CLI::App app{"wbench: N models as one, checked and measured", "wbench"};
+  GlobalOptions global;
+  RunOptions run, verify;
+  OutputOptions show_output;
+  std::vector<std::string> show_files;
+  std::string list_what = "ops", list_ops, list_json, info_json;
+  bool no_gpu = false;
+  CLI::App *run_command, *verify_command, *list_command, *info_command, *show_command;
+
+  Program() {
+    app.set_version_flag("--version", std::string("wbench ") + version());
+    app.add_option("--color", global.color, "auto, always or never")
+        ->check(CLI::IsMember({"auto", "always", "never"}));
+    app.add_flag("-q,--quiet", global.quiet, "nothing on standard error but errors");
+    app.add_flag("--no-gpu", no_gpu, "do not look for CUDA devices");
+    app.fallthrough();
+    app.footer(kExitCodes);
+    run_command = app.add_subcommand("run", "check and measure strategies against baselines");
+    verify_command =
+        app.add_subcommand("verify", "check strategies and baselines, measure nothing");
+    list_command =
+        app.add_subcommand("list", "ops, strategies, axes, presets, dtypes, devices, metrics");
+    info_command = app.add_subcommand("info", "build, machine, devices");
+    show_command = app.add_subcommand("show", "print saved results");
+    add_selection(*run_command, run);
+    add_sampling(*run_command, run);
+    add_output(*run_command, run.output);
+    run_command->footer(run_footer());
+    add_selection(*verify_command, verify);
+    add_output(*verify_command, verify.output);
+    verify.verify_only = true;
+    list_command->add_option("what", list_what, "what to list")->capture_default_str();
+    list_command->add_option("--op", list_ops, "of these primitives");
+    list_command->add_option("--json", list_json, "- for JSON on standard output")
+        ->check(CLI::IsMember({"-"}));
+    info_command->add_option("--json", info_json, "- for JSON on standard output")
+        ->check(CLI::IsMember({"-"}));
+    show_command->add_option("files", show_files, "result files, - for standard input")->required();
+    show_command->add_option("-t,--top", show_output.top, "only the N largest speedups")
+        ->check(CLI::PositiveNumber);
+    show_command->add_flag("--explain", show_output.explain, "why each strategy was taken");
+    app.require_subcommand(0, 1);
+    app.allow_extras();
+    for (CLI::App* command : app.get_subcommands({})) command->allow_extras()->fallthrough();
+  }
+};
+
+int dispatch(Program& p, std::ostream& out, std::ostream& err) {
+  if (p.app.get_subcommands().empty()) {
+    const auto extras = p.app.remaining();
+    if (!extras.empty()) {
+      static constexpr std::string_view kCommands[] = {"run", "verify", "list", "info", "show"};
+      throw Error(ErrorCode::invalid_argument,
+                  catalog::unknown_name_message("command", extras.front(), kCommands));
+    }
+    out << p.app.help();
+    return kUsage;
+  }
+  const CLI::App& command = *p.app.get_subcommands().front();
+  require_no_extras(command);
+  if (&command == p.list_command)
+    return command_list(p.list_what, p.list_ops, !p.list_json.empty(), out);
+  if (&command == p.info_command) return command_info(p.no_gpu, !p.info_json.empty(), out);
+  if (&command == p.show_command) return command_show(p.global, p.show_files, p.show_output, out);
+  RunOptions& options = &command == p.run_command ? p.run : p.verify;
+  options.selection.no_gpu = p.no_gpu;
+  auto& axes = options.selection.axis_options;
+  for (auto it = axes.begin(); it != axes.end();) {
+    it = command.get_option("--" + it->first)->count() == 0 ? axes.erase(it) : std::next(it);
+  }
+  if (options.selection.ops.empty()) {
+    err << "wbench: --op is missing: one or more of these, or all\n";
+    (void)command_list("ops", "", false, out);
+    return kUsage;
+  }
+  return command_run(p.global, options, out, err);
+}
+
+}  // namespace
+
+int wbench_main(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+  Program program;
+  program.global.argv.assign(argv, argv + argc);
+  try {
+    program.app.parse(
+        argc, const_cast<char**>(argv));  // CLI11 2.1 takes char**, and does not write to it
+    return dispatch(program, out, err);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      program.app.exit(error, out, err);
+      return kSuccess;
+    }
+    err << "wbench: " << error.what() << "\n";
+    return kUsage;
+  } catch (const Error& error) {
+    err << "wbench: " << error.what() << "\n";
+    switch (error.code()) {
+      case ErrorCode::invalid_argument:
+        return kUsage;
+      case ErrorCode::cuda:
+        return kEnvironment;
+      default:
+        return kRuntimeError;
+    }
+  } catch (const std::exception& error) {
+    err << "wbench: " << error.what() << "\n";
+    return kRuntimeError;
+  }
+}
+
+}  // namespace wide::bench

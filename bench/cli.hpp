@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// wbench as a function: the program and the tests call the same.
+#pragma once
+
+#include <iosfwd>
+
+namespace wide::bench {
+
+/// Exit codes; where several apply, the first of 2, 1, 7, 3, 4, 5, 6 wins.
+enum ExitCode : int {
+  kSuccess = 0,        ///< all requested cases measured and verified
+  kRuntimeError = 1,   ///< a case failed, or a file could not be written
+  kUsage = 2,          ///< a wrong option, name, value or file
+  kWrong = 3,          ///< verification failed, or a result is implausible
+  kNothingRan = 6,     ///< nothing matched
+  kEnvironment = 7,    ///< the device asked for is not usable
+  kInterrupted = 130,  ///< partial results were written
+};
+
+int wbench_main(int argc, const char* const* argv, std::ostream& out, std::ostream& err);
+
+}  // namespace wide::bench

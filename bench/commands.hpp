@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The subcommands: options as plain data, one function each. They return an exit code and throw
+// wide::Error for what the command line's caller got wrong.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "bench/select.hpp"
+
+namespace wide::bench {
+
+struct GlobalOptions {
+  std::string color = "auto";
+  bool quiet = false;
+  std::vector<std::string> argv;
+};
+
+struct OutputOptions {
+  std::vector<std::string> json, csv, md;
+  bool save = false;
+  int64_t top = 0;
+  bool explain = false;
+};
+
+struct RunOptions {
+  Selection selection;
+  RunConfig config;
+  OutputOptions output;
+  std::string target_ci = "0.5%";
+  double budget_s = -1;  ///< negative: 60 for preset ci, none otherwise
+  bool dry_run = false;
+  bool verify_only = false;
+};
+
+int command_run(const GlobalOptions& global, RunOptions options, std::ostream& out,
+                std::ostream& err);
+int command_show(const GlobalOptions& global, const std::vector<std::string>& files,
+                 const OutputOptions& output, std::ostream& out);
+int command_list(const std::string& what, const std::string& ops, bool as_json, std::ostream& out);
+int command_info(bool no_gpu, bool as_json, std::ostream& out);
+
+/// Of the terminal, between 80 and 200; COLUMNS counts; 120 where there is none.
+int output_width();
+bool wants_color(const std::string& when);
+
+}  // namespace wide::bench

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The facts that a number is worth nothing without: build, machine, time.
+#pragma once
+
+#include <string>
+
+#include "bench/result.hpp"
+
+namespace wide::bench {
+
+/// Fills id, started, tool_*, git_*, compiler, hostname, os, kernel, cpu, cores.
+void describe_environment(RunResult& result);
+
+/// "20260131T120000Z", for file names.
+std::string compact_time();
+
+}  // namespace wide::bench

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// From samples to what a row says: statistics, rates, plausibility, speedups, the case's status.
+// Pure functions of plain data, so that they are tested with samples made by hand.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "bench/calibrate.hpp"
+#include "bench/result.hpp"
+
+namespace wide::bench {
+
+/// What a case's measurements are judged by.
+struct Yardstick {
+  catalog::Cost cost;
+  Floor floor;
+  double timer_floor_ns = 0;
+  /// The operands are at least four times the last-level cache, so they cannot have stayed in it,
+  /// and bandwidth is a ceiling. False where the cache's size is unknown.
+  bool outgrows_cache = false;
+  uint64_t seed = 1;
+};
+
+/// Fills statistics, rates and flags. A runner that was ok and is faster than a ceiling allows
+/// becomes implausible. Throws for samples that are no times.
+void evaluate(RunnerResult& runner, const Yardstick& yardstick);
+
+/// One entry for every strategy's measurement and every baseline timed in the same regime. Only
+/// runners that are ok and above the timer's resolution get a ratio.
+std::vector<Speedup> find_speedups(std::span<const RunnerResult> strategies,
+                                   std::span<const RunnerResult> baselines, uint64_t seed);
+
+/// Sets status and reason from those of strategies and baselines: a case is as bad as its worst
+/// runner. What cannot run here does it no harm, unless that is all strategies.
+void settle_status(CaseResult& result);
+
+}  // namespace wide::bench

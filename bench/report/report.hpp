@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A result as text for people, CSV or Markdown. Works from the data alone, so a saved result prints
+// as it did when it was made, on any machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "bench/result.hpp"
+
+namespace wide::bench {
+
+struct ReportOptions {
+  int width = 120;
+  bool has_color = false;
+  int64_t top = 0;       ///< only the rows of this many largest speedups; 0: all
+  bool explain = false;  ///< why each strategy was taken, and each case's command
+  bool verify_only = false;
+};
+
+std::string report_text(const RunResult& result, const ReportOptions& options);
+std::string report_csv(const RunResult& result);
+std::string report_markdown(const RunResult& result);
+
+/// "12.3 us", three significant digits; "4.81 TB/s" and the like by format_rate.
+std::string format_time(double ns);
+std::string format_rate(double per_second, const char* unit);
+
+}  // namespace wide::bench

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A result flattened to one row per case, strategy or baseline, and regime: what all formats show.
+#pragma once
+
+#include <vector>
+
+#include "bench/result.hpp"
+
+namespace wide::bench {
+
+struct ReportRow {
+  const CaseResult* point = nullptr;
+  const RunnerResult* runner = nullptr;
+  const Measurement* measurement = nullptr;  ///< null where nothing was timed
+  bool is_baseline = false;
+  const Speedup* speedups[3] = {};  ///< by Baseline; null for baselines and where there is none
+  bool opens_case = false;
+};
+
+/// In the order of the result; baselines before strategies.
+std::vector<ReportRow> rows_of(const RunResult& result);
+
+/// "ok", "unverified", "few_samples", "below_resolution", "VERIFY FAILED", "skipped: reason", ..
+std::string status_text(const ReportRow& row);
+/// "0.31 @3": worst error ratio and its member; empty where nothing was compared.
+std::string error_text(const RunnerResult& runner);
+
+}  // namespace wide::bench

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files: read whole, written so that a crash at any moment leaves the old file or the new one.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "bench/result_json.hpp"
+#include "wide/error.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& what, const std::string& path, int error) {
+  throw Error(ErrorCode::io, what + " " + path + ": " + std::strerror(error));
+}
+
+/// Closes on every way out; close() of a written file may be what reports the error.
+class Descriptor {
+ public:
+  Descriptor(const std::string& path, int flags)
+      : path_(path), fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
+    if (fd_ < 0) fail("cannot write", path_, errno);
+  }
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+
+  void write_all(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t written = ::write(fd_, text.data(), text.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail("cannot write", path_, errno);
+      text.remove_prefix(static_cast<size_t>(written));
+    }
+  }
+  void sync_and_close() {
+    if (::fsync(fd_) != 0 && errno != EINVAL && errno != EROFS) fail("cannot write", path_, errno);
+    const int fd = std::exchange(fd_, -1);
+    if (::close(fd) != 0) fail("cannot write", path_, errno);
+  }
+
+ private:
+  std::string path_;
+  int fd_;
+};
+
+}  // namespace
+
+void write_file(const std::string& path, std::string_view text) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    if (S_ISDIR(status.st_mode)) fail("cannot write", path, EISDIR);
+    Descriptor special(path, O_WRONLY);
+    special.write_all(text);
+    special.sync_and_close();
+    return;
+  }
+  const std::string temporary = path + ".tmp" + std::to_string(::getpid());
+  try {
+    Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+    file.write_all(text);
+    file.sync_and_close();
+    if (::rename(temporary.c_str(), path.c_str()) != 0) fail("cannot write", path, errno);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const int fd = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd >= 0) {
+    (void)::fsync(fd);  // the rename itself; a file system that cannot is not our failure
+    ::close(fd);
+  }
+}
+
+RunResult load_result(const std::string& path) {
+  std::string text;
+  if (path == "-") {
+    text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  } else {
+    if (std::filesystem::is_directory(path)) fail("cannot read", path, EISDIR);
+    std::ifstream file(path, std::ios::binary);
+    if (!file) fail("cannot read", path, errno);
+    text.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  try {
+    return parse_result(text);
+  } catch (const Error& error) {
+    throw Error(error.code(), path + ": " + error.what());
+  }
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,265 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writing. What is not finite becomes null.
+#include "bench/result_json.hpp"
+
+#include <cmath>
+
+namespace wide::bench {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+Json number(const std::optional<double>& value) {
+  return value ? number(*value) : Json(nullptr);
+}
+Json number(const std::optional<int64_t>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json statistics(const Statistics& s) {
+  return {{"n", s.n},
+          {"mean_ns", number(s.mean_ns)},
+          {"stdev_ns", number(s.stdev_ns)},
+          {"cv_pct", number(s.cv_pct)},
+          {"min_ns", number(s.min_ns)},
+          {"p5_ns", number(s.p5_ns)},
+          {"q1_ns", number(s.q1_ns)},
+          {"median_ns", number(s.median_ns)},
+          {"q3_ns", number(s.q3_ns)},
+          {"p95_ns", number(s.p95_ns)},
+          {"max_ns", number(s.max_ns)},
+          {"mad_ns", number(s.mad_ns)},
+          {"ci",
+           {{"level", 0.95},
+            {"method", "percentile_bootstrap"},
+            {"of", "median"},
+            {"lo_ns", number(s.ci_lo_ns)},
+            {"hi_ns", number(s.ci_hi_ns)}}}};
+}
+
+Json measurement(const Measurement& m) {
+  return {{"regime", to_string(m.regime)},
+          {"timer", m.timer},
+          {"iters_per_sample", m.iters_per_sample},
+          {"stop_reason", m.stop_reason},
+          {"walltime_s", number(m.walltime_s)},
+          {"below_resolution", m.below_resolution},
+          {"few_samples", m.few_samples},
+          {"samples", {{"time_ns", m.samples_ns}, {"round", m.samples_round}}},
+          {"stats", statistics(m.stats)},
+          {"rates",
+           {{"flops_per_s", number(m.flops_per_s)},
+            {"mem_bw_bytes_per_s", number(m.mem_bw_bytes_per_s)},
+            {"pct_of_floor", number(m.pct_of_floor)}}}};
+}
+
+Json runner(const RunnerResult& r) {
+  Json measurements = Json::array();
+  for (const Measurement& m : r.measurements) measurements.push_back(measurement(m));
+  const VerifyOutcome& v = r.verify;
+  return {{"name", r.name},
+          {"status", to_string(r.status)},
+          {"reason", text_or_null(r.reason)},
+          {"verified", r.verified},
+          {"explain", text_or_null(r.explain)},
+          {"verify",
+           {{"reference", "cpu_fp64"},
+            {"before", v.before},
+            {"after", v.after},
+            {"worst_error_ratio", number(v.worst_error_ratio)},
+            {"worst_member", v.worst_member},
+            {"mismatches", v.mismatches},
+            {"nan_count", v.nan_count},
+            {"elements_compared", v.elements_compared},
+            {"elements", v.elements},
+            {"message", text_or_null(v.message)}}},
+          {"memory", {{"workspace_bytes", r.workspace_bytes}}},
+          {"measurements", measurements}};
+}
+
+Json runners(const std::vector<RunnerResult>& list) {
+  Json array = Json::array();
+  for (const RunnerResult& r : list) array.push_back(runner(r));
+  return array;
+}
+
+Json axes(const catalog::Case& point) {
+  Json object = Json::object();
+  for (const auto& entry : point.entries()) {
+    if (const auto* integer = std::get_if<int64_t>(&entry.value)) {
+      object[entry.name] = *integer;
+    } else {
+      object[entry.name] = std::get<std::string>(entry.value);
+    }
+  }
+  return object;
+}
+
+Json axes_set(const catalog::Case& point) {
+  Json names = Json::array();
+  for (const auto& entry : point.entries()) {
+    if (!entry.is_default) names.push_back(entry.name);
+  }
+  return names;
+}
+
+Json one_case(const CaseResult& c) {
+  Json speedups = Json::array();
+  for (const Speedup& s : c.speedups) {
+    speedups.push_back({{"strategy", s.strategy},
+                        {"baseline", to_string(s.baseline)},
+                        {"regime", to_string(s.regime)},
+                        {"pairs", s.pairs},
+                        {"speedup_ratio", number(s.speedup_ratio)},
+                        {"ci_lo", number(s.ci_lo)},
+                        {"ci_hi", number(s.ci_hi)},
+                        {"verdict", s.verdict}});
+  }
+  return {{"case_id", c.case_id},
+          {"op", c.point.op()},
+          {"op_version", c.op_version},
+          {"axes", axes(c.point)},
+          {"axes_set", axes_set(c.point)},
+          {"reproduce", c.reproduce},
+          {"status", to_string(c.status)},
+          {"reason", text_or_null(c.reason)},
+          {"work",
+           {{"flops", number(c.cost.flops)},
+            {"bytes_read", number(c.cost.bytes_read)},
+            {"bytes_written", number(c.cost.bytes_written)},
+            {"footprint_bytes", c.footprint_bytes},
+            {"floor_ns", number(c.floor_ns)},
+            {"model", "declared"}}},
+          {"strategies", runners(c.strategies)},
+          {"baselines", runners(c.baselines)},
+          {"vs_baseline", speedups}};
+}
+
+Json summary(const OpSummary& s) {
+  Json wins = Json::object();
+  for (const auto& [name, count] : s.strategy_wins) wins[name] = count;
+  return {{"op", s.op},
+          {"regime", to_string(s.regime)},
+          {"baseline", to_string(s.baseline)},
+          {"crossover_n", number(s.crossover_n)},
+          {"recommended_threshold", number(s.recommended_threshold)},
+          {"strategy_wins", wins},
+          {"best_speedup_ratio", number(s.best_speedup_ratio)},
+          {"best_strategy", text_or_null(s.best_strategy)},
+          {"best_case", text_or_null(s.best_case)},
+          {"geomean_speedup", number(s.geomean_speedup)}};
+}
+
+Json device(const DeviceInfo& d) {
+  return {{"device", to_string(d.device)},
+          {"name", d.name},
+          {"compute_capability", d.compute_capability},
+          {"multiprocessors", d.num_multiprocessors},
+          {"last_level_cache_bytes", d.last_level_cache_bytes},
+          {"memory_bytes", d.memory_bytes},
+          {"cuda_driver", d.driver_version},
+          {"cuda_runtime", d.runtime_version}};
+}
+
+Json config(const RunConfig& c) {
+  Json regimes = Json::array();
+  for (const Regime regime : c.regimes) regimes.push_back(to_string(regime));
+  return {{"preset", c.preset},
+          {"regimes", regimes},
+          {"cache", "warm"},
+          {"interleave", "abba"},
+          {"rounds", c.rounds},
+          {"order_seed", c.order_seed},
+          {"stop",
+           {{"criterion", "ci"},
+            {"target_ci_pct", c.target_ci_pct},
+            {"min_samples", c.min_samples},
+            {"max_samples", c.max_samples},
+            {"timeout_s", c.timeout_s},
+            {"budget_s", number(c.budget_s)}}},
+          {"warmup", {{"time_s", c.warmup_s}}},
+          {"init", {{"dist", "uniform"}, {"min", -1}, {"max", 1}, {"seed", c.seed}}},
+          {"verify", c.verify}};
+}
+
+Json metrics_meta() {
+  const auto meta = [](const char* hint, const char* better) {
+    return Json{{"hint", hint}, {"better", better}};
+  };
+  return {{"time_ns", meta("duration", "lower")},
+          {"flops_per_s", meta("flop_rate", "higher")},
+          {"mem_bw_bytes_per_s", meta("byte_rate", "higher")},
+          {"pct_of_floor", meta("percent", "higher")},
+          {"speedup_ratio", meta("ratio", "higher")},
+          {"worst_error_ratio", meta("ratio", "lower")}};
+}
+
+Json totals(const RunResult& r) {
+  std::map<std::string, int64_t> counts{
+      {"ok", 0},          {"failed", 0},  {"skipped", 0}, {"verify_failed", 0},
+      {"implausible", 0}, {"timeout", 0}, {"oom", 0}};
+  for (const CaseResult& c : r.cases) ++counts[std::string(to_string(c.status))];
+  Json object = {{"cases", r.cases.size()}, {"impossible", r.impossible_cases}};
+  for (const auto& [status, count] : counts) object[status] = count;
+  return object;
+}
+
+}  // namespace
+
+Json to_json(const RunResult& r) {
+  Json devices = Json::array(), cases = Json::array(), summaries = Json::array(),
+       impossible = Json::object();
+  for (const DeviceInfo& d : r.devices) devices.push_back(device(d));
+  for (const CaseResult& c : r.cases) cases.push_back(one_case(c));
+  for (const OpSummary& s : r.op_summaries) summaries.push_back(summary(s));
+  for (const auto& [reason, count] : r.impossible_reasons) impossible[reason] = count;
+  Json rates = Json::object();
+  for (const auto& [dtype, rate] : r.calibration.flops_per_s) rates[dtype] = number(rate);
+  return {{"schema", {{"name", kSchemaName}, {"version", kSchemaVersion}}},
+          {"run",
+           {{"id", r.id},
+            {"started", r.started},
+            {"duration_s", number(r.duration_s)},
+            {"complete", r.complete},
+            {"exit_code", r.exit_code},
+            {"argv", r.argv},
+            {"peak_host_bytes", r.peak_host_bytes},
+            {"tool",
+             {{"version", r.tool_version},
+              {"git_sha", text_or_null(r.git_sha)},
+              {"git_dirty", r.git_dirty},
+              {"build_type", r.build_type},
+              {"compiler", r.compiler},
+              {"cuda_toolkit", text_or_null(r.cuda_toolkit)},
+              {"cuda_archs", text_or_null(r.cuda_archs)}}}}},
+          {"host",
+           {{"hostname", r.hostname},
+            {"os", r.os},
+            {"kernel", r.kernel},
+            {"cpu", r.cpu},
+            {"cores", r.cores}}},
+          {"devices", devices},
+          {"calibration",
+           {{"mem_bw_bytes_per_s", number(r.calibration.mem_bw_bytes_per_s)},
+            {"flops_per_s", rates},
+            {"empty_launch_ns", number(r.calibration.empty_launch_ns)},
+            {"timer_quantum_ns", number(r.calibration.timer_quantum_ns)},
+            {"timer_floor_ns", number(r.calibration.timer_floor_ns)}}},
+          {"config", config(r.config)},
+          {"metrics_meta", metrics_meta()},
+          {"cases", cases},
+          {"impossible", impossible},
+          {"op_summaries", summaries},
+          {"totals", totals(r)}};
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// RunResult <-> the JSON document that bench/result.schema.json describes.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "bench/result.hpp"
+
+namespace wide::bench {
+
+nlohmann::ordered_json to_json(const RunResult& result);
+
+/// The inverse. Throws invalid_argument with the path of the field, what was got and what was
+/// expected; unknown keys are ignored, a higher major version is refused.
+RunResult parse_result(std::string_view text);
+/// "-" is standard input. Throws io where the file cannot be read.
+RunResult load_result(const std::string& path);
+
+/// Writes to a temporary file beside `path`, syncs and renames: the old file or the new one, never
+/// half of it. Devices and pipes (/dev/stdout) are written directly. Throws io.
+void write_file(const std::string& path, std::string_view text);
+
+}  // namespace wide::bench

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Times the contenders of a case in turns. In each round every one takes a block of samples,
+// forward in even rounds and backward in odd ones (ABBA), so that drift of clocks and temperature
+// hits all alike; speedups pair the blocks of a round.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "bench/contender.hpp"
+
+namespace wide::bench {
+
+struct Timing {
+  const RunConfig& config;
+  std::vector<Regime> regimes;
+  double timer_quantum_ns = 0;
+  double limit_s = 0;  ///< warm-up included; three rounds are taken whatever they cost
+};
+
+/// Runs a body for a contender unless it has failed, and makes what is thrown its failure.
+using Guard = std::function<void(Contender&, const std::function<void()>&)>;
+
+/// Fills the contenders' measurements: samples, rounds, stop reason.
+void time_in_rounds(std::vector<Contender*> contenders, const Timing& timing, const Guard& guard);
+
+}  // namespace wide::bench

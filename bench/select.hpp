@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `run` and `verify` select, as given on the command line, and its resolution.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bench/result.hpp"
+#include "bench/runner.hpp"
+
+namespace wide::bench {
+
+struct Selection {
+  std::string ops, preset = "quick", device, strategies, only, skip, filter;
+  std::string baselines = "loop,streams,graph", regimes = "stream,graph";
+  std::vector<std::string> axes;                    ///< of -a NAME=SPEC
+  std::map<std::string, std::string> axis_options;  ///< of --NAME SPEC; empty: not given
+  bool no_gpu = false;
+};
+
+/// "cpu", "cuda", "cuda:K"; empty: CUDA where there is a usable device, else the CPU. Throws
+/// Error{cuda} where the device asked for is not usable, invalid_argument for another word.
+Context select_context(const Selection& selection);
+
+/// Primitives of --op; throws invalid_argument with the nearest names.
+std::vector<const catalog::PrimitiveSpec*> select_ops(const std::string& ops);
+
+/// Cases, strategies and baselines into `plan`; impossible points into `result`.
+void select_work(const Selection& selection, RunPlan& plan, RunResult& result);
+
+std::vector<Regime> select_regimes(const std::string& names, DeviceType device);
+
+}  // namespace wide::bench

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/statistics/stop_rule.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace wide::bench {
+
+namespace {
+
+constexpr double kBlock_s = 0.02;
+constexpr double kBlockSamples = 10;
+
+/// rule.rounds, then every time a quarter more.
+bool is_checkpoint(int64_t rounds, int64_t first) {
+  int64_t next = std::max<int64_t>(first, 1);
+  while (next < rounds) next += std::max<int64_t>(1, next / 4);
+  return next == rounds;
+}
+
+}  // namespace
+
+std::string stop_reason(const StopRule& rule, const StopState& state,
+                        const std::function<bool()>& is_settled) {
+  if (state.is_interrupted) return "interrupted";
+  if (state.rounds < kMinRounds) return "";
+  if (state.most_samples >= rule.max_samples) return "max_samples";
+  if (state.elapsed_s >= rule.limit_s) return "timeout";
+  if (state.rounds < rule.rounds || state.fewest_samples < rule.min_samples) return "";
+  return is_checkpoint(state.rounds, rule.rounds) && is_settled() ? "ci" : "";
+}
+
+int64_t samples_per_block(const StopRule& rule, double sample_s, int64_t measurements) {
+  const auto rounds = static_cast<double>(std::max<int64_t>(rule.rounds, 1));
+  const double least = std::ceil(static_cast<double>(rule.min_samples) / rounds);
+  const double wanted =
+      std::max(least, std::min(kBlockSamples, std::ceil(kBlock_s / std::max(sample_s, 1e-9))));
+  const double share_s = rule.limit_s / (rounds * static_cast<double>(measurements));
+  const double affordable = std::floor(share_s / std::max(sample_s, 1e-9));
+  return static_cast<int64_t>(std::max(1.0, std::min(wanted, affordable)));
+}
+
+}  // namespace wide::bench

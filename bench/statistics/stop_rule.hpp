@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// When a case has been measured enough. All contenders of a case stop together: ratios pair the
+// rounds that both sides took part in. Pure, so that it is tested without a clock.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace wide::bench {
+
+struct StopRule {
+  int64_t rounds = 12;  ///< at least, unless time runs out
+  int64_t min_samples = 30, max_samples = 5000;
+  double limit_s = 15;
+};
+
+struct StopState {
+  int64_t rounds = 0;                            ///< finished
+  int64_t fewest_samples = 0, most_samples = 0;  ///< over all measurements
+  double elapsed_s = 0;
+  bool is_interrupted = false;
+};
+
+/// Even where time has run out, so many rounds are taken: fewer have no spread to speak of.
+inline constexpr int64_t kMinRounds = 3;
+
+/// Why to stop ("interrupted", "timeout", "max_samples" or "ci"); empty where the measurement goes
+/// on. `is_settled` says whether all intervals are narrow enough; it is asked last, and only after
+/// rounds that have grown by a quarter since it was asked before, since it costs time.
+std::string stop_reason(const StopRule& rule, const StopState& state,
+                        const std::function<bool()>& is_settled);
+
+/// Samples of one block, at `sample_s` each: ten or 20 ms' worth, but enough for min_samples within
+/// the rounds, and as few as one where the time limit, shared by all `measurements`, asks for it.
+int64_t samples_per_block(const StopRule& rule, double sample_s, int64_t measurements);
+
+}  // namespace wide::bench

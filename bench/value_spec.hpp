@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The grammar of axis values on the command line:
+//   SPEC  := ITEM { "," ITEM }
+//   ITEM  := VALUE | LO ":" HI [ ":" STEP ] | LO ":" HI ":x" FACTOR      both ends inclusive
+//   VALUE := INT [ K | M | G ] | "2^" INT | WORD                         K, M, G are binary
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wide/catalog.hpp"
+
+namespace wide::bench {
+
+/// Values of one axis; repeated ones are kept once. `axis` names it in errors and says whether
+/// integers or words are wanted; with `powers` every value v stands for 2^v ("n[pow2]=1:5"). Throws
+/// invalid_argument for anything that the grammar or the axis does not allow.
+std::vector<catalog::AxisValue> parse_values(const catalog::AxisInfo& axis, std::string_view spec,
+                                             bool powers = false);
+
+struct AxisOverride {
+  std::string name;
+  std::string spec;
+  bool powers = false;
+};
+
+/// "NAME=SPEC", "NAME[pow2]=SPEC", "NAME=[SPEC]".
+AxisOverride parse_override(std::string_view text);
+
+/// "a,b,c" -> names; empty items are refused. `what` is for the error.
+std::vector<std::string> parse_list(std::string_view what, std::string_view text);
+
+}  // namespace wide::bench

@@ -1,0 +1,14 @@
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+#
+# Run at every build, so that results name the commit they were made from; touches its output only
+# when something changed.
+set(WIDE_GIT_SHA "")
+set(WIDE_GIT_DIRTY false)
+execute_process(COMMAND git -C ${SOURCE_DIR} rev-parse HEAD OUTPUT_VARIABLE WIDE_GIT_SHA
+                OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+execute_process(COMMAND git -C ${SOURCE_DIR} status --porcelain -uno OUTPUT_VARIABLE changes ERROR_QUIET)
+if(changes)
+  set(WIDE_GIT_DIRTY true)
+endif()
+configure_file(${SOURCE_DIR}/scripts/cmake/wide_build_info.hpp.in ${OUTPUT} @ONLY)

@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// N members that run as one must stay N members: what one computes depends, bit for bit, on its own
+// operands only. No reference and no tolerance is needed to say so, hence none can hide a leak.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <functional>
+
+#include "verify/support/cases.hpp"
+#include "verify/support/devices.hpp"
+#include "verify/support/session.hpp"
+#include "wide/convert.hpp"
+
+namespace wide::test {
+
+namespace {
+
+using catalog::Case;
+using catalog::MemberOutputs;
+using catalog::PrimitiveSpec;
+using catalog::WorkloadOptions;
+
+constexpr int64_t kMembers = 5;
+
+/// Output of one strategy for one way to lay out and fill the operands.
+using Run = std::function<MemberOutputs(int64_t num_members, const WorkloadOptions& options)>;
+/// A property of one strategy on one problem.
+using Property = std::function<void(const Run& run)>;
+
+WorkloadOptions with_ids(std::vector<int64_t> ids) {
+  WorkloadOptions options;
+  options.member_ids = std::move(ids);
+  return options;
+}
+
+/// One strategy on one problem.
+struct Subject {
+  const PrimitiveSpec* spec = nullptr;
+  std::string strategy;
+  int64_t size = 0;
+  Values words;
+
+  Case with(int64_t num_members) const { return odd_case(*spec, num_members, size, words); }
+};
+
+/// Every strategy with every word that is no default, in two sizes: one below and one above the
+/// tiles and vectors of kernels. Where small cases are wanted, the smaller only.
+std::vector<Subject> subjects(const Context& context) {
+  std::vector<Subject> result;
+  for (const PrimitiveSpec* spec : catalog::primitives()) {
+    std::vector<Values> variants{{}};
+    for (const auto& axis : spec->axes) {
+      for (const std::string_view word : axis.words) {
+        const catalog::AxisValue value = std::string(word);
+        if (value != axis.default_value) variants.push_back({{std::string(axis.name), value}});
+      }
+    }
+    for (const Values& words : variants) {
+      for (const auto& strategy : spec->strategies) {
+        if (strategy.device != context.device().type) continue;
+        result.push_back({spec, std::string(strategy.name), 7, words});
+        if (!wants_small_cases()) result.push_back({spec, std::string(strategy.name), 67, words});
+      }
+    }
+  }
+  std::erase_if(result, [&](const Subject& subject) {
+    const Case point = subject.with(kMembers);
+    if (!subject.spec->impossible_reason(point).empty()) return true;
+    const auto workload = subject.spec->make_workload(context, point, {});
+    return !workload->unsupported_reason(subject.strategy).empty();
+  });
+  return result;
+}
+
+void for_every_strategy(const Context& context, const Property& property) {
+  Session session(context);
+  const std::vector<Subject> all = subjects(context);
+  CHECK(all.size() >= 2 * catalog::primitives().size());
+  for (const Subject& subject : all) {
+    INFO(describe(*subject.spec, subject.with(kMembers)) << " --strategy " << subject.strategy);
+    property([&](int64_t num_members, const WorkloadOptions& options) {
+      const auto workload =
+          subject.spec->make_workload(context, subject.with(num_members), options);
+      return session.run(*workload, subject.strategy);
+    });
+  }
+}
+
+void poison_stays_where_it_is(const Run& run) {
+  const MemberOutputs clean = run(kMembers, {});
+  for (const int64_t poisoned : {int64_t{0}, int64_t{2}, kMembers - 1}) {
+    WorkloadOptions options;
+    options.poisoned_member = poisoned;
+    const MemberOutputs dirty = run(kMembers, options);
+    for (int64_t m = 0; m < kMembers; ++m) {
+      if (m != poisoned) CHECK(first_difference(clean, m, dirty, m) == "");
+    }
+    // Poison that reached nothing would prove nothing.
+    const auto& member = dirty.members[static_cast<size_t>(poisoned)];
+    int64_t num_finite = 0;
+    for (int64_t i = 0; i < dirty.rows * dirty.row_length; ++i) {
+      num_finite += std::isnan(load_element(member.data(), dirty.dtype, i)) ? 0 : 1;
+    }
+    CHECK(num_finite == 0);
+  }
+}
+
+void permuting_members_permutes_outputs(const Run& run) {
+  const std::vector<int64_t> order{3, 0, 4, 2, 1};
+  const MemberOutputs straight = run(kMembers, {});
+  const MemberOutputs permuted = run(kMembers, with_ids(order));
+  for (int64_t m = 0; m < kMembers; ++m) {
+    CHECK(first_difference(permuted, m, straight, order[static_cast<size_t>(m)]) == "");
+  }
+}
+
+void copies_of_one_member_agree(const Run& run) {
+  const MemberOutputs copies = run(kMembers, with_ids({7, 7, 7, 7, 7}));
+  for (int64_t m = 1; m < kMembers; ++m) CHECK(first_difference(copies, 0, copies, m) == "");
+}
+
+void one_member_alone_equals_itself_among_others(const Run& run) {
+  const MemberOutputs together = run(kMembers, {});
+  for (int64_t m = 0; m < kMembers; ++m) {
+    CHECK(first_difference(run(1, with_ids({m})), 0, together, m) == "");
+  }
+}
+
+void layout_changes_no_bit(const Run& run) {
+  const MemberOutputs contiguous = run(kMembers, {});
+  for (const int64_t misalign : {0, 1, 2, 3, 8}) {
+    for (const int64_t padding : {0, 1, 8}) {
+      INFO("misalign " << misalign << ", row padding " << padding);
+      WorkloadOptions options;
+      options.misalign_elements = misalign;
+      options.row_padding = padding;
+      CHECK(first_difference(contiguous, run(kMembers, options)) == "");
+    }
+  }
+}
+
+void seeds_and_members_differ(const Run& run) {
+  const MemberOutputs first = run(kMembers, {});
+  WorkloadOptions other_seed;
+  other_seed.seed = 43;
+  const MemberOutputs second = run(kMembers, other_seed);
+  for (int64_t m = 0; m < kMembers; ++m) {
+    CHECK(first_difference(first, m, second, m) != "");
+    for (int64_t other = 0; other < m; ++other) {
+      CHECK(first_difference(first, m, first, other) != "");
+    }
+  }
+}
+
+}  // namespace
+
+#define WIDE_ISOLATION_TEST(sentence, property)   \
+  TEST_CASE(sentence " on the CPU") {             \
+    for_every_strategy(Context::cpu(), property); \
+  }                                               \
+  TEST_CASE(sentence " on CUDA", "[gpu]") {       \
+    for_every_strategy(require_cuda(), property); \
+  }
+
+WIDE_ISOLATION_TEST("NaN in one member reaches no other", poison_stays_where_it_is)
+WIDE_ISOLATION_TEST("permuting members permutes outputs", permuting_members_permutes_outputs)
+WIDE_ISOLATION_TEST("copies of one member agree", copies_of_one_member_agree)
+WIDE_ISOLATION_TEST("a member alone equals itself among others",
+                    one_member_alone_equals_itself_among_others)
+WIDE_ISOLATION_TEST("padding and alignment change no bit", layout_changes_no_bit)
+WIDE_ISOLATION_TEST("members and seeds differ in content", seeds_and_members_differ)
+
+}  // namespace wide::test

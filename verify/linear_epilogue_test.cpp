@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The epilogue kernel behind the cuBLAS strategies, alone: it needs a device, but no cuBLAS.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "verify/linear_case.hpp"
+#include "verify/support/devices.hpp"
+
+#if WIDE_HAS_CUDA
+#include "kernels/linear/linear_epilogue.hpp"
+
+namespace wide::test {
+namespace {
+
+Tensor upload(TestDevice& device, Dtype dtype, const std::vector<double>& values) {
+  const auto count = static_cast<int64_t>(values.size());
+  std::vector<std::byte> bytes(static_cast<size_t>(count * dtype_bytes(dtype)));
+  for (int64_t i = 0; i < count; ++i) {
+    store_element(bytes.data(), dtype, i, values[static_cast<size_t>(i)]);
+  }
+  Tensor tensor(device.context(), dtype, {count});
+  copy(ConstTensorView(bytes.data(), dtype, {count}, Device{}), tensor, device.stream());
+  device.context().synchronize(device.stream());
+  return tensor;
+}
+
+/// Rows of `members` members of `features`, padded by `gap` behind every member.
+void check_epilogue(TestDevice& device, Dtype dtype, int64_t features, int64_t gap, bool has_bias) {
+  constexpr int64_t rows = 7, members = 5;
+  const RowStrides strides{members * (features + gap), features + gap};
+  const auto cast = static_cast<cudaStream_t>(device.stream().native());
+  std::vector<double> sums(static_cast<size_t>(rows * strides.row)), bias, nan(sums.size(), NAN);
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] = static_cast<double>(i % 41) / 8 - 2.5;
+  for (int64_t i = 0; i < members * features; ++i) bias.push_back(static_cast<double>(i % 5) / 4);
+  const Tensor sums_there = upload(device, Dtype::fp32, sums);
+  const Tensor bias_there = upload(device, dtype, bias), y = upload(device, dtype, nan);
+
+  kernels::LinearEpilogueParams params{};
+  params.sums = static_cast<const float*>(sums_there.data());
+  params.bias = has_bias ? bias_there.data() : nullptr;
+  params.y = y.data();
+  params.rows = rows, params.num_members = members, params.features = features;
+  params.sums_strides = params.y_strides = strides;
+  params.bias_member_stride = features;
+  params.activation = Activation::relu;
+  REQUIRE(kernels::launch_linear_epilogue(params, dtype, cast) == cudaSuccess);
+
+  std::vector<std::byte> got(static_cast<size_t>(y.bytes()));
+  copy(y, TensorView(got.data(), dtype, y.shape(), Device{}), device.stream());
+  device.context().synchronize(device.stream());
+  for (int64_t at = 0; at < y.num_elements(); ++at) {
+    const int64_t member = at % strides.row / strides.member, feature = at % strides.member;
+    const double value = load_element(got.data(), dtype, at);
+    if (feature >= features) {
+      REQUIRE(std::isnan(value));  // a gap
+      continue;
+    }
+    double expected = sums[static_cast<size_t>(at)];
+    if (has_bias) expected += bias[static_cast<size_t>(member * features + feature)];
+    REQUIRE(value == std::max(expected, 0.0));
+  }
+}
+
+TEST_CASE("linear epilogue: bias of its own member, every alignment") {
+  TestDevice device(require_cuda());
+  const Dtype dtype = GENERATE(Dtype::fp32, Dtype::fp16, Dtype::bf16);
+  const int64_t features = GENERATE(1, 3, 4, 64, 129, 1030);
+  const int64_t gap = GENERATE(0, 1, 4);
+  const bool has_bias = GENERATE(false, true);
+  INFO(dtype_name(dtype) << ", " << features << " features, gap " << gap << ", bias " << has_bias);
+  check_epilogue(device, dtype, features, gap, has_bias);
+}
+
+TEST_CASE("linear epilogue: refuses what its 32-bit places cannot hold") {
+  kernels::LinearEpilogueParams params{};
+  params.rows = params.features = 1;
+  params.num_members = int64_t{1} << 31;
+  CHECK(kernels::launch_linear_epilogue(params, Dtype::fp32, nullptr) ==
+        cudaErrorInvalidConfiguration);
+  params.num_members = 1;
+  params.rows = int64_t{1} << 40;
+  CHECK(kernels::launch_linear_epilogue(params, Dtype::fp32, nullptr) ==
+        cudaErrorInvalidConfiguration);
+  params.rows = 1;
+  CHECK(kernels::launch_linear_epilogue(params, Dtype::int32, nullptr) == cudaErrorInvalidValue);
+}
+
+}  // namespace
+}  // namespace wide::test
+#else
+TEST_CASE("linear epilogue") {
+  SKIP("this build has no CUDA");
+}
+#endif

@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which strategy "auto" is on devices that are not at hand.
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "host/linear/linear_problem.hpp"
+#include "host/linear/linear_strategy.hpp"
+#include "wide/error.hpp"
+
+namespace wide {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+DeviceInfo gpu(const char* name, int compute_capability, int num_multiprocessors) {
+  DeviceInfo info;
+  info.device = {DeviceType::cuda, 0};
+  info.name = name;
+  info.compute_capability = compute_capability;
+  info.num_multiprocessors = num_multiprocessors;
+  return info;
+}
+
+const DeviceInfo kH200 = gpu("NVIDIA H200", 90, 132);
+const DeviceInfo kA100 = gpu("NVIDIA A100", 80, 108);
+const DeviceInfo kT4 = gpu("Tesla T4", 75, 40);
+
+constexpr std::array kProvedOnH200{VerifiedStrategy{"linear", "simt", 90}};
+constexpr std::span<const VerifiedStrategy> kNothingProved;
+
+LinearProblem problem_of(int64_t num_members, int64_t batch, int64_t d, Dtype dtype = Dtype::fp32) {
+  LinearProblem problem;
+  problem.num_members = num_members;
+  problem.batch = batch;
+  problem.in_features = problem.out_features = d;
+  problem.dtype = dtype;
+  problem.epilogue.has_bias = true;
+  return complete_linear_problem(problem);
+}
+
+std::string_view chosen(const LinearProblem& problem, const DeviceInfo& device,
+                        std::span<const VerifiedStrategy> verified) {
+  return linear_strategy_name(choose_linear_strategy(problem, device, verified).strategy);
+}
+
+TEST_CASE("auto takes our kernel only where it is proved and small") {
+  const LinearProblem small = problem_of(16, 16, 256);
+  CHECK(chosen(small, kH200, kNothingProved) == "cublas_batched");
+  CHECK(chosen(small, kH200, kProvedOnH200) == "simt");
+  CHECK(chosen(small, kA100, kProvedOnH200) == "cublas_batched");
+  CHECK(chosen(problem_of(16, 512, 256), kH200, kProvedOnH200) == "cublas_batched");
+  CHECK(chosen(problem_of(16, 16, 4096), kH200, kProvedOnH200) == "cublas_batched");
+}
+
+TEST_CASE("auto leaves all but the smallest to tensor cores") {
+  CHECK(chosen(problem_of(16, 16, 256, Dtype::bf16), kH200, kProvedOnH200) == "simt");
+  CHECK(chosen(problem_of(16, 32, 256, Dtype::bf16), kH200, kProvedOnH200) == "cublas_batched");
+  LinearProblem tf32 = problem_of(16, 32, 512);
+  CHECK(chosen(tf32, kH200, kProvedOnH200) == "simt");
+  tf32.allow_tf32 = true;
+  CHECK(chosen(tf32, kH200, kProvedOnH200) == "cublas_batched");
+}
+
+TEST_CASE("auto does not batch what needs no batching") {
+  CHECK(chosen(problem_of(1, 16, 256), kH200, kNothingProved) == "sequential");
+  CHECK(chosen(problem_of(4, 8192, 8192, Dtype::bf16), kH200, kProvedOnH200) == "sequential");
+  CHECK(chosen(problem_of(4, 1024, 1024, Dtype::bf16), kH200, kProvedOnH200) == "cublas_batched");
+}
+
+TEST_CASE("auto is wide on the CPU") {
+  const DeviceInfo cpu;
+  CHECK(chosen(problem_of(4, 16, 256), cpu, kProvedOnH200) == "wide");
+}
+
+TEST_CASE("auto explains itself in one line") {
+  for (const DeviceInfo& device : {kH200, kA100, kT4, DeviceInfo{}}) {
+    const LinearChoice choice =
+        choose_linear_strategy(problem_of(4, 16, 256), device, kNothingProved);
+    INFO(choice.explain);
+    CHECK(choice.explain.starts_with(std::string(linear_strategy_name(choice.strategy)) + ": "));
+    CHECK(choice.explain.find('\n') == std::string::npos);
+  }
+  CHECK_THAT(choose_linear_strategy(problem_of(4, 16, 256), kH200, kNothingProved).explain,
+             ContainsSubstring("simt is not verified on this device"));
+}
+
+TEST_CASE("strides that cuBLAS cannot take") {
+  LinearProblem problem = problem_of(4, 16, 256);
+  problem.x = {64, 4096};  // overlapping windows over one signal
+  problem = complete_linear_problem(problem);
+  const std::string reason =
+      linear_unsupported_reason(LinearStrategy::cublas_batched, problem, kH200);
+  CHECK(reason == "x has row stride 64, cuBLAS needs at least in_features = 256");
+  CHECK(linear_unsupported_reason(LinearStrategy::sequential, problem, kH200) == reason);
+  CHECK(linear_unsupported_reason(LinearStrategy::simt, problem, kH200).empty());
+  CHECK(chosen(problem, kH200, kProvedOnH200) == "simt");
+  problem.batch = 512;  // too large for simt to win, but the only one that can
+  CHECK(chosen(problem, kH200, kProvedOnH200) == "simt");
+  try {
+    (void)choose_linear_strategy(problem, kH200, kNothingProved);
+    FAIL("nothing was thrown");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::unsupported);
+    CHECK_THAT(error.what(), ContainsSubstring("ask for it by name"));
+  }
+  problem = problem_of(4, 16, 256);
+  problem.weight.row = 0;
+  CHECK_THAT(linear_unsupported_reason(LinearStrategy::sequential, problem, kH200),
+             ContainsSubstring("weight has row stride 0"));
+}
+
+TEST_CASE("what a strategy needs of the device") {
+  const LinearProblem problem = problem_of(4, 16, 256);
+  CHECK_THAT(linear_unsupported_reason(LinearStrategy::simt, problem, kT4),
+             ContainsSubstring("Tesla T4 has 7.5"));
+  CHECK(linear_unsupported_reason(LinearStrategy::cublas_batched, problem, kT4).empty());
+  CHECK_FALSE(linear_unsupported_reason(LinearStrategy::wide, problem, kH200).empty());
+  CHECK_FALSE(linear_unsupported_reason(LinearStrategy::simt, problem, DeviceInfo{}).empty());
+  CHECK_FALSE(
+      linear_unsupported_reason(LinearStrategy::cublas_batched, problem, DeviceInfo{}).empty());
+  LinearProblem huge = problem_of(int64_t{1} << 20, 16, 1);
+  huge.out_features = 64 << 12;
+  CHECK_THAT(linear_unsupported_reason(LinearStrategy::simt, huge, kH200),
+             ContainsSubstring("2^31 - 1 tiles"));
+  huge.num_members /= 4;
+  CHECK(linear_unsupported_reason(LinearStrategy::simt, huge, kH200).empty());
+}
+
+TEST_CASE("names are parsed per device") {
+  CHECK(parse_linear_strategy("simt", DeviceType::cuda) == LinearStrategy::simt);
+  CHECK_FALSE(parse_linear_strategy("simt", DeviceType::cpu).has_value());
+  CHECK(parse_linear_strategy("sequential", DeviceType::cpu) == LinearStrategy::sequential);
+  CHECK_FALSE(parse_linear_strategy("auto", DeviceType::cpu).has_value());
+  for (const DeviceType device : {DeviceType::cpu, DeviceType::cuda}) {
+    for (const std::string_view name : linear_strategy_names(device)) {
+      const auto strategy = parse_linear_strategy(name, device);
+      REQUIRE(strategy.has_value());
+      CHECK(linear_strategy_name(*strategy) == name);
+    }
+  }
+}
+
+TEST_CASE("the tile of simt depends on one member's problem only") {
+  using enum kernels::LinearSimtTile;
+  for (const int64_t num_members : {1, 7, 1000}) {
+    CHECK(choose_linear_simt_tile(problem_of(num_members, 16, 256)) == m16n64);
+    CHECK(choose_linear_simt_tile(problem_of(num_members, 33, 256)) == m64n64);
+    CHECK(choose_linear_simt_tile(problem_of(num_members, 512, 64)) == m64n64);
+    CHECK(choose_linear_simt_tile(problem_of(num_members, 128, 128)) == m128n128);
+  }
+}
+
+TEST_CASE("workspace of the cuBLAS strategies") {
+  const LinearProblem fp32 = problem_of(3, 5, 7), bf16 = problem_of(3, 5, 7, Dtype::bf16);
+  LinearProblem plain = bf16;
+  plain.epilogue = {};
+  for (const LinearStrategy strategy :
+       {LinearStrategy::sequential, LinearStrategy::cublas_batched}) {
+    CHECK(linear_workspace(strategy, fp32, kH200).bytes() == 32 << 20);
+    CHECK(linear_workspace(strategy, fp32, kA100).bytes() == 4 << 20);
+    // fp32 sums of 3 * 5 * 7 outputs, up to a multiple of 256 bytes.
+    CHECK(linear_workspace(strategy, bf16, kH200).bytes() == (32 << 20) + 512);
+    CHECK(linear_workspace(strategy, plain, kH200).bytes() == 32 << 20);
+    CHECK(linear_workspace(strategy, problem_of(3, 0, 7), kH200).bytes() == 0);
+    CHECK(linear_workspace(strategy, fp32, DeviceInfo{}).bytes() == 0);
+  }
+  CHECK(linear_workspace(LinearStrategy::simt, bf16, kH200).bytes() == 0);
+}
+
+}  // namespace
+}  // namespace wide

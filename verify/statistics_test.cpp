@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Statistics against values worked out by hand, against the plain bootstrap and against seeded
+// distributions whose median is known; the stop rule without a clock.
+#include "bench/statistics/statistics.hpp"
+
+#include <algorithm>
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "bench/statistics/stop_rule.hpp"
+#include "wide/error.hpp"
+
+namespace wide::bench {
+namespace {
+
+using Catch::Approx;
+
+TEST_CASE("quantiles are those of type 7") {
+  const std::vector<double> sorted{1, 2, 4, 8};
+  CHECK(quantile(sorted, 0) == 1);
+  CHECK(quantile(sorted, 0.25) == 1.75);  // place 0.75: 1 + 0.75 * (2 - 1)
+  CHECK(quantile(sorted, 0.5) == 3);
+  CHECK(quantile(sorted, 0.9) == Approx(6.8));  // place 2.7: 4 + 0.7 * (8 - 4)
+  CHECK(quantile(sorted, 1) == 8);
+  CHECK(quantile(std::vector<double>{5}, 0.95) == 5);
+}
+
+TEST_CASE("statistics of five samples, by hand") {
+  // Mean 28 / 5; squares of deviations from it sum to 81.2; deviations from the median: 4 3 0 3 7.
+  const Statistics s = describe_samples(std::vector<double>{1, 2, 5, 8, 12}, 1);
+  CHECK(s.n == 5);
+  CHECK(s.mean_ns == Approx(5.6));
+  CHECK(s.stdev_ns == Approx(std::sqrt(81.2 / 4)));
+  CHECK(s.cv_pct == Approx(100 * std::sqrt(20.3) / 5.6));
+  CHECK(s.min_ns == 1);
+  CHECK(s.p5_ns == Approx(1.2));
+  CHECK(s.q1_ns == 2);
+  CHECK(s.median_ns == 5);
+  CHECK(s.q3_ns == 8);
+  CHECK(s.p95_ns == Approx(11.2));
+  CHECK(s.max_ns == 12);
+  CHECK(s.mad_ns == 3);
+  CHECK(s.ci_lo_ns >= 1);
+  CHECK(s.ci_lo_ns < 5);
+  CHECK(s.ci_hi_ns > 5);
+  CHECK(s.ci_hi_ns <= 12);
+}
+
+TEST_CASE("statistics of no, one, two, equal and wild samples") {
+  CHECK(describe_samples({}).n == 0);
+  CHECK(median({}) == 0);
+  const Statistics one = describe_samples(std::vector<double>{7});
+  CHECK((one.median_ns == 7 && one.stdev_ns == 0 && one.ci_lo_ns == 7 && one.ci_hi_ns == 7));
+  const Statistics two = describe_samples(std::vector<double>{2, 4});
+  CHECK((two.median_ns == 3 && two.mad_ns == 1 && two.ci_lo_ns == 2 && two.ci_hi_ns == 4));
+  const Statistics equal = describe_samples(std::vector<double>(40, 3.5));
+  CHECK((equal.stdev_ns == 0 && equal.ci_lo_ns == 3.5 && equal.ci_hi_ns == 3.5));
+  CHECK(describe_samples(std::vector<double>(4, 0.0)).cv_pct == 0);
+  std::vector<double> wild(50, 100.0);
+  wild[7] = 100'000;
+  const Statistics robust = describe_samples(wild);
+  CHECK((robust.median_ns == 100 && robust.ci_hi_ns == 100 && robust.mad_ns == 0));
+  CHECK(robust.mean_ns > 2000);
+}
+
+TEST_CASE("samples that are no times are refused") {
+  for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity(), -1.0}) {
+    CHECK_THROWS_AS(describe_samples(std::vector<double>{1, bad, 2}), Error);
+  }
+}
+
+/// The bootstrap as textbooks have it.
+Interval plain_bootstrap(std::span<const double> values, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<double> medians, drawn(values.size());
+  for (int i = 0; i < 20'000; ++i) {
+    for (double& value : drawn) value = values[random() % values.size()];
+    medians.push_back(median(drawn));
+  }
+  std::sort(medians.begin(), medians.end());
+  return {quantile(medians, 0.025), quantile(medians, 0.975)};
+}
+
+TEST_CASE("drawing order statistics is the same as drawing values") {
+  std::mt19937_64 random(11);
+  std::normal_distribution<double> normal(100, 10);
+  for (const size_t n : {3u, 4u, 12u, 31u, 60u}) {
+    std::vector<double> values(n);
+    for (double& value : values) value = normal(random);
+    const Interval expected = plain_bootstrap(values, 5);
+    const Interval got = bootstrap_median(values, 6, 20'000);
+    // Ends are order statistics: where a quantile falls between two, either may come out.
+    std::sort(values.begin(), values.end());
+    const double step = 20.0 / static_cast<double>(n);
+    INFO("n = " << n);
+    CHECK(std::fabs(got.lo - expected.lo) <= step);
+    CHECK(std::fabs(got.hi - expected.hi) <= step);
+    CHECK(bootstrap_median(values, 6, 20'000).lo == got.lo);  // seeded
+  }
+}
+
+TEST_CASE("a resample's median has the binomial distribution of theory") {
+  // Of 5 draws from {1..5}, the median is 1 where at least 3 are 1: 10 * .2^3 * .8^2 + 5 * .2^4 *
+  // .8 + .2^5 = 0.05792, more than 2.5 %, so the interval is the whole range.
+  CHECK(bootstrap_median(std::vector<double>{1, 2, 3, 4, 5}, 1).lo == 1);
+  CHECK(bootstrap_median(std::vector<double>{1, 2, 3, 4, 5}, 1).hi == 5);
+  // Of 11 draws from {1..11}, P(median <= 2) = P(Bin(11, 2/11) >= 6) = 0.0072 and
+  // P(median <= 3) = P(Bin(11, 3/11) >= 6) = 0.0512: the 2.5 % point is 3.
+  std::vector<double> eleven(11);
+  std::iota(eleven.begin(), eleven.end(), 1.0);
+  CHECK(bootstrap_median(eleven, 3, 20'000).lo == 3);
+  CHECK(bootstrap_median(eleven, 3, 20'000).hi == 9);
+}
+
+TEST_CASE("the interval covers the true median about as often as it says") {
+  std::mt19937_64 random(42);
+  std::normal_distribution<double> normal(0, 0.02);
+  for (const size_t n : {12u, 30u, 120u}) {
+    int covered = 0, pairs_covered = 0;
+    constexpr int kTrials = 600;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      std::vector<double> times(n), base(n), mine(n);
+      for (size_t i = 0; i < n; ++i) {
+        times[i] = 1000 * std::exp(normal(random));
+        const double drift = 1 + static_cast<double>(i) / static_cast<double>(n);
+        base[i] = 3000 * drift * std::exp(normal(random));
+        mine[i] = 1000 * drift * std::exp(normal(random));
+      }
+      const Interval interval = bootstrap_median(times, static_cast<uint64_t>(trial));
+      covered += interval.lo <= 1000 && 1000 <= interval.hi ? 1 : 0;
+      const auto ratio = paired_ratio(base, mine, static_cast<uint64_t>(trial));
+      pairs_covered += ratio->interval.lo <= 3 && 3 <= ratio->interval.hi ? 1 : 0;
+    }
+    INFO("n = " << n);
+    CHECK(covered > 0.92 * kTrials);
+    CHECK(covered < 0.99 * kTrials);
+    CHECK(pairs_covered > 0.92 * kTrials);
+    CHECK(pairs_covered < 0.99 * kTrials);
+  }
+}
+
+TEST_CASE("paired ratios") {
+  const auto ratio = paired_ratio(std::vector<double>{20, 40, 80}, std::vector<double>{10, 10, 10});
+  REQUIRE(ratio);
+  CHECK(ratio->value == Approx(4));
+  CHECK(ratio->pairs == 3);
+  CHECK(ratio->interval.lo == Approx(2));
+  CHECK(ratio->interval.hi == Approx(8));
+  // A zero on either side is no pair.
+  const auto fewer = paired_ratio(std::vector<double>{0, 30, 30}, std::vector<double>{10, 0, 10});
+  REQUIRE(fewer);
+  CHECK(fewer->pairs == 1);
+  CHECK_FALSE(paired_ratio(std::vector<double>{0}, std::vector<double>{0}));
+  CHECK_FALSE(paired_ratio(std::span<const double>(), std::span<const double>()));
+}
+
+TEST_CASE("rounds are paired by their number") {
+  const std::vector<double> samples{5, 1, 3, 10, 20, 7};
+  const std::vector<int64_t> rounds{0, 0, 0, 2, 2, 3};
+  const RoundMedians mine = round_medians(samples, rounds);
+  CHECK(mine.rounds == std::vector<int64_t>{0, 2, 3});
+  CHECK(mine.medians == std::vector<double>{3, 15, 7});
+  const RoundMedians base{{0, 1, 2}, {6, 99, 30}};
+  const auto ratio = paired_ratio(base, mine);
+  REQUIRE(ratio);
+  CHECK(ratio->pairs == 2);
+  CHECK(ratio->value == Approx(2));
+}
+
+TEST_CASE("verdicts") {
+  const auto verdict = [](double lo, double hi, int64_t pairs = 12) {
+    return std::string(verdict_of({std::sqrt(lo * hi), {lo, hi}, pairs}));
+  };
+  CHECK(verdict(1.02, 1.5) == "faster");
+  CHECK(verdict(1.005, 1.5) == "ambiguous");
+  CHECK(verdict(0.5, 0.9) == "slower");
+  CHECK(verdict(0.5, 0.995) == "ambiguous");
+  CHECK(verdict(0.995, 1.005) == "same");
+  CHECK(verdict(0.9, 1.2) == "ambiguous");
+  CHECK(verdict(2, 3, 5) == "ambiguous");
+  CHECK(verdict(2, 3, 6) == "faster");
+}
+
+TEST_CASE("when a measurement stops") {
+  const StopRule rule{12, 30, 5000, 15};
+  int asked = 0;
+  const auto settled = [&] { return ++asked, true; };
+  const auto unsettled = [&] { return ++asked, false; };
+  const auto state = [](int64_t rounds, int64_t samples, double elapsed_s) {
+    return StopState{rounds, samples, samples, elapsed_s, false};
+  };
+  CHECK(stop_reason(rule, state(12, 36, 1), settled) == "ci");
+  CHECK(stop_reason(rule, state(12, 36, 1), unsettled).empty());
+  asked = 0;
+  CHECK(stop_reason(rule, state(11, 300, 1), settled).empty());  // rounds
+  CHECK(stop_reason(rule, state(12, 29, 1), settled).empty());   // samples
+  CHECK(asked == 0);
+  CHECK(stop_reason(rule, state(13, 39, 15), unsettled) == "timeout");
+  CHECK(stop_reason(rule, state(2, 6, 99), settled).empty());  // never fewer than three rounds
+  CHECK(stop_reason(rule, state(3, 9, 99), unsettled) == "timeout");
+  CHECK(stop_reason(rule, state(500, 5000, 1), unsettled) == "max_samples");
+  CHECK(stop_reason(rule, {1, 3, 3, 0, true}, unsettled) == "interrupted");
+  // Every measurement has its samples, not one of them.
+  CHECK(stop_reason(rule, {12, 12, 120, 1, false}, settled).empty());
+}
+
+TEST_CASE("whether all is settled is asked ever more rarely") {
+  const StopRule rule{12, 30, 100'000, 15};
+  int64_t asked = 0;
+  for (int64_t rounds = 1; rounds <= 1200; ++rounds) {
+    (void)stop_reason(rule, {rounds, 10 * rounds, 10 * rounds, 1, false}, [&] {
+      ++asked;
+      return false;
+    });
+  }
+  CHECK(asked > 10);
+  CHECK(asked < 30);
+}
+
+TEST_CASE("how many samples make a block") {
+  const StopRule rule{12, 30, 5000, 15};
+  CHECK(samples_per_block(rule, 200e-6, 10) == 10);
+  CHECK(samples_per_block(rule, 5e-3, 10) == 4);   // 20 ms
+  CHECK(samples_per_block(rule, 30e-3, 10) == 3);  // 30 samples in 12 rounds
+  CHECK(samples_per_block(rule, 60e-3, 10) == 2);  // 15 s / 12 rounds / 10 = 125 ms
+  CHECK(samples_per_block(rule, 10, 10) == 1);
+  CHECK(samples_per_block(rule, 0, 10) == 10);
+  CHECK(samples_per_block({12, 30, 5000, 0}, 1e-3, 4) == 1);
+}
+
+}  // namespace
+}  // namespace wide::bench

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Axis by axis; nothing here knows a primitive.
+#include "verify/support/cases.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "verify/support/devices.hpp"
+
+namespace wide::test {
+
+namespace {
+
+using catalog::AxisInfo;
+using catalog::AxisValue;
+using catalog::Case;
+using catalog::PrimitiveSpec;
+
+bool is_possible(const PrimitiveSpec& spec, const Case& point) {
+  return spec.impossible_reason(point).empty();
+}
+
+std::vector<Values> times(const std::vector<Values>& points, const std::string& axis,
+                          const std::vector<AxisValue>& values) {
+  std::vector<Values> product;
+  for (const Values& point : points) {
+    for (const AxisValue& value : values) {
+      product.push_back(point);
+      product.back().emplace_back(axis, value);
+    }
+  }
+  return product;
+}
+
+std::vector<AxisValue> words_of(const AxisInfo& axis) {
+  std::vector<AxisValue> words;
+  for (const std::string_view word : axis.words) words.emplace_back(std::string(word));
+  return words;
+}
+
+/// Small, and different for every axis, so that no two extents are mixed up unseen.
+AxisValue shrink(const AxisValue& value, size_t axis) {
+  constexpr std::array<int64_t, 5> kSizes{3, 5, 17, 7, 13};
+  const auto* integer = std::get_if<int64_t>(&value);
+  return integer == nullptr || *integer <= 5 ? value : kSizes[axis % kSizes.size()];
+}
+
+}  // namespace
+
+std::vector<Case> ci_cases(const PrimitiveSpec& spec) {
+  std::vector<Values> points{{}};
+  for (const catalog::Axis& axis : catalog::find_sweep(spec, "ci").axes) {
+    points = times(points, axis.name, axis.values);
+  }
+  for (const AxisInfo& axis : spec.axes) {
+    if (axis.name == "dtype") points = times(points, "dtype", words_of(axis));
+  }
+  std::vector<Case> cases;
+  for (Values& point : points) {
+    if (wants_small_cases()) {
+      for (size_t a = 0; a < point.size(); ++a) point[a].second = shrink(point[a].second, a);
+    }
+    Case made = catalog::make_case(spec, point);
+    const bool is_known = std::find(cases.begin(), cases.end(), made) != cases.end();
+    if (!is_known && is_possible(spec, made)) cases.push_back(std::move(made));
+  }
+  return cases;
+}
+
+Case odd_case(const PrimitiveSpec& spec, int64_t num_members, int64_t size, const Values& words) {
+  constexpr std::array<int64_t, 12> kPrimes{3, 5, 7, 11, 13, 17, 19, 67, 71, 73, 79, 83};
+  const auto first = std::lower_bound(kPrimes.begin(), kPrimes.end(), size) - kPrimes.begin();
+  Values values = words;
+  size_t next = static_cast<size_t>(first);
+  for (const AxisInfo& axis : spec.axes) {
+    if (!axis.words.empty()) continue;
+    const int64_t value = axis.name == "n" ? num_members : kPrimes.at(next++ % kPrimes.size());
+    values.emplace_back(std::string(axis.name), value);
+  }
+  return catalog::make_case(spec, values);
+}
+
+std::vector<Values> word_combinations(const PrimitiveSpec& spec) {
+  std::vector<Values> combinations{{}};
+  if (wants_small_cases()) {
+    for (const AxisInfo& axis : spec.axes) {
+      for (const AxisValue& word : words_of(axis)) {
+        if (word != axis.default_value) combinations.push_back({{std::string(axis.name), word}});
+      }
+    }
+  } else {
+    for (const AxisInfo& axis : spec.axes) {
+      if (!axis.words.empty()) {
+        combinations = times(combinations, std::string(axis.name), words_of(axis));
+      }
+    }
+  }
+  std::erase_if(combinations, [&](const Values& words) {
+    return !is_possible(spec, odd_case(spec, 3, 3, words));
+  });
+  return combinations;
+}
+
+std::vector<Case> edge_cases(const PrimitiveSpec& spec) {
+  std::vector<Case> cases;
+  for (const AxisInfo& edge : spec.axes) {
+    if (!edge.words.empty()) continue;
+    Values values;
+    const Case odd = odd_case(spec, 3, 3);
+    for (const Case::Entry& entry : odd.entries()) {
+      values.emplace_back(entry.name, entry.name == edge.name ? AxisValue(edge.min) : entry.value);
+    }
+    cases.push_back(catalog::make_case(spec, values));
+    if (!is_possible(spec, cases.back())) cases.pop_back();
+  }
+  return cases;
+}
+
+std::string describe(const PrimitiveSpec& spec, const Case& point) {
+  std::string text = "wbench run --op " + std::string(spec.name);
+  for (const Case::Entry& entry : point.entries()) {
+    text += " --axis " + entry.name + "=" + catalog::to_string(entry.value);
+  }
+  return text;
+}
+
+}  // namespace wide::test

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cases made from a primitive's axes alone, so that a primitive is tested the day it is in the
+// catalogue. Sizes that an axis accepts are its business; what no such problem exists for is left
+// out by impossible_reason.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "wide/catalog.hpp"
+
+namespace wide::test {
+
+using Values = std::vector<std::pair<std::string, catalog::AxisValue>>;
+
+/// The product of the sweep "ci" and all dtypes. Where small cases are wanted, integers above 5 are
+/// cut to odd ones below 20.
+std::vector<catalog::Case> ci_cases(const catalog::PrimitiveSpec& spec);
+
+/// Integer axes at primes that differ from axis to axis (a transposed operand must not fit) and lie
+/// around `size`, at least; n is `num_members`. Words are the defaults where `words` has no other.
+catalog::Case odd_case(const catalog::PrimitiveSpec& spec, int64_t num_members, int64_t size,
+                       const Values& words = {});
+
+/// Every combination of the words of all word axes (dtype, bias, activation, ...); where small
+/// cases are wanted, every word once.
+std::vector<Values> word_combinations(const catalog::PrimitiveSpec& spec);
+
+/// Odd cases with each integer axis in turn at its smallest legal value, 0 or 1.
+std::vector<catalog::Case> edge_cases(const catalog::PrimitiveSpec& spec);
+
+/// "wbench run --op linear --n 4 --batch 16 ...": what repeats a case.
+std::string describe(const catalog::PrimitiveSpec& spec, const catalog::Case& point);
+
+}  // namespace wide::test

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A skip is reported with the runtime's own reason; it never counts as a pass.
+#include "verify/support/devices.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstdlib>
+
+namespace wide::test {
+
+namespace {
+
+bool is_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && std::string(value) == "1";
+}
+
+}  // namespace
+
+std::vector<Context> devices_at_hand() {
+  std::vector<Context> devices{Context::cpu({.num_threads = 2, .allocator = {}})};
+  const CudaAvailability cuda = query_cuda();
+  if (cuda.num_devices > 0) {
+    devices.push_back(Context::cuda(0));
+  } else if (is_set("WIDE_REQUIRE_GPU")) {
+    FAIL("WIDE_REQUIRE_GPU=1, but " << cuda.reason);
+  }
+  return devices;
+}
+
+Context require_cuda() {
+  const CudaAvailability cuda = query_cuda();
+  if (cuda.num_devices == 0) {
+    if (is_set("WIDE_REQUIRE_GPU")) FAIL("WIDE_REQUIRE_GPU=1, but " << cuda.reason);
+    SKIP("no CUDA device: " << cuda.reason);
+  }
+  return Context::cuda(0);
+}
+
+bool wants_small_cases() {
+  return is_set("WIDE_TEST_SMALL");
+}
+
+}  // namespace wide::test

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Workspaces lie between guard bands of 0xFF, and are 0xFF (NaN) themselves before every run: a
+// strategy that reads scratch it has not written, or writes beyond it, is seen.
+#include "verify/support/session.hpp"
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <vector>
+
+#include "wide/convert.hpp"
+
+namespace wide::test {
+
+namespace {
+
+constexpr int64_t kGuardBytes = 4096;
+
+std::vector<std::byte> read_bytes(const Context& context, const Tensor& tensor, Stream stream) {
+  std::vector<std::byte> bytes(static_cast<size_t>(tensor.bytes()));
+  copy(tensor, TensorView(bytes.data(), tensor.dtype(), tensor.shape(), Device{}), stream);
+  context.synchronize(stream);
+  return bytes;
+}
+
+}  // namespace
+
+Session::Session(const Context& context) : context_(context), stream_(context), handles_(context) {}
+
+template <class Call>
+catalog::MemberOutputs Session::run_call(catalog::Workload& workload, catalog::OutputOf which,
+                                         int64_t workspace_bytes, const Call& call) {
+  const Tensor scratch(context_, Dtype::fp8_e4m3, {workspace_bytes + 2 * kGuardBytes});
+  fill_bytes(scratch, 0xff, stream());
+  Execution execution{stream()};
+  execution.workspace = {static_cast<std::byte*>(scratch.data()) + kGuardBytes, workspace_bytes};
+  execution.handles = &handles_;
+  workload.poison_outputs(which, stream());
+  call(execution);
+  catalog::MemberOutputs outputs = workload.read_outputs(which, stream());
+  CHECK(workload.damage(stream()) == "");
+  const auto bytes = read_bytes(context_, scratch, stream());
+  const auto is_poison = [](std::byte b) { return b == std::byte{0xff}; };
+  CHECK(std::all_of(bytes.begin(), bytes.begin() + kGuardBytes, is_poison));
+  CHECK(std::all_of(bytes.end() - kGuardBytes, bytes.end(), is_poison));
+  return outputs;
+}
+
+catalog::MemberOutputs Session::run(catalog::Workload& workload,
+                                    const catalog::Prepared& prepared) {
+  return run_call(workload, catalog::OutputOf::strategy, prepared.workspace_bytes, prepared.run);
+}
+
+catalog::MemberOutputs Session::run(catalog::Workload& workload, std::string_view strategy) {
+  return run(workload, workload.prepare(strategy));
+}
+
+catalog::MemberOutputs Session::run_members(catalog::Workload& workload,
+                                            const catalog::PreparedMembers& prepared) {
+  const auto call = [&](const Execution& execution) {
+    for (int64_t n = 0; n < workload.num_members(); ++n) prepared.run(n, execution);
+  };
+  return run_call(workload, catalog::OutputOf::baseline, prepared.workspace_bytes, call);
+}
+
+std::string first_difference(const catalog::MemberOutputs& a, int64_t i,
+                             const catalog::MemberOutputs& b, int64_t j) {
+  const auto& left = a.members.at(static_cast<size_t>(i));
+  const auto& right = b.members.at(static_cast<size_t>(j));
+  if (a.dtype != b.dtype || a.row_length != b.row_length || left.size() != right.size()) {
+    return "the outputs have different shapes or types";
+  }
+  const auto at = std::mismatch(left.begin(), left.end(), right.begin()).first;
+  if (at == left.end()) return "";
+  const int64_t element = (at - left.begin()) / dtype_bytes(a.dtype);
+  return "member " + std::to_string(i) + ", row " + std::to_string(element / a.row_length) +
+         ", column " + std::to_string(element % a.row_length) + ": " +
+         std::to_string(load_element(left.data(), a.dtype, element)) + " and " +
+         std::to_string(load_element(right.data(), b.dtype, element));
+}
+
+std::string first_difference(const catalog::MemberOutputs& a, const catalog::MemberOutputs& b) {
+  if (a.members.size() != b.members.size()) return "the outputs have different numbers of members";
+  for (size_t m = 0; m < a.members.size(); ++m) {
+    const auto index = static_cast<int64_t>(m);
+    if (std::string found = first_difference(a, index, b, index); !found.empty()) return found;
+  }
+  return "";
+}
+
+}  // namespace wide::test
