@@ -5,6 +5,8 @@
 #include "bench/cli.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <ostream>
 
 #include "bench/commands.hpp"
@@ -22,6 +24,24 @@ constexpr const char* kExitCodes =
     "results; 6 nothing ran or matched; 7 the device asked for is not usable; 130 interrupted, "
     "partial results\n"
     "written. Where several apply, the first of 2, 1, 7, 3, 6 wins.";
+
+/// A number of the range, said in a sentence: CLI11's own spells out the largest double.
+CLI::Validator number_check(double least, bool is_open, double most, const std::string& expected) {
+  return CLI::Validator(
+      [=](std::string& text) {
+        double value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool is_number = error == std::errc() && end == text.data() + text.size();
+        const bool is_in = (is_open ? value > least : value >= least) && value <= most;
+        return is_number && is_in ? "" : "\"" + text + "\", expected " + expected;
+      },
+      "");
+}
+
+const CLI::Validator kPositive = number_check(0, true, 1e9, "a number above 0");
+const CLI::Validator kNotNegative = number_check(0, false, 1e9, "a number, 0 or above");
+/// JSON keeps integers up to here exact everywhere.
+const CLI::Validator kSeed = number_check(0, false, 0x1p53, "an integer from 0 to 2^53");
 
 std::string run_footer() {
   return std::string(
@@ -75,12 +95,11 @@ void add_selection(CLI::App& app, RunOptions& o) {
   app.add_option("--strategy", s.strategies, "strategies to run, or auto")->group("Strategies");
   app.add_option("--only", s.only, "the same")->group("Strategies");
   app.add_option("--skip", s.skip, "strategies to leave out")->group("Strategies");
-  app.add_option("--baseline", s.baselines, "loop,streams,graph or none")
-      ->group("Strategies")
-      ->capture_default_str();
+  app.add_option("--baseline", s.baselines, "loop,streams,graph or none; default: all")
+      ->group("Strategies");
   app.add_option("-d,--device", s.device,
                  "cpu, cuda or cuda:K; default: cuda where usable, else cpu");
-  app.add_option("--seed", o.config.seed, "of the operands")->capture_default_str();
+  app.add_option("--seed", o.config.seed, "of the operands")->check(kSeed)->capture_default_str();
   app.add_flag("--dry-run", o.dry_run, "print the cases and stop");
 }
 
@@ -93,45 +112,46 @@ void add_output(CLI::App& app, OutputOptions& o) {
   app.add_flag("-s,--save", o.save, "save as results/<time>-<op>.json")->group("Output");
   app.add_option("-t,--top", o.top, "only the N largest speedups")
       ->group("Output")
-      ->check(CLI::PositiveNumber);
+      ->check(kPositive);
   app.add_flag("--explain", o.explain, "why each strategy was taken, and each case's command")
       ->group("Output");
 }
 
 void add_sampling(CLI::App& app, RunOptions& o) {
   const char* group = "Sampling";
-  app.add_option("--regime", o.selection.regimes, "stream,graph (CUDA)")
-      ->group(group)
-      ->capture_default_str();
+  app.add_option("--regime", o.selection.regimes,
+                 "stream,graph on CUDA, cpu on the CPU; default: all of the device")
+      ->group(group);
   app.add_option("--rounds", o.config.rounds, "turns of every strategy")
       ->group(group)
-      ->check(CLI::Range(3, 10000))
+      ->check(number_check(3, false, 10000, "an integer from 3 to 10000"))
       ->capture_default_str();
   app.add_option("--min-samples", o.config.min_samples, "per strategy")
       ->group(group)
-      ->check(CLI::PositiveNumber)
+      ->check(kPositive)
       ->capture_default_str();
   app.add_option("--max-samples", o.config.max_samples, "per strategy")
       ->group(group)
-      ->check(CLI::PositiveNumber)
+      ->check(kPositive)
       ->capture_default_str();
   app.add_option("--target-ci", o.target_ci, "stop when every interval's half-width is below")
       ->group(group)
       ->capture_default_str();
   app.add_option("--warmup-time", o.config.warmup_s, "seconds per case")
       ->group(group)
-      ->check(CLI::NonNegativeNumber)
+      ->check(kNotNegative)
       ->capture_default_str();
   app.add_option("--timeout", o.config.timeout_s, "seconds of sampling per case")
       ->group(group)
-      ->check(CLI::PositiveNumber)
+      ->check(kPositive)
       ->capture_default_str();
   app.add_option("--budget", o.budget_s,
                  "seconds for the whole sweep: fewer samples, never fewer cases; 60 for preset ci")
       ->group(group)
-      ->check(CLI::PositiveNumber);
+      ->check(kPositive);
   app.add_option("--order-seed", o.config.order_seed, "of the strategies' order")
       ->group(group)
+      ->check(kSeed)
       ->capture_default_str();
   app.add_option("--verify", o.config.verify, "both, before or off")
       ->group(group)
@@ -140,21 +160,26 @@ void add_sampling(CLI::App& app, RunOptions& o) {
 }
 
 /// CLI11 knows only that something is left over; this says what was probably meant.
-void require_no_extras(const CLI::App& app) {
-  const auto extras = app.remaining();
+void require_no_extras(const CLI::App& app, const CLI::App& command) {
+  std::vector<std::string> extras = command.remaining();
+  for (const std::string& extra : app.remaining()) extras.push_back(extra);
   if (extras.empty()) return;
+  const auto option =
+      std::find_if(extras.begin(), extras.end(), [](const auto& e) { return e.starts_with("-"); });
+  const std::string& extra = option != extras.end() ? *option : extras.front();
   std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  for (const CLI::App* owner : {&command, &app}) {
+    for (const CLI::Option* known : owner->get_options()) {
+      for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
+    }
   }
   const std::vector<std::string_view> views(names.begin(), names.end());
-  const std::string name = extras.front().substr(0, extras.front().find('='));
-  const auto nearest = catalog::nearest_names(name, views);
-  std::string message = "unknown argument \"" + extras.front() + "\"";
+  const auto nearest = catalog::nearest_names(extra.substr(0, extra.find('=')), views);
+  std::string message = "unknown argument \"" + extra + "\"";
   for (size_t i = 0; i < nearest.size(); ++i)
     message += (i == 0 ? ", did you mean " : ", ") + nearest[i];
   throw Error(ErrorCode::invalid_argument,
-              message + (nearest.empty() ? "; see wbench " + app.get_name() + " --help" : "?"));
+              message + (nearest.empty() ? "; see wbench " + command.get_name() + " --help" : "?"));
 }
 
 struct Program {
@@ -164,7 +189,6 @@ struct Program {
   OutputOptions show_output;
   std::vector<std::string> show_files;
   std::string list_what = "ops", list_ops, list_json, info_json;
-  bool no_gpu = false;
   CLI::App *run_command, *verify_command, *list_command, *info_command, *show_command;
 
   Program() {
@@ -172,7 +196,8 @@ struct Program {
     app.add_option("--color", global.color, "auto, always or never")
         ->check(CLI::IsMember({"auto", "always", "never"}));
     app.add_flag("-q,--quiet", global.quiet, "nothing on standard error but errors");
-    app.add_flag("--no-gpu", no_gpu, "do not look for CUDA devices");
+    app.add_flag("-v,--verbose", global.verbose, "a line on standard error for every case");
+    app.add_flag("--no-gpu", global.no_gpu, "do not look for CUDA devices");
     app.fallthrough();
     app.footer(kExitCodes);
     run_command = app.add_subcommand("run", "check and measure strategies against baselines");
@@ -197,7 +222,7 @@ struct Program {
         ->check(CLI::IsMember({"-"}));
     show_command->add_option("files", show_files, "result files, - for standard input")->required();
     show_command->add_option("-t,--top", show_output.top, "only the N largest speedups")
-        ->check(CLI::PositiveNumber);
+        ->check(kPositive);
     show_command->add_flag("--explain", show_output.explain, "why each strategy was taken");
     app.require_subcommand(0, 1);
     app.allow_extras();
@@ -217,20 +242,20 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
     return kUsage;
   }
   const CLI::App& command = *p.app.get_subcommands().front();
-  require_no_extras(command);
+  require_no_extras(p.app, command);
   if (&command == p.list_command)
-    return command_list(p.list_what, p.list_ops, !p.list_json.empty(), out);
-  if (&command == p.info_command) return command_info(p.no_gpu, !p.info_json.empty(), out);
+    return command_list(p.global, p.list_what, p.list_ops, !p.list_json.empty(), out);
+  if (&command == p.info_command) return command_info(p.global, !p.info_json.empty(), out);
   if (&command == p.show_command) return command_show(p.global, p.show_files, p.show_output, out);
   RunOptions& options = &command == p.run_command ? p.run : p.verify;
-  options.selection.no_gpu = p.no_gpu;
+  options.selection.no_gpu = p.global.no_gpu;
   auto& axes = options.selection.axis_options;
   for (auto it = axes.begin(); it != axes.end();) {
     it = command.get_option("--" + it->first)->count() == 0 ? axes.erase(it) : std::next(it);
   }
   if (options.selection.ops.empty()) {
     err << "wbench: --op is missing: one or more of these, or all\n";
-    (void)command_list("ops", "", false, out);
+    (void)command_list(p.global, "ops", "", false, out);
     return kUsage;
   }
   return command_run(p.global, options, out, err);
@@ -239,29 +264,28 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
 }  // namespace
 
 int wbench_main(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
-  Program program;
-  program.global.argv.assign(argv, argv + argc);
   try {
-    program.app.parse(
-        argc, const_cast<char**>(argv));  // CLI11 2.1 takes char**, and does not write to it
-    return dispatch(program, out, err);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) {
-      program.app.exit(error, out, err);
-      return kSuccess;
+    Program program;
+    program.global.argv.assign(argv, argv + argc);
+    int code = kSuccess;
+    try {
+      // CLI11 2.1 takes char**, and does not write to it.
+      program.app.parse(argc, const_cast<char**>(argv));
+      code = dispatch(program, out, err);
+    } catch (const CLI::ParseError& error) {
+      if (error.get_exit_code() != 0) throw;
+      program.app.exit(error, out, err);  // --help and --version
     }
+    out.flush();
+    if (out) return code;
+    err << "wbench: cannot write to standard output\n";
+    return code == kInterrupted ? kInterrupted : kRuntimeError;
+  } catch (const CLI::ParseError& error) {
     err << "wbench: " << error.what() << "\n";
     return kUsage;
   } catch (const Error& error) {
     err << "wbench: " << error.what() << "\n";
-    switch (error.code()) {
-      case ErrorCode::invalid_argument:
-        return kUsage;
-      case ErrorCode::cuda:
-        return kEnvironment;
-      default:
-        return kRuntimeError;
-    }
+    return error.code() == ErrorCode::invalid_argument ? kUsage : kRuntimeError;
   } catch (const std::exception& error) {
     err << "wbench: " << error.what() << "\n";
     return kRuntimeError;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// `list` and `info`: what there is to run, and on what. Neither needs a device.
+// `list`: what there is to run, and on what. Needs no device.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -9,9 +9,8 @@
 
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
-#include "bench/environment.hpp"
-#include "bench/report/report.hpp"
 #include "bench/report/table.hpp"
+#include "bench/report/terminal.hpp"
 #include "host/core/verified.hpp"
 #include "wide/error.hpp"
 
@@ -109,11 +108,11 @@ Rows metric_rows() {
           {"err/tol", "ratio", "lower", "worst error over tolerance, and its member; passes at 1"}};
 }
 
-Rows device_rows() {
+Rows device_rows(bool no_gpu) {
   const DeviceInfo cpu = Context::cpu().info();
   Rows rows{{"device", "name", "detail"}};
   rows.push_back({"cpu", cpu.name, fmt::format("{} threads", cpu.num_multiprocessors)});
-  const CudaAvailability cuda = query_cuda();
+  const CudaAvailability cuda = no_gpu ? CudaAvailability{0, "not asked (--no-gpu)"} : query_cuda();
   if (cuda.num_devices == 0) rows.push_back({"cuda", "not usable", cuda.reason});
   for (int i = 0; i < cuda.num_devices; ++i) {
     const DeviceInfo info = Context::cuda(i).info();
@@ -135,20 +134,13 @@ void print_rows(const Rows& rows, bool as_json, std::ostream& out) {
     out << array.dump(1) << "\n";
     return;
   }
-  std::vector<Column> columns;
-  for (const std::string& title : rows[0]) columns.push_back({title, false, 9});
-  Table table(columns);
-  for (size_t r = 1; r < rows.size(); ++r) {
-    std::vector<Cell> cells;
-    for (const std::string& text : rows[r]) cells.push_back({text});
-    table.add(std::move(cells));
-  }
-  out << table.render(output_width(), false) << "\n";
+  out << listing_text(rows, output_width());
 }
 
 }  // namespace
 
-int command_list(const std::string& what, const std::string& ops, bool as_json, std::ostream& out) {
+int command_list(const GlobalOptions& global, const std::string& what, const std::string& ops,
+                 bool as_json, std::ostream& out) {
   const Specs specs = select_ops(ops.empty() ? "all" : ops);
   static constexpr std::string_view kWhat[] = {"ops",    "strategies", "axes",   "presets",
                                                "dtypes", "devices",    "metrics"};
@@ -158,47 +150,12 @@ int command_list(const std::string& what, const std::string& ops, bool as_json, 
   if (what == "axes") rows = axis_rows(specs);
   if (what == "presets") rows = preset_rows(specs);
   if (what == "dtypes") rows = dtype_rows();
-  if (what == "devices") rows = device_rows();
+  if (what == "devices") rows = device_rows(global.no_gpu);
   if (what == "metrics") rows = metric_rows();
   if (rows.empty())
     throw Error(ErrorCode::invalid_argument,
                 "list: " + catalog::unknown_name_message("listing", what, kWhat));
   print_rows(rows, as_json, out);
-  return kSuccess;
-}
-
-int command_info(bool no_gpu, bool as_json, std::ostream& out) {
-  RunResult facts;
-  describe_environment(facts);
-  const DeviceInfo cpu = Context::cpu().info();
-  const CudaAvailability cuda = no_gpu ? CudaAvailability{0, "not asked (--no-gpu)"} : query_cuda();
-  Rows rows{{"fact", "value"},
-            {"wbench", facts.tool_version + " " + facts.git_sha.substr(0, 12) +
-                           (facts.git_dirty ? " (changed)" : "")},
-            {"build", facts.build_type + ", " + facts.compiler},
-            {"CUDA toolkit", facts.cuda_toolkit.empty()
-                                 ? "none: built without CUDA"
-                                 : facts.cuda_toolkit + ", architectures " + facts.cuda_archs},
-            {"host", facts.hostname + ", " + facts.os + ", Linux " + facts.kernel},
-            {"cpu", fmt::format("{}, {} threads, last-level cache {} MiB", cpu.name,
-                                cpu.num_multiprocessors, cpu.last_level_cache_bytes >> 20)}};
-  if (cuda.num_devices == 0) rows.push_back({"cuda", "not usable: " + cuda.reason});
-  for (int i = 0; i < cuda.num_devices; ++i) {
-    const DeviceInfo d = Context::cuda(i).info();
-    rows.push_back(
-        {to_string(d.device), fmt::format("{}, sm_{}, {} SMs, {} GiB, L2 {} MiB, driver {}.{}",
-                                          d.name, d.compute_capability, d.num_multiprocessors,
-                                          d.memory_bytes >> 30, d.last_level_cache_bytes >> 20,
-                                          d.driver_version / 1000, d.driver_version % 1000 / 10)});
-  }
-  rows.push_back({"default device", cuda.num_devices > 0 ? "cuda:0" : "cpu"});
-  if (!as_json) {
-    print_rows(rows, false, out);
-    return kSuccess;
-  }
-  Json object;
-  for (size_t r = 1; r < rows.size(); ++r) object[rows[r][0]] = rows[r][1];
-  out << object.dump(1) << "\n";
   return kSuccess;
 }
 

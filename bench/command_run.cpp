@@ -3,13 +3,12 @@
 //
 // `run` and `verify`: select, run, write, judge.
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <ostream>
 
 #include "bench/cli.hpp"
@@ -17,6 +16,7 @@
 #include "bench/environment.hpp"
 #include "bench/interrupt.hpp"
 #include "bench/report/report.hpp"
+#include "bench/report/terminal.hpp"
 #include "bench/result_json.hpp"
 #include "wide/error.hpp"
 
@@ -35,6 +35,7 @@ double parse_percent(const std::string& text) {
   return value;
 }
 
+/// One line that is written over and over.
 void show_progress(const Progress& progress, std::ostream& err) {
   if (progress.next.empty()) {
     err << "\r\033[K" << std::flush;
@@ -46,21 +47,29 @@ void show_progress(const Progress& progress, std::ostream& err) {
   err << fmt::format("\r\033[K[{}/{}] {:.0f} s{}  {}", progress.done + 1, progress.total,
                      progress.elapsed_s,
                      progress.done > 0 ? fmt::format(", {:.0f} s left", left) : "",
-                     progress.next.substr(0, 60))
+                     progress.next.substr(0, 50))
+      << std::flush;
+}
+
+/// The same for -v: a line each, so that a log shows what ran when.
+void log_progress(const Progress& progress, std::ostream& err) {
+  if (progress.next.empty()) return;
+  err << fmt::format("[{}/{}] {:.1f} s  {}\n", progress.done + 1, progress.total,
+                     progress.elapsed_s, progress.next)
       << std::flush;
 }
 
 int exit_code_of(const RunResult& result) {
   bool is_wrong = false, has_failed = false;
+  const auto judge = [&](Status status) {
+    is_wrong = is_wrong || status == Status::verify_failed || status == Status::implausible;
+    has_failed = has_failed || status == Status::failed || status == Status::oom ||
+                 status == Status::timeout;
+  };
   for (const CaseResult& c : result.cases) {
-    is_wrong = is_wrong || c.status == Status::verify_failed || c.status == Status::implausible;
-    has_failed = has_failed || c.status == Status::failed || c.status == Status::oom ||
-                 c.status == Status::timeout;
-    for (const auto* group : {&c.strategies, &c.baselines}) {
-      for (const RunnerResult& r : *group) {
-        is_wrong = is_wrong || r.status == Status::verify_failed || r.status == Status::implausible;
-      }
-    }
+    judge(c.status);
+    for (const RunnerResult& r : c.strategies) judge(r.status);
+    for (const RunnerResult& r : c.baselines) judge(r.status);
   }
   if (is_interrupted()) return kInterrupted;
   return has_failed ? kRuntimeError : is_wrong ? kWrong : kSuccess;
@@ -77,17 +86,47 @@ bool ran_anything(const RunResult& result) {
   return false;
 }
 
+/// What a case's command needs beyond its axes to be the same run.
+std::string reproduce_suffix(const RunPlan& plan) {
+  std::string text = " --device ";
+  text += plan.context.device().type == DeviceType::cpu ? "cpu" : "cuda";
+  if (plan.config.seed != RunConfig().seed) text += fmt::format(" --seed {}", plan.config.seed);
+  return text;
+}
+
 void print_cases(const RunPlan& plan, const RunResult& result, std::ostream& out) {
+  const std::string suffix = reproduce_suffix(plan);
   int64_t count = 0;
   for (const auto& [spec, cases] : plan.work) {
     for (const catalog::Case& point : cases) {
-      out << spec->name << " " << point.to_string() << "\n  " << reproduce_command(point) << "\n";
+      out << spec->name << " " << point.to_string() << "\n  " << reproduce_command(point) << suffix
+          << "\n";
       ++count;
     }
   }
-  out << count << " cases\n";
+  out << count << (count == 1 ? " case\n" : " cases\n");
   for (const auto& [reason, number] : result.impossible_reasons)
-    out << "impossible: " << number << " points: " << reason << "\n";
+    out << "impossible: " << number << (number == 1 ? " point: " : " points: ") << reason << "\n";
+}
+
+/// At most one document goes to standard output, which is then nothing else.
+bool goes_to_stdout(const OutputOptions& output) {
+  const auto count = [](const std::vector<std::string>& paths) {
+    return std::count(paths.begin(), paths.end(), "-");
+  };
+  const auto documents = count(output.json) + count(output.csv) + count(output.md);
+  if (documents > 1) {
+    throw Error(ErrorCode::invalid_argument,
+                "standard output takes one of --json -, --csv - and --md -");
+  }
+  return documents == 1;
+}
+
+/// results/<time>-<ops>.json; op names come from the catalogue, so they are safe in a file name.
+std::string saved_path(const Selection& selection) {
+  std::string ops = selection.ops;
+  std::replace(ops.begin(), ops.end(), ',', '+');
+  return "results/" + compact_time() + "-" + ops + ".json";
 }
 
 /// Writes every format asked for. A file that cannot be written is reported and makes the exit code
@@ -107,111 +146,119 @@ bool write_outputs(const RunResult& result, const OutputOptions& output, const s
       all_written = false;
     }
   };
-  const std::string json =
-      to_json(result).dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  std::string json;
+  if (!output.json.empty() || !saved.empty()) {
+    json = to_json(result).dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+           "\n";
+  }
   for (const std::string& path : output.json) write(path, json);
-  if (!saved.empty()) write(saved, json);
+  if (!saved.empty()) {
+    std::error_code ignored;  // write() says what is wrong
+    std::filesystem::create_directories("results", ignored);
+    write(saved, json);
+  }
   for (const std::string& path : output.csv) write(path, report_csv(result));
   for (const std::string& path : output.md) write(path, report_markdown(result));
   return all_written;
 }
 
-/// results/<time>-<ops>.json; op names come from the catalogue, so they are safe in a file name.
-std::string saved_path(const Selection& selection) {
-  std::string ops = selection.ops;
-  std::replace(ops.begin(), ops.end(), ',', '+');
-  std::filesystem::create_directories("results");
-  return "results/" + compact_time() + "-" + ops + ".json";
+/// Strategies that an op does not have say nothing about it, as long as it has another one of the
+/// selection: `--op all --skip sequential` names the strategies of all ops.
+void drop_foreign_strategies(const RunPlan& plan, RunResult& result) {
+  for (CaseResult& c : result.cases) {
+    const auto& known = catalog::find_primitive(c.point.op()).strategies;
+    const auto is_foreign = [&](const RunnerResult& r) {
+      return r.status == Status::skipped && r.name != "auto" &&
+             std::none_of(known.begin(), known.end(),
+                          [&](const auto& info) { return info.name == r.name; });
+    };
+    if (plan.work.size() > 1 && !std::all_of(c.strategies.begin(), c.strategies.end(), is_foreign))
+      std::erase_if(c.strategies, is_foreign);
+  }
+}
+
+void set_progress(const GlobalOptions& global, std::ostream& err, RunPlan& plan) {
+  if (global.verbose) {
+    plan.on_progress = [&err](const Progress& progress) { log_progress(progress, err); };
+  } else if (!global.quiet && ::isatty(STDERR_FILENO) != 0) {
+    plan.on_progress = [&err](const Progress& progress) { show_progress(progress, err); };
+  }
+}
+
+/// Runs the plan. What it throws is not the caller's mistake, whatever its code.
+bool run_guarded(const RunPlan& plan, RunResult& result, std::ostream& err) {
+  try {
+    install_interrupt_handler();
+    run_plan(plan, result);
+    return true;
+  } catch (const std::exception& error) {
+    err << "wbench: the run failed: " << error.what() << "\n";
+    return false;
+  }
+}
+
+std::optional<Context> make_context(const Selection& selection, std::ostream& err) {
+  try {
+    return select_context(selection);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::invalid_argument) throw;
+    err << "wbench: " << error.what() << "\n";
+    return std::nullopt;
+  }
 }
 
 }  // namespace
 
-int output_width() {
-  int width = 120;
-  winsize size{};
-  if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
-      size.ws_col > 0)
-    width = size.ws_col;
-  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) {
-    int value = 0;
-    const std::string_view text(columns);
-    if (std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc())
-      width = value;
-  }
-  return std::clamp(width, 80, 200);
-}
-
-bool wants_color(const std::string& when) {
-  if (when != "auto") return when == "always";
-  const char* no_color = std::getenv("NO_COLOR");
-  return ::isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == 0);
-}
-
 int command_run(const GlobalOptions& global, RunOptions options, std::ostream& out,
                 std::ostream& err) {
-  RunPlan plan(select_context(options.selection));
+  const Selection& selection = options.selection;
+  const bool is_document = goes_to_stdout(options.output);
+  const double target_ci_pct = parse_percent(options.target_ci);
+  (void)select_ops(selection.ops);  // a misspelt op comes before a missing device
+  const std::optional<Context> context = make_context(selection, err);
+  if (!context) return kEnvironment;
+  RunPlan plan(*context);
   plan.config = options.config;
+  plan.config.preset = selection.preset;
+  plan.config.target_ci_pct = target_ci_pct;
   plan.verify_only = options.verify_only;
+  if (options.budget_s >= 0) plan.config.budget_s = options.budget_s;
+  if (options.budget_s < 0 && selection.preset == "ci") plan.config.budget_s = 60;
   RunResult result;
   result.argv = global.argv;
-  plan.config.preset = options.selection.preset;
-  plan.config.target_ci_pct = parse_percent(options.target_ci);
-  plan.config.regimes = select_regimes(options.selection.regimes, plan.context.device().type);
-  if (options.budget_s >= 0) plan.config.budget_s = options.budget_s;
-  if (options.budget_s < 0 && options.selection.preset == "ci") plan.config.budget_s = 60;
-  select_work(options.selection, plan, result);
-  if (options.dry_run) {
-    print_cases(plan, result, out);
-    return kSuccess;
-  }
-  int64_t num_cases = 0;
-  for (const auto& [spec, cases] : plan.work) num_cases += static_cast<int64_t>(cases.size());
-  if (num_cases == 0) {
-    err << "wbench: no case matches";
+  const std::string nothing = select_work(selection, plan, result);
+  if (options.dry_run) print_cases(plan, result, out);
+  if (!nothing.empty()) {
+    err << "wbench: " << nothing;
     for (const auto& [reason, count] : result.impossible_reasons)
-      err << "; " << count << " points: " << reason;
+      err << "\n  impossible: " << count << (count == 1 ? " point: " : " points: ") << reason;
     err << "\n";
     return kNothingRan;
   }
+  if (options.dry_run) return kSuccess;
   result.config = plan.config;
   result.devices = {plan.context.info()};
   describe_environment(result);
-  if (!global.quiet && ::isatty(STDERR_FILENO) != 0) {
-    plan.on_progress = [&err](const Progress& progress) { show_progress(progress, err); };
+  set_progress(global, err, plan);
+  const std::string saved = options.output.save ? saved_path(selection) : "";
+  const bool has_run = run_guarded(plan, result, err);
+  drop_foreign_strategies(plan, result);
+  for (CaseResult& c : result.cases) c.reproduce += reproduce_suffix(plan);
+  int code = has_run ? exit_code_of(result) : kRuntimeError;
+  if (code == kSuccess && !ran_anything(result)) {
+    err << "wbench: nothing ran: no strategy of the selection can run here\n";
+    code = kNothingRan;
   }
-  const std::string saved = options.output.save ? saved_path(options.selection) : "";
-  install_interrupt_handler();
-  run_plan(plan, result);
-  int code = exit_code_of(result);
-  if (code == kSuccess && !ran_anything(result)) code = kNothingRan;
   result.exit_code = code;
   if (!write_outputs(result, options.output, saved, out, err) && code != kInterrupted)
     code = kRuntimeError;
-  const auto goes_to_stdout = [](const std::vector<std::string>& paths) {
-    return std::find(paths.begin(), paths.end(), "-") != paths.end();
-  };
-  const OutputOptions& o = options.output;
-  if (!goes_to_stdout(o.json) && !goes_to_stdout(o.csv) && !goes_to_stdout(o.md)) {
+  if (!is_document) {
+    const OutputOptions& o = options.output;
     out << report_text(
         result, {output_width(), wants_color(global.color), o.top, o.explain, options.verify_only});
   }
-  if (!saved.empty() && !global.quiet) err << "saved " << saved << "\n";
+  if (!saved.empty() && !global.quiet && code != kRuntimeError) err << "saved " << saved << "\n";
   return code;
-}
-
-int command_show(const GlobalOptions& global, const std::vector<std::string>& files,
-                 const OutputOptions& output, std::ostream& out) {
-  for (const std::string& file : files) {
-    const RunResult result = load_result(file);
-    bool was_timed = false;
-    for (const CaseResult& c : result.cases) {
-      for (const RunnerResult& r : c.strategies) was_timed = was_timed || !r.measurements.empty();
-    }
-    if (files.size() > 1) out << file << "\n";
-    out << report_text(result, {output_width(), wants_color(global.color), output.top,
-                                output.explain, !was_timed});
-  }
-  return kSuccess;
 }
 
 }  // namespace wide::bench

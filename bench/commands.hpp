@@ -15,7 +15,7 @@ namespace wide::bench {
 
 struct GlobalOptions {
   std::string color = "auto";
-  bool quiet = false;
+  bool quiet = false, verbose = false, no_gpu = false;
   std::vector<std::string> argv;
 };
 
@@ -40,11 +40,8 @@ int command_run(const GlobalOptions& global, RunOptions options, std::ostream& o
                 std::ostream& err);
 int command_show(const GlobalOptions& global, const std::vector<std::string>& files,
                  const OutputOptions& output, std::ostream& out);
-int command_list(const std::string& what, const std::string& ops, bool as_json, std::ostream& out);
-int command_info(bool no_gpu, bool as_json, std::ostream& out);
-
-/// Of the terminal, between 80 and 200; COLUMNS counts; 120 where there is none.
-int output_width();
-bool wants_color(const std::string& when);
+int command_list(const GlobalOptions& global, const std::string& what, const std::string& ops,
+                 bool as_json, std::ostream& out);
+int command_info(const GlobalOptions& global, bool as_json, std::ostream& out);
 
 }  // namespace wide::bench

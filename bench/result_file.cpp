@@ -27,8 +27,9 @@ namespace {
 /// Closes on every way out; close() of a written file may be what reports the error.
 class Descriptor {
  public:
-  Descriptor(const std::string& path, int flags)
-      : path_(path), fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
+  /// `shown` is the file that errors are about.
+  Descriptor(const std::string& path, int flags, const std::string& shown)
+      : path_(shown), fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
     if (fd_ < 0) fail("cannot write", path_, errno);
   }
   ~Descriptor() {
@@ -61,14 +62,14 @@ void write_file(const std::string& path, std::string_view text) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     if (S_ISDIR(status.st_mode)) fail("cannot write", path, EISDIR);
-    Descriptor special(path, O_WRONLY);
+    Descriptor special(path, O_WRONLY, path);
     special.write_all(text);
     special.sync_and_close();
     return;
   }
   const std::string temporary = path + ".tmp" + std::to_string(::getpid());
   try {
-    Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+    Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, path);
     file.write_all(text);
     file.sync_and_close();
     if (::rename(temporary.c_str(), path.c_str()) != 0) fail("cannot write", path, errno);

@@ -4,15 +4,19 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <regex>
 #include <set>
 
+#include "bench/contender.hpp"
 #include "bench/expand.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
 
 namespace {
+
+constexpr const char* kBaselines = "loop,streams,graph";
 
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(ErrorCode::invalid_argument, message);
@@ -35,35 +39,40 @@ std::vector<std::string_view> strategy_names(const catalog::PrimitiveSpec& spec)
   return names;
 }
 
-/// --strategy and --only name strategies, --skip takes some away; every name must be one of some
-/// op.
-std::vector<std::string> select_strategies(const Selection& selection,
-                                           const std::vector<const catalog::PrimitiveSpec*>& ops,
-                                           DeviceType device) {
-  std::vector<std::string_view> known;
-  for (const catalog::PrimitiveSpec* spec : ops) {
-    for (const std::string_view name : strategy_names(*spec)) known.push_back(name);
-  }
-  const auto checked = [&](const char* option, const std::string& text) {
-    const auto names = text.empty() ? std::vector<std::string>() : parse_list(option, text);
-    for (const std::string& name : names) {
-      if (std::find(known.begin(), known.end(), name) == known.end()) {
-        std::sort(known.begin(), known.end());
-        known.erase(std::unique(known.begin(), known.end()), known.end());
-        refuse("--" + std::string(option) + ": " +
-               catalog::unknown_name_message("strategy", name, known));
-      }
+std::vector<std::string> checked_strategies(const char* option, const std::string& text,
+                                            const std::vector<std::string_view>& known) {
+  const auto names = text.empty() ? std::vector<std::string>() : parse_list(option, text);
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      refuse("--" + std::string(option) + ": " +
+             catalog::unknown_name_message("strategy", name, known));
     }
-    return names;
-  };
-  std::vector<std::string> names = checked("strategy", selection.strategies);
-  for (const std::string& name : checked("only", selection.only)) names.push_back(name);
-  const std::vector<std::string> skipped = checked("skip", selection.skip);
-  if (names.empty() && !skipped.empty()) {
+  }
+  return names;
+}
+
+/// --strategy and --only name strategies, --skip takes some away; every name must be one of some
+/// op. Absent where nothing is named: all of the device; empty where nothing is left.
+std::optional<std::vector<std::string>> select_strategies(
+    const Selection& selection, const std::vector<const catalog::PrimitiveSpec*>& ops,
+    DeviceType device) {
+  std::set<std::string_view> all;
+  for (const catalog::PrimitiveSpec* spec : ops) {
+    for (const std::string_view name : strategy_names(*spec)) all.insert(name);
+  }
+  const std::vector<std::string_view> known(all.begin(), all.end());
+  std::vector<std::string> names = checked_strategies("strategy", selection.strategies, known);
+  for (std::string& name : checked_strategies("only", selection.only, known)) {
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(std::move(name));
+  }
+  const auto skipped = checked_strategies("skip", selection.skip, known);
+  if (names.empty() && skipped.empty()) return std::nullopt;
+  if (names.empty()) {
     for (const catalog::PrimitiveSpec* spec : ops) {
       for (const catalog::StrategyInfo& info : spec->strategies) {
-        const bool is_new = std::find(names.begin(), names.end(), info.name) == names.end();
-        if (info.device == device && is_new) names.emplace_back(info.name);
+        const bool is_named = std::find(names.begin(), names.end(), info.name) != names.end();
+        if (info.device == device && !is_named) names.emplace_back(info.name);
       }
     }
   }
@@ -73,19 +82,15 @@ std::vector<std::string> select_strategies(const Selection& selection,
   return names;
 }
 
-std::vector<Baseline> select_baselines(const std::string& text) {
-  if (text == "none") return {};
-  static constexpr Baseline kAll[] = {Baseline::loop, Baseline::streams, Baseline::graph};
-  static constexpr std::string_view kNames[] = {"loop", "streams", "graph", "none"};
-  std::vector<Baseline> baselines;
-  for (const std::string& name : parse_list("baseline", text)) {
-    const auto found = std::find_if(std::begin(kAll), std::end(kAll),
-                                    [&](Baseline b) { return to_string(b) == name; });
-    if (found == std::end(kAll))
-      refuse("--baseline: " + catalog::unknown_name_message("baseline", name, kNames));
-    baselines.push_back(*found);
+/// The value of `values` that is spelled `name`; an error that lists them otherwise.
+template <class Enum>
+Enum find_named(const char* option, const std::string& name, std::initializer_list<Enum> values) {
+  std::vector<std::string_view> names;
+  for (const Enum value : values) {
+    if (to_string(value) == name) return value;
+    names.push_back(to_string(value));
   }
-  return baselines;
+  refuse("--" + std::string(option) + ": " + catalog::unknown_name_message(option, name, names));
 }
 
 }  // namespace
@@ -116,25 +121,47 @@ std::vector<const catalog::PrimitiveSpec*> select_ops(const std::string& ops) {
 }
 
 std::vector<Regime> select_regimes(const std::string& names, DeviceType device) {
-  if (device == DeviceType::cpu) return {Regime::cpu};
-  static constexpr Regime kAll[] = {Regime::stream, Regime::graph};
-  static constexpr std::string_view kNames[] = {"stream", "graph"};
+  const bool is_cpu = device == DeviceType::cpu;
+  if (names.empty()) {
+    return is_cpu ? std::vector{Regime::cpu} : std::vector{Regime::stream, Regime::graph};
+  }
   std::vector<Regime> regimes;
   for (const std::string& name : parse_list("regime", names)) {
     if (name == "cold")
-      refuse("--regime: cold is not supported by this version, expected stream or graph");
-    if (name == "cpu")
-      refuse("--regime: cpu is the regime of --device cpu, expected stream or graph");
-    const auto found = std::find_if(std::begin(kAll), std::end(kAll),
-                                    [&](Regime r) { return to_string(r) == name; });
-    if (found == std::end(kAll))
-      refuse("--regime: " + catalog::unknown_name_message("regime", name, kNames));
-    regimes.push_back(*found);
+      refuse("--regime: cold is unsupported in this version, expected stream, graph or cpu");
+    const Regime regime = find_named("regime", name, {Regime::stream, Regime::graph, Regime::cpu});
+    if ((regime == Regime::cpu) == is_cpu) regimes.push_back(regime);
+  }
+  if (regimes.empty()) {
+    refuse("--regime: \"" + names + "\" has none of this device, expected " +
+           (is_cpu ? "cpu (stream and graph are CUDA's)" : "stream or graph"));
   }
   return regimes;
 }
 
-void select_work(const Selection& selection, RunPlan& plan, RunResult& result) {
+std::vector<Baseline> select_baselines(const std::string& names,
+                                       const std::vector<Regime>& regimes) {
+  if (names == "none") return {};
+  std::vector<Baseline> baselines;
+  bool has_partner = names.empty();
+  for (const std::string& name : parse_list("baseline", names.empty() ? kBaselines : names)) {
+    const Baseline baseline =
+        find_named("baseline", name, {Baseline::loop, Baseline::streams, Baseline::graph});
+    baselines.push_back(baseline);
+    // On the CPU, streams would be the loop under another name.
+    for (const Regime regime : regimes) {
+      has_partner = has_partner || (is_partner(baseline, regime) &&
+                                    (regime != Regime::cpu || baseline == Baseline::loop));
+    }
+  }
+  if (!has_partner) {
+    refuse("--baseline: \"" + names + "\" pairs with none of the regimes, expected " +
+           (regimes.front() == Regime::graph ? "graph" : "loop") + " or none");
+  }
+  return baselines;
+}
+
+std::string select_work(const Selection& selection, RunPlan& plan, RunResult& result) {
   const auto ops = select_ops(selection.ops);
   const auto overrides = overrides_of(selection);
   std::regex filter;
@@ -143,19 +170,28 @@ void select_work(const Selection& selection, RunPlan& plan, RunResult& result) {
   } catch (const std::regex_error& error) {
     refuse("--filter: \"" + selection.filter + "\": " + error.what());
   }
+  const DeviceType device = plan.context.device().type;
+  plan.config.regimes = select_regimes(selection.regimes, device);
+  plan.baselines = select_baselines(selection.baselines, plan.config.regimes);
+  const auto strategies = select_strategies(selection, ops, device);
+  plan.strategies = strategies.value_or(std::vector<std::string>());
+  size_t num_cases = 0, num_filtered = 0;
   for (const catalog::PrimitiveSpec* spec : ops) {
     Expansion expansion = expand(*spec, catalog::find_sweep(*spec, selection.preset), overrides);
-    std::erase_if(expansion.cases, [&](const catalog::Case& point) {
+    num_filtered += std::erase_if(expansion.cases, [&](const catalog::Case& point) {
       return !std::regex_search(point.op() + " " + point.to_string(), filter);
     });
     for (const auto& [reason, count] : expansion.impossible) {
       result.impossible_reasons.emplace_back(std::string(spec->name) + ": " + reason, count);
       result.impossible_cases += count;
     }
+    num_cases += expansion.cases.size();
     plan.work.emplace_back(spec, std::move(expansion.cases));
   }
-  plan.strategies = select_strategies(selection, ops, plan.context.device().type);
-  plan.baselines = select_baselines(selection.baselines);
+  if (strategies && strategies->empty()) return "--skip leaves no strategy";
+  if (num_cases > 0) return "";
+  return num_filtered > 0 ? "no case matches --filter \"" + selection.filter + "\""
+                          : "all points are impossible";
 }
 
 }  // namespace wide::bench

@@ -15,7 +15,7 @@ namespace wide::bench {
 
 struct Selection {
   std::string ops, preset = "quick", device, strategies, only, skip, filter;
-  std::string baselines = "loop,streams,graph", regimes = "stream,graph";
+  std::string baselines, regimes;                   ///< empty: all that the device has
   std::vector<std::string> axes;                    ///< of -a NAME=SPEC
   std::map<std::string, std::string> axis_options;  ///< of --NAME SPEC; empty: not given
   bool no_gpu = false;
@@ -28,9 +28,16 @@ Context select_context(const Selection& selection);
 /// Primitives of --op; throws invalid_argument with the nearest names.
 std::vector<const catalog::PrimitiveSpec*> select_ops(const std::string& ops);
 
-/// Cases, strategies and baselines into `plan`; impossible points into `result`.
-void select_work(const Selection& selection, RunPlan& plan, RunResult& result);
+/// Cases, strategies, regimes and baselines into `plan`; impossible points into `result`. Returns
+/// why there is nothing to run; empty where there is.
+std::string select_work(const Selection& selection, RunPlan& plan, RunResult& result);
 
+/// Of the regimes named, those of `device`. Throws invalid_argument where none is.
 std::vector<Regime> select_regimes(const std::string& names, DeviceType device);
+
+/// The baselines named, "none" for none. Throws invalid_argument where no regime has a partner
+/// among them.
+std::vector<Baseline> select_baselines(const std::string& names,
+                                       const std::vector<Regime>& regimes);
 
 }  // namespace wide::bench

@@ -30,9 +30,14 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-bool parse_digits(std::string_view text, int64_t& value) {
+enum class Digits : uint8_t { good, bad, too_large };
+
+Digits parse_digits(std::string_view text, int64_t& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+  if (text.empty() || end != text.data() + text.size()) return Digits::bad;
+  return error == std::errc()                      ? Digits::good
+         : error == std::errc::result_out_of_range ? Digits::too_large
+                                                   : Digits::bad;
 }
 
 class IntegerParser {
@@ -43,6 +48,8 @@ class IntegerParser {
     const auto parts = split(text, ':');
     if (parts.size() == 1) return add(integer(text), text, values);
     if (parts.size() > 3) refuse(axis_.name, text, "LO:HI, LO:HI:STEP or LO:HI:xFACTOR");
+    if (parts[0].empty() || parts[1].empty() || parts.back().empty())
+      refuse(axis_.name, text, "LO:HI, LO:HI:STEP or LO:HI:xFACTOR");
     const int64_t low = integer(parts[0]), high = integer(parts[1]);
     const bool is_geometric = parts.size() == 3 && parts[2].starts_with('x');
     const int64_t step = parts.size() < 3 ? 1 : integer(parts[2].substr(is_geometric ? 1 : 0));
@@ -61,7 +68,8 @@ class IntegerParser {
     const char* expected = "an integer, with K, M or G for binary thousands, or 2^N";
     if (text.starts_with("2^")) {
       int64_t exponent = 0;
-      if (!parse_digits(text.substr(2), exponent)) refuse(axis_.name, text, expected);
+      if (parse_digits(text.substr(2), exponent) != Digits::good)
+        refuse(axis_.name, text, expected);
       return power(exponent, text);
     }
     int shift = 0;
@@ -71,8 +79,9 @@ class IntegerParser {
       if (shift > 0) digits.remove_suffix(1);
     }
     int64_t value = 0;
-    if (!parse_digits(digits, value)) refuse(axis_.name, text, expected);
-    if (value > (std::numeric_limits<int64_t>::max() >> shift))
+    const Digits digits_read = parse_digits(digits, value);
+    if (digits_read == Digits::bad) refuse(axis_.name, text, expected);
+    if (digits_read == Digits::too_large || value > (std::numeric_limits<int64_t>::max() >> shift))
       refuse(axis_.name, text, "at most 2^63 - 1");
     return value << shift;
   }

@@ -6,9 +6,9 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <string_view>
 
@@ -51,7 +51,8 @@ inline void draw_values(const Distribution& from, uint64_t key, int64_t first,
     return;
   }
   for (size_t i = 0; i < out.size(); ++i) {
-    out[i] = from.low + std::floor(range * to_unit(random_bits(key, start + i)));
+    const double step = range * to_unit(random_bits(key, start + i));
+    out[i] = from.low + static_cast<double>(static_cast<int64_t>(step));
   }
   if (from.density >= 1) return;
   // The very first one always stays: an operand of zeros alone proves nothing.
@@ -60,28 +61,32 @@ inline void draw_values(const Distribution& from, uint64_t key, int64_t first,
   }
 }
 
-/// Rounds once to `dtype`; the loops are per dtype so that compilers see one conversion each.
+/// Rounds to `dtype`, by way of float: what a random value is rounded to does not matter, and these
+/// loops vectorise. Values of integer dtypes are whole already.
 inline void store_values(std::span<const double> values, Dtype dtype, void* destination) {
-  const auto count = static_cast<int64_t>(values.size());
-  const auto each = [&](auto round) {
-    for (int64_t i = 0; i < count; ++i) {
-      detail::store_at(destination, i, round(values[static_cast<size_t>(i)]));
+  const auto each = [&](auto convert) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      detail::store_at(destination, static_cast<int64_t>(i), convert(values[i]));
     }
+  };
+  const auto narrowed = [&](auto convert) {
+    each([=](double value) { return convert(static_cast<float>(value)); });
   };
   switch (dtype) {
     case Dtype::fp32:
       return each([](double value) { return static_cast<float>(value); });
     case Dtype::fp16:
-      return each([](double value) { return float_to_fp16(detail::round_to_odd(value)); });
+      return narrowed([](float value) { return float_to_fp16(value); });
     case Dtype::bf16:
-      return each([](double value) { return float_to_bf16(detail::round_to_odd(value)); });
+      return narrowed([](float value) { return float_to_bf16(value); });
     case Dtype::fp8_e4m3:
+      return narrowed([](float value) { return float_to_fp8_e4m3(value); });
     case Dtype::fp8_e5m2:
+      return narrowed([](float value) { return float_to_fp8_e5m2(value); });
     case Dtype::int32:
+      return each([](double value) { return static_cast<int32_t>(value); });
     case Dtype::int64:
-      for (int64_t i = 0; i < count; ++i) {
-        store_element(destination, dtype, i, values[static_cast<size_t>(i)]);
-      }
+      return each([](double value) { return static_cast<int64_t>(value); });
   }
 }
 

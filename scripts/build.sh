@@ -2,11 +2,12 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 #
-# build.sh PRESET [TARGET...]: configures the preset where that is still to be done and builds it.
-# Quiet unless something fails; all output goes to standard error.
+# build.sh PRESET [TARGET...]: configures build/PRESET where that is still to be done and builds it.
+# Everything goes to build/PRESET/build.log; standard error gets what a person needs: what CMake found,
+# one line of progress on a terminal, and the log's end where something failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-preset=$1
+preset=${1:?"usage: build.sh PRESET [TARGET...]"}
 shift
 build=build/$preset
 log=$build/build.log
@@ -17,19 +18,27 @@ fail() {
   exit 1
 }
 
+# One line that overwrites itself; nothing for the few steps that every build takes.
+show_progress() {
+  awk -v width="$(tput cols 2>/dev/null || echo 80)" '
+    match($0, /^\[[0-9]+\/[0-9]+\]/) { split($0, step, "[][/]"); if (step[3] > 5) printf "\r\033[K%s", substr($0, 1, width - 1) }
+    { fflush() } END { printf "\r\033[K" }' >&2
+}
+
 mkdir -p "$build"
-# A build directory of another checkout is of no use: CMake would refuse it.
+# The build directory of another checkout is of no use: CMake would refuse it.
 if [ -f "$build/CMakeCache.txt" ] && ! grep -qx "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$build/CMakeCache.txt"; then
   rm -rf "$build"
   mkdir -p "$build"
 fi
-if [ ! -f "$build/build.ninja" ]; then
+if [ ! -f "$build/build.ninja" ] || [ CMakePresets.json -nt "$build/build.ninja" ]; then
   echo "build: configuring $build" >&2
-  cmake --preset "$preset" >"$log" 2>&1 || fail configuring
+  cmake --preset "$preset" >"$log" 2>&1 </dev/null || fail configuring
   grep -E '^-- wide:' "$log" >&2 || true
 fi
 if [ -t 2 ]; then
-  ninja -C "$build" "$@" >&2 || exit 1
+  ninja -C "$build" "$@" 2>&1 </dev/null | tee "$log" | show_progress || fail building
 else
-  ninja -C "$build" "$@" >"$log" 2>&1 || fail building
+  ninja -C "$build" "$@" >"$log" 2>&1 </dev/null || fail building
 fi
+grep -E '^evidence: ' "$log" >&2 || true

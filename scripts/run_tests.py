@@ -1,93 +1,126 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""run_tests.py PRESET...: runs every test program of build/PRESET and counts test cases.
+"""run_tests.py BUILD_DIR...: runs every test of these builds and counts test cases.
 
-Counts come from Catch2's JUnit report, not from exit codes: a program that crashes, hangs or
-reports no test case counts as one failed test, and a skipped test counts as skipped.
+Counts come from the programs' own reports (Catch2's XML, unittest's closing lines), not from exit
+codes: a program that crashes, hangs or reports no test case is one failed test, and skipped is never
+passed. Closes with "N passed, N failed, N skipped" alone on a line.
 """
+import argparse
+import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-TIMEOUT_S = 600
+OUTPUT_LIMIT = 12000  # characters of a failed program's output
 
 
-def programs(preset):
+def tests_of(build):
     """Every test that CTest knows, so that nothing runs here that a developer's ctest would not."""
-    listing = subprocess.run(["ctest", "--test-dir", ROOT / "build" / preset, "--show-only=json-v1"],
+    listing = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"],
                              capture_output=True, text=True, check=True)
-    import json
-    return [(test["name"], test["command"]) for test in json.loads(listing.stdout)["tests"]]
+    return [(test["name"], test.get("command")) for test in json.loads(listing.stdout)["tests"]]
 
 
-def count(report):
-    """(passed, failed, skipped, skip reasons) of one JUnit file."""
-    passed = failed = skipped = 0
-    reasons = {}
-    for case in ElementTree.parse(report).getroot().iter("testcase"):
-        if case.find("failure") is not None or case.find("error") is not None:
-            failed += 1
-        elif case.find("skipped") is not None:
-            skipped += 1
-            text = " ".join((case.find("skipped").text or "").split())
-            reason = text.split("at /")[0].removeprefix("SKIPPED").strip() or "no reason given"
-            reasons[reason] = reasons.get(reason, 0) + 1
-        else:
-            passed += 1
-    return passed, failed, skipped, reasons
+def count_catch2(report):
+    """Counts of test cases in a report of Catch2's XML reporter, and the reasons of what was skipped."""
+    root = ElementTree.parse(report).getroot()
+    total = root.find("OverallResultsCases").attrib
+    counts = Counter(passed=int(total["successes"]) + int(total["expectedFailures"]), failed=int(total["failures"]),
+                     skipped=int(total["skips"]))
+    reasons = Counter()
+    for case in root.iter("TestCase"):
+        reason = next((" ".join((skip.text or "").split()) for skip in case.iter("Skip")), None)
+        if reason is not None:
+            reasons[reason or "no reason given"] += 1
+    return counts, reasons
 
 
-def run(name, command):
-    """Counts of one program; a plain program (no Catch2) is one test, judged by its exit code."""
-    is_catch2 = name.endswith("_test")
+def count_unittest(output):
+    """Counts in what Python's unittest prints last; nothing where it does not."""
+    ran = re.search(r"^Ran (\d+) tests? in ", output, re.MULTILINE)
+    verdict = re.search(r"^(OK|FAILED)(?: \((.*)\))?\s*\Z", output, re.MULTILINE)
+    if not ran or not verdict:
+        return Counter()
+    marks = {name.strip(): int(number) for name, number in re.findall(r"([a-z ]+)=(\d+)", verdict[2] or "")}
+    failed = marks.get("failures", 0) + marks.get("errors", 0) + marks.get("unexpected successes", 0)
+    failed = failed or int(verdict[1] == "FAILED")
+    skipped = marks.get("skipped", 0)
+    return Counter(passed=max(0, int(ran[1]) - failed - skipped), failed=failed, skipped=skipped)
+
+
+def run(name, command, timeout_s):
+    """Counts and skip reasons of one test. A program that is neither Catch2's nor unittest's is one test
+    case, judged by its exit code."""
+    is_python = command[-1].endswith(".py")
+    is_catch2 = name.endswith("_test") and not is_python
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.xml"
-        arguments = ["--reporter", "console", "--reporter", f"junit::out={report}"] if is_catch2 else []
+        arguments = ["--reporter", "console", "--reporter", f"xml::out={report}"] if is_catch2 else []
         start = time.monotonic()
         try:
             result = subprocess.run(command + arguments, capture_output=True, text=True, errors="replace",
-                                    timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
+                                    timeout=timeout_s, stdin=subprocess.DEVNULL)
             output, code = result.stdout + result.stderr, result.returncode
-        except subprocess.TimeoutExpired:
-            output, code = f"no end within {TIMEOUT_S} s", -1
+        except subprocess.TimeoutExpired as error:
+            output, code = f"{(error.stdout or b'').decode(errors='replace')}\nno end within {timeout_s} s", -1
+        except OSError as error:
+            output, code = str(error), -1
         seconds = time.monotonic() - start
-        reasons = {}
-        try:
-            passed, failed, skipped, reasons = count(report) if is_catch2 else (int(code == 0), int(code != 0), 0, {})
-        except (OSError, ElementTree.ParseError):
-            passed, failed, skipped = 0, 1, 0
-        # Catch2 exits 4 where every test case was skipped, which is not a failure.
-        if code not in (0, 4) and failed == 0 or passed + failed + skipped == 0:
-            failed += 1
-    print(f"{name:28} {passed:5} passed {failed:3} failed {skipped:3} skipped  {seconds:6.1f} s")
-    if failed:
-        print(f"--- {name}: exit code {code}\n{output[-12000:]}\n---")
-    return passed, failed, skipped, reasons
+        reasons = Counter()
+        if is_catch2:
+            try:
+                counts, reasons = count_catch2(report)
+            except (OSError, ElementTree.ParseError, AttributeError, KeyError):
+                counts = Counter(failed=1)
+        elif is_python:
+            counts = count_unittest(output)
+        else:
+            counts = Counter(passed=int(code == 0), failed=int(code != 0))
+    # Catch2 exits 4 where every test case was skipped, which is not a failure.
+    is_all_skipped = is_catch2 and code == 4 and counts["skipped"] > 0
+    if counts["failed"] == 0 and (counts.total() == 0 or code != 0 and not is_all_skipped):
+        counts["failed"] = 1
+    print(f"{name:28} {counts['passed']:5} passed {counts['failed']:3} failed {counts['skipped']:3} skipped "
+          f"{seconds:6.1f} s", flush=True)
+    if counts["failed"]:
+        print(f"--- {name}: exit code {code}\n{output[-OUTPUT_LIMIT:]}\n---", flush=True)
+    return counts, reasons
 
 
 def main():
-    total = [0, 0, 0]
-    reasons = {}
-    for preset in sys.argv[1:]:
-        print(f"== {preset}", flush=True)
-        for name, command in programs(preset):
-            *counts, why = run(name, command)
-            sys.stdout.flush()
-            total = [sum(pair) for pair in zip(total, counts)]
-            for reason, number in why.items():
-                reasons[reason] = reasons.get(reason, 0) + number
-    for reason, number in sorted(reasons.items(), key=lambda item: -item[1]):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("builds", nargs="+", metavar="BUILD_DIR")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds for one program")
+    arguments = parser.parse_args()
+    counts, reasons = Counter(), Counter()
+    for build in arguments.builds:
+        print(f"== {build}", flush=True)
+        tests = tests_of(build)
+        if not tests:
+            print("no test is defined here")
+            counts["failed"] += 1
+        for name, command in tests:
+            if command is None:
+                print(f"{name}: was not built")
+                counts["failed"] += 1
+                continue
+            one, why = run(name, command, arguments.timeout)
+            counts += one
+            reasons += why
+    for reason, number in reasons.most_common():
         print(f"skipped {number}: {reason}")
-    if total[0] + total[1] == 0:
+    if counts["passed"] + counts["failed"] == 0:
         print("no test ran")
-        total[1] = 1
-    print(f"{total[0]} passed, {total[1]} failed, {total[2]} skipped")
-    return 1 if total[1] else 0
+        counts["failed"] = 1
+    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
+    return 1 if counts["failed"] else 0
 
 
 if __name__ == "__main__":

@@ -3,67 +3,88 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs what building and testing wide needs and this machine lacks. For Debian 12 and Ubuntu
-# 24.04, by apt, as root or through sudo. Does nothing, at once, where nothing is missing. The CUDA
-# toolkit is not installed: its licence and its size are the user's to accept.
+# 24.04, by apt, as root or through sudo; where neither is possible it says what to type. Does
+# nothing, at once, where nothing is missing. The CUDA toolkit is not installed: its licence and
+# its size are the user's to accept.
 set -euo pipefail
+export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 
-packages=(build-essential cmake ninja-build git python3 libcli11-dev nlohmann-json3-dev libfmt-dev
-  libvalijson-dev libdlpack-dev)
+libraries=(libcli11-dev nlohmann-json3-dev libfmt-dev libvalijson-dev libdlpack-dev)
+# A tool counts wherever it comes from; command:package.
+tools=(c++:build-essential cmake:cmake ninja:ninja-build git:git python3:python3)
+backports=/etc/apt/sources.list.d/bookworm-backports.list
 
-is_installed() { dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null | grep -q '^ii'; }
-
-# Debian 12 carries Catch2 2.13; the tests need 3.
-has_catch2_3() {
-  dpkg-query -W -f '${Version}' catch2 2>/dev/null | grep -q '^[3-9]'
-}
+say() { echo "setup: $*" >&2; }
 
 if ! command -v dpkg-query >/dev/null; then
-  echo "setup: no dpkg here: install these by hand: ${packages[*]} and Catch2 3" >&2
+  say "no dpkg here, so this is not Debian or Ubuntu. Install by hand: ${tools[*]#*:} ${libraries[*]%-dev} and Catch2 3"
   exit 1
 fi
 
 missing=()
-for package in "${packages[@]}"; do
-  is_installed "$package" || missing+=("$package")
+for tool in "${tools[@]}"; do
+  command -v "${tool%%:*}" >/dev/null || missing+=("${tool#*:}")
 done
+# One query for all: each call reads dpkg's whole database.
+installed=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package} ${Version}\n' "${libraries[@]}" catch2 2>/dev/null || true)
+for library in "${libraries[@]}"; do
+  grep -q "^ii  *$library " <<<"$installed" || missing+=("$library")
+done
+# Debian 12 itself has Catch2 2; the tests need 3.
 needs_catch2=true
-if has_catch2_3; then needs_catch2=false; fi
+if grep -qE '^ii +catch2 ([0-9]+:)?([3-9]|[1-9][0-9])' <<<"$installed"; then needs_catch2=false; fi
 if [ ${#missing[@]} -eq 0 ] && ! $needs_catch2; then exit 0; fi
 
-codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
-catch2=(catch2)
-backports_line=""
-if $needs_catch2 && [ "$codename" = bookworm ]; then
-  catch2=(-t bookworm-backports catch2)
-  if ! grep -rqs 'bookworm-backports' /etc/apt/sources.list /etc/apt/sources.list.d; then
-    backports_line="deb http://deb.debian.org/debian bookworm-backports main"
+wanted="${missing[*]}"
+if $needs_catch2; then wanted="${wanted:+$wanted }catch2 (3 or newer)"; fi
+codename=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-}")
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  as_root=(sudo -n)
+  if ! command -v sudo >/dev/null || ! sudo -n true 2>/dev/null; then
+    say "missing: $wanted. Installing needs root; type:"
+    {
+      echo "  sudo apt-get update"
+      if [ ${#missing[@]} -gt 0 ]; then echo "  sudo apt-get install -y --no-install-recommends ${missing[*]}"; fi
+      if $needs_catch2 && [ "$codename" = bookworm ]; then
+        echo "  sudo apt-get install -y --no-install-recommends -t bookworm-backports catch2"
+        echo "    (with the suite bookworm-backports of your mirror in /etc/apt/sources.list)"
+      elif $needs_catch2; then
+        echo "  sudo apt-get install -y --no-install-recommends catch2"
+      fi
+    } >&2
+    exit 1
   fi
 fi
 
-if [ "$(id -u)" -eq 0 ]; then
-  as_root=()
-elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
-  as_root=(sudo -n)
-else
-  {
-    echo "setup: these are missing, and installing them needs root:"
-    [ -z "$backports_line" ] || echo "  echo '$backports_line' | sudo tee /etc/apt/sources.list.d/bookworm-backports.list"
-    echo "  sudo apt-get update"
-    [ ${#missing[@]} -eq 0 ] || echo "  sudo apt-get install --no-install-recommends ${missing[*]}"
-    ! $needs_catch2 || echo "  sudo apt-get install --no-install-recommends ${catch2[*]}"
-  } >&2
-  exit 1
-fi
+apt() { "${as_root[@]}" env "DEBIAN_FRONTEND=$DEBIAN_FRONTEND" apt-get -q "$@" </dev/null >&2; }
+install() { apt install -y --no-install-recommends "$@" || { say "apt could not install: $*"; exit 1; }; }
+refresh() { apt update || say "apt-get update failed in part; going on with what is known"; }
+catch2_3() { apt-cache madison catch2 | awk '$3 ~ /^([3-9]|[1-9][0-9])[.]/ { print $3; exit }'; }
+# Where this machine gets Debian from is where its backports are.
+mirror() { apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' "Codename: $codename" 'Component: main' | head -n 1; }
 
-export DEBIAN_FRONTEND=noninteractive
-install() { "${as_root[@]}" apt-get install -y -q --no-install-recommends "$@" </dev/null >&2; }
-echo "setup: installing ${missing[*]} ${needs_catch2:+catch2 3}" >&2
-if [ -n "$backports_line" ]; then
-  echo "$backports_line" | "${as_root[@]}" tee /etc/apt/sources.list.d/bookworm-backports.list >/dev/null
-fi
-"${as_root[@]}" apt-get update -q </dev/null >&2
-[ ${#missing[@]} -eq 0 ] || install "${missing[@]}"
+say "installing $wanted"
+refresh
+if [ ${#missing[@]} -gt 0 ]; then install "${missing[@]}"; fi
 if $needs_catch2; then
-  install "${catch2[@]}"
-  has_catch2_3 || { echo "setup: no configured source offers Catch2 3" >&2; exit 1; }
+  version=$(catch2_3)
+  if [ -z "$version" ] && [ "$codename" = bookworm ] && [ ! -e $backports ]; then
+    uri=$(mirror)
+    say "adding the suite bookworm-backports of $uri as $backports"
+    echo "deb $uri bookworm-backports main" | "${as_root[@]}" tee $backports >/dev/null
+    refresh
+    version=$(catch2_3)
+  fi
+  if [ -z "$version" ]; then
+    say "no configured source offers Catch2 3; it is in Debian 12's backports and in Ubuntu 24.04"
+    exit 1
+  fi
+  install "catch2=$version"
+fi
+if command -v nvcc >/dev/null || [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ]; then
+  say "done; a CUDA compiler is here, the build says whether it fits"
+else
+  say "done; no CUDA toolkit found, so the build will be for the CPU alone"
 fi

@@ -7,25 +7,26 @@
 #
 #   test.sh              with CUDA where there is a toolkit
 #   test.sh --no-cuda    as on a machine without one
-#   test.sh --sanitize   host code under AddressSanitizer and UndefinedBehaviorSanitizer
-#   test.sh --all        all three, one after another
+#   test.sh --asan       host code under AddressSanitizer and UndefinedBehaviorSanitizer
+#   test.sh --all        all three, one after another: what CI runs
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 case "${1:-}" in
   "") presets=(test) ;;
   --no-cuda) presets=(no-cuda) ;;
-  --sanitize) presets=(sanitize) ;;
+  --asan) presets=(sanitize) ;;
   --all) presets=(test no-cuda sanitize) ;;
-  *) sed -n 's/^#   //p' "$0" >&2; exit 2 ;;
+  -h | --help) sed -n 's/^#   //p' "$0" && exit 0 ;;
+  *) sed -n 's/^#   //p' "$0" >&2 && exit 2 ;;
 esac
 
 ./scripts/setup.sh
-python3 scripts/check_layers
+./scripts/check_layers
 ./scripts/format --check
 for preset in "${presets[@]}"; do
   start=$SECONDS
   ./scripts/build.sh "$preset"
   echo "test: built $preset in $((SECONDS - start)) s"
 done
-exec python3 scripts/run_tests.py "${presets[@]}"
+exec ./scripts/run_tests.py "${presets[@]/#/build/}"

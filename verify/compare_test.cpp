@@ -148,8 +148,9 @@ TEST_CASE("a NaN is found in rows that no reference was computed for") {
 TEST_CASE("a sample has the first and the last row of every member, and depends on its seed only") {
   const Table table(2, 1000, 3, 0.5);
   const auto rows_of = [&](uint64_t seed) {
+    const ReferenceSample sample(table, 2e7, seed);
     std::vector<int64_t> rows;
-    for (const auto& row : ReferenceSample(table, 2e7, seed).rows()) rows.push_back(row.row);
+    for (const auto& row : sample.rows()) rows.push_back(row.row);
     return rows;
   };
   const std::vector<int64_t> rows = rows_of(1);

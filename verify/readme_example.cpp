@@ -29,7 +29,8 @@ int main() {
   std::vector<wide::LinearMember> members;
   for (int i = 0; i < 8; ++i) {
     auto& weight = weights.emplace_back(cpu, wide::Dtype::fp32, wide::Shape{64, 256});
-    for (int k = 0; k < 64 * 256; ++k) static_cast<float*>(weight.data())[k] = static_cast<float>(i);
+    for (int k = 0; k < 64 * 256; ++k)
+      static_cast<float*>(weight.data())[k] = static_cast<float>(i);
     members.push_back({.weight = weight, .bias = {}});
   }
   const wide::Tensor x(cpu, wide::Dtype::fp32, {16, 8 * 256});
@@ -40,7 +41,8 @@ int main() {
   const auto* result = static_cast<const float*>(y.data());
   for (int i = 0; i < 8; ++i) {
     if (result[i * 64] != static_cast<float>(256 * i)) {
-      std::printf("member %d: got %g, expected %d\n", i, static_cast<double>(result[i * 64]), 256 * i);
+      std::printf("member %d: got %g, expected %d\n", i, static_cast<double>(result[i * 64]),
+                  256 * i);
       return 1;
     }
   }

@@ -123,7 +123,7 @@ TEST_CASE("the interval covers the true median about as often as it says") {
   std::normal_distribution<double> normal(0, 0.02);
   for (const size_t n : {12u, 30u, 120u}) {
     int covered = 0, pairs_covered = 0;
-    constexpr int kTrials = 600;
+    constexpr int kTrials = 2000;  // standard error 0.5 %
     for (int trial = 0; trial < kTrials; ++trial) {
       std::vector<double> times(n), base(n), mine(n);
       for (size_t i = 0; i < n; ++i) {
@@ -139,9 +139,9 @@ TEST_CASE("the interval covers the true median about as often as it says") {
     }
     INFO("n = " << n);
     CHECK(covered > 0.92 * kTrials);
-    CHECK(covered < 0.99 * kTrials);
+    CHECK(covered < 0.97 * kTrials);
     CHECK(pairs_covered > 0.92 * kTrials);
-    CHECK(pairs_covered < 0.99 * kTrials);
+    CHECK(pairs_covered < 0.97 * kTrials);
   }
 }
 

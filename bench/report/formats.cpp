@@ -24,7 +24,10 @@ std::string number(const std::optional<double>& value) {
 
 std::string escaped(const std::string& text) {
   std::string out;
-  for (const char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
   return out;
 }
 
@@ -46,14 +49,13 @@ std::string report_csv(const RunResult& result) {
     const auto time = [&](double value) {
       return is_timed ? fmt::format("{}", value) : std::string();
     };
-    text +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", row.point->case_id,
-                    row.point->point.op(), quoted(row.point->point.to_string()), r.name,
-                    row.is_baseline, is_timed ? to_string(m.regime) : "",
-                    to_string(row.runner == nullptr ? row.point->status : r.status), r.verified,
-                    m.stats.n, time(m.stats.median_ns), time(m.stats.mad_ns), time(m.stats.p5_ns),
-                    time(m.stats.p95_ns), time(m.stats.ci_lo_ns), time(m.stats.ci_hi_ns),
-                    number(m.flops_per_s), number(m.mem_bw_bytes_per_s), number(m.pct_of_floor));
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", row.point->case_id,
+                        row.point->point.op(), quoted(row.point->point.to_string()), r.name,
+                        row.is_baseline, is_timed ? to_string(m.regime) : "",
+                        to_string(status_of(row)), r.verified, m.stats.n, time(m.stats.median_ns),
+                        time(m.stats.mad_ns), time(m.stats.p5_ns), time(m.stats.p95_ns),
+                        time(m.stats.ci_lo_ns), time(m.stats.ci_hi_ns), number(m.flops_per_s),
+                        number(m.mem_bw_bytes_per_s), number(m.pct_of_floor));
     for (const Speedup* s : row.speedups)
       text += "," + (s == nullptr ? "" : number(s->speedup_ratio));
     text += fmt::format(",{},{},{}\r\n", number(r.verify.worst_error_ratio), r.verify.worst_member,
@@ -83,10 +85,10 @@ std::string report_markdown(const RunResult& result) {
                             ? fmt::format("{:.0f}%", *row.measurement->pct_of_floor)
                             : "");
     for (const Speedup* s : row.speedups) {
-      text +=
-          s == nullptr || !s->speedup_ratio
-              ? " |"
-              : fmt::format(" {:.2f} [{:.2f}, {:.2f}] |", *s->speedup_ratio, *s->ci_lo, *s->ci_hi);
+      if (s != nullptr && s->speedup_ratio) text += fmt::format(" {:.2f}", *s->speedup_ratio);
+      if (s != nullptr && s->ci_lo && s->ci_hi)
+        text += fmt::format(" [{:.2f}, {:.2f}]", *s->ci_lo, *s->ci_hi);
+      text += " |";
     }
     text += fmt::format(" {} | {} |\n", row.runner == nullptr ? "" : error_text(*row.runner),
                         escaped(status_text(row)));

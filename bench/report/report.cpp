@@ -22,26 +22,70 @@ std::string significant(double value) {
                       : fmt::format("{:.2f}", value);
 }
 
-std::string speedup_text(const Speedup* speedup) {
-  if (speedup == nullptr) return "";
-  if (!speedup->speedup_ratio) return "n/a";
-  return fmt::format("{}x [{}, {}]", significant(*speedup->speedup_ratio),
-                     significant(*speedup->ci_lo), significant(*speedup->ci_hi));
-}
-
 Cell speedup_cell(const Speedup* speedup) {
-  const Tone tone = speedup == nullptr             ? Tone::plain
-                    : speedup->verdict == "faster" ? Tone::good
+  if (speedup == nullptr) return {};
+  if (!speedup->speedup_ratio) return {"n/a"};
+  const std::string ratio = significant(*speedup->speedup_ratio) + "x";
+  const Tone tone = speedup->verdict == "faster"   ? Tone::good
                     : speedup->verdict == "slower" ? Tone::bad
                                                    : Tone::plain;
-  return {speedup_text(speedup), tone};
+  if (!speedup->ci_lo || !speedup->ci_hi) return {ratio, tone};
+  return {
+      fmt::format("{} [{}, {}]", ratio, significant(*speedup->ci_lo), significant(*speedup->ci_hi)),
+      tone, ratio};
 }
 
 Cell status_cell(const ReportRow& row) {
-  const bool is_bad = row.runner == nullptr ||
-                      (row.runner->status != Status::ok && row.runner->status != Status::skipped);
-  const bool is_dim = row.runner != nullptr && row.runner->status == Status::skipped;
-  return {status_text(row), is_bad ? Tone::bad : is_dim ? Tone::dim : Tone::plain};
+  const Status status = status_of(row);
+  const Tone tone = status == Status::ok        ? Tone::plain
+                    : status == Status::skipped ? Tone::dim
+                                                : Tone::bad;
+  return {status_text(row), tone};
+}
+
+/// What all cases of an op share is said once, above its table; `n` stays in every row.
+class CommonAxes {
+ public:
+  CommonAxes(const RunResult& result, const std::string& op) {
+    const catalog::Case* first = nullptr;
+    for (const CaseResult& c : result.cases) {
+      if (c.point.op() != op) continue;
+      if (first == nullptr) {
+        first = &c.point;
+        for (const auto& entry : first->entries()) {
+          if (entry.name != "n" && !entry.is_default) common_.push_back(entry);
+        }
+      }
+      std::erase_if(common_, [&](const auto& entry) {
+        const auto entries = c.point.entries();
+        return std::find(entries.begin(), entries.end(), entry) == entries.end();
+      });
+    }
+  }
+
+  std::string heading() const {
+    std::string text;
+    for (const auto& entry : common_)
+      text += "  " + entry.name + "=" + catalog::to_string(entry.value);
+    return text;
+  }
+  std::string rest_of(const catalog::Case& point) const {
+    std::string text;
+    for (const auto& entry : point.entries()) {
+      if (entry.is_default || std::find(common_.begin(), common_.end(), entry) != common_.end())
+        continue;
+      text += (text.empty() ? "" : " ") + entry.name + "=" + catalog::to_string(entry.value);
+    }
+    return text;
+  }
+
+ private:
+  std::vector<catalog::Case::Entry> common_;
+};
+
+std::string runner_text(const ReportRow& row) {
+  if (row.runner == nullptr) return "";
+  return row.is_baseline ? "(" + row.runner->name + ")" : row.runner->name;
 }
 
 std::vector<Cell> timing_cells(const ReportRow& row) {
@@ -57,33 +101,33 @@ std::vector<Cell> timing_cells(const ReportRow& row) {
           {m.pct_of_floor ? fmt::format("{:.0f}%", *m.pct_of_floor) : ""}};
 }
 
-Table sweep_table(const std::vector<ReportRow>& rows, const std::string& op,
-                  const std::set<const ReportRow*>& shown) {
-  Table table({{"case", false, 9},
-               {"strategy", false, 9},
+using Shown = std::set<const ReportRow*>;
+
+Table sweep_table(const std::vector<ReportRow>& rows, const std::string& op, const CommonAxes& axes,
+                  const Shown& shown) {
+  constexpr int kAlways = Column::kNeverDropped;
+  Table table({{"case", false, kAlways},
+               {"strategy", false, kAlways},
                {"regime", false, 7},
-               {"time", true, 9},
+               {"time", true, kAlways},
                {"+-", true, 3},
                {"rate", true, 4},
                {"bandwidth", true, 2},
                {"of floor", true, 6},
-               {"vs loop", true, 9},
+               {"vs loop", true, 8},
                {"vs streams", true, 5},
                {"vs graph", true, 8},
                {"err/tol", true, 5},
                {"n", true, 1},
-               {"status", false, 9}});
+               {"status", false, kAlways}});
   bool needs_case = true;
   for (const ReportRow& row : rows) {
     if (row.point->point.op() != op) continue;
     needs_case = needs_case || row.opens_case;
-    if (!shown.empty() && !shown.contains(&row)) continue;
-    std::vector<Cell> cells{{needs_case ? row.point->point.to_string() : ""}};
+    if (!shown.contains(&row)) continue;
+    std::vector<Cell> cells{{needs_case ? axes.rest_of(row.point->point) : ""}};
     needs_case = false;
-    cells.push_back({row.runner == nullptr ? ""
-                     : row.is_baseline     ? "(" + row.runner->name + ")"
-                                           : row.runner->name,
-                     row.is_baseline ? Tone::dim : Tone::plain});
+    cells.push_back({runner_text(row), row.is_baseline ? Tone::dim : Tone::plain});
     for (Cell& cell : timing_cells(row)) cells.push_back(std::move(cell));
     for (const Speedup* speedup : row.speedups) cells.push_back(speedup_cell(speedup));
     cells.push_back({row.runner == nullptr ? "" : error_text(*row.runner)});
@@ -94,46 +138,49 @@ Table sweep_table(const std::vector<ReportRow>& rows, const std::string& op,
   return table;
 }
 
-Table verify_table(const std::vector<ReportRow>& rows, const std::string& op) {
-  Table table({{"case", false, 9},
-               {"strategy", false, 9},
-               {"err/tol", true, 9},
-               {"compared", true, 9},
+Table verify_table(const std::vector<ReportRow>& rows, const std::string& op,
+                   const CommonAxes& axes) {
+  constexpr int kAlways = Column::kNeverDropped;
+  Table table({{"case", false, kAlways},
+               {"strategy", false, kAlways},
+               {"err/tol", true, kAlways},
+               {"compared", true, 6},
                {"of", true, 5},
-               {"status", false, 9}});
+               {"status", false, kAlways}});
   for (const ReportRow& row : rows) {
     if (row.point->point.op() != op) continue;
-    std::vector<Cell> cells{{row.opens_case ? row.point->point.to_string() : ""}};
-    const RunnerResult* runner = row.runner;
-    cells.push_back({runner == nullptr ? ""
-                     : row.is_baseline ? "(" + runner->name + ")"
-                                       : runner->name});
-    const bool is_checked = runner != nullptr && runner->verify.before != "not_run";
-    cells.push_back({is_checked ? error_text(*runner) : ""});
-    cells.push_back({is_checked ? std::to_string(runner->verify.elements_compared) : ""});
-    cells.push_back({is_checked ? std::to_string(runner->verify.elements) : ""});
-    cells.push_back(status_cell(row));
-    table.add(std::move(cells));
+    const bool is_checked = row.runner != nullptr && row.runner->verify.before != "not_run";
+    const auto count = [&](int64_t value) { return is_checked ? std::to_string(value) : ""; };
+    const VerifyOutcome none;
+    const VerifyOutcome& verify = is_checked ? row.runner->verify : none;
+    table.add({{row.opens_case ? axes.rest_of(row.point->point) : ""},
+               {runner_text(row), row.is_baseline ? Tone::dim : Tone::plain},
+               {is_checked ? error_text(*row.runner) : ""},
+               {count(verify.elements_compared)},
+               {count(verify.elements)},
+               status_cell(row)});
   }
   return table;
 }
 
-/// The rows of the `top` largest speedups against the loop.
-std::set<const ReportRow*> largest(const std::vector<ReportRow>& rows, int64_t top) {
-  std::vector<const ReportRow*> ranked;
-  const auto ratio = [](const ReportRow* row) {
-    double best = 0;
-    for (const Speedup* s : row->speedups)
-      best = s != nullptr ? std::max(best, s->speedup_ratio.value_or(0)) : best;
-    return best;
-  };
+/// The rows to show: all, or those of the `top` largest speedups against any baseline.
+Shown choose_rows(const std::vector<ReportRow>& rows, int64_t top) {
+  std::vector<std::pair<double, const ReportRow*>> ranked;
+  Shown all;
   for (const ReportRow& row : rows) {
-    if (ratio(&row) > 0) ranked.push_back(&row);
+    all.insert(&row);
+    double best = 0;
+    for (const Speedup* s : row.speedups)
+      best = s != nullptr ? std::max(best, s->speedup_ratio.value_or(0)) : best;
+    if (best > 0) ranked.emplace_back(best, &row);
   }
+  if (top <= 0) return all;
   std::stable_sort(ranked.begin(), ranked.end(),
-                   [&](auto* a, auto* b) { return ratio(a) > ratio(b); });
-  ranked.resize(std::min(ranked.size(), static_cast<size_t>(top)));
-  return {ranked.begin(), ranked.end()};
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  Shown shown;
+  for (size_t i = 0; i < ranked.size() && static_cast<int64_t>(i) < top; ++i)
+    shown.insert(ranked[i].second);
+  return shown;
 }
 
 std::string device_text(const RunResult& r) {
@@ -147,8 +194,11 @@ std::string device_text(const RunResult& r) {
     text += "\n";
   }
   const Calibration& c = r.calibration;
-  if (c.mem_bw_bytes_per_s <= 0) return text;
-  text += "ceilings: " + format_rate(c.mem_bw_bytes_per_s, "B/s");
+  if (c.empty_launch_ns <= 0) return text;  // nothing was timed
+  text += "regimes:";
+  for (const Regime regime : r.config.regimes) text += " " + std::string(to_string(regime));
+  text += "; ceilings: " +
+          (c.mem_bw_bytes_per_s > 0 ? format_rate(c.mem_bw_bytes_per_s, "B/s") : "no bandwidth");
   for (const auto& [dtype, rate] : c.flops_per_s)
     text += fmt::format(", {} {}", format_rate(rate, "FLOP/s"), dtype);
   if (c.flops_per_s.empty())
@@ -170,24 +220,29 @@ std::string summary_text(const OpSummary& s) {
       significant(s.geomean_speedup.value_or(0)));
 }
 
-/// Keeps paragraphs within the width by breaking at spaces.
-std::string wrap(const std::string& text, int width) {
-  std::string out, line;
-  for (size_t i = 0; i <= text.size(); ++i) {
-    if (i < text.size() && text[i] != '\n') {
-      line += text[i];
-      continue;
-    }
-    while (display_width(line) > width) {
-      size_t cut = line.rfind(' ', static_cast<size_t>(width));
-      if (cut == std::string::npos || cut < 5) cut = static_cast<size_t>(width);
-      out += line.substr(0, cut) + "\n";
-      line = "    " + line.substr(line[cut] == ' ' ? cut + 1 : cut);
-    }
-    out += line + (i < text.size() ? "\n" : "");
-    line.clear();
+/// Failures with the command that repeats them, reasons of choices, points that do not exist.
+std::string notes_text(const RunResult& result, const std::vector<ReportRow>& rows, bool explains) {
+  std::string notes;
+  const auto place = [](const ReportRow& row) {
+    return row.point->point.op() + " " + row.point->point.to_string() +
+           (row.runner == nullptr ? "" : " " + row.runner->name);
+  };
+  for (const ReportRow& row : rows) {
+    const Status status = status_of(row);
+    if (status == Status::ok || status == Status::skipped || !row.opens_runner) continue;
+    notes +=
+        fmt::format("FAILED {}: {}\n  {}\n", place(row), status_text(row), row.point->reproduce);
   }
-  return out;
+  for (const ReportRow& row : rows) {
+    if (!explains || row.runner == nullptr || !row.opens_runner) continue;
+    if (row.opens_case) notes += row.point->reproduce + "\n";
+    if (!row.runner->explain.empty())
+      notes += fmt::format("  {}: {}\n", row.runner->name, row.runner->explain);
+  }
+  for (const auto& [reason, count] : result.impossible_reasons)
+    notes += fmt::format("impossible: {} point{}: {}\n", count, count == 1 ? "" : "s", reason);
+  if (!result.complete) notes += "incomplete: the sweep was ended before its last case\n";
+  return notes;
 }
 
 }  // namespace
@@ -205,43 +260,24 @@ std::string format_rate(double per_second, const char* unit) {
 }
 
 std::string report_text(const RunResult& result, const ReportOptions& options) {
-  std::string text = device_text(result);
   const std::vector<ReportRow> rows = rows_of(result);
-  const auto shown = options.top > 0 ? largest(rows, options.top) : std::set<const ReportRow*>();
+  const Shown shown = choose_rows(rows, options.top);
   std::vector<std::string> ops;
   for (const ReportRow& row : rows) {
     if (std::find(ops.begin(), ops.end(), row.point->point.op()) == ops.end())
       ops.push_back(row.point->point.op());
   }
-  std::string notes;
+  std::string text = wrap(device_text(result), options.width);
   for (const std::string& op : ops) {
-    const Table table = options.verify_only ? verify_table(rows, op) : sweep_table(rows, op, shown);
-    text = wrap(text, options.width) + "\n" + op + "\n" +
-           table.render(options.width, options.has_color) + "\n";
-    std::string summaries;
-    for (const OpSummary& s : result.op_summaries) summaries += s.op == op ? summary_text(s) : "";
-    text += wrap(summaries, options.width);
+    const CommonAxes axes(result, op);
+    const Table table =
+        options.verify_only ? verify_table(rows, op, axes) : sweep_table(rows, op, axes, shown);
+    text += "\n" + wrap(op + axes.heading(), options.width) + "\n";
+    if (!table.is_empty()) text += table.render(options.width, options.has_color) + "\n";
+    for (const OpSummary& s : result.op_summaries)
+      text += s.op == op ? wrap(summary_text(s), options.width) : "";
   }
-  for (const ReportRow& row : rows) {
-    const bool failed = row.runner == nullptr ||
-                        (row.runner->status != Status::ok && row.runner->status != Status::skipped);
-    if (!failed) continue;
-    notes += fmt::format(
-        "FAILED {} {} {}: {}\n  {}\n", row.point->point.op(), row.point->point.to_string(),
-        row.runner == nullptr ? "" : row.runner->name, status_text(row), row.point->reproduce);
-  }
-  if (options.explain) {
-    for (const ReportRow& row : rows) {
-      if (row.runner != nullptr && !row.runner->explain.empty()) {
-        notes +=
-            fmt::format("{} {}: {}\n  {}\n", row.point->point.op(), row.point->point.to_string(),
-                        row.runner->explain, row.point->reproduce);
-      }
-    }
-  }
-  for (const auto& [reason, count] : result.impossible_reasons)
-    notes += fmt::format("impossible: {} points: {}\n", count, reason);
-  if (!result.complete) notes += "incomplete: the sweep was ended before its last case\n";
+  const std::string notes = notes_text(result, rows, options.explain);
   return notes.empty() ? text : text + "\n" + wrap(notes, options.width);
 }
 

@@ -11,7 +11,7 @@ namespace {
 void add_rows(const CaseResult& point, const RunnerResult& runner, bool is_baseline,
               std::vector<ReportRow>& rows) {
   const bool opens = rows.empty() || rows.back().point != &point;
-  ReportRow row{&point, &runner, nullptr, is_baseline, {}, opens};
+  ReportRow row{&point, &runner, nullptr, is_baseline, {}, opens, true};
   if (runner.measurements.empty()) {
     rows.push_back(row);
     return;
@@ -25,7 +25,7 @@ void add_rows(const CaseResult& point, const RunnerResult& runner, bool is_basel
       }
     }
     rows.push_back(row);
-    row.opens_case = false;
+    row.opens_case = row.opens_runner = false;
   }
 }
 
@@ -37,18 +37,26 @@ std::vector<ReportRow> rows_of(const RunResult& result) {
     const size_t before = rows.size();
     for (const RunnerResult& runner : point.baselines) add_rows(point, runner, true, rows);
     for (const RunnerResult& runner : point.strategies) add_rows(point, runner, false, rows);
-    if (rows.size() == before) rows.push_back({&point, nullptr, nullptr, false, {}, true});
+    if (rows.size() == before) rows.push_back({&point, nullptr, nullptr, false, {}, true, true});
   }
   return rows;
 }
 
+Status status_of(const ReportRow& row) {
+  if (row.runner == nullptr) return row.point->status;
+  const bool was_run = row.measurement != nullptr || row.runner->verify.before != "not_run";
+  if (row.runner->status != Status::ok || was_run) return row.runner->status;
+  return row.point->status;
+}
+
 std::string status_text(const ReportRow& row) {
-  if (row.runner == nullptr)
-    return fmt::format("{}: {}", to_string(row.point->status), row.point->reason);
+  const Status status = status_of(row);
+  const bool is_runners = row.runner != nullptr && row.runner->status == status;
+  const std::string& reason = is_runners ? row.runner->reason : row.point->reason;
+  if (status == Status::verify_failed) return "VERIFY FAILED: " + reason;
+  if (status != Status::ok) return fmt::format("{}: {}", to_string(status), reason);
+  if (row.runner == nullptr) return "ok";
   const RunnerResult& runner = *row.runner;
-  if (runner.status == Status::verify_failed) return "VERIFY FAILED: " + runner.reason;
-  if (runner.status != Status::ok)
-    return fmt::format("{}: {}", to_string(runner.status), runner.reason);
   if (row.measurement != nullptr && row.measurement->below_resolution) return "below_resolution";
   std::string text = runner.verified ? "ok" : "unverified";
   if (row.measurement != nullptr && row.measurement->few_samples) text += ", few_samples";

@@ -16,12 +16,16 @@ struct ReportRow {
   const Measurement* measurement = nullptr;  ///< null where nothing was timed
   bool is_baseline = false;
   const Speedup* speedups[3] = {};  ///< by Baseline; null for baselines and where there is none
-  bool opens_case = false;
+  bool opens_case = false;          ///< the first row of its case
+  bool opens_runner = true;         ///< the first row of its strategy or baseline
 };
 
 /// In the order of the result; baselines before strategies.
 std::vector<ReportRow> rows_of(const RunResult& result);
 
+/// Of the strategy or baseline; of the case where there is none, or where the case failed before
+/// this one was run.
+Status status_of(const ReportRow& row);
 /// "ok", "unverified", "few_samples", "below_resolution", "VERIFY FAILED", "skipped: reason", ..
 std::string status_text(const ReportRow& row);
 /// "0.31 @3": worst error ratio and its member; empty where nothing was compared.

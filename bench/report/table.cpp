@@ -3,13 +3,15 @@
 #include "bench/report/table.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace wide::bench {
 
 namespace {
 
 constexpr int kGap = 2;
-constexpr int kNeverDropped = 9;
+constexpr int kMinTextWidth = 6;  // a text that is cut keeps this much
+constexpr int kIndent = 4;
 
 const char* escape_of(Tone tone) {
   switch (tone) {
@@ -25,10 +27,30 @@ const char* escape_of(Tone tone) {
   return "";
 }
 
-std::string fit(const std::string& text, int width) {
-  if (display_width(text) <= width) return text;
-  return width <= 2 ? text.substr(0, static_cast<size_t>(width))
-                    : text.substr(0, static_cast<size_t>(width - 2)) + "..";
+const std::string& shown(const Cell& cell, bool is_brief) {
+  return is_brief && !cell.brief.empty() ? cell.brief : cell.text;
+}
+
+int total_width(const std::vector<int>& widths) {
+  int sum = -kGap;
+  for (const int width : widths) sum += width == 0 ? 0 : width + kGap;
+  return std::max(0, sum);
+}
+
+/// Byte offset of code point number `count`.
+size_t offset_of(const std::string& text, int count) {
+  size_t offset = 0;
+  for (; offset < text.size(); ++offset) {
+    if ((text[offset] & 0xc0) != 0x80 && count-- == 0) break;
+  }
+  return offset;
+}
+
+/// Bytes of `line` that go before a break, so that at most `width` columns are shown.
+size_t break_at(const std::string& line, int width, size_t least) {
+  const size_t end = offset_of(line, width);
+  const size_t space = line.rfind(' ', end);
+  return space == std::string::npos || space <= least ? end : space;
 }
 
 }  // namespace
@@ -38,52 +60,130 @@ int display_width(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-std::string Table::render(int width, bool has_color) const {
-  std::vector<int> widths;
-  for (size_t c = 0; c < columns_.size(); ++c) {
-    int widest = display_width(columns_[c].title);
-    bool is_used = false;
-    for (const auto& row : rows_) {
-      widest = std::max(widest, display_width(row[c].text));
-      is_used = is_used || !row[c].text.empty();
-    }
-    widths.push_back(is_used ? widest : 0);  // a column without a value says nothing
+std::string fit(const std::string& text, int width) {
+  std::string clean = text;
+  for (char& c : clean) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }
-  const auto total = [&] {
-    int sum = 0;
-    for (const int w : widths) sum += w == 0 ? 0 : w + kGap;
-    return sum - kGap;
-  };
-  while (total() > width) {
-    size_t victim = columns_.size();
-    for (size_t c = 0; c < columns_.size(); ++c) {
-      if (widths[c] == 0 || columns_[c].keep >= kNeverDropped) continue;
-      if (victim == columns_.size() || columns_[c].keep < columns_[victim].keep) victim = c;
-    }
-    if (victim == columns_.size()) break;
-    widths[victim] = 0;
-  }
-  size_t last = 0;
-  for (size_t c = 0; c < columns_.size(); ++c) last = widths[c] > 0 ? c : last;
-  if (total() > width) widths[last] = std::max(4, widths[last] - (total() - width));
+  if (display_width(clean) <= width) return clean;
+  if (width <= 2) return clean.substr(0, offset_of(clean, width));
+  return clean.substr(0, offset_of(clean, width - 2)) + "..";
+}
 
-  std::string text;
-  const auto line = [&](const auto& cell_of) {
-    std::string out;
-    for (size_t c = 0; c < columns_.size(); ++c) {
-      if (widths[c] == 0) continue;
-      const Cell cell = cell_of(c);
-      const std::string shown = fit(cell.text, widths[c]);
-      const std::string pad(static_cast<size_t>(widths[c] - display_width(shown)), ' ');
-      const bool is_colored = has_color && cell.tone != Tone::plain;
-      const std::string body = is_colored ? escape_of(cell.tone) + shown + "\033[0m" : shown;
-      if (!out.empty()) out += std::string(kGap, ' ');
-      out += columns_[c].is_right ? pad + body : c == last ? body : body + pad;
+std::string wrap(const std::string& text, int width) {
+  std::string out, line;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && text[i] != '\n') {
+      line += text[i];
+      continue;
     }
-    text += (text.empty() ? "" : "\n") + out;
+    while (display_width(line) > width) {
+      const size_t cut = break_at(line, width, kIndent);
+      out += line.substr(0, cut) + "\n";
+      line = std::string(kIndent, ' ') + line.substr(line[cut] == ' ' ? cut + 1 : cut);
+    }
+    out += line + (i < text.size() ? "\n" : "");
+    line.clear();
+  }
+  return out;
+}
+
+std::vector<int> Table::choose_widths(int width, bool& is_brief) const {
+  std::vector<int> widths;
+  std::vector<bool> is_gone(columns_.size());
+  const auto measure = [&] {
+    widths.assign(columns_.size(), 0);
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      bool is_used = false;
+      int widest = display_width(columns_[c].title);
+      for (const auto& row : rows_) {
+        widest = std::max(widest, display_width(shown(row[c], is_brief)));
+        is_used = is_used || !row[c].text.empty();
+      }
+      if (is_used && !is_gone[c]) widths[c] = widest;
+    }
+    return total_width(widths) > width;
   };
-  line([&](size_t c) { return Cell{columns_[c].title, Tone::dim}; });
-  for (const auto& row : rows_) line([&](size_t c) { return row[c]; });
+  std::vector<size_t> order(columns_.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return columns_[a].keep < columns_[b].keep; });
+  bool is_wide = measure();
+  for (const size_t c : order) {
+    if (is_wide && !is_brief && columns_[c].keep >= Column::kBriefAt) {
+      is_brief = true;
+      is_wide = measure();
+    }
+    if (!is_wide || columns_[c].keep >= Column::kNeverDropped) break;
+    is_gone[c] = true;
+    is_wide = measure();
+  }
+  while (total_width(widths) > width) {
+    int* widest = nullptr;
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      const bool can_shrink = !columns_[c].is_number && widths[c] > kMinTextWidth;
+      if (can_shrink && (widest == nullptr || widths[c] > *widest)) widest = &widths[c];
+    }
+    if (widest == nullptr) break;
+    --*widest;
+  }
+  return widths;
+}
+
+std::string Table::line(const std::vector<Cell>& cells, const std::vector<int>& widths,
+                        bool is_brief, bool has_color) const {
+  std::string out;
+  size_t trailing = 0;  // padding that nothing follows is left out
+  bool is_first = true;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    if (widths[c] == 0) continue;
+    const std::string text = fit(shown(cells[c], is_brief), widths[c]);
+    const std::string pad(static_cast<size_t>(widths[c] - display_width(text)), ' ');
+    const bool is_colored = has_color && cells[c].tone != Tone::plain && !text.empty();
+    const std::string body = is_colored ? escape_of(cells[c].tone) + text + "\033[0m" : text;
+    out += (is_first ? "" : std::string(kGap, ' ')) + (columns_[c].is_number ? pad : "") + body;
+    if (!text.empty()) trailing = out.size();
+    if (!columns_[c].is_number) out += pad;
+    is_first = false;
+  }
+  out.resize(trailing);
+  return out;
+}
+
+std::string Table::render(int width, bool has_color) const {
+  bool is_brief = false;
+  const std::vector<int> widths = choose_widths(width, is_brief);
+  std::vector<Cell> titles;
+  for (const Column& column : columns_) titles.push_back({column.title, Tone::dim});
+  std::string text = line(titles, widths, is_brief, has_color);
+  for (const auto& row : rows_) text += "\n" + line(row, widths, is_brief, has_color);
+  return text;
+}
+
+std::string listing_text(const std::vector<std::vector<std::string>>& rows, int width) {
+  const size_t last = rows.front().size() - 1;
+  std::vector<int> widths(last);
+  for (const auto& row : rows) {
+    for (size_t c = 0; c < last; ++c) widths[c] = std::max(widths[c], display_width(row[c]));
+  }
+  const int left = std::accumulate(widths.begin(), widths.end(), kGap * static_cast<int>(last));
+  const int room = std::max(20, width - left);
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t c = 0; c < last; ++c) {
+      line +=
+          row[c] + std::string(static_cast<size_t>(widths[c] - display_width(row[c]) + kGap), ' ');
+    }
+    std::string rest = row[last];
+    while (display_width(rest) > room) {
+      const size_t cut = break_at(rest, room, 0);
+      text += line + rest.substr(0, cut) + "\n";
+      rest.erase(0, rest[cut] == ' ' ? cut + 1 : cut);
+      line = std::string(static_cast<size_t>(left), ' ');
+    }
+    text += line + rest + "\n";
+  }
   return text;
 }
 

@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A text table that fits a width: columns of little importance give way first, then the widest cell
-// of the last column is cut. Numbers are never cut.
+// A text table that fits a width: columns of little importance give way first, then long cells take
+// their brief form, then what is left of the columns that may go, and at last texts are cut.
+// Numbers are never cut.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,27 +17,45 @@ enum class Tone : uint8_t { plain, good, bad, dim };
 struct Cell {
   std::string text;
   Tone tone = Tone::plain;
+  std::string brief{};  ///< what is shown where `text` makes the table too wide; empty: `text`
 };
 
 struct Column {
+  /// Below kBriefAt: dropped before cells become brief; kNeverDropped: stays.
+  static constexpr int kBriefAt = 5, kNeverDropped = 9;
   std::string title;
-  bool is_right = true;  ///< numbers
-  int keep = 0;          ///< columns with a smaller number are dropped first; 9 is never dropped
+  bool is_number = true;  ///< aligned right, never cut
+  int keep = 0;           ///< columns with a smaller number are dropped first
 };
 
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
-  /// Every line at most `width` columns, without a newline at the end of the last.
+  bool is_empty() const { return rows_.empty(); }
+  /// Every line at most `width` columns, without a newline at the end of the last. Columns without
+  /// any value are left out.
   std::string render(int width, bool has_color) const;
 
  private:
+  std::vector<int> choose_widths(int width, bool& is_brief) const;
+  std::string line(const std::vector<Cell>& cells, const std::vector<int>& widths, bool is_brief,
+                   bool has_color) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;
 };
 
 /// Columns that `text` takes on a terminal, UTF-8 counted by code points.
 int display_width(const std::string& text);
+
+/// At most `width` columns; what does not fit ends in "..". Control characters become spaces.
+std::string fit(const std::string& text, int width);
+
+/// Keeps every line within `width` by breaking at spaces; what continues is indented.
+std::string wrap(const std::string& text, int width);
+
+/// A listing: the first row is the header, the last column is wrapped, nothing is cut or dropped.
+std::string listing_text(const std::vector<std::vector<std::string>>& rows, int width);
 
 }  // namespace wide::bench

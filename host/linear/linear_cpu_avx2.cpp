@@ -8,6 +8,8 @@
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #include <immintrin.h>
 
+#include <algorithm>
+
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,f16c")
 #include "host/linear/linear_cpu_tile.hpp"
@@ -28,6 +30,12 @@ struct Avx2 {
   void store(float* to) const {
     _mm256_storeu_ps(to, low);
     _mm256_storeu_ps(to + 8, high);
+  }
+  float sum() const {
+    const __m256 eight = low + high;
+    const __m128 four = _mm256_castps256_ps128(eight) + _mm256_extractf128_ps(eight, 1);
+    const __m128 two = four + _mm_movehl_ps(four, four);
+    return two[0] + two[1];
   }
   static __m128i load_eight(const uint16_t* from) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));

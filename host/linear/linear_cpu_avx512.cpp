@@ -8,6 +8,8 @@
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #include <immintrin.h>
 
+#include <algorithm>
+
 #pragma GCC push_options
 #pragma GCC target("avx512f")
 #include "host/linear/linear_cpu_tile.hpp"
@@ -26,17 +28,22 @@ struct Avx512 {
     return {_mm512_fmadd_ps(a.v, b.v, sum.v)};
   }
   void store(float* to) const { _mm512_storeu_ps(to, v); }
+  float sum() const {
+    const __m512 upper = _mm512_shuffle_f32x4(v, v, 0xee);
+    const __m256 eight = _mm512_castps512_ps256(v) + _mm512_castps512_ps256(upper);
+    const __m128 four = _mm256_castps256_ps128(eight) + _mm256_extractf128_ps(eight, 1);
+    const __m128 two = four + _mm_movehl_ps(four, four);
+    return two[0] + two[1];
+  }
   static __m256i load_codes(const uint16_t* from) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
   }
-  // The masked forms with all lanes on: GCC 12 warns about its own unmasked ones.
-  static constexpr __mmask16 kAll = 0xffff;
   static void decode_fp16(const uint16_t* from, float* to) {
-    _mm512_storeu_ps(to, _mm512_maskz_cvtph_ps(kAll, load_codes(from)));
+    _mm512_storeu_ps(to, _mm512_cvtph_ps(load_codes(from)));
   }
   static void decode_bf16(const uint16_t* from, float* to) {
-    const __m512i codes = _mm512_maskz_cvtepu16_epi32(kAll, load_codes(from));
-    _mm512_storeu_ps(to, _mm512_castsi512_ps(_mm512_maskz_slli_epi32(kAll, codes, 16)));
+    const __m512i codes = _mm512_cvtepu16_epi32(load_codes(from));
+    _mm512_storeu_ps(to, _mm512_castsi512_ps(_mm512_slli_epi32(codes, 16)));
   }
 };
 

@@ -3,6 +3,7 @@
 //
 // The block kernel for every processor, and the choice among the versions. Sixteen floats as four
 // short vectors: what SSE2 and NEON have registers for.
+#include <algorithm>
 #include <cstring>
 
 #include "host/linear/linear_cpu_block.hpp"
@@ -30,6 +31,10 @@ struct Portable {
     return out;
   }
   void store(float* to) const { std::memcpy(to, v, sizeof(v)); }
+  float sum() const {
+    const Quarter four = (v[0] + v[2]) + (v[1] + v[3]);
+    return (four[0] + four[2]) + (four[1] + four[3]);
+  }
   static void decode_fp16(const uint16_t* from, float* to) {
     decode_row(Dtype::fp16, from, to, kLanes);
   }

@@ -7,9 +7,11 @@
 //
 // A tile of a few rows and columns keeps its lanes in registers over one slice of k; between slices
 // they wait in memory. Operands of 16 bits are decoded one slice at a time into stack buffers,
-// each value once per block. `Vector` has load, zero, fma(a, b, sum), store, decode_fp16,
-// decode_bf16 and the tile's shape.
+// each value once per block. `Vector` has load, zero, fma(a, b, sum), store, sum, decode_fp16,
+// decode_bf16 and the tile's shape; sum adds lane l to l + 8, then l to l + 4, l + 2, l + 1.
 #pragma once
+
+#include <algorithm>
 
 #include "host/linear/linear_cpu_block.hpp"
 
@@ -32,7 +34,7 @@ struct Panel {
 struct Slice {
   Panel x, weight;
   int64_t depth;
-  bool is_first;
+  bool is_first, is_last;
 };
 
 template <class Vector>
@@ -57,7 +59,8 @@ void decode(Dtype dtype, const uint16_t* from, int64_t from_stride, int rows, in
 /// kRows x kColumns dot products over a slice. `column[c]` is a valid row of the weight for every
 /// c, also where fewer than kColumns are wanted: the rest is computed and dropped.
 template <class Vector, int kRows, int kColumns>
-void multiply(const Slice& slice, int first_row, int first_column, int columns, BlockLanes& lanes) {
+void multiply(const Slice& slice, int first_row, int first_column, int columns, BlockLanes& lanes,
+              float (*out)[kBlockColumns]) {
   const float* x[kRows];
   const float* weight[kColumns];
   for (int r = 0; r < kRows; ++r) x[r] = slice.x.row(first_row + r);
@@ -94,30 +97,27 @@ void multiply(const Slice& slice, int first_row, int first_column, int columns, 
   }
   for (int r = 0; r < kRows; ++r) {
     for (int c = 0; c < kColumns && c < columns; ++c) {
-      sums[r][c].store(lanes[first_row + r][first_column + c].v);
+      if (slice.is_last) {
+        out[first_row + r][first_column + c] = sums[r][c].sum();
+      } else {
+        sums[r][c].store(lanes[first_row + r][first_column + c].v);
+      }
     }
   }
-}
-
-float add_lanes(const Lanes& lanes) {
-  float sums[kLanes];
-  for (int i = 0; i < kLanes; ++i) sums[i] = lanes.v[i];
-  for (int half = kLanes / 2; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i) sums[i] += sums[i + half];
-  }
-  return sums[0];
 }
 
 template <class Vector>
-void multiply_slice(const Slice& slice, int rows, int columns, BlockLanes& lanes) {
+void multiply_slice(const Slice& slice, const LinearBlock& block, BlockLanes& lanes) {
   constexpr int kRows = Vector::kTileRows, kColumns = Vector::kTileColumns;
-  for (int column = 0; column < columns; column += kColumns) {
-    const int left = columns - column < kColumns ? columns - column : kColumns;
+  for (int column = 0; column < block.columns; column += kColumns) {
+    const int left = block.columns - column < kColumns ? block.columns - column : kColumns;
     int row = 0;
-    for (; row + kRows <= rows; row += kRows) {
-      multiply<Vector, kRows, kColumns>(slice, row, column, left, lanes);
+    for (; row + kRows <= block.rows; row += kRows) {
+      multiply<Vector, kRows, kColumns>(slice, row, column, left, lanes, block.sums);
     }
-    for (; row < rows; ++row) multiply<Vector, 1, kColumns>(slice, row, column, left, lanes);
+    for (; row < block.rows; ++row) {
+      multiply<Vector, 1, kColumns>(slice, row, column, left, lanes, block.sums);
+    }
   }
 }
 
@@ -128,24 +128,25 @@ void compute_block(const LinearBlock& block) {
   alignas(64) float weight_buffer[kBlockColumns][kBlockDepth];
   for (int64_t k = 0; k < block.depth; k += kBlockDepth) {
     const int64_t depth = block.depth - k < kBlockDepth ? block.depth - k : kBlockDepth;
-    Slice slice{{}, {}, depth, k == 0};
+    Slice slice{{x_buffer[0], kBlockDepth}, {}, depth, k == 0, k + depth == block.depth};
     if (block.dtype == Dtype::fp32) {
-      slice.x = {static_cast<const float*>(block.x) + k, block.x_stride};
+      // Rows of a packed x are often a power of two apart: in place they would share cache sets.
+      const float* x = static_cast<const float*>(block.x) + k;
+      for (int r = 0; r < block.rows; ++r) {
+        std::copy_n(x + r * block.x_stride, depth, x_buffer[r]);
+      }
       slice.weight = {static_cast<const float*>(block.weight) + k, block.weight_stride};
     } else {
       decode<Vector>(block.dtype, static_cast<const uint16_t*>(block.x) + k, block.x_stride,
                      block.rows, depth, x_buffer);
       decode<Vector>(block.dtype, static_cast<const uint16_t*>(block.weight) + k,
                      block.weight_stride, block.columns, depth, weight_buffer);
-      slice.x = {x_buffer[0], kBlockDepth};
       slice.weight = {weight_buffer[0], kBlockDepth};
     }
-    multiply_slice<Vector>(slice, block.rows, block.columns, lanes);
+    multiply_slice<Vector>(slice, block, lanes);
   }
-  for (int r = 0; r < block.rows; ++r) {
-    for (int c = 0; c < block.columns; ++c) {
-      block.sums[r][c] = block.depth == 0 ? 0.0f : add_lanes(lanes[r][c]);
-    }
+  for (int r = 0; block.depth == 0 && r < block.rows; ++r) {
+    for (int c = 0; c < block.columns; ++c) block.sums[r][c] = 0;
   }
 }
 

@@ -223,7 +223,7 @@ std::vector<StrategyInfo> strategies() {
       {"cublas_batched", DeviceType::cuda, vendor,
        "one strided-batched cuBLAS GEMM on the packed operands, then one epilogue"},
       {"simt", DeviceType::cuda, hand_written,
-       "one tiled kernel for all members, exact fp32 products, epilogue fused"},
+       "one tiled kernel for all members, fp32 multiply-adds, epilogue fused"},
       {"sequential", DeviceType::cpu, sequential, "member after member, each over all threads"},
       {"wide", DeviceType::cpu, hand_written, "the tiles of all members over all threads at once"},
   };

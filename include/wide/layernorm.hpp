@@ -22,7 +22,7 @@ struct LayernormProblem {
   float epsilon = 1e-5f;
   bool has_gamma = true;
   bool has_beta = true;
-  RowStrides x, y;
+  RowStrides x{}, y{};
   int64_t gamma_member_stride = 0, beta_member_stride = 0;
   friend bool operator==(const LayernormProblem&, const LayernormProblem&) = default;
 };

@@ -24,9 +24,9 @@ struct LinearProblem {
   Dtype dtype = Dtype::fp32;  ///< of x, weight, bias and y: fp32, fp16 or bf16
   bool shared_input = false;  ///< all members read one x [B, in]
   bool allow_tf32 = false;    ///< fp32 operands may be rounded to tf32 before they are multiplied
-  Epilogue epilogue;
-  RowStrides x, y;
-  RowStrides weight;  ///< row: from one output feature to the next
+  Epilogue epilogue{};
+  RowStrides x{}, y{};
+  RowStrides weight{};  ///< row: from one output feature to the next
   int64_t bias_member_stride = 0;
   friend bool operator==(const LinearProblem&, const LinearProblem&) = default;
 };

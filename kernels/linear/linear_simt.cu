@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Batched GEMM on the fp32 units: y[m, i, n] = activation(sum_k x[m, i, k] * weight[i, n, k] +
-// bias[i, n]), exact fp32 products and sums, all members i in one launch.
+// bias[i, n]) by fused multiply-adds in fp32, never tf32, all members i in one launch.
 //
 // Plan: one thread block computes one tile of one member; the grid is one line of (member, tile),
 // so no limit of grid.y or grid.z is met. Both operands have k contiguous in memory and keep it so

@@ -1,23 +1,65 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
+#
+# How the project's targets are made: their flags, and which files of a folder go into which library.
 find_package(Threads REQUIRED)
 
 # Warnings and sanitizers: the same for every target of the project. Two warnings are off because g++ 12 sees
 # ghosts: -Wmaybe-uninitialized in a std::variant with a std::string, -Wrestrict in string concatenation (PR105651).
 function(wide_target target)
-  target_compile_options(${target} PRIVATE ${WIDE_CUDA_FLAGS}
-    $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Wno-maybe-uninitialized -Wno-restrict>
-    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra -Xptxas=-warn-spills>)
+  target_compile_options(${target} PRIVATE
+    "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Wshadow;-Wno-maybe-uninitialized;-Wno-restrict>"
+    "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra;-Xptxas=-warn-spills>")
   if(WIDE_WERROR)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
   endif()
-  if(WIDE_SANITIZE)
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer>)
-    target_link_options(${target} PRIVATE $<$<LINK_LANGUAGE:CXX>:-fsanitize=address,undefined> $<$<LINK_LANGUAGE:CUDA>:-Xcompiler=-fsanitize=address,-fsanitize=undefined>)
+  if(WIDE_SANITIZE)  # host code only: nvcc's objects stay as they are
+    set(flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${flags}>")
+    target_link_options(${target} PRIVATE ${flags})
   endif()
 endfunction()
 
-function(wide_setup_libraries)
+# Of a list of sources, those that this build wants: x_cuda.cpp and x.cu need CUDA, x_no_cuda.cpp is
+# x_cuda.cpp's twin for builds without.
+function(wide_select_cuda list_name)
+  set(kept ${${list_name}})
+  set(twins ${kept})
+  list(FILTER twins INCLUDE REGEX "_no_cuda\\.cpp$")
+  list(FILTER kept EXCLUDE REGEX "_no_cuda\\.cpp$")
+  if(NOT WIDE_HAS_CUDA)
+    list(FILTER kept EXCLUDE REGEX "(_cuda\\.cpp|\\.cu)$")
+    list(APPEND kept ${twins})
+  endif()
+  set(${list_name} ${kept} PARENT_SCOPE)
+endfunction()
+
+# Adds kernels/F and host/F of every folder F: *_reference.cpp and *_spec.cpp describe it to bench and
+# verify, the rest is the library.
+function(wide_sources)
+  foreach(folder ${ARGV})
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/${folder}/*.cu ${PROJECT_SOURCE_DIR}/host/${folder}/*.cpp)
+    wide_select_cuda(sources)
+    set(catalog ${sources})
+    list(FILTER catalog INCLUDE REGEX "_(reference|spec)\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "_(reference|spec)\\.cpp$")
+    target_sources(wide PRIVATE ${sources})
+    target_sources(wide_catalog PRIVATE ${catalog})
+  endforeach()
+endfunction()
+
+# wide_primitive(norm): everything of one family of primitives.
+function(wide_primitive family)
+  if(NOT IS_DIRECTORY ${PROJECT_SOURCE_DIR}/host/${family})
+    message(FATAL_ERROR "wide_primitive(${family}): there is no host/${family}")
+  endif()
+  wide_sources(${family})
+endfunction()
+
+# Creates libwide and wide_catalog, with what all primitives stand on.
+function(wide_libraries)
+  add_library(wide)
+  add_library(wide::wide ALIAS wide)
   target_include_directories(wide PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
                              PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_features(wide PUBLIC cxx_std_20)
@@ -29,37 +71,11 @@ function(wide_setup_libraries)
   endif()
   wide_target(wide)
 
-  target_sources(wide_catalog PRIVATE host/catalog.cpp host/case.cpp host/operand.cpp host/compare.cpp)
+  add_library(wide_catalog STATIC ${PROJECT_SOURCE_DIR}/host/catalog.cpp ${PROJECT_SOURCE_DIR}/host/case.cpp
+              ${PROJECT_SOURCE_DIR}/host/operand.cpp ${PROJECT_SOURCE_DIR}/host/compare.cpp)
   target_include_directories(wide_catalog PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(wide_catalog PUBLIC wide)
   wide_target(wide_catalog)
-endfunction()
 
-# Of a list of sources, those that this build wants: x_cuda.cpp needs CUDA, x_no_cuda.cpp is its twin.
-function(wide_select_cuda list_name)
-  set(selected ${${list_name}})
-  set(twins ${selected})
-  list(FILTER twins INCLUDE REGEX "_no_cuda\\.cpp$")
-  list(REMOVE_ITEM selected ${twins})
-  if(NOT WIDE_HAS_CUDA)
-    list(FILTER selected EXCLUDE REGEX "_cuda\\.cpp$")
-    list(APPEND selected ${twins})
-  endif()
-  set(${list_name} ${selected} PARENT_SCOPE)
-endfunction()
-
-# wide_primitive(norm): everything of one family. kernels/norm/*.cu and host/norm/*_cuda.cpp need
-# CUDA; host/norm/*_{reference,spec}.cpp describe it to bench and verify; the rest is the library.
-function(wide_primitive family)
-  file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/${family}/*.cu)
-  file(GLOB hosts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/host/${family}/*.cpp)
-  set(catalog ${hosts})
-  list(FILTER catalog INCLUDE REGEX "_(reference|spec)\\.cpp$")
-  list(FILTER hosts EXCLUDE REGEX "_(reference|spec)\\.cpp$")
-  wide_select_cuda(hosts)
-  if(WIDE_HAS_CUDA)
-    target_sources(wide PRIVATE ${kernels})
-  endif()
-  target_sources(wide PRIVATE ${hosts})
-  target_sources(wide_catalog PRIVATE ${catalog})
+  wide_sources(core pack)
 endfunction()

@@ -14,8 +14,8 @@
 namespace wide::test {
 
 struct FakeStrategy {
-  std::string name;
-  std::string unsupported;                ///< reason
+  std::string name = "";
+  std::string unsupported = "";           ///< reason
   std::function<void()> on_prepare = {};  ///< may throw
   std::function<void()> on_run = {};      ///< runs before the outputs are written; may throw
   double factor = 2;                      ///< 2 is right

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// `info`: build, machine, devices. Works without a device and says why there is none.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "bench/cli.hpp"
+#include "bench/commands.hpp"
+#include "bench/environment.hpp"
+#include "bench/report/table.hpp"
+#include "bench/report/terminal.hpp"
+#include "bench/result_json.hpp"
+#include "wide/error.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Facts {
+  RunResult run;  ///< build, host, devices; the CPU comes first
+  CudaAvailability cuda;
+  std::vector<std::string> broken_devices;  ///< seen by the runtime, but no context can be made
+};
+
+Facts collect(bool no_gpu) {
+  Facts facts;
+  describe_environment(facts.run);
+  facts.cuda = no_gpu ? CudaAvailability{0, "not asked (--no-gpu)"} : query_cuda();
+  facts.run.devices.push_back(Context::cpu().info());
+  for (int i = 0; i < facts.cuda.num_devices; ++i) {
+    try {
+      facts.run.devices.push_back(Context::cuda(i).info());
+    } catch (const Error& error) {
+      facts.broken_devices.push_back(fmt::format("cuda:{}: {}", i, error.what()));
+    }
+  }
+  return facts;
+}
+
+std::string device_text(const DeviceInfo& d) {
+  if (d.device.type == DeviceType::cpu) {
+    return fmt::format("{}, {} threads, last-level cache {} MiB", d.name, d.num_multiprocessors,
+                       d.last_level_cache_bytes >> 20);
+  }
+  return fmt::format("{}, sm_{}, {} SMs, {} GiB, L2 {} MiB, driver {}.{}", d.name,
+                     d.compute_capability, d.num_multiprocessors, d.memory_bytes >> 30,
+                     d.last_level_cache_bytes >> 20, d.driver_version / 1000,
+                     d.driver_version % 1000 / 10);
+}
+
+std::string default_device(const Facts& facts) {
+  return facts.run.devices.size() > 1 ? to_string(facts.run.devices[1].device) : "cpu";
+}
+
+std::vector<std::vector<std::string>> rows_of(const Facts& facts) {
+  const RunResult& r = facts.run;
+  std::vector<std::vector<std::string>> rows{
+      {"fact", "value"},
+      {"wbench",
+       r.tool_version + " " + r.git_sha.substr(0, 12) + (r.git_dirty ? " (changed)" : "")},
+      {"build", r.build_type + ", " + r.compiler},
+      {"CUDA toolkit", r.cuda_toolkit.empty() ? "none: built without CUDA"
+                                              : r.cuda_toolkit + ", architectures " + r.cuda_archs},
+      {"host", r.hostname + ", " + r.os + ", Linux " + r.kernel}};
+  for (const DeviceInfo& d : r.devices) rows.push_back({to_string(d.device), device_text(d)});
+  if (facts.cuda.num_devices == 0) rows.push_back({"cuda", "not usable: " + facts.cuda.reason});
+  for (const std::string& reason : facts.broken_devices) rows.push_back({"cuda", reason});
+  rows.push_back({"default device", default_device(facts)});
+  return rows;
+}
+
+/// The same objects as in a result, so that one reader does for both.
+Json json_of(const Facts& facts) {
+  const Json result = to_json(facts.run);
+  Json cuda = {{"devices", facts.cuda.num_devices},
+               {"reason", facts.cuda.reason.empty() ? Json(nullptr) : Json(facts.cuda.reason)},
+               {"broken", facts.broken_devices}};
+  return {{"tool", result["run"]["tool"]},
+          {"host", result["host"]},
+          {"cuda", cuda},
+          {"devices", result["devices"]},
+          {"default_device", default_device(facts)}};
+}
+
+}  // namespace
+
+int command_info(const GlobalOptions& global, bool as_json, std::ostream& out) {
+  const Facts facts = collect(global.no_gpu);
+  if (as_json) {
+    out << json_of(facts).dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
+  } else {
+    out << listing_text(rows_of(facts), output_width());
+  }
+  return kSuccess;
+}
+
+}  // namespace wide::bench

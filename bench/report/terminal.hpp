@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What standard output can take.
+#pragma once
+
+#include <string>
+
+namespace wide::bench {
+
+/// Columns of the terminal, between 80 and 200; COLUMNS counts; 120 where there is none.
+int output_width();
+
+/// `when` is "auto", "always" or "never"; auto: on a terminal, unless NO_COLOR is set.
+bool wants_color(const std::string& when);
+
+}  // namespace wide::bench

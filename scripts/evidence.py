@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""evidence.py hash|table|write|status: what real devices have proved about hand-written kernels.
+
+Whether a strategy is verified is derived, never written down: a file in verify/evidence/ counts as
+long as its hash fits the kernel's sources as they are now. The hash is over tokens, so that a
+comment or a line break proves nothing away, and over everything the kernel includes, so that a
+change in a shared header does.
+"""
+import argparse
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+SCHEMA = "wide.evidence 1"
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+)[">]')
+# What C++ reads as one piece. Literals first, so that "//" inside one is no comment; numbers before
+# characters, because 1'000 opens none.
+TOKEN = re.compile(r"""
+    (?P<comment>//(?:\\\n|[^\n])*|/\*.*?\*/)
+  | (?P<literal>(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"
+      |(?:u8|[uUL])?"(?:\\.|[^"\\\n])*")
+  | (?P<number>\.?\d(?:'?[\w.]|(?<=[eEpP])[+-])*)
+  | (?P<character>'(?:\\.|[^'\\\n])+')
+  | (?P<word>\w+)
+  | (?P<blank>(?:\s|\\\n)+)
+  | (?P<other>.)""", re.VERBOSE | re.DOTALL)
+
+
+class EvidenceError(Exception):
+    """A message for the user."""
+
+
+def normalized(text):
+    """`text` without comments, with blanks only where C++ needs them."""
+    out = []
+    blank = ""
+    in_directive = False
+    for match in TOKEN.finditer(text):
+        kind, token = match.lastgroup, match.group()
+        if kind in ("comment", "blank"):
+            # A line's end closes a directive, and only there does it mean anything.
+            ends_line = kind == "blank" and "\n" in token.replace("\\\n", "")
+            blank = "\n" if ends_line or blank == "\n" else " "
+            continue
+        starts_line = not out or blank == "\n"
+        is_directive = starts_line and token == "#" and kind == "other"
+        previous = out[-1] if out else ""
+        if out and blank == "\n" and (in_directive or is_directive):
+            out.append("\n")
+            in_directive = False
+        elif blank and previous and is_glued(previous[-1], token[0], in_directive):
+            out.append(" ")
+        in_directive = in_directive or is_directive
+        out.append(token)
+        blank = ""
+    return "".join(out)
+
+
+def is_glued(left, right, in_directive):
+    """Whether leaving out the blank between two characters could make another program."""
+    def is_word(c):
+        return c.isalnum() or c in "_\"'"
+    if is_word(left) and is_word(right) or left in "+-&|" and left == right:
+        return True
+    # "#define F (x)" is no "#define F(x)".
+    return in_directive and is_word(left) and right == "("
+
+
+def sources_of(root, op, strategy):
+    """The kernel's files and all of ours that they include, as sorted paths below root."""
+    pending = sorted(root.glob(f"kernels/*/{op}_{strategy}*.cu"))
+    if not pending:
+        raise EvidenceError(f"no kernels/*/{op}_{strategy}*.cu in {root}")
+    found = set()
+    while pending:
+        path = pending.pop()
+        if path in found:
+            continue
+        found.add(path)
+        # Read as text: an include inside a comment can only add a source, never hide one.
+        for target in INCLUDE.findall(path.read_text()):
+            for folder in (path.parent, root / "include", root):
+                if (folder / target).is_file():
+                    pending.append(pathlib.Path(os.path.normpath(folder / target)))
+                    break
+    return sorted(path.relative_to(root).as_posix() for path in found)
+
+
+def source_hash(root, op, strategy):
+    digest = hashlib.sha256()
+    for name in sources_of(root, op, strategy):
+        digest.update(f"{name}\0{normalized((root / name).read_text())}\0".encode())
+    return digest.hexdigest()
+
+
+def read_evidence(path):
+    try:
+        document = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise EvidenceError(f"{path.name}: no JSON: {error}") from None
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise EvidenceError(f"{path.name}: its schema is no \"{SCHEMA}\"")
+    for key, kind in (("op", str), ("strategy", str), ("source_hash", str), ("compute_capability", int),
+                      ("cases_passed", int), ("cases_failed", int), ("sanitizer", dict)):
+        value = document.get(key)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise EvidenceError(f"{path.name}: {key} is {value!r}, expected {kind.__name__}")
+    for key in ("op", "strategy"):
+        if not NAME.fullmatch(document[key]):
+            raise EvidenceError(f"{path.name}: {key} is {document[key]!r}, expected a name")
+    return document
+
+
+def state_of(root, evidence):
+    """"verified", or why not: "failed", "incomplete" or "stale"."""
+    worst = evidence.get("worst_error_ratio")
+    counts = [evidence["sanitizer"].get(tool) for tool in TOOLS]
+    is_number = isinstance(worst, (int, float)) and not isinstance(worst, bool)
+    if evidence["cases_failed"] != 0 or is_number and not worst <= 1 or any(counts):
+        return "failed"
+    if evidence["cases_passed"] <= 0 or not is_number or any(type(n) is not int for n in counts):
+        return "incomplete"
+    return "verified" if current_hash(root, evidence) == evidence["source_hash"] else "stale"
+
+
+def current_hash(root, evidence):
+    """Null where the kernel is gone."""
+    try:
+        return source_hash(root, evidence["op"], evidence["strategy"])
+    except EvidenceError:
+        return None
+
+
+def make_table(root, folder, output):
+    """Writes the table; what does not count is a message, never a red build."""
+    lines, refused = set(), set()
+    for path in sorted(folder.glob("*.json")):
+        try:
+            evidence = read_evidence(path)
+        except EvidenceError as error:
+            print(f"evidence: {error}; it does not count", file=sys.stderr)
+            continue
+        state = state_of(root, evidence)
+        line = f'{{"{evidence["op"]}", "{evidence["strategy"]}", {evidence["compute_capability"]}}},\n'
+        if state == "verified":
+            lines.add(line)
+        else:
+            # Another board of the same kind may have passed; one failure of these very sources outweighs it.
+            if state == "failed" and evidence["source_hash"] == current_hash(root, evidence):
+                refused.add(line)
+            print(f"evidence: {evidence['op']}/{evidence['strategy']} on sm_{evidence['compute_capability']} "
+                  f"is {state} ({path.name})", file=sys.stderr)
+    text = "".join(sorted(lines - refused))
+    if not output.exists() or output.read_text() != text:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(text)
+
+
+def read_result(path):
+    try:
+        result = json.loads(pathlib.Path(path).read_text())
+    except (OSError, ValueError) as error:
+        raise EvidenceError(f"{path}: no JSON: {error}") from None
+    if not isinstance(result, dict) or result.get("schema", {}).get("name") != "wbench.result":
+        raise EvidenceError(f"{path}: no result of wbench")
+    if not result["run"]["complete"]:
+        raise EvidenceError(f"{path}: the run did not come to its end")
+    if not result["devices"] or not result["devices"][0]["device"].startswith("cuda"):
+        raise EvidenceError(f"{path}: not from a CUDA device")
+    return result
+
+
+def tally(results):
+    """{(op, strategy): [passed, failed, worst]} over every case that a strategy took part in."""
+    counts = {}
+    for result in results:
+        for case in result["cases"]:
+            for strategy in case["strategies"]:
+                verify = strategy["verify"]
+                was_checked = verify["elements_compared"] > 0
+                # Nothing to compare (a case of size 0) is neither passed nor failed.
+                if strategy["status"] == "skipped" or strategy["status"] == "ok" and not was_checked:
+                    continue
+                entry = counts.setdefault((case["op"], strategy["name"]), [0, 0, 0])
+                good = strategy["status"] == "ok" and verify["before"] == "pass"
+                entry[0 if good else 1] += 1
+                # Null is "not finite", the worst there is.
+                if verify["worst_error_ratio"] is None or entry[2] is None:
+                    entry[2] = None
+                else:
+                    entry[2] = max(entry[2], verify["worst_error_ratio"])
+    return counts
+
+
+def write_evidence(root, arguments):
+    results = [read_result(path) for path in arguments.results]
+    first = results[0]
+    device = first["devices"][0]
+    for path, result in zip(arguments.results, results):
+        if result["devices"][0]["name"] != device["name"]:
+            raise EvidenceError(f"{path}: device is {result['devices'][0]['name']}, expected {device['name']}")
+    driver = device["cuda_driver"]
+    written = 0
+    for (op, strategy), (passed, failed, worst) in sorted(tally(results).items()):
+        # A hand-written strategy is one with a kernel of its name; the others have nothing to prove.
+        if not list(root.glob(f"kernels/*/{op}_{strategy}*.cu")):
+            continue
+        evidence = {
+            "schema": SCHEMA, "op": op, "strategy": strategy,
+            "source_hash": source_hash(root, op, strategy), "sources": sources_of(root, op, strategy),
+            "device": device["name"], "compute_capability": device["compute_capability"],
+            "driver": arguments.driver or f"{driver // 1000}.{driver % 1000 // 10}",
+            "toolkit": first["run"]["tool"]["cuda_toolkit"], "date": arguments.date,
+            "cases_passed": passed, "cases_failed": failed, "worst_error_ratio": worst,
+            "sanitizer": {tool: getattr(arguments, tool) for tool in TOOLS}}
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        path = arguments.out / f"{op}_{strategy}_sm{device['compute_capability']}.json"
+        path.write_text(json.dumps(evidence, indent=2) + "\n")
+        written += 1
+        print(f"evidence: {path.name}: {passed} cases passed, {failed} failed: {state_of(root, evidence)}")
+    if written == 0:
+        raise EvidenceError("the results hold no case of a hand-written strategy")
+
+
+def print_status(source):
+    """The README's table, of what `wbench list strategies --json -` says."""
+    if source.suffix != ".json" and os.access(source, os.X_OK):
+        text = subprocess.run([source, "list", "strategies", "--json", "-"], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
+    else:
+        text = source.read_text()
+    print("| primitive | strategy | device | kind | verified on |\n|---|---|---|---|---|")
+    for row in json.loads(text):
+        cells = [row["op"], f"`{row['strategy']}`", row["device"], row["kind"].replace("_", "-"), row["verified"]]
+        print("| " + " | ".join(cells) + " |")
+
+
+def count_or_null(text):
+    return None if text == "null" else int(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent,
+                        help="of the sources")
+    commands = parser.add_subparsers(dest="command", required=True)
+    command = commands.add_parser("hash", help="of a strategy's kernel and all it includes")
+    command.add_argument("op")
+    command.add_argument("strategy")
+    command = commands.add_parser("table", help="the verified strategies as lines of C++")
+    command.add_argument("folder", type=pathlib.Path)
+    command.add_argument("output", type=pathlib.Path)
+    command = commands.add_parser("write", help="evidence from results of wbench verify --json")
+    command.add_argument("results", nargs="+")
+    command.add_argument("--out", type=pathlib.Path, required=True, help="folder")
+    command.add_argument("--driver", help="as nvidia-smi names it; default: the CUDA version it supports")
+    today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    command.add_argument("--date", default=today)
+    for tool in TOOLS:
+        command.add_argument("--" + tool, type=count_or_null, help="findings; null or left out: not run")
+    command = commands.add_parser("status", help="a Markdown table of all strategies")
+    command.add_argument("source", type=pathlib.Path, help="wbench, or a file of `wbench list strategies --json -`")
+    arguments = parser.parse_args()
+    root = arguments.root.resolve()
+    try:
+        if arguments.command == "hash":
+            print(source_hash(root, arguments.op, arguments.strategy))
+        elif arguments.command == "table":
+            make_table(root, arguments.folder, arguments.output)
+        elif arguments.command == "write":
+            write_evidence(root, arguments)
+        else:
+            print_status(arguments.source)
+    except (EvidenceError, OSError, subprocess.CalledProcessError, KeyError, ValueError, TypeError) as error:
+        print(f"evidence: {error!r}" if isinstance(error, KeyError) else f"evidence: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A real primitive through the whole runner on a GPU: both regimes, all three baselines.
+#include <catch2/catch_test_macros.hpp>
+
+#include "bench/runner.hpp"
+#include "verify/support/devices.hpp"
+
+namespace wide::bench {
+namespace {
+
+bool has(const RunnerResult& runner, Regime regime) {
+  for (const Measurement& m : runner.measurements) {
+    if (m.regime == regime) return m.stats.n >= 3 && m.stats.median_ns > 0;
+  }
+  return false;
+}
+
+TEST_CASE("a primitive in all regimes against all baselines") {
+  const Context context = test::require_cuda();
+  const bool is_small = test::wants_small_cases();
+  const catalog::PrimitiveSpec& spec = catalog::find_primitive("layernorm");
+  const std::vector<std::pair<std::string, catalog::AxisValue>> axes{
+      {"n", int64_t{10}},
+      {"batch", int64_t{1}},
+      {"seq", is_small ? int64_t{1} : int64_t{64}},
+      {"d", is_small ? int64_t{8} : int64_t{256}}};
+  RunPlan plan(context);
+  plan.config.regimes = {Regime::stream, Regime::graph};
+  plan.config.rounds = 6;
+  plan.config.min_samples = 6;
+  plan.config.max_samples = is_small ? 6 : 60;
+  plan.config.warmup_s = 0;
+  if (is_small) plan.config.budget_s = 0.5;
+  plan.baselines = {Baseline::loop, Baseline::streams, Baseline::graph};
+  plan.work = {{&spec, {catalog::make_case(spec, axes)}}};
+  RunResult result;
+  run_plan(plan, result);
+  REQUIRE(result.cases.size() == 1);
+  const CaseResult& c = result.cases[0];
+  INFO(c.reason);
+  // Times of a simulated GPU mean nothing, so neither does their plausibility.
+  CHECK((c.status == Status::ok || (is_small && c.status == Status::implausible)));
+  REQUIRE(c.baselines.size() == 3);
+  for (const RunnerResult& strategy : c.strategies) {
+    INFO(strategy.name << ": " << strategy.reason);
+    CHECK(strategy.verify.after == "pass");
+    CHECK(has(strategy, Regime::stream));
+    CHECK(has(strategy, Regime::graph));
+  }
+  for (const RunnerResult& baseline : c.baselines) {
+    INFO(baseline.name << ": " << baseline.reason);
+    CHECK(baseline.verify.after == "pass");
+    CHECK(baseline.measurements.size() == 1);
+    CHECK(has(baseline, baseline.name == "graph" ? Regime::graph : Regime::stream));
+  }
+  CHECK(c.speedups.size() == 3 * c.strategies.size());
+  CHECK(result.complete);
+}
+
+}  // namespace
+}  // namespace wide::bench

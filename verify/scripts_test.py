@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts a developer types, on made-up trees and machines: each check is seen to fail."""
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SPDX = "// SPDX-FileCopyrightText: the wide developers\n// SPDX-License-Identifier: Apache-2.0\n"
+
+
+class ScriptTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+
+    def put(self, name, text, mode=0o644):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(mode)
+        return path
+
+    def program(self, name, *lines):
+        return self.put(name, "\n".join(["#!/bin/sh", *lines, ""]), 0o755)
+
+    def run_script(self, *command, **variables):
+        """(exit code, all output)"""
+        result = subprocess.run([str(part) for part in command], capture_output=True, text=True, cwd=self.root,
+                                stdin=subprocess.DEVNULL, env=os.environ | variables)
+        return result.returncode, result.stdout + result.stderr
+
+
+class LayersTest(ScriptTest):
+    def setUp(self):
+        super().setUp()
+        self.put("include/wide/a.hpp", SPDX + "#include <vector>\n")
+        self.put("kernels/k/k.cu", SPDX + '#include "wide/a.hpp"\n#include <cuda_runtime.h>\n')
+        self.put("host/h/h.cpp", SPDX + '// asm("no") #include "bench/b.hpp"\n#include "kernels/k/k.cu"\n')
+        self.put("bench/b.hpp", SPDX + '#include "host/h/h.cpp"\n#include <nlohmann/json.hpp>\n')
+        self.put("verify/v_test.cpp", SPDX + '#include "bench/b.hpp"\n')
+
+    def check(self):
+        return self.run_script(ROOT / "scripts/check_layers", self.root)
+
+    def assert_caught(self, name, line, message):
+        path = self.root / name
+        before = path.read_text() if path.exists() else None
+        self.put(name, SPDX + line + "\n")
+        code, output = self.check()
+        self.assertEqual(code, 1, output)
+        self.assertIn(name, output)
+        self.assertIn(message, output)
+        path.unlink() if before is None else path.write_text(before)
+
+    def test_a_clean_tree_passes_and_says_what_was_read(self):
+        self.assertEqual(self.check(), (0, "check_layers: 5 files, 4 includes, 0 violations\n"))
+
+    def test_the_project_itself(self):
+        code, output = self.run_script(ROOT / "scripts/check_layers")
+        self.assertEqual(code, 0, output)
+
+    def test_upward_includes(self):
+        arrows = "expected include <- kernels <- host <- bench <- verify"
+        self.assert_caught("include/wide/x.hpp", '#include "kernels/k/k.cu"', arrows)
+        self.assert_caught("kernels/k/x.cuh", '  #  include "host/h/h.cpp"', arrows)
+        self.assert_caught("host/h/x.cpp", "#include <bench/b.hpp>", arrows)
+        self.assert_caught("bench/x.cpp", '#include "verify/v_test.cpp"', arrows)
+
+    def test_includes_that_would_escape_the_rule(self):
+        self.assert_caught("host/h/x.cpp", '#include "../../bench/b.hpp"', "expected a path from the root")
+        self.assert_caught("host/h/x.cpp", '#include "h.hpp"', "expected a path from the root")
+        self.assert_caught("host/h/x.cpp", '#include "wide/gone.hpp"', "does not exist")
+
+    def test_public_headers_are_free_of_cuda(self):
+        for header in ("cuda_runtime.h", "cublas_v2.h", "nvtx3/nvtx3.hpp", "device_launch_parameters.h"):
+            self.assert_caught("include/wide/x.hpp", f"#include <{header}>", "nothing of CUDA's")
+
+    def test_inline_ptx_lives_in_arch(self):
+        for line in ('asm volatile("bar;");', 'asm("bar;");', '__asm__ __volatile__ ("bar;");'):
+            self.assert_caught("kernels/k/x.cuh", line, "inline PTX")
+        self.put("kernels/arch/x.cuh", SPDX + 'asm volatile("bar;");\n')
+        self.assertEqual(self.check()[0], 0)
+
+    def test_licence_and_length(self):
+        self.assert_caught("host/h/x.cpp", "\n" * 500, "502 lines")
+        self.put("scripts/tool", "#!/bin/sh\n")
+        code, output = self.check()
+        self.assertEqual((code, "scripts/tool: does not open" in output), (1, True), output)
+
+    def test_nothing_read_is_no_pass(self):
+        for room in ("include", "kernels", "host", "bench", "verify"):
+            shutil.rmtree(self.root / room)
+        self.assertEqual(self.check()[0], 1)
+
+
+class RunTestsTest(ScriptTest):
+    REPORT = ('<Catch2TestRun>{body}<OverallResultsCases successes="{passed}" failures="{failed}" '
+              'expectedFailures="0" skips="{skipped}"/></Catch2TestRun>')
+
+    def run_tests(self, **programs):
+        """Runs made-up programs as the tests of a build; each is the lines of a shell script."""
+        tests = ""
+        for name, lines in programs.items():
+            path = self.program(f"build/{name}", *lines)
+            tests += f'add_test({name} "{path}")\n'
+        self.put("build/CTestTestfile.cmake", tests)
+        code, output = self.run_script(ROOT / "scripts/run_tests.py", "--timeout", "5", self.root / "build")
+        return code, output.splitlines()[-1], output
+
+    def report(self, passed=0, failed=0, skipped=0, body="", then="exit 0"):
+        text = self.REPORT.format(passed=passed, failed=failed, skipped=skipped, body=body)
+        return [f"for last; do :; done; echo '{text}' > ${{last#xml::out=}}", then]
+
+    def test_counts_are_added_up(self):
+        skip = '<TestCase><Skip filename="f" line="1">\n no device\n</Skip></TestCase>'
+        code, last, output = self.run_tests(a_test=self.report(3), b_test=self.report(2, 0, 1, skip), example=["exit 0"])
+        self.assertEqual((code, last), (0, "6 passed, 0 failed, 1 skipped"), output)
+        self.assertIn("skipped 1: no device", output)
+
+    def test_all_skipped_is_no_failure_of_a_program_but_of_a_run(self):
+        skipped = self.report(0, 0, 2, then="exit 4")
+        self.assertEqual(self.run_tests(a_test=skipped, b_test=self.report(1))[:2], (0, "1 passed, 0 failed, 2 skipped"))
+        self.assertEqual(self.run_tests(a_test=skipped)[0], 1)
+
+    def test_what_counts_as_failed(self):
+        for lines in (
+            self.report(2, 1, then="exit 42"),
+            self.report(3, then="exit 1"),  # the report is fine, the program is not
+            self.report(3, then="kill -SEGV $$"),
+            self.report(0),  # no test case at all
+            self.report(0, 0, 0, then="exit 4"),
+            ["exit 0"],  # no report
+            ["for last; do :; done; echo '<Catch2TestRun>' > ${last#xml::out=}"],
+            ["exec sleep 60"],
+        ):
+            code, last, output = self.run_tests(a_test=lines, b_test=self.report(1))
+            self.assertEqual(code, 1, output)
+            self.assertRegex(last, r"^\d+ passed, 1 failed, 0 skipped$")
+        self.assertEqual(self.run_tests(example=["exit 3"])[:2], (1, "0 passed, 1 failed, 0 skipped"))
+
+    def test_no_test_is_a_failure(self):
+        self.assertEqual(self.run_tests()[:2], (1, "0 passed, 1 failed, 0 skipped"))
+
+    def test_a_program_that_was_not_built(self):
+        self.put("build/CTestTestfile.cmake", 'add_test(gone_test "gone_test")\n')
+        code, output = self.run_script(ROOT / "scripts/run_tests.py", self.root / "build")
+        self.assertEqual((code, output.splitlines()[-1]), (1, "0 passed, 1 failed, 0 skipped"))
+
+    def test_unittest_programs_count_too(self):
+        for ending, expected in (
+            ("Ran 5 tests in 0.1s\n\nOK (skipped=2)", (0, "3 passed, 0 failed, 2 skipped")),
+            ("Ran 5 tests in 0.1s\n\nFAILED (failures=1, errors=2)", (1, "2 passed, 3 failed, 0 skipped")),
+            ("Ran 0 tests in 0.1s\n\nOK", (1, "0 passed, 1 failed, 0 skipped")),
+            ("Traceback", (1, "0 passed, 1 failed, 0 skipped")),
+        ):
+            self.put("build/toy_test.py", f"print('''{ending}''')\n")
+            self.put("build/CTestTestfile.cmake", f'add_test(toy_test "{shutil.which("python3")}" "{self.root}/build/toy_test.py")\n')
+            code, output = self.run_script(ROOT / "scripts/run_tests.py", self.root / "build")
+            self.assertEqual((code, output.splitlines()[-1]), expected, output)
+
+
+class SetupTest(ScriptTest):
+    """setup.sh on machines made of stubs; what it would do is in the log."""
+
+    def setUp(self):
+        super().setUp()
+        self.log = self.root / "log"
+        for name in ("cmake", "ninja", "git", "python3", "c++"):
+            self.program(f"bin/{name}", "exit 0")
+        for name in ("apt-get", "apt-cache", "sudo", "tee"):
+            self.program(f"bin/{name}", f'echo "{name} $*" >>{self.log}')
+        self.machine(installed=("libcli11-dev", "nlohmann-json3-dev", "libfmt-dev", "libvalijson-dev", "libdlpack-dev"))
+
+    def machine(self, installed, catch2="3.7.1-1", user=0):
+        lines = [f"ii  {name} 1.0" for name in installed] + ([f"ii  catch2 {catch2}"] if catch2 else [])
+        self.program("bin/dpkg-query", *(f"echo '{line}'" for line in lines), "exit 1")
+        self.program("bin/id", f"echo {user}")
+
+    def setup(self):
+        self.log.write_text("")
+        code, output = self.run_script(ROOT / "scripts/setup.sh", PATH=f"{self.root}/bin:{os.environ['PATH']}")
+        return code, output, self.log.read_text()
+
+    def test_nothing_missing_does_nothing(self):
+        self.assertEqual(self.setup(), (0, "", ""))
+
+    def test_only_what_is_missing_is_installed(self):
+        self.machine(installed=("libcli11-dev", "libfmt-dev", "libvalijson-dev", "libdlpack-dev"))
+        code, output, log = self.setup()
+        self.assertEqual(code, 0, output)
+        self.assertIn("apt-get -q update", log)
+        self.assertIn("apt-get -q install -y --no-install-recommends nlohmann-json3-dev\n", log)
+        self.assertNotIn("catch2", log)
+
+    def test_catch2_2_is_replaced_by_the_offered_3(self):
+        self.machine(installed=("libcli11-dev", "nlohmann-json3-dev", "libfmt-dev", "libvalijson-dev", "libdlpack-dev"),
+                     catch2="2.13.10-1")
+        self.program("bin/apt-cache", "echo ' catch2 | 2.13.10-1 | a'", "echo ' catch2 | 3.7.1-0.4 | b'")
+        code, output, log = self.setup()
+        self.assertEqual(code, 0, output)
+        self.assertIn("install -y --no-install-recommends catch2=3.7.1-0.4\n", log)
+        self.assertNotIn("tee", log)
+
+    def test_without_root_it_says_what_to_type(self):
+        self.machine(installed=(), catch2="", user=1000)
+        self.program("bin/sudo", f'echo "sudo $*" >>{self.log}', "exit 1")
+        code, output, log = self.setup()
+        self.assertEqual(code, 1)
+        self.assertIn("sudo apt-get install -y --no-install-recommends libcli11-dev nlohmann-json3-dev", output)
+        self.assertIn("catch2", output)
+        self.assertNotIn("apt-get", log)
+
+    def test_with_sudo_it_installs(self):
+        self.machine(installed=(), user=1000)
+        code, output, log = self.setup()
+        self.assertEqual(code, 0, output)
+        self.assertRegex(log, r"sudo -n env \S+ apt-get -q install -y --no-install-recommends libcli11-dev")
+
+
+class ToolkitTest(ScriptTest):
+    """Which CUDA toolkit the build takes; a too old one is refused with a reason, not with a failure."""
+
+    def configure(self, *options):
+        nvcc = self.program("old/bin/nvcc", "echo 'Cuda compilation tools, release 11.8, V11.8.89'")
+        return self.run_script("cmake", "-S", ROOT, "-B", self.root / "build", "-DWIDE_BENCH=OFF", "-DWIDE_TESTS=OFF",
+                               *options, CUDACXX=str(nvcc))
+
+    def test_an_old_toolkit_is_refused_and_the_build_goes_on(self):
+        code, output = self.configure()
+        self.assertEqual(code, 0, output)
+        self.assertIn("nvcc is CUDA 11.8, expected 13.0 or newer", output)
+        self.assertIn("building without CUDA", output)
+
+    def test_an_old_toolkit_is_an_error_where_cuda_is_demanded(self):
+        code, output = self.configure("-DWIDE_CUDA=ON")
+        self.assertNotEqual(code, 0)
+        self.assertIn("nvcc is CUDA 11.8, expected 13.0 or newer", " ".join(output.split()))
+
+    def test_without_cuda_no_toolkit_is_looked_for(self):
+        code, output = self.configure("-DWIDE_CUDA=OFF")
+        self.assertEqual(code, 0, output)
+        self.assertNotIn("11.8", output)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Summaries and judgements of made-up measurements, worked out by hand.
+#include "bench/summary.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <cstring>
+
+#include "bench/evaluate.hpp"
+#include "wide/error.hpp"
+
+namespace wide::bench {
+namespace {
+
+using Catch::Approx;
+
+Speedup speedup(const std::string& strategy, double ratio, double lo, double hi,
+                int64_t pairs = 12) {
+  return {strategy, Baseline::loop, Regime::cpu, pairs, ratio, lo, hi, "faster"};
+}
+
+CaseResult case_of(int64_t n, std::vector<Speedup> speedups, const std::string& op = "linear",
+                   int64_t batch = 16) {
+  CaseResult result;
+  result.point = catalog::Case(op, {{"n", n}, {"batch", batch}});
+  result.speedups = std::move(speedups);
+  return result;
+}
+
+TEST_CASE("crossover, threshold, wins, best and geometric mean") {
+  const std::vector<CaseResult> cases{
+      case_of(2, {speedup("a", 1.2, 1.1, 1.3)}),  // above, but 4 is not
+      case_of(4, {speedup("a", 0.9, 0.8, 1.1), speedup("b", 0.7, 0.6, 0.8)}),
+      case_of(8, {speedup("a", 1.1, 1.02, 1.2), speedup("b", 1.0, 0.9, 1.1)}),
+      case_of(16, {speedup("a", 1.5, 1.4, 1.6), speedup("b", 2.0, 1.9, 2.1)}),
+      case_of(32, {speedup("a", 4.0, 3.5, 4.5), speedup("b", 3.0, 2.9, 3.1)}),
+  };
+  const std::vector<OpSummary> summaries = summarize(cases);
+  REQUIRE(summaries.size() == 1);
+  const OpSummary& s = summaries[0];
+  CHECK(s.op == "linear");
+  CHECK(s.crossover_n == 8);
+  CHECK(s.recommended_threshold == 16);
+  CHECK(s.strategy_wins == std::vector<std::pair<std::string, int64_t>>{{"a", 4}, {"b", 1}});
+  CHECK(*s.best_speedup_ratio == 4);
+  CHECK(s.best_strategy == "a");
+  CHECK(s.best_case.find("n=32") == 0);
+  CHECK(*s.geomean_speedup == Approx(std::pow(1.2 * 0.9 * 1.1 * 2.0 * 4.0, 0.2)));
+}
+
+TEST_CASE("every case of an N counts, and a failed one breaks the claim") {
+  std::vector<CaseResult> cases{case_of(4, {speedup("a", 2, 1.9, 2.1)}),
+                                case_of(8, {speedup("a", 2, 1.9, 2.1)}),
+                                case_of(8, {speedup("a", 0.9, 0.8, 1.0)}, "linear", 64),
+                                case_of(16, {speedup("a", 2, 1.9, 2.1)})};
+  CHECK(summarize(cases)[0].crossover_n == 16);
+  cases.back().status = Status::oom;
+  cases.back().speedups.clear();
+  CHECK_FALSE(summarize(cases)[0].crossover_n);
+  cases.back().status = Status::skipped;  // impossible there: no claim about it
+  cases.erase(cases.begin() + 2);
+  CHECK(summarize(cases)[0].crossover_n == 4);
+  cases[1].speedups[0].pairs = 3;  // too few rounds for a claim
+  CHECK_FALSE(summarize(cases)[0].crossover_n);
+}
+
+TEST_CASE("summaries are per op, regime and baseline") {
+  std::vector<CaseResult> cases{case_of(4, {speedup("a", 2, 1.9, 2.1)}),
+                                case_of(4, {speedup("a", 0.5, 0.4, 0.6)}, "embedding")};
+  Speedup graph = speedup("a", 1.5, 1.4, 1.6);
+  graph.regime = Regime::graph;
+  graph.baseline = Baseline::graph;
+  cases[0].speedups.push_back(graph);
+  const auto summaries = summarize(cases);
+  REQUIRE(summaries.size() == 3);
+  CHECK(summaries[0].regime == Regime::graph);
+  CHECK(*summaries[0].best_speedup_ratio == 1.5);
+  CHECK(*summaries[1].best_speedup_ratio == 2);
+  CHECK(summaries[2].op == "embedding");
+  CHECK_FALSE(summaries[2].crossover_n);
+  CHECK(summarize({}).empty());
+  for (const char* word : {"crossover N", "threshold", "wins", "geomean"})
+    CHECK(std::strstr(summary_definitions(), word) != nullptr);
+}
+
+Measurement measurement(double time_ns, int64_t rounds = 12) {
+  Measurement m;
+  m.regime = Regime::stream;
+  for (int64_t round = 0; round < rounds; ++round) {
+    for (const double factor : {1.0, 0.99, 1.01}) {
+      m.samples_ns.push_back(time_ns * factor);
+      m.samples_round.push_back(round);
+    }
+  }
+  return m;
+}
+
+RunnerResult runner(const std::string& name, double time_ns) {
+  RunnerResult result;
+  result.name = name;
+  result.measurements.push_back(measurement(time_ns));
+  return result;
+}
+
+TEST_CASE("rates, floor and resolution") {
+  Yardstick y;
+  y.cost = {2e6, 3e3, 1e3};
+  y.floor = {400, 100, 1000};
+  RunnerResult r = runner("a", 2000);
+  evaluate(r, y);
+  const Measurement& m = r.measurements[0];
+  CHECK(m.stats.median_ns == 2000);
+  CHECK(*m.flops_per_s == Approx(1e12));
+  CHECK(*m.mem_bw_bytes_per_s == Approx(2e9));
+  CHECK(*m.pct_of_floor == Approx(70));
+  CHECK_FALSE(m.few_samples);
+  CHECK_FALSE(m.below_resolution);
+  y.timer_floor_ns = 401;
+  evaluate(r, y);
+  CHECK(m.below_resolution);
+  r.measurements[0].iters_per_sample = 2;  // a sample is two calls
+  evaluate(r, y);
+  CHECK_FALSE(m.below_resolution);
+  r.measurements[0] = measurement(2000, 9);
+  evaluate(r, y);
+  CHECK(r.measurements[0].few_samples);
+}
+
+TEST_CASE("plausibility") {
+  Yardstick y;
+  y.floor = {0, 2000, 1e6};  // the launch is no ceiling
+  RunnerResult near = runner("a", 2000 / 1.049), above = runner("b", 2000 / 1.06);
+  evaluate(near, y);
+  evaluate(above, y);
+  CHECK(near.status == Status::ok);
+  CHECK(above.status == Status::implausible);
+  CHECK(above.reason.find("flops") != std::string::npos);
+  y.floor = {2000, 0, 0};
+  RunnerResult cached = runner("c", 500), streaming = runner("d", 500);
+  evaluate(cached, y);
+  CHECK(cached.status == Status::ok);
+  y.outgrows_cache = true;
+  evaluate(streaming, y);
+  CHECK(streaming.status == Status::implausible);
+}
+
+TEST_CASE("times that are none") {
+  Yardstick y;
+  y.timer_floor_ns = 10;
+  RunnerResult zero = runner("zero", 0), base = runner("loop", 5);
+  evaluate(zero, y);
+  CHECK(zero.measurements[0].below_resolution);
+  CHECK_FALSE(zero.measurements[0].flops_per_s);
+  CHECK(find_speedups(std::vector{zero}, std::vector{base}, 1)[0].verdict == "not_comparable");
+  zero.measurements[0].below_resolution = false;  // a floor of nothing flags nothing
+  CHECK(find_speedups(std::vector{zero}, std::vector{base}, 1)[0].verdict == "not_comparable");
+  RunnerResult broken = runner("broken", std::nan(""));
+  CHECK_THROWS_AS(evaluate(broken, y), Error);
+  RunnerResult none;
+  none.measurements.emplace_back();
+  evaluate(none, y);
+  CHECK(none.measurements[0].stats.n == 0);
+}
+
+TEST_CASE("speedups pair a regime with its own") {
+  RunnerResult fast = runner("fast", 1000), failed = runner("failed", 1000);
+  fast.measurements.push_back(measurement(100));
+  fast.measurements[1].regime = Regime::graph;
+  failed.status = Status::verify_failed;
+  RunnerResult loop = runner("loop", 3000), streams = runner("streams", 2000);
+  RunnerResult graph = runner("graph", 400);
+  graph.measurements[0].regime = Regime::graph;
+  const auto speedups =
+      find_speedups(std::vector{fast, failed}, std::vector{loop, streams, graph}, 1);
+  REQUIRE(speedups.size() == 5);
+  CHECK(*speedups[0].speedup_ratio == Approx(3));
+  CHECK(speedups[0].verdict == "faster");
+  CHECK(speedups[0].pairs == 12);
+  CHECK(speedups[1].baseline == Baseline::streams);
+  CHECK(*speedups[1].speedup_ratio == Approx(2));
+  CHECK(speedups[2].baseline == Baseline::graph);
+  CHECK(*speedups[2].speedup_ratio == Approx(4));
+  CHECK(speedups[3].verdict == "not_comparable");
+  CHECK_FALSE(speedups[3].ci_lo);
+}
+
+TEST_CASE("a case is as bad as its worst runner") {
+  const auto settled = [](Status first, Status second, Status baseline) {
+    CaseResult c;
+    c.strategies = {runner("a", 1), runner("b", 1)};
+    c.baselines = {runner("loop", 1)};
+    c.strategies[0].status = first;
+    c.strategies[1].status = second;
+    c.baselines[0].status = baseline;
+    settle_status(c);
+    return c.status;
+  };
+  using enum Status;
+  CHECK(settled(ok, ok, ok) == ok);
+  CHECK(settled(ok, skipped, skipped) == ok);
+  CHECK(settled(skipped, skipped, ok) == skipped);
+  CHECK(settled(skipped, skipped, failed) == failed);
+  CHECK(settled(oom, failed, ok) == failed);
+  CHECK(settled(implausible, failed, ok) == implausible);
+  CHECK(settled(implausible, ok, verify_failed) == verify_failed);
+}
+
+}  // namespace
+}  // namespace wide::bench

@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "wide/tensor.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "host/core/parallel.hpp"
+#include "host/core/rows.hpp"
+#include "host/core/verified.hpp"
+#include "verify/support/devices.hpp"
+#include "wide/error.hpp"
+#include "wide/version.hpp"
+
+using namespace wide;
+using Catch::Matchers::Message;
+
+TEST_CASE("shapes count their elements and refuse what does not fit") {
+  CHECK(num_elements({}) == 1);
+  CHECK(num_elements({2, 3, 4}) == 24);
+  CHECK(num_elements({2, 0, 4}) == 0);
+  CHECK(to_string(Shape{4, 128, 64}) == "[4, 128, 64]");
+  CHECK(contiguous_strides({2, 3, 4}) == Strides{12, 4, 1});
+  CHECK(contiguous_strides({2, 0, 4}) == Strides{4, 4, 1});
+  CHECK_THROWS_MATCHES(num_elements({-1}), Error, Message("shape: [-1] has a negative extent"));
+  const int64_t big = int64_t{1} << 40;
+  CHECK_THROWS_AS(num_elements({big, big}), Error);
+  CHECK_THROWS_AS(num_elements({big, 0, big}),
+                  Error);  // the zero must not hide it: strides overflow
+  CHECK_THROWS_AS(checked_bytes({int64_t{1} << 61}, 4), Error);
+  CHECK_THROWS_AS((Shape{1, 2, 3, 4, 5, 6, 7}), Error);
+}
+
+TEST_CASE("views know their span, alignment and slices") {
+  float data[24] = {};
+  const TensorView view(data, Dtype::fp32, {2, 3, 4}, Device{});
+  CHECK(view.is_contiguous());
+  CHECK(view.span_bytes() == 96);
+  const TensorView column = view.narrow(2, 1, 2);
+  CHECK(column.data == data + 1);
+  CHECK_FALSE(column.is_contiguous());
+  CHECK(column.span_bytes() == (12 + 8 + 1 + 1) * 4);
+  CHECK(view.narrow(0, 2, 0).span_bytes() == 0);
+  CHECK(ConstTensorView(view).shape == view.shape);
+  CHECK(TensorView().is_absent());
+  CHECK_THROWS_AS(view.narrow(2, 3, 2), Error);
+  CHECK_THROWS_AS(view.narrow(3, 0, 1), Error);
+  CHECK_THROWS_AS(view.narrow(0, -1, 1), Error);
+  CHECK_THROWS_AS(TensorView(data, Dtype::fp32, {2, 3}, Strides{3}, Device{}), Error);
+  CHECK_THROWS_AS(TensorView(data, Dtype::fp32, {2, 3}, Strides{-3, 1}, Device{}), Error);
+  CHECK_THROWS_AS(
+      TensorView(data, Dtype::fp32, {1 << 20, 2}, Strides{int64_t{1} << 50, 1}, Device{}), Error);
+  CHECK(TensorView(reinterpret_cast<void*>(uintptr_t{4096 + 8}), Dtype::fp32, {1}, Device{})
+            .alignment() == 8);
+  CHECK(TensorView(reinterpret_cast<void*>(uintptr_t{4096}), Dtype::fp32, {1}, Device{})
+            .alignment() == 256);
+}
+
+TEST_CASE("tensors own, move and may be empty; copies reach every device") {
+  for (const Context& context : test::devices_at_hand()) {
+    for (const Dtype dtype : kAllDtypes) {
+      Tensor tensor(context, dtype, {3, 5});
+      CHECK(tensor.bytes() == 15 * dtype_bytes(dtype));
+      CHECK(tensor.view().alignment() == 256);
+      std::vector<uint8_t> in(static_cast<size_t>(tensor.bytes())), out(in.size());
+      std::iota(in.begin(), in.end(), uint8_t{1});
+      const OwnedStream stream(context);
+      copy(ConstTensorView(in.data(), dtype, {3, 5}, Device{}), tensor, stream.get());
+      Tensor second(context, dtype, {3, 5});
+      copy(tensor, second, stream.get());
+      copy(second, TensorView(out.data(), dtype, {3, 5}, Device{}), stream.get());
+      context.synchronize(stream.get());
+      CHECK(in == out);
+      fill_bytes(second, 0xff, stream.get());
+      copy(second, TensorView(out.data(), dtype, {3, 5}, Device{}), stream.get());
+      context.synchronize(stream.get());
+      CHECK(out == std::vector<uint8_t>(out.size(), 0xff));
+      const void* data = tensor.data();
+      Tensor moved = std::move(tensor);
+      CHECK(moved.data() == data);
+      moved = Tensor(context, dtype, {0, 7});
+      CHECK(moved.data() == nullptr);
+      CHECK(moved.num_elements() == 0);
+    }
+  }
+}
+
+TEST_CASE("copy says what differs") {
+  const Context cpu = Context::cpu();
+  const Tensor a(cpu, Dtype::fp32, {2, 3}), b(cpu, Dtype::fp16, {2, 3});
+  CHECK_THROWS_MATCHES(
+      copy(a, b, Stream::cpu()), Error,
+      Message("copy: source is fp32 [2, 3], destination fp16 [2, 3], expected the same"));
+  CHECK_THROWS_AS(copy(a.view().narrow(1, 0, 2), a.view().narrow(1, 1, 2), Stream::cpu()), Error);
+}
+
+TEST_CASE("an allocation that cannot be is out_of_memory with the bytes asked for") {
+  for (const Context& context : test::devices_at_hand()) {
+    try {
+      const Tensor huge(context, Dtype::fp32, {int64_t{1} << 55});
+      FAIL("allocated 2^57 bytes");
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::out_of_memory);
+      CHECK(std::string(error.what()).find("144115188075855872 bytes") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("an engine's allocator is used") {
+  struct Counting final : Allocator {
+    int64_t live = 0, calls = 0;
+    void* allocate(int64_t bytes) override {
+      live += bytes, ++calls;
+      return ::operator new (static_cast<size_t>(bytes), std::align_val_t{256});
+    }
+    void deallocate(void* data, int64_t bytes) noexcept override {
+      live -= bytes;
+      ::operator delete (data, std::align_val_t{256});
+    }
+  };
+  const auto counting = std::make_shared<Counting>();
+  {
+    const Context context = Context::cpu({.num_threads = 1, .allocator = counting});
+    const Tensor tensor(context, Dtype::fp32, {10});
+    CHECK(counting->live == 40);
+  }
+  CHECK(counting->live == 0);
+  CHECK(counting->calls == 1);
+}
+
+TEST_CASE("without a usable CUDA device the reason is given, and nothing is left behind") {
+  const CudaAvailability first = query_cuda(), second = query_cuda();
+  CHECK(first.num_devices == second.num_devices);
+  CHECK(first.reason.empty() == (first.num_devices > 0));
+  if (first.num_devices > 0) return;
+  try {
+    (void)Context::cuda(0);
+    FAIL("made a context without a device");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::cuda);
+    CHECK(std::string(error.what()) == "cuda: " + first.reason);
+  }
+}
+
+TEST_CASE("devices describe themselves") {
+  const DeviceInfo info = Context::cpu({.num_threads = 3, .allocator = {}}).info();
+  CHECK(info.num_multiprocessors == 3);
+  CHECK_FALSE(info.name.empty());
+  CHECK(info.memory_bytes > 0);
+  CHECK_THROWS_AS(Context::cpu({.num_threads = -1, .allocator = {}}), Error);
+  CHECK(to_string(Device{DeviceType::cuda, 2}) == "cuda:2");
+  CHECK(std::string(version()) == "0.1.0");
+}
+
+TEST_CASE("parallel_for runs every task once, rethrows, and may be nested") {
+  const Context context = Context::cpu({.num_threads = 4, .allocator = {}});
+  for (const int64_t tasks : {0, 1, 3, 1000}) {
+    std::vector<std::atomic<int>> runs(static_cast<size_t>(tasks));
+    parallel_for(context, tasks, [&](int64_t task) { ++runs[static_cast<size_t>(task)]; });
+    for (const auto& count : runs) CHECK(count == 1);
+  }
+  std::atomic<int> inner = 0;
+  parallel_for(context, 8, [&](int64_t) { parallel_for(context, 8, [&](int64_t) { ++inner; }); });
+  CHECK(inner == 64);
+  CHECK_THROWS_AS(parallel_for(context, 100,
+                               [](int64_t task) {
+                                 if (task == 57) throw Error(ErrorCode::io, "x");
+                               }),
+                  Error);
+  std::atomic<int> after = 0;
+  parallel_for(context, 10, [&](int64_t) { ++after; });
+  CHECK(after == 10);
+}
+
+TEST_CASE("two threads may share a context's threads") {
+  const Context context = Context::cpu({.num_threads = 3, .allocator = {}});
+  std::atomic<int64_t> sum = 0;
+  const auto work = [&] {
+    for (int i = 0; i < 200; ++i) parallel_for(context, 20, [&](int64_t task) { sum += task; });
+  };
+  std::jthread other(work);
+  work();
+  other.join();
+  CHECK(sum == 2 * 200 * 190);
+}
+
+TEST_CASE("rows fold where one stride covers the leading axes") {
+  float data[4096] = {};
+  const auto view = [&](const Shape& shape, const Strides& strides) {
+    return ConstTensorView(data, Dtype::fp32, shape, strides, Device{});
+  };
+  const MemberRows packed = member_rows("op", "x", view({4, 5, 6}, {30, 6, 1}), 2, 3);
+  CHECK(packed.rows == 20);
+  CHECK(packed.strides == RowStrides{6, 3});
+  const MemberRows in_members = member_rows("op", "x", view({4, 2, 3}, {7, 3, 1}), 2, 3);
+  CHECK(in_members.strides == RowStrides{7, 3});
+  CHECK(shared_rows("op", "x", view({4, 3}, {5, 1}), 3).strides == RowStrides{5, 0});
+  CHECK_THROWS_MATCHES(member_rows("op", "x", view({4, 5, 6}, {31, 6, 1}), 2, 3), Error,
+                       Message("op: x has shape [4, 5, 6] and strides [31, 6, 1], expected leading "
+                               "axes that fold into rows of one stride"));
+  CHECK_THROWS_MATCHES(member_rows("op", "x", view({4, 7}, {7, 1}), 2, 3), Error,
+                       Message("op: x is [4, 7], expected [.., num_members * features] = [.., 6] "
+                               "or [.., num_members, features] = [.., 2, 3]"));
+  CHECK_THROWS_AS(require_disjoint_rows("op", "y", {4, {2, 1}}, 2, 3), Error);
+  CHECK_NOTHROW(require_disjoint_rows("op", "y", {4, {3, 12}}, 2, 3));  // members outside rows
+}
+
+TEST_CASE("a strategy is verified on the compute capability that proved it") {
+  const VerifiedStrategy table[] = {{"linear", "simt", 90}};
+  CHECK(is_verified_in(table, "linear", "simt", 90));
+  CHECK_FALSE(is_verified_in(table, "linear", "simt", 80));
+  CHECK_FALSE(is_verified_in(table, "linear", "tensor_core", 90));
+  CHECK_FALSE(is_verified_in(table, "layernorm", "simt", 90));
+  CHECK_FALSE(is_verified_in({}, "linear", "simt", 90));
+}

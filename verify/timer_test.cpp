@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The samplers on their own: what they call and how often, what a capture replays, what a failed
+// one leaves behind; the lanes of the baseline `streams`; the calibration.
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <set>
+#include <stdexcept>
+#include <thread>
+
+#include "bench/calibrate.hpp"
+#include "bench/timer/sampler.hpp"
+#include "verify/support/devices.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide::bench {
+namespace {
+
+using Catch::Approx;
+using Clock = std::chrono::steady_clock;
+
+TEST_CASE("the host sampler repeats short calls and times them as one") {
+  int64_t calls = 0;
+  const auto sampler = make_host_sampler([&] { ++calls; });
+  CHECK(sampler->timer() == "host");
+  CHECK(sampler->iters_per_sample() > 1000);
+  calls = 0;
+  const double time_ns = sampler->sample_ns();
+  CHECK(calls == sampler->iters_per_sample());
+  CHECK(time_ns > 0);
+  CHECK(time_ns < 1000);
+}
+
+TEST_CASE("the host sampler makes a long call once") {
+  int64_t calls = 0;
+  const auto sampler = make_host_sampler([&] {
+    ++calls;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  });
+  CHECK(calls == 1);
+  CHECK(sampler->iters_per_sample() == 1);
+  CHECK(sampler->expected_sample_s() >= 0.005);
+  CHECK(sampler->sample_ns() >= 5e6);
+  CHECK(calls == 2);
+}
+
+TEST_CASE("the calibration of the CPU is quick and of this world") {
+  const auto start = Clock::now();
+  const Calibration c = calibrate(Context::cpu());
+  CHECK(std::chrono::duration<double>(Clock::now() - start).count() < 2);
+  CHECK(c.mem_bw_bytes_per_s > 1e8);
+  CHECK(c.mem_bw_bytes_per_s < 1e13);
+  REQUIRE(c.flops_per_s.size() == 3);
+  CHECK(c.flops_per_s[0].first == "fp32");
+  CHECK(c.flops_per_s[0].second > 1e9);  // per core 4 lanes x 2 flops x > 0.1 GHz
+  CHECK(c.flops_per_s[0].second < 1e15);
+  CHECK(c.empty_launch_ns > 0);
+  CHECK(c.empty_launch_ns < 1e6);
+  CHECK(c.timer_quantum_ns > 0);
+  CHECK(c.timer_floor_ns >= c.timer_quantum_ns);
+}
+
+TEST_CASE("a floor is the larger of two parts plus a launch") {
+  Calibration c;
+  c.mem_bw_bytes_per_s = 1e9;
+  c.flops_per_s = {{"fp32", 1e10}, {"fp16", 2e10}};
+  c.empty_launch_ns = 7;
+  const catalog::Cost cost{3000, 60, 40};
+  CHECK(floor_of(c, cost, Dtype::fp32).total_ns() == Approx(307));  // flops: 300, bytes: 100
+  CHECK(floor_of(c, cost, Dtype::fp16).total_ns() == Approx(157));
+  CHECK(floor_of(c, cost, Dtype::int32).total_ns() == Approx(107));  // no flop ceiling: bytes alone
+  CHECK(floor_of({}, cost, Dtype::fp32).total_ns() == 0);
+}
+
+/// One tensor of bytes on the device, and what it holds.
+struct Bytes {
+  Bytes(const Context& context_, int64_t count)
+      : context(context_), stream(context_), tensor(context_, Dtype::int32, {count}) {}
+  void fill(uint8_t byte) const { fill_bytes(tensor, byte, stream.get()); }
+  int32_t first() const {
+    const Context cpu = Context::cpu();
+    const Tensor host(cpu, Dtype::int32, tensor.shape());
+    copy(tensor, host, stream.get());
+    context.synchronize(stream.get());
+    return *static_cast<const int32_t*>(host.data());
+  }
+  Context context;
+  OwnedStream stream;
+  Tensor tensor;
+};
+
+TEST_CASE("the stream sampler launches calls between two events") {
+  const Context context = test::require_cuda();
+  const ActiveDevice active(context);
+  const Bytes bytes(context, 1024);
+  int64_t calls = 0;
+  const auto sampler = make_stream_sampler(context, bytes.stream.get(), [&] {
+    ++calls;
+    bytes.fill(1);
+  });
+  CHECK(sampler->timer() == "event");
+  calls = 0;
+  CHECK(sampler->sample_ns() > 0);
+  CHECK(calls == sampler->iters_per_sample());
+  CHECK(bytes.first() == 0x01010101);
+}
+
+TEST_CASE("the graph sampler replays what it captured") {
+  const Context context = test::require_cuda();
+  const ActiveDevice active(context);
+  const Bytes bytes(context, 1024);
+  int64_t calls = 0;
+  const auto sampler = make_graph_sampler(
+      context, bytes.stream.get(),
+      [&] {
+        ++calls;
+        bytes.fill(2);
+      },
+      32);
+  CHECK(sampler->timer() == "graph");
+  CHECK(sampler->iters_per_sample() >= 1);
+  bytes.fill(7);
+  calls = 0;
+  CHECK(sampler->sample_ns() > 0);
+  CHECK(calls == 0);
+  CHECK(bytes.first() == 0x02020202);
+}
+
+TEST_CASE("a capture that fails leaves the stream usable") {
+  const Context context = test::require_cuda();
+  const ActiveDevice active(context);
+  const Bytes bytes(context, 1024);
+  const Stream stream = bytes.stream.get();
+  CHECK_THROWS_AS(make_graph_sampler(
+                      context, stream, [] { throw std::runtime_error("planned"); }, 32),
+                  std::runtime_error);
+  bytes.fill(3);
+  CHECK(bytes.first() == 0x03030303);
+  // Waiting for a stream that is being captured is forbidden.
+  CHECK_THROWS(make_graph_sampler(
+      context, stream, [&] { context.synchronize(stream); }, 32));
+  bytes.fill(4);
+  CHECK(bytes.first() == 0x04040404);
+}
+
+TEST_CASE("lanes fork from the timed stream and join it") {
+  const Context context = test::require_cuda();
+  const ActiveDevice active(context);
+  const OwnedStream stream(context);
+  constexpr int64_t kMembers = 5, kLanes = 3, kElements = 256;
+  const Tensor tensor(context, Dtype::int32, {kMembers, kElements});
+  const StreamLanes lanes(context, stream.get(), kLanes, 512);
+  std::set<void*> streams, workspaces;
+  catalog::PreparedMembers members;
+  members.run = [&](int64_t i, const Execution& execution) {
+    streams.insert(execution.stream.native());
+    workspaces.insert(execution.workspace.data);
+    CHECK(execution.workspace.bytes >= 512);
+    CHECK(execution.handles != nullptr);
+    fill_bytes(tensor.view().narrow(0, i, 1), static_cast<uint8_t>(i + 1), execution.stream);
+  };
+  // Before and after on the main stream: only events can keep this in order.
+  fill_bytes(tensor, 0x77, stream.get());
+  lanes.run(members, kMembers);
+  const Context cpu = Context::cpu();
+  const Tensor host(cpu, Dtype::int32, tensor.shape());
+  copy(tensor, host, stream.get());
+  context.synchronize(stream.get());
+  for (int64_t i = 0; i < kMembers; ++i) {
+    const int32_t got = static_cast<const int32_t*>(host.data())[(i + 1) * kElements - 1];
+    CHECK(got == 0x01010101 * static_cast<int32_t>(i + 1));
+  }
+  CHECK(streams.size() == kLanes);
+  CHECK(workspaces.size() == kLanes);
+  CHECK_FALSE(streams.contains(stream.get().native()));
+}
+
+}  // namespace
+}  // namespace wide::bench
