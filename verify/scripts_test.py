@@ -88,7 +88,7 @@ class LayersTest(ScriptTest):
         self.assertEqual(self.check()[0], 0)
 
     def test_licence_and_length(self):
-        self.assert_caught("host/h/x.cpp", "\n" * 500, "502 lines")
+        self.assert_caught("host/h/x.cpp", "\n" * 500, "503 lines")
         self.put("scripts/tool", "#!/bin/sh\n")
         code, output = self.check()
         self.assertEqual((code, "scripts/tool: does not open" in output), (1, True), output)
@@ -110,7 +110,7 @@ class RunTestsTest(ScriptTest):
             path = self.program(f"build/{name}", *lines)
             tests += f'add_test({name} "{path}")\n'
         self.put("build/CTestTestfile.cmake", tests)
-        code, output = self.run_script(ROOT / "scripts/run_tests.py", "--timeout", "5", self.root / "build")
+        code, output = self.run_script(ROOT / "scripts/run_tests.py", "--timeout", "4", self.root / "build")
         return code, output.splitlines()[-1], output
 
     def report(self, passed=0, failed=0, skipped=0, body="", then="exit 0"):

@@ -42,7 +42,7 @@ MemberRows fold_rows(const std::string& name, const ConstTensorView& view, int n
     }
     rows *= extent;
   }
-  if (rows <= 1) return {rows, {packed_stride, 0}};
+  if (rows <= 1 || packed_stride == 0) return {rows, {packed_stride, 0}};
   WIDE_REQUIRE(folds, name + " has shape " + to_string(view.shape) + " and strides " +
                           to_string(view.strides) +
                           ", expected leading axes that fold into rows of one stride");

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""What evidence.py and gpu_check count as proved, on made-up trees in a temporary folder: what they
+must refuse matters more than what they accept. A GPU is played by stubs in PATH."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "scripts"))
+import evidence  # noqa: E402
+
+KERNEL = '#include "kernels/toy/twice.cuh"\n__global__ void toy(int* y) { *y = twice(21); }\n'
+HEADER = '#pragma once\n#include "wide/toy.hpp"\n__device__ int twice(int x) { return 2 * x; }  // doubles\n'
+PUBLIC = "#pragma once\nconstexpr int kToy = 1;\n"
+CLEAN = {tool: 0 for tool in evidence.TOOLS}
+
+
+def run(*command, **env):
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          env=os.environ | env)
+
+
+class Tree(unittest.TestCase):
+    """A small repository with one kernel, toy/simt, that includes two headers."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name).resolve()
+        self.put("kernels/toy/toy_simt.cu", KERNEL)
+        self.put("kernels/toy/twice.cuh", HEADER)
+        self.put("include/wide/toy.hpp", PUBLIC)
+
+    def put(self, name, text, mode=0o644):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(mode)
+        return path
+
+
+class EvidenceTable(Tree):
+    def setUp(self):
+        super().setUp()
+        self.good = {"schema": evidence.SCHEMA, "op": "toy", "strategy": "simt",
+                     "source_hash": evidence.source_hash(self.root, "toy", "simt"), "compute_capability": 90,
+                     "cases_passed": 5, "cases_failed": 0, "worst_error_ratio": 0.5, "sanitizer": CLEAN}
+
+    def table(self, *documents):
+        for i, document in enumerate(documents):
+            self.put(f"evidence/{i}.json", document if isinstance(document, str) else json.dumps(document))
+        result = run(sys.executable, ROOT / "scripts/evidence.py", "--root", self.root, "table",
+                     self.root / "evidence", self.root / "out/table.inc")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn("Traceback", result.stderr)
+        return (self.root / "out/table.inc").read_text(), result.stderr
+
+    def assert_refused(self, document, *words):
+        text, message = self.table(document)
+        self.assertEqual(text, "")
+        for word in words:
+            self.assertIn(word, message)
+
+    def test_matching_evidence_counts(self):
+        self.assertEqual(self.table(self.good), ('{"toy", "simt", 90},\n', ""))
+
+    def test_no_evidence_is_an_empty_table(self):
+        self.assertEqual(self.table(), ("", ""))
+
+    def test_an_unchanged_table_keeps_its_time(self):
+        self.table(self.good)
+        path = self.root / "out/table.inc"
+        os.utime(path, (1, 1))
+        self.table(self.good)
+        self.assertEqual(path.stat().st_mtime, 1)
+        self.table(self.good, self.good | {"compute_capability": 80})
+        self.assertNotEqual(path.stat().st_mtime, 1)
+
+    def test_one_byte_of_code_makes_it_stale(self):
+        for name, text, old, new in [("kernels/toy/toy_simt.cu", KERNEL, "21", "22"), ("kernels/toy/twice.cuh", HEADER, "2 *", "3 *"),
+                                     ("include/wide/toy.hpp", PUBLIC, "= 1", "= 2")]:
+            self.put(name, text.replace(old, new))
+            self.assert_refused(self.good, "toy/simt", "stale")
+            self.put(name, text)
+
+    def test_another_source_or_none_makes_it_stale(self):
+        more = self.put("kernels/toy/toy_simt_half.cu", "")
+        self.assert_refused(self.good, "stale")
+        more.unlink()
+        (self.root / "kernels/toy/toy_simt.cu").unlink()
+        self.assert_refused(self.good, "stale")
+
+    def test_comments_and_blanks_do_not_matter(self):
+        self.put("kernels/toy/twice.cuh", HEADER.replace("// doubles", "/* two\n lines */").replace("{ return", "{\n  return"))
+        self.assertEqual(self.table(self.good)[0], '{"toy", "simt", 90},\n')
+
+    def test_failures_do_not_count(self):
+        self.assert_refused(self.good | {"cases_failed": 1}, "toy/simt", "failed")
+        self.assert_refused(self.good | {"worst_error_ratio": 1.5}, "failed")
+        for tool in evidence.TOOLS:
+            self.assert_refused(self.good | {"sanitizer": CLEAN | {tool: 1}}, "toy/simt", "failed")
+
+    def test_what_was_not_run_is_not_passed(self):
+        self.assert_refused(self.good | {"cases_passed": 0}, "toy/simt", "incomplete")
+        self.assert_refused(self.good | {"worst_error_ratio": None}, "incomplete")
+        for tool in evidence.TOOLS:
+            self.assert_refused(self.good | {"sanitizer": CLEAN | {tool: None}}, "toy/simt", "incomplete")
+        self.assert_refused(self.good | {"sanitizer": {}}, "incomplete")
+        self.assert_refused(self.good | {"sanitizer": CLEAN | {"memcheck": False}}, "incomplete")
+
+    def test_unreadable_files_are_named_and_stop_nothing(self):
+        for broken in ['{"schema": ', "", "[]", json.dumps(self.good | {"schema": "wide.evidence 0"}),
+                       json.dumps(self.good | {"cases_failed": "0"}), json.dumps(self.good | {"op": 'toy", "x'})]:
+            text, message = self.table(broken, self.good)
+            self.assertEqual(text, '{"toy", "simt", 90},\n')
+            self.assertIn("0.json", message)
+
+    def test_a_failure_outweighs_a_pass_of_the_same_sources(self):
+        self.assertEqual(self.table(self.good, self.good | {"cases_failed": 1})[0], "")
+        self.assertNotEqual(self.table(self.good, self.good | {"cases_failed": 1, "source_hash": "old"})[0], "")
+
+
+class Normalized(unittest.TestCase):
+    def test_same_program(self):
+        for a, b in [("a+b", "a  +\n b"), ("int x;  // c\n", "int x;"), ("int/**/x", "int x"), ("a\r\nb", "a\nb"),
+                     ("#define A \\\n x\ny", "#define A   x // k\n y"), ("x\n#if A\ny", "x\n\n  #if A /* c */\ny\n")]:
+            self.assertEqual(evidence.normalized(a), evidence.normalized(b), (a, b))
+
+    def test_other_program(self):
+        for a, b in [("a + +b", "a ++b"), ("#define F (x)\nb", "#define F(x)\nb"), ("#define A x\ny", "#define A x y"), ("a b", "ab"),
+                     ('"// no"', '"// yes"'), ("1'000", "1000"), ('R"(a // b)"', 'R"(a // c)"'), ('"a b"', '"a  b"')]:
+            self.assertNotEqual(evidence.normalized(a), evidence.normalized(b), (a, b))
+
+
+class GpuCheck(Tree):
+    """gpu_check in a tree of its own, with stubs for the driver's tool, the sanitizer and wbench."""
+
+    def setUp(self):
+        super().setUp()
+        for name in ("gpu_check", "evidence.py"):
+            self.put(f"scripts/{name}", (ROOT / "scripts" / name).read_text(), 0o755)
+        self.put("bin/nvidia-smi", '#!/bin/sh\ncase "$*" in -L) echo GPU 0 ;; *driver*) echo 580.1 ;; *) echo Toy ;; esac\n', 0o755)
+        self.put("bin/compute-sanitizer", '#!/bin/sh\necho "========= ERROR SUMMARY: ${FINDINGS:-0} errors"\n'
+                                          'exit ${SANITIZER_EXIT:-0}\n', 0o755)
+        check = {"before": "pass", "elements_compared": 4, "worst_error_ratio": 0.25}
+        result = {"schema": {"name": "wbench.result"}, "run": {"complete": True, "tool": {"cuda_toolkit": "13.0"}},
+                  "devices": [{"device": "cuda:0", "name": "Toy GPU", "compute_capability": 90, "cuda_driver": 13000}],
+                  "cases": [{"op": "toy", "strategies": [{"name": "simt", "status": "ok", "verify": check},
+                                                         {"name": "sequential", "status": "ok", "verify": check}]}]}
+        self.put("result.json", json.dumps(result))
+        self.put("build/bench/wbench", '#!/bin/bash\nwhile [ "$1" != --json ]; do shift; done\n'
+                                       f'cp {self.root}/result.json "$2"\nexit ${{WBENCH_EXIT:-0}}\n', 0o755)
+        self.put("build/verify/isolation_test", "#!/bin/sh\n", 0o755)
+
+    def check(self, *parts, **env):
+        env["PATH"] = f"{self.root}/bin:{os.environ['PATH']}"
+        return run(self.root / "scripts/gpu_check", "--out", self.root / "out", "--build", self.root / "build", *parts, **env)
+
+    def read_evidence(self):
+        return json.loads((self.root / "verify/evidence/toy_simt_sm90.json").read_text())
+
+    def test_help_needs_no_gpu(self):
+        result = run(ROOT / "scripts/gpu_check", "--help")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("sanitize", result.stdout)
+
+    def test_an_unknown_part(self):
+        self.assertEqual(run(ROOT / "scripts/gpu_check", "everything").returncode, 2)
+
+    @unittest.skipIf(os.path.exists("/dev/nvidia0") or shutil.which("nvidia-smi"), "there is a GPU")
+    def test_without_a_gpu(self):
+        result = run(ROOT / "scripts/gpu_check", "--out", self.root / "out", "verify")
+        self.assertEqual(result.returncode, 77)
+        self.assertIn("no GPU", result.stdout)
+
+    def test_a_good_device_verifies_the_strategy(self):
+        result = self.check("sanitize", "verify", "bench", "evidence")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        found = self.read_evidence()
+        self.assertEqual((found["cases_passed"], found["cases_failed"], found["driver"]), (2, 0, "580.1"))
+        self.assertEqual(found["sanitizer"], CLEAN)
+        self.assertEqual(evidence.state_of(self.root, found), "verified")
+        self.assertEqual(len(list(self.root.glob("bench/results/Toy-GPU/quick-*.json"))), 1)
+        self.assertEqual(len(list(self.root.glob("verify/evidence/*"))), 1)  # none for sequential
+
+    def test_findings_and_what_gave_no_verdict(self):
+        for env, expected in [({"FINDINGS": "3", "SANITIZER_EXIT": "1"}, 3), ({"SANITIZER_EXIT": "42"}, None)]:
+            result = self.check("sanitize", "verify", "evidence", **env)
+            self.assertEqual(result.returncode, 1, result.stdout)
+            self.assertIn("sanitize: FAILED", result.stdout)
+            self.assertEqual(self.read_evidence()["sanitizer"], {tool: expected for tool in evidence.TOOLS})
+        (self.root / "out/sanitize.txt").unlink()
+        self.assertEqual(self.check("evidence").returncode, 0)
+        self.assertEqual(self.read_evidence()["sanitizer"], {tool: None for tool in evidence.TOOLS})
+
+    def test_out_of_time_is_not_run(self):
+        result = self.check("sanitize", "verify", "evidence", WIDE_GPU_CHECK_S="16")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("verify: FAILED (not run: out of time)", result.stdout)
+        self.assertIn("null", (self.root / "out/sanitize.txt").read_text())
+        self.assertFalse((self.root / "verify/evidence").exists())
+
+    def test_what_counts_as_a_case(self):
+        def case(status, before, elements, worst):
+            verify = {"before": before, "elements_compared": elements, "worst_error_ratio": worst}
+            return {"op": "toy", "strategies": [{"name": "simt", "status": status, "verify": verify}]}
+        good, empty, skipped = case("ok", "pass", 1, 0.5), case("ok", "pass", 0, 0), case("skipped", "not_run", 0, None)
+        wrong, late, threw = case("verify_failed", "fail", 1, 9), case("verify_failed", "pass", 1, 0.1), case("failed", "not_run", 0, 0)
+        for cases, expected in [([good, empty, skipped], [1, 0, 0.5]), ([good, wrong, late, threw], [1, 3, 9]),
+                                ([good, case("ok", "not_run", 1, 0)], [1, 1, 0.5]),
+                                ([case("verify_failed", "fail", 1, None), good], [1, 1, None])]:
+            self.assertEqual(evidence.tally([{"cases": cases}]), {("toy", "simt"): expected})
+        self.assertEqual(evidence.tally([{"cases": [skipped, empty]}]), {})
+
+    def test_a_partial_run_is_no_evidence(self):
+        self.put("result.json", (self.root / "result.json").read_text().replace('"complete": true', '"complete": false'))
+        result = self.check("verify", "bench", "evidence", WBENCH_EXIT="130")
+        self.assertEqual(result.returncode, 1)
+        for part in ("verify", "bench", "evidence"):
+            self.assertIn(f"{part}: FAILED", result.stdout)
+        self.assertFalse((self.root / "verify/evidence").exists() or (self.root / "bench/results").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
