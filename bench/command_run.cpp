@@ -59,33 +59,6 @@ void log_progress(const Progress& progress, std::ostream& err) {
       << std::flush;
 }
 
-int exit_code_of(const RunResult& result) {
-  bool is_wrong = false, has_failed = false;
-  const auto judge = [&](Status status) {
-    is_wrong = is_wrong || status == Status::verify_failed || status == Status::implausible;
-    has_failed = has_failed || status == Status::failed || status == Status::oom ||
-                 status == Status::timeout;
-  };
-  for (const CaseResult& c : result.cases) {
-    judge(c.status);
-    for (const RunnerResult& r : c.strategies) judge(r.status);
-    for (const RunnerResult& r : c.baselines) judge(r.status);
-  }
-  if (is_interrupted()) return kInterrupted;
-  return has_failed ? kRuntimeError : is_wrong ? kWrong : kSuccess;
-}
-
-/// A run in which every strategy of every case was skipped has shown nothing.
-bool ran_anything(const RunResult& result) {
-  for (const CaseResult& c : result.cases) {
-    if (c.status != Status::ok && c.status != Status::skipped) return true;
-    for (const RunnerResult& r : c.strategies) {
-      if (r.status != Status::skipped) return true;
-    }
-  }
-  return false;
-}
-
 /// What a case's command needs beyond its axes to be the same run.
 std::string reproduce_suffix(const RunPlan& plan) {
   std::string text = " --device ";
@@ -207,7 +180,36 @@ std::optional<Context> make_context(const Selection& selection, std::ostream& er
   }
 }
 
+/// A run in which every strategy of every case was skipped has shown nothing.
+bool ran_anything(const RunResult& result) {
+  for (const CaseResult& c : result.cases) {
+    if (c.status != Status::ok && c.status != Status::skipped) return true;
+    for (const RunnerResult& r : c.strategies) {
+      if (r.status != Status::skipped) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+int exit_code_of(const RunResult& result, bool was_interrupted) {
+  bool is_wrong = false, has_failed = false;
+  const auto judge = [&](Status status) {
+    is_wrong = is_wrong || status == Status::verify_failed || status == Status::implausible;
+    has_failed = has_failed || status == Status::failed || status == Status::oom ||
+                 status == Status::timeout;
+  };
+  for (const CaseResult& c : result.cases) {
+    judge(c.status);
+    for (const RunnerResult& r : c.strategies) judge(r.status);
+    for (const RunnerResult& r : c.baselines) judge(r.status);
+  }
+  if (was_interrupted) return kInterrupted;
+  if (has_failed) return kRuntimeError;
+  if (is_wrong) return kWrong;
+  return ran_anything(result) ? kSuccess : kNothingRan;
+}
 
 int command_run(const GlobalOptions& global, RunOptions options, std::ostream& out,
                 std::ostream& err) {
@@ -244,11 +246,9 @@ int command_run(const GlobalOptions& global, RunOptions options, std::ostream& o
   const bool has_run = run_guarded(plan, result, err);
   drop_foreign_strategies(plan, result);
   for (CaseResult& c : result.cases) c.reproduce += reproduce_suffix(plan);
-  int code = has_run ? exit_code_of(result) : kRuntimeError;
-  if (code == kSuccess && !ran_anything(result)) {
+  int code = has_run ? exit_code_of(result, is_interrupted()) : kRuntimeError;
+  if (code == kNothingRan)
     err << "wbench: nothing ran: no strategy of the selection can run here\n";
-    code = kNothingRan;
-  }
   result.exit_code = code;
   if (!write_outputs(result, options.output, saved, out, err) && code != kInterrupted)
     code = kRuntimeError;

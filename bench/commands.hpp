@@ -44,4 +44,7 @@ int command_list(const GlobalOptions& global, const std::string& what, const std
                  bool as_json, std::ostream& out);
 int command_info(const GlobalOptions& global, bool as_json, std::ostream& out);
 
+/// What the cases of a run come to; interrupted counts first, then the first of 1, 3, 6, 0.
+int exit_code_of(const RunResult& result, bool was_interrupted);
+
 }  // namespace wide::bench

@@ -90,8 +90,9 @@ EmbeddingProblem describe_embedding(const EmbeddingArguments& a, const Embedding
   WIDE_REQUIRE(p.dim <= 1 || a.table.strides[2] == 1,
                "embedding: table has strides " + to_string(a.table.strides) +
                    ", expected contiguous rows: a last stride of 1");
-  p.table = {p.vocab <= 1 ? p.dim : a.table.strides[1],
-             p.num_members <= 1 ? p.vocab * p.dim : a.table.strides[0]};
+  // Strides that nothing steps along are given their packed value, so that equal layouts are equal.
+  p.table = {p.vocab <= 1 || p.dim == 0 ? p.dim : a.table.strides[1],
+             p.num_members <= 1 || p.vocab * p.dim == 0 ? p.vocab * p.dim : a.table.strides[0]};
   const int ids_rank = p.shared_ids ? 2 : 3;
   WIDE_REQUIRE(
       a.ids.rank() == ids_rank,
@@ -107,9 +108,10 @@ EmbeddingProblem describe_embedding(const EmbeddingArguments& a, const Embedding
   WIDE_REQUIRE(p.seq <= 1 || a.ids.strides[ids_rank - 1] == 1,
                "embedding: ids has strides " + to_string(a.ids.strides) +
                    ", expected contiguous positions: a last stride of 1");
-  p.ids_batch_stride =
-      p.batch <= 1 ? (p.shared_ids ? p.seq : p.num_members * p.seq) : a.ids.strides[0];
-  if (!p.shared_ids) p.ids_member_stride = p.num_members <= 1 ? p.seq : a.ids.strides[1];
+  p.ids_batch_stride = p.batch <= 1 || p.seq == 0 ? (p.shared_ids ? p.seq : p.num_members * p.seq)
+                                                  : a.ids.strides[0];
+  if (!p.shared_ids)
+    p.ids_member_stride = p.num_members <= 1 || p.seq == 0 ? p.seq : a.ids.strides[1];
   require_legal(p);
 
   const MemberRows y = member_rows(kName, "y", a.y, p.num_members, p.dim);

@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A result made by hand, of a GPU that is not at hand: two ops, two regimes, three baselines, and
+// of every status one. For the tests of files and tables.
+#pragma once
+
+#include <limits>
+
+#include "bench/result.hpp"
+
+namespace wide::bench {
+
+inline Measurement sample_measurement(Regime regime, double median_ns) {
+  Measurement m;
+  m.regime = regime;
+  m.timer = regime == Regime::graph ? "graph" : "event";
+  m.iters_per_sample = 4;
+  m.stop_reason = "ci";
+  m.walltime_s = 0.1 + 0.2;  // has no short decimal form
+  for (int i = 0; i < 40; ++i) {
+    m.samples_ns.push_back(median_ns * (1 + 1e-3 / (i + 3)));
+    m.samples_round.push_back(i / 4);
+  }
+  m.stats = {40,
+             median_ns,
+             1. / 3,
+             0.1,
+             median_ns - 3,
+             median_ns - 2,
+             median_ns - 1,
+             median_ns,
+             median_ns + 1,
+             median_ns + 2,
+             median_ns + 1e-9,
+             5e-324,
+             median_ns - 0.5,
+             median_ns + 0.5};
+  m.flops_per_s = 1.23456789e13;
+  m.mem_bw_bytes_per_s = 4.8e12 / 7;
+  m.pct_of_floor = 61.5;
+  return m;
+}
+
+inline RunnerResult sample_runner(const std::string& name, double stream_ns, double graph_ns) {
+  RunnerResult r;
+  r.name = name;
+  r.verify = {"pass", "pass", 0.31, 3, 0, 0, 4096, 65536, ""};
+  r.explain = name + ": because \"it\" fits";
+  r.workspace_bytes = 256;
+  r.measurements.push_back(sample_measurement(Regime::stream, stream_ns));
+  if (graph_ns > 0) r.measurements.push_back(sample_measurement(Regime::graph, graph_ns));
+  return r;
+}
+
+inline Speedup sample_speedup(const std::string& strategy, Baseline baseline, double ratio) {
+  return {strategy,
+          baseline,
+          baseline == Baseline::graph ? Regime::graph : Regime::stream,
+          12,
+          ratio,
+          ratio - 0.0123,
+          ratio + 0.0123,
+          ratio > 1 ? "faster" : "slower"};
+}
+
+inline catalog::Case sample_point(const std::string& op, int64_t n, const std::string& dtype) {
+  return catalog::Case(op, {{"n", n, false},
+                            {"batch", int64_t{16}, false},
+                            {"d", int64_t{256}, false},
+                            {"in", int64_t{0}, true},
+                            {"dtype", dtype, false}});
+}
+
+inline CaseResult sample_case(const std::string& op, int64_t n, const std::string& dtype) {
+  CaseResult c;
+  c.case_id = "0123456789abcdef";
+  c.point = sample_point(op, n, dtype);
+  c.reproduce = "wbench run --op " + op + " --n " + std::to_string(n) + " --device cuda";
+  c.cost = {1e9 + 1. / 3, 3e6, 1e6};
+  c.footprint_bytes = 4'000'000;
+  c.floor_ns = 2345.678;
+  c.strategies = {sample_runner("sequential", 45678.9, 30123.4),
+                  sample_runner("simt", 12345.6, 9876.5)};
+  c.strategies[1].verified = false;
+  c.baselines = {sample_runner("loop", 61234.5, 0), sample_runner("streams", 41234.5, 0),
+                 sample_runner("graph", 0.125, 33333.3)};
+  c.baselines[2].measurements.erase(c.baselines[2].measurements.begin());
+  for (const char* strategy : {"sequential", "simt"}) {
+    const double ratio = strategy[1] == 'e' ? 0.9 : 4.96;
+    for (const Baseline b : {Baseline::loop, Baseline::streams, Baseline::graph})
+      c.speedups.push_back(sample_speedup(strategy, b, ratio));
+  }
+  return c;
+}
+
+/// Of every status a strategy, with reasons that are long, quoted, or hold what breaks formats.
+inline CaseResult sample_bad_case() {
+  CaseResult c = sample_case("layernorm", 100, "fp32");
+  c.speedups.clear();
+  c.strategies.clear();
+  const auto add = [&](const char* name, Status status, const char* reason) {
+    RunnerResult r;
+    r.name = name;
+    r.status = status;
+    r.reason = reason;
+    c.strategies.push_back(r);
+  };
+  add("wrong", Status::verify_failed,
+      "member 3, row 17, column 200: got nan, expected 0.123456789, tolerance 1.2e-05, and more");
+  c.strategies.back().verify = {"fail", "not_run", std::nullopt, 3, 17, 5, 4096, 65536, "got nan"};
+  add("throws", Status::failed, "a | pipe, a \"quote\",\na line and \x1b[31m an escape");
+  add("large", Status::oom, "no memory");
+  add("absent", Status::skipped, "needs dtype fp16");
+  c.strategies.push_back(sample_runner("too_good", 12.5, 9.5));
+  c.strategies.back().status = Status::implausible;
+  c.strategies.back().reason = "9.9 TB/s above the ceiling";
+  c.status = Status::verify_failed;
+  c.reason = "wrong: member 3";
+  return c;
+}
+
+inline RunResult sample_result() {
+  RunResult r;
+  r.id = "2026-01-31T12:00:00Z-4f2a";
+  r.started = "2026-01-31T12:00:00Z";
+  r.duration_s = 12.3;
+  r.exit_code = 3;
+  r.argv = {"wbench", "run", "--op", "linear,layernorm"};
+  r.tool_version = "0.1.0";
+  r.git_sha = "0123456789012345678901234567890123456789";
+  r.git_dirty = true;
+  r.build_type = "Release";
+  r.compiler = "GNU 12.2.0";
+  r.cuda_toolkit = "13.0.88";
+  r.cuda_archs = "80;90a";
+  r.hostname = "h\xc3\xb6st";
+  r.os = "Debian GNU/Linux 12";
+  r.kernel = "6.1";
+  r.cpu = "a CPU";
+  r.cores = 16;
+  DeviceInfo device;
+  device.device = {DeviceType::cuda, 1};
+  device.name = "NVIDIA H200";
+  device.compute_capability = 90;
+  device.num_multiprocessors = 132;
+  device.last_level_cache_bytes = 60 << 20;
+  device.memory_bytes = int64_t{141} << 30;
+  device.driver_version = 13000;
+  device.runtime_version = 13000;
+  r.devices = {device};
+  r.config.preset = "quick";
+  r.config.regimes = {Regime::stream, Regime::graph};
+  r.config.budget_s = 60.5;
+  r.calibration = {4.1e12, {{"fp32", 5.2e13}, {"fp16", 7.7e14}}, 2345.6, 32, 1500};
+  r.cases = {sample_case("linear", 4, "fp16"), sample_case("linear", 16, "fp16"),
+             sample_case("linear", 16, "fp32"), sample_bad_case()};
+  r.impossible_reasons = {{"linear: 12 heads do not divide 256", 3}};
+  r.impossible_cases = 3;
+  r.op_summaries = {{"linear",
+                     Regime::stream,
+                     Baseline::loop,
+                     4,
+                     std::nullopt,
+                     {{"simt", 3}, {"sequential", 0}},
+                     4.96,
+                     "simt",
+                     "n=4 batch=16 d=256 dtype=fp16",
+                     4.9},
+                    {"linear",
+                     Regime::graph,
+                     Baseline::graph,
+                     std::nullopt,
+                     std::nullopt,
+                     {},
+                     std::nullopt,
+                     "",
+                     "",
+                     std::nullopt}};
+  r.peak_host_bytes = 123'456'789;
+  return r;
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tables for people: the width is kept, numbers stay whole, what matters stays.
+#include "bench/report/table.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdlib>
+#include <sstream>
+
+#include "bench/report/report.hpp"
+#include "bench/report/terminal.hpp"
+#include "verify/sample_result.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string without_color(const std::string& text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      i = text.find('m', i);
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
+}
+
+int widest(const std::string& text) {
+  int width = 0;
+  for (const std::string& line : lines_of(text)) width = std::max(width, display_width(line));
+  return width;
+}
+
+std::string line_with(const std::string& text, const std::string& part) {
+  for (const std::string& line : lines_of(text)) {
+    if (line.find(part) != std::string::npos) return line;
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("no line is wider than the width, whatever is shown") {
+  const int width = GENERATE(80, 81, 100, 119, 120, 121, 160, 199, 200);
+  const bool has_color = GENERATE(false, true), verify_only = GENERATE(false, true);
+  const std::string text = report_text(
+      sample_result(),
+      {.width = width, .has_color = has_color, .explain = true, .verify_only = verify_only});
+  INFO(text);
+  CHECK(widest(without_color(text)) <= width);
+  CHECK((text.find('\x1b') != std::string::npos) == has_color);
+}
+
+TEST_CASE("at 200 columns everything is there") {
+  const std::string text = report_text(sample_result(), {.width = 200});
+  const auto lines = lines_of(text);
+  INFO(text);
+  CHECK(lines[0] == "cuda:1: NVIDIA H200, 132 SMs, driver 13.0, CUDA 13.0.88");
+  CHECK(lines[1] ==
+        "regimes: stream graph; ceilings: 4.10 TB/s, 52.0 TFLOP/s fp32, 770 TFLOP/s fp16; empty "
+        "launch "
+        "2.35 us");
+  CHECK(lines[3] == "linear  batch=16  d=256");
+  CHECK(lines[4] ==
+        "case             strategy    regime     time    +-          rate  bandwidth  of floor"
+        "            vs loop         vs streams           vs graph  err/tol   n  status");
+  CHECK(lines[5] ==
+        "n=4 dtype=fp16   (loop)      stream  61.2 us  0.0%  12.3 TFLOP/s   686 GB/s       62%"
+        "                                                             0.31 @3  40  ok");
+  CHECK(line_with(text, "simt") ==
+        "                 simt        stream  12.3 us  0.0%  12.3 TFLOP/s   686 GB/s       62%"
+        "  4.96x [4.95, 4.97]  4.96x [4.95, 4.97]                      0.31 @3  40  unverified");
+  CHECK_THAT(text,
+             ContainsSubstring("stream vs loop: crossover N 4, threshold none, wins: simt 3"));
+  CHECK_THAT(text, ContainsSubstring("impossible: 3 points: linear: 12 heads do not divide 256"));
+  CHECK_THAT(text, ContainsSubstring("incomplete: the sweep was ended before its last case"));
+}
+
+TEST_CASE("at 80 columns the case, the strategy, the time and the speedups stay, and whole") {
+  const std::string text = report_text(sample_result(), {.width = 80});
+  INFO(text);
+  const std::string header = line_with(text, "strategy");
+  for (const char* title : {"case", "strategy", "regime", "time", "vs loop", "vs graph", "status"})
+    CHECK_THAT(header, ContainsSubstring(title));
+  for (const char* title : {"bandwidth", "rate", "+-"})
+    CHECK_THAT(header, !ContainsSubstring(title));
+  CHECK_THAT(line_with(text, "simt"), ContainsSubstring("12.3 us") && ContainsSubstring("4.96x"));
+}
+
+TEST_CASE("failures are told in full, once, with the command that repeats them") {
+  const std::string text = report_text(sample_result(), {.width = 200});
+  INFO(text);
+  CHECK_THAT(
+      line_with(text, "FAILED layernorm n=100 batch=16 d=256 dtype=fp32 wrong: VERIFY FAILED"),
+      ContainsSubstring("got nan, expected 0.123456789, tolerance 1.2e-05, and more"));
+  CHECK_THAT(text, ContainsSubstring("\n  wbench run --op layernorm --n 100 --device cuda\n"));
+  CHECK_THAT(text, ContainsSubstring("inf @3"));
+  const std::string too_good =
+      "FAILED layernorm n=100 batch=16 d=256 dtype=fp32 too_good: implausible";
+  CHECK(text.find(too_good) != std::string::npos);
+  CHECK(text.find(too_good) == text.rfind(too_good));
+  CHECK(line_with(text, "FAILED layernorm n=100 batch=16 d=256 dtype=fp32 absent").empty());
+}
+
+TEST_CASE("what a file says cannot steer the terminal") {
+  const std::string text = report_text(sample_result(), {.width = 120});
+  CHECK(text.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("-t keeps the rows of the largest speedups") {
+  RunResult result = sample_result();
+  result.cases[1].speedups[3].speedup_ratio = 99.5;
+  const std::string text = report_text(result, {.width = 200, .top = 1});
+  INFO(text);
+  CHECK_THAT(line_with(text, "99.5x"),
+             ContainsSubstring("n=16 dtype=fp16") && ContainsSubstring("simt"));
+  CHECK_THAT(text, !ContainsSubstring("(loop)"));
+  CHECK_THAT(text, !ContainsSubstring("4.96x [4.95"));
+}
+
+TEST_CASE("a case that failed before anything ran has a row") {
+  RunResult result = sample_result();
+  result.cases.resize(1);
+  result.cases[0].strategies.clear();
+  result.cases[0].baselines.clear();
+  result.cases[0].speedups.clear();
+  result.cases[0].status = Status::failed;
+  result.cases[0].reason = "no memory for the operands";
+  const std::string text = report_text(result, {.width = 120});
+  CHECK_THAT(line_with(text, "n=4 "), ContainsSubstring("failed: no memory for the operands"));
+  CHECK_THAT(text,
+             ContainsSubstring("FAILED linear n=4 batch=16 d=256 dtype=fp16: failed: no memory"));
+}
+
+TEST_CASE("columns give way by importance, then briefly, then texts are cut, never numbers") {
+  Table table({{"name", false, Column::kNeverDropped},
+               {"extra", true, 1},
+               {"ratio", true, Column::kNeverDropped},
+               {"unused", true, Column::kNeverDropped}});
+  table.add(
+      {{"a name of some length"}, {"12345"}, {"4.96x [4.95, 4.97]", Tone::plain, "4.96x"}, {}});
+  CHECK(table.render(80, false) ==
+        "name                   extra               ratio\n"
+        "a name of some length  12345  4.96x [4.95, 4.97]");
+  CHECK(table.render(45, false) ==
+        "name                                ratio\n"
+        "a name of some length  4.96x [4.95, 4.97]");
+  CHECK(table.render(30, false) ==
+        "name                   ratio\n"
+        "a name of some length  4.96x");
+  CHECK(table.render(20, false) ==
+        "name           ratio\n"
+        "a name of s..  4.96x");
+}
+
+TEST_CASE("text is cut between code points, and control characters are spaces") {
+  CHECK(fit("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6", 4) == "\xc3\xa4\xc3\xb6..");
+  CHECK(fit("a\nb\tc\x1b[31m", 20) == "a b c [31m");
+  CHECK(wrap("one two three four five", 12) == "one two\n    three\n    four\n    five");
+  CHECK(wrap("aaaaaaaaaaaaaaaaaaaa", 12) == "aaaaaaaaaaaa\n    aaaaaaaa");
+}
+
+TEST_CASE("listings wrap their last column and lose nothing") {
+  CHECK(listing_text({{"op", "summary"}, {"linear", "one two three four five six seven"}}, 30) ==
+        "op      summary\n"
+        "linear  one two three four\n"
+        "        five six seven\n");
+}
+
+TEST_CASE("times and rates have three digits and a unit") {
+  CHECK(format_time(0.5) == "0.50 ns");
+  CHECK(format_time(12345.6) == "12.3 us");
+  CHECK(format_time(999.6e3) == "1.00 ms");
+  CHECK(format_time(2.5e9) == "2.50 s");
+  CHECK(format_rate(4.81e12, "B/s") == "4.81 TB/s");
+  CHECK(format_rate(5e5, "FLOP/s") == "0.50 MFLOP/s");
+}
+
+TEST_CASE("CSV and Markdown have one row per measurement, quoted where they must be") {
+  const RunResult result = sample_result();
+  const auto csv = lines_of(report_csv(result));
+  const auto markdown = lines_of(report_markdown(result));
+  CHECK(csv[0].starts_with("case_id,op,case,name,is_baseline,regime,status"));
+  const std::string text = report_csv(result);
+  CHECK_THAT(text, ContainsSubstring("\"a | pipe, a \"\"quote\"\",\na line"));
+  CHECK_THAT(report_markdown(result), ContainsSubstring("a \\| pipe"));
+  const auto columns = std::count(markdown[2].begin(), markdown[2].end(), '|');
+  for (size_t i = 3; i < markdown.size(); ++i) {
+    size_t bars = 0;
+    for (size_t c = 0; c < markdown[i].size(); ++c)
+      bars += markdown[i][c] == '|' && markdown[i][c - (c > 0)] != '\\';
+    INFO(markdown[i]);
+    CHECK(static_cast<std::ptrdiff_t>(bars) == columns);
+  }
+}
+
+TEST_CASE("the width comes from COLUMNS, between 80 and 200") {
+  const auto width_of = [](const char* columns) {
+    setenv("COLUMNS", columns, 1);
+    return output_width();
+  };
+  CHECK(width_of("100") == 100);
+  CHECK(width_of("20") == 80);
+  CHECK(width_of("5000") == 200);
+  unsetenv("COLUMNS");
+}
+
+TEST_CASE("colour is for those who ask, and for terminals without NO_COLOR") {
+  CHECK(wants_color("always"));
+  CHECK(!wants_color("never"));
+  setenv("NO_COLOR", "1", 1);
+  CHECK(!wants_color("auto"));
+  CHECK(wants_color("always"));
+  unsetenv("NO_COLOR");
+}
+
+}  // namespace wide::bench
