@@ -109,6 +109,17 @@ TEST_CASE("overflow becomes infinity, or NaN in the format that has none") {
   CHECK(std::isinf(decoded(Dtype::fp8_e5m2, encoded(Dtype::fp8_e5m2, -1e6))));
 }
 
+TEST_CASE("a NaN of any sign and payload stays NaN") {
+  for (const uint32_t bits : {0x7fc00000u, 0xffc00000u, 0x7f800001u, 0xff800001u, 0x7fffffffu}) {
+    const float value = std::bit_cast<float>(bits);
+    CHECK(wide::float_to_fp16(value) == 0x7fff);
+    CHECK(wide::float_to_bf16(value) == 0x7fff);
+    CHECK(wide::float_to_fp8_e4m3(value) == 0x7f);
+    CHECK(wide::float_to_fp8_e5m2(value) == 0x7f);
+  }
+  for (const Format& f : kFormats) CHECK(std::isnan(decoded(f.dtype, encoded(f.dtype, NAN))));
+}
+
 TEST_CASE("integers round to nearest even and clamp") {
   int64_t value = 0;
   wide::store_element(&value, Dtype::int64, 0, 1e30);

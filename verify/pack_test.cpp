@@ -175,6 +175,16 @@ TEST_CASE("pack refuses what does not fit together") {
   CHECK_THROWS_AS(packs({a, a}, packed_half), Error);
   CHECK_THROWS_MATCHES(packs({packed.view().narrow(1, 0, 3), a}, packed), Error,
                        Message("pack: linear x: member 0 overlaps the packed tensor"));
+  const Tensor room(cpu, Dtype::fp32, {7});
+  const ConstTensorView odd(static_cast<const char*>(room.data()) + 2, Dtype::fp32, {2, 3},
+                            Device{});
+  CHECK_THROWS_MATCHES(packs({a, odd}, packed), Error,
+                       Message("pack: linear x: member 1 is aligned to 2 bytes, expected its fp32 "
+                               "elements' size = 4"));
+  const ConstTensorView nowhere(nullptr, Dtype::fp32, {2, 3}, Device{});
+  CHECK_THROWS_MATCHES(
+      packs({nowhere, a}, packed), Error,
+      Message("pack: linear x: member 0 is a null pointer, expected [2, 3] elements"));
   CHECK_THROWS_MATCHES(packed_shape(operands::conv2d_x, {1, 2, 3}, 2), Error,
                        Message("conv2d x: a member's tensor is [1, 2, 3], expected 4 dimensions"));
   CHECK_THROWS_AS(packed_shape(operands::linear_x, {2, int64_t{1} << 40}, int64_t{1} << 40), Error);

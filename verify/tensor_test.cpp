@@ -96,6 +96,11 @@ TEST_CASE("copy says what differs") {
   CHECK_THROWS_MATCHES(
       copy(a, b, Stream::cpu()), Error,
       Message("copy: source is fp32 [2, 3], destination fp16 [2, 3], expected the same"));
+  CHECK_THROWS_MATCHES(
+      copy(ConstTensorView(nullptr, Dtype::fp32, {2, 3}, Device{}), a, Stream::cpu()), Error,
+      Message("copy: source is a null pointer, expected [2, 3] elements"));
+  CHECK_THROWS_AS(fill_bytes(TensorView(nullptr, Dtype::fp32, {2}, Device{}), 0, Stream::cpu()),
+                  Error);
   CHECK_THROWS_AS(copy(a.view().narrow(1, 0, 2), a.view().narrow(1, 1, 2), Stream::cpu()), Error);
 }
 
@@ -128,9 +133,12 @@ TEST_CASE("an engine's allocator is used") {
     const Context context = Context::cpu({.num_threads = 1, .allocator = counting});
     const Tensor tensor(context, Dtype::fp32, {10});
     CHECK(counting->live == 40);
+    Tensor first(context, Dtype::fp32, {5}), second(context, Dtype::fp32, {6});
+    first = std::move(second);
+    CHECK(counting->live == 40 + 24);  // what `first` owned is given back at once
   }
   CHECK(counting->live == 0);
-  CHECK(counting->calls == 1);
+  CHECK(counting->calls == 3);
 }
 
 TEST_CASE("without a usable CUDA device the reason is given, and nothing is left behind") {

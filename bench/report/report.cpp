@@ -17,9 +17,9 @@ namespace {
 
 std::string significant(double value) {
   const double size = std::fabs(value);
-  return size >= 100  ? fmt::format("{:.0f}", value)
-         : size >= 10 ? fmt::format("{:.1f}", value)
-                      : fmt::format("{:.2f}", value);
+  return size >= 99.95   ? fmt::format("{:.0f}", value)
+         : size >= 9.995 ? fmt::format("{:.1f}", value)
+                         : fmt::format("{:.2f}", value);
 }
 
 Cell speedup_cell(const Speedup* speedup) {
@@ -213,11 +213,16 @@ std::string summary_text(const OpSummary& s) {
   const auto n = [](const std::optional<int64_t>& value) {
     return value ? std::to_string(*value) : std::string("none");
   };
-  return fmt::format(
-      "  {} vs {}: crossover N {}, threshold {}, wins: {}; best {}x ({}: {}), geomean {}x\n",
-      to_string(s.regime), to_string(s.baseline), n(s.crossover_n), n(s.recommended_threshold),
-      wins, significant(s.best_speedup_ratio.value_or(0)), s.best_strategy, s.best_case,
-      significant(s.geomean_speedup.value_or(0)));
+  std::string text =
+      fmt::format("  {} vs {}: crossover N {}, threshold {}", to_string(s.regime),
+                  to_string(s.baseline), n(s.crossover_n), n(s.recommended_threshold));
+  if (!wins.empty()) text += ", wins: " + wins;
+  if (s.best_speedup_ratio) {
+    text += fmt::format("; best {}x ({}: {})", significant(*s.best_speedup_ratio), s.best_strategy,
+                        s.best_case);
+  }
+  if (s.geomean_speedup) text += fmt::format(", geomean {}x", significant(*s.geomean_speedup));
+  return text + "\n";
 }
 
 /// Failures with the command that repeats them, reasons of choices, points that do not exist.
@@ -230,14 +235,14 @@ std::string notes_text(const RunResult& result, const std::vector<ReportRow>& ro
   for (const ReportRow& row : rows) {
     const Status status = status_of(row);
     if (status == Status::ok || status == Status::skipped || !row.opens_runner) continue;
-    notes +=
-        fmt::format("FAILED {}: {}\n  {}\n", place(row), status_text(row), row.point->reproduce);
+    notes += fmt::format("FAILED {}: {}\n  {}\n", place(row), printable(status_text(row)),
+                         row.point->reproduce);
   }
   for (const ReportRow& row : rows) {
     if (!explains || row.runner == nullptr || !row.opens_runner) continue;
     if (row.opens_case) notes += row.point->reproduce + "\n";
     if (!row.runner->explain.empty())
-      notes += fmt::format("  {}: {}\n", row.runner->name, row.runner->explain);
+      notes += fmt::format("  {}: {}\n", row.runner->name, printable(row.runner->explain));
   }
   for (const auto& [reason, count] : result.impossible_reasons)
     notes += fmt::format("impossible: {} point{}: {}\n", count, count == 1 ? "" : "s", reason);
@@ -248,14 +253,14 @@ std::string notes_text(const RunResult& result, const std::vector<ReportRow>& ro
 }  // namespace
 
 std::string format_time(double ns) {
-  if (ns < 1e3) return significant(ns) + " ns";
-  if (ns < 1e6) return significant(ns / 1e3) + " us";
-  return ns < 1e9 ? significant(ns / 1e6) + " ms" : significant(ns / 1e9) + " s";
+  if (ns < 999.5) return significant(ns) + " ns";
+  if (ns < 999.5e3) return significant(ns / 1e3) + " us";
+  return ns < 999.5e6 ? significant(ns / 1e6) + " ms" : significant(ns / 1e9) + " s";
 }
 
 std::string format_rate(double per_second, const char* unit) {
-  if (per_second >= 1e12) return significant(per_second / 1e12) + " T" + unit;
-  if (per_second >= 1e9) return significant(per_second / 1e9) + " G" + unit;
+  if (per_second >= 999.5e9) return significant(per_second / 1e12) + " T" + unit;
+  if (per_second >= 999.5e6) return significant(per_second / 1e9) + " G" + unit;
   return significant(per_second / 1e6) + " M" + unit;
 }
 
@@ -273,8 +278,9 @@ std::string report_text(const RunResult& result, const ReportOptions& options) {
     const Table table = options.verify_only
                             ? verify_table(rows, op, axes)
                             : sweep_table(rows, op, axes, shown, result.config.regimes.size() == 1);
+    if (table.is_empty()) continue;  // none of the top rows is of this op
     text += "\n" + wrap(op + axes.heading(), options.width) + "\n";
-    if (!table.is_empty()) text += table.render(options.width, options.has_color) + "\n";
+    text += table.render(options.width, options.has_color) + "\n";
     for (const OpSummary& s : result.op_summaries)
       text += s.op == op ? wrap(summary_text(s), options.width) : "";
   }

@@ -31,6 +31,11 @@ const std::string& shown(const Cell& cell, bool is_brief) {
   return is_brief && !cell.brief.empty() ? cell.brief : cell.text;
 }
 
+/// A file must not steer the terminal.
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
 int total_width(const std::vector<int>& widths) {
   int sum = -kGap;
   for (const int width : widths) sum += width == 0 ? 0 : width + kGap;
@@ -60,11 +65,16 @@ int display_width(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-std::string fit(const std::string& text, int width) {
+std::string printable(const std::string& text) {
   std::string clean = text;
   for (char& c : clean) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+    if (is_control(c)) c = ' ';
   }
+  return clean;
+}
+
+std::string fit(const std::string& text, int width) {
+  const std::string clean = printable(text);
   if (display_width(clean) <= width) return clean;
   if (width <= 2) return clean.substr(0, offset_of(clean, width));
   return clean.substr(0, offset_of(clean, width - 2)) + "..";
@@ -74,7 +84,7 @@ std::string wrap(const std::string& text, int width) {
   std::string out, line;
   for (size_t i = 0; i <= text.size(); ++i) {
     if (i < text.size() && text[i] != '\n') {
-      line += text[i];
+      line += is_control(text[i]) ? ' ' : text[i];
       continue;
     }
     while (display_width(line) > width) {

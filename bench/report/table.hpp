@@ -49,7 +49,10 @@ class Table {
 /// Columns that `text` takes on a terminal, UTF-8 counted by code points.
 int display_width(const std::string& text);
 
-/// At most `width` columns; what does not fit ends in "..". Control characters become spaces.
+/// Control characters, newlines too, become spaces.
+std::string printable(const std::string& text);
+
+/// Printable and at most `width` columns; what does not fit ends in "..".
 std::string fit(const std::string& text, int width);
 
 /// Keeps every line within `width` by breaking at spaces; what continues is indented.

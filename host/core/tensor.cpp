@@ -100,9 +100,11 @@ Tensor::Tensor(Tensor&& other) noexcept
       bytes_(std::exchange(other.bytes_, 0)) {}
 
 Tensor& Tensor::operator=(Tensor&& other) noexcept {
-  std::swap(state_, other.state_);
-  std::swap(view_, other.view_);
-  std::swap(bytes_, other.bytes_);
+  // Through a third, so that what this tensor owned is given back now and not with `other`.
+  Tensor taken(std::move(other));
+  std::swap(state_, taken.state_);
+  std::swap(view_, taken.view_);
+  std::swap(bytes_, taken.bytes_);
   return *this;
 }
 
@@ -117,6 +119,9 @@ void copy(const ConstTensorView& source, const TensorView& destination, Stream s
                    to_string(destination.strides) + ", expected both densely packed");
   const int64_t bytes = source.span_bytes();
   if (bytes == 0) return;
+  WIDE_REQUIRE(source.data != nullptr && destination.data != nullptr,
+               std::string("copy: ") + (source.data == nullptr ? "source" : "destination") +
+                   " is a null pointer, expected " + to_string(source.shape) + " elements");
   const bool from_device = source.device.type == DeviceType::cuda;
   const bool to_device = destination.device.type == DeviceType::cuda;
   if (!from_device && !to_device) {
@@ -134,6 +139,8 @@ void copy(const ConstTensorView& source, const TensorView& destination, Stream s
 void fill_bytes(const TensorView& view, uint8_t byte, Stream stream) {
   const int64_t bytes = view.span_bytes();
   if (bytes == 0) return;
+  WIDE_REQUIRE(view.data != nullptr, "fill_bytes: view is a null pointer, expected " +
+                                         to_string(view.shape) + " elements");
   if (view.device.type == DeviceType::cpu) {
     std::memset(view.data, byte, static_cast<size_t>(bytes));
   } else {

@@ -94,6 +94,17 @@ View view_of_member(const PackedOperand& operand, const View& packed, int64_t nu
   return packed.narrow(axis, index * length, length);
 }
 
+/// A kernel that meets an address its element cannot have leaves the CUDA context unusable.
+void require_address(const std::string& name, const ConstTensorView& view) {
+  if (view.span_bytes() == 0) return;
+  WIDE_REQUIRE(view.data != nullptr,
+               name + " is a null pointer, expected " + to_string(view.shape) + " elements");
+  WIDE_REQUIRE(view.alignment() >= dtype_bytes(view.dtype),
+               name + " is aligned to " + std::to_string(view.alignment()) +
+                   " bytes, expected its " + std::string(dtype_name(view.dtype)) +
+                   " elements' size = " + std::to_string(dtype_bytes(view.dtype)));
+}
+
 /// What pack and unpack check alike, in the words of `verb`; the pairs to copy have the packed side
 /// where `to_packed` says.
 template <class Members, class Packed>
@@ -101,6 +112,7 @@ void require_packed(const char* verb, const PackedOperand& operand, const Member
                     const Packed& packed) {
   const std::string name = std::string(verb) + ": " + text(operand);
   WIDE_REQUIRE(!members.empty(), name + ": no member, expected at least one");
+  require_address(name + ": the packed tensor", packed);
   const auto& first = members.front();
   for (size_t i = 0; i < members.size(); ++i) {
     WIDE_REQUIRE(members[i].shape == first.shape && members[i].dtype == first.dtype &&
@@ -110,6 +122,7 @@ void require_packed(const char* verb, const PackedOperand& operand, const Member
                      " on " + to_string(members[i].device) +
                      ", expected as member 0: " + std::string(dtype_name(first.dtype)) + " " +
                      to_string(first.shape) + " on " + to_string(first.device));
+    require_address(name + ": member " + std::to_string(i), members[i]);
     WIDE_REQUIRE(!may_overlap(members[i], packed),
                  name + ": member " + std::to_string(i) + " overlaps the packed tensor");
   }

@@ -24,8 +24,8 @@ struct EmbeddingProblem {
   Dtype id_dtype = Dtype::int64;  ///< int32 or int64
   bool shared_ids = true;         ///< one ids [B, T] for all members; else ids [B, N, T]
   bool checked = false;           ///< run() notes the first id outside [0, V) for check()
-  RowStrides y{};                   ///< rows are the B*T positions
-  RowStrides table{};               ///< row: from one table row to the next
+  RowStrides y{};                 ///< rows are the B*T positions
+  RowStrides table{};             ///< row: from one table row to the next
   int64_t ids_batch_stride = 0, ids_member_stride = 0;  ///< positions of a row are contiguous
   friend bool operator==(const EmbeddingProblem&, const EmbeddingProblem&) = default;
 };
