@@ -241,6 +241,8 @@ class CaseRunner {
 
   void collect() {
     for (const auto& contender : contenders_) {
+      std::erase_if(contender->result.measurements,
+                    [](const Measurement& m) { return m.samples_ns.empty(); });
       auto& group = contender->is_baseline() ? result_.baselines : result_.strategies;
       for (RunnerResult& place : group) {
         if (place.name == contender->result.name) place = contender->result;

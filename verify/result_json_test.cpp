@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <memory>
 
 #include "verify/sample_result.hpp"
 #include "wide/error.hpp"
@@ -19,7 +20,6 @@
 #if !__has_include(<valijson/validator.hpp>)
 #error "valijson is missing: install libvalijson-dev (scripts/setup.sh does)"
 #endif
-#define VALIJSON_USE_EXCEPTIONS 1
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
 #include <valijson/schema_parser.hpp>
@@ -53,17 +53,17 @@ std::string refusal(const std::string& text) {
 
 /// "" where the document fits the schema, else the first complaint.
 std::string complaint(const json& document) {
-  static const valijson::Schema schema = [] {
+  static const auto schema = [] {
     std::ifstream file(WIDE_SOURCE_DIR "/bench/result.schema.json");
     const json text = json::parse(file);
-    valijson::Schema parsed;
+    auto parsed = std::make_unique<valijson::Schema>();
     valijson::SchemaParser(valijson::SchemaParser::kDraft7)
-        .populateSchema(valijson::adapters::NlohmannJsonAdapter(text), parsed);
+        .populateSchema(valijson::adapters::NlohmannJsonAdapter(text), *parsed);
     return parsed;
   }();
   valijson::ValidationResults results;
   valijson::Validator validator;
-  if (validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(document), &results))
+  if (validator.validate(*schema, valijson::adapters::NlohmannJsonAdapter(document), &results))
     return "";
   valijson::ValidationResults::Error error;
   std::string text = "refused";

@@ -36,6 +36,15 @@ TEST_CASE("a wrong strategy is neither timed nor ranked") {
   CHECK(r.result.complete);
 }
 
+TEST_CASE("what the strategy before has left is no output") {
+  FakePrimitive fake = fake_with({{"right", ""}, {"lazy", ""}});
+  fake.strategies[1].writes = false;
+  const Run r = run(fake, short_config());
+  CHECK(strategy(r.result.cases[0], "right").status == Status::ok);
+  CHECK(strategy(r.result.cases[0], "lazy").status == Status::verify_failed);
+  CHECK(strategy(r.result.cases[0], "lazy").verify.nan_count == 12);
+}
+
 TEST_CASE("a strategy that turns wrong while it is timed is not ranked") {
   FakePrimitive fake = fake_with({{"fades", ""}});
   int calls = 0;

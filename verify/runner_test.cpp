@@ -129,7 +129,7 @@ TEST_CASE("an interrupt ends the sweep and keeps what there is") {
   config.target_ci_pct = 0;
   const Run r = run(fake, config, {2, 4, 8});
   set_interrupted(false);
-  std::signal(SIGINT, SIG_DFL);
+  CHECK(std::signal(SIGINT, SIG_DFL) == SIG_DFL);  // a second one would have ended the process
   CHECK_FALSE(r.result.complete);
   REQUIRE(r.result.cases.size() == 1);
   const Measurement& m = strategy(r.result.cases[0], "wide").measurements.at(0);

@@ -15,6 +15,8 @@ namespace wide::bench {
 
 namespace {
 
+constexpr int kStatusCap = 24;  // failures are told in full below the tables
+
 std::string significant(double value) {
   const double size = std::fabs(value);
   return size >= 99.95   ? fmt::format("{:.0f}", value)
@@ -108,7 +110,7 @@ Table sweep_table(const std::vector<ReportRow>& rows, const std::string& op, con
   constexpr int kAlways = Column::kNeverDropped;
   Table table({{"case", false, kAlways},
                {"strategy", false, kAlways},
-               {"regime", false, has_one_regime ? 4 : 7},  // the line of ceilings has it too
+               {"regime", false, has_one_regime ? 2 : 7},  // the line of ceilings has it too
                {"time", true, kAlways},
                {"+-", true, 3},
                {"rate", true, 4},
@@ -119,7 +121,7 @@ Table sweep_table(const std::vector<ReportRow>& rows, const std::string& op, con
                {"vs graph", true, 8},
                {"err/tol", true, 4},
                {"n", true, 1},
-               {"status", false, kAlways}});
+               {"status", false, kAlways, kStatusCap}});
   bool needs_case = true;
   for (const ReportRow& row : rows) {
     if (row.point->point.op() != op) continue;
@@ -146,7 +148,7 @@ Table verify_table(const std::vector<ReportRow>& rows, const std::string& op,
                {"err/tol", true, kAlways},
                {"compared", true, 6},
                {"of", true, 5},
-               {"status", false, kAlways}});
+               {"status", false, kAlways, kStatusCap}});
   for (const ReportRow& row : rows) {
     if (row.point->point.op() != op) continue;
     const bool is_checked = row.runner != nullptr && row.runner->verify.before != "not_run";

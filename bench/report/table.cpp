@@ -42,6 +42,92 @@ int total_width(const std::vector<int>& widths) {
   return std::max(0, sum);
 }
 
+/// Chooses what is shown of a table, and how wide.
+class Layout {
+ public:
+  Layout(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows, int width)
+      : columns_(columns), rows_(rows), width_(width), is_gone_(columns.size()) {
+    is_capped_ = measure();
+    if (is_capped_) drop_columns();
+    shrink_texts();
+    give_back();
+  }
+  /// 0: not shown.
+  const std::vector<int>& widths() const { return widths_; }
+  bool is_brief() const { return is_brief_; }
+
+ private:
+  /// Sets the widths that the cells want; returns whether they are too much.
+  bool measure() {
+    widths_.assign(columns_.size(), 0);
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      bool is_used = false;
+      int widest = display_width(columns_[c].title);
+      for (const auto& row : rows_) {
+        widest = std::max(widest, display_width(shown(row[c], is_brief_)));
+        is_used = is_used || !row[c].text.empty();
+      }
+      if (is_used && !is_gone_[c]) widths_[c] = widest;
+    }
+    natural_ = widths_;
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      if (is_capped_ && columns_[c].cap > 0) widths_[c] = std::min(widths_[c], columns_[c].cap);
+    }
+    return total_width(widths_) > width_;
+  }
+
+  void drop_columns() {
+    std::vector<size_t> order(columns_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return columns_[a].keep < columns_[b].keep; });
+    bool is_wide = measure();
+    for (const size_t c : order) {
+      if (is_wide && !is_brief_ && columns_[c].keep >= Column::kBriefAt) {
+        is_brief_ = true;
+        is_wide = measure();
+      }
+      if (!is_wide || columns_[c].keep >= Column::kNeverDropped) break;
+      is_gone_[c] = true;
+      is_wide = measure();
+    }
+    std::reverse(order.begin(), order.end());
+    for (const size_t c : order) {  // brief cells, or a column that went later, may have made room
+      if (!is_gone_[c] || is_wide) continue;
+      is_gone_[c] = false;
+      if (measure()) is_gone_[c] = true;
+    }
+    (void)measure();
+  }
+
+  void shrink_texts() {
+    while (total_width(widths_) > width_) {
+      int* widest = nullptr;
+      for (size_t c = 0; c < columns_.size(); ++c) {
+        const bool can_shrink = !columns_[c].is_number && widths_[c] > kMinTextWidth;
+        if (can_shrink && (widest == nullptr || widths_[c] > *widest)) widest = &widths_[c];
+      }
+      if (widest == nullptr) return;
+      --*widest;
+    }
+  }
+
+  /// What is left of the width goes to texts that were cut.
+  void give_back() {
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      const int room = width_ - total_width(widths_);
+      if (room > 0) widths_[c] = std::min(natural_[c], widths_[c] + room);
+    }
+  }
+
+  const std::vector<Column>& columns_;
+  const std::vector<std::vector<Cell>>& rows_;
+  int width_;
+  std::vector<int> widths_, natural_;
+  std::vector<bool> is_gone_;
+  bool is_capped_ = false, is_brief_ = false;
+};
+
 /// Byte offset of code point number `count`.
 size_t offset_of(const std::string& text, int count) {
   size_t offset = 0;
@@ -98,48 +184,6 @@ std::string wrap(const std::string& text, int width) {
   return out;
 }
 
-std::vector<int> Table::choose_widths(int width, bool& is_brief) const {
-  std::vector<int> widths;
-  std::vector<bool> is_gone(columns_.size());
-  const auto measure = [&] {
-    widths.assign(columns_.size(), 0);
-    for (size_t c = 0; c < columns_.size(); ++c) {
-      bool is_used = false;
-      int widest = display_width(columns_[c].title);
-      for (const auto& row : rows_) {
-        widest = std::max(widest, display_width(shown(row[c], is_brief)));
-        is_used = is_used || !row[c].text.empty();
-      }
-      if (is_used && !is_gone[c]) widths[c] = widest;
-    }
-    return total_width(widths) > width;
-  };
-  std::vector<size_t> order(columns_.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return columns_[a].keep < columns_[b].keep; });
-  bool is_wide = measure();
-  for (const size_t c : order) {
-    if (is_wide && !is_brief && columns_[c].keep >= Column::kBriefAt) {
-      is_brief = true;
-      is_wide = measure();
-    }
-    if (!is_wide || columns_[c].keep >= Column::kNeverDropped) break;
-    is_gone[c] = true;
-    is_wide = measure();
-  }
-  while (total_width(widths) > width) {
-    int* widest = nullptr;
-    for (size_t c = 0; c < columns_.size(); ++c) {
-      const bool can_shrink = !columns_[c].is_number && widths[c] > kMinTextWidth;
-      if (can_shrink && (widest == nullptr || widths[c] > *widest)) widest = &widths[c];
-    }
-    if (widest == nullptr) break;
-    --*widest;
-  }
-  return widths;
-}
-
 std::string Table::line(const std::vector<Cell>& cells, const std::vector<int>& widths,
                         bool is_brief, bool has_color) const {
   std::string out;
@@ -161,12 +205,12 @@ std::string Table::line(const std::vector<Cell>& cells, const std::vector<int>& 
 }
 
 std::string Table::render(int width, bool has_color) const {
-  bool is_brief = false;
-  const std::vector<int> widths = choose_widths(width, is_brief);
+  const Layout layout(columns_, rows_, width);
   std::vector<Cell> titles;
   for (const Column& column : columns_) titles.push_back({column.title, Tone::dim});
-  std::string text = line(titles, widths, is_brief, has_color);
-  for (const auto& row : rows_) text += "\n" + line(row, widths, is_brief, has_color);
+  std::string text = line(titles, layout.widths(), layout.is_brief(), has_color);
+  for (const auto& row : rows_)
+    text += "\n" + line(row, layout.widths(), layout.is_brief(), has_color);
   return text;
 }
 

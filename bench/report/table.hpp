@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A text table that fits a width: columns of little importance give way first, then long cells take
-// their brief form, then what is left of the columns that may go, and at last texts are cut.
-// Numbers are never cut.
+// A text table that fits a width. What is too wide gives way in this order: long texts of columns
+// that have a cap, columns of little importance, long forms of cells, the other columns that may
+// go, and at last texts of any column. Numbers are never cut.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,7 @@ struct Column {
   std::string title;
   bool is_number = true;  ///< aligned right, never cut
   int keep = 0;           ///< columns with a smaller number are dropped first
+  int cap = 0;            ///< a text column yields down to this width first; 0: it does not
 };
 
 class Table {
@@ -38,7 +39,6 @@ class Table {
   std::string render(int width, bool has_color) const;
 
  private:
-  std::vector<int> choose_widths(int width, bool& is_brief) const;
   std::string line(const std::vector<Cell>& cells, const std::vector<int>& widths, bool is_brief,
                    bool has_color) const;
 

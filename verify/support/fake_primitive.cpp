@@ -29,7 +29,7 @@ class FakeWorkload final : public catalog::Workload {
     prepared.strategy = name;
     prepared.run = [this, &strategy](const Execution&) {
       call(strategy);
-      write(0, 0, members_, strategy.factor);
+      if (strategy.writes) write(0, 0, members_, strategy.factor);
     };
     return prepared;
   }

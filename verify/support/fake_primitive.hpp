@@ -19,6 +19,7 @@ struct FakeStrategy {
   std::function<void()> on_prepare = {};  ///< may throw
   std::function<void()> on_run = {};      ///< runs before the outputs are written; may throw
   double factor = 2;                      ///< 2 is right
+  bool writes = true;                     ///< false: leaves the output as it was
 };
 
 /// Lives as long as the spec made of it.
