@@ -253,7 +253,7 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   for (auto it = axes.begin(); it != axes.end();) {
     it = command.get_option("--" + it->first)->count() == 0 ? axes.erase(it) : std::next(it);
   }
-  if (options.selection.ops.empty()) {
+  if (command.get_option("--op")->count() == 0) {
     err << "wbench: --op is missing: one or more of these, or all\n";
     (void)command_list(p.global, "ops", "", false, out);
     return kUsage;

@@ -33,6 +33,7 @@ struct Statistics {
   double min_ns = 0, p5_ns = 0, q1_ns = 0, median_ns = 0, q3_ns = 0, p95_ns = 0, max_ns = 0,
          mad_ns = 0;
   double ci_lo_ns = 0, ci_hi_ns = 0;  ///< 95 % bootstrap interval of the median
+  friend bool operator==(const Statistics&, const Statistics&) = default;
 };
 
 /// Samples of one strategy or baseline in one regime. One sample is `iters_per_sample` calls,
@@ -51,6 +52,7 @@ struct Measurement {
   // Rates at the median; the floor is defined in the catalogue entry "floor" of --help.
   std::optional<double> flops_per_s, mem_bw_bytes_per_s, pct_of_floor;
   std::vector<std::string> warnings;
+  friend bool operator==(const Measurement&, const Measurement&) = default;
 };
 
 struct VerifyOutcome {
@@ -60,6 +62,7 @@ struct VerifyOutcome {
   int64_t mismatches = 0, nan_count = 0;
   int64_t elements_compared = 0, elements = 0;
   std::string message;  ///< where it went wrong
+  friend bool operator==(const VerifyOutcome&, const VerifyOutcome&) = default;
 };
 
 /// A strategy, or a baseline under its name, in one case.
@@ -73,6 +76,7 @@ struct RunnerResult {
   VerifyOutcome verify;
   int64_t workspace_bytes = 0;
   std::vector<Measurement> measurements;
+  friend bool operator==(const RunnerResult&, const RunnerResult&) = default;
 };
 
 /// Speedup of one strategy against one baseline, from the ratios of the rounds that both ran in.
@@ -83,6 +87,7 @@ struct Speedup {
   int64_t pairs = 0;
   std::optional<double> speedup_ratio, ci_lo, ci_hi;
   std::string verdict;  ///< "faster", "slower", "same", "ambiguous" or "not_comparable"
+  friend bool operator==(const Speedup&, const Speedup&) = default;
 };
 
 struct CaseResult {
@@ -111,6 +116,7 @@ struct OpSummary {
   std::optional<double> best_speedup_ratio;
   std::string best_strategy, best_case;
   std::optional<double> geomean_speedup;
+  friend bool operator==(const OpSummary&, const OpSummary&) = default;
 };
 
 /// Measured at start; what a floor is made of.
@@ -120,6 +126,7 @@ struct Calibration {
   double empty_launch_ns = 0;
   double timer_quantum_ns = 0;
   double timer_floor_ns = 0;
+  friend bool operator==(const Calibration&, const Calibration&) = default;
 };
 
 struct RunConfig {
@@ -132,6 +139,7 @@ struct RunConfig {
   std::optional<double> budget_s;
   uint64_t seed = 42, order_seed = 1;
   std::string verify = "both";
+  friend bool operator==(const RunConfig&, const RunConfig&) = default;
 };
 
 struct RunResult {

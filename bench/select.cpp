@@ -104,7 +104,8 @@ Context select_context(const Selection& selection) {
     const bool has_ordinal = device.starts_with("cuda:");
     const auto [end, error] = std::from_chars(
         device.data() + 5, device.data() + std::max<size_t>(5, device.size()), ordinal);
-    if (!has_ordinal || error != std::errc() || end != device.data() + device.size()) {
+    if (!has_ordinal || error != std::errc() || end != device.data() + device.size() ||
+        ordinal < 0) {
       refuse("--device: \"" + device + "\", expected cpu, cuda or cuda:K");
     }
   }

@@ -58,7 +58,7 @@ def count_unittest(output):
 def run(name, command, timeout_s):
     """Counts and skip reasons of one test. A program that is neither Catch2's nor unittest's is one test
     case, judged by its exit code."""
-    is_python = command[-1].endswith(".py")
+    is_python = any(part.endswith(".py") for part in command)
     is_catch2 = name.endswith("_test") and not is_python
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.xml"

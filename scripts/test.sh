@@ -8,7 +8,7 @@
 #   test.sh              with CUDA where there is a toolkit
 #   test.sh --no-cuda    as on a machine without one
 #   test.sh --asan       host code under AddressSanitizer and UndefinedBehaviorSanitizer
-#   test.sh --all        all three, one after another: what CI runs
+#   test.sh --all        all three, one after another
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,10 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// wbench as its users meet it: exit codes and their precedence, what goes where, messages that
-// help.
-#include "bench/cli.hpp"
-
+// wbench as its users meet it: what goes where, what is saved, what is listed.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -14,51 +11,14 @@
 #include <iostream>
 #include <sstream>
 
-#include "bench/commands.hpp"
-#include "bench/interrupt.hpp"
 #include "bench/result_json.hpp"
+#include "verify/cli_case.hpp"
 
 namespace wide::bench {
 
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
-
-struct Outcome {
-  int code = 0;
-  std::string out, err;
-};
-
-/// Runs a command line; the words are separated by spaces, '' is an empty one.
-Outcome wbench(const std::string& line) {
-  std::istringstream stream(line);
-  std::vector<std::string> words{"wbench"};
-  for (std::string word; stream >> word;) words.push_back(word == "''" ? "" : word);
-  std::vector<const char*> argv;
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  std::ostringstream out, err;
-  setenv("COLUMNS", "120", 1);
-  const int code = wbench_main(static_cast<int>(argv.size()), argv.data(), out, err);
-  set_interrupted(false);
-  return {code, out.str(), err.str()};
-}
-
-/// A run that takes a moment, on the CPU.
-const std::string kShort =
-    " --device cpu -q --warmup-time 0 --rounds 3 --min-samples 3 --max-samples 6 --color never ";
-const std::string kTiny = "--op linear --n 2 --batch 2 --d 8" + kShort;
-
-RunResult result_with(Status strategy, Status baseline = Status::ok) {
-  RunResult result;
-  CaseResult c;
-  RunnerResult r;
-  r.status = strategy;
-  c.strategies.push_back(r);
-  r.status = baseline;
-  c.baselines.push_back(r);
-  result.cases.push_back(c);
-  return result;
-}
 
 class TemporaryFolder {
  public:
@@ -102,124 +62,12 @@ TEST_CASE("a run end to end: JSON on standard output, and nothing else") {
   CHECK(result.op_summaries.size() == 1);
 }
 
-TEST_CASE("exit code 2, with a message that says what to type instead") {
-  const auto [line, message] = GENERATE(table<std::string, std::string>({
-      {"run --op linaer", "did you mean linear?"},
-      {"run --op ''", "--op"},
-      {"run --op linear,", "single commas"},
-      {"run --opp linear", "did you mean --op"},
-      {"run --op linear --bacth 3", "did you mean --batch"},
-      {"run --op linear --vocab 3", "linear: unknown axis \"vocab\""},
-      {"run --op embedding,linear --vocab 3", "linear: unknown axis \"vocab\""},
-      {"run --op linear -a vocab=3", "linear: unknown axis \"vocab\""},
-      {"run --op linear -a n", "expected NAME=SPEC"},
-      {"run --op linear -a n=4 --n 8", "axis n is given twice"},
-      {"run --op linear --strategy simtt", "did you mean simt?"},
-      {"run --op linear --skip seqential", "did you mean sequential?"},
-      {"run --op linear -p quik", "did you mean quick?"},
-      {"run --op linear --dtype fp61", "did you mean fp16"},
-      {"run --op linear --n 4,,8", "--n: \"4,,8\""},
-      {"run --op linear --n ''", "--n: \"\""},
-      {"run --op linear --n -1", "--n: \"-1\""},
-      {"run --op linear --baseline lop", "did you mean loop?"},
-      {"run --op linear -d cpu --baseline graph", "expected loop or none"},
-      {"run --op linear --regime cold", "cold is unsupported in this version"},
-      {"run --op linear -d cpu --regime stream", "expected cpu"},
-      {"run --op linear -d gpu", "expected cpu, cuda or cuda:K"},
-      {"run --op linear -d cuda:x", "expected cpu, cuda or cuda:K"},
-      {"run --op linear -d cuda:-1", "expected cpu, cuda or cuda:K"},
-      {"--no-gpu run --op linear -d cuda", "contradicts --no-gpu"},
-      {"run --op linear --filter (", "--filter"},
-      {"run --op linear --rounds 1", "from 3 to 10000"},
-      {"run --op linear --rounds 3.5", "--rounds"},
-      {"run --op linear --budget 0", "a number above 0"},
-      {"run --op linear --budget nan", "a number above 0"},
-      {"run --op linear --seed -1", "from 0 to 2^53"},
-      {"run --op linear --target-ci 0%", "a percentage"},
-      {"run --op linear --verify maybe", "--verify"},
-      {"run --op linear --json - --md -", "standard output takes one"},
-      {"run --op linear -t 0", "--top"},
-      {"--color blue run --op linear", "--color"},
-      {"frobnicate", "expected one of run, verify, list, info, show"},
-      {"rum", "did you mean run?"},
-      {"list strategie", "did you mean strategies?"},
-      {"list --op linaer", "did you mean linear?"},
-      {"list ops --bogus", "--bogus"},
-      {"show", "files"},
-  }));
-  INFO(line);
-  const Outcome o = wbench(line);
-  CHECK(o.code == kUsage);
-  CHECK_THAT(o.err, ContainsSubstring(message));
-  CHECK(o.out.empty());
-}
-
 TEST_CASE("a bare run lists the primitives and is a usage error") {
   const Outcome o = wbench("run");
   CHECK(o.code == kUsage);
   for (const auto* spec : catalog::primitives())
     CHECK_THAT(o.out, ContainsSubstring(std::string(spec->name)));
   CHECK(wbench("").code == kUsage);
-}
-
-TEST_CASE("exit code 6 where nothing matches") {
-  const std::string line = GENERATE("run --op linear -d cpu --filter no_such_case",
-                                    "run --op linear -d cpu --strategy wide --skip wide",
-                                    "run --dry-run --op linear -d cpu --filter no_such_case",
-                                    "verify --op linear --n 2 --d 4 -d cpu --strategy simt");
-  INFO(line);
-  const Outcome o = wbench(line);
-  CHECK(o.code == kNothingRan);
-  CHECK(!o.err.empty());
-}
-
-TEST_CASE("exit code 7 where the device asked for is not usable, but a usage error comes first") {
-  const Outcome o = wbench("run --op linear --device cuda:63");
-  CHECK(o.code == kEnvironment);
-  CHECK_THAT(o.err, ContainsSubstring("cuda"));
-  CHECK(wbench("run --op linaer --device cuda:63").code == kUsage);
-}
-
-TEST_CASE("exit codes of results, by precedence") {
-  CHECK(exit_code_of(result_with(Status::ok), false) == kSuccess);
-  CHECK(exit_code_of(result_with(Status::failed), false) == kRuntimeError);
-  CHECK(exit_code_of(result_with(Status::oom), false) == kRuntimeError);
-  CHECK(exit_code_of(result_with(Status::verify_failed), false) == kWrong);
-  CHECK(exit_code_of(result_with(Status::implausible), false) == kWrong);
-  CHECK(exit_code_of(result_with(Status::ok, Status::verify_failed), false) == kWrong);
-  CHECK(exit_code_of(result_with(Status::verify_failed, Status::failed), false) == kRuntimeError);
-  CHECK(exit_code_of(result_with(Status::skipped), false) == kNothingRan);
-  CHECK(exit_code_of(result_with(Status::verify_failed), true) == kInterrupted);
-  CHECK(exit_code_of(RunResult(), false) == kNothingRan);
-  RunResult before_anything = result_with(Status::skipped);
-  before_anything.cases[0].status = Status::failed;
-  CHECK(exit_code_of(before_anything, false) == kRuntimeError);
-}
-
-TEST_CASE("an interrupted run writes what it has and ends with 130") {
-  set_interrupted(true);
-  const Outcome o = wbench("run " + kTiny + "--json -");
-  CHECK(o.code == kInterrupted);
-  const RunResult result = parse_result(o.out);
-  CHECK(!result.complete);
-  CHECK(result.exit_code == kInterrupted);
-}
-
-TEST_CASE("a file that cannot be written is exit code 1, and the table is printed all the same") {
-  for (const char* file : {"/no/such/folder/r.json", "/dev/full"}) {
-    const Outcome o = wbench("run " + kTiny + "-o " + file);
-    CHECK(o.code == kRuntimeError);
-    CHECK_THAT(o.err, ContainsSubstring(file));
-    CHECK_THAT(o.out, ContainsSubstring("sequential"));
-  }
-}
-
-TEST_CASE("standard output that breaks is exit code 1") {
-  std::ofstream full("/dev/full");
-  std::ostringstream err;
-  const char* argv[] = {"wbench", "list"};
-  CHECK(wbench_main(2, argv, full, err) == kRuntimeError);
-  CHECK_THAT(err.str(), ContainsSubstring("standard output"));
 }
 
 TEST_CASE("options may come in any order, before and behind the command") {
@@ -282,20 +130,6 @@ TEST_CASE("a saved result prints as it did when it was made") {
   const Outcome bad = wbench("show bad.json");
   CHECK(bad.code == kUsage);
   CHECK_THAT(bad.err, ContainsSubstring("bad.json") && ContainsSubstring("2.0.0"));
-}
-
-TEST_CASE("help tells exit codes, definitions, and only commands that exist") {
-  const Outcome help = wbench("--help");
-  CHECK(help.code == kSuccess);
-  for (const char* part : {"Exit codes", "130", "run", "verify", "list", "info", "show"})
-    CHECK_THAT(help.out, ContainsSubstring(part));
-  for (const char* part : {"compare", "report", "profile", "tune", "history", "--sim"})
-    CHECK_THAT(help.out, !ContainsSubstring(part));
-  const Outcome run = wbench("run --help");
-  for (const char* part : {"speedup", "floor", "crossover", "threshold", "median absolute", "--n",
-                           "--dtype", "--budget", "2^5", "Exit codes"})
-    CHECK_THAT(run.out, ContainsSubstring(part));
-  CHECK_THAT(wbench("--version").out, ContainsSubstring("wbench 0."));
 }
 
 TEST_CASE("list and info need no device") {

@@ -117,7 +117,10 @@ TEST_CASE("failures are told in full, once, with the command that repeats them")
 }
 
 TEST_CASE("what a file says cannot steer the terminal") {
-  const std::string text = report_text(sample_result(), {.width = 120});
+  RunResult result = sample_result();
+  result.devices[0].name = "\x1b]0;title\x07";
+  result.op_summaries[0].best_case = "\x1b[2J";
+  const std::string text = report_text(result, {.width = 120});
   CHECK(text.find('\x1b') == std::string::npos);
 }
 
