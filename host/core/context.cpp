@@ -19,11 +19,10 @@ namespace {
 class HostAllocator final : public Allocator {
  public:
   void* allocate(int64_t bytes) override {
-    try {
-      return ::operator new(static_cast<size_t>(bytes), kAlignment);
-    } catch (const std::bad_alloc&) {
+    void* data = ::operator new(static_cast<size_t>(bytes), kAlignment, std::nothrow);
+    if (data == nullptr)
       throw Error(ErrorCode::out_of_memory, "cpu: no room for " + std::to_string(bytes) + " bytes");
-    }
+    return data;
   }
   void deallocate(void* data, int64_t) noexcept override { ::operator delete(data, kAlignment); }
 
