@@ -10,6 +10,7 @@
 #include <ostream>
 
 #include "bench/commands.hpp"
+#include "bench/simulation.hpp"
 #include "bench/summary.hpp"
 #include "wide/error.hpp"
 #include "wide/version.hpp"
@@ -65,6 +66,21 @@ std::string run_footer() {
              "  n              samples; few_samples below 30\n"
              "After the sweep, per primitive, regime and baseline:\n") +
          summary_definitions() + "\n" + kExitCodes;
+}
+
+std::string inspect_footer() {
+  return std::string(
+             "Meaning of the columns, of one call of all N members:\n"
+             "  instructions   executed by threads; fp32: those of them on the fp32 units\n"
+             "  loads, stores  32-byte sectors requested of global memory / the least that the "
+             "same bytes need\n"
+             "  minimum        bytes of the operands, each once\n"
+             "  bytes          requested / minimum, without rereads\n"
+             "  rereads        bytes that a block requests after another block has / minimum: a "
+             "cache serves them\n"
+             "  conflicts      passes of shared memory lost to bank conflicts, of all\n"
+             "  tensor         operations issued to tensor cores / useful ones\n") +
+         kExitCodes;
 }
 
 /// Names of every axis of every primitive, with the first summary of each.
@@ -186,11 +202,13 @@ void require_no_extras(const CLI::App& app, const CLI::App& command) {
 struct Program {
   CLI::App app{"wbench: N models as one, checked and measured", "wbench"};
   GlobalOptions global;
-  RunOptions run, verify;
+  RunOptions run, verify, inspect;
   OutputOptions show_output;
   std::vector<std::string> show_files;
   std::string list_what = "ops", list_ops, list_json, info_json;
+  std::string inspect_what = "counters";
   CLI::App *run_command, *verify_command, *list_command, *info_command, *show_command;
+  CLI::App* inspect_command = nullptr;  ///< in builds with CUDA
 
   Program() {
     app.set_version_flag("--version", std::string("wbench ") + version());
@@ -199,6 +217,10 @@ struct Program {
     app.add_flag("-q,--quiet", global.quiet, "nothing on standard error but errors");
     app.add_flag("-v,--verbose", global.verbose, "a line on standard error for every case");
     app.add_flag("--no-gpu", global.no_gpu, "do not look for CUDA devices");
+    if constexpr (has_simulation()) {
+      app.add_flag("--sim", global.simulate,
+                   "run the CUDA kernels on the simulated GPU: results and counters, no times");
+    }
     app.fallthrough();
     app.footer(kExitCodes);
     run_command = app.add_subcommand("run", "check and measure strategies against baselines");
@@ -214,7 +236,8 @@ struct Program {
     run_command->footer(run_footer());
     add_selection(*verify_command, verify);
     add_output(*verify_command, verify.output);
-    verify.verify_only = true;
+    verify.content = ReportContent::checks;
+    if constexpr (has_simulation()) add_inspect();
     list_command->add_option("what", list_what, "what to list")->capture_default_str();
     list_command->add_option("--op", list_ops, "of these primitives");
     list_command->add_option("--json", list_json, "- for JSON on standard output")
@@ -229,26 +252,43 @@ struct Program {
     app.allow_extras();
     for (CLI::App* command : app.get_subcommands({})) command->allow_extras()->fallthrough();
   }
+
+  void add_inspect() {
+    inspect_command = app.add_subcommand("inspect", "what the kernels do, on the simulated GPU");
+    add_selection(*inspect_command, inspect);
+    add_output(*inspect_command, inspect.output);
+    inspect_command->add_option("--what", inspect_what, "counters")
+        ->check(CLI::IsMember({"counters"}))
+        ->capture_default_str();
+    inspect_command->footer(inspect_footer());
+    inspect.content = ReportContent::counters;
+  }
 };
 
 int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   if (p.app.get_subcommands().empty()) {
     const auto extras = p.app.remaining();
     if (!extras.empty()) {
-      static constexpr std::string_view kCommands[] = {"run", "verify", "list", "info", "show"};
+      std::vector<std::string> names;
+      for (const CLI::App* known : p.app.get_subcommands({})) names.push_back(known->get_name());
+      const std::vector<std::string_view> views(names.begin(), names.end());
       throw Error(ErrorCode::invalid_argument,
-                  catalog::unknown_name_message("command", extras.front(), kCommands));
+                  catalog::unknown_name_message("command", extras.front(), views));
     }
     out << p.app.help();
     return kUsage;
   }
   const CLI::App& command = *p.app.get_subcommands().front();
   require_no_extras(p.app, command);
+  const bool needs_simulation = p.global.simulate || &command == p.inspect_command;
+  if (needs_simulation && !is_simulated()) restart_simulated(p.global.argv);
   if (&command == p.list_command)
     return command_list(p.global, p.list_what, p.list_ops, !p.list_json.empty(), out);
   if (&command == p.info_command) return command_info(p.global, !p.info_json.empty(), out);
   if (&command == p.show_command) return command_show(p.global, p.show_files, p.show_output, out);
-  RunOptions& options = &command == p.run_command ? p.run : p.verify;
+  RunOptions& options = &command == p.run_command      ? p.run
+                        : &command == p.verify_command ? p.verify
+                                                       : p.inspect;
   options.selection.no_gpu = p.global.no_gpu;
   auto& axes = options.selection.axis_options;
   for (auto it = axes.begin(); it != axes.end();) {

@@ -18,6 +18,7 @@
 #include "bench/report/report.hpp"
 #include "bench/report/terminal.hpp"
 #include "bench/result_json.hpp"
+#include "bench/simulation.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -180,6 +181,17 @@ std::optional<Context> make_context(const Selection& selection, std::ostream& er
   }
 }
 
+/// The simulated GPU has no times: what it counts is shown instead, of the strategies alone unless
+/// baselines are asked for.
+void prefer_counters(RunOptions& options, std::ostream& err) {
+  if (options.content == ReportContent::times) {
+    err << "wbench: the simulated GPU has no times; counters instead\n";
+    options.content = ReportContent::counters;
+  }
+  if (options.content == ReportContent::counters && options.selection.baselines.empty())
+    options.selection.baselines = "none";
+}
+
 /// A run in which every strategy of every case was skipped has shown nothing.
 bool ran_anything(const RunResult& result) {
   for (const CaseResult& c : result.cases) {
@@ -213,6 +225,7 @@ int exit_code_of(const RunResult& result, bool was_interrupted) {
 
 int command_run(const GlobalOptions& global, RunOptions options, std::ostream& out,
                 std::ostream& err) {
+  if (is_simulated()) prefer_counters(options, err);
   const Selection& selection = options.selection;
   const bool is_document = goes_to_stdout(options.output);
   const double target_ci_pct = parse_percent(options.target_ci);
@@ -223,7 +236,7 @@ int command_run(const GlobalOptions& global, RunOptions options, std::ostream& o
   plan.config = options.config;
   plan.config.preset = selection.preset;
   plan.config.target_ci_pct = target_ci_pct;
-  plan.verify_only = options.verify_only;
+  plan.verify_only = options.content != ReportContent::times;
   if (options.budget_s >= 0) plan.config.budget_s = options.budget_s;
   if (options.budget_s < 0 && selection.preset == "ci") plan.config.budget_s = 60;
   RunResult result;
@@ -255,7 +268,7 @@ int command_run(const GlobalOptions& global, RunOptions options, std::ostream& o
   if (!is_document) {
     const OutputOptions& o = options.output;
     out << report_text(
-        result, {output_width(), wants_color(global.color), o.top, o.explain, options.verify_only});
+        result, {output_width(), wants_color(global.color), o.top, o.explain, options.content});
   }
   if (!saved.empty() && !global.quiet && code != kRuntimeError) err << "saved " << saved << "\n";
   return code;

@@ -12,17 +12,29 @@
 
 namespace wide::bench {
 
+namespace {
+
+/// What the run was made for, by what it has.
+ReportContent content_of(const RunResult& result) {
+  ReportContent content = ReportContent::checks;
+  for (const CaseResult& c : result.cases) {
+    for (const RunnerResult& r : c.strategies) {
+      if (!r.measurements.empty()) return ReportContent::times;
+      if (!r.launches.empty()) content = ReportContent::counters;
+    }
+  }
+  return content;
+}
+
+}  // namespace
+
 int command_show(const GlobalOptions& global, const std::vector<std::string>& files,
                  const OutputOptions& output, std::ostream& out) {
   for (const std::string& file : files) {
     const RunResult result = load_result(file);
-    bool was_timed = false;
-    for (const CaseResult& c : result.cases) {
-      for (const RunnerResult& r : c.strategies) was_timed = was_timed || !r.measurements.empty();
-    }
     if (files.size() > 1) out << file << "\n";
     out << report_text(result, {output_width(), wants_color(global.color), output.top,
-                                output.explain, !was_timed});
+                                output.explain, content_of(result)});
   }
   return kSuccess;
 }

@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "bench/report/report.hpp"
 #include "bench/select.hpp"
 
 namespace wide::bench {
 
 struct GlobalOptions {
   std::string color = "auto";
-  bool quiet = false, verbose = false, no_gpu = false;
+  bool quiet = false, verbose = false, no_gpu = false, simulate = false;
   std::vector<std::string> argv;
 };
 
@@ -33,7 +34,7 @@ struct RunOptions {
   std::string target_ci = "0.5%";
   double budget_s = -1;  ///< negative: 60 for preset ci, none otherwise
   bool dry_run = false;
-  bool verify_only = false;
+  ReportContent content = ReportContent::times;  ///< what is not times measures nothing
 };
 
 int command_run(const GlobalOptions& global, RunOptions options, std::ostream& out,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/simulation.hpp"
 #include "host/core/nvtx.hpp"
 #include "wide/error.hpp"
 
@@ -83,7 +84,15 @@ void Contender::verify_call(const Call& call, const catalog::ReferenceSample& re
                             std::string VerifyOutcome::*phase) {
   VerifyOutcome& outcome = result.verify;
   workload_->poison_outputs(output_, stream_);
+  if (is_simulated()) {
+    context_.synchronize(stream_);
+    forget_launches();
+  }
   call();
+  if (is_simulated()) {
+    context_.synchronize(stream_);
+    result.launches = counted_launches();
+  }
   const catalog::Verdict verdict =
       catalog::compare(reference, workload_->read_outputs(output_, stream_));
   const std::string damage = workload_->damage(stream_);

@@ -48,4 +48,11 @@ std::string_view to_string(Status status) {
   return "?";
 }
 
+int64_t value_of(const LaunchCounters::Values& values, std::string_view name) {
+  for (const auto& [known, value] : values) {
+    if (known == name) return value;
+  }
+  return 0;
+}
+
 }  // namespace wide::bench

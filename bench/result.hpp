@@ -16,7 +16,7 @@
 namespace wide::bench {
 
 inline constexpr const char* kSchemaName = "wbench.result";
-inline constexpr const char* kSchemaVersion = "1.0.0";
+inline constexpr const char* kSchemaVersion = "1.1.0";
 
 /// How a call is timed. `stream`: launched by the host, launch cost included. `graph`: replay of a
 /// captured graph, device-limited. `cpu`: wall clock around the call, the only one on the CPU.
@@ -65,6 +65,23 @@ struct VerifyOutcome {
   friend bool operator==(const VerifyOutcome&, const VerifyOutcome&) = default;
 };
 
+/// One launch on the simulated GPU: counters by their names in verify/simt/counters.hpp.
+struct LaunchCounters {
+  using Values = std::vector<std::pair<std::string, int64_t>>;
+  struct Buffer {
+    std::string name;
+    Values values;
+    friend bool operator==(const Buffer&, const Buffer&) = default;
+  };
+  std::string kernel;
+  std::vector<int64_t> grid, block;  ///< x, y, z
+  Values values;
+  std::vector<Buffer> buffers;
+  friend bool operator==(const LaunchCounters&, const LaunchCounters&) = default;
+};
+/// 0 for a counter that is not there.
+int64_t value_of(const LaunchCounters::Values& values, std::string_view name);
+
 /// A strategy, or a baseline under its name, in one case.
 struct RunnerResult {
   std::string name;
@@ -76,6 +93,7 @@ struct RunnerResult {
   VerifyOutcome verify;
   int64_t workspace_bytes = 0;
   std::vector<Measurement> measurements;
+  std::vector<LaunchCounters> launches;  ///< of one call; on the simulated GPU only
   friend bool operator==(const RunnerResult&, const RunnerResult&) = default;
 };
 

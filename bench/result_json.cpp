@@ -73,28 +73,47 @@ Json measurement(const Measurement& m) {
           {"warnings", warnings}};
 }
 
+Json values(const LaunchCounters::Values& named) {
+  Json object = Json::object();
+  for (const auto& [name, value] : named) object[name] = value;
+  return object;
+}
+
+Json launch(const LaunchCounters& l) {
+  Json buffers = Json::array();
+  for (const LaunchCounters::Buffer& b : l.buffers)
+    buffers.push_back({{"name", b.name}, {"counters", values(b.values)}});
+  return {{"kernel", l.kernel},
+          {"grid", l.grid},
+          {"block", l.block},
+          {"counters", values(l.values)},
+          {"buffers", buffers}};
+}
+
 Json runner(const RunnerResult& r) {
   Json measurements = Json::array();
   for (const Measurement& m : r.measurements) measurements.push_back(measurement(m));
   const VerifyOutcome& v = r.verify;
-  return {{"name", r.name},
-          {"status", to_string(r.status)},
-          {"reason", text_or_null(r.reason)},
-          {"verified", r.verified},
-          {"explain", text_or_null(r.explain)},
-          {"verify",
-           {{"reference", "cpu_fp64"},
-            {"before", v.before},
-            {"after", v.after},
-            {"worst_error_ratio", number(v.worst_error_ratio)},
-            {"worst_member", v.worst_member >= 0 ? Json(v.worst_member) : Json(nullptr)},
-            {"mismatches", v.mismatches},
-            {"nan_count", v.nan_count},
-            {"elements_compared", v.elements_compared},
-            {"elements", v.elements},
-            {"message", text_or_null(v.message)}}},
-          {"memory", {{"workspace_bytes", r.workspace_bytes}}},
-          {"measurements", measurements}};
+  Json document = {{"name", r.name},
+                   {"status", to_string(r.status)},
+                   {"reason", text_or_null(r.reason)},
+                   {"verified", r.verified},
+                   {"explain", text_or_null(r.explain)},
+                   {"verify",
+                    {{"reference", "cpu_fp64"},
+                     {"before", v.before},
+                     {"after", v.after},
+                     {"worst_error_ratio", number(v.worst_error_ratio)},
+                     {"worst_member", v.worst_member >= 0 ? Json(v.worst_member) : Json(nullptr)},
+                     {"mismatches", v.mismatches},
+                     {"nan_count", v.nan_count},
+                     {"elements_compared", v.elements_compared},
+                     {"elements", v.elements},
+                     {"message", text_or_null(v.message)}}},
+                   {"memory", {{"workspace_bytes", r.workspace_bytes}}},
+                   {"measurements", measurements}};
+  for (const LaunchCounters& l : r.launches) document["launches"].push_back(launch(l));
+  return document;
 }
 
 Json speedups_of(const CaseResult& c, const std::string& strategy) {

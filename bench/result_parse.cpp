@@ -160,6 +160,23 @@ Measurement parse_measurement(const Field& f) {
   return m;
 }
 
+LaunchCounters::Values parse_values(const Field& f) {
+  LaunchCounters::Values values;
+  for (const auto& [name, value] : f.members()) values.emplace_back(name, value.integer());
+  return values;
+}
+
+LaunchCounters parse_launch(const Field& f) {
+  LaunchCounters l;
+  l.kernel = f["kernel"].text();
+  for (const Field& extent : f["grid"].items()) l.grid.push_back(extent.integer());
+  for (const Field& extent : f["block"].items()) l.block.push_back(extent.integer());
+  l.values = parse_values(f["counters"]);
+  for (const Field& b : f["buffers"].items())
+    l.buffers.push_back({b["name"].text(), parse_values(b["counters"])});
+  return l;
+}
+
 RunnerResult parse_runner(const Field& f) {
   RunnerResult r;
   r.name = f["name"].text();
@@ -179,6 +196,9 @@ RunnerResult parse_runner(const Field& f) {
   r.verify.message = v["message"].text_or_empty();
   r.workspace_bytes = f["memory"]["workspace_bytes"].integer();
   for (const Field& m : f["measurements"].items()) r.measurements.push_back(parse_measurement(m));
+  if (f.has("launches")) {
+    for (const Field& l : f["launches"].items()) r.launches.push_back(parse_launch(l));
+  }
   return r;
 }
 
@@ -354,6 +374,12 @@ RunResult parse_result(std::string_view text) {
   }
   for (const Field& s : root["op_summaries"].items()) r.op_summaries.push_back(parse_summary(s));
   return r;
+}
+
+std::vector<LaunchCounters> launches_from_json(const Json& document) {
+  std::vector<LaunchCounters> launches;
+  for (const Field& l : Field(document, "launches").items()) launches.push_back(parse_launch(l));
+  return launches;
 }
 
 }  // namespace wide::bench

@@ -53,6 +53,22 @@ inline RunnerResult sample_runner(const std::string& name, double stream_ns, dou
   return r;
 }
 
+/// What a launch on the simulated GPU leaves, with numbers that a table's factors can be told by:
+/// sectors for 1.25 times the bytes that the case's operands have, a quarter of them read again.
+inline LaunchCounters sample_launch() {
+  return {"simt_kernel",
+          {8, 1, 1},
+          {128, 1, 1},
+          {{"instructions_fp32", 2'000'000},
+           {"instructions_integer", 1'000'000},
+           {"load_sectors", 300},
+           {"load_ideal_sectors", 200},
+           {"shared_load_passes", 400},
+           {"shared_load_extra", 100}},
+          {{"x", {{"read_sectors", 125'000}, {"reread_bytes", 1'000'000}}},
+           {"y", {{"write_sectors", 31'250}}}}};
+}
+
 inline Speedup sample_speedup(const std::string& strategy, Baseline baseline, double ratio) {
   return {strategy,
           baseline,
@@ -83,6 +99,7 @@ inline CaseResult sample_case(const std::string& op, int64_t n, const std::strin
   c.strategies = {sample_runner("sequential", 45678.9, 30123.4),
                   sample_runner("simt", 12345.6, 9876.5)};
   c.strategies[1].verified = false;
+  c.strategies[1].launches.push_back(sample_launch());
   c.baselines = {sample_runner("loop", 61234.5, 0), sample_runner("streams", 41234.5, 0),
                  sample_runner("graph", 0.125, 33333.3)};
   c.baselines[2].measurements.erase(c.baselines[2].measurements.begin());

@@ -56,10 +56,12 @@ std::string line_with(const std::string& text, const std::string& part) {
 
 TEST_CASE("no line is wider than the width, whatever is shown") {
   const int width = GENERATE(80, 81, 100, 119, 120, 121, 160, 199, 200);
-  const bool has_color = GENERATE(false, true), verify_only = GENERATE(false, true);
-  const std::string text = report_text(
-      sample_result(),
-      {.width = width, .has_color = has_color, .explain = true, .verify_only = verify_only});
+  const bool has_color = GENERATE(false, true);
+  const auto content =
+      GENERATE(ReportContent::times, ReportContent::checks, ReportContent::counters);
+  const std::string text =
+      report_text(sample_result(),
+                  {.width = width, .has_color = has_color, .explain = true, .content = content});
   INFO(text);
   CHECK(widest(without_color(text)) <= width);
   CHECK((text.find('\x1b') != std::string::npos) == has_color);
@@ -229,6 +231,19 @@ TEST_CASE("colour is for those who ask, and for terminals without NO_COLOR") {
   CHECK(!wants_color("auto"));
   CHECK(wants_color("always"));
   unsetenv("NO_COLOR");
+}
+
+TEST_CASE("counters are shown as factors of what the operands need") {
+  const RunResult result = sample_result();
+  const std::string text = report_text(result, {.width = 200, .content = ReportContent::counters});
+  // 5 MB requested, 1 MB of them again, of operands of 4 MB; 300 sectors where 200 would do; a
+  // quarter of the passes lost.
+  CHECK_THAT(text, ContainsSubstring("4.00 MB"));
+  CHECK_THAT(text, ContainsSubstring("1.00x"));
+  CHECK_THAT(text, ContainsSubstring("0.25x"));
+  CHECK_THAT(text, ContainsSubstring("1.50x"));
+  CHECK_THAT(text, ContainsSubstring("25.0%"));
+  CHECK_THAT(text, ContainsSubstring("3.00 M"));
 }
 
 }  // namespace wide::bench

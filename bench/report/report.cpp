@@ -6,164 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "bench/report/rows.hpp"
-#include "bench/report/table.hpp"
+#include "bench/report/tables.hpp"
 
 namespace wide::bench {
 
 namespace {
-
-constexpr int kStatusCap = 24;  // failures are told in full below the tables
-
-std::string significant(double value) {
-  const double size = std::fabs(value);
-  return size >= 99.95   ? fmt::format("{:.0f}", value)
-         : size >= 9.995 ? fmt::format("{:.1f}", value)
-                         : fmt::format("{:.2f}", value);
-}
-
-Cell speedup_cell(const Speedup* speedup) {
-  if (speedup == nullptr) return {};
-  if (!speedup->speedup_ratio) return {"n/a"};
-  const std::string ratio = significant(*speedup->speedup_ratio) + "x";
-  const Tone tone = speedup->verdict == "faster"   ? Tone::good
-                    : speedup->verdict == "slower" ? Tone::bad
-                                                   : Tone::plain;
-  if (!speedup->ci_lo || !speedup->ci_hi) return {ratio, tone};
-  return {
-      fmt::format("{} [{}, {}]", ratio, significant(*speedup->ci_lo), significant(*speedup->ci_hi)),
-      tone, ratio};
-}
-
-Cell status_cell(const ReportRow& row) {
-  const Status status = status_of(row);
-  const Tone tone = status == Status::ok        ? Tone::plain
-                    : status == Status::skipped ? Tone::dim
-                                                : Tone::bad;
-  return {status_text(row), tone};
-}
-
-/// What all cases of an op share is said once, above its table; `n` stays in every row.
-class CommonAxes {
- public:
-  CommonAxes(const RunResult& result, const std::string& op) {
-    const catalog::Case* first = nullptr;
-    for (const CaseResult& c : result.cases) {
-      if (c.point.op() != op) continue;
-      if (first == nullptr) {
-        first = &c.point;
-        for (const auto& entry : first->entries()) {
-          if (entry.name != "n" && !entry.is_default) common_.push_back(entry);
-        }
-      }
-      std::erase_if(common_, [&](const auto& entry) {
-        const auto entries = c.point.entries();
-        return std::find(entries.begin(), entries.end(), entry) == entries.end();
-      });
-    }
-  }
-
-  std::string heading() const {
-    std::string text;
-    for (const auto& entry : common_)
-      text += "  " + entry.name + "=" + catalog::to_string(entry.value);
-    return text;
-  }
-  std::string rest_of(const catalog::Case& point) const {
-    std::string text;
-    for (const auto& entry : point.entries()) {
-      if (entry.is_default || std::find(common_.begin(), common_.end(), entry) != common_.end())
-        continue;
-      text += (text.empty() ? "" : " ") + entry.name + "=" + catalog::to_string(entry.value);
-    }
-    return text;
-  }
-
- private:
-  std::vector<catalog::Case::Entry> common_;
-};
-
-std::string runner_text(const ReportRow& row) {
-  if (row.runner == nullptr) return "";
-  return row.is_baseline ? "(" + row.runner->name + ")" : row.runner->name;
-}
-
-std::vector<Cell> timing_cells(const ReportRow& row) {
-  if (row.measurement == nullptr) return {{}, {}, {}, {}, {}, {}};
-  const Measurement& m = *row.measurement;
-  const double spread = m.stats.median_ns > 0 ? 100 * m.stats.mad_ns / m.stats.median_ns : 0;
-  const auto flops = m.flops_per_s.value_or(0);
-  return {{std::string(to_string(m.regime))},
-          {format_time(m.stats.median_ns)},
-          {fmt::format("{:.1f}%", spread)},
-          {flops > 0 ? format_rate(flops, "FLOP/s") : ""},
-          {m.mem_bw_bytes_per_s ? format_rate(*m.mem_bw_bytes_per_s, "B/s") : ""},
-          {m.pct_of_floor ? fmt::format("{:.0f}%", *m.pct_of_floor) : ""}};
-}
-
-using Shown = std::set<const ReportRow*>;
-
-Table sweep_table(const std::vector<ReportRow>& rows, const std::string& op, const CommonAxes& axes,
-                  const Shown& shown, bool has_one_regime) {
-  constexpr int kAlways = Column::kNeverDropped;
-  Table table({{"case", false, kAlways},
-               {"strategy", false, kAlways},
-               {"regime", false, has_one_regime ? 2 : 7},  // the line of ceilings has it too
-               {"time", true, kAlways},
-               {"+-", true, 3},
-               {"rate", true, 4},
-               {"bandwidth", true, 2},
-               {"of floor", true, 6},
-               {"vs loop", true, 8},
-               {"vs streams", true, 5},
-               {"vs graph", true, 8},
-               {"err/tol", true, 4},
-               {"n", true, 1},
-               {"status", false, kAlways, kStatusCap}});
-  bool needs_case = true;
-  for (const ReportRow& row : rows) {
-    if (row.point->point.op() != op) continue;
-    needs_case = needs_case || row.opens_case;
-    if (!shown.contains(&row)) continue;
-    std::vector<Cell> cells{{needs_case ? axes.rest_of(row.point->point) : ""}};
-    needs_case = false;
-    cells.push_back({runner_text(row), row.is_baseline ? Tone::dim : Tone::plain});
-    for (Cell& cell : timing_cells(row)) cells.push_back(std::move(cell));
-    for (const Speedup* speedup : row.speedups) cells.push_back(speedup_cell(speedup));
-    cells.push_back({row.runner == nullptr ? "" : error_text(*row.runner)});
-    cells.push_back({row.measurement == nullptr ? "" : std::to_string(row.measurement->stats.n)});
-    cells.push_back(status_cell(row));
-    table.add(std::move(cells));
-  }
-  return table;
-}
-
-Table verify_table(const std::vector<ReportRow>& rows, const std::string& op,
-                   const CommonAxes& axes) {
-  constexpr int kAlways = Column::kNeverDropped;
-  Table table({{"case", false, kAlways},
-               {"strategy", false, kAlways},
-               {"err/tol", true, kAlways},
-               {"compared", true, 6},
-               {"of", true, 5},
-               {"status", false, kAlways, kStatusCap}});
-  for (const ReportRow& row : rows) {
-    if (row.point->point.op() != op) continue;
-    const bool is_checked = row.runner != nullptr && row.runner->verify.before != "not_run";
-    const auto count = [&](int64_t value) { return is_checked ? std::to_string(value) : ""; };
-    const VerifyOutcome none;
-    const VerifyOutcome& verify = is_checked ? row.runner->verify : none;
-    table.add({{row.opens_case ? axes.rest_of(row.point->point) : ""},
-               {runner_text(row), row.is_baseline ? Tone::dim : Tone::plain},
-               {is_checked ? error_text(*row.runner) : ""},
-               {count(verify.elements_compared)},
-               {count(verify.elements)},
-               status_cell(row)});
-  }
-  return table;
-}
 
 /// The rows to show: all, or those of the `top` largest speedups against any baseline.
 Shown choose_rows(const std::vector<ReportRow>& rows, int64_t top) {
@@ -277,8 +126,9 @@ std::string report_text(const RunResult& result, const ReportOptions& options) {
   std::string text = wrap(device_text(result), options.width);
   for (const std::string& op : ops) {
     const CommonAxes axes(result, op);
-    const Table table = options.verify_only
-                            ? verify_table(rows, op, axes)
+    const Table table = options.content == ReportContent::checks ? verify_table(rows, op, axes)
+                        : options.content == ReportContent::counters
+                            ? counters_table(rows, op, axes)
                             : sweep_table(rows, op, axes, shown, result.config.regimes.size() == 1);
     if (table.is_empty()) continue;  // none of the top rows is of this op
     text += "\n" + wrap(op + axes.heading(), options.width) + "\n";

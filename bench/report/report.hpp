@@ -12,12 +12,14 @@
 
 namespace wide::bench {
 
+enum class ReportContent : uint8_t { times, checks, counters };
+
 struct ReportOptions {
   int width = 120;
   bool has_color = false;
   int64_t top = 0;       ///< only the rows of this many largest speedups; 0: all
   bool explain = false;  ///< why each strategy was taken, and each case's command
-  bool verify_only = false;
+  ReportContent content = ReportContent::times;
 };
 
 std::string report_text(const RunResult& result, const ReportOptions& options);
