@@ -126,8 +126,11 @@ PrimitiveSpec make_spec() {
   using enum DeviceType;
   using enum StrategyKind;
   spec.strategies = {{"sequential", cuda, sequential, "the gather kernel, one launch per member"},
-                     {"indexed", cuda, hand_written,
-                      "one launch: 16-byte gathers, four rows in flight per group of lanes"},
+                     {"indexed",
+                      cuda,
+                      hand_written,
+                      "one launch: 16-byte gathers, four rows in flight per group of lanes",
+                      {.rereads = 0.25}},  // ids repeat
                      {"sequential", cpu, sequential, "member after member, each threaded"},
                      {"wide", cpu, hand_written, "all members' rows over all threads at once"}};
   const auto fixed = [](int64_t batch, int64_t vocab, int64_t dim, int64_t seq) {

@@ -89,12 +89,23 @@ enum class StrategyKind : uint8_t {
 };
 std::string_view to_string(StrategyKind kind);
 
+/// What a hand-written CUDA strategy promises on aligned, packed operands, as counted by the
+/// simulated GPU: more is a defect. Where no GPU is, this is the gate of performance.
+struct Traffic {
+  /// Bytes requested of global memory over the operands' minimum; what one block requests after
+  /// another is served by a cache and counts on its own.
+  double streamed = 1.05;
+  double rereads = 0;         ///< the same, of what a block requests after another block has
+  double bank_conflicts = 0;  ///< passes of shared memory lost to conflicts, of all
+};
+
 /// A named way to run a primitive on one kind of device.
 struct StrategyInfo {
   std::string_view name;
   DeviceType device = DeviceType::cuda;
   StrategyKind kind = StrategyKind::hand_written;
   std::string_view summary;
+  Traffic traffic{};
 };
 
 enum class Fill : uint8_t {

@@ -53,9 +53,12 @@ __device__ inline Vec16<T> load_vec16(const T* address) {
   return *reinterpret_cast<const Vec16<T>*>(&bits);
 }
 
+/// An ordinary store, in the compiler's eyes, may be merged with a guarded one of single elements
+/// on the other branch, and is then made of single elements; the intrinsic is the same instruction
+/// and stays whole.
 template <class T>
 __device__ inline void store_vec16(T* address, const Vec16<T>& value) {
-  *reinterpret_cast<uint4*>(address) = *reinterpret_cast<const uint4*>(&value);
+  __stwb(reinterpret_cast<uint4*>(address), *reinterpret_cast<const uint4*>(&value));
 }
 
 /// For inputs that nobody writes while the kernel runs: goes through the read-only path.

@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every call to the CUDA runtime fails once, in every public entry point: what comes out is a
+// wide::Error of the right code, nothing leaks, and the next call gives the right result. Needs
+// the simulated runtime, which can be told to fail.
+#include <catch2/catch_test_macros.hpp>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "verify/support/simulation.hpp"
+#include "wide/wide.hpp"
+
+namespace wide::test {
+namespace {
+
+constexpr int kOutOfMemory = 2;      // cudaErrorMemoryAllocation
+constexpr int kLaunchFailure = 719;  // cudaErrorLaunchFailure: sticky
+constexpr int kIllegalAddress = 700;
+
+using Bytes = std::vector<std::byte>;
+
+Bytes read(const Context& context, const Tensor& tensor, Stream stream) {
+  Tensor host(Context::cpu(), tensor.dtype(), tensor.shape());
+  copy(tensor.view(), host.view(), stream);
+  context.synchronize(stream);
+  const auto* first = static_cast<const std::byte*>(host.data());
+  return {first, first + host.bytes()};
+}
+
+/// fp32 values that differ everywhere, on the device.
+Tensor filled(const Context& context, const Shape& shape, Stream stream, float scale = 0.25f) {
+  Tensor host(Context::cpu(), Dtype::fp32, shape);
+  auto* values = static_cast<float*>(host.data());
+  for (int64_t i = 0; i < host.bytes() / 4; ++i) values[i] = scale * static_cast<float>(i % 13 - 6);
+  Tensor tensor(context, Dtype::fp32, shape);
+  copy(host.view(), tensor.view(), stream);
+  context.synchronize(stream);
+  return tensor;
+}
+
+Bytes run_tensor() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  const Tensor a = filled(context, {5, 7}, stream.get());
+  Tensor b(context, Dtype::fp32, {9, 7});
+  fill_bytes(b.view(), 0, stream.get());
+  copy(a.view(), b.view().narrow(0, 2, 5), stream.get());
+  return read(context, b, stream.get());
+}
+
+Bytes run_pack() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  const Tensor a = filled(context, {3, 4}, stream.get()),
+               b = filled(context, {3, 4}, stream.get(), 2);
+  Tensor packed(context, Dtype::fp32, {3, 8});
+  const ConstTensorView members[] = {a.view(), b.view()};
+  pack(operands::linear_x, members, packed.view(), stream.get());
+  return read(context, packed, stream.get());
+}
+
+Bytes run_linear() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  const LinearProblem problem{.num_members = 2,
+                              .batch = 3,
+                              .in_features = 8,
+                              .out_features = 5,
+                              .epilogue = {.has_bias = true}};
+  const LinearPlan plan = make_linear_plan(context, problem, {.strategy = "simt"});
+  const Tensor x = filled(context, {3, 16}, stream.get());
+  const Tensor w = filled(context, {5, 8}, stream.get()), bias = filled(context, {5}, stream.get());
+  Tensor weight(context, Dtype::fp32, {2, 5, 8}), biases(context, Dtype::fp32, {2, 5});
+  const LinearMember members[] = {{w.view(), bias.view()}, {w.view(), bias.view()}};
+  plan.prepare_weights(members, weight.view(), biases.view(), stream.get());
+  Tensor y(context, Dtype::fp32, {3, 10});
+  plan.run({.x = x, .weight = weight, .bias = biases, .y = y}, {stream.get()});
+  return read(context, y, stream.get());
+}
+
+Bytes run_embedding() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  const EmbeddingProblem problem{.num_members = 2,
+                                 .batch = 2,
+                                 .seq = 3,
+                                 .vocab = 4,
+                                 .dim = 6,
+                                 .id_dtype = Dtype::int32,
+                                 .checked = true};
+  const EmbeddingPlan plan = make_embedding_plan(context, problem, {.strategy = "indexed"});
+  const Tensor table = filled(context, {2, 4, 6}, stream.get());
+  Tensor ids(context, Dtype::int32, {2, 3});
+  fill_bytes(ids.view(), 0, stream.get());
+  const Tensor scratch(context, Dtype::int32, {plan.workspace_bytes() / 4});
+  Tensor y(context, Dtype::fp32, {2, 3, 12});
+  const Execution execution{stream.get(), {scratch.data(), scratch.bytes()}};
+  plan.run({.ids = ids, .table = table, .y = y}, execution);
+  plan.check(execution);
+  return read(context, y, stream.get());
+}
+
+Bytes run_layernorm() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  const LayernormProblem problem{.num_members = 2, .rows = 3, .features = 10};
+  const LayernormPlan plan = make_layernorm_plan(context, problem, {.strategy = "wide"});
+  const Tensor x = filled(context, {3, 20}, stream.get());
+  const Tensor gamma = filled(context, {2, 10}, stream.get()),
+               beta = filled(context, {2, 10}, stream.get());
+  Tensor y(context, Dtype::fp32, {3, 20});
+  plan.run({.x = x, .gamma = gamma, .beta = beta, .y = y}, {stream.get()});
+  return read(context, y, stream.get());
+}
+
+struct Scenario {
+  const char* name;
+  std::function<Bytes()> run;
+};
+
+const std::vector<Scenario>& scenarios() {
+  static const std::vector<Scenario> all{{"tensor", run_tensor},
+                                         {"pack", run_pack},
+                                         {"linear", run_linear},
+                                         {"embedding", run_embedding},
+                                         {"layernorm", run_layernorm}};
+  return all;
+}
+
+/// What a run with the k-th call failing came to.
+struct Outcome {
+  bool was_reached = false;  ///< there was a k-th call
+  bool has_thrown = false;
+  ErrorCode code{};
+  std::string message;
+  Bytes result;
+};
+
+Outcome run_failing(const Scenario& scenario, int64_t k, int error, bool is_sticky) {
+  Outcome outcome;
+  Simulation::fail_at(k, error, is_sticky);
+  try {
+    outcome.result = scenario.run();
+  } catch (const Error& thrown) {
+    outcome.has_thrown = true;
+    outcome.code = thrown.code();
+    outcome.message = thrown.what();
+  }
+  outcome.was_reached = !Simulation::failed_call().empty();
+  Simulation::fail_at(0, 0, false);
+  return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("every runtime call may run out of memory: an error, no leak, and the next call works") {
+  require_simulation();
+  for (const Scenario& scenario : scenarios()) {
+    const Bytes expected = scenario.run();
+    int64_t num_errors = 0, k = 1;
+    for (;; ++k) {
+      INFO(scenario.name << ", call " << k);
+      const Outcome outcome = run_failing(scenario, k, kOutOfMemory, false);
+      if (!outcome.was_reached) break;
+      INFO(Simulation::failed_call() << " failed: " << outcome.message);
+      num_errors += outcome.has_thrown ? 1 : 0;
+      // An error may be survived (a handle that is optional); a wrong result may not.
+      if (!outcome.has_thrown) CHECK(outcome.result == expected);
+      if (outcome.has_thrown) {
+        CHECK((outcome.code == ErrorCode::out_of_memory || outcome.code == ErrorCode::cuda));
+        CHECK(!outcome.message.empty());
+      }
+      CHECK(Simulation::leaks() == "");
+      REQUIRE(scenario.run() == expected);
+    }
+    CHECK(num_errors >= 3);
+    CHECK(k > 10);
+  }
+  CHECK(Simulation::findings() == "");
+}
+
+TEST_CASE("a sticky error is an error of every call after it, until the device is reset") {
+  require_simulation();
+  for (const Scenario& scenario : scenarios()) {
+    const Bytes expected = scenario.run();
+    for (const int error : {kLaunchFailure, kIllegalAddress}) {
+      for (int64_t k = 1;; ++k) {
+        INFO(scenario.name << ", call " << k << ", error " << error);
+        const Outcome outcome = run_failing(scenario, k, error, true);
+        if (!outcome.was_reached) break;
+        INFO(outcome.message);
+        CHECK((outcome.has_thrown || outcome.result == expected));
+        Simulation::reset_device();
+        Simulation::clear_findings();
+        REQUIRE(scenario.run() == expected);
+      }
+    }
+  }
+}
+
+}  // namespace wide::test

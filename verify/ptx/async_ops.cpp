@@ -1,0 +1,278 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// cp.async, mbarriers, bulk copies and tiles: the instructions' arguments, handed to the block's
+// asynchronous engine lane by lane.
+#include "verify/simt/async.hpp"
+
+#include "verify/ptx/access.hpp"
+#include "verify/ptx/kernel.hpp"
+
+namespace wide::ptx {
+
+namespace {
+
+using simt::InstructionClass;
+enum Note : size_t { kBytes, kNote1, kNote2, kNote3 };
+
+template <class Function>
+void for_threads(Step& step, const Function& f) {
+  for_lanes(step.mask, [&](int lane) { f(step.warp.thread(lane), lane); });
+}
+
+uint32_t shared_address(const Step& step, size_t argument, int lane) {
+  return static_cast<uint32_t>(address_of(step, argument, lane));
+}
+
+// ---- cp.async
+
+void copy(Step& step) {
+  const int bytes = static_cast<int>(step.in.numbers[kBytes]);
+  simt::Request request;
+  request.bytes = bytes;
+  for_threads(step, [&](simt::Thread& thread, int lane) {
+    const bool has_size = step.in.numbers[kNote1] != 0;
+    const int read =
+        has_size ? static_cast<int>(static_cast<uint32_t>(step.value(3, lane))) : bytes;
+    const uint64_t from = address_of(step, 1, lane);
+    if (read > 0) {
+      request.lanes |= simt::LaneMask{1} << lane;
+      request.address[static_cast<size_t>(lane)] = from;
+    }
+    step.block().async->copy(thread, shared_address(step, 0, lane), from, bytes, read, step.in.at);
+  });
+  if (request.lanes != 0)
+    simt::count_global(step.launch(), simt::GlobalRequest::async_copy, request);
+}
+
+void commit_copies(Step& step) {
+  for_threads(step, [&](simt::Thread& thread, int) { step.block().async->commit(thread); });
+}
+
+void wait_for_copies(Step& step) {
+  const int pending = static_cast<int>(step.uniform(0, "cp.async.wait_group's number"));
+  for_threads(step,
+              [&](simt::Thread& thread, int) { step.block().async->wait_group(thread, pending); });
+}
+
+void wait_for_all_copies(Step& step) {
+  for_threads(step, [&](simt::Thread& thread, int) { step.block().async->wait_all(thread); });
+}
+
+void copies_arrive(Step& step) {
+  for_threads(step, [&](simt::Thread& thread, int lane) {
+    step.block().async->copy_arrive(thread, shared_address(step, 0, lane),
+                                    step.in.numbers[kNote1] == 0, step.in.at);
+  });
+}
+
+// ---- bulk copies and tiles
+
+std::vector<int32_t> coordinates(const Step& step, size_t argument, int lane) {
+  const std::vector<Lanes>& parts = step.in.arguments[argument].parts;
+  std::vector<int32_t> all;
+  for (size_t i = 1; i < parts.size(); ++i)
+    all.push_back(static_cast<int32_t>(static_cast<uint32_t>(step.value(parts[i], lane))));
+  return all;
+}
+
+/// A tensor map among the parameters is copied to where a global address can name it: it is the
+/// host's bytes that matter.
+uint64_t map_address(const Step& step, size_t argument, int lane) {
+  return step.value(step.in.arguments[argument].parts[0], lane);
+}
+
+void load_tile(Step& step) {
+  for_threads(step, [&](simt::Thread& thread, int lane) {
+    step.block().async->load_tile(thread, shared_address(step, 0, lane), map_address(step, 1, lane),
+                                  coordinates(step, 1, lane), shared_address(step, 2, lane),
+                                  step.in.at);
+  });
+}
+void store_tile(Step& step) {
+  for_threads(step, [&](simt::Thread& thread, int lane) {
+    step.block().async->store_tile(thread, map_address(step, 0, lane), coordinates(step, 0, lane),
+                                   shared_address(step, 1, lane), step.in.at);
+  });
+}
+void load_bulk(Step& step) {
+  for_threads(step, [&](simt::Thread& thread, int lane) {
+    step.block().async->load_bulk(thread, shared_address(step, 0, lane), address_of(step, 1, lane),
+                                  static_cast<int64_t>(step.value(2, lane)),
+                                  shared_address(step, 3, lane), step.in.at);
+  });
+}
+void store_bulk(Step& step) {
+  for_threads(step, [&](simt::Thread& thread, int lane) {
+    step.block().async->store_bulk(thread, address_of(step, 0, lane), shared_address(step, 1, lane),
+                                   static_cast<int64_t>(step.value(2, lane)), step.in.at);
+  });
+}
+void commit_stores(Step& step) {
+  for_threads(step, [&](simt::Thread& thread, int) { step.block().async->commit_stores(thread); });
+}
+void wait_stores(Step& step) {
+  const int pending = static_cast<int>(step.uniform(0, "cp.async.bulk.wait_group's number"));
+  for_threads(step, [&](simt::Thread& thread, int) {
+    step.block().async->wait_stores(thread, pending, step.in.numbers[kNote1] != 0);
+  });
+}
+void nothing(Step&) {}
+
+void decode_tile(Decoder& d, bool is_load) {
+  const std::string_view rank = d.take_one({"1d", "2d", "3d", "4d", "5d"});
+  if (rank.empty()) d.refuse("rank is not known");
+  d.take("tile");
+  const size_t tile = is_load ? 1 : 0;
+  d.require_arguments(is_load ? 3 : 2, is_load ? 4 : 3);
+  if (d.in.arguments[tile].parts.size() != static_cast<size_t>(rank[0] - '0') + 1)
+    d.refuse("coordinates of another rank");
+  d.in.execute = is_load ? load_tile : store_tile;
+}
+
+void decode_bulk(Decoder& d) {
+  d.in.kind = InstructionClass::memory;
+  if (d.take("commit_group")) {
+    d.in.kind = InstructionClass::synchronise;
+    d.in.execute = commit_stores;
+    return;
+  }
+  if (d.take("wait_group")) {
+    d.in.kind = InstructionClass::synchronise;
+    d.in.numbers[kNote1] = d.take("read");
+    d.in.execute = wait_stores;
+    return;
+  }
+  const bool is_tile = d.take("tensor");
+  if (d.take("prefetch")) {
+    while (!d.next().empty()) continue;
+    d.in.execute = nothing;
+    return;
+  }
+  const bool is_load = d.take("shared::cluster") ||
+                       (!is_tile && d.in.text.find(".shared::cta.global") != std::string::npos);
+  d.ignore(
+      {"global", "shared::cta", "mbarrier::complete_tx::bytes", "bulk_group", "L2::cache_hint"});
+  if (is_load && d.in.text.find("shared::cluster.shared::cta") != std::string::npos)
+    d.refuse("copies to other blocks' shared memory");
+  if (is_tile) return decode_tile(d, is_load);
+  d.require_arguments(is_load ? 4 : 3, is_load ? 5 : 4);
+  d.in.execute = is_load ? load_bulk : store_bulk;
+}
+
+// ---- mbarriers
+
+void initialise(Step& step) {
+  for_threads(step, [&](simt::Thread& thread, int lane) {
+    step.block().async->init(thread, shared_address(step, 0, lane),
+                             static_cast<uint32_t>(step.value(1, lane)), step.in.at);
+  });
+}
+void invalidate(Step& step) {
+  for_threads(step, [&](simt::Thread& thread, int lane) {
+    step.block().async->invalidate(thread, shared_address(step, 0, lane), step.in.at);
+  });
+}
+void expect_bytes(Step& step) {
+  for_threads(step, [&](simt::Thread& thread, int lane) {
+    step.block().async->expect_bytes(thread, shared_address(step, 0, lane),
+                                     static_cast<uint32_t>(step.value(1, lane)), step.in.at);
+  });
+}
+
+/// Arguments are [state,] address [, count or bytes].
+void arrive(Step& step) {
+  const bool has_state = step.in.numbers[kNote2] != 0;
+  const size_t address = has_state ? 1 : 0;
+  const bool expects = step.in.numbers[kNote1] != 0;
+  for_threads(step, [&](simt::Thread& thread, int lane) {
+    const bool has_number = step.in.arguments.size() > address + 1;
+    const auto number = static_cast<uint32_t>(has_number ? step.value(address + 1, lane) : 1);
+    const uint64_t state =
+        step.block().async->arrive(thread, shared_address(step, address, lane),
+                                   expects ? 1 : number, expects ? number : 0, step.in.at);
+    const bool is_wanted = has_state && step.in.arguments[0].kind == Argument::Kind::lanes &&
+                           step.in.arguments[0].parts[0].number >= 0;
+    if (is_wanted) step.set(step.in.arguments[0].parts[0], lane, state);
+  });
+}
+
+/// A state token holds its phase in the lowest bit: waiting for it is waiting for that parity.
+void test(Step& step) {
+  const bool blocks = step.in.numbers[kNote1] != 0;
+  const auto address =
+      static_cast<uint32_t>(step.uniform(1, "an mbarrier's address") +
+                            static_cast<uint64_t>(step.in.arguments[1].displacement));
+  const auto parity = static_cast<uint32_t>(step.uniform(2, "an mbarrier's parity") & 1);
+  simt::Async& async = *step.block().async;
+  const bool is_complete = async.test_wait(step.warp, step.mask, address, parity, step.in.at);
+  if (!is_complete && blocks) {
+    step.warp.split(step.path, step.mask);
+    --step.path.pc;  // asks again when woken
+    async.wait(step.warp, step.path, address, step.in.at);
+    step.is_over = true;
+    return;
+  }
+  uint32_t* d = step.result<uint32_t>();
+  for_lanes(step.mask, [&](int lane) { d[lane] = is_complete; });
+}
+
+}  // namespace
+
+void decode_copy(Decoder& d) {
+  if (!d.take("async")) d.refuse("without .async");
+  if (d.take("bulk")) return decode_bulk(d);
+  d.in.kind = InstructionClass::synchronise;
+  if (d.take("commit_group")) {
+    d.in.execute = commit_copies;
+  } else if (d.take("wait_group")) {
+    d.in.execute = wait_for_copies;
+  } else if (d.take("wait_all")) {
+    d.in.execute = wait_for_all_copies;
+  } else if (d.take("mbarrier")) {
+    if (!d.take("arrive")) d.refuse("not known");
+    d.in.numbers[kNote1] = d.take("noinc");
+    d.ignore({"shared", "shared::cta", "b64"});
+    d.in.execute = copies_arrive;
+  } else {
+    d.in.kind = InstructionClass::memory;
+    d.ignore({"ca", "cg", "shared", "shared::cta", "global", "L2::cache_hint", "L2::64B",
+              "L2::128B", "L2::256B"});
+    d.require_arguments(3, 5);
+    if (!d.in.arguments[2].parts[0].is_constant) d.refuse("a size that is no constant");
+    const bool has_hint = d.in.text.find("cache_hint") != std::string::npos;
+    d.in.numbers[kNote1] = d.num_arguments() > (has_hint ? 4u : 3u);
+    const std::string size = d.in.text.substr(d.in.text.find("],", d.in.text.find("],") + 1) + 2);
+    d.in.numbers[kBytes] = std::strtol(size.c_str(), nullptr, 0);
+    d.in.execute = copy;
+  }
+}
+
+void decode_mbarrier(Decoder& d) {
+  d.in.kind = InstructionClass::synchronise;
+  if (d.take("shared::cluster") && d.in.text.find("mapa") != std::string::npos)
+    d.refuse("other blocks");
+  d.ignore({"shared", "shared::cta", "b64", "cta", "cluster", "release", "acquire", "relaxed"});
+  if (d.take("init")) {
+    d.in.execute = initialise;
+  } else if (d.take("inval")) {
+    d.in.execute = invalidate;
+  } else if (d.take("expect_tx")) {
+    // Alone it only expects; with .arrive it is an arrival as well.
+    const bool arrives = d.take("arrive");
+    d.in.numbers[kNote1] = arrives;
+    d.in.numbers[kNote2] = d.in.arguments[0].kind != Argument::Kind::memory;
+    d.in.execute = arrives ? arrive : expect_bytes;
+  } else if (d.take("arrive")) {
+    if (d.take("noComplete")) d.refuse("arrivals that may not complete");
+    d.in.numbers[kNote2] = d.in.arguments[0].kind != Argument::Kind::memory;
+    d.in.execute = arrive;
+  } else if (d.take("try_wait") || d.take("test_wait")) {
+    d.in.numbers[kNote1] = d.in.text.find("try_wait") != std::string::npos;
+    d.take("parity");
+    d.require_arguments(3, 4);  // the fourth is a time limit
+    d.in.execute = test;
+  }
+}
+
+}  // namespace wide::ptx

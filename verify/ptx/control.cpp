@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// ret exit trap, barriers, and instructions that change no value: hints, sleeps, register counts.
+#include "verify/ptx/decoder.hpp"
+
+namespace wide::ptx {
+
+namespace {
+
+using simt::InstructionClass;
+enum Note : size_t { kAligned, kReduction };
+
+/// Lanes end; a path without lanes is gone.
+void leave(Step& step) {
+  step.warp.exited |= step.mask;
+  step.path.lanes &= ~step.mask;
+  step.is_over = true;
+  if (step.path.lanes != 0) return;
+  auto& paths = step.warp.paths;
+  paths.erase(paths.begin() + (&step.path - paths.data()));
+}
+
+void trap(Step& step) {
+  const std::string text = "trap, " + to_string(step.warp.thread(std::countr_zero(step.mask)));
+  step.launch().report(simt::FindingKind::launch, step.block(), text, step.in.at);
+  throw simt::Fault(simt::Fault::Kind::trap, text + " " + to_string(step.in.at));
+}
+
+void nothing(Step&) {}
+
+void wait_for_grid(Step& step) {
+  for_lanes(step.mask, [&](int lane) { step.warp.thread(lane).waited_for_grid = true; });
+}
+
+void count_registers(Step& step) {
+  ++step.launch().counters.register_reallocations;
+}
+
+/// A cache policy is a number that nobody looks into.
+void make_policy(Step& step) {
+  for_lanes(step.mask, [&](int lane) { step.set(step.in.arguments[0].parts[0], lane, 0); });
+}
+
+int needed_threads(const Step& step, size_t argument) {
+  if (step.in.arguments.size() <= argument) return simt::kWholeBlock;
+  return static_cast<int>(step.uniform(argument, "a barrier's number of threads"));
+}
+
+int barrier_of(const Step& step, size_t argument) {
+  const uint64_t id = step.in.arguments.size() > argument ? step.uniform(argument, "a barrier") : 0;
+  if (id > 15) throw simt::Unsupported("ptx: barrier " + std::to_string(id) + ": " + step.in.text);
+  return static_cast<int>(id);
+}
+
+void synchronise(Step& step) {
+  const bool goes_on =
+      barrier_sync(step.warp, step.path, step.mask, barrier_of(step, 0), needed_threads(step, 1),
+                   step.in.numbers[kAligned] != 0, step.in.at);
+  step.is_over = !goes_on;
+}
+
+void arrive(Step& step) {
+  barrier_arrive(step.warp, step.mask, barrier_of(step, 0), needed_threads(step, 1), step.in.at);
+}
+
+void reduce(Step& step) {
+  const size_t last = step.in.arguments.size() - 1;
+  const simt::ReductionResult result{
+      step.result<uint32_t>(), step.mask,
+      static_cast<simt::BarrierReduction>(step.in.numbers[kReduction])};
+  const int needed = last > 2 ? needed_threads(step, 2) : simt::kWholeBlock;
+  const bool goes_on = barrier_reduce(step.warp, step.path, step.predicate(last),
+                                      barrier_of(step, 1), needed, result, step.in.at);
+  step.is_over = !goes_on;
+}
+
+void synchronise_warp(Step& step) {
+  const auto members = static_cast<simt::LaneMask>(step.uniform(0, "__syncwarp's mask"));
+  step.is_over = !warp_sync(step.warp, step.path, step.mask, members, step.in.at);
+}
+
+}  // namespace
+
+void decode_control(Decoder& d) {
+  const std::string& op = d.opcode();
+  d.in.kind = InstructionClass::control;
+  d.ignore({"uni"});
+  if (op == "ret" || op == "exit") {
+    d.in.execute = leave;
+  } else if (op == "trap" || op == "brkpt") {
+    d.in.execute = trap;
+  } else if (op == "griddepcontrol") {
+    const bool waits = d.take("wait");
+    if (!waits && !d.take("launch_dependents")) d.refuse("not known");
+    d.in.kind = InstructionClass::synchronise;
+    d.in.execute = waits ? wait_for_grid : nothing;
+  } else if (op == "setmaxnreg") {
+    d.ignore({"inc", "dec", "sync", "aligned"});
+    d.take_type();
+    d.in.execute = count_registers;
+  } else if (op == "createpolicy") {
+    while (!d.next().empty()) continue;  // whatever it says, it is a hint
+    d.in.execute = make_policy;
+  } else {
+    while (!d.next().empty()) continue;
+    d.in.execute = nothing;  // nanosleep, prefetch, discard, applypriority, pmevent
+  }
+}
+
+void decode_barrier(Decoder& d) {
+  d.in.kind = InstructionClass::synchronise;
+  const bool is_bar = d.opcode() == "bar";
+  if (d.take("cluster")) d.refuse("clusters of several blocks");
+  if (d.take("warp")) {
+    if (!d.take("sync")) d.refuse("not known");
+    d.in.execute = synchronise_warp;
+    return;
+  }
+  d.take("cta");
+  d.in.numbers[kAligned] = d.take("aligned") || is_bar;
+  if (d.take("sync")) {
+    d.in.execute = synchronise;
+  } else if (d.take("arrive")) {
+    d.in.execute = arrive;
+  } else if (d.take("red")) {
+    const std::string_view operation = d.take_one({"popc", "and", "or"});
+    d.take_optional_type();
+    d.in.numbers[kReduction] =
+        static_cast<int64_t>(operation == "popc"  ? simt::BarrierReduction::popc
+                             : operation == "and" ? simt::BarrierReduction::all
+                                                  : simt::BarrierReduction::any);
+    d.require_arguments(3, 4);
+    d.in.execute = reduce;
+  }
+}
+
+}  // namespace wide::ptx

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a kernel's text to instructions: registers and their scopes, symbols, labels, source lines.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "verify/ptx/kernel.hpp"
+
+namespace wide::ptx {
+
+class KernelDecoder {
+ public:
+  KernelDecoder(DecodedKernel& kernel, const KernelText& text, const Symbols& symbols);
+  void decode();
+
+ private:
+  struct Register {
+    Lanes lanes;
+  };
+  struct Shadowed {
+    std::string name;
+    bool existed = false;
+    Lanes lanes;
+  };
+
+  void read_header();
+  void place_shared();
+  void place_one_shared(const std::string& declaration);
+  void place_local();
+  void read_body();
+  void end_scope();
+  void location(std::string_view line);
+  void statement(std::string_view text);
+  void directive(std::string_view text);
+  void declare(const std::string& name, bool is_wide);
+  Lanes new_register(bool is_wide);
+  Lanes constant(uint64_t value);
+  Argument argument(std::string_view text);
+  Lanes lanes(std::string_view text);
+  uint64_t symbol(const std::string& name) const;
+  void note_registers(Instruction& in) const;
+  [[noreturn]] void refuse(const std::string& why) const;
+
+  DecodedKernel& kernel_;
+  const KernelText& text_;
+  const Symbols& symbols_;
+  std::unordered_map<std::string, Lanes> registers_;
+  std::vector<std::vector<Shadowed>> scopes_;
+  std::unordered_map<std::string, uint64_t> local_symbols_;  ///< shared, local, parameters
+  std::unordered_map<uint64_t, Lanes> constants_;
+  std::unordered_map<std::string, int32_t> labels_;
+  std::vector<std::pair<size_t, std::string>> branches_;
+  simt::Location at_;
+};
+
+}  // namespace wide::ptx

@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/simcuda/device.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "verify/simcuda/report.hpp"
+
+namespace wide::simcuda {
+
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+int64_t number(const char* name) {
+  return std::strtoll(environment(name).c_str(), nullptr, 0);
+}
+
+/// A word of a list; anything else is a mistake that must not pass for the default.
+size_t choice(const char* name, std::initializer_list<const char*> words) {
+  const std::string value = environment(name);
+  if (value.empty()) return 0;
+  size_t i = 0;
+  for (const char* word : words) {
+    if (value == word) return i;
+    ++i;
+  }
+  std::fprintf(stderr, "simulated CUDA: %s is \"%s\", expected one of", name, value.c_str());
+  for (const char* word : words) std::fprintf(stderr, " %s", word);
+  std::fprintf(stderr, "\n");
+  std::_Exit(2);
+}
+
+}  // namespace
+
+Device::Device() {
+  static constexpr Order kOrders[] = {Order::eager, Order::lazy, Order::random};
+  static constexpr simt::Delivery kDeliveries[] = {simt::Delivery::lazy, simt::Delivery::eager,
+                                                   simt::Delivery::random};
+  static constexpr int kArchitectures[] = {90, 80};
+  architecture = kArchitectures[choice("WIDE_SIM_ARCH", {"90", "80"})];
+  options.seed = static_cast<uint32_t>(number("WIDE_SIM_SEED"));
+  options.delivery = kDeliveries[choice("WIDE_SIM_DELIVERY", {"lazy", "eager", "random"})];
+  faults.fail_at = number("WIDE_SIM_FAIL_AT");
+  if (!environment("WIDE_SIM_FAIL_WITH").empty())
+    faults.error = static_cast<cudaError_t>(number("WIDE_SIM_FAIL_WITH"));
+  faults.is_sticky = environment("WIDE_SIM_FAIL_STICKY") == "1";
+  operations.sticky_error = [this] { return sticky; };
+  operations.set_sticky_error = [this](cudaError_t error) {
+    if (sticky == cudaSuccess) sticky = error;
+  };
+  operations.set_order(kOrders[choice("WIDE_SIM_ORDER", {"eager", "lazy", "random"})],
+                       options.seed);
+  default_stream.slot = operations.new_slot();
+  std::atexit(report_at_exit);
+}
+
+Device& device() {
+  static Device* only = new Device;
+  return *only;
+}
+
+cudaError_t& last_error() {
+  thread_local cudaError_t error = cudaSuccess;
+  return error;
+}
+
+cudaError_t begin_call(Device& d, const char* name, bool is_counted) {
+  if (is_counted && ++d.faults.num_calls == d.faults.fail_at) {
+    d.faults.failed_call = name;
+    if (d.faults.is_sticky) d.sticky = d.faults.error;
+    return d.faults.error;
+  }
+  return d.sticky;
+}
+
+void Device::misuse(const std::string& text) {
+  findings.report(simt::FindingKind::host, text);
+  std::fprintf(stderr, "simulated CUDA: %s\n", text.c_str());
+}
+
+cudaError_t Device::unsupported(const std::string& what) {
+  if (told_.insert(what).second)
+    std::fprintf(stderr, "simulated CUDA: not simulated: %s\n", what.c_str());
+  return cudaErrorNotSupported;
+}
+
+CUstream_st* Device::stream(cudaStream_t handle) {
+  if (handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread)
+    return &default_stream;
+  return streams.contains(handle) ? handle : nullptr;
+}
+
+bool Device::is_capturing() const {
+  for (const CUstream_st* one : streams) {
+    if (one->capture != nullptr) return true;
+  }
+  return false;
+}
+
+std::vector<OperationPointer> Device::before(CUstream_st& stream) {
+  std::vector<OperationPointer> all{stream.last};
+  all.insert(all.end(), stream.waits.begin(), stream.waits.end());
+  stream.waits.clear();
+  if (&stream == &default_stream) {
+    for (const CUstream_st* other : streams) {
+      if (other->is_blocking) all.push_back(other->last);
+    }
+  } else if (stream.is_blocking) {
+    all.push_back(default_stream.last);
+  }
+  return all;
+}
+
+cudaError_t Device::enqueue(cudaStream_t handle, Work work, bool is_kernel, bool is_programmatic) {
+  CUstream_st* target = stream(handle);
+  if (target == nullptr) return cudaErrorInvalidResourceHandle;
+  if (target->capture != nullptr) {
+    auto& nodes = target->capture->graph->nodes;
+    nodes.push_back({std::move(work), target->tail, target->slot, is_kernel, is_programmatic});
+    target->tail = {static_cast<int>(nodes.size()) - 1};
+    return cudaSuccess;
+  }
+  if (target == &default_stream) {
+    for (CUstream_st* other : streams) {
+      if (other->capture == nullptr || !other->is_blocking) continue;
+      other->capture->is_invalid = true;
+      return cudaErrorStreamCaptureImplicit;
+    }
+  }
+  target->last =
+      operations.submit(target->slot, before(*target), std::move(work), is_kernel, is_programmatic);
+  return sticky;
+}
+
+cudaError_t Device::forbid_while_capturing() {
+  for (CUstream_st* one : streams) {
+    if (one->capture == nullptr || one->capture->mode == cudaStreamCaptureModeRelaxed) continue;
+    one->capture->is_invalid = true;
+    return cudaErrorStreamCaptureUnsupported;
+  }
+  return cudaSuccess;
+}
+
+/// Waits for the last operation, and for events that the stream was told to wait for behind it.
+void Device::wait_for(CUstream_st& stream) {
+  for (const OperationPointer& operation : before(stream)) operations.wait(operation);
+}
+
+void Device::reset() {
+  operations.forget_pending();
+  default_stream.last.reset();
+  default_stream.waits.clear();
+  for (const simt::BufferInfo& buffer : memory.live()) memory.free(buffer.address);
+  for (CUstream_st* one : streams) delete one;
+  for (CUevent_st* one : events) delete one;
+  for (CUgraph_st* one : graphs) delete one;
+  for (CUgraphExec_st* one : graph_execs) delete one;
+  streams.clear();
+  events.clear();
+  graphs.clear();
+  graph_execs.clear();
+  sticky = last_error() = cudaSuccess;
+  faults.fail_at = 0;
+}
+
+}  // namespace wide::simcuda

@@ -1,0 +1,335 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The device's properties, functions' attributes, occupancy, errors, and what of the driver is
+// reached through the runtime.
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "verify/simcuda/device.hpp"
+#include "verify/simcuda/device_model.hpp"
+#include "verify/simcuda/tensor_map_encode.hpp"
+
+namespace wide::simcuda {
+
+cudaError_t kernel_facts(Device& d, const void* function, KernelEntry** entry,
+                         const ptx::Kernel** kernel);
+
+const DeviceModel& device_model(int architecture) {
+  static constexpr DeviceModel kHopper{"simulated sm_90a", 9,        0,       132,     227 << 10,
+                                       228 << 10,          60 << 20, 1980000, 3201000, 6144};
+  static constexpr DeviceModel kAmpere{"simulated sm_80", 8,        0,       108,     163 << 10,
+                                       164 << 10,         40 << 20, 1410000, 1593000, 5120};
+  return architecture == 80 ? kAmpere : kHopper;
+}
+
+namespace {
+
+constexpr int kThreadsOfMultiprocessor = 2048, kBlocksOfMultiprocessor = 32, kSharedOfSystem = 1024;
+
+const std::map<int, int>& attributes(int architecture) {
+  const DeviceModel& m = device_model(architecture);
+  static const std::map<int, int> all{
+      {cudaDevAttrMaxThreadsPerBlock, 1024},
+      {cudaDevAttrMaxBlockDimX, 1024},
+      {cudaDevAttrMaxBlockDimY, 1024},
+      {cudaDevAttrMaxBlockDimZ, 64},
+      {cudaDevAttrMaxGridDimX, 0x7fffffff},
+      {cudaDevAttrMaxGridDimY, 65535},
+      {cudaDevAttrMaxGridDimZ, 65535},
+      {cudaDevAttrMaxSharedMemoryPerBlock, 48 << 10},
+      {cudaDevAttrMaxSharedMemoryPerBlockOptin, m.shared_bytes_opt_in},
+      {cudaDevAttrMaxSharedMemoryPerMultiprocessor, m.shared_bytes_of_multiprocessor},
+      {cudaDevAttrReservedSharedMemoryPerBlock, kSharedOfSystem},
+      {cudaDevAttrWarpSize, 32},
+      {cudaDevAttrMultiProcessorCount, m.multiprocessors},
+      {cudaDevAttrMaxThreadsPerMultiProcessor, kThreadsOfMultiprocessor},
+      {cudaDevAttrMaxBlocksPerMultiprocessor, kBlocksOfMultiprocessor},
+      {cudaDevAttrMaxRegistersPerBlock, 65536},
+      {cudaDevAttrMaxRegistersPerMultiprocessor, 65536},
+      {cudaDevAttrL2CacheSize, m.l2_bytes},
+      {cudaDevAttrMaxPersistingL2CacheSize, m.l2_bytes / 8 * 5},
+      {cudaDevAttrClockRate, m.clock_khz},
+      {cudaDevAttrMemoryClockRate, m.memory_clock_khz},
+      {cudaDevAttrGlobalMemoryBusWidth, m.memory_bus_bits},
+      {cudaDevAttrConcurrentKernels, 1},
+      {cudaDevAttrUnifiedAddressing, 1},
+      {cudaDevAttrManagedMemory, 1},
+      {cudaDevAttrCanMapHostMemory, 1},
+      {cudaDevAttrStreamPrioritiesSupported, 1},
+      {cudaDevAttrMemoryPoolsSupported, 1},
+      {cudaDevAttrComputeCapabilityMajor, m.major},
+      {cudaDevAttrComputeCapabilityMinor, m.minor},
+      {cudaDevAttrCooperativeLaunch, 0},
+      {cudaDevAttrClusterLaunch, 0},
+      {cudaDevAttrAsyncEngineCount, 3},
+      {cudaDevAttrEccEnabled, 1},
+      {cudaDevAttrIntegrated, 0},
+      {cudaDevAttrComputeMode, cudaComputeModeDefault}};
+  return all;
+}
+
+/// Blocks that fit a multiprocessor by threads and shared memory. Registers are ptxas' business and
+/// not known here: real occupancy may be lower.
+int blocks_that_fit(const DeviceModel& model, const ptx::Kernel& kernel, int threads,
+                    size_t dynamic) {
+  if (threads <= 0) return 0;
+  const int warps = (threads + 31) / 32;
+  const int64_t shared =
+      kernel.static_shared_bytes() + static_cast<int64_t>(dynamic) + kSharedOfSystem;
+  const int64_t by_shared = model.shared_bytes_of_multiprocessor / shared;
+  return static_cast<int>(std::min({int64_t{kBlocksOfMultiprocessor},
+                                    int64_t{kThreadsOfMultiprocessor / (32 * warps)}, by_shared}));
+}
+
+cudaError_t entry_point(const char* symbol, void** function,
+                        cudaDriverEntryPointQueryResult* status) {
+  *function = nullptr;
+  if (std::strcmp(symbol, "cuTensorMapEncodeTiled") == 0)
+    *function = reinterpret_cast<void*>(encode_tiled);
+  if (status != nullptr)
+    *status =
+        *function == nullptr ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
+  return *function == nullptr ? device().unsupported(std::string("driver function ") + symbol)
+                              : cudaSuccess;
+}
+
+struct ErrorText {
+  cudaError_t error;
+  const char *name, *text;
+};
+constexpr ErrorText kErrors[] = {
+    {cudaSuccess, "cudaSuccess", "no error"},
+    {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
+    {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+    {cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error"},
+    {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration",
+     "invalid configuration argument"},
+    {cudaErrorInvalidDeviceFunction, "cudaErrorInvalidDeviceFunction", "invalid device function"},
+    {cudaErrorNoKernelImageForDevice, "cudaErrorNoKernelImageForDevice",
+     "no kernel image is available for execution on the device"},
+    {cudaErrorIllegalAddress, "cudaErrorIllegalAddress",
+     "an illegal memory access was encountered"},
+    {cudaErrorMisalignedAddress, "cudaErrorMisalignedAddress", "misaligned address"},
+    {cudaErrorIllegalInstruction, "cudaErrorIllegalInstruction",
+     "an illegal instruction was encountered"},
+    {cudaErrorAssert, "cudaErrorAssert", "device-side assert triggered"},
+    {cudaErrorLaunchTimeout, "cudaErrorLaunchTimeout", "the launch timed out and was terminated"},
+    {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
+    {cudaErrorLaunchOutOfResources, "cudaErrorLaunchOutOfResources",
+     "too many resources requested for launch"},
+    {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+    {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
+    {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
+    {cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection",
+     "invalid copy direction for memcpy"},
+    {cudaErrorInvalidSymbol, "cudaErrorInvalidSymbol", "invalid device symbol"},
+    {cudaErrorMissingConfiguration, "cudaErrorMissingConfiguration",
+     "missing launch configuration"},
+    {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+     "operation not permitted when stream is capturing"},
+    {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
+     "operation failed due to a previous error during capture"},
+    {cudaErrorStreamCaptureUnjoined, "cudaErrorStreamCaptureUnjoined",
+     "capture was not joined to its origin stream"},
+    {cudaErrorStreamCaptureImplicit, "cudaErrorStreamCaptureImplicit",
+     "operation would make the legacy stream depend on a capturing blocking stream"},
+    {cudaErrorIllegalState, "cudaErrorIllegalState",
+     "the operation cannot be performed in the present state"},
+    {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"}};
+
+const ErrorText* find_text(cudaError_t error) {
+  for (const ErrorText& one : kErrors) {
+    if (one.error == error) return &one;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+}  // namespace wide::simcuda
+
+using namespace wide::simcuda;
+
+extern "C" {
+
+cudaError_t cudaGetLastError() {
+  const cudaError_t error = last_error();
+  last_error() = device().sticky;
+  return error != cudaSuccess ? error : device().sticky;
+}
+cudaError_t cudaPeekAtLastError() {
+  return last_error() != cudaSuccess ? last_error() : device().sticky;
+}
+const char* cudaGetErrorString(cudaError_t error) {
+  const ErrorText* text = find_text(error);
+  return text == nullptr ? "unrecognized error code" : text->text;
+}
+const char* cudaGetErrorName(cudaError_t error) {
+  const ErrorText* text = find_text(error);
+  return text == nullptr ? "unrecognized error code" : text->name;
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  return call("cudaGetDeviceCount", [&](Device&) { return *count = 1, cudaSuccess; });
+}
+cudaError_t cudaSetDevice(int ordinal) {
+  return call("cudaSetDevice",
+              [&](Device&) { return ordinal == 0 ? cudaSuccess : cudaErrorInvalidDevice; });
+}
+cudaError_t cudaGetDevice(int* ordinal) {
+  return call("cudaGetDevice", [&](Device&) { return *ordinal = 0, cudaSuccess; });
+}
+cudaError_t cudaInitDevice(int, unsigned, unsigned) {
+  return cudaSuccess;
+}
+cudaError_t cudaSetDeviceFlags(unsigned) {
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  return *version = CUDART_VERSION, cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  return *version = CUDART_VERSION, cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int ordinal) {
+  return call("cudaDeviceGetAttribute", [&](Device& d) {
+    if (ordinal != 0) return cudaErrorInvalidDevice;
+    const auto found = attributes(d.architecture).find(attribute);
+    if (found == attributes(d.architecture).end())
+      return d.unsupported("device attribute " + std::to_string(static_cast<int>(attribute)));
+    *value = found->second;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int ordinal) {
+  return call("cudaGetDeviceProperties", [&](Device& d) {
+    if (ordinal != 0) return cudaErrorInvalidDevice;
+    const DeviceModel& m = device_model(d.architecture);
+    *p = cudaDeviceProp{};
+    std::strncpy(p->name, m.name, sizeof(p->name) - 1);
+    p->totalGlobalMem = static_cast<size_t>(d.memory.capacity_bytes());
+    p->sharedMemPerBlock = 48 << 10;
+    p->sharedMemPerBlockOptin = static_cast<size_t>(m.shared_bytes_opt_in);
+    p->sharedMemPerMultiprocessor = static_cast<size_t>(m.shared_bytes_of_multiprocessor);
+    p->reservedSharedMemPerBlock = kSharedOfSystem;
+    p->regsPerBlock = p->regsPerMultiprocessor = 65536;
+    p->warpSize = 32;
+    p->maxThreadsPerBlock = 1024;
+    p->maxThreadsDim[0] = p->maxThreadsDim[1] = 1024;
+    p->maxThreadsDim[2] = 64;
+    p->maxGridSize[0] = 0x7fffffff;
+    p->maxGridSize[1] = p->maxGridSize[2] = 65535;
+    p->major = m.major;
+    p->minor = m.minor;
+    p->multiProcessorCount = m.multiprocessors;
+    p->maxThreadsPerMultiProcessor = kThreadsOfMultiprocessor;
+    p->maxBlocksPerMultiProcessor = kBlocksOfMultiprocessor;
+    p->l2CacheSize = m.l2_bytes;
+    p->memoryBusWidth = m.memory_bus_bits;
+    p->unifiedAddressing = p->managedMemory = p->canMapHostMemory = 1;
+    p->concurrentKernels = 1;
+    p->asyncEngineCount = 3;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int ordinal) {
+  return call("cudaDeviceGetPCIBusId", [&](Device&) {
+    if (ordinal != 0 || bytes < 13) return cudaErrorInvalidValue;
+    std::strcpy(text, "0000:00:00.0");
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  return call("cudaDeviceSynchronize", [](Device& d) {
+    if (const cudaError_t error = d.forbid_while_capturing(); error != cudaSuccess) return error;
+    d.operations.wait_for_all();
+    return d.sticky;
+  });
+}
+cudaError_t cudaDeviceReset() {
+  return release("cudaDeviceReset", [](Device& d) { return d.reset(), cudaSuccess; });
+}
+cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) {
+  return cudaSuccess;
+}
+cudaError_t cudaCtxResetPersistingL2Cache() {
+  return cudaSuccess;
+}
+cudaError_t cudaProfilerStart() {
+  return cudaSuccess;
+}
+cudaError_t cudaProfilerStop() {
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
+  return call("cudaFuncSetAttribute", [&](Device& d) {
+    KernelEntry* entry = nullptr;
+    const wide::ptx::Kernel* kernel = nullptr;
+    if (const cudaError_t error = kernel_facts(d, function, &entry, &kernel); error != cudaSuccess)
+      return error;
+    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize)
+      return d.unsupported("function attribute " + std::to_string(static_cast<int>(attribute)));
+    const int64_t most =
+        device_model(d.architecture).shared_bytes_opt_in - kernel->static_shared_bytes();
+    if (value < 0 || value > most) return cudaErrorInvalidValue;
+    entry->max_dynamic_shared_bytes = value;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes_of, const void* function) {
+  return call("cudaFuncGetAttributes", [&](Device& d) {
+    KernelEntry* entry = nullptr;
+    const wide::ptx::Kernel* kernel = nullptr;
+    if (const cudaError_t error = kernel_facts(d, function, &entry, &kernel); error != cudaSuccess)
+      return error;
+    *attributes_of = cudaFuncAttributes{};
+    attributes_of->sharedSizeBytes = static_cast<size_t>(kernel->static_shared_bytes());
+    attributes_of->localSizeBytes = static_cast<size_t>(kernel->local_bytes());
+    const int most = kernel->max_threads_per_block();
+    attributes_of->maxThreadsPerBlock = most > 0 ? most : 1024;
+    attributes_of->maxDynamicSharedSizeBytes = entry->max_dynamic_shared_bytes;
+    attributes_of->ptxVersion = attributes_of->binaryVersion = d.architecture;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function,
+                                                          int threads, size_t dynamic) {
+  return call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", [&](Device& d) {
+    KernelEntry* entry = nullptr;
+    const wide::ptx::Kernel* kernel = nullptr;
+    if (const cudaError_t error = kernel_facts(d, function, &entry, &kernel); error != cudaSuccess)
+      return error;
+    *blocks = blocks_that_fit(device_model(d.architecture), *kernel, threads, dynamic);
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks,
+                                                                   const void* function,
+                                                                   int threads, size_t dynamic,
+                                                                   unsigned) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, dynamic);
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,
+                                             unsigned long long,
+                                             cudaDriverEntryPointQueryResult* status) {
+  return call("cudaGetDriverEntryPointByVersion",
+              [&](Device&) { return entry_point(symbol, function, status); });
+}
+
+}  // extern "C"

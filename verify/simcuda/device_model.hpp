@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the device says it is: an H200 or an A100, in the numbers that code asks for.
+#pragma once
+
+#include <cstdint>
+
+namespace wide::simcuda {
+
+struct DeviceModel {
+  const char* name;
+  int major, minor;
+  int multiprocessors;
+  int shared_bytes_opt_in;  ///< of a block
+  int shared_bytes_of_multiprocessor;
+  int l2_bytes;
+  int clock_khz, memory_clock_khz, memory_bus_bits;
+};
+
+/// "simulated sm_90a" (90) or "simulated sm_80" (80).
+const DeviceModel& device_model(int architecture);
+
+}  // namespace wide::simcuda

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The mbarriers of a block. Each has a slot in the vector clocks: asynchronous copies write in the
+// slot's name at the time at which their phase will be complete, so that only who waited for that
+// phase knows of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "verify/simt/machine.hpp"
+
+namespace wide::simt {
+
+class Mbarriers {
+ public:
+  explicit Mbarriers(Block& block) : block_(block) {}
+
+  void init(Thread& thread, uint32_t address, uint32_t count, Location at);
+  void invalidate(Thread& thread, uint32_t address, Location at);
+  void expect_bytes(Thread& thread, uint32_t address, uint32_t bytes, Location at);
+  uint64_t arrive(Thread& thread, uint32_t address, uint32_t count, uint32_t expected_bytes,
+                  Location at);
+  bool test_wait(Warp& warp, LaneMask lanes, uint32_t address, uint32_t parity, Location at);
+  void wait(Warp& warp, Path& path, uint32_t address, Location at);
+  /// The inits of this thread are visible to the asynchronous proxy from here on.
+  void fence_init(const Thread& thread);
+
+  // ---- for asynchronous operations: mbarriers by index
+
+  /// Reports and returns -1 where no mbarrier is, and where the thread cannot know of its init.
+  int find(const Thread& thread, uint32_t address, const char* what, Location at);
+  /// Reports where the asynchronous proxy may not see the init yet.
+  void require_visible(const Thread& thread, int index, const char* what, Location at) const;
+  /// The slot at the end of the phase that is under way.
+  Epoch phase_end(int index) const;
+  void complete_bytes(int index, int64_t bytes);
+  void add_pending(int index) { ++list_[static_cast<size_t>(index)].pending; }
+  /// An arrival that publishes only what happened at `epoch`.
+  void arrive_for(int index, Epoch epoch);
+
+  void end_of_block();
+  std::string describe() const;
+
+ private:
+  struct Waiter {
+    int warp;
+    LaneMask lanes;
+    uint32_t phase;
+  };
+  struct Mbarrier {
+    bool is_live = false;
+    uint32_t address = 0;
+    int64_t count = 0, pending = 0;  ///< arrivals of a phase; those still missing
+    int64_t bytes = 0;               ///< expected and not yet here
+    uint32_t phase = 0;
+    uint32_t time = 0;  ///< phases of all mbarriers that had this slot
+    Epoch init, fence;
+    Knowledge gathered, published;
+    std::vector<Waiter> waiters;  ///< until they have asked again
+    Location at;                  ///< of the init
+  };
+
+  std::string name(const Mbarrier& mbarrier) const;
+  void report(const std::string& text, Location at, Location against = {}) const;
+  Mbarrier& free_slot();
+  void expect(Mbarrier& mbarrier, uint32_t bytes, Location at);
+  void count_arrivals(Mbarrier& mbarrier, int64_t count, Location at);
+  void complete_if_due(Mbarrier& mbarrier);
+  /// These lanes ask again: how many phases have passed since they began to wait.
+  uint32_t forget_waiters(Mbarrier& mbarrier, const Warp& warp, LaneMask lanes);
+
+  Block& block_;
+  std::vector<Mbarrier> list_;  ///< by slot
+};
+
+}  // namespace wide::simt

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The gate of performance where no GPU is: every hand-written strategy keeps what its entry in the
+// catalogue promises about memory traffic and bank conflicts, in every case of the preset ci and in
+// every dtype, as the simulated GPU counts it.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+
+#include "bench/expand.hpp"
+#include "bench/simulation.hpp"
+#include "verify/support/session.hpp"
+#include "verify/support/simulation.hpp"
+#include "wide/catalog.hpp"
+
+namespace wide::test {
+namespace {
+
+using bench::LaunchCounters;
+using bench::value_of;
+
+struct Counted {
+  double requested = 0, reread = 0, passes = 0, lost = 0;
+};
+
+Counted count(const std::vector<LaunchCounters>& launches) {
+  constexpr double kSectorBytes = 32;
+  Counted counted;
+  const auto add = [](double& sum, const LaunchCounters::Values& values, const char* name) {
+    sum += static_cast<double>(value_of(values, name));
+  };
+  for (const LaunchCounters& launch : launches) {
+    for (const LaunchCounters::Buffer& buffer : launch.buffers) {
+      double sectors = 0;
+      add(sectors, buffer.values, "read_sectors");
+      add(sectors, buffer.values, "write_sectors");
+      counted.requested += kSectorBytes * sectors;
+      add(counted.reread, buffer.values, "reread_bytes");
+    }
+    for (const char* name : {"bulk_load_bytes", "bulk_store_bytes"})
+      add(counted.requested, launch.values, name);
+    for (const char* name : {"shared_load_passes", "shared_store_passes", "matrix_passes"})
+      add(counted.passes, launch.values, name);
+    for (const char* name : {"shared_load_extra", "shared_store_extra", "matrix_extra"})
+      add(counted.lost, launch.values, name);
+  }
+  return counted;
+}
+
+void check_case(Session& session, const catalog::PrimitiveSpec& spec,
+                const catalog::StrategyInfo& info, const catalog::Case& point) {
+  INFO(spec.name << " " << info.name << ": " << point.to_string());
+  const auto workload = spec.make_workload(session.context(), point, {});
+  if (!workload->unsupported_reason(info.name).empty()) return;
+  const catalog::Prepared prepared = workload->prepare(info.name);
+  bench::forget_launches();
+  prepared.run({session.stream()});
+  session.context().synchronize(session.stream());
+  const Counted counted = count(bench::counted_launches());
+  const double minimum = workload->cost().bytes();
+  REQUIRE(minimum > 0);
+  CHECK(counted.requested >= 0.5 * minimum);  // else nothing was counted
+  CHECK((counted.requested - counted.reread) / minimum <= info.traffic.streamed);
+  CHECK(counted.reread / minimum <= info.traffic.rereads);
+  CHECK(counted.lost <= info.traffic.bank_conflicts * counted.passes);
+}
+
+/// The first point of preset ci, in every dtype.
+std::vector<catalog::Case> cases_of(const catalog::PrimitiveSpec& spec) {
+  std::vector<catalog::Case> cases;
+  const auto ci = std::find_if(spec.sweeps.begin(), spec.sweeps.end(),
+                               [](const catalog::Sweep& sweep) { return sweep.name == "ci"; });
+  const auto dtype =
+      std::find_if(spec.axes.begin(), spec.axes.end(),
+                   [](const catalog::AxisInfo& axis) { return axis.name == "dtype"; });
+  REQUIRE((ci != spec.sweeps.end() && dtype != spec.axes.end()));
+  const catalog::Case first = bench::expand(spec, *ci, {}).cases.front();
+  for (const std::string_view word : dtype->words) {
+    std::vector<catalog::Case::Entry> entries(first.entries().begin(), first.entries().end());
+    for (catalog::Case::Entry& entry : entries) {
+      if (entry.name == "dtype") entry.value = std::string(word);
+    }
+    cases.emplace_back(first.op(), std::move(entries));
+  }
+  return cases;
+}
+
+}  // namespace
+
+TEST_CASE("hand-written strategies keep to the traffic that the catalogue declares") {
+  require_simulation();
+  Session session(Context::cuda(0));
+  int64_t checked = 0;
+  for (const catalog::PrimitiveSpec* spec : catalog::primitives()) {
+    for (const catalog::StrategyInfo& info : spec->strategies) {
+      if (info.device != DeviceType::cuda || info.kind != catalog::StrategyKind::hand_written)
+        continue;
+      for (const catalog::Case& point : cases_of(*spec)) {
+        check_case(session, *spec, info, point);
+        ++checked;
+      }
+    }
+  }
+  CHECK(checked >= 3);
+}
+
+}  // namespace wide::test
