@@ -309,8 +309,9 @@ __global__ void __launch_bounds__(policy_of(tile_shape).threads(),
     multiply_tile<T, policy>(buffer, buffer + policy.x_bytes(), thread_m, thread_n, sums);
     stage = stage == policy.stages - 1 ? 0 : stage + 1;
   }
-  arch::cp_async_wait<0>();
-  __syncthreads();  // the sums take the operands' place
+  // The sums take the operands' place. Copies are under way no more: what is still pending are the
+  // empty groups behind the last step.
+  __syncthreads();
 
   Destination<T> to;
   to.y = static_cast<T*>(params.y) + member * params.y_strides.member +

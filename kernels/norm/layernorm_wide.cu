@@ -36,7 +36,11 @@ struct LayernormPolicy {
   static constexpr int64_t max_features = int64_t{threads_per_row} * floats_per_thread;
 };
 
-/// The sum over the threads of a row, in all of them.
+/// Sums that a kernel takes over a row; each has its own place in shared memory, so that no barrier
+/// is needed between them.
+constexpr int kSums = 3;
+
+/// The sum over the threads of a row, in all of them. `shared` is used by no other sum.
 template <class Policy>
 __device__ float row_sum(float value, float* shared) {
   value = warp_sum(value);
@@ -44,7 +48,6 @@ __device__ float row_sum(float value, float* shared) {
     constexpr int warps = Policy::threads_per_row / kWarp;
     const int warp = static_cast<int>(threadIdx.x) / kWarp,
               lane = static_cast<int>(threadIdx.x) % kWarp;
-    __syncthreads();  // the sums of the call before have been read
     if (lane == 0) shared[warp] = value;
     __syncthreads();
     value = warp_sum(lane < warps ? shared[lane] : 0.0f);
@@ -102,7 +105,7 @@ __global__ void __launch_bounds__(Policy::threads_per_block)
   constexpr int kSize = Vec16<T>::kSize;
   constexpr int kChunks = Policy::floats_per_thread / kSize;
   constexpr int kRowsPerBlock = Policy::threads_per_block / Policy::threads_per_row;
-  __shared__ float shared[kWarp];
+  __shared__ float shared[kSums][kWarp];
   const int64_t index =
       int64_t{blockIdx.x} * kRowsPerBlock + static_cast<int>(threadIdx.x) / Policy::threads_per_row;
   if (index >= p.rows * p.num_members)
@@ -125,7 +128,7 @@ __global__ void __launch_bounds__(Policy::threads_per_block)
   for (int j = 0; j < kChunks * kSize; ++j)
     sum += values[j] = to_float(loaded[j / kSize].v[j % kSize]);
   const auto inverse = 1.0f / static_cast<float>(p.features);
-  const float rough_mean = row_sum<Policy>(sum, shared) * inverse;
+  const float rough_mean = row_sum<Policy>(sum, shared[0]) * inverse;
 
   // Centre it, and take both moments of what is left.
   float rest = 0.0f, squares = 0.0f;
@@ -136,8 +139,8 @@ __global__ void __launch_bounds__(Policy::threads_per_block)
     rest += values[j];
     squares += values[j] * values[j];
   }
-  const float mean = row_sum<Policy>(rest, shared) * inverse;
-  const float variance = fmaxf(row_sum<Policy>(squares, shared) * inverse - mean * mean, 0.0f);
+  const float mean = row_sum<Policy>(rest, shared[1]) * inverse;
+  const float variance = fmaxf(row_sum<Policy>(squares, shared[2]) * inverse - mean * mean, 0.0f);
   const float scale = 1.0f / sqrtf(variance + p.epsilon);
 
 #pragma unroll
@@ -151,7 +154,7 @@ template <class T, class Policy>
 __global__ void __launch_bounds__(Policy::threads_per_block)
     layernorm_long_kernel(const __grid_constant__ LayernormParams p, bool is_aligned) {
   constexpr int kSize = Vec16<T>::kSize;
-  __shared__ float shared[kWarp];
+  __shared__ float shared[kSums][kWarp];
   const int64_t index = blockIdx.x;
   const int64_t row = index / p.num_members, member = index - row * p.num_members;
   const T* x = static_cast<const T*>(p.x) + row * p.x_row_stride + member * p.x_member_stride;
@@ -166,7 +169,7 @@ __global__ void __launch_bounds__(Policy::threads_per_block)
 #pragma unroll
     for (int i = 0; i < kSize; ++i) sum += to_float(chunk.v[i]);
   }
-  const float rough_mean = row_sum<Policy>(sum, shared) * inverse;
+  const float rough_mean = row_sum<Policy>(sum, shared[0]) * inverse;
   float rest = 0.0f, squares = 0.0f;
   for (int64_t first = start; first < p.features; first += step) {
     const Vec16<T> chunk = load_chunk(x, first, p.features, is_aligned);
@@ -177,8 +180,8 @@ __global__ void __launch_bounds__(Policy::threads_per_block)
       squares += d * d;
     }
   }
-  const float mean = row_sum<Policy>(rest, shared) * inverse;
-  const float variance = fmaxf(row_sum<Policy>(squares, shared) * inverse - mean * mean, 0.0f);
+  const float mean = row_sum<Policy>(rest, shared[1]) * inverse;
+  const float variance = fmaxf(row_sum<Policy>(squares, shared[2]) * inverse - mean * mean, 0.0f);
   const float scale = 1.0f / sqrtf(variance + p.epsilon);
   for (int64_t first = start; first < p.features; first += step) {
     const Vec16<T> chunk = load_chunk(x, first, p.features, is_aligned);

@@ -78,6 +78,7 @@ struct KernelEntry {
   LoadedModule* module = nullptr;
   std::string name;
   int max_dynamic_shared_bytes = 48 * 1024;
+  bool has_run = false;
   std::unique_ptr<ptx::Kernel> mutant;  ///< in its place, where a mutation was asked for
 };
 struct VariableEntry {

@@ -18,6 +18,8 @@ namespace wide::simcuda {
 
 namespace {
 
+constexpr size_t kMaxLaunches = 4096;  // remembered between two calls that clear them
+
 simt::Dim3 extents(dim3 d) {
   return {d.x, d.y, d.z};
 }
@@ -139,7 +141,8 @@ cudaError_t run(const Operation& operation, const ptx::Kernel& kernel, const Lau
     d.findings.report(simt::FindingKind::launch, name + ": " + unknown.what());
     error = d.unsupported(unknown.what());
   }
-  d.launches.push_back({name, config.grid, config.block, launch.counters});
+  if (d.launches.size() < kMaxLaunches)
+    d.launches.push_back({name, config.grid, config.block, launch.counters});
   return error;
 }
 
@@ -149,6 +152,7 @@ cudaError_t launch(Device& d, KernelEntry* entry, const LaunchRequest& request, 
   if (kernel == nullptr) return error;
   error = check(request, *kernel, *entry, device_model(d.architecture));
   if (error != cudaSuccess) return error;
+  entry->has_run = true;
   std::vector<std::byte> parameters;
   size_t index = 0;
   for (const ptx::Parameter& p : kernel->parameters()) {

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <set>
 
 namespace wide::simcuda {
 
@@ -81,10 +80,8 @@ Json launch_json(const LaunchRecord& launch) {
 /// A line of JSON for each synchronising instruction of each kernel that ran: what scripts/mutate
 /// chooses from.
 void list_synchronisers(const Device& d) {
-  std::set<std::string> ran;
-  for (const LaunchRecord& launch : d.launches) ran.insert(launch.kernel);
   for (const auto& [stub, entry] : d.kernels) {
-    if (!ran.contains(entry->name) || entry->module->module == nullptr) continue;
+    if (!entry->has_run) continue;
     int index = 0;
     for (const auto& one : entry->module->module->kernel(entry->name).synchronisers()) {
       const Json line = {{"kernel", entry->name},
