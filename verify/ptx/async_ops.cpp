@@ -76,10 +76,11 @@ std::vector<int32_t> coordinates(const Step& step, size_t argument, int lane) {
   return all;
 }
 
-/// A tensor map among the parameters is copied to where a global address can name it: it is the
-/// host's bytes that matter.
+/// A tensor map among the parameters is where the launch keeps them.
 uint64_t map_address(const Step& step, size_t argument, int lane) {
-  return step.value(step.in.arguments[argument].parts[0], lane);
+  const uint64_t address = address_of(step, argument, lane);
+  if (window_of(address) != Window::parameter) return address;
+  return reinterpret_cast<uint64_t>(step.launch().parameters.data()) + (address & ~kWindowMask);
 }
 
 void load_tile(Step& step) {

@@ -45,6 +45,7 @@ struct Instruction {
   Lanes guard{};
   bool has_guard = false, guard_is_negated = false;
   simt::InstructionClass kind = simt::InstructionClass::integer;
+  bool continues_product = false;    ///< a wgmma: its results may be in flight, of one before it
   int32_t target = -1;               ///< of a branch
   std::array<int64_t, 4> numbers{};  ///< the decoder's notes for the execution
   simt::Location at;

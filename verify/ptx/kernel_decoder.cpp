@@ -169,7 +169,11 @@ void KernelDecoder::read_body() {
       continue;
     }
     if (line.starts_with(".shared") || line.starts_with(".pragma")) continue;
-    for (const char c : line) {
+    for (size_t i = 0; i < line.size(); ++i) {
+      const char c = line[i];
+      // ".shared::cta" has no label.
+      const bool is_single =
+          (i == 0 || line[i - 1] != ':') && (i + 1 == line.size() || line[i + 1] != ':');
       const bool is_empty = trim(pending).empty();
       if (c == ';') {
         statement(trim(pending));
@@ -178,7 +182,8 @@ void KernelDecoder::read_body() {
         scopes_.emplace_back();
       } else if (c == '}' && is_empty) {
         end_scope();
-      } else if (c == ':' && trim(pending).find_first_of(" \t{[%") == std::string_view::npos) {
+      } else if (c == ':' && is_single &&
+                 trim(pending).find_first_of(" \t{[%") == std::string_view::npos) {
         labels_[std::string(trim(pending))] = static_cast<int32_t>(kernel_.code_.size());
         pending.clear();
       } else {
@@ -331,7 +336,7 @@ Argument KernelDecoder::argument(std::string_view text) {
 }
 
 void KernelDecoder::note_registers(Instruction& in) const {
-  for (size_t i = 0; i < in.arguments.size(); ++i) {
+  for (size_t i = in.continues_product ? 1 : 0; i < in.arguments.size(); ++i) {
     const Argument& a = in.arguments[i];
     for (const Lanes& part : a.parts) {
       if (part.number < 0) continue;

@@ -220,6 +220,7 @@ void decode_wgmma(Decoder& d) {
   d.require_arguments(6, 8);
   d.in.numbers = {n, static_cast<int64_t>(shape.type_a), static_cast<int64_t>(shape.type_b),
                   shape.d_is_half};
+  d.in.continues_product = true;
   d.in.execute = multiply_group;
 }
 
