@@ -6,7 +6,9 @@
 // in one says so by name without hindering the others.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -65,13 +67,16 @@ class Module {
 /// Parameters at their natural alignment, as <<<>>> lays them out.
 template <class... Values>
 std::vector<std::byte> pack(const Values&... values) {
-  std::vector<std::byte> bytes;
-  const auto append = [&](const auto& value) {
-    while (bytes.size() % alignof(std::remove_cvref_t<decltype(value)>) != 0) bytes.push_back({});
-    const auto* first = reinterpret_cast<const std::byte*>(&value);
-    bytes.insert(bytes.end(), first, first + sizeof value);
+  size_t end = 0;
+  const auto place = [&](size_t bytes, size_t alignment) {
+    const size_t at = (end + alignment - 1) / alignment * alignment;
+    end = at + bytes;
+    return at;
   };
-  (append(values), ...);
+  const std::array<size_t, sizeof...(Values)> at{place(sizeof(Values), alignof(Values))...};
+  std::vector<std::byte> bytes(end);
+  size_t index = 0;
+  (std::memcpy(bytes.data() + at[index++], &values, sizeof(Values)), ...);
   return bytes;
 }
 

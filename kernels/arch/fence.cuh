@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Order beyond what C++ for CUDA has words for: between the generic proxy (loads and stores of
+// threads) and the async proxy (bulk copies and wgmma), and between blocks by acquire and release.
+// Sources: PTX ISA, "Memory Consistency Model: Proxies", "Parallel Synchronization and
+// Communication Instructions: membar / fence", "ld", "st".
+#pragma once
+
+#include <cstdint>
+
+namespace wide::kernels::arch {
+
+/// Makes this thread's mbarrier_init() visible to the async proxy; other threads of the block still
+/// need a barrier after it. Compute capability 9.0.
+__device__ inline void fence_mbarrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+/// Between generic writes to shared memory and their use by the async proxy (bulk store, wgmma
+/// operand): each writing thread fences, then a barrier, then one thread issues. Also between
+/// generic reads of a buffer and the bulk load that overwrites it, where nothing else orders them.
+/// Compute capability 9.0.
+__device__ inline void fence_proxy_async() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/// What the storing thread did before the matching store_release() is visible after this load.
+/// 4-byte aligned; scope: the device.
+__device__ inline uint32_t load_acquire(const uint32_t* global) {
+  uint32_t value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(global) : "memory");
+  return value;
+}
+
+/// Publishes what this thread did, and what it knows through barriers: after a __syncthreads() one
+/// thread publishes for its block. 4-byte aligned; scope: the device.
+__device__ inline void store_release(uint32_t* global, uint32_t value) {
+  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(global), "r"(value) : "memory");
+}
+
+}  // namespace wide::kernels::arch

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Barriers in shared memory that count arrivals of threads and bytes of asynchronous copies. A
+// phase is complete when neither is missing; then the next one begins by itself. A waiter names the
+// phase by its parity: 0 for the first, 1 for the second, 0 again. Waiting for parity 1 on a
+// fresh mbarrier succeeds at once, which is how a producer finds its empty stages at the start.
+//
+// A waiter must not fall a whole phase behind: then the parity is the old one again. Arrivals
+// release what their thread did (and learnt through barriers), a successful wait acquires it and
+// sees the bytes of the phase's copies.
+// Source: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". Compute
+// capability 9.0; copies of other blocks of a cluster are not covered.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/arch/shared.cuh"
+
+namespace wide::kernels::arch {
+
+/// In shared memory, 8-byte aligned. Opaque: only the functions below touch it.
+using Mbarrier = uint64_t;
+
+/// By one thread, before anybody uses it: then fence_mbarrier_init() (for copies) and a barrier
+/// (for the other threads). Each phase waits for `num_arrivals` in [1, 2^20).
+__device__ inline void mbarrier_init(Mbarrier* barrier, uint32_t num_arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(num_arrivals)
+               : "memory");
+}
+
+/// Makes the eight bytes ordinary memory again. Nobody may be waiting.
+__device__ inline void mbarrier_invalidate(Mbarrier* barrier) {
+  asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+__device__ inline void mbarrier_arrive(Mbarrier* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
+               : "memory");
+}
+
+/// The phase also waits for so many bytes of copies, in all fewer than 2^20. To be called before
+/// the copies are issued, or at least before the phase's last arrival.
+__device__ inline void mbarrier_expect_bytes(Mbarrier* barrier, uint32_t bytes) {
+  asm volatile(
+      "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+      "r"(bytes)
+      : "memory");
+}
+
+/// mbarrier_expect_bytes() and mbarrier_arrive() in one.
+__device__ inline void mbarrier_arrive_expect_bytes(Mbarrier* barrier, uint32_t bytes) {
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+      "r"(bytes)
+      : "memory");
+}
+
+/// An arrival as soon as all cp.async that this thread has begun have landed; the thread goes on.
+/// The mbarrier's count includes these arrivals.
+__device__ inline void mbarrier_arrive_after_copies(Mbarrier* barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier))
+               : "memory");
+}
+
+/// Whether the phase of that parity is complete; may sleep for a while before it says no.
+__device__ inline bool mbarrier_try_wait(Mbarrier* barrier, uint32_t parity) {
+  uint32_t is_complete;
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, p;\n"
+      "}"
+      : "=r"(is_complete)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+  return is_complete != 0;
+}
+
+__device__ inline void mbarrier_wait(Mbarrier* barrier, uint32_t parity) {
+  while (!mbarrier_try_wait(barrier, parity)) {
+  }
+}
+
+}  // namespace wide::kernels::arch

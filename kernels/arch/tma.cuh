@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bulk copies between global and shared memory, and tiles of tensors, by the tensor memory
+// accelerator: one thread issues them, the async proxy carries them out. A load's bytes arrive on
+// an mbarrier; stores are waited for in groups, by the thread that issued them.
+//
+// A tile's box, its swizzle and the tensor's extents are in a CUtensorMap that the host encodes
+// (cuTensorMapEncodeTiled) and passes as a const __grid_constant__ parameter. Coordinates are in
+// elements, innermost first, and may be negative or past the end: what lies outside is read as the
+// map's fill and not written; it counts among the bytes of the mbarrier all the same.
+// Sources: PTX ISA, "Data Movement and Conversion Instructions: cp.async.bulk,
+// cp.async.bulk.tensor, cp.async.bulk.commit_group, cp.async.bulk.wait_group". Compute capability
+// 9.0; blocks without a cluster, or each for itself in one.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "kernels/arch/mbarrier.cuh"
+#include "kernels/arch/shared.cuh"
+
+namespace wide::kernels::arch {
+
+/// Fetches the map itself, ahead of its first use.
+__device__ inline void prefetch_tensor_map(const CUtensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
+// ---- loads: `shared` aligned to 128 bytes, and to 8 rows of the swizzle's span where there is one
+// (1024 bytes for 128). Nobody may still read or write it: generic reads before are ordered by a
+// barrier or mbarrier that this thread waited for.
+
+/// A box of a tensor of one to five dimensions; its bytes arrive on `barrier`.
+__device__ inline void load_tile(void* shared, const CUtensorMap& map, Mbarrier* barrier,
+                                 int32_t c0) {
+  asm volatile(
+      "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3}], [%2];" ::"r"(shared_address(shared)),
+      "l"(&map), "r"(shared_address(barrier)), "r"(c0)
+      : "memory");
+}
+__device__ inline void load_tile(void* shared, const CUtensorMap& map, Mbarrier* barrier,
+                                 int32_t c0, int32_t c1) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4}], [%2];" ::"r"(shared_address(shared)),
+      "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1)
+      : "memory");
+}
+__device__ inline void load_tile(void* shared, const CUtensorMap& map, Mbarrier* barrier,
+                                 int32_t c0, int32_t c1, int32_t c2) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(shared_address(shared)),
+      "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2)
+      : "memory");
+}
+__device__ inline void load_tile(void* shared, const CUtensorMap& map, Mbarrier* barrier,
+                                 int32_t c0, int32_t c1, int32_t c2, int32_t c3) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(shared_address(shared)),
+      "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
+      : "memory");
+}
+__device__ inline void load_tile(void* shared, const CUtensorMap& map, Mbarrier* barrier,
+                                 int32_t c0, int32_t c1, int32_t c2, int32_t c3, int32_t c4) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(shared_address(shared)),
+      "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4)
+      : "memory");
+}
+
+/// Consecutive bytes. Both addresses aligned to 16 bytes, `bytes` a multiple of 16.
+__device__ inline void load_bulk(void* shared, const void* global, uint32_t bytes,
+                                 Mbarrier* barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared_address(shared)),
+      "l"(global), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+}
+
+// ---- stores: whoever wrote the source calls fence_proxy_async(), then a barrier, then one thread
+// issues. Alignment as for loads.
+
+/// To a box of a tensor; belongs to the group that commit_stores() ends.
+__device__ inline void store_tile(const CUtensorMap& map, const void* shared, int32_t c0) {
+  asm volatile(
+      "cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [%0, {%2}], [%1];" ::"l"(&map),
+      "r"(shared_address(shared)), "r"(c0)
+      : "memory");
+}
+__device__ inline void store_tile(const CUtensorMap& map, const void* shared, int32_t c0,
+                                  int32_t c1) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(
+          &map),
+      "r"(shared_address(shared)), "r"(c0), "r"(c1)
+      : "memory");
+}
+__device__ inline void store_tile(const CUtensorMap& map, const void* shared, int32_t c0,
+                                  int32_t c1, int32_t c2) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(
+          &map),
+      "r"(shared_address(shared)), "r"(c0), "r"(c1), "r"(c2)
+      : "memory");
+}
+__device__ inline void store_tile(const CUtensorMap& map, const void* shared, int32_t c0,
+                                  int32_t c1, int32_t c2, int32_t c3) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::
+          "l"(&map),
+      "r"(shared_address(shared)), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
+      : "memory");
+}
+__device__ inline void store_tile(const CUtensorMap& map, const void* shared, int32_t c0,
+                                  int32_t c1, int32_t c2, int32_t c3, int32_t c4) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5, %6}], "
+      "[%1];" ::"l"(&map),
+      "r"(shared_address(shared)), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4)
+      : "memory");
+}
+
+/// Consecutive bytes, as load_bulk() has them.
+__device__ inline void store_bulk(void* global, const void* shared, uint32_t bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global),
+               "r"(shared_address(shared)), "r"(bytes)
+               : "memory");
+}
+
+/// Ends a group of the stores that this thread has issued.
+__device__ inline void commit_stores() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+/// Waits until at most `kPending` of this thread's groups still read shared memory, which may then
+/// be written again, and must not go away before: every block waits with 0 before it ends.
+template <int kPending>
+__device__ inline void wait_stores_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
+}
+
+/// The same for the results: they are in global memory, visible to this thread.
+template <int kPending>
+__device__ inline void wait_stores() {
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+}  // namespace wide::kernels::arch
