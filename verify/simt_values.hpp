@@ -15,8 +15,8 @@
 
 namespace wide::simt {
 
-constexpr std::array kMatrixTypes{MatrixType::f16, MatrixType::bf16, MatrixType::tf32,
-                                  MatrixType::e4m3, MatrixType::e5m2};
+inline constexpr std::array kMatrixTypes{MatrixType::f16, MatrixType::bf16, MatrixType::tf32,
+                                         MatrixType::e4m3, MatrixType::e5m2};
 
 inline int bits_of(MatrixType type) {
   if (type == MatrixType::tf32) return 32;

@@ -271,6 +271,7 @@ void BulkCopies::end_of_block() {
                              to_string(block_.threads[static_cast<size_t>(load.thread)]) +
                              " is under way",
                          load.at);
+    mbarriers_.complete_bytes(load.mbarrier, load.region.bytes());  // said of the load
   }
   for (Store& store : stores_) {
     if (store.state != StoreState::is_released) {

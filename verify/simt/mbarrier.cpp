@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "verify/simt/shared_memory.hpp"
 #include "verify/simt/text.hpp"
@@ -182,9 +183,8 @@ void Mbarriers::complete_if_due(Mbarrier& mbarrier) {
   ++mbarrier.time;
   mbarrier.pending = mbarrier.count;
   const auto index = static_cast<int>(&mbarrier - list_.data());
-  mbarrier.published = std::move(mbarrier.gathered);
+  mbarrier.published = std::exchange(mbarrier.gathered, {});
   mbarrier.published.join({block_.mbarrier_slot(index), mbarrier.time}, block_.num_slots());
-  mbarrier.gathered.clear();
   for (const Waiter& waiter : mbarrier.waiters) {
     if (waiter.phase + 1 != mbarrier.phase) continue;  // woken before, and has not asked yet
     block_.warps[static_cast<size_t>(waiter.warp)].wake(waiter.lanes);

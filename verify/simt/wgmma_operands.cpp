@@ -64,6 +64,30 @@ uint32_t mn_major_offset(const MatrixDescriptor& d, uint32_t piece, uint32_t k) 
          k / kRepeat * d.stride;
 }
 
+/// Calls function(address, first, k) for every piece; `first` and `k` are of its first element.
+template <class Function>
+void for_pieces(const SharedOperand& operand, int begin, int end, const Function& function) {
+  const MatrixDescriptor& descriptor = operand.descriptor;
+  const int in_piece = static_cast<int>(kPiece) / element_bytes(operand.type);
+  if (!operand.is_mn_major) {
+    for (int row = begin; row < end; ++row) {
+      for (int piece = 0; piece < kBytesOfK / static_cast<int>(kPiece); ++piece) {
+        const uint32_t offset =
+            k_major_offset(descriptor, static_cast<uint32_t>(row), static_cast<uint32_t>(piece));
+        function(swizzled(descriptor.start + offset, descriptor.swizzle), row, piece * in_piece);
+      }
+    }
+    return;
+  }
+  for (int piece = begin / in_piece; piece < end / in_piece; ++piece) {
+    for (int k = 0; k < kBytesOfK / element_bytes(operand.type); ++k) {
+      const uint32_t offset =
+          mn_major_offset(descriptor, static_cast<uint32_t>(piece), static_cast<uint32_t>(k));
+      function(swizzled(descriptor.start + offset, descriptor.swizzle), piece * in_piece, k);
+    }
+  }
+}
+
 }  // namespace
 
 MatrixDescriptor::MatrixDescriptor(uint64_t bits)
@@ -77,32 +101,10 @@ uint32_t MatrixDescriptor::pattern_bytes() const {
   return kRepeat * kPiece * pieces_of_atom(swizzle);
 }
 
-template <class Function>
-void SharedOperand::for_pieces(int begin, int end, const Function& function) const {
-  const int in_piece = static_cast<int>(kPiece) / element_bytes(type);
-  if (!is_mn_major) {
-    for (int row = begin; row < end; ++row) {
-      for (int piece = 0; piece < kBytesOfK / static_cast<int>(kPiece); ++piece) {
-        const uint32_t offset =
-            k_major_offset(descriptor, static_cast<uint32_t>(row), static_cast<uint32_t>(piece));
-        function(swizzled(descriptor.start + offset, descriptor.swizzle), row, piece * in_piece);
-      }
-    }
-    return;
-  }
-  for (int piece = begin / in_piece; piece < end / in_piece; ++piece) {
-    for (int k = 0; k < kBytesOfK / element_bytes(type); ++k) {
-      const uint32_t offset =
-          mn_major_offset(descriptor, static_cast<uint32_t>(piece), static_cast<uint32_t>(k));
-      function(swizzled(descriptor.start + offset, descriptor.swizzle), piece * in_piece, k);
-    }
-  }
-}
-
 std::vector<SharedRange> ranges(const SharedOperand& operand) {
   std::vector<uint32_t> pieces;
-  operand.for_pieces(0, operand.size,
-                     [&](uint32_t address, int, int) { pieces.push_back(address); });
+  for_pieces(operand, 0, operand.size,
+             [&](uint32_t address, int, int) { pieces.push_back(address); });
   std::sort(pieces.begin(), pieces.end());
   pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
   std::vector<SharedRange> joined;
@@ -119,7 +121,7 @@ std::vector<SharedRange> ranges(const SharedOperand& operand) {
 void load_rows(const SharedOperand& a, int begin, int end, const std::byte* shared, float* rows) {
   const int in_piece = static_cast<int>(kPiece) / element_bytes(a.type);
   std::array<float, kPiece> floats;
-  a.for_pieces(begin, end, [&](uint32_t address, int row, int k) {
+  for_pieces(a, begin, end, [&](uint32_t address, int row, int k) {
     const std::byte* piece = shared + (address - kSharedBase);
     if (!a.is_mn_major) {
       to_floats(a.type, piece, in_piece, rows + (row - begin) * kMaxK + k);
@@ -135,7 +137,7 @@ void load_rows(const SharedOperand& a, int begin, int end, const std::byte* shar
 void load_columns(const SharedOperand& b, const std::byte* shared, float* rows) {
   const int in_piece = static_cast<int>(kPiece) / element_bytes(b.type);
   std::array<float, kPiece> floats;
-  b.for_pieces(0, b.size, [&](uint32_t address, int column, int k) {
+  for_pieces(b, 0, b.size, [&](uint32_t address, int column, int k) {
     const std::byte* piece = shared + (address - kSharedBase);
     if (b.is_mn_major) {
       to_floats(b.type, piece, in_piece, rows + k * b.size + column);

@@ -30,10 +30,6 @@ struct SharedOperand {
   MatrixType type;
   int size;
   bool is_mn_major;  ///< elements of a piece differ in m or n, else in k
-
-  /// Calls function(address, first, k) for every piece; `first` and `k` are of its first element.
-  template <class Function>
-  void for_pieces(int begin, int end, const Function& function) const;
 };
 
 struct SharedRange {
@@ -43,7 +39,7 @@ struct SharedRange {
 /// What the operand reads, in order and joined where it is adjacent.
 std::vector<SharedRange> ranges(const SharedOperand& operand);
 
-/// Rows [begin, end) of A, each kMaxK floats. `memory` + address is where a byte lies.
+/// Rows [begin, end) of A, each kMaxK floats. `shared` is the block's first byte.
 void load_rows(const SharedOperand& a, int begin, int end, const std::byte* shared, float* rows);
 /// All of B, k rows of `size` floats.
 void load_columns(const SharedOperand& b, const std::byte* shared, float* rows);
