@@ -16,7 +16,7 @@ namespace {
   throw simt::Fault(simt::Fault::Kind::illegal_address, text);
 }
 
-void check_shared(Step& step, const Access& access, int64_t bytes, Purpose purpose) {
+void check_shared(Step& step, const Access& access, int64_t bytes, Purpose purpose, int64_t order) {
   simt::SharedMemory& shared = *step.block().shared;
   const char* what = purpose == Purpose::load    ? "read"
                      : purpose == Purpose::store ? "write"
@@ -26,8 +26,8 @@ void check_shared(Step& step, const Access& access, int64_t bytes, Purpose purpo
     simt::Thread& thread = step.warp.thread(lane);
     const auto address = static_cast<uint32_t>(access.address[static_cast<size_t>(lane)]);
     shared.require(thread, address, bytes, bytes, what, step.in.at);
-    const auto kind =
-        purpose == Purpose::atomic ? simt::SharedAccess::atomic : simt::SharedAccess::generic;
+    const bool is_strong = purpose == Purpose::atomic || order != 0;
+    const auto kind = is_strong ? simt::SharedAccess::atomic : simt::SharedAccess::generic;
     if (purpose != Purpose::store) shared.read(thread, address, bytes, kind, step.in.at);
     if (purpose != Purpose::load) shared.write(thread, address, bytes, kind, step.in.at);
   });
@@ -67,7 +67,6 @@ AccessModifiers take_access(Decoder& d) {
   const std::string_view space =
       d.take_one({"param::entry", "param::func", "param", "global", "shared::cta",
                   "shared::cluster", "shared", "local", "const"});
-  if (space == "param::func") d.refuse("parameters of functions");
   if (space == "shared::cluster") d.refuse("shared memory of other blocks");
   if (space.starts_with("param")) m.window = Window::parameter;
   if (space.starts_with("shared")) m.window = Window::shared;
@@ -138,7 +137,7 @@ void publish(simt::GlobalMemory& memory, simt::Thread& thread, uint64_t address,
 }
 
 void check_access(Step& step, const Access& access, int64_t bytes, Purpose purpose, int64_t order) {
-  if (access.window == Window::shared) return check_shared(step, access, bytes, purpose);
+  if (access.window == Window::shared) return check_shared(step, access, bytes, purpose, order);
   if (access.window == Window::global) return check_global(step, access, bytes, purpose, order);
   const int64_t size = access.window == Window::local
                            ? static_cast<int64_t>(step.warp.local.size()) / simt::kLanes

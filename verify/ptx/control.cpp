@@ -11,6 +11,15 @@ namespace {
 using simt::InstructionClass;
 enum Note : size_t { kAligned, kReduction };
 
+/// Back to behind the call, or to the end.
+void leave(Step& step);
+void come_back(Step& step) {
+  if (step.path.calls.empty()) return leave(step);
+  step.warp.split(step.path, step.mask);
+  step.path.pc = step.path.calls.back();
+  step.path.calls.pop_back();
+}
+
 /// Lanes end; a path without lanes is gone.
 void leave(Step& step) {
   step.warp.exited |= step.mask;
@@ -87,7 +96,7 @@ void decode_control(Decoder& d) {
   d.in.kind = InstructionClass::control;
   d.ignore({"uni"});
   if (op == "ret" || op == "exit") {
-    d.in.execute = leave;
+    d.in.execute = op == "ret" ? come_back : leave;
   } else if (op == "trap" || op == "brkpt") {
     d.in.execute = trap;
   } else if (op == "griddepcontrol") {

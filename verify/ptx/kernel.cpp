@@ -186,7 +186,8 @@ void DecodedKernel::begin(simt::Warp& warp) const {
 void DecodedKernel::merge_paths(simt::Warp& warp, size_t& path) const {
   for (size_t other = 0; other < warp.paths.size(); ++other) {
     if (other == path || !warp.paths[other].is_ready ||
-        warp.paths[other].pc != warp.paths[path].pc) {
+        warp.paths[other].pc != warp.paths[path].pc ||
+        warp.paths[other].calls != warp.paths[path].calls) {
       continue;
     }
     warp.paths[path].lanes |= warp.paths[other].lanes;

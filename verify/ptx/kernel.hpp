@@ -21,15 +21,16 @@ constexpr uint64_t kLocalWindow = uint64_t{6} << 60;
 constexpr uint64_t kSharedWindow = uint64_t{7} << 60;
 constexpr uint64_t kWindowMask = uint64_t{15} << 60;
 
+struct KernelText {
+  std::string name, header, body;
+};
+
 /// What a module knows, for its kernels' decoding.
 struct Symbols {
   std::map<std::string, Variable> variables;
   std::vector<std::string> shared;  ///< declarations at module scope
   std::map<int, std::string> files;
-};
-
-struct KernelText {
-  std::string name, header, body;
+  std::map<std::string, KernelText> functions;  ///< .func with a body: called, not inlined
 };
 
 /// The special registers that keep their value, in the order of their pseudo registers.

@@ -74,7 +74,8 @@ void KernelDecoder::decode() {
   read_header();
   place_shared();
   place_local();
-  read_body();
+  read_body(text_.body);
+  read_functions();
   for (const auto& [index, label] : branches_) {
     const auto found = labels_.find(label);
     if (found == labels_.end()) refuse("no label " + label);
@@ -157,12 +158,12 @@ void KernelDecoder::place_local() {
   kernel_.local_bytes_ = round_up(kernel_.local_bytes_, 16);
 }
 
-void KernelDecoder::read_body() {
+void KernelDecoder::read_body(const std::string& body) {
   std::string pending;
   size_t start = 0;
-  while (start < text_.body.size()) {
-    const size_t end = std::min(text_.body.find('\n', start), text_.body.size());
-    const std::string_view line = trim(std::string_view(text_.body).substr(start, end - start));
+  while (start < body.size()) {
+    const size_t end = std::min(body.find('\n', start), body.size());
+    const std::string_view line = trim(std::string_view(body).substr(start, end - start));
     start = end + 1;
     if (line.starts_with(".loc ") || line.starts_with(".loc\t")) {
       location(line);
@@ -245,6 +246,7 @@ void KernelDecoder::declare(const std::string& name, bool is_wide) {
 void KernelDecoder::directive(std::string_view text) {
   const std::vector<std::string> all = words(text);
   if (all[0] == ".local" || all[0] == ".shared" || all[0] == ".pragma") return;
+  if (all[0] == ".param") return declare_parameter(text);
   if (all[0] != ".reg") refuse("directive " + std::string(text));
   const auto type = parse_type(std::string_view(all.at(1)).substr(1));
   if (!type || type->bits > 64) refuse("registers of type " + all.at(1));
@@ -365,6 +367,7 @@ void KernelDecoder::statement(std::string_view text) {
   const std::string_view mnemonic = text.substr(0, end);
   const std::string_view rest = trim(text.substr(end));
   const std::string opcode(mnemonic.substr(0, mnemonic.find('.')));
+  if (opcode == "call") return call(rest);
   if (opcode == "bra") {
     in.execute = execute_branch;
     in.kind = simt::InstructionClass::control;

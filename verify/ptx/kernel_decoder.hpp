@@ -4,6 +4,8 @@
 // From a kernel's text to instructions: registers and their scopes, symbols, labels, source lines.
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -28,10 +30,28 @@ class KernelDecoder {
   };
 
   void read_header();
+  // Calls, in calls.cpp.
+  struct Slot {
+    int64_t offset = 0, bytes = 0;  ///< in local memory
+  };
+  struct Function {
+    const KernelText* text = nullptr;
+    std::vector<Slot> formals;
+    Slot result;
+    bool has_result = false;
+  };
+  Slot new_slot(int64_t bytes, int64_t alignment);
+  void declare_parameter(std::string_view declaration);
+  void call(std::string_view text);
+  void copy_slot(Slot to, Slot from);
+  Function& function(const std::string& name);
+  void read_functions();
+  void require_no_recursion() const;
+
   void place_shared();
   void place_one_shared(const std::string& declaration);
   void place_local();
-  void read_body();
+  void read_body(const std::string& body);
   void end_scope();
   void location(std::string_view line);
   void statement(std::string_view text);
@@ -54,6 +74,11 @@ class KernelDecoder {
   std::unordered_map<uint64_t, Lanes> constants_;
   std::unordered_map<std::string, int32_t> labels_;
   std::vector<std::pair<size_t, std::string>> branches_;
+  std::unordered_map<std::string, Slot> slots_;  ///< of parameters, by name
+  std::map<std::string, Function> functions_;
+  std::vector<std::string> waiting_;  ///< functions to be decoded
+  std::map<std::string, std::set<std::string>> callees_;
+  std::string reading_;  ///< the function that is decoded; empty: the kernel
   simt::Location at_;
 };
 

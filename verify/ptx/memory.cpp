@@ -45,6 +45,7 @@ void load(Step& step) {
 /// A parameter at a known place: one value for all lanes.
 void load_parameter(Step& step) {
   const std::vector<Lanes>& parts = step.in.arguments[0].parts;
+  if (window_of(address_of(step, 1, 0)) != Window::parameter) return load(step);  // of a function
   const uint64_t address = address_of(step, 1, 0) & ~kWindowMask;
   const int64_t bytes = step.in.numbers[kElementBytes] * static_cast<int64_t>(parts.size());
   Access access{Window::parameter, step.mask & (0 - step.mask), {}};
@@ -72,7 +73,8 @@ void store(Step& step) {
   });
 }
 
-void decode_access(Decoder& d, size_t value_argument) {
+/// Whether it is about parameters.
+bool decode_access(Decoder& d, size_t value_argument) {
   d.in.kind = InstructionClass::memory;
   const AccessModifiers modifiers = take_access(d);
   const std::string_view vector = d.take_one({"v2", "v4", "v8"});
@@ -81,26 +83,26 @@ void decode_access(Decoder& d, size_t value_argument) {
   d.require_arguments(2, 3);  // the third is a cache policy
   if (d.in.arguments[value_argument].parts.size() != expected) d.refuse("vector of another length");
   if (type.bits > 64) d.refuse("elements of 128 bits");
-  d.in.numbers[kWindow] = static_cast<int64_t>(modifiers.window);
+  // Parameters of functions lie in local memory; the address says which they are.
+  const bool is_parameter = modifiers.window == Window::parameter;
+  d.in.numbers[kWindow] = static_cast<int64_t>(is_parameter ? Window::generic : modifiers.window);
   d.in.numbers[kOrder] = modifiers.order;
   d.in.numbers[kElementBytes] = std::max(1, type.bits / 8);
   d.in.numbers[kSigned] = type.kind == 's';
+  return is_parameter;
 }
 
 }  // namespace
 
 void decode_load(Decoder& d) {
-  decode_access(d, 0);
+  const bool is_parameter = decode_access(d, 0);
   const bool is_fixed = d.in.arguments[1].parts[0].is_constant;
-  const auto window = static_cast<Window>(d.in.numbers[kWindow]);
-  d.in.execute = window == Window::parameter && is_fixed ? load_parameter : load;
-  if (window == Window::parameter) d.in.kind = InstructionClass::move;
+  d.in.execute = is_parameter && is_fixed ? load_parameter : load;
+  if (is_parameter) d.in.kind = InstructionClass::move;
 }
 
 void decode_store(Decoder& d) {
-  decode_access(d, 1);
-  if (static_cast<Window>(d.in.numbers[kWindow]) == Window::parameter)
-    d.refuse("parameters of functions");
+  if (decode_access(d, 1)) d.in.kind = InstructionClass::move;
   d.in.execute = store;
 }
 

@@ -38,6 +38,7 @@ struct Module::State {
  private:
   void read(std::string_view text);
   void top_level(std::string_view line);
+  void add_text();
   void variable(const std::string& declaration);
   void initialise(std::byte* data, int64_t element, const std::string& values);
 
@@ -64,12 +65,7 @@ void Module::State::read(std::string_view text) {
         body_.append(line).append("\n");
         continue;
       }
-      if (is_entry_) {
-        const size_t name = header_.find(".entry") + 6;
-        const std::string_view rest = trim(std::string_view(header_).substr(name));
-        KernelText kernel{std::string(rest.substr(0, rest.find_first_of(" (\t"))), header_, body_};
-        texts[kernel.name] = std::move(kernel);
-      }
+      add_text();
       header_.clear();
       body_.clear();
       in_header_ = false;
@@ -77,6 +73,16 @@ void Module::State::read(std::string_view text) {
     }
     top_level(line);
   }
+}
+
+/// ".visible .entry name(" or ".func (.param .b32 result) name(".
+void Module::State::add_text() {
+  const std::string_view mark = is_entry_ ? ".entry" : ".func";
+  std::string_view rest = trim(std::string_view(header_).substr(header_.find(mark) + mark.size()));
+  if (rest.starts_with('(')) rest = trim(rest.substr(rest.find(')') + 1));
+  KernelText text{std::string(rest.substr(0, rest.find_first_of(" (\t"))), header_, body_};
+  std::string name = text.name;
+  (is_entry_ ? texts : symbols.functions)[name] = std::move(text);
 }
 
 void Module::State::top_level(std::string_view line) {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "verify/simcuda/device.hpp"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -16,33 +18,23 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// A mistake must not pass for the default.
-[[noreturn]] void refuse(const char* name, const std::string& expected) {
-  std::fprintf(stderr, "simulated CUDA: %s is \"%s\", expected %s\n", name,
-               environment(name).c_str(), expected.c_str());
-  std::_Exit(2);
+int64_t number(const char* name) {
+  return std::strtoll(environment(name).c_str(), nullptr, 0);
 }
 
-int64_t number(const char* name, int64_t otherwise = 0) {
-  const std::string value = environment(name);
-  if (value.empty()) return otherwise;
-  char* end = nullptr;
-  const int64_t parsed = std::strtoll(value.c_str(), &end, 0);
-  if (*end != '\0' || parsed < 0) refuse(name, "a number that is not negative");
-  return parsed;
-}
-
+/// A word of a list; anything else is a mistake that must not pass for the default.
 size_t choice(const char* name, std::initializer_list<const char*> words) {
   const std::string value = environment(name);
   if (value.empty()) return 0;
-  std::string expected = "one of";
   size_t i = 0;
   for (const char* word : words) {
     if (value == word) return i;
-    expected += std::string(" ") + word;
     ++i;
   }
-  refuse(name, expected);
+  std::fprintf(stderr, "simulated CUDA: %s is \"%s\", expected one of", name, value.c_str());
+  for (const char* word : words) std::fprintf(stderr, " %s", word);
+  std::fprintf(stderr, "\n");
+  std::_Exit(2);
 }
 
 }  // namespace
@@ -56,9 +48,9 @@ Device::Device() {
   options.seed = static_cast<uint32_t>(number("WIDE_SIM_SEED"));
   options.delivery = kDeliveries[choice("WIDE_SIM_DELIVERY", {"lazy", "eager", "random"})];
   faults.fail_at = number("WIDE_SIM_FAIL_AT");
-  faults.error =
-      static_cast<cudaError_t>(number("WIDE_SIM_FAIL_WITH", cudaErrorMemoryAllocation));
-  faults.is_sticky = choice("WIDE_SIM_FAIL_STICKY", {"0", "1"}) == 1;
+  if (!environment("WIDE_SIM_FAIL_WITH").empty())
+    faults.error = static_cast<cudaError_t>(number("WIDE_SIM_FAIL_WITH"));
+  faults.is_sticky = environment("WIDE_SIM_FAIL_STICKY") == "1";
   operations.sticky_error = [this] { return sticky; };
   operations.set_sticky_error = [this](cudaError_t error) {
     if (sticky == cudaSuccess) sticky = error;
@@ -79,16 +71,7 @@ cudaError_t& last_error() {
   return error;
 }
 
-bool& is_host_function() {
-  thread_local bool is_one = false;
-  return is_one;
-}
-
 cudaError_t begin_call(Device& d, const char* name, bool is_counted) {
-  if (is_host_function()) {
-    return d.misuse(cudaErrorNotPermitted,
-                    std::string(name) + " in a function of cudaLaunchHostFunc");
-  }
   if (is_counted && ++d.faults.num_calls == d.faults.fail_at) {
     d.faults.failed_call = name;
     if (d.faults.is_sticky) d.sticky = d.faults.error;
@@ -97,10 +80,9 @@ cudaError_t begin_call(Device& d, const char* name, bool is_counted) {
   return d.sticky;
 }
 
-cudaError_t Device::misuse(cudaError_t error, const std::string& text) {
+void Device::misuse(const std::string& text) {
   findings.report(simt::FindingKind::host, text);
   std::fprintf(stderr, "simulated CUDA: %s\n", text.c_str());
-  return error;
 }
 
 cudaError_t Device::unsupported(const std::string& what) {
@@ -110,52 +92,38 @@ cudaError_t Device::unsupported(const std::string& what) {
 }
 
 CUstream_st* Device::stream(cudaStream_t handle) {
-  if (handle == nullptr || handle == cudaStreamLegacy) return &default_stream;
-  if (handle == cudaStreamPerThread) {
-    (void)unsupported("cudaStreamPerThread");
-    return nullptr;
-  }
+  if (handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread)
+    return &default_stream;
   return streams.contains(handle) ? handle : nullptr;
 }
 
-std::string Device::describe(const void* pointer) const {
-  const auto address = reinterpret_cast<uint64_t>(pointer);
-  const std::optional<simt::BufferInfo> buffer = memory.find(address);
-  if (!buffer) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%p", pointer);
-    return std::string(memory.contains(address) ? "no buffer, at " : "host memory at ") + text;
+bool Device::is_capturing() const {
+  for (const CUstream_st* one : streams) {
+    if (one->capture != nullptr) return true;
   }
-  std::string text = buffer->name;
-  if (address != buffer->address) text += "+" + std::to_string(address - buffer->address);
-  return text + (buffer->is_freed ? ", which was freed" : "");
+  return false;
 }
 
-/// A blocking stream's work and the default stream's follow each other, however they come.
-std::vector<OperationPointer> Device::before(const CUstream_st& stream) {
+std::vector<OperationPointer> Device::before(CUstream_st& stream) {
   std::vector<OperationPointer> all{stream.last};
+  all.insert(all.end(), stream.waits.begin(), stream.waits.end());
+  stream.waits.clear();
   if (&stream == &default_stream) {
     for (const CUstream_st* other : streams) {
       if (other->is_blocking) all.push_back(other->last);
     }
-    all.insert(all.end(), orphans.begin(), orphans.end());
-    orphans.clear();
   } else if (stream.is_blocking) {
     all.push_back(default_stream.last);
   }
   return all;
 }
 
-cudaError_t Device::enqueue(cudaStream_t handle, Work work, cudaGraphNodeType type,
-                            bool is_programmatic) {
+cudaError_t Device::enqueue(cudaStream_t handle, Work work, bool is_kernel, bool is_programmatic) {
   CUstream_st* target = stream(handle);
   if (target == nullptr) return cudaErrorInvalidResourceHandle;
   if (target->capture != nullptr) {
-    if (target->capture->is_invalid) return cudaErrorStreamCaptureInvalidated;
-    auto node = std::make_shared<CUgraphNode_st>();
-    *node = {std::move(work), target->tail, target->slot, type, is_programmatic, nullptr};
-    Nodes& nodes = target->capture->graph->nodes;
-    nodes.push_back(std::move(node));
+    auto& nodes = target->capture->graph->nodes;
+    nodes.push_back({std::move(work), target->tail, target->slot, is_kernel, is_programmatic});
     target->tail = {static_cast<int>(nodes.size()) - 1};
     return cudaSuccess;
   }
@@ -166,11 +134,21 @@ cudaError_t Device::enqueue(cudaStream_t handle, Work work, cudaGraphNodeType ty
       return cudaErrorStreamCaptureImplicit;
     }
   }
-  target->last = operations.submit(target->slot, before(*target), std::move(work),
-                                   type == cudaGraphNodeTypeKernel, is_programmatic);
+  target->last =
+      operations.submit(target->slot, before(*target), std::move(work), is_kernel, is_programmatic);
   return sticky;
 }
 
+cudaError_t Device::forbid_while_capturing() {
+  for (CUstream_st* one : streams) {
+    if (one->capture == nullptr || one->capture->mode == cudaStreamCaptureModeRelaxed) continue;
+    one->capture->is_invalid = true;
+    return cudaErrorStreamCaptureUnsupported;
+  }
+  return cudaSuccess;
+}
+
+/// Waits for the last operation, and for events that the stream was told to wait for behind it.
 void Device::wait_for(CUstream_st& stream) {
   for (const OperationPointer& operation : before(stream)) operations.wait(operation);
 }
@@ -178,18 +156,8 @@ void Device::wait_for(CUstream_st& stream) {
 void Device::reset() {
   operations.forget_pending();
   default_stream.last.reset();
-  orphans.clear();
-  freed_later.clear();
+  default_stream.waits.clear();
   for (const simt::BufferInfo& buffer : memory.live()) memory.free(buffer.address);
-  for (const auto& module : modules) {
-    if (!module->has_variables) continue;
-    retired_.push_back(std::move(module->module));
-    module->has_variables = false;
-  }
-  for (const auto& [stub, entry] : kernels) {
-    if (entry->module->module == nullptr) entry->mutant.reset();
-    entry->max_dynamic_shared_bytes = -1;
-  }
   for (CUstream_st* one : streams) delete one;
   for (CUevent_st* one : events) delete one;
   for (CUgraph_st* one : graphs) delete one;

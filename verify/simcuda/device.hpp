@@ -18,8 +18,53 @@
 #include "verify/ptx/module.hpp"
 #include "verify/simcuda/control.hpp"
 #include "verify/simcuda/operations.hpp"
-#include "verify/simcuda/streams.hpp"
 #include "verify/simt/global_memory.hpp"
+
+namespace wide::simcuda {
+
+/// One node of a captured graph; replayed as an operation.
+struct GraphNode {
+  Work work;
+  std::vector<int> after;
+  int stream_slot = 0;
+  bool is_kernel = false, is_programmatic = false;
+};
+
+struct Capture {
+  cudaGraph_t graph = nullptr;
+  cudaStream_t origin = nullptr;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  bool is_invalid = false;
+  std::set<cudaStream_t> streams;
+  unsigned long long id = 0;
+};
+
+}  // namespace wide::simcuda
+
+// CUDA's opaque handles.
+struct CUstream_st {
+  int slot = 0, priority = 0;
+  unsigned flags = 0;
+  bool is_blocking = true;  ///< ordered with the default stream
+  wide::simcuda::OperationPointer last;
+  std::vector<wide::simcuda::OperationPointer> waits;  ///< events that the next operation waits for
+  std::shared_ptr<wide::simcuda::Capture> capture;
+  std::vector<int> tail;  ///< nodes of the capture that the next one follows
+};
+struct CUevent_st {
+  wide::simcuda::OperationPointer operation;
+  bool has_timing = true;
+  std::shared_ptr<wide::simcuda::Capture> capture;
+  std::vector<int> tail;
+};
+struct CUgraph_st {
+  std::vector<wide::simcuda::GraphNode> nodes;
+};
+struct CUgraphExec_st {
+  std::vector<wide::simcuda::GraphNode> nodes;
+  std::map<int, int> slots;              ///< by the captured stream's
+  wide::simcuda::OperationPointer last;  ///< two launches of one graph never overlap
+};
 
 namespace wide::simcuda {
 
@@ -27,13 +72,12 @@ namespace wide::simcuda {
 struct LoadedModule {
   const void* fat_binary = nullptr;
   std::unique_ptr<ptx::Module> module;
-  bool has_variables = false;
   std::string why_none;
 };
 struct KernelEntry {
   LoadedModule* module = nullptr;
   std::string name;
-  int max_dynamic_shared_bytes = -1;  ///< cudaFuncSetAttribute; -1: not said
+  int max_dynamic_shared_bytes = 48 * 1024;
   bool has_run = false;
   std::unique_ptr<ptx::Kernel> mutant;  ///< in its place, where a mutation was asked for
 };
@@ -70,33 +114,29 @@ class Device {
   std::set<cudaGraph_t> graphs;
   std::set<cudaGraphExec_t> graph_execs;
   CUstream_st default_stream;
-  std::vector<OperationPointer> orphans;  ///< the last ones of blocking streams that are gone
-  std::set<uint64_t> freed_later;         ///< by a cudaFreeAsync that was not carried out yet
   std::vector<LaunchRecord> launches;
-  int64_t num_launches_not_kept = 0;
   int64_t num_allocations = 0;
   unsigned long long num_captures = 0;
 
   /// Misuse by host code: a finding, also told at once.
-  cudaError_t misuse(cudaError_t error, const std::string& text);
+  void misuse(const std::string& text);
   /// What is not simulated: told once by name.
   cudaError_t unsupported(const std::string& what);
   /// The stream behind a handle; null where there is none.
   CUstream_st* stream(cudaStream_t handle);
-  /// "device#3(4096)+16", for messages.
-  std::string describe(const void* pointer) const;
+  bool is_capturing() const;
   /// Enqueues on a stream, or adds to the graph that it captures.
-  cudaError_t enqueue(cudaStream_t stream, Work work, cudaGraphNodeType type,
+  cudaError_t enqueue(cudaStream_t stream, Work work, bool is_kernel = false,
                       bool is_programmatic = false);
-  /// What the next operation on a stream comes after.
-  std::vector<OperationPointer> before(const CUstream_st& stream);
+  /// What the next operation on a stream comes after; events it was told to wait for are used up.
+  std::vector<OperationPointer> before(CUstream_st& stream);
+  /// An error where a capture forbids the call, which spoils the capture.
+  cudaError_t forbid_while_capturing();
   void wait_for(CUstream_st& stream);
   void reset();
 
  private:
   std::set<std::string> told_;
-  /// Of modules that were loaded anew: what was found names lines in their text.
-  std::vector<std::unique_ptr<ptx::Module>> retired_;
 };
 
 /// Made on first use, and never destroyed: streams may be destroyed by static objects.
@@ -104,10 +144,6 @@ Device& device();
 
 /// The calling thread's last error.
 cudaError_t& last_error();
-
-/// Whether the calling thread is inside a function of cudaLaunchHostFunc, which may not call the
-/// runtime.
-bool& is_host_function();
 
 /// Whether this call goes on; counts it, and makes it fail where a test asked for that. Calls that
 /// release are not counted, so that what failed before can always be cleaned up.

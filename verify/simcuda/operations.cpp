@@ -17,17 +17,9 @@ bool is_ready(const OperationPointer& operation) {
                      [](const OperationPointer& earlier) { return earlier->is_done; });
 }
 
-/// The operation and all that must come before it. Not recursive: a queue may be long.
-std::set<const Operation*> needed_for(const OperationPointer& target) {
-  std::set<const Operation*> needed;
-  std::vector<const Operation*> open{target.get()};
-  while (!open.empty()) {
-    const Operation* operation = open.back();
-    open.pop_back();
-    if (operation->is_done || !needed.insert(operation).second) continue;
-    for (const OperationPointer& earlier : operation->after) open.push_back(earlier.get());
-  }
-  return needed;
+void gather(const OperationPointer& operation, std::set<const Operation*>& needed) {
+  if (operation->is_done || !needed.insert(operation.get()).second) return;
+  for (const OperationPointer& earlier : operation->after) gather(earlier, needed);
 }
 
 }  // namespace
@@ -57,9 +49,9 @@ OperationPointer Operations::submit(int slot, const std::vector<OperationPointer
       operation->primary = earlier->id;
   }
   pending_.push_back(operation);
-  if (order_ == Order::eager) progress(operation, -1);
+  if (order_ == Order::eager) progress(operation, true, -1);
   if (order_ == Order::random && random_() % 2 == 0)
-    progress(nullptr, static_cast<int>(random_() % 3));
+    progress(nullptr, false, static_cast<int>(random_() % 3));
   return operation;
 }
 
@@ -77,10 +69,10 @@ void Operations::carry_out(const OperationPointer& operation) {
 }
 
 /// Carries out pending operations, in any order that their dependencies allow, until the target has
-/// ended, or the limit is reached (negative: none). Only a random order does more than is needed.
-void Operations::progress(const OperationPointer& target, int limit) {
+/// ended, or the limit is reached (negative: none).
+void Operations::progress(const OperationPointer& target, bool only_needed, int limit) {
   std::set<const Operation*> needed;
-  if (target != nullptr && order_ != Order::random) needed = needed_for(target);
+  if (target != nullptr && only_needed) gather(target, needed);
   while (limit-- != 0 && !(target != nullptr && target->is_done)) {
     std::vector<size_t> choices;
     for (size_t i = 0; i < pending_.size(); ++i) {
@@ -97,19 +89,12 @@ void Operations::progress(const OperationPointer& target, int limit) {
 
 void Operations::wait(const OperationPointer& operation) {
   if (operation == nullptr) return;
-  progress(operation, -1);
+  progress(operation, order_ == Order::lazy, -1);
   join(host_, operation->known_after());
 }
 
-bool Operations::poll(const OperationPointer& operation) {
-  if (operation == nullptr) return true;
-  progress(operation, 1);
-  if (operation->is_done) join(host_, operation->known_after());
-  return operation->is_done;
-}
-
 void Operations::wait_for_all() {
-  progress(nullptr, -1);
+  progress(nullptr, false, -1);
   for (const auto& [slot, number] : numbers_) host_[slot] = number;
 }
 
@@ -118,6 +103,16 @@ bool Operations::is_ordered(uint32_t earlier, const Operation& present) const {
   const auto [slot, number] = by_id_[earlier];
   const auto known = present.known.find(slot);
   return known != present.known.end() && known->second >= number;
+}
+
+Operation Operations::host_operation() {
+  Operation operation;
+  operation.id = static_cast<uint32_t>(by_id_.size());
+  operation.number = ++numbers_[0];
+  by_id_.emplace_back(0, operation.number);
+  host_[0] = operation.number;
+  operation.known = host_;
+  return operation;
 }
 
 void Operations::set_order(Order order, uint32_t seed) {

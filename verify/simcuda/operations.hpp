@@ -47,13 +47,12 @@ class Operations {
                           bool is_kernel = false, bool is_programmatic = false);
   /// Carries out what is needed; the host knows of it afterwards.
   void wait(const OperationPointer& operation);
-  /// Whether it has ended; where it has not, work goes on by one operation, as time does while the
-  /// host asks. The host knows of what has ended.
-  bool poll(const OperationPointer& operation);
   void wait_for_all();
   int new_slot() { return next_slot_++; }
   /// Whether operation `earlier` is ordered before `present`.
   bool is_ordered(uint32_t earlier, const Operation& present) const;
+  /// What the host itself does now, to memory: an operation that is at its end already.
+  Operation host_operation();
   void set_order(Order order, uint32_t seed);
   void forget_pending() { pending_.clear(); }
 
@@ -62,11 +61,11 @@ class Operations {
 
  private:
   void carry_out(const OperationPointer& operation);
-  void progress(const OperationPointer& target, int limit);
+  void progress(const OperationPointer& target, bool only_needed, int limit);
 
   Order order_ = Order::eager;
   std::mt19937 random_;
-  SlotTimes host_;  ///< what the host has waited for
+  SlotTimes host_;
   std::map<int, uint32_t> numbers_;
   std::vector<std::pair<int, uint32_t>> by_id_{{0, 0}};
   std::vector<OperationPointer> pending_;
