@@ -39,7 +39,7 @@ struct AsyncCase : SimtCase {
   int source_byte(uint32_t address) { return static_cast<int>(address - kData) % 200 + 1; }
   void barrier() {
     for (Warp& each : blocks[0]->warps) {
-      barrier_sync(each, each.paths[0], kAllLanes, 0, kWholeBlock, true, line(90));
+      reach_barrier(each, each.paths[0], kAllLanes, {.at = line(90)});
     }
   }
   void init(uint32_t count, size_t by = 0) { async().init(thread(by), kMbarrier, count, line(4)); }

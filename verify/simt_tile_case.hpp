@@ -28,7 +28,7 @@ struct TileCase : SimtCase {
   }
   void barrier() {
     for (Warp& each : blocks[0]->warps) {
-      barrier_sync(each, each.paths[0], kAllLanes, 0, kWholeBlock, true, line(90));
+      reach_barrier(each, each.paths[0], kAllLanes, {.at = line(90)});
     }
   }
   Async& async() { return *blocks[0]->async; }

@@ -26,7 +26,7 @@ struct GroupCase : SimtCase {
   Warp& warp(int index) { return block().warps[static_cast<size_t>(index)]; }
   void barrier() {
     for (Warp& each : block().warps) {
-      barrier_sync(each, each.paths[0], kAllLanes, 0, kWholeBlock, true, line(90));
+      reach_barrier(each, each.paths[0], kAllLanes, {.at = line(90)});
     }
   }
   /// Thread 0 writes a range of shared memory for all, and for the asynchronous proxy.

@@ -140,15 +140,29 @@ void update(Step& step) {
       });
 }
 
-/// fence.acq_rel, fence.sc, membar: what relaxed reads saw becomes known, and relaxed writes from
-/// here on publish what is known now.
+/// fence.acq_rel: what relaxed reads saw becomes known, and relaxed writes from here on publish
+/// what is known now.
+void fence_thread(simt::Thread& thread) {
+  thread.known.join(thread.fence_pending);
+  thread.fence_pending.clear();
+  thread.fence_released = thread.release();
+  thread.has_released = true;
+}
+
 void fence(Step& step) {
+  for_lanes(step.mask, [&](int lane) { fence_thread(step.warp.thread(lane)); });
+}
+
+/// fence.sc, membar, __threadfence(): those of the device are in one order, and each synchronises
+/// with all behind it.
+void fence_in_sequence(Step& step) {
+  const int64_t block = step.block().linear_index;
+  simt::Knowledge& sequence = step.launch().sequential_fences;
   for_lanes(step.mask, [&](int lane) {
     simt::Thread& thread = step.warp.thread(lane);
-    thread.known.join(thread.fence_pending);
-    thread.fence_pending.clear();
-    thread.fence_released = thread.release();
-    thread.has_released = true;
+    thread.known.import(sequence, block);
+    fence_thread(thread);
+    sequence.import(thread.fence_released.exported(block), simt::Launch::kNoBlock);
   });
 }
 
@@ -200,8 +214,11 @@ void decode_fence(Decoder& d) {
     }
     d.refuse("this proxy");
   }
-  d.ignore({"sc", "acq_rel", "acquire", "release", "cta", "cluster", "gpu", "sys", "gl"});
-  d.in.execute = fence;
+  const bool is_sequential = d.take("sc") || d.opcode() == "membar";
+  d.ignore({"acq_rel", "acquire", "release"});
+  const std::string_view scope = d.take_one({"cta", "cluster", "gpu", "gl", "sys"});
+  const bool is_wide = scope == "gpu" || scope == "gl" || scope == "sys";
+  d.in.execute = is_sequential && is_wide ? fence_in_sequence : fence;
 }
 
 }  // namespace wide::ptx

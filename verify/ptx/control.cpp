@@ -62,26 +62,37 @@ int barrier_of(const Step& step, size_t argument) {
   return static_cast<int>(id);
 }
 
+/// Of an instruction whose arguments `barrier` and, where it has that many, `count` say which one.
+simt::BarrierArrival arrival(const Step& step, size_t barrier, size_t count) {
+  simt::BarrierArrival result;
+  result.barrier = barrier_of(step, barrier);
+  result.needed = needed_threads(step, count);
+  result.is_aligned = step.in.numbers[kAligned] != 0;
+  result.at = step.in.at;
+  return result;
+}
+
+void reach(Step& step, const simt::BarrierArrival& arrival) {
+  step.is_over = !reach_barrier(step.warp, step.path, step.mask, arrival);
+}
+
 void synchronise(Step& step) {
-  const bool goes_on =
-      barrier_sync(step.warp, step.path, step.mask, barrier_of(step, 0), needed_threads(step, 1),
-                   step.in.numbers[kAligned] != 0, step.in.at);
-  step.is_over = !goes_on;
+  reach(step, arrival(step, 0, 1));
 }
 
 void arrive(Step& step) {
-  barrier_arrive(step.warp, step.mask, barrier_of(step, 0), needed_threads(step, 1), step.in.at);
+  simt::BarrierArrival only = arrival(step, 0, 1);
+  only.waits = false;
+  reach(step, only);
 }
 
 void reduce(Step& step) {
   const size_t last = step.in.arguments.size() - 1;
-  const simt::ReductionResult result{
-      step.result<uint32_t>(), step.mask,
-      static_cast<simt::BarrierReduction>(step.in.numbers[kReduction])};
-  const int needed = last > 2 ? needed_threads(step, 2) : simt::kWholeBlock;
-  const bool goes_on = barrier_reduce(step.warp, step.path, step.predicate(last),
-                                      barrier_of(step, 1), needed, result, step.in.at);
-  step.is_over = !goes_on;
+  simt::BarrierArrival reducing = arrival(step, 1, last > 2 ? 2 : step.in.arguments.size());
+  reducing.result = {step.result<uint32_t>(), step.mask,
+                     static_cast<simt::BarrierReduction>(step.in.numbers[kReduction])};
+  reducing.predicates = step.predicate(last);
+  reach(step, reducing);
 }
 
 void synchronise_warp(Step& step) {

@@ -13,7 +13,10 @@ namespace wide::simt {
 
 namespace {
 
-constexpr int kSyncWarp = -1;  // kind of __syncwarp among a warp's collectives
+// Kinds among a warp's collectives: __syncwarp, and below it the barriers where some lanes wait for
+// the rest of their warp, by program counter.
+constexpr int kSyncWarp = -1;
+constexpr const char* kParted = "the rest of the warp at a barrier";
 
 template <class Function>
 void for_lanes(LaneMask lanes, const Function& function) {
@@ -52,23 +55,30 @@ void complete(Block& block, NamedBarrier& barrier) {
   barrier = {};
 }
 
-void arrive(Warp& warp, LaneMask lanes, int id, int needed, Location at) {
-  Block& block = *warp.block;
-  NamedBarrier& barrier = block.barriers[static_cast<size_t>(id)];
-  const auto report = [&](const std::string& text, Location against = {}) {
-    block.launch.report(FindingKind::barrier, block, text, at, against);
-  };
+void report_misuse(Block& block, const NamedBarrier& barrier, const BarrierArrival& arrival) {
+  const std::string name = "barrier " + std::to_string(arrival.barrier);
+  const int needed = arrival.needed;
   if (barrier.arrived > 0 && barrier.needed != needed) {
-    report("barrier " + std::to_string(id) + ": thread counts differ, " + std::to_string(needed) +
-               " and " + std::to_string(barrier.needed),
-           barrier.at);
+    block.launch.report(FindingKind::barrier, block,
+                        name + ": thread counts differ, " + std::to_string(needed) + " and " +
+                            std::to_string(barrier.needed),
+                        arrival.at, barrier.at);
   }
   if (needed != kWholeBlock && (needed <= 0 || needed % kLanes != 0)) {
-    report("barrier " + std::to_string(id) + ": " + std::to_string(needed) +
-           " threads, expected a multiple of the warp's 32");
+    block.launch.report(
+        FindingKind::barrier, block,
+        name + ": " + std::to_string(needed) + " threads, expected a multiple of the warp's 32",
+        arrival.at);
   }
+}
+
+void arrive(Warp& warp, LaneMask lanes, const BarrierArrival& arrival) {
+  Block& block = *warp.block;
+  NamedBarrier& barrier = block.barriers[static_cast<size_t>(arrival.barrier)];
+  report_misuse(block, barrier, arrival);
+  const int needed = arrival.needed;
   barrier.needed = needed;
-  barrier.at = at;
+  barrier.at = arrival.at;
   for_lanes(lanes, [&](int lane) {
     Thread& thread = warp.thread(lane);
     barrier.gathered.join(thread.known);
@@ -78,30 +88,62 @@ void arrive(Warp& warp, LaneMask lanes, int id, int needed, Location at) {
   barrier.arrived += arrivals(warp, lanes);
   ++block.launch.counters.block_barriers;
   if (needed != kWholeBlock && needed > 0 && barrier.arrived > needed) {
-    report("barrier " + std::to_string(id) + ": " + std::to_string(barrier.arrived) +
-           " threads arrived, " + std::to_string(needed) + " were expected");
+    block.launch.report(FindingKind::barrier, block,
+                        "barrier " + std::to_string(arrival.barrier) + ": " +
+                            std::to_string(barrier.arrived) + " threads arrived, " +
+                            std::to_string(needed) + " were expected",
+                        arrival.at);
   }
+  if (arrival.result.output != nullptr) {
+    barrier.votes += std::popcount(arrival.predicates & lanes);
+    barrier.voters += std::popcount(lanes);
+    barrier.results.push_back(arrival.result);
+  }
+  if (arrival.waits) barrier.waiting.emplace_back(warp.index, lanes);
 }
 
-/// Waits for what has just arrived; whether the path goes on.
-bool wait_at(Warp& warp, Path& path, LaneMask lanes, int id, Location at) {
-  Block& block = *warp.block;
-  NamedBarrier& barrier = block.barriers[static_cast<size_t>(id)];
-  barrier.waiting.emplace_back(warp.index, lanes);
-  if (is_complete(block, barrier)) {
-    complete(block, barrier);
-    return true;
-  }
-  warp.block_lanes(path, lanes, "barrier", at);
-  return false;
+/// Arrives, and completes the barrier where these lanes were the last: whether they go on.
+bool pass(Warp& warp, LaneMask lanes, const BarrierArrival& arrival) {
+  arrive(warp, lanes, arrival);
+  NamedBarrier& barrier = warp.block->barriers[static_cast<size_t>(arrival.barrier)];
+  const bool is_over = is_complete(*warp.block, barrier);
+  if (is_over) complete(*warp.block, barrier);
+  return is_over || !arrival.waits;
 }
 
 void finish_collective(Warp& warp, size_t index) {
   Collective done = std::move(warp.collectives[index]);
   warp.collectives.erase(warp.collectives.begin() + static_cast<std::ptrdiff_t>(index));
   done.members = done.arrived;
-  done.finish(done);
   warp.wake(done.arrived);
+  done.finish(done);
+}
+
+bool is_parted_barrier(const Collective& open) {
+  return open.kind < kSyncWarp;
+}
+
+void report_parted(Warp& warp, const Collective& open) {
+  warp.block->launch.report(FindingKind::barrier, *warp.block,
+                            "divergent barrier: " + std::to_string(std::popcount(open.arrived)) +
+                                " lanes of warp " + std::to_string(warp.index) +
+                                " came without the rest of the warp",
+                            open.at);
+}
+
+/// The lanes of a warp that met at a barrier; they are blocked again where it is not complete.
+void pass_together(Warp& warp, const Collective& met, BarrierArrival arrival) {
+  arrival.result.lanes = arrival.predicates = 0;
+  for_lanes(met.arrived, [&](int lane) {
+    const LaneMask bit = LaneMask{1} << lane;
+    arrival.result.lanes |= bit;
+    if (met.inputs[static_cast<size_t>(lane)][0] != 0) arrival.predicates |= bit;
+  });
+  if (pass(warp, met.arrived, arrival)) return;
+  for (size_t i = 0; i < warp.paths.size(); ++i) {
+    const LaneMask lanes = warp.paths[i].lanes & met.arrived;
+    if (lanes != 0) warp.block_lanes(warp.paths[i], lanes, "barrier", arrival.at);
+  }
 }
 
 void synchronise_members(Warp& warp, LaneMask members) {
@@ -117,33 +159,18 @@ void synchronise_members(Warp& warp, LaneMask members) {
 
 }  // namespace
 
-bool barrier_sync(Warp& warp, Path& path, LaneMask lanes, int barrier, int needed, bool is_aligned,
-                  Location at) {
-  if (is_aligned && lanes != (warp.exists & ~warp.exited)) {
-    warp.block->launch.report(FindingKind::barrier, *warp.block,
-                              "divergent barrier: " + std::to_string(std::popcount(lanes)) +
-                                  " lanes of warp " + std::to_string(warp.index) +
-                                  " came without the rest of the warp",
-                              at);
+bool reach_barrier(Warp& warp, Path& path, LaneMask lanes, const BarrierArrival& arrival) {
+  if (arrival.is_aligned && lanes != (warp.exists & ~warp.exited)) {
+    std::array<std::array<uint64_t, 4>, kLanes> votes{};
+    for_lanes(arrival.predicates, [&](int lane) { votes[static_cast<size_t>(lane)][0] = 1; });
+    const int kind = kSyncWarp - 1 - path.pc;
+    collective(warp, path, lanes, kind, kAllLanes, votes, nullptr, nullptr, kParted, arrival.at,
+               [&warp, arrival](Collective& met) { pass_together(warp, met, arrival); });
+    return path.is_ready;
   }
-  arrive(warp, lanes, barrier, needed, at);
-  return wait_at(warp, path, lanes, barrier, at);
-}
-
-bool barrier_reduce(Warp& warp, Path& path, LaneMask predicates, int barrier, int needed,
-                    const ReductionResult& result, Location at) {
-  arrive(warp, result.lanes, barrier, needed, at);
-  NamedBarrier& state = warp.block->barriers[static_cast<size_t>(barrier)];
-  state.votes += std::popcount(predicates & result.lanes);
-  state.voters += std::popcount(result.lanes);
-  state.results.push_back(result);
-  return wait_at(warp, path, result.lanes, barrier, at);
-}
-
-void barrier_arrive(Warp& warp, LaneMask lanes, int barrier, int needed, Location at) {
-  arrive(warp, lanes, barrier, needed, at);
-  NamedBarrier& state = warp.block->barriers[static_cast<size_t>(barrier)];
-  if (is_complete(*warp.block, state)) complete(*warp.block, state);
+  if (pass(warp, lanes, arrival)) return true;
+  warp.block_lanes(path, lanes, "barrier", arrival.at);
+  return false;
 }
 
 bool collective(Warp& warp, Path& path, LaneMask lanes, int kind, LaneMask members,
@@ -200,6 +227,7 @@ void lanes_exited(Warp& warp) {
   }
   for (size_t i = 0; i < warp.collectives.size();) {
     Collective& open = warp.collectives[i];
+    if (is_parted_barrier(open) && (open.members & warp.exited) != 0) report_parted(warp, open);
     open.members &= ~warp.exited;
     if (open.arrived == open.members) {
       finish_collective(warp, i);
@@ -207,6 +235,19 @@ void lanes_exited(Warp& warp) {
       ++i;
     }
   }
+}
+
+bool part_barriers(Block& block) {
+  bool any = false;
+  for (Warp& warp : block.warps) {
+    for (size_t i = warp.collectives.size(); i-- > 0;) {
+      if (!is_parted_barrier(warp.collectives[i])) continue;
+      report_parted(warp, warp.collectives[i]);
+      finish_collective(warp, i);
+      any = true;
+    }
+  }
+  return any;
 }
 
 void report_unfinished_barriers(Block& block) {

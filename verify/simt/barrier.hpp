@@ -10,6 +10,9 @@ namespace wide::simt {
 
 /// Lanes that exited are waited for no longer.
 void lanes_exited(Warp& warp);
+/// Where no thread can run: reports lanes that wait at a barrier for the rest of their warp, and
+/// lets them arrive without it, as hardware may. Whether there were any.
+bool part_barriers(Block& block);
 /// Arrivals that nobody waited for.
 void report_unfinished_barriers(Block& block);
 

@@ -67,7 +67,8 @@ class Scheduler {
       if (launch_.options.delivery == Delivery::random && random(16) == 0) {
         block.async->progress();
       }
-      if (!run_some(block) && !block.async->progress()) deadlock(block);
+      if (run_some(block) || block.async->progress() || part_barriers(block)) continue;
+      deadlock(block);
     }
     block.async->end_of_block();
     report_unfinished_barriers(block);

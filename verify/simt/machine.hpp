@@ -104,9 +104,22 @@ enum class BarrierReduction { popc, all, any };
 
 /// Where bar.red's result goes, once it is known: an array of 32 lanes.
 struct ReductionResult {
-  uint32_t* output = nullptr;
+  uint32_t* output = nullptr;  ///< null: the barrier reduces nothing
   LaneMask lanes = 0;
   BarrierReduction operation = BarrierReduction::popc;
+};
+
+constexpr int kWholeBlock = -1;
+
+/// An executed bar or barrier instruction.
+struct BarrierArrival {
+  int barrier = 0;
+  int needed = kWholeBlock;  ///< threads
+  bool waits = true;         ///< not arrive
+  bool is_aligned = true;    ///< the lanes of a warp come together
+  ReductionResult result{};  ///< bar.red: known when the path goes on
+  LaneMask predicates = 0;   ///< of bar.red
+  Location at{};
 };
 
 struct NamedBarrier {
@@ -179,6 +192,7 @@ class Launch {
   /// Throws Fault or Unsupported; findings are reported as they are made.
   void run();
 
+  static constexpr int64_t kNoBlock = -1;
   static constexpr int64_t kMaxRunLength = 100'000'000;  ///< of a warp that never blocks
 
   GlobalMemory& memory;
@@ -189,7 +203,8 @@ class Launch {
   Findings& findings;
   Counters counters;
   std::mt19937 random;
-  int64_t instructions = 0;  ///< of warps; also the simulated clock
+  int64_t instructions = 0;     ///< of warps; also the simulated clock
+  Knowledge sequential_fences;  ///< what fence.sc of the device have made known, exported
 
   /// Reports with the block's index in front.
   void report(FindingKind kind, const Block& block, const std::string& text, Location at = {},
@@ -203,15 +218,9 @@ class Launch {
 // Barriers and warp synchronisation (barrier.cpp). Each returns whether the path goes on; where
 // not, it was blocked with its pc already behind the instruction.
 
-constexpr int kWholeBlock = -1;  ///< `needed` where the instruction names no number of threads
-
-/// bar.sync and barrier.sync; `needed` in threads. `is_aligned`: the whole warp must come together.
-bool barrier_sync(Warp& warp, Path& path, LaneMask lanes, int barrier, int needed, bool is_aligned,
-                  Location at);
-/// bar.red: `predicates` of the lanes; the result is in `result.output` when the path goes on.
-bool barrier_reduce(Warp& warp, Path& path, LaneMask predicates, int barrier, int needed,
-                    const ReductionResult& result, Location at);
-void barrier_arrive(Warp& warp, LaneMask lanes, int barrier, int needed, Location at);
+/// bar and barrier. Lanes that come to an aligned one without the rest of their warp wait for it,
+/// as they do where the compiler makes lanes meet; that the rest ends or never comes is a finding.
+bool reach_barrier(Warp& warp, Path& path, LaneMask lanes, const BarrierArrival& arrival);
 /// __syncwarp.
 bool warp_sync(Warp& warp, Path& path, LaneMask lanes, LaneMask members, Location at);
 /// Lanes of a collective that needs `members`: where all have arrived, `finish` is called once with

@@ -29,12 +29,13 @@ __global__ void global_write_past_end(int* out, const int* in, int*) {
 __global__ void global_vector_past_end(int* out, const int* in, int*) {
   const auto* vectors = reinterpret_cast<const int4*>(in);
   const int4 last = vectors[blockDim.x / 4 - (threadIdx.x == 0 ? 0 : 1)];
-  out[threadIdx.x] = last.x;
+  out[threadIdx.x] = last.x + last.y + last.z + last.w;
 }
 
 __global__ void global_misaligned(int* out, const int* in, int*) {
   const auto* pairs = reinterpret_cast<const int2*>(in + 1);
-  out[threadIdx.x] = pairs[threadIdx.x % 4].x;
+  const int2 pair = pairs[threadIdx.x % 4];
+  out[threadIdx.x] = pair.x + pair.y;
 }
 
 __global__ void global_uninitialised(int* out, const int* in, int*) {
@@ -68,7 +69,7 @@ __global__ void shared_dynamic(int* out, const int* in, int*) {
 
 __global__ void shared_before(int* out, const int* in, int*) {
   extern __shared__ int values[];
-  (values - 300)[threadIdx.x] = in[threadIdx.x];
+  (values - 100)[threadIdx.x] = in[threadIdx.x];
   out[threadIdx.x] = in[threadIdx.x];
 }
 
@@ -88,12 +89,12 @@ __global__ void shared_uninitialised(int* out, const int* in, int*) {
 
 /// The element past an array is another variable's, and nothing wrote it.
 __global__ void shared_off_by_one(int* out, const int* in, int*) {
-  __shared__ int values[64];
-  __shared__ int never_written[64];
-  values[threadIdx.x] = in[threadIdx.x];
-  if (in[0] == 12345) never_written[threadIdx.x] = 1;
+  __shared__ struct { int values[64], never_written[64]; } s;
+  s.values[threadIdx.x] = in[threadIdx.x];
+  if (in[0] == 12345) s.never_written[threadIdx.x] = 1;
   __syncthreads();
-  out[threadIdx.x] = values[threadIdx.x + 1];
+  const int* all = s.values;
+  out[threadIdx.x] = all[threadIdx.x + 1];
 }
 
 }  // extern "C"

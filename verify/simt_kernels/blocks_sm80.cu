@@ -18,28 +18,65 @@ __device__ int mirrored() {
   return static_cast<int>(gridDim.x * blockDim.x) - 1 - global_index();
 }
 
-/// Of two blocks, the first gives the second its values through `out`, and the other way round
-/// nothing is needed. kWriter, kReader: whether that side fences.
+/// The first of two blocks gives the second its values, behind the flag in state[0]. kWriter,
+/// kReader: whether that side fences.
 template <bool kWriter, bool kReader>
 __device__ void hand_over(int* out, const int* in, int* state) {
-  __shared__ int first;
+  int* handed = state + 64;
+  const int thread = static_cast<int>(threadIdx.x);
+  out[mirrored()] = in[global_index()];
   if (blockIdx.x == 0) {
-    out[mirrored()] = in[global_index()];
+    handed[thread] = in[thread];
     if (kWriter) __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0) atomicExch(state, 1);
+    if (thread == 0) atomicExch(state, 1);
     return;
   }
-  if (threadIdx.x == 0) {
+  if (thread == 0) {
     while (atomicAdd(state, 0) == 0) {
     }
     if (kReader) __threadfence();
-    first = out[global_index()];
   }
   __syncthreads();
-  const int theirs = kReader ? out[global_index()] : first;
-  out[mirrored()] = in[global_index()] + (threadIdx.x == 0 ? theirs - first : 0);
+  if (handed[thread] != in[thread]) out[mirrored()] = -1;
 }
+
+/// The last block to finish mirrors what all have written to `state`.
+template <bool kFences>
+__device__ void last_block(int* out, const int* in, int* state, int* ticket) {
+  __shared__ bool is_last;
+  state[global_index()] = in[global_index()];
+  if (kFences) __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    is_last = atomicAdd(ticket, 1) == static_cast<int>(gridDim.x) - 1;
+    if (kFences) __threadfence();
+  }
+  __syncthreads();
+  if (!is_last) return;
+  const int threads = static_cast<int>(gridDim.x * blockDim.x);
+  for (int i = static_cast<int>(threadIdx.x); i < threads; i += static_cast<int>(blockDim.x)) {
+    out[i] = state[threads - 1 - i];
+  }
+}
+/// Split-K with a semaphore: blocks that are there together add to one output in turn, so that the
+/// sum's bits do not depend on who is first. state: [0] the turn, [64..127] the sums.
+template <bool kAcquires>
+__device__ void in_turn(int* out, const int* in, int* state) {
+  auto* turn = reinterpret_cast<uint32_t*>(state);
+  int* sums = state + 64;
+  if (threadIdx.x == 0) {
+    while ((kAcquires ? arch::load_acquire(turn) : static_cast<uint32_t>(atomicAdd(state, 0))) !=
+           blockIdx.x) {
+    }
+  }
+  __syncthreads();
+  sums[threadIdx.x] += in[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x == 0) arch::store_release(turn, blockIdx.x + 1);
+  out[mirrored()] = in[global_index()];
+}
+__device__ int last_block_ticket, unfenced_ticket;
 
 }  // namespace
 
@@ -106,26 +143,6 @@ __global__ void blocks_release_without_barrier(int* out, const int* in, int* sta
   out[mirrored()] = out[global_index()] - in[mirrored()] + in[global_index()];
 }
 
-/// The last block to finish mirrors what all have written to `state`.
-template <bool kFences>
-__device__ void last_block(int* out, const int* in, int* state, int* ticket) {
-  __shared__ bool is_last;
-  state[global_index()] = in[global_index()];
-  if (kFences) __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    is_last = atomicAdd(ticket, 1) == static_cast<int>(gridDim.x) - 1;
-    if (kFences) __threadfence();
-  }
-  __syncthreads();
-  if (!is_last) return;
-  const int threads = static_cast<int>(gridDim.x * blockDim.x);
-  for (int i = static_cast<int>(threadIdx.x); i < threads; i += static_cast<int>(blockDim.x)) {
-    out[i] = state[threads - 1 - i];
-  }
-}
-__device__ int last_block_ticket, unfenced_ticket;
-
 __global__ void blocks_last_one(int* out, const int* in, int* state) {
   last_block<true>(out, in, state, &last_block_ticket);
 }
@@ -133,23 +150,6 @@ __global__ void blocks_last_one_without_fence(int* out, const int* in, int* stat
   last_block<false>(out, in, state, &unfenced_ticket);
 }
 
-/// Split-K with a semaphore: blocks that are there together add to one output in turn, so that the
-/// sum's bits do not depend on who is first. state: [0] the turn, [64..127] the sums.
-template <bool kAcquires>
-__device__ void in_turn(int* out, const int* in, int* state) {
-  auto* turn = reinterpret_cast<uint32_t*>(state);
-  int* sums = state + 64;
-  if (threadIdx.x == 0) {
-    while ((kAcquires ? arch::load_acquire(turn) : static_cast<uint32_t>(atomicAdd(state, 0))) !=
-           blockIdx.x) {
-    }
-  }
-  __syncthreads();
-  sums[threadIdx.x] += in[threadIdx.x];
-  __syncthreads();
-  if (threadIdx.x == 0) arch::store_release(turn, blockIdx.x + 1);
-  out[mirrored()] = in[global_index()];
-}
 __global__ void blocks_in_turn(int* out, const int* in, int* state) {
   in_turn<true>(out, in, state);
 }

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What lanes of a warp exchange, right and wrong. in, out, state as in barriers.cu; blocks of 32.
+// What lanes of a warp exchange, right and wrong. in, out, state as in barriers_sm80.cu; blocks
+// of 32.
 #include <cstdint>
 
 namespace {
@@ -115,7 +116,7 @@ __global__ void vote_caller_outside(int* out, const int* in, int*) {
 __global__ void vote_after_divergence(int* out, const int* in, int* state) {
   int value = in[threadIdx.x];
   if (value % 3 == 0) {
-    for (int i = 0; i < value; ++i) value += state[i] + 1;
+    for (int i = 0; i < in[threadIdx.x]; ++i) value += state[i] + 1;
   } else if (value % 3 == 1) {
     value *= state[value] + 3;
   }
