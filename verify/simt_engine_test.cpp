@@ -13,10 +13,6 @@ namespace {
 
 using enum simt::FindingKind;
 
-std::string ptx(const char* name) {
-  return std::string(WIDE_PTX_DIR) + "/" + name + ".ptx";
-}
-
 constexpr const char* kUnordered = "without synchronisation in between";
 
 }  // namespace
@@ -26,7 +22,7 @@ TEST_CASE("barriers of a block") {
       wrong("named_barrier_counts_differ", barrier, "barrier 1: thread counts differ", 128);
   counts_differ.may_end_otherwise = true;
   check_cases(
-      ptx("barriers_sm80"),
+      kernel_ptx("barriers_sm80"),
       {
           {"barrier_right", 256},
           wrong("barrier_missing", race, kUnordered),
@@ -49,7 +45,7 @@ TEST_CASE("barriers of a block") {
 
 TEST_CASE("lanes of a warp") {
   check_cases(
-      ptx("warps_sm80"),
+      kernel_ptx("warps_sm80"),
       {
           {"warp_right", 32},
           wrong("warp_missing", race, kUnordered, 32),
@@ -92,11 +88,11 @@ TEST_CASE("single accesses") {
   KernelCase too_little = wrong("shared_dynamic", out_of_bounds, "bytes past the end of the block");
   too_little.dynamic_shared_bytes = 252;
   cases.push_back(too_little);
-  check_cases(ptx("bounds_sm80"), cases);
+  check_cases(kernel_ptx("bounds_sm80"), cases);
 }
 
 TEST_CASE("blocks") {
-  check_cases(ptx("blocks_sm80"),
+  check_cases(kernel_ptx("blocks_sm80"),
               {
                   {"blocks_apart", 64, 5},
                   wrong("blocks_write_the_same", race, "out", 64, 3),
@@ -117,7 +113,7 @@ TEST_CASE("blocks") {
 TEST_CASE("copies that bypass registers") {
   KernelCase too_much = wrong("copy_takes_too_much", out_of_bounds, "takes 17 from its source");
   too_much.fault = simt::Fault::Kind::illegal_instruction;
-  check_cases(ptx("copies_sm80"),
+  check_cases(kernel_ptx("copies_sm80"),
               {
                   {"copy_right"},
                   {"copy_by_toolkit"},

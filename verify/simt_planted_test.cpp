@@ -5,93 +5,26 @@
 // too early. Most of them compute the right numbers on most days. The simulated GPU must find all
 // of them, and must have nothing to say about the kernels without.
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/generators/catch_generators.hpp>
 #include <cmath>
 #include <cstring>
-#include <fstream>
+#include <functional>
 #include <set>
-#include <sstream>
 
-#include "verify/ptx/module.hpp"
 #include "verify/simt/formats.hpp"
 #include "verify/simt/tensor_map.hpp"
+#include "verify/support/simt_launch.hpp"
 
-namespace wide::simt {
+namespace wide::test {
 namespace {
 
-/// One launch's world: memory, findings, and what became of it.
-class Bench {
- public:
-  GlobalMemory memory;
-  Findings findings;
-  std::string fault;  ///< what ended the launch; empty: nothing
-
-  template <class T>
-  uint64_t buffer(const char* name, const std::vector<T>& values) {
-    const uint64_t at = memory.allocate(bytes_of(values), name, BufferKind::device, true, true);
-    std::memcpy(memory.data(at), values.data(), values.size() * sizeof(T));
-    return at;
-  }
-  uint64_t output(const char* name, int64_t bytes) {
-    return memory.allocate(bytes, name, BufferKind::device);
-  }
-  uint64_t counter() {
-    const uint64_t at = memory.allocate(4, "counter", BufferKind::device, true);
-    std::memset(memory.data(at), 0, 4);
-    return at;
-  }
-
-  /// Runs the kernel whose mangled name has `variant` in it, "gemm_sm80ILi3EE".
-  void run(const std::string& file, const std::string& variant, const LaunchConfig& config,
-           std::vector<std::byte> parameters, const Options& options) {
-    std::ifstream in(std::string(WIDE_PTX_DIR) + "/" + file);
-    REQUIRE(in);
-    std::stringstream text;
-    text << in.rdbuf();
-    module_ = std::make_unique<ptx::Module>(text.str(), memory);
-    for (const std::string& name : module_->kernel_names()) {
-      if (name.find(variant) == std::string::npos) continue;
-      Launch launch(memory, module_->kernel(name), config, std::move(parameters), options,
-                    findings);
-      try {
-        launch.run();
-      } catch (const Fault& ended) {
-        fault = ended.what();
-      }
-      return;
-    }
-    FAIL("no kernel " << variant);
-  }
-
-  bool found(FindingKind kind) const {
-    for (const Finding& finding : findings.list()) {
-      if (finding.kind == kind) return true;
-    }
-    return false;
-  }
-  std::string said() const {
-    std::string text;
-    for (const Finding& finding : findings.list()) text += to_string(finding) + "\n";
-    return text;
-  }
-
- private:
-  template <class T>
-  static int64_t bytes_of(const std::vector<T>& values) {
-    return static_cast<int64_t>(values.size() * sizeof(T));
-  }
-  std::unique_ptr<ptx::Module> module_;
-};
-
-std::string variant(const char* kernel, int bug) {
-  return std::string(kernel) + "ILi" + std::to_string(bug) + "EE";
-}
+using simt::FindingKind;
+using simt::Options;
 
 /// Small integers: sums are exact whatever the order.
 std::vector<uint16_t> bfloats(int64_t count, int salt) {
   std::vector<uint16_t> values(static_cast<size_t>(count));
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = to_bf16(
+    values[i] = simt::to_bf16(
         static_cast<float>(static_cast<int>(i * 7 + i / 5 + static_cast<size_t>(salt)) % 9 - 4));
   return values;
 }
@@ -100,7 +33,7 @@ float exact(float sum) {
   return sum;
 }
 float rounded(float sum) {
-  return from_bf16(to_bf16(sum));
+  return simt::from_bf16(simt::to_bf16(sum));
 }
 
 bool is_product(const std::vector<uint16_t>& a, const std::vector<uint16_t>& b, int m, int n, int k,
@@ -109,56 +42,54 @@ bool is_product(const std::vector<uint16_t>& a, const std::vector<uint16_t>& b, 
     for (int j = 0; j < n; ++j) {
       float sum = 0;
       for (int l = 0; l < k; ++l)
-        sum += from_bf16(a[static_cast<size_t>(i * k + l)]) *
-               from_bf16(b[static_cast<size_t>(j * k + l)]);
+        sum += simt::from_bf16(a[static_cast<size_t>(i * k + l)]) *
+               simt::from_bf16(b[static_cast<size_t>(j * k + l)]);
       if (got(i, j) != stored(sum)) return false;
     }
   }
   return true;
 }
 
-/// Whether the numbers came out right; findings are in the bench.
-bool run_row_mean(Bench& bench, int bug, const Options& options) {
+struct Ran {
+  SimtOutcome outcome;
+  bool is_right;  ///< the numbers
+};
+
+Ran run_row_mean(int bug, const Options& options) {
   constexpr int kRows = 3, kColumns = 200;
   std::vector<float> x(kRows * kColumns);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 11);
-  const uint64_t from = bench.buffer("x", x), to = bench.output("y", kRows * 4);
-  LaunchConfig config;
-  config.grid = {kRows, 1, 1};
-  config.block = {128, 1, 1};
-  config.id = 1;
-  bench.run("planted_sm80.ptx", variant("row_mean", bug), config, ptx::pack(from, to, kColumns),
-            options);
-  for (int r = 0; r < kRows; ++r) {
-    float sum = 0, got = 0;
-    for (int c = 0; c < kColumns; ++c) sum += x[static_cast<size_t>(r * kColumns + c)];
-    std::memcpy(&got, bench.memory.data(to) + r * 4, 4);
-    if (!(std::fabs(got - sum / kColumns) < 1e-4f)) return false;
+  SimtDevice device(kernel_ptx("planted_sm80"));
+  const uint64_t from = device.input("x", x), to = device.allocate<float>("y", kRows);
+  const SimtShape shape{{kRows, 1, 1}, {128, 1, 1}};
+  Ran ran{device.launch(instance("row_mean", bug), shape, options, from, to, kColumns), true};
+  const std::vector<float> y = device.download<float>(to, kRows);
+  for (size_t r = 0; r < kRows; ++r) {
+    float sum = 0;
+    for (size_t c = 0; c < kColumns; ++c) sum += x[r * kColumns + c];
+    ran.is_right = ran.is_right && std::fabs(y[r] - sum / kColumns) < 1e-4f;
   }
-  return true;
+  return ran;
 }
 
-bool run_gemm_sm80(Bench& bench, int bug, const Options& options) {
+Ran run_gemm_sm80(int bug, const Options& options) {
   constexpr int m = 70, n = 65, k = 200;
   const auto a = bfloats(m * k, 1), b = bfloats(n * k, 2);
-  const uint64_t from_a = bench.buffer("a", a), from_b = bench.buffer("b", b),
-                 to = bench.output("c", m * n * 4);
-  LaunchConfig config;
-  config.grid = {2, 2, 1};
-  config.block = {128, 1, 1};
-  config.id = 1;
-  bench.run("planted_sm80.ptx", variant("gemm_sm80", bug), config,
-            ptx::pack(from_a, from_b, to, m, n, k), options);
-  return is_product(a, b, m, n, k, exact, [&](int i, int j) {
-    float value = 0;
-    std::memcpy(&value, bench.memory.data(to) + (i * n + j) * 4, 4);
-    return value;
-  });
+  SimtDevice device(kernel_ptx("planted_sm80"));
+  const uint64_t from_a = device.input("a", a), from_b = device.input("b", b),
+                 to = device.allocate<float>("c", m * n);
+  const SimtShape shape{{2, 2, 1}, {128, 1, 1}};
+  SimtOutcome outcome =
+      device.launch(instance("gemm_sm80", bug), shape, options, from_a, from_b, to, m, n, k);
+  const std::vector<float> c = device.download<float>(to, m * n);
+  return {std::move(outcome), is_product(a, b, m, n, k, exact, [&](int i, int j) {
+            return c[static_cast<size_t>(i * n + j)];
+          })};
 }
 
-TensorMap tile_map(uint64_t address, int columns, int rows, bool is_swizzled) {
-  TensorMap map;
-  map.magic = TensorMap::kMagic;
+simt::TensorMap tile_map(uint64_t address, int columns, int rows, bool is_swizzled) {
+  simt::TensorMap map;
+  map.magic = simt::TensorMap::kMagic;
   map.address = address;
   map.extent = {static_cast<uint64_t>(columns), static_cast<uint64_t>(rows)};
   map.stride_bytes = {static_cast<uint64_t>(columns) * 2};
@@ -166,46 +97,39 @@ TensorMap tile_map(uint64_t address, int columns, int rows, bool is_swizzled) {
   map.element_stride = {1, 1};
   map.rank = 2;
   map.element_bytes = 2;
-  map.swizzle = is_swizzled ? Swizzle::bytes_128 : Swizzle::none;
+  map.swizzle = is_swizzled ? simt::Swizzle::bytes_128 : simt::Swizzle::none;
   return map;
 }
 
-bool run_gemm_sm90(Bench& bench, int bug, const Options& options) {
+Ran run_gemm_sm90(int bug, const Options& options) {
   constexpr int m = 72, n = 128, k = 328;  // more steps than stages, and ragged everywhere
   const auto a = bfloats(m * k, 1), b = bfloats(n * k, 2);
-  const uint64_t from_a = bench.buffer("a", a), from_b = bench.buffer("b", b),
-                 to = bench.output("c", m * n * 2);
-  LaunchConfig config;
-  config.grid = {2, 2, 1};
-  config.block = {160, 1, 1};
-  config.dynamic_shared_bytes = 2 * 2 * 8192 + 8192 + 1024 + 1024;
-  config.id = 1;
-  bench.run("planted_sm90.ptx", variant("gemm_sm90", bug), config,
-            ptx::pack(tile_map(from_a, k, m, true), tile_map(from_b, k, n, true),
-                      tile_map(to, n, m, false), k),
-            options);
-  return is_product(a, b, m, n, k, rounded, [&](int i, int j) {
-    uint16_t value = 0;
-    std::memcpy(&value, bench.memory.data(to) + (i * n + j) * 2, 2);
-    return from_bf16(value);
-  });
+  SimtDevice device(kernel_ptx("planted_sm90"));
+  const uint64_t from_a = device.input("a", a), from_b = device.input("b", b),
+                 to = device.allocate<uint16_t>("c", m * n);
+  const SimtShape shape{{2, 2, 1}, {160, 1, 1}, 2 * 2 * 8192 + 8192 + 1024 + 1024};
+  SimtOutcome outcome =
+      device.launch(instance("gemm_sm90", bug), shape, options, tile_map(from_a, k, m, true),
+                    tile_map(from_b, k, n, true), tile_map(to, n, m, false), k);
+  const std::vector<uint16_t> c = device.download<uint16_t>(to, m * n);
+  return {std::move(outcome), is_product(a, b, m, n, k, rounded, [&](int i, int j) {
+            return simt::from_bf16(c[static_cast<size_t>(i * n + j)]);
+          })};
 }
 
-bool run_hand_off(Bench& bench, int bug, const Options& options) {
-  const uint64_t values = bench.output("values", 4), counter = bench.counter(),
-                 out = bench.output("out", 4);
-  LaunchConfig config;
-  config.grid = {2, 1, 1};
-  config.block = {32, 1, 1};
-  config.id = 1;
-  bench.run("planted_sm90.ptx", variant("hand_off", bug), config, ptx::pack(values, counter, out),
-            options);
-  float got = 0;
-  std::memcpy(&got, bench.memory.data(out), 4);
-  return got == 42.0f;
+Ran run_hand_off(int bug, const Options& options) {
+  SimtDevice device(kernel_ptx("planted_sm90"));
+  const std::vector<int> zero{0};
+  const uint64_t values = device.allocate<float>("values", 1),
+                 counter = device.upload<int>("counter", zero, false),
+                 out = device.allocate<float>("out", 1);
+  const SimtShape shape{{2, 1, 1}, {32, 1, 1}};
+  SimtOutcome outcome =
+      device.launch(instance("hand_off", bug), shape, options, values, counter, out);
+  return {std::move(outcome), device.download<float>(out, 1)[0] == 42.0f};
 }
 
-using Run = bool (*)(Bench&, int, const Options&);
+using Run = Ran (*)(int, const Options&);
 
 struct Planted {
   Run run;
@@ -252,33 +176,31 @@ const std::vector<Planted>& planted() {
 }  // namespace
 
 TEST_CASE("kernels without a bug: right numbers and no findings, in every order") {
-  const Options options{.seed = GENERATE(0u, 1u, 2u),
-                        .delivery = GENERATE(Delivery::lazy, Delivery::eager, Delivery::random)};
-  INFO("seed " << options.seed << ", delivery " << static_cast<int>(options.delivery));
-  for (const Run run : {run_row_mean, run_gemm_sm80, run_gemm_sm90, run_hand_off}) {
-    Bench bench;
-    const bool is_right = run(bench, 0, options);
-    INFO(bench.said() << bench.fault);
-    CHECK(is_right);
-    CHECK(bench.findings.count() == 0);
-    CHECK(bench.fault.empty());
+  for (const Options& options : all_options()) {
+    for (const Run run : {run_row_mean, run_gemm_sm80, run_gemm_sm90, run_hand_off}) {
+      const Ran ran = run(0, options);
+      INFO(to_string(options) << ": " << ran.outcome.text());
+      CHECK(ran.is_right);
+      CHECK(ran.outcome.is_silent());
+    }
   }
 }
 
 TEST_CASE("every planted bug is found") {
   for (const Planted& one : planted()) {
-    Bench bench;
-    const bool is_right = one.run(bench, one.bug, {});
-    INFO(one.kernel << ", bug " << one.bug << ":\n" << bench.said() << bench.fault);
+    const Ran ran = one.run(one.bug, {});
+    INFO(one.kernel << ", bug " << one.bug << ": " << ran.outcome.text());
     if (one.expected.empty()) {
-      CHECK(bench.findings.count() == 0);
-      CHECK(!is_right);
+      CHECK(ran.outcome.findings.empty());
+      CHECK(!ran.is_right);
       continue;
     }
     bool is_found = false;
-    for (const FindingKind kind : one.expected) is_found = is_found || bench.found(kind);
+    for (const simt::Finding& finding : ran.outcome.findings) {
+      is_found = is_found || one.expected.contains(finding.kind);
+    }
     CHECK(is_found);
   }
 }
 
-}  // namespace wide::simt
+}  // namespace wide::test

@@ -10,7 +10,7 @@ namespace wide::ptx {
 namespace {
 
 enum Note : size_t { kRelation, kCombine, kIsFloat, kFlushes };
-enum Relation : int64_t { kEq, kNe, kLt, kLe, kGt, kGe };
+enum Relation : int64_t { kEq, kNe, kLt, kLe, kGt, kGe, kAlways, kNever };
 constexpr int64_t kUnordered = 8;  // true where an operand is NaN
 enum Combine : int64_t { kNone, kAnd, kOr, kXor };
 
@@ -30,7 +30,7 @@ bool holds(int64_t relation, V a, V b) {
     case kGe:
       return a >= b;
     default:
-      return false;
+      return relation == kAlways;
   }
 }
 
@@ -164,10 +164,14 @@ void select_by_sign(Step& s) {
 }
 
 int64_t take_relation(Decoder& d, Type type) {
-  const std::string_view word = d.take_one({"eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi",
-                                            "hs", "equ", "neu", "ltu", "leu", "gtu", "geu"});
+  const std::string_view word =
+      d.take_one({"eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu",
+                  "leu", "gtu", "geu", "num", "nan"});
   if (word.empty()) d.refuse("relation is not known");
   const bool is_unordered = word.size() == 3;
+  if (is_unordered && type.kind != 'f' && type.kind != 'B') d.refuse("unordered integers");
+  if (word == "num") return kAlways;
+  if (word == "nan") return kNever + kUnordered;
   const std::string_view plain = word.substr(0, 2);
   int64_t relation = plain == "eq"                    ? kEq
                      : plain == "ne"                  ? kNe
@@ -175,7 +179,6 @@ int64_t take_relation(Decoder& d, Type type) {
                      : plain == "le" || plain == "ls" ? kLe
                      : plain == "gt" || plain == "hi" ? kGt
                                                       : kGe;
-  if (is_unordered && type.kind != 'f' && type.kind != 'B') d.refuse("unordered integers");
   return relation + (is_unordered ? kUnordered : 0);
 }
 

@@ -67,7 +67,9 @@ template <>
 struct Format<Half> {
   using Word = uint32_t;
   static Half value(Word word) { return std::bit_cast<Half>(static_cast<uint16_t>(word)); }
-  static Word word(Half value) { return std::bit_cast<uint16_t>(value); }
+  static Word word(Half value) {
+    return value != value ? Word{0x7fff} : std::bit_cast<uint16_t>(value);
+  }
 };
 template <>
 struct Format<Bfloat> {

@@ -37,8 +37,8 @@ int64_t first_difference(const std::vector<int>& out) {
   return -1;
 }
 
-void check_case(const std::string& ptx_path, const KernelCase& one, const simt::Options& options) {
-  SimtDevice device(ptx_path);
+void check_case(const std::string& ptx, const KernelCase& one, const simt::Options& options) {
+  SimtDevice device(ptx);
   const int64_t count = int64_t{one.threads} * one.blocks;
   std::vector<int> in(static_cast<size_t>(count));
   std::iota(in.begin(), in.end(), 0);
@@ -70,9 +70,9 @@ KernelCase wrong(const char* kernel, FindingKind kind, const char* text, uint32_
   return one;
 }
 
-void check_cases(const std::string& ptx_path, const std::vector<KernelCase>& cases) {
+void check_cases(const std::string& ptx, const std::vector<KernelCase>& cases) {
   for (const KernelCase& one : cases) {
-    for (const simt::Options& options : all_options()) check_case(ptx_path, one, options);
+    for (const simt::Options& options : all_options()) check_case(ptx, one, options);
   }
 }
 

@@ -30,6 +30,6 @@ KernelCase wrong(const char* kernel, simt::FindingKind kind, const char* text,
                  uint32_t threads = 64, uint32_t blocks = 1);
 
 /// Runs every case with all_options(). A wrong one must be found with each of them.
-void check_cases(const std::string& ptx_path, const std::vector<KernelCase>& cases);
+void check_cases(const std::string& ptx, const std::vector<KernelCase>& cases);
 
 }  // namespace wide::test

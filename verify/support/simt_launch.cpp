@@ -10,17 +10,14 @@
 
 namespace wide::test {
 
-namespace {
-
-std::string read_file(const std::string& path) {
+std::string kernel_ptx(const std::string& name) {
+  const std::string path = std::string(WIDE_PTX_DIR) + "/" + name + ".ptx";
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot read " + path);
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
 }
-
-}  // namespace
 
 bool SimtOutcome::reports(simt::FindingKind kind, const std::string& text) const {
   return std::any_of(findings.begin(), findings.end(), [&](const simt::Finding& finding) {
@@ -36,8 +33,8 @@ std::string SimtOutcome::text() const {
   return all.empty() ? "nothing was found" : all;
 }
 
-SimtDevice::SimtDevice(const std::string& ptx_path)
-    : module_(std::make_unique<ptx::Module>(read_file(ptx_path), memory_)) {}
+SimtDevice::SimtDevice(const std::string& ptx)
+    : module_(std::make_unique<ptx::Module>(ptx, memory_)) {}
 
 const ptx::Kernel& SimtDevice::kernel(const std::string& name) const {
   const std::vector<std::string> names = module_->kernel_names();

@@ -35,10 +35,13 @@ struct SimtOutcome {
   std::string text() const;  ///< all of it, one finding a line
 };
 
-/// A device's memory with one module on it.
+/// The text of simt_kernels/<name>.cu as PTX.
+std::string kernel_ptx(const std::string& name);
+
+/// A device's memory with one module on it, given as PTX.
 class SimtDevice {
  public:
-  explicit SimtDevice(const std::string& ptx_path);
+  explicit SimtDevice(const std::string& ptx);
 
   /// Not initialised: NaN, and a finding when read.
   template <typename T>

@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// PTX's floating-point instructions, line by line: rounding as the PTX ISA prescribes it, bit for
+// bit; approximations within its stated error. The widest type that the host has is the reference.
+#include <algorithm>
+#include <cfenv>
+
+#include "verify/simt/formats.hpp"
+#include "verify/support/ptx_lanes.hpp"
+
+namespace wide::test {
+
+namespace {
+
+/// Evaluates with the host's rounding set; volatile keeps it between the two calls.
+template <class T, class Function>
+T rounded(int mode, const Function& function, T a, T b, T c = T{}) {
+  volatile T x = a, y = b, z = c;
+  std::fesetround(mode);
+  volatile T result = function(x, y, z);
+  std::fesetround(FE_TONEAREST);
+  return result;
+}
+
+constexpr auto kAdd = [](auto a, auto b, auto) { return a + b; };
+constexpr auto kMultiply = [](auto a, auto b, auto) { return a * b; };
+constexpr auto kDivide = [](auto a, auto b, auto) { return a / b; };
+constexpr auto kFuse = [](auto a, auto b, auto c) { return std::fma(a, b, c); };
+
+float flush(float a) {
+  return std::fpclassify(a) == FP_SUBNORMAL ? std::copysign(0.0f, a) : a;
+}
+
+template <class T>
+void check_rounding(const std::string& type, const std::string& r) {
+  const std::pair<const char*, int> modes[]{
+      {"rn", FE_TONEAREST}, {"rz", FE_TOWARDZERO}, {"rm", FE_DOWNWARD}, {"rp", FE_UPWARD}};
+  for (const auto& [word, host] : modes) {
+    const int mode = host;
+    const std::string suffix =
+        std::string(".") + word + "." + type + " %" + r + ", %a" + r + ", %b" + r;
+    check_line<T>("add" + suffix + ";", [&](T a, T b, T) { return rounded(mode, kAdd, a, b); });
+    check_line<T>("mul" + suffix + ";",
+                  [&](T a, T b, T) { return rounded(mode, kMultiply, a, b); });
+    check_line<T>("div" + suffix + ";", [&](T a, T b, T) { return rounded(mode, kDivide, a, b); });
+    check_line<T>("fma" + suffix + ", %c" + r + ";",
+                  [&](T a, T b, T c) { return rounded(mode, kFuse, a, b, c); });
+  }
+}
+
+/// PTX's min and max: a number wins over NaN, and minus zero is below zero.
+float smaller(float a, float b) {
+  if (std::isnan(a)) return b;
+  if (std::isnan(b)) return a;
+  if (a == b) return std::signbit(a) ? a : b;
+  return std::min(a, b);
+}
+
+uint32_t saturated_to_unsigned(float a) {
+  if (std::isnan(a)) return 0;
+  const double whole = std::trunc(static_cast<double>(a));
+  return static_cast<uint32_t>(std::clamp(whole, 0.0, 4294967295.0));
+}
+int32_t saturated_to_signed(double whole) {
+  if (std::isnan(whole)) return 0;
+  return static_cast<int32_t>(std::clamp(whole, -2147483648.0, 2147483647.0));
+}
+
+}  // namespace
+
+TEST_CASE("ptx: every rounding of f32 and f64") {
+  check_rounding<float>("f32", "f");
+  check_rounding<double>("f64", "d");
+}
+
+TEST_CASE("ptx: flushing, saturation, extremes, signs") {
+  check_line<float>("add.ftz.f32 %f, %af, %bf;",
+                    [](float a, float b, float) { return flush(flush(a) + flush(b)); });
+  check_line<float>("mul.sat.f32 %f, %af, %bf;", [](float a, float b, float) {
+    const float product = a * b;
+    return std::isnan(product) ? 0.0f : std::clamp(product, 0.0f, 1.0f);
+  });
+  check_line<float>("min.f32 %f, %af, %bf;", [](float a, float b, float) { return smaller(a, b); });
+  check_line<float>("max.f32 %f, %af, %bf;",
+                    [](float a, float b, float) { return -smaller(-a, -b); });
+  check_line<float>("max.NaN.f32 %f, %af, %bf;", [](float a, float b, float) {
+    return std::isnan(a) || std::isnan(b) ? NAN : -smaller(-a, -b);
+  });
+  check_line<double>("min.f64 %d, %ad, %bd;", [](double a, double b, double) {
+    return a < b || std::isnan(b) ? a : (a == b && std::signbit(a) ? a : b);
+  });
+  check_line<float>("abs.f32 %f, %af;", [](float a, float, float) { return std::fabs(a); });
+  check_line<float>("neg.f32 %f, %af;", [](float a, float, float) { return -a; });
+  check_line<float>("copysign.f32 %f, %af, %bf;",
+                    [](float a, float b, float) { return std::copysign(b, a); });
+}
+
+TEST_CASE("ptx: comparisons of floats, ordered and not") {
+  check_line<float>("setp.lt.f32 %p, %af, %bf;", [](float a, float b, float) { return a < b; });
+  check_line<float>("setp.ne.f32 %p, %af, %bf;",
+                    [](float a, float b, float) { return a < b || a > b; });
+  check_line<float>("setp.neu.f32 %p, %af, %bf;", [](float a, float b, float) { return a != b; });
+  check_line<float>("setp.geu.f32 %p, %af, %bf;", [](float a, float b, float) { return !(a < b); });
+  check_line<float>("setp.num.f32 %p, %af, %bf;",
+                    [](float a, float b, float) { return !std::isnan(a) && !std::isnan(b); });
+  check_line<float>("setp.nan.f32 %p, %af, %bf;",
+                    [](float a, float b, float) { return std::isnan(a) || std::isnan(b); });
+  check_line<double>("setp.le.f64 %p, %ad, %bd;",
+                     [](double a, double b, double) { return a <= b; });
+  check_line<float>("selp.f32 %f, %af, %bf, %cp;",
+                    [](float a, float b, float c) { return (to_bits(c) & 1) != 0 ? a : b; });
+}
+
+TEST_CASE("ptx: conversions between floats and integers") {
+  check_line<float>("cvt.f64.f32 %d, %af;",
+                    [](float a, float, float) { return static_cast<double>(a); });
+  check_line<double>("cvt.rn.f32.f64 %f, %ad;",
+                     [](double a, double, double) { return static_cast<float>(a); });
+  check_line<float>("cvt.rzi.u32.f32 %w, %af;",
+                    [](float a, float, float) { return saturated_to_unsigned(a); });
+  check_line<float>("cvt.rni.s32.f32 %w, %af;", [](float a, float, float) {
+    return saturated_to_signed(std::nearbyint(static_cast<double>(a)));
+  });
+  check_line<float>("cvt.rmi.s32.f32 %w, %af;", [](float a, float, float) {
+    return saturated_to_signed(std::floor(static_cast<double>(a)));
+  });
+  check_line<float>("cvt.rpi.f32.f32 %f, %af;", [](float a, float, float) { return std::ceil(a); });
+  check_line<float>("cvt.rni.f32.f32 %f, %af;",
+                    [](float a, float, float) { return std::nearbyint(a); });
+}
+
+TEST_CASE("ptx: 16-bit floats") {
+  using simt::from_bf16, simt::to_bf16, simt::from_f16, simt::to_f16;
+  check_line<float>("cvt.rn.bf16.f32 %h, %af;", [](float a, float, float) {
+    return std::isnan(a) ? uint16_t{0x7fff} : to_bf16(a);
+  });
+  check_line<float>("cvt.rn.f16.f32 %h, %af;", [](float a, float, float) {
+    return std::isnan(a) ? uint16_t{0x7fff} : to_f16(a);
+  });
+  check_line<uint32_t>("cvt.f32.f16 %f, %ah;", [](uint32_t a, uint32_t, uint32_t) {
+    return from_f16(static_cast<uint16_t>(a));
+  });
+  check_line<uint32_t>("cvt.f32.bf16 %f, %ah;", [](uint32_t a, uint32_t, uint32_t) {
+    return from_bf16(static_cast<uint16_t>(a));
+  });
+  const auto pair = [](float low, float high, auto&& convert) {
+    const auto half = [&](float x) -> uint32_t { return std::isnan(x) ? 0x7fff : convert(x); };
+    return half(low) | half(high) << 16;
+  };
+  check_line<float>("cvt.rn.bf16x2.f32 %w, %af, %bf;",
+                    [&](float a, float b, float) { return pair(b, a, to_bf16); });
+  check_line<float>("cvt.rn.f16x2.f32 %w, %af, %bf;",
+                    [&](float a, float b, float) { return pair(b, a, to_f16); });
+  // Products of two 11-bit significands are exact in f64, and so is what is added to them.
+  const auto fused = [&](uint32_t a, uint32_t b, uint32_t c) {
+    const auto lane = [&](int shift) {
+      const auto value = [&](uint32_t x) {
+        return static_cast<double>(from_f16(static_cast<uint16_t>(x >> shift)));
+      };
+      return static_cast<float>(value(a) * value(b) + value(c));
+    };
+    return pair(lane(0), lane(16), to_f16);
+  };
+  std::vector<Operands> small;
+  for (uint32_t i = 0; i < 512; ++i) {  // normal halves of moderate size: f32 in between is exact
+    const auto half = [&](uint32_t salt) -> uint64_t {
+      return to_f16(static_cast<float>(static_cast<int>((i * salt) % 61) - 30) / 8);
+    };
+    small.push_back(
+        {half(7) | half(11) << 16, half(13) | half(17) << 16, half(19) | half(23) << 16});
+  }
+  const std::vector<uint64_t> results = execute("fma.rn.f16x2 %w, %aw, %bw, %cw;", small);
+  for (size_t i = 0; i < small.size(); ++i) {
+    const auto [a, b, c] = small[i];
+    CHECK(static_cast<uint32_t>(results[i]) ==
+          fused(static_cast<uint32_t>(a), static_cast<uint32_t>(b), static_cast<uint32_t>(c)));
+  }
+}
+
+TEST_CASE("ptx: approximations are within the error that PTX states") {
+  check_line<float>("sqrt.rn.f32 %f, %af;", [](float a, float, float) { return std::sqrt(a); });
+  check_line<double>("sqrt.rn.f64 %d, %ad;", [](double a, double, double) { return std::sqrt(a); });
+  check_line<float>("rcp.rn.f32 %f, %af;", [](float a, float, float) { return 1.0f / a; });
+  check_approximation("rcp.approx.f32 %f, %af;", 2e-7, [](double a) { return 1 / a; });
+  check_approximation("rsqrt.approx.f32 %f, %af;", 3e-7, [](double a) { return 1 / std::sqrt(a); });
+  check_approximation("ex2.approx.f32 %f, %af;", 3e-7, [](double a) { return std::exp2(a); });
+  check_approximation("lg2.approx.f32 %f, %af;", 3e-7, [](double a) { return std::log2(a); });
+  check_approximation("tanh.approx.f32 %f, %af;", 5e-4, [](double a) { return std::tanh(a); });
+}
+
+}  // namespace wide::test
