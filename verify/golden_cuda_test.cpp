@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The golden vectors (golden/): this device, real or simulated, makes of fixed inputs what a real
+// one has made of them. What has no fixture yet is named and skipped. WIDE_GOLDEN_WRITE=DIR writes
+// fixtures instead, on a real device only.
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "verify/golden/golden.hpp"
+#include "verify/support/devices.hpp"
+#include "verify/support/simulation.hpp"
+
+namespace wide::test {
+namespace {
+
+namespace fs = std::filesystem;
+using golden::Case;
+
+const fs::path kFixtures = fs::path(WIDE_SOURCE_DIR) / "verify/golden/fixtures";
+constexpr uintmax_t kMaxBytes = 2 << 20;  // of all fixtures
+
+bool runs_here(const Case& one, const Context& context) {
+  const int capability = context.info().compute_capability;
+  return capability >= one.min_capability && (!one.is_sm90a || capability == 90);
+}
+
+std::vector<std::byte> read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  REQUIRE(file);
+  std::vector<std::byte> bytes(fs::file_size(path));
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  REQUIRE(file);
+  return bytes;
+}
+
+bool is_near(float wanted, float got, double relative) {
+  if (std::isnan(wanted) || std::isnan(got)) return std::isnan(wanted) && std::isnan(got);
+  if (std::isinf(wanted) || std::isinf(got)) return wanted == got;
+  const auto a = static_cast<double>(wanted), b = static_cast<double>(got);
+  return std::fabs(a - b) <= relative * std::max(1.0, std::fabs(a));
+}
+
+/// Where they differ first, in words; -1: nowhere.
+int64_t first_difference(const std::vector<std::byte>& wanted, const std::vector<std::byte>& got,
+                         golden::Tolerance tolerance) {
+  for (size_t i = 0; i + 4 <= wanted.size(); i += 4) {
+    if (std::memcmp(&wanted[i], &got[i], 4) == 0) continue;
+    float a, b;
+    std::memcpy(&a, &wanted[i], 4);
+    std::memcpy(&b, &got[i], 4);
+    if (tolerance.relative == 0 || !is_near(a, b, tolerance.relative)) {
+      return static_cast<int64_t>(i / 4);
+    }
+  }
+  return -1;
+}
+
+}  // namespace
+
+TEST_CASE("golden vectors: this device makes what a real one made") {
+  const Context context = require_cuda();
+  const char* folder = std::getenv("WIDE_GOLDEN_WRITE");
+  if (folder != nullptr && Simulation::is_present())
+    FAIL("a simulated GPU's results prove nothing");
+  std::string missing;
+  int compared = 0;
+  for (const Case& one : golden::all_cases()) {
+    if (!runs_here(one, context)) continue;
+    INFO(one.name);
+    const std::vector<std::byte> got = one.run();
+    if (folder != nullptr) {
+      std::ofstream file(fs::path(folder) / (one.name + ".bin"), std::ios::binary);
+      file.write(reinterpret_cast<const char*>(got.data()),
+                 static_cast<std::streamsize>(got.size()));
+      REQUIRE(file);
+      continue;
+    }
+    const fs::path path = kFixtures / (one.name + ".bin");
+    if (!fs::exists(path)) {
+      missing += " " + one.name;
+      continue;
+    }
+    const std::vector<std::byte> wanted = read(path);
+    REQUIRE(wanted.size() == got.size());
+    CHECK(first_difference(wanted, got, one.tolerance) == -1);
+    ++compared;
+  }
+  if (!missing.empty()) SKIP(compared << " compared; no fixture yet for" << missing);
+}
+
+TEST_CASE("golden vectors: a swizzle moves bytes and changes no product") {
+  const Context context = require_cuda();
+  std::map<std::string, std::vector<std::byte>> products;  // by name without the swizzle
+  for (const Case& one : golden::all_cases()) {
+    const bool has_swizzle = one.name.starts_with("wgmma") && one.name.ends_with("b");
+    if (!has_swizzle || !runs_here(one, context)) continue;
+    INFO(one.name);
+    const std::vector<std::byte> got = one.run();
+    const auto [place, is_new] = products.emplace(one.name.substr(0, one.name.rfind('_')), got);
+    CHECK(place->second == got);
+  }
+}
+
+TEST_CASE("golden vectors: two runs make the same, and no two cases share a name") {
+  const Context context = require_cuda();
+  std::map<std::string, std::vector<std::byte>> results;
+  for (const Case& one : golden::all_cases()) {
+    if (!runs_here(one, context)) continue;
+    INFO(one.name);
+    const auto [place, is_new] = results.emplace(one.name, one.run());
+    CHECK(is_new);
+    CHECK(one.run() == place->second);
+  }
+  CHECK(results.size() > 30);
+}
+
+TEST_CASE("golden vectors: the fixtures are few bytes, and each is some case's") {
+  uintmax_t bytes = 0;
+  if (!fs::exists(kFixtures)) return;
+  const std::vector<Case> cases = golden::all_cases();
+  for (const fs::directory_entry& entry : fs::directory_iterator(kFixtures)) {
+    if (entry.path().extension() != ".bin") continue;
+    bytes += entry.file_size();
+    INFO(entry.path());
+    CHECK(std::any_of(cases.begin(), cases.end(),
+                      [&](const Case& one) { return one.name == entry.path().stem(); }));
+  }
+  CHECK(bytes < kMaxBytes);
+}
+
+}  // namespace wide::test
