@@ -8,7 +8,8 @@
 #   test.sh              with CUDA where there is a toolkit
 #   test.sh --no-cuda    as on a machine without one
 #   test.sh --asan       host code under AddressSanitizer and UndefinedBehaviorSanitizer
-#   test.sh --all        all three, one after another
+#   test.sh --sim        the GPU tests, with the simulated GPU in the program, under AddressSanitizer
+#   test.sh --all        all but the last, one after another
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,6 +17,7 @@ case "${1:-}" in
   "") presets=(test) ;;
   --no-cuda) presets=(no-cuda) ;;
   --asan) presets=(sanitize) ;;
+  --sim) presets=(sim) ;;
   --all) presets=(test no-cuda sanitize) ;;
   -h | --help) sed -n 's/^#   //p' "$0" && exit 0 ;;
   *) sed -n 's/^#   //p' "$0" >&2 && exit 2 ;;

@@ -70,7 +70,7 @@ TEST_CASE("golden vectors: this device makes what a real one made") {
   if (folder != nullptr && Simulation::is_present())
     FAIL("a simulated GPU's results prove nothing");
   std::string missing;
-  int compared = 0;
+  int num_compared = 0, num_missing = 0;
   for (const Case& one : golden::all_cases()) {
     if (!runs_here(one, context)) continue;
     INFO(one.name);
@@ -85,14 +85,18 @@ TEST_CASE("golden vectors: this device makes what a real one made") {
     const fs::path path = kFixtures / (one.name + ".bin");
     if (!fs::exists(path)) {
       missing += " " + one.name;
+      ++num_missing;
       continue;
     }
     const std::vector<std::byte> wanted = read(path);
     REQUIRE(wanted.size() == got.size());
     CHECK(first_difference(wanted, got, one.tolerance) == -1);
-    ++compared;
+    ++num_compared;
   }
-  if (!missing.empty()) SKIP(compared << " compared; no fixture yet for" << missing);
+  if (num_missing == 0) return;
+  WARN("no real GPU has made a fixture yet for" << missing);
+  SKIP(num_compared << " golden vectors compared, " << num_missing
+                    << " not made yet by a real GPU");
 }
 
 TEST_CASE("golden vectors: a swizzle moves bytes and changes no product") {
