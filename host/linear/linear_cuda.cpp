@@ -12,7 +12,7 @@ namespace wide {
 void run_linear_simt(const DeviceInfo& device, const LinearProblem& problem,
                      const LinearArguments& arguments, Stream stream) {
   const CurrentDevice current(device.device.ordinal);
-  kernels::LinearSimtParams params{};
+  kernels::LinearParams params{};
   params.x = arguments.x.data;
   params.weight = arguments.weight.data;
   params.bias = problem.epilogue.has_bias ? arguments.bias.data : nullptr;

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the launchers of this folder have in common.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <limits>
+
+#include "kernels/linear/linear_params.hpp"
+
+namespace wide::kernels {
+
+inline bool is_aligned(const void* pointer, int64_t row, int64_t member, int64_t elements,
+                       int64_t bytes) {
+  return reinterpret_cast<uintptr_t>(pointer) % static_cast<uintptr_t>(elements * bytes) == 0 &&
+         row % elements == 0 && member % elements == 0;
+}
+
+/// Fills in which operands may be moved 16 bytes (bias and y: four elements) at a time.
+inline void set_alignment(LinearParams& params, int64_t element_bytes) {
+  const int64_t vector = 16 / element_bytes;
+  constexpr int64_t kGroup = 4;
+  params.x_is_aligned =
+      is_aligned(params.x, params.x_strides.row, params.x_strides.member, vector, element_bytes);
+  params.weight_is_aligned = is_aligned(params.weight, params.weight_strides.row,
+                                        params.weight_strides.member, vector, element_bytes);
+  params.bias_is_aligned =
+      is_aligned(params.bias, 0, params.bias_member_stride, kGroup, element_bytes);
+  params.y_is_aligned =
+      is_aligned(params.y, params.y_strides.row, params.y_strides.member, kGroup, element_bytes);
+}
+
+/// Starts kernel(params, tiles_m, tiles_n) with one block a tile of a member, in one line.
+template <class Kernel>
+cudaError_t launch_tiles(Kernel* kernel, const LinearParams& params, int64_t tile_m, int64_t tile_n,
+                         int threads, int shared_bytes, cudaStream_t stream) {
+  constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
+  constexpr int kSharedBytesUnasked = 48 * 1024;
+  // Each factor is checked before it is used, so that no product can overflow.
+  const int64_t tiles_m = (params.m - 1) / tile_m + 1, tiles_n = (params.n - 1) / tile_n + 1;
+  if (tiles_m > kMaxBlocks / tiles_n || params.num_members > kMaxBlocks / (tiles_m * tiles_n)) {
+    return cudaErrorInvalidConfiguration;
+  }
+  if (shared_bytes > kSharedBytesUnasked) {
+    const cudaError_t status =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    if (status != cudaSuccess) return status;
+  }
+  const auto blocks = static_cast<unsigned>(tiles_m * tiles_n * params.num_members);
+  kernel<<<blocks, threads, static_cast<size_t>(shared_bytes), stream>>>(
+      params, static_cast<uint32_t>(tiles_m), static_cast<uint32_t>(tiles_n));
+  return cudaGetLastError();
+}
+
+}  // namespace wide::kernels

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tiles of a GEMM between global and shared memory, for all kernels of this folder.
+//
+// A tile row in shared memory is 128 bytes of k (32 fp32 or 64 16-bit values), in eight chunks of
+// 16. Chunk c of row r lies at place c ^ (r / group % 8): eight lanes that fill a row, and eight
+// lanes that read the same chunk of eight rows `group` apart, touch all 32 banks once. Beyond the
+// operand's rows and beyond k there are zeros, so that a kernel multiplies whole tiles.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/arch/cp_async.cuh"
+#include "kernels/common/activation.cuh"
+#include "kernels/common/numeric.cuh"
+#include "kernels/linear/four.cuh"
+#include "kernels/linear/linear_params.hpp"
+
+namespace wide::kernels {
+
+constexpr int kRowBytes = 128;  // of a tile in shared memory: all banks once
+constexpr int kChunkBytes = 16;
+constexpr int kChunks = kRowBytes / kChunkBytes;
+constexpr int kColumnGroup = 4;  // neighbouring outputs: one vector store
+
+/// Where row `row`'s chunk `chunk` starts inside a tile.
+template <int group>
+__device__ inline int chunk_offset(int row, int chunk) {
+  return row * kRowBytes + ((chunk ^ (row / group % kChunks)) * kChunkBytes);
+}
+
+/// One operand of a block: rows [0, num_rows) of `base`, k contiguous.
+template <class T>
+struct Source {
+  const T* base;
+  int64_t row_stride;
+  int num_rows;
+  bool is_aligned;
+};
+
+/// Begins to bring `rows` rows of the k's from `first_k` on into the tile; k_left of them exist.
+template <class T, int rows, int group, int threads>
+__device__ inline void load_tile(char* tile, const Source<T>& source, int64_t first_k,
+                                 int64_t k_left) {
+  constexpr int per_row = kRowBytes / static_cast<int>(sizeof(T));
+  const int thread = static_cast<int>(threadIdx.x);
+  const int valid_k = static_cast<int>(min(k_left, static_cast<int64_t>(per_row)));
+  if (source.is_aligned) {
+    constexpr int vector = kChunkBytes / static_cast<int>(sizeof(T));
+    constexpr int pieces = rows * kChunks / threads;
+    static_assert(pieces * threads == rows * kChunks, "every thread copies equally many chunks");
+#pragma unroll
+    for (int i = 0; i < pieces; ++i) {
+      const int index = thread + i * threads;
+      const int row = index / kChunks, chunk = index % kChunks;
+      const int valid = row < source.num_rows ? min(max(valid_k - chunk * vector, 0), vector) : 0;
+      // An address is formed only where something is read from it.
+      const T* from = valid > 0 ? source.base + row * source.row_stride + first_k + chunk * vector
+                                : source.base;
+      arch::cp_async_16(tile + chunk_offset<group>(row, chunk), from,
+                        valid * static_cast<int>(sizeof(T)));
+    }
+  } else {
+    constexpr int pieces = rows * per_row / threads;
+    static_assert(pieces * threads == rows * per_row, "every thread copies equally many elements");
+#pragma unroll 8
+    for (int i = 0; i < pieces; ++i) {
+      const int index = thread + i * threads;
+      const int row = index / per_row, column = index % per_row;
+      T value = from_float<T>(0.0f);
+      if (row < source.num_rows && column < valid_k) {
+        value = __ldg(source.base + row * source.row_stride + first_k + column);
+      }
+      const int byte = column * static_cast<int>(sizeof(T));
+      *reinterpret_cast<T*>(tile + chunk_offset<group>(row, byte / kChunkBytes) +
+                            byte % kChunkBytes) = value;
+    }
+  }
+}
+
+/// Where a tile's results go. `y` and `bias` are the tile's first ones.
+template <class T>
+struct Destination {
+  T* y;
+  const T* bias;  ///< or null
+  int64_t row_stride;
+  int num_rows, num_columns;
+  bool bias_is_aligned, y_is_aligned;
+};
+
+/// Adds the bias to up to four neighbouring sums, activates, rounds and stores.
+template <class T>
+__device__ inline void store_run(const Destination<T>& to, Activation activation, int row,
+                                 int column, int count, float (&values)[4]) {
+  const bool is_whole = count == kColumnGroup;
+  if (to.bias != nullptr) {
+    float biases[kColumnGroup];
+    if (is_whole && to.bias_is_aligned) {
+      load_four(to.bias + column, biases);
+    } else {
+      load_some(to.bias + column, count, biases);
+    }
+#pragma unroll
+    for (int e = 0; e < kColumnGroup; ++e) values[e] += biases[e];
+  }
+  with_activation(activation, [&]<Activation fixed>() {
+#pragma unroll
+    for (int e = 0; e < kColumnGroup; ++e) values[e] = activate<fixed>(values[e]);
+  });
+  T* y = to.y + row * to.row_stride + column;
+  if (is_whole && to.y_is_aligned) {
+    store_four(y, values);
+  } else {
+    store_some(y, count, values);
+  }
+}
+
+/// Where the tile of `member` from (first_m, first_n) on reads and writes; `rows` by `columns` at
+/// most.
+template <class T>
+struct TileOperands {
+  Source<T> x, weight;
+  Destination<T> y;
+};
+
+template <class T>
+__device__ inline TileOperands<T> tile_operands(const LinearParams& params, int64_t member,
+                                                int64_t first_m, int64_t first_n, int rows,
+                                                int columns) {
+  const int num_rows = static_cast<int>(min(params.m - first_m, static_cast<int64_t>(rows)));
+  const int num_columns = static_cast<int>(min(params.n - first_n, static_cast<int64_t>(columns)));
+  TileOperands<T> tile;
+  tile.x = {static_cast<const T*>(params.x) + member * params.x_strides.member +
+                first_m * params.x_strides.row,
+            params.x_strides.row, num_rows, params.x_is_aligned};
+  tile.weight = {static_cast<const T*>(params.weight) + member * params.weight_strides.member +
+                     first_n * params.weight_strides.row,
+                 params.weight_strides.row, num_columns, params.weight_is_aligned};
+  tile.y.y = static_cast<T*>(params.y) + member * params.y_strides.member +
+             first_m * params.y_strides.row + first_n;
+  tile.y.bias = params.bias == nullptr ? nullptr
+                                       : static_cast<const T*>(params.bias) +
+                                             member * params.bias_member_stride + first_n;
+  tile.y.row_stride = params.y_strides.row;
+  tile.y.num_rows = num_rows, tile.y.num_columns = num_columns;
+  tile.y.bias_is_aligned = params.bias_is_aligned, tile.y.y_is_aligned = params.y_is_aligned;
+  return tile;
+}
+
+/// Stores a tile of sums, row-major with `kPitch` floats a row, `kPlanes` of them one behind the
+/// other to be added up: neighbouring lanes store neighbouring outputs, four each where y is
+/// aligned, else one. The loops are not unrolled: 64 copies of erfc spill.
+template <class T, int kRows, int kColumns, int kPitch, int kPlanes, int kThreads>
+__device__ inline void store_sums(const Destination<T>& to, Activation activation,
+                                  const float* sums) {
+  constexpr int groups = kColumns / kColumnGroup;
+  const int thread = static_cast<int>(threadIdx.x);
+  if (to.y_is_aligned) {
+#pragma unroll 1
+    for (int index = thread; index < kRows * groups; index += kThreads) {
+      const int row = index / groups, column = index % groups * kColumnGroup;
+      if (row >= to.num_rows || column >= to.num_columns) continue;
+      float values[kColumnGroup];
+      load_four(sums + row * kPitch + column, values);
+#pragma unroll
+      for (int plane = 1; plane < kPlanes; ++plane) {
+        float more[kColumnGroup];
+        load_four(sums + (plane * kRows + row) * kPitch + column, more);
+#pragma unroll
+        for (int e = 0; e < kColumnGroup; ++e) values[e] += more[e];
+      }
+      store_run(to, activation, row, column, min(to.num_columns - column, kColumnGroup), values);
+    }
+  } else {
+#pragma unroll 1
+    for (int index = thread; index < kRows * kColumns; index += kThreads) {
+      const int row = index / kColumns, column = index % kColumns;
+      if (row >= to.num_rows || column >= to.num_columns) continue;
+      float values[kColumnGroup] = {sums[row * kPitch + column]};
+#pragma unroll
+      for (int plane = 1; plane < kPlanes; ++plane) {
+        values[0] += sums[(plane * kRows + row) * kPitch + column];
+      }
+      store_run(to, activation, row, column, 1, values);
+    }
+  }
+}
+
+}  // namespace wide::kernels
