@@ -3,19 +3,35 @@
 //
 // linear on CUDA: all strategies in every layout, the tiles and load paths of the hand-rolled
 // kernel, and packing. Skipped without a device. Sizes are small enough for a simulated one.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
 #include <cstdlib>
+#include <iterator>
 
+#include "host/linear/linear_strategy.hpp"
 #include "verify/linear_case.hpp"
 #include "verify/support/devices.hpp"
 
 namespace wide::test {
 namespace {
 
+constexpr const char* kOwn[] = {"simt", "small_m", "tensor_core", "tf32x3"};
+
+bool is_own(const std::string& strategy) {
+  return std::find(std::begin(kOwn), std::end(kOwn), strategy) != std::end(kOwn);
+}
+
+/// Whether the strategy has arithmetic for the problem, which may have to allow it.
+bool allow_arithmetic(const std::string& strategy, LinearProblem& problem) {
+  const bool is_fp32 = problem.dtype == Dtype::fp32;
+  problem.allow_tf32 = is_fp32 && (strategy == "small_m" || strategy == "tensor_core");
+  return is_fp32 || strategy != "tf32x3";
+}
+
 /// Skips the strategies that need a cuBLAS that cannot start: simulated devices have none.
 void require_strategy(const TestDevice& device, const std::string& strategy) {
-  if (strategy == "simt" || device.handles().cublas() != nullptr) return;
+  if (is_own(strategy) || device.handles().cublas() != nullptr) return;
   const char* is_required = std::getenv("WIDE_REQUIRE_GPU");
   if (is_required != nullptr && std::string(is_required) == "1" && !wants_small_cases()) {
     FAIL("WIDE_REQUIRE_GPU=1, but " << device.handles().cublas_unavailable_reason());
@@ -25,11 +41,13 @@ void require_strategy(const TestDevice& device, const std::string& strategy) {
 
 TEST_CASE("linear on CUDA: every layout and dtype, exactly") {
   TestDevice bench(require_cuda());
-  const std::string strategy = GENERATE("simt", "sequential", "cublas_batched");
+  const std::string strategy =
+      GENERATE("simt", "small_m", "tensor_core", "tf32x3", "sequential", "cublas_batched");
   require_strategy(bench, strategy);
   const Dtype dtype = GENERATE(Dtype::fp32, Dtype::fp16, Dtype::bf16);
   const int64_t misalign = GENERATE(0, 1);
-  for (const auto& [name, problem] : layouts(small_problem(dtype))) {
+  for (auto [name, problem] : layouts(small_problem(dtype))) {
+    if (!allow_arithmetic(strategy, problem)) continue;
     INFO(name << ", " << dtype_name(dtype) << ", " << strategy << ", misaligned by " << misalign);
     check_placed(bench, problem, strategy, misalign);
   }
@@ -40,10 +58,14 @@ TEST_CASE("linear on CUDA: every tile, aligned and not, around its edges") {
   struct Size {
     int64_t batch, in, out;
   };
-  // Tiles of 16 x 64, 64 x 64 and 128 x 128 outputs over stages of 32 (fp32) or 64 inputs.
+  // Tiles of 8, 16, 32, 64 and 128 rows by 16, 64 and 128 outputs, over stages of 32 (fp32) or 64
+  // inputs, of which there are up to six.
   const Size size = GENERATE(Size{16, 256, 64}, Size{17, 72, 65}, Size{1, 129, 3}, Size{64, 64, 64},
-                             Size{33, 31, 70}, Size{128, 64, 128}, Size{130, 40, 129});
+                             Size{33, 31, 70}, Size{128, 64, 128}, Size{130, 40, 129},
+                             Size{7, 530, 257}, Size{16, 200, 300});
   const Dtype dtype = GENERATE(Dtype::fp32, Dtype::fp16, Dtype::bf16);
+  const std::string strategy =
+      GENERATE(from_range(std::vector<std::string>(std::begin(kOwn), std::end(kOwn))));
   const int64_t misalign = GENERATE(0, 1);
   LinearProblem problem;
   problem.num_members = 2;
@@ -52,33 +74,75 @@ TEST_CASE("linear on CUDA: every tile, aligned and not, around its edges") {
   problem.out_features = size.out;
   problem.dtype = dtype;
   problem.epilogue.has_bias = true;
-  INFO(size.batch << " x " << size.in << " x " << size.out << ", " << dtype_name(dtype)
-                  << ", misaligned by " << misalign);
-  check_placed(bench, problem, "simt", misalign);
+  const bool is_possible = allow_arithmetic(strategy, problem);
+  if (!is_possible || (strategy == "small_m" && size.batch > 64)) return;
+  INFO(size.batch << " x " << size.in << " x " << size.out << ", " << dtype_name(dtype) << ", "
+                  << strategy << ", misaligned by " << misalign);
+  check_placed(bench, problem, strategy, misalign);
 }
 
-TEST_CASE("linear on CUDA: both load paths of simt give the same bits") {
+TEST_CASE("linear on CUDA: the tiles that it takes many of to be chosen") {
   TestDevice bench(require_cuda());
+  using enum kernels::LinearMmaTile;
+  struct Many {
+    const char* strategy;
+    Dtype dtype;
+    int64_t num_members, batch, out;
+    kernels::LinearMmaTile tile;  // where there are 132 multiprocessors
+  };
+  const Many many = GENERATE(Many{"tensor_core", Dtype::bf16, 5, 257, 1800, m128n128},
+                             Many{"tensor_core", Dtype::fp32, 4, 256, 4224, m128n64},
+                             Many{"tf32x3", Dtype::fp32, 4, 256, 4224, m128n64});
+  LinearProblem problem;
+  problem.num_members = many.num_members;
+  problem.batch = many.batch;
+  problem.in_features = 40;
+  problem.out_features = many.out;
+  problem.dtype = many.dtype;
+  allow_arithmetic(many.strategy, problem);
+  const DeviceInfo& device = bench.context().info();
+  const auto strategy = parse_linear_strategy(many.strategy, DeviceType::cuda);
+  if (device.num_multiprocessors == 132) {
+    CHECK(choose_linear_mma_tile(*strategy, problem, device) == many.tile);
+  }
+  check_placed(bench, problem, many.strategy);
+}
+
+TEST_CASE("linear on CUDA: both load paths of a kernel give the same bits") {
+  TestDevice bench(require_cuda());
+  const std::string strategy = GENERATE("simt", "small_m", "tensor_core", "tf32x3");
   const std::string dtype = GENERATE("fp32", "fp16", "bf16");
-  const Values values{{"n", int64_t{2}},    {"batch", int64_t{20}},        {"in", int64_t{144}},
-                      {"out", int64_t{72}}, {"dtype", std::string(dtype)}, {"activation", "gelu"}};
+  if (strategy == "tf32x3" && dtype != "fp32") return;
+  const bool is_tf32 = dtype == "fp32" && (strategy == "small_m" || strategy == "tensor_core");
+  const Values values{{"n", int64_t{2}},
+                      {"batch", int64_t{20}},
+                      {"in", int64_t{144}},
+                      {"out", int64_t{72}},
+                      {"dtype", dtype},
+                      {"activation", "gelu"},
+                      {"tf32", std::string(is_tf32 ? "yes" : "no")}};
   catalog::WorkloadOptions options;
-  const auto aligned = check_case(bench, "simt", values, options);
+  const auto aligned = check_case(bench, strategy, values, options);
   options.misalign_elements = 1;
-  CHECK(check_case(bench, "simt", values, options).members == aligned.members);
+  CHECK(check_case(bench, strategy, values, options).members == aligned.members);
   options.row_padding = 3;
-  CHECK(check_case(bench, "simt", values, options).members == aligned.members);
+  CHECK(check_case(bench, strategy, values, options).members == aligned.members);
 }
 
 TEST_CASE("linear on CUDA: activations, bias and shared input against the reference") {
   TestDevice bench(require_cuda());
-  const std::string strategy = GENERATE("simt", "sequential", "cublas_batched");
+  const std::string strategy =
+      GENERATE("simt", "small_m", "tensor_core", "tf32x3", "sequential", "cublas_batched");
   require_strategy(bench, strategy);
   const std::string activation = GENERATE("none", "relu", "gelu", "silu");
   const std::string dtype = GENERATE("fp32", "bf16", "fp16");
   const std::string bias = GENERATE("yes", "no");
+  const bool is_fp32 = dtype == "fp32";
+  if (strategy == "tf32x3" && !is_fp32) return;
+  const bool is_tf32 = is_fp32 && (strategy == "small_m" || strategy == "tensor_core");
   check_case(bench, strategy,
-             {{"n", int64_t{2}},
+             {{"tf32", std::string(is_tf32 ? "yes" : "no")},
+              {"n", int64_t{2}},
               {"batch", int64_t{9}},
               {"in", int64_t{40}},
               {"out", int64_t{21}},
@@ -90,7 +154,7 @@ TEST_CASE("linear on CUDA: activations, bias and shared input against the refere
 
 TEST_CASE("linear on CUDA: tf32 only where it is allowed") {
   TestDevice bench(require_cuda());
-  const std::string strategy = GENERATE("simt", "sequential", "cublas_batched");
+  const std::string strategy = GENERATE("simt", "tf32x3", "sequential", "cublas_batched");
   require_strategy(bench, strategy);
   const std::string tf32 = GENERATE("no", "yes");
   check_case(bench, strategy,
@@ -99,7 +163,7 @@ TEST_CASE("linear on CUDA: tf32 only where it is allowed") {
 
 TEST_CASE("linear on CUDA: empty sizes") {
   TestDevice bench(require_cuda());
-  const std::string strategy = GENERATE("simt", "sequential", "cublas_batched");
+  const std::string strategy = GENERATE("simt", "tf32x3", "sequential", "cublas_batched");
   LinearProblem problem = small_problem();
   SECTION("no rows") {
     problem.batch = 0;

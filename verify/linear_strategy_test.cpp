@@ -85,7 +85,7 @@ TEST_CASE("auto explains itself in one line") {
     CHECK(choice.explain.find('\n') == std::string::npos);
   }
   CHECK_THAT(choose_linear_strategy(problem_of(4, 16, 256), kH200, kNothingProved).explain,
-             ContainsSubstring("simt is not verified on this device"));
+             ContainsSubstring("not verified on this device: simt"));
 }
 
 TEST_CASE("strides that cuBLAS cannot take") {
@@ -105,7 +105,7 @@ TEST_CASE("strides that cuBLAS cannot take") {
     FAIL("nothing was thrown");
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::unsupported);
-    CHECK_THAT(error.what(), ContainsSubstring("ask for it by name"));
+    CHECK_THAT(error.what(), ContainsSubstring("ask for one of these by name"));
   }
   problem = problem_of(4, 16, 256);
   problem.weight.row = 0;
@@ -128,6 +128,68 @@ TEST_CASE("what a strategy needs of the device") {
              ContainsSubstring("2^31 - 1 tiles"));
   huge.num_members /= 4;
   CHECK(linear_unsupported_reason(LinearStrategy::simt, huge, kH200).empty());
+}
+
+TEST_CASE("auto takes tensor cores where they are proved and expected to win") {
+  constexpr std::array proved{VerifiedStrategy{"linear", "small_m", 90},
+                              VerifiedStrategy{"linear", "tensor_core", 90}};
+  CHECK(chosen(problem_of(16, 16, 256, Dtype::bf16), kH200, proved) == "small_m");
+  CHECK(chosen(problem_of(16, 64, 4096, Dtype::fp16), kH200, proved) == "small_m");
+  CHECK(chosen(problem_of(16, 65, 256, Dtype::bf16), kH200, proved) == "tensor_core");
+  CHECK(chosen(problem_of(16, 512, 1024, Dtype::bf16), kH200, proved) == "cublas_batched");
+  CHECK(chosen(problem_of(16, 512, 1001, Dtype::bf16), kH200, proved) == "tensor_core");
+  CHECK(chosen(problem_of(16, 16, 256), kH200, proved) == "cublas_batched");  // fp32 stays fp32
+  LinearProblem tf32 = problem_of(16, 16, 256);
+  tf32.allow_tf32 = true;
+  CHECK(chosen(tf32, kH200, proved) == "small_m");
+  CHECK(chosen(problem_of(16, 16, 256, Dtype::bf16), kA100, proved) == "cublas_batched");
+}
+
+TEST_CASE("what tensor cores multiply") {
+  using enum LinearStrategy;
+  LinearProblem fp32 = problem_of(4, 16, 256);
+  const LinearProblem bf16 = problem_of(4, 16, 256, Dtype::bf16);
+  for (const LinearStrategy strategy : {small_m, tensor_core}) {
+    CHECK(linear_unsupported_reason(strategy, bf16, kA100).empty());
+    CHECK_THAT(linear_unsupported_reason(strategy, fp32, kA100), ContainsSubstring("allow_tf32"));
+  }
+  CHECK(linear_unsupported_reason(tf32x3, fp32, kA100).empty());
+  CHECK_THAT(linear_unsupported_reason(tf32x3, bf16, kA100), ContainsSubstring("dtype is bf16"));
+  fp32.allow_tf32 = true;
+  CHECK(linear_unsupported_reason(tensor_core, fp32, kA100).empty());
+  CHECK(linear_math(tensor_core, fp32) == kernels::LinearMath::tf32);
+  CHECK(linear_math(tf32x3, fp32) == kernels::LinearMath::tf32x3);
+  CHECK(linear_math(small_m, bf16) == kernels::LinearMath::bf16);
+  CHECK_THAT(linear_unsupported_reason(small_m, problem_of(4, 65, 256, Dtype::bf16), kH200),
+             ContainsSubstring("at most 64 rows per member, batch is 65"));
+  CHECK_THAT(linear_unsupported_reason(tensor_core, bf16, kT4), ContainsSubstring("7.5"));
+}
+
+TEST_CASE("tiles of the tensor-core strategies") {
+  using enum kernels::LinearMmaTile;
+  const auto tile = [](LinearStrategy strategy, const LinearProblem& problem) {
+    return choose_linear_mma_tile(strategy, problem, kH200);
+  };
+  for (const int64_t num_members : {1, 7, 1000}) {  // the divided k does not depend on members
+    const auto small = [&](int64_t batch, int64_t d) {
+      return tile(LinearStrategy::small_m, problem_of(num_members, batch, d, Dtype::bf16));
+    };
+    CHECK(small(4, 256) == m16n16);
+    CHECK(small(16, 256) == m16n16);
+    CHECK(small(8, 512) == m8n64);
+    CHECK(small(9, 512) == m16n64);
+    CHECK(small(17, 256) == m32n64);
+    CHECK(small(64, 256) == m32n64);
+  }
+  const auto large = [&](int64_t num_members, int64_t batch, int64_t d, Dtype dtype) {
+    return tile(LinearStrategy::tensor_core, problem_of(num_members, batch, d, dtype));
+  };
+  CHECK(large(64, 4096, 4096, Dtype::bf16) == m128n128);
+  CHECK(large(64, 4096, 4096, Dtype::fp16) == m128n128);
+  CHECK(large(4, 64, 64, Dtype::bf16) == m64n64);
+  CHECK(tile_m(tile(LinearStrategy::tf32x3, problem_of(8, 4096, 4096))) == 128);
+  CHECK(tile(LinearStrategy::tf32x3, problem_of(8, 4096, 4096)) != m128n128);
+  CHECK(tile(LinearStrategy::tf32x3, problem_of(8, 16, 4096)) == m16n64);
 }
 
 TEST_CASE("names are parsed per device") {

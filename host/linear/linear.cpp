@@ -148,7 +148,10 @@ void LinearPlan::run(const LinearArguments& arguments, const Execution& executio
     case LinearStrategy::cublas_batched:
       return run_linear_cublas(device, state.choice.strategy, problem, arguments, execution);
     case LinearStrategy::simt:
-      return run_linear_simt(device, problem, arguments, execution.stream);
+    case LinearStrategy::small_m:
+    case LinearStrategy::tensor_core:
+    case LinearStrategy::tf32x3:
+      return run_linear_kernel(device, state.choice.strategy, problem, arguments, execution.stream);
     case LinearStrategy::wide:
       return run_linear_cpu(state.context, problem, arguments, CpuOrder::all_members);
   }

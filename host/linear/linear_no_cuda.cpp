@@ -8,7 +8,8 @@
 
 namespace wide {
 
-void run_linear_simt(const DeviceInfo&, const LinearProblem&, const LinearArguments&, Stream) {
+void run_linear_kernel(const DeviceInfo&, LinearStrategy, const LinearProblem&,
+                       const LinearArguments&, Stream) {
   throw_unsupported("linear: this build has no CUDA");
 }
 

@@ -15,8 +15,10 @@ enum class CpuOrder : uint8_t { all_members, member_after_member };
 void run_linear_cpu(const Context& context, const LinearProblem& problem,
                     const LinearArguments& arguments, CpuOrder order);
 
-void run_linear_simt(const DeviceInfo& device, const LinearProblem& problem,
-                     const LinearArguments& arguments, Stream stream);
+/// `strategy` is one of our kernels'.
+void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy,
+                       const LinearProblem& problem, const LinearArguments& arguments,
+                       Stream stream);
 
 /// `strategy` is sequential or cublas_batched; `execution` has linear_workspace() bytes.
 void run_linear_cublas(const DeviceInfo& device, LinearStrategy strategy,

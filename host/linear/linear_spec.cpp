@@ -228,6 +228,23 @@ std::vector<StrategyInfo> strategies() {
        "one tiled kernel for all members, fp32 multiply-adds, epilogue fused",
        // Blocks of one member read its x again, a tile of outputs each; sums are exchanged once.
        {.rereads = 0.2, .bank_conflicts = 0.02}},
+      {"small_m",
+       DeviceType::cuda,
+       hand_written,
+       "one tiled kernel for all members on tensor cores, up to 64 rows each, epilogue fused",
+       // Few rows of x are read by every tile of outputs, 16 wide at the least; so narrow a tile's
+       // sums are not exchanged without conflicts.
+       {.rereads = 0.9, .bank_conflicts = 0.15}},
+      {"tensor_core",
+       DeviceType::cuda,
+       hand_written,
+       "one tiled kernel for all members on tensor cores, epilogue fused",
+       {.rereads = 0.2, .bank_conflicts = 0.02}},
+      {"tf32x3",
+       DeviceType::cuda,
+       hand_written,
+       "small_m or tensor_core for fp32: three tf32 products for one, fp32's accuracy",
+       {.rereads = 0.9, .bank_conflicts = 0.15}},  // as small_m
       {"sequential", DeviceType::cpu, sequential, "member after member, each over all threads"},
       {"wide", DeviceType::cpu, hand_written, "the tiles of all members over all threads at once"},
   };

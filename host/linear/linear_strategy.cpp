@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "host/core/check.hpp"
@@ -16,7 +17,8 @@ namespace wide {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kCudaNames{"sequential", "cublas_batched", "simt"};
+constexpr std::array<std::string_view, 6> kCudaNames{"sequential", "cublas_batched", "simt",
+                                                     "small_m",    "tensor_core",    "tf32x3"};
 constexpr std::array<std::string_view, 2> kCpuNames{"sequential", "wide"};
 
 bool uses_cublas(LinearStrategy strategy) {
@@ -49,23 +51,56 @@ std::string cublas_unsupported_reason(const LinearProblem& problem) {
   return "";
 }
 
-std::string simt_unsupported_reason(const LinearProblem& problem, const DeviceInfo& device) {
+bool is_on_tensor_cores(LinearStrategy strategy) {
+  return strategy == LinearStrategy::small_m || strategy == LinearStrategy::tensor_core ||
+         strategy == LinearStrategy::tf32x3;
+}
+
+/// Why the kernel cannot multiply these elements; empty where it can.
+std::string arithmetic_reason(LinearStrategy strategy, const LinearProblem& problem) {
+  const bool is_fp32 = problem.dtype == Dtype::fp32;
+  if (strategy == LinearStrategy::tf32x3) {
+    return is_fp32
+               ? ""
+               : "it is a way to multiply fp32, dtype is " + std::string(dtype_name(problem.dtype));
+  }
+  return is_fp32 && !problem.allow_tf32
+             ? "tensor cores multiply fp32 as tf32, which allow_tf32 does not allow; tf32x3 keeps "
+               "fp32's accuracy"
+             : "";
+}
+
+std::string kernel_unsupported_reason(LinearStrategy strategy, const LinearProblem& problem,
+                                      const DeviceInfo& device) {
   if (device.compute_capability < 80) {
     return "the kernel is built for compute capability 8.0 and later, " + device.name + " has " +
            std::to_string(device.compute_capability / 10) + "." +
            std::to_string(device.compute_capability % 10);
   }
-  const kernels::LinearSimtTile tile = choose_linear_simt_tile(problem);
+  int64_t rows = 0, columns = 0;
+  if (is_on_tensor_cores(strategy)) {
+    const std::string reason = arithmetic_reason(strategy, problem);
+    if (!reason.empty()) return reason;
+    const kernels::LinearMmaTile tile = choose_linear_mma_tile(strategy, problem, device);
+    rows = tile_m(tile), columns = tile_n(tile);
+  } else {
+    const kernels::LinearSimtTile tile = choose_linear_simt_tile(problem);
+    rows = tile_m(tile), columns = tile_n(tile);
+  }
+  if (strategy == LinearStrategy::small_m && problem.batch > kMaxSmallBatch) {
+    return "it is for at most " + std::to_string(kMaxSmallBatch) + " rows per member, batch is " +
+           std::to_string(problem.batch);
+  }
   constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
-  if (tiles_of(problem, tile_m(tile), tile_n(tile)) > kMaxBlocks / problem.num_members) {
+  if (tiles_of(problem, rows, columns) > kMaxBlocks / problem.num_members) {
     return "the output has more than 2^31 - 1 tiles";
   }
   return "";
 }
 
-/// Whether one launch of ours is expected to beat the vendor's kernels. Without tensor cores it
-/// can only where time is launches and latency, not arithmetic: the vendor needs a second launch
-/// for the epilogue, and its tiles are mostly empty for few rows.
+// Whether one launch of ours is expected to beat the vendor's: it has the epilogue in it, and tiles
+// for few rows. Where time is arithmetic on large tiles, the vendor's are better tuned.
+
 bool simt_is_expected_to_win(const LinearProblem& problem) {
   const bool has_tensor_cores = problem.dtype != Dtype::fp32 || problem.allow_tf32;
   const int64_t max_rows = has_tensor_cores ? 16 : 64;
@@ -73,6 +108,37 @@ bool simt_is_expected_to_win(const LinearProblem& problem) {
   return problem.batch <= max_rows && problem.in_features <= max_features &&
          problem.out_features <= max_features;
 }
+
+/// Up to 64 rows each weight is multiplied so few times that the memory is the limit, and the
+/// vendor's tiles of 128 rows are half empty or worse.
+bool small_m_is_expected_to_win(const LinearProblem& problem) {
+  return problem.batch <= kMaxSmallBatch;
+}
+
+/// Features that are no multiple of 16 bytes send the vendor to kernels that load single elements.
+bool tensor_core_is_expected_to_win(const LinearProblem& problem) {
+  constexpr int64_t kVectorBytes = 16, kMaxMiddle = 512;
+  const int64_t vector = kVectorBytes / dtype_bytes(problem.dtype);
+  const bool is_ragged = problem.in_features % vector != 0 || problem.out_features % vector != 0;
+  const bool is_middling = problem.batch <= kMaxMiddle && problem.in_features <= kMaxMiddle &&
+                           problem.out_features <= kMaxMiddle;
+  return is_ragged || is_middling;
+}
+
+struct OwnCandidate {
+  LinearStrategy strategy;
+  bool (*is_expected_to_win)(const LinearProblem&);
+  std::string_view why;
+};
+/// In the order of preference.
+constexpr OwnCandidate kOwn[] = {
+    {LinearStrategy::small_m, small_m_is_expected_to_win,
+     "few rows per member, each weight is read once; verified"},
+    {LinearStrategy::simt, simt_is_expected_to_win,
+     "small per-member problem, one launch with the epilogue fused; verified"},
+    {LinearStrategy::tensor_core, tensor_core_is_expected_to_win,
+     "middling or ragged per-member problem, one launch with the epilogue fused; verified"},
+};
 
 /// Four waves of the vendor's largest tiles from one member alone: batching members can hide no
 /// more launches or tails, and cuBLAS's heuristic is better tuned for one big matrix.
@@ -84,26 +150,38 @@ bool one_member_fills(const LinearProblem& problem, const DeviceInfo& device) {
 LinearChoice choose_on_cuda(const LinearProblem& problem, const DeviceInfo& device,
                             std::span<const VerifiedStrategy> verified) {
   using enum LinearStrategy;
-  const std::string no_simt = linear_unsupported_reason(simt, problem, device);
-  const std::string no_cublas = linear_unsupported_reason(cublas_batched, problem, device);
-  const bool is_proved = is_verified_in(verified, "linear", "simt", device.compute_capability);
-  const bool simt_can = no_simt.empty() && is_proved;
-  if (simt_can && simt_is_expected_to_win(problem)) {
-    return {simt, "simt: small per-member problem, one launch with the epilogue fused; verified"};
-  }
-  if (no_cublas.empty()) {
-    const std::string why_not_simt = !is_proved ? "simt is not verified on this device" : "";
-    if (problem.num_members == 1) return {sequential, "sequential: one member is one cuBLAS call"};
-    if (one_member_fills(problem, device)) {
-      return {sequential, "sequential: one member fills the device, nothing is won by batching"};
+  const auto choice = [](LinearStrategy strategy, std::string_view why) {
+    return LinearChoice{strategy,
+                        std::string(linear_strategy_name(strategy)) + ": " + std::string(why)};
+  };
+  std::string not_verified, cannot;
+  const OwnCandidate* possible = nullptr;
+  for (const OwnCandidate& own : kOwn) {
+    const std::string name(linear_strategy_name(own.strategy));
+    const std::string reason = linear_unsupported_reason(own.strategy, problem, device);
+    if (!reason.empty()) {
+      cannot += "; " + name + ": " + reason;
+    } else if (!is_verified_in(verified, "linear", name, device.compute_capability)) {
+      not_verified += (not_verified.empty() ? "" : ", ") + name;
+    } else if (own.is_expected_to_win(problem)) {
+      return choice(own.strategy, own.why);
+    } else if (possible == nullptr) {
+      possible = &own;
     }
-    return {cublas_batched, "cublas_batched: one vendor call for all members" +
-                                (why_not_simt.empty() ? "" : "; " + why_not_simt)};
   }
-  if (simt_can) return {simt, "simt: verified, and " + no_cublas};
-  throw_unsupported(
-      "linear: no strategy for \"auto\": cuBLAS: " + no_cublas +
-      "; simt: " + (no_simt.empty() ? "not verified on this device, ask for it by name" : no_simt));
+  const std::string unproved =
+      not_verified.empty() ? "" : "; not verified on this device: " + not_verified;
+  const std::string no_cublas = linear_unsupported_reason(cublas_batched, problem, device);
+  if (no_cublas.empty()) {
+    if (problem.num_members == 1) return choice(sequential, "one member is one cuBLAS call");
+    if (one_member_fills(problem, device)) {
+      return choice(sequential, "one member fills the device, nothing is won by batching");
+    }
+    return choice(cublas_batched, "one vendor call for all members" + unproved);
+  }
+  if (possible != nullptr) return choice(possible->strategy, "verified, and " + no_cublas);
+  throw_unsupported("linear: no strategy for \"auto\": cuBLAS: " + no_cublas + cannot + unproved +
+                    (unproved.empty() ? "" : "; ask for one of these by name"));
 }
 
 }  // namespace
@@ -116,6 +194,12 @@ std::string_view linear_strategy_name(LinearStrategy strategy) {
       return "cublas_batched";
     case LinearStrategy::simt:
       return "simt";
+    case LinearStrategy::small_m:
+      return "small_m";
+    case LinearStrategy::tensor_core:
+      return "tensor_core";
+    case LinearStrategy::tf32x3:
+      return "tf32x3";
     case LinearStrategy::wide:
       return "wide";
   }
@@ -131,7 +215,8 @@ std::optional<LinearStrategy> parse_linear_strategy(std::string_view name, Devic
   using enum LinearStrategy;
   const auto names = linear_strategy_names(device);
   if (std::find(names.begin(), names.end(), name) == names.end()) return std::nullopt;
-  for (const LinearStrategy strategy : {sequential, cublas_batched, simt, wide}) {
+  for (const LinearStrategy strategy :
+       {sequential, cublas_batched, simt, small_m, tensor_core, tf32x3, wide}) {
     if (linear_strategy_name(strategy) == name) return strategy;
   }
   return std::nullopt;
@@ -140,13 +225,13 @@ std::optional<LinearStrategy> parse_linear_strategy(std::string_view name, Devic
 std::string linear_unsupported_reason(LinearStrategy strategy, const LinearProblem& problem,
                                       const DeviceInfo& device) {
   const bool on_cpu = device.device.type == DeviceType::cpu;
-  if (on_cpu && (strategy == LinearStrategy::cublas_batched || strategy == LinearStrategy::simt)) {
+  if (on_cpu && strategy != LinearStrategy::sequential && strategy != LinearStrategy::wide) {
     return "it runs on CUDA devices only";
   }
   if (!on_cpu && strategy == LinearStrategy::wide) return "it runs on the CPU only";
   if (on_cpu || is_empty(problem)) return "";
   return uses_cublas(strategy) ? cublas_unsupported_reason(problem)
-                               : simt_unsupported_reason(problem, device);
+                               : kernel_unsupported_reason(strategy, problem, device);
 }
 
 LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceInfo& device,
@@ -163,6 +248,45 @@ kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem) {
   if (problem.batch <= 32) return m16n64;
   if (problem.batch < 128 || problem.out_features < 128) return m64n64;
   return m128n128;
+}
+
+kernels::LinearMath linear_math(LinearStrategy strategy, const LinearProblem& problem) {
+  using enum kernels::LinearMath;
+  if (problem.dtype == Dtype::fp16) return fp16;
+  if (problem.dtype == Dtype::bf16) return bf16;
+  return strategy == LinearStrategy::tf32x3 ? tf32x3 : tf32;
+}
+
+kernels::LinearMmaTile choose_linear_mma_tile(LinearStrategy strategy, const LinearProblem& problem,
+                                              const DeviceInfo& device) {
+  using enum kernels::LinearMmaTile;
+  constexpr int64_t kFewOutputs = 256;  // so few 64-wide tiles that one member fills no device
+  if (strategy != LinearStrategy::tensor_core && problem.batch <= kMaxSmallBatch) {
+    if (problem.batch <= 16 && problem.out_features <= kFewOutputs) return m16n16;
+    return problem.batch <= 8 ? m8n64 : problem.batch <= 16 ? m16n64 : m32n64;
+  }
+  // Waves of blocks times a block's work, larger tiles doing the same work with fewer loads.
+  struct Candidate {
+    kernels::LinearMmaTile tile;
+    int64_t blocks_per_multiprocessor;
+    double efficiency;
+  };
+  constexpr Candidate candidates[] = {{m64n64, 3, 0.7}, {m128n64, 2, 0.85}, {m128n128, 2, 1.0}};
+  const int64_t multiprocessors = std::max(device.num_multiprocessors, 1);
+  kernels::LinearMmaTile best = m64n64;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Candidate& one : candidates) {
+    if (one.tile == m128n128 && problem.dtype == Dtype::fp32) continue;
+    const int64_t rows = tile_m(one.tile), columns = tile_n(one.tile);
+    const double tiles = static_cast<double>(tiles_of(problem, rows, columns)) *
+                         static_cast<double>(problem.num_members);
+    const auto slots = static_cast<double>(multiprocessors * one.blocks_per_multiprocessor);
+    const double work = static_cast<double>(rows * columns) / one.efficiency;
+    const double time =
+        std::ceil(tiles / slots) * work * static_cast<double>(one.blocks_per_multiprocessor);
+    if (time < least) least = time, best = one.tile;
+  }
+  return best;
 }
 
 LinearWorkspace linear_workspace(LinearStrategy strategy, const LinearProblem& problem,

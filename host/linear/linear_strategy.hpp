@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "host/core/verified.hpp"
+#include "kernels/linear/linear_mma_tile.hpp"
 #include "kernels/linear/linear_simt_tile.hpp"
 #include "wide/device.hpp"
 #include "wide/linear.hpp"
@@ -20,7 +21,10 @@ namespace wide {
 enum class LinearStrategy : uint8_t {
   sequential,      ///< CUDA: one cuBLAS call per member; CPU: member after member
   cublas_batched,  ///< one strided-batched cuBLAS call
-  simt,            ///< the kernel of kernels/linear/linear_simt.cu
+  simt,            ///< fp32 multiply-adds: kernels/linear/linear_simt.cu
+  small_m,         ///< a stream of weights on tensor cores: kernels/linear/linear_small_m.cu
+  tensor_core,     ///< kernels/linear/linear_tensor_core.cu
+  tf32x3,          ///< the tiles of both for fp32, three tf32 products for one
   wide,            ///< CPU: all members' tiles at once
 };
 
@@ -47,6 +51,16 @@ LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceIn
 /// The tile of `simt`: of one member's problem only, so that a member's launch is the same however
 /// many neighbours it has.
 kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem);
+
+/// Rows of x up to which the weights' bytes are what the time goes into: `small_m` takes no more.
+inline constexpr int64_t kMaxSmallBatch = 64;
+
+/// The tile of small_m, tensor_core and tf32x3. Where k is divided over warps, which changes the
+/// order of a sum, by the member's problem alone; the others add up in the same order, and may
+/// depend on what fills the device.
+kernels::LinearMmaTile choose_linear_mma_tile(LinearStrategy strategy, const LinearProblem& problem,
+                                              const DeviceInfo& device);
+kernels::LinearMath linear_math(LinearStrategy strategy, const LinearProblem& problem);
 
 /// Scratch memory of the cuBLAS strategies: cuBLAS's own, and the fp32 sums where a 16-bit output
 /// has an epilogue (rounding before the epilogue would round twice). 0 for the others.

@@ -3,8 +3,8 @@
 //
 // A warp's matrix fragments: to and from shared memory, and multiplied. A matrix is 8 x 8 elements
 // of 16 bits; lane l holds row l / 4, columns 2 (l % 4) and the next, packed with the first one
-// low. Sources: PTX ISA, "Warp-Level Matrix Instructions: ldmatrix, stmatrix, mma.m16n8k16". All
-// lanes of the warp call these together.
+// low. Sources: PTX ISA, "Warp-Level Matrix Instructions: ldmatrix, stmatrix, mma.m16n8k16,
+// mma.m16n8k8". All lanes of the warp call these together.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -95,6 +95,25 @@ __device__ inline void mma_m16n8k16(float (&d)[4], const uint32_t (&a)[4], const
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]),
         "C"(MatrixTypeText<T>::kText));
+}
+
+/// d += a b of tf32 with sums in fp32: 16 x 8 times 8 x 8. An element is the 32 bits of an fp32
+/// whose last 13 are not looked at (to_tf32() rounds them off). As 16-bit columns, pairs of which
+/// are one element, a and b are what mma_m16n8k16() has, and ldmatrix() loads them so.
+__device__ inline void mma_m16n8k8_tf32(float (&d)[4], const uint32_t (&a)[4],
+                                        const uint32_t (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/// An fp32's bits rounded to tf32's 11 significant ones, to nearest, ties away from zero.
+__device__ inline uint32_t to_tf32(uint32_t fp32) {
+  uint32_t rounded;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(__uint_as_float(fp32)));
+  return rounded;
 }
 
 }  // namespace wide::kernels::arch

@@ -48,11 +48,11 @@ __device__ inline void load_tile(char* tile, const Source<T>& source, int64_t fi
   const int valid_k = static_cast<int>(min(k_left, static_cast<int64_t>(per_row)));
   if (source.is_aligned) {
     constexpr int vector = kChunkBytes / static_cast<int>(sizeof(T));
-    constexpr int pieces = rows * kChunks / threads;
-    static_assert(pieces * threads == rows * kChunks, "every thread copies equally many chunks");
+    constexpr int chunks = rows * kChunks;
 #pragma unroll
-    for (int i = 0; i < pieces; ++i) {
+    for (int i = 0; i < (chunks + threads - 1) / threads; ++i) {
       const int index = thread + i * threads;
+      if (chunks % threads != 0 && index >= chunks) break;
       const int row = index / kChunks, chunk = index % kChunks;
       const int valid = row < source.num_rows ? min(max(valid_k - chunk * vector, 0), vector) : 0;
       // An address is formed only where something is read from it.

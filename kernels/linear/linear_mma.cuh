@@ -1,0 +1,294 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batched GEMM on warp-level matrix instructions (mma.sync m16n8): y[m, i, n] =
+// activation(sum_k x[m, i, k] * weight[i, n, k] + bias[i, n]), all members i in one launch.
+//
+// Plan: one thread block computes one tile of one member; the grid is one line of (member, tile),
+// neighbours sharing their rows of the weight. Operand A feeds the instruction's 16 rows, B its 8
+// columns: x and weight, or, for few rows of x, weight and x, so that no row of an instruction is
+// multiplied in vain. cp.async fills a ring of stages, each 128 bytes of k wide:
+//
+//   stage   s      s+1    s+2              copies under way: stages - 1
+//          [A|B]  [A|B]  [A|B] ...
+//   warp    wait s, barrier, copy s+stages-1, ldmatrix and mma of s
+//
+// Warps divide A's rows, B's rows and, where tiles are small, each stage's k. Both operands have k
+// contiguous, so ldmatrix without transposition is right for A and for B; tiles and their swizzle
+// are linear_tile.cuh's. In the end the sums take the operands' place in shared memory, one plane a
+// share of k, are added in the order of planes, and leave with neighbouring lanes storing
+// neighbouring outputs.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <algorithm>
+
+#include "kernels/arch/cp_async.cuh"
+#include "kernels/arch/matrix.cuh"
+#include "kernels/linear/linear_launch.cuh"
+#include "kernels/linear/linear_mma.hpp"
+#include "kernels/linear/linear_tile.cuh"
+
+namespace wide::kernels {
+
+/// An operand's registers; `low` is what `high` leaves, where the arithmetic has two parts.
+template <int kCount>
+struct MmaFragment {
+  uint32_t high[kCount], low[kCount];
+};
+
+template <class T>
+struct MmaHalf {
+  using Element = T;
+  template <int kCount>
+  __device__ static void prepare(MmaFragment<kCount>&) {}
+  __device__ static void multiply(float (&d)[4], const MmaFragment<4>& a, const MmaFragment<2>& b) {
+    arch::mma_m16n8k16<T>(d, a.high, b.high);
+  }
+};
+
+struct MmaTf32 {
+  using Element = float;
+  template <int kCount>
+  __device__ static void prepare(MmaFragment<kCount>& f) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) f.high[i] = arch::to_tf32(f.high[i]);
+  }
+  __device__ static void multiply(float (&d)[4], const MmaFragment<4>& a, const MmaFragment<2>& b) {
+    arch::mma_m16n8k8_tf32(d, a.high, b.high);
+  }
+};
+
+/// x = high + low up to 2^-22 |x|; the product of the lows, at most 2^-22 of the whole, is left
+/// out.
+struct MmaTf32x3 {
+  using Element = float;
+  template <int kCount>
+  __device__ static void prepare(MmaFragment<kCount>& f) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const float value = __uint_as_float(f.high[i]);
+      f.high[i] = arch::to_tf32(f.high[i]);
+      const float high = __uint_as_float(f.high[i]);
+      // Infinity leaves nothing, and not infinity - infinity.
+      f.low[i] = arch::to_tf32(__float_as_uint(high == value ? 0.0f : value - high));
+    }
+  }
+  __device__ static void multiply(float (&d)[4], const MmaFragment<4>& a, const MmaFragment<2>& b) {
+    arch::mma_m16n8k8_tf32(d, a.low, b.high);
+    arch::mma_m16n8k8_tf32(d, a.high, b.low);
+    arch::mma_m16n8k8_tf32(d, a.high, b.high);
+  }
+};
+
+struct MmaPolicy {
+  bool a_is_weight;
+  int tile_a, tile_b;
+  int warps_a, warps_b, warps_k;
+  int stages;
+  int blocks_per_multiprocessor;
+
+  constexpr int threads() const { return 32 * warps_a * warps_b * warps_k; }
+  constexpr int tile_m() const { return a_is_weight ? tile_b : tile_a; }
+  constexpr int tile_n() const { return a_is_weight ? tile_a : tile_b; }
+  constexpr int blocks_a() const { return tile_a / warps_a / 16; }  // of a warp's instructions
+  constexpr int blocks_b() const { return tile_b / warps_b / 8; }
+  constexpr int a_bytes() const { return tile_a * kRowBytes; }
+  constexpr int stage_bytes() const { return (tile_a + tile_b) * kRowBytes; }
+  /// Floats of a row of sums: so many more than outputs that a warp's stores meet no bank twice.
+  constexpr int pitch() const { return tile_n() + (a_is_weight ? 4 : 8); }
+  constexpr int sums_bytes() const { return warps_k * tile_m() * pitch() * 4; }
+  constexpr int shared_bytes() const { return std::max(stages * stage_bytes(), sums_bytes()); }
+};
+
+/// Kernels are named by the tile: nvcc 13.0's host stubs cannot spell a class-type argument.
+constexpr MmaPolicy policy_of(LinearMmaTile tile) {
+  switch (tile) {
+    case LinearMmaTile::m64n64:  // 64 KiB, 32 x 32 a warp
+      return {false, 64, 64, 2, 2, 1, 4, 3};
+    case LinearMmaTile::m128n64:  // 72 KiB, 64 x 32 a warp
+      return {false, 128, 64, 2, 2, 1, 3, 2};
+    case LinearMmaTile::m128n128:  // 96 KiB, 64 x 32 a warp
+      return {false, 128, 128, 2, 4, 1, 3, 2};
+    case LinearMmaTile::m8n64:  // 54 KiB: 45 under way while a stage is multiplied
+      return {true, 64, 8, 4, 1, 1, 6, 4};
+    case LinearMmaTile::m16n64:  // 60 KiB
+      return {true, 64, 16, 4, 1, 1, 6, 3};
+    case LinearMmaTile::m32n64:  // 72 KiB
+      return {true, 64, 32, 4, 1, 1, 6, 3};
+    case LinearMmaTile::m16n16:  // 24 KiB
+      return {true, 16, 16, 1, 1, 4, 6, 8};
+  }
+  return {};
+}
+
+/// The lane's row and chunk of ldmatrix's four matrices: for A rows 0-7 and 8-15 of one chunk of k,
+/// then of the next; for B both chunks of rows 0-7, then of rows 8-15.
+__device__ inline const char* a_row(const char* tile, int first_row, int chunk, int lane) {
+  return tile + chunk_offset<1>(first_row + lane % 16, chunk + lane / 16);
+}
+__device__ inline const char* b_row(const char* tile, int first_row, int chunk, int lane) {
+  return tile + chunk_offset<1>(first_row + lane / 16 * 8 + lane % 8, chunk + lane / 8 % 2);
+}
+
+/// The part of a warp in a block.
+struct MmaWarp {
+  int lane, first_a, first_b, k;
+};
+
+template <MmaPolicy policy>
+__device__ inline MmaWarp locate_warp() {
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int b = warp % policy.warps_b, a = warp / policy.warps_b % policy.warps_a;
+  return {static_cast<int>(threadIdx.x) % 32, a * policy.blocks_a() * 16, b * policy.blocks_b() * 8,
+          warp / (policy.warps_a * policy.warps_b)};
+}
+
+template <class Math, MmaPolicy policy>
+__device__ inline void multiply_stage(const char* a_tile, const char* b_tile, const MmaWarp& warp,
+                                      float (&sums)[policy.blocks_a()][policy.blocks_b()][4]) {
+  constexpr int kSteps = kChunks / 2 / policy.warps_k;  // an instruction's k is two chunks
+#pragma unroll
+  for (int step = 0; step < kSteps; ++step) {
+    const int chunk = 2 * (step * policy.warps_k + warp.k);
+    MmaFragment<4> a[policy.blocks_a()];
+    MmaFragment<2> b[policy.blocks_b()];
+#pragma unroll
+    for (int i = 0; i < policy.blocks_a(); ++i) {
+      arch::ldmatrix(a[i].high, a_row(a_tile, warp.first_a + 16 * i, chunk, warp.lane));
+      Math::prepare(a[i]);
+    }
+    if constexpr (policy.blocks_b() == 1) {
+      arch::ldmatrix(b[0].high, b_row(b_tile, warp.first_b, chunk, warp.lane % 16));
+      Math::prepare(b[0]);
+    } else {
+#pragma unroll
+      for (int j = 0; j < policy.blocks_b(); j += 2) {
+        uint32_t both[4];
+        arch::ldmatrix(both, b_row(b_tile, warp.first_b + 8 * j, chunk, warp.lane));
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          b[j + half].high[0] = both[2 * half], b[j + half].high[1] = both[2 * half + 1];
+          Math::prepare(b[j + half]);
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < policy.blocks_a(); ++i) {
+#pragma unroll
+      for (int j = 0; j < policy.blocks_b(); ++j) Math::multiply(sums[i][j], a[i], b[j]);
+    }
+  }
+}
+
+/// Into shared memory, row-major by rows of x: a lane's four of an instruction are rows l / 4 and
+/// l / 4 + 8 of A, columns 2 (l % 4) and the next of B.
+template <MmaPolicy policy>
+__device__ inline void put_sums(float* shared, const MmaWarp& warp,
+                                const float (&sums)[policy.blocks_a()][policy.blocks_b()][4]) {
+  constexpr int pitch = policy.pitch();
+  float* plane = shared + warp.k * policy.tile_m() * pitch;
+#pragma unroll
+  for (int i = 0; i < policy.blocks_a(); ++i) {
+#pragma unroll
+    for (int j = 0; j < policy.blocks_b(); ++j) {
+      const int a = warp.first_a + 16 * i + warp.lane / 4;
+      const int b = warp.first_b + 8 * j + warp.lane % 4 * 2;
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float first = sums[i][j][2 * half], second = sums[i][j][2 * half + 1];
+        if constexpr (policy.a_is_weight) {
+          plane[b * pitch + a + 8 * half] = first;
+          plane[(b + 1) * pitch + a + 8 * half] = second;
+        } else {
+          *reinterpret_cast<float2*>(plane + (a + 8 * half) * pitch + b) =
+              make_float2(first, second);
+        }
+      }
+    }
+  }
+}
+
+template <class Math, LinearMmaTile tile_shape>
+__global__ void __launch_bounds__(policy_of(tile_shape).threads(),
+                                  policy_of(tile_shape).blocks_per_multiprocessor)
+    linear_mma(const __grid_constant__ LinearParams params, uint32_t tiles_m, uint32_t tiles_n) {
+  using T = typename Math::Element;
+  constexpr MmaPolicy policy = policy_of(tile_shape);
+  constexpr int per_row = kRowBytes / static_cast<int>(sizeof(T));
+  extern __shared__ __align__(128) char shared[];
+
+  // Locate the tile.
+  const uint32_t member = blockIdx.x / (tiles_m * tiles_n), tile = blockIdx.x % (tiles_m * tiles_n);
+  const TileOperands<T> operands = tile_operands<T>(
+      params, member, static_cast<int64_t>(tile % tiles_m) * policy.tile_m(),
+      static_cast<int64_t>(tile / tiles_m) * policy.tile_n(), policy.tile_m(), policy.tile_n());
+  const Source<T>& a = policy.a_is_weight ? operands.weight : operands.x;
+  const Source<T>& b = policy.a_is_weight ? operands.x : operands.weight;
+  const MmaWarp warp = locate_warp<policy>();
+
+  // Begin the first stages.
+  const int64_t num_steps = (params.k + per_row - 1) / per_row;
+  const auto load_step = [&](int64_t step, int stage) {
+    if (step < num_steps) {
+      char* buffer = shared + stage * policy.stage_bytes();
+      const int64_t first_k = step * per_row, k_left = params.k - first_k;
+      load_tile<T, policy.tile_a, 1, policy.threads()>(buffer, a, first_k, k_left);
+      load_tile<T, policy.tile_b, 1, policy.threads()>(buffer + policy.a_bytes(), b, first_k,
+                                                       k_left);
+    }
+    arch::cp_async_commit();  // empty groups keep the count of pending ones
+  };
+#pragma unroll
+  for (int stage = 0; stage < policy.stages - 1; ++stage) load_step(stage, stage);
+
+  // Multiply one stage while the others arrive. The barrier also says that everybody has finished
+  // with the stage that is filled next.
+  float sums[policy.blocks_a()][policy.blocks_b()][4] = {};
+  int stage = 0;
+  for (int64_t step = 0; step < num_steps; ++step) {
+    arch::cp_async_wait<policy.stages - 2>();
+    __syncthreads();
+    load_step(step + policy.stages - 1, stage == 0 ? policy.stages - 1 : stage - 1);
+    const char* buffer = shared + stage * policy.stage_bytes();
+    multiply_stage<Math, policy>(buffer, buffer + policy.a_bytes(), warp, sums);
+    stage = stage == policy.stages - 1 ? 0 : stage + 1;
+  }
+
+  // The sums take the operands' place. What copies are pending now are empty groups.
+  __syncthreads();
+  auto* tile_sums = reinterpret_cast<float*>(shared);
+  put_sums<policy>(tile_sums, warp, sums);
+  __syncthreads();
+  store_sums<T, policy.tile_m(), policy.tile_n(), policy.pitch(), policy.warps_k, policy.threads()>(
+      operands.y, params.activation, tile_sums);
+}
+
+template <class Math, LinearMmaTile tile>
+cudaError_t launch_linear_mma(LinearParams params, cudaStream_t stream) {
+  constexpr MmaPolicy policy = policy_of(tile);
+  static_assert(policy.tile_m() == tile_m(tile) && policy.tile_n() == tile_n(tile));
+  set_alignment(params, sizeof(typename Math::Element));
+  return launch_tiles(linear_mma<Math, tile>, params, policy.tile_m(), policy.tile_n(),
+                      policy.threads(), policy.shared_bytes(), stream);
+}
+
+/// Calls f.template operator()<Math>() for the runtime value.
+template <class F>
+cudaError_t with_math(LinearMath math, F f) {
+  switch (math) {
+    case LinearMath::fp16:
+      return f.template operator()<MmaHalf<__half>>();
+    case LinearMath::bf16:
+      return f.template operator()<MmaHalf<__nv_bfloat16>>();
+    case LinearMath::tf32:
+      return f.template operator()<MmaTf32>();
+    case LinearMath::tf32x3:
+      return f.template operator()<MmaTf32x3>();
+  }
+  return cudaErrorInvalidValue;
+}
+
+}  // namespace wide::kernels
