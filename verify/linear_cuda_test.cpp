@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
 #include "verify/linear_case.hpp"
 #include "verify/support/devices.hpp"
@@ -16,17 +17,23 @@
 namespace wide::test {
 namespace {
 
-constexpr const char* kOwn[] = {"simt", "small_m", "tensor_core", "tf32x3"};
+constexpr const char* kOwn[] = {"simt", "small_m", "tensor_core", "wgmma", "tf32x3"};
 
 bool is_own(const std::string& strategy) {
   return std::find(std::begin(kOwn), std::end(kOwn), strategy) != std::end(kOwn);
 }
 
-/// Whether the strategy has arithmetic for the problem, which may have to allow it.
-bool allow_arithmetic(const std::string& strategy, LinearProblem& problem) {
-  const bool is_fp32 = problem.dtype == Dtype::fp32;
-  problem.allow_tf32 = is_fp32 && (strategy == "small_m" || strategy == "tensor_core");
-  return is_fp32 || strategy != "tf32x3";
+bool is_tf32_strategy(const std::string& strategy) {
+  return strategy == "small_m" || strategy == "tensor_core";
+}
+
+/// Whether the strategy can run the problem on this device, which is allowed the arithmetic.
+bool allow(const TestDevice& device, const std::string& strategy, LinearProblem& problem) {
+  problem.allow_tf32 = problem.dtype == Dtype::fp32 && is_tf32_strategy(strategy);
+  const DeviceInfo& info = device.context().info();
+  return linear_unsupported_reason(*parse_linear_strategy(strategy, DeviceType::cuda),
+                                   complete_linear_problem(problem), info)
+      .empty();
 }
 
 /// Skips the strategies that need a cuBLAS that cannot start: simulated devices have none.
@@ -42,12 +49,14 @@ void require_strategy(const TestDevice& device, const std::string& strategy) {
 TEST_CASE("linear on CUDA: every layout and dtype, exactly") {
   TestDevice bench(require_cuda());
   const std::string strategy =
-      GENERATE("simt", "small_m", "tensor_core", "tf32x3", "sequential", "cublas_batched");
+      GENERATE("simt", "small_m", "tensor_core", "wgmma", "tf32x3", "sequential", "cublas_batched");
   require_strategy(bench, strategy);
   const Dtype dtype = GENERATE(Dtype::fp32, Dtype::fp16, Dtype::bf16);
   const int64_t misalign = GENERATE(0, 1);
-  for (auto [name, problem] : layouts(small_problem(dtype))) {
-    if (!allow_arithmetic(strategy, problem)) continue;
+  LinearProblem base = small_problem(dtype);
+  if (strategy == "wgmma") base.in_features = 24;  // a multiple of 16 bytes
+  for (auto [name, problem] : layouts(base)) {
+    if (is_own(strategy) && !allow(bench, strategy, problem)) continue;
     INFO(name << ", " << dtype_name(dtype) << ", " << strategy << ", misaligned by " << misalign);
     check_placed(bench, problem, strategy, misalign);
   }
@@ -74,8 +83,7 @@ TEST_CASE("linear on CUDA: every tile, aligned and not, around its edges") {
   problem.out_features = size.out;
   problem.dtype = dtype;
   problem.epilogue.has_bias = true;
-  const bool is_possible = allow_arithmetic(strategy, problem);
-  if (!is_possible || (strategy == "small_m" && size.batch > 64)) return;
+  if (!allow(bench, strategy, problem)) return;
   INFO(size.batch << " x " << size.in << " x " << size.out << ", " << dtype_name(dtype) << ", "
                   << strategy << ", misaligned by " << misalign);
   check_placed(bench, problem, strategy, misalign);
@@ -99,7 +107,7 @@ TEST_CASE("linear on CUDA: the tiles that it takes many of to be chosen") {
   problem.in_features = 40;
   problem.out_features = many.out;
   problem.dtype = many.dtype;
-  allow_arithmetic(many.strategy, problem);
+  REQUIRE(allow(bench, many.strategy, problem));
   const DeviceInfo& device = bench.context().info();
   const auto strategy = parse_linear_strategy(many.strategy, DeviceType::cuda);
   if (device.num_multiprocessors == 132) {
@@ -108,12 +116,50 @@ TEST_CASE("linear on CUDA: the tiles that it takes many of to be chosen") {
   check_placed(bench, problem, many.strategy);
 }
 
+TEST_CASE("linear on CUDA: wgmma's tiles, rings and turns") {
+  TestDevice bench(require_cuda());
+  if (bench.context().info().compute_capability != 90) return;
+  using enum kernels::LinearWgmmaTile;
+  struct Size {
+    int64_t num_members, batch, in, out;
+    kernels::LinearWgmmaTile tile;  // where there are 132 multiprocessors
+  };
+  // Rings of 7 and 5 stages that come round; blocks with one, two and three tiles; ragged edges.
+  const Size size = GENERATE(Size{2, 65, 72, 130, m64n128}, Size{1, 1, 8, 1, m64n128},
+                             Size{2, 64, 600, 128, m64n128}, Size{70, 64, 456, 250, m64n128},
+                             Size{132, 120, 72, 136, m128n128}, Size{132, 120, 328, 8, m128n128});
+  const Dtype dtype = GENERATE(Dtype::fp16, Dtype::bf16);
+  LinearProblem problem;
+  problem.num_members = size.num_members;
+  problem.batch = size.batch;
+  problem.in_features = size.in;
+  problem.out_features = size.out;
+  problem.dtype = dtype;
+  problem.epilogue.has_bias = true;
+  REQUIRE(allow(bench, "wgmma", problem));
+  const DeviceInfo& device = bench.context().info();
+  if (device.num_multiprocessors == 132) {
+    CHECK(choose_linear_wgmma_tile(problem, device) == size.tile);
+  }
+  INFO(size.num_members << " of " << size.batch << " x " << size.in << " x " << size.out << ", "
+                        << dtype_name(dtype));
+  check_placed(bench, problem, "wgmma");
+  if (size.batch != 65) return;
+  problem.shared_input = true;
+  problem.x.row = size.in + 8;
+  problem.weight = {size.in + 16, (size.in + 16) * size.out + 24};
+  problem.y = {size.num_members * (size.out + 1), size.out + 1};
+  check_placed(bench, problem, "wgmma");
+  check_placed(bench, problem, "wgmma", 1);  // no tensor map takes that: tensor_core's kernel does
+}
+
 TEST_CASE("linear on CUDA: both load paths of a kernel give the same bits") {
   TestDevice bench(require_cuda());
-  const std::string strategy = GENERATE("simt", "small_m", "tensor_core", "tf32x3");
+  const std::string strategy = GENERATE("simt", "small_m", "tensor_core", "wgmma", "tf32x3");
   const std::string dtype = GENERATE("fp32", "fp16", "bf16");
-  if (strategy == "tf32x3" && dtype != "fp32") return;
-  const bool is_tf32 = dtype == "fp32" && (strategy == "small_m" || strategy == "tensor_core");
+  // A misaligned wgmma is tensor_core, which adds up in another order.
+  if (strategy == "wgmma" || (strategy == "tf32x3" && dtype != "fp32")) return;
+  const bool is_tf32 = dtype == "fp32" && is_tf32_strategy(strategy);
   const Values values{{"n", int64_t{2}},
                       {"batch", int64_t{20}},
                       {"in", int64_t{144}},
@@ -132,14 +178,15 @@ TEST_CASE("linear on CUDA: both load paths of a kernel give the same bits") {
 TEST_CASE("linear on CUDA: activations, bias and shared input against the reference") {
   TestDevice bench(require_cuda());
   const std::string strategy =
-      GENERATE("simt", "small_m", "tensor_core", "tf32x3", "sequential", "cublas_batched");
+      GENERATE("simt", "small_m", "tensor_core", "wgmma", "tf32x3", "sequential", "cublas_batched");
   require_strategy(bench, strategy);
   const std::string activation = GENERATE("none", "relu", "gelu", "silu");
   const std::string dtype = GENERATE("fp32", "bf16", "fp16");
   const std::string bias = GENERATE("yes", "no");
   const bool is_fp32 = dtype == "fp32";
-  if (strategy == "tf32x3" && !is_fp32) return;
-  const bool is_tf32 = is_fp32 && (strategy == "small_m" || strategy == "tensor_core");
+  if (strategy == (is_fp32 ? "wgmma" : "tf32x3")) return;
+  if (strategy == "wgmma" && bench.context().info().compute_capability != 90) return;
+  const bool is_tf32 = is_fp32 && is_tf32_strategy(strategy);
   check_case(bench, strategy,
              {{"tf32", std::string(is_tf32 ? "yes" : "no")},
               {"n", int64_t{2}},

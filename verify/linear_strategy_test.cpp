@@ -165,6 +165,35 @@ TEST_CASE("what tensor cores multiply") {
   CHECK_THAT(linear_unsupported_reason(tensor_core, bf16, kT4), ContainsSubstring("7.5"));
 }
 
+TEST_CASE("wgmma needs Hopper, 16-bit elements and strides of whole 16 bytes") {
+  using enum LinearStrategy;
+  const LinearProblem bf16 = problem_of(4, 128, 256, Dtype::bf16);
+  CHECK(linear_unsupported_reason(wgmma, bf16, kH200).empty());
+  CHECK_THAT(linear_unsupported_reason(wgmma, bf16, kA100), ContainsSubstring("NVIDIA A100 has 8"));
+  CHECK_THAT(linear_unsupported_reason(wgmma, problem_of(4, 128, 256), kH200),
+             ContainsSubstring("dtype is fp32"));
+  CHECK_THAT(linear_unsupported_reason(wgmma, problem_of(4, 128, 257, Dtype::bf16), kH200),
+             ContainsSubstring("multiples of 8 elements") && ContainsSubstring("tensor_core"));
+  LinearProblem odd = bf16;
+  odd.weight.member += 4;
+  CHECK_THAT(linear_unsupported_reason(wgmma, odd, kH200), ContainsSubstring("weight has strides"));
+  // Strides that nobody takes may be anything.
+  CHECK(linear_unsupported_reason(wgmma, problem_of(1, 1, 257, Dtype::bf16), kH200) != "");
+  LinearProblem one = problem_of(1, 1, 257, Dtype::bf16);
+  one.out_features = 1;
+  CHECK(linear_unsupported_reason(wgmma, complete_linear_problem(one), kH200).empty());
+}
+
+TEST_CASE("auto takes wgmma for members of middling size, where it is proved") {
+  constexpr std::array proved{VerifiedStrategy{"linear", "wgmma", 90},
+                              VerifiedStrategy{"linear", "tensor_core", 90}};
+  CHECK(chosen(problem_of(16, 512, 1024, Dtype::bf16), kH200, proved) == "wgmma");
+  CHECK(chosen(problem_of(1, 512, 1024, Dtype::bf16), kH200, proved) == "sequential");
+  CHECK(chosen(problem_of(16, 512, 257, Dtype::bf16), kH200, proved) == "tensor_core");
+  CHECK(chosen(problem_of(16, 4096, 4096, Dtype::bf16), kH200, proved) == "cublas_batched");
+  CHECK(chosen(problem_of(16, 512, 1024), kH200, proved) == "cublas_batched");
+}
+
 TEST_CASE("tiles of the tensor-core strategies") {
   using enum kernels::LinearMmaTile;
   const auto tile = [](LinearStrategy strategy, const LinearProblem& problem) {

@@ -37,8 +37,6 @@ Counted count(const std::vector<LaunchCounters>& launches) {
       counted.requested += kSectorBytes * sectors;
       add(counted.reread, buffer.values, "reread_bytes");
     }
-    for (const char* name : {"bulk_load_bytes", "bulk_store_bytes"})
-      add(counted.requested, launch.values, name);
     for (const char* name : {"shared_load_passes", "shared_store_passes", "matrix_passes"})
       add(counted.passes, launch.values, name);
     for (const char* name : {"shared_load_extra", "shared_store_extra", "matrix_extra"})

@@ -93,8 +93,7 @@ std::vector<Cell> counter_cells(const ReportRow& row) {
   }
   const double reread = buffer_sum_of(r, "reread_bytes");
   const double requested =
-      kSectorBytes * (buffer_sum_of(r, "read_sectors") + buffer_sum_of(r, "write_sectors")) +
-      sum("bulk_load_bytes") + sum("bulk_store_bytes");
+      kSectorBytes * (buffer_sum_of(r, "read_sectors") + buffer_sum_of(r, "write_sectors"));
   const double minimum = row.point->cost.bytes();
   const double passes =
       sum("shared_load_passes") + sum("shared_store_passes") + sum("matrix_passes");

@@ -150,6 +150,7 @@ void LinearPlan::run(const LinearArguments& arguments, const Execution& executio
     case LinearStrategy::simt:
     case LinearStrategy::small_m:
     case LinearStrategy::tensor_core:
+    case LinearStrategy::wgmma:
     case LinearStrategy::tf32x3:
       return run_linear_kernel(device, state.choice.strategy, problem, arguments, execution.stream);
     case LinearStrategy::wide:

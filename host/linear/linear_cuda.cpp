@@ -4,9 +4,11 @@
 // Starts the hand-rolled kernels.
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
+#include "host/core/tensor_map.hpp"
 #include "host/linear/linear_run.hpp"
 #include "kernels/linear/linear_mma.hpp"
 #include "kernels/linear/linear_simt.hpp"
+#include "kernels/linear/linear_wgmma.hpp"
 
 namespace wide {
 
@@ -30,6 +32,43 @@ kernels::LinearParams params_of(const LinearProblem& problem, const LinearArgume
   return params;
 }
 
+/// Where an address is no multiple of 16 bytes, or there is nothing to multiply, tensor_core's
+/// kernel stands in.
+bool has_tensor_maps(const kernels::LinearParams& params, const LinearProblem& problem) {
+  constexpr uintptr_t kAlignment = 16;
+  return problem.in_features > 0 && reinterpret_cast<uintptr_t>(params.x) % kAlignment == 0 &&
+         reinterpret_cast<uintptr_t>(params.weight) % kAlignment == 0;
+}
+
+/// {k, rows, members}, in boxes of `box_rows` rows of one member.
+CUtensorMap rows_map(const void* data, const LinearProblem& problem, const RowStrides& strides,
+                     int64_t rows, int64_t members, int64_t box_rows) {
+  const int64_t vector = 16 / dtype_bytes(problem.dtype);
+  // A stride that nobody takes has to be one all the same.
+  const int64_t row = rows > 1 ? strides.row : (problem.in_features + vector - 1) / vector * vector;
+  const int64_t member = members > 1 ? strides.member : row;
+  return encode_tile_map({.data = data,
+                          .dtype = problem.dtype,
+                          .rank = 3,
+                          .extent = {problem.in_features, rows, members},
+                          .stride = {1, row, member},
+                          .box = {kernels::kWgmmaTileK, box_rows, 1},
+                          .swizzle = TileSwizzle::bytes_128});
+}
+
+void run_wgmma(const kernels::LinearParams& linear, const LinearProblem& problem,
+               const DeviceInfo& device, cudaStream_t stream) {
+  const kernels::LinearWgmmaTile tile = choose_linear_wgmma_tile(problem, device);
+  kernels::LinearWgmmaParams params{};
+  params.linear = linear;
+  params.num_multiprocessors = device.num_multiprocessors;
+  params.x = rows_map(linear.x, problem, problem.x, problem.batch,
+                      linear.x_strides.member == 0 ? 1 : problem.num_members, tile_m(tile));
+  params.weight = rows_map(linear.weight, problem, problem.weight, problem.out_features,
+                           problem.num_members, tile_n(tile));
+  WIDE_CHECK_CUDA(kernels::launch_linear_wgmma(params, problem.dtype, tile, stream));
+}
+
 }  // namespace
 
 void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy,
@@ -41,6 +80,10 @@ void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy,
   if (strategy == LinearStrategy::simt) {
     WIDE_CHECK_CUDA(kernels::launch_linear_simt(params, problem.dtype,
                                                 choose_linear_simt_tile(problem), native));
+    return;
+  }
+  if (strategy == LinearStrategy::wgmma && has_tensor_maps(params, problem)) {
+    run_wgmma(params, problem, device, native);
     return;
   }
   const kernels::LinearMmaTile tile = choose_linear_mma_tile(strategy, problem, device);

@@ -240,6 +240,12 @@ std::vector<StrategyInfo> strategies() {
        hand_written,
        "one tiled kernel for all members on tensor cores, epilogue fused",
        {.rereads = 0.2, .bank_conflicts = 0.02}},
+      {"wgmma",
+       DeviceType::cuda,
+       hand_written,
+       "one persistent kernel for all members: bulk tensor copies, warpgroup products (Hopper)",
+       // nvcc makes two stores of each first pair of sums that is exchanged; ptxas may join them.
+       {.rereads = 0.2, .bank_conflicts = 0.05}},
       {"tf32x3",
        DeviceType::cuda,
        hand_written,

@@ -17,8 +17,8 @@ namespace wide {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> kCudaNames{"sequential", "cublas_batched", "simt",
-                                                     "small_m",    "tensor_core",    "tf32x3"};
+constexpr std::array<std::string_view, 7> kCudaNames{
+    "sequential", "cublas_batched", "simt", "small_m", "tensor_core", "wgmma", "tf32x3"};
 constexpr std::array<std::string_view, 2> kCpuNames{"sequential", "wide"};
 
 bool uses_cublas(LinearStrategy strategy) {
@@ -70,6 +70,33 @@ std::string arithmetic_reason(LinearStrategy strategy, const LinearProblem& prob
              : "";
 }
 
+/// Tensor maps have strides of whole 16 bytes, where there is more than one to step to.
+std::string tensor_map_reason(const char* what, const RowStrides& strides, int64_t rows,
+                              int64_t members, int64_t features, int64_t vector) {
+  const bool is_row_wrong = rows > 1 && (strides.row % vector != 0 || strides.row < features);
+  const bool is_member_wrong = members > 1 && strides.member % vector != 0;
+  if (!is_row_wrong && !is_member_wrong) return "";
+  return std::string(what) + " has strides " + std::to_string(strides.row) + " (row) and " +
+         std::to_string(strides.member) + " (member), tensor maps need multiples of " +
+         std::to_string(vector) + " elements and rows apart; tensor_core takes any";
+}
+
+std::string wgmma_unsupported_reason(const LinearProblem& problem, const DeviceInfo& device) {
+  if (device.compute_capability != 90) {
+    return "wgmma is an instruction of compute capability 9.0 alone, " + device.name + " has " +
+           std::to_string(device.compute_capability / 10) + "." +
+           std::to_string(device.compute_capability % 10);
+  }
+  if (problem.dtype == Dtype::fp32) return "it multiplies fp16 and bf16, dtype is fp32";
+  const int64_t vector = 16 / dtype_bytes(problem.dtype);
+  const int64_t num_x = problem.shared_input ? 1 : problem.num_members;
+  const std::string x =
+      tensor_map_reason("x", problem.x, problem.batch, num_x, problem.in_features, vector);
+  return !x.empty() ? x
+                    : tensor_map_reason("weight", problem.weight, problem.out_features,
+                                        problem.num_members, problem.in_features, vector);
+}
+
 std::string kernel_unsupported_reason(LinearStrategy strategy, const LinearProblem& problem,
                                       const DeviceInfo& device) {
   if (device.compute_capability < 80) {
@@ -78,7 +105,12 @@ std::string kernel_unsupported_reason(LinearStrategy strategy, const LinearProbl
            std::to_string(device.compute_capability % 10);
   }
   int64_t rows = 0, columns = 0;
-  if (is_on_tensor_cores(strategy)) {
+  if (strategy == LinearStrategy::wgmma) {
+    const std::string reason = wgmma_unsupported_reason(problem, device);
+    if (!reason.empty()) return reason;
+    const kernels::LinearWgmmaTile tile = choose_linear_wgmma_tile(problem, device);
+    rows = tile_m(tile), columns = tile_n(tile);
+  } else if (is_on_tensor_cores(strategy)) {
     const std::string reason = arithmetic_reason(strategy, problem);
     if (!reason.empty()) return reason;
     const kernels::LinearMmaTile tile = choose_linear_mma_tile(strategy, problem, device);
@@ -125,6 +157,13 @@ bool tensor_core_is_expected_to_win(const LinearProblem& problem) {
   return is_ragged || is_middling;
 }
 
+/// Until its rates are measured: where the vendor's batched call has launches and tails to lose.
+bool wgmma_is_expected_to_win(const LinearProblem& problem) {
+  constexpr int64_t kMaxMiddle = 1024;
+  return problem.num_members > 1 && problem.batch <= kMaxMiddle &&
+         problem.in_features <= kMaxMiddle && problem.out_features <= kMaxMiddle;
+}
+
 struct OwnCandidate {
   LinearStrategy strategy;
   bool (*is_expected_to_win)(const LinearProblem&);
@@ -136,6 +175,8 @@ constexpr OwnCandidate kOwn[] = {
      "few rows per member, each weight is read once; verified"},
     {LinearStrategy::simt, simt_is_expected_to_win,
      "small per-member problem, one launch with the epilogue fused; verified"},
+    {LinearStrategy::wgmma, wgmma_is_expected_to_win,
+     "tiles of all members follow one another without a pause, epilogue hidden; verified"},
     {LinearStrategy::tensor_core, tensor_core_is_expected_to_win,
      "middling or ragged per-member problem, one launch with the epilogue fused; verified"},
 };
@@ -198,6 +239,8 @@ std::string_view linear_strategy_name(LinearStrategy strategy) {
       return "small_m";
     case LinearStrategy::tensor_core:
       return "tensor_core";
+    case LinearStrategy::wgmma:
+      return "wgmma";
     case LinearStrategy::tf32x3:
       return "tf32x3";
     case LinearStrategy::wide:
@@ -216,7 +259,7 @@ std::optional<LinearStrategy> parse_linear_strategy(std::string_view name, Devic
   const auto names = linear_strategy_names(device);
   if (std::find(names.begin(), names.end(), name) == names.end()) return std::nullopt;
   for (const LinearStrategy strategy :
-       {sequential, cublas_batched, simt, small_m, tensor_core, tf32x3, wide}) {
+       {sequential, cublas_batched, simt, small_m, tensor_core, wgmma, tf32x3, wide}) {
     if (linear_strategy_name(strategy) == name) return strategy;
   }
   return std::nullopt;
@@ -287,6 +330,20 @@ kernels::LinearMmaTile choose_linear_mma_tile(LinearStrategy strategy, const Lin
     if (time < least) least = time, best = one.tile;
   }
   return best;
+}
+
+kernels::LinearWgmmaTile choose_linear_wgmma_tile(const LinearProblem& problem,
+                                                  const DeviceInfo& device) {
+  using enum kernels::LinearWgmmaTile;
+  // A block's tiles follow one another; a tile of twice the rows takes not quite twice as long.
+  constexpr double kTallTile = 1.8;
+  const auto blocks = static_cast<double>(std::max(device.num_multiprocessors, 1));
+  const auto tiles_of_each = [&](kernels::LinearWgmmaTile tile) {
+    const double tiles = static_cast<double>(tiles_of(problem, tile_m(tile), tile_n(tile))) *
+                         static_cast<double>(problem.num_members);
+    return std::ceil(tiles / blocks);
+  };
+  return tiles_of_each(m64n128) <= tiles_of_each(m128n128) * kTallTile ? m64n128 : m128n128;
 }
 
 LinearWorkspace linear_workspace(LinearStrategy strategy, const LinearProblem& problem,

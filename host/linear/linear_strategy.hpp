@@ -13,6 +13,7 @@
 #include "host/core/verified.hpp"
 #include "kernels/linear/linear_mma_tile.hpp"
 #include "kernels/linear/linear_simt_tile.hpp"
+#include "kernels/linear/linear_wgmma_tile.hpp"
 #include "wide/device.hpp"
 #include "wide/linear.hpp"
 
@@ -24,6 +25,7 @@ enum class LinearStrategy : uint8_t {
   simt,            ///< fp32 multiply-adds: kernels/linear/linear_simt.cu
   small_m,         ///< a stream of weights on tensor cores: kernels/linear/linear_small_m.cu
   tensor_core,     ///< kernels/linear/linear_tensor_core.cu
+  wgmma,           ///< Hopper's warpgroup products: kernels/linear/linear_wgmma.cu
   tf32x3,          ///< the tiles of both for fp32, three tf32 products for one
   wide,            ///< CPU: all members' tiles at once
 };
@@ -60,6 +62,9 @@ inline constexpr int64_t kMaxSmallBatch = 64;
 /// depend on what fills the device.
 kernels::LinearMmaTile choose_linear_mma_tile(LinearStrategy strategy, const LinearProblem& problem,
                                               const DeviceInfo& device);
+/// The tile of wgmma; it changes no bit.
+kernels::LinearWgmmaTile choose_linear_wgmma_tile(const LinearProblem& problem,
+                                                  const DeviceInfo& device);
 kernels::LinearMath linear_math(LinearStrategy strategy, const LinearProblem& problem);
 
 /// Scratch memory of the cuBLAS strategies: cuBLAS's own, and the fp32 sums where a 16-bit output

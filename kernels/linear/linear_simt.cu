@@ -125,8 +125,8 @@ __device__ void store_tile(const Destination<T>& to, Activation activation, int 
     }
   }
   __syncthreads();
-  store_sums<T, policy.tile_m, policy.tile_n, policy.tile_n, 1, policy.threads()>(to, activation,
-                                                                                  tile);
+  store_sums<T, policy.tile_m, policy.tile_n, policy.tile_n, 1, policy.threads()>(
+      to, activation, tile, static_cast<int>(threadIdx.x));
 }
 
 template <class T, LinearSimtTile tile_shape>

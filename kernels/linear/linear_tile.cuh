@@ -149,13 +149,13 @@ __device__ inline TileOperands<T> tile_operands(const LinearParams& params, int6
 }
 
 /// Stores a tile of sums, row-major with `kPitch` floats a row, `kPlanes` of them one behind the
-/// other to be added up: neighbouring lanes store neighbouring outputs, four each where y is
-/// aligned, else one. The loops are not unrolled: 64 copies of erfc spill.
+/// other to be added up, by threads 0 to kThreads - 1: neighbouring lanes store neighbouring
+/// outputs, four each where y is aligned, else one. The loops are not unrolled: 64 copies of erfc
+/// spill.
 template <class T, int kRows, int kColumns, int kPitch, int kPlanes, int kThreads>
 __device__ inline void store_sums(const Destination<T>& to, Activation activation,
-                                  const float* sums) {
+                                  const float* sums, int thread) {
   constexpr int groups = kColumns / kColumnGroup;
-  const int thread = static_cast<int>(threadIdx.x);
   if (to.y_is_aligned) {
 #pragma unroll 1
     for (int index = thread; index < kRows * groups; index += kThreads) {
