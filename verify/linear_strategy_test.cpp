@@ -163,6 +163,13 @@ TEST_CASE("what tensor cores multiply") {
   CHECK_THAT(linear_unsupported_reason(small_m, problem_of(4, 65, 256, Dtype::bf16), kH200),
              ContainsSubstring("at most 64 rows per member, batch is 65"));
   CHECK_THAT(linear_unsupported_reason(tensor_core, bf16, kT4), ContainsSubstring("7.5"));
+  CHECK_THAT(linear_unsupported_reason(gemv, bf16, kH200),
+             ContainsSubstring("at most 4 rows per member, batch is 16"));
+  CHECK(linear_unsupported_reason(gemv, problem_of(4, 4, 257), kA100).empty());
+  constexpr std::array proved{VerifiedStrategy{"linear", "gemv", 90},
+                              VerifiedStrategy{"linear", "simt", 90}};
+  CHECK(chosen(problem_of(16, 4, 4096), kH200, proved) == "gemv");
+  CHECK(chosen(problem_of(16, 5, 256), kH200, proved) == "simt");
 }
 
 TEST_CASE("wgmma needs Hopper, 16-bit elements and strides of whole 16 bytes") {

@@ -148,6 +148,7 @@ void LinearPlan::run(const LinearArguments& arguments, const Execution& executio
     case LinearStrategy::cublas_batched:
       return run_linear_cublas(device, state.choice.strategy, problem, arguments, execution);
     case LinearStrategy::simt:
+    case LinearStrategy::gemv:
     case LinearStrategy::small_m:
     case LinearStrategy::tensor_core:
     case LinearStrategy::wgmma:

@@ -6,11 +6,14 @@
 #include "host/core/current_device.hpp"
 #include "host/core/tensor_map.hpp"
 #include "host/linear/linear_run.hpp"
+#include "kernels/linear/linear_gemv.hpp"
 #include "kernels/linear/linear_mma.hpp"
 #include "kernels/linear/linear_simt.hpp"
 #include "kernels/linear/linear_wgmma.hpp"
 
 namespace wide {
+
+static_assert(kMaxGemvBatch == kernels::kMaxGemvRows);
 
 namespace {
 
@@ -80,6 +83,10 @@ void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy,
   if (strategy == LinearStrategy::simt) {
     WIDE_CHECK_CUDA(kernels::launch_linear_simt(params, problem.dtype,
                                                 choose_linear_simt_tile(problem), native));
+    return;
+  }
+  if (strategy == LinearStrategy::gemv) {
+    WIDE_CHECK_CUDA(kernels::launch_linear_gemv(params, problem.dtype, native));
     return;
   }
   if (strategy == LinearStrategy::wgmma && has_tensor_maps(params, problem)) {

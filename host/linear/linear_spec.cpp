@@ -228,6 +228,11 @@ std::vector<StrategyInfo> strategies() {
        "one tiled kernel for all members, fp32 multiply-adds, epilogue fused",
        // Blocks of one member read its x again, a tile of outputs each; sums are exchanged once.
        {.rereads = 0.2, .bank_conflicts = 0.02}},
+      {"gemv",
+       DeviceType::cuda,
+       hand_written,
+       "one kernel for all members of one to four rows, fp32 multiply-adds, epilogue fused",
+       {.rereads = 1.0, .bank_conflicts = 0}},  // up to four rows of x for four of the weight
       {"small_m",
        DeviceType::cuda,
        hand_written,

@@ -17,8 +17,8 @@ namespace wide {
 
 namespace {
 
-constexpr std::array<std::string_view, 7> kCudaNames{
-    "sequential", "cublas_batched", "simt", "small_m", "tensor_core", "wgmma", "tf32x3"};
+constexpr std::array<std::string_view, 8> kCudaNames{
+    "sequential", "cublas_batched", "simt", "gemv", "small_m", "tensor_core", "wgmma", "tf32x3"};
 constexpr std::array<std::string_view, 2> kCpuNames{"sequential", "wide"};
 
 bool uses_cublas(LinearStrategy strategy) {
@@ -97,6 +97,11 @@ std::string wgmma_unsupported_reason(const LinearProblem& problem, const DeviceI
                                         problem.num_members, problem.in_features, vector);
 }
 
+std::string too_many_rows(int64_t most, const LinearProblem& problem) {
+  return "it is for at most " + std::to_string(most) + " rows per member, batch is " +
+         std::to_string(problem.batch);
+}
+
 std::string kernel_unsupported_reason(LinearStrategy strategy, const LinearProblem& problem,
                                       const DeviceInfo& device) {
   if (device.compute_capability < 80) {
@@ -105,7 +110,10 @@ std::string kernel_unsupported_reason(LinearStrategy strategy, const LinearProbl
            std::to_string(device.compute_capability % 10);
   }
   int64_t rows = 0, columns = 0;
-  if (strategy == LinearStrategy::wgmma) {
+  if (strategy == LinearStrategy::gemv) {
+    if (problem.batch > kMaxGemvBatch) return too_many_rows(kMaxGemvBatch, problem);
+    rows = kMaxGemvBatch, columns = 16;
+  } else if (strategy == LinearStrategy::wgmma) {
     const std::string reason = wgmma_unsupported_reason(problem, device);
     if (!reason.empty()) return reason;
     const kernels::LinearWgmmaTile tile = choose_linear_wgmma_tile(problem, device);
@@ -120,8 +128,7 @@ std::string kernel_unsupported_reason(LinearStrategy strategy, const LinearProbl
     rows = tile_m(tile), columns = tile_n(tile);
   }
   if (strategy == LinearStrategy::small_m && problem.batch > kMaxSmallBatch) {
-    return "it is for at most " + std::to_string(kMaxSmallBatch) + " rows per member, batch is " +
-           std::to_string(problem.batch);
+    return too_many_rows(kMaxSmallBatch, problem);
   }
   constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
   if (tiles_of(problem, rows, columns) > kMaxBlocks / problem.num_members) {
@@ -139,6 +146,11 @@ bool simt_is_expected_to_win(const LinearProblem& problem) {
   const int64_t max_features = has_tensor_cores ? 256 : 512;
   return problem.batch <= max_rows && problem.in_features <= max_features &&
          problem.out_features <= max_features;
+}
+
+/// So few rows that no tile is worth filling.
+bool gemv_is_expected_to_win(const LinearProblem& problem) {
+  return problem.batch <= kMaxGemvBatch;
 }
 
 /// Up to 64 rows each weight is multiplied so few times that the memory is the limit, and the
@@ -171,6 +183,8 @@ struct OwnCandidate {
 };
 /// In the order of preference.
 constexpr OwnCandidate kOwn[] = {
+    {LinearStrategy::gemv, gemv_is_expected_to_win,
+     "hardly any rows per member, each weight is read once; verified"},
     {LinearStrategy::small_m, small_m_is_expected_to_win,
      "few rows per member, each weight is read once; verified"},
     {LinearStrategy::simt, simt_is_expected_to_win,
@@ -235,6 +249,8 @@ std::string_view linear_strategy_name(LinearStrategy strategy) {
       return "cublas_batched";
     case LinearStrategy::simt:
       return "simt";
+    case LinearStrategy::gemv:
+      return "gemv";
     case LinearStrategy::small_m:
       return "small_m";
     case LinearStrategy::tensor_core:
@@ -259,7 +275,7 @@ std::optional<LinearStrategy> parse_linear_strategy(std::string_view name, Devic
   const auto names = linear_strategy_names(device);
   if (std::find(names.begin(), names.end(), name) == names.end()) return std::nullopt;
   for (const LinearStrategy strategy :
-       {sequential, cublas_batched, simt, small_m, tensor_core, wgmma, tf32x3, wide}) {
+       {sequential, cublas_batched, simt, gemv, small_m, tensor_core, wgmma, tf32x3, wide}) {
     if (linear_strategy_name(strategy) == name) return strategy;
   }
   return std::nullopt;

@@ -23,6 +23,7 @@ enum class LinearStrategy : uint8_t {
   sequential,      ///< CUDA: one cuBLAS call per member; CPU: member after member
   cublas_batched,  ///< one strided-batched cuBLAS call
   simt,            ///< fp32 multiply-adds: kernels/linear/linear_simt.cu
+  gemv,            ///< one to four rows, fp32 multiply-adds: kernels/linear/linear_gemv.cu
   small_m,         ///< a stream of weights on tensor cores: kernels/linear/linear_small_m.cu
   tensor_core,     ///< kernels/linear/linear_tensor_core.cu
   wgmma,           ///< Hopper's warpgroup products: kernels/linear/linear_wgmma.cu
@@ -54,6 +55,8 @@ LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceIn
 /// many neighbours it has.
 kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem);
 
+/// What `gemv` takes at most.
+inline constexpr int64_t kMaxGemvBatch = 4;
 /// Rows of x up to which the weights' bytes are what the time goes into: `small_m` takes no more.
 inline constexpr int64_t kMaxSmallBatch = 64;
 
