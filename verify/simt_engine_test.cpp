@@ -59,6 +59,7 @@ TEST_CASE("lanes of a warp") {
           {"vote_right", 32},
           wrong("vote_caller_outside", warp, "is not in the mask", 32),
           {"vote_after_divergence", 32},
+          {"matrix_after_long_way", 32},
           {"shared_atomic_right", 32},
           wrong("shared_atomic_and_plain", race, kUnordered, 32),
       });

@@ -14,15 +14,25 @@ namespace {
 using simt::InstructionClass;
 using simt::MatrixType;
 
-/// All of these need the whole warp together.
-void require_whole_warp(const Step& step) {
+/// All of these need the whole warp, and wait for lanes that are still on their way, as they do
+/// where the compiler makes lanes meet. False: the path comes here again.
+bool is_together(Step& step) {
   const simt::LaneMask live = step.warp.exists & ~step.warp.exited;
-  if (step.mask == live && live == simt::kAllLanes) return;
+  if (step.mask == live && live == simt::kAllLanes) return true;
+  const bool others_may_come =
+      std::any_of(step.warp.paths.begin(), step.warp.paths.end(),
+                  [&](const simt::Path& other) { return &other != &step.path && other.is_ready; });
+  if (others_may_come) {
+    --step.path.pc;
+    step.is_over = true;
+    return false;
+  }
   step.launch().report(
       simt::FindingKind::warp, step.block(),
       "warp " + std::to_string(step.warp.index) +
           " is not together at an instruction that needs all its lanes: " + step.in.text,
       step.in.at);
+  return true;
 }
 
 std::vector<uint32_t*> results(Step& step, size_t argument) {
@@ -47,12 +57,12 @@ std::array<uint32_t, simt::kLanes> row_addresses(const Step& step, size_t argume
 }
 
 void load(Step& step) {
-  require_whole_warp(step);
+  if (!is_together(step)) return;
   load_matrix(step.warp, results(step, 0), row_addresses(step, 1), step.in.numbers[0] != 0,
               step.in.at);
 }
 void store(Step& step) {
-  require_whole_warp(step);
+  if (!is_together(step)) return;
   store_matrix(step.warp, sources(step, 1), row_addresses(step, 0), step.in.numbers[0] != 0,
                step.in.at);
 }
@@ -79,7 +89,7 @@ std::array<int, 3> take_shape(Decoder& d) {
 // ---- mma.sync: the shape travels as numbers
 
 void multiply(Step& step) {
-  require_whole_warp(step);
+  if (!is_together(step)) return;
   const auto& n = step.in.numbers;
   simt::MmaShape shape;
   shape.m = static_cast<int>(n[0] & 255);
@@ -126,7 +136,7 @@ simt::WgmmaShape wgmma_shape(const Step& step) {
 
 /// Arguments: d, a, b, scale-d, imm-scale-a, imm-scale-b [, imm-trans-a] [, imm-trans-b].
 void multiply_group(Step& step) {
-  require_whole_warp(step);
+  if (!is_together(step)) return;
   simt::WgmmaShape shape = wgmma_shape(step);
   const auto immediate = [&](size_t i) {
     return static_cast<int32_t>(static_cast<uint32_t>(step.value(i, 0)));
@@ -155,7 +165,7 @@ void multiply_group(Step& step) {
 
 /// Registers that no product owns any more may be touched again.
 void wait_for_group(Step& step) {
-  require_whole_warp(step);
+  if (!is_together(step)) return;
   step.block().async->wgmma_wait(
       step.warp, static_cast<int>(step.uniform(0, "wgmma.wait_group's number")), step.in.at);
   auto& flags = step.warp.in_flight;
@@ -168,11 +178,11 @@ void wait_for_group(Step& step) {
 }
 
 void fence_group(Step& step) {
-  require_whole_warp(step);
+  if (!is_together(step)) return;
   step.block().async->wgmma_fence(step.warp, step.in.at);
 }
 void commit_group(Step& step) {
-  require_whole_warp(step);
+  if (!is_together(step)) return;
   step.block().async->wgmma_commit(step.warp, step.in.at);
 }
 

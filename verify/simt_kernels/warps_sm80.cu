@@ -5,6 +5,8 @@
 // of 32.
 #include <cstdint>
 
+#include "kernels/arch/matrix.cuh"
+
 namespace {
 
 constexpr unsigned kAll = 0xffffffffu, kLow = 0x0000ffffu;
@@ -144,6 +146,24 @@ __global__ void shared_atomic_and_plain(int* out, const int* in, int*) {
   }
   __syncwarp();
   out[threadIdx.x] = total;
+}
+
+/// Half of the lanes are long on their way to an instruction that takes the whole warp: it waits.
+__global__ void matrix_after_long_way(int* out, const int* in, int*) {
+  __shared__ alignas(16) int rows[32 * 4];
+  for (int i = 0; i < 4; ++i) rows[threadIdx.x * 4 + i] = in[mirror()];
+  __syncwarp();
+  int sum = 0;
+  if (threadIdx.x < 16) {
+#pragma unroll 1
+    for (int i = 0; i < 20000; ++i) sum = in[(sum + i) % 32];
+  }
+  uint32_t d[1];
+  wide::kernels::arch::ldmatrix(d, &rows[threadIdx.x * 4]);
+  // Lane l got a word of row l / 4, which is lane l / 4's.
+  out[threadIdx.x] = static_cast<int>(d[0]) == 31 - static_cast<int>(threadIdx.x) / 4 && sum >= 0
+                         ? in[mirror()]
+                         : -1;
 }
 
 }  // extern "C"

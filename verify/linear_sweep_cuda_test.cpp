@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// linear on CUDA at random shapes: every strategy of ours, any dtype, epilogue, strides and
+// alignment, whole numbers whose sums are exact. WIDE_TEST_CASES says how many (24), WIDE_TEST_SEED
+// which; scripts/sweep runs hundreds, in every order of the simulated GPU.
+#include <catch2/catch_test_macros.hpp>
+#include <cstdlib>
+#include <map>
+#include <random>
+
+#include "host/linear/linear_problem.hpp"
+#include "host/linear/linear_strategy.hpp"
+#include "verify/linear_case.hpp"
+#include "verify/support/devices.hpp"
+
+namespace wide::test {
+namespace {
+
+int64_t from_environment(const char* name, int64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : std::atoll(value);
+}
+
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : random_(seed) {}
+
+  int64_t between(int64_t least, int64_t most) {
+    return least + static_cast<int64_t>(random_() % static_cast<uint64_t>(most - least + 1));
+  }
+  bool toss() { return between(0, 1) == 1; }
+  /// A size up to `most`, often at the edge of a tile or of 16 bytes.
+  int64_t size(int64_t most) {
+    const int64_t plain = between(1, most);
+    switch (between(0, 3)) {
+      case 0:
+        return plain;
+      case 1:
+        return std::max<int64_t>(plain / 8 * 8, 1);
+      case 2:
+        return std::min(most, plain / 64 * 64 + between(0, 2));
+      default:
+        return between(1, std::min<int64_t>(most, 20));
+    }
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+struct Drawn {
+  std::string strategy;
+  LinearProblem problem;
+  int64_t misalign = 0;
+};
+
+Drawn draw(Dice& dice) {
+  constexpr const char* kStrategies[] = {"simt",        "gemv",  "small_m",
+                                         "tensor_core", "wgmma", "tf32x3"};
+  Drawn drawn;
+  drawn.strategy = kStrategies[dice.between(0, 5)];
+  LinearProblem& p = drawn.problem;
+  const int64_t max_batch = drawn.strategy == "gemv"      ? kMaxGemvBatch
+                            : drawn.strategy == "small_m" ? kMaxSmallBatch
+                                                          : 200;
+  p.num_members = dice.between(1, 4);
+  p.batch = std::max<int64_t>(dice.size(max_batch), 1);
+  p.in_features = std::max<int64_t>(dice.size(600), 1);
+  p.out_features = std::max<int64_t>(dice.size(200), 1);
+  constexpr Dtype kDtypes[] = {Dtype::fp32, Dtype::fp16, Dtype::bf16};
+  p.dtype = drawn.strategy == "tf32x3"  ? Dtype::fp32
+            : drawn.strategy == "wgmma" ? kDtypes[dice.between(1, 2)]
+                                        : kDtypes[dice.between(0, 2)];
+  p.allow_tf32 = p.dtype == Dtype::fp32 && drawn.strategy != "tf32x3";
+  p.epilogue.has_bias = dice.toss();
+  if (dice.toss()) p.epilogue.activation = Activation::relu;
+  p.shared_input = dice.between(0, 3) == 0;
+  if (drawn.strategy == "wgmma") p.in_features = (p.in_features + 7) / 8 * 8;
+  if (dice.toss()) {  // padded: wgmma's by whole 16 bytes
+    const int64_t step = drawn.strategy == "wgmma" ? 8 : 1;
+    const auto padded = [&](int64_t features) { return features + dice.between(0, 2) * step; };
+    const int64_t x_member = padded(p.in_features), w_row = padded(p.in_features);
+    const int64_t y_member = p.out_features + dice.between(0, 3);
+    if (!p.shared_input) p.x = {p.num_members * x_member, x_member};
+    p.weight = {w_row, p.out_features * w_row + dice.between(0, 2) * step};
+    p.y = {p.num_members * y_member + dice.between(0, 3), y_member};
+    p.bias_member_stride = p.out_features + dice.between(0, 3);
+  }
+  drawn.misalign = dice.between(0, 3) == 0 ? 1 : 0;
+  return drawn;
+}
+
+std::string text_of(const Drawn& drawn) {
+  const LinearProblem& p = drawn.problem;
+  return drawn.strategy + " of " + std::to_string(p.num_members) + " x " + std::to_string(p.batch) +
+         " x " + std::to_string(p.in_features) + " x " + std::to_string(p.out_features) + " " +
+         std::string(dtype_name(p.dtype)) + (p.shared_input ? ", shared input" : "") +
+         (p.weight.row != 0 ? ", padded" : "") + ", misaligned by " +
+         std::to_string(drawn.misalign);
+}
+
+}  // namespace
+
+TEST_CASE("linear on CUDA: random shapes, exactly") {
+  TestDevice bench(require_cuda());
+  const int64_t count = from_environment("WIDE_TEST_CASES", 24);
+  const int64_t seed = from_environment("WIDE_TEST_SEED", 1);
+  Dice dice(static_cast<uint64_t>(seed));
+  std::map<std::string, int64_t> ran;
+  for (int64_t i = 0; i < count; ++i) {
+    const Drawn drawn = draw(dice);
+    INFO("seed " << seed << ", case " << i << ": " << text_of(drawn));
+    const auto strategy = parse_linear_strategy(drawn.strategy, DeviceType::cuda);
+    const std::string reason = linear_unsupported_reason(
+        *strategy, complete_linear_problem(drawn.problem), bench.context().info());
+    if (!reason.empty()) {
+      REQUIRE(drawn.strategy == "wgmma");  // elsewhere than on Hopper
+      continue;
+    }
+    check_placed(bench, drawn.problem, drawn.strategy, drawn.misalign);
+    ++ran[drawn.strategy];
+  }
+  std::string summary;
+  for (const auto& [strategy, cases] : ran) {
+    summary += " " + strategy + " " + std::to_string(cases);
+  }
+  WARN("cases by strategy:" << summary);
+  CHECK(ran.size() >= (count >= 24 ? 5 : 1));
+}
+
+}  // namespace wide::test
