@@ -17,7 +17,8 @@
 namespace wide::test {
 namespace {
 
-constexpr const char* kOwn[] = {"simt", "gemv", "small_m", "tensor_core", "wgmma", "tf32x3"};
+constexpr const char* kOwn[] = {"simt",  "gemv",   "small_m",     "tensor_core",
+                                "wgmma", "tf32x3", "shared_input"};
 
 bool is_own(const std::string& strategy) {
   return std::find(std::begin(kOwn), std::end(kOwn), strategy) != std::end(kOwn);
@@ -85,6 +86,7 @@ TEST_CASE("linear on CUDA: every tile, aligned and not, around its edges") {
   problem.out_features = size.out;
   problem.dtype = dtype;
   problem.epilogue.has_bias = true;
+  problem.shared_input = strategy == "shared_input";
   if (!allow(bench, strategy, problem)) return;
   INFO(size.batch << " x " << size.in << " x " << size.out << ", " << dtype_name(dtype) << ", "
                   << strategy << ", misaligned by " << misalign);
@@ -179,6 +181,25 @@ TEST_CASE("linear on CUDA: both load paths of a kernel give the same bits") {
   CHECK(check_case(bench, strategy, values, options).members == aligned.members);
 }
 
+TEST_CASE("linear on CUDA: a member of a shared input does not feel how many there are") {
+  TestDevice bench(require_cuda());
+  const int64_t batch = GENERATE(3, 16, 64);
+  const std::string tf32 = GENERATE("no", "yes");
+  const auto outputs = [&](int64_t num_members) {
+    return check_case(bench, "shared_input",
+                      {{"n", num_members},
+                       {"batch", batch},
+                       {"in", int64_t{168}},
+                       {"out", int64_t{40}},
+                       {"shared", "yes"},
+                       {"tf32", tf32}})
+        .members;
+  };
+  const auto few = outputs(2), many = outputs(20);
+  CHECK(few[0] == many[0]);
+  CHECK(few[1] == many[1]);
+}
+
 TEST_CASE("linear on CUDA: activations, bias and shared input against the reference") {
   TestDevice bench(require_cuda());
   const std::string strategy = GENERATE("simt", "gemv", "small_m", "tensor_core", "wgmma", "tf32x3",
@@ -189,6 +210,7 @@ TEST_CASE("linear on CUDA: activations, bias and shared input against the refere
   const std::string bias = GENERATE("yes", "no");
   const bool is_fp32 = dtype == "fp32";
   if (strategy == (is_fp32 ? "wgmma" : "tf32x3")) return;
+  if (strategy == "shared_input" && bias == "no") return;  // bias says whether x is shared, too
   if (strategy == "wgmma" && bench.context().info().compute_capability != 90) return;
   const bool is_tf32 = is_fp32 && is_tf32_strategy(strategy);
   check_case(bench, strategy,

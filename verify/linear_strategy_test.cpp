@@ -172,6 +172,40 @@ TEST_CASE("what tensor cores multiply") {
   CHECK(chosen(problem_of(16, 5, 256), kH200, proved) == "simt");
 }
 
+TEST_CASE("members of a shared input are one wider member") {
+  using enum LinearStrategy;
+  LinearProblem problem;
+  problem.num_members = 5;
+  problem.batch = 128;
+  problem.in_features = 64;
+  problem.out_features = 24;
+  problem.dtype = Dtype::bf16;
+  problem.epilogue.has_bias = true;
+  CHECK_THAT(linear_unsupported_reason(shared_input, complete_linear_problem(problem), kH200),
+             ContainsSubstring("inputs of their own"));
+  problem.shared_input = true;
+  problem = complete_linear_problem(problem);
+  CHECK(linear_unsupported_reason(shared_input, problem, kH200).empty());
+  const LinearProblem one = as_one_member(problem);
+  CHECK((one.num_members == 1 && one.out_features == 120 && !one.shared_input));
+  CHECK(linear_kernel_of(shared_input, problem, kH200) == wgmma);
+  CHECK(linear_kernel_of(shared_input, problem, kA100) == tensor_core);
+  CHECK(linear_kernel_of(wgmma, problem, kA100) == wgmma);
+  constexpr std::array proved{VerifiedStrategy{"linear", "shared_input", 90}};
+  CHECK(chosen(problem, kH200, proved) == "shared_input");
+  problem.batch = 64;
+  CHECK(linear_kernel_of(shared_input, problem, kH200) == small_m);
+  problem.batch = 4;
+  CHECK(linear_kernel_of(shared_input, problem, kH200) == gemv);
+  LinearProblem strict = problem;
+  strict.dtype = Dtype::fp32;
+  strict.batch = 16;
+  CHECK(linear_kernel_of(shared_input, strict, kH200) == simt);
+  problem.y.member += 1;
+  CHECK_THAT(linear_unsupported_reason(shared_input, problem, kH200),
+             ContainsSubstring("side by side"));
+}
+
 TEST_CASE("wgmma needs Hopper, 16-bit elements and strides of whole 16 bytes") {
   using enum LinearStrategy;
   const LinearProblem bf16 = problem_of(4, 128, 256, Dtype::bf16);

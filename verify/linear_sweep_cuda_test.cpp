@@ -56,10 +56,10 @@ struct Drawn {
 };
 
 Drawn draw(Dice& dice) {
-  constexpr const char* kStrategies[] = {"simt",        "gemv",  "small_m",
-                                         "tensor_core", "wgmma", "tf32x3"};
+  constexpr const char* kStrategies[] = {"simt",  "gemv",   "small_m",     "tensor_core",
+                                         "wgmma", "tf32x3", "shared_input"};
   Drawn drawn;
-  drawn.strategy = kStrategies[dice.between(0, 5)];
+  drawn.strategy = kStrategies[dice.between(0, 6)];
   LinearProblem& p = drawn.problem;
   const int64_t max_batch = drawn.strategy == "gemv"      ? kMaxGemvBatch
                             : drawn.strategy == "small_m" ? kMaxSmallBatch
@@ -72,12 +72,15 @@ Drawn draw(Dice& dice) {
   p.dtype = drawn.strategy == "tf32x3"  ? Dtype::fp32
             : drawn.strategy == "wgmma" ? kDtypes[dice.between(1, 2)]
                                         : kDtypes[dice.between(0, 2)];
-  p.allow_tf32 = p.dtype == Dtype::fp32 && drawn.strategy != "tf32x3";
+  p.allow_tf32 = p.dtype == Dtype::fp32 && drawn.strategy != "tf32x3" && dice.between(0, 3) > 0;
+  if (drawn.strategy == "small_m" || drawn.strategy == "tensor_core") {
+    p.allow_tf32 = p.dtype == Dtype::fp32;
+  }
   p.epilogue.has_bias = dice.toss();
   if (dice.toss()) p.epilogue.activation = Activation::relu;
-  p.shared_input = dice.between(0, 3) == 0;
+  p.shared_input = drawn.strategy == "shared_input" || dice.between(0, 3) == 0;
   if (drawn.strategy == "wgmma") p.in_features = (p.in_features + 7) / 8 * 8;
-  if (dice.toss()) {  // padded: wgmma's by whole 16 bytes
+  if (drawn.strategy != "shared_input" && dice.toss()) {  // padded: wgmma's by whole 16 bytes
     const int64_t step = drawn.strategy == "wgmma" ? 8 : 1;
     const auto padded = [&](int64_t features) { return features + dice.between(0, 2) * step; };
     const int64_t x_member = padded(p.in_features), w_row = padded(p.in_features);

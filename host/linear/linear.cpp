@@ -153,6 +153,7 @@ void LinearPlan::run(const LinearArguments& arguments, const Execution& executio
     case LinearStrategy::tensor_core:
     case LinearStrategy::wgmma:
     case LinearStrategy::tf32x3:
+    case LinearStrategy::shared_input:
       return run_linear_kernel(device, state.choice.strategy, problem, arguments, execution.stream);
     case LinearStrategy::wide:
       return run_linear_cpu(state.context, problem, arguments, CpuOrder::all_members);

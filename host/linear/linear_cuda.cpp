@@ -78,23 +78,27 @@ void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy,
                        const LinearProblem& problem, const LinearArguments& arguments,
                        Stream stream) {
   const CurrentDevice current(device.device.ordinal);
-  const kernels::LinearParams params = params_of(problem, arguments);
   const auto native = static_cast<cudaStream_t>(stream.native());
-  if (strategy == LinearStrategy::simt) {
+  const LinearStrategy kernel = linear_kernel_of(strategy, problem, device);
+  const LinearProblem whole =
+      strategy == LinearStrategy::shared_input ? as_one_member(problem) : problem;
+  const kernels::LinearParams params = params_of(whole, arguments);
+  if (kernel == LinearStrategy::simt) {
     WIDE_CHECK_CUDA(kernels::launch_linear_simt(params, problem.dtype,
                                                 choose_linear_simt_tile(problem), native));
     return;
   }
-  if (strategy == LinearStrategy::gemv) {
+  if (kernel == LinearStrategy::gemv) {
     WIDE_CHECK_CUDA(kernels::launch_linear_gemv(params, problem.dtype, native));
     return;
   }
-  if (strategy == LinearStrategy::wgmma && has_tensor_maps(params, problem)) {
-    run_wgmma(params, problem, device, native);
+  if (kernel == LinearStrategy::wgmma && has_tensor_maps(params, whole)) {
+    run_wgmma(params, whole, device, native);
     return;
   }
-  const kernels::LinearMmaTile tile = choose_linear_mma_tile(strategy, problem, device);
-  const kernels::LinearMath math = linear_math(strategy, problem);
+  // By the member's problem, also where it is part of a wider one: so are its sums' orders.
+  const kernels::LinearMmaTile tile = choose_linear_mma_tile(kernel, problem, device);
+  const kernels::LinearMath math = linear_math(kernel, problem);
   const bool has_x_first = tile_m(tile) >= 64;
   WIDE_CHECK_CUDA((has_x_first ? kernels::launch_linear_tensor_core
                                : kernels::launch_linear_small_m)(params, math, tile, native));

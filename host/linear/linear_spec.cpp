@@ -258,6 +258,11 @@ std::vector<StrategyInfo> strategies() {
        hand_written,
        "small_m or tensor_core for fp32: three tf32 products for one, fp32's accuracy",
        {.rereads = 0.9, .bank_conflicts = 0.15}},  // as small_m
+      {"shared_input",
+       DeviceType::cuda,
+       hand_written,
+       "members that read one x as one wider member, by the kernel that suits it (shared=yes)",
+       {.streamed = 1.12, .rereads = 1.0, .bank_conflicts = 0.15}},  // as its kernels
       {"sequential", DeviceType::cpu, sequential, "member after member, each over all threads"},
       {"wide", DeviceType::cpu, hand_written, "the tiles of all members over all threads at once"},
   };

@@ -28,6 +28,7 @@ enum class LinearStrategy : uint8_t {
   tensor_core,     ///< kernels/linear/linear_tensor_core.cu
   wgmma,           ///< Hopper's warpgroup products: kernels/linear/linear_wgmma.cu
   tf32x3,          ///< the tiles of both for fp32, three tf32 products for one
+  shared_input,    ///< members that read one x as one wider member, by one of the kernels above
   wide,            ///< CPU: all members' tiles at once
 };
 
@@ -51,6 +52,8 @@ struct LinearChoice {
 LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceInfo& device,
                                     std::span<const VerifiedStrategy> verified);
 
+/// Tiles of one member's output; saturates instead of overflowing.
+int64_t linear_tiles_of(const LinearProblem& problem, int64_t tile_m, int64_t tile_n);
 /// The tile of `simt`: of one member's problem only, so that a member's launch is the same however
 /// many neighbours it has.
 kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem);
@@ -59,6 +62,13 @@ kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem);
 inline constexpr int64_t kMaxGemvBatch = 4;
 /// Rows of x up to which the weights' bytes are what the time goes into: `small_m` takes no more.
 inline constexpr int64_t kMaxSmallBatch = 64;
+
+/// The members of a shared input, whose weights, biases and outputs lie side by side, as one member
+/// with all their outputs.
+LinearProblem as_one_member(const LinearProblem& problem);
+/// Which of our kernels runs the strategy: itself, or for shared_input the one for that member.
+LinearStrategy linear_kernel_of(LinearStrategy strategy, const LinearProblem& problem,
+                                const DeviceInfo& device);
 
 /// The tile of small_m, tensor_core and tf32x3. Where k is divided over warps, which changes the
 /// order of a sum, by the member's problem alone; the others add up in the same order, and may

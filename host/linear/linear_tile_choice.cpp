@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which tile a kernel of linear takes.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "host/linear/linear_strategy.hpp"
+
+namespace wide {
+
+namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return a / b + (a % b != 0 ? 1 : 0);
+}
+
+}  // namespace
+
+int64_t linear_tiles_of(const LinearProblem& problem, int64_t tile_m, int64_t tile_n) {
+  int64_t tiles = 0;
+  const bool overflows = __builtin_mul_overflow(ceil_div(problem.batch, tile_m),
+                                                ceil_div(problem.out_features, tile_n), &tiles);
+  return overflows ? std::numeric_limits<int64_t>::max() : tiles;
+}
+
+kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem) {
+  using enum kernels::LinearSimtTile;
+  // Rows that a tile does not have are multiplied as zeros: a tall tile must be filled.
+  if (problem.batch <= 32) return m16n64;
+  if (problem.batch < 128 || problem.out_features < 128) return m64n64;
+  return m128n128;
+}
+
+LinearProblem as_one_member(const LinearProblem& problem) {
+  LinearProblem one = problem;
+  one.num_members = 1;
+  one.out_features = problem.num_members * problem.out_features;
+  one.shared_input = false;
+  return one;
+}
+
+LinearStrategy linear_kernel_of(LinearStrategy strategy, const LinearProblem& problem,
+                                const DeviceInfo& device) {
+  using enum LinearStrategy;
+  if (strategy != shared_input) return strategy;
+  if (problem.batch <= kMaxGemvBatch) return gemv;
+  if (problem.dtype == Dtype::fp32 && !problem.allow_tf32) return simt;
+  if (problem.batch <= kMaxSmallBatch) return small_m;
+  const bool has_wgmma = linear_unsupported_reason(wgmma, as_one_member(problem), device).empty();
+  return has_wgmma ? wgmma : tensor_core;
+}
+
+kernels::LinearMath linear_math(LinearStrategy strategy, const LinearProblem& problem) {
+  using enum kernels::LinearMath;
+  if (problem.dtype == Dtype::fp16) return fp16;
+  if (problem.dtype == Dtype::bf16) return bf16;
+  return strategy == LinearStrategy::tf32x3 ? tf32x3 : tf32;
+}
+
+kernels::LinearMmaTile choose_linear_mma_tile(LinearStrategy strategy, const LinearProblem& problem,
+                                              const DeviceInfo& device) {
+  using enum kernels::LinearMmaTile;
+  constexpr int64_t kFewOutputs = 256;  // so few 64-wide tiles that one member fills no device
+  if (strategy != LinearStrategy::tensor_core && problem.batch <= kMaxSmallBatch) {
+    if (problem.batch <= 16 && problem.out_features <= kFewOutputs) return m16n16;
+    return problem.batch <= 8 ? m8n64 : problem.batch <= 16 ? m16n64 : m32n64;
+  }
+  // Waves of blocks times a block's work, larger tiles doing the same work with fewer loads.
+  struct Candidate {
+    kernels::LinearMmaTile tile;
+    int64_t blocks_per_multiprocessor;
+    double efficiency;
+  };
+  constexpr Candidate candidates[] = {{m64n64, 3, 0.7}, {m128n64, 2, 0.85}, {m128n128, 2, 1.0}};
+  const int64_t multiprocessors = std::max(device.num_multiprocessors, 1);
+  kernels::LinearMmaTile best = m64n64;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Candidate& one : candidates) {
+    if (one.tile == m128n128 && problem.dtype == Dtype::fp32) continue;
+    const int64_t rows = tile_m(one.tile), columns = tile_n(one.tile);
+    const double tiles = static_cast<double>(linear_tiles_of(problem, rows, columns)) *
+                         static_cast<double>(problem.num_members);
+    const auto slots = static_cast<double>(multiprocessors * one.blocks_per_multiprocessor);
+    const double work = static_cast<double>(rows * columns) / one.efficiency;
+    const double time =
+        std::ceil(tiles / slots) * work * static_cast<double>(one.blocks_per_multiprocessor);
+    if (time < least) least = time, best = one.tile;
+  }
+  return best;
+}
+
+kernels::LinearWgmmaTile choose_linear_wgmma_tile(const LinearProblem& problem,
+                                                  const DeviceInfo& device) {
+  using enum kernels::LinearWgmmaTile;
+  // A block's tiles follow one another; a tile of twice the rows takes not quite twice as long.
+  constexpr double kTallTile = 1.8;
+  const auto blocks = static_cast<double>(std::max(device.num_multiprocessors, 1));
+  const auto waves_of = [&](kernels::LinearWgmmaTile tile) {
+    const double tiles = static_cast<double>(linear_tiles_of(problem, tile_m(tile), tile_n(tile))) *
+                         static_cast<double>(problem.num_members);
+    return std::ceil(tiles / blocks);
+  };
+  return waves_of(m64n128) <= waves_of(m128n128) * kTallTile ? m64n128 : m128n128;
+}
+
+}  // namespace wide
