@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "verify/support/simulation.hpp"
+#include "wide/convert.hpp"
 #include "wide/wide.hpp"
 
 namespace wide::test {
@@ -29,12 +30,14 @@ Bytes read(const Context& context, const Tensor& tensor, Stream stream) {
   return {first, first + host.bytes()};
 }
 
-/// fp32 values that differ everywhere, on the device.
-Tensor filled(const Context& context, const Shape& shape, Stream stream, float scale = 0.25f) {
-  Tensor host(Context::cpu(), Dtype::fp32, shape);
-  auto* values = static_cast<float*>(host.data());
-  for (int64_t i = 0; i < host.bytes() / 4; ++i) values[i] = scale * static_cast<float>(i % 13 - 6);
-  Tensor tensor(context, Dtype::fp32, shape);
+/// Values that differ everywhere, on the device.
+Tensor filled(const Context& context, const Shape& shape, Stream stream, float scale = 0.25f,
+              Dtype dtype = Dtype::fp32) {
+  Tensor host(Context::cpu(), dtype, shape);
+  for (int64_t i = 0; i < host.bytes() / dtype_bytes(dtype); ++i) {
+    store_element(host.data(), dtype, i, scale * static_cast<float>(i % 13 - 6));
+  }
+  Tensor tensor(context, dtype, shape);
   copy(host.view(), tensor.view(), stream);
   context.synchronize(stream);
   return tensor;
@@ -61,21 +64,24 @@ Bytes run_pack() {
   return read(context, packed, stream.get());
 }
 
-Bytes run_linear() {
+Bytes run_linear(const char* strategy, Dtype dtype) {
   const Context context = Context::cuda(0);
   const OwnedStream stream(context);
   const LinearProblem problem{.num_members = 2,
                               .batch = 3,
                               .in_features = 8,
                               .out_features = 5,
+                              .dtype = dtype,
                               .epilogue = {.has_bias = true}};
-  const LinearPlan plan = make_linear_plan(context, problem, {.strategy = "simt"});
-  const Tensor x = filled(context, {3, 16}, stream.get());
-  const Tensor w = filled(context, {5, 8}, stream.get()), bias = filled(context, {5}, stream.get());
-  Tensor weight(context, Dtype::fp32, {2, 5, 8}), biases(context, Dtype::fp32, {2, 5});
+  const LinearPlan plan = make_linear_plan(context, problem, {.strategy = strategy});
+  const auto some = [&](const Shape& shape) {
+    return filled(context, shape, stream.get(), 0.25f, dtype);
+  };
+  const Tensor x = some({3, 16}), w = some({5, 8}), bias = some({5});
+  Tensor weight(context, dtype, {2, 5, 8}), biases(context, dtype, {2, 5});
   const LinearMember members[] = {{w.view(), bias.view()}, {w.view(), bias.view()}};
   plan.prepare_weights(members, weight.view(), biases.view(), stream.get());
-  Tensor y(context, Dtype::fp32, {3, 10});
+  Tensor y(context, dtype, {3, 10});
   plan.run({.x = x, .weight = weight, .bias = biases, .y = y}, {stream.get()});
   return read(context, y, stream.get());
 }
@@ -121,11 +127,15 @@ struct Scenario {
 };
 
 const std::vector<Scenario>& scenarios() {
-  static const std::vector<Scenario> all{{"tensor", run_tensor},
-                                         {"pack", run_pack},
-                                         {"linear", run_linear},
-                                         {"embedding", run_embedding},
-                                         {"layernorm", run_layernorm}};
+  static const std::vector<Scenario> all{
+      {"tensor", run_tensor},
+      {"pack", run_pack},
+      {"linear simt", [] { return run_linear("simt", Dtype::fp32); }},
+      {"linear gemv", [] { return run_linear("gemv", Dtype::fp16); }},
+      {"linear small_m", [] { return run_linear("small_m", Dtype::bf16); }},
+      {"linear wgmma", [] { return run_linear("wgmma", Dtype::bf16); }},
+      {"embedding", run_embedding},
+      {"layernorm", run_layernorm}};
   return all;
 }
 
