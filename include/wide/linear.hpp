@@ -74,7 +74,8 @@ class LinearPlan {
   /// Layout: as LinearArguments says; any row and member strides of the problem, features
   ///         contiguous; any alignment of an element (16 bytes is fastest). y overlaps no input.
   /// Types: x, weight, bias, y share a dtype in {fp32, fp16, bf16}; products and sums in fp32,
-  ///         one rounding at the end; tf32 products only with allow_tf32.
+  ///         one rounding at the end; tf32 products only with allow_tf32, or three for one where
+  ///         the strategy tf32x3 is asked for by name, which keeps fp32's accuracy.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument (operands contradict the problem, workspace), cuda, cublas.
