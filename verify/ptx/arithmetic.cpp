@@ -254,11 +254,7 @@ void half(Step& s) {
       if constexpr (kSources == 2) value = Op()(get(1), get(2));
       if constexpr (kSources == 3) value = Op()(get(1), get(2), get(3));
       value = finish_float(value, flags);
-      if constexpr (std::is_same_v<T, Half>) {
-        out |= Format<T>::word(static_cast<Half>(value)) << shift;
-      } else {
-        out |= Format<T>::word(to_bfloat(value)) << shift;
-      }
+      out |= half_word<T>(value) << shift;
     }
     d[l] = out;
   });

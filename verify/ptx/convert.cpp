@@ -62,15 +62,8 @@ float to_float_rounded(double value, int mode) {
 
 /// Halves in other modes than nearest: truncate, then step where the mode says so.
 template <class T>
-uint32_t half_word(double value, int mode) {
-  const auto nearest = [&] {
-    if constexpr (std::is_same_v<T, Half>) {
-      return Format<Half>::word(static_cast<Half>(value));
-    } else {
-      return Format<Bfloat>::word(to_bfloat(value));
-    }
-  };
-  uint32_t word = nearest();
+uint32_t rounded_half(double value, int mode) {
+  uint32_t word = half_word<T>(value);
   if (mode == FE_TONEAREST || std::isnan(value) || std::isinf(value)) return word;
   const auto back = static_cast<double>(to_float(Format<T>::value(word)));
   const bool is_low_wanted = mode == FE_DOWNWARD || (mode == FE_TOWARDZERO && value > 0);
@@ -81,8 +74,8 @@ uint32_t half_word(double value, int mode) {
 }
 
 uint64_t float_word(Type type, double value, int mode) {
-  if (type.kind == 'B') return half_word<Bfloat>(value, mode);
-  if (type.bits == 16) return half_word<Half>(value, mode);
+  if (type.kind == 'B') return rounded_half<Bfloat>(value, mode);
+  if (type.bits == 16) return rounded_half<Half>(value, mode);
   if (type.bits == 32) return std::bit_cast<uint32_t>(to_float_rounded(value, mode));
   return std::bit_cast<uint64_t>(value);
 }
@@ -181,7 +174,7 @@ void pack_halves(Step& s) {
     const auto word = [&](size_t i) {
       double value = static_cast<double>(std::bit_cast<float>(s.source<uint32_t>(i)[l]));
       if (has_relu && value < 0) value = 0;
-      return half_word<T>(value, mode);
+      return rounded_half<T>(value, mode);
     };
     d[l] = word(1) << 16 | word(2);
   });

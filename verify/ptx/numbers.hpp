@@ -78,6 +78,16 @@ struct Format<Bfloat> {
   static Word word(Bfloat value) { return value.bits; }
 };
 
+/// A 16-bit format's word of a value, rounded once, to nearest even.
+template <class T>
+uint32_t half_word(double value) {
+  if constexpr (std::is_same_v<T, Half>) {
+    return Format<Half>::word(static_cast<Half>(value));
+  } else {
+    return Format<Bfloat>::word(to_bfloat(value));
+  }
+}
+
 /// The host's rounding while it lives.
 class Rounding {
  public:

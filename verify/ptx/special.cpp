@@ -69,11 +69,7 @@ void apply_half(Step& s) {
     uint32_t out = 0;
     for (int shift = 0; shift < bits; shift += 16) {
       const double value = Op()(static_cast<double>(to_float(Format<T>::value(a[l] >> shift))));
-      if constexpr (std::is_same_v<T, Half>) {
-        out |= Format<T>::word(static_cast<Half>(value)) << shift;
-      } else {
-        out |= Format<T>::word(to_bfloat(value)) << shift;
-      }
+      out |= half_word<T>(value) << shift;
     }
     d[l] = out;
   });
