@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 """The scripts a developer types, on made-up trees and machines: each check is seen to fail."""
+import json
 import os
 import pathlib
 import shutil
@@ -246,6 +247,58 @@ class ToolkitTest(ScriptTest):
         code, output = self.configure("-DWIDE_CUDA=OFF")
         self.assertEqual(code, 0, output)
         self.assertNotIn("11.8", output)
+
+
+class TargetsTest(ScriptTest):
+    """targets.py with a wbench that prints what it is told to."""
+
+    def measure(self, own_us, vendor_us, floor=90.0, own_status="ok", flops=8e14):
+        def strategy(name, us, status):
+            stats = {"median_ns": us * 1e3}
+            rates = {"pct_of_floor": floor, "flops_per_s": flops}
+            measurements = [{"regime": "stream", "stats": {"median_ns": 1.0}, "rates": rates},
+                            {"regime": "graph", "stats": stats, "rates": rates}]
+            return {"name": name, "status": status, "measurements": measurements if status == "ok" else []}
+        case = {"strategies": [strategy("sequential", vendor_us * 2, "ok"), strategy("cublas_batched", vendor_us, "ok"),
+                               strategy("simt", own_us * 3, own_status), strategy("wgmma", own_us, own_status)]}
+        self.put("result.json", json.dumps({"cases": [case]}))
+        wbench = self.program("wbench", 'while [ "$1" != --json ]; do shift; done', f'cp {self.root}/result.json "$2"')
+        code, output = self.run_script(ROOT / "scripts/targets.py", "measure", wbench, "--out", self.root / "out.json")
+        return code, output, json.loads((self.root / "out.json").read_text())["targets"]
+
+    def test_met(self):
+        code, output, results = self.measure(own_us=10, vendor_us=25)
+        self.assertEqual(code, 0, output)
+        self.assertEqual({result["verdict"] for result in results}, {"met"})
+        self.assertEqual((results[0]["strategy"], results[0]["vendor"], results[0]["vs_vendor"]),
+                         ("wgmma", "cublas_batched", 2.5))
+
+    def test_missed_is_a_result(self):
+        code, _, results = self.measure(own_us=10, vendor_us=9.9, floor=60)
+        self.assertEqual(code, 0)
+        by_name = {result["name"]: result for result in results}
+        self.assertEqual(by_name["8 x 1024^3"]["verdict"], "missed")
+        self.assertEqual(by_name["strict fp32, 8 x 1024^3"]["verdict"], "met")
+        self.assertEqual(by_name["67 MB of weights, 16 rows"]["missed"], ["of_floor_pct"])
+
+    def test_nan_is_missed(self):
+        _, _, results = self.measure(own_us=10, vendor_us=25, floor=float("nan"))
+        self.assertEqual(next(r for r in results if r["name"].startswith("67 MB"))["verdict"], "missed")
+
+    def test_what_could_not_be_measured_says_so(self):
+        code, output, results = self.measure(own_us=10, vendor_us=25, own_status="skipped")
+        self.assertEqual(code, 1)
+        self.assertEqual({result["verdict"] for result in results}, {"not measured"})
+        self.assertIn("no strategy of ours ran", output)
+        wbench = self.program("broken", "echo no device", "exit 7")
+        code, output = self.run_script(ROOT / "scripts/targets.py", "measure", wbench)
+        self.assertEqual(code, 1)
+        self.assertIn("exit code 7: no device", output)
+
+    def test_expectations_are_of_every_target(self):
+        code, output = self.run_script(ROOT / "scripts/targets.py", "expect")
+        self.assertEqual(code, 0)
+        self.assertEqual(len(output.splitlines()), len(json.loads((ROOT / "bench/targets.json").read_text())["targets"]))
 
 
 if __name__ == "__main__":
