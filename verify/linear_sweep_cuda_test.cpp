@@ -80,7 +80,7 @@ Drawn draw(Dice& dice) {
   if (dice.toss()) p.epilogue.activation = Activation::relu;
   p.shared_input = drawn.strategy == "shared_input" || dice.between(0, 3) == 0;
   if (drawn.strategy == "wgmma") p.in_features = (p.in_features + 7) / 8 * 8;
-  if (drawn.strategy != "shared_input" && dice.toss()) {  // padded: wgmma's by whole 16 bytes
+  if (dice.toss()) {  // padded: wgmma's by whole 16 bytes
     const int64_t step = drawn.strategy == "wgmma" ? 8 : 1;
     const auto padded = [&](int64_t features) { return features + dice.between(0, 2) * step; };
     const int64_t x_member = padded(p.in_features), w_row = padded(p.in_features);

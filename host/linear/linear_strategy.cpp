@@ -91,14 +91,6 @@ std::string too_many_rows(int64_t most, const LinearProblem& problem) {
 
 std::string shared_input_reason(const LinearProblem& problem, const DeviceInfo& device) {
   if (!problem.shared_input) return "members have inputs of their own";
-  const int64_t out = problem.out_features;
-  const bool is_side_by_side =
-      problem.num_members == 1 ||
-      (problem.weight.member == out * problem.weight.row && problem.y.member == out &&
-       (!problem.epilogue.has_bias || problem.bias_member_stride == out));
-  if (!is_side_by_side) {
-    return "weights, biases or outputs of neighbouring members do not lie side by side";
-  }
   return linear_unsupported_reason(linear_kernel_of(LinearStrategy::shared_input, problem, device),
                                    as_one_member(problem), device);
 }

@@ -63,8 +63,8 @@ inline constexpr int64_t kMaxGemvBatch = 4;
 /// Rows of x up to which the weights' bytes are what the time goes into: `small_m` takes no more.
 inline constexpr int64_t kMaxSmallBatch = 64;
 
-/// The members of a shared input, whose weights, biases and outputs lie side by side, as one member
-/// with all their outputs.
+/// The members of a shared input as one member with all their outputs; the same problem where their
+/// weights, biases or outputs do not lie side by side.
 LinearProblem as_one_member(const LinearProblem& problem);
 /// Which of our kernels runs the strategy: itself, or for shared_input the one for that member.
 LinearStrategy linear_kernel_of(LinearStrategy strategy, const LinearProblem& problem,

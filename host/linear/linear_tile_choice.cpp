@@ -34,6 +34,12 @@ kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem) {
 }
 
 LinearProblem as_one_member(const LinearProblem& problem) {
+  const int64_t out = problem.out_features;
+  const bool is_side_by_side =
+      problem.num_members == 1 ||
+      (problem.weight.member == out * problem.weight.row && problem.y.member == out &&
+       (!problem.epilogue.has_bias || problem.bias_member_stride == out));
+  if (!is_side_by_side) return problem;
   LinearProblem one = problem;
   one.num_members = 1;
   one.out_features = problem.num_members * problem.out_features;
