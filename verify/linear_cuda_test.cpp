@@ -122,7 +122,7 @@ TEST_CASE("linear on CUDA: the tiles that it takes many of to be chosen") {
 
 TEST_CASE("linear on CUDA: wgmma's tiles, rings and turns") {
   TestDevice bench(require_cuda());
-  if (bench.context().info().compute_capability != 90) return;
+  if (bench.context().info().compute_capability != 90) SKIP("wgmma needs compute capability 9.0");
   using enum kernels::LinearWgmmaTile;
   struct Size {
     int64_t num_members, batch, in, out;

@@ -45,26 +45,30 @@ Counted count(const std::vector<LaunchCounters>& launches) {
   return counted;
 }
 
-/// The case, or with hardly any rows where that is what the strategy is for.
+/// The case, or with hardly any rows or one x for all members where that is what the strategy is
+/// for.
 std::unique_ptr<catalog::Workload> workload_of(Session& session, const catalog::PrimitiveSpec& spec,
                                                const catalog::StrategyInfo& info,
                                                const catalog::Case& point) {
   auto workload = spec.make_workload(session.context(), point, {});
-  if (workload->unsupported_reason(info.name).find("rows per member") == std::string::npos) {
-    return workload;
-  }
+  const std::string reason = workload->unsupported_reason(info.name);
+  const bool wants_few_rows = reason.find("rows per member") != std::string::npos;
+  const bool wants_one_x = reason.find("inputs of their own") != std::string::npos;
+  if (!wants_few_rows && !wants_one_x) return workload;
   std::vector<catalog::Case::Entry> entries(point.entries().begin(), point.entries().end());
   for (catalog::Case::Entry& entry : entries) {
-    if (entry.name == "batch") entry.value = int64_t{4};
+    if (wants_few_rows && entry.name == "batch") entry.value = int64_t{4};
+    if (wants_one_x && entry.name == "shared") entry.value = std::string("yes");
   }
   return spec.make_workload(session.context(), catalog::Case(point.op(), std::move(entries)), {});
 }
 
-void check_case(Session& session, const catalog::PrimitiveSpec& spec,
+/// Whether the strategy runs the case.
+bool check_case(Session& session, const catalog::PrimitiveSpec& spec,
                 const catalog::StrategyInfo& info, const catalog::Case& point) {
   INFO(spec.name << " " << info.name << ": " << point.to_string());
   const auto workload = workload_of(session, spec, info, point);
-  if (!workload->unsupported_reason(info.name).empty()) return;
+  if (!workload->unsupported_reason(info.name).empty()) return false;
   const catalog::Prepared prepared = workload->prepare(info.name);
   bench::forget_launches();
   prepared.run({session.stream()});
@@ -76,6 +80,7 @@ void check_case(Session& session, const catalog::PrimitiveSpec& spec,
   CHECK((counted.requested - counted.reread) / minimum <= info.traffic.streamed);
   CHECK(counted.reread / minimum <= info.traffic.rereads);
   CHECK(counted.lost <= info.traffic.bank_conflicts * counted.passes);
+  return true;
 }
 
 /// The first point of preset ci, in every dtype.
@@ -103,18 +108,18 @@ std::vector<catalog::Case> cases_of(const catalog::PrimitiveSpec& spec) {
 TEST_CASE("hand-written strategies keep to the traffic that the catalogue declares") {
   require_simulation();
   Session session(Context::cuda(0));
-  int64_t checked = 0;
   for (const catalog::PrimitiveSpec* spec : catalog::primitives()) {
     for (const catalog::StrategyInfo& info : spec->strategies) {
       if (info.device != DeviceType::cuda || info.kind != catalog::StrategyKind::hand_written)
         continue;
+      int64_t num_checked = 0;
       for (const catalog::Case& point : cases_of(*spec)) {
-        check_case(session, *spec, info, point);
-        ++checked;
+        num_checked += check_case(session, *spec, info, point) ? 1 : 0;
       }
+      INFO(spec->name << " " << info.name << ": its traffic was looked at in no dtype");
+      CHECK(num_checked > 0);
     }
   }
-  CHECK(checked >= 3);
 }
 
 }  // namespace wide::test
