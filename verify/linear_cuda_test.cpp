@@ -93,6 +93,34 @@ TEST_CASE("linear on CUDA: every tile, aligned and not, around its edges") {
   check_placed(bench, problem, strategy, misalign);
 }
 
+TEST_CASE("linear on CUDA: scale, and a residual that is y itself") {
+  TestDevice bench(require_cuda());
+  const Dtype dtype = GENERATE(Dtype::fp32, Dtype::fp16, Dtype::bf16);
+  const std::string strategy =
+      GENERATE(from_range(std::vector<std::string>(std::begin(kOwn), std::end(kOwn))));
+  const OutputScale scale = GENERATE(OutputScale::per_member, OutputScale::per_output);
+  const Residual residual = GENERATE(Residual::before_activation, Residual::after_activation);
+  const int64_t out = GENERATE(12, 67);
+  LinearProblem problem;
+  problem.num_members = 3;
+  problem.batch = strategy == "gemv" ? 4 : 21;
+  problem.in_features = 40;
+  problem.out_features = out;
+  problem.dtype = dtype;
+  problem.epilogue = {.has_bias = true,
+                      .activation = Activation::relu,
+                      .scale = scale,
+                      .residual = residual,
+                      .alpha = -0.5f};
+  problem.shared_input = strategy == "shared_input";
+  if (!allow(bench, strategy, problem)) return;
+  INFO(strategy << ", " << dtype_name(dtype) << ", scale " << output_scale_name(scale)
+                << ", residual " << residual_name(residual) << ", " << out << " outputs");
+  check_placed(bench, problem, strategy, 0, true);
+  problem.residual = {3 * (out + 4), out + 4};
+  check_placed(bench, problem, strategy);
+}
+
 TEST_CASE("linear on CUDA: the tiles that it takes many of to be chosen") {
   TestDevice bench(require_cuda());
   using enum kernels::LinearMmaTile;

@@ -39,12 +39,13 @@ void check_epilogue(TestDevice& device, Dtype dtype, int64_t features, int64_t g
 
   kernels::LinearEpilogueParams params{};
   params.sums = static_cast<const float*>(sums_there.data());
-  params.bias = has_bias ? bias_there.data() : nullptr;
   params.y = y.data();
   params.rows = rows, params.num_members = members, params.features = features;
   params.sums_strides = params.y_strides = strides;
-  params.bias_member_stride = features;
-  params.activation = Activation::relu;
+  params.epilogue.bias = has_bias ? bias_there.data() : nullptr;
+  params.epilogue.bias_member_stride = features;
+  params.epilogue.activation = Activation::relu;
+  params.epilogue.alpha = 2;
   REQUIRE(kernels::launch_linear_epilogue(params, dtype, cast) == cudaSuccess);
 
   std::vector<std::byte> got(static_cast<size_t>(y.bytes()));
@@ -57,7 +58,7 @@ void check_epilogue(TestDevice& device, Dtype dtype, int64_t features, int64_t g
       REQUIRE(std::isnan(value));  // a gap
       continue;
     }
-    double expected = sums[static_cast<size_t>(at)];
+    double expected = 2 * sums[static_cast<size_t>(at)];
     if (has_bias) expected += bias[static_cast<size_t>(member * features + feature)];
     REQUIRE(value == std::max(expected, 0.0));
   }

@@ -53,6 +53,7 @@ struct Drawn {
   std::string strategy;
   LinearProblem problem;
   int64_t misalign = 0;
+  bool is_in_place = false;  // the residual is y
 };
 
 Drawn draw(Dice& dice) {
@@ -78,6 +79,14 @@ Drawn draw(Dice& dice) {
   }
   p.epilogue.has_bias = dice.toss();
   if (dice.toss()) p.epilogue.activation = Activation::relu;
+  constexpr OutputScale kScales[] = {OutputScale::none, OutputScale::per_member,
+                                     OutputScale::per_output};
+  constexpr Residual kResiduals[] = {Residual::none, Residual::before_activation,
+                                     Residual::after_activation};
+  p.epilogue.scale = kScales[dice.between(0, 2)];
+  p.epilogue.residual = kResiduals[dice.between(0, 2)];
+  p.epilogue.alpha = dice.toss() ? 1.0f : -0.5f;
+  drawn.is_in_place = p.epilogue.residual != Residual::none && dice.toss();
   p.shared_input = drawn.strategy == "shared_input" || dice.between(0, 3) == 0;
   if (drawn.strategy == "wgmma") p.in_features = (p.in_features + 7) / 8 * 8;
   if (dice.toss()) {  // padded: wgmma's by whole 16 bytes
@@ -89,6 +98,10 @@ Drawn draw(Dice& dice) {
     p.weight = {w_row, p.out_features * w_row + dice.between(0, 2) * step};
     p.y = {p.num_members * y_member + dice.between(0, 3), y_member};
     p.bias_member_stride = p.out_features + dice.between(0, 3);
+    p.scale_member_stride = p.out_features + dice.between(0, 3);
+    const int64_t gap = dice.between(0, 3);
+    p.residual = p.y;
+    if (!drawn.is_in_place) p.residual.row += gap;
   }
   drawn.misalign = dice.between(0, 3) == 0 ? 1 : 0;
   return drawn;
@@ -99,8 +112,10 @@ std::string text_of(const Drawn& drawn) {
   return drawn.strategy + " of " + std::to_string(p.num_members) + " x " + std::to_string(p.batch) +
          " x " + std::to_string(p.in_features) + " x " + std::to_string(p.out_features) + " " +
          std::string(dtype_name(p.dtype)) + (p.shared_input ? ", shared input" : "") +
-         (p.weight.row != 0 ? ", padded" : "") + ", misaligned by " +
-         std::to_string(drawn.misalign);
+         (p.weight.row != 0 ? ", padded" : "") + ", scale " +
+         std::string(output_scale_name(p.epilogue.scale)) + ", residual " +
+         std::string(residual_name(p.epilogue.residual)) + (drawn.is_in_place ? " in place" : "") +
+         ", misaligned by " + std::to_string(drawn.misalign);
 }
 
 }  // namespace
@@ -121,7 +136,7 @@ TEST_CASE("linear on CUDA: random shapes, exactly") {
       REQUIRE(drawn.strategy == "wgmma");  // elsewhere than on Hopper
       continue;
     }
-    check_placed(bench, drawn.problem, drawn.strategy, drawn.misalign);
+    check_placed(bench, drawn.problem, drawn.strategy, drawn.misalign, drawn.is_in_place);
     ++ran[drawn.strategy];
   }
   std::string summary;

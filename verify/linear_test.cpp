@@ -189,6 +189,24 @@ TEST_CASE("linear: the block kernels of all instruction sets agree") {
 #endif
 }
 
+TEST_CASE("linear: scale and residual, in place and apart") {
+  TestDevice bench(Context::cpu());
+  const Dtype dtype = GENERATE(Dtype::fp32, Dtype::fp16, Dtype::bf16);
+  const OutputScale scale = GENERATE(OutputScale::per_member, OutputScale::per_output);
+  const Residual residual = GENERATE(Residual::before_activation, Residual::after_activation);
+  const bool is_in_place = GENERATE(false, true);
+  LinearProblem problem = small_problem(dtype);
+  problem.batch = 37;
+  problem.out_features = 41;
+  problem.epilogue = {.has_bias = true,
+                      .activation = Activation::relu,
+                      .scale = scale,
+                      .residual = residual,
+                      .alpha = -0.5f};
+  check_placed(bench, problem, "wide", 0, is_in_place);
+  check_placed(bench, problem, "sequential", 0, is_in_place);
+}
+
 TEST_CASE("linear: the reference by hand") {
   LinearProblem problem;
   problem.in_features = 2;
@@ -197,9 +215,22 @@ TEST_CASE("linear: the reference by hand") {
   const std::array<double, 2> x{1, -2}, bias{10, -20};
   const std::array<double, 4> weight{3, 4, -5, 6};
   std::array<double, 2> sums{}, magnitudes{};
-  catalog::linear_reference_row(problem, x, weight, bias, sums, magnitudes);
+  catalog::LinearReferenceRow row{x, weight, bias, {}, {}};
+  catalog::linear_reference_row(problem, row, sums, magnitudes);
   CHECK(sums == std::array<double, 2>{5, -37});
   CHECK(magnitudes == std::array<double, 2>{21, 37});
+  const std::array<double, 2> scale{2, -1}, residual{100, -200};
+  problem.epilogue.alpha = 0.5f;
+  problem.epilogue.residual = Residual::before_activation;
+  row.scale = scale;
+  row.residual = residual;
+  catalog::linear_reference_row(problem, row, sums, magnitudes);
+  CHECK(sums == std::array<double, 2>{105, -211.5});
+  CHECK(magnitudes == std::array<double, 2>{121, 228.5});
+  problem.epilogue.residual = Residual::after_activation;
+  row.scale = std::span(scale).first(1);
+  catalog::linear_reference_row(problem, row, sums, magnitudes);
+  CHECK(sums == std::array<double, 2>{5, -37});
   CHECK(catalog::reference_activation(Activation::relu, -1) == 0);
   CHECK(std::abs(catalog::reference_activation(Activation::gelu, 1) - 0.8413447460685429) < 1e-15);
   CHECK(std::abs(catalog::reference_activation(Activation::silu, 1) - 0.7310585786300049) < 1e-15);

@@ -198,6 +198,64 @@ TEST_CASE("describe_linear refuses an output that overlaps an input") {
   }
 }
 
+TEST_CASE("describe_linear: scale and residual") {
+  Operands o;
+  LinearProblem like;
+  const Context context = Context::cpu();
+  const LinearProblem plain = describe_linear(o.arguments);
+  const int64_t n = plain.num_members, out = plain.out_features, batch = plain.batch;
+  const Tensor factors(context, Dtype::fp32, {n, out}), one_each(context, Dtype::fp32, {n, 1});
+  const Tensor residual(context, plain.dtype, {batch, n * out});
+  const auto message = [&] {
+    return message_of(ErrorCode::invalid_argument,
+                      [&] { (void)describe_linear(o.arguments, like); });
+  };
+  SECTION("what they are is read off") {
+    o.arguments.scale = factors.view();
+    o.arguments.residual = residual.view();
+    like.epilogue.residual = Residual::before_activation;
+    like.epilogue.alpha = 3;
+    const LinearProblem problem = describe_linear(o.arguments, like);
+    CHECK(problem.epilogue.scale == OutputScale::per_output);
+    CHECK(problem.scale_member_stride == out);
+    CHECK(problem.epilogue.residual == Residual::before_activation);
+    CHECK(problem.residual == RowStrides{n * out, out});
+    CHECK(problem.epilogue.alpha == 3);
+    o.arguments.scale = one_each.view();
+    CHECK(describe_linear(o.arguments, like).epilogue.scale == OutputScale::per_member);
+  }
+  SECTION("the residual may be y itself, and nothing else that overlaps it") {
+    like.epilogue.residual = Residual::after_activation;
+    o.arguments.residual = o.arguments.y;
+    CHECK(describe_linear(o.arguments, like).epilogue.residual == Residual::after_activation);
+    const Tensor joint(context, plain.dtype, {batch + 1, n * out});
+    o.arguments.y = TensorView(joint.data(), plain.dtype, {batch, n * out}, context.device());
+    void* next = static_cast<std::byte*>(joint.data()) + n * out * dtype_bytes(plain.dtype);
+    o.arguments.residual = TensorView(next, plain.dtype, {batch, n * out}, context.device());
+    CHECK(message() == "linear: y shares addresses with residual, expected memory of its own");
+  }
+  SECTION("a residual that nobody placed") {
+    o.arguments.residual = residual.view();
+    CHECK_THAT(message(), ContainsSubstring("does not say where it is added"));
+  }
+  SECTION("a residual of other rows") {
+    like.epilogue.residual = Residual::after_activation;
+    const Tensor longer(context, plain.dtype, {batch + 1, n * out});
+    o.arguments.residual = longer.view();
+    CHECK_THAT(message(), ContainsSubstring("linear: residual is ["));
+  }
+  SECTION("scale of another dtype") {
+    const Tensor halves(context, Dtype::fp16, {n, out});
+    o.arguments.scale = halves.view();
+    CHECK(message() == "linear: scale is fp16, expected dtype = fp32");
+  }
+  SECTION("scale of another shape") {
+    const Tensor wrong(context, Dtype::fp32, {n, out + 1});
+    o.arguments.scale = wrong.view();
+    CHECK_THAT(message(), ContainsSubstring("[num_members, 1] or [num_members, out]"));
+  }
+}
+
 TEST_CASE("make_linear_plan refuses impossible problems") {
   const Context context = Context::cpu();
   LinearProblem problem;
@@ -251,6 +309,10 @@ TEST_CASE("make_linear_plan refuses impossible problems") {
     problem.shared_input = true;
     problem.x = {4, 16};
     expected = "linear: x has member stride 16, expected 0: shared_input";
+  }
+  SECTION("a factor that is none") {
+    problem.epilogue.alpha = std::numeric_limits<float>::infinity();
+    expected = "linear: alpha is inf, expected a finite factor";
   }
   SECTION("a strategy that nobody knows") {
     options.strategy = "wde";

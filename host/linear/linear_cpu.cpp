@@ -46,6 +46,48 @@ struct Blocks {
   int64_t per_member() const { return in_rows * in_columns; }
 };
 
+void finish_block(const LinearProblem& problem, const LinearArguments& arguments, int64_t member,
+                  int64_t row, int64_t column, const cpu::LinearBlock& block,
+                  float (&sums)[cpu::kBlockRows][cpu::kBlockColumns]) {
+  using Row = float[cpu::kBlockColumns];
+  const Epilogue& epilogue = problem.epilogue;
+  const auto load = [&](const ConstTensorView& operand, int64_t offset, Row& values) {
+    decode_row(operand.dtype, element_at(operand.data, offset, operand.dtype), values,
+               block.columns);
+  };
+  Row factors, bias = {}, residual = {};
+  std::fill_n(factors, block.columns, 1.0f);
+  if (epilogue.scale == OutputScale::per_output) {
+    load(arguments.scale, member * problem.scale_member_stride + column, factors);
+  } else if (epilogue.scale == OutputScale::per_member) {
+    const auto* scale = static_cast<const float*>(arguments.scale.data);
+    std::fill_n(factors, block.columns, scale[member * problem.scale_member_stride]);
+  }
+  if (epilogue.has_bias) {
+    load(arguments.bias, member * problem.bias_member_stride + column, bias);
+  }
+  const bool is_activated = epilogue.residual == Residual::before_activation;
+  for (int r = 0; r < block.rows; ++r) {
+    if (epilogue.residual != Residual::none) {
+      const RowStrides& strides = problem.residual;
+      load(arguments.residual, member * strides.member + (row + r) * strides.row + column,
+           residual);
+    }
+    for (int c = 0; c < block.columns; ++c) {
+      float value = sums[r][c] * (epilogue.alpha * factors[c]);
+      if (epilogue.has_bias) value += bias[c];  // adding 0 would make +0 of -0
+      if (is_activated) value += residual[c];
+      value = activate(epilogue.activation, value);
+      if (epilogue.residual == Residual::after_activation) value += residual[c];
+      sums[r][c] = value;
+    }
+    const int64_t offset = member * problem.y.member + (row + r) * problem.y.row + column;
+    encode_row(problem.dtype, sums[r],
+               const_cast<void*>(element_at(arguments.y.data, offset, problem.dtype)),
+               block.columns);
+  }
+}
+
 void compute_block(const LinearProblem& problem, const LinearArguments& arguments,
                    const Blocks& blocks, cpu::LinearBlockKernel kernel, int64_t member,
                    int64_t index) {
@@ -67,22 +109,7 @@ void compute_block(const LinearProblem& problem, const LinearArguments& argument
   block.sums = sums;
   kernel(block);
 
-  float bias[cpu::kBlockColumns];
-  const bool has_bias = problem.epilogue.has_bias;
-  if (has_bias) {
-    decode_row(dtype,
-               element_at(arguments.bias.data, member * problem.bias_member_stride + column, dtype),
-               bias, block.columns);
-  }
-  for (int r = 0; r < block.rows; ++r) {
-    for (int c = 0; c < block.columns; ++c) {
-      const float sum = has_bias ? sums[r][c] + bias[c] : sums[r][c];
-      sums[r][c] = activate(problem.epilogue.activation, sum);
-    }
-    const int64_t offset = member * problem.y.member + (row + r) * problem.y.row + column;
-    encode_row(dtype, sums[r], const_cast<void*>(element_at(arguments.y.data, offset, dtype)),
-               block.columns);
-  }
+  finish_block(problem, arguments, member, row, column, block, sums);
 }
 
 }  // namespace

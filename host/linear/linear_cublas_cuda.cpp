@@ -6,13 +6,14 @@
 // member's begins `in` elements later. So y^T = weight * x^T needs no copy, batched or not, and a
 // shared x is a batch stride of 0.
 //
-// Bias and activation follow in one kernel of ours. Where the output is 16-bit, the GEMM then
-// writes its fp32 sums to the workspace: rounding happens once, behind the epilogue.
+// The epilogue follows in one kernel of ours. Where the output is 16-bit, or may be the residual
+// itself, the GEMM then writes its fp32 sums to the workspace: rounding happens once, in the end.
 #include <algorithm>
 
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/linear/linear_epilogue_cuda.hpp"
 #include "host/linear/linear_run.hpp"
 #include "kernels/linear/linear_epilogue.hpp"
 
@@ -97,20 +98,17 @@ void run_linear_cublas(const DeviceInfo& device, LinearStrategy strategy,
     configure(handle, problem, execution, workspace.cublas_bytes);
     run_gemms(handle, strategy, problem, arguments, to);
   }
-  const Epilogue& epilogue = problem.epilogue;
-  if (has_sums && !epilogue.has_bias && epilogue.activation == Activation::none) return;
+  if (has_sums && problem.epilogue.is_identity()) return;
 
   kernels::LinearEpilogueParams params{};
   params.sums = has_sums ? static_cast<const float*>(to.data) : nullptr;
-  params.bias = epilogue.has_bias ? arguments.bias.data : nullptr;
   params.y = arguments.y.data;
   params.rows = problem.batch;
   params.num_members = problem.num_members;
   params.features = problem.out_features;
   params.sums_strides = to.strides;
   params.y_strides = problem.y;
-  params.bias_member_stride = problem.bias_member_stride;
-  params.activation = epilogue.activation;
+  params.epilogue = linear_epilogue_of(problem, arguments);
   WIDE_CHECK_CUDA(kernels::launch_linear_epilogue(
       params, problem.dtype, static_cast<cudaStream_t>(execution.stream.native())));
 }

@@ -5,6 +5,7 @@
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
 #include "host/core/tensor_map.hpp"
+#include "host/linear/linear_epilogue_cuda.hpp"
 #include "host/linear/linear_run.hpp"
 #include "kernels/linear/linear_gemv.hpp"
 #include "kernels/linear/linear_mma.hpp"
@@ -15,13 +16,29 @@ namespace wide {
 
 static_assert(kMaxGemvBatch == kernels::kMaxGemvRows);
 
+kernels::LinearEpilogue linear_epilogue_of(const LinearProblem& problem,
+                                           const LinearArguments& arguments) {
+  const Epilogue& epilogue = problem.epilogue;
+  kernels::LinearEpilogue params{};
+  params.bias = arguments.bias.data;
+  params.scale = static_cast<const float*>(arguments.scale.data);
+  params.residual = arguments.residual.data;
+  params.bias_member_stride = problem.bias_member_stride;
+  params.scale_member_stride = problem.scale_member_stride;
+  params.residual_strides = problem.residual;
+  params.alpha = epilogue.alpha;
+  params.activation = epilogue.activation;
+  params.scale_is_per_output = epilogue.scale == OutputScale::per_output;
+  params.residual_is_activated = epilogue.residual == Residual::before_activation;
+  return params;
+}
+
 namespace {
 
 kernels::LinearParams params_of(const LinearProblem& problem, const LinearArguments& arguments) {
   kernels::LinearParams params{};
   params.x = arguments.x.data;
   params.weight = arguments.weight.data;
-  params.bias = problem.epilogue.has_bias ? arguments.bias.data : nullptr;
   params.y = arguments.y.data;
   params.num_members = problem.num_members;
   params.m = problem.batch;
@@ -30,8 +47,7 @@ kernels::LinearParams params_of(const LinearProblem& problem, const LinearArgume
   params.x_strides = problem.x;
   params.weight_strides = problem.weight;
   params.y_strides = problem.y;
-  params.bias_member_stride = problem.bias_member_stride;
-  params.activation = problem.epilogue.activation;
+  params.epilogue = linear_epilogue_of(problem, arguments);
   return params;
 }
 

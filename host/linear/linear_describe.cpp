@@ -84,14 +84,56 @@ void describe_bias(const ConstTensorView& bias, LinearProblem& problem) {
   problem.bias_member_stride = bias.strides[0];
 }
 
-void describe_y(const ConstTensorView& y, LinearProblem& problem) {
-  require_rank("y", y, 2, 3, "[B, N*out], [B, T, N*out] or [B, N, out]");
-  const MemberRows rows = member_rows(kName, "y", y, problem.num_members, problem.out_features);
+void describe_scale(const ConstTensorView& scale, LinearProblem& problem) {
+  problem.epilogue.scale = OutputScale::none;
+  problem.scale_member_stride = 0;
+  if (scale.is_absent()) return;
+  require_dtype(kName, "scale", scale, Dtype::fp32);
+  const bool is_per_member = scale.rank() == 2 && scale.shape[1] == 1;
+  require_shape(kName, "scale", scale, "[num_members, 1] or [num_members, out]",
+                {problem.num_members, is_per_member ? 1 : problem.out_features});
+  require_contiguous("scale", scale);
+  WIDE_REQUIRE(problem.num_members == 1 || problem.out_features == 0 || scale.strides[0] != 0,
+               "linear: scale has strides " + to_string(scale.strides) +
+                   ", expected factors of its own per member: stride > 0");
+  problem.epilogue.scale = is_per_member ? OutputScale::per_member : OutputScale::per_output;
+  problem.scale_member_stride = scale.strides[0];
+}
+
+/// Rows of outputs, or of what is added to them.
+RowStrides describe_outputs(std::string_view argument, const ConstTensorView& view,
+                            const LinearProblem& problem) {
+  require_rank(argument, view, 2, 3, "[B, N*out], [B, T, N*out] or [B, N, out]");
+  const MemberRows rows =
+      member_rows(kName, argument, view, problem.num_members, problem.out_features);
   WIDE_REQUIRE(rows.rows == problem.batch,
-               "linear: y is " + to_string(y.shape) + " with " + std::to_string(rows.rows) +
+               "linear: " + std::string(argument) + " is " + to_string(view.shape) + " with " +
+                   std::to_string(rows.rows) +
                    " rows per member, expected x's rows = " + std::to_string(problem.batch));
-  require_steps("y", y, problem.out_features, rows.strides);
-  problem.y = rows.strides;
+  require_steps(argument, view, problem.out_features, rows.strides);
+  return rows.strides;
+}
+
+void describe_residual(const LinearArguments& arguments, const LinearProblem& like,
+                       LinearProblem& problem) {
+  const ConstTensorView& residual = arguments.residual;
+  problem.epilogue.residual = Residual::none;
+  if (residual.is_absent()) return;
+  WIDE_REQUIRE(like.epilogue.residual != Residual::none,
+               "linear: residual is " + to_string(residual.shape) +
+                   ", expected none: the problem does not say where it is added");
+  require_dtype(kName, "residual", residual, problem.dtype);
+  problem.epilogue.residual = like.epilogue.residual;
+  problem.residual = describe_outputs("residual", residual, problem);
+}
+
+void describe_y(const ConstTensorView& y, LinearProblem& problem) {
+  problem.y = describe_outputs("y", y, problem);
+}
+
+/// In place: every element is read by whoever writes it, before.
+bool is_same_memory(const ConstTensorView& residual, const ConstTensorView& y) {
+  return residual.data == y.data && residual.shape == y.shape && residual.strides == y.strides;
 }
 
 }  // namespace
@@ -101,19 +143,26 @@ LinearProblem describe_linear(const LinearArguments& arguments, const LinearProb
   problem.shared_input = like.shared_input;
   problem.allow_tf32 = like.allow_tf32;
   problem.epilogue.activation = like.epilogue.activation;
+  problem.epilogue.alpha = like.epilogue.alpha;
   problem.dtype = arguments.x.dtype;
 
   describe_weight(arguments.weight, problem);
   describe_x(arguments.x, problem);
   require_dtype(kName, "weight", arguments.weight, problem.dtype);
   describe_bias(arguments.bias, problem);
+  describe_scale(arguments.scale, problem);
+  describe_residual(arguments, like, problem);
   require_dtype(kName, "y", arguments.y, problem.dtype);
   describe_y(arguments.y, problem);
 
   const Device device = arguments.x.device;
   require_device(kName, "x", arguments.x, device);
   require_device(kName, "weight", arguments.weight, device);
-  if (problem.epilogue.has_bias) require_device(kName, "bias", arguments.bias, device);
+  if (!arguments.bias.is_absent()) require_device(kName, "bias", arguments.bias, device);
+  if (!arguments.scale.is_absent()) require_device(kName, "scale", arguments.scale, device);
+  if (!arguments.residual.is_absent()) {
+    require_device(kName, "residual", arguments.residual, device);
+  }
   require_device(kName, "y", arguments.y, device);
   const auto require_apart = [&](const char* name, const ConstTensorView& input) {
     WIDE_REQUIRE(
@@ -123,6 +172,10 @@ LinearProblem describe_linear(const LinearArguments& arguments, const LinearProb
   require_apart("x", arguments.x);
   require_apart("weight", arguments.weight);
   require_apart("bias", arguments.bias);
+  require_apart("scale", arguments.scale);
+  if (!is_same_memory(arguments.residual, arguments.y)) {
+    require_apart("residual", arguments.residual);
+  }
   return complete_linear_problem(problem);
 }
 

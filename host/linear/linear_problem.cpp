@@ -5,6 +5,7 @@
 // kernels need none.
 #include "host/linear/linear_problem.hpp"
 
+#include <cmath>
 #include <string>
 
 #include "host/core/check.hpp"
@@ -16,6 +17,14 @@ namespace {
 
 std::string text(int64_t value) {
   return std::to_string(value);
+}
+
+std::string text(float value) {
+  return std::to_string(value);
+}
+
+std::string text(std::string_view value) {
+  return std::string(value);
 }
 
 std::string text(bool value) {
@@ -87,6 +96,27 @@ void check_sizes(const LinearProblem& problem) {
   (void)checked_bytes({problem.batch, problem.num_members, problem.out_features}, 4);
 }
 
+/// One output per member has one factor per member, whatever it is called.
+void complete_epilogue(LinearProblem& problem) {
+  Epilogue& epilogue = problem.epilogue;
+  const int64_t members = problem.num_members, out = problem.out_features;
+  const auto member_stride = [&](bool is_present, int64_t given, int64_t packed) {
+    if (!is_present) return int64_t{0};
+    return given == 0 || members == 1 || out == 0 ? packed : given;
+  };
+  if (epilogue.scale == OutputScale::per_output && out == 1) {
+    epilogue.scale = OutputScale::per_member;
+  }
+  problem.bias_member_stride = member_stride(epilogue.has_bias, problem.bias_member_stride, out);
+  problem.scale_member_stride =
+      member_stride(epilogue.scale != OutputScale::none, problem.scale_member_stride,
+                    epilogue.scale == OutputScale::per_member ? 1 : out);
+  problem.residual =
+      epilogue.residual == Residual::none
+          ? RowStrides{}
+          : complete(problem.residual, packed_rows(members, out), problem.batch, members, out);
+}
+
 }  // namespace
 
 LinearProblem complete_linear_problem(LinearProblem problem) {
@@ -96,7 +126,11 @@ LinearProblem complete_linear_problem(LinearProblem problem) {
   require_strides("x", problem.x);
   require_strides("weight", problem.weight);
   require_strides("y", problem.y);
+  require_strides("residual", problem.residual);
   require_size("bias_member_stride", problem.bias_member_stride, 0);
+  require_size("scale_member_stride", problem.scale_member_stride, 0);
+  WIDE_REQUIRE(std::isfinite(problem.epilogue.alpha),
+               "linear: alpha is " + text(problem.epilogue.alpha) + ", expected a finite factor");
 
   if (problem.shared_input) {
     WIDE_REQUIRE(problem.x.member == 0, "linear: x has member stride " + text(problem.x.member) +
@@ -107,15 +141,18 @@ LinearProblem complete_linear_problem(LinearProblem problem) {
   }
   problem.weight = complete(problem.weight, {in, out * in}, out, members, in);
   problem.y = complete(problem.y, packed_rows(members, out), batch, members, out);
-  const bool has_bias = problem.epilogue.has_bias;
-  if (!has_bias || problem.bias_member_stride == 0 || members == 1 || out == 0) {
-    problem.bias_member_stride = has_bias ? out : 0;
-  }
+  complete_epilogue(problem);
 
   require_extent("x", problem, batch, members, in, problem.x);
   require_extent("weight", problem, out, members, in, problem.weight);
-  require_extent("bias", problem, 1, members, has_bias ? out : 0, {0, problem.bias_member_stride});
+  require_extent("bias", problem, 1, members, problem.epilogue.has_bias ? out : 0,
+                 {0, problem.bias_member_stride});
+  require_extent("scale", problem, 1, members, problem.scale_member_stride > 0 ? out : 0,
+                 {0, problem.scale_member_stride});
   require_extent("y", problem, batch, members, out, problem.y);
+  if (problem.epilogue.residual != Residual::none) {
+    require_extent("residual", problem, batch, members, out, problem.residual);
+  }
   WIDE_REQUIRE(is_empty(problem) || is_injective(batch, members, out, problem.y),
                "linear: y of [" + text(batch) + ", " + text(members) + ", " + text(out) +
                    "] has strides " + text(problem.y) +
@@ -130,9 +167,7 @@ void require_same_linear_problem(const LinearProblem& got, const LinearProblem& 
                                               text(got_value) +
                                               ", expected the plan's = " + text(plan_value));
   };
-  WIDE_REQUIRE(got.dtype == plan.dtype,
-               "linear: dtype is " + std::string(dtype_name(got.dtype)) +
-                   ", expected the plan's = " + std::string(dtype_name(plan.dtype)));
+  differ("dtype", dtype_name(got.dtype), dtype_name(plan.dtype));
   differ("num_members", got.num_members, plan.num_members);
   differ("batch", got.batch, plan.batch);
   differ("in_features", got.in_features, plan.in_features);
@@ -144,14 +179,17 @@ void require_same_linear_problem(const LinearProblem& got, const LinearProblem& 
                    (plan.epilogue.has_bias
                         ? "absent, expected [num_members, out_features]: the plan's problem has one"
                         : "present, expected none: the plan's problem has none"));
-  WIDE_REQUIRE(
-      got.epilogue.activation == plan.epilogue.activation,
-      "linear: activation is " + std::string(activation_name(got.epilogue.activation)) +
-          ", expected the plan's = " + std::string(activation_name(plan.epilogue.activation)));
+  differ("activation", activation_name(got.epilogue.activation),
+         activation_name(plan.epilogue.activation));
+  differ("scale", output_scale_name(got.epilogue.scale), output_scale_name(plan.epilogue.scale));
+  differ("residual", residual_name(got.epilogue.residual), residual_name(plan.epilogue.residual));
+  differ("alpha", got.epilogue.alpha, plan.epilogue.alpha);
   differ("stride of x", got.x, plan.x);
   differ("stride of weight", got.weight, plan.weight);
   differ("stride of y", got.y, plan.y);
+  differ("stride of residual", got.residual, plan.residual);
   differ("bias_member_stride", got.bias_member_stride, plan.bias_member_stride);
+  differ("scale_member_stride", got.scale_member_stride, plan.scale_member_stride);
 }
 
 bool is_empty(const LinearProblem& problem) {

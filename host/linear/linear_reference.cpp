@@ -9,23 +9,29 @@
 
 namespace wide::catalog {
 
-void linear_reference_row(const LinearProblem& problem, std::span<const double> x,
-                          std::span<const double> weight, std::span<const double> bias,
-                          std::span<double> sums, std::span<double> magnitudes) {
+void linear_reference_row(const LinearProblem& problem, const LinearReferenceRow& row,
+                          std::span<double> values, std::span<double> magnitudes) {
   const auto in = static_cast<size_t>(problem.in_features);
   const auto out = static_cast<size_t>(problem.out_features);
   for (size_t o = 0; o < out; ++o) {
     double sum = 0, magnitude = 0;
     for (size_t i = 0; i < in; ++i) {
-      const double product = x[i] * weight[o * in + i];
+      const double product = row.x[i] * row.weight[o * in + i];
       sum += product;
       magnitude += std::fabs(product);
     }
-    if (problem.epilogue.has_bias) {
-      sum += bias[o];
-      magnitude += std::fabs(bias[o]);
-    }
-    sums[o] = sum;
+    double factor = static_cast<double>(problem.epilogue.alpha);
+    if (!row.scale.empty()) factor *= row.scale[row.scale.size() == 1 ? 0 : o];
+    sum *= factor;
+    magnitude *= std::fabs(factor);
+    const auto add = [&](std::span<const double> operand) {
+      if (operand.empty()) return;
+      sum += operand[o];
+      magnitude += std::fabs(operand[o]);
+    };
+    add(row.bias);
+    if (problem.epilogue.residual == Residual::before_activation) add(row.residual);
+    values[o] = sum;
     magnitudes[o] = magnitude;
   }
 }

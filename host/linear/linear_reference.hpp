@@ -10,12 +10,20 @@
 
 namespace wide::catalog {
 
-/// One row of one member in fp64: sums[o] = sum_i x[i] * weight[o * in + i] + bias[o], and
-/// magnitudes[o], the same sum over absolute values, which error bounds are made of.
-/// Layout: x [in], weight [out, in], bias [out] or empty, sums and magnitudes [out].
-void linear_reference_row(const LinearProblem& problem, std::span<const double> x,
-                          std::span<const double> weight, std::span<const double> bias,
-                          std::span<double> sums, std::span<double> magnitudes);
+/// One row of one member in fp64.
+struct LinearReferenceRow {
+  std::span<const double> x;         ///< [in]
+  std::span<const double> weight;    ///< [out, in]
+  std::span<const double> bias;      ///< [out], or empty
+  std::span<const double> scale;     ///< [out] or [1], or empty
+  std::span<const double> residual;  ///< [out], or empty
+};
+
+/// values[o] = alpha * scale[o] * sum_i x[i] * weight[o, i] + bias[o], and the residual where it is
+/// added before the activation; magnitudes[o], the same sum over absolute values, which error
+/// bounds are made of.
+void linear_reference_row(const LinearProblem& problem, const LinearReferenceRow& row,
+                          std::span<double> values, std::span<double> magnitudes);
 
 double reference_activation(Activation activation, double value);
 

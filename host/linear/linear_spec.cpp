@@ -30,6 +30,14 @@ LinearProblem problem_of(const Case& point) {
   problem.allow_tf32 = point.word("tf32") == "yes";
   problem.epilogue.has_bias = point.word("bias") == "yes";
   problem.epilogue.activation = *parse_activation(point.word("activation"));
+  const std::string& scale = point.word("scale");
+  problem.epilogue.scale = scale == "member"   ? OutputScale::per_member
+                           : scale == "output" ? OutputScale::per_output
+                                               : OutputScale::none;
+  const std::string& residual = point.word("residual");
+  problem.epilogue.residual = residual == "before"  ? Residual::before_activation
+                              : residual == "after" ? Residual::after_activation
+                                                    : Residual::none;
   return problem;
 }
 
@@ -40,14 +48,18 @@ std::string impossible_reason(const Case& point) {
   return "";
 }
 
-// Integer fills: products of two values in [-2, 2] are at most 4, so 2^digits / 4 of them (less
-// the bias) add up exactly, in any order and in the output's dtype; longer sums get zeros among x.
+// Integer fills: products of two values in [-2, 2] are at most 4, or 8 with their scale, so
+// 2^digits / 8 of them (less bias and residual) add up exactly, in any order and in the output's
+// dtype; longer sums get zeros among x.
 constexpr double kMaxInteger = 2;
+constexpr double kMaxScale = 2;
 
 Distribution input_distribution(const WorkloadOptions& options, const LinearProblem& problem) {
   if (options.fill == Fill::uniform) return Distribution::uniform();
   const double largest_exact = 1 / unit_roundoff(problem.dtype);
-  const double safe_products = largest_exact / (kMaxInteger * kMaxInteger) - 1;
+  const double largest_product =
+      kMaxInteger * kMaxInteger * (problem.epilogue.scale == OutputScale::none ? 1.0 : kMaxScale);
+  const double safe_products = largest_exact / largest_product - 1;
   const double density =
       std::min(1.0, safe_products / static_cast<double>(std::max<int64_t>(problem.in_features, 1)));
   return Distribution::integers(-kMaxInteger, kMaxInteger, density);
@@ -56,6 +68,16 @@ Distribution input_distribution(const WorkloadOptions& options, const LinearProb
 Distribution parameter_distribution(const WorkloadOptions& options) {
   return options.fill == Fill::uniform ? Distribution::uniform()
                                        : Distribution::integers(-kMaxInteger, kMaxInteger);
+}
+
+/// Around 1, and for integer fills powers of two.
+Distribution scale_distribution(const WorkloadOptions& options) {
+  return options.fill == Fill::uniform ? Distribution::uniform(0.5, kMaxScale)
+                                       : Distribution::integers(1, kMaxScale);
+}
+
+int64_t scales_of(const LinearProblem& problem) {
+  return problem.epilogue.scale == OutputScale::per_member ? 1 : problem.out_features;
 }
 
 class LinearWorkload final : public PackedWorkload {
@@ -73,6 +95,15 @@ class LinearWorkload final : public PackedWorkload {
                   ? &add_operand(operands::linear_bias, like_.dtype, {like_.out_features},
                                  parameter_distribution(options))
                   : nullptr),
+        scale_(like_.epilogue.scale != OutputScale::none
+                   ? &add_operand(operands::linear_scale, Dtype::fp32, {scales_of(like_)},
+                                  scale_distribution(options))
+                   : nullptr),
+        residual_(like_.epilogue.residual != Residual::none
+                      ? &add_operand(operands::linear_residual, like_.dtype,
+                                     {like_.batch, like_.out_features},
+                                     parameter_distribution(options))
+                      : nullptr),
         y_(add_operand(operands::linear_y, like_.dtype, {like_.batch, like_.out_features},
                        Distribution::none())) {}
 
@@ -121,9 +152,12 @@ class LinearWorkload final : public PackedWorkload {
     const auto outputs = static_cast<double>(like_.num_members) * static_cast<double>(like_.batch) *
                          static_cast<double>(like_.out_features);
     Cost cost;
-    cost.flops = outputs * (2 * static_cast<double>(like_.in_features) + (bias_ ? 1 : 0));
+    cost.flops = outputs * (2 * static_cast<double>(like_.in_features) + (bias_ ? 1 : 0) +
+                            (scale_ ? 1 : 0) + (residual_ ? 1 : 0));
     cost.bytes_read = static_cast<double>(x_.bytes() + weight_.bytes());
-    if (bias_ != nullptr) cost.bytes_read += static_cast<double>(bias_->bytes());
+    for (const Operand* operand : {bias_, scale_, residual_}) {
+      if (operand != nullptr) cost.bytes_read += static_cast<double>(operand->bytes());
+    }
     cost.bytes_written = static_cast<double>(y_.bytes());
     return cost;
   }
@@ -132,13 +166,25 @@ class LinearWorkload final : public PackedWorkload {
                      std::span<double> tolerances) const override {
     const auto in = static_cast<size_t>(like_.in_features);
     const std::span<const double> x = x_.values(member).subspan(static_cast<size_t>(row) * in, in);
-    std::span<const double> bias;
-    if (bias_ != nullptr) bias = bias_->values(member);
-    linear_reference_row(like_, x, weight_.values(member), bias, values, tolerances);
+    const auto values_of = [&](const Operand* operand) {
+      return operand == nullptr ? std::span<const double>() : operand->values(member);
+    };
+    LinearReferenceRow operands{x, weight_.values(member), values_of(bias_), values_of(scale_),
+                                values_of(residual_)};
+    if (residual_ != nullptr) {
+      operands.residual =
+          operands.residual.subspan(static_cast<size_t>(row) * values.size(), values.size());
+    }
+    linear_reference_row(like_, operands, values, tolerances);
+    const bool is_added_last = like_.epilogue.residual == Residual::after_activation;
     for (size_t o = 0; o < values.size(); ++o) {
       const double sum = values[o];
       values[o] = reference_activation(like_.epilogue.activation, sum);
       tolerances[o] = tolerance(sum, values[o], tolerances[o]);
+      if (!is_added_last) continue;
+      const double before = values[o];
+      values[o] += operands.residual[o];
+      tolerances[o] += added_last_tolerance(before, values[o]);
     }
   }
 
@@ -148,8 +194,15 @@ class LinearWorkload final : public PackedWorkload {
 
  private:
   LinearArguments arguments() const {
-    return {x_.packed(), weight_.packed(),
-            bias_ ? ConstTensorView(bias_->packed()) : ConstTensorView(), y_.packed()};
+    const auto packed = [](const Operand* operand) {
+      return operand == nullptr ? ConstTensorView() : ConstTensorView(operand->packed());
+    };
+    return {.x = x_.packed(),
+            .weight = weight_.packed(),
+            .bias = packed(bias_),
+            .y = y_.packed(),
+            .scale = packed(scale_),
+            .residual = packed(residual_)};
   }
 
   LinearArguments member_arguments(int64_t i) const {
@@ -163,21 +216,35 @@ class LinearWorkload final : public PackedWorkload {
     if (bias_ != nullptr) {
       arguments.bias = with_member_axis(bias_->member(i), {1, like_.out_features});
     }
+    if (scale_ != nullptr) {
+      arguments.scale = with_member_axis(scale_->member(i), {1, scales_of(like_)});
+    }
+    if (residual_ != nullptr) arguments.residual = residual_->member(i);
     arguments.y = y_.member(i);
     return arguments;
   }
 
-  /// As kToleranceFormula says. `magnitude` is sum |x||w| + |bias|.
+  static bool is_smooth(Activation activation) {
+    return activation == Activation::gelu || activation == Activation::silu;
+  }
+
+  /// As kToleranceFormula says. `magnitude` is S there.
   double tolerance(double sum, double value, double magnitude) const {
     const Activation activation = like_.epilogue.activation;
-    const bool is_smooth = activation == Activation::gelu || activation == Activation::silu;
-    if (options().fill == Fill::integers && !is_smooth) return 0;
+    if (options().fill == Fill::integers && !is_smooth(activation)) return 0;
     double error = 8 * std::sqrt(static_cast<double>(like_.in_features) + 1) * 0x1p-24 * magnitude;
     if (like_.allow_tf32) error += 2 * 0x1p-10 * magnitude;
     if (activation == Activation::gelu) error *= 1.13;
     if (activation == Activation::silu) error *= 1.1;
-    if (is_smooth) error += 16 * 0x1p-24 * std::fabs(sum);
+    if (is_smooth(activation)) error += 16 * 0x1p-24 * std::fabs(sum);
     return error + unit_roundoff(like_.dtype) * std::fabs(value) + min_subnormal(like_.dtype);
+  }
+
+  /// More than tolerance() where a residual is added behind the activation.
+  double added_last_tolerance(double before, double value) const {
+    if (options().fill == Fill::integers && !is_smooth(like_.epilogue.activation)) return 0;
+    return 2 * 0x1p-24 * std::fabs(value) +
+           unit_roundoff(like_.dtype) * std::max(0.0, std::fabs(value) - std::fabs(before));
   }
 
   /// Asked once, when first needed: starting cuBLAS takes milliseconds.
@@ -190,13 +257,17 @@ class LinearWorkload final : public PackedWorkload {
   const Operand& x_;
   const Operand& weight_;
   const Operand* bias_;
+  const Operand* scale_;
+  const Operand* residual_;
   const Operand& y_;
   mutable std::optional<std::string> cublas_reason_;
 };
 
 constexpr std::string_view kToleranceFormula =
-    "L * (8 sqrt(in + 1) 2^-24 S + [tf32: 2 * 2^-10 S]) + [gelu, silu: 16 * 2^-24 |v|] + u |y| + "
-    "smallest subnormal, per output; S = sum |x||w| + |bias|, v the value before the activation, "
+    "L * (8 sqrt(in + 1) 2^-24 S + [tf32: 2 * 2^-10 S]) + [gelu, silu: 16 * 2^-24 |v|] + "
+    "[residual=after: 2 * 2^-24 |y|] + u max(|y|, |y before that residual|) + smallest subnormal, "
+    "per output; S = |scale| sum |x||w| + |bias| + |residual before|, v the value before the "
+    "activation, "
     "L = 1.13 for gelu, 1.1 for silu, else 1, u the output's unit roundoff; 0 for integer fills "
     "with activation none or relu. 8 sqrt(in) covers sums in fp32 in every order, tensor cores "
     "included; 2^-10 is an operand truncated to tf32.";
@@ -211,6 +282,11 @@ std::vector<AxisInfo> axes() {
       {"dtype", "of x, weight, bias and y", "fp32", {"fp32", "fp16", "bf16"}},
       {"activation", "after the bias", "none", {"none", "relu", "gelu", "silu"}},
       {"bias", "whether there is one", "yes", {"yes", "no"}},
+      {"scale", "what fp32 factors the sums get", "no", {"no", "member", "output"}},
+      {"residual",
+       "where one is added: before or after the activation",
+       "no",
+       {"no", "before", "after"}},
       {"shared", "whether all members read one x", "no", {"no", "yes"}},
       {"tf32", "whether fp32 may be multiplied as tf32", "no", {"no", "yes"}},
   };

@@ -196,9 +196,8 @@ LinearWorkspace linear_workspace(LinearStrategy strategy, const LinearProblem& p
   }
   // "cuBLAS Library User Guide", cublasSetWorkspace: 32 MiB on Hopper, 4 MiB elsewhere.
   workspace.cublas_bytes = int64_t{device.compute_capability == 90 ? 32 : 4} << 20;
-  const bool has_epilogue =
-      problem.epilogue.has_bias || problem.epilogue.activation != Activation::none;
-  if (has_epilogue && problem.dtype != Dtype::fp32) {
+  const bool would_round_twice = problem.dtype != Dtype::fp32 && !problem.epilogue.is_identity();
+  if (would_round_twice || problem.epilogue.residual != Residual::none) {
     const int64_t bytes =
         checked_bytes({problem.batch, problem.num_members, problem.out_features}, 4);
     workspace.sums_bytes =

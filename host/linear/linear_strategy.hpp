@@ -81,7 +81,8 @@ kernels::LinearWgmmaTile choose_linear_wgmma_tile(const LinearProblem& problem,
 kernels::LinearMath linear_math(LinearStrategy strategy, const LinearProblem& problem);
 
 /// Scratch memory of the cuBLAS strategies: cuBLAS's own, and the fp32 sums where a 16-bit output
-/// has an epilogue (rounding before the epilogue would round twice). 0 for the others.
+/// has an epilogue (rounding before the epilogue would round twice), or y may be the residual. 0
+/// for the others.
 struct LinearWorkspace {
   int64_t cublas_bytes = 0;
   int64_t sums_bytes = 0;  ///< behind cuBLAS's

@@ -38,7 +38,11 @@ LinearProblem as_one_member(const LinearProblem& problem) {
   const bool is_side_by_side =
       problem.num_members == 1 ||
       (problem.weight.member == out * problem.weight.row && problem.y.member == out &&
-       (!problem.epilogue.has_bias || problem.bias_member_stride == out));
+       (!problem.epilogue.has_bias || problem.bias_member_stride == out) &&
+       (problem.epilogue.scale == OutputScale::none ||
+        (problem.epilogue.scale == OutputScale::per_output &&
+         problem.scale_member_stride == out)) &&
+       (problem.epilogue.residual == Residual::none || problem.residual.member == out));
   if (!is_side_by_side) return problem;
   LinearProblem one = problem;
   one.num_members = 1;

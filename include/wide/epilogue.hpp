@@ -42,11 +42,43 @@ constexpr std::optional<Activation> parse_activation(std::string_view name) {
   return std::nullopt;
 }
 
-/// y = activation(accumulator + bias), in fp32, then rounded once to y's dtype.
+/// Factors in fp32 that a sum is multiplied by.
+enum class OutputScale : uint8_t {
+  none,
+  per_member,  ///< scale [N, 1]
+  per_output,  ///< scale [N, out]
+};
+
+/// A tensor like y that is added to it; it may be y itself.
+enum class Residual : uint8_t {
+  none,
+  before_activation,
+  after_activation,
+};
+
+constexpr std::string_view output_scale_name(OutputScale scale) {
+  return scale == OutputScale::none         ? "none"
+         : scale == OutputScale::per_member ? "per_member"
+                                            : "per_output";
+}
+constexpr std::string_view residual_name(Residual residual) {
+  return residual == Residual::none                ? "none"
+         : residual == Residual::before_activation ? "before_activation"
+                                                   : "after_activation";
+}
+
+/// y = activation(alpha * scale * accumulator + bias + residual), or the residual added behind the
+/// activation; in fp32, then rounded once to y's dtype.
 struct Epilogue {
   bool has_bias = false;  ///< bias [N, out]: one vector per member
   Activation activation = Activation::none;
+  OutputScale scale = OutputScale::none;
+  Residual residual = Residual::none;
+  float alpha = 1;  ///< finite
   friend constexpr bool operator==(const Epilogue&, const Epilogue&) = default;
+
+  /// Whether anything is left to do to an accumulator but rounding it.
+  constexpr bool is_identity() const { return *this == Epilogue{}; }
 };
 
 }  // namespace wide

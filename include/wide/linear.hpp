@@ -27,16 +27,20 @@ struct LinearProblem {
   Epilogue epilogue{};
   RowStrides x{}, y{};
   RowStrides weight{};  ///< row: from one output feature to the next
+  RowStrides residual{};
   int64_t bias_member_stride = 0;
+  int64_t scale_member_stride = 0;
   friend bool operator==(const LinearProblem&, const LinearProblem&) = default;
 };
 
-/// Operands of one call; bias is absent exactly where the problem has none.
+/// Operands of one call; bias, scale and residual are absent exactly where the problem has none.
 struct LinearArguments {
   ConstTensorView x;       ///< [B, N*in], [B, T, N*in] or [B, N, in]; shared: [B, in] or [B, T, in]
   ConstTensorView weight;  ///< [N, out, in]
   ConstTensorView bias;    ///< [N, out]
   TensorView y;            ///< [B, N*out], [B, T, N*out] or [B, N, out]
+  ConstTensorView scale{};     ///< fp32: [N, 1] or [N, out]
+  ConstTensorView residual{};  ///< as y; y itself, or memory of its own
 };
 
 /// One member's parameters, as a checkpoint holds them.
@@ -45,8 +49,9 @@ struct LinearMember {
   ConstTensorView bias;    ///< [out], or absent
 };
 
-/// Reads the problem off the operands; `like` gives what they do not show: shared_input, activation
-/// and allow_tf32. Throws invalid_argument that names the operand, what was got and what expected.
+/// Reads the problem off the operands; `like` gives what they do not show: shared_input,
+/// allow_tf32, activation, alpha and where a residual is added. Throws invalid_argument that names
+/// the operand, what was got and what expected.
 LinearProblem describe_linear(const LinearArguments& arguments, const LinearProblem& like = {});
 
 /// How plan.run computes one problem on one device. Immutable: may run from several threads at a
@@ -70,10 +75,13 @@ class LinearPlan {
                        std::span<const TensorView> member_weights,
                        std::span<const TensorView> member_biases, Stream stream) const;
 
-  /// y[b, n, o] = activation(sum_i x[b, n, i] * weight[n, o, i] + bias[n, o])
+  /// y[b, n, o] = activation(alpha * scale[n, o] * sum_i x[b, n, i] * weight[n, o, i] + bias[n, o]
+  ///                         + residual[b, n, o]), or the residual added behind the activation
   /// Layout: as LinearArguments says; any row and member strides of the problem, features
-  ///         contiguous; any alignment of an element (16 bytes is fastest). y overlaps no input.
-  /// Types: x, weight, bias, y share a dtype in {fp32, fp16, bf16}; products and sums in fp32,
+  ///         contiguous; any alignment of an element (16 bytes is fastest). y overlaps no input,
+  ///         but residual may be y itself.
+  /// Types: x, weight, bias, residual, y share a dtype in {fp32, fp16, bf16}; scale is fp32;
+  ///         products and sums in fp32,
   ///         one rounding at the end; tf32 products only with allow_tf32, or three for one where
   ///         the strategy tf32x3 is asked for by name, which keeps fp32's accuracy.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.

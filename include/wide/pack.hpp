@@ -34,6 +34,7 @@ using enum PackedOperand::Kind;
 // Activations with features last: [B, D] or [B, T, D] -> [.., N*D].
 inline constexpr PackedOperand linear_x{"linear x", joined, -1, 2, 3};
 inline constexpr PackedOperand linear_y{"linear y", joined, -1, 2, 3};
+inline constexpr PackedOperand linear_residual{"linear residual", joined, -1, 2, 3};
 inline constexpr PackedOperand flash_attention_q{"flash_attention q", joined, -1, 3, 3};
 inline constexpr PackedOperand flash_attention_k{"flash_attention k", joined, -1, 3, 3};
 inline constexpr PackedOperand flash_attention_v{"flash_attention v", joined, -1, 3, 3};
@@ -53,6 +54,7 @@ inline constexpr PackedOperand instancenorm2d_x{"instancenorm2d x", joined, 1, 4
 // Parameters with a member axis in front.
 inline constexpr PackedOperand linear_weight{"linear weight", stacked, 0, 2, 2};
 inline constexpr PackedOperand linear_bias{"linear bias", stacked, 0, 1, 1};
+inline constexpr PackedOperand linear_scale{"linear scale", stacked, 0, 1, 1};
 inline constexpr PackedOperand attention_weight{"attention weight", stacked, 0, 2, 2};
 inline constexpr PackedOperand attention_bias{"attention bias", stacked, 0, 1, 1};
 inline constexpr PackedOperand embedding_table{"embedding table", stacked, 0, 2, 2};

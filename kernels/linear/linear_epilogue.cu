@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// y[b, i, o] = activation(sums[b, i, o] + bias[i, o]): the fp32 sums of a vendor's GEMM become the
-// output. A kernel of its own, because the vendors' fused epilogues know no bias per batch entry.
+// y[b, i, o] = activation(alpha * scale[i, o] * sums[b, i, o] + bias[i, o] + residual[b, i, o]):
+// the fp32 sums of a vendor's GEMM become the output. A kernel of its own, because the vendors'
+// fused epilogues know no bias per batch entry.
 //
 // Plan: one thread per four features of one (row, member), so that fp32 moves 16 bytes a time; a
 // grid of one line. The block's first place is divided in 64 bits once, the threads' places behind
@@ -11,16 +12,16 @@
 
 #include <limits>
 
-#include "kernels/common/activation.cuh"
 #include "kernels/common/dispatch.hpp"
-#include "kernels/linear/four.cuh"
+#include "kernels/linear/linear_epilogue.cuh"
+#include "kernels/linear/linear_launch.cuh"
 
 namespace wide::kernels {
 
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kGroup = 4;  // features of one thread
+constexpr int kGroup = kColumnGroup;  // features of one thread
 
 struct Layout {
   int64_t groups;      // in all
@@ -57,36 +58,20 @@ __global__ void __launch_bounds__(kThreads)
       load_some(sums, left, values);
     }
   }
-  if (params.bias != nullptr) {
-    float biases[kGroup];
-    load_some(static_cast<const T*>(params.bias) + member * params.bias_member_stride + feature,
-              left, biases);
-#pragma unroll
-    for (int e = 0; e < kGroup; ++e) values[e] += biases[e];
-  }
-  with_activation(params.activation, [&]<Activation activation>() {
-#pragma unroll
-    for (int e = 0; e < kGroup; ++e) values[e] = activate<activation>(values[e]);
-  });
-  T* y = static_cast<T*>(params.y) + row * params.y_strides.row + member * params.y_strides.member +
-         feature;
-  if (is_whole) {
-    store_four(y, values);
-  } else {
-    store_some(y, left, values);
-  }
+  // A tile of one output row of four.
+  const Destination<T> to =
+      destination_of<T>(params.epilogue, static_cast<T*>(params.y), params.y_strides, member, row,
+                        feature, 1, left, layout.is_aligned);
+  store_run(to, 0, 0, left, values);
 }
 
-bool is_aligned(const void* pointer, const RowStrides& strides, int64_t element_bytes) {
-  return reinterpret_cast<uintptr_t>(pointer) % static_cast<uintptr_t>(kGroup * element_bytes) ==
-             0 &&
-         strides.row % kGroup == 0 && strides.member % kGroup == 0;
+bool is_whole_groups(const void* pointer, const RowStrides& strides, int64_t element_bytes) {
+  return is_aligned(pointer, strides.row, strides.member, kGroup, element_bytes);
 }
 
 }  // namespace
 
-cudaError_t launch_linear_epilogue(const LinearEpilogueParams& params, Dtype dtype,
-                                   cudaStream_t stream) {
+cudaError_t launch_linear_epilogue(LinearEpilogueParams params, Dtype dtype, cudaStream_t stream) {
   if (params.rows == 0 || params.num_members == 0 || params.features == 0) return cudaSuccess;
   // Both limits leave room for the sums of 32-bit places above.
   constexpr int64_t kMaxSmall = std::numeric_limits<uint32_t>::max() / 4;
@@ -99,8 +84,9 @@ cudaError_t launch_linear_epilogue(const LinearEpilogueParams& params, Dtype dty
   }
   const int64_t groups = params.rows * params.num_members * per_slice;
   return dispatch_float(dtype, [&]<class T>(std::type_identity<T>) {
-    const bool aligned = is_aligned(params.sums, params.sums_strides, sizeof(float)) &&
-                         is_aligned(params.y, params.y_strides, sizeof(T));
+    set_alignment(params.epilogue, sizeof(T));
+    const bool aligned = is_whole_groups(params.sums, params.sums_strides, sizeof(float)) &&
+                         is_whole_groups(params.y, params.y_strides, sizeof(T));
     const Layout layout{groups, static_cast<uint32_t>(per_slice), aligned};
     const auto blocks = static_cast<unsigned>((groups - 1) / kThreads + 1);
     linear_epilogue<T><<<blocks, kThreads, 0, stream>>>(params, layout);

@@ -1,33 +1,30 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launcher of what follows a vendor's GEMM: bias, activation, rounding.
+// Launcher of what follows a vendor's GEMM: scale, bias, residual, activation, rounding.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 
+#include "kernels/linear/linear_params.hpp"
 #include "wide/dtype.hpp"
-#include "wide/epilogue.hpp"
 #include "wide/plan.hpp"
 
 namespace wide::kernels {
 
 struct LinearEpilogueParams {
   const float* sums;  ///< [rows, num_members, features]; may be y itself (fp32); null: zeros
-  const void* bias;   ///< [num_members, features], or null
   void* y;            ///< [rows, num_members, features]
   int64_t rows, num_members, features;
   RowStrides sums_strides, y_strides;
-  int64_t bias_member_stride;
-  Activation activation;
+  LinearEpilogue epilogue;
 };
 
-/// y = activation(sums + bias), rounded once to the dtype of bias and y. Nothing is launched where
-/// y is empty. cudaErrorInvalidConfiguration for more than 2^39 groups of four features or 2^30
-/// members; cudaErrorInvalidValue for a dtype other than fp32, fp16, bf16.
-cudaError_t launch_linear_epilogue(const LinearEpilogueParams& params, Dtype dtype,
-                                   cudaStream_t stream);
+/// y as `epilogue` says, rounded once to the dtype of bias, residual and y. Nothing is launched
+/// where y is empty. cudaErrorInvalidConfiguration for more than 2^39 groups of four features or
+/// 2^30 members; cudaErrorInvalidValue for a dtype other than fp32, fp16, bf16.
+cudaError_t launch_linear_epilogue(LinearEpilogueParams params, Dtype dtype, cudaStream_t stream);
 
 }  // namespace wide::kernels

@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   const int count = min(tile.y.num_columns - first, kOutputs);
   if (lane < tile.y.num_rows && count > 0) {
-    store_run(tile.y, params.activation, lane, first, count, four);
+    store_run(tile.y, lane, first, count, four);
   }
 }
 

@@ -19,7 +19,20 @@ inline bool is_aligned(const void* pointer, int64_t row, int64_t member, int64_t
          row % elements == 0 && member % elements == 0;
 }
 
-/// Fills in which operands may be moved 16 bytes (bias and y: four elements) at a time.
+/// Fills in whether bias, scale and residual may be read four elements at a time.
+inline void set_alignment(LinearEpilogue& epilogue, int64_t element_bytes) {
+  constexpr int64_t kGroup = 4;
+  const auto is_fit = [](const void* pointer, const RowStrides& strides, int64_t bytes) {
+    return pointer == nullptr || is_aligned(pointer, strides.row, strides.member, kGroup, bytes);
+  };
+  epilogue.is_aligned = is_fit(epilogue.bias, {0, epilogue.bias_member_stride}, element_bytes) &&
+                        is_fit(epilogue.residual, epilogue.residual_strides, element_bytes) &&
+                        (!epilogue.scale_is_per_output ||
+                         is_fit(epilogue.scale, {0, epilogue.scale_member_stride}, sizeof(float)));
+}
+
+/// Fills in which operands may be moved 16 bytes (y and what is added to it: four elements) at a
+/// time.
 inline void set_alignment(LinearParams& params, int64_t element_bytes) {
   const int64_t vector = 16 / element_bytes;
   constexpr int64_t kGroup = 4;
@@ -27,8 +40,7 @@ inline void set_alignment(LinearParams& params, int64_t element_bytes) {
       is_aligned(params.x, params.x_strides.row, params.x_strides.member, vector, element_bytes);
   params.weight_is_aligned = is_aligned(params.weight, params.weight_strides.row,
                                         params.weight_strides.member, vector, element_bytes);
-  params.bias_is_aligned =
-      is_aligned(params.bias, 0, params.bias_member_stride, kGroup, element_bytes);
+  set_alignment(params.epilogue, element_bytes);
   params.y_is_aligned =
       is_aligned(params.y, params.y_strides.row, params.y_strides.member, kGroup, element_bytes);
 }

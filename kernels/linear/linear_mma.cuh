@@ -263,7 +263,7 @@ __global__ void __launch_bounds__(policy_of(tile_shape).threads(),
   put_sums<policy>(tile_sums, warp, sums);
   __syncthreads();
   store_sums<T, policy.tile_m(), policy.tile_n(), policy.pitch(), policy.warps_k, policy.threads()>(
-      operands.y, params.activation, tile_sums, static_cast<int>(threadIdx.x));
+      operands.y, tile_sums, static_cast<int>(threadIdx.x));
 }
 
 template <class Math, LinearMmaTile tile>

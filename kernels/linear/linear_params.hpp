@@ -11,19 +11,33 @@
 
 namespace wide::kernels {
 
+/// What is done to a sum before it is rounded: y = activation(alpha * scale * sum + bias +
+/// residual), or the residual added behind the activation.
+struct LinearEpilogue {
+  const void* bias;      ///< [num_members, n], or null
+  const float* scale;    ///< [num_members, n], or [num_members, 1]; or null
+  const void* residual;  ///< [m, num_members, n], or null; may be y itself
+  int64_t bias_member_stride, scale_member_stride;
+  RowStrides residual_strides;
+  float alpha;
+  Activation activation;
+  bool scale_is_per_output;
+  bool residual_is_activated;
+  /// Whether four neighbours of each of the operands may be read at a time. Set by the launchers.
+  bool is_aligned;
+};
+
 /// `m, n, k` are one member's: m its rows (batch), n its out_features, k its in_features. All
 /// operands have k or n contiguous; strides are in elements.
 struct LinearParams {
   const void* x;       ///< [m, num_members, k]; member stride 0: shared
   const void* weight;  ///< [num_members, n, k]
-  const void* bias;    ///< [num_members, n], or null
   void* y;             ///< [m, num_members, n]
   int64_t num_members, m, n, k;
   RowStrides x_strides, weight_strides, y_strides;
-  int64_t bias_member_stride;
-  Activation activation;
-  /// Whether 16 bytes (bias and y: four elements) may be moved at a time. Set by the launchers.
-  bool x_is_aligned, weight_is_aligned, bias_is_aligned, y_is_aligned;
+  LinearEpilogue epilogue;
+  /// Whether 16 bytes (y: four elements) may be moved at a time. Set by the launchers.
+  bool x_is_aligned, weight_is_aligned, y_is_aligned;
 };
 
 }  // namespace wide::kernels

@@ -109,8 +109,7 @@ __device__ void multiply_tile(const char* x_tile, const char* weight_tile, int t
 
 /// By way of shared memory, so that neighbouring lanes store neighbouring outputs.
 template <class T, SimtPolicy policy>
-__device__ void store_tile(const Destination<T>& to, Activation activation, int thread_m,
-                           int thread_n, float* tile,
+__device__ void store_tile(const Destination<T>& to, int thread_m, int thread_n, float* tile,
                            const float (&sums)[policy.thread_m][policy.thread_n]) {
   constexpr int elements = policy.tile_m * policy.tile_n;
   static_assert(elements * 4 <= policy.shared_bytes(), "sums fit where the operands were");
@@ -126,7 +125,7 @@ __device__ void store_tile(const Destination<T>& to, Activation activation, int 
   }
   __syncthreads();
   store_sums<T, policy.tile_m, policy.tile_n, policy.tile_n, 1, policy.threads()>(
-      to, activation, tile, static_cast<int>(threadIdx.x));
+      to, tile, static_cast<int>(threadIdx.x));
 }
 
 template <class T, LinearSimtTile tile_shape>
@@ -182,8 +181,7 @@ __global__ void __launch_bounds__(policy_of(tile_shape).threads(),
   // empty groups behind the last step.
   __syncthreads();
 
-  store_tile<T, policy>(operands.y, params.activation, thread_m, thread_n,
-                        reinterpret_cast<float*>(shared), sums);
+  store_tile<T, policy>(operands.y, thread_m, thread_n, reinterpret_cast<float*>(shared), sums);
 }
 
 template <class T, LinearSimtTile tile>

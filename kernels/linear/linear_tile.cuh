@@ -12,9 +12,8 @@
 #include <cstdint>
 
 #include "kernels/arch/cp_async.cuh"
-#include "kernels/common/activation.cuh"
 #include "kernels/common/numeric.cuh"
-#include "kernels/linear/four.cuh"
+#include "kernels/linear/linear_epilogue.cuh"
 #include "kernels/linear/linear_params.hpp"
 
 namespace wide::kernels {
@@ -22,7 +21,6 @@ namespace wide::kernels {
 constexpr int kRowBytes = 128;  // of a tile in shared memory: all banks once
 constexpr int kChunkBytes = 16;
 constexpr int kChunks = kRowBytes / kChunkBytes;
-constexpr int kColumnGroup = 4;  // neighbouring outputs: one vector store
 
 /// Where row `row`'s chunk `chunk` starts inside a tile.
 template <int group>
@@ -79,43 +77,6 @@ __device__ inline void load_tile(char* tile, const Source<T>& source, int64_t fi
   }
 }
 
-/// Where a tile's results go. `y` and `bias` are the tile's first ones.
-template <class T>
-struct Destination {
-  T* y;
-  const T* bias;  ///< or null
-  int64_t row_stride;
-  int num_rows, num_columns;
-  bool bias_is_aligned, y_is_aligned;
-};
-
-/// Adds the bias to up to four neighbouring sums, activates, rounds and stores.
-template <class T>
-__device__ inline void store_run(const Destination<T>& to, Activation activation, int row,
-                                 int column, int count, float (&values)[4]) {
-  const bool is_whole = count == kColumnGroup;
-  if (to.bias != nullptr) {
-    float biases[kColumnGroup];
-    if (is_whole && to.bias_is_aligned) {
-      load_four(to.bias + column, biases);
-    } else {
-      load_some(to.bias + column, count, biases);
-    }
-#pragma unroll
-    for (int e = 0; e < kColumnGroup; ++e) values[e] += biases[e];
-  }
-  with_activation(activation, [&]<Activation fixed>() {
-#pragma unroll
-    for (int e = 0; e < kColumnGroup; ++e) values[e] = activate<fixed>(values[e]);
-  });
-  T* y = to.y + row * to.row_stride + column;
-  if (is_whole && to.y_is_aligned) {
-    store_four(y, values);
-  } else {
-    store_some(y, count, values);
-  }
-}
-
 /// Where the tile of `member` from (first_m, first_n) on reads and writes; `rows` by `columns` at
 /// most.
 template <class T>
@@ -137,54 +98,9 @@ __device__ inline TileOperands<T> tile_operands(const LinearParams& params, int6
   tile.weight = {static_cast<const T*>(params.weight) + member * params.weight_strides.member +
                      first_n * params.weight_strides.row,
                  params.weight_strides.row, num_columns, params.weight_is_aligned};
-  tile.y.y = static_cast<T*>(params.y) + member * params.y_strides.member +
-             first_m * params.y_strides.row + first_n;
-  tile.y.bias = params.bias == nullptr ? nullptr
-                                       : static_cast<const T*>(params.bias) +
-                                             member * params.bias_member_stride + first_n;
-  tile.y.row_stride = params.y_strides.row;
-  tile.y.num_rows = num_rows, tile.y.num_columns = num_columns;
-  tile.y.bias_is_aligned = params.bias_is_aligned, tile.y.y_is_aligned = params.y_is_aligned;
+  tile.y = destination_of<T>(params.epilogue, static_cast<T*>(params.y), params.y_strides, member,
+                             first_m, first_n, num_rows, num_columns, params.y_is_aligned);
   return tile;
-}
-
-/// Stores a tile of sums, row-major with `kPitch` floats a row, `kPlanes` of them one behind the
-/// other to be added up, by threads 0 to kThreads - 1: neighbouring lanes store neighbouring
-/// outputs, four each where y is aligned, else one. The loops are not unrolled: 64 copies of erfc
-/// spill.
-template <class T, int kRows, int kColumns, int kPitch, int kPlanes, int kThreads>
-__device__ inline void store_sums(const Destination<T>& to, Activation activation,
-                                  const float* sums, int thread) {
-  constexpr int groups = kColumns / kColumnGroup;
-  if (to.y_is_aligned) {
-#pragma unroll 1
-    for (int index = thread; index < kRows * groups; index += kThreads) {
-      const int row = index / groups, column = index % groups * kColumnGroup;
-      if (row >= to.num_rows || column >= to.num_columns) continue;
-      float values[kColumnGroup];
-      load_four(sums + row * kPitch + column, values);
-#pragma unroll
-      for (int plane = 1; plane < kPlanes; ++plane) {
-        float more[kColumnGroup];
-        load_four(sums + (plane * kRows + row) * kPitch + column, more);
-#pragma unroll
-        for (int e = 0; e < kColumnGroup; ++e) values[e] += more[e];
-      }
-      store_run(to, activation, row, column, min(to.num_columns - column, kColumnGroup), values);
-    }
-  } else {
-#pragma unroll 1
-    for (int index = thread; index < kRows * kColumns; index += kThreads) {
-      const int row = index / kColumns, column = index % kColumns;
-      if (row >= to.num_rows || column >= to.num_columns) continue;
-      float values[kColumnGroup] = {sums[row * kPitch + column]};
-#pragma unroll
-      for (int plane = 1; plane < kPlanes; ++plane) {
-        values[0] += sums[(plane * kRows + row) * kPitch + column];
-      }
-      store_run(to, activation, row, column, 1, values);
-    }
-  }
 }
 
 }  // namespace wide::kernels

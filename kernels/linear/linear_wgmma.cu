@@ -202,7 +202,7 @@ __device__ inline void store_tile(const LinearParams& params, const TileAt& at, 
       arch::named_barrier_sync(1 + consumer, kWarpgroup);
       const Destination<T> y =
           tile_operands<T>(params, at.member, first_m, first_n, kBlockM, kChunk).y;
-      store_sums<T, kBlockM, kChunk, kPitch, 1, kWarpgroup>(y, params.activation, exchange, thread);
+      store_sums<T, kBlockM, kChunk, kPitch, 1, kWarpgroup>(y, exchange, thread);
       arch::named_barrier_sync(1 + consumer, kWarpgroup);
     }
   }

@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The epilogue's operands as kernels are told them.
+#pragma once
+
+#include "kernels/linear/linear_params.hpp"
+#include "wide/linear.hpp"
+
+namespace wide {
+
+kernels::LinearEpilogue linear_epilogue_of(const LinearProblem& problem,
+                                           const LinearArguments& arguments);
+
+}  // namespace wide
