@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix products of a warpgroup: D (64 x n, fp32, in registers) += A (64 x 16) B (16 x n), both of
-// bf16 or fp16, B in shared memory, A there or in registers. They run beside the threads:
-// wgmma_fence() before the first and whenever D's or A's registers were touched, any number of
-// wgmma(), then wgmma_commit(), and wgmma_wait() before D is read or the operands' memory is
-// written.
+// Matrix products of a warpgroup: D (64 x n, fp32, in registers) += A (64 x k) B (k x n), both of
+// bf16, fp16, tf32 or fp8, k being 32 bytes of them; B in shared memory, A there or in registers.
+// Of tf32 the last 13 bits of the operands' fp32 are not looked at, and the sums of fp8 keep fewer
+// bits than fp32 has: who adds many adds them up elsewhere now and then. They run beside the
+// threads: wgmma_fence() before the first and whenever D's or A's registers were touched, any
+// number of wgmma(), then wgmma_commit(), and wgmma_wait() before D is read or the operands' memory
+// is written.
 //
 // Until the wait, D's and A's registers belong to the products: not even a copy of them may be
 // made. The operands are read by the async proxy: after a bulk load a wait on its mbarrier is
@@ -19,6 +21,8 @@
 // capability 9.0a. All four warps of a warpgroup call these together, with the same descriptors;
 // its first warp's index is a multiple of four.
 #pragma once
+
+#include <cuda_fp8.h>
 
 #include <cstdint>
 
@@ -82,213 +86,136 @@ __device__ inline void wgmma_pin(float (&d)[kCount]) {
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(d[i])::"memory");
 }
 
+// ---- parts of an instruction's name
+
+struct Tf32;  // an operand's type: fp32 read as tf32
+
+template <typename T>
+struct WgmmaTypeText;
+template <>
+struct WgmmaTypeText<__nv_bfloat16> {
+  static constexpr const char kText[] = "k16.f32.bf16.bf16";
+};
+template <>
+struct WgmmaTypeText<__half> {
+  static constexpr const char kText[] = "k16.f32.f16.f16";
+};
+template <>
+struct WgmmaTypeText<Tf32> {
+  static constexpr const char kText[] = "k8.f32.tf32.tf32";
+};
+template <>
+struct WgmmaTypeText<__nv_fp8_e4m3> {
+  static constexpr const char kText[] = "k32.f32.e4m3.e4m3";
+};
+template <>
+struct WgmmaTypeText<__nv_fp8_e5m2> {
+  static constexpr const char kText[] = "k32.f32.e5m2.e5m2";
+};
+
+/// Only operands of 16 bits may be MN-major, and only their instructions have the bits to say so.
+template <typename T, Major... kMajors>
+struct WgmmaMajorText {
+  static_assert(((kMajors == Major::k) && ...), "only 16-bit operands may be MN-major");
+  static constexpr const char kText[] = "";
+};
+template <Major kMajor>
+struct MajorText {
+  static constexpr const char kText[] = {',', ' ', kMajor == Major::k ? '0' : '1', '\0'};
+};
+template <Major kMajorB>
+struct WgmmaMajorText<__nv_bfloat16, kMajorB> : MajorText<kMajorB> {};
+template <Major kMajorB>
+struct WgmmaMajorText<__half, kMajorB> : MajorText<kMajorB> {};
+template <Major kMajorA, Major kMajorB>
+struct WgmmaMajorText<__nv_bfloat16, kMajorA, kMajorB> {
+  static constexpr const char kText[] = {
+      ',', ' ', kMajorA == Major::k ? '0' : '1', ',', ' ', kMajorB == Major::k ? '0' : '1', '\0'};
+};
+template <Major kMajorA, Major kMajorB>
+struct WgmmaMajorText<__half, kMajorA, kMajorB> : WgmmaMajorText<__nv_bfloat16, kMajorA, kMajorB> {
+};
+
+// ---- D's registers, in the text and as operands
+
+// clang-format off
+#define WIDE_WGMMA_D_16 \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define WIDE_WGMMA_D_32 \
+  WIDE_WGMMA_D_16 \
+  ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define WIDE_WGMMA_D_64 \
+  WIDE_WGMMA_D_32 \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" \
+  ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define WIDE_WGMMA_D_128 \
+  WIDE_WGMMA_D_64 \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
+  ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95" \
+  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109" \
+  ", %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123" \
+  ", %124, %125, %126, %127"
+#define WIDE_WGMMA_FOUR(i) "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
+#define WIDE_WGMMA_SIXTEEN(i) \
+  WIDE_WGMMA_FOUR(i), WIDE_WGMMA_FOUR((i) + 4), WIDE_WGMMA_FOUR((i) + 8), WIDE_WGMMA_FOUR((i) + 12)
+#define WIDE_WGMMA_SUMS_16 WIDE_WGMMA_SIXTEEN(0)
+#define WIDE_WGMMA_SUMS_32 WIDE_WGMMA_SUMS_16, WIDE_WGMMA_SIXTEEN(16)
+#define WIDE_WGMMA_SUMS_64 WIDE_WGMMA_SUMS_32, WIDE_WGMMA_SIXTEEN(32), WIDE_WGMMA_SIXTEEN(48)
+#define WIDE_WGMMA_SUMS_128 \
+  WIDE_WGMMA_SUMS_64, WIDE_WGMMA_SIXTEEN(64), WIDE_WGMMA_SIXTEEN(80), WIDE_WGMMA_SIXTEEN(96), \
+  WIDE_WGMMA_SIXTEEN(112)
+
+// `count` is D's registers, twice that is n; the operands behind them are numbered from `count` on.
+#define WIDE_WGMMA_FROM_SHARED(count, n, at_a, at_b, at_accumulate, at_type, at_majors) \
+  template <typename T, Major kMajorA = Major::k, Major kMajorB = Major::k> \
+  __device__ inline void wgmma(float (&d)[count], uint64_t a, uint64_t b, bool accumulate) { \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " at_accumulate ", 0;\n" \
+                 "wgmma.mma_async.sync.aligned.m64n" n at_type " {" WIDE_WGMMA_D_##count "}, " \
+                 at_a ", " at_b ", p, 1, 1" at_majors ";\n}" \
+                 : WIDE_WGMMA_SUMS_##count \
+                 : "l"(a), "l"(b), "r"(static_cast<uint32_t>(accumulate)), \
+                   "C"(WgmmaTypeText<T>::kText), "C"(WgmmaMajorText<T, kMajorA, kMajorB>::kText)); \
+  }
+#define WIDE_WGMMA_FROM_REGISTERS(count, n, list_a, at_b, at_accumulate, at_type, at_majors) \
+  template <typename T, Major kMajorB = Major::k> \
+  __device__ inline void wgmma(float (&d)[count], const uint32_t (&a)[4], uint64_t b, \
+                               bool accumulate) { \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " at_accumulate ", 0;\n" \
+                 "wgmma.mma_async.sync.aligned.m64n" n at_type " {" WIDE_WGMMA_D_##count "}, {" \
+                 list_a "}, " at_b ", p, 1, 1" at_majors ";\n}" \
+                 : WIDE_WGMMA_SUMS_##count \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), \
+                   "r"(static_cast<uint32_t>(accumulate)), "C"(WgmmaTypeText<T>::kText), \
+                   "C"(WgmmaMajorText<T, kMajorB>::kText)); \
+  }
+
 // ---- products. `accumulate` false: D is overwritten, its registers need no zeros. D's size says
 // n.
 
 /// A and B in shared memory, as operand_descriptor() says.
-template <typename T, Major kMajorA = Major::k, Major kMajorB = Major::k>
-__device__ inline void wgmma(float (&d)[16], uint64_t a, uint64_t b, bool accumulate) {
-  asm volatile(
-      "{\n"
-      ".reg .pred p;\n"
-      "setp.ne.b32 p, %18, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n32k16.f32%21%21 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
-      "%16, %17, p, 1, 1, %19, %20;\n"
-      "}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-        "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-        "+f"(d[14]), "+f"(d[15])
-      : "l"(a), "l"(b), "r"(static_cast<uint32_t>(accumulate)), "n"(static_cast<int>(kMajorA)),
-        "n"(static_cast<int>(kMajorB)), "C"(MatrixTypeText<T>::kText));
-}
-template <typename T, Major kMajorA = Major::k, Major kMajorB = Major::k>
-__device__ inline void wgmma(float (&d)[32], uint64_t a, uint64_t b, bool accumulate) {
-  asm volatile(
-      "{\n"
-      ".reg .pred p;\n"
-      "setp.ne.b32 p, %34, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32%37%37 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
-      "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-      "%32, %33, p, 1, 1, %35, %36;\n"
-      "}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-        "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-        "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-        "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-        "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-      : "l"(a), "l"(b), "r"(static_cast<uint32_t>(accumulate)), "n"(static_cast<int>(kMajorA)),
-        "n"(static_cast<int>(kMajorB)), "C"(MatrixTypeText<T>::kText));
-}
-template <typename T, Major kMajorA = Major::k, Major kMajorB = Major::k>
-__device__ inline void wgmma(float (&d)[64], uint64_t a, uint64_t b, bool accumulate) {
-  asm volatile(
-      "{\n"
-      ".reg .pred p;\n"
-      "setp.ne.b32 p, %66, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32%69%69 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
-      "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, "
-      "%34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, "
-      "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-      "%64, %65, p, 1, 1, %67, %68;\n"
-      "}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-        "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-        "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-        "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-        "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
-        "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-        "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
-        "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
-        "+f"(d[63])
-      : "l"(a), "l"(b), "r"(static_cast<uint32_t>(accumulate)), "n"(static_cast<int>(kMajorA)),
-        "n"(static_cast<int>(kMajorB)), "C"(MatrixTypeText<T>::kText));
-}
-template <typename T, Major kMajorA = Major::k, Major kMajorB = Major::k>
-__device__ inline void wgmma(float (&d)[128], uint64_t a, uint64_t b, bool accumulate) {
-  asm volatile(
-      "{\n"
-      ".reg .pred p;\n"
-      "setp.ne.b32 p, %130, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n256k16.f32%133%133 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
-      "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, "
-      "%34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, "
-      "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, "
-      "%66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, "
-      "%82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, "
-      "%98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, "
-      "%126, %127}, "
-      "%128, %129, p, 1, 1, %131, %132;\n"
-      "}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-        "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-        "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-        "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-        "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
-        "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-        "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
-        "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
-        "+f"(d[63]), "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]),
-        "+f"(d[70]), "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]),
-        "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]),
-        "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]),
-        "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]), "+f"(d[96]), "+f"(d[97]),
-        "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-        "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]),
-        "+f"(d[110]), "+f"(d[111]), "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]),
-        "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), "+f"(d[120]), "+f"(d[121]),
-        "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
-      : "l"(a), "l"(b), "r"(static_cast<uint32_t>(accumulate)), "n"(static_cast<int>(kMajorA)),
-        "n"(static_cast<int>(kMajorB)), "C"(MatrixTypeText<T>::kText));
-}
+WIDE_WGMMA_FROM_SHARED(16, "32", "%16", "%17", "%18", "%19", "%20")
+WIDE_WGMMA_FROM_SHARED(32, "64", "%32", "%33", "%34", "%35", "%36")
+WIDE_WGMMA_FROM_SHARED(64, "128", "%64", "%65", "%66", "%67", "%68")
+WIDE_WGMMA_FROM_SHARED(128, "256", "%128", "%129", "%130", "%131", "%132")
 
 /// A in registers.
-template <typename T, Major kMajorB = Major::k>
-__device__ inline void wgmma(float (&d)[16], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
-  asm volatile(
-      "{\n"
-      ".reg .pred p;\n"
-      "setp.ne.b32 p, %21, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n32k16.f32%23%23 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
-      "{%16, %17, %18, %19}, %20, p, 1, 1, %22;\n"
-      "}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-        "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-        "+f"(d[14]), "+f"(d[15])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<uint32_t>(accumulate)),
-        "n"(static_cast<int>(kMajorB)), "C"(MatrixTypeText<T>::kText));
-}
-template <typename T, Major kMajorB = Major::k>
-__device__ inline void wgmma(float (&d)[32], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
-  asm volatile(
-      "{\n"
-      ".reg .pred p;\n"
-      "setp.ne.b32 p, %37, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32%39%39 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
-      "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-      "{%32, %33, %34, %35}, %36, p, 1, 1, %38;\n"
-      "}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-        "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-        "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-        "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-        "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<uint32_t>(accumulate)),
-        "n"(static_cast<int>(kMajorB)), "C"(MatrixTypeText<T>::kText));
-}
-template <typename T, Major kMajorB = Major::k>
-__device__ inline void wgmma(float (&d)[64], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
-  asm volatile(
-      "{\n"
-      ".reg .pred p;\n"
-      "setp.ne.b32 p, %69, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32%71%71 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
-      "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, "
-      "%34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, "
-      "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-      "{%64, %65, %66, %67}, %68, p, 1, 1, %70;\n"
-      "}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-        "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-        "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-        "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-        "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
-        "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-        "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
-        "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
-        "+f"(d[63])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<uint32_t>(accumulate)),
-        "n"(static_cast<int>(kMajorB)), "C"(MatrixTypeText<T>::kText));
-}
-template <typename T, Major kMajorB = Major::k>
-__device__ inline void wgmma(float (&d)[128], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
-  asm volatile(
-      "{\n"
-      ".reg .pred p;\n"
-      "setp.ne.b32 p, %133, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n256k16.f32%135%135 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
-      "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, "
-      "%34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, "
-      "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, "
-      "%66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, "
-      "%82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, "
-      "%98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, "
-      "%126, %127}, "
-      "{%128, %129, %130, %131}, %132, p, 1, 1, %134;\n"
-      "}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-        "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-        "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-        "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-        "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
-        "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-        "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
-        "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
-        "+f"(d[63]), "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]),
-        "+f"(d[70]), "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]),
-        "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]),
-        "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]),
-        "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]), "+f"(d[96]), "+f"(d[97]),
-        "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-        "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]),
-        "+f"(d[110]), "+f"(d[111]), "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]),
-        "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), "+f"(d[120]), "+f"(d[121]),
-        "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<uint32_t>(accumulate)),
-        "n"(static_cast<int>(kMajorB)), "C"(MatrixTypeText<T>::kText));
-}
+WIDE_WGMMA_FROM_REGISTERS(16, "32", "%16, %17, %18, %19", "%20", "%21", "%22", "%23")
+WIDE_WGMMA_FROM_REGISTERS(32, "64", "%32, %33, %34, %35", "%36", "%37", "%38", "%39")
+WIDE_WGMMA_FROM_REGISTERS(64, "128", "%64, %65, %66, %67", "%68", "%69", "%70", "%71")
+WIDE_WGMMA_FROM_REGISTERS(128, "256", "%128, %129, %130, %131", "%132", "%133", "%134", "%135")
+// clang-format on
+
+#undef WIDE_WGMMA_FROM_REGISTERS
+#undef WIDE_WGMMA_FROM_SHARED
+#undef WIDE_WGMMA_SUMS_128
+#undef WIDE_WGMMA_SUMS_64
+#undef WIDE_WGMMA_SUMS_32
+#undef WIDE_WGMMA_SUMS_16
+#undef WIDE_WGMMA_SIXTEEN
+#undef WIDE_WGMMA_FOUR
+#undef WIDE_WGMMA_D_128
+#undef WIDE_WGMMA_D_64
+#undef WIDE_WGMMA_D_32
+#undef WIDE_WGMMA_D_16
 
 }  // namespace wide::kernels::arch
