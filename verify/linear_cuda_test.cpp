@@ -25,7 +25,7 @@ bool is_own(const std::string& strategy) {
 }
 
 bool is_tf32_strategy(const std::string& strategy) {
-  return strategy == "small_m" || strategy == "tensor_core";
+  return strategy == "small_m" || strategy == "tensor_core" || strategy == "wgmma";
 }
 
 /// Whether the strategy can run the problem on this device, which is allowed the arithmetic.
@@ -148,42 +148,27 @@ TEST_CASE("linear on CUDA: the tiles that it takes many of to be chosen") {
   check_placed(bench, problem, many.strategy);
 }
 
-TEST_CASE("linear on CUDA: wgmma's tiles, rings and turns") {
+TEST_CASE("linear on CUDA: no cuBLAS multiplies fp8, but wgmma does, simt and sequential") {
   TestDevice bench(require_cuda());
-  if (bench.context().info().compute_capability != 90) SKIP("wgmma needs compute capability 9.0");
-  using enum kernels::LinearWgmmaTile;
-  struct Size {
-    int64_t num_members, batch, in, out;
-    kernels::LinearWgmmaTile tile;  // where there are 132 multiprocessors
-  };
-  // Rings of 7 and 5 stages that come round; blocks with one, two and three tiles; ragged edges.
-  const Size size = GENERATE(Size{2, 65, 72, 130, m64n128}, Size{1, 1, 8, 1, m64n128},
-                             Size{2, 64, 600, 128, m64n128}, Size{70, 64, 456, 250, m64n128},
-                             Size{132, 120, 72, 136, m128n128}, Size{132, 120, 328, 8, m128n128});
-  const Dtype dtype = GENERATE(Dtype::fp16, Dtype::bf16);
-  if (size.num_members > 2 && dtype == Dtype::fp16) return;  // the same ring
-  LinearProblem problem;
-  problem.num_members = size.num_members;
-  problem.batch = size.batch;
-  problem.in_features = size.in;
-  problem.out_features = size.out;
-  problem.dtype = dtype;
-  problem.epilogue.has_bias = true;
-  REQUIRE(allow(bench, "wgmma", problem));
-  const DeviceInfo& device = bench.context().info();
-  if (device.num_multiprocessors == 132) {
-    CHECK(choose_linear_wgmma_tile(problem, device) == size.tile);
+  const std::string strategy = GENERATE("wgmma", "simt", "sequential", "shared_input");
+  const Dtype dtype = GENERATE(Dtype::fp8_e4m3, Dtype::fp8_e5m2);
+  const Dtype y_dtype = GENERATE(Dtype::fp16, Dtype::bf16);
+  const int64_t misalign = GENERATE(0, 1);
+  LinearProblem base = small_problem(dtype);
+  base.y_dtype = y_dtype;
+  base.batch = 66;
+  base.in_features = 304;
+  base.out_features = 35;
+  for (auto [name, problem] : layouts(base)) {
+    if (strategy == "shared_input" && name != "shared input") continue;
+    if (!allow(bench, strategy, problem)) continue;  // padded, or not Hopper
+    INFO(name << ", " << dtype_name(dtype) << " to " << dtype_name(y_dtype) << ", " << strategy
+              << ", misaligned by " << misalign);
+    check_placed(bench, problem, strategy, misalign);
   }
-  INFO(size.num_members << " of " << size.batch << " x " << size.in << " x " << size.out << ", "
-                        << dtype_name(dtype));
-  check_placed(bench, problem, "wgmma");
-  if (size.batch != 65) return;
-  problem.shared_input = true;
-  problem.x.row = size.in + 8;
-  problem.weight = {size.in + 16, (size.in + 16) * size.out + 24};
-  problem.y = {size.num_members * (size.out + 1), size.out + 1};
-  check_placed(bench, problem, "wgmma");
-  check_placed(bench, problem, "wgmma", 1);  // no tensor map takes that: tensor_core's kernel does
+  CHECK(!linear_unsupported_reason(LinearStrategy::cublas_batched, complete_linear_problem(base),
+                                   bench.context().info())
+             .empty());
 }
 
 TEST_CASE("linear on CUDA: both load paths of a kernel give the same bits") {
@@ -237,7 +222,7 @@ TEST_CASE("linear on CUDA: activations, bias and shared input against the refere
   const std::string dtype = GENERATE("fp32", "bf16", "fp16");
   const std::string bias = GENERATE("yes", "no");
   const bool is_fp32 = dtype == "fp32";
-  if (strategy == (is_fp32 ? "wgmma" : "tf32x3")) return;
+  if (!is_fp32 && strategy == "tf32x3") return;
   if (strategy == "shared_input" && bias == "no") return;  // bias says whether x is shared, too
   if (strategy == "wgmma" && bench.context().info().compute_capability != 90) return;
   const bool is_tf32 = is_fp32 && is_tf32_strategy(strategy);

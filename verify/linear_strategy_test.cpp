@@ -206,13 +206,13 @@ TEST_CASE("members of a shared input are one wider member") {
   CHECK(linear_unsupported_reason(shared_input, problem, kH200).empty());
 }
 
-TEST_CASE("wgmma needs Hopper, 16-bit elements and strides of whole 16 bytes") {
+TEST_CASE("wgmma needs Hopper, an element of tensor cores and strides of whole 16 bytes") {
   using enum LinearStrategy;
   const LinearProblem bf16 = problem_of(4, 128, 256, Dtype::bf16);
   CHECK(linear_unsupported_reason(wgmma, bf16, kH200).empty());
   CHECK_THAT(linear_unsupported_reason(wgmma, bf16, kA100), ContainsSubstring("NVIDIA A100 has 8"));
   CHECK_THAT(linear_unsupported_reason(wgmma, problem_of(4, 128, 256), kH200),
-             ContainsSubstring("dtype is fp32"));
+             ContainsSubstring("allow_tf32"));
   CHECK_THAT(linear_unsupported_reason(wgmma, problem_of(4, 128, 257, Dtype::bf16), kH200),
              ContainsSubstring("multiples of 8 elements") && ContainsSubstring("tensor_core"));
   LinearProblem odd = bf16;

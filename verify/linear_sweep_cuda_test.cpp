@@ -69,12 +69,13 @@ Drawn draw(Dice& dice) {
   p.batch = std::max<int64_t>(dice.size(max_batch), 1);
   p.in_features = std::max<int64_t>(dice.size(600), 1);
   p.out_features = std::max<int64_t>(dice.size(200), 1);
-  constexpr Dtype kDtypes[] = {Dtype::fp32, Dtype::fp16, Dtype::bf16};
-  p.dtype = drawn.strategy == "tf32x3"  ? Dtype::fp32
-            : drawn.strategy == "wgmma" ? kDtypes[dice.between(1, 2)]
-                                        : kDtypes[dice.between(0, 2)];
+  constexpr Dtype kDtypes[] = {Dtype::fp32, Dtype::fp16, Dtype::bf16, Dtype::fp8_e4m3,
+                               Dtype::fp8_e5m2};
+  const bool takes_fp8 = drawn.strategy == "wgmma" || drawn.strategy == "simt";
+  p.dtype = drawn.strategy == "tf32x3" ? Dtype::fp32 : kDtypes[dice.between(0, takes_fp8 ? 4 : 2)];
+  if (is_fp8(p.dtype)) p.y_dtype = dice.toss() ? Dtype::fp16 : Dtype::bf16;
   p.allow_tf32 = p.dtype == Dtype::fp32 && drawn.strategy != "tf32x3" && dice.between(0, 3) > 0;
-  if (drawn.strategy == "small_m" || drawn.strategy == "tensor_core") {
+  if (drawn.strategy == "small_m" || drawn.strategy == "tensor_core" || drawn.strategy == "wgmma") {
     p.allow_tf32 = p.dtype == Dtype::fp32;
   }
   p.epilogue.has_bias = dice.toss();
@@ -88,9 +89,10 @@ Drawn draw(Dice& dice) {
   p.epilogue.alpha = dice.toss() ? 1.0f : -0.5f;
   drawn.is_in_place = p.epilogue.residual != Residual::none && dice.toss();
   p.shared_input = drawn.strategy == "shared_input" || dice.between(0, 3) == 0;
-  if (drawn.strategy == "wgmma") p.in_features = (p.in_features + 7) / 8 * 8;
+  const int64_t vector = 16 / dtype_bytes(p.dtype);
+  if (drawn.strategy == "wgmma") p.in_features = (p.in_features + vector - 1) / vector * vector;
   if (dice.toss()) {  // padded: wgmma's by whole 16 bytes
-    const int64_t step = drawn.strategy == "wgmma" ? 8 : 1;
+    const int64_t step = drawn.strategy == "wgmma" ? vector : 1;
     const auto padded = [&](int64_t features) { return features + dice.between(0, 2) * step; };
     const int64_t x_member = padded(p.in_features), w_row = padded(p.in_features);
     const int64_t y_member = p.out_features + dice.between(0, 3);

@@ -132,7 +132,8 @@ TEST_CASE("describe_linear names the wrong dtype or device") {
   SECTION("all of a dtype that linear does not know") {
     o.arguments.x.dtype = o.arguments.weight.dtype = Dtype::int32;
     o.arguments.bias.dtype = o.arguments.y.dtype = Dtype::int32;
-    CHECK(o.describe() == "linear: dtype is int32, expected fp32, fp16 or bf16");
+    CHECK(o.describe() ==
+          "linear: dtype is int32, expected fp32, fp16, bf16, fp8_e4m3 or fp8_e5m2");
   }
   SECTION("weight elsewhere") {
     o.arguments.weight.device = {DeviceType::cuda, 0};
@@ -281,8 +282,16 @@ TEST_CASE("make_linear_plan refuses impossible problems") {
     expected = "linear: out_features is -9223372036854775808, expected >= 0";
   }
   SECTION("dtype") {
+    problem.dtype = Dtype::int32;
+    expected = "linear: dtype is int32, expected fp32, fp16, bf16, fp8_e4m3 or fp8_e5m2";
+  }
+  SECTION("fp8 that nobody says what becomes of") {
     problem.dtype = Dtype::fp8_e4m3;
-    expected = "linear: dtype is fp8_e4m3, expected fp32, fp16 or bf16";
+    expected = "linear: y_dtype is fp8_e4m3, expected fp16 or bf16 for x of fp8";
+  }
+  SECTION("an output of another dtype") {
+    problem.y_dtype = Dtype::fp16;
+    expected = "linear: y_dtype is fp16, expected x's = fp32";
   }
   SECTION("a weight beyond 64 bits") {
     problem.out_features = problem.in_features = int64_t{1} << 32;

@@ -48,23 +48,25 @@ class PlacedLinear {
                bool is_in_place = false)
       : bench_(bench), problem_(problem), misalign_(misalign), is_in_place_(is_in_place) {
     const LinearProblem& p = problem_;
-    x_ = place({p.batch, p.num_members, p.in_features}, {p.x.row, p.x.member, 1},
+    x_ = place({p.batch, p.num_members, p.in_features}, {p.x.row, p.x.member, 1}, p.dtype,
                [&](int64_t b, int64_t n, int64_t i) { return x_value(b, n, i); });
     weight_ = place({p.num_members, p.out_features, p.in_features},
-                    {p.weight.member, p.weight.row, 1}, weight_value);
-    bias_ = place({1, p.num_members, p.out_features}, {0, p.bias_member_stride, 1},
+                    {p.weight.member, p.weight.row, 1}, p.dtype, weight_value);
+    bias_ = place({1, p.num_members, p.out_features}, {0, p.bias_member_stride, 1}, *p.y_dtype,
                   [](int64_t, int64_t n, int64_t o) { return bias_value(n, o); });
     const Shape outputs{p.batch, p.num_members, p.out_features};
     const Strides y_strides{p.y.row, p.y.member, 1};
-    y_ = is_in_place ? place(outputs, y_strides, residual_value) : place(outputs, y_strides);
+    y_ = is_in_place ? place(outputs, y_strides, *p.y_dtype, residual_value)
+                     : place(outputs, y_strides, *p.y_dtype, nullptr);
     if (p.epilogue.residual != Residual::none && !is_in_place) {
-      residual_ = place(outputs, {p.residual.row, p.residual.member, 1}, residual_value);
+      residual_ =
+          place(outputs, {p.residual.row, p.residual.member, 1}, *p.y_dtype, residual_value);
     }
     if (p.epilogue.scale != OutputScale::none) {
       const bool is_per_member = p.epilogue.scale == OutputScale::per_member;
-      scale_ = place(
-          {1, p.num_members, is_per_member ? 1 : p.out_features}, {0, p.scale_member_stride, 1},
-          [this](int64_t, int64_t n, int64_t o) { return scale_value(n, o); }, Dtype::fp32);
+      scale_ = place({1, p.num_members, is_per_member ? 1 : p.out_features},
+                     {0, p.scale_member_stride, 1}, Dtype::fp32,
+                     [this](int64_t, int64_t n, int64_t o) { return scale_value(n, o); });
     }
   }
 
@@ -79,7 +81,7 @@ class PlacedLinear {
     }
     arguments.weight = weight_.view;
     if (p.epilogue.has_bias) {
-      arguments.bias = ConstTensorView(bias_.view.data, p.dtype, {p.num_members, p.out_features},
+      arguments.bias = ConstTensorView(bias_.view.data, *p.y_dtype, {p.num_members, p.out_features},
                                        Strides{p.bias_member_stride, 1}, bias_.view.device);
     }
     arguments.y = y_.view;
@@ -96,7 +98,7 @@ class PlacedLinear {
       arguments.x = ConstTensorView(x_.view.data, p.dtype, {p.batch, 0}, x_.view.device);
     }
     if (p.out_features == 0) {
-      arguments.y = TensorView(y_.view.data, p.dtype, {p.batch, 0}, y_.view.device);
+      arguments.y = TensorView(y_.view.data, *p.y_dtype, {p.batch, 0}, y_.view.device);
       if (!arguments.residual.is_absent()) arguments.residual = arguments.y;
     }
     return arguments;
@@ -105,22 +107,23 @@ class PlacedLinear {
   /// Every output, and that nothing else was written.
   void check() {
     const LinearProblem& p = problem_;
+    const Dtype dtype = *p.y_dtype;
     std::vector<std::byte> expected = y_.contents;
     for (int64_t b = 0; b < p.batch; ++b) {
       for (int64_t n = 0; n < p.num_members; ++n) {
         for (int64_t o = 0; o < p.out_features; ++o) {
           const int64_t at = misalign_ + b * p.y.row + n * p.y.member + o;
-          store_element(expected.data(), p.dtype, at, expected_value(b, n, o));
+          store_element(expected.data(), dtype, at, expected_value(b, n, o));
         }
       }
     }
     const std::vector<std::byte> got = download(y_.buffer);
-    for (int64_t i = 0; i < static_cast<int64_t>(got.size()) / dtype_bytes(p.dtype); ++i) {
-      const auto bytes = static_cast<size_t>(dtype_bytes(p.dtype));
+    for (int64_t i = 0; i < static_cast<int64_t>(got.size()) / dtype_bytes(dtype); ++i) {
+      const auto bytes = static_cast<size_t>(dtype_bytes(dtype));
       const size_t at = static_cast<size_t>(i) * bytes;
       if (std::memcmp(got.data() + at, expected.data() + at, bytes) == 0) continue;
-      INFO("element " << i << " of y's buffer: got " << load_element(got.data(), p.dtype, i)
-                      << ", expected " << load_element(expected.data(), p.dtype, i));
+      INFO("element " << i << " of y's buffer: got " << load_element(got.data(), dtype, i)
+                      << ", expected " << load_element(expected.data(), dtype, i));
       REQUIRE(false);
     }
     REQUIRE(download(x_.buffer) == x_.contents);
@@ -168,15 +171,8 @@ class PlacedLinear {
     return sum;
   }
 
-  Placed place(const Shape& shape, const Strides& strides) {
-    return place(shape, strides, nullptr, problem_.dtype);
-  }
   template <class F>
-  Placed place(const Shape& shape, const Strides& strides, const F& value) {
-    return place(shape, strides, value, problem_.dtype);
-  }
-  template <class F>
-  Placed place(const Shape& shape, const Strides& strides, const F& value, Dtype dtype) {
+  Placed place(const Shape& shape, const Strides& strides, Dtype dtype, const F& value) {
     int64_t last = 0;
     for (int axis = 0; axis < 3; ++axis)
       last += std::max<int64_t>(shape[axis] - 1, 0) * strides[axis];

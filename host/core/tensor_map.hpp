@@ -29,9 +29,10 @@ struct TileMap {
   TileSwizzle swizzle = TileSwizzle::none;  ///< the box's first extent is at most these bytes
 };
 
-/// The descriptor, to be passed to a kernel as const __grid_constant__. Does not touch the device.
+/// Writes the descriptor, to be passed to a kernel as const __grid_constant__. Does not touch the
+/// device. Not returned: g++ 12 aligns what a function returns to less than a map's 128 bytes.
 /// Throws Error: unsupported where the driver has no tensor maps; invalid_argument for a tensor or
 /// box that it refuses.
-CUtensorMap encode_tile_map(const TileMap& map);
+void encode_tile_map(const TileMap& map, CUtensorMap& encoded);
 
 }  // namespace wide

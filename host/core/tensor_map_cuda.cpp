@@ -55,7 +55,7 @@ std::string text_of(const std::array<int64_t, 5>& values, int rank) {
 
 }  // namespace
 
-CUtensorMap encode_tile_map(const TileMap& map) {
+void encode_tile_map(const TileMap& map, CUtensorMap& encoded) {
   static const PFN_cuTensorMapEncodeTiled_v12000 encode = encoder();
   WIDE_REQUIRE(map.rank >= 1 && map.rank <= 5,
                "tensor map: rank " + std::to_string(map.rank) + ", expected 1 to 5");
@@ -67,7 +67,6 @@ CUtensorMap encode_tile_map(const TileMap& map) {
     box[i] = static_cast<cuuint32_t>(map.box[i]);
     if (i > 0) strides[i - 1] = static_cast<cuuint64_t>(map.stride[i]) * bytes;
   }
-  CUtensorMap encoded;
   const CUresult status =
       encode(&encoded, type_of(map.dtype), static_cast<cuuint32_t>(map.rank),
              const_cast<void*>(map.data), extents.data(), strides.data(), box.data(), steps.data(),
@@ -79,7 +78,6 @@ CUtensorMap encode_tile_map(const TileMap& map) {
                    text_of(map.box, map.rank) + " of " + std::string(dtype_name(map.dtype)) +
                    ", swizzle " + std::to_string(static_cast<int>(map.swizzle)) +
                    " (driver error " + std::to_string(static_cast<int>(status)) + ")");
-  return encoded;
 }
 
 }  // namespace wide

@@ -57,7 +57,7 @@ void check_packed(const LinearProblem& problem, const ConstTensorView& weight,
                    (problem.epilogue.has_bias ? "absent, expected [num_members, out]"
                                               : "present, expected none: the problem has none"));
   if (!problem.epilogue.has_bias) return;
-  require_dtype("linear", "bias", bias, problem.dtype);
+  require_dtype("linear", "bias", bias, *problem.y_dtype);
   require_shape("linear", "bias", bias, "[num_members, out]",
                 {problem.num_members, problem.out_features});
 }
@@ -143,6 +143,9 @@ void LinearPlan::run(const LinearArguments& arguments, const Execution& executio
     case LinearStrategy::sequential:
       if (on_cpu) {
         return run_linear_cpu(state.context, problem, arguments, CpuOrder::member_after_member);
+      }
+      if (is_fp8(problem.dtype)) {
+        return run_linear_members(device, problem, arguments, execution.stream);
       }
       [[fallthrough]];
     case LinearStrategy::cublas_batched:

@@ -82,8 +82,8 @@ void finish_block(const LinearProblem& problem, const LinearArguments& arguments
       sums[r][c] = value;
     }
     const int64_t offset = member * problem.y.member + (row + r) * problem.y.row + column;
-    encode_row(problem.dtype, sums[r],
-               const_cast<void*>(element_at(arguments.y.data, offset, problem.dtype)),
+    encode_row(*problem.y_dtype, sums[r],
+               const_cast<void*>(element_at(arguments.y.data, offset, *problem.y_dtype)),
                block.columns);
   }
 }

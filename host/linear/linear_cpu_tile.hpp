@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "host/linear/linear_cpu_block.hpp"
+#include "wide/convert.hpp"
 
 namespace wide::cpu {
 namespace {
@@ -36,6 +37,12 @@ struct Slice {
   int64_t depth;
   bool is_first, is_last;
 };
+
+/// fp8 is converted value by value: no instruction set has it, and nobody has asked for speed yet.
+inline void decode_fp8(Dtype dtype, const uint8_t* from, int64_t from_stride, int rows,
+                       int64_t depth, float (*to)[kBlockDepth]) {
+  for (int r = 0; r < rows; ++r) decode_row(dtype, from + r * from_stride, to[r], depth);
+}
 
 template <class Vector>
 void decode(Dtype dtype, const uint16_t* from, int64_t from_stride, int rows, int64_t depth,
@@ -136,6 +143,12 @@ void compute_block(const LinearBlock& block) {
         std::copy_n(x + r * block.x_stride, depth, x_buffer[r]);
       }
       slice.weight = {static_cast<const float*>(block.weight) + k, block.weight_stride};
+    } else if (is_fp8(block.dtype)) {
+      decode_fp8(block.dtype, static_cast<const uint8_t*>(block.x) + k, block.x_stride, block.rows,
+                 depth, x_buffer);
+      decode_fp8(block.dtype, static_cast<const uint8_t*>(block.weight) + k, block.weight_stride,
+                 block.columns, depth, weight_buffer);
+      slice.weight = {weight_buffer[0], kBlockDepth};
     } else {
       decode<Vector>(block.dtype, static_cast<const uint16_t*>(block.x) + k, block.x_stride,
                      block.rows, depth, x_buffer);

@@ -4,13 +4,12 @@
 // Starts the hand-rolled kernels.
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
-#include "host/core/tensor_map.hpp"
 #include "host/linear/linear_epilogue_cuda.hpp"
 #include "host/linear/linear_run.hpp"
+#include "host/linear/linear_wgmma_cuda.hpp"
 #include "kernels/linear/linear_gemv.hpp"
 #include "kernels/linear/linear_mma.hpp"
 #include "kernels/linear/linear_simt.hpp"
-#include "kernels/linear/linear_wgmma.hpp"
 
 namespace wide {
 
@@ -51,43 +50,6 @@ kernels::LinearParams params_of(const LinearProblem& problem, const LinearArgume
   return params;
 }
 
-/// Where an address is no multiple of 16 bytes, or there is nothing to multiply, tensor_core's
-/// kernel stands in.
-bool has_tensor_maps(const kernels::LinearParams& params, const LinearProblem& problem) {
-  constexpr uintptr_t kAlignment = 16;
-  return problem.in_features > 0 && reinterpret_cast<uintptr_t>(params.x) % kAlignment == 0 &&
-         reinterpret_cast<uintptr_t>(params.weight) % kAlignment == 0;
-}
-
-/// {k, rows, members}, in boxes of `box_rows` rows of one member.
-CUtensorMap rows_map(const void* data, const LinearProblem& problem, const RowStrides& strides,
-                     int64_t rows, int64_t members, int64_t box_rows) {
-  const int64_t vector = 16 / dtype_bytes(problem.dtype);
-  // A stride that nobody takes has to be one all the same.
-  const int64_t row = rows > 1 ? strides.row : (problem.in_features + vector - 1) / vector * vector;
-  const int64_t member = members > 1 ? strides.member : row;
-  return encode_tile_map({.data = data,
-                          .dtype = problem.dtype,
-                          .rank = 3,
-                          .extent = {problem.in_features, rows, members},
-                          .stride = {1, row, member},
-                          .box = {kernels::kWgmmaTileK, box_rows, 1},
-                          .swizzle = TileSwizzle::bytes_128});
-}
-
-void run_wgmma(const kernels::LinearParams& linear, const LinearProblem& problem,
-               const DeviceInfo& device, cudaStream_t stream) {
-  const kernels::LinearWgmmaTile tile = choose_linear_wgmma_tile(problem, device);
-  kernels::LinearWgmmaParams params{};
-  params.linear = linear;
-  params.num_multiprocessors = device.num_multiprocessors;
-  params.x = rows_map(linear.x, problem, problem.x, problem.batch,
-                      linear.x_strides.member == 0 ? 1 : problem.num_members, tile_m(tile));
-  params.weight = rows_map(linear.weight, problem, problem.weight, problem.out_features,
-                           problem.num_members, tile_n(tile));
-  WIDE_CHECK_CUDA(kernels::launch_linear_wgmma(params, problem.dtype, tile, stream));
-}
-
 }  // namespace
 
 void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy,
@@ -99,17 +61,18 @@ void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy,
   const LinearProblem whole =
       strategy == LinearStrategy::shared_input ? as_one_member(problem) : problem;
   const kernels::LinearParams params = params_of(whole, arguments);
-  if (kernel == LinearStrategy::simt) {
-    WIDE_CHECK_CUDA(kernels::launch_linear_simt(params, problem.dtype,
+  if (kernel == LinearStrategy::wgmma && has_linear_maps(whole, arguments)) {
+    return run_linear_wgmma(device, whole, params, arguments, native);
+  }
+  // Where wgmma has no maps, tensor_core's kernel stands in; of fp8, which it does not take,
+  // simt's.
+  if (kernel == LinearStrategy::simt || is_fp8(problem.dtype)) {
+    WIDE_CHECK_CUDA(kernels::launch_linear_simt(params, problem.dtype, *problem.y_dtype,
                                                 choose_linear_simt_tile(problem), native));
     return;
   }
   if (kernel == LinearStrategy::gemv) {
     WIDE_CHECK_CUDA(kernels::launch_linear_gemv(params, problem.dtype, native));
-    return;
-  }
-  if (kernel == LinearStrategy::wgmma && has_tensor_maps(params, whole)) {
-    run_wgmma(params, whole, device, native);
     return;
   }
   // By the member's problem, also where it is part of a wider one: so are its sums' orders.
@@ -118,6 +81,30 @@ void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy,
   const bool has_x_first = tile_m(tile) >= 64;
   WIDE_CHECK_CUDA((has_x_first ? kernels::launch_linear_tensor_core
                                : kernels::launch_linear_small_m)(params, math, tile, native));
+}
+
+void run_linear_members(const DeviceInfo& device, const LinearProblem& problem,
+                        const LinearArguments& arguments, Stream stream) {
+  LinearProblem one = problem;
+  one.num_members = 1;
+  const LinearStrategy strategy = linear_kernel_of(LinearStrategy::sequential, one, device);
+  const Dtype dtype = problem.dtype, y_dtype = *problem.y_dtype;
+  const auto advance = [](auto& view, int64_t elements, Dtype of) {
+    using Pointer = decltype(view.data);
+    if (view.data == nullptr) return;
+    const char* first = static_cast<const char*>(static_cast<const void*>(view.data));
+    view.data = const_cast<Pointer>(static_cast<const void*>(first + elements * dtype_bytes(of)));
+  };
+  LinearArguments member = arguments;
+  for (int64_t i = 0; i < problem.num_members; ++i) {
+    run_linear_kernel(device, strategy, one, member, stream);
+    advance(member.x, problem.x.member, dtype);
+    advance(member.weight, problem.weight.member, dtype);
+    advance(member.bias, problem.bias_member_stride, y_dtype);
+    advance(member.scale, problem.scale_member_stride, Dtype::fp32);
+    advance(member.residual, problem.residual.member, y_dtype);
+    advance(member.y, problem.y.member, y_dtype);
+  }
 }
 
 }  // namespace wide

@@ -74,7 +74,7 @@ void describe_bias(const ConstTensorView& bias, LinearProblem& problem) {
   problem.epilogue.has_bias = !bias.is_absent();
   problem.bias_member_stride = 0;
   if (bias.is_absent()) return;
-  require_dtype(kName, "bias", bias, problem.dtype);
+  require_dtype(kName, "bias", bias, *problem.y_dtype);
   require_shape(kName, "bias", bias, "[num_members, out]",
                 {problem.num_members, problem.out_features});
   require_contiguous("bias", bias);
@@ -122,7 +122,7 @@ void describe_residual(const LinearArguments& arguments, const LinearProblem& li
   WIDE_REQUIRE(like.epilogue.residual != Residual::none,
                "linear: residual is " + to_string(residual.shape) +
                    ", expected none: the problem does not say where it is added");
-  require_dtype(kName, "residual", residual, problem.dtype);
+  require_dtype(kName, "residual", residual, *problem.y_dtype);
   problem.epilogue.residual = like.epilogue.residual;
   problem.residual = describe_outputs("residual", residual, problem);
 }
@@ -145,14 +145,15 @@ LinearProblem describe_linear(const LinearArguments& arguments, const LinearProb
   problem.epilogue.activation = like.epilogue.activation;
   problem.epilogue.alpha = like.epilogue.alpha;
   problem.dtype = arguments.x.dtype;
+  problem.y_dtype = is_fp8(problem.dtype) ? arguments.y.dtype : problem.dtype;
 
   describe_weight(arguments.weight, problem);
   describe_x(arguments.x, problem);
   require_dtype(kName, "weight", arguments.weight, problem.dtype);
+  require_dtype(kName, "y", arguments.y, *problem.y_dtype);
   describe_bias(arguments.bias, problem);
   describe_scale(arguments.scale, problem);
   describe_residual(arguments, like, problem);
-  require_dtype(kName, "y", arguments.y, problem.dtype);
   describe_y(arguments.y, problem);
 
   const Device device = arguments.x.device;

@@ -80,15 +80,27 @@ bool is_injective(int64_t rows, int64_t members, int64_t features, const RowStri
          nests(rows, strides.row, members, strides.member);
 }
 
+bool is_16_bits(Dtype dtype) {
+  return dtype == Dtype::fp16 || dtype == Dtype::bf16;
+}
+
+void check_dtypes(const LinearProblem& problem) {
+  const Dtype dtype = problem.dtype, y_dtype = problem.y_dtype.value_or(dtype);
+  WIDE_REQUIRE(dtype == Dtype::fp32 || is_16_bits(dtype) || is_fp8(dtype),
+               "linear: dtype is " + text(dtype_name(dtype)) +
+                   ", expected fp32, fp16, bf16, fp8_e4m3 or fp8_e5m2");
+  WIDE_REQUIRE(
+      is_fp8(dtype) ? is_16_bits(y_dtype) : y_dtype == dtype,
+      "linear: y_dtype is " + text(dtype_name(y_dtype)) + ", expected " +
+          (is_fp8(dtype) ? "fp16 or bf16 for x of fp8" : "x's = " + text(dtype_name(dtype))));
+}
+
 void check_sizes(const LinearProblem& problem) {
   require_size("num_members", problem.num_members, 1);
   require_size("batch", problem.batch, 0);
   require_size("in_features", problem.in_features, 0);
   require_size("out_features", problem.out_features, 0);
-  WIDE_REQUIRE(
-      problem.dtype == Dtype::fp32 || problem.dtype == Dtype::fp16 || problem.dtype == Dtype::bf16,
-      "linear: dtype is " + std::string(dtype_name(problem.dtype)) +
-          ", expected fp32, fp16 or bf16");
+  check_dtypes(problem);
   const int64_t bytes = dtype_bytes(problem.dtype);
   (void)checked_bytes({problem.num_members, problem.out_features, problem.in_features}, bytes);
   (void)checked_bytes({problem.batch, problem.num_members, problem.in_features}, bytes);
@@ -121,6 +133,7 @@ void complete_epilogue(LinearProblem& problem) {
 
 LinearProblem complete_linear_problem(LinearProblem problem) {
   check_sizes(problem);
+  problem.y_dtype = problem.y_dtype.value_or(problem.dtype);
   const int64_t members = problem.num_members, batch = problem.batch;
   const int64_t in = problem.in_features, out = problem.out_features;
   require_strides("x", problem.x);
@@ -168,6 +181,7 @@ void require_same_linear_problem(const LinearProblem& got, const LinearProblem& 
                                               ", expected the plan's = " + text(plan_value));
   };
   differ("dtype", dtype_name(got.dtype), dtype_name(plan.dtype));
+  differ("y_dtype", dtype_name(*got.y_dtype), dtype_name(*plan.y_dtype));
   differ("num_members", got.num_members, plan.num_members);
   differ("batch", got.batch, plan.batch);
   differ("in_features", got.in_features, plan.in_features);

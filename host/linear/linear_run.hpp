@@ -20,6 +20,10 @@ void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy,
                        const LinearProblem& problem, const LinearArguments& arguments,
                        Stream stream);
 
+/// A launch of ours per member: sequential where cuBLAS's GEMMs do not multiply the dtype.
+void run_linear_members(const DeviceInfo& device, const LinearProblem& problem,
+                        const LinearArguments& arguments, Stream stream);
+
 /// `strategy` is sequential or cublas_batched; `execution` has linear_workspace() bytes.
 void run_linear_cublas(const DeviceInfo& device, LinearStrategy strategy,
                        const LinearProblem& problem, const LinearArguments& arguments,

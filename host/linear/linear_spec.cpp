@@ -26,6 +26,7 @@ LinearProblem problem_of(const Case& point) {
   problem.in_features = in == 0 ? d : in;
   problem.out_features = out == 0 ? d : out;
   problem.dtype = point.dtype();
+  if (is_fp8(problem.dtype)) problem.y_dtype = Dtype::bf16;
   problem.shared_input = point.word("shared") == "yes";
   problem.allow_tf32 = point.word("tf32") == "yes";
   problem.epilogue.has_bias = point.word("bias") == "yes";
@@ -56,7 +57,7 @@ constexpr double kMaxScale = 2;
 
 Distribution input_distribution(const WorkloadOptions& options, const LinearProblem& problem) {
   if (options.fill == Fill::uniform) return Distribution::uniform();
-  const double largest_exact = 1 / unit_roundoff(problem.dtype);
+  const double largest_exact = 1 / unit_roundoff(*problem.y_dtype);
   const double largest_product =
       kMaxInteger * kMaxInteger * (problem.epilogue.scale == OutputScale::none ? 1.0 : kMaxScale);
   const double safe_products = largest_exact / largest_product - 1;
@@ -92,7 +93,7 @@ class LinearWorkload final : public PackedWorkload {
                             {like_.out_features, like_.in_features},
                             parameter_distribution(options))),
         bias_(like_.epilogue.has_bias
-                  ? &add_operand(operands::linear_bias, like_.dtype, {like_.out_features},
+                  ? &add_operand(operands::linear_bias, *like_.y_dtype, {like_.out_features},
                                  parameter_distribution(options))
                   : nullptr),
         scale_(like_.epilogue.scale != OutputScale::none
@@ -100,11 +101,11 @@ class LinearWorkload final : public PackedWorkload {
                                   scale_distribution(options))
                    : nullptr),
         residual_(like_.epilogue.residual != Residual::none
-                      ? &add_operand(operands::linear_residual, like_.dtype,
+                      ? &add_operand(operands::linear_residual, *like_.y_dtype,
                                      {like_.batch, like_.out_features},
                                      parameter_distribution(options))
                       : nullptr),
-        y_(add_operand(operands::linear_y, like_.dtype, {like_.batch, like_.out_features},
+        y_(add_operand(operands::linear_y, *like_.y_dtype, {like_.batch, like_.out_features},
                        Distribution::none())) {}
 
   std::string unsupported_reason(std::string_view strategy) const override {
@@ -133,7 +134,14 @@ class LinearWorkload final : public PackedWorkload {
   }
 
   std::string baseline_unsupported_reason() const override {
-    return context().device().type == DeviceType::cpu ? "" : cublas_unavailable_reason();
+    const DeviceInfo& device = context().info();
+    if (device.device.type == DeviceType::cpu) return "";
+    LinearProblem one = like_;
+    one.num_members = 1;
+    const auto sequential = LinearStrategy::sequential;
+    const std::string reason = linear_unsupported_reason(sequential, one, device);
+    const bool calls_cublas = linear_workspace(sequential, one, device).bytes() > 0;
+    return reason.empty() && calls_cublas ? cublas_unavailable_reason() : reason;
   }
 
   /// One member's plan of `sequential` is one cublasGemmEx and its epilogue (CPU: our kernel).
@@ -234,17 +242,18 @@ class LinearWorkload final : public PackedWorkload {
     if (options().fill == Fill::integers && !is_smooth(activation)) return 0;
     double error = 8 * std::sqrt(static_cast<double>(like_.in_features) + 1) * 0x1p-24 * magnitude;
     if (like_.allow_tf32) error += 2 * 0x1p-10 * magnitude;
+    if (is_fp8(like_.dtype)) error += 4 * 0x1p-13 * magnitude;
     if (activation == Activation::gelu) error *= 1.13;
     if (activation == Activation::silu) error *= 1.1;
     if (is_smooth(activation)) error += 16 * 0x1p-24 * std::fabs(sum);
-    return error + unit_roundoff(like_.dtype) * std::fabs(value) + min_subnormal(like_.dtype);
+    return error + unit_roundoff(*like_.y_dtype) * std::fabs(value) + min_subnormal(*like_.y_dtype);
   }
 
   /// More than tolerance() where a residual is added behind the activation.
   double added_last_tolerance(double before, double value) const {
     if (options().fill == Fill::integers && !is_smooth(like_.epilogue.activation)) return 0;
     return 2 * 0x1p-24 * std::fabs(value) +
-           unit_roundoff(like_.dtype) * std::max(0.0, std::fabs(value) - std::fabs(before));
+           unit_roundoff(*like_.y_dtype) * std::max(0.0, std::fabs(value) - std::fabs(before));
   }
 
   /// Asked once, when first needed: starting cuBLAS takes milliseconds.
@@ -264,13 +273,15 @@ class LinearWorkload final : public PackedWorkload {
 };
 
 constexpr std::string_view kToleranceFormula =
-    "L * (8 sqrt(in + 1) 2^-24 S + [tf32: 2 * 2^-10 S]) + [gelu, silu: 16 * 2^-24 |v|] + "
+    "L * (8 sqrt(in + 1) 2^-24 S + [tf32: 2 * 2^-10 S] + [fp8: 4 * 2^-13 S]) + [gelu, silu: 16 * "
+    "2^-24 |v|] + "
     "[residual=after: 2 * 2^-24 |y|] + u max(|y|, |y before that residual|) + smallest subnormal, "
     "per output; S = |scale| sum |x||w| + |bias| + |residual before|, v the value before the "
     "activation, "
     "L = 1.13 for gelu, 1.1 for silu, else 1, u the output's unit roundoff; 0 for integer fills "
     "with activation none or relu. 8 sqrt(in) covers sums in fp32 in every order, tensor cores "
-    "included; 2^-10 is an operand truncated to tf32.";
+    "included; 2^-10 is an operand truncated to tf32; 2^-13 what tensor cores "
+    "keep of a sum of fp8, four of which make up 128 inputs.";
 
 std::vector<AxisInfo> axes() {
   return {
@@ -279,7 +290,10 @@ std::vector<AxisInfo> axes() {
       {"d", "in = out = d", int64_t{256}, {}, 0},
       {"in", "in_features; 0: d", int64_t{0}, {}, 0},
       {"out", "out_features; 0: d", int64_t{0}, {}, 0},
-      {"dtype", "of x, weight, bias and y", "fp32", {"fp32", "fp16", "bf16"}},
+      {"dtype",
+       "of x and weight, and of bias and y: of fp8 these are bf16",
+       "fp32",
+       {"fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2"}},
       {"activation", "after the bias", "none", {"none", "relu", "gelu", "silu"}},
       {"bias", "whether there is one", "yes", {"yes", "no"}},
       {"scale", "what fp32 factors the sums get", "no", {"no", "member", "output"}},

@@ -20,11 +20,21 @@ constexpr std::array<std::string_view, 9> kCudaNames{
     "tensor_core", "wgmma",          "tf32x3", "shared_input"};
 constexpr std::array<std::string_view, 2> kCpuNames{"sequential", "wide"};
 
-bool uses_cublas(LinearStrategy strategy) {
-  return strategy == LinearStrategy::sequential || strategy == LinearStrategy::cublas_batched;
+std::string text_of(Dtype dtype) {
+  return std::string(dtype_name(dtype));
+}
+
+/// fp8 is cuBLASLt's: its plain GEMMs do not take it, and sequential is our kernel's.
+bool uses_cublas(LinearStrategy strategy, const LinearProblem& problem) {
+  return strategy == LinearStrategy::cublas_batched ||
+         (strategy == LinearStrategy::sequential && !is_fp8(problem.dtype));
 }
 
 std::string cublas_unsupported_reason(const LinearProblem& problem) {
+  if (is_fp8(problem.dtype)) {
+    return "cuBLAS's batched GEMM multiplies fp32, fp16 and bf16, dtype is " +
+           text_of(problem.dtype);
+  }
   // cuBLAS takes rows as columns of a matrix whose leading dimension is at least a column long.
   const int64_t in = problem.in_features;
   if (problem.batch > 1 && problem.x.row < in) {
@@ -47,9 +57,10 @@ bool is_on_tensor_cores(LinearStrategy strategy) {
 std::string arithmetic_reason(LinearStrategy strategy, const LinearProblem& problem) {
   const bool is_fp32 = problem.dtype == Dtype::fp32;
   if (strategy == LinearStrategy::tf32x3) {
-    return is_fp32
-               ? ""
-               : "it is a way to multiply fp32, dtype is " + std::string(dtype_name(problem.dtype));
+    return is_fp32 ? "" : "it is a way to multiply fp32, dtype is " + text_of(problem.dtype);
+  }
+  if (is_fp8(problem.dtype)) {
+    return "it multiplies fp16, bf16 and fp32 as tf32, dtype is " + text_of(problem.dtype);
   }
   return is_fp32 && !problem.allow_tf32
              ? "tensor cores multiply fp32 as tf32, which allow_tf32 does not allow; tf32x3 keeps "
@@ -74,7 +85,9 @@ std::string wgmma_unsupported_reason(const LinearProblem& problem, const DeviceI
            std::to_string(device.compute_capability / 10) + "." +
            std::to_string(device.compute_capability % 10);
   }
-  if (problem.dtype == Dtype::fp32) return "it multiplies fp16 and bf16, dtype is fp32";
+  if (problem.dtype == Dtype::fp32 && !problem.allow_tf32) {
+    return "it multiplies fp32 as tf32, which allow_tf32 does not allow";
+  }
   const int64_t vector = 16 / dtype_bytes(problem.dtype);
   const int64_t num_x = problem.shared_input ? 1 : problem.num_members;
   const std::string x =
@@ -106,6 +119,9 @@ std::string kernel_unsupported_reason(LinearStrategy strategy, const LinearProbl
   int64_t rows = 0, columns = 0;
   if (strategy == LinearStrategy::gemv) {
     if (problem.batch > kMaxGemvBatch) return too_many_rows(kMaxGemvBatch, problem);
+    if (is_fp8(problem.dtype)) {
+      return "it multiplies fp32, fp16 and bf16, dtype is " + text_of(problem.dtype);
+    }
     rows = kMaxGemvBatch, columns = 16;
   } else if (strategy == LinearStrategy::wgmma) {
     const std::string reason = wgmma_unsupported_reason(problem, device);
@@ -183,15 +199,22 @@ std::string linear_unsupported_reason(LinearStrategy strategy, const LinearProbl
   }
   if (!on_cpu && strategy == LinearStrategy::wide) return "it runs on the CPU only";
   if (on_cpu || is_empty(problem)) return "";
-  return uses_cublas(strategy) ? cublas_unsupported_reason(problem)
-                               : kernel_unsupported_reason(strategy, problem, device);
+  if (uses_cublas(strategy, problem)) {
+    return cublas_unsupported_reason(problem);
+  }
+  if (strategy != LinearStrategy::sequential) {
+    return kernel_unsupported_reason(strategy, problem, device);
+  }
+  LinearProblem one = problem;
+  one.num_members = 1;
+  return kernel_unsupported_reason(linear_kernel_of(strategy, one, device), one, device);
 }
 
 LinearWorkspace linear_workspace(LinearStrategy strategy, const LinearProblem& problem,
                                  const DeviceInfo& device) {
   LinearWorkspace workspace;
-  if (device.device.type == DeviceType::cpu || !uses_cublas(strategy) || is_empty(problem) ||
-      problem.in_features == 0) {
+  if (device.device.type == DeviceType::cpu || !uses_cublas(strategy, problem) ||
+      is_empty(problem) || problem.in_features == 0) {
     return workspace;
   }
   // "cuBLAS Library User Guide", cublasSetWorkspace: 32 MiB on Hopper, 4 MiB elsewhere.

@@ -67,6 +67,7 @@ inline constexpr int64_t kMaxSmallBatch = 64;
 /// weights, biases or outputs do not lie side by side.
 LinearProblem as_one_member(const LinearProblem& problem);
 /// Which of our kernels runs the strategy: itself, or for shared_input the one for that member.
+/// Also for sequential of fp8, which cuBLAS's GEMMs do not multiply.
 LinearStrategy linear_kernel_of(LinearStrategy strategy, const LinearProblem& problem,
                                 const DeviceInfo& device);
 
@@ -78,6 +79,8 @@ kernels::LinearMmaTile choose_linear_mma_tile(LinearStrategy strategy, const Lin
 /// The tile of wgmma; it changes no bit.
 kernels::LinearWgmmaTile choose_linear_wgmma_tile(const LinearProblem& problem,
                                                   const DeviceInfo& device);
+/// Whether wgmma may store y as boxes of a tensor map: 16 bits, strides of whole 16 bytes.
+bool linear_stores_boxes(const LinearProblem& problem);
 kernels::LinearMath linear_math(LinearStrategy strategy, const LinearProblem& problem);
 
 /// Scratch memory of the cuBLAS strategies: cuBLAS's own, and the fp32 sums where a 16-bit output

@@ -27,6 +27,7 @@ int64_t linear_tiles_of(const LinearProblem& problem, int64_t tile_m, int64_t ti
 
 kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem) {
   using enum kernels::LinearSimtTile;
+  if (is_fp8(problem.dtype)) return m64n64;  // built for no other
   // Rows that a tile does not have are multiplied as zeros: a tall tile must be filled.
   if (problem.batch <= 32) return m16n64;
   if (problem.batch < 128 || problem.out_features < 128) return m64n64;
@@ -54,11 +55,12 @@ LinearProblem as_one_member(const LinearProblem& problem) {
 LinearStrategy linear_kernel_of(LinearStrategy strategy, const LinearProblem& problem,
                                 const DeviceInfo& device) {
   using enum LinearStrategy;
-  if (strategy != shared_input) return strategy;
+  if (strategy != shared_input && strategy != sequential) return strategy;
+  const bool has_wgmma = linear_unsupported_reason(wgmma, as_one_member(problem), device).empty();
+  if (is_fp8(problem.dtype)) return has_wgmma ? wgmma : simt;
   if (problem.batch <= kMaxGemvBatch) return gemv;
   if (problem.dtype == Dtype::fp32 && !problem.allow_tf32) return simt;
   if (problem.batch <= kMaxSmallBatch) return small_m;
-  const bool has_wgmma = linear_unsupported_reason(wgmma, as_one_member(problem), device).empty();
   return has_wgmma ? wgmma : tensor_core;
 }
 
@@ -104,15 +106,36 @@ kernels::LinearMmaTile choose_linear_mma_tile(LinearStrategy strategy, const Lin
 kernels::LinearWgmmaTile choose_linear_wgmma_tile(const LinearProblem& problem,
                                                   const DeviceInfo& device) {
   using enum kernels::LinearWgmmaTile;
-  // A block's tiles follow one another; a tile of twice the rows takes not quite twice as long.
-  constexpr double kTallTile = 1.8;
-  const auto blocks = static_cast<double>(std::max(device.num_multiprocessors, 1));
-  const auto waves_of = [&](kernels::LinearWgmmaTile tile) {
-    const double tiles = static_cast<double>(linear_tiles_of(problem, tile_m(tile), tile_n(tile))) *
-                         static_cast<double>(problem.num_members);
-    return std::ceil(tiles / blocks);
+  // A block's tiles follow one another; a larger tile takes not quite as much longer as it is
+  // larger, for it reads less per product. The largest one's stores are not hidden behind products:
+  // of few inputs it is not worth it.
+  struct Candidate {
+    kernels::LinearWgmmaTile tile;
+    double time;
   };
-  return waves_of(m64n128) <= waves_of(m128n128) * kTallTile ? m64n128 : m128n128;
+  constexpr Candidate candidates[] = {{m64n128, 1.0}, {m128n128, 1.8}, {m128n256, 3.3}};
+  constexpr int64_t kFewInputs = 512;
+  const auto blocks = static_cast<double>(std::max(device.num_multiprocessors, 1));
+  kernels::LinearWgmmaTile best = m64n128;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Candidate& one : candidates) {
+    if (one.tile == m128n256 && (is_fp8(problem.dtype) || problem.in_features < kFewInputs)) {
+      continue;
+    }
+    const double tiles =
+        static_cast<double>(linear_tiles_of(problem, tile_m(one.tile), tile_n(one.tile))) *
+        static_cast<double>(problem.num_members);
+    const double time = std::ceil(tiles / blocks) * one.time;
+    if (time < least) least = time, best = one.tile;
+  }
+  return best;
+}
+
+bool linear_stores_boxes(const LinearProblem& problem) {
+  const int64_t bytes = dtype_bytes(*problem.y_dtype), vector = 16 / bytes;
+  const bool is_row_whole = problem.batch <= 1 || problem.y.row % vector == 0;
+  const bool is_member_whole = problem.num_members <= 1 || problem.y.member % vector == 0;
+  return bytes == 2 && is_row_whole && is_member_whole;
 }
 
 }  // namespace wide

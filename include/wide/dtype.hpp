@@ -38,6 +38,10 @@ constexpr int64_t dtype_bytes(Dtype dtype) {
 }
 
 /// The one spelling used on the command line, in JSON and in messages.
+constexpr bool is_fp8(Dtype dtype) {
+  return dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2;
+}
+
 constexpr std::string_view dtype_name(Dtype dtype) {
   switch (dtype) {
     case Dtype::fp32:

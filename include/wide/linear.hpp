@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,7 +22,9 @@ struct LinearProblem {
   int64_t batch = 0;  ///< rows per member: B, or B*T
   int64_t in_features = 0;
   int64_t out_features = 0;
-  Dtype dtype = Dtype::fp32;  ///< of x, weight, bias and y: fp32, fp16 or bf16
+  Dtype dtype = Dtype::fp32;  ///< of x and weight: fp32, fp16, bf16, fp8_e4m3 or fp8_e5m2
+  /// Of bias, residual and y: as x, and fp16 or bf16 where x is fp8. Absent: as x.
+  std::optional<Dtype> y_dtype{};
   bool shared_input = false;  ///< all members read one x [B, in]
   bool allow_tf32 = false;    ///< fp32 operands may be rounded to tf32 before they are multiplied
   Epilogue epilogue{};
@@ -80,8 +83,9 @@ class LinearPlan {
   /// Layout: as LinearArguments says; any row and member strides of the problem, features
   ///         contiguous; any alignment of an element (16 bytes is fastest). y overlaps no input,
   ///         but residual may be y itself.
-  /// Types: x, weight, bias, residual, y share a dtype in {fp32, fp16, bf16}; scale is fp32;
-  ///         products and sums in fp32,
+  /// Types: x and weight share a dtype in {fp32, fp16, bf16, fp8_e4m3, fp8_e5m2}; bias, residual
+  /// and
+  ///         y have it too, or fp16 or bf16 for fp8; scale is fp32; products and sums in fp32,
   ///         one rounding at the end; tf32 products only with allow_tf32, or three for one where
   ///         the strategy tf32x3 is asked for by name, which keeps fp32's accuracy.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.

@@ -7,6 +7,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 #include <cstdint>
 
@@ -20,6 +21,13 @@ __device__ inline float to_float(__half value) {
 }
 __device__ inline float to_float(__nv_bfloat16 value) {
   return __bfloat162float(value);
+}
+
+__device__ inline float to_float(__nv_fp8_e4m3 value) {
+  return static_cast<float>(value);
+}
+__device__ inline float to_float(__nv_fp8_e5m2 value) {
+  return static_cast<float>(value);
 }
 
 /// To nearest even.

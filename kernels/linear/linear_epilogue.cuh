@@ -61,33 +61,38 @@ __device__ inline Destination<T> destination_of(const LinearEpilogue& epilogue, 
   return to;
 }
 
-/// `count` neighbours, up to four.
-template <class T>
-__device__ inline void load_run(const T* from, int count, bool is_aligned, float (&values)[4]) {
-  if (is_aligned && count == kColumnGroup) {
-    load_four(from, values);
+/// `count` neighbours, up to kSize of them, which is two or four.
+template <class T, int kSize>
+__device__ inline void load_run(const T* from, int count, bool is_aligned, float (&values)[kSize]) {
+  if (is_aligned && count >= kSize) {
+    load_group(from, values);
   } else {
     load_some(from, count, values);
   }
 }
 
-template <class T>
-__device__ inline void add_run(const T* from, int count, bool is_aligned, float (&values)[4]) {
-  float more[kColumnGroup];
+template <class T, int kSize>
+__device__ inline void add_run(const T* from, int count, bool is_aligned, float (&values)[kSize]) {
+  float more[kSize];
   load_run(from, count, is_aligned, more);
 #pragma unroll
-  for (int e = 0; e < kColumnGroup; ++e) values[e] += more[e];
+  for (int e = 0; e < kSize; ++e) values[e] += more[e];
 }
 
-/// Up to four neighbouring sums of a row of the tile become outputs.
-template <class T>
-__device__ inline void store_run(const Destination<T>& to, int row, int column, int count,
-                                 float (&values)[4]) {
+/// Neighbouring sums of a row of the tile, of which `count` exist, become outputs in fp32.
+template <class T, int kSize>
+__device__ inline void finish_run(const Destination<T>& to, int row, int column, int count,
+                                  float (&values)[kSize]) {
   const bool is_aligned = to.epilogue_is_aligned;
-  float factors[kColumnGroup] = {1.0f, 1.0f, 1.0f, 1.0f};
-  if (to.scale != nullptr) load_run(to.scale + column, count, is_aligned, factors);
+  if (to.scale != nullptr) {
+    float factors[kSize];
+    load_run(to.scale + column, count, is_aligned, factors);
 #pragma unroll
-  for (int e = 0; e < kColumnGroup; ++e) values[e] *= to.factor * factors[e];
+    for (int e = 0; e < kSize; ++e) values[e] *= to.factor * factors[e];
+  } else {
+#pragma unroll
+    for (int e = 0; e < kSize; ++e) values[e] *= to.factor;
+  }
   if (to.bias != nullptr) add_run(to.bias + column, count, is_aligned, values);
   const T* residual =
       to.residual == nullptr ? nullptr : to.residual + row * to.residual_row_stride + column;
@@ -96,11 +101,18 @@ __device__ inline void store_run(const Destination<T>& to, int row, int column, 
   }
   with_activation(to.activation, [&]<Activation fixed>() {
 #pragma unroll
-    for (int e = 0; e < kColumnGroup; ++e) values[e] = activate<fixed>(values[e]);
+    for (int e = 0; e < kSize; ++e) values[e] = activate<fixed>(values[e]);
   });
   if (residual != nullptr && !to.residual_is_activated) {
     add_run(residual, count, is_aligned, values);
   }
+}
+
+/// Up to four neighbouring sums of a row of the tile are finished and stored.
+template <class T>
+__device__ inline void store_run(const Destination<T>& to, int row, int column, int count,
+                                 float (&values)[4]) {
+  finish_run(to, row, column, count, values);
   T* y = to.y + row * to.row_stride + column;
   if (count == kColumnGroup && to.y_is_aligned) {
     store_four(y, values);
@@ -109,12 +121,13 @@ __device__ inline void store_run(const Destination<T>& to, int row, int column, 
   }
 }
 
-/// Stores a tile of sums, row-major with `kPitch` floats a row, `kPlanes` of them one behind the
-/// other to be added up, by threads 0 to kThreads - 1: neighbouring lanes store neighbouring
-/// outputs, four each where y is aligned, else one. The loops are not unrolled: 64 copies of erfc
-/// spill.
-template <class T, int kRows, int kColumns, int kPitch, int kPlanes, int kThreads>
-__device__ inline void store_sums(const Destination<T>& to, const float* sums, int thread) {
+/// Stores a tile of sums, where place(row, column) is in shared memory, four neighbours together,
+/// by threads 0 to kThreads - 1: neighbouring lanes store neighbouring outputs, four each where y
+/// is aligned, else one. `kPlanes` tiles of sums lie kPlaneFloats apart, to be added up in their
+/// order. The loops are not unrolled: 64 copies of erfc spill.
+template <class T, int kRows, int kColumns, int kThreads, int kPlanes = 1, int kPlaneFloats = 0,
+          class Place>
+__device__ inline void store_placed_sums(const Destination<T>& to, int thread, const Place& place) {
   constexpr int groups = kColumns / kColumnGroup;
   if (to.y_is_aligned) {
 #pragma unroll 1
@@ -122,10 +135,10 @@ __device__ inline void store_sums(const Destination<T>& to, const float* sums, i
       const int row = index / groups, column = index % groups * kColumnGroup;
       if (row >= to.num_rows || column >= to.num_columns) continue;
       float values[kColumnGroup];
-      load_four(sums + row * kPitch + column, values);
+      load_group(place(row, column), values);
 #pragma unroll
       for (int plane = 1; plane < kPlanes; ++plane) {
-        add_run(sums + (plane * kRows + row) * kPitch + column, kColumnGroup, true, values);
+        add_run(place(row, column) + plane * kPlaneFloats, kColumnGroup, true, values);
       }
       store_run(to, row, column, min(to.num_columns - column, kColumnGroup), values);
     }
@@ -134,14 +147,21 @@ __device__ inline void store_sums(const Destination<T>& to, const float* sums, i
     for (int index = thread; index < kRows * kColumns; index += kThreads) {
       const int row = index / kColumns, column = index % kColumns;
       if (row >= to.num_rows || column >= to.num_columns) continue;
-      float values[kColumnGroup] = {sums[row * kPitch + column]};
+      float values[kColumnGroup] = {*place(row, column)};
 #pragma unroll
       for (int plane = 1; plane < kPlanes; ++plane) {
-        values[0] += sums[(plane * kRows + row) * kPitch + column];
+        values[0] += place(row, column)[plane * kPlaneFloats];
       }
       store_run(to, row, column, 1, values);
     }
   }
+}
+
+/// The same of sums that are row-major with `kPitch` floats a row, plane behind plane.
+template <class T, int kRows, int kColumns, int kPitch, int kPlanes, int kThreads>
+__device__ inline void store_sums(const Destination<T>& to, const float* sums, int thread) {
+  store_placed_sums<T, kRows, kColumns, kThreads, kPlanes, kRows * kPitch>(
+      to, thread, [&](int row, int column) { return sums + row * kPitch + column; });
 }
 
 }  // namespace wide::kernels

@@ -31,18 +31,23 @@ inline void set_alignment(LinearEpilogue& epilogue, int64_t element_bytes) {
                          is_fit(epilogue.scale, {0, epilogue.scale_member_stride}, sizeof(float)));
 }
 
+/// Fills in whether y and what is added to it may be moved four elements at a time.
+inline void set_output_alignment(LinearParams& params, int64_t element_bytes) {
+  constexpr int64_t kGroup = 4;
+  params.y_is_aligned =
+      is_aligned(params.y, params.y_strides.row, params.y_strides.member, kGroup, element_bytes);
+  set_alignment(params.epilogue, element_bytes);
+}
+
 /// Fills in which operands may be moved 16 bytes (y and what is added to it: four elements) at a
 /// time.
 inline void set_alignment(LinearParams& params, int64_t element_bytes) {
   const int64_t vector = 16 / element_bytes;
-  constexpr int64_t kGroup = 4;
   params.x_is_aligned =
       is_aligned(params.x, params.x_strides.row, params.x_strides.member, vector, element_bytes);
   params.weight_is_aligned = is_aligned(params.weight, params.weight_strides.row,
                                         params.weight_strides.member, vector, element_bytes);
-  set_alignment(params.epilogue, element_bytes);
-  params.y_is_aligned =
-      is_aligned(params.y, params.y_strides.row, params.y_strides.member, kGroup, element_bytes);
+  set_output_alignment(params, element_bytes);
 }
 
 /// Starts kernel(params, tiles_m, tiles_n) with one block a tile of a member, in one line.

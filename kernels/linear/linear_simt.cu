@@ -108,8 +108,8 @@ __device__ void multiply_tile(const char* x_tile, const char* weight_tile, int t
 }
 
 /// By way of shared memory, so that neighbouring lanes store neighbouring outputs.
-template <class T, SimtPolicy policy>
-__device__ void store_tile(const Destination<T>& to, int thread_m, int thread_n, float* tile,
+template <class Out, SimtPolicy policy>
+__device__ void store_tile(const Destination<Out>& to, int thread_m, int thread_n, float* tile,
                            const float (&sums)[policy.thread_m][policy.thread_n]) {
   constexpr int elements = policy.tile_m * policy.tile_n;
   static_assert(elements * 4 <= policy.shared_bytes(), "sums fit where the operands were");
@@ -124,11 +124,11 @@ __device__ void store_tile(const Destination<T>& to, int thread_m, int thread_n,
     }
   }
   __syncthreads();
-  store_sums<T, policy.tile_m, policy.tile_n, policy.tile_n, 1, policy.threads()>(
+  store_sums<Out, policy.tile_m, policy.tile_n, policy.tile_n, 1, policy.threads()>(
       to, tile, static_cast<int>(threadIdx.x));
 }
 
-template <class T, LinearSimtTile tile_shape>
+template <class T, class Out, LinearSimtTile tile_shape>
 __global__ void __launch_bounds__(policy_of(tile_shape).threads(),
                                   policy_of(tile_shape).blocks_per_multiprocessor)
     linear_simt(const __grid_constant__ LinearParams params, uint32_t tiles_m, uint32_t tiles_n) {
@@ -141,8 +141,8 @@ __global__ void __launch_bounds__(policy_of(tile_shape).threads(),
   const uint32_t tile = blockIdx.x % (tiles_m * tiles_n);
   const int64_t first_m = static_cast<int64_t>(tile % tiles_m) * policy.tile_m;
   const int64_t first_n = static_cast<int64_t>(tile / tiles_m) * policy.tile_n;
-  const TileOperands<T> operands =
-      tile_operands<T>(params, member, first_m, first_n, policy.tile_m, policy.tile_n);
+  const TileOperands<T, Out> operands =
+      tile_operands<T, Out>(params, member, first_m, first_n, policy.tile_m, policy.tile_n);
   // A warp is 4 x 8 threads: its eight lanes side by side read eight rows of the weight.
   constexpr int warps_n = policy.threads_n() / 8;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -181,30 +181,48 @@ __global__ void __launch_bounds__(policy_of(tile_shape).threads(),
   // empty groups behind the last step.
   __syncthreads();
 
-  store_tile<T, policy>(operands.y, thread_m, thread_n, reinterpret_cast<float*>(shared), sums);
+  store_tile<Out, policy>(operands.y, thread_m, thread_n, reinterpret_cast<float*>(shared), sums);
 }
 
-template <class T, LinearSimtTile tile>
+template <class T, class Out, LinearSimtTile tile>
 cudaError_t launch_tile(const LinearParams& params, cudaStream_t stream) {
   constexpr SimtPolicy policy = policy_of(tile);
-  return launch_tiles(linear_simt<T, tile>, params, policy.tile_m, policy.tile_n, policy.threads(),
-                      policy.shared_bytes(), stream);
+  return launch_tiles(linear_simt<T, Out, tile>, params, policy.tile_m, policy.tile_n,
+                      policy.threads(), policy.shared_bytes(), stream);
+}
+
+/// The slow way for fp8, where wgmma cannot be had: one tile, to keep the number of kernels low.
+template <class T>
+cudaError_t launch_fp8(LinearParams params, Dtype y_dtype, LinearSimtTile tile,
+                       cudaStream_t stream) {
+  constexpr LinearSimtTile kTile = LinearSimtTile::m64n64;
+  if (tile != kTile) return cudaErrorInvalidValue;
+  set_alignment(params, sizeof(T));
+  set_output_alignment(params, sizeof(__half));
+  return y_dtype == Dtype::fp16 ? launch_tile<T, __half, kTile>(params, stream)
+                                : launch_tile<T, __nv_bfloat16, kTile>(params, stream);
 }
 
 }  // namespace
 
-cudaError_t launch_linear_simt(LinearParams params, Dtype dtype, LinearSimtTile tile,
+cudaError_t launch_linear_simt(LinearParams params, Dtype dtype, Dtype y_dtype, LinearSimtTile tile,
                                cudaStream_t stream) {
   if (params.num_members == 0 || params.m == 0 || params.n == 0) return cudaSuccess;
+  if (dtype == Dtype::fp8_e4m3) {
+    return launch_fp8<__nv_fp8_e4m3>(params, y_dtype, tile, stream);
+  }
+  if (dtype == Dtype::fp8_e5m2) {
+    return launch_fp8<__nv_fp8_e5m2>(params, y_dtype, tile, stream);
+  }
   return dispatch_float(dtype, [&]<class T>(std::type_identity<T>) {
     set_alignment(params, sizeof(T));
     switch (tile) {
       case LinearSimtTile::m16n64:
-        return launch_tile<T, LinearSimtTile::m16n64>(params, stream);
+        return launch_tile<T, T, LinearSimtTile::m16n64>(params, stream);
       case LinearSimtTile::m64n64:
-        return launch_tile<T, LinearSimtTile::m64n64>(params, stream);
+        return launch_tile<T, T, LinearSimtTile::m64n64>(params, stream);
       case LinearSimtTile::m128n128:
-        return launch_tile<T, LinearSimtTile::m128n128>(params, stream);
+        return launch_tile<T, T, LinearSimtTile::m128n128>(params, stream);
     }
     return cudaErrorInvalidValue;
   });

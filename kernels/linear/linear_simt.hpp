@@ -12,11 +12,12 @@
 
 namespace wide::kernels {
 
-/// y[m, i, n] = activation(sum_k x[m, i, k] * weight[i, n, k] + bias[i, n]) for all members i in
-/// one launch. Sums run over k upwards in fp32, whatever the tile: the tile changes no bit.
-/// Nothing is launched where y is empty. cudaErrorInvalidConfiguration for more than 2^31 - 1
-/// tiles, cudaErrorInvalidValue for a dtype other than fp32, fp16, bf16.
-cudaError_t launch_linear_simt(LinearParams params, Dtype dtype, LinearSimtTile tile,
+/// y as `params` says for all members in one launch. x and weight of one dtype: fp32, fp16, bf16,
+/// with y of the same, or fp8, with y of fp16 or bf16 and the tile m64n64 only. Sums run over k
+/// upwards in fp32, whatever the tile: the tile changes no bit. Nothing is launched where y is
+/// empty. cudaErrorInvalidConfiguration for more than 2^31 - 1 tiles, cudaErrorInvalidValue for
+/// other dtypes or tiles.
+cudaError_t launch_linear_simt(LinearParams params, Dtype dtype, Dtype y_dtype, LinearSimtTile tile,
                                cudaStream_t stream);
 
 }  // namespace wide::kernels

@@ -66,9 +66,9 @@ __device__ inline void load_tile(char* tile, const Source<T>& source, int64_t fi
     for (int i = 0; i < pieces; ++i) {
       const int index = thread + i * threads;
       const int row = index / per_row, column = index % per_row;
-      T value = from_float<T>(0.0f);
+      T value{};
       if (row < source.num_rows && column < valid_k) {
-        value = __ldg(source.base + row * source.row_stride + first_k + column);
+        value = source.base[row * source.row_stride + first_k + column];
       }
       const int byte = column * static_cast<int>(sizeof(T));
       *reinterpret_cast<T*>(tile + chunk_offset<group>(row, byte / kChunkBytes) +
@@ -79,27 +79,34 @@ __device__ inline void load_tile(char* tile, const Source<T>& source, int64_t fi
 
 /// Where the tile of `member` from (first_m, first_n) on reads and writes; `rows` by `columns` at
 /// most.
-template <class T>
+template <class T, class Out = T>
 struct TileOperands {
   Source<T> x, weight;
-  Destination<T> y;
+  Destination<Out> y;
 };
 
 template <class T>
-__device__ inline TileOperands<T> tile_operands(const LinearParams& params, int64_t member,
-                                                int64_t first_m, int64_t first_n, int rows,
-                                                int columns) {
+__device__ inline Destination<T> tile_destination(const LinearParams& params, int64_t member,
+                                                  int64_t first_m, int64_t first_n, int rows,
+                                                  int columns) {
   const int num_rows = static_cast<int>(min(params.m - first_m, static_cast<int64_t>(rows)));
   const int num_columns = static_cast<int>(min(params.n - first_n, static_cast<int64_t>(columns)));
-  TileOperands<T> tile;
+  return destination_of<T>(params.epilogue, static_cast<T*>(params.y), params.y_strides, member,
+                           first_m, first_n, num_rows, num_columns, params.y_is_aligned);
+}
+
+template <class T, class Out = T>
+__device__ inline TileOperands<T, Out> tile_operands(const LinearParams& params, int64_t member,
+                                                     int64_t first_m, int64_t first_n, int rows,
+                                                     int columns) {
+  TileOperands<T, Out> tile;
+  tile.y = tile_destination<Out>(params, member, first_m, first_n, rows, columns);
   tile.x = {static_cast<const T*>(params.x) + member * params.x_strides.member +
                 first_m * params.x_strides.row,
-            params.x_strides.row, num_rows, params.x_is_aligned};
+            params.x_strides.row, tile.y.num_rows, params.x_is_aligned};
   tile.weight = {static_cast<const T*>(params.weight) + member * params.weight_strides.member +
                      first_n * params.weight_strides.row,
-                 params.weight_strides.row, num_columns, params.weight_is_aligned};
-  tile.y = destination_of<T>(params.epilogue, static_cast<T*>(params.y), params.y_strides, member,
-                             first_m, first_n, num_rows, num_columns, params.y_is_aligned);
+                 params.weight_strides.row, tile.y.num_columns, params.weight_is_aligned};
   return tile;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launcher of the batched GEMM on Hopper's warpgroup products (compute capability 9.0a).
+// Launcher of the batched GEMM on Hopper's warpgroup products.
 #pragma once
 
 #include <cuda.h>
@@ -14,18 +14,22 @@
 namespace wide::kernels {
 
 struct LinearWgmmaParams {
-  /// x as {k, rows, members} with boxes of {kWgmmaTileK, tile_m, 1}, weight as {k, outputs,
-  /// members} with boxes of {kWgmmaTileK, tile_n, 1}; both with a swizzle of 128 bytes.
+  /// x as {k, rows, members} with boxes of {kWgmmaTileBytes, tile_m, 1}, weight as {k, outputs,
+  /// members} with boxes of {kWgmmaTileBytes, tile_n, 1}; both with a swizzle of 128 bytes.
   CUtensorMap x, weight;
+  /// y as {outputs, rows, members} with boxes of {kWgmmaStoreN, kWgmmaStoreM, 1} and a swizzle of
+  /// 128 bytes, where stores_boxes.
+  CUtensorMap y;
+  bool stores_boxes;    ///< for outputs of 16 bits
   LinearParams linear;  ///< pointers of x and weight are not looked at; k is at least 1
   int num_multiprocessors;
 };
 
-/// y[m, i, n] = activation(sum_k x[m, i, k] * weight[i, n, k] + bias[i, n]) for all members i in
-/// one launch of at most one block a multiprocessor. The tile changes no bit. Nothing is launched
-/// where y is empty. cudaErrorInvalidConfiguration for more than 2^31 - 1 tiles or
-/// 2^31 - 1 inputs; cudaErrorInvalidValue for a dtype other than fp16, bf16.
-cudaError_t launch_linear_wgmma(const LinearWgmmaParams& params, Dtype dtype, LinearWgmmaTile tile,
-                                cudaStream_t stream);
+/// y = what `linear` says. x and weight are of one dtype: fp16 or bf16, with y of the same; fp32,
+/// to be multiplied as tf32; fp8_e4m3 or fp8_e5m2, with y of fp16 or bf16. Nothing is launched
+/// where y is empty. cudaErrorInvalidConfiguration for more than 2^31 - 1 tiles or 32-bit
+/// coordinates; cudaErrorInvalidValue for other dtypes or tiles.
+cudaError_t launch_linear_wgmma(const LinearWgmmaParams& params, Dtype dtype, Dtype y_dtype,
+                                LinearWgmmaTile tile, cudaStream_t stream);
 
 }  // namespace wide::kernels

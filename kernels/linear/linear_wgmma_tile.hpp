@@ -9,15 +9,21 @@
 namespace wide::kernels {
 
 /// Rows (batch) by outputs (out_features) of one member.
-enum class LinearWgmmaTile : uint8_t { m64n128, m128n128 };
+enum class LinearWgmmaTile : uint8_t {
+  m64n128,
+  m128n128,
+  m128n256,  ///< most arithmetic per byte; not of fp8, whose sums are kept twice
+};
 
 constexpr int64_t tile_m(LinearWgmmaTile tile) {
   return tile == LinearWgmmaTile::m64n128 ? 64 : 128;
 }
-constexpr int64_t tile_n(LinearWgmmaTile) {
-  return 128;
+constexpr int64_t tile_n(LinearWgmmaTile tile) {
+  return tile == LinearWgmmaTile::m128n256 ? 256 : 128;
 }
-/// Inputs (in_features) of one stage: 128 bytes of a 16-bit type, which a tensor map's box is wide.
-inline constexpr int64_t kWgmmaTileK = 64;
+/// Bytes of in_features of one stage: what a tensor map's box is wide.
+inline constexpr int64_t kWgmmaTileBytes = 128;
+/// Rows and outputs of a box that is stored: of 16-bit outputs 128 bytes.
+inline constexpr int64_t kWgmmaStoreM = 64, kWgmmaStoreN = 64;
 
 }  // namespace wide::kernels

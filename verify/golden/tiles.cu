@@ -118,7 +118,7 @@ int64_t product(const std::vector<int64_t>& values) {
   return result;
 }
 
-CUtensorMap map_of(const Box& box, const void* data) {
+void encode_box(const Box& box, const void* data, CUtensorMap& encoded) {
   TileMap map{.data = data, .dtype = Dtype::bf16, .rank = static_cast<int>(box.extent.size())};
   int64_t stride = 1;
   for (size_t i = 0; i < box.extent.size(); ++i) {
@@ -128,7 +128,7 @@ CUtensorMap map_of(const Box& box, const void* data) {
     stride *= box.extent[i];
   }
   map.swizzle = box.swizzle;
-  return encode_tile_map(map);
+  encode_tile_map(map, encoded);
 }
 
 template <int kRank>
@@ -136,7 +136,9 @@ std::vector<std::byte> run_load(const Box& box) {
   const DeviceBytes tensor(counting_halves(product(box.extent)));
   const auto bytes = static_cast<uint32_t>(2 * product(box.box));
   const DeviceBytes out(bytes);
-  load_box<kRank><<<1, kThreads>>>(map_of(box, tensor.as<void>()), box.at, bytes, out.as<char>());
+  CUtensorMap map;
+  encode_box(box, tensor.as<void>(), map);
+  load_box<kRank><<<1, kThreads>>>(map, box.at, bytes, out.as<char>());
   finish();
   return out.download();
 }
@@ -145,7 +147,9 @@ template <int kRank>
 std::vector<std::byte> run_store(const Box& box) {
   const DeviceBytes tensor(static_cast<size_t>(2 * product(box.extent)));
   const auto bytes = static_cast<uint32_t>(2 * product(box.box));
-  store_box<kRank><<<1, kThreads>>>(map_of(box, tensor.as<void>()), box.at, bytes);
+  CUtensorMap map;
+  encode_box(box, tensor.as<void>(), map);
+  store_box<kRank><<<1, kThreads>>>(map, box.at, bytes);
   finish();
   return tensor.download();
 }

@@ -152,16 +152,17 @@ constexpr TileSwizzle tile_swizzle(OperandSwizzle swizzle) {
                                                : TileSwizzle::none;
 }
 
-CUtensorMap operand_map(const DeviceBytes& data, Major major, OperandSwizzle swizzle, int extent,
-                        Dtype dtype) {
+void encode_operand(const DeviceBytes& data, Major major, OperandSwizzle swizzle, int extent,
+                    Dtype dtype, CUtensorMap& encoded) {
   const int64_t inner = major == Major::k ? kK : extent, outer = major == Major::k ? extent : kK;
-  return encode_tile_map({.data = data.as<void>(),
-                          .dtype = dtype,
-                          .rank = 2,
-                          .extent = {inner, outer},
-                          .stride = {1, inner},
-                          .box = {span_bytes(swizzle) / 2, outer},
-                          .swizzle = tile_swizzle(swizzle)});
+  encode_tile_map({.data = data.as<void>(),
+                   .dtype = dtype,
+                   .rank = 2,
+                   .extent = {inner, outer},
+                   .stride = {1, inner},
+                   .box = {span_bytes(swizzle) / 2, outer},
+                   .swizzle = tile_swizzle(swizzle)},
+                  encoded);
 }
 
 template <typename T>
@@ -174,9 +175,10 @@ std::vector<std::byte> run() {
   const DeviceBytes out(kM * kN * 4);
   const auto kernel = multiply<T, kN, kMajorA, kMajorB, kSwizzle>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
-  kernel<<<1, kThreads, kSharedBytes>>>(operand_map(a, kMajorA, kSwizzle, kM, kDtype<T>),
-                                        operand_map(b, kMajorB, kSwizzle, kN, kDtype<T>),
-                                        out.as<float>());
+  CUtensorMap map_a, map_b;
+  encode_operand(a, kMajorA, kSwizzle, kM, kDtype<T>, map_a);
+  encode_operand(b, kMajorB, kSwizzle, kN, kDtype<T>, map_b);
+  kernel<<<1, kThreads, kSharedBytes>>>(map_a, map_b, out.as<float>());
   finish();
   return out.download();
 }
@@ -187,9 +189,9 @@ std::vector<std::byte> run_registers() {
   const DeviceBytes out(kM * kN * 4);
   const auto kernel = multiply_registers<T, kN>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
-  kernel<<<1, kThreads, kSharedBytes>>>(
-      a.as<uint32_t>(), operand_map(b, Major::k, OperandSwizzle::bytes_128, kN, kDtype<T>),
-      out.as<float>());
+  CUtensorMap map_b;
+  encode_operand(b, Major::k, OperandSwizzle::bytes_128, kN, kDtype<T>, map_b);
+  kernel<<<1, kThreads, kSharedBytes>>>(a.as<uint32_t>(), map_b, out.as<float>());
   finish();
   return out.download();
 }

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Encoding tensor maps is arithmetic of the host: it is done at every call, and nothing is
+// allocated or uploaded; the maps travel as parameters of the kernel.
+#include "host/linear/linear_wgmma_cuda.hpp"
+
+#include "host/core/cuda_check.hpp"
+#include "host/core/tensor_map.hpp"
+#include "host/linear/linear_strategy.hpp"
+#include "kernels/linear/linear_wgmma.hpp"
+
+namespace wide {
+
+namespace {
+
+bool is_on_16_bytes(const void* pointer) {
+  return reinterpret_cast<uintptr_t>(pointer) % 16 == 0;
+}
+
+/// An operand {features, rows, members}, in boxes of one member.
+struct RowsMap {
+  const void* data;
+  Dtype dtype;
+  int64_t features, rows, members;
+  RowStrides strides;
+  int64_t box_features, box_rows;
+};
+
+void encode(const RowsMap& map, CUtensorMap& encoded) {
+  const int64_t vector = 16 / dtype_bytes(map.dtype);
+  // A stride that nobody takes has to be one all the same.
+  const int64_t packed = (map.features + vector - 1) / vector * vector;
+  const int64_t row = map.rows > 1 ? map.strides.row : packed;
+  const int64_t member = map.members > 1 ? map.strides.member : row;
+  encode_tile_map({.data = map.data,
+                   .dtype = map.dtype,
+                   .rank = 3,
+                   .extent = {map.features, map.rows, map.members},
+                   .stride = {1, row, member},
+                   .box = {map.box_features, map.box_rows, 1},
+                   .swizzle = TileSwizzle::bytes_128},
+                  encoded);
+}
+
+}  // namespace
+
+bool has_linear_maps(const LinearProblem& problem, const LinearArguments& arguments) {
+  return problem.in_features > 0 && is_on_16_bytes(arguments.x.data) &&
+         is_on_16_bytes(arguments.weight.data);
+}
+
+void run_linear_wgmma(const DeviceInfo& device, const LinearProblem& problem,
+                      const kernels::LinearParams& params, const LinearArguments& arguments,
+                      cudaStream_t stream) {
+  const kernels::LinearWgmmaTile tile = choose_linear_wgmma_tile(problem, device);
+  const int64_t in = problem.in_features, out = problem.out_features;
+  const int64_t members = problem.num_members, batch = problem.batch;
+  const int64_t box_k = kernels::kWgmmaTileBytes / dtype_bytes(problem.dtype);
+  kernels::LinearWgmmaParams wgmma{};
+  wgmma.linear = params;
+  wgmma.num_multiprocessors = device.num_multiprocessors;
+  encode({arguments.x.data, problem.dtype, in, batch, problem.x.member == 0 ? 1 : members,
+          problem.x, box_k, tile_m(tile)},
+         wgmma.x);
+  encode(
+      {arguments.weight.data, problem.dtype, in, out, members, problem.weight, box_k, tile_n(tile)},
+      wgmma.weight);
+  wgmma.stores_boxes = linear_stores_boxes(problem) && is_on_16_bytes(arguments.y.data);
+  if (wgmma.stores_boxes) {
+    encode({arguments.y.data, *problem.y_dtype, out, batch, members, problem.y,
+            kernels::kWgmmaStoreN, kernels::kWgmmaStoreM},
+           wgmma.y);
+  }
+  WIDE_CHECK_CUDA(
+      kernels::launch_linear_wgmma(wgmma, problem.dtype, *problem.y_dtype, tile, stream));
+}
+
+}  // namespace wide

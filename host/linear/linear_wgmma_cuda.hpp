@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// How wgmma is started: with the tensor maps of its operands.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/linear/linear_params.hpp"
+#include "wide/device.hpp"
+#include "wide/linear.hpp"
+
+namespace wide {
+
+/// False where an address is no multiple of 16 bytes, or there is nothing to multiply.
+bool has_linear_maps(const LinearProblem& problem, const LinearArguments& arguments);
+
+void run_linear_wgmma(const DeviceInfo& device, const LinearProblem& problem,
+                      const kernels::LinearParams& params, const LinearArguments& arguments,
+                      cudaStream_t stream);
+
+}  // namespace wide
