@@ -56,11 +56,11 @@ std::string describe(const Verdict& verdict) {
 
 void compare_row(const ReferenceSample::Row& row, const MemberOutputs& outputs, Verdict& verdict) {
   const auto member = static_cast<size_t>(row.member);
-  const std::byte* data = outputs.members[member].data();
-  const int64_t first = row.row * outputs.row_length;
-  for (int64_t column = 0; column < outputs.row_length; ++column) {
+  const MemberOutputs::Member& output = outputs.members[member];
+  const int64_t first = row.row * output.row_length;
+  for (int64_t column = 0; column < output.row_length; ++column) {
     const auto i = static_cast<size_t>(column);
-    const double got = load_element(data, outputs.dtype, first + column);
+    const double got = load_element(output.bytes.data(), outputs.dtype, first + column);
     const double ratio = error_ratio(got, row.values[i], row.tolerances[i]);
     if (!(ratio <= 1)) ++verdict.mismatches;
     verdict.member_error_ratio[member] = std::max(verdict.member_error_ratio[member], ratio);
@@ -74,16 +74,15 @@ void compare_row(const ReferenceSample::Row& row, const MemberOutputs& outputs, 
       verdict.tolerance = row.tolerances[i];
     }
   }
-  verdict.elements_compared += outputs.row_length;
+  verdict.elements_compared += output.row_length;
 }
 
 /// Number of the first NaN of a row, or -1; adds how many there are.
-int64_t scan_row(const MemberOutputs& outputs, size_t member, int64_t row,
+int64_t scan_row(Dtype dtype, const MemberOutputs::Member& output, int64_t row,
                  std::vector<float>& decoded, int64_t& count) {
-  decoded.resize(static_cast<size_t>(outputs.row_length));
-  const int64_t row_bytes = outputs.row_length * dtype_bytes(outputs.dtype);
-  decode_row(outputs.dtype, outputs.members[member].data() + row * row_bytes, decoded.data(),
-             outputs.row_length);
+  decoded.resize(static_cast<size_t>(output.row_length));
+  const int64_t row_bytes = output.row_length * dtype_bytes(dtype);
+  decode_row(dtype, output.bytes.data() + row * row_bytes, decoded.data(), output.row_length);
   const auto is_nan = [](float value) { return std::isnan(value); };
   const auto nans = std::count_if(decoded.begin(), decoded.end(), is_nan);
   count += nans;
@@ -104,8 +103,9 @@ void count_nans(const ReferenceSample& reference, const MemberOutputs& outputs, 
   std::vector<float> decoded;
   for (size_t m = 0; m < outputs.members.size(); ++m) {
     if (expects_nan[m]) continue;
-    for (int64_t row = 0; row < outputs.rows; ++row) {
-      const int64_t column = scan_row(outputs, m, row, decoded, verdict.nan_count);
+    const MemberOutputs::Member& output = outputs.members[m];
+    for (int64_t row = 0; row < output.rows; ++row) {
+      const int64_t column = scan_row(outputs.dtype, output, row, decoded, verdict.nan_count);
       if (column < 0) continue;
       verdict.member_error_ratio[m] = kInfinity;
       if (first_place.empty()) {
@@ -118,19 +118,21 @@ void count_nans(const ReferenceSample& reference, const MemberOutputs& outputs, 
 
 /// Why these are not the outputs that the reference was computed for; empty where they are.
 std::string shape_trouble(const ReferenceSample& reference, const MemberOutputs& outputs) {
-  const int64_t member_elements = outputs.rows * outputs.row_length;
-  const auto members = static_cast<int64_t>(outputs.members.size());
-  const auto bytes = static_cast<size_t>(member_elements * dtype_bytes(outputs.dtype));
-  bool fits = members * member_elements == reference.elements_in_all();
-  for (const auto& member : outputs.members) fits = fits && member.size() == bytes;
-  for (const auto& row : reference.rows()) {
-    fits = fits && row.member < members && row.row < outputs.rows &&
-           static_cast<int64_t>(row.values.size()) == outputs.row_length;
+  const auto expected = reference.members();
+  if (outputs.members.size() != expected.size()) {
+    return "the output has " + std::to_string(outputs.members.size()) +
+           " members, the reference was computed for " + std::to_string(expected.size());
   }
-  if (!fits) {
-    return "the output is " + std::to_string(members) + " members of [" +
-           std::to_string(outputs.rows) + ", " + std::to_string(outputs.row_length) +
-           "], which is not what the reference was computed for";
+  for (size_t m = 0; m < expected.size(); ++m) {
+    const MemberOutputs::Member& output = outputs.members[m];
+    const auto bytes = static_cast<size_t>(output.num_elements() * dtype_bytes(outputs.dtype));
+    if (output.rows != expected[m].rows || output.row_length != expected[m].row_length ||
+        output.bytes.size() != bytes) {
+      return "the output of member " + std::to_string(m) + " is " +
+             std::to_string(output.bytes.size()) + " bytes of [" + std::to_string(output.rows) +
+             ", " + std::to_string(output.row_length) + "], the reference was computed for [" +
+             std::to_string(expected[m].rows) + ", " + std::to_string(expected[m].row_length) + "]";
+    }
   }
   const bool compares_nothing = reference.elements() == 0 && reference.elements_in_all() > 0;
   return compares_nothing ? "the reference has no row to compare with" : "";
@@ -139,17 +141,18 @@ std::string shape_trouble(const ReferenceSample& reference, const MemberOutputs&
 }  // namespace
 
 ReferenceSample::ReferenceSample(const Workload& workload, double flops_budget, uint64_t seed) {
-  const int64_t members = workload.num_members(), rows = workload.rows_per_member();
-  const int64_t length = workload.row_length();
-  elements_in_all_ = members * rows * length;
+  const int64_t members = workload.num_members();
   const double row_flops = std::max(workload.reference_row_flops(), 1.0);
   const double affordable =
       flops_budget / (row_flops * static_cast<double>(std::max<int64_t>(members, 1)));
-  const int64_t wanted = affordable >= static_cast<double>(rows)
-                             ? rows
-                             : std::max<int64_t>(3, static_cast<int64_t>(affordable));
   std::mt19937_64 random(seed);
   for (int64_t member = 0; member < members; ++member) {
+    const int64_t rows = workload.rows(member), length = workload.row_length(member);
+    members_.push_back({rows, length});
+    elements_in_all_ += rows * length;
+    const int64_t wanted = affordable >= static_cast<double>(rows)
+                               ? rows
+                               : std::max<int64_t>(3, static_cast<int64_t>(affordable));
     for (const int64_t row : choose_rows(rows, wanted, random)) {
       Row& entry = rows_.emplace_back(Row{member, row, {}, {}});
       entry.values.resize(static_cast<size_t>(length));

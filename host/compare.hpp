@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,11 @@ class ReferenceSample {
     std::vector<double> tolerances;
   };
   const std::vector<Row>& rows() const { return rows_; }
+  /// Shapes of the members' outputs.
+  struct Member {
+    int64_t rows = 0, row_length = 0;
+  };
+  std::span<const Member> members() const { return members_; }
   int64_t elements() const { return elements_; }  ///< compared with the reference
   int64_t elements_in_all() const {
     return elements_in_all_;
@@ -33,6 +39,7 @@ class ReferenceSample {
 
  private:
   std::vector<Row> rows_;
+  std::vector<Member> members_;
   int64_t elements_ = 0, elements_in_all_ = 0;
 };
 

@@ -99,6 +99,55 @@ const std::byte* read_buffer(const Context& context, const Tensor& buffer,
   return scratch.data();
 }
 
+/// Runs are the contiguous stretches along the last axis.
+int64_t run_length(const MemberPlace& place) {
+  return place.shape.back();
+}
+int64_t num_runs(const MemberPlace& place) {
+  return run_length(place) == 0 ? 0 : num_elements(place.shape) / run_length(place);
+}
+
+/// First element of a run in the stored tensor.
+int64_t run_offset(const MemberPlace& place, int64_t run) {
+  int64_t offset = place.offset;
+  for (int a = place.shape.rank() - 2; a >= 0; --a) {
+    offset += run % place.shape[a] * place.strides[a];
+    run /= place.shape[a];
+  }
+  return offset;
+}
+
+/// Behind the last element of any member.
+int64_t end_of(std::span<const MemberPlace> places) {
+  int64_t end = 0;
+  for (const MemberPlace& place : places) {
+    const int64_t runs = num_runs(place);
+    if (runs > 0) end = std::max(end, run_offset(place, runs - 1) + run_length(place));
+  }
+  return end;
+}
+
+/// Members side by side on an axis, or on an axis of their own: either way the other axes keep
+/// their order.
+std::vector<MemberPlace> packed_places(const Operand::Description& description,
+                                       const Shape& stored_shape) {
+  const Shape& shape = description.member_shape;
+  const Strides strides = contiguous_strides(stored_shape);
+  if (description.is_shared) return {MemberPlace{shape, 0, strides}};
+  const PackedOperand& packing = description.packing;
+  const int axis = packing.axis + (packing.axis < 0 ? shape.rank() : 0);
+  const bool is_stacked = packing.kind == PackedOperand::Kind::stacked;
+  MemberPlace place{shape, 0, shape};
+  for (int a = 0; a < shape.rank(); ++a)
+    place.strides[a] = strides[is_stacked && a >= axis ? a + 1 : a];
+  std::vector<MemberPlace> places;
+  for (int64_t m = 0; m < description.num_members; ++m) {
+    place.offset = m * strides[axis] * (is_stacked ? 1 : shape[axis]);
+    places.push_back(place);
+  }
+  return places;
+}
+
 }  // namespace
 
 struct Operand::State {
@@ -109,8 +158,8 @@ struct Operand::State {
   Description description;
   WorkloadOptions options;
   Shape packed_shape;
-  Shape stored_shape;  ///< packed_shape with padding on its last axis
-  int axis = 0;        ///< the member axis
+  Shape stored_shape;               ///< packed_shape with padding on its last axis
+  std::vector<MemberPlace> places;  ///< one, where all members share the tensor
   Extent extent;
   Tensor buffer;
   std::vector<std::byte> host;  ///< an input's buffer where the device is not the host
@@ -124,7 +173,6 @@ struct Operand::State {
   bool is_poisoned(int64_t member) const {
     return !description.is_shared && member == options.poisoned_member;
   }
-  int64_t num_tensors() const { return description.is_shared ? 1 : description.num_members; }
   int64_t id_of(int64_t member) const {
     if (description.is_shared) return 0;
     return options.member_ids.empty() ? member : options.member_ids[static_cast<size_t>(member)];
@@ -133,96 +181,111 @@ struct Operand::State {
     return (host.empty() ? static_cast<const std::byte*>(buffer.data()) : host.data()) +
            extent.offset;
   }
-  Extent member_extent() const {
-    return {kGuardBytes, checked_bytes(description.member_shape, element_bytes())};
+  const MemberPlace& place_of(int64_t member) const {
+    return places[description.is_shared ? 0 : static_cast<size_t>(member)];
   }
-  /// Runs are the contiguous stretches along the last axis.
-  int64_t run_length() const { return description.member_shape.back(); }
-  int64_t runs_per_member() const {
-    return run_length() == 0 ? 0 : num_elements(description.member_shape) / run_length();
+  Extent extent_of(const MemberPlace& place) const {
+    return {kGuardBytes, checked_bytes(place.shape, element_bytes())};
   }
   std::string name() const {
     return std::string(description.packing.name) + (is_output() ? " (output)" : "");
   }
 
-  int64_t run_offset(int64_t member, int64_t run) const;
   void fill(std::byte* bytes) const;
-  void gather(const std::byte* packed, int64_t member, std::byte* dense) const;
+  void gather(const std::byte* packed, const MemberPlace& place, std::byte* dense) const;
   void make_separate() const;
+  std::string index_of(int64_t element) const;
   std::string packed_damage() const;
   std::string gap_damage(const std::byte* payload) const;
-  std::string member_damage(int64_t member) const;
+  std::string member_damage(size_t tensor) const;
 };
-
-/// First element of run `run` of a member in the packed tensor. Members side by side on an axis, or
-/// on an axis of their own: either way the other axes keep their order.
-int64_t Operand::State::run_offset(int64_t member, int64_t run) const {
-  const Strides strides = contiguous_strides(stored_shape);
-  const Shape& shape = description.member_shape;
-  const bool is_stacked =
-      !description.is_shared && description.packing.kind == PackedOperand::Kind::stacked;
-  int64_t offset = 0;
-  if (!description.is_shared) offset = member * strides[axis] * (is_stacked ? 1 : shape[axis]);
-  for (int a = shape.rank() - 2; a >= 0; --a) {
-    offset += run % shape[a] * strides[is_stacked && a >= axis ? a + 1 : a];
-    run /= shape[a];
-  }
-  return offset;
-}
 
 void Operand::State::fill(std::byte* bytes) const {
   std::memset(bytes, 0xff, static_cast<size_t>(extent.total()));
-  const int64_t runs = runs_per_member(), length = run_length(), num_runs = num_tensors() * runs;
-  if (is_output() || num_runs == 0) return;
+  if (is_output()) return;
   std::byte* payload = bytes + extent.offset;
-  const auto fill_member_run = [&](int64_t member, int64_t run) {
-    const bool shifts = is_poisoned(member);
+  std::vector<int64_t> first_run{0};  // of each place, and of all in the end
+  int64_t num_values = 0;
+  for (const MemberPlace& place : places) {
+    first_run.push_back(first_run.back() + num_runs(place));
+    num_values += num_elements(place.shape);
+  }
+  const auto fill_member_run = [&](size_t member, int64_t run) {
+    const MemberPlace& place = places[member];
+    const auto index = static_cast<int64_t>(member);
+    const bool shifts = is_poisoned(index);
     if (shifts && is_floating(description.dtype)) return;  // NaN as it is
     const Distribution& from = description.distribution;
     const uint64_t key =
-        stream_key(options.seed, description.packing.name, description.occurrence, id_of(member));
+        stream_key(options.seed, description.packing.name, description.occurrence, id_of(index));
+    const int64_t length = run_length(place);
     fill_run(from, key, run * length, length, shifts ? from.high + 1 : 0, description.dtype,
-             payload + run_offset(member, run) * element_bytes());
+             payload + run_offset(place, run) * element_bytes());
   };
   const auto fill_range = [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) fill_member_run(i / runs, i % runs);
+    auto behind = std::upper_bound(first_run.begin(), first_run.end(), first);
+    for (int64_t i = first; i < last; ++i) {
+      while (*behind <= i) ++behind;
+      fill_member_run(static_cast<size_t>(behind - first_run.begin() - 1), i - behind[-1]);
+    }
   };
-  const int64_t num_threads =
-      std::clamp<int64_t>(num_runs * length / kValuesPerThread, 1,
-                          std::max<int64_t>(1, std::thread::hardware_concurrency()));
+  const int64_t runs = first_run.back();
+  const int64_t num_threads = std::clamp<int64_t>(
+      num_values / kValuesPerThread, 1, std::max<int64_t>(1, std::thread::hardware_concurrency()));
   std::vector<std::jthread> threads;
   for (int64_t t = 1; t < num_threads; ++t) {
-    threads.emplace_back(fill_range, num_runs * t / num_threads, num_runs * (t + 1) / num_threads);
+    threads.emplace_back(fill_range, runs * t / num_threads, runs * (t + 1) / num_threads);
   }
-  fill_range(0, num_runs / num_threads);
+  fill_range(0, runs / num_threads);
 }
 
 /// A member's values out of the packed payload, densely packed.
-void Operand::State::gather(const std::byte* packed, int64_t member, std::byte* dense) const {
-  const int64_t run_bytes = run_length() * element_bytes();
-  for (int64_t run = 0; run < runs_per_member(); ++run) {
-    std::memcpy(dense + run * run_bytes, packed + run_offset(member, run) * element_bytes(),
+void Operand::State::gather(const std::byte* packed, const MemberPlace& place,
+                            std::byte* dense) const {
+  const int64_t run_bytes = run_length(place) * element_bytes();
+  for (int64_t run = 0; run < num_runs(place); ++run) {
+    std::memcpy(dense + run * run_bytes, packed + run_offset(place, run) * element_bytes(),
                 static_cast<size_t>(run_bytes));
   }
 }
 
 void Operand::State::make_separate() const {
-  const Extent own = member_extent();
-  for (int64_t m = 0; m < num_tensors(); ++m) {
+  for (const MemberPlace& place : places) {
+    const Extent own = extent_of(place);
     make_buffer(context, own.total(), separate.emplace_back(), [&](std::byte* bytes) {
       std::memset(bytes, 0xff, static_cast<size_t>(own.total()));
-      if (!is_output()) gather(payload(), m, bytes + own.offset);
+      if (!is_output()) gather(payload(), place, bytes + own.offset);
     });
   }
 }
 
+/// "[row, column]" of an element of the stored tensor.
+std::string Operand::State::index_of(int64_t element) const {
+  const Strides strides = contiguous_strides(stored_shape);
+  Shape index = stored_shape;
+  for (int a = 0; a < index.rank(); ++a) {
+    index[a] = element / strides[a];
+    element %= strides[a];
+  }
+  return to_string(index);
+}
+
+/// Looks at every element that is no member's.
 std::string Operand::State::gap_damage(const std::byte* bytes) const {
-  if (options.row_padding == 0) return "";
-  const int64_t row = stored_shape.back() * element_bytes();
-  const int64_t used = packed_shape.back() * element_bytes();
-  for (int64_t start = 0; start < extent.bytes; start += row) {
-    if (!std::all_of(bytes + start + used, bytes + start + row, is_poison)) {
-      return "the gap behind row " + std::to_string(start / row) + " was written";
+  const int64_t size = element_bytes(), num_stored = extent.bytes / size;
+  int64_t num_values = 0;
+  for (const MemberPlace& place : places) num_values += num_elements(place.shape);
+  if (num_values == num_stored) return "";
+  std::vector<char> is_value(static_cast<size_t>(num_stored));
+  for (const MemberPlace& place : places) {
+    for (int64_t run = 0; run < num_runs(place); ++run) {
+      std::fill_n(is_value.begin() + run_offset(place, run), run_length(place), char{1});
+    }
+  }
+  for (int64_t i = 0; i < num_stored; ++i) {
+    const bool is_gap = is_value[static_cast<size_t>(i)] == 0;
+    if (is_gap && !std::all_of(bytes + i * size, bytes + (i + 1) * size, is_poison)) {
+      return "the gap at " + index_of(i) + " was written";
     }
   }
   return "";
@@ -244,24 +307,18 @@ std::string Operand::State::packed_damage() const {
   }
   const std::byte* at = std::mismatch(bytes, bytes + extent.total(), expected).first;
   if (at == bytes + extent.total()) return "";
-  int64_t element = (at - bytes - extent.offset) / element_bytes();
-  const Strides strides = contiguous_strides(stored_shape);
-  Shape place = stored_shape;
-  for (int a = 0; a < place.rank(); ++a) {
-    place[a] = element / strides[a];
-    element %= strides[a];
-  }
-  return "this input was written to, first at " + to_string(place);
+  const int64_t element = (at - bytes - extent.offset) / element_bytes();
+  return "this input was written to, first at " + index_of(element);
 }
 
-std::string Operand::State::member_damage(int64_t member) const {
+std::string Operand::State::member_damage(size_t tensor) const {
   std::vector<std::byte> scratch;
-  const Extent own = member_extent();
-  const std::byte* bytes = read_buffer(context, separate[static_cast<size_t>(member)], scratch);
+  const Extent own = extent_of(places[tensor]);
+  const std::byte* bytes = read_buffer(context, separate[tensor], scratch);
   const std::string damage = guard_damage(bytes, own);
   if (!damage.empty() || is_output()) return damage;
   std::vector<std::byte> expected(static_cast<size_t>(own.bytes));
-  gather(payload(), member, expected.data());
+  gather(payload(), places[tensor], expected.data());
   const bool is_intact = std::equal(expected.begin(), expected.end(), bytes + own.offset);
   return is_intact ? "" : "this input was written to";
 }
@@ -274,13 +331,18 @@ Operand::Operand(const Context& context, const Description& description,
   WIDE_REQUIRE(num_ids == 0 || num_ids == description.num_members,
                "workload: " + std::to_string(num_ids) + " member ids, expected num_members = " +
                    std::to_string(description.num_members));
-  const Shape& member = description.member_shape;
-  s.packed_shape = description.is_shared
-                       ? member
-                       : packed_shape(description.packing, member, description.num_members);
-  s.axis = description.packing.axis + (description.packing.axis < 0 ? member.rank() : 0);
-  s.stored_shape = s.packed_shape;
-  s.stored_shape[s.stored_shape.rank() - 1] += options.row_padding;
+  if (description.ragged.empty()) {
+    const Shape& member = description.member_shape;
+    s.packed_shape = description.is_shared
+                         ? member
+                         : packed_shape(description.packing, member, description.num_members);
+    s.stored_shape = s.packed_shape;
+    s.stored_shape[s.stored_shape.rank() - 1] += options.row_padding;
+    s.places = packed_places(description, s.stored_shape);
+  } else {
+    s.places = description.ragged;
+    s.packed_shape = s.stored_shape = {end_of(s.places)};
+  }
   s.extent = {kGuardBytes + options.misalign_elements * s.element_bytes(),
               checked_bytes(s.stored_shape, s.element_bytes())};
   s.host =
@@ -302,7 +364,13 @@ bool Operand::is_output() const {
 }
 
 int64_t Operand::bytes() const {
-  return checked_bytes(state_->packed_shape, state_->element_bytes());
+  int64_t bytes = 0;
+  for (const MemberPlace& place : state_->places) bytes += state_->extent_of(place).bytes;
+  return bytes;
+}
+
+const Shape& Operand::member_shape(int64_t index) const {
+  return state_->place_of(index).shape;
 }
 
 TensorView Operand::packed() const {
@@ -315,8 +383,9 @@ TensorView Operand::member(int64_t index) const {
   const State& s = *state_;
   if (s.separate.empty()) s.make_separate();
   const Tensor& buffer = s.separate[s.description.is_shared ? 0 : static_cast<size_t>(index)];
-  return TensorView(static_cast<std::byte*>(buffer.data()) + s.member_extent().offset,
-                    s.description.dtype, s.description.member_shape, s.context.device());
+  const MemberPlace& place = s.place_of(index);
+  return TensorView(static_cast<std::byte*>(buffer.data()) + s.extent_of(place).offset,
+                    s.description.dtype, place.shape, s.context.device());
 }
 
 std::span<const double> Operand::values(int64_t member) const {
@@ -324,10 +393,11 @@ std::span<const double> Operand::values(int64_t member) const {
   WIDE_REQUIRE(!s.is_output(), s.name() + ": an output has no values to look at");
   const int64_t wanted = s.description.is_shared ? 0 : member;
   if (s.decoded_member == wanted) return s.decoded;
-  s.decoded.resize(static_cast<size_t>(num_elements(s.description.member_shape)));
-  const int64_t length = s.run_length();
-  for (int64_t run = 0; run < s.runs_per_member(); ++run) {
-    const std::byte* source = s.payload() + s.run_offset(wanted, run) * s.element_bytes();
+  const MemberPlace& place = s.place_of(wanted);
+  s.decoded.resize(static_cast<size_t>(num_elements(place.shape)));
+  const int64_t length = run_length(place);
+  for (int64_t run = 0; run < num_runs(place); ++run) {
+    const std::byte* source = s.payload() + run_offset(place, run) * s.element_bytes();
     double* out = s.decoded.data() + run * length;
     for (int64_t i = 0; i < length; ++i) out[i] = load_element(source, s.description.dtype, i);
   }
@@ -345,19 +415,24 @@ void Operand::poison(OutputOf which, Stream stream) {
 MemberOutputs Operand::read(OutputOf which, Stream stream) const {
   const State& s = *state_;
   s.context.synchronize(stream);
-  MemberOutputs outputs{s.description.dtype, s.runs_per_member(), s.run_length(), {}};
+  MemberOutputs outputs{s.description.dtype, {}};
   std::vector<std::byte> scratch;
   const bool is_baseline = which == OutputOf::baseline;
   if (is_baseline && s.separate.empty()) s.make_separate();
   const std::byte* packed = is_baseline ? nullptr : read_buffer(s.context, s.buffer, scratch);
-  const Extent own = s.member_extent();
   for (int64_t m = 0; m < s.description.num_members; ++m) {
-    auto& dense = outputs.members.emplace_back(static_cast<size_t>(own.bytes));
+    const MemberPlace& place = s.place_of(m);
+    const Extent own = s.extent_of(place);
+    auto& member = outputs.members.emplace_back();
+    member.rows = num_runs(place);
+    member.row_length = run_length(place);
+    member.bytes.resize(static_cast<size_t>(own.bytes));
     if (is_baseline) {
       const Tensor& buffer = s.separate[static_cast<size_t>(m)];
-      std::copy_n(read_buffer(s.context, buffer, scratch) + own.offset, own.bytes, dense.begin());
+      std::copy_n(read_buffer(s.context, buffer, scratch) + own.offset, own.bytes,
+                  member.bytes.begin());
     } else {
-      s.gather(packed + s.extent.offset, m, dense.data());
+      s.gather(packed + s.extent.offset, place, member.bytes.data());
     }
   }
   return outputs;
@@ -368,56 +443,10 @@ std::string Operand::damage(Stream stream) const {
   s.context.synchronize(stream);
   if (const std::string found = s.packed_damage(); !found.empty()) return s.name() + ": " + found;
   for (size_t m = 0; m < s.separate.size(); ++m) {
-    const std::string found = s.member_damage(static_cast<int64_t>(m));
+    const std::string found = s.member_damage(m);
     if (!found.empty()) return s.name() + " of member " + std::to_string(m) + ": " + found;
   }
   return "";
-}
-
-PackedWorkload::PackedWorkload(const Context& context, int64_t num_members,
-                               const WorkloadOptions& options)
-    : context_(context), num_members_(num_members), options_(options) {}
-
-Operand& PackedWorkload::add_operand(const PackedOperand& packing, Dtype dtype,
-                                     const Shape& member_shape, const Distribution& distribution,
-                                     bool is_shared) {
-  const auto occurrence = std::count_if(
-      operands_.begin(), operands_.end(),
-      [&](const Operand& operand) { return operand.description().packing.name == packing.name; });
-  return operands_.emplace_back(context_,
-                                Operand::Description{packing, dtype, member_shape, num_members_,
-                                                     is_shared, distribution, occurrence},
-                                options_);
-}
-
-int64_t PackedWorkload::footprint_bytes() const {
-  int64_t bytes = 0;
-  for (const Operand& operand : operands_) bytes += operand.bytes();
-  return bytes;
-}
-
-void PackedWorkload::poison_outputs(OutputOf which, Stream stream) {
-  operands_.back().poison(which, stream);
-}
-
-MemberOutputs PackedWorkload::read_outputs(OutputOf which, Stream stream) {
-  return operands_.back().read(which, stream);
-}
-
-std::string PackedWorkload::damage(Stream stream) {
-  for (const Operand& operand : operands_) {
-    if (std::string message = operand.damage(stream); !message.empty()) return message;
-  }
-  return "";
-}
-
-int64_t PackedWorkload::rows_per_member() const {
-  const Shape& shape = operands_.back().description().member_shape;
-  return shape.back() == 0 ? 0 : num_elements(shape) / shape.back();
-}
-
-int64_t PackedWorkload::row_length() const {
-  return operands_.back().description().member_shape.back();
 }
 
 }  // namespace wide::catalog

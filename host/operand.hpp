@@ -36,6 +36,14 @@ struct Distribution {
   static Distribution none() { return {Kind::none, 0, 0, 0}; }  ///< an output
 };
 
+/// Where a member's values lie in a stored tensor: a view of it, in elements, the last axis
+/// contiguous.
+struct MemberPlace {
+  Shape shape;
+  int64_t offset = 0;
+  Strides strides;
+};
+
 /// One operand: its packed tensor on the device between guard bands, the same values on the host,
 /// and one separate, densely packed tensor per member for the baseline (made when first asked for).
 class Operand {
@@ -48,6 +56,9 @@ class Operand {
     bool is_shared = false;  ///< one tensor of member_shape, read by all members
     Distribution distribution;
     int64_t occurrence = 0;  ///< which of a workload's operands of this name: contents differ
+    /// Where members of shapes of their own lie in a tensor of one axis; `packing` then is a name
+    /// only, and nothing is padded but what the places leave out. Empty: as `packing` says.
+    std::vector<MemberPlace> ragged{};
   };
 
   Operand(const Context& context, const Description& description, const WorkloadOptions& options);
@@ -56,6 +67,7 @@ class Operand {
 
   const Description& description() const;
   bool is_output() const;
+  const Shape& member_shape(int64_t index) const;
   /// The packed tensor (shared: the one tensor); strided where the options ask for padding.
   TensorView packed() const;
   /// Member i's own tensor for the baseline.
@@ -86,8 +98,8 @@ class PackedWorkload : public Workload {
   void poison_outputs(OutputOf which, Stream stream) final;
   MemberOutputs read_outputs(OutputOf which, Stream stream) final;
   std::string damage(Stream stream) final;
-  int64_t rows_per_member() const final;
-  int64_t row_length() const final;
+  int64_t rows(int64_t member) const final;
+  int64_t row_length(int64_t member) const final;
 
  protected:
   PackedWorkload(const Context& context, int64_t num_members, const WorkloadOptions& options);
@@ -95,10 +107,15 @@ class PackedWorkload : public Workload {
   /// is its row.
   Operand& add_operand(const PackedOperand& packing, Dtype dtype, const Shape& member_shape,
                        const Distribution& distribution, bool is_shared = false);
+  /// The same for members of shapes of their own, one place each.
+  Operand& add_ragged_operand(std::string_view name, Dtype dtype, std::vector<MemberPlace> places,
+                              const Distribution& distribution);
   const Context& context() const { return context_; }
   const WorkloadOptions& options() const { return options_; }
 
  private:
+  Operand& add(Operand::Description description);
+
   Context context_;
   int64_t num_members_;
   WorkloadOptions options_;

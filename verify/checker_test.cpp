@@ -275,7 +275,7 @@ TEST_CASE("the message says where, what was got and what expected") {
   CHECK(judge({"", write_y(kMembers * kBatch * kOut)}) ==
         "linear y (output): byte 1 behind its end was written");
   CHECK(judge({"", write_y(kMembers * kOut + 1), Dtype::fp32, kIn, padded()}) ==
-        "linear y (output): the gap behind row 0 was written");
+        "linear y (output): the gap at [0, 73] was written");
   CHECK(judge({"", spoiled([](OpenLinear& l) {
                  flip_bit(l.x_data(), 4 * (kMembers * kIn + 7));
                })}) == "linear x: this input was written to, first at [1, 7]");

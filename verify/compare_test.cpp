@@ -56,21 +56,22 @@ class Table final : public catalog::PackedWorkload {
 };
 
 MemberOutputs exact_outputs(const Table& table) {
-  MemberOutputs outputs{Dtype::fp32, table.rows_per_member(), table.row_length(), {}};
+  MemberOutputs outputs{Dtype::fp32, {}};
   for (int64_t m = 0; m < table.num_members(); ++m) {
-    auto& member = outputs.members.emplace_back(
-        static_cast<size_t>(outputs.rows * outputs.row_length) * sizeof(float));
-    for (int64_t i = 0; i < outputs.rows * outputs.row_length; ++i) {
-      store_element(member.data(), Dtype::fp32, i,
-                    table.value(m, i / outputs.row_length, i % outputs.row_length));
+    auto& member = outputs.members.emplace_back();
+    member.rows = table.rows(m), member.row_length = table.row_length(m);
+    member.bytes.resize(static_cast<size_t>(member.num_elements()) * sizeof(float));
+    for (int64_t i = 0; i < member.num_elements(); ++i) {
+      store_element(member.bytes.data(), Dtype::fp32, i,
+                    table.value(m, i / member.row_length, i % member.row_length));
     }
   }
   return outputs;
 }
 
 void set(MemberOutputs& outputs, int64_t member, int64_t row, int64_t column, double value) {
-  store_element(outputs.members[static_cast<size_t>(member)].data(), Dtype::fp32,
-                row * outputs.row_length + column, value);
+  MemberOutputs::Member& output = outputs.members[static_cast<size_t>(member)];
+  store_element(output.bytes.data(), Dtype::fp32, row * output.row_length + column, value);
 }
 
 /// Verdict where the first value is `got` and should be `expected`.
@@ -168,8 +169,12 @@ TEST_CASE("outputs that the reference was not computed for do not pass") {
   fewer.members.pop_back();
   CHECK_FALSE(catalog::compare(sample, fewer).passed);
   MemberOutputs shorter = exact_outputs(table);
-  shorter.members[1].pop_back();
+  shorter.members[1].bytes.pop_back();
   CHECK_FALSE(catalog::compare(sample, shorter).passed);
+  MemberOutputs turned = exact_outputs(table);
+  std::swap(turned.members[2].rows, turned.members[2].row_length);
+  CHECK(catalog::compare(sample, turned).message ==
+        "the output of member 2 is 32 bytes of [4, 2], the reference was computed for [2, 4]");
   CHECK_FALSE(catalog::compare(sample, {}).passed);
   CHECK(catalog::compare(sample, {}).message != "");
 }

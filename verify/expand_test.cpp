@@ -110,7 +110,7 @@ TEST_CASE("linear: in and out override d, each alone") {
   REQUIRE(expansion.cases.size() == 1);
   const auto workload =
       spec.make_workload(Context::cpu(), expansion.cases[0], catalog::WorkloadOptions{});
-  CHECK(workload->row_length() == 256);
+  CHECK(workload->row_length(0) == 256);
   CHECK(workload->cost().flops >= 2.0 * 3 * 16 * 96 * 256);
   CHECK(workload->cost().flops < 2.1 * 3 * 16 * 96 * 256);
 }

@@ -99,8 +99,8 @@ void poison_stays_where_it_is(const Run& run) {
     // Poison that reached nothing would prove nothing.
     const auto& member = dirty.members[static_cast<size_t>(poisoned)];
     int64_t num_finite = 0;
-    for (int64_t i = 0; i < dirty.rows * dirty.row_length; ++i) {
-      num_finite += std::isnan(load_element(member.data(), dirty.dtype, i)) ? 0 : 1;
+    for (int64_t i = 0; i < member.num_elements(); ++i) {
+      num_finite += std::isnan(load_element(member.bytes.data(), dirty.dtype, i)) ? 0 : 1;
     }
     CHECK(num_finite == 0);
   }

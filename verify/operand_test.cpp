@@ -156,8 +156,8 @@ TEST_CASE("writes before, behind and between are found, and how far off they are
   CHECK(found(-1000) == "linear y (output): byte 3997 before its start was written");
   CHECK(found(end) == "linear y (output): byte 1 behind its end was written");
   CHECK(found(end + 1023) == "linear y (output): byte 4093 behind its end was written");
-  CHECK(found(row - 2) == "linear y (output): the gap behind row 0 was written");
-  CHECK(found(end - 1) == "linear y (output): the gap behind row 3 was written");
+  CHECK(found(row - 2) == "linear y (output): the gap at [0, 18] was written");
+  CHECK(found(end - 1) == "linear y (output): the gap at [3, 19] was written");
   static_cast<float*>(operand.member(1).data)[24] = 0;
   operand.poison(OutputOf::strategy, Stream::cpu());
   CHECK(operand.damage(Stream::cpu()) ==
@@ -189,13 +189,51 @@ TEST_CASE("operands of odd dtypes and no elements are legal; wrong ids are not")
     operand.poison(OutputOf::strategy, Stream::cpu());
     operand.poison(OutputOf::baseline, Stream::cpu());
     CHECK(operand.read(OutputOf::strategy, Stream::cpu()).members.size() == 3);
-    CHECK(operand.read(OutputOf::baseline, Stream::cpu()).members.at(2).empty());
+    CHECK(operand.read(OutputOf::baseline, Stream::cpu()).members.at(2).bytes.empty());
     CHECK(operand.damage(Stream::cpu()) == "");
     CHECK(operand.bytes() == 0);
   }
   WorkloadOptions options;
   options.member_ids = {1, 2};
   CHECK_THROWS_AS(Operand(one_thread(), weights(), options), Error);
+}
+
+TEST_CASE("members of shapes of their own lie where their places say, and gaps are looked at") {
+  // [2, 3] with rows 4 apart, nothing, [1, 5] behind a gap of two.
+  Operand::Description ragged;
+  ragged.packing.name = "ragged x";
+  ragged.num_members = 3;
+  ragged.ragged = {{{2, 3}, 0, {4, 1}}, {{0, 7}, 8, {7, 1}}, {{1, 5}, 9, {5, 1}}};
+  const Operand input(one_thread(), ragged, layout(1, 2));
+  CHECK(input.packed().shape == Shape{14});
+  CHECK(input.bytes() == (6 + 0 + 5) * 4);
+  CHECK(input.member_shape(2) == Shape{1, 5});
+  const auto* data = static_cast<const float*>(input.packed().data);
+  const auto first = values_of(input, 0), last = values_of(input, 2);
+  REQUIRE((first.size() == 6 && values_of(input, 1).empty() && last.size() == 5));
+  for (size_t i = 0; i < 6; ++i) CHECK(static_cast<double>(data[i / 3 * 4 + i % 3]) == first[i]);
+  for (size_t i = 0; i < 5; ++i) CHECK(static_cast<double>(data[9 + i]) == last[i]);
+  for (const int64_t gap : {3, 7, 8}) CHECK(std::isnan(data[gap]));
+  CHECK(static_cast<const float*>(input.member(2).data)[4] == data[13]);
+  CHECK(input.damage(Stream::cpu()) == "");
+
+  Operand::Description output = ragged;
+  output.distribution = Distribution::none();
+  Operand written(one_thread(), output, layout(0, 0));
+  const auto found = [&](int64_t element) {
+    written.poison(OutputOf::strategy, Stream::cpu());
+    static_cast<float*>(written.packed().data)[element] = 0;
+    return written.damage(Stream::cpu());
+  };
+  for (const int64_t inside : {0, 2, 4, 6, 9, 13}) CHECK(found(inside) == "");
+  for (const int64_t gap : {3, 7, 8}) {
+    CHECK(found(gap) == "ragged x (output): the gap at [" + std::to_string(gap) + "] was written");
+  }
+  CHECK(found(14) == "ragged x (output): byte 1 behind its end was written");
+  const auto outputs = written.read(OutputOf::strategy, Stream::cpu());
+  CHECK((outputs.members[0].rows == 2 && outputs.members[0].row_length == 3));
+  CHECK((outputs.members[1].rows == 0 && outputs.members[1].bytes.empty()));
+  CHECK((outputs.members[2].rows == 1 && outputs.members[2].bytes.size() == 20));
 }
 
 TEST_CASE("operands on CUDA hold what operands on the CPU hold, and find the same damage",

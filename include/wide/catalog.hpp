@@ -145,12 +145,17 @@ struct PreparedMembers {
 /// Whose output: the wide call's packed one, or the baseline's separate ones.
 enum class OutputOf : uint8_t { strategy, baseline };
 
-/// The output member by member, each densely packed as [rows, row_length].
+/// The output member by member, each densely packed.
 struct MemberOutputs {
+  struct Member {
+    int64_t rows = 0;
+    int64_t row_length = 0;
+    std::vector<std::byte> bytes;  ///< [rows, row_length]
+    int64_t num_elements() const { return rows * row_length; }
+    friend bool operator==(const Member&, const Member&) = default;
+  };
   Dtype dtype = Dtype::fp32;
-  int64_t rows = 0;
-  int64_t row_length = 0;
-  std::vector<std::vector<std::byte>> members;
+  std::vector<Member> members;
 };
 
 /// One problem with operands in place on one device.
@@ -179,13 +184,14 @@ class Workload {
   /// Waits for `stream`; says which guard band or input was written to; empty where none was.
   virtual std::string damage(Stream stream) = 0;
 
-  virtual int64_t rows_per_member() const = 0;
-  virtual int64_t row_length() const = 0;
+  /// Of a member's output.
+  virtual int64_t rows(int64_t member) const = 0;
+  virtual int64_t row_length(int64_t member) const = 0;
   /// One row of one member's output in fp64 from the operands as rounded to their dtype, and for
   /// each value the largest error |got - value| that passes. Shares no code with any strategy.
   virtual void reference_row(int64_t member, int64_t row, std::span<double> values,
                              std::span<double> tolerances) const = 0;
-  /// Operations of one reference_row, for bounding the time that verification takes.
+  /// Operations of one reference_row, the longest, for bounding the time that verification takes.
   virtual double reference_row_flops() const = 0;
 };
 

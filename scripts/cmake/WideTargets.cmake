@@ -74,7 +74,8 @@ function(wide_libraries)
   wide_target(wide)
 
   add_library(wide_catalog STATIC ${PROJECT_SOURCE_DIR}/host/catalog.cpp ${PROJECT_SOURCE_DIR}/host/case.cpp
-              ${PROJECT_SOURCE_DIR}/host/operand.cpp ${PROJECT_SOURCE_DIR}/host/compare.cpp)
+              ${PROJECT_SOURCE_DIR}/host/operand.cpp ${PROJECT_SOURCE_DIR}/host/packed_workload.cpp
+              ${PROJECT_SOURCE_DIR}/host/compare.cpp)
   target_include_directories(wide_catalog PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(wide_catalog PUBLIC wide)
   wide_target(wide_catalog)

@@ -52,17 +52,19 @@ class FakeWorkload final : public catalog::Workload {
   }
   catalog::MemberOutputs read_outputs(catalog::OutputOf which, Stream) override {
     const auto& outputs = outputs_[static_cast<size_t>(which)];
-    catalog::MemberOutputs read{Dtype::fp32, 1, kRow, {}};
+    catalog::MemberOutputs read{Dtype::fp32, {}};
     for (int64_t m = 0; m < members_; ++m) {
-      auto& member = read.members.emplace_back(static_cast<size_t>(kRow) * sizeof(float));
-      std::memcpy(member.data(), outputs.data() + m * kRow, member.size());
+      auto& member = read.members.emplace_back();
+      member.rows = 1, member.row_length = kRow;
+      member.bytes.resize(static_cast<size_t>(kRow) * sizeof(float));
+      std::memcpy(member.bytes.data(), outputs.data() + m * kRow, member.bytes.size());
     }
     return read;
   }
   std::string damage(Stream) override { return fake_.damage ? fake_.damage() : ""; }
 
-  int64_t rows_per_member() const override { return 1; }
-  int64_t row_length() const override { return kRow; }
+  int64_t rows(int64_t) const override { return 1; }
+  int64_t row_length(int64_t) const override { return kRow; }
   void reference_row(int64_t member, int64_t, std::span<double> values,
                      std::span<double> tolerances) const override {
     for (size_t i = 0; i < values.size(); ++i) {

@@ -68,16 +68,17 @@ std::string first_difference(const catalog::MemberOutputs& a, int64_t i,
                              const catalog::MemberOutputs& b, int64_t j) {
   const auto& left = a.members.at(static_cast<size_t>(i));
   const auto& right = b.members.at(static_cast<size_t>(j));
-  if (a.dtype != b.dtype || a.row_length != b.row_length || left.size() != right.size()) {
+  if (a.dtype != b.dtype || left.rows != right.rows || left.row_length != right.row_length ||
+      left.bytes.size() != right.bytes.size()) {
     return "the outputs have different shapes or types";
   }
-  const auto at = std::mismatch(left.begin(), left.end(), right.begin()).first;
-  if (at == left.end()) return "";
-  const int64_t element = (at - left.begin()) / dtype_bytes(a.dtype);
-  return "member " + std::to_string(i) + ", row " + std::to_string(element / a.row_length) +
-         ", column " + std::to_string(element % a.row_length) + ": " +
-         std::to_string(load_element(left.data(), a.dtype, element)) + " and " +
-         std::to_string(load_element(right.data(), b.dtype, element));
+  const auto at = std::mismatch(left.bytes.begin(), left.bytes.end(), right.bytes.begin()).first;
+  if (at == left.bytes.end()) return "";
+  const int64_t element = (at - left.bytes.begin()) / dtype_bytes(a.dtype);
+  return "member " + std::to_string(i) + ", row " + std::to_string(element / left.row_length) +
+         ", column " + std::to_string(element % left.row_length) + ": " +
+         std::to_string(load_element(left.bytes.data(), a.dtype, element)) + " and " +
+         std::to_string(load_element(right.bytes.data(), b.dtype, element));
 }
 
 std::string first_difference(const catalog::MemberOutputs& a, const catalog::MemberOutputs& b) {

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A workload as the list of its operands, the output last.
+#include <algorithm>
+
+#include "host/operand.hpp"
+
+namespace wide::catalog {
+
+PackedWorkload::PackedWorkload(const Context& context, int64_t num_members,
+                               const WorkloadOptions& options)
+    : context_(context), num_members_(num_members), options_(options) {}
+
+Operand& PackedWorkload::add(Operand::Description description) {
+  description.num_members = num_members_;
+  description.occurrence =
+      std::count_if(operands_.begin(), operands_.end(), [&](const Operand& operand) {
+        return operand.description().packing.name == description.packing.name;
+      });
+  return operands_.emplace_back(context_, description, options_);
+}
+
+Operand& PackedWorkload::add_operand(const PackedOperand& packing, Dtype dtype,
+                                     const Shape& member_shape, const Distribution& distribution,
+                                     bool is_shared) {
+  Operand::Description description;
+  description.packing = packing;
+  description.dtype = dtype;
+  description.member_shape = member_shape;
+  description.is_shared = is_shared;
+  description.distribution = distribution;
+  return add(std::move(description));
+}
+
+Operand& PackedWorkload::add_ragged_operand(std::string_view name, Dtype dtype,
+                                            std::vector<MemberPlace> places,
+                                            const Distribution& distribution) {
+  Operand::Description description;
+  description.packing.name = name;
+  description.dtype = dtype;
+  description.distribution = distribution;
+  description.ragged = std::move(places);
+  return add(std::move(description));
+}
+
+int64_t PackedWorkload::footprint_bytes() const {
+  int64_t bytes = 0;
+  for (const Operand& operand : operands_) bytes += operand.bytes();
+  return bytes;
+}
+
+void PackedWorkload::poison_outputs(OutputOf which, Stream stream) {
+  operands_.back().poison(which, stream);
+}
+
+MemberOutputs PackedWorkload::read_outputs(OutputOf which, Stream stream) {
+  return operands_.back().read(which, stream);
+}
+
+std::string PackedWorkload::damage(Stream stream) {
+  for (const Operand& operand : operands_) {
+    if (std::string message = operand.damage(stream); !message.empty()) return message;
+  }
+  return "";
+}
+
+int64_t PackedWorkload::rows(int64_t member) const {
+  const Shape& shape = operands_.back().member_shape(member);
+  return shape.back() == 0 ? 0 : num_elements(shape) / shape.back();
+}
+
+int64_t PackedWorkload::row_length(int64_t member) const {
+  return operands_.back().member_shape(member).back();
+}
+
+}  // namespace wide::catalog
