@@ -36,15 +36,9 @@ float activate(Activation activation, float value) {
   return value;
 }
 
-/// Blocks of one member's outputs: columns inside rows.
-struct Blocks {
-  int64_t in_rows, in_columns;
-
-  explicit Blocks(const LinearProblem& problem)
-      : in_rows((problem.batch - 1) / cpu::kBlockRows + 1),
-        in_columns((problem.out_features - 1) / cpu::kBlockColumns + 1) {}
-  int64_t per_member() const { return in_rows * in_columns; }
-};
+int64_t blocks_in_row(const LinearProblem& problem) {
+  return (problem.out_features - 1) / cpu::kBlockColumns + 1;
+}
 
 void finish_block(const LinearProblem& problem, const LinearArguments& arguments, int64_t member,
                   int64_t row, int64_t column, const cpu::LinearBlock& block,
@@ -88,11 +82,17 @@ void finish_block(const LinearProblem& problem, const LinearArguments& arguments
   }
 }
 
-void compute_block(const LinearProblem& problem, const LinearArguments& arguments,
-                   const Blocks& blocks, cpu::LinearBlockKernel kernel, int64_t member,
-                   int64_t index) {
-  const int64_t row = index / blocks.in_columns * cpu::kBlockRows;
-  const int64_t column = index % blocks.in_columns * cpu::kBlockColumns;
+}  // namespace
+
+/// Columns inside rows.
+int64_t linear_cpu_blocks(const LinearProblem& problem) {
+  return ((problem.batch - 1) / cpu::kBlockRows + 1) * blocks_in_row(problem);
+}
+
+void run_linear_cpu_block(const LinearProblem& problem, const LinearArguments& arguments,
+                          int64_t member, int64_t index) {
+  const int64_t row = index / blocks_in_row(problem) * cpu::kBlockRows;
+  const int64_t column = index % blocks_in_row(problem) * cpu::kBlockColumns;
   const Dtype dtype = problem.dtype;
   float sums[cpu::kBlockRows][cpu::kBlockColumns];
   cpu::LinearBlock block;
@@ -107,28 +107,23 @@ void compute_block(const LinearProblem& problem, const LinearArguments& argument
       static_cast<int>(std::min<int64_t>(cpu::kBlockColumns, problem.out_features - column));
   block.depth = problem.in_features;
   block.sums = sums;
-  kernel(block);
+  cpu::best_linear_block()(block);
 
   finish_block(problem, arguments, member, row, column, block, sums);
 }
 
-}  // namespace
-
 void run_linear_cpu(const Context& context, const LinearProblem& problem,
                     const LinearArguments& arguments, CpuOrder order) {
-  const Blocks blocks(problem);
-  const cpu::LinearBlockKernel kernel = cpu::best_linear_block();
-  const int64_t per_member = blocks.per_member();
+  const int64_t per_member = linear_cpu_blocks(problem);
   if (order == CpuOrder::all_members) {
     parallel_for(context, problem.num_members * per_member, [&](int64_t task) {
-      compute_block(problem, arguments, blocks, kernel, task / per_member, task % per_member);
+      run_linear_cpu_block(problem, arguments, task / per_member, task % per_member);
     });
     return;
   }
   for (int64_t member = 0; member < problem.num_members; ++member) {
-    parallel_for(context, per_member, [&](int64_t task) {
-      compute_block(problem, arguments, blocks, kernel, member, task);
-    });
+    parallel_for(context, per_member,
+                 [&](int64_t task) { run_linear_cpu_block(problem, arguments, member, task); });
   }
 }
 

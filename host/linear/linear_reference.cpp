@@ -4,6 +4,7 @@
 // Plain loops in fp64 over one member's own tensors. Knows no strides, tiles or strategies.
 #include "host/linear/linear_reference.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -33,6 +34,62 @@ void linear_reference_row(const LinearProblem& problem, const LinearReferenceRow
     if (problem.epilogue.residual == Residual::before_activation) add(row.residual);
     values[o] = sum;
     magnitudes[o] = magnitude;
+  }
+}
+
+namespace {
+
+bool is_smooth(Activation activation) {
+  return activation == Activation::gelu || activation == Activation::silu;
+}
+
+/// As kLinearToleranceFormula says. `magnitude` is S there.
+double tolerance(const LinearProblem& problem, double sum, double value, double magnitude) {
+  const Activation activation = problem.epilogue.activation;
+  double error = 8 * std::sqrt(static_cast<double>(problem.in_features) + 1) * 0x1p-24 * magnitude;
+  if (problem.allow_tf32) error += 2 * 0x1p-10 * magnitude;
+  if (is_fp8(problem.dtype)) error += 4 * 0x1p-13 * magnitude;
+  if (activation == Activation::gelu) error *= 1.13;
+  if (activation == Activation::silu) error *= 1.1;
+  if (is_smooth(activation)) error += 16 * 0x1p-24 * std::fabs(sum);
+  const Dtype y_dtype = problem.y_dtype.value_or(problem.dtype);
+  return error + unit_roundoff(y_dtype) * std::fabs(value) + min_subnormal(y_dtype);
+}
+
+/// More than tolerance() where a residual is added behind the activation.
+double added_last_tolerance(const LinearProblem& problem, double before, double value) {
+  return 2 * 0x1p-24 * std::fabs(value) + unit_roundoff(problem.y_dtype.value_or(problem.dtype)) *
+                                              std::max(0.0, std::fabs(value) - std::fabs(before));
+}
+
+}  // namespace
+
+const std::string_view kLinearToleranceFormula =
+    "L * (8 sqrt(in + 1) 2^-24 S + [tf32: 2 * 2^-10 S] + [fp8: 4 * 2^-13 S]) + "
+    "[gelu, silu: 16 * 2^-24 |v|] + "
+    "[residual=after: 2 * 2^-24 |y|] + u max(|y|, |y before that residual|) + smallest subnormal, "
+    "per output; S = |scale| sum |x||w| + |bias| + |residual before|, v the value before the "
+    "activation, "
+    "L = 1.13 for gelu, 1.1 for silu, else 1, u the output's unit roundoff; 0 for integer fills "
+    "with activation none or relu. 8 sqrt(in) covers sums in fp32 in every order, tensor cores "
+    "included; 2^-10 is an operand truncated to tf32; 2^-13 what tensor cores keep "
+    "of a sum of fp8, four of which make up 128 inputs.";
+
+void judge_linear_row(const LinearProblem& problem, const LinearReferenceRow& row, Fill fill,
+                      std::span<double> values, std::span<double> tolerances) {
+  linear_reference_row(problem, row, values, tolerances);
+  const Activation activation = problem.epilogue.activation;
+  const bool is_added_last = problem.epilogue.residual == Residual::after_activation;
+  const bool is_exact = fill == Fill::integers && !is_smooth(activation);
+  for (size_t o = 0; o < values.size(); ++o) {
+    const double sum = values[o], before = reference_activation(activation, sum);
+    values[o] = before + (is_added_last ? row.residual[o] : 0);
+    if (is_exact) {
+      tolerances[o] = 0;
+      continue;
+    }
+    tolerances[o] = tolerance(problem, sum, before, tolerances[o]);
+    if (is_added_last) tolerances[o] += added_last_tolerance(problem, before, values[o]);
   }
 }
 

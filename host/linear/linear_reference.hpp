@@ -5,7 +5,9 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
+#include "wide/catalog.hpp"
 #include "wide/linear.hpp"
 
 namespace wide::catalog {
@@ -24,6 +26,11 @@ struct LinearReferenceRow {
 /// bounds are made of.
 void linear_reference_row(const LinearProblem& problem, const LinearReferenceRow& row,
                           std::span<double> values, std::span<double> magnitudes);
+
+/// The row behind activation and residual, and for each value the largest error that passes.
+void judge_linear_row(const LinearProblem& problem, const LinearReferenceRow& row, Fill fill,
+                      std::span<double> values, std::span<double> tolerances);
+extern const std::string_view kLinearToleranceFormula;
 
 double reference_activation(Activation activation, double value);
 

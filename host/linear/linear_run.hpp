@@ -15,6 +15,11 @@ enum class CpuOrder : uint8_t { all_members, member_after_member };
 void run_linear_cpu(const Context& context, const LinearProblem& problem,
                     const LinearArguments& arguments, CpuOrder order);
 
+/// Blocks of one member's outputs, and one of them: what run_linear_cpu hands to the threads.
+int64_t linear_cpu_blocks(const LinearProblem& problem);
+void run_linear_cpu_block(const LinearProblem& problem, const LinearArguments& arguments,
+                          int64_t member, int64_t block);
+
 /// `strategy` is one of our kernels'.
 void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy,
                        const LinearProblem& problem, const LinearArguments& arguments,

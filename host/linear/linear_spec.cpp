@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // linear, as bench and verify see it.
-#include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_reference.hpp"
 #include "host/linear/linear_strategy.hpp"
+#include "host/linear/linear_values.hpp"
 #include "host/operand.hpp"
 #include "wide/catalog.hpp"
 #include "wide/linear.hpp"
@@ -29,52 +28,8 @@ LinearProblem problem_of(const Case& point) {
   if (is_fp8(problem.dtype)) problem.y_dtype = Dtype::bf16;
   problem.shared_input = point.word("shared") == "yes";
   problem.allow_tf32 = point.word("tf32") == "yes";
-  problem.epilogue.has_bias = point.word("bias") == "yes";
-  problem.epilogue.activation = *parse_activation(point.word("activation"));
-  const std::string& scale = point.word("scale");
-  problem.epilogue.scale = scale == "member"   ? OutputScale::per_member
-                           : scale == "output" ? OutputScale::per_output
-                                               : OutputScale::none;
-  const std::string& residual = point.word("residual");
-  problem.epilogue.residual = residual == "before"  ? Residual::before_activation
-                              : residual == "after" ? Residual::after_activation
-                                                    : Residual::none;
+  problem.epilogue = linear_epilogue_of(point);
   return problem;
-}
-
-std::string impossible_reason(const Case& point) {
-  if (point.word("tf32") == "yes" && point.dtype() != Dtype::fp32) {
-    return "tf32 is a way to multiply fp32, dtype is " + std::string(dtype_name(point.dtype()));
-  }
-  return "";
-}
-
-// Integer fills: products of two values in [-2, 2] are at most 4, or 8 with their scale, so
-// 2^digits / 8 of them (less bias and residual) add up exactly, in any order and in the output's
-// dtype; longer sums get zeros among x.
-constexpr double kMaxInteger = 2;
-constexpr double kMaxScale = 2;
-
-Distribution input_distribution(const WorkloadOptions& options, const LinearProblem& problem) {
-  if (options.fill == Fill::uniform) return Distribution::uniform();
-  const double largest_exact = 1 / unit_roundoff(*problem.y_dtype);
-  const double largest_product =
-      kMaxInteger * kMaxInteger * (problem.epilogue.scale == OutputScale::none ? 1.0 : kMaxScale);
-  const double safe_products = largest_exact / largest_product - 1;
-  const double density =
-      std::min(1.0, safe_products / static_cast<double>(std::max<int64_t>(problem.in_features, 1)));
-  return Distribution::integers(-kMaxInteger, kMaxInteger, density);
-}
-
-Distribution parameter_distribution(const WorkloadOptions& options) {
-  return options.fill == Fill::uniform ? Distribution::uniform()
-                                       : Distribution::integers(-kMaxInteger, kMaxInteger);
-}
-
-/// Around 1, and for integer fills powers of two.
-Distribution scale_distribution(const WorkloadOptions& options) {
-  return options.fill == Fill::uniform ? Distribution::uniform(0.5, kMaxScale)
-                                       : Distribution::integers(1, kMaxScale);
 }
 
 int64_t scales_of(const LinearProblem& problem) {
@@ -88,22 +43,24 @@ class LinearWorkload final : public PackedWorkload {
       : PackedWorkload(context, problem.num_members, options),
         like_(complete_linear_problem(problem)),
         x_(add_operand(operands::linear_x, like_.dtype, {like_.batch, like_.in_features},
-                       input_distribution(options, like_), like_.shared_input)),
+                       linear_input_distribution(options.fill, *like_.y_dtype, like_.epilogue,
+                                                 like_.in_features),
+                       like_.shared_input)),
         weight_(add_operand(operands::linear_weight, like_.dtype,
                             {like_.out_features, like_.in_features},
-                            parameter_distribution(options))),
+                            linear_parameter_distribution(options.fill))),
         bias_(like_.epilogue.has_bias
                   ? &add_operand(operands::linear_bias, *like_.y_dtype, {like_.out_features},
-                                 parameter_distribution(options))
+                                 linear_parameter_distribution(options.fill))
                   : nullptr),
         scale_(like_.epilogue.scale != OutputScale::none
                    ? &add_operand(operands::linear_scale, Dtype::fp32, {scales_of(like_)},
-                                  scale_distribution(options))
+                                  linear_scale_distribution(options.fill))
                    : nullptr),
         residual_(like_.epilogue.residual != Residual::none
                       ? &add_operand(operands::linear_residual, *like_.y_dtype,
                                      {like_.batch, like_.out_features},
-                                     parameter_distribution(options))
+                                     linear_parameter_distribution(options.fill))
                       : nullptr),
         y_(add_operand(operands::linear_y, *like_.y_dtype, {like_.batch, like_.out_features},
                        Distribution::none())) {}
@@ -183,17 +140,7 @@ class LinearWorkload final : public PackedWorkload {
       operands.residual =
           operands.residual.subspan(static_cast<size_t>(row) * values.size(), values.size());
     }
-    linear_reference_row(like_, operands, values, tolerances);
-    const bool is_added_last = like_.epilogue.residual == Residual::after_activation;
-    for (size_t o = 0; o < values.size(); ++o) {
-      const double sum = values[o];
-      values[o] = reference_activation(like_.epilogue.activation, sum);
-      tolerances[o] = tolerance(sum, values[o], tolerances[o]);
-      if (!is_added_last) continue;
-      const double before = values[o];
-      values[o] += operands.residual[o];
-      tolerances[o] += added_last_tolerance(before, values[o]);
-    }
+    judge_linear_row(like_, operands, options().fill, values, tolerances);
   }
 
   double reference_row_flops() const override {
@@ -232,30 +179,6 @@ class LinearWorkload final : public PackedWorkload {
     return arguments;
   }
 
-  static bool is_smooth(Activation activation) {
-    return activation == Activation::gelu || activation == Activation::silu;
-  }
-
-  /// As kToleranceFormula says. `magnitude` is S there.
-  double tolerance(double sum, double value, double magnitude) const {
-    const Activation activation = like_.epilogue.activation;
-    if (options().fill == Fill::integers && !is_smooth(activation)) return 0;
-    double error = 8 * std::sqrt(static_cast<double>(like_.in_features) + 1) * 0x1p-24 * magnitude;
-    if (like_.allow_tf32) error += 2 * 0x1p-10 * magnitude;
-    if (is_fp8(like_.dtype)) error += 4 * 0x1p-13 * magnitude;
-    if (activation == Activation::gelu) error *= 1.13;
-    if (activation == Activation::silu) error *= 1.1;
-    if (is_smooth(activation)) error += 16 * 0x1p-24 * std::fabs(sum);
-    return error + unit_roundoff(*like_.y_dtype) * std::fabs(value) + min_subnormal(*like_.y_dtype);
-  }
-
-  /// More than tolerance() where a residual is added behind the activation.
-  double added_last_tolerance(double before, double value) const {
-    if (options().fill == Fill::integers && !is_smooth(like_.epilogue.activation)) return 0;
-    return 2 * 0x1p-24 * std::fabs(value) +
-           unit_roundoff(*like_.y_dtype) * std::max(0.0, std::fabs(value) - std::fabs(before));
-  }
-
   /// Asked once, when first needed: starting cuBLAS takes milliseconds.
   const std::string& cublas_unavailable_reason() const {
     if (!cublas_reason_) cublas_reason_ = VendorHandles(context()).cublas_unavailable_reason();
@@ -271,17 +194,6 @@ class LinearWorkload final : public PackedWorkload {
   const Operand& y_;
   mutable std::optional<std::string> cublas_reason_;
 };
-
-constexpr std::string_view kToleranceFormula =
-    "L * (8 sqrt(in + 1) 2^-24 S + [tf32: 2 * 2^-10 S] + [fp8: 4 * 2^-13 S]) + [gelu, silu: 16 * "
-    "2^-24 |v|] + "
-    "[residual=after: 2 * 2^-24 |y|] + u max(|y|, |y before that residual|) + smallest subnormal, "
-    "per output; S = |scale| sum |x||w| + |bias| + |residual before|, v the value before the "
-    "activation, "
-    "L = 1.13 for gelu, 1.1 for silu, else 1, u the output's unit roundoff; 0 for integer fills "
-    "with activation none or relu. 8 sqrt(in) covers sums in fp32 in every order, tensor cores "
-    "included; 2^-10 is an operand truncated to tf32; 2^-13 what tensor cores "
-    "keep of a sum of fp8, four of which make up 128 inputs.";
 
 std::vector<AxisInfo> axes() {
   return {
@@ -385,8 +297,8 @@ const PrimitiveSpec& linear_spec() {
     s.axes = axes();
     s.strategies = strategies();
     s.sweeps = sweeps();
-    s.tolerance_formula = kToleranceFormula;
-    s.impossible_reason = impossible_reason;
+    s.tolerance_formula = kLinearToleranceFormula;
+    s.impossible_reason = tf32_impossible_reason;
     s.make_workload = [](const Context& context, const Case& point,
                          const WorkloadOptions& options) -> std::unique_ptr<Workload> {
       return std::make_unique<LinearWorkload>(context, problem_of(point), options);

@@ -50,21 +50,26 @@ inline void set_alignment(LinearParams& params, int64_t element_bytes) {
   set_output_alignment(params, element_bytes);
 }
 
+/// Asks for dynamic shared memory, where a kernel does not get as much without asking.
+template <class Kernel>
+cudaError_t allow_shared_bytes(Kernel* kernel, int bytes) {
+  constexpr int kUnasked = 48 * 1024;
+  if (bytes <= kUnasked) return cudaSuccess;
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+}
+
 /// Starts kernel(params, tiles_m, tiles_n) with one block a tile of a member, in one line.
 template <class Kernel>
 cudaError_t launch_tiles(Kernel* kernel, const LinearParams& params, int64_t tile_m, int64_t tile_n,
                          int threads, int shared_bytes, cudaStream_t stream) {
   constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
-  constexpr int kSharedBytesUnasked = 48 * 1024;
   // Each factor is checked before it is used, so that no product can overflow.
   const int64_t tiles_m = (params.m - 1) / tile_m + 1, tiles_n = (params.n - 1) / tile_n + 1;
   if (tiles_m > kMaxBlocks / tiles_n || params.num_members > kMaxBlocks / (tiles_m * tiles_n)) {
     return cudaErrorInvalidConfiguration;
   }
-  if (shared_bytes > kSharedBytesUnasked) {
-    const cudaError_t status =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
-    if (status != cudaSuccess) return status;
+  if (const cudaError_t status = allow_shared_bytes(kernel, shared_bytes); status != cudaSuccess) {
+    return status;
   }
   const auto blocks = static_cast<unsigned>(tiles_m * tiles_n * params.num_members);
   kernel<<<blocks, threads, static_cast<size_t>(shared_bytes), stream>>>(

@@ -211,20 +211,16 @@ __device__ inline void put_sums(float* shared, const MmaWarp& warp,
   }
 }
 
+/// The tile of `member` from (first_m, first_n) on, by one block with the policy's threads and
+/// bytes of shared memory.
 template <class Math, LinearMmaTile tile_shape>
-__global__ void __launch_bounds__(policy_of(tile_shape).threads(),
-                                  policy_of(tile_shape).blocks_per_multiprocessor)
-    linear_mma(const __grid_constant__ LinearParams params, uint32_t tiles_m, uint32_t tiles_n) {
+__device__ inline void compute_mma_tile(const LinearParams& params, int64_t member, int64_t first_m,
+                                        int64_t first_n, char* shared) {
   using T = typename Math::Element;
   constexpr MmaPolicy policy = policy_of(tile_shape);
   constexpr int per_row = kRowBytes / static_cast<int>(sizeof(T));
-  extern __shared__ __align__(128) char shared[];
-
-  // Locate the tile.
-  const uint32_t member = blockIdx.x / (tiles_m * tiles_n), tile = blockIdx.x % (tiles_m * tiles_n);
-  const TileOperands<T> operands = tile_operands<T>(
-      params, member, static_cast<int64_t>(tile % tiles_m) * policy.tile_m(),
-      static_cast<int64_t>(tile / tiles_m) * policy.tile_n(), policy.tile_m(), policy.tile_n());
+  const TileOperands<T> operands =
+      tile_operands<T>(params, member, first_m, first_n, policy.tile_m(), policy.tile_n());
   const Source<T>& a = policy.a_is_weight ? operands.weight : operands.x;
   const Source<T>& b = policy.a_is_weight ? operands.x : operands.weight;
   const MmaWarp warp = locate_warp<policy>();
@@ -264,6 +260,18 @@ __global__ void __launch_bounds__(policy_of(tile_shape).threads(),
   __syncthreads();
   store_sums<T, policy.tile_m(), policy.tile_n(), policy.pitch(), policy.warps_k, policy.threads()>(
       operands.y, tile_sums, static_cast<int>(threadIdx.x));
+}
+
+template <class Math, LinearMmaTile tile_shape>
+__global__ void __launch_bounds__(policy_of(tile_shape).threads(),
+                                  policy_of(tile_shape).blocks_per_multiprocessor)
+    linear_mma(const __grid_constant__ LinearParams params, uint32_t tiles_m, uint32_t tiles_n) {
+  constexpr MmaPolicy policy = policy_of(tile_shape);
+  extern __shared__ __align__(128) char shared[];
+  const uint32_t member = blockIdx.x / (tiles_m * tiles_n), tile = blockIdx.x % (tiles_m * tiles_n);
+  compute_mma_tile<Math, tile_shape>(
+      params, member, static_cast<int64_t>(tile % tiles_m) * policy.tile_m(),
+      static_cast<int64_t>(tile / tiles_m) * policy.tile_n(), shared);
 }
 
 template <class Math, LinearMmaTile tile>

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the specs of linear and its kin have in common: the words of an epilogue, and what operands
+// are filled with.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "host/operand.hpp"
+#include "wide/convert.hpp"
+#include "wide/epilogue.hpp"
+
+namespace wide::catalog {
+
+/// Of the axes activation, bias, scale and residual.
+inline Epilogue linear_epilogue_of(const Case& point) {
+  Epilogue epilogue;
+  epilogue.has_bias = point.word("bias") == "yes";
+  epilogue.activation = *parse_activation(point.word("activation"));
+  const std::string& scale = point.word("scale");
+  epilogue.scale = scale == "member"   ? OutputScale::per_member
+                   : scale == "output" ? OutputScale::per_output
+                                       : OutputScale::none;
+  const std::string& residual = point.word("residual");
+  epilogue.residual = residual == "before"  ? Residual::before_activation
+                      : residual == "after" ? Residual::after_activation
+                                            : Residual::none;
+  return epilogue;
+}
+
+inline std::string tf32_impossible_reason(const Case& point) {
+  if (point.word("tf32") == "yes" && point.dtype() != Dtype::fp32) {
+    return "tf32 is a way to multiply fp32, dtype is " + std::string(dtype_name(point.dtype()));
+  }
+  return "";
+}
+
+// Integer fills: products of two values in [-2, 2] are at most 4, or 8 with their scale, so
+// 2^digits / 8 of them (less bias and residual) add up exactly, in any order and in the output's
+// dtype; longer sums get zeros among x.
+inline constexpr double kMaxInteger = 2;
+inline constexpr double kMaxScale = 2;
+
+inline Distribution linear_input_distribution(Fill fill, Dtype dtype, const Epilogue& epilogue,
+                                              int64_t in_features) {
+  if (fill == Fill::uniform) return Distribution::uniform();
+  const double largest_exact = 1 / unit_roundoff(dtype);
+  const double largest_product =
+      kMaxInteger * kMaxInteger * (epilogue.scale == OutputScale::none ? 1.0 : kMaxScale);
+  const double safe_products = largest_exact / largest_product - 1;
+  const double density =
+      std::min(1.0, safe_products / static_cast<double>(std::max<int64_t>(in_features, 1)));
+  return Distribution::integers(-kMaxInteger, kMaxInteger, density);
+}
+
+/// Weights, biases, residuals.
+inline Distribution linear_parameter_distribution(Fill fill) {
+  return fill == Fill::uniform ? Distribution::uniform()
+                               : Distribution::integers(-kMaxInteger, kMaxInteger);
+}
+
+/// Around 1, and for integer fills powers of two.
+inline Distribution linear_scale_distribution(Fill fill) {
+  return fill == Fill::uniform ? Distribution::uniform(0.5, kMaxScale)
+                               : Distribution::integers(1, kMaxScale);
+}
+
+}  // namespace wide::catalog
