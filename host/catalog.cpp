@@ -13,11 +13,13 @@
 namespace wide::catalog {
 
 const PrimitiveSpec& linear_spec();
+const PrimitiveSpec& ragged_linear_spec();
 const PrimitiveSpec& embedding_spec();
 const PrimitiveSpec& layernorm_spec();
 
 std::span<const PrimitiveSpec* const> primitives() {
-  static const std::array list{&linear_spec(), &embedding_spec(), &layernorm_spec()};
+  static const std::array list{&linear_spec(), &ragged_linear_spec(), &embedding_spec(),
+                               &layernorm_spec()};
   return list;
 }
 

@@ -86,6 +86,25 @@ Bytes run_linear(const char* strategy, Dtype dtype) {
   return read(context, y, stream.get());
 }
 
+/// Making the plan uploads a table.
+Bytes run_ragged_linear() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  RaggedLinearProblem problem;
+  problem.members.resize(2);
+  problem.members[0].batch = 3, problem.members[1].batch = 20;
+  problem.members[0].in_features = 8, problem.members[1].in_features = 12;
+  problem.members[0].out_features = 5, problem.members[1].out_features = 7;
+  const auto plan = make_ragged_linear_plan(context, problem, {.strategy = "simt"});
+  const RaggedLinearExtents extents = ragged_linear_extents(problem);
+  const Tensor x = filled(context, {extents.x}, stream.get());
+  const Tensor weight = filled(context, {extents.weight}, stream.get());
+  Tensor y(context, Dtype::fp32, {extents.y});
+  fill_bytes(y.view(), 0, stream.get());
+  plan.run({.x = x, .weight = weight, .bias = {}, .y = y}, {stream.get()});
+  return read(context, y, stream.get());
+}
+
 Bytes run_embedding() {
   const Context context = Context::cuda(0);
   const OwnedStream stream(context);
@@ -134,6 +153,7 @@ const std::vector<Scenario>& scenarios() {
       {"linear gemv", [] { return run_linear("gemv", Dtype::fp16); }},
       {"linear small_m", [] { return run_linear("small_m", Dtype::bf16); }},
       {"linear wgmma", [] { return run_linear("wgmma", Dtype::bf16); }},
+      {"ragged_linear", run_ragged_linear},
       {"embedding", run_embedding},
       {"layernorm", run_layernorm}};
   return all;

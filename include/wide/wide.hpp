@@ -14,6 +14,7 @@
 #include "wide/linear.hpp"
 #include "wide/pack.hpp"
 #include "wide/plan.hpp"
+#include "wide/ragged_linear.hpp"
 #include "wide/shape.hpp"
 #include "wide/tensor.hpp"
 #include "wide/version.hpp"

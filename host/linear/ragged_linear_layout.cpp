@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gives every member of a ragged problem its place, or says why there is none. Offsets are computed
+// with overflow checks once here, so that nothing behind it needs any.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "host/core/check.hpp"
+#include "wide/ragged_linear.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr int64_t kPlaceBytes = 16;  // what a member begins at a multiple of
+
+std::string text(int64_t value) {
+  return std::to_string(value);
+}
+
+void require_at_least(size_t member, const char* operand, const char* field, int64_t value,
+                      int64_t least) {
+  WIDE_REQUIRE(value >= least, "ragged_linear: " + std::string(operand) + field + " of member " +
+                                   std::to_string(member) + " is " + text(value) +
+                                   ", expected >= " + text(least));
+}
+
+/// Gives the members of one operand their places, one behind the other.
+class Storage {
+ public:
+  Storage(const char* name, Dtype dtype) : name_(name), bytes_(dtype_bytes(dtype)) {}
+
+  void place(size_t member, RaggedRows& rows, int64_t num_rows, int64_t features) {
+    require_at_least(member, name_, ".offset", rows.offset, -1);
+    require_at_least(member, name_, ".row", rows.row, 0);
+    if (rows.row == 0 || num_rows <= 1 || features == 0) rows.row = features;
+    if (rows.offset < 0) rows.offset = next_;
+    int64_t end = rows.offset, bytes = 0;
+    bool overflows = false;
+    if (num_rows > 0 && features > 0) {
+      overflows = __builtin_mul_overflow(num_rows - 1, rows.row, &end) ||
+                  __builtin_add_overflow(end, features, &end) ||
+                  __builtin_add_overflow(end, rows.offset, &end);
+    }
+    // Behind the place, rounded up; whatever the dtype, fp32 sums of as many outputs fit as well.
+    const int64_t step = kPlaceBytes / bytes_;
+    overflows = overflows || __builtin_add_overflow(end, step - 1, &next_) ||
+                __builtin_mul_overflow(next_, int64_t{4}, &bytes);
+    WIDE_REQUIRE(!overflows, "ragged_linear: " + std::string(name_) + " of member " +
+                                 std::to_string(member) + " is [" + text(num_rows) + ", " +
+                                 text(features) + "] at offset " + text(rows.offset) +
+                                 " with row stride " + text(rows.row) +
+                                 ", expected an end that fits in 64 bits");
+    next_ = next_ / step * step;
+  }
+
+ private:
+  const char* name_;
+  int64_t bytes_;
+  int64_t next_ = 0;
+};
+
+/// A member's outputs in the storage of y.
+struct Outputs {
+  size_t member;
+  int64_t begin, end;  ///< elements
+  int64_t num_rows, row, features;
+};
+
+/// `first` begins no later than `second`, which begins before `first` ends.
+bool interleave(const Outputs& first, const Outputs& second) {
+  if (first.num_rows == 1 || (second.num_rows > 1 && first.row != second.row)) return false;
+  const int64_t column = (second.begin - first.begin) % first.row;
+  return column >= first.features && column + second.features <= first.row;
+}
+
+void require_apart(const RaggedLinearProblem& problem) {
+  std::vector<Outputs> all;
+  for (size_t i = 0; i < problem.members.size(); ++i) {
+    const RaggedLinearMember& member = problem.members[i];
+    const int64_t rows = member.batch, features = member.out_features;
+    if (rows == 0 || features == 0) continue;
+    WIDE_REQUIRE(rows == 1 || member.y.row >= features,
+                 "ragged_linear: y.row of member " + std::to_string(i) + " is " +
+                     text(member.y.row) + ", expected >= out_features = " + text(features));
+    all.push_back({i, member.y.offset, member.y.offset + (rows - 1) * member.y.row + features, rows,
+                   member.y.row, features});
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Outputs& a, const Outputs& b) { return a.begin < b.begin; });
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (size_t j = i + 1; j < all.size() && all[j].begin < all[i].end; ++j) {
+      WIDE_REQUIRE(interleave(all[i], all[j]),
+                   "ragged_linear: y of member " + std::to_string(all[j].member) +
+                       " begins at offset " + text(all[j].begin) + ", inside that of member " +
+                       std::to_string(all[i].member) +
+                       ", expected outputs apart or interleaved at one row stride");
+    }
+  }
+}
+
+void check_problem(const RaggedLinearProblem& problem) {
+  WIDE_REQUIRE(!problem.members.empty(), "ragged_linear: members is empty, expected at least one");
+  WIDE_REQUIRE(
+      problem.dtype == Dtype::fp32 || problem.dtype == Dtype::fp16 || problem.dtype == Dtype::bf16,
+      "ragged_linear: dtype is " + std::string(dtype_name(problem.dtype)) +
+          ", expected fp32, fp16 or bf16");
+  WIDE_REQUIRE(std::isfinite(problem.epilogue.alpha), "ragged_linear: alpha is " +
+                                                          std::to_string(problem.epilogue.alpha) +
+                                                          ", expected a finite factor");
+}
+
+}  // namespace
+
+RaggedLinearProblem lay_out_ragged_linear(RaggedLinearProblem problem) {
+  check_problem(problem);
+  Storage x("x", problem.dtype), weight("weight", problem.dtype), y("y", problem.dtype);
+  Storage bias("bias", problem.dtype);
+  for (size_t i = 0; i < problem.members.size(); ++i) {
+    RaggedLinearMember& member = problem.members[i];
+    require_at_least(i, "", "batch", member.batch, 0);
+    require_at_least(i, "", "in_features", member.in_features, 0);
+    require_at_least(i, "", "out_features", member.out_features, 0);
+    x.place(i, member.x, member.batch, member.in_features);
+    weight.place(i, member.weight, member.out_features, member.in_features);
+    y.place(i, member.y, member.batch, member.out_features);
+    RaggedRows vector{member.bias_offset, 0};
+    bias.place(i, vector, 1, member.out_features);
+    member.bias_offset = vector.offset;
+  }
+  require_apart(problem);
+  return problem;
+}
+
+RaggedLinearExtents ragged_linear_extents(const RaggedLinearProblem& problem) {
+  const RaggedLinearProblem whole = lay_out_ragged_linear(problem);
+  RaggedLinearExtents extents;
+  int64_t parameters = 0;
+  const auto grow = [](int64_t& extent, const RaggedRows& rows, int64_t num_rows,
+                       int64_t features) {
+    if (num_rows == 0 || features == 0) return;
+    extent = std::max(extent, rows.offset + (num_rows - 1) * rows.row + features);
+  };
+  for (const RaggedLinearMember& member : whole.members) {
+    grow(extents.x, member.x, member.batch, member.in_features);
+    grow(extents.weight, member.weight, member.out_features, member.in_features);
+    grow(extents.y, member.y, member.batch, member.out_features);
+    grow(parameters, {member.bias_offset, 0}, 1, member.out_features);
+  }
+  const Epilogue& epilogue = whole.epilogue;
+  if (epilogue.has_bias) extents.bias = parameters;
+  if (epilogue.scale == OutputScale::per_output) extents.scale = parameters;
+  if (epilogue.scale == OutputScale::per_member) {
+    extents.scale = static_cast<int64_t>(whole.members.size());
+  }
+  if (epilogue.residual != Residual::none) extents.residual = extents.y;
+  return extents;
+}
+
+}  // namespace wide

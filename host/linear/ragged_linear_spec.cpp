@@ -1,0 +1,354 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// ragged_linear, as bench and verify see it. How ragged is one axis, `spread`; a member's shape is
+// drawn by its id, as its contents are, so that members can be permuted, repeated and left out.
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "host/linear/linear_problem.hpp"
+#include "host/linear/linear_reference.hpp"
+#include "host/linear/linear_values.hpp"
+#include "host/linear/ragged_linear_problem.hpp"
+#include "host/linear/ragged_linear_strategy.hpp"
+#include "host/operand_values.hpp"
+#include "wide/ragged_linear.hpp"
+
+namespace wide::catalog {
+
+namespace {
+
+/// Of a member: uniform from `spread` percent below the largest up to it; a multiple of `step`.
+int64_t draw_size(int64_t largest, int64_t spread, int64_t step, std::string_view axis,
+                  int64_t id) {
+  constexpr uint64_t kSeed = 7;
+  const double share = to_unit(random_bits(stream_key(kSeed, axis, 0, id), 0));
+  const double below = static_cast<double>(largest) * static_cast<double>(spread) / 100 * share;
+  const int64_t size = largest - static_cast<int64_t>(below);
+  return std::min(largest, std::max<int64_t>((size + step - 1) / step, 1) * step);
+}
+
+/// Features stay multiples of what the largest is a multiple of, up to 16: real widths are.
+int64_t draw_features(int64_t largest, int64_t spread, std::string_view axis, int64_t id) {
+  return draw_size(largest, spread, std::gcd(largest, int64_t{16}), axis, id);
+}
+
+int64_t largest_in_of(const Case& point) {
+  return point.integer("in") == 0 ? point.integer("d") : point.integer("in");
+}
+
+/// The one place where axis values become a problem.
+RaggedLinearProblem problem_of(const Case& point, const WorkloadOptions& options) {
+  const int64_t out = point.integer("out") == 0 ? point.integer("d") : point.integer("out");
+  const int64_t spread = point.integer("spread"), padding = options.row_padding;
+  RaggedLinearProblem problem;
+  problem.dtype = point.dtype();
+  problem.allow_tf32 = point.word("tf32") == "yes";
+  problem.epilogue = linear_epilogue_of(point);
+  for (int64_t i = 0; i < point.integer("n"); ++i) {
+    const int64_t id =
+        options.member_ids.empty() ? i : options.member_ids.at(static_cast<size_t>(i));
+    RaggedLinearMember member;
+    member.batch = draw_size(point.integer("batch"), spread, 1, "batch", id);
+    member.in_features = draw_features(largest_in_of(point), spread, "in", id);
+    member.out_features = draw_features(out, spread, "out", id);
+    member.x.row = member.weight.row = member.in_features + padding;
+    member.y.row = member.out_features + padding;
+    problem.members.push_back(member);
+  }
+  return lay_out_ragged_linear(std::move(problem));
+}
+
+std::string impossible_reason(const Case& point) {
+  if (point.integer("spread") > 100) {
+    return "spread is " + std::to_string(point.integer("spread")) + " percent, expected up to 100";
+  }
+  return tf32_impossible_reason(point);
+}
+
+class RaggedLinearWorkload final : public PackedWorkload {
+ public:
+  /// `largest_in`: of members that are not among these, too, so that contents depend on no
+  /// neighbour.
+  RaggedLinearWorkload(const Context& context, RaggedLinearProblem problem, int64_t largest_in,
+                       const WorkloadOptions& options)
+      : PackedWorkload(context, static_cast<int64_t>(problem.members.size()), options),
+        problem_(std::move(problem)),
+        x_(*add("x", problem_.dtype, x_place,
+                linear_input_distribution(options.fill, problem_.dtype, problem_.epilogue,
+                                          largest_in))),
+        weight_(*add("weight", problem_.dtype, weight_place, parameters())) {
+    const Epilogue& epilogue = problem_.epilogue;
+    if (epilogue.has_bias) bias_ = add("bias", problem_.dtype, bias_place, parameters());
+    if (epilogue.scale != OutputScale::none) {
+      const bool is_per_member = epilogue.scale == OutputScale::per_member;
+      scale_ = add("scale", Dtype::fp32, is_per_member ? member_scale_place : bias_place,
+                   linear_scale_distribution(options.fill));
+    }
+    if (epilogue.residual != Residual::none) {
+      residual_ = add("residual", problem_.dtype, y_place, parameters());
+    }
+    y_ = add("y", problem_.dtype, y_place, Distribution::none());
+    for (size_t i = 0; i < problem_.members.size(); ++i) {
+      likes_.push_back(ragged_member_problem(problem_, i));
+    }
+  }
+
+  std::string unsupported_reason(std::string_view strategy) const override {
+    const DeviceInfo& device = context().info();
+    auto wanted = parse_ragged_linear_strategy(strategy, device.device.type);
+    if (strategy == "auto") {
+      try {
+        wanted = choose_ragged_linear_strategy(problem_, device, verified_strategies()).strategy;
+      } catch (const std::exception& error) {
+        return error.what();
+      }
+    }
+    if (!wanted) return "no such strategy on " + to_string(device.device);
+    const std::string reason = ragged_linear_unsupported_reason(*wanted, problem_, device);
+    const bool calls_cublas = ragged_linear_workspace_bytes(*wanted, problem_, device) > 0;
+    return reason.empty() && calls_cublas ? cublas_unavailable_reason() : reason;
+  }
+
+  Prepared prepare(std::string_view strategy) override {
+    const auto view = [](const Operand* operand) {
+      return operand == nullptr ? ConstTensorView() : ConstTensorView(operand->packed());
+    };
+    const RaggedLinearArguments operands{.x = view(&x_),
+                                         .weight = view(&weight_),
+                                         .bias = view(bias_),
+                                         .y = y_->packed(),
+                                         .scale = view(scale_),
+                                         .residual = view(residual_)};
+    const RaggedLinearPlan plan =
+        make_ragged_linear_plan(context(), problem_, {.strategy = std::string(strategy)});
+    return {[plan, operands](const Execution& execution) { plan.run(operands, execution); },
+            plan.workspace_bytes(), std::string(plan.strategy()), plan.explain()};
+  }
+
+  std::string baseline_unsupported_reason() const override {
+    return context().device().type == DeviceType::cpu ? "" : cublas_unavailable_reason();
+  }
+
+  /// One linear of one member each: one cublasGemmEx and its epilogue (CPU: our kernel).
+  PreparedMembers prepare_members() override {
+    std::vector<LinearPlan> plans;
+    std::vector<LinearArguments> members;
+    int64_t workspace_bytes = 0;
+    for (size_t i = 0; i < likes_.size(); ++i) {
+      members.push_back(member_arguments(i));
+      plans.push_back(make_linear_plan(context(), describe_linear(members.back(), likes_[i]),
+                                       {.strategy = "sequential"}));
+      workspace_bytes = std::max(workspace_bytes, plans.back().workspace_bytes());
+    }
+    return {[plans, members](int64_t member, const Execution& execution) {
+              const auto i = static_cast<size_t>(member);
+              plans[i].run(members[i], execution);
+            },
+            workspace_bytes};
+  }
+
+  Cost cost() const override {
+    Cost cost;
+    for (const LinearProblem& one : likes_) {
+      cost.flops += static_cast<double>(one.batch) * static_cast<double>(one.out_features) *
+                    (2 * static_cast<double>(one.in_features) + (bias_ ? 1 : 0) + (scale_ ? 1 : 0) +
+                     (residual_ ? 1 : 0));
+    }
+    for (const Operand* operand : {&x_, &weight_, bias_, scale_, residual_}) {
+      if (operand != nullptr) cost.bytes_read += static_cast<double>(operand->bytes());
+    }
+    cost.bytes_written = static_cast<double>(y_->bytes());
+    return cost;
+  }
+
+  void reference_row(int64_t member, int64_t row, std::span<double> values,
+                     std::span<double> tolerances) const override {
+    const LinearProblem& like = likes_[static_cast<size_t>(member)];
+    const auto in = static_cast<size_t>(like.in_features);
+    const auto values_of = [&](const Operand* operand) {
+      return operand == nullptr ? std::span<const double>() : operand->values(member);
+    };
+    LinearReferenceRow operands{values_of(&x_).subspan(static_cast<size_t>(row) * in, in),
+                                values_of(&weight_), values_of(bias_), values_of(scale_),
+                                values_of(residual_)};
+    if (residual_ != nullptr) {
+      operands.residual =
+          operands.residual.subspan(static_cast<size_t>(row) * values.size(), values.size());
+    }
+    judge_linear_row(like, operands, options().fill, values, tolerances);
+  }
+
+  double reference_row_flops() const override {
+    double most = 0;
+    for (const LinearProblem& one : likes_) {
+      most = std::max(
+          most, 4 * static_cast<double>(one.in_features) * static_cast<double>(one.out_features));
+    }
+    return most;
+  }
+
+ private:
+  using PlaceOf = MemberPlace (*)(const RaggedLinearMember&, int64_t index);
+
+  static MemberPlace x_place(const RaggedLinearMember& m, int64_t) {
+    return {{m.batch, m.in_features}, m.x.offset, {m.x.row, 1}};
+  }
+  static MemberPlace weight_place(const RaggedLinearMember& m, int64_t) {
+    return {{m.out_features, m.in_features}, m.weight.offset, {m.weight.row, 1}};
+  }
+  static MemberPlace y_place(const RaggedLinearMember& m, int64_t) {
+    return {{m.batch, m.out_features}, m.y.offset, {m.y.row, 1}};
+  }
+  static MemberPlace bias_place(const RaggedLinearMember& m, int64_t) {
+    return {{m.out_features}, m.bias_offset, {1}};
+  }
+  static MemberPlace member_scale_place(const RaggedLinearMember&, int64_t index) {
+    return {{1}, index, {1}};
+  }
+
+  Operand* add(std::string_view name, Dtype dtype, PlaceOf place_of,
+               const Distribution& distribution) {
+    std::vector<MemberPlace> places;
+    for (const RaggedLinearMember& member : problem_.members) {
+      places.push_back(place_of(member, static_cast<int64_t>(places.size())));
+    }
+    return &add_ragged_operand(name, dtype, std::move(places), distribution);
+  }
+
+  Distribution parameters() const { return linear_parameter_distribution(options().fill); }
+
+  LinearArguments member_arguments(size_t index) const {
+    const auto i = static_cast<int64_t>(index);
+    const LinearProblem& like = likes_[index];
+    const auto with_member_axis = [](const TensorView& view, const Shape& shape) {
+      return TensorView(view.data, view.dtype, shape, view.device);
+    };
+    LinearArguments arguments;
+    arguments.x = x_.member(i);
+    arguments.weight =
+        with_member_axis(weight_.member(i), {1, like.out_features, like.in_features});
+    if (bias_ != nullptr) {
+      arguments.bias = with_member_axis(bias_->member(i), {1, like.out_features});
+    }
+    if (scale_ != nullptr) {
+      const bool is_per_member = problem_.epilogue.scale == OutputScale::per_member;
+      arguments.scale =
+          with_member_axis(scale_->member(i), {1, is_per_member ? 1 : like.out_features});
+    }
+    if (residual_ != nullptr) arguments.residual = residual_->member(i);
+    arguments.y = y_->member(i);
+    return arguments;
+  }
+
+  /// Asked once, when first needed: starting cuBLAS takes milliseconds.
+  const std::string& cublas_unavailable_reason() const {
+    if (!cublas_reason_) cublas_reason_ = VendorHandles(context()).cublas_unavailable_reason();
+    return *cublas_reason_;
+  }
+
+  RaggedLinearProblem problem_;
+  std::vector<LinearProblem> likes_;  ///< the members, one by one
+  const Operand& x_;
+  const Operand& weight_;
+  const Operand* bias_ = nullptr;
+  const Operand* scale_ = nullptr;
+  const Operand* residual_ = nullptr;
+  const Operand* y_ = nullptr;
+  mutable std::optional<std::string> cublas_reason_;
+};
+
+std::vector<AxisInfo> axes() {
+  return {
+      {"n", "members", int64_t{8}, {}, 1},
+      {"batch", "rows of the largest member's x", int64_t{16}, {}, 0},
+      {"d", "in = out = d, of the largest member", int64_t{256}, {}, 0},
+      {"in", "in_features of the largest; 0: d", int64_t{0}, {}, 0},
+      {"out", "out_features of the largest; 0: d", int64_t{0}, {}, 0},
+      {"spread",
+       "percent of the largest by which batch, in and out of a member may be less",
+       int64_t{75},
+       {},
+       0},
+      {"dtype", "of x, weight, bias and y", "fp32", {"fp32", "fp16", "bf16"}},
+      {"activation", "after the bias", "none", {"none", "relu", "gelu", "silu"}},
+      {"bias", "whether there is one", "yes", {"yes", "no"}},
+      {"scale", "what fp32 factors the sums get", "no", {"no", "member", "output"}},
+      {"residual",
+       "where one is added: before or after the activation",
+       "no",
+       {"no", "before", "after"}},
+      {"tf32", "whether fp32 may be multiplied as tf32", "no", {"no", "yes"}},
+  };
+}
+
+std::vector<StrategyInfo> strategies() {
+  using enum StrategyKind;
+  return {
+      {"sequential", DeviceType::cuda, sequential,
+       "one cuBLAS GEMM and one epilogue per member, each of its own shape"},
+      {"simt",
+       DeviceType::cuda,
+       hand_written,
+       "one tiled kernel for members of all shapes, fp32 multiply-adds, epilogue fused",
+       // Every warp asks for its block's tile and member; operands as linear's.
+       {.streamed = 1.06, .rereads = 0.2, .bank_conflicts = 0.025}},
+      {"tensor_core",
+       DeviceType::cuda,
+       hand_written,
+       "one tiled kernel for members of all shapes on tensor cores, epilogue fused",
+       {.streamed = 1.06, .rereads = 0.2, .bank_conflicts = 0.01}},
+      {"sequential", DeviceType::cpu, sequential, "member after member, each over all threads"},
+      {"wide", DeviceType::cpu, hand_written, "the blocks of all members over all threads at once"},
+  };
+}
+
+std::vector<AxisValue> integers(std::initializer_list<int64_t> values) {
+  return {values.begin(), values.end()};
+}
+
+std::vector<Sweep> sweeps() {
+  return {
+      {"quick",
+       {{"n", integers({8, 32})},
+        {"batch", integers({64})},
+        {"d", integers({256})},
+        {"spread", integers({0, 75})}}},
+      {"full",
+       {{"n", integers({2, 4, 8, 16, 32, 64, 100})},
+        {"batch", integers({8, 32, 128})},
+        {"d", integers({128, 256, 512, 768})},
+        {"spread", integers({0, 50, 90})}}},
+      {"ci",
+       {{"n", integers({4, 16})},
+        {"batch", integers({16})},
+        {"d", integers({256})},
+        {"spread", integers({75})}}},
+  };
+}
+
+}  // namespace
+
+const PrimitiveSpec& ragged_linear_spec();
+const PrimitiveSpec& ragged_linear_spec() {
+  static const PrimitiveSpec spec = [] {
+    PrimitiveSpec s;
+    s.name = "ragged_linear";
+    s.summary = "linear with a batch and widths of its own for every member, in one call";
+    s.axes = axes();
+    s.strategies = strategies();
+    s.sweeps = sweeps();
+    s.tolerance_formula = kLinearToleranceFormula;
+    s.impossible_reason = impossible_reason;
+    s.make_workload = [](const Context& context, const Case& point,
+                         const WorkloadOptions& options) -> std::unique_ptr<Workload> {
+      return std::make_unique<RaggedLinearWorkload>(context, problem_of(point, options),
+                                                    largest_in_of(point), options);
+    };
+    return s;
+  }();
+  return spec;
+}
+
+}  // namespace wide::catalog
