@@ -164,6 +164,7 @@ TEST_CASE("ragged_linear on CUDA: random shapes and places, exactly") {
                                      {"tensor_core", Dtype::bf16},
                                      {"tensor_core", Dtype::fp16}}[random() % 5];
     RaggedLinearProblem problem;
+    int64_t bias = 0;
     for (int64_t m = between(1, 9); m > 0; --m) {
       const int64_t step = between(0, 1) == 0 ? 1 : 8;
       RaggedLinearMember member =
@@ -174,6 +175,8 @@ TEST_CASE("ragged_linear on CUDA: random shapes and places, exactly") {
         member.weight.row = member.in_features + between(0, 9);
         member.y.row = member.out_features + between(0, 9);
       }
+      member.bias_offset = bias;
+      bias += member.out_features + between(0, 3);
       problem.members.push_back(member);
     }
     INFO("case " << i);

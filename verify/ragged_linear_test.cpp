@@ -115,6 +115,7 @@ TEST_CASE("ragged_linear: the table knows who may be moved 16 bytes at a time") 
   RaggedLinearProblem problem;
   problem.members = {ragged_member(2, 16, 8), ragged_member(2, 12, 8), ragged_member(1, 12, 6)};
   problem.members[0].y.offset = 4, problem.members[1].y.offset = 21;
+  problem.members[2].bias_offset = 18;
   problem.dtype = Dtype::bf16;
   const auto table =
       make_ragged_linear_table(RaggedLinearStrategy::tensor_core, lay_out_ragged_linear(problem));
@@ -123,7 +124,7 @@ TEST_CASE("ragged_linear: the table knows who may be moved 16 bytes at a time") 
   CHECK((!m[1].x_is_aligned && !m[1].weight_is_aligned && !m[1].y_is_aligned));
   // One row steps nowhere.
   CHECK((m[2].x_is_aligned && !m[2].weight_is_aligned && m[2].y_is_aligned));
-  CHECK((m[0].epilogue_is_aligned && !m[1].epilogue_is_aligned));
+  CHECK((m[0].epilogue_is_aligned && !m[1].epilogue_is_aligned && !m[2].epilogue_is_aligned));
 }
 
 TEST_CASE("ragged_linear: the automatic choice takes what is verified, and says why") {
