@@ -87,6 +87,8 @@ inline void store_values(std::span<const double> values, Dtype dtype, void* dest
       return each([](double value) { return static_cast<int32_t>(value); });
     case Dtype::int64:
       return each([](double value) { return static_cast<int64_t>(value); });
+    case Dtype::uint8:
+      return each([](double value) { return static_cast<uint8_t>(value); });
   }
 }
 

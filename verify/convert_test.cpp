@@ -129,6 +129,12 @@ TEST_CASE("integers round to nearest even and clamp") {
   int32_t narrow = 0;
   wide::store_element(&narrow, Dtype::int32, 0, -1e30);
   CHECK(narrow == std::numeric_limits<int32_t>::min());
+  uint8_t byte = 0;
+  wide::store_element(&byte, Dtype::uint8, 0, 255.5);
+  CHECK(byte == 255);
+  wide::store_element(&byte, Dtype::uint8, 0, -0.6);
+  CHECK(byte == 0);
+  CHECK(wide::load_element(&(byte = 200), Dtype::uint8, 0) == 200);
 }
 
 TEST_CASE("rows convert as single elements do") {

@@ -36,6 +36,7 @@ CUtensorMapDataType type_of(Dtype dtype) {
       return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     case Dtype::fp8_e4m3:
     case Dtype::fp8_e5m2:
+    case Dtype::uint8:
       return CU_TENSOR_MAP_DATA_TYPE_UINT8;
     case Dtype::int32:
       return CU_TENSOR_MAP_DATA_TYPE_INT32;

@@ -168,6 +168,8 @@ inline double load_element(const void* base, Dtype dtype, int64_t index) {
       return static_cast<double>(detail::load_at<int32_t>(base, index));
     case Dtype::int64:
       return static_cast<double>(detail::load_at<int64_t>(base, index));
+    case Dtype::uint8:
+      return static_cast<double>(detail::load_at<uint8_t>(base, index));
   }
   return 0.0;
 }
@@ -189,6 +191,8 @@ inline void store_element(void* base, Dtype dtype, int64_t index, double value) 
       return detail::store_at(base, index, detail::round_to_integer<int32_t>(value));
     case Dtype::int64:
       return detail::store_at(base, index, detail::round_to_integer<int64_t>(value));
+    case Dtype::uint8:
+      return detail::store_at(base, index, detail::round_to_integer<uint8_t>(value));
   }
 }
 
@@ -214,6 +218,8 @@ inline void decode_row(Dtype dtype, const void* source, float* out, int64_t coun
       return each(int32_t{}, [](int32_t value) { return static_cast<float>(value); });
     case Dtype::int64:
       return each(int64_t{}, [](int64_t value) { return static_cast<float>(value); });
+    case Dtype::uint8:
+      return each(uint8_t{}, [](uint8_t value) { return static_cast<float>(value); });
   }
 }
 
@@ -238,6 +244,8 @@ inline void encode_row(Dtype dtype, const float* source, void* out, int64_t coun
       return each([](float value) { return detail::round_to_integer<int32_t>(value); });
     case Dtype::int64:
       return each([](float value) { return detail::round_to_integer<int64_t>(value); });
+    case Dtype::uint8:
+      return each([](float value) { return detail::round_to_integer<uint8_t>(value); });
   }
 }
 

@@ -25,7 +25,7 @@ struct DlpackType {
   uint8_t bits = 0;
 };
 
-/// kDLInt 0, kDLFloat 2, kDLBfloat 4, kDLFloat8_e4m3fn 10, kDLFloat8_e5m2 12.
+/// kDLInt 0, kDLUInt 1, kDLFloat 2, kDLBfloat 4, kDLFloat8_e4m3fn 10, kDLFloat8_e5m2 12.
 constexpr DlpackType dlpack_type(Dtype dtype) {
   switch (dtype) {
     case Dtype::fp32:
@@ -42,6 +42,8 @@ constexpr DlpackType dlpack_type(Dtype dtype) {
       return {0, 32};
     case Dtype::int64:
       return {0, 64};
+    case Dtype::uint8:
+      return {1, 8};
   }
   return {};
 }
@@ -67,7 +69,7 @@ TensorView from_dlpack(const DLTensor& tensor) {
                 "dlpack: dtype code " + std::to_string(tensor.dtype.code) + ", " +
                     std::to_string(tensor.dtype.bits) + " bits, " +
                     std::to_string(tensor.dtype.lanes) +
-                    " lanes, expected a single fp32, fp16, bf16, fp8, int32 or int64");
+                    " lanes, expected a single fp32, fp16, bf16, fp8, int32, int64 or uint8");
   }
   const int device_type = static_cast<int>(tensor.device.device_type);
   if (device_type != kDlpackCpu && device_type != kDlpackCuda && device_type != kDlpackCudaHost) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Element types of tensors, and the few facts about them that validation, memory planning and
-// error bounds need.
+// error bounds need. uint8 is for bytes whose meaning another header gives: quantised weights.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@
 
 namespace wide {
 
-enum class Dtype : uint8_t { fp32, fp16, bf16, fp8_e4m3, fp8_e5m2, int32, int64 };
+enum class Dtype : uint8_t { fp32, fp16, bf16, fp8_e4m3, fp8_e5m2, int32, int64, uint8 };
 
-inline constexpr std::array<Dtype, 7> kAllDtypes{Dtype::fp32,     Dtype::fp16,     Dtype::bf16,
+inline constexpr std::array<Dtype, 8> kAllDtypes{Dtype::fp32,     Dtype::fp16,     Dtype::bf16,
                                                  Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::int32,
-                                                 Dtype::int64};
+                                                 Dtype::int64,    Dtype::uint8};
 
 /// Size of one element in bytes.
 constexpr int64_t dtype_bytes(Dtype dtype) {
@@ -32,6 +32,7 @@ constexpr int64_t dtype_bytes(Dtype dtype) {
       return 2;
     case Dtype::fp8_e4m3:
     case Dtype::fp8_e5m2:
+    case Dtype::uint8:
       return 1;
   }
   return 0;
@@ -58,6 +59,8 @@ constexpr std::string_view dtype_name(Dtype dtype) {
       return "int32";
     case Dtype::int64:
       return "int64";
+    case Dtype::uint8:
+      return "uint8";
   }
   return "?";
 }
@@ -70,7 +73,7 @@ constexpr std::optional<Dtype> parse_dtype(std::string_view name) {
 }
 
 constexpr bool is_floating(Dtype dtype) {
-  return dtype != Dtype::int32 && dtype != Dtype::int64;
+  return dtype != Dtype::int32 && dtype != Dtype::int64 && dtype != Dtype::uint8;
 }
 
 /// Largest relative error of rounding a real number to nearest: 2^-p for p significant bits.
@@ -89,6 +92,7 @@ constexpr double unit_roundoff(Dtype dtype) {
       return 0x1p-3;
     case Dtype::int32:
     case Dtype::int64:
+    case Dtype::uint8:
       return 0.0;
   }
   return 0.0;
@@ -109,6 +113,7 @@ constexpr double min_subnormal(Dtype dtype) {
       return 0x1p-16;
     case Dtype::int32:
     case Dtype::int64:
+    case Dtype::uint8:
       return 0.0;
   }
   return 0.0;
