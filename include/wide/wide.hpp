@@ -15,6 +15,7 @@
 #include "wide/pack.hpp"
 #include "wide/plan.hpp"
 #include "wide/ragged_linear.hpp"
+#include "wide/quantize.hpp"
 #include "wide/shape.hpp"
 #include "wide/tensor.hpp"
 #include "wide/version.hpp"

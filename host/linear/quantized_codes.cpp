@@ -1,0 +1,250 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Codes are found in double precision: a weight has 24 significant bits and a scale 8, so that a
+// quotient in double lies on the same side of every midpoint as the true one, and "nearest" is
+// meant literally.
+#include "host/linear/quantized_codes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "wide/convert.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr detail::SmallFloat kFp6E3m2{6, 2, 3, 0x1f, 0x1f, 0x1f};
+constexpr detail::SmallFloat kFp4E2m1{4, 1, 1, 0x7, 0x7, 0x7};
+
+/// The values of all codes of a format.
+using Values = std::array<float, 256>;
+
+Values make_values(WeightFormat format) {
+  Values values{};
+  for (uint32_t code = 0; code < 1u << weight_format_bits(format); ++code) {
+    values[code] = value_of_code(format, code);
+  }
+  return values;
+}
+
+const Values& values_of(WeightFormat format) {
+  static const auto all = [] {
+    std::array<Values, kAllWeightFormats.size()> tables{};
+    for (const WeightFormat each : kAllWeightFormats) {
+      if (each != WeightFormat::packed) tables[static_cast<size_t>(each)] = make_values(each);
+    }
+    return tables;
+  }();
+  return all[static_cast<size_t>(format)];
+}
+
+/// A plane inside a tile, and which bits of a code it holds.
+struct Plane {
+  int bits, offset, shift;
+};
+
+std::span<const Plane> planes_of(WeightFormat format) {
+  static constexpr Plane kEight[] = {{8, 0, 0}}, kFour[] = {{4, 0, 0}};
+  static constexpr Plane kSix[] = {{4, 0, 0}, {2, kQuantizedStrip * kQuantizedTile / 2, 4}};
+  switch (weight_format_bits(format)) {
+    case 8:
+      return kEight;
+    case 6:
+      return kSix;
+    default:
+      return kFour;
+  }
+}
+
+void put_code(WeightFormat format, uint8_t* tile, int output, int input, uint32_t code) {
+  for (const Plane& plane : planes_of(format)) {
+    const CodePlace place = code_place(plane.bits, output, input);
+    const uint32_t mask = (1u << plane.bits) - 1, field = code >> plane.shift & mask;
+    uint8_t& byte = tile[plane.offset + place.byte];
+    byte = static_cast<uint8_t>((byte & ~(mask << place.shift)) | field << place.shift);
+  }
+}
+
+float decoded_scale(const uint8_t* scales, int64_t output) {
+  return bf16_to_float(detail::load_at<uint16_t>(scales, quantized_scale_place(output)));
+}
+
+/// The code of weight / scale.
+uint32_t quantized(WeightFormat format, float weight, float scale) {
+  return code_of_value(format,
+                       scale == 0 ? 0 : static_cast<double>(weight) / static_cast<double>(scale));
+}
+
+double squared_error(WeightFormat format, std::span<const float> weights, float scale) {
+  const Values& values = values_of(format);
+  double sum = 0;
+  for (const float weight : weights) {
+    const double stored =
+        static_cast<double>(values[quantized(format, weight, scale)]) * static_cast<double>(scale);
+    sum += (stored - static_cast<double>(weight)) * (stored - static_cast<double>(weight));
+  }
+  return sum;
+}
+
+float nearest_bf16(double value) {
+  return bf16_to_float(float_to_bf16(detail::round_to_odd(value)));
+}
+
+/// As quantize_weights() says; the first of equally good ones.
+float choose_scale(WeightFormat format, std::span<const float> weights) {
+  double largest = 0;
+  for (const float weight : weights) {
+    if (!std::isfinite(weight)) return std::numeric_limits<float>::quiet_NaN();
+    largest = std::max(largest, static_cast<double>(std::fabs(weight)));
+  }
+  if (largest == 0) return 0;
+  const double whole = largest / largest_value(format);
+  int exponent = 0;
+  const double mantissa = std::frexp(whole, &exponent);
+  std::vector<double> candidates{whole, std::ldexp(1.0, mantissa == 0.5 ? exponent - 1 : exponent)};
+  constexpr int kClippings = 10, kSteps = 32;
+  for (int i = 1; weight_format_bits(format) < 8 && i <= kClippings; ++i) {
+    candidates.push_back(whole * (kSteps - i) / kSteps);
+  }
+  float best = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (const double candidate : candidates) {
+    const float scale = nearest_bf16(candidate);
+    const double error = squared_error(format, weights, scale);
+    if (error < least) least = error, best = scale;
+    if (least == 0) break;
+  }
+  return best;
+}
+
+}  // namespace
+
+double largest_value(WeightFormat format) {
+  switch (format) {
+    case WeightFormat::packed:
+      return 0;
+    case WeightFormat::fp8_e4m3:
+      return 448;
+    case WeightFormat::int8:
+      return 127;
+    case WeightFormat::fp6_e3m2:
+      return 28;
+    case WeightFormat::int4:
+      return 7;
+    case WeightFormat::fp4_e2m1:
+      return 6;
+  }
+  return 0;
+}
+
+float value_of_code(WeightFormat format, uint32_t code) {
+  switch (format) {
+    case WeightFormat::packed:
+      return 0;
+    case WeightFormat::fp8_e4m3:
+      return fp8_e4m3_to_float(static_cast<uint8_t>(code));
+    case WeightFormat::int8:
+      return static_cast<float>(code) - 128;
+    case WeightFormat::fp6_e3m2:
+      return detail::decode<kFp6E3m2>(code);
+    case WeightFormat::int4:
+      return static_cast<float>(code) - 8;
+    case WeightFormat::fp4_e2m1:
+      return detail::decode<kFp4E2m1>(code);
+  }
+  return 0;
+}
+
+uint32_t code_of_value(WeightFormat format, double value) {
+  const double most = largest_value(format);
+  const double clamped = std::clamp(value, -most, most);
+  const float narrowed = detail::round_to_odd(clamped);
+  switch (format) {
+    case WeightFormat::packed:
+      return 0;
+    case WeightFormat::fp8_e4m3:
+      return float_to_fp8_e4m3(narrowed);
+    case WeightFormat::int8:
+      return static_cast<uint32_t>(std::nearbyint(clamped) + 128);
+    case WeightFormat::fp6_e3m2:
+      return detail::encode<kFp6E3m2>(narrowed);
+    case WeightFormat::int4:
+      return static_cast<uint32_t>(std::nearbyint(clamped) + 8);
+    case WeightFormat::fp4_e2m1:
+      return detail::encode<kFp4E2m1>(narrowed);
+  }
+  return 0;
+}
+
+void decode_quantized_row(const QuantizedWeight& weight, const uint8_t* blob, int64_t output,
+                          int64_t first, int64_t count, float* out) {
+  const uint8_t* strip = blob + output / kQuantizedStrip * quantized_strip_bytes(weight);
+  const auto row = static_cast<int>(output % kQuantizedStrip);
+  const Values& values = values_of(weight.format);
+  const auto planes = planes_of(weight.format);
+  std::array<CodePlace, kQuantizedTile> places[2];
+  for (size_t p = 0; p < planes.size(); ++p) {
+    for (int k = 0; k < kQuantizedTile; ++k) {
+      places[p][static_cast<size_t>(k)] = code_place(planes[p].bits, row, k);
+    }
+  }
+  for (int64_t done = 0; done < count; done += kQuantizedTile) {
+    const int64_t tile_index = (first + done) / kQuantizedTile;
+    const uint8_t* tile = strip + quantized_tile_offset(weight, tile_index);
+    const float scale = decoded_scale(
+        strip + quantized_scales_offset(weight, tile_index * kQuantizedTile / weight.group_size),
+        row);
+    const int64_t left = std::min<int64_t>(count - done, kQuantizedTile);
+    for (int64_t k = 0; k < left; ++k) {
+      uint32_t code = 0;
+      for (size_t p = 0; p < planes.size(); ++p) {
+        const CodePlace place = places[p][static_cast<size_t>(k)];
+        const uint32_t field =
+            static_cast<uint32_t>(tile[planes[p].offset + place.byte]) >> place.shift &
+            ((1u << planes[p].bits) - 1);
+        code |= field << planes[p].shift;
+      }
+      out[done + k] = scale * values[code];
+    }
+  }
+}
+
+void encode_quantized_strip(const QuantizedWeight& weight, std::span<const float> rows,
+                            uint8_t* strip) {
+  const auto in = static_cast<size_t>(weight.in_features);
+  const auto group_size = static_cast<size_t>(weight.group_size);
+  const auto num_rows = static_cast<int>(rows.size() / in);
+  const int tile_bytes = quantized_tile_bytes(weight.format);
+  std::memset(strip, 0, static_cast<size_t>(quantized_strip_bytes(weight)));
+  for (int64_t tile = 0; tile < quantized_tiles(weight); ++tile) {
+    // All codes of value 0: 0x80 in bytes, 0x88 in pairs of four bits, 0 in floating formats.
+    const int zero = weight.format == WeightFormat::int8   ? 0x80
+                     : weight.format == WeightFormat::int4 ? 0x88
+                                                           : 0;
+    std::memset(strip + quantized_tile_offset(weight, tile), zero, static_cast<size_t>(tile_bytes));
+  }
+  for (int row = 0; row < num_rows; ++row) {
+    for (size_t first = 0; first < in; first += group_size) {
+      const auto group =
+          rows.subspan(static_cast<size_t>(row) * in + first, std::min(group_size, in - first));
+      const float scale = choose_scale(weight.format, group);
+      uint8_t* scales =
+          strip + quantized_scales_offset(weight, static_cast<int64_t>(first / group_size));
+      detail::store_at(scales, quantized_scale_place(row), float_to_bf16(scale));
+      if (std::isnan(scale)) continue;
+      for (size_t i = 0; i < group.size(); ++i) {
+        const auto k = static_cast<int64_t>(first + i);
+        put_code(weight.format, strip + quantized_tile_offset(weight, k / kQuantizedTile), row,
+                 static_cast<int>(k % kQuantizedTile), quantized(weight.format, group[i], scale));
+      }
+    }
+  }
+}
+
+}  // namespace wide

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Codes of quantised weights on the host: what they stand for, where they lie in a blob, and rows
+// of them as floats. wide/quantize.hpp describes the order; this is its one implementation outside
+// of the kernel and the reference.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "wide/quantize.hpp"
+
+namespace wide {
+
+/// The largest value of a code.
+double largest_value(WeightFormat format);
+/// What a code stands for, without its group's scale.
+float value_of_code(WeightFormat format, uint32_t code);
+/// The code of the nearest value, ties to even; beyond the largest value, its. Not for NaN.
+uint32_t code_of_value(WeightFormat format, double value);
+
+/// Tiles of 64 inputs.
+constexpr int64_t quantized_tiles(const QuantizedWeight& weight) {
+  return (weight.in_features + kQuantizedTile - 1) / kQuantizedTile;
+}
+
+/// Where tile `tile` begins in its strip, behind its group's scales.
+constexpr int64_t quantized_tile_offset(const QuantizedWeight& weight, int64_t tile) {
+  const int64_t group = tile / (weight.group_size / kQuantizedTile);
+  return (group + 1) * kQuantizedScaleBytes + tile * quantized_tile_bytes(weight.format);
+}
+
+/// Where the 16 scales of group `group` begin in their strip, and where output r's is among them.
+constexpr int64_t quantized_scales_offset(const QuantizedWeight& weight, int64_t group) {
+  return quantized_tile_offset(weight, group * (weight.group_size / kQuantizedTile)) -
+         kQuantizedScaleBytes;
+}
+constexpr int64_t quantized_scale_place(int64_t output) {
+  return 2 * (output % 8) + output % kQuantizedStrip / 8;
+}
+
+/// A field of `bits` bits inside a plane.
+struct CodePlace {
+  int byte, shift;
+};
+constexpr CodePlace code_place(int bits, int output, int input) {
+  const int lane = 4 * (output % 8) + input % 8 / 2, half = input % 2;
+  const int field = 4 * (input / 16) + 2 * (input / 8 % 2) + output / 8, per_half = 16 / bits;
+  const int bit = 32 * (field / per_half) + 16 * half + bits * (field % per_half);  // of the lane
+  const int vector = bits == 2 ? 8 : 16, byte = bit / 8;  // bytes of a lane that lie together
+  return {byte / vector * 32 * vector + lane * vector + byte % vector, bit % 8};
+}
+
+/// Inputs [first, first + count) of one output as floats, exactly; `first` a multiple of 64.
+void decode_quantized_row(const QuantizedWeight& weight, const uint8_t* blob, int64_t output,
+                          int64_t first, int64_t count, float* out);
+
+/// One strip of a blob from up to 16 rows of in_features floats each.
+void encode_quantized_strip(const QuantizedWeight& weight, std::span<const float> rows,
+                            uint8_t* strip);
+
+}  // namespace wide
