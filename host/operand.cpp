@@ -214,13 +214,17 @@ void Operand::State::fill(std::byte* bytes) const {
     const MemberPlace& place = places[member];
     const auto index = static_cast<int64_t>(member);
     const bool shifts = is_poisoned(index);
+    const int64_t length = run_length(place);
+    std::byte* to = payload + run_offset(place, run) * element_bytes();
+    if (description.contents) {
+      const auto size = static_cast<size_t>(length * element_bytes());
+      return description.contents(id_of(index), shifts, std::span(to, size));
+    }
     if (shifts && is_floating(description.dtype)) return;  // NaN as it is
     const Distribution& from = description.distribution;
     const uint64_t key =
         stream_key(options.seed, description.packing.name, description.occurrence, id_of(index));
-    const int64_t length = run_length(place);
-    fill_run(from, key, run * length, length, shifts ? from.high + 1 : 0, description.dtype,
-             payload + run_offset(place, run) * element_bytes());
+    fill_run(from, key, run * length, length, shifts ? from.high + 1 : 0, description.dtype, to);
   };
   const auto fill_range = [&](int64_t first, int64_t last) {
     auto behind = std::upper_bound(first_run.begin(), first_run.end(), first);
@@ -337,13 +341,13 @@ Operand::Operand(const Context& context, const Description& description,
                          ? member
                          : packed_shape(description.packing, member, description.num_members);
     s.stored_shape = s.packed_shape;
-    s.stored_shape[s.stored_shape.rank() - 1] += options.row_padding;
+    s.stored_shape[s.stored_shape.rank() - 1] += options.row_padding * description.granule;
     s.places = packed_places(description, s.stored_shape);
   } else {
     s.places = description.ragged;
     s.packed_shape = s.stored_shape = {end_of(s.places)};
   }
-  s.extent = {kGuardBytes + options.misalign_elements * s.element_bytes(),
+  s.extent = {kGuardBytes + options.misalign_elements * description.granule * s.element_bytes(),
               checked_bytes(s.stored_shape, s.element_bytes())};
   s.host =
       make_buffer(context, s.extent.total(), s.buffer, [&](std::byte* bytes) { s.fill(bytes); });

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -54,11 +55,15 @@ class Operand {
     Shape member_shape;
     int64_t num_members = 1;
     bool is_shared = false;  ///< one tensor of member_shape, read by all members
-    Distribution distribution;
+    Distribution distribution{};
     int64_t occurrence = 0;  ///< which of a workload's operands of this name: contents differ
     /// Where members of shapes of their own lie in a tensor of one axis; `packing` then is a name
     /// only, and nothing is padded but what the places leave out. Empty: as `packing` says.
     std::vector<MemberPlace> ragged{};
+    /// Instead of a distribution, for member tensors of rank 1: writes one's bytes. Depends on its
+    /// arguments only; called by several threads at a time.
+    std::function<void(int64_t id, bool is_poisoned, std::span<std::byte> bytes)> contents{};
+    int64_t granule = 1;  ///< elements that lie together: misalignment and padding are multiples
   };
 
   Operand(const Context& context, const Description& description, const WorkloadOptions& options);
@@ -110,12 +115,12 @@ class PackedWorkload : public Workload {
   /// The same for members of shapes of their own, one place each.
   Operand& add_ragged_operand(std::string_view name, Dtype dtype, std::vector<MemberPlace> places,
                               const Distribution& distribution);
+  /// The number of members and the occurrence are filled in.
+  Operand& add_operand(Operand::Description description);
   const Context& context() const { return context_; }
   const WorkloadOptions& options() const { return options_; }
 
  private:
-  Operand& add(Operand::Description description);
-
   Context context_;
   int64_t num_members_;
   WorkloadOptions options_;

@@ -12,7 +12,7 @@ PackedWorkload::PackedWorkload(const Context& context, int64_t num_members,
                                const WorkloadOptions& options)
     : context_(context), num_members_(num_members), options_(options) {}
 
-Operand& PackedWorkload::add(Operand::Description description) {
+Operand& PackedWorkload::add_operand(Operand::Description description) {
   description.num_members = num_members_;
   description.occurrence =
       std::count_if(operands_.begin(), operands_.end(), [&](const Operand& operand) {
@@ -30,7 +30,7 @@ Operand& PackedWorkload::add_operand(const PackedOperand& packing, Dtype dtype,
   description.member_shape = member_shape;
   description.is_shared = is_shared;
   description.distribution = distribution;
-  return add(std::move(description));
+  return add_operand(std::move(description));
 }
 
 Operand& PackedWorkload::add_ragged_operand(std::string_view name, Dtype dtype,
@@ -41,7 +41,7 @@ Operand& PackedWorkload::add_ragged_operand(std::string_view name, Dtype dtype,
   description.dtype = dtype;
   description.distribution = distribution;
   description.ragged = std::move(places);
-  return add(std::move(description));
+  return add_operand(std::move(description));
 }
 
 int64_t PackedWorkload::footprint_bytes() const {

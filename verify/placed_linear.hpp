@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "wide/convert.hpp"
@@ -50,8 +51,10 @@ class PlacedLinear {
     const LinearProblem& p = problem_;
     x_ = place({p.batch, p.num_members, p.in_features}, {p.x.row, p.x.member, 1}, p.dtype,
                [&](int64_t b, int64_t n, int64_t i) { return x_value(b, n, i); });
-    weight_ = place({p.num_members, p.out_features, p.in_features},
-                    {p.weight.member, p.weight.row, 1}, p.dtype, weight_value);
+    weight_ = p.weight_format == WeightFormat::packed
+                  ? place({p.num_members, p.out_features, p.in_features},
+                          {p.weight.member, p.weight.row, 1}, p.dtype, weight_value)
+                  : place_blobs();
     bias_ = place({1, p.num_members, p.out_features}, {0, p.bias_member_stride, 1}, *p.y_dtype,
                   [](int64_t, int64_t n, int64_t o) { return bias_value(n, o); });
     const Shape outputs{p.batch, p.num_members, p.out_features};
@@ -171,6 +174,35 @@ class PlacedLinear {
     return sum;
   }
 
+  /// The same weights, of which a power of two is the scale, as blobs.
+  Placed place_blobs() {
+    const LinearProblem& p = problem_;
+    const int64_t bytes = linear_member_bytes(p), in = p.in_features;
+    std::vector<float> dense(static_cast<size_t>(p.out_features * in));
+    std::vector<uint8_t> blob(static_cast<size_t>(bytes));
+    const ConstTensorView member(dense.data(), Dtype::fp32, {p.out_features, in}, Device{});
+    int64_t filled = -1;
+    const auto byte_of = [&](int64_t n, int64_t, int64_t i) {
+      for (int64_t at = 0; filled != n && at < p.out_features * in; ++at) {
+        dense[static_cast<size_t>(at)] = static_cast<float>(weight_value(n, at / in, at % in));
+      }
+      if (filled != n) {
+        quantize_weights(Context::cpu({.num_threads = 1, .allocator = {}}),
+                         linear_quantized_weight(p), std::span(&member, 1),
+                         TensorView(blob.data(), Dtype::uint8, {1, bytes}, Device{}),
+                         Stream::cpu());
+      }
+      filled = n;
+      return static_cast<double>(blob[static_cast<size_t>(i)]);
+    };
+    const int64_t misalign = std::exchange(misalign_, 0);  // blobs stay where they may be
+    Placed placed =
+        place({p.num_members, 1, bytes}, {p.weight.member, bytes, 1}, Dtype::uint8, byte_of);
+    misalign_ = misalign;
+    placed.view = TensorView(placed.view.data, Dtype::uint8, {p.num_members, bytes},
+                             Strides{p.weight.member, 1}, placed.view.device);
+    return placed;
+  }
   template <class F>
   Placed place(const Shape& shape, const Strides& strides, Dtype dtype, const F& value) {
     int64_t last = 0;

@@ -46,12 +46,15 @@ void require_count(const char* what, size_t got, int64_t expected) {
                    " entries, expected num_members = " + std::to_string(expected));
 }
 
-/// What prepare_weights and restore_weights have in common: the packed side.
+/// What prepare_weights and restore_weights have in common: the packed side. Quantised weights are
+/// checked where they are made.
 void check_packed(const LinearProblem& problem, const ConstTensorView& weight,
                   const ConstTensorView& bias) {
-  require_dtype("linear", "weight", weight, problem.dtype);
-  require_shape("linear", "weight", weight, "[num_members, out, in]",
-                {problem.num_members, problem.out_features, problem.in_features});
+  if (!is_quantized(problem)) {
+    require_dtype("linear", "weight", weight, problem.dtype);
+    require_shape("linear", "weight", weight, "[num_members, out, in]",
+                  {problem.num_members, problem.out_features, problem.in_features});
+  }
   WIDE_REQUIRE(bias.is_absent() != problem.epilogue.has_bias,
                std::string("linear: bias is ") +
                    (problem.epilogue.has_bias ? "absent, expected [num_members, out]"
@@ -92,7 +95,7 @@ int64_t LinearPlan::workspace_bytes() const {
 }
 
 std::string_view LinearPlan::weight_format() const {
-  return "packed";
+  return weight_format_name(state_->problem.weight_format);
 }
 
 void LinearPlan::prepare_weights(std::span<const LinearMember> members, const TensorView& weight,
@@ -110,7 +113,11 @@ void LinearPlan::prepare_weights(std::span<const LinearMember> members, const Te
     if (problem.epilogue.has_bias) biases.push_back(member.bias);
   }
   const NvtxRange range("wide::linear::prepare_weights");
-  pack(operands::linear_weight, weights, weight, stream);
+  if (is_quantized(problem)) {
+    quantize_weights(state_->context, linear_quantized_weight(problem), weights, weight, stream);
+  } else {
+    pack(operands::linear_weight, weights, weight, stream);
+  }
   if (problem.epilogue.has_bias) pack(operands::linear_bias, biases, bias, stream);
 }
 
@@ -124,7 +131,12 @@ void LinearPlan::restore_weights(const ConstTensorView& weight, const ConstTenso
     require_count("member_biases", member_biases.size(), problem.num_members);
   }
   const NvtxRange range("wide::linear::restore_weights");
-  unpack(operands::linear_weight, weight, member_weights, stream);
+  if (is_quantized(problem)) {
+    dequantize_weights(state_->context, linear_quantized_weight(problem), weight, member_weights,
+                       stream);
+  } else {
+    unpack(operands::linear_weight, weight, member_weights, stream);
+  }
   if (problem.epilogue.has_bias) unpack(operands::linear_bias, bias, member_biases, stream);
 }
 
@@ -144,7 +156,7 @@ void LinearPlan::run(const LinearArguments& arguments, const Execution& executio
       if (on_cpu) {
         return run_linear_cpu(state.context, problem, arguments, CpuOrder::member_after_member);
       }
-      if (is_fp8(problem.dtype)) {
+      if (is_fp8(problem.dtype) || is_quantized(problem)) {
         return run_linear_members(device, problem, arguments, execution.stream);
       }
       [[fallthrough]];
@@ -157,6 +169,7 @@ void LinearPlan::run(const LinearArguments& arguments, const Execution& executio
     case LinearStrategy::wgmma:
     case LinearStrategy::tf32x3:
     case LinearStrategy::shared_input:
+    case LinearStrategy::weight_only:
       return run_linear_kernel(device, state.choice.strategy, problem, arguments, execution.stream);
     case LinearStrategy::wide:
       return run_linear_cpu(state.context, problem, arguments, CpuOrder::all_members);

@@ -4,6 +4,7 @@
 // What "auto" is for linear. The heuristic knows no measurement of the machine it runs on; its
 // thresholds are where the arithmetic of launches and tiles changes, and are said so beside them.
 #include "host/core/check.hpp"
+#include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
 
 namespace wide {
@@ -82,9 +83,25 @@ bool one_member_fills(const LinearProblem& problem, const DeviceInfo& device) {
          linear_tiles_of(problem, 128, 256) >= int64_t{4} * device.num_multiprocessors;
 }
 
+/// One kernel of ours reads quantised weights; nothing stands in for it where it is not verified.
+LinearChoice choose_for_quantized(const LinearProblem& problem, const DeviceInfo& device,
+                                  std::span<const VerifiedStrategy> verified) {
+  using enum LinearStrategy;
+  const std::string name(linear_strategy_name(weight_only));
+  const std::string reason = linear_unsupported_reason(weight_only, problem, device);
+  if (!reason.empty())
+    throw_unsupported("linear: no strategy for \"auto\": " + name + ": " + reason);
+  if (!is_verified_in(verified, "linear", name, device.compute_capability)) {
+    throw_unsupported("linear: no strategy for \"auto\": quantised weights are read by " + name +
+                      " alone, which is not verified on this device; ask for it by name");
+  }
+  return {weight_only, name + ": quantised weights are read once; verified"};
+}
+
 LinearChoice choose_on_cuda(const LinearProblem& problem, const DeviceInfo& device,
                             std::span<const VerifiedStrategy> verified) {
   using enum LinearStrategy;
+  if (is_quantized(problem)) return choose_for_quantized(problem, device, verified);
   const auto choice = [](LinearStrategy strategy, std::string_view why) {
     return LinearChoice{strategy,
                         std::string(linear_strategy_name(strategy)) + ": " + std::string(why)};

@@ -9,7 +9,9 @@
 
 #include "host/core/parallel.hpp"
 #include "host/linear/linear_cpu_block.hpp"
+#include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_run.hpp"
+#include "host/linear/quantized_codes.hpp"
 #include "wide/convert.hpp"
 
 namespace wide {
@@ -82,6 +84,19 @@ void finish_block(const LinearProblem& problem, const LinearArguments& arguments
   }
 }
 
+/// A block's outputs of a member's blob.
+struct QuantizedBlock {
+  QuantizedWeight weight;
+  const uint8_t* blob;
+  int64_t first_output;
+};
+static_assert(cpu::kBlockDepth % kQuantizedTile == 0);
+
+void decode_quantized_block(const void* weight, int row, int64_t first, int64_t count, float* out) {
+  const auto& block = *static_cast<const QuantizedBlock*>(weight);
+  decode_quantized_row(block.weight, block.blob, block.first_output + row, first, count, out);
+}
+
 }  // namespace
 
 /// Columns inside rows.
@@ -97,8 +112,17 @@ void run_linear_cpu_block(const LinearProblem& problem, const LinearArguments& a
   float sums[cpu::kBlockRows][cpu::kBlockColumns];
   cpu::LinearBlock block;
   block.x = element_at(arguments.x.data, member * problem.x.member + row * problem.x.row, dtype);
-  block.weight = element_at(arguments.weight.data,
-                            member * problem.weight.member + column * problem.weight.row, dtype);
+  const Dtype weight_dtype = is_quantized(problem) ? Dtype::uint8 : dtype;
+  const void* weight =
+      element_at(arguments.weight.data, member * problem.weight.member, weight_dtype);
+  const QuantizedBlock quantized{linear_quantized_weight(problem),
+                                 static_cast<const uint8_t*>(weight), column};
+  if (is_quantized(problem)) {
+    block.weight = &quantized;
+    block.decode_weight = decode_quantized_block;
+  } else {
+    block.weight = element_at(weight, column * problem.weight.row, dtype);
+  }
   block.x_stride = problem.x.row;
   block.weight_stride = problem.weight.row;
   block.dtype = dtype;

@@ -135,26 +135,36 @@ void compute_block(const LinearBlock& block) {
   alignas(64) float weight_buffer[kBlockColumns][kBlockDepth];
   for (int64_t k = 0; k < block.depth; k += kBlockDepth) {
     const int64_t depth = block.depth - k < kBlockDepth ? block.depth - k : kBlockDepth;
-    Slice slice{{x_buffer[0], kBlockDepth}, {}, depth, k == 0, k + depth == block.depth};
+    Slice slice{{x_buffer[0], kBlockDepth},
+                {weight_buffer[0], kBlockDepth},
+                depth,
+                k == 0,
+                k + depth == block.depth};
     if (block.dtype == Dtype::fp32) {
       // Rows of a packed x are often a power of two apart: in place they would share cache sets.
       const float* x = static_cast<const float*>(block.x) + k;
       for (int r = 0; r < block.rows; ++r) {
         std::copy_n(x + r * block.x_stride, depth, x_buffer[r]);
       }
-      slice.weight = {static_cast<const float*>(block.weight) + k, block.weight_stride};
     } else if (is_fp8(block.dtype)) {
       decode_fp8(block.dtype, static_cast<const uint8_t*>(block.x) + k, block.x_stride, block.rows,
                  depth, x_buffer);
-      decode_fp8(block.dtype, static_cast<const uint8_t*>(block.weight) + k, block.weight_stride,
-                 block.columns, depth, weight_buffer);
-      slice.weight = {weight_buffer[0], kBlockDepth};
     } else {
       decode<Vector>(block.dtype, static_cast<const uint16_t*>(block.x) + k, block.x_stride,
                      block.rows, depth, x_buffer);
+    }
+    if (block.decode_weight != nullptr) {
+      for (int c = 0; c < block.columns; ++c) {
+        block.decode_weight(block.weight, c, k, depth, weight_buffer[c]);
+      }
+    } else if (block.dtype == Dtype::fp32) {
+      slice.weight = {static_cast<const float*>(block.weight) + k, block.weight_stride};
+    } else if (is_fp8(block.dtype)) {
+      decode_fp8(block.dtype, static_cast<const uint8_t*>(block.weight) + k, block.weight_stride,
+                 block.columns, depth, weight_buffer);
+    } else {
       decode<Vector>(block.dtype, static_cast<const uint16_t*>(block.weight) + k,
                      block.weight_stride, block.columns, depth, weight_buffer);
-      slice.weight = {weight_buffer[0], kBlockDepth};
     }
     multiply_slice<Vector>(slice, block, lanes);
   }

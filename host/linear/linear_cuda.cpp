@@ -5,11 +5,13 @@
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
 #include "host/linear/linear_epilogue_cuda.hpp"
+#include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_run.hpp"
 #include "host/linear/linear_wgmma_cuda.hpp"
 #include "kernels/linear/linear_gemv.hpp"
 #include "kernels/linear/linear_mma.hpp"
 #include "kernels/linear/linear_simt.hpp"
+#include "kernels/linear/linear_weight_only.hpp"
 
 namespace wide {
 
@@ -50,6 +52,15 @@ kernels::LinearParams params_of(const LinearProblem& problem, const LinearArgume
   return params;
 }
 
+void run_weight_only(const kernels::LinearParams& linear, const LinearProblem& problem,
+                     cudaStream_t stream) {
+  const QuantizedWeight weight = linear_quantized_weight(problem);
+  const kernels::LinearWeightOnlyParams params{
+      linear, quantized_strip_bytes(weight), static_cast<int>(weight.group_size / kQuantizedTile)};
+  WIDE_CHECK_CUDA(kernels::launch_linear_weight_only(
+      params, problem.dtype, weight.format, choose_linear_weight_only_tile(problem), stream));
+}
+
 }  // namespace
 
 void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy,
@@ -61,6 +72,7 @@ void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy,
   const LinearProblem whole =
       strategy == LinearStrategy::shared_input ? as_one_member(problem) : problem;
   const kernels::LinearParams params = params_of(whole, arguments);
+  if (kernel == LinearStrategy::weight_only) return run_weight_only(params, problem, native);
   if (kernel == LinearStrategy::wgmma && has_linear_maps(whole, arguments)) {
     return run_linear_wgmma(device, whole, params, arguments, native);
   }
@@ -99,7 +111,7 @@ void run_linear_members(const DeviceInfo& device, const LinearProblem& problem,
   for (int64_t i = 0; i < problem.num_members; ++i) {
     run_linear_kernel(device, strategy, one, member, stream);
     advance(member.x, problem.x.member, dtype);
-    advance(member.weight, problem.weight.member, dtype);
+    advance(member.weight, problem.weight.member, is_quantized(problem) ? Dtype::uint8 : dtype);
     advance(member.bias, problem.bias_member_stride, y_dtype);
     advance(member.scale, problem.scale_member_stride, Dtype::fp32);
     advance(member.residual, problem.residual.member, y_dtype);

@@ -70,6 +70,29 @@ void describe_weight(const ConstTensorView& weight, LinearProblem& problem) {
   require_steps("weight", weight, in * out, problem.weight);
 }
 
+/// The blobs show neither in nor out: those are `like`'s.
+void describe_quantized_weight(const ConstTensorView& weight, const LinearProblem& like,
+                               LinearProblem& problem) {
+  problem.weight_format = like.weight_format;
+  problem.group_size = like.group_size;
+  problem.out_features = like.out_features;
+  problem.in_features = like.in_features;
+  constexpr std::string_view kShape = "[num_members, member_bytes]";
+  require_rank("weight", weight, 2, 2, kShape);
+  WIDE_REQUIRE(weight.shape[0] >= 1, "linear: weight is " + to_string(weight.shape) +
+                                         ", expected num_members >= 1 in front");
+  require_dtype(kName, "weight", weight, Dtype::uint8);
+  const int64_t bytes = linear_member_bytes(problem);
+  require_shape(kName, "weight", weight, kShape, {weight.shape[0], bytes});
+  require_contiguous("weight", weight);
+  WIDE_REQUIRE(bytes == 0 || weight.alignment() >= kQuantizedAlignment,
+               "linear: weight is aligned to " + std::to_string(weight.alignment()) +
+                   " bytes, expected " + std::to_string(kQuantizedAlignment) + ": quantised");
+  problem.num_members = weight.shape[0];
+  problem.weight = {bytes, problem.num_members == 1 ? bytes : weight.strides[0]};
+  require_steps("weight", weight, bytes, {0, problem.weight.member});
+}
+
 void describe_bias(const ConstTensorView& bias, LinearProblem& problem) {
   problem.epilogue.has_bias = !bias.is_absent();
   problem.bias_member_stride = 0;
@@ -147,9 +170,13 @@ LinearProblem describe_linear(const LinearArguments& arguments, const LinearProb
   problem.dtype = arguments.x.dtype;
   problem.y_dtype = is_fp8(problem.dtype) ? arguments.y.dtype : problem.dtype;
 
-  describe_weight(arguments.weight, problem);
+  if (is_quantized(like)) {
+    describe_quantized_weight(arguments.weight, like, problem);
+  } else {
+    describe_weight(arguments.weight, problem);
+  }
   describe_x(arguments.x, problem);
-  require_dtype(kName, "weight", arguments.weight, problem.dtype);
+  if (!is_quantized(problem)) require_dtype(kName, "weight", arguments.weight, problem.dtype);
   require_dtype(kName, "y", arguments.y, *problem.y_dtype);
   describe_bias(arguments.bias, problem);
   describe_scale(arguments.scale, problem);

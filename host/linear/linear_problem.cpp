@@ -108,6 +108,27 @@ void check_sizes(const LinearProblem& problem) {
   (void)checked_bytes({problem.batch, problem.num_members, problem.out_features}, 4);
 }
 
+/// A blob is one row of bytes.
+void complete_weight(LinearProblem& problem) {
+  const int64_t members = problem.num_members;
+  const int64_t in = problem.in_features, out = problem.out_features;
+  if (!is_quantized(problem)) {
+    problem.group_size = 0;
+    problem.weight = complete(problem.weight, {in, out * in}, out, members, in);
+    return require_extent("weight", problem, out, members, in, problem.weight);
+  }
+  WIDE_REQUIRE(problem.group_size == 64 || problem.group_size == 128,
+               "linear: group_size is " + text(problem.group_size) + ", expected 64 or 128");
+  const int64_t bytes = linear_member_bytes(problem);
+  problem.weight = complete({bytes, problem.weight.member == 0 ? bytes : problem.weight.member},
+                            {bytes, bytes}, 1, members, bytes);
+  WIDE_REQUIRE(problem.weight.member >= bytes && problem.weight.member % kQuantizedAlignment == 0,
+               "linear: weight has member stride " + text(problem.weight.member) +
+                   " bytes, expected a multiple of " + text(kQuantizedAlignment) + ", at least " +
+                   text(bytes));
+  require_extent("weight", problem, 1, members, bytes, problem.weight);
+}
+
 /// One output per member has one factor per member, whatever it is called.
 void complete_epilogue(LinearProblem& problem) {
   Epilogue& epilogue = problem.epilogue;
@@ -152,12 +173,11 @@ LinearProblem complete_linear_problem(LinearProblem problem) {
   } else {
     problem.x = complete(problem.x, packed_rows(members, in), batch, members, in);
   }
-  problem.weight = complete(problem.weight, {in, out * in}, out, members, in);
+  complete_weight(problem);
   problem.y = complete(problem.y, packed_rows(members, out), batch, members, out);
   complete_epilogue(problem);
 
   require_extent("x", problem, batch, members, in, problem.x);
-  require_extent("weight", problem, out, members, in, problem.weight);
   require_extent("bias", problem, 1, members, problem.epilogue.has_bias ? out : 0,
                  {0, problem.bias_member_stride});
   require_extent("scale", problem, 1, members, problem.scale_member_stride > 0 ? out : 0,
@@ -204,6 +224,14 @@ void require_same_linear_problem(const LinearProblem& got, const LinearProblem& 
   differ("stride of residual", got.residual, plan.residual);
   differ("bias_member_stride", got.bias_member_stride, plan.bias_member_stride);
   differ("scale_member_stride", got.scale_member_stride, plan.scale_member_stride);
+}
+
+QuantizedWeight linear_quantized_weight(const LinearProblem& problem) {
+  return {problem.weight_format, problem.group_size, problem.out_features, problem.in_features};
+}
+
+int64_t linear_member_bytes(const LinearProblem& problem) {
+  return quantized_bytes(linear_quantized_weight(problem));
 }
 
 bool is_empty(const LinearProblem& problem) {

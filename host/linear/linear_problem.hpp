@@ -9,6 +9,11 @@
 
 namespace wide {
 
+/// Whether weights are quantised blobs and not packed.
+inline bool is_quantized(const LinearProblem& problem) {
+  return problem.weight_format != WeightFormat::packed;
+}
+
 /// The problem with all strides filled in: packed ones where both are 0, and the packed value
 /// along axes that nothing steps along, so that equal layouts compare equal. Throws
 /// invalid_argument that names the field for impossible sizes, products that do not fit in 64 bits,

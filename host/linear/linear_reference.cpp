@@ -10,6 +10,73 @@
 
 namespace wide::catalog {
 
+namespace {
+
+/// Sign, exponent and mantissa in the last bits of `code`; no infinities.
+double small_float(int code, int exponent_bits, int mantissa_bits) {
+  const int mantissa = code % (1 << mantissa_bits);
+  const int exponent = code >> mantissa_bits & ((1 << exponent_bits) - 1);
+  const int bias = (1 << (exponent_bits - 1)) - 1, unit = 1 - bias - mantissa_bits;
+  const double value = exponent == 0
+                           ? std::ldexp(mantissa, unit)
+                           : std::ldexp(mantissa + (1 << mantissa_bits), unit + exponent - 1);
+  return code >> (exponent_bits + mantissa_bits) == 1 ? -value : value;
+}
+
+double code_value(WeightFormat format, int code) {
+  switch (format) {
+    case WeightFormat::packed:
+      break;
+    case WeightFormat::fp8_e4m3:
+      return small_float(code, 4, 3);
+    case WeightFormat::int8:
+      return code - 128;
+    case WeightFormat::fp6_e3m2:
+      return small_float(code, 3, 2);
+    case WeightFormat::int4:
+      return code - 8;
+    case WeightFormat::fp4_e2m1:
+      return small_float(code, 2, 1);
+  }
+  return std::nan("");
+}
+
+double bf16_value(int bits) {
+  return (bits >> 7 & 255) == 255 ? std::nan("") : small_float(bits, 8, 7);
+}
+
+}  // namespace
+
+std::vector<double> linear_reference_weight(const LinearProblem& problem,
+                                            std::span<const double> blob) {
+  const int64_t in = problem.in_features, out = problem.out_features, size = problem.group_size;
+  const int64_t bits = weight_format_bits(problem.weight_format);
+  const int64_t tile_bytes = 16 * 64 * bits / 8, scale_bytes = 16 * 2;
+  const int64_t groups = (in + size - 1) / size, tiles = (in + 63) / 64;
+  const int64_t strip_bytes = groups * scale_bytes + tiles * tile_bytes;
+  const auto byte_at = [&](int64_t at) { return static_cast<int>(blob[static_cast<size_t>(at)]); };
+  std::vector<double> weight;
+  for (int64_t o = 0; o < out; ++o) {
+    for (int64_t k = 0; k < in; ++k) {
+      const int64_t strip = o / 16 * strip_bytes, r = o % 16, group = k / size, i = k % 64;
+      const int64_t tile = strip + (group + 1) * scale_bytes + k / 64 * tile_bytes;
+      const int64_t lane = 4 * (r % 8) + i % 8 / 2, half = i % 2;
+      const int64_t q = 4 * (i / 16) + 2 * (i / 8 % 2) + r / 8;
+      const auto field = [&](int64_t plane, int64_t b) {
+        const int64_t f = 16 / b, bit = b * (q % f), byte = 2 * (2 * (q / f) + half) + bit / 8;
+        const int64_t at = b == 2 ? 8 * lane + byte : byte / 16 * 512 + 16 * lane + byte % 16;
+        return byte_at(plane + at) >> bit % 8 & ((1 << b) - 1);
+      };
+      const int code = bits == 6 ? field(tile, 4) + 16 * field(tile + 512, 2) : field(tile, bits);
+      const int64_t scale =
+          strip + group * scale_bytes + group * size / 64 * tile_bytes + 2 * (2 * (r % 8) + r / 8);
+      weight.push_back(bf16_value(byte_at(scale) + 256 * byte_at(scale + 1)) *
+                       code_value(problem.weight_format, code));
+    }
+  }
+  return weight;
+}
+
 void linear_reference_row(const LinearProblem& problem, const LinearReferenceRow& row,
                           std::span<double> values, std::span<double> magnitudes) {
   const auto in = static_cast<size_t>(problem.in_features);

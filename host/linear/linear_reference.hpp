@@ -6,6 +6,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "wide/catalog.hpp"
 #include "wide/linear.hpp"
@@ -31,6 +32,10 @@ void linear_reference_row(const LinearProblem& problem, const LinearReferenceRow
 void judge_linear_row(const LinearProblem& problem, const LinearReferenceRow& row, Fill fill,
                       std::span<double> values, std::span<double> tolerances);
 extern const std::string_view kLinearToleranceFormula;
+/// What the bytes of a member's blob stand for, [out, in], by plain loops over the order that
+/// wide/quantize.hpp describes.
+std::vector<double> linear_reference_weight(const LinearProblem& problem,
+                                            std::span<const double> blob);
 
 double reference_activation(Activation activation, double value);
 

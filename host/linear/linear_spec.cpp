@@ -9,6 +9,7 @@
 #include "host/linear/linear_strategy.hpp"
 #include "host/linear/linear_values.hpp"
 #include "host/operand.hpp"
+#include "host/operand_values.hpp"
 #include "wide/catalog.hpp"
 #include "wide/linear.hpp"
 
@@ -28,12 +29,61 @@ LinearProblem problem_of(const Case& point) {
   if (is_fp8(problem.dtype)) problem.y_dtype = Dtype::bf16;
   problem.shared_input = point.word("shared") == "yes";
   problem.allow_tf32 = point.word("tf32") == "yes";
+  problem.weight_format = *parse_weight_format(point.word("weights"));
+  problem.group_size = point.word("group") == "64" ? 64 : 128;
   problem.epilogue = linear_epilogue_of(point);
   return problem;
 }
 
+std::string impossible_reason(const Case& point) {
+  const std::string reason = tf32_impossible_reason(point);
+  if (!reason.empty()) return reason;
+  const bool is_packed = point.word("weights") == "packed";
+  if (point.word("tf32") == "yes" && !is_packed) {
+    return "tf32 is a way to multiply fp32, weights are quantised";
+  }
+  if (point.word("group") != "128" && is_packed) return "packed weights have no groups";
+  return "";
+}
+
 int64_t scales_of(const LinearProblem& problem) {
   return problem.epilogue.scale == OutputScale::per_member ? 1 : problem.out_features;
+}
+
+/// The operand of quantised weights: what packed ones would be, in fp32, as blobs. Multiples of a
+/// power of two are stored exactly, so integer fills are.
+Operand::Description quantized_weight(const LinearProblem& problem,
+                                      const WorkloadOptions& options) {
+  const QuantizedWeight weight = linear_quantized_weight(problem);
+  const Distribution from = linear_parameter_distribution(options.fill);
+  Operand::Description description{.packing = operands::linear_quantized_weight,
+                                   .dtype = Dtype::uint8,
+                                   .member_shape = {quantized_bytes(weight)}};
+  description.granule = kQuantizedAlignment;
+  description.contents = [=, seed = options.seed](int64_t id, bool is_poisoned,
+                                                  std::span<std::byte> bytes) {
+    const Context context = Context::cpu({.num_threads = 1, .allocator = {}});
+    const Tensor dense(context, Dtype::fp32, {weight.out_features, weight.in_features});
+    auto* values = static_cast<std::byte*>(dense.data());
+    if (is_poisoned) {
+      std::fill_n(values, dense.bytes(), std::byte{0xff});  // NaN
+    } else {
+      const uint64_t key = stream_key(seed, operands::linear_weight.name, 0, id);
+      fill_run(from, key, 0, dense.num_elements(), 0, Dtype::fp32, values);
+    }
+    const ConstTensorView member = dense;
+    const auto size = static_cast<int64_t>(bytes.size());
+    quantize_weights(context, weight, std::span(&member, 1),
+                     TensorView(bytes.data(), Dtype::uint8, {1, size}, Device{}), Stream::cpu());
+  };
+  return description;
+}
+
+Operand::Description packed_weight(const LinearProblem& problem, const WorkloadOptions& options) {
+  return {.packing = operands::linear_weight,
+          .dtype = problem.dtype,
+          .member_shape = {problem.out_features, problem.in_features},
+          .distribution = linear_parameter_distribution(options.fill)};
 }
 
 class LinearWorkload final : public PackedWorkload {
@@ -46,9 +96,8 @@ class LinearWorkload final : public PackedWorkload {
                        linear_input_distribution(options.fill, *like_.y_dtype, like_.epilogue,
                                                  like_.in_features),
                        like_.shared_input)),
-        weight_(add_operand(operands::linear_weight, like_.dtype,
-                            {like_.out_features, like_.in_features},
-                            linear_parameter_distribution(options.fill))),
+        weight_(add_operand(is_quantized(like_) ? quantized_weight(like_, options)
+                                                : packed_weight(like_, options))),
         bias_(like_.epilogue.has_bias
                   ? &add_operand(operands::linear_bias, *like_.y_dtype, {like_.out_features},
                                  linear_parameter_distribution(options.fill))
@@ -101,7 +150,8 @@ class LinearWorkload final : public PackedWorkload {
     return reason.empty() && calls_cublas ? cublas_unavailable_reason() : reason;
   }
 
-  /// One member's plan of `sequential` is one cublasGemmEx and its epilogue (CPU: our kernel).
+  /// One member's plan of `sequential` is one cublasGemmEx and its epilogue (CPU and quantised
+  /// weights: our kernel).
   PreparedMembers prepare_members() override {
     std::vector<LinearArguments> members;
     for (int64_t i = 0; i < num_members(); ++i) members.push_back(member_arguments(i));
@@ -134,7 +184,7 @@ class LinearWorkload final : public PackedWorkload {
     const auto values_of = [&](const Operand* operand) {
       return operand == nullptr ? std::span<const double>() : operand->values(member);
     };
-    LinearReferenceRow operands{x, weight_.values(member), values_of(bias_), values_of(scale_),
+    LinearReferenceRow operands{x, weight_values(member), values_of(bias_), values_of(scale_),
                                 values_of(residual_)};
     if (residual_ != nullptr) {
       operands.residual =
@@ -166,8 +216,9 @@ class LinearWorkload final : public PackedWorkload {
     };
     LinearArguments arguments;
     arguments.x = x_.member(i);
-    arguments.weight =
-        with_member_axis(weight_.member(i), {1, like_.out_features, like_.in_features});
+    arguments.weight = with_member_axis(
+        weight_.member(i), is_quantized(like_) ? Shape{1, linear_member_bytes(like_)}
+                                               : Shape{1, like_.out_features, like_.in_features});
     if (bias_ != nullptr) {
       arguments.bias = with_member_axis(bias_->member(i), {1, like_.out_features});
     }
@@ -177,6 +228,15 @@ class LinearWorkload final : public PackedWorkload {
     if (residual_ != nullptr) arguments.residual = residual_->member(i);
     arguments.y = y_.member(i);
     return arguments;
+  }
+
+  std::span<const double> weight_values(int64_t member) const {
+    if (!is_quantized(like_)) return weight_.values(member);
+    if (dequantized_member_ != member) {
+      dequantized_ = linear_reference_weight(like_, weight_.values(member));
+      dequantized_member_ = member;
+    }
+    return dequantized_;
   }
 
   /// Asked once, when first needed: starting cuBLAS takes milliseconds.
@@ -193,6 +253,8 @@ class LinearWorkload final : public PackedWorkload {
   const Operand* residual_;
   const Operand& y_;
   mutable std::optional<std::string> cublas_reason_;
+  mutable std::vector<double> dequantized_;  ///< the reference's, of one member
+  mutable int64_t dequantized_member_ = -1;
 };
 
 std::vector<AxisInfo> axes() {
@@ -215,13 +277,19 @@ std::vector<AxisInfo> axes() {
        {"no", "before", "after"}},
       {"shared", "whether all members read one x", "no", {"no", "yes"}},
       {"tf32", "whether fp32 may be multiplied as tf32", "no", {"no", "yes"}},
+      {"weights",
+       "how they are stored",
+       "packed",
+       {"packed", "fp8_e4m3", "int8", "fp6_e3m2", "int4", "fp4_e2m1"}},
+      {"group", "inputs that share a quantised weight's scale", "128", {"128", "64"}},
   };
 }
 
 std::vector<StrategyInfo> strategies() {
   using enum StrategyKind;
   return {
-      {"sequential", DeviceType::cuda, sequential, "one cuBLAS GEMM per member, then one epilogue"},
+      {"sequential", DeviceType::cuda, sequential,
+       "one cuBLAS GEMM per member, then one epilogue; quantised weights: weight_only's kernel"},
       {"cublas_batched", DeviceType::cuda, vendor,
        "one strided-batched cuBLAS GEMM on the packed operands, then one epilogue"},
       {"simt",
@@ -265,6 +333,11 @@ std::vector<StrategyInfo> strategies() {
        hand_written,
        "members that read one x as one wider member, by the kernel that suits it (shared=yes)",
        {.streamed = 1.12, .rereads = 1.0, .bank_conflicts = 0.15}},  // as its kernels
+      {"weight_only",
+       DeviceType::cuda,
+       hand_written,
+       "one tiled kernel for all members of up to 64 rows, on quantised weights (weights=int4, ..)",
+       {.rereads = 0.9, .bank_conflicts = 0.15}},
       {"sequential", DeviceType::cpu, sequential, "member after member, each over all threads"},
       {"wide", DeviceType::cpu, hand_written, "the tiles of all members over all threads at once"},
   };
@@ -298,7 +371,7 @@ const PrimitiveSpec& linear_spec() {
     s.strategies = strategies();
     s.sweeps = sweeps();
     s.tolerance_formula = kLinearToleranceFormula;
-    s.impossible_reason = tf32_impossible_reason;
+    s.impossible_reason = impossible_reason;
     s.make_workload = [](const Context& context, const Case& point,
                          const WorkloadOptions& options) -> std::unique_ptr<Workload> {
       return std::make_unique<LinearWorkload>(context, problem_of(point), options);

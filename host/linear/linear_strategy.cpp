@@ -15,9 +15,9 @@ namespace wide {
 
 namespace {
 
-constexpr std::array<std::string_view, 9> kCudaNames{
-    "sequential",  "cublas_batched", "simt",   "gemv",        "small_m",
-    "tensor_core", "wgmma",          "tf32x3", "shared_input"};
+constexpr std::array<std::string_view, 10> kCudaNames{
+    "sequential",  "cublas_batched", "simt",   "gemv",         "small_m",
+    "tensor_core", "wgmma",          "tf32x3", "shared_input", "weight_only"};
 constexpr std::array<std::string_view, 2> kCpuNames{"sequential", "wide"};
 
 std::string text_of(Dtype dtype) {
@@ -27,7 +27,20 @@ std::string text_of(Dtype dtype) {
 /// fp8 is cuBLASLt's: its plain GEMMs do not take it, and sequential is our kernel's.
 bool uses_cublas(LinearStrategy strategy, const LinearProblem& problem) {
   return strategy == LinearStrategy::cublas_batched ||
-         (strategy == LinearStrategy::sequential && !is_fp8(problem.dtype));
+         (strategy == LinearStrategy::sequential && !is_quantized(problem) &&
+          !is_fp8(problem.dtype));
+}
+
+/// Why the strategy cannot read weights of this format; empty where it can.
+std::string weight_format_reason(LinearStrategy strategy, const LinearProblem& problem) {
+  if (strategy == LinearStrategy::sequential ||
+      (strategy == LinearStrategy::weight_only) == is_quantized(problem)) {
+    return "";
+  }
+  return is_quantized(problem) ? "it reads packed weights, theirs is format " +
+                                     std::string(weight_format_name(problem.weight_format)) +
+                                     "; weight_only and sequential read quantised ones"
+                               : "it is for quantised weights, these are packed";
 }
 
 std::string cublas_unsupported_reason(const LinearProblem& problem) {
@@ -117,7 +130,12 @@ std::string kernel_unsupported_reason(LinearStrategy strategy, const LinearProbl
   }
   if (strategy == LinearStrategy::shared_input) return shared_input_reason(problem, device);
   int64_t rows = 0, columns = 0;
-  if (strategy == LinearStrategy::gemv) {
+  if (is_quantized(problem)) {
+    if (problem.dtype == Dtype::fp32) return "it multiplies fp16 and bf16, dtype is fp32";
+    if (problem.batch > kMaxSmallBatch) return too_many_rows(kMaxSmallBatch, problem);
+    const kernels::LinearWeightOnlyTile tile = choose_linear_weight_only_tile(problem);
+    rows = tile_m(tile), columns = tile_n(tile);
+  } else if (strategy == LinearStrategy::gemv) {
     if (problem.batch > kMaxGemvBatch) return too_many_rows(kMaxGemvBatch, problem);
     if (is_fp8(problem.dtype)) {
       return "it multiplies fp32, fp16 and bf16, dtype is " + text_of(problem.dtype);
@@ -169,6 +187,8 @@ std::string_view linear_strategy_name(LinearStrategy strategy) {
       return "tf32x3";
     case LinearStrategy::shared_input:
       return "shared_input";
+    case LinearStrategy::weight_only:
+      return "weight_only";
     case LinearStrategy::wide:
       return "wide";
   }
@@ -184,8 +204,9 @@ std::optional<LinearStrategy> parse_linear_strategy(std::string_view name, Devic
   using enum LinearStrategy;
   const auto names = linear_strategy_names(device);
   if (std::find(names.begin(), names.end(), name) == names.end()) return std::nullopt;
-  for (const LinearStrategy strategy : {sequential, cublas_batched, simt, gemv, small_m,
-                                        tensor_core, wgmma, tf32x3, shared_input, wide}) {
+  for (const LinearStrategy strategy :
+       {sequential, cublas_batched, simt, gemv, small_m, tensor_core, wgmma, tf32x3, shared_input,
+        weight_only, wide}) {
     if (linear_strategy_name(strategy) == name) return strategy;
   }
   return std::nullopt;
@@ -199,6 +220,8 @@ std::string linear_unsupported_reason(LinearStrategy strategy, const LinearProbl
   }
   if (!on_cpu && strategy == LinearStrategy::wide) return "it runs on the CPU only";
   if (on_cpu || is_empty(problem)) return "";
+  const std::string reason = weight_format_reason(strategy, problem);
+  if (!reason.empty()) return reason;
   if (uses_cublas(strategy, problem)) {
     return cublas_unsupported_reason(problem);
   }

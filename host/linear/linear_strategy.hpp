@@ -13,6 +13,7 @@
 #include "host/core/verified.hpp"
 #include "kernels/linear/linear_mma_tile.hpp"
 #include "kernels/linear/linear_simt_tile.hpp"
+#include "kernels/linear/linear_weight_only_tile.hpp"
 #include "kernels/linear/linear_wgmma_tile.hpp"
 #include "wide/device.hpp"
 #include "wide/linear.hpp"
@@ -20,7 +21,7 @@
 namespace wide {
 
 enum class LinearStrategy : uint8_t {
-  sequential,      ///< CUDA: one cuBLAS call per member; CPU: member after member
+  sequential,      ///< CUDA: a cuBLAS call or, quantised, a launch per member; CPU: one by one
   cublas_batched,  ///< one strided-batched cuBLAS call
   simt,            ///< fp32 multiply-adds: kernels/linear/linear_simt.cu
   gemv,            ///< one to four rows, fp32 multiply-adds: kernels/linear/linear_gemv.cu
@@ -29,6 +30,7 @@ enum class LinearStrategy : uint8_t {
   wgmma,           ///< Hopper's warpgroup products: kernels/linear/linear_wgmma.cu
   tf32x3,          ///< the tiles of both for fp32, three tf32 products for one
   shared_input,    ///< members that read one x as one wider member, by one of the kernels above
+  weight_only,     ///< quantised weights: kernels/linear/linear_weight_only.cuh
   wide,            ///< CPU: all members' tiles at once
 };
 
@@ -60,7 +62,8 @@ kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem);
 
 /// What `gemv` takes at most.
 inline constexpr int64_t kMaxGemvBatch = 4;
-/// Rows of x up to which the weights' bytes are what the time goes into: `small_m` takes no more.
+/// Rows of x up to which the weights' bytes are what the time goes into: `small_m` and
+/// `weight_only` take no more.
 inline constexpr int64_t kMaxSmallBatch = 64;
 
 /// The members of a shared input as one member with all their outputs; the same problem where their
@@ -76,6 +79,8 @@ LinearStrategy linear_kernel_of(LinearStrategy strategy, const LinearProblem& pr
 /// depend on what fills the device.
 kernels::LinearMmaTile choose_linear_mma_tile(LinearStrategy strategy, const LinearProblem& problem,
                                               const DeviceInfo& device);
+/// The tile of weight_only: by the member's problem alone.
+kernels::LinearWeightOnlyTile choose_linear_weight_only_tile(const LinearProblem& problem);
 /// The tile of wgmma; it changes no bit.
 kernels::LinearWgmmaTile choose_linear_wgmma_tile(const LinearProblem& problem,
                                                   const DeviceInfo& device);

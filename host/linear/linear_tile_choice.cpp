@@ -12,6 +12,9 @@ namespace wide {
 
 namespace {
 
+/// So few 64-wide tiles that one member fills no device.
+constexpr int64_t kFewOutputs = 256;
+
 int64_t ceil_div(int64_t a, int64_t b) {
   return a / b + (a % b != 0 ? 1 : 0);
 }
@@ -56,6 +59,7 @@ LinearStrategy linear_kernel_of(LinearStrategy strategy, const LinearProblem& pr
                                 const DeviceInfo& device) {
   using enum LinearStrategy;
   if (strategy != shared_input && strategy != sequential) return strategy;
+  if (is_quantized(problem)) return weight_only;
   const bool has_wgmma = linear_unsupported_reason(wgmma, as_one_member(problem), device).empty();
   if (is_fp8(problem.dtype)) return has_wgmma ? wgmma : simt;
   if (problem.batch <= kMaxGemvBatch) return gemv;
@@ -74,7 +78,6 @@ kernels::LinearMath linear_math(LinearStrategy strategy, const LinearProblem& pr
 kernels::LinearMmaTile choose_linear_mma_tile(LinearStrategy strategy, const LinearProblem& problem,
                                               const DeviceInfo& device) {
   using enum kernels::LinearMmaTile;
-  constexpr int64_t kFewOutputs = 256;  // so few 64-wide tiles that one member fills no device
   if (strategy != LinearStrategy::tensor_core && problem.batch <= kMaxSmallBatch) {
     if (problem.batch <= 16 && problem.out_features <= kFewOutputs) return m16n16;
     return problem.batch <= 8 ? m8n64 : problem.batch <= 16 ? m16n64 : m32n64;
@@ -101,6 +104,12 @@ kernels::LinearMmaTile choose_linear_mma_tile(LinearStrategy strategy, const Lin
     if (time < least) least = time, best = one.tile;
   }
   return best;
+}
+
+kernels::LinearWeightOnlyTile choose_linear_weight_only_tile(const LinearProblem& problem) {
+  using enum kernels::LinearWeightOnlyTile;
+  if (problem.batch <= 16) return problem.out_features <= kFewOutputs ? m16n16 : m16n64;
+  return problem.batch <= 32 ? m32n64 : m64n64;
 }
 
 kernels::LinearWgmmaTile choose_linear_wgmma_tile(const LinearProblem& problem,

@@ -20,15 +20,39 @@ namespace wide {
 namespace operands {
 
 std::span<const PackedOperand> all() {
-  static constexpr std::array kAll{
-      linear_x,          linear_y,         flash_attention_q, flash_attention_k,
-      flash_attention_v, attention_x,      embedding_y,       layernorm_x,
-      rmsnorm_x,         conv1d_x,         conv2d_x,          conv2d_x_channels_last,
-      batchnorm1d_x,     batchnorm2d_x,    groupnorm_x,       instancenorm1d_x,
-      instancenorm2d_x,  linear_weight,    linear_bias,       linear_scale,
-      linear_residual,   attention_weight, attention_bias,    embedding_table,
-      layernorm_gamma,   layernorm_beta,   rmsnorm_gamma,     conv1d_weight,
-      conv2d_weight,     conv_bias,        channel_parameter, embedding_ids};
+  static constexpr std::array kAll{linear_x,
+                                   linear_y,
+                                   flash_attention_q,
+                                   flash_attention_k,
+                                   flash_attention_v,
+                                   attention_x,
+                                   embedding_y,
+                                   layernorm_x,
+                                   rmsnorm_x,
+                                   conv1d_x,
+                                   conv2d_x,
+                                   conv2d_x_channels_last,
+                                   batchnorm1d_x,
+                                   batchnorm2d_x,
+                                   groupnorm_x,
+                                   instancenorm1d_x,
+                                   instancenorm2d_x,
+                                   linear_weight,
+                                   linear_quantized_weight,
+                                   linear_bias,
+                                   linear_scale,
+                                   linear_residual,
+                                   attention_weight,
+                                   attention_bias,
+                                   embedding_table,
+                                   layernorm_gamma,
+                                   layernorm_beta,
+                                   rmsnorm_gamma,
+                                   conv1d_weight,
+                                   conv2d_weight,
+                                   conv_bias,
+                                   channel_parameter,
+                                   embedding_ids};
   return kAll;
 }
 

@@ -12,6 +12,7 @@
 
 #include "wide/epilogue.hpp"
 #include "wide/plan.hpp"
+#include "wide/quantize.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {
@@ -27,9 +28,11 @@ struct LinearProblem {
   std::optional<Dtype> y_dtype{};
   bool shared_input = false;  ///< all members read one x [B, in]
   bool allow_tf32 = false;    ///< fp32 operands may be rounded to tf32 before they are multiplied
+  WeightFormat weight_format = WeightFormat::packed;
+  int64_t group_size = 128;  ///< of quantised weights: inputs that share a scale, 64 or 128
   Epilogue epilogue{};
   RowStrides x{}, y{};
-  RowStrides weight{};  ///< row: from one output feature to the next
+  RowStrides weight{};  ///< row: from one output feature to the next; quantised: member, in bytes
   RowStrides residual{};
   int64_t bias_member_stride = 0;
   int64_t scale_member_stride = 0;
@@ -39,7 +42,7 @@ struct LinearProblem {
 /// Operands of one call; bias, scale and residual are absent exactly where the problem has none.
 struct LinearArguments {
   ConstTensorView x;       ///< [B, N*in], [B, T, N*in] or [B, N, in]; shared: [B, in] or [B, T, in]
-  ConstTensorView weight;  ///< [N, out, in]
+  ConstTensorView weight;  ///< [N, out, in]; quantised: uint8 [N, linear_member_bytes(problem)]
   ConstTensorView bias;    ///< [N, out]
   TensorView y;            ///< [B, N*out], [B, T, N*out] or [B, N, out]
   ConstTensorView scale{};     ///< fp32: [N, 1] or [N, out]
@@ -52,9 +55,14 @@ struct LinearMember {
   ConstTensorView bias;    ///< [out], or absent
 };
 
+/// How a member's weight is stored where weight_format is not packed, and the bytes of its blob.
+QuantizedWeight linear_quantized_weight(const LinearProblem& problem);
+int64_t linear_member_bytes(const LinearProblem& problem);
+
 /// Reads the problem off the operands; `like` gives what they do not show: shared_input,
-/// allow_tf32, activation, alpha and where a residual is added. Throws invalid_argument that names
-/// the operand, what was got and what expected.
+/// allow_tf32, activation, alpha, where a residual is added, and the weights' format; where that is
+/// a quantised one, also group_size, in_features and out_features. Throws invalid_argument that
+/// names the operand, what was got and what expected.
 LinearProblem describe_linear(const LinearArguments& arguments, const LinearProblem& like = {});
 
 /// How plan.run computes one problem on one device. Immutable: may run from several threads at a
@@ -67,13 +75,16 @@ class LinearPlan {
   std::string explain() const;
   /// Bytes of workspace that run() needs, a multiple of 256; may be 0.
   int64_t workspace_bytes() const;
-  /// The weights' format: "packed" is [N, out, in] as described above.
+  /// The weights' format: "packed" is [N, out, in] as described above, the others are
+  /// quantize.hpp's.
   std::string_view weight_format() const;
 
-  /// Member parameters -> the plan's format. Runs once per set of weights, on `stream`.
+  /// Member parameters -> the plan's format. Runs once per set of weights, on `stream`. Weights to
+  /// be quantised may be fp32, fp16 or bf16 whatever the problem's dtype, and are so under the
+  /// terms of quantize_weights().
   void prepare_weights(std::span<const LinearMember> members, const TensorView& weight,
                        const TensorView& bias, Stream stream) const;
-  /// The inverse, bit for bit.
+  /// The inverse, bit for bit; of quantised weights what is stored, rounded to the members' dtype.
   void restore_weights(const ConstTensorView& weight, const ConstTensorView& bias,
                        std::span<const TensorView> member_weights,
                        std::span<const TensorView> member_biases, Stream stream) const;
@@ -87,7 +98,9 @@ class LinearPlan {
   /// and
   ///         y have it too, or fp16 or bf16 for fp8; scale is fp32; products and sums in fp32,
   ///         one rounding at the end; tf32 products only with allow_tf32, or three for one where
-  ///         the strategy tf32x3 is asked for by name, which keeps fp32's accuracy.
+  ///         the strategy tf32x3 is asked for by name, which keeps fp32's accuracy. Quantised
+  ///         weights are uint8; their codes' values are multiplied exactly, sums by the scales in
+  ///         fp32.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument (operands contradict the problem, workspace), cuda, cublas.

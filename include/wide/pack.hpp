@@ -53,6 +53,7 @@ inline constexpr PackedOperand instancenorm1d_x{"instancenorm1d x", joined, 1, 3
 inline constexpr PackedOperand instancenorm2d_x{"instancenorm2d x", joined, 1, 4, 4};
 // Parameters with a member axis in front.
 inline constexpr PackedOperand linear_weight{"linear weight", stacked, 0, 2, 2};
+inline constexpr PackedOperand linear_quantized_weight{"linear quantized weight", stacked, 0, 1, 1};
 inline constexpr PackedOperand linear_bias{"linear bias", stacked, 0, 1, 1};
 inline constexpr PackedOperand linear_scale{"linear scale", stacked, 0, 1, 1};
 inline constexpr PackedOperand attention_weight{"attention weight", stacked, 0, 2, 2};

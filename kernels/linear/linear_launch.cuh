@@ -58,9 +58,10 @@ cudaError_t allow_shared_bytes(Kernel* kernel, int bytes) {
   return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 }
 
-/// Starts kernel(params, tiles_m, tiles_n) with one block a tile of a member, in one line.
-template <class Kernel>
-cudaError_t launch_tiles(Kernel* kernel, const LinearParams& params, int64_t tile_m, int64_t tile_n,
+/// Starts kernel(params, tiles_m, tiles_n) with one block a tile of a member, in one line. Params
+/// are LinearParams and what a kernel adds to them.
+template <class Kernel, class Params>
+cudaError_t launch_tiles(Kernel* kernel, const Params& params, int64_t tile_m, int64_t tile_n,
                          int threads, int shared_bytes, cudaStream_t stream) {
   constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
   // Each factor is checked before it is used, so that no product can overflow.

@@ -146,6 +146,27 @@ __device__ inline MmaWarp locate_warp() {
           warp / (policy.warps_a * policy.warps_b)};
 }
 
+/// B's fragments of one instruction's k, the chunk and the next.
+template <class Math, MmaPolicy policy>
+__device__ inline void load_b(const char* tile, const MmaWarp& warp, int chunk,
+                              MmaFragment<2> (&b)[policy.blocks_b()]) {
+  if constexpr (policy.blocks_b() == 1) {
+    arch::ldmatrix(b[0].high, b_row(tile, warp.first_b, chunk, warp.lane % 16));
+    Math::prepare(b[0]);
+  } else {
+#pragma unroll
+    for (int j = 0; j < policy.blocks_b(); j += 2) {
+      uint32_t both[4];
+      arch::ldmatrix(both, b_row(tile, warp.first_b + 8 * j, chunk, warp.lane));
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        b[j + half].high[0] = both[2 * half], b[j + half].high[1] = both[2 * half + 1];
+        Math::prepare(b[j + half]);
+      }
+    }
+  }
+}
+
 template <class Math, MmaPolicy policy>
 __device__ inline void multiply_stage(const char* a_tile, const char* b_tile, const MmaWarp& warp,
                                       float (&sums)[policy.blocks_a()][policy.blocks_b()][4]) {
@@ -160,21 +181,7 @@ __device__ inline void multiply_stage(const char* a_tile, const char* b_tile, co
       arch::ldmatrix(a[i].high, a_row(a_tile, warp.first_a + 16 * i, chunk, warp.lane));
       Math::prepare(a[i]);
     }
-    if constexpr (policy.blocks_b() == 1) {
-      arch::ldmatrix(b[0].high, b_row(b_tile, warp.first_b, chunk, warp.lane % 16));
-      Math::prepare(b[0]);
-    } else {
-#pragma unroll
-      for (int j = 0; j < policy.blocks_b(); j += 2) {
-        uint32_t both[4];
-        arch::ldmatrix(both, b_row(b_tile, warp.first_b + 8 * j, chunk, warp.lane));
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          b[j + half].high[0] = both[2 * half], b[j + half].high[1] = both[2 * half + 1];
-          Math::prepare(b[j + half]);
-        }
-      }
-    }
+    load_b<Math, policy>(b_tile, warp, chunk, b);
 #pragma unroll
     for (int i = 0; i < policy.blocks_a(); ++i) {
 #pragma unroll

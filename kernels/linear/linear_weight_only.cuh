@@ -1,0 +1,264 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// linear on quantised weights: up to 64 rows of x per member, so that the time is that of reading
+// the blobs once.
+//
+// Plan: as small_m (linear_mma.cuh), the weight on the 16-row side of mma.m16n8k16, one block a
+// tile of outputs of one member, a ring of stages filled by cp.async. What differs is the weight:
+// a warp's 16 outputs are a strip of the blob, contiguous over k with its scales in it, whose bytes
+// lie in shared memory as they do in the blob. A lane reads 16 of them, its part of four
+// instructions, makes 16-bit values of the codes (linear_decode.cuh), and multiplies them by x as
+// they are. The sums over a tile of 64 inputs then get the tile's scale and are added to the total,
+// in fp32: rounding scale * code to 16 bits never happens.
+//
+//   stage   x: `tiles` tiles of rows x 64 k | strip 0 | strip 1 | ..     strip: scales, tile, ..
+//   warp    wait, barrier, copy the stage after next; per tile: codes, 4 x (decode, mma), scale
+//
+// Where one member has few outputs, the four warps divide a stage's tiles instead of outputs, and
+// their totals are added in the order of warps.
+#pragma once
+
+#include "kernels/linear/linear_decode.cuh"
+#include "kernels/linear/linear_mma.cuh"
+#include "kernels/linear/linear_weight_only.hpp"
+
+namespace wide::kernels {
+
+struct WeightOnlyPolicy {
+  MmaPolicy mma;  ///< how warps divide outputs, rows of x and k; its stages
+  int tiles;      ///< of 64 inputs, a stage
+
+  constexpr int strips() const { return mma.warps_a; }
+  constexpr int x_bytes() const { return tiles * mma.tile_b * kRowBytes; }
+  /// Room for a strip's part of a stage, every tile with scales of its own.
+  constexpr int strip_bytes(WeightFormat format) const {
+    return tiles * (quantized_tile_bytes(format) + kQuantizedScaleBytes);
+  }
+  constexpr int stage_bytes(WeightFormat format) const {
+    return x_bytes() + strips() * strip_bytes(format);
+  }
+  constexpr int shared_bytes(WeightFormat format) const {
+    return std::max(mma.stages * stage_bytes(format), mma.sums_bytes());
+  }
+};
+
+constexpr WeightOnlyPolicy policy_of(LinearWeightOnlyTile tile) {
+  // Four stages: 33 KiB at 4 bits, 49 KiB at 8, of which three quarters are under way in each of
+  // the blocks of a multiprocessor.
+  switch (tile) {
+    case LinearWeightOnlyTile::m16n64:
+      return {{true, 64, 16, 4, 1, 1, 4, 4}, 2};
+    case LinearWeightOnlyTile::m32n64:
+      return {{true, 64, 32, 4, 1, 1, 4, 3}, 2};
+    case LinearWeightOnlyTile::m64n64:
+      return {{true, 64, 64, 4, 1, 1, 4, 2}, 2};
+    case LinearWeightOnlyTile::m16n16:
+      return {{true, 16, 16, 1, 1, 4, 4, 4}, 4};
+  }
+  return {};
+}
+
+/// The strip of a warp, and how it comes in.
+struct Strip {
+  const char* base;  ///< null where the member has no such outputs
+  int64_t bytes;
+  int tiles_per_group;
+
+  /// Of a tile that is the first of its group: where its scales begin.
+  template <WeightFormat format>
+  __device__ int64_t offset(int64_t tile) const {
+    return tile * quantized_tile_bytes(format) + tile / tiles_per_group * kQuantizedScaleBytes;
+  }
+};
+
+/// Begins to bring the strip's bytes of `tiles` tiles from `first_tile` on, by `threads` threads.
+template <WeightFormat format, int tiles, int threads>
+__device__ inline void load_strip(char* to, const Strip& strip, int64_t first_tile, int thread) {
+  constexpr int most = tiles * (quantized_tile_bytes(format) + kQuantizedScaleBytes) / kChunkBytes;
+  const int64_t first = strip.offset<format>(first_tile);
+  const int64_t end = min(strip.offset<format>(first_tile + tiles), strip.bytes);
+  const int chunks = static_cast<int>((end - first) / kChunkBytes);
+#pragma unroll
+  for (int i = 0; i < (most + threads - 1) / threads; ++i) {
+    const int chunk = thread + i * threads;
+    if (chunk < chunks) {
+      arch::cp_async_16(to + chunk * kChunkBytes, strip.base + first + chunk * kChunkBytes,
+                        kChunkBytes);
+    }
+  }
+}
+
+/// totals += scale * (codes of one tile times x).
+template <class T, WeightFormat format, WeightOnlyPolicy policy>
+__device__ inline void multiply_tile(const char* tile, const char* scales, const char* x_tile,
+                                     const MmaWarp& warp,
+                                     float (&totals)[1][policy.mma.blocks_b()][4]) {
+  constexpr int kBlocks = policy.mma.blocks_b();
+  const LaneCodes<format> codes(tile, warp.lane);
+  float sums[kBlocks][4] = {};
+#pragma unroll
+  for (int step = 0; step < kChunks / 2; ++step) {
+    MmaFragment<4> a;
+    MmaFragment<2> b[kBlocks];
+    decode_step<T>(codes, step, a.high);
+    load_b<MmaHalf<T>, policy.mma>(x_tile, warp, 2 * step, b);
+#pragma unroll
+    for (int j = 0; j < kBlocks; ++j) MmaHalf<T>::multiply(sums[j], a, b[j]);
+  }
+  // Of outputs l / 4 and l / 4 + 8, side by side; bf16 is the upper half of fp32.
+  const uint32_t both = *reinterpret_cast<const uint32_t*>(scales + warp.lane / 4 * 4);
+  const float low = __uint_as_float(both << 16), high = __uint_as_float(both & 0xffff0000u);
+#pragma unroll
+  for (int j = 0; j < kBlocks; ++j) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      totals[0][j][e] = fmaf(e < 2 ? low : high, sums[j][e], totals[0][j][e]);
+    }
+  }
+}
+
+/// Blocks in one line of (member, outputs); tiles_m is 1.
+template <class T, WeightFormat format, LinearWeightOnlyTile tile_shape>
+__global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
+                                  policy_of(tile_shape).mma.blocks_per_multiprocessor)
+    linear_weight_only(const __grid_constant__ LinearWeightOnlyParams params, uint32_t,
+                       uint32_t tiles_n) {
+  constexpr WeightOnlyPolicy policy = policy_of(tile_shape);
+  constexpr int kStages = policy.mma.stages, kThreads = policy.mma.threads();
+  constexpr int kRows = policy.mma.tile_b, kTileBytes = quantized_tile_bytes(format);
+  extern __shared__ __align__(128) char shared[];
+
+  // Locate the tile and the warp's strip of it.
+  const int64_t member = blockIdx.x / tiles_n;
+  const int64_t first_n = static_cast<int64_t>(blockIdx.x % tiles_n) * policy.mma.tile_n();
+  const MmaWarp warp = locate_warp<policy.mma>();
+  const Source<T> x{static_cast<const T*>(params.x) + member * params.x_strides.member,
+                    params.x_strides.row, static_cast<int>(params.m), params.x_is_aligned};
+  const int64_t strip_index = (first_n + warp.first_a) / kQuantizedStrip;
+  const bool has_strip = first_n + warp.first_a < params.n;
+  const Strip strip{static_cast<const char*>(params.weight) +
+                        member * params.weight_strides.member + strip_index * params.strip_bytes,
+                    params.strip_bytes, params.tiles_per_group};
+
+  // Begin the first stages.
+  const int64_t num_tiles = (params.k + kQuantizedTile - 1) / kQuantizedTile;
+  const int64_t num_steps = (num_tiles + policy.tiles - 1) / policy.tiles;
+  const int strip_place =
+      policy.x_bytes() + warp.first_a / kQuantizedStrip * policy.strip_bytes(format);
+  const auto load_step = [&](int64_t step, int stage) {
+    if (step < num_steps) {
+      char* buffer = shared + stage * policy.stage_bytes(format);
+      const int64_t first_tile = step * policy.tiles;
+      if (has_strip) {
+        load_strip<format, policy.tiles, 32 * policy.mma.warps_k>(
+            buffer + strip_place, strip, first_tile, warp.k * 32 + warp.lane);
+      }
+#pragma unroll
+      for (int t = 0; t < policy.tiles; ++t) {
+        const int64_t first_k = (first_tile + t) * kQuantizedTile;
+        load_tile<T, kRows, 1, kThreads>(buffer + t * kRows * kRowBytes, x, first_k,
+                                         max(params.k - first_k, int64_t{0}));
+      }
+    }
+    arch::cp_async_commit();  // empty groups keep the count of pending ones
+  };
+#pragma unroll
+  for (int stage = 0; stage < kStages - 1; ++stage) load_step(stage, stage);
+
+  // Multiply one stage while the others arrive. The barrier also says that everybody has finished
+  // with the stage that is filled next.
+  float totals[1][policy.mma.blocks_b()][4] = {};
+  int stage = 0;
+  for (int64_t step = 0; step < num_steps; ++step) {
+    arch::cp_async_wait<kStages - 2>();
+    __syncthreads();
+    load_step(step + kStages - 1, stage == 0 ? kStages - 1 : stage - 1);
+    const char* buffer = shared + stage * policy.stage_bytes(format);
+    const int tiles =
+        static_cast<int>(min(num_tiles - step * policy.tiles, static_cast<int64_t>(policy.tiles)));
+#pragma unroll
+    for (int i = 0; i < policy.tiles / policy.mma.warps_k; ++i) {
+      const int t = i * policy.mma.warps_k + warp.k;
+      if (!has_strip || t >= tiles) break;
+      const char* scales = buffer + strip_place +
+                           t / params.tiles_per_group * params.tiles_per_group * kTileBytes +
+                           t / params.tiles_per_group * kQuantizedScaleBytes;
+      const char* tile = scales + kQuantizedScaleBytes + t % params.tiles_per_group * kTileBytes;
+      multiply_tile<T, format, policy>(tile, scales, buffer + t * kRows * kRowBytes, warp, totals);
+    }
+    stage = stage == kStages - 1 ? 0 : stage + 1;
+  }
+
+  // The totals take the operands' place. What copies are pending now are empty groups.
+  __syncthreads();
+  auto* tile_sums = reinterpret_cast<float*>(shared);
+  put_sums<policy.mma>(tile_sums, warp, totals);
+  __syncthreads();
+  const Destination<T> y = destination_of<T>(
+      params.epilogue, static_cast<T*>(params.y), params.y_strides, member, 0, first_n,
+      static_cast<int>(params.m),
+      static_cast<int>(min(params.n - first_n, static_cast<int64_t>(policy.mma.tile_n()))),
+      params.y_is_aligned);
+  store_sums<T, kRows, policy.mma.tile_n(), policy.mma.pitch(), policy.mma.warps_k, kThreads>(
+      y, tile_sums, static_cast<int>(threadIdx.x));
+}
+
+template <class T, WeightFormat format, LinearWeightOnlyTile tile>
+cudaError_t launch_tile(LinearWeightOnlyParams params, cudaStream_t stream) {
+  constexpr WeightOnlyPolicy policy = policy_of(tile);
+  static_assert(policy.mma.tile_m() == tile_m(tile) && policy.mma.tile_n() == tile_n(tile));
+  static_assert(policy.tiles % 2 == 0, "a stage begins with a group");
+  set_alignment(params, sizeof(T));
+  return launch_tiles(linear_weight_only<T, format, tile>, params, policy.mma.tile_m(),
+                      policy.mma.tile_n(), policy.mma.threads(), policy.shared_bytes(format),
+                      stream);
+}
+
+template <class T, WeightFormat format>
+cudaError_t launch_format(const LinearWeightOnlyParams& params, LinearWeightOnlyTile tile,
+                          cudaStream_t stream) {
+  using enum LinearWeightOnlyTile;
+  if (params.m > tile_m(tile)) return cudaErrorInvalidValue;
+  switch (tile) {
+    case m16n64:
+      return launch_tile<T, format, m16n64>(params, stream);
+    case m32n64:
+      return launch_tile<T, format, m32n64>(params, stream);
+    case m64n64:
+      return launch_tile<T, format, m64n64>(params, stream);
+    case m16n16:
+      return launch_tile<T, format, m16n16>(params, stream);
+  }
+  return cudaErrorInvalidValue;
+}
+
+template <class T>
+cudaError_t launch_type(const LinearWeightOnlyParams& params, WeightFormat format,
+                        LinearWeightOnlyTile tile, cudaStream_t stream) {
+  switch (format) {
+    case WeightFormat::packed:
+      return cudaErrorInvalidValue;
+    case WeightFormat::fp8_e4m3:
+      return launch_format<T, WeightFormat::fp8_e4m3>(params, tile, stream);
+    case WeightFormat::int8:
+      return launch_format<T, WeightFormat::int8>(params, tile, stream);
+    case WeightFormat::fp6_e3m2:
+      return launch_format<T, WeightFormat::fp6_e3m2>(params, tile, stream);
+    case WeightFormat::int4:
+      return launch_format<T, WeightFormat::int4>(params, tile, stream);
+    case WeightFormat::fp4_e2m1:
+      return launch_format<T, WeightFormat::fp4_e2m1>(params, tile, stream);
+  }
+  return cudaErrorInvalidValue;
+}
+
+/// A file each, which compile side by side.
+cudaError_t launch_linear_weight_only_fp16(const LinearWeightOnlyParams& params,
+                                           WeightFormat format, LinearWeightOnlyTile tile,
+                                           cudaStream_t stream);
+cudaError_t launch_linear_weight_only_bf16(const LinearWeightOnlyParams& params,
+                                           WeightFormat format, LinearWeightOnlyTile tile,
+                                           cudaStream_t stream);
+
+}  // namespace wide::kernels
