@@ -105,6 +105,23 @@ Bytes run_ragged_linear() {
   return read(context, y, stream.get());
 }
 
+Bytes run_quantized_linear() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  LinearProblem problem{.num_members = 2, .batch = 3, .in_features = 8, .out_features = 5};
+  problem.dtype = Dtype::bf16;
+  problem.weight_format = WeightFormat::int4;
+  const LinearPlan plan = make_linear_plan(context, problem, {.strategy = "weight_only"});
+  const Tensor x = filled(context, {3, 16}, stream.get(), 0.25f, Dtype::bf16);
+  const Tensor w = filled(context, {5, 8}, stream.get(), 0.5f);
+  const Tensor blobs(context, Dtype::uint8, {2, linear_member_bytes(problem)});
+  const LinearMember members[] = {{w.view(), {}}, {w.view(), {}}};
+  plan.prepare_weights(members, blobs, {}, stream.get());
+  Tensor y(context, Dtype::bf16, {3, 10});
+  plan.run({.x = x, .weight = blobs, .bias = {}, .y = y}, {stream.get()});
+  return read(context, y, stream.get());
+}
+
 Bytes run_embedding() {
   const Context context = Context::cuda(0);
   const OwnedStream stream(context);
@@ -154,6 +171,7 @@ const std::vector<Scenario>& scenarios() {
       {"linear small_m", [] { return run_linear("small_m", Dtype::bf16); }},
       {"linear wgmma", [] { return run_linear("wgmma", Dtype::bf16); }},
       {"ragged_linear", run_ragged_linear},
+      {"linear weight_only", run_quantized_linear},
       {"embedding", run_embedding},
       {"layernorm", run_layernorm}};
   return all;

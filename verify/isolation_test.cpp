@@ -44,32 +44,60 @@ struct Subject {
   Case with(int64_t num_members) const { return odd_case(*spec, num_members, size, words); }
 };
 
-/// Every strategy with every word that is no default, in two sizes: one below and one above the
-/// tiles and vectors of kernels. Where small cases are wanted, the smaller only.
-std::vector<Subject> subjects(const Context& context) {
+/// Every word that is no default, by itself; the first entry has none.
+std::vector<Values> single_words(const PrimitiveSpec& spec) {
+  std::vector<Values> variants{{}};
+  for (const auto& axis : spec.axes) {
+    for (const std::string_view word : axis.words) {
+      const catalog::AxisValue value = std::string(word);
+      if (value != axis.default_value) variants.push_back({{std::string(axis.name), value}});
+    }
+  }
+  return variants;
+}
+
+std::vector<Values> pairs_of_words(const PrimitiveSpec& spec) {
+  const std::vector<Values> singles = single_words(spec);
+  std::vector<Values> pairs;
+  for (size_t i = 1; i < singles.size(); ++i) {
+    for (size_t j = 1; j < i; ++j) {
+      if (singles[i].front().first == singles[j].front().first) continue;
+      pairs.push_back({singles[j].front(), singles[i].front()});
+    }
+  }
+  return pairs;
+}
+
+/// What the strategy can run of the variants, in two sizes: one below and one above the tiles and
+/// vectors of kernels. Where small cases are wanted, the smaller only.
+std::vector<Subject> subjects_of(const Context& context, const PrimitiveSpec& spec,
+                                 std::string_view strategy, const std::vector<Values>& variants) {
   std::vector<Subject> result;
-  for (const PrimitiveSpec* spec : catalog::primitives()) {
-    std::vector<Values> variants{{}};
-    for (const auto& axis : spec->axes) {
-      for (const std::string_view word : axis.words) {
-        const catalog::AxisValue value = std::string(word);
-        if (value != axis.default_value) variants.push_back({{std::string(axis.name), value}});
-      }
-    }
-    for (const Values& words : variants) {
-      for (const auto& strategy : spec->strategies) {
-        if (strategy.device != context.device().type) continue;
-        result.push_back({spec, std::string(strategy.name), 7, words});
-        if (!wants_small_cases()) result.push_back({spec, std::string(strategy.name), 67, words});
-      }
-    }
+  for (const Values& words : variants) {
+    result.push_back({&spec, std::string(strategy), 7, words});
+    if (!wants_small_cases()) result.push_back({&spec, std::string(strategy), 67, words});
   }
   std::erase_if(result, [&](const Subject& subject) {
     const Case point = subject.with(kMembers);
-    if (!subject.spec->impossible_reason(point).empty()) return true;
-    const auto workload = subject.spec->make_workload(context, point, {});
+    if (!spec.impossible_reason(point).empty()) return true;
+    const auto workload = spec.make_workload(context, point, {});
     return !workload->unsupported_reason(subject.strategy).empty();
   });
+  return result;
+}
+
+/// Every strategy with every word; with pairs of words where it needs two, such as a dtype and a
+/// format.
+std::vector<Subject> subjects(const Context& context) {
+  std::vector<Subject> result;
+  for (const PrimitiveSpec* spec : catalog::primitives()) {
+    for (const auto& strategy : spec->strategies) {
+      if (strategy.device != context.device().type) continue;
+      auto found = subjects_of(context, *spec, strategy.name, single_words(*spec));
+      if (found.empty()) found = subjects_of(context, *spec, strategy.name, pairs_of_words(*spec));
+      result.insert(result.end(), found.begin(), found.end());
+    }
+  }
   return result;
 }
 

@@ -57,14 +57,15 @@ struct Drawn {
 };
 
 Drawn draw(Dice& dice) {
-  constexpr const char* kStrategies[] = {"simt",  "gemv",   "small_m",     "tensor_core",
-                                         "wgmma", "tf32x3", "shared_input"};
+  constexpr const char* kStrategies[] = {"simt",  "gemv",   "small_m",      "tensor_core",
+                                         "wgmma", "tf32x3", "shared_input", "weight_only"};
   Drawn drawn;
-  drawn.strategy = kStrategies[dice.between(0, 6)];
+  drawn.strategy = kStrategies[dice.between(0, 7)];
   LinearProblem& p = drawn.problem;
-  const int64_t max_batch = drawn.strategy == "gemv"      ? kMaxGemvBatch
-                            : drawn.strategy == "small_m" ? kMaxSmallBatch
-                                                          : 200;
+  const int64_t max_batch = drawn.strategy == "gemv" ? kMaxGemvBatch
+                            : drawn.strategy == "small_m" || drawn.strategy == "weight_only"
+                                ? kMaxSmallBatch
+                                : 200;
   p.num_members = dice.between(1, 4);
   p.batch = std::max<int64_t>(dice.size(max_batch), 1);
   p.in_features = std::max<int64_t>(dice.size(600), 1);
@@ -72,7 +73,9 @@ Drawn draw(Dice& dice) {
   constexpr Dtype kDtypes[] = {Dtype::fp32, Dtype::fp16, Dtype::bf16, Dtype::fp8_e4m3,
                                Dtype::fp8_e5m2};
   const bool takes_fp8 = drawn.strategy == "wgmma" || drawn.strategy == "simt";
-  p.dtype = drawn.strategy == "tf32x3" ? Dtype::fp32 : kDtypes[dice.between(0, takes_fp8 ? 4 : 2)];
+  const bool is_16_bits = drawn.strategy == "weight_only";
+  p.dtype = drawn.strategy == "tf32x3" ? Dtype::fp32
+                                       : kDtypes[dice.between(is_16_bits, takes_fp8 ? 4 : 2)];
   if (is_fp8(p.dtype)) p.y_dtype = dice.toss() ? Dtype::fp16 : Dtype::bf16;
   p.allow_tf32 = p.dtype == Dtype::fp32 && drawn.strategy != "tf32x3" && dice.between(0, 3) > 0;
   if (drawn.strategy == "small_m" || drawn.strategy == "tensor_core" || drawn.strategy == "wgmma") {
@@ -105,6 +108,12 @@ Drawn draw(Dice& dice) {
     p.residual = p.y;
     if (!drawn.is_in_place) p.residual.row += gap;
   }
+  if (drawn.strategy == "weight_only") {
+    p.weight_format = kAllWeightFormats[static_cast<size_t>(dice.between(1, 5))];
+    p.group_size = dice.toss() ? 64 : 128;
+    const int64_t gap = dice.between(0, 2) * kQuantizedAlignment;
+    p.weight = {0, linear_member_bytes(p) + gap};
+  }
   drawn.misalign = dice.between(0, 3) == 0 ? 1 : 0;
   return drawn;
 }
@@ -113,9 +122,10 @@ std::string text_of(const Drawn& drawn) {
   const LinearProblem& p = drawn.problem;
   return drawn.strategy + " of " + std::to_string(p.num_members) + " x " + std::to_string(p.batch) +
          " x " + std::to_string(p.in_features) + " x " + std::to_string(p.out_features) + " " +
-         std::string(dtype_name(p.dtype)) + (p.shared_input ? ", shared input" : "") +
-         (p.weight.row != 0 ? ", padded" : "") + ", scale " +
-         std::string(output_scale_name(p.epilogue.scale)) + ", residual " +
+         std::string(dtype_name(p.dtype)) + ", weights " +
+         std::string(weight_format_name(p.weight_format)) +
+         (p.shared_input ? ", shared input" : "") + (p.weight.row != 0 ? ", padded" : "") +
+         ", scale " + std::string(output_scale_name(p.epilogue.scale)) + ", residual " +
          std::string(residual_name(p.epilogue.residual)) + (drawn.is_in_place ? " in place" : "") +
          ", misaligned by " + std::to_string(drawn.misalign);
 }

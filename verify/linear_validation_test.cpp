@@ -183,6 +183,58 @@ TEST_CASE("describe_linear names the wrong strides") {
   }
 }
 
+TEST_CASE("describe_linear reads blobs of quantised weights, and names what is wrong with them") {
+  Operands o;
+  LinearProblem like{.in_features = 4, .out_features = 5};
+  like.weight_format = WeightFormat::int8;
+  const int64_t bytes = linear_member_bytes(like);
+  CHECK(bytes == 32 + 1024);
+  alignas(16) static uint8_t blobs[4096];
+  const auto view = [&](const Shape& shape, int64_t skip = 0) {
+    return ConstTensorView(blobs + skip, Dtype::uint8, shape, Device{});
+  };
+  o.arguments.weight = view({2, bytes});
+  const LinearProblem problem = describe_linear(o.arguments, like);
+  CHECK((problem.num_members == 2 && problem.in_features == 4 && problem.out_features == 5));
+  CHECK((problem.weight_format == WeightFormat::int8 && problem.group_size == 128));
+  CHECK(problem.weight == RowStrides{bytes, bytes});
+  SECTION("a blob too short") {
+    o.arguments.weight = view({2, bytes - 1});
+    CHECK(o.describe(like) ==
+          "linear: weight is [2, 1055], expected [num_members, member_bytes] = [2, 1056]");
+  }
+  SECTION("a packed weight") {
+    o.arguments.weight = view({2, 5, 4});
+    CHECK(o.describe(like) == "linear: weight is [2, 5, 4], expected [num_members, member_bytes]");
+  }
+  SECTION("bytes that are called something else") {
+    o.arguments.weight.dtype = Dtype::fp8_e4m3;
+    CHECK(o.describe(like) == "linear: weight is fp8_e4m3, expected dtype = uint8");
+  }
+  SECTION("an odd address") {
+    o.arguments.weight = view({2, bytes}, 8);
+    CHECK(o.describe(like) == "linear: weight is aligned to 8 bytes, expected 16: quantised");
+  }
+  SECTION("an odd member stride") {
+    o.arguments.weight =
+        ConstTensorView(blobs, Dtype::uint8, {2, bytes}, Strides{bytes + 8, 1}, Device{});
+    CHECK(o.describe(like) ==
+          "linear: weight has member stride 1064 bytes, expected a multiple of 16, at least 1056");
+  }
+  SECTION("one blob for all members") {
+    o.arguments.weight = ConstTensorView(blobs, Dtype::uint8, {2, bytes}, Strides{0, 1}, Device{});
+    CHECK_THAT(o.describe(like), ContainsSubstring("weight has strides [0, 1], expected rows"));
+  }
+  SECTION("a group of another size") {
+    like.group_size = 48;
+    CHECK_THAT(o.describe(like), ContainsSubstring("group_size is 48, expected 64 or 128"));
+  }
+  SECTION("another in") {
+    like.in_features = 200;
+    CHECK_THAT(o.describe(like), ContainsSubstring("= [2, 4160]"));
+  }
+}
+
 TEST_CASE("describe_linear refuses an output that overlaps an input") {
   Operands o;
   SECTION("x") {
@@ -292,6 +344,16 @@ TEST_CASE("make_linear_plan refuses impossible problems") {
   SECTION("an output of another dtype") {
     problem.y_dtype = Dtype::fp16;
     expected = "linear: y_dtype is fp16, expected x's = fp32";
+  }
+  SECTION("groups of 48") {
+    problem.weight_format = WeightFormat::int4;
+    problem.group_size = 48;
+    expected = "linear: group_size is 48, expected 64 or 128";
+  }
+  SECTION("blobs over each other") {
+    problem.weight_format = WeightFormat::int4;
+    problem.weight.member = 32;
+    expected = "linear: weight has member stride 32 bytes, expected a multiple of 16, at least 544";
   }
   SECTION("a weight beyond 64 bits") {
     problem.out_features = problem.in_features = int64_t{1} << 32;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "verify/support/devices.hpp"
+#include "wide/convert.hpp"
 #include "wide/wide.hpp"
 
 namespace wide {
@@ -86,6 +87,39 @@ TEST_CASE("restore_weights undoes prepare_weights bit for bit") {
   for (const Context& context : test::devices_at_hand()) {
     check_round_trip(context, true);
     check_round_trip(context, false);
+  }
+}
+
+TEST_CASE("quantised members are prepared, replaced row by row, and restored as they are stored") {
+  for (const Context& context : test::devices_at_hand()) {
+    const OwnedStream stream(context);
+    LinearProblem problem{.num_members = 2, .batch = 3, .in_features = 70, .out_features = 20};
+    problem.dtype = Dtype::fp16;
+    problem.weight_format = WeightFormat::fp6_e3m2;
+    problem.group_size = 64;
+    problem.epilogue.has_bias = true;
+    const LinearPlan plan = make_linear_plan(context, problem, {.strategy = "sequential"});
+    CHECK(plan.weight_format() == "fp6_e3m2");
+    // Small whole numbers: nothing is lost. As fp32, though x is fp16.
+    std::vector<std::byte> bytes(20 * 70 * 4), bias_bytes(20 * 2);
+    for (int64_t i = 0; i < 20 * 70; ++i) {
+      store_element(bytes.data(), Dtype::fp32, i, static_cast<double>(i * i % 7) - 3);
+    }
+    const Tensor one = upload(context, Dtype::fp32, {20, 70}, bytes, stream.get());
+    const Tensor bias_one = upload(context, Dtype::fp16, {20}, bias_bytes, stream.get());
+    const LinearMember members[] = {{one.view(), bias_one.view()}, {one.view(), bias_one.view()}};
+    const int64_t size = linear_member_bytes(plan.problem());
+    const Tensor blobs(context, Dtype::uint8, {2, size}), bias(context, Dtype::fp16, {2, 20});
+    plan.prepare_weights(members, blobs, bias, stream.get());
+    copy(blobs.view().narrow(0, 0, 1), blobs.view().narrow(0, 1, 1), stream.get());
+    Tensor first(context, Dtype::fp32, {20, 70}), second(context, Dtype::fp32, {20, 70});
+    Tensor first_bias(context, Dtype::fp16, {20}), second_bias(context, Dtype::fp16, {20});
+    const TensorView weights[] = {first, second}, biases[] = {first_bias, second_bias};
+    plan.restore_weights(blobs, bias, weights, biases, stream.get());
+    CHECK(download(context, first, stream.get()) == bytes);
+    CHECK(download(context, second, stream.get()) == bytes);
+    const Tensor short_blobs(context, Dtype::uint8, {2, size - 16});
+    CHECK_THROWS_AS(plan.prepare_weights(members, short_blobs, bias, stream.get()), Error);
   }
 }
 

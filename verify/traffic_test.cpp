@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The gate of performance where no GPU is: every hand-written strategy keeps what its entry in the
-// catalogue promises about memory traffic and bank conflicts, in every case of the preset ci and in
-// every dtype, as the simulated GPU counts it.
+// catalogue promises about memory traffic and bank conflicts, in the first case of the preset ci,
+// in every dtype and format of weights, as the simulated GPU counts it.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
@@ -83,24 +83,32 @@ bool check_case(Session& session, const catalog::PrimitiveSpec& spec,
   return true;
 }
 
-/// The first point of preset ci, in every dtype.
-std::vector<catalog::Case> cases_of(const catalog::PrimitiveSpec& spec) {
+/// The points with every word of the axis, where there is one.
+std::vector<catalog::Case> with_words_of(const catalog::PrimitiveSpec& spec, std::string_view name,
+                                         const std::vector<catalog::Case>& points) {
+  const auto axis = std::find_if(spec.axes.begin(), spec.axes.end(),
+                                 [&](const catalog::AxisInfo& info) { return info.name == name; });
+  if (axis == spec.axes.end()) return points;
   std::vector<catalog::Case> cases;
-  const auto ci = std::find_if(spec.sweeps.begin(), spec.sweeps.end(),
-                               [](const catalog::Sweep& sweep) { return sweep.name == "ci"; });
-  const auto dtype =
-      std::find_if(spec.axes.begin(), spec.axes.end(),
-                   [](const catalog::AxisInfo& axis) { return axis.name == "dtype"; });
-  REQUIRE((ci != spec.sweeps.end() && dtype != spec.axes.end()));
-  const catalog::Case first = bench::expand(spec, *ci, {}).cases.front();
-  for (const std::string_view word : dtype->words) {
-    std::vector<catalog::Case::Entry> entries(first.entries().begin(), first.entries().end());
-    for (catalog::Case::Entry& entry : entries) {
-      if (entry.name == "dtype") entry.value = std::string(word);
+  for (const catalog::Case& point : points) {
+    for (const std::string_view word : axis->words) {
+      std::vector<catalog::Case::Entry> entries(point.entries().begin(), point.entries().end());
+      for (catalog::Case::Entry& entry : entries) {
+        if (entry.name == name) entry = {entry.name, std::string(word), false};
+      }
+      cases.emplace_back(point.op(), std::move(entries));
     }
-    cases.emplace_back(first.op(), std::move(entries));
   }
   return cases;
+}
+
+/// The first point of preset ci, in every dtype and format.
+std::vector<catalog::Case> cases_of(const catalog::PrimitiveSpec& spec) {
+  const auto ci = std::find_if(spec.sweeps.begin(), spec.sweeps.end(),
+                               [](const catalog::Sweep& sweep) { return sweep.name == "ci"; });
+  REQUIRE(ci != spec.sweeps.end());
+  return with_words_of(spec, "weights",
+                       with_words_of(spec, "dtype", {bench::expand(spec, *ci, {}).cases.front()}));
 }
 
 }  // namespace

@@ -87,7 +87,14 @@ std::vector<Values> word_combinations(const PrimitiveSpec& spec) {
   if (wants_small_cases()) {
     for (const AxisInfo& axis : spec.axes) {
       for (const AxisValue& word : words_of(axis)) {
-        if (word != axis.default_value) combinations.push_back({{std::string(axis.name), word}});
+        if (word == axis.default_value) continue;
+        combinations.push_back({{std::string(axis.name), word}});
+        // Some words go with 16 bits only.
+        const auto dtype = std::find_if(spec.axes.begin(), spec.axes.end(),
+                                        [](const AxisInfo& a) { return a.name == "dtype"; });
+        if (dtype == spec.axes.end() || axis.name == "dtype") continue;
+        combinations.push_back(combinations.back());
+        combinations.back().emplace_back("dtype", std::string(dtype->words.back()));
       }
     }
   } else {

@@ -25,7 +25,7 @@ catalog::Case odd_case(const catalog::PrimitiveSpec& spec, int64_t num_members, 
                        const Values& words = {});
 
 /// Every combination of the words of all word axes (dtype, bias, activation, ...); where small
-/// cases are wanted, every word once.
+/// cases are wanted, every word once, and once with the last dtype.
 std::vector<Values> word_combinations(const catalog::PrimitiveSpec& spec);
 
 /// Odd cases with each integer axis in turn at its smallest legal value, 0 or 1.
