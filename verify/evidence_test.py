@@ -185,7 +185,7 @@ class GpuCheck(Tree):
         result = self.check("sanitize", "verify", "bench", "evidence")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         found = self.read_evidence()
-        self.assertEqual((found["cases_passed"], found["cases_failed"], found["driver"]), (2, 0, "580.1"))
+        self.assertEqual((found["cases_passed"], found["cases_failed"], found["driver"]), (3, 0, "580.1"))
         self.assertEqual(found["sanitizer"], CLEAN)
         self.assertEqual(evidence.state_of(self.root, found), "verified")
         self.assertEqual(len(list(self.root.glob("bench/results/Toy-GPU/quick-*.json"))), 1)
