@@ -56,13 +56,15 @@ std::vector<Values> single_words(const PrimitiveSpec& spec) {
   return variants;
 }
 
-std::vector<Values> pairs_of_words(const PrimitiveSpec& spec) {
+/// The same with every dtype: some words go with 16 bits only.
+std::vector<Values> words_and_dtypes(const PrimitiveSpec& spec) {
   const std::vector<Values> singles = single_words(spec);
   std::vector<Values> pairs;
-  for (size_t i = 1; i < singles.size(); ++i) {
-    for (size_t j = 1; j < i; ++j) {
-      if (singles[i].front().first == singles[j].front().first) continue;
-      pairs.push_back({singles[j].front(), singles[i].front()});
+  for (const Values& dtype : singles) {
+    for (const Values& word : singles) {
+      const bool is_pair = !dtype.empty() && !word.empty() && dtype.front().first == "dtype" &&
+                           word.front().first != "dtype";
+      if (is_pair) pairs.push_back({dtype.front(), word.front()});
     }
   }
   return pairs;
@@ -86,15 +88,16 @@ std::vector<Subject> subjects_of(const Context& context, const PrimitiveSpec& sp
   return result;
 }
 
-/// Every strategy with every word; with pairs of words where it needs two, such as a dtype and a
-/// format.
+/// Every strategy with every word; a kernel that no single word lets run, with a dtype and a word.
 std::vector<Subject> subjects(const Context& context) {
   std::vector<Subject> result;
   for (const PrimitiveSpec* spec : catalog::primitives()) {
     for (const auto& strategy : spec->strategies) {
       if (strategy.device != context.device().type) continue;
       auto found = subjects_of(context, *spec, strategy.name, single_words(*spec));
-      if (found.empty()) found = subjects_of(context, *spec, strategy.name, pairs_of_words(*spec));
+      if (found.empty() && strategy.kind == catalog::StrategyKind::hand_written) {
+        found = subjects_of(context, *spec, strategy.name, words_and_dtypes(*spec));
+      }
       result.insert(result.end(), found.begin(), found.end());
     }
   }

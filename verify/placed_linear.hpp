@@ -145,8 +145,10 @@ class PlacedLinear {
     const bool is_one_for_all = problem_.shared_input || problem_.x.member == 0;
     return static_cast<double>((b * 7 + (is_one_for_all ? 0 : n) * 3 + i * 5) % 5) - 2;
   }
+  /// Of two sizes, so that groups of quantised weights have two scales.
   static double weight_value(int64_t n, int64_t o, int64_t i) {
-    return static_cast<double>((n * 11 + o * 3 + i * 7 + o * i) % 3) - 1;
+    const double size = (o / 5 + i / 64) % 2 == 0 ? 1 : 2;
+    return size * (static_cast<double>((n * 11 + o * 3 + i * 7 + o * i) % 3) - 1);
   }
   static double bias_value(int64_t n, int64_t o) {
     return static_cast<double>((n + o * 2) % 4) - 1;
