@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
 
 namespace wide {

@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 
@@ -19,12 +20,21 @@ namespace wide::simcuda {
 cudaError_t kernel_facts(Device& d, const void* function, KernelEntry** entry,
                          const ptx::Kernel** kernel);
 
+/// WIDE_SIM_MULTIPROCESSORS: so few that small problems keep persistent blocks busy.
+DeviceModel with_multiprocessors(DeviceModel model) {
+  const char* count = std::getenv("WIDE_SIM_MULTIPROCESSORS");
+  if (count != nullptr && std::atoi(count) > 0) model.multiprocessors = std::atoi(count);
+  return model;
+}
+
 const DeviceModel& device_model(int architecture) {
   static constexpr DeviceModel kHopper{"simulated sm_90a", 9,        0,       132,     227 << 10,
                                        228 << 10,          60 << 20, 1980000, 3201000, 6144};
   static constexpr DeviceModel kAmpere{"simulated sm_80", 8,        0,       108,     163 << 10,
                                        164 << 10,         40 << 20, 1410000, 1593000, 5120};
-  return architecture == 80 ? kAmpere : kHopper;
+  static const DeviceModel ampere = with_multiprocessors(kAmpere);
+  static const DeviceModel hopper = with_multiprocessors(kHopper);
+  return architecture == 80 ? ampere : hopper;
 }
 
 namespace {
