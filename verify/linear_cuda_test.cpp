@@ -151,13 +151,14 @@ TEST_CASE("linear on CUDA: the tiles that it takes many of to be chosen") {
 TEST_CASE("linear on CUDA: no cuBLAS multiplies fp8, but wgmma does, simt and sequential") {
   TestDevice bench(require_cuda());
   const std::string strategy = GENERATE("wgmma", "simt", "sequential", "shared_input");
-  const Dtype dtype = GENERATE(Dtype::fp8_e4m3, Dtype::fp8_e5m2);
-  const Dtype y_dtype = GENERATE(Dtype::fp16, Dtype::bf16);
+  const auto [dtype, y_dtype] =
+      GENERATE(std::pair{Dtype::fp8_e4m3, Dtype::bf16}, std::pair{Dtype::fp8_e4m3, Dtype::fp16},
+               std::pair{Dtype::fp8_e5m2, Dtype::fp16});
   const int64_t misalign = GENERATE(0, 1);
   LinearProblem base = small_problem(dtype);
   base.y_dtype = y_dtype;
-  base.batch = 66;
-  base.in_features = 304;
+  base.batch = 9;
+  base.in_features = 144;
   base.out_features = 35;
   for (auto [name, problem] : layouts(base)) {
     if (strategy == "shared_input" && name != "shared input") continue;

@@ -146,6 +146,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
   return release("cudaGraphExecDestroy", [&](Device& d) {
     if (d.graph_execs.erase(exec) == 0) return cudaErrorInvalidValue;
+    for (const auto& [stream, slot] : exec->slots) d.operations.retire_slot(slot);
     delete exec;
     return cudaSuccess;
   });

@@ -98,6 +98,15 @@ void Operations::wait_for_all() {
   for (const auto& [slot, number] : numbers_) host_[slot] = number;
 }
 
+int Operations::new_slot() {
+  const auto known = std::find_if(retired_.begin(), retired_.end(),
+                                  [&](int slot) { return host_[slot] == numbers_[slot]; });
+  if (known == retired_.end()) return next_slot_++;
+  const int slot = *known;
+  retired_.erase(known);
+  return slot;
+}
+
 bool Operations::is_ordered(uint32_t earlier, const Operation& present) const {
   if (earlier >= by_id_.size()) return true;
   const auto [slot, number] = by_id_[earlier];

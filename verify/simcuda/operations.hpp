@@ -48,7 +48,10 @@ class Operations {
   /// Carries out what is needed; the host knows of it afterwards.
   void wait(const OperationPointer& operation);
   void wait_for_all();
-  int new_slot() { return next_slot_++; }
+  int new_slot();
+  /// Of a stream that is gone. Given out again when the host knows that all of it has ended: what
+  /// comes later is ordered behind it anyway, and nobody's knowledge grows with every stream.
+  void retire_slot(int slot) { retired_.push_back(slot); }
   /// Whether operation `earlier` is ordered before `present`.
   bool is_ordered(uint32_t earlier, const Operation& present) const;
   /// What the host itself does now, to memory: an operation that is at its end already.
@@ -70,6 +73,7 @@ class Operations {
   std::vector<std::pair<int, uint32_t>> by_id_{{0, 0}};
   std::vector<OperationPointer> pending_;
   int next_slot_ = 1;
+  std::vector<int> retired_;
 };
 
 }  // namespace wide::simcuda

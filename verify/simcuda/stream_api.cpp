@@ -25,6 +25,7 @@ cudaError_t destroy(Device& d, cudaStream_t handle) {
   if (!d.streams.contains(handle)) return cudaErrorInvalidResourceHandle;
   if (handle->capture != nullptr) handle->capture->streams.erase(handle);
   d.streams.erase(handle);
+  d.operations.retire_slot(handle->slot);
   delete handle;  // its work goes on
   return cudaSuccess;
 }
