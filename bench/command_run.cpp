@@ -19,6 +19,7 @@
 #include "bench/report/terminal.hpp"
 #include "bench/result_json.hpp"
 #include "bench/simulation.hpp"
+#include "host/core/file.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {

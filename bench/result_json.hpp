@@ -22,8 +22,4 @@ std::vector<LaunchCounters> launches_from_json(const nlohmann::ordered_json& doc
 /// "-" is standard input. Throws io where the file cannot be read.
 RunResult load_result(const std::string& path);
 
-/// Writes to a temporary file beside `path`, syncs and renames: the old file or the new one, never
-/// half of it. Devices and pipes (/dev/stdout) are written directly. Throws io.
-void write_file(const std::string& path, std::string_view text);
-
 }  // namespace wide::bench

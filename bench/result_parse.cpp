@@ -5,9 +5,12 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <iostream>
+#include <iterator>
 #include <limits>
 
 #include "bench/result_json.hpp"
+#include "host/core/file.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -380,6 +383,16 @@ std::vector<LaunchCounters> launches_from_json(const Json& document) {
   std::vector<LaunchCounters> launches;
   for (const Field& l : Field(document, "launches").items()) launches.push_back(parse_launch(l));
   return launches;
+}
+
+RunResult load_result(const std::string& path) {
+  const std::string text =
+      path == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : read_file(path);
+  try {
+    return parse_result(text);
+  } catch (const Error& error) {
+    throw Error(error.code(), path + ": " + error.what());
+  }
 }
 
 }  // namespace wide::bench

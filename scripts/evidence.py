@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""evidence.py hash|table|write|status: what real devices have proved about hand-written kernels.
+"""evidence.py hash|hashes|table|write|status: what real devices have proved about hand-written kernels.
 
 Whether a strategy is verified is derived, never written down: a file in verify/evidence/ counts as
 long as its hash fits the kernel's sources as they are now. The hash is over tokens, so that a
@@ -102,6 +102,25 @@ def source_hash(root, op, strategy):
     return digest.hexdigest()
 
 
+def write_if_changed(output, text):
+    """Leaves the time of a file that says the same already, so that nothing is compiled for it."""
+    if not output.exists() or output.read_text() != text:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(text)
+
+
+def make_hashes(root, output):
+    """Writes one line of C++ per primitive that has CUDA kernels: what a tuning cache was measured with."""
+    lines = []
+    for spec in sorted(root.glob("host/*/*_spec.cpp")):
+        op = spec.name.removesuffix("_spec.cpp")
+        try:
+            lines.append(f'{{"{op}", "{source_hash(root, op, "")}"}},\n')
+        except EvidenceError:
+            continue
+    write_if_changed(output, "".join(lines))
+
+
 def read_evidence(path):
     try:
         document = json.loads(path.read_text())
@@ -159,10 +178,7 @@ def make_table(root, folder, output):
                 refused.add(line)
             print(f"evidence: {evidence['op']}/{evidence['strategy']} on sm_{evidence['compute_capability']} "
                   f"is {state} ({path.name})", file=sys.stderr)
-    text = "".join(sorted(lines - refused))
-    if not output.exists() or output.read_text() != text:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text)
+    write_if_changed(output, "".join(sorted(lines - refused)))
 
 
 def read_result(path):
@@ -259,6 +275,8 @@ def main():
     command = commands.add_parser("table", help="the verified strategies as lines of C++")
     command.add_argument("folder", type=pathlib.Path)
     command.add_argument("output", type=pathlib.Path)
+    command = commands.add_parser("hashes", help="of all CUDA kernels of each primitive as lines of C++")
+    command.add_argument("output", type=pathlib.Path)
     command = commands.add_parser("write", help="evidence from results of wbench verify --json")
     command.add_argument("results", nargs="+")
     command.add_argument("--out", type=pathlib.Path, required=True, help="folder")
@@ -274,6 +292,8 @@ def main():
     try:
         if arguments.command == "hash":
             print(source_hash(root, arguments.op, arguments.strategy))
+        elif arguments.command == "hashes":
+            make_hashes(root, arguments.output)
         elif arguments.command == "table":
             make_table(root, arguments.folder, arguments.output)
         elif arguments.command == "write":

@@ -84,6 +84,23 @@ class EvidenceTable(Tree):
         self.table(self.good, self.good | {"compute_capability": 80})
         self.assertNotEqual(path.stat().st_mtime, 1)
 
+    def hashes(self):
+        output = self.root / "out/hashes.inc"
+        result = run(sys.executable, ROOT / "scripts/evidence.py", "--root", self.root, "hashes", output)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return output.read_text()
+
+    def test_a_primitive_has_one_hash_of_all_its_kernels(self):
+        self.assertEqual(self.hashes(), "")  # no primitive without a spec
+        self.put("host/toy/toy_spec.cpp", "")
+        self.put("host/toy/bare_spec.cpp", "")  # and none without kernels
+        first = self.hashes()
+        self.assertRegex(first, r'^\{"toy", "[0-9a-f]{64}"\},\n$')
+        self.put("kernels/toy/twice.cuh", HEADER + "// a comment\n")
+        self.assertEqual(self.hashes(), first)
+        self.put("kernels/toy/toy_other.cu", "int other;")
+        self.assertNotEqual(self.hashes(), first)
+
     def test_one_byte_of_code_makes_it_stale(self):
         for name, text, old, new in [("kernels/toy/toy_simt.cu", KERNEL, "21", "22"), ("kernels/toy/twice.cuh", HEADER, "2 *", "3 *"),
                                      ("include/wide/toy.hpp", PUBLIC, "= 1", "= 2")]:

@@ -23,4 +23,9 @@ bool is_verified_in(std::span<const VerifiedStrategy> table, std::string_view op
 /// The same, in the table of this build.
 bool is_verified(std::string_view op, std::string_view strategy, int compute_capability);
 
+/// Hash of the sources of all the primitive's CUDA kernels, as this build has them: a change in any
+/// of them may change which strategy is fastest. Empty where the primitive has none, or the build
+/// could not look.
+std::string_view kernel_hash(std::string_view op);
+
 }  // namespace wide

@@ -18,4 +18,5 @@
 #include "wide/ragged_linear.hpp"
 #include "wide/shape.hpp"
 #include "wide/tensor.hpp"
+#include "wide/tuning.hpp"
 #include "wide/version.hpp"

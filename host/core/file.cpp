@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Files: read whole, written so that a crash at any moment leaves the old file or the new one.
+#include "host/core/file.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,13 +12,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <iterator>
+#include <utility>
 
-#include "bench/result_json.hpp"
 #include "wide/error.hpp"
 
-namespace wide::bench {
+namespace wide {
 
 namespace {
 
@@ -85,21 +86,11 @@ void write_file(const std::string& path, std::string_view text) {
   }
 }
 
-RunResult load_result(const std::string& path) {
-  std::string text;
-  if (path == "-") {
-    text.assign(std::istreambuf_iterator<char>(std::cin), {});
-  } else {
-    if (std::filesystem::is_directory(path)) fail("cannot read", path, EISDIR);
-    std::ifstream file(path, std::ios::binary);
-    if (!file) fail("cannot read", path, errno);
-    text.assign(std::istreambuf_iterator<char>(file), {});
-  }
-  try {
-    return parse_result(text);
-  } catch (const Error& error) {
-    throw Error(error.code(), path + ": " + error.what());
-  }
+std::string read_file(const std::string& path) {
+  if (std::filesystem::is_directory(path)) fail("cannot read", path, EISDIR);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail("cannot read", path, errno);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
-}  // namespace wide::bench
+}  // namespace wide

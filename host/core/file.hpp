@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files: read whole, written so that a crash at any moment leaves the old file or the new one.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace wide {
+
+/// Throws io.
+std::string read_file(const std::string& path);
+
+/// Writes to a temporary file beside `path`, syncs and renames: the old file or the new one, never
+/// half of it. Devices and pipes (/dev/stdout) are written directly. Throws io.
+void write_file(const std::string& path, std::string_view text);
+
+}  // namespace wide

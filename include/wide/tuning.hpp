@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What was measured to be fastest, for plans made with strategy "auto". `wbench tune` writes such a
+// file; an engine loads it once and hands it to its plans.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "wide/device.hpp"
+
+namespace wide {
+
+/// The fastest of several strategies and policies for one problem on one device, all of which were
+/// compared with the reference in the same run.
+struct TuningEntry {
+  std::string strategy;
+  std::string policy;  ///< empty where the strategy has none
+  double time_us = 0;  ///< median
+  int64_t num_candidates = 0;
+  /// Of the primitive's CUDA kernels as they were. Where they have changed since, strategies that
+  /// need proof are no longer taken from this entry.
+  std::string kernel_hash;
+  friend bool operator==(const TuningEntry&, const TuningEntry&) = default;
+};
+
+/// Entries by device, primitive and problem. Plain data: a plan reads it while it is made and keeps
+/// nothing of it, and a cache that nobody changes may be read by several threads.
+class TuningCache {
+ public:
+  /// Throws Error{io} where the file cannot be read, invalid_argument where it is no tuning cache
+  /// or one of a later version. The file is left as it is.
+  static TuningCache load(const std::string& path);
+  /// The same of a text; `name` is what messages call it.
+  static TuningCache parse(std::string_view text, const std::string& name);
+
+  /// Replaces the file as a whole: a reader finds the old one or the new one. Throws Error{io}.
+  void save(const std::string& path) const;
+  std::string to_text() const;
+
+  /// Null where nothing was measured. Devices are the same where name, compute capability and
+  /// number of multiprocessors (CPU: threads) are.
+  const TuningEntry* find(const DeviceInfo& device, std::string_view primitive,
+                          std::string_view problem) const;
+  void set(const DeviceInfo& device, std::string_view primitive, std::string_view problem,
+           TuningEntry entry);
+  int64_t size() const { return static_cast<int64_t>(entries_.size()); }
+  friend bool operator==(const TuningCache&, const TuningCache&) = default;
+
+ private:
+  struct Key {
+    std::string device;
+    int compute_capability = 0, num_multiprocessors = 0;
+    std::string primitive, problem;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  std::map<Key, TuningEntry> entries_;
+};
+
+}  // namespace wide

@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tuning cache as a file: what is kept comes back, what is no cache is refused and left alone.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+
+#include "host/core/file.hpp"
+#include "host/core/verified.hpp"
+#include "wide/wide.hpp"
+
+namespace wide {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+DeviceInfo device(const char* name, int compute_capability, int num_multiprocessors) {
+  DeviceInfo info;
+  info.device = {DeviceType::cuda, 0};
+  info.name = name;
+  info.compute_capability = compute_capability;
+  info.num_multiprocessors = num_multiprocessors;
+  return info;
+}
+const DeviceInfo kH200 = device("NVIDIA H200", 90, 132);
+const TuningEntry kEntry{"small_m", "m16n64", 12.25, 8, "0123abcd"};
+
+/// A file of its own, gone at the end.
+struct TemporaryFile {
+  std::string path =
+      (std::filesystem::temp_directory_path() / ("wide-tuning-" + std::to_string(std::rand())))
+          .string();
+  ~TemporaryFile() { std::filesystem::remove_all(path); }
+};
+
+template <class Call>
+std::pair<ErrorCode, std::string> error_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return {error.code(), error.what()};
+  }
+  return {ErrorCode::cuda, "nothing was thrown"};
+}
+
+TEST_CASE("what a tuning cache keeps comes back from its file") {
+  TuningCache cache;
+  cache.set(kH200, "linear", "n=4 batch=16", kEntry);
+  cache.set(kH200, "linear", "n=8 batch=16", {"cublaslt", "", 1e-3, 1, ""});
+  cache.set(device("a \"name\"\nwith everything", 0, 2), "linear", "", {"wide", "", 1e6, 2, "x"});
+  const TemporaryFile file;
+  cache.save(file.path);
+  const TuningCache loaded = TuningCache::load(file.path);
+  CHECK(loaded == cache);
+  CHECK(loaded.size() == 3);
+  cache.save(file.path);  // over itself
+  CHECK(TuningCache::load(file.path) == cache);
+  REQUIRE(loaded.find(kH200, "linear", "n=4 batch=16") != nullptr);
+  CHECK(*loaded.find(kH200, "linear", "n=4 batch=16") == kEntry);
+  CHECK(TuningCache::parse(TuningCache().to_text(), "empty").size() == 0);
+}
+
+TEST_CASE("an entry is for its device, primitive and problem alone") {
+  TuningCache cache;
+  cache.set(kH200, "linear", "n=4", kEntry);
+  CHECK(cache.find(device("NVIDIA H200", 90, 66), "linear", "n=4") == nullptr);  // half of one
+  CHECK(cache.find(device("NVIDIA H100", 90, 132), "linear", "n=4") == nullptr);
+  CHECK(cache.find(device("NVIDIA H200", 80, 132), "linear", "n=4") == nullptr);
+  CHECK(cache.find(kH200, "conv1d", "n=4") == nullptr);
+  CHECK(cache.find(kH200, "linear", "n=40") == nullptr);
+  cache.set(kH200, "linear", "n=4", {"simt", "", 1, 2, ""});
+  CHECK(cache.size() == 1);
+  CHECK(cache.find(kH200, "linear", "n=4")->strategy == "simt");
+}
+
+/// One entry's text with `from` replaced by `to`.
+std::string changed(const std::string& from, const std::string& to) {
+  TuningCache cache;
+  cache.set(kH200, "linear", "n=4", kEntry);
+  std::string text = cache.to_text();
+  const size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+TEST_CASE("what is no tuning cache is refused by name and left as it is") {
+  const auto [text, message] = GENERATE(table<std::string, std::string>({
+      {"", "no JSON"},
+      {"{", "no JSON"},
+      {"[]", "no tuning cache"},
+      {"{}", "no tuning cache"},
+      {"null", "no tuning cache"},
+      {R"({"schema": {"name": "wbench.result", "version": 1}})", "no tuning cache"},
+      {R"({"schema": {"name": "wide.tuning"}})", "has no \"version\""},
+      {R"({"schema": {"name": "wide.tuning", "version": "1"}})", "expected a count"},
+      {R"({"schema": {"name": "wide.tuning", "version": 1}})", "no list \"entries\""},
+      {R"({"schema": {"name": "wide.tuning", "version": 1}, "entries": [1]})", "is no object"},
+      {changed("\"version\": 1", "\"version\": 2"), "its version is 2, this build reads version 1"},
+      {changed("\"small_m\"", "7"), "\"strategy\" is 7, expected a text"},
+      {changed("\"strategy\"", "\"strategem\""), "entry 0 has no \"strategy\""},
+      {changed("12.25", "0"), "\"time_us\" is 0, expected a number above 0"},
+      {changed("12.25", "-1"), "expected a number above 0"},
+      {changed("12.25", "null"), "expected a number above 0"},
+      {changed("132", "1e99"), "expected a count"},
+      {changed("132", "-1"), "expected a count"},
+  }));
+  INFO(text);
+  const TemporaryFile file;
+  write_file(file.path, text);
+  const auto [code, what] = error_of([&] { (void)TuningCache::load(file.path); });
+  CHECK(code == ErrorCode::invalid_argument);
+  CHECK_THAT(what, ContainsSubstring(message) && ContainsSubstring(file.path));
+  CHECK(read_file(file.path) == text);
+}
+
+TEST_CASE("an entry that is there twice is refused, an unknown field is not") {
+  TuningCache cache;
+  cache.set(kH200, "linear", "n=4", kEntry);
+  cache.set(kH200, "linear", "n=5", kEntry);
+  std::string text = cache.to_text();
+  text.replace(text.find("n=5"), 3, "n=4");
+  CHECK_THAT(error_of([&] { (void)TuningCache::parse(text, "it"); }).second,
+             ContainsSubstring("entry 1 is there twice"));
+  CHECK(TuningCache::parse(changed("\"policy\"", "\"later\": [1], \"policy\""), "it").size() == 1);
+}
+
+TEST_CASE("nesting without end neither crashes nor passes") {
+  const std::string deep(200000, '[');
+  CHECK_THROWS_AS(TuningCache::parse(deep, "it"), Error);
+  CHECK_THROWS_AS(TuningCache::parse(deep + std::string(200000, ']'), "it"), Error);
+}
+
+TEST_CASE("files that cannot be read or written are io errors") {
+  const TuningCache cache;
+  CHECK(error_of([&] { (void)TuningCache::load("/no/such/file"); }).first == ErrorCode::io);
+  CHECK(error_of([&] { (void)TuningCache::load("/tmp"); }).first == ErrorCode::io);
+  CHECK(error_of([&] { cache.save("/no/such/folder/file"); }).first == ErrorCode::io);
+  CHECK(error_of([&] { cache.save("/dev/full"); }).first == ErrorCode::io);
+}
+
+TEST_CASE("a build knows its kernels by a hash") {
+  const bool has_hashes = !kernel_hash("layernorm").empty();  // not without Python
+  CHECK((kernel_hash("linear").size() == 64) == has_hashes);
+  CHECK(kernel_hash("linear") != (has_hashes ? kernel_hash("layernorm") : "none"));
+  CHECK(kernel_hash("no_such_primitive").empty());
+}
+
+}  // namespace
+}  // namespace wide
