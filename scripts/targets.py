@@ -19,7 +19,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-VENDOR = {"sequential", "cublas_batched"}
+VENDOR = {"sequential", "cublas_batched", "cublaslt", "cublas_grouped"}
 LATENCY_S, BYTES_PER_S = 2e-6, 4.3e12
 FLOPS_PER_S = {"bf16": 790e12, "fp16": 790e12, "fp32": 50e12}
 REGIMES = ("graph", "stream", "cpu")  # the first that was measured: launches are not what is compared

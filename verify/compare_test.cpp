@@ -38,7 +38,7 @@ class Table final : public catalog::PackedWorkload {
   double first = 1;
 
   std::string unsupported_reason(std::string_view) const override { return ""; }
-  catalog::Prepared prepare(std::string_view) override { return {}; }
+  catalog::Prepared prepare(const PlanOptions&) override { return {}; }
   std::string baseline_unsupported_reason() const override { return ""; }
   catalog::PreparedMembers prepare_members() override { return {}; }
   catalog::Cost cost() const override { return {}; }

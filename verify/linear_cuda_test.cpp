@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "host/core/verified.hpp"
+#include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
 #include "verify/linear_case.hpp"
@@ -49,16 +51,18 @@ void require_strategy(const TestDevice& device, const std::string& strategy) {
 
 TEST_CASE("linear on CUDA: every layout and dtype, exactly") {
   TestDevice bench(require_cuda());
-  const std::string strategy = GENERATE("simt", "gemv", "small_m", "tensor_core", "wgmma", "tf32x3",
-                                        "sequential", "cublas_batched");
+  const std::string strategy =
+      GENERATE("simt", "gemv", "small_m", "tensor_core", "wgmma", "tf32x3", "sequential",
+               "cublas_batched", "cublaslt", "cublas_grouped");
   require_strategy(bench, strategy);
   const Dtype dtype = GENERATE(Dtype::fp32, Dtype::fp16, Dtype::bf16);
   const int64_t misalign = GENERATE(0, 1);
   LinearProblem base = small_problem(dtype);
   if (strategy == "wgmma") base.in_features = 24;  // a multiple of 16 bytes
+  if (strategy == "cublas_grouped") base.in_features = 24, base.out_features = 8;
   if (strategy == "gemv") base.batch = 3;
   for (auto [name, problem] : layouts(base)) {
-    if (is_own(strategy) && !allow(bench, strategy, problem)) continue;
+    if (!allow(bench, strategy, problem)) continue;
     INFO(name << ", " << dtype_name(dtype) << ", " << strategy << ", misaligned by " << misalign);
     check_placed(bench, problem, strategy, misalign);
   }
@@ -148,7 +152,69 @@ TEST_CASE("linear on CUDA: the tiles that it takes many of to be chosen") {
   check_placed(bench, problem, many.strategy);
 }
 
-TEST_CASE("linear on CUDA: no cuBLAS multiplies fp8, but wgmma does, simt and sequential") {
+TEST_CASE("linear on CUDA: every policy that can be asked for") {
+  TestDevice bench(require_cuda());
+  const std::string strategy = GENERATE("simt", "small_m", "tensor_core", "wgmma", "tf32x3");
+  const Dtype dtype = GENERATE(Dtype::fp32, Dtype::bf16);
+  const int64_t batch = GENERATE(33, 70);
+  LinearProblem problem;
+  problem.num_members = 2;
+  problem.batch = batch;
+  problem.in_features = 136;
+  problem.out_features = 130;
+  problem.dtype = dtype;
+  problem.epilogue.has_bias = true;
+  if (!allow(bench, strategy, problem)) return;
+  const auto kind = *parse_linear_strategy(strategy, DeviceType::cuda);
+  for (const std::string_view name : linear_policies(kind, complete_linear_problem(problem))) {
+    INFO(batch << " rows, " << dtype_name(dtype) << ", " << strategy << ":" << name);
+    const LinearPlan plan = make_linear_plan(bench.context(), problem,
+                                             {.strategy = strategy, .policy = std::string(name)});
+    CHECK(plan.policy() == name);
+    PlacedLinear placed(bench, plan.problem());
+    plan.run(placed.arguments(), bench.execution(plan.workspace_bytes()));
+    placed.check();
+  }
+}
+
+TEST_CASE("linear on CUDA: auto runs what a tuning cache says") {
+  TestDevice bench(require_cuda());
+  const LinearProblem problem = complete_linear_problem(small_problem());
+  TuningCache cache;
+  const auto tuned = [&](const TuningEntry& entry) {
+    cache.set(bench.context().info(), "linear", linear_problem_key(problem), entry);
+    return make_linear_plan(bench.context(), problem, {.tuning = &cache});
+  };
+  const std::string hash(kernel_hash("linear"));
+  if (hash.empty()) SKIP("this build does not know its kernels' hash");
+  const LinearPlan plan = tuned({"tf32x3", "m32n64", 1.5, 9, hash});
+  CHECK((plan.strategy() == "tf32x3" && plan.policy() == "m32n64"));
+  PlacedLinear placed(bench, plan.problem());
+  plan.run(placed.arguments(), bench.execution(plan.workspace_bytes()));
+  placed.check();
+  if (!is_verified("linear", "simt", bench.context().info().compute_capability)) {
+    CHECK(tuned({"simt", "m64n64", 1.5, 9, "of other kernels"}).strategy() != "simt");
+  }
+}
+
+TEST_CASE("linear on CUDA: cublaslt searches its algorithms where it is told to") {
+  TestDevice bench(require_cuda());
+  require_strategy(bench, "cublaslt");
+  const Dtype dtype = GENERATE(Dtype::fp32, Dtype::bf16);
+  const LinearProblem problem = small_problem(dtype);
+  const LinearPlan plan = make_linear_plan(bench.context(), problem,
+                                           {.strategy = "cublaslt", .search_algorithms = true});
+  INFO(plan.explain());
+  CHECK(plan.explain().find("the fastest of ") != std::string::npos);
+  PlacedLinear placed(bench, plan.problem());
+  plan.run(placed.arguments(), bench.execution(plan.workspace_bytes()));
+  placed.check();
+  const PlanOptions same{.strategy = "cublaslt", .policy = std::string(plan.policy())};
+  CHECK(make_linear_plan(bench.context(), problem, same).policy() == plan.policy());
+}
+
+TEST_CASE(
+    "linear on CUDA: no plain GEMM of cuBLAS multiplies fp8, but wgmma does, simt and sequential") {
   TestDevice bench(require_cuda());
   const std::string strategy = GENERATE("wgmma", "simt", "sequential", "shared_input");
   const auto [dtype, y_dtype] =
@@ -217,7 +283,7 @@ TEST_CASE("linear on CUDA: a member of a shared input does not feel how many the
 TEST_CASE("linear on CUDA: activations, bias and shared input against the reference") {
   TestDevice bench(require_cuda());
   const std::string strategy = GENERATE("simt", "gemv", "small_m", "tensor_core", "wgmma", "tf32x3",
-                                        "sequential", "cublas_batched");
+                                        "sequential", "cublas_batched", "cublaslt");
   require_strategy(bench, strategy);
   const std::string activation = GENERATE("none", "relu", "gelu", "silu");
   const std::string dtype = GENERATE("fp32", "bf16", "fp16");
@@ -241,7 +307,8 @@ TEST_CASE("linear on CUDA: activations, bias and shared input against the refere
 
 TEST_CASE("linear on CUDA: tf32 only where it is allowed") {
   TestDevice bench(require_cuda());
-  const std::string strategy = GENERATE("simt", "tf32x3", "sequential", "cublas_batched");
+  const std::string strategy =
+      GENERATE("simt", "tf32x3", "sequential", "cublas_batched", "cublaslt", "cublas_grouped");
   require_strategy(bench, strategy);
   const std::string tf32 = GENERATE("no", "yes");
   check_case(bench, strategy,
@@ -250,7 +317,8 @@ TEST_CASE("linear on CUDA: tf32 only where it is allowed") {
 
 TEST_CASE("linear on CUDA: empty sizes") {
   TestDevice bench(require_cuda());
-  const std::string strategy = GENERATE("simt", "tf32x3", "sequential", "cublas_batched");
+  const std::string strategy =
+      GENERATE("simt", "tf32x3", "sequential", "cublas_batched", "cublaslt", "cublas_grouped");
   LinearProblem problem = small_problem();
   SECTION("no rows") {
     problem.batch = 0;

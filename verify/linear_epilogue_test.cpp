@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The epilogue kernel behind the cuBLAS strategies, alone: it needs a device, but no cuBLAS.
+// The kernels around cuBLAS's calls, alone: the epilogue behind them, and the addresses that a call
+// by pointers reads. They need a device, but no cuBLAS.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -10,6 +11,7 @@
 
 #if WIDE_HAS_CUDA
 #include "kernels/linear/linear_epilogue.hpp"
+#include "kernels/linear/linear_pointers.hpp"
 
 namespace wide::test {
 namespace {
@@ -86,6 +88,45 @@ TEST_CASE("linear epilogue: refuses what its 32-bit places cannot hold") {
         cudaErrorInvalidConfiguration);
   params.rows = 1;
   CHECK(kernels::launch_linear_epilogue(params, Dtype::int32, nullptr) == cudaErrorInvalidValue);
+}
+
+TEST_CASE("linear pointers: every member's addresses, and nothing behind them") {
+  TestDevice device(require_cuda());
+  const int64_t num_members = GENERATE(0, 1, 5, 256, 257);
+  constexpr int64_t kGuard = 4;
+  const int64_t count = 3 * num_members + kGuard;
+  const Tensor there(device.context(), Dtype::int64, {count});
+  std::vector<int64_t> before(static_cast<size_t>(count), -7), after(before);
+  const auto host = [&](std::vector<int64_t>& values) {
+    return TensorView(values.data(), Dtype::int64, {count}, Device{});
+  };
+  copy(host(before), there, device.stream());
+  kernels::LinearPointersParams params{};
+  params.weight = reinterpret_cast<const void*>(uintptr_t{1} << 40);
+  params.x = reinterpret_cast<const void*>(uintptr_t{3} << 33);
+  params.y = reinterpret_cast<void*>(uintptr_t{4096});
+  params.weight_member_bytes = int64_t{5} << 32;  // beyond 32 bits
+  params.x_member_bytes = 0;                      // shared
+  params.y_member_bytes = 14;
+  params.num_members = num_members;
+  params.pointers = static_cast<void**>(there.data());
+  REQUIRE(kernels::launch_linear_pointers(
+              params, static_cast<cudaStream_t>(device.stream().native())) == cudaSuccess);
+  copy(there, host(after), device.stream());
+  device.context().synchronize(device.stream());
+  for (int64_t i = 0; i < num_members; ++i) {
+    const auto at = static_cast<size_t>(i), n = static_cast<size_t>(num_members);
+    REQUIRE(after[at] == (int64_t{1} << 40) + i * (int64_t{5} << 32));
+    REQUIRE(after[n + at] == int64_t{3} << 33);
+    REQUIRE(after[2 * n + at] == 4096 + i * 14);
+  }
+  for (int64_t i = 3 * num_members; i < count; ++i) REQUIRE(after[static_cast<size_t>(i)] == -7);
+}
+
+TEST_CASE("linear pointers: refuses more blocks than a grid has") {
+  kernels::LinearPointersParams params{};
+  params.num_members = int64_t{1} << 40;
+  CHECK(kernels::launch_linear_pointers(params, nullptr) == cudaErrorInvalidConfiguration);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -272,6 +273,13 @@ class TargetsTest(ScriptTest):
         self.assertEqual({result["verdict"] for result in results}, {"met"})
         self.assertEqual((results[0]["strategy"], results[0]["vendor"], results[0]["vs_vendor"]),
                          ("wgmma", "cublas_batched", 2.5))
+
+    def test_every_vendor_strategy_counts_as_one(self):
+        wbench = (ROOT / "host/linear/linear_spec.cpp").read_text()
+        vendors = set(re.findall(r'{"(\w+)",\s*DeviceType::cuda,\s*vendor,', wbench)) | {"sequential"}
+        targets = (ROOT / "scripts/targets.py").read_text()
+        named = set(re.findall(r'"(\w+)"', re.search(r"^VENDOR = {(.*)}", targets, re.MULTILINE)[1]))
+        self.assertEqual(named, vendors)
 
     def test_missed_is_a_result(self):
         code, _, results = self.measure(own_us=10, vendor_us=9.9, floor=60)

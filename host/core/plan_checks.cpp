@@ -89,6 +89,11 @@ void require_known_strategy(std::string_view primitive, std::string_view name,
                          (has_nearest ? "did you mean " : "expected one of ") + list + "?");
 }
 
+void require_no_policy(std::string_view primitive, std::string_view policy) {
+  WIDE_REQUIRE(policy.empty(), std::string(primitive) + ": policy is \"" + std::string(policy) +
+                                   "\", expected none: its strategies have no policies");
+}
+
 bool may_overlap(const ConstTensorView& a, const ConstTensorView& b) {
   const int64_t a_bytes = a.span_bytes(), b_bytes = b.span_bytes();
   if (a_bytes == 0 || b_bytes == 0) return false;

@@ -36,6 +36,9 @@ void* require_cublas(std::string_view primitive, const Execution& execution);
 void require_known_strategy(std::string_view primitive, std::string_view name,
                             std::span<const std::string_view> known);
 
+/// Throws where a policy is asked for: the primitive has none.
+void require_no_policy(std::string_view primitive, std::string_view policy);
+
 /// True where both views have bytes and their address ranges (gaps included) meet.
 bool may_overlap(const ConstTensorView& a, const ConstTensorView& b);
 

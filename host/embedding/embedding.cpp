@@ -139,6 +139,7 @@ struct EmbeddingPlan::State {
 EmbeddingPlan make_embedding_plan(const Context& context, const EmbeddingProblem& problem,
                                   const PlanOptions& options) {
   const EmbeddingProblem full = resolved(problem);
+  require_no_policy(kName, options.policy);
   const DeviceInfo& device = context.info();
   EmbeddingChoice choice = choose_embedding_strategy(
       full, device, options.strategy, is_verified(kName, "indexed", device.compute_capability));

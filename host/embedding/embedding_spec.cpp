@@ -43,19 +43,19 @@ class EmbeddingWorkload final : public PackedWorkload {
 
   std::string unsupported_reason(std::string_view strategy) const override {
     try {
-      (void)make_embedding_plan(context(), problem_, {std::string(strategy)});
+      (void)make_embedding_plan(context(), problem_, {.strategy = std::string(strategy)});
       return "";
     } catch (const Error& error) {
       return error.what();
     }
   }
 
-  Prepared prepare(std::string_view strategy) override {
-    const EmbeddingPlan plan = make_embedding_plan(context(), problem_, {std::string(strategy)});
+  Prepared prepare(const PlanOptions& options) override {
+    const EmbeddingPlan plan = make_embedding_plan(context(), problem_, options);
     return {[plan, arguments = arguments_](const Execution& execution) {
               plan.run(arguments, execution);
             },
-            plan.workspace_bytes(), std::string(plan.strategy()), plan.explain()};
+            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
   }
 
   std::string baseline_unsupported_reason() const override { return ""; }
@@ -65,7 +65,7 @@ class EmbeddingWorkload final : public PackedWorkload {
     EmbeddingProblem one = shape_;
     one.num_members = 1;
     one.shared_ids = true;
-    const EmbeddingPlan plan = make_embedding_plan(context(), one, {"sequential"});
+    const EmbeddingPlan plan = make_embedding_plan(context(), one, {.strategy = "sequential"});
     std::vector<EmbeddingArguments> arguments;
     for (int64_t n = 0; n < num_members(); ++n) {
       ConstTensorView table = table_.member(n);

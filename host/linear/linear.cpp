@@ -11,6 +11,8 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/linear/linear_cublaslt.hpp"
+#include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_run.hpp"
 #include "host/linear/linear_strategy.hpp"
@@ -22,22 +24,44 @@ struct LinearPlan::State {
   Context context;
   LinearProblem problem;
   LinearChoice choice;
+  LinearTiles tiles;
+  std::shared_ptr<const CublasLtPlan> cublaslt;  ///< of that strategy alone
   LinearWorkspace workspace;
   std::string range_name;  ///< "wide::linear(simt)"
 };
 
 namespace {
 
+LinearChoice choose_automatically(const LinearProblem& problem, const DeviceInfo& device,
+                                  const PlanOptions& options) {
+  WIDE_REQUIRE(options.policy.empty(), "linear: policy is \"" + options.policy +
+                                           "\", expected none: strategy \"auto\" has its own");
+  std::string why_not;
+  if (options.tuning != nullptr) {
+    const auto tuned = tuned_linear_choice(problem, device, verified_strategies(), *options.tuning,
+                                           kernel_hash("linear"), why_not);
+    if (tuned) return *tuned;
+  }
+  LinearChoice choice = choose_linear_strategy(problem, device, verified_strategies());
+  if (!why_not.empty()) choice.explain += "; " + why_not;
+  return choice;
+}
+
 LinearChoice resolve_strategy(const LinearProblem& problem, const DeviceInfo& device,
-                              const std::string& name) {
-  if (name == "auto") return choose_linear_strategy(problem, device, verified_strategies());
+                              const PlanOptions& options) {
+  const std::string& name = options.strategy;
+  if (name == "auto") return choose_automatically(problem, device, options);
   const auto strategy = parse_linear_strategy(name, device.device.type);
   if (!strategy) require_known_strategy("linear", name, linear_strategy_names(device.device.type));
+  const bool is_known = options.policy.empty() || is_linear_policy(*strategy, options.policy);
+  const std::string policy_reason = linear_policy_reason(*strategy, problem, options.policy);
+  WIDE_REQUIRE(is_known, "linear: " + policy_reason);
   const std::string reason = linear_unsupported_reason(*strategy, problem, device);
   if (!reason.empty()) {
     throw_unsupported("linear: strategy " + name + " cannot run this problem: " + reason);
   }
-  return {*strategy, name + ": asked for by name"};
+  if (!policy_reason.empty()) throw_unsupported("linear: " + policy_reason);
+  return {*strategy, name + ": asked for by name", options.policy};
 }
 
 void require_count(const char* what, size_t got, int64_t expected) {
@@ -69,13 +93,24 @@ void check_packed(const LinearProblem& problem, const ConstTensorView& weight,
 
 LinearPlan make_linear_plan(const Context& context, const LinearProblem& problem,
                             const PlanOptions& options) {
-  const LinearProblem completed = complete_linear_problem(problem);
-  LinearChoice choice = resolve_strategy(completed, context.info(), options.strategy);
-  const LinearWorkspace workspace = linear_workspace(choice.strategy, completed, context.info());
-  std::string range_name =
-      "wide::linear(" + std::string(linear_strategy_name(choice.strategy)) + ")";
-  return LinearPlan(std::make_shared<const LinearPlan::State>(
-      LinearPlan::State{context, completed, std::move(choice), workspace, std::move(range_name)}));
+  const DeviceInfo& device = context.info();
+  LinearPlan::State state{context, complete_linear_problem(problem), {}, {}, nullptr, {}, ""};
+  LinearChoice& choice = state.choice;
+  choice = resolve_strategy(state.problem, device, options);
+  state.tiles = linear_tiles(choice.strategy, state.problem, device, choice.policy);
+  state.workspace = linear_workspace(choice.strategy, state.problem, device);
+  if (choice.strategy == LinearStrategy::cublaslt) {
+    state.cublaslt =
+        make_cublaslt_plan(context, state.problem, choice.policy, options.search_algorithms);
+    state.workspace = state.cublaslt->workspace();
+    choice.policy = state.cublaslt->policy();
+    choice.explain += "; " + state.cublaslt->explain();
+  } else {
+    choice.policy = linear_policy_name(choice.strategy, state.tiles);
+    if (!choice.policy.empty()) choice.explain += "; policy " + choice.policy;
+  }
+  state.range_name = "wide::linear(" + std::string(linear_strategy_name(choice.strategy)) + ")";
+  return LinearPlan(std::make_shared<const LinearPlan::State>(std::move(state)));
 }
 
 const LinearProblem& LinearPlan::problem() const {
@@ -84,6 +119,10 @@ const LinearProblem& LinearPlan::problem() const {
 
 std::string_view LinearPlan::strategy() const {
   return linear_strategy_name(state_->choice.strategy);
+}
+
+std::string_view LinearPlan::policy() const {
+  return state_->choice.policy;
 }
 
 std::string LinearPlan::explain() const {
@@ -161,7 +200,10 @@ void LinearPlan::run(const LinearArguments& arguments, const Execution& executio
       }
       [[fallthrough]];
     case LinearStrategy::cublas_batched:
+    case LinearStrategy::cublas_grouped:
       return run_linear_cublas(device, state.choice.strategy, problem, arguments, execution);
+    case LinearStrategy::cublaslt:
+      return state.cublaslt->run(arguments, execution);
     case LinearStrategy::simt:
     case LinearStrategy::gemv:
     case LinearStrategy::small_m:
@@ -170,7 +212,8 @@ void LinearPlan::run(const LinearArguments& arguments, const Execution& executio
     case LinearStrategy::tf32x3:
     case LinearStrategy::shared_input:
     case LinearStrategy::weight_only:
-      return run_linear_kernel(device, state.choice.strategy, problem, arguments, execution.stream);
+      return run_linear_kernel(device, state.choice.strategy, state.tiles, problem, arguments,
+                               execution.stream);
     case LinearStrategy::wide:
       return run_linear_cpu(state.context, problem, arguments, CpuOrder::all_members);
   }

@@ -1,40 +1,28 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// linear through cuBLAS, on the packed operands as they lie: a row-major [rows, N*in] tensor is,
-// for one member, a column-major in x rows matrix with leading dimension N*in, and the next
-// member's begins `in` elements later. So y^T = weight * x^T needs no copy, batched or not, and a
-// shared x is a batch stride of 0.
+// linear through cuBLAS on the packed operands as they lie: one call per member, one for all by
+// strides, one for all by pointers.
 //
 // The epilogue follows in one kernel of ours. Where the output is 16-bit, or may be the residual
 // itself, the GEMM then writes its fp32 sums to the workspace: rounding happens once, in the end.
-#include <algorithm>
-
+// The grouped call has no such sums; it adds to a y that holds the bias, or the residual, already.
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/linear/linear_epilogue_cuda.hpp"
-#include "host/linear/linear_run.hpp"
+#include "host/linear/linear_vendor.hpp"
+#include "host/linear/linear_vendor_cuda.hpp"
 #include "kernels/linear/linear_epilogue.hpp"
+#include "kernels/linear/linear_pointers.hpp"
 
 namespace wide {
 
 namespace {
 
-cudaDataType_t cuda_type(Dtype dtype) {
-  return dtype == Dtype::fp16 ? CUDA_R_16F : dtype == Dtype::bf16 ? CUDA_R_16BF : CUDA_R_32F;
-}
-
 const void* element_at(const void* base, int64_t offset, Dtype dtype) {
   return static_cast<const char*>(base) + offset * dtype_bytes(dtype);
 }
-
-/// Where the GEMM writes: y itself, or fp32 sums in the workspace.
-struct Destination {
-  void* data;
-  Dtype dtype;
-  RowStrides strides;
-};
 
 /// Prepares the handle. The order matters: cublasSetStream takes a workspace back. The handle keeps
 /// these settings; it is the execution's, and whoever shares it sets its own before its own calls.
@@ -50,67 +38,129 @@ void configure(cublasHandle_t handle, const LinearProblem& problem, const Execut
   WIDE_CHECK_CUBLAS(cublasSetMathMode(handle, static_cast<cublasMath_t>(mode)));
 }
 
-void run_gemms(cublasHandle_t handle, LinearStrategy strategy, const LinearProblem& problem,
-               const LinearArguments& arguments, const Destination& to) {
-  const float one = 1.0f, zero = 0.0f;
-  const cudaDataType_t type = cuda_type(problem.dtype), to_type = cuda_type(to.dtype);
-  const bool is_tf32 = problem.allow_tf32 && problem.dtype == Dtype::fp32;
-  const cublasComputeType_t compute = is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-  const int64_t out = problem.out_features, batch = problem.batch, in = problem.in_features;
-  // One row or one output leaves a stride that nothing steps along, but cuBLAS checks it.
-  const int64_t lda = std::max(problem.weight.row, in), ldb = std::max(problem.x.row, in);
-  const int64_t ldc = std::max(to.strides.row, out);
-  if (strategy == LinearStrategy::cublas_batched) {
+/// The GEMMs of one linear: to = alpha * weight^T x + beta * to.
+struct Gemms {
+  cublasHandle_t handle;
+  const LinearProblem& problem;
+  const LinearArguments& arguments;
+  LinearProduct to;
+  float alpha = 1, beta = 0;
+
+  BlasProblem blas() const { return blas_problem(problem, to.strides); }
+  cudaDataType_t type() const { return cuda_type(problem.dtype); }
+  cublasComputeType_t compute() const {
+    const bool is_tf32 = problem.allow_tf32 && problem.dtype == Dtype::fp32;
+    return is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  }
+
+  void run_batched() const {
+    const auto [weight, x, y] = blas();
     WIDE_CHECK_CUBLAS(cublasGemmStridedBatchedEx_64(
-        handle, CUBLAS_OP_T, CUBLAS_OP_N, out, batch, in, &one, arguments.weight.data, type, lda,
-        problem.weight.member, arguments.x.data, type, ldb, problem.x.member, &zero, to.data,
-        to_type, ldc, to.strides.member, problem.num_members, compute, CUBLAS_GEMM_DEFAULT));
-    return;
+        handle, CUBLAS_OP_T, CUBLAS_OP_N, y.rows, y.columns, x.rows, &alpha, arguments.weight.data,
+        type(), weight.leading, weight.member, arguments.x.data, type(), x.leading, x.member, &beta,
+        to.data, cuda_type(to.dtype), y.leading, y.member, problem.num_members, compute(),
+        CUBLAS_GEMM_DEFAULT));
   }
-  for (int64_t i = 0; i < problem.num_members; ++i) {
-    const void* weight =
-        element_at(arguments.weight.data, i * problem.weight.member, problem.dtype);
-    const void* x = element_at(arguments.x.data, i * problem.x.member, problem.dtype);
-    void* y = const_cast<void*>(element_at(to.data, i * to.strides.member, to.dtype));
-    WIDE_CHECK_CUBLAS(cublasGemmEx_64(handle, CUBLAS_OP_T, CUBLAS_OP_N, out, batch, in, &one,
-                                      weight, type, lda, x, type, ldb, &zero, y, to_type, ldc,
-                                      compute, CUBLAS_GEMM_DEFAULT));
+
+  void run_one_by_one() const {
+    const auto [weight, x, y] = blas();
+    for (int64_t i = 0; i < problem.num_members; ++i) {
+      void* one_y = const_cast<void*>(element_at(to.data, i * y.member, to.dtype));
+      WIDE_CHECK_CUBLAS(cublasGemmEx_64(
+          handle, CUBLAS_OP_T, CUBLAS_OP_N, y.rows, y.columns, x.rows, &alpha,
+          element_at(arguments.weight.data, i * weight.member, problem.dtype), type(),
+          weight.leading, element_at(arguments.x.data, i * x.member, problem.dtype), type(),
+          x.leading, &beta, one_y, cuda_type(to.dtype), y.leading, compute(), CUBLAS_GEMM_DEFAULT));
+    }
   }
+
+  /// `pointers` has room for three addresses of every member.
+  void run_grouped(void** pointers, Stream stream) const {
+    const auto [weight, x, y] = blas();
+    const int64_t bytes = dtype_bytes(problem.dtype);
+    const kernels::LinearPointersParams params{
+        arguments.weight.data, arguments.x.data, to.data,
+        weight.member * bytes, x.member * bytes, y.member * dtype_bytes(to.dtype),
+        problem.num_members,   pointers};
+    WIDE_CHECK_CUDA(
+        kernels::launch_linear_pointers(params, static_cast<cudaStream_t>(stream.native())));
+    const cublasOperation_t transposed = CUBLAS_OP_T, plain = CUBLAS_OP_N;
+    void** const of_x = pointers + problem.num_members;
+    void** const of_y = of_x + problem.num_members;
+    WIDE_CHECK_CUBLAS(cublasGemmGroupedBatchedEx_64(
+        handle, &transposed, &plain, &y.rows, &y.columns, &x.rows, &alpha, pointers, type(),
+        &weight.leading, of_x, type(), &x.leading, &beta, of_y, cuda_type(to.dtype), &y.leading, 1,
+        &problem.num_members, compute()));
+  }
+};
+
+bool is_aligned(const LinearArguments& arguments) {
+  constexpr int64_t kVectorBytes = 16;
+  return arguments.x.alignment() >= kVectorBytes && arguments.weight.alignment() >= kVectorBytes &&
+         arguments.y.alignment() >= kVectorBytes;
+}
+
+void** pointers_in(const Execution& execution, const LinearWorkspace& workspace) {
+  char* const begin = static_cast<char*>(execution.workspace.data);
+  return reinterpret_cast<void**>(begin + workspace.cublas_bytes + workspace.sums_bytes);
 }
 
 }  // namespace
+
+LinearProduct linear_product(const LinearProblem& problem, const LinearArguments& arguments,
+                             const Execution& execution, const LinearWorkspace& workspace) {
+  if (workspace.sums_bytes == 0) return {arguments.y.data, *problem.y_dtype, problem.y};
+  return {static_cast<char*>(execution.workspace.data) + workspace.cublas_bytes, Dtype::fp32,
+          sums_strides(problem)};
+}
+
+void finish_linear(const LinearProblem& problem, const LinearArguments& arguments,
+                   const LinearProduct* sums, Stream stream) {
+  kernels::LinearEpilogueParams params{};
+  params.sums = sums == nullptr ? nullptr : static_cast<const float*>(sums->data);
+  params.y = arguments.y.data;
+  params.rows = problem.batch;
+  params.num_members = problem.num_members;
+  params.features = problem.out_features;
+  params.sums_strides = sums == nullptr ? problem.y : sums->strides;
+  params.y_strides = problem.y;
+  params.epilogue = linear_epilogue_of(problem, arguments);
+  WIDE_CHECK_CUDA(kernels::launch_linear_epilogue(params, *problem.y_dtype,
+                                                  static_cast<cudaStream_t>(stream.native())));
+}
 
 void run_linear_cublas(const DeviceInfo& device, LinearStrategy strategy,
                        const LinearProblem& problem, const LinearArguments& arguments,
                        const Execution& execution) {
   const CurrentDevice current(device.device.ordinal);
-  const LinearWorkspace workspace = linear_workspace(strategy, problem, device);
-  Destination to{arguments.y.data, problem.dtype, problem.y};
-  if (workspace.sums_bytes > 0) {
-    to.data = static_cast<char*>(execution.workspace.data) + workspace.cublas_bytes;
-    to.dtype = Dtype::fp32;
-    to.strides = {problem.num_members * problem.out_features, problem.out_features};
-  }
   // Without in_features the sums are zero and there is nothing for cuBLAS to multiply.
-  const bool has_sums = problem.in_features > 0;
-  if (has_sums) {
-    auto* handle = static_cast<cublasHandle_t>(require_cublas("linear", execution));
-    configure(handle, problem, execution, workspace.cublas_bytes);
-    run_gemms(handle, strategy, problem, arguments, to);
+  if (problem.in_features == 0) {
+    return finish_linear(problem, arguments, nullptr, execution.stream);
   }
-  if (has_sums && problem.epilogue.is_identity()) return;
-
-  kernels::LinearEpilogueParams params{};
-  params.sums = has_sums ? static_cast<const float*>(to.data) : nullptr;
-  params.y = arguments.y.data;
-  params.rows = problem.batch;
-  params.num_members = problem.num_members;
-  params.features = problem.out_features;
-  params.sums_strides = to.strides;
-  params.y_strides = problem.y;
-  params.epilogue = linear_epilogue_of(problem, arguments);
-  WIDE_CHECK_CUDA(kernels::launch_linear_epilogue(
-      params, problem.dtype, static_cast<cudaStream_t>(execution.stream.native())));
+  const LinearWorkspace workspace = linear_workspace(strategy, problem, device);
+  Gemms gemms{static_cast<cublasHandle_t>(require_cublas("linear", execution)), problem, arguments,
+              linear_product(problem, arguments, execution, workspace)};
+  configure(gemms.handle, problem, execution, workspace.cublas_bytes);
+  bool needs_kernel = !problem.epilogue.is_identity();
+  if (strategy == LinearStrategy::cublas_grouped) {
+    const CublasGroupedCall call = describe_cublas_grouped(problem);
+    needs_kernel = call.needs_kernel;
+    gemms.alpha = call.alpha;
+    if (call.begins_with_epilogue) {
+      finish_linear(problem, arguments, nullptr, execution.stream);
+      gemms.beta = 1;
+    }
+    if (cublas_grouped_needs_alignment(problem) && !is_aligned(arguments)) {
+      gemms.run_batched();
+    } else {
+      gemms.run_grouped(pointers_in(execution, workspace), execution.stream);
+    }
+  } else if (strategy == LinearStrategy::cublas_batched) {
+    gemms.run_batched();
+  } else {
+    gemms.run_one_by_one();
+  }
+  if (needs_kernel) finish_linear(problem, arguments, &gemms.to, execution.stream);
 }
 
 }  // namespace wide

@@ -53,17 +53,17 @@ kernels::LinearParams params_of(const LinearProblem& problem, const LinearArgume
 }
 
 void run_weight_only(const kernels::LinearParams& linear, const LinearProblem& problem,
-                     cudaStream_t stream) {
+                     kernels::LinearWeightOnlyTile tile, cudaStream_t stream) {
   const QuantizedWeight weight = linear_quantized_weight(problem);
   const kernels::LinearWeightOnlyParams params{
       linear, quantized_strip_bytes(weight), static_cast<int>(weight.group_size / kQuantizedTile)};
-  WIDE_CHECK_CUDA(kernels::launch_linear_weight_only(
-      params, problem.dtype, weight.format, choose_linear_weight_only_tile(problem), stream));
+  WIDE_CHECK_CUDA(kernels::launch_linear_weight_only(params, problem.dtype, weight.format, tile,
+                                                     stream));
 }
 
 }  // namespace
 
-void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy,
+void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy, const LinearTiles& tiles,
                        const LinearProblem& problem, const LinearArguments& arguments,
                        Stream stream) {
   const CurrentDevice current(device.device.ordinal);
@@ -72,27 +72,27 @@ void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy,
   const LinearProblem whole =
       strategy == LinearStrategy::shared_input ? as_one_member(problem) : problem;
   const kernels::LinearParams params = params_of(whole, arguments);
-  if (kernel == LinearStrategy::weight_only) return run_weight_only(params, problem, native);
+  if (kernel == LinearStrategy::weight_only) {
+    return run_weight_only(params, problem, tiles.weight_only, native);
+  }
   if (kernel == LinearStrategy::wgmma && has_linear_maps(whole, arguments)) {
-    return run_linear_wgmma(device, whole, params, arguments, native);
+    return run_linear_wgmma(device, tiles.wgmma, whole, params, arguments, native);
   }
   // Where wgmma has no maps, tensor_core's kernel stands in; of fp8, which it does not take,
   // simt's.
   if (kernel == LinearStrategy::simt || is_fp8(problem.dtype)) {
-    WIDE_CHECK_CUDA(kernels::launch_linear_simt(params, problem.dtype, *problem.y_dtype,
-                                                choose_linear_simt_tile(problem), native));
+    WIDE_CHECK_CUDA(
+        kernels::launch_linear_simt(params, problem.dtype, *problem.y_dtype, tiles.simt, native));
     return;
   }
   if (kernel == LinearStrategy::gemv) {
     WIDE_CHECK_CUDA(kernels::launch_linear_gemv(params, problem.dtype, native));
     return;
   }
-  // By the member's problem, also where it is part of a wider one: so are its sums' orders.
-  const kernels::LinearMmaTile tile = choose_linear_mma_tile(kernel, problem, device);
   const kernels::LinearMath math = linear_math(kernel, problem);
-  const bool has_x_first = tile_m(tile) >= 64;
+  const bool has_x_first = tile_m(tiles.mma) >= 64;
   WIDE_CHECK_CUDA((has_x_first ? kernels::launch_linear_tensor_core
-                               : kernels::launch_linear_small_m)(params, math, tile, native));
+                               : kernels::launch_linear_small_m)(params, math, tiles.mma, native));
 }
 
 void run_linear_members(const DeviceInfo& device, const LinearProblem& problem,
@@ -100,6 +100,7 @@ void run_linear_members(const DeviceInfo& device, const LinearProblem& problem,
   LinearProblem one = problem;
   one.num_members = 1;
   const LinearStrategy strategy = linear_kernel_of(LinearStrategy::sequential, one, device);
+  const LinearTiles tiles = linear_tiles(strategy, one, device, "");
   const Dtype dtype = problem.dtype, y_dtype = *problem.y_dtype;
   const auto advance = [](auto& view, int64_t elements, Dtype of) {
     using Pointer = decltype(view.data);
@@ -109,7 +110,7 @@ void run_linear_members(const DeviceInfo& device, const LinearProblem& problem,
   };
   LinearArguments member = arguments;
   for (int64_t i = 0; i < problem.num_members; ++i) {
-    run_linear_kernel(device, strategy, one, member, stream);
+    run_linear_kernel(device, strategy, tiles, one, member, stream);
     advance(member.x, problem.x.member, dtype);
     advance(member.weight, problem.weight.member, is_quantized(problem) ? Dtype::uint8 : dtype);
     advance(member.bias, problem.bias_member_stride, y_dtype);

@@ -5,7 +5,7 @@
 // complete. The CUDA ones throw unsupported in a build without CUDA.
 #pragma once
 
-#include "host/linear/linear_strategy.hpp"
+#include "host/linear/linear_policy.hpp"
 #include "wide/linear.hpp"
 
 namespace wide {
@@ -21,7 +21,7 @@ void run_linear_cpu_block(const LinearProblem& problem, const LinearArguments& a
                           int64_t member, int64_t block);
 
 /// `strategy` is one of our kernels'.
-void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy,
+void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy, const LinearTiles& tiles,
                        const LinearProblem& problem, const LinearArguments& arguments,
                        Stream stream);
 
@@ -29,7 +29,8 @@ void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy,
 void run_linear_members(const DeviceInfo& device, const LinearProblem& problem,
                         const LinearArguments& arguments, Stream stream);
 
-/// `strategy` is sequential or cublas_batched; `execution` has linear_workspace() bytes.
+/// `strategy` is sequential, cublas_batched or cublas_grouped; `execution` has linear_workspace()
+/// bytes.
 void run_linear_cublas(const DeviceInfo& device, LinearStrategy strategy,
                        const LinearProblem& problem, const LinearArguments& arguments,
                        const Execution& execution);

@@ -4,6 +4,7 @@
 // linear, as bench and verify see it.
 #include <optional>
 
+#include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_reference.hpp"
 #include "host/linear/linear_strategy.hpp"
@@ -11,6 +12,7 @@
 #include "host/operand.hpp"
 #include "host/operand_values.hpp"
 #include "wide/catalog.hpp"
+#include "wide/error.hpp"
 #include "wide/linear.hpp"
 
 namespace wide::catalog {
@@ -128,15 +130,17 @@ class LinearWorkload final : public PackedWorkload {
     if (!wanted) return "no such strategy on " + to_string(device.device);
     const std::string reason = linear_unsupported_reason(*wanted, problem, device);
     const bool calls_cublas = linear_workspace(*wanted, problem, device).bytes() > 0;
-    return reason.empty() && calls_cublas ? cublas_unavailable_reason() : reason;
+    if (!reason.empty() || !calls_cublas) return reason;
+    if (!cublas_unavailable_reason().empty()) return cublas_unavailable_reason();
+    return *wanted == LinearStrategy::cublaslt ? no_algorithm_reason(problem) : "";
   }
 
-  Prepared prepare(std::string_view strategy) override {
+  Prepared prepare(const PlanOptions& options) override {
     const LinearArguments operands = arguments();
-    const LinearPlan plan = make_linear_plan(context(), describe_linear(operands, like_),
-                                             {.strategy = std::string(strategy)});
+    const LinearPlan plan = make_linear_plan(context(), describe_linear(operands, like_), options);
     return {[plan, operands](const Execution& execution) { plan.run(operands, execution); },
-            plan.workspace_bytes(), std::string(plan.strategy()), plan.explain()};
+            plan.workspace_bytes(), std::string(plan.strategy()), std::string(plan.policy()),
+            plan.explain()};
   }
 
   std::string baseline_unsupported_reason() const override {
@@ -239,6 +243,17 @@ class LinearWorkload final : public PackedWorkload {
     return dequantized_;
   }
 
+  /// Whether cuBLASLt has an algorithm, only cuBLASLt knows.
+  std::string no_algorithm_reason(const LinearProblem& problem) const {
+    try {
+      (void)make_linear_plan(context(), problem, {.strategy = "cublaslt"});
+      return "";
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::unsupported) throw;
+      return error.what();
+    }
+  }
+
   /// Asked once, when first needed: starting cuBLAS takes milliseconds.
   const std::string& cublas_unavailable_reason() const {
     if (!cublas_reason_) cublas_reason_ = VendorHandles(context()).cublas_unavailable_reason();
@@ -292,6 +307,9 @@ std::vector<StrategyInfo> strategies() {
        "one cuBLAS GEMM per member, then one epilogue; quantised weights: weight_only's kernel"},
       {"cublas_batched", DeviceType::cuda, vendor,
        "one strided-batched cuBLAS GEMM on the packed operands, then one epilogue"},
+      {"cublaslt", DeviceType::cuda, vendor,
+       "one cuBLASLt call with its own bias, residual and relu; runs measure its algorithms first"},
+      {"cublas_grouped", DeviceType::cuda, vendor, "one grouped cuBLAS GEMM by pointers"},
       {"simt",
        DeviceType::cuda,
        hand_written,
@@ -370,9 +388,13 @@ const PrimitiveSpec& linear_spec() {
     s.summary = "y = activation(x * weight^T + bias), one fully connected layer per member";
     s.axes = axes();
     s.strategies = strategies();
+    for (StrategyInfo& info : s.strategies) {
+      info.policies = linear_policy_names(*parse_linear_strategy(info.name, info.device));
+    }
     s.sweeps = sweeps();
     s.tolerance_formula = kLinearToleranceFormula;
     s.impossible_reason = impossible_reason;
+    s.tuning_key = [](const Case& point) { return linear_problem_key(problem_of(point)); };
     s.make_workload = [](const Context& context, const Case& point,
                          const WorkloadOptions& options) -> std::unique_ptr<Workload> {
       return std::make_unique<LinearWorkload>(context, problem_of(point), options);

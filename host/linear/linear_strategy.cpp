@@ -10,23 +10,29 @@
 
 #include "host/core/check.hpp"
 #include "host/linear/linear_problem.hpp"
+#include "host/linear/linear_vendor.hpp"
 
 namespace wide {
 
 namespace {
 
-constexpr std::array<std::string_view, 10> kCudaNames{
-    "sequential",  "cublas_batched", "simt",   "gemv",         "small_m",
-    "tensor_core", "wgmma",          "tf32x3", "shared_input", "weight_only"};
+constexpr std::array<std::string_view, 12> kCudaNames{
+    "sequential", "cublas_batched", "cublaslt", "cublas_grouped", "simt",         "gemv",
+    "small_m",    "tensor_core",    "wgmma",    "tf32x3",         "shared_input", "weight_only"};
 constexpr std::array<std::string_view, 2> kCpuNames{"sequential", "wide"};
 
 std::string text_of(Dtype dtype) {
   return std::string(dtype_name(dtype));
 }
 
+int64_t aligned_bytes(int64_t bytes) {
+  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+}
+
 /// fp8 is cuBLASLt's: its plain GEMMs do not take it, and sequential is our kernel's.
 bool uses_cublas(LinearStrategy strategy, const LinearProblem& problem) {
-  return strategy == LinearStrategy::cublas_batched ||
+  return strategy == LinearStrategy::cublas_batched || strategy == LinearStrategy::cublaslt ||
+         strategy == LinearStrategy::cublas_grouped ||
          (strategy == LinearStrategy::sequential && !is_quantized(problem) &&
           !is_fp8(problem.dtype));
 }
@@ -43,22 +49,18 @@ std::string weight_format_reason(LinearStrategy strategy, const LinearProblem& p
                                : "it is for quantised weights, these are packed";
 }
 
-std::string cublas_unsupported_reason(const LinearProblem& problem) {
-  if (is_fp8(problem.dtype)) {
+std::string cublas_unsupported_reason(LinearStrategy strategy, const LinearProblem& problem,
+                                      const DeviceInfo& device) {
+  if (strategy == LinearStrategy::cublaslt) {
+    const std::string reason = cublaslt_unsupported_reason(problem, device);
+    if (!reason.empty()) return reason;
+  } else if (is_fp8(problem.dtype)) {
     return "cuBLAS's batched GEMM multiplies fp32, fp16 and bf16, dtype is " +
            text_of(problem.dtype);
   }
-  // cuBLAS takes rows as columns of a matrix whose leading dimension is at least a column long.
-  const int64_t in = problem.in_features;
-  if (problem.batch > 1 && problem.x.row < in) {
-    return "x has row stride " + std::to_string(problem.x.row) +
-           ", cuBLAS needs at least in_features = " + std::to_string(in);
-  }
-  if (problem.out_features > 1 && problem.weight.row < in) {
-    return "weight has row stride " + std::to_string(problem.weight.row) +
-           ", cuBLAS needs at least in_features = " + std::to_string(in);
-  }
-  return "";
+  const std::string reason = blas_unsupported_reason(problem);
+  if (!reason.empty() || strategy != LinearStrategy::cublas_grouped) return reason;
+  return cublas_grouped_unsupported_reason(problem);
 }
 
 bool is_on_tensor_cores(LinearStrategy strategy) {
@@ -175,6 +177,10 @@ std::string_view linear_strategy_name(LinearStrategy strategy) {
       return "sequential";
     case LinearStrategy::cublas_batched:
       return "cublas_batched";
+    case LinearStrategy::cublaslt:
+      return "cublaslt";
+    case LinearStrategy::cublas_grouped:
+      return "cublas_grouped";
     case LinearStrategy::simt:
       return "simt";
     case LinearStrategy::gemv:
@@ -207,8 +213,8 @@ std::optional<LinearStrategy> parse_linear_strategy(std::string_view name, Devic
   const auto names = linear_strategy_names(device);
   if (std::find(names.begin(), names.end(), name) == names.end()) return std::nullopt;
   for (const LinearStrategy strategy :
-       {sequential, cublas_batched, simt, gemv, small_m, tensor_core, wgmma, tf32x3, shared_input,
-        weight_only, wide}) {
+       {sequential, cublas_batched, cublaslt, cublas_grouped, simt, gemv, small_m, tensor_core,
+        wgmma, tf32x3, shared_input, weight_only, wide}) {
     if (linear_strategy_name(strategy) == name) return strategy;
   }
   return std::nullopt;
@@ -225,7 +231,7 @@ std::string linear_unsupported_reason(LinearStrategy strategy, const LinearProbl
   const std::string reason = weight_format_reason(strategy, problem);
   if (!reason.empty()) return reason;
   if (uses_cublas(strategy, problem)) {
-    return cublas_unsupported_reason(problem);
+    return cublas_unsupported_reason(strategy, problem, device);
   }
   if (strategy != LinearStrategy::sequential) {
     return kernel_unsupported_reason(strategy, problem, device);
@@ -235,22 +241,34 @@ std::string linear_unsupported_reason(LinearStrategy strategy, const LinearProbl
   return kernel_unsupported_reason(linear_kernel_of(strategy, one, device), one, device);
 }
 
-LinearWorkspace linear_workspace(LinearStrategy strategy, const LinearProblem& problem,
-                                 const DeviceInfo& device) {
+LinearWorkspace cublas_workspace(const LinearProblem& problem, const DeviceInfo& device,
+                                 bool has_sums) {
   LinearWorkspace workspace;
-  if (device.device.type == DeviceType::cpu || !uses_cublas(strategy, problem) ||
-      is_empty(problem) || problem.in_features == 0) {
-    return workspace;
-  }
   // "cuBLAS Library User Guide", cublasSetWorkspace: 32 MiB on Hopper, 4 MiB elsewhere.
   workspace.cublas_bytes = int64_t{device.compute_capability == 90 ? 32 : 4} << 20;
-  const bool would_round_twice = problem.dtype != Dtype::fp32 && !problem.epilogue.is_identity();
-  if (would_round_twice || problem.epilogue.residual != Residual::none) {
-    const int64_t bytes =
-        checked_bytes({problem.batch, problem.num_members, problem.out_features}, 4);
+  if (has_sums) {
     workspace.sums_bytes =
-        (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+        aligned_bytes(checked_bytes({problem.batch, problem.num_members, problem.out_features}, 4));
   }
+  return workspace;
+}
+
+LinearWorkspace linear_workspace(LinearStrategy strategy, const LinearProblem& problem,
+                                 const DeviceInfo& device) {
+  if (device.device.type == DeviceType::cpu || !uses_cublas(strategy, problem) ||
+      is_empty(problem) || problem.in_features == 0) {
+    return {};
+  }
+  if (strategy == LinearStrategy::cublaslt) {
+    return cublas_workspace(problem, device, describe_cublaslt(problem, true).writes_sums);
+  }
+  if (strategy != LinearStrategy::cublas_grouped) {
+    return cublas_workspace(problem, device, needs_sums(problem));
+  }
+  LinearWorkspace workspace =
+      cublas_workspace(problem, device, describe_cublas_grouped(problem).writes_sums);
+  constexpr int64_t kPointerBytes = 8;
+  workspace.pointers_bytes = aligned_bytes(checked_bytes({3, problem.num_members}, kPointerBytes));
   return workspace;
 }
 

@@ -17,12 +17,15 @@
 #include "kernels/linear/linear_wgmma_tile.hpp"
 #include "wide/device.hpp"
 #include "wide/linear.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 
 enum class LinearStrategy : uint8_t {
   sequential,      ///< CUDA: a cuBLAS call or, quantised, a launch per member; CPU: one by one
   cublas_batched,  ///< one strided-batched cuBLAS call
+  cublaslt,        ///< one cuBLASLt call with its algorithm and epilogue: linear_cublaslt.hpp
+  cublas_grouped,  ///< one grouped cuBLAS call by pointers
   simt,            ///< fp32 multiply-adds: kernels/linear/linear_simt.cu
   gemv,            ///< one to four rows, fp32 multiply-adds: kernels/linear/linear_gemv.cu
   small_m,         ///< a stream of weights on tensor cores: kernels/linear/linear_small_m.cu
@@ -45,7 +48,8 @@ std::string linear_unsupported_reason(LinearStrategy strategy, const LinearProbl
 
 struct LinearChoice {
   LinearStrategy strategy = LinearStrategy::sequential;
-  std::string explain;  ///< one line
+  std::string explain;   ///< one line
+  std::string policy{};  ///< empty: the strategy's own choice
 };
 
 /// What "auto" is: on the CPU `wide`; on CUDA a vendor's strategy, or one of our own that is in
@@ -53,6 +57,19 @@ struct LinearChoice {
 /// reasons where nothing is left.
 LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceInfo& device,
                                     std::span<const VerifiedStrategy> verified);
+
+/// The problem in words, complete and on one line: what a tuning cache knows it by. Equal for equal
+/// problems, whatever strides were written down or left out; alpha's value makes no difference.
+std::string linear_problem_key(const LinearProblem& problem);
+
+/// The cache's strategy and policy, where it can run the problem and is proved: by `verified`, by
+/// being the vendor's or the CPU's, or because the entry's measurement compared these very kernels
+/// (`kernel_hash`) with the reference on this device. Else none, and `why_not` says why.
+std::optional<LinearChoice> tuned_linear_choice(const LinearProblem& problem,
+                                                const DeviceInfo& device,
+                                                std::span<const VerifiedStrategy> verified,
+                                                const TuningCache& tuning,
+                                                std::string_view kernel_hash, std::string& why_not);
 
 /// Tiles of one member's output; saturates instead of overflowing.
 int64_t linear_tiles_of(const LinearProblem& problem, int64_t tile_m, int64_t tile_n);
@@ -88,14 +105,15 @@ kernels::LinearWgmmaTile choose_linear_wgmma_tile(const LinearProblem& problem,
 bool linear_stores_boxes(const LinearProblem& problem);
 kernels::LinearMath linear_math(LinearStrategy strategy, const LinearProblem& problem);
 
-/// Scratch memory of the cuBLAS strategies: cuBLAS's own, and the fp32 sums where a 16-bit output
-/// has an epilogue (rounding before the epilogue would round twice), or y may be the residual. 0
-/// for the others.
+/// Scratch memory of the strategies that call NVIDIA's libraries. 0 for the others.
 struct LinearWorkspace {
-  int64_t cublas_bytes = 0;
-  int64_t sums_bytes = 0;  ///< behind cuBLAS's
-  int64_t bytes() const { return cublas_bytes + sums_bytes; }
+  int64_t cublas_bytes = 0;    ///< the library's own
+  int64_t sums_bytes = 0;      ///< fp32 sums, where they are not written to y
+  int64_t pointers_bytes = 0;  ///< the grouped call's: three addresses of every member
+  int64_t bytes() const { return cublas_bytes + sums_bytes + pointers_bytes; }
 };
+LinearWorkspace cublas_workspace(const LinearProblem& problem, const DeviceInfo& device,
+                                 bool has_sums);
 LinearWorkspace linear_workspace(LinearStrategy strategy, const LinearProblem& problem,
                                  const DeviceInfo& device);
 

@@ -50,10 +50,9 @@ bool has_linear_maps(const LinearProblem& problem, const LinearArguments& argume
          is_on_16_bytes(arguments.weight.data);
 }
 
-void run_linear_wgmma(const DeviceInfo& device, const LinearProblem& problem,
-                      const kernels::LinearParams& params, const LinearArguments& arguments,
-                      cudaStream_t stream) {
-  const kernels::LinearWgmmaTile tile = choose_linear_wgmma_tile(problem, device);
+void run_linear_wgmma(const DeviceInfo& device, kernels::LinearWgmmaTile tile,
+                      const LinearProblem& problem, const kernels::LinearParams& params,
+                      const LinearArguments& arguments, cudaStream_t stream) {
   const int64_t in = problem.in_features, out = problem.out_features;
   const int64_t members = problem.num_members, batch = problem.batch;
   const int64_t box_k = kernels::kWgmmaTileBytes / dtype_bytes(problem.dtype);

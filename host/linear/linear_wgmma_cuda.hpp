@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/linear/linear_params.hpp"
+#include "kernels/linear/linear_wgmma_tile.hpp"
 #include "wide/device.hpp"
 #include "wide/linear.hpp"
 
@@ -15,8 +16,8 @@ namespace wide {
 /// False where an address is no multiple of 16 bytes, or there is nothing to multiply.
 bool has_linear_maps(const LinearProblem& problem, const LinearArguments& arguments);
 
-void run_linear_wgmma(const DeviceInfo& device, const LinearProblem& problem,
-                      const kernels::LinearParams& params, const LinearArguments& arguments,
-                      cudaStream_t stream);
+void run_linear_wgmma(const DeviceInfo& device, kernels::LinearWgmmaTile tile,
+                      const LinearProblem& problem, const kernels::LinearParams& params,
+                      const LinearArguments& arguments, cudaStream_t stream);
 
 }  // namespace wide

@@ -139,6 +139,7 @@ View bias_of(const View& storage, const RaggedLinearMember& member) {
 RaggedLinearPlan make_ragged_linear_plan(const Context& context, const RaggedLinearProblem& problem,
                                          const PlanOptions& options) {
   RaggedLinearProblem laid_out = lay_out_ragged_linear(problem);
+  require_no_policy("ragged_linear", options.policy);
   RaggedLinearChoice choice = resolve_strategy(laid_out, context.info(), options.strategy);
   return RaggedLinearPlan(std::make_shared<const RaggedLinearPlan::State>(
       context, std::move(laid_out), std::move(choice)));

@@ -111,7 +111,7 @@ class RaggedLinearWorkload final : public PackedWorkload {
     return reason.empty() && calls_cublas ? cublas_unavailable_reason() : reason;
   }
 
-  Prepared prepare(std::string_view strategy) override {
+  Prepared prepare(const PlanOptions& options) override {
     const auto view = [](const Operand* operand) {
       return operand == nullptr ? ConstTensorView() : ConstTensorView(operand->packed());
     };
@@ -121,10 +121,9 @@ class RaggedLinearWorkload final : public PackedWorkload {
                                          .y = y_->packed(),
                                          .scale = view(scale_),
                                          .residual = view(residual_)};
-    const RaggedLinearPlan plan =
-        make_ragged_linear_plan(context(), problem_, {.strategy = std::string(strategy)});
+    const RaggedLinearPlan plan = make_ragged_linear_plan(context(), problem_, options);
     return {[plan, operands](const Execution& execution) { plan.run(operands, execution); },
-            plan.workspace_bytes(), std::string(plan.strategy()), plan.explain()};
+            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
   }
 
   std::string baseline_unsupported_reason() const override {

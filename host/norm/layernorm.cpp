@@ -145,6 +145,7 @@ struct LayernormPlan::State {
 LayernormPlan make_layernorm_plan(const Context& context, const LayernormProblem& problem,
                                   const PlanOptions& options) {
   const LayernormProblem full = resolved(problem);
+  require_no_policy(kName, options.policy);
   const DeviceInfo& device = context.info();
   LayernormChoice choice = choose_layernorm_strategy(
       full, device, options.strategy, is_verified(kName, "wide", device.compute_capability));

@@ -43,19 +43,19 @@ class LayernormWorkload final : public PackedWorkload {
 
   std::string unsupported_reason(std::string_view strategy) const override {
     try {
-      (void)make_layernorm_plan(context(), problem_, {std::string(strategy)});
+      (void)make_layernorm_plan(context(), problem_, {.strategy = std::string(strategy)});
       return "";
     } catch (const Error& error) {
       return error.what();
     }
   }
 
-  Prepared prepare(std::string_view strategy) override {
-    const LayernormPlan plan = make_layernorm_plan(context(), problem_, {std::string(strategy)});
+  Prepared prepare(const PlanOptions& options) override {
+    const LayernormPlan plan = make_layernorm_plan(context(), problem_, options);
     return {[plan, arguments = arguments_](const Execution& execution) {
               plan.run(arguments, execution);
             },
-            plan.workspace_bytes(), std::string(plan.strategy()), plan.explain()};
+            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
   }
 
   std::string baseline_unsupported_reason() const override { return ""; }
@@ -64,7 +64,7 @@ class LayernormWorkload final : public PackedWorkload {
   PreparedMembers prepare_members() override {
     LayernormProblem one = shape_;
     one.num_members = 1;
-    const LayernormPlan plan = make_layernorm_plan(context(), one, {"sequential"});
+    const LayernormPlan plan = make_layernorm_plan(context(), one, {.strategy = "sequential"});
     const auto parameter = [](const Operand* operand, int64_t n) -> ConstTensorView {
       if (operand == nullptr) return {};
       const TensorView own = operand->member(n);

@@ -18,6 +18,7 @@
 
 #include "wide/context.hpp"
 #include "wide/dtype.hpp"
+#include "wide/plan.hpp"
 
 namespace wide::catalog {
 
@@ -106,6 +107,8 @@ struct StrategyInfo {
   StrategyKind kind = StrategyKind::hand_written;
   std::string_view summary;
   Traffic traffic{};
+  /// Names of all that it may be asked for with, where a policy can be: some of them run a problem.
+  std::vector<std::string_view> policies{};
 };
 
 enum class Fill : uint8_t {
@@ -133,6 +136,7 @@ struct Prepared {
   std::function<void(const Execution&)> run;
   int64_t workspace_bytes = 0;
   std::string strategy;  ///< the one chosen where "auto" was asked for
+  std::string policy;    ///< empty where the strategy has none
   std::string explain;
 };
 
@@ -166,7 +170,10 @@ class Workload {
   /// Why this strategy (or "auto") cannot run here; empty where it can.
   virtual std::string unsupported_reason(std::string_view strategy) const = 0;
   /// Builds plans, packs weights: everything that must not be timed. Throws what the plan throws.
-  virtual Prepared prepare(std::string_view strategy) = 0;
+  virtual Prepared prepare(const PlanOptions& options) = 0;
+  Prepared prepare(std::string_view strategy) {
+    return prepare(PlanOptions{.strategy = std::string(strategy)});
+  }
 
   /// Why there is no baseline here; empty where there is.
   virtual std::string baseline_unsupported_reason() const = 0;
@@ -206,6 +213,8 @@ struct PrimitiveSpec {
   std::string_view tolerance_formula;
   /// Why no such problem exists ("12 heads do not divide 256"); empty where one does.
   std::function<std::string(const Case&)> impossible_reason;
+  /// What a tuning cache knows the case by; empty where plans of the primitive read none.
+  std::function<std::string(const Case&)> tuning_key;
   std::function<std::unique_ptr<Workload>(const Context&, const Case&, const WorkloadOptions&)>
       make_workload;
 };

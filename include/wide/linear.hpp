@@ -71,6 +71,8 @@ class LinearPlan {
  public:
   const LinearProblem& problem() const;  ///< with all strides filled in
   std::string_view strategy() const;
+  /// The kernel's policy, or the library's algorithm; empty where the strategy has one way to run.
+  std::string_view policy() const;
   /// Why this strategy: one line.
   std::string explain() const;
   /// Bytes of workspace that run() needs, a multiple of 256; may be 0.

@@ -9,10 +9,22 @@
 
 namespace wide {
 
+class TuningCache;
+
 struct PlanOptions {
   /// A strategy's name (`wbench list strategies`), or "auto". A strategy asked for by name runs or
   /// throws unsupported with the reason; there is no silent fallback.
   std::string strategy = "auto";
+  /// One of the strategy's policies by name (`wbench list policies`), where the strategy is named
+  /// and has any; empty: the strategy chooses. All members of a plan run by the same policy.
+  std::string policy{};
+  /// What "auto" looks the problem up in before it estimates; read while the plan is made, not
+  /// kept. linear's plans do so.
+  const TuningCache* tuning = nullptr;
+  /// Lets a strategy whose library offers several algorithms (cublaslt) measure them when the plan
+  /// is made: that allocates operands, runs on a stream of its own and waits for it. Without, the
+  /// library's own first choice is taken. run() never searches.
+  bool search_algorithms = false;
 };
 
 /// Strides, in elements, of an operand that kernels see as [rows, members, features] with the

@@ -5,7 +5,9 @@
 // launchers: choosing them needs no CUDA header.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 namespace wide::kernels {
 
@@ -20,6 +22,32 @@ enum class LinearMmaTile : uint8_t {
   m32n64,
   m16n16,  ///< k divided over the four warps: four times the blocks
 };
+
+/// Those of tensor_core, and those of small_m.
+inline constexpr std::array kLinearTensorCoreTiles{LinearMmaTile::m64n64, LinearMmaTile::m128n64,
+                                                   LinearMmaTile::m128n128};
+inline constexpr std::array kLinearSmallMTiles{LinearMmaTile::m8n64, LinearMmaTile::m16n64,
+                                               LinearMmaTile::m32n64, LinearMmaTile::m16n16};
+
+constexpr std::string_view tile_name(LinearMmaTile tile) {
+  switch (tile) {
+    case LinearMmaTile::m64n64:
+      return "m64n64";
+    case LinearMmaTile::m128n64:
+      return "m128n64";
+    case LinearMmaTile::m128n128:
+      return "m128n128";
+    case LinearMmaTile::m8n64:
+      return "m8n64";
+    case LinearMmaTile::m16n64:
+      return "m16n64";
+    case LinearMmaTile::m32n64:
+      return "m32n64";
+    case LinearMmaTile::m16n16:
+      return "m16n16";
+  }
+  return "?";
+}
 
 constexpr int64_t tile_m(LinearMmaTile tile) {
   switch (tile) {

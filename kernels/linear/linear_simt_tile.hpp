@@ -4,7 +4,9 @@
 // The tile shapes of linear_simt, apart from its launcher: choosing one needs no CUDA header.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 namespace wide::kernels {
 
@@ -14,6 +16,21 @@ enum class LinearSimtTile : uint8_t {
   m64n64,    ///< in between
   m128n128,  ///< most arithmetic per byte of shared memory
 };
+
+inline constexpr std::array kLinearSimtTiles{LinearSimtTile::m16n64, LinearSimtTile::m64n64,
+                                             LinearSimtTile::m128n128};
+
+constexpr std::string_view tile_name(LinearSimtTile tile) {
+  switch (tile) {
+    case LinearSimtTile::m16n64:
+      return "m16n64";
+    case LinearSimtTile::m64n64:
+      return "m64n64";
+    case LinearSimtTile::m128n128:
+      return "m128n128";
+  }
+  return "?";
+}
 
 constexpr int64_t tile_m(LinearSimtTile tile) {
   return tile == LinearSimtTile::m16n64 ? 16 : tile == LinearSimtTile::m64n64 ? 64 : 128;

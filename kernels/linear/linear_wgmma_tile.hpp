@@ -4,7 +4,9 @@
 // The tiles of linear_wgmma, apart from its launcher: choosing one needs no CUDA header.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 namespace wide::kernels {
 
@@ -14,6 +16,21 @@ enum class LinearWgmmaTile : uint8_t {
   m128n128,
   m128n256,  ///< most arithmetic per byte; not of fp8, whose sums are kept twice
 };
+
+inline constexpr std::array kLinearWgmmaTiles{LinearWgmmaTile::m64n128, LinearWgmmaTile::m128n128,
+                                              LinearWgmmaTile::m128n256};
+
+constexpr std::string_view tile_name(LinearWgmmaTile tile) {
+  switch (tile) {
+    case LinearWgmmaTile::m64n128:
+      return "m64n128";
+    case LinearWgmmaTile::m128n128:
+      return "m128n128";
+    case LinearWgmmaTile::m128n256:
+      return "m128n256";
+  }
+  return "?";
+}
 
 constexpr int64_t tile_m(LinearWgmmaTile tile) {
   return tile == LinearWgmmaTile::m64n128 ? 64 : 128;

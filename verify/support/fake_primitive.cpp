@@ -22,11 +22,12 @@ class FakeWorkload final : public catalog::Workload {
   std::string unsupported_reason(std::string_view strategy) const override {
     return find(strategy).unsupported;
   }
-  catalog::Prepared prepare(std::string_view name) override {
-    const FakeStrategy& strategy = find(name);
+  catalog::Prepared prepare(const PlanOptions& options) override {
+    const FakeStrategy& strategy = find(options.strategy);
     if (strategy.on_prepare) strategy.on_prepare();
     catalog::Prepared prepared;
-    prepared.strategy = name;
+    prepared.strategy = options.strategy;
+    prepared.policy = options.policy;
     prepared.run = [this, &strategy](const Execution&) {
       call(strategy);
       if (strategy.writes) write(0, 0, members_, strategy.factor);

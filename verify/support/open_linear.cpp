@@ -67,7 +67,7 @@ void OpenLinear::set_y(int64_t member, int64_t row, int64_t out, double value) {
 }
 
 void OpenLinear::run_library(std::string_view strategy) {
-  const catalog::Prepared prepared = prepare(strategy);
+  const catalog::Prepared prepared = prepare({.strategy = std::string(strategy)});
   const Tensor workspace(context(), Dtype::fp8_e4m3, {prepared.workspace_bytes});
   prepared.run({Stream::cpu(), {workspace.data(), workspace.bytes()}, nullptr});
 }
@@ -76,12 +76,13 @@ std::string OpenLinear::unsupported_reason(std::string_view strategy) const {
   return real_->unsupported_reason(strategy);
 }
 
-catalog::Prepared OpenLinear::prepare(std::string_view strategy) {
+catalog::Prepared OpenLinear::prepare(const PlanOptions& options) {
   const LinearArguments arguments{x_.packed(), weight_.packed(), bias_.packed(), y_.packed()};
-  const LinearPlan plan = make_linear_plan(context(), describe_linear(arguments, problem_),
-                                           {.strategy = std::string(strategy)});
+  const LinearPlan plan =
+      make_linear_plan(context(), describe_linear(arguments, problem_), options);
   return {[plan, arguments](const Execution& execution) { plan.run(arguments, execution); },
-          plan.workspace_bytes(), std::string(plan.strategy()), plan.explain()};
+          plan.workspace_bytes(), std::string(plan.strategy()), std::string(plan.policy()),
+          plan.explain()};
 }
 
 void OpenLinear::reference_row(int64_t member, int64_t row, std::span<double> values,

@@ -39,7 +39,7 @@ class OpenLinear final : public catalog::PackedWorkload {
   void run_library(std::string_view strategy);
 
   std::string unsupported_reason(std::string_view strategy) const override;
-  catalog::Prepared prepare(std::string_view strategy) override;
+  catalog::Prepared prepare(const PlanOptions& options) override;
   std::string baseline_unsupported_reason() const override { return "not what is tested"; }
   catalog::PreparedMembers prepare_members() override { return {}; }
   catalog::Cost cost() const override { return real_->cost(); }

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// One cublasLtMatmul with its algorithm, found when the plan is made: cuBLASLt's heuristic offers
+// several, best guess first, and which is fastest only a measurement tells.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "host/linear/linear_strategy.hpp"
+#include "wide/context.hpp"
+
+namespace wide {
+
+/// Algorithms that cuBLASLt is asked for at most.
+inline constexpr int kMaxCublasLtCandidates = 64;
+
+/// The policy of cublaslt is a place in the heuristic's list, "h0" its first guess: the list is the
+/// same for the same library, device and problem.
+std::string cublaslt_policy(int candidate);
+/// -1 for anything but "h0" to "h63".
+int parse_cublaslt_policy(std::string_view policy);
+
+/// Immutable: may run from several threads at a time.
+class CublasLtPlan {
+ public:
+  virtual ~CublasLtPlan() = default;
+  /// Arguments are checked and not empty; the execution has workspace().bytes() and handles.
+  virtual void run(const LinearArguments& arguments, const Execution& execution) const = 0;
+
+  const LinearWorkspace& workspace() const { return workspace_; }
+  const std::string& policy() const { return policy_; }
+  /// What is fused, and how the algorithm was found.
+  const std::string& explain() const { return explain_; }
+
+ protected:
+  LinearWorkspace workspace_;
+  std::string policy_, explain_;
+};
+
+/// `policy`: one of cublaslt_policy(), or empty. With `searches`, the candidates are measured on
+/// operands of random numbers, allocated for that, on a stream of its own that is waited for.
+/// Throws unsupported where cuBLASLt cannot start or has no algorithm for the problem.
+std::shared_ptr<const CublasLtPlan> make_cublaslt_plan(const Context& context,
+                                                       const LinearProblem& problem,
+                                                       const std::string& policy, bool searches);
+
+}  // namespace wide

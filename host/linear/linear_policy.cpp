@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// One list of tiles per strategy; what a problem rules out is taken from it.
+#include "host/linear/linear_policy.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <span>
+
+#include "host/linear/linear_cublaslt.hpp"
+
+namespace wide {
+
+namespace {
+
+struct NamedTile {
+  std::string_view name;
+  int64_t rows, columns;
+};
+
+bool is_on_mma(LinearStrategy strategy) {
+  return strategy == LinearStrategy::small_m || strategy == LinearStrategy::tensor_core ||
+         strategy == LinearStrategy::tf32x3;
+}
+
+std::vector<NamedTile> tiles_of(LinearStrategy strategy) {
+  using enum LinearStrategy;
+  std::vector<NamedTile> named;
+  const auto append = [&](const auto& tiles) {
+    for (const auto tile : tiles) named.push_back({tile_name(tile), tile_m(tile), tile_n(tile)});
+  };
+  if (strategy == simt) append(kernels::kLinearSimtTiles);
+  if (strategy == wgmma) append(kernels::kLinearWgmmaTiles);
+  if (strategy == small_m || strategy == tf32x3) append(kernels::kLinearSmallMTiles);
+  if (strategy == tensor_core || strategy == tf32x3) append(kernels::kLinearTensorCoreTiles);
+  if (strategy == weight_only) append(kernels::kLinearWeightOnlyTiles);
+  return named;
+}
+
+bool can_run(LinearStrategy strategy, const NamedTile& tile, const LinearProblem& problem) {
+  constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
+  if (linear_tiles_of(problem, tile.rows, tile.columns) > kMaxBlocks / problem.num_members) {
+    return false;
+  }
+  if (strategy == LinearStrategy::weight_only) return tile.rows >= problem.batch;
+  if (is_fp8(problem.dtype)) {  // simt is built for one tile; wgmma keeps fp8's sums twice
+    return strategy == LinearStrategy::simt ? tile.rows == 64 : tile.columns <= 128;
+  }
+  if (!is_on_mma(strategy)) return true;
+  // 128 x 128 sums beside fp32 operands are more than a thread's registers.
+  if (problem.dtype == Dtype::fp32 && tile.rows == 128 && tile.columns == 128) return false;
+  return tile.rows >= 64 || problem.batch <= kMaxSmallBatch;
+}
+
+std::string joined(const std::vector<std::string_view>& names) {
+  std::string list;
+  for (const std::string_view name : names) {
+    list += (list.empty() ? "" : ", ") + std::string(name);
+  }
+  return list;
+}
+
+template <class Tile>
+void replace_by_name(Tile& tile, std::span<const Tile> known, std::string_view name) {
+  const auto found = std::find_if(known.begin(), known.end(),
+                                  [&](Tile candidate) { return tile_name(candidate) == name; });
+  if (found != known.end()) tile = *found;
+}
+
+}  // namespace
+
+std::vector<std::string_view> linear_policy_names(LinearStrategy strategy) {
+  std::vector<std::string_view> names;
+  for (const NamedTile& tile : tiles_of(strategy)) names.push_back(tile.name);
+  return names;
+}
+
+std::vector<std::string_view> linear_policies(LinearStrategy strategy,
+                                              const LinearProblem& problem) {
+  std::vector<std::string_view> names;
+  for (const NamedTile& tile : tiles_of(strategy)) {
+    if (can_run(strategy, tile, problem)) names.push_back(tile.name);
+  }
+  return names;
+}
+
+bool is_linear_policy(LinearStrategy strategy, std::string_view policy) {
+  if (strategy == LinearStrategy::cublaslt) return parse_cublaslt_policy(policy) >= 0;
+  const auto names = linear_policy_names(strategy);
+  return std::find(names.begin(), names.end(), policy) != names.end();
+}
+
+std::string linear_policy_reason(LinearStrategy strategy, const LinearProblem& problem,
+                                 std::string_view policy) {
+  if (policy.empty()) return "";
+  const std::string quoted = "policy \"" + std::string(policy) + "\"";
+  const std::string name(linear_strategy_name(strategy));
+  const auto all = linear_policy_names(strategy), legal = linear_policies(strategy, problem);
+  if (strategy == LinearStrategy::cublaslt) {
+    return is_linear_policy(strategy, policy) ? ""
+                                              : quoted + " is unknown, expected h0 to h" +
+                                                    std::to_string(kMaxCublasLtCandidates - 1);
+  }
+  if (all.empty()) return quoted + " is one too many: " + name + " has none";
+  if (!is_linear_policy(strategy, policy)) {
+    return quoted + " of " + name + " is unknown, expected one of " + joined(all);
+  }
+  const bool is_legal = std::find(legal.begin(), legal.end(), policy) != legal.end();
+  return is_legal ? ""
+                  : quoted + " of " + name + " cannot run this problem, " + joined(legal) + " can";
+}
+
+std::string cublaslt_policy(int candidate) {
+  return "h" + std::to_string(candidate);
+}
+
+int parse_cublaslt_policy(std::string_view policy) {
+  int candidate = -1;
+  if (!policy.starts_with('h') || policy.size() > 3) return -1;
+  const char* const last = policy.data() + policy.size();
+  const auto [end, error] = std::from_chars(policy.data() + 1, last, candidate);
+  const bool is_number = error == std::errc() && end == last && candidate >= 0;
+  return is_number && candidate < kMaxCublasLtCandidates ? candidate : -1;
+}
+
+LinearTiles linear_tiles(LinearStrategy strategy, const LinearProblem& problem,
+                         const DeviceInfo& device, std::string_view policy) {
+  // The member's own problem chooses, also where it is part of a wider one: so are its sums'
+  // orders. wgmma's tile changes no bit and suits the wider one.
+  const LinearProblem whole =
+      strategy == LinearStrategy::shared_input ? as_one_member(problem) : problem;
+  const LinearStrategy kernel = linear_kernel_of(strategy, problem, device);
+  LinearTiles tiles{choose_linear_simt_tile(problem),
+                    choose_linear_mma_tile(kernel, problem, device),
+                    choose_linear_wgmma_tile(whole, device),
+                    choose_linear_weight_only_tile(problem)};
+  if (strategy == LinearStrategy::simt) {
+    replace_by_name<kernels::LinearSimtTile>(tiles.simt, kernels::kLinearSimtTiles, policy);
+  } else if (strategy == LinearStrategy::wgmma) {
+    replace_by_name<kernels::LinearWgmmaTile>(tiles.wgmma, kernels::kLinearWgmmaTiles, policy);
+  } else if (strategy == LinearStrategy::weight_only) {
+    replace_by_name<kernels::LinearWeightOnlyTile>(tiles.weight_only,
+                                                   kernels::kLinearWeightOnlyTiles, policy);
+  } else if (is_on_mma(strategy)) {
+    replace_by_name<kernels::LinearMmaTile>(tiles.mma, kernels::kLinearSmallMTiles, policy);
+    replace_by_name<kernels::LinearMmaTile>(tiles.mma, kernels::kLinearTensorCoreTiles, policy);
+  }
+  return tiles;
+}
+
+std::string_view linear_policy_name(LinearStrategy strategy, const LinearTiles& tiles) {
+  if (strategy == LinearStrategy::simt) return tile_name(tiles.simt);
+  if (strategy == LinearStrategy::wgmma) return tile_name(tiles.wgmma);
+  if (strategy == LinearStrategy::weight_only) return tile_name(tiles.weight_only);
+  return is_on_mma(strategy) ? tile_name(tiles.mma) : "";
+}
+
+}  // namespace wide

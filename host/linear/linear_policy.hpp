@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The policies of linear's strategies: tiles by name, so that one can be asked for, measured and
+// remembered. Pure functions, as the choice of the strategy is.
+//
+// A policy belongs to a plan, and all members of a plan have the same one: where tiles add up in
+// another order, a member's bits differ from plan to plan, never with its neighbours.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/linear/linear_strategy.hpp"
+
+namespace wide {
+
+/// All that the strategy has, whatever the problem; empty where it has none to choose.
+std::vector<std::string_view> linear_policy_names(LinearStrategy strategy);
+/// Those of them that can run the problem, which the strategy can.
+std::vector<std::string_view> linear_policies(LinearStrategy strategy,
+                                              const LinearProblem& problem);
+
+/// Why the policy is none that runs the problem: it is unknown to the strategy, or known and
+/// cannot; empty where it is one, or empty itself.
+std::string linear_policy_reason(LinearStrategy strategy, const LinearProblem& problem,
+                                 std::string_view policy);
+/// Whether the strategy has heard of it, whatever the problem.
+bool is_linear_policy(LinearStrategy strategy, std::string_view policy);
+
+/// What the kernels of a plan are launched with; a strategy looks at its own alone.
+struct LinearTiles {
+  kernels::LinearSimtTile simt = kernels::LinearSimtTile::m16n64;
+  kernels::LinearMmaTile mma = kernels::LinearMmaTile::m64n64;  ///< also where it stands in
+  kernels::LinearWgmmaTile wgmma = kernels::LinearWgmmaTile::m64n128;
+  kernels::LinearWeightOnlyTile weight_only = kernels::LinearWeightOnlyTile::m16n64;
+};
+
+/// The tiles that choose_linear_*_tile find, but for the one that `policy` names: one of
+/// linear_policies(), or empty.
+LinearTiles linear_tiles(LinearStrategy strategy, const LinearProblem& problem,
+                         const DeviceInfo& device, std::string_view policy);
+
+/// The name of the tile among them that the strategy launches; empty where it has no policies.
+std::string_view linear_policy_name(LinearStrategy strategy, const LinearTiles& tiles);
+
+}  // namespace wide
