@@ -122,8 +122,16 @@ class CaseRunner {
   void add_contenders() {
     const Context& context = plan_.context;
     for (const std::string& name : strategy_names()) {
-      add(result_.strategies, name, workload_->unsupported_reason(name), [&] {
-        auto contender = std::make_unique<Contender>(context, stream_.get(), *workload_, name);
+      PlanOptions options = plan_options(name);
+      options.tuning = plan_.tuning;
+      options.search_algorithms = !plan_.verify_only;
+      // What a cache makes of "auto", only the plan says.
+      const bool asks_plan = options.strategy == "auto" && options.tuning != nullptr;
+      const std::string unsupported =
+          asks_plan ? "" : workload_->unsupported_reason(options.strategy);
+      add(result_.strategies, name, unsupported, [&] {
+        auto contender =
+            std::make_unique<Contender>(context, stream_.get(), *workload_, name, options);
         contender->result.verified = is_trusted(contender->chosen_strategy());
         return contender;
       });
@@ -159,6 +167,7 @@ class CaseRunner {
     for (const catalog::StrategyInfo& info : request_.spec->strategies) {
       if (info.device == plan_.context.device().type) names.emplace_back(info.name);
     }
+    if (plan_.tuning != nullptr) names.emplace_back("auto");
     return names;
   }
 

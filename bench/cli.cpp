@@ -68,6 +68,23 @@ std::string run_footer() {
          summary_definitions() + "\n" + kExitCodes;
 }
 
+std::string tune_footer() {
+  return std::string(
+             "Every strategy that can run a case is checked and timed by every policy that it has; "
+             "what is wrong is\n"
+             "never kept. On CUDA graphs are timed, so that launches do not decide; --regime "
+             "stream "
+             "times them.\n\n"
+             "Meaning of the columns:\n"
+             "  fastest        strategy:policy with the smallest median\n"
+             "  vs auto        what auto takes without a cache: its time / the fastest's\n"
+             "  vs vendor      the vendor library's best: its time / the fastest's\n"
+             "  of             candidates that ran and were right\n"
+             "`wbench run --tuning FILE` and PlanOptions::tuning read what --tuning FILE "
+             "keeps.\n\n") +
+         kExitCodes;
+}
+
 std::string inspect_footer() {
   return std::string(
              "Meaning of the columns, of one call of all N members:\n"
@@ -96,7 +113,8 @@ std::vector<std::pair<std::string, std::string>> all_axes() {
   return axes;
 }
 
-void add_selection(CLI::App& app, RunOptions& o) {
+template <class Options>
+void add_selection(CLI::App& app, Options& o) {
   Selection& s = o.selection;
   app.add_option("--op", s.ops, "primitives, or all")->group("Cases");
   app.add_option("-p,--preset", s.preset, "quick, full or ci")
@@ -112,12 +130,15 @@ void add_selection(CLI::App& app, RunOptions& o) {
   app.add_option("--strategy", s.strategies, "strategies to run, or auto")->group("Strategies");
   app.add_option("--only", s.only, "the same")->group("Strategies");
   app.add_option("--skip", s.skip, "strategies to leave out")->group("Strategies");
-  app.add_option("--baseline", s.baselines, "loop,streams,graph or none; default: all")
-      ->group("Strategies");
   app.add_option("-d,--device", s.device,
                  "cpu, cuda or cuda:K; default: cuda where usable, else cpu");
   app.add_option("--seed", o.config.seed, "of the operands")->check(kSeed)->capture_default_str();
   app.add_flag("--dry-run", o.dry_run, "print the cases and stop");
+}
+
+void add_baselines(CLI::App& app, RunOptions& o) {
+  app.add_option("--baseline", o.selection.baselines, "loop,streams,graph or none; default: all")
+      ->group("Strategies");
 }
 
 void add_output(CLI::App& app, OutputOptions& o) {
@@ -134,7 +155,8 @@ void add_output(CLI::App& app, OutputOptions& o) {
       ->group("Output");
 }
 
-void add_sampling(CLI::App& app, RunOptions& o) {
+template <class Options>
+void add_sampling(CLI::App& app, Options& o) {
   const char* group = "Sampling";
   app.add_option("--regime", o.selection.regimes,
                  "stream,graph on CUDA, cpu on the CPU; default: all of the device")
@@ -163,17 +185,24 @@ void add_sampling(CLI::App& app, RunOptions& o) {
       ->check(kPositive)
       ->capture_default_str();
   app.add_option("--budget", o.budget_s,
-                 "seconds for the whole sweep: fewer samples, never fewer cases; 60 for preset ci")
+                 "seconds for the whole sweep: fewer samples, never fewer cases; run: 60 for ci")
       ->group(group)
       ->check(kPositive);
   app.add_option("--order-seed", o.config.order_seed, "of the strategies' order")
       ->group(group)
       ->check(kSeed)
       ->capture_default_str();
+}
+
+/// What `run` alone has: `tune` recommends nothing that was not checked.
+void add_run(CLI::App& app, RunOptions& o) {
   app.add_option("--verify", o.config.verify, "both, before or off")
-      ->group(group)
+      ->group("Sampling")
       ->check(CLI::IsMember({"both", "before", "off"}))
       ->capture_default_str();
+  app.add_option("--tuning", o.tuning,
+                 "a tuning cache: auto reads it, and is run besides the others")
+      ->group("Strategies");
 }
 
 /// CLI11 knows only that something is left over; this says what was probably meant.
@@ -203,11 +232,13 @@ struct Program {
   CLI::App app{"wbench: N models as one, checked and measured", "wbench"};
   GlobalOptions global;
   RunOptions run, verify, inspect;
+  TuneOptions tune;
   OutputOptions show_output;
   std::vector<std::string> show_files;
   std::string list_what = "ops", list_ops, list_json, info_json;
   std::string inspect_what = "counters";
-  CLI::App *run_command, *verify_command, *list_command, *info_command, *show_command;
+  CLI::App *run_command, *verify_command, *list_command, *info_command, *show_command,
+      *tune_command;
   CLI::App* inspect_command = nullptr;  ///< in builds with CUDA
 
   Program() {
@@ -226,17 +257,27 @@ struct Program {
     run_command = app.add_subcommand("run", "check and measure strategies against baselines");
     verify_command =
         app.add_subcommand("verify", "check strategies and baselines, measure nothing");
-    list_command =
-        app.add_subcommand("list", "ops, strategies, axes, presets, dtypes, devices, metrics");
+    list_command = app.add_subcommand(
+        "list", "ops, strategies, policies, axes, presets, dtypes, devices, metrics");
     info_command = app.add_subcommand("info", "build, machine, devices");
     show_command = app.add_subcommand("show", "print saved results");
+    tune_command = app.add_subcommand("tune", "find the fastest strategy and policy for auto");
     add_selection(*run_command, run);
+    add_baselines(*run_command, run);
     add_sampling(*run_command, run);
+    add_run(*run_command, run);
     add_output(*run_command, run.output);
     run_command->footer(run_footer());
     add_selection(*verify_command, verify);
+    add_baselines(*verify_command, verify);
     add_output(*verify_command, verify.output);
     verify.content = ReportContent::checks;
+    add_selection(*tune_command, tune);
+    add_sampling(*tune_command, tune);
+    tune_command->add_option(
+        "--tuning", tune.tuning,
+        "the cache to add to, made where there is none; default: keep nothing");
+    tune_command->footer(tune_footer());
     if constexpr (has_simulation()) add_inspect();
     list_command->add_option("what", list_what, "what to list")->capture_default_str();
     list_command->add_option("--op", list_ops, "of these primitives");
@@ -256,6 +297,7 @@ struct Program {
   void add_inspect() {
     inspect_command = app.add_subcommand("inspect", "what the kernels do, on the simulated GPU");
     add_selection(*inspect_command, inspect);
+    add_baselines(*inspect_command, inspect);
     add_output(*inspect_command, inspect.output);
     inspect_command->add_option("--what", inspect_what, "counters")
         ->check(CLI::IsMember({"counters"}))
@@ -286,11 +328,12 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
     return command_list(p.global, p.list_what, p.list_ops, !p.list_json.empty(), out);
   if (&command == p.info_command) return command_info(p.global, !p.info_json.empty(), out);
   if (&command == p.show_command) return command_show(p.global, p.show_files, p.show_output, out);
-  RunOptions& options = &command == p.run_command      ? p.run
-                        : &command == p.verify_command ? p.verify
-                                                       : p.inspect;
-  options.selection.no_gpu = p.global.no_gpu;
-  auto& axes = options.selection.axis_options;
+  Selection& selection = &command == p.run_command      ? p.run.selection
+                         : &command == p.verify_command ? p.verify.selection
+                         : &command == p.tune_command   ? p.tune.selection
+                                                        : p.inspect.selection;
+  selection.no_gpu = p.global.no_gpu;
+  auto& axes = selection.axis_options;
   for (auto it = axes.begin(); it != axes.end();) {
     it = command.get_option("--" + it->first)->count() == 0 ? axes.erase(it) : std::next(it);
   }
@@ -299,7 +342,12 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
     (void)command_list(p.global, "ops", "", false, out);
     return kUsage;
   }
-  return command_run(p.global, options, out, err);
+  if (&command == p.tune_command) return command_tune(p.global, p.tune, out, err);
+  return command_run(p.global,
+                     &command == p.run_command      ? p.run
+                     : &command == p.verify_command ? p.verify
+                                                    : p.inspect,
+                     out, err);
 }
 
 }  // namespace

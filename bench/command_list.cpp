@@ -59,6 +59,20 @@ Rows strategy_rows(const Specs& specs) {
   return rows;
 }
 
+Rows policy_rows(const Specs& specs) {
+  Rows rows{{"op", "strategy", "policies"}};
+  for (const auto* spec : specs) {
+    for (const auto& info : spec->strategies) {
+      std::string policies;
+      for (const auto& policy : info.policies)
+        policies += (policies.empty() ? "" : " ") + std::string(policy);
+      if (!policies.empty())
+        rows.push_back({std::string(spec->name), std::string(info.name), policies});
+    }
+  }
+  return rows;
+}
+
 Rows axis_rows(const Specs& specs) {
   Rows rows{{"op", "axis", "default", "values", "summary"}};
   for (const auto* spec : specs) {
@@ -142,11 +156,12 @@ void print_rows(const Rows& rows, bool as_json, std::ostream& out) {
 int command_list(const GlobalOptions& global, const std::string& what, const std::string& ops,
                  bool as_json, std::ostream& out) {
   const Specs specs = select_ops(ops.empty() ? "all" : ops);
-  static constexpr std::string_view kWhat[] = {"ops",    "strategies", "axes",   "presets",
-                                               "dtypes", "devices",    "metrics"};
+  static constexpr std::string_view kWhat[] = {"ops",     "strategies", "policies", "axes",
+                                               "presets", "dtypes",     "devices",  "metrics"};
   Rows rows;
   if (what == "ops") rows = ops_rows(specs);
   if (what == "strategies") rows = strategy_rows(specs);
+  if (what == "policies") rows = policy_rows(specs);
   if (what == "axes") rows = axis_rows(specs);
   if (what == "presets") rows = preset_rows(specs);
   if (what == "dtypes") rows = dtype_rows();

@@ -3,10 +3,7 @@
 //
 // `run` and `verify`: select, run, write, judge.
 #include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <ostream>
@@ -18,6 +15,7 @@
 #include "bench/report/report.hpp"
 #include "bench/report/terminal.hpp"
 #include "bench/result_json.hpp"
+#include "bench/running.hpp"
 #include "bench/simulation.hpp"
 #include "host/core/file.hpp"
 #include "wide/error.hpp"
@@ -25,41 +23,6 @@
 namespace wide::bench {
 
 namespace {
-
-double parse_percent(const std::string& text) {
-  const std::string digits = text.ends_with('%') ? text.substr(0, text.size() - 1) : text;
-  double value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || !(value > 0 && value < 100)) {
-    throw Error(ErrorCode::invalid_argument,
-                "--target-ci: \"" + text + "\", expected a percentage such as 0.5%");
-  }
-  return value;
-}
-
-/// One line that is written over and over.
-void show_progress(const Progress& progress, std::ostream& err) {
-  if (progress.next.empty()) {
-    err << "\r\033[K" << std::flush;
-    return;
-  }
-  const double per_case =
-      progress.done > 0 ? progress.elapsed_s / static_cast<double>(progress.done) : 0;
-  const double left = per_case * static_cast<double>(progress.total - progress.done);
-  err << fmt::format("\r\033[K[{}/{}] {:.0f} s{}  {}", progress.done + 1, progress.total,
-                     progress.elapsed_s,
-                     progress.done > 0 ? fmt::format(", {:.0f} s left", left) : "",
-                     progress.next.substr(0, 50))
-      << std::flush;
-}
-
-/// The same for -v: a line each, so that a log shows what ran when.
-void log_progress(const Progress& progress, std::ostream& err) {
-  if (progress.next.empty()) return;
-  err << fmt::format("[{}/{}] {:.1f} s  {}\n", progress.done + 1, progress.total,
-                     progress.elapsed_s, progress.next)
-      << std::flush;
-}
 
 /// What a case's command needs beyond its axes to be the same run.
 std::string reproduce_suffix(const RunPlan& plan) {
@@ -143,42 +106,13 @@ void drop_foreign_strategies(const RunPlan& plan, RunResult& result) {
   for (CaseResult& c : result.cases) {
     const auto& known = catalog::find_primitive(c.point.op()).strategies;
     const auto is_foreign = [&](const RunnerResult& r) {
-      return r.status == Status::skipped && r.name != "auto" &&
+      const std::string name = plan_options(r.name).strategy;
+      return r.status == Status::skipped && name != "auto" &&
              std::none_of(known.begin(), known.end(),
-                          [&](const auto& info) { return info.name == r.name; });
+                          [&](const auto& info) { return info.name == name; });
     };
     if (plan.work.size() > 1 && !std::all_of(c.strategies.begin(), c.strategies.end(), is_foreign))
       std::erase_if(c.strategies, is_foreign);
-  }
-}
-
-void set_progress(const GlobalOptions& global, std::ostream& err, RunPlan& plan) {
-  if (global.verbose) {
-    plan.on_progress = [&err](const Progress& progress) { log_progress(progress, err); };
-  } else if (!global.quiet && ::isatty(STDERR_FILENO) != 0) {
-    plan.on_progress = [&err](const Progress& progress) { show_progress(progress, err); };
-  }
-}
-
-/// Runs the plan. What it throws is not the caller's mistake, whatever its code.
-bool run_guarded(const RunPlan& plan, RunResult& result, std::ostream& err) {
-  try {
-    install_interrupt_handler();
-    run_plan(plan, result);
-    return true;
-  } catch (const std::exception& error) {
-    err << "wbench: the run failed: " << error.what() << "\n";
-    return false;
-  }
-}
-
-std::optional<Context> make_context(const Selection& selection, std::ostream& err) {
-  try {
-    return select_context(selection);
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::invalid_argument) throw;
-    err << "wbench: " << error.what() << "\n";
-    return std::nullopt;
   }
 }
 
@@ -243,12 +177,12 @@ int command_run(const GlobalOptions& global, RunOptions options, std::ostream& o
   RunResult result;
   result.argv = global.argv;
   const std::string nothing = select_work(selection, plan, result);
+  std::optional<TuningCache> tuning;
+  if (!options.tuning.empty()) tuning = TuningCache::load(options.tuning);
+  if (tuning) plan.tuning = &*tuning;
   if (options.dry_run) print_cases(plan, result, out);
   if (!nothing.empty()) {
-    err << "wbench: " << nothing;
-    for (const auto& [reason, count] : result.impossible_reasons)
-      err << "\n  impossible: " << count << (count == 1 ? " point: " : " points: ") << reason;
-    err << "\n";
+    report_nothing(nothing, result, err);
     return kNothingRan;
   }
   if (options.dry_run) return kSuccess;

@@ -32,11 +32,23 @@ struct RunOptions {
   RunConfig config;
   OutputOptions output;
   std::string target_ci = "0.5%";
+  std::string tuning;    ///< a tuning cache for "auto", or empty
   double budget_s = -1;  ///< negative: 60 for preset ci, none otherwise
   bool dry_run = false;
   ReportContent content = ReportContent::times;  ///< what is not times measures nothing
 };
 
+struct TuneOptions {
+  Selection selection;
+  RunConfig config;
+  std::string target_ci = "0.5%";
+  double budget_s = -1;  ///< negative: none
+  std::string tuning;    ///< the cache's file; empty: nothing is kept
+  bool dry_run = false;
+};
+
+int command_tune(const GlobalOptions& global, const TuneOptions& options, std::ostream& out,
+                 std::ostream& err);
 int command_run(const GlobalOptions& global, RunOptions options, std::ostream& out,
                 std::ostream& err);
 int command_show(const GlobalOptions& global, const std::vector<std::string>& files,

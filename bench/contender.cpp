@@ -26,16 +26,18 @@ bool is_partner(Baseline baseline, Regime regime) {
 }
 
 Contender::Contender(const Context& context, Stream stream, catalog::Workload& workload,
-                     const std::string& strategy)
+                     const std::string& name, const PlanOptions& options)
     : context_(context),
       stream_(stream),
       workload_(&workload),
       output_(catalog::OutputOf::strategy),
       handles_(context),
       execution_{stream} {
-  const catalog::Prepared prepared = workload.prepare(strategy);
+  const catalog::Prepared prepared = workload.prepare(options);
   chosen_ = prepared.strategy;
-  result.name = strategy;
+  result.name = name;
+  result.strategy = prepared.strategy;
+  result.policy = prepared.policy;
   result.explain = prepared.explain;
   result.workspace_bytes = prepared.workspace_bytes;
   workspace_ = Tensor(context, Dtype::fp8_e4m3, {prepared.workspace_bytes});

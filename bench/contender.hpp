@@ -21,9 +21,9 @@ bool is_partner(Baseline baseline, Regime regime);
 /// Throws on: whoever calls its members decides whose failure that is.
 class Contender {
  public:
-  /// A strategy. Throws what the primitive's prepare() throws.
+  /// A strategy, called `name` in results. Throws what the primitive's prepare() throws.
   Contender(const Context& context, Stream stream, catalog::Workload& workload,
-            const std::string& strategy);
+            const std::string& name, const PlanOptions& options);
   /// A baseline.
   Contender(const Context& context, Stream stream, catalog::Workload& workload, Baseline baseline);
   Contender(const Contender&) = delete;  // its calls hold its address

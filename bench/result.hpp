@@ -16,7 +16,7 @@
 namespace wide::bench {
 
 inline constexpr const char* kSchemaName = "wbench.result";
-inline constexpr const char* kSchemaVersion = "1.1.0";
+inline constexpr const char* kSchemaVersion = "1.2.0";
 
 /// How a call is timed. `stream`: launched by the host, launch cost included. `graph`: replay of a
 /// captured graph, device-limited. `cpu`: wall clock around the call, the only one on the CPU.
@@ -85,6 +85,7 @@ int64_t value_of(const LaunchCounters::Values& values, std::string_view name);
 /// A strategy, or a baseline under its name, in one case.
 struct RunnerResult {
   std::string name;
+  std::string strategy, policy;  ///< what it came to; empty where it was not prepared
   Status status = Status::ok;
   std::string reason;  ///< why it was skipped or failed
   bool verified =

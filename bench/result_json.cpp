@@ -95,6 +95,8 @@ Json runner(const RunnerResult& r) {
   for (const Measurement& m : r.measurements) measurements.push_back(measurement(m));
   const VerifyOutcome& v = r.verify;
   Json document = {{"name", r.name},
+                   {"strategy", text_or_null(r.strategy)},
+                   {"policy", text_or_null(r.policy)},
                    {"status", to_string(r.status)},
                    {"reason", text_or_null(r.reason)},
                    {"verified", r.verified},

@@ -183,6 +183,8 @@ LaunchCounters parse_launch(const Field& f) {
 RunnerResult parse_runner(const Field& f) {
   RunnerResult r;
   r.name = f["name"].text();
+  if (f.has("strategy")) r.strategy = f["strategy"].text_or_empty();
+  if (f.has("policy")) r.policy = f["policy"].text_or_empty();
   r.status = f["status"].one_of(kStatuses);
   r.reason = f["reason"].text_or_empty();
   r.verified = f["verified"].boolean();

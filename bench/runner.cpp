@@ -84,6 +84,13 @@ void run_plan(const RunPlan& plan, RunResult& result) {
   result.peak_host_bytes = peak_host_bytes();
 }
 
+PlanOptions plan_options(const std::string& name) {
+  const size_t colon = name.find(':');
+  PlanOptions options{.strategy = name.substr(0, colon)};
+  if (colon != std::string::npos) options.policy = name.substr(colon + 1);
+  return options;
+}
+
 std::string case_id(const catalog::PrimitiveSpec& spec, const catalog::Case& point) {
   std::vector<std::string> axes;
   for (const auto& entry : point.entries())

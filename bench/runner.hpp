@@ -11,6 +11,7 @@
 
 #include "bench/result.hpp"
 #include "wide/catalog.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide::bench {
 
@@ -26,7 +27,8 @@ struct RunPlan {
   Context context;
   RunConfig config;
   std::vector<std::pair<const catalog::PrimitiveSpec*, std::vector<catalog::Case>>> work;
-  std::vector<std::string> strategies;  ///< empty: all of the context's device
+  std::vector<std::string> strategies;  ///< "simt", "simt:m16n64"; empty: all of the device
+  const TuningCache* tuning = nullptr;  ///< for "auto"
   std::vector<Baseline> baselines;
   bool verify_only = false;
   std::function<void(const Progress&)> on_progress;  ///< may be empty
@@ -36,6 +38,9 @@ struct RunPlan {
 /// after a CUDA error the device is not trusted any more, and the cases that remain fail with its
 /// message.
 void run_plan(const RunPlan& plan, RunResult& result);
+
+/// "simt:m16n64" as its strategy and policy.
+PlanOptions plan_options(const std::string& name);
 
 /// 16 hexadecimal digits: FNV-1a, 64 bits, of "op=..;version=..;axis=value;.." with axes sorted.
 std::string case_id(const catalog::PrimitiveSpec& spec, const catalog::Case& point);

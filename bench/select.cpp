@@ -39,14 +39,34 @@ std::vector<std::string_view> strategy_names(const catalog::PrimitiveSpec& spec)
   return names;
 }
 
+using Specs = std::vector<const catalog::PrimitiveSpec*>;
+
+/// "simt:m16n64" must have a policy that simt has in some of the ops.
+void check_policy(const char* option, const PlanOptions& options, const Specs& ops) {
+  std::vector<std::string_view> known;
+  for (const catalog::PrimitiveSpec* spec : ops) {
+    for (const catalog::StrategyInfo& info : spec->strategies) {
+      if (info.name != options.strategy) continue;
+      known.insert(known.end(), info.policies.begin(), info.policies.end());
+    }
+  }
+  if (std::find(known.begin(), known.end(), options.policy) != known.end()) return;
+  const std::string where = "--" + std::string(option) + ": ";
+  if (known.empty()) refuse(where + "strategy " + options.strategy + " has no policies to name");
+  refuse(where + catalog::unknown_name_message("policy", options.policy, known));
+}
+
 std::vector<std::string> checked_strategies(const char* option, const std::string& text,
-                                            const std::vector<std::string_view>& known) {
+                                            const std::vector<std::string_view>& known,
+                                            const Specs& ops) {
   const auto names = text.empty() ? std::vector<std::string>() : parse_list(option, text);
   for (const std::string& name : names) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
+    const PlanOptions options = plan_options(name);
+    if (std::find(known.begin(), known.end(), options.strategy) == known.end()) {
       refuse("--" + std::string(option) + ": " +
-             catalog::unknown_name_message("strategy", name, known));
+             catalog::unknown_name_message("strategy", options.strategy, known));
     }
+    if (name.find(':') != std::string::npos) check_policy(option, options, ops);
   }
   return names;
 }
@@ -61,12 +81,12 @@ std::optional<std::vector<std::string>> select_strategies(
     for (const std::string_view name : strategy_names(*spec)) all.insert(name);
   }
   const std::vector<std::string_view> known(all.begin(), all.end());
-  std::vector<std::string> names = checked_strategies("strategy", selection.strategies, known);
-  for (std::string& name : checked_strategies("only", selection.only, known)) {
+  std::vector<std::string> names = checked_strategies("strategy", selection.strategies, known, ops);
+  for (std::string& name : checked_strategies("only", selection.only, known, ops)) {
     if (std::find(names.begin(), names.end(), name) == names.end())
       names.push_back(std::move(name));
   }
-  const auto skipped = checked_strategies("skip", selection.skip, known);
+  const auto skipped = checked_strategies("skip", selection.skip, known, ops);
   if (names.empty() && skipped.empty()) return std::nullopt;
   if (names.empty()) {
     for (const catalog::PrimitiveSpec* spec : ops) {

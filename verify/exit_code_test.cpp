@@ -69,8 +69,8 @@ TEST_CASE("exit code 2, with a message that says what to type instead") {
       {"run --op linear --json - --md -", "standard output takes one"},
       {"run --op linear -t 0", "--top"},
       {"--color blue run --op linear", "--color"},
-      {"frobnicate", WIDE_HAS_CUDA ? "expected one of run, verify, list, info, show, inspect"
-                                   : "expected one of run, verify, list, info, show"},
+      {"frobnicate", WIDE_HAS_CUDA ? "expected one of run, verify, list, info, show, tune, inspect"
+                                   : "expected one of run, verify, list, info, show, tune"},
       {"rum", "did you mean run?"},
       {"list strategie", "did you mean strategies?"},
       {"list --op linaer", "did you mean linear?"},
@@ -147,9 +147,9 @@ TEST_CASE("standard output that breaks is exit code 1") {
 TEST_CASE("help tells exit codes, definitions, and only commands that exist") {
   const Outcome help = wbench("--help");
   CHECK(help.code == kSuccess);
-  for (const char* part : {"Exit codes", "130", "run", "verify", "list", "info", "show"})
+  for (const char* part : {"Exit codes", "130", "run", "verify", "list", "info", "show", "tune"})
     CHECK_THAT(help.out, ContainsSubstring(part));
-  for (const char* part : {"compare", "report", "profile", "tune", "history"})
+  for (const char* part : {"compare", "report", "profile", "history"})
     CHECK_THAT(help.out, !ContainsSubstring(part));
   for (const char* part : {"--sim", "inspect"})  // needs kernels
     CHECK((help.out.find(part) != std::string::npos) == (WIDE_HAS_CUDA != 0));

@@ -156,6 +156,10 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
       INFO(place << " without " << item.key());
       json document = whole;
       document[json::json_pointer(place)].erase(item.key());
+      if (item.key() == "strategy" || item.key() == "policy") {  // older than 1.2
+        CHECK((complaint(document) == "" && refusal(document.dump()) == ""));
+        continue;
+      }
       CHECK(complaint(document) != "");
       const std::string message = refusal(document.dump());
       if (!message.empty()) CHECK_THAT(message, ContainsSubstring(item.key() + " is missing"));

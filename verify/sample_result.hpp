@@ -45,6 +45,8 @@ inline Measurement sample_measurement(Regime regime, double median_ns) {
 inline RunnerResult sample_runner(const std::string& name, double stream_ns, double graph_ns) {
   RunnerResult r;
   r.name = name;
+  r.strategy = name;
+  r.policy = "m16n64";
   r.verify = {"pass", "pass", 0.31, 3, 0, 0, 4096, 65536, ""};
   r.explain = name + ": because \"it\" fits";
   r.workspace_bytes = 256;

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the commands that run cases have in common.
+#pragma once
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+#include "bench/commands.hpp"
+#include "bench/runner.hpp"
+
+namespace wide::bench {
+
+/// "0.5%" as 0.5; throws invalid_argument outside (0, 100).
+double parse_percent(const std::string& text);
+
+/// None where the device asked for is not usable, which is said on `err`.
+std::optional<Context> make_context(const Selection& selection, std::ostream& err);
+
+/// A line that is written over and over, or with -v a line each.
+void set_progress(const GlobalOptions& global, std::ostream& err, RunPlan& plan);
+
+/// Runs the plan. What it throws is not the caller's mistake, whatever its code; false then.
+bool run_guarded(const RunPlan& plan, RunResult& result, std::ostream& err);
+
+/// Says on `err` why nothing was selected, and which points are impossible.
+void report_nothing(const std::string& nothing, const RunResult& result, std::ostream& err);
+
+}  // namespace wide::bench

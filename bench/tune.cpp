@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/tune.hpp"
+
+#include <algorithm>
+
+#include "bench/runner.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+constexpr std::string_view kAuto = "auto";
+
+std::optional<double> median_in(const RunnerResult& runner, Regime regime) {
+  for (const Measurement& m : runner.measurements) {
+    if (m.regime == regime && m.stats.median_ns > 0) return m.stats.median_ns;
+  }
+  return std::nullopt;
+}
+
+/// A strategy that was not checked, or found wrong once, is not to be recommended to anybody.
+bool is_right(const RunnerResult& runner) {
+  return runner.status == Status::ok && runner.verify.before == "pass" &&
+         runner.verify.after == "pass" && runner.verify.elements_compared > 0;
+}
+
+bool is_vendors(const catalog::PrimitiveSpec& spec, const std::string& strategy) {
+  return std::any_of(spec.strategies.begin(), spec.strategies.end(),
+                     [&](const catalog::StrategyInfo& info) {
+                       return info.device == DeviceType::cuda && info.name == strategy &&
+                              info.kind != catalog::StrategyKind::hand_written;
+                     });
+}
+
+void keep_faster(std::optional<Timed>& best, const std::string& name, double time_ns) {
+  if (!best || time_ns < best->time_ns) best = Timed{name, time_ns};
+}
+
+std::optional<TunedCase> tuned_in(const CaseResult& result, const catalog::PrimitiveSpec& spec,
+                                  Regime regime) {
+  TunedCase tuned;
+  tuned.regime = regime;
+  for (const RunnerResult& runner : result.strategies) {
+    const std::optional<double> time_ns = median_in(runner, regime);
+    if (!time_ns || !is_right(runner)) continue;
+    if (runner.name == kAuto) {
+      tuned.automatic = Timed{runner.strategy, *time_ns};
+      continue;
+    }
+    ++tuned.num_candidates;
+    if (regime != Regime::cpu && is_vendors(spec, runner.strategy)) {
+      keep_faster(tuned.vendor, runner.name, *time_ns);
+    }
+    if (tuned.num_candidates > 1 && !(*time_ns < tuned.winner.time_ns)) {
+      keep_faster(tuned.runner_up, runner.name, *time_ns);
+      continue;
+    }
+    if (tuned.num_candidates > 1) tuned.runner_up = tuned.winner;
+    tuned.winner = {runner.name, *time_ns};
+    tuned.strategy = runner.strategy;
+    tuned.policy = runner.policy;
+  }
+  if (tuned.num_candidates == 0) return std::nullopt;
+  return tuned;
+}
+
+}  // namespace
+
+std::vector<std::string> tune_candidates(const catalog::PrimitiveSpec& spec, DeviceType device,
+                                         const std::vector<std::string>& named) {
+  std::vector<std::string> names;
+  for (const catalog::StrategyInfo& info : spec.strategies) {
+    if (info.device != device) continue;
+    const std::string strategy(info.name);
+    std::vector<std::string> ways;
+    for (const std::string_view policy : info.policies) {
+      ways.push_back(strategy + ":" + std::string(policy));
+    }
+    if (ways.empty()) ways.push_back(strategy);
+    for (const std::string& way : ways) {
+      const bool is_named = std::any_of(named.begin(), named.end(), [&](const std::string& name) {
+        return name == way || name == strategy;
+      });
+      if (named.empty() || is_named) names.push_back(way);
+    }
+  }
+  return names;
+}
+
+std::optional<TunedCase> tuned_case(const CaseResult& result, const catalog::PrimitiveSpec& spec) {
+  for (const Regime regime : {Regime::graph, Regime::stream, Regime::cpu}) {
+    if (auto tuned = tuned_in(result, spec, regime)) return tuned;
+  }
+  return std::nullopt;
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// `wbench tune`: which candidate wins on made-up results, and the command from measurement to the
+// plan that reads its file.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+
+#include "bench/interrupt.hpp"
+#include "bench/tune.hpp"
+#include "host/core/file.hpp"
+#include "verify/cli_case.hpp"
+#include "wide/tuning.hpp"
+
+namespace wide::bench {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+RunnerResult runner(const std::string& name, double stream_ns, double graph_ns = 0) {
+  RunnerResult r;
+  r.name = name;
+  r.strategy = name.substr(0, name.find(':'));
+  if (name.find(':') != std::string::npos) r.policy = name.substr(name.find(':') + 1);
+  r.verify.before = r.verify.after = "pass";
+  r.verify.elements_compared = 10;
+  const auto add = [&](Regime regime, double time_ns) {
+    Measurement m;
+    m.regime = regime;
+    m.stats.median_ns = time_ns;
+    if (time_ns > 0) r.measurements.push_back(m);
+  };
+  add(Regime::stream, stream_ns);
+  add(Regime::graph, graph_ns);
+  return r;
+}
+
+CaseResult result_of(std::vector<RunnerResult> runners) {
+  CaseResult result;
+  result.strategies = std::move(runners);
+  return result;
+}
+
+const catalog::PrimitiveSpec& linear() {
+  return catalog::find_primitive("linear");
+}
+
+TEST_CASE("the fastest, the one behind it, and what they are compared with") {
+  RunnerResult automatic = runner("auto", 25);
+  automatic.strategy = "cublas_batched";
+  const auto tuned = tuned_case(
+      result_of({runner("sequential", 40), runner("cublaslt", 20), runner("simt:m16n64", 30),
+                 runner("small_m:m8n64", 10), runner("wgmma:m64n128", 15), automatic}),
+      linear());
+  REQUIRE(tuned);
+  CHECK(tuned->winner.name == "small_m:m8n64");
+  CHECK((tuned->winner.time_ns == 10 && tuned->strategy == "small_m" && tuned->policy == "m8n64"));
+  CHECK((tuned->runner_up->name == "wgmma:m64n128" && tuned->runner_up->time_ns == 15));
+  CHECK((tuned->automatic->name == "cublas_batched" && tuned->automatic->time_ns == 25));
+  CHECK((tuned->vendor->name == "cublaslt" && tuned->vendor->time_ns == 20));
+  CHECK(tuned->num_candidates == 5);
+}
+
+TEST_CASE("the runner-up is right in every order") {
+  for (const auto& order : {std::vector<double>{1, 2, 3}, {3, 2, 1}, {2, 1, 3}, {2, 3, 1}}) {
+    std::vector<RunnerResult> runners;
+    for (const double time : order) runners.push_back(runner("s" + std::to_string(time), time));
+    const auto tuned = tuned_case(result_of(runners), linear());
+    CHECK((tuned->winner.time_ns == 1 && tuned->runner_up->time_ns == 2));
+  }
+}
+
+TEST_CASE("a candidate that is wrong or was not checked never wins") {
+  RunnerResult wrong = runner("simt:m16n64", 1);
+  SECTION("wrong before") {
+    wrong.status = Status::verify_failed;
+    wrong.verify.before = "fail";
+  }
+  SECTION("wrong after") {
+    wrong.verify.after = "fail";
+  }
+  SECTION("too fast to be true") {
+    wrong.status = Status::implausible;
+  }
+  SECTION("not checked") {
+    wrong.verify.before = wrong.verify.after = "not_run";
+  }
+  SECTION("nothing compared") {
+    wrong.verify.elements_compared = 0;
+  }
+  SECTION("not timed") {
+    wrong.measurements.clear();
+  }
+  SECTION("failed") {
+    wrong.status = Status::failed;
+  }
+  const auto tuned = tuned_case(result_of({wrong, runner("gemv", 9)}), linear());
+  REQUIRE(tuned);
+  CHECK((tuned->winner.name == "gemv" && tuned->num_candidates == 1 && !tuned->runner_up));
+  CHECK_FALSE(tuned_case(result_of({wrong}), linear()));
+  CHECK_FALSE(tuned_case(result_of({runner("auto", 1)}), linear()));
+}
+
+TEST_CASE("graphs decide where there are any") {
+  const auto tuned =
+      tuned_case(result_of({runner("gemv", 5, 4), runner("simt:m16n64", 6, 3)}), linear());
+  CHECK((tuned->regime == Regime::graph && tuned->strategy == "simt"));
+  const auto stream =
+      tuned_case(result_of({runner("gemv", 5), runner("simt:m16n64", 6)}), linear());
+  CHECK((stream->regime == Regime::stream && stream->strategy == "gemv"));
+}
+
+TEST_CASE("candidates are strategies by their policies") {
+  const auto all = tune_candidates(linear(), DeviceType::cuda, {});
+  const auto count = [&](const char* name) { return std::count(all.begin(), all.end(), name); };
+  CHECK((count("simt:m16n64") == 1 && count("simt") == 0));
+  CHECK((count("cublaslt") == 1 && count("cublas_grouped") == 1 && count("gemv") == 1));
+  CHECK(tune_candidates(linear(), DeviceType::cpu, {}) ==
+        std::vector<std::string>{"sequential", "wide"});
+  CHECK(tune_candidates(linear(), DeviceType::cuda, {"simt", "small_m:m8n64", "auto"}).size() == 4);
+}
+
+/// A folder of its own to be in.
+class Folder {
+ public:
+  Folder() : old_(std::filesystem::current_path()) {
+    std::filesystem::create_directories(path_);
+    std::filesystem::current_path(path_);
+  }
+  ~Folder() {
+    std::filesystem::current_path(old_);
+    std::filesystem::remove_all(path_);
+  }
+
+ private:
+  std::filesystem::path old_,
+      path_ = std::filesystem::temp_directory_path() / ("wide-tune-" + std::to_string(std::rand()));
+};
+
+TEST_CASE("tune measures, keeps, adds to what was kept, and run reads it") {
+  const Folder folder;
+  const Outcome first = wbench("tune " + kTiny + "--tuning t.json");
+  CHECK(first.code == kSuccess);
+  CHECK_THAT(first.out, ContainsSubstring("runner-up") && ContainsSubstring("n=2 batch=2 d=8"));
+  REQUIRE(std::filesystem::exists("t.json"));
+  CHECK(TuningCache::load("t.json").size() == 1);
+  CHECK(wbench("tune --op linear --n 3 --batch 2 --d 8" + kShort + "--tuning t.json").code == 0);
+  const TuningCache cache = TuningCache::load("t.json");
+  CHECK(cache.size() == 2);
+  const std::string key = "n=3 batch=2 in=8 out=8 fp32 bias";
+  const TuningEntry* entry = cache.find(Context::cpu().info(), "linear", key);
+  REQUIRE(entry != nullptr);
+  CHECK((entry->num_candidates == 2 && entry->time_us > 0 && entry->policy.empty()));
+
+  const Outcome run = wbench("run " + kTiny + "--tuning t.json --explain");
+  CHECK(run.code == kSuccess);
+  CHECK_THAT(run.out, ContainsSubstring(": tuned: ") && ContainsSubstring("of 2 candidates"));
+  const Outcome other = wbench("run --op linear --n 5 --batch 2 --d 8" + kShort +
+                               "--tuning t.json --explain --strategy auto");
+  CHECK_THAT(other.out, ContainsSubstring("not in the tuning cache"));
+}
+
+TEST_CASE("tune without a file keeps nothing, and a dry run measures nothing") {
+  const Folder folder;
+  const Outcome unkept = wbench("tune " + kTiny);
+  CHECK(unkept.code == kSuccess);
+  CHECK_THAT(unkept.err, ContainsSubstring("nothing is kept without --tuning FILE"));
+  const Outcome dry = wbench("tune " + kTiny + "--tuning t.json --dry-run");
+  CHECK(dry.code == kSuccess);
+  CHECK_THAT(dry.out, ContainsSubstring("linear n=2 batch=2 d=8\n  sequential\n  wide\n"));
+  CHECK(std::filesystem::is_empty("."));
+}
+
+TEST_CASE("a cache that is not understood stops tune and run, and stays as it is") {
+  const Folder folder;
+  const std::string text = GENERATE("", "{", R"({"schema":{"name":"wide.tuning","version":9}})");
+  write_file("t.json", text);
+  for (const char* command : {"tune ", "run "}) {
+    const Outcome o = wbench(command + kTiny + "--tuning t.json");
+    CHECK(o.code == kUsage);
+    CHECK_THAT(o.err, ContainsSubstring("tuning: t.json: "));
+    CHECK(o.out.empty());
+  }
+  CHECK(read_file("t.json") == text);
+  CHECK(wbench("run " + kTiny + "--tuning absent.json").code == kRuntimeError);
+}
+
+TEST_CASE("exit codes of tune") {
+  const Folder folder;
+  const auto [line, code, message] = GENERATE(table<std::string, int, std::string>({
+      {"tune", kUsage, "--op is missing"},
+      {"tune --op embedding", kUsage, "read no tuning cache, expected linear"},
+      {"tune --op linaer", kUsage, "did you mean linear?"},
+      {"tune --op linear --verify off", kUsage, "--verify"},
+      {"tune --op linear --strategy simt:m16n65", kUsage, "did you mean m16n64"},
+      {"tune --op linear --strategy gemv:m16n64", kUsage, "has no policies to name"},
+      {"tune --op linear --tunin t", kUsage, "did you mean --tuning"},
+      {"tune --op linear -d cpu --regime graph", kUsage, "expected cpu"},
+      {"tune --op linear -d cuda:63", kEnvironment, "cuda"},
+      {"tune --op linear -d cpu --strategy simt", kNothingRan, "no strategy is left"},
+      {"tune --op linear -d cpu --filter nothing_like_it", kNothingRan, "--filter"},
+      {"tune --tuning /no/such/folder/t.json " + kTiny, kRuntimeError, "/no/such/folder/t.json"},
+  }));
+  INFO(line);
+  const Outcome o = wbench(line);
+  CHECK(o.code == code);
+  CHECK_THAT(o.err, ContainsSubstring(message));
+}
+
+TEST_CASE("an interrupted tune ends with 130 and keeps what was measured") {
+  const Folder folder;
+  set_interrupted(true);
+  CHECK(wbench("tune " + kTiny + "--tuning t.json").code == kInterrupted);
+  CHECK_FALSE(std::filesystem::exists("t.json"));
+}
+
+TEST_CASE("help of tune explains its columns") {
+  const Outcome o = wbench("tune --help");
+  CHECK(o.code == kSuccess);
+  for (const char* part : {"vs auto", "vs vendor", "--tuning", "--n", "--budget", "Exit codes"})
+    CHECK_THAT(o.out, ContainsSubstring(part));
+  CHECK_THAT(wbench("list policies").out, ContainsSubstring("m16n64"));
+}
+
+}  // namespace
+}  // namespace wide::bench
