@@ -71,6 +71,16 @@ std::vector<LinearProblem> problems() {
       p.dtype = dtype;
       list.push_back(complete_linear_problem(p));
     }
+    for (const Dtype dtype : {Dtype::fp8_e4m3, Dtype::fp8_e5m2}) {
+      LinearProblem eight = p;
+      eight.dtype = dtype;
+      eight.y_dtype = Dtype::bf16;
+      list.push_back(complete_linear_problem(eight));
+    }
+    LinearProblem quantized = p;
+    quantized.dtype = Dtype::bf16;
+    quantized.weight_format = WeightFormat::int8;
+    list.push_back(complete_linear_problem(quantized));
     LinearProblem other = p;
     other.dtype = Dtype::fp32;
     other.allow_tf32 = true;
@@ -90,9 +100,38 @@ std::vector<LinearProblem> problems() {
   return list;
 }
 
+/// tf32x3 is asked for by name alone: it is slower than what strict fp32 needs, or better than what
+/// tf32 does.
+bool is_automatic(LinearStrategy strategy) {
+  return strategy != LinearStrategy::tf32x3;
+}
+
+/// Of fp8 and quantised weights alone there may be no strategy that a device can run and that needs
+/// no proof or has it.
+bool has_any(const LinearProblem& problem, const DeviceInfo& device,
+             std::span<const VerifiedStrategy> verified) {
+  const bool is_cpu = device.device.type == DeviceType::cpu;
+  const auto names = linear_strategy_names(device.device.type);
+  const bool has = std::any_of(names.begin(), names.end(), [&](std::string_view name) {
+    const auto strategy = *parse_linear_strategy(name, device.device.type);
+    if (!linear_unsupported_reason(strategy, problem, device).empty()) return false;
+    const bool is_vendors =
+        info_of(strategy, device.device.type).kind == catalog::StrategyKind::vendor;
+    return is_cpu || is_vendors ||
+           (is_automatic(strategy) &&
+            is_verified_in(verified, "linear", name, device.compute_capability));
+  });
+  REQUIRE((has || is_fp8(problem.dtype) || is_quantized(problem)));
+  return has;
+}
+
 /// What the choice must be, whatever is proved.
 void check_choice(const LinearProblem& problem, const DeviceInfo& device,
                   std::span<const VerifiedStrategy> verified) {
+  if (!has_any(problem, device, verified)) {
+    REQUIRE_THROWS_AS(choose_linear_strategy(problem, device, verified), Error);
+    return;
+  }
   const LinearChoice choice = choose_linear_strategy(problem, device, verified);
   const std::string name(linear_strategy_name(choice.strategy));
   INFO(linear_problem_key(problem) << " on " << device.name << ": " << choice.explain);
@@ -110,7 +149,7 @@ void check_choice(const LinearProblem& problem, const DeviceInfo& device,
 TEST_CASE("over the full sweep auto takes what runs, and explains it") {
   const auto all = all_proved();
   const auto list = problems();
-  CHECK(list.size() >= 7 * 11 * 4 * 4);
+  CHECK(list.size() >= 10 * 11 * 4 * 4);
   for (const DeviceInfo& device : kDevices) {
     for (const LinearProblem& problem : list) {
       check_choice(problem, device, {});
@@ -165,7 +204,7 @@ TEST_CASE("which policies can run a problem") {
   CHECK(linear_policies(small_m, p) ==
         std::vector<std::string_view>{"m8n64", "m16n64", "m32n64", "m16n16"});
   CHECK(linear_policies(tensor_core, p).size() == 3);
-  p.dtype = Dtype::fp32;
+  p.dtype = Dtype::fp32, p.y_dtype = Dtype::fp32;
   CHECK(linear_policies(tf32x3, p).size() == 6);  // all but 128 x 128
   p.batch = 65;
   CHECK(linear_policies(tf32x3, p) == std::vector<std::string_view>{"m64n64", "m128n64"});
@@ -182,6 +221,12 @@ TEST_CASE("which policies can run a problem") {
   p.bias_member_stride = 0;
   p = complete_linear_problem(p);
   CHECK(linear_policies(simt, p) == std::vector<std::string_view>{"m128n128"});
+  p = small_problem();
+  p.dtype = Dtype::fp8_e4m3;
+  CHECK(linear_policies(simt, p) == std::vector<std::string_view>{"m64n64"});
+  CHECK(linear_policies(wgmma, p) == std::vector<std::string_view>{"m64n128", "m128n128"});
+  p.batch = 17;  // a tile of weight_only has all rows
+  CHECK(linear_policies(weight_only, p) == std::vector<std::string_view>{"m32n64", "m64n64"});
 }
 
 TEST_CASE("the key of a problem is the same for the same problem only") {
@@ -191,7 +236,9 @@ TEST_CASE("the key of a problem is the same for the same problem only") {
   bare.x = bare.y = bare.weight = {};
   bare.bias_member_stride = 0;
   CHECK(linear_problem_key(bare) == linear_problem_key(p));
-  std::vector<LinearProblem> others(12, bare);
+  bare.y_dtype.reset();
+  CHECK(linear_problem_key(bare) == linear_problem_key(p));
+  std::vector<LinearProblem> others(17, bare);
   others[0].num_members = 5;
   others[1].batch = 17;
   others[2].in_features = 63;
@@ -204,6 +251,11 @@ TEST_CASE("the key of a problem is the same for the same problem only") {
   others[9].epilogue.scale = OutputScale::per_member;
   others[10].epilogue.residual = Residual::before_activation;
   others[11].epilogue.alpha = 2;
+  others[12].dtype = Dtype::fp8_e4m3, others[12].y_dtype = Dtype::bf16;
+  others[13].dtype = Dtype::fp8_e4m3, others[13].y_dtype = Dtype::fp16;
+  others[14].weight_format = others[15].weight_format = WeightFormat::int8;
+  others[14].group_size = others[16].group_size = 128, others[15].group_size = 64;
+  others[16].weight_format = WeightFormat::int4;
   const auto add = [&](const LinearProblem& like, const auto& change) {
     change(others.emplace_back(like));
   };

@@ -23,6 +23,7 @@ LinearProblem problem_of(Dtype dtype, bool has_bias = false) {
   problem.in_features = 24;
   problem.out_features = 8;
   problem.dtype = dtype;
+  if (is_fp8(dtype)) problem.y_dtype = Dtype::bf16;
   problem.epilogue.has_bias = has_bias;
   return complete_linear_problem(problem);
 }
@@ -147,6 +148,7 @@ TEST_CASE("cublaslt: a residual behind nothing, and tf32") {
   p.allow_tf32 = true;
   CHECK(describe_cublaslt(p, true).is_tf32);
   p.dtype = Dtype::fp16;
+  p.y_dtype = Dtype::fp16;
   CHECK_FALSE(describe_cublaslt(p, true).is_tf32);
 }
 
@@ -159,9 +161,9 @@ TEST_CASE("the grouped call begins with the bias where it rounds, and is followe
   fp32.epilogue.alpha = 3;
   const CublasGroupedCall strict = describe_cublas_grouped(fp32);
   CHECK((!strict.begins_with_epilogue && strict.needs_kernel && strict.alpha == 1));
-  fp32.dtype = Dtype::fp16;
+  fp32.dtype = Dtype::fp16, fp32.y_dtype = Dtype::fp16;
   CHECK(describe_cublas_grouped(fp32).alpha == 3);
-  fp32.dtype = Dtype::fp32;
+  fp32.dtype = Dtype::fp32, fp32.y_dtype = Dtype::fp32;
   fp32.epilogue.residual = Residual::before_activation;
   const CublasGroupedCall added = describe_cublas_grouped(complete_linear_problem(fp32));
   CHECK((added.writes_sums && added.needs_kernel && !added.begins_with_epilogue));
@@ -181,12 +183,45 @@ TEST_CASE("what the grouped call cannot do") {
   p.x = p.weight = {};
   p = complete_linear_problem(p);
   CHECK_THAT(cublas_grouped_unsupported_reason(p), ContainsSubstring("multiples of 8 elements"));
-  p.dtype = Dtype::fp32;
+  p.dtype = Dtype::fp32, p.y_dtype = Dtype::fp32;
   p.epilogue.activation = Activation::gelu;
   CHECK(cublas_grouped_unsupported_reason(p).empty());
   CHECK_FALSE(cublas_grouped_needs_alignment(p));
   p.allow_tf32 = true;
   CHECK_THAT(cublas_grouped_unsupported_reason(p), ContainsSubstring("multiples of 4 elements"));
+}
+
+TEST_CASE("cublaslt multiplies fp8 of whole 16 bytes, from 8.9 on") {
+  DeviceInfo device;
+  device.compute_capability = 90;
+  LinearProblem p = problem_of(Dtype::fp8_e4m3, true);
+  p.in_features = p.out_features = 32;
+  p.y_dtype = Dtype::bf16;
+  p.x = p.y = p.weight = {};
+  p.bias_member_stride = 0;
+  const auto reason = [&] {
+    return cublaslt_unsupported_reason(complete_linear_problem(p), device);
+  };
+  CHECK(reason().empty());
+  const CublasLtCall call = describe_cublaslt(complete_linear_problem(p), true);
+  CHECK((call.dtype == Dtype::fp8_e4m3 && call.to_dtype == Dtype::bf16 && !call.writes_sums));
+  CHECK(describe_cublaslt(complete_linear_problem(p), false).to_dtype == Dtype::fp32);
+  SECTION("ragged features") {
+    p.in_features = 24;
+    CHECK_THAT(reason(), ContainsSubstring("multiples of 16 features, they are 24 and 32"));
+  }
+  SECTION("padded rows") {
+    p.y = {100, 32};
+    CHECK_THAT(reason(), ContainsSubstring("y has strides 100") && ContainsSubstring("of 8 el"));
+  }
+  SECTION("e5m2") {
+    p.dtype = Dtype::fp8_e5m2;
+    CHECK_THAT(reason(), ContainsSubstring("fp8_e5m2 on both sides"));
+  }
+  SECTION("an older device") {
+    device.compute_capability = 80;
+    CHECK_THAT(reason(), ContainsSubstring("8.9 on,  has 8.0"));
+  }
 }
 
 TEST_CASE("policies of cublaslt are places in its list") {

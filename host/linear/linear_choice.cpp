@@ -132,6 +132,9 @@ LinearChoice choose_on_cuda(const LinearProblem& problem, const DeviceInfo& devi
     return choice(cublas_batched, "one vendor call for all members" + unproved);
   }
   if (possible != nullptr) return choice(possible->strategy, "verified, and " + no_cublas);
+  if (linear_unsupported_reason(cublaslt, problem, device).empty()) {
+    return choice(cublaslt, "one vendor call for all members" + unproved);
+  }
   throw_unsupported("linear: no strategy for \"auto\": cuBLAS: " + no_cublas + cannot + unproved +
                     (unproved.empty() ? "" : "; ask for one of these by name"));
 }

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kRounds = 5;
 constexpr float kBlock_ms = 0.5f;  // of calls one after another: long against an event's resolution
-constexpr int kMaxCalls = 50;
+constexpr int kMaxCalls = 20;
 
 class Event {
  public:
@@ -137,7 +137,8 @@ int fastest_candidate(const Context& context, cublasLtHandle_t handle, const Lin
       if (!std::isfinite(total)) {
         runner = {0, {}};
       } else if (round < 0) {
-        runner.calls = std::clamp(static_cast<int>(kBlock_ms / total), 1, kMaxCalls);
+        const bool is_short = total * kMaxCalls < kBlock_ms;
+        runner.calls = is_short ? kMaxCalls : std::max(1, static_cast<int>(kBlock_ms / total));
       } else {
         runner.per_call_ms.push_back(total / static_cast<float>(runner.calls));
       }

@@ -57,8 +57,8 @@ void run_weight_only(const kernels::LinearParams& linear, const LinearProblem& p
   const QuantizedWeight weight = linear_quantized_weight(problem);
   const kernels::LinearWeightOnlyParams params{
       linear, quantized_strip_bytes(weight), static_cast<int>(weight.group_size / kQuantizedTile)};
-  WIDE_CHECK_CUDA(kernels::launch_linear_weight_only(params, problem.dtype, weight.format, tile,
-                                                     stream));
+  WIDE_CHECK_CUDA(
+      kernels::launch_linear_weight_only(params, problem.dtype, weight.format, tile, stream));
 }
 
 }  // namespace

@@ -132,10 +132,9 @@ LinearTiles linear_tiles(LinearStrategy strategy, const LinearProblem& problem,
   const LinearProblem whole =
       strategy == LinearStrategy::shared_input ? as_one_member(problem) : problem;
   const LinearStrategy kernel = linear_kernel_of(strategy, problem, device);
-  LinearTiles tiles{choose_linear_simt_tile(problem),
-                    choose_linear_mma_tile(kernel, problem, device),
-                    choose_linear_wgmma_tile(whole, device),
-                    choose_linear_weight_only_tile(problem)};
+  LinearTiles tiles{
+      choose_linear_simt_tile(problem), choose_linear_mma_tile(kernel, problem, device),
+      choose_linear_wgmma_tile(whole, device), choose_linear_weight_only_tile(problem)};
   if (strategy == LinearStrategy::simt) {
     replace_by_name<kernels::LinearSimtTile>(tiles.simt, kernels::kLinearSimtTiles, policy);
   } else if (strategy == LinearStrategy::wgmma) {

@@ -47,8 +47,8 @@ bool is_beyond_proof(LinearStrategy strategy, const LinearProblem& problem,
                      const DeviceInfo& device) {
   using enum LinearStrategy;
   const bool is_cublas = !is_fp8(problem.dtype) && !is_quantized(problem);
-  return device.device.type == DeviceType::cpu || (strategy == sequential && is_cublas) || strategy == cublas_batched ||
-         strategy == cublaslt || strategy == cublas_grouped;
+  return device.device.type == DeviceType::cpu || (strategy == sequential && is_cublas) ||
+         strategy == cublas_batched || strategy == cublaslt || strategy == cublas_grouped;
 }
 
 }  // namespace

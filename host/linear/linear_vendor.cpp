@@ -23,14 +23,28 @@ std::string row_stride_reason(const char* name, int64_t rows, int64_t stride, in
 }
 
 /// Strides of whole 16 bytes, where there is more than one to step to.
-std::string grouped_stride_reason(const char* name, const RowStrides& strides, int64_t rows,
-                                  int64_t members, int64_t vector) {
+std::string stride_reason(const char* name, Dtype dtype, const RowStrides& strides, int64_t rows,
+                          int64_t members) {
+  const int64_t vector = 16 / dtype_bytes(dtype);
   const bool is_wrong =
       (rows > 1 && strides.row % vector != 0) || (members > 1 && strides.member % vector != 0);
   if (!is_wrong) return "";
   return std::string(name) + " has strides " + std::to_string(strides.row) + " (row) and " +
-         std::to_string(strides.member) + " (member), the grouped call needs multiples of " +
+         std::to_string(strides.member) + " (member), the call needs multiples of " +
          std::to_string(vector) + " elements";
+}
+
+/// The first of the operands whose strides are none.
+std::string stride_reason(const LinearProblem& problem) {
+  const int64_t members = problem.num_members;
+  const std::string reasons[] = {
+      stride_reason("x", problem.dtype, problem.x, problem.batch, members),
+      stride_reason("weight", problem.dtype, problem.weight, problem.out_features, members),
+      stride_reason("y", *problem.y_dtype, problem.y, problem.batch, members)};
+  for (const std::string& reason : reasons) {
+    if (!reason.empty()) return reason;
+  }
+  return "";
 }
 
 }  // namespace
@@ -95,15 +109,20 @@ CublasLtEpilogue cublaslt_epilogue(const Epilogue& epilogue) {
 }  // namespace
 
 std::string cublaslt_unsupported_reason(const LinearProblem& problem, const DeviceInfo& device) {
+  if (!is_fp8(problem.dtype)) return "";
   if (problem.dtype == Dtype::fp8_e5m2) {
     return "cuBLASLt multiplies fp8_e5m2 by fp8_e4m3 alone, dtype is fp8_e5m2 on both sides";
   }
-  if (problem.dtype == Dtype::fp8_e4m3 && device.compute_capability < 89) {
+  if (device.compute_capability < 89) {
     return "cuBLASLt multiplies fp8 from compute capability 8.9 on, " + device.name + " has " +
            std::to_string(device.compute_capability / 10) + "." +
            std::to_string(device.compute_capability % 10);
   }
-  return "";
+  if (problem.in_features % 16 != 0 || problem.out_features % 16 != 0) {
+    return "cuBLASLt multiplies fp8 of multiples of 16 features, they are " +
+           std::to_string(problem.in_features) + " and " + std::to_string(problem.out_features);
+  }
+  return stride_reason(problem);
 }
 
 CublasLtCall describe_cublaslt(const LinearProblem& problem, bool fuses) {
@@ -154,16 +173,7 @@ std::string cublas_grouped_unsupported_reason(const LinearProblem& problem) {
     return "the grouped call rounds to " + std::string(dtype_name(problem.dtype)) +
            " itself: with more than a bias or a residual, outputs would be rounded twice";
   }
-  if (!cublas_grouped_needs_alignment(problem)) return "";
-  const int64_t vector = 16 / dtype_bytes(problem.dtype), members = problem.num_members;
-  const std::string reasons[] = {
-      grouped_stride_reason("x", problem.x, problem.batch, members, vector),
-      grouped_stride_reason("weight", problem.weight, problem.out_features, members, vector),
-      grouped_stride_reason("y", problem.y, problem.batch, members, vector)};
-  for (const std::string& reason : reasons) {
-    if (!reason.empty()) return reason;
-  }
-  return "";
+  return cublas_grouped_needs_alignment(problem) ? stride_reason(problem) : "";
 }
 
 }  // namespace wide

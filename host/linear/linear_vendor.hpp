@@ -62,7 +62,7 @@ struct CublasLtCall {
 };
 
 /// Why cuBLASLt cannot multiply the problem's elements; empty where it can. fp8 it takes since
-/// compute capability 8.9, and not fp8_e5m2 on both sides.
+/// compute capability 8.9, not fp8_e5m2 on both sides, and only rows of whole 16 bytes.
 std::string cublaslt_unsupported_reason(const LinearProblem& problem, const DeviceInfo& device);
 
 /// With the epilogue in the call where cuBLASLt has the same one and `fuses`. gelu and silu are
