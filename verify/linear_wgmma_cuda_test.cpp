@@ -6,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
+#include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_run.hpp"
 #include "host/linear/linear_strategy.hpp"
@@ -46,7 +47,9 @@ void check(TestDevice& bench, const LinearProblem& like, kernels::LinearWgmmaTil
   INFO(problem.num_members << " of " << problem.batch << " x " << problem.in_features << " x "
                            << problem.out_features << ", " << dtype_name(problem.dtype));
   PlacedLinear placed(bench, problem, 0, is_in_place);
-  run_linear_kernel(device, LinearStrategy::wgmma, problem, placed.arguments(), bench.stream());
+  const LinearTiles tiles = linear_tiles(LinearStrategy::wgmma, problem, device, "");
+  run_linear_kernel(device, LinearStrategy::wgmma, tiles, problem, placed.arguments(),
+                    bench.stream());
   placed.check();
 }
 
