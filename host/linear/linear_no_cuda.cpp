@@ -14,6 +14,10 @@ void run_linear_kernel(const DeviceInfo&, LinearStrategy, const LinearTiles&, co
   throw_unsupported("linear: this build has no CUDA");
 }
 
+void run_linear_members(const DeviceInfo&, const LinearProblem&, const LinearArguments&, Stream) {
+  throw_unsupported("linear: this build has no CUDA");
+}
+
 void run_linear_cublas(const DeviceInfo&, LinearStrategy, const LinearProblem&,
                        const LinearArguments&, const Execution&) {
   throw_unsupported("linear: this build has no CUDA");
