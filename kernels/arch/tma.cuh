@@ -74,6 +74,14 @@ __device__ inline void load_tile(void* shared, const CUtensorMap& map, Mbarrier*
       : "memory");
 }
 
+/// Brings a box into the L2 cache, from where a later load_tile() takes it. As that is where all
+/// copies of a device meet, no write to the box can be missed by it.
+__device__ inline void prefetch_tile(const CUtensorMap& map, int32_t c0, int32_t c1, int32_t c2) {
+  asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(&map),
+               "r"(c0), "r"(c1), "r"(c2)
+               : "memory");
+}
+
 /// Consecutive bytes. Both addresses aligned to 16 bytes, `bytes` a multiple of 16.
 __device__ inline void load_bulk(void* shared, const void* global, uint32_t bytes,
                                  Mbarrier* barrier) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/linear/linear_params.hpp"
 
@@ -56,6 +57,25 @@ cudaError_t allow_shared_bytes(Kernel* kernel, int bytes) {
   constexpr int kUnasked = 48 * 1024;
   if (bytes <= kUnasked) return cudaSuccess;
   return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+}
+
+/// Starts a kernel whose threads wait_for_grid() (kernels/arch/grid.cuh): its blocks may start
+/// before the kernel before in the stream has ended. Also in a graph, as a programmatic edge.
+template <class... Args>
+cudaError_t launch_overlapping(void (*kernel)(Args...), unsigned blocks, unsigned threads,
+                               size_t shared_bytes, cudaStream_t stream,
+                               const std::type_identity_t<Args>&... args) {
+  cudaLaunchAttribute overlap{};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  config.attrs = &overlap;
+  config.numAttrs = 1;
+  return cudaLaunchKernelEx(&config, kernel, args...);
 }
 
 /// Starts kernel(params, tiles_m, tiles_n) with one block a tile of a member, in one line. Params

@@ -26,6 +26,9 @@
 // k contiguous, 128 bytes of it in a stage, swizzled by 128 bytes. Sums stay in registers until
 // they are stored (linear_wgmma_store.cuh).
 //
+// Blocks start while the kernel before in the stream still runs, and bring the weights of their
+// ring's first round into the L2 cache, before they wait for it to end.
+//
 // Order of tiles: members one after another, so that a member's weights are read once and stay in
 // the L2 cache for its other rows; in a member, groups of kRasterColumns tile columns, row by row,
 // so that blocks at work at the same time share both operands.
@@ -39,6 +42,7 @@
 #include <limits>
 
 #include "kernels/arch/fence.cuh"
+#include "kernels/arch/grid.cuh"
 #include "kernels/arch/target.cuh"
 #include "kernels/arch/tma.cuh"
 #include "kernels/arch/warp.cuh"
@@ -133,11 +137,24 @@ struct Ring {
   }
 };
 
+/// The weights of the ring's first round, as far as they are the first tile's. By one thread.
+template <class T, WgmmaPolicy policy>
+__device__ void prefetch_weights(const LinearWgmmaParams& params, const TileGrid& grid) {
+  constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(T));
+  const TileAt at = tile_at<policy>(grid, blockIdx.x);
+  const int32_t steps = min(grid.num_steps, policy.stages);
+  for (int32_t step = 0; step < steps; ++step) {
+    arch::prefetch_tile(params.weight, step * kTileK, at.first_n, at.member);
+  }
+}
+
 /// By one thread.
 template <class T, WgmmaPolicy policy>
 __device__ void produce(Storage<policy>& s, const LinearWgmmaParams& params, const TileGrid& grid) {
   constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(T));
   const bool is_shared = params.linear.x_strides.member == 0;
+  prefetch_weights<T, policy>(params, grid);
+  arch::wait_for_grid();
   Ring<policy> ring(0);
   for (uint32_t index = blockIdx.x; index < grid.count; index += gridDim.x) {
     const TileAt at = tile_at<policy>(grid, index);
@@ -153,6 +170,7 @@ __device__ void produce(Storage<policy>& s, const LinearWgmmaParams& params, con
       ring.advance();
     }
   }
+  arch::launch_dependents();
 }
 
 /// Where a warpgroup's part of a stage lies.
@@ -249,6 +267,7 @@ __device__ inline void consume(Storage<policy>& s, const LinearWgmmaParams& para
   auto position = first * static_cast<uint32_t>(grid.num_steps);
   uint32_t turn_parity = consumer == 0 ? 1 : 0;  // the first turn of all is nobody's to give
   uint32_t box_index = 0;
+  arch::wait_for_grid();  // before bias and residual are read, and y is written
   for (uint32_t index = blockIdx.x + first * gridDim.x; index < grid.count;
        index += kEvery * gridDim.x) {
     float sums[policy.blocks_m()][policy.sums()];
@@ -261,7 +280,9 @@ __device__ inline void consume(Storage<policy>& s, const LinearWgmmaParams& para
     position += kEvery * static_cast<uint32_t>(grid.num_steps);
     turn_parity ^= 1;
   }
-  if (storer.thread == 0) arch::wait_stores_read<0>();
+  if constexpr (kCanStoreBoxes<Out>) {
+    if (storer.thread == 0) arch::wait_stores_read<0>();
+  }
 }
 
 template <class T, class Out, LinearWgmmaTile tile_shape>
@@ -320,8 +341,7 @@ cudaError_t launch_wgmma_tile(LinearWgmmaParams params, cudaStream_t stream) {
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
   if (status != cudaSuccess) return status;
   const uint32_t blocks = std::min(grid.count, static_cast<uint32_t>(params.num_multiprocessors));
-  kernel<<<blocks, kWgmmaThreads, kSharedBytes, stream>>>(params, grid);
-  return cudaGetLastError();
+  return launch_overlapping(kernel, blocks, kWgmmaThreads, kSharedBytes, stream, params, grid);
 }
 
 // One per element's type, in a file of its own.

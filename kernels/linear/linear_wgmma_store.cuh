@@ -32,6 +32,10 @@ constexpr int kBlockSums = kBlockM * kBlockN / kWarpgroup;  // of a thread
 constexpr int kStoreBytes = kBlockM * kBlockN * 4;  // of shared memory: fp32 sums, or two boxes
 constexpr int kBoxBytes = kStoreBytes / 2;
 
+/// The way by boxes is there for 16-bit outputs alone.
+template <class Out>
+inline constexpr bool kCanStoreBoxes = sizeof(Out) == 2;
+
 struct TileAt {
   int32_t member, first_m, first_n;
 };
@@ -134,7 +138,7 @@ __device__ inline void store_block(const LinearWgmmaParams& params, const TileAt
   if (at.first_m >= linear.m || at.first_n >= linear.n) return;  // all of the warpgroup
   const Destination<Out> to =
       tile_destination<Out>(linear, at.member, at.first_m, at.first_n, kBlockM, kBlockN);
-  if constexpr (sizeof(Out) == 2) {
+  if constexpr (kCanStoreBoxes<Out>) {
     if (params.stores_boxes) return store_box(to, params.y, at, storer, box_index++, sums);
   }
   store_rows(to, storer, sums);

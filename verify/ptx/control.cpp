@@ -113,7 +113,7 @@ void decode_control(Decoder& d) {
   } else if (op == "griddepcontrol") {
     const bool waits = d.take("wait");
     if (!waits && !d.take("launch_dependents")) d.refuse("not known");
-    d.in.kind = InstructionClass::synchronise;
+    if (waits) d.in.kind = InstructionClass::synchronise;  // the other one only saves time
     d.in.execute = waits ? wait_for_grid : nothing;
   } else if (op == "setmaxnreg") {
     d.ignore({"inc", "dec", "sync", "aligned"});

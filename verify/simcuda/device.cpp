@@ -118,12 +118,12 @@ std::vector<OperationPointer> Device::before(CUstream_st& stream) {
   return all;
 }
 
-cudaError_t Device::enqueue(cudaStream_t handle, Work work, bool is_kernel, bool is_programmatic) {
+cudaError_t Device::enqueue(cudaStream_t handle, Work work) {
   CUstream_st* target = stream(handle);
   if (target == nullptr) return cudaErrorInvalidResourceHandle;
   if (target->capture != nullptr) {
     auto& nodes = target->capture->graph->nodes;
-    nodes.push_back({std::move(work), target->tail, target->slot, is_kernel, is_programmatic});
+    nodes.push_back({std::move(work), target->tail, target->slot});
     target->tail = {static_cast<int>(nodes.size()) - 1};
     return cudaSuccess;
   }
@@ -134,8 +134,7 @@ cudaError_t Device::enqueue(cudaStream_t handle, Work work, bool is_kernel, bool
       return cudaErrorStreamCaptureImplicit;
     }
   }
-  target->last =
-      operations.submit(target->slot, before(*target), std::move(work), is_kernel, is_programmatic);
+  target->last = operations.submit(target->slot, before(*target), std::move(work));
   return sticky;
 }
 

@@ -27,7 +27,6 @@ struct GraphNode {
   Work work;
   std::vector<int> after;
   int stream_slot = 0;
-  bool is_kernel = false, is_programmatic = false;
 };
 
 struct Capture {
@@ -126,8 +125,7 @@ class Device {
   CUstream_st* stream(cudaStream_t handle);
   bool is_capturing() const;
   /// Enqueues on a stream, or adds to the graph that it captures.
-  cudaError_t enqueue(cudaStream_t stream, Work work, bool is_kernel = false,
-                      bool is_programmatic = false);
+  cudaError_t enqueue(cudaStream_t stream, Work work);
   /// What the next operation on a stream comes after; events it was told to wait for are used up.
   std::vector<OperationPointer> before(CUstream_st& stream);
   /// An error where a capture forbids the call, which spoils the capture.

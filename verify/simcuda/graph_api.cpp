@@ -87,8 +87,7 @@ cudaError_t launch(Device& d, cudaGraphExec_t exec, cudaStream_t handle) {
     std::vector<OperationPointer> after;
     for (const int earlier : node.after) after.push_back(submitted[static_cast<size_t>(earlier)]);
     if (after.empty()) after = roots;
-    submitted.push_back(d.operations.submit(exec->slots.at(node.stream_slot), after, node.work,
-                                            node.is_kernel, node.is_programmatic));
+    submitted.push_back(d.operations.submit(exec->slots.at(node.stream_slot), after, node.work));
   }
   submitted.insert(submitted.end(), roots.begin(), roots.end());
   exec->last = d.operations.submit(stream->slot, submitted, nullptr);

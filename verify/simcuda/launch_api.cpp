@@ -129,8 +129,7 @@ cudaError_t run(const Operation& operation, const ptx::Kernel& kernel, const Lau
   config.is_ordered_after = [&](uint32_t earlier) {
     return d.operations.is_ordered(earlier, operation);
   };
-  config.is_programmatic = operation.is_programmatic;
-  config.programmatic_primary = operation.primary;
+  config.is_programmatic = r.is_programmatic;
   simt::Launch launch(d.memory, kernel, config, parameters, d.options, d.findings);
   cudaError_t error = cudaSuccess;
   try {
@@ -160,12 +159,9 @@ cudaError_t launch(Device& d, KernelEntry* entry, const LaunchRequest& request, 
     parameters.resize(std::max(parameters.size(), offset + bytes));
     std::memcpy(parameters.data() + offset, arguments[index++], bytes);
   }
-  return d.enqueue(
-      request.stream,
-      [=, name = entry->name](const Operation& operation) {
-        return run(operation, *kernel, request, parameters, name);
-      },
-      true, request.is_programmatic);
+  return d.enqueue(request.stream, [=, name = entry->name](const Operation& operation) {
+    return run(operation, *kernel, request, parameters, name);
+  });
 }
 
 struct PushedConfiguration {

@@ -30,8 +30,8 @@ SlotTimes Operation::known_after() const {
   return times;
 }
 
-OperationPointer Operations::submit(int slot, const std::vector<OperationPointer>& after, Work work,
-                                    bool is_kernel, bool is_programmatic) {
+OperationPointer Operations::submit(int slot, const std::vector<OperationPointer>& after,
+                                    Work work) {
   auto operation = std::make_shared<Operation>();
   operation->id = static_cast<uint32_t>(by_id_.size());
   operation->slot = slot;
@@ -39,14 +39,10 @@ OperationPointer Operations::submit(int slot, const std::vector<OperationPointer
   by_id_.emplace_back(slot, operation->number);
   operation->work = std::move(work);
   operation->known = host_;
-  operation->is_kernel = is_kernel;
-  operation->is_programmatic = is_programmatic;
   for (const OperationPointer& earlier : after) {
     if (earlier == nullptr) continue;
     join(operation->known, earlier->known_after());
     operation->after.push_back(earlier);
-    if (is_programmatic && earlier->is_kernel && earlier->slot == slot)
-      operation->primary = earlier->id;
   }
   pending_.push_back(operation);
   if (order_ == Order::eager) progress(operation, true, -1);

@@ -33,9 +33,8 @@ struct Operation {
   Work work;
   std::vector<OperationPointer> after;
   SlotTimes known;  ///< everything that is ordered before it
-  bool is_done = false, is_kernel = false, is_programmatic = false;
-  uint32_t primary = 0;  ///< the kernel before it, which a programmatic launch may overlap
-  double end_us = 0;     ///< logical time: the same in every run
+  bool is_done = false;
+  double end_us = 0;  ///< logical time: the same in every run
 
   SlotTimes known_after() const;
 };
@@ -43,8 +42,7 @@ struct Operation {
 class Operations {
  public:
   /// Made, put behind `after` and what the host has waited for, and carried out as the order says.
-  OperationPointer submit(int slot, const std::vector<OperationPointer>& after, Work work,
-                          bool is_kernel = false, bool is_programmatic = false);
+  OperationPointer submit(int slot, const std::vector<OperationPointer>& after, Work work);
   /// Carries out what is needed; the host knows of it afterwards.
   void wait(const OperationPointer& operation);
   void wait_for_all();

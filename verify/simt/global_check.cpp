@@ -42,7 +42,6 @@ std::string GlobalChecks::Access::place(int64_t offset) const {
 void GlobalChecks::begin(Launch& launch) {
   launch_ = &launch;
   operation_ = operations.current();
-  is_programmatic_ = launch.config.is_programmatic && launch.config.programmatic_primary != 0;
 }
 
 GlobalChecks::Access GlobalChecks::access(Buffer& buffer, Thread& thread, int64_t offset,
@@ -58,6 +57,7 @@ GlobalChecks::Access GlobalChecks::access(Buffer& buffer, Thread& thread, int64_
 void GlobalChecks::read(Buffer& buffer, Thread& thread, int64_t offset, int64_t bytes,
                         GlobalAccess kind, Location at) {
   const Access reader = access(buffer, thread, offset, kind, at);
+  check_programmatic(reader, "reads", offset);
   buffer.shadow->for_cells(offset, bytes, [&](GlobalCell& cell, int64_t place, int64_t size) {
     read_cell(reader, cell, place, size);
   });
@@ -66,6 +66,7 @@ void GlobalChecks::read(Buffer& buffer, Thread& thread, int64_t offset, int64_t 
 void GlobalChecks::write(Buffer& buffer, Thread& thread, int64_t offset, int64_t bytes,
                          GlobalAccess kind, Location at) {
   const Access writer = access(buffer, thread, offset, kind, at);
+  check_programmatic(writer, "writes", offset);
   if (buffer.is_read_only) {
     report(FindingKind::read_only_write, writer,
            to_string(thread) + " writes" + writer.place(offset) + ", which may only be read");
@@ -86,7 +87,6 @@ void GlobalChecks::read_cell(const Access& access, GlobalCell& cell, int64_t off
   if (cell.writer_operation == operation_) {
     for (const GlobalToucher& writer : cell.write) check(access, writer, "reads", "wrote", offset);
   }
-  if (is_programmatic_) check_programmatic(access, cell.writer_operation, "reads", offset);
   if (cell.reader_operation != operation_) {
     begin_reading(access, cell, offset, bytes);
   } else if (cell.first_block != access.toucher.block) {
@@ -152,10 +152,6 @@ void GlobalChecks::begin_writing(const Access& access, GlobalCell& cell, int64_t
     if (reader != 0) report_unordered(access, reader, "writes", "reads", offset, 0);
     cell.earlier_readers = 0;
   }
-  if (is_programmatic_) {
-    check_programmatic(access, cell.writer_operation, "writes", offset);
-    check_programmatic(access, cell.reader_operation, "writes", offset);
-  }
   if (cell.reader_operation != operation_) cell.reader_operation = 0;
   cell.writer_operation = operation_;
   cell.write = {};
@@ -164,17 +160,11 @@ void GlobalChecks::begin_writing(const Access& access, GlobalCell& cell, int64_t
   access.buffer.traffic.unique_write_bytes += bytes;
 }
 
-void GlobalChecks::check_programmatic(const Access& access, uint32_t operation, const char* verb,
-                                      int64_t offset) {
-  const uint32_t primary = launch_->config.programmatic_primary;
-  if (access.thread.waited_for_grid || operation == 0 || operation == operation_ ||
-      operations.id(operation) != primary) {
-    return;
-  }
+void GlobalChecks::check_programmatic(const Access& access, const char* verb, int64_t offset) {
+  if (!launch_->config.is_programmatic || access.thread.waited_for_grid) return;
   report(FindingKind::programmatic_launch, access,
          to_string(access.thread) + " " + verb + access.place(offset) +
-             ", which the kernel before uses, operation " + std::to_string(primary) +
-             ", before griddepcontrol.wait");
+             " before griddepcontrol.wait, while the kernel before may still run");
 }
 
 void GlobalChecks::report_race(const Access& access, const GlobalToucher& earlier, const char* verb,

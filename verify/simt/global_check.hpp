@@ -68,8 +68,9 @@ class GlobalChecks {
   void write_cell(const Access& access, GlobalCell& cell, int64_t offset, int64_t bytes);
   void begin_writing(const Access& access, GlobalCell& cell, int64_t offset, int64_t bytes);
   void note_earlier_reader(GlobalCell& cell);
-  void check_programmatic(const Access& access, uint32_t operation, const char* verb,
-                          int64_t offset);
+  /// What the kernel before uses is not known in a launch that is used in many places: nothing may
+  /// be touched before the wait.
+  void check_programmatic(const Access& access, const char* verb, int64_t offset);
   /// Two touchers of one cell in this launch, the earlier of which this thread may not know of.
   void check(const Access& access, const GlobalToucher& earlier, const char* verb,
              const char* earlier_verb, int64_t offset) {
@@ -87,7 +88,6 @@ class GlobalChecks {
   Locations& lines_ = locations();
   Launch* launch_ = nullptr;
   uint32_t operation_ = 0;
-  bool is_programmatic_ = false;
 };
 
 }  // namespace wide::simt

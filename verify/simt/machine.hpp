@@ -180,8 +180,7 @@ struct LaunchConfig {
   uint32_t id = 0;  ///< of this operation; ids of buffers' last users are compared with it
   /// Whether that earlier operation is ordered before this one; empty: all are.
   std::function<bool(uint32_t)> is_ordered_after;
-  bool is_programmatic = false;       ///< programmatic stream serialisation:
-  uint32_t programmatic_primary = 0;  ///< the operation it may overlap with
+  bool is_programmatic = false;  ///< may overlap with the kernel before, up to griddepcontrol.wait
 };
 
 class Launch {
