@@ -326,6 +326,36 @@ TEST_CASE("tiles of the tensor-core strategies") {
   CHECK(tile(LinearStrategy::tf32x3, problem_of(8, 16, 4096)) == m16n64);
 }
 
+TEST_CASE("k is divided by the member's problem alone") {
+  using enum kernels::LinearMmaTile;
+  const auto planes = [](int64_t num_members, int64_t in, int64_t out, kernels::LinearMmaTile tile,
+                         Dtype dtype = Dtype::bf16) {
+    LinearProblem problem = problem_of(num_members, 16, out, dtype);
+    problem.in_features = in;
+    return choose_linear_planes(problem, tile);
+  };
+  for (const int64_t num_members : {1, 7, 1000}) {
+    CHECK(planes(num_members, 4096, 256, m16n16) == 2);
+    CHECK(planes(num_members, 4096, 256, m16n16, Dtype::fp32) == 4);
+    CHECK(planes(num_members, 16384, 256, m16n16) == 4);  // 64 blocks
+    CHECK(planes(num_members, 65536, 16, m16n16) == 8);
+    CHECK(planes(num_members, 4032, 256, m16n16) == 1);
+    CHECK(planes(num_members, 16384, 4096, m16n64) == 1);
+    CHECK(planes(num_members, 16384, 2048, m16n64) == 2);
+    CHECK(planes(num_members, 65536, 16, m64n64) == 1);
+    CHECK(planes(num_members, 0, 256, m16n16) == 1);
+  }
+  LinearProblem problem = problem_of(3, 16, 100, Dtype::bf16);
+  problem.in_features = 8192;
+  const auto bytes = [&](LinearStrategy strategy) {
+    return linear_planes_bytes(problem, linear_tiles(strategy, problem, kH200, ""));
+  };
+  CHECK(bytes(LinearStrategy::small_m) == 4 * 16 * 3 * 100 * 4);
+  CHECK(bytes(LinearStrategy::shared_input) == bytes(LinearStrategy::small_m));
+  CHECK(bytes(LinearStrategy::simt) == 0);
+  CHECK(bytes(LinearStrategy::wgmma) == 0);
+}
+
 TEST_CASE("names are parsed per device") {
   CHECK(parse_linear_strategy("simt", DeviceType::cuda) == LinearStrategy::simt);
   CHECK_FALSE(parse_linear_strategy("simt", DeviceType::cpu).has_value());

@@ -49,7 +49,7 @@ void check(TestDevice& bench, const LinearProblem& like, kernels::LinearWgmmaTil
   PlacedLinear placed(bench, problem, 0, is_in_place);
   const LinearTiles tiles = linear_tiles(LinearStrategy::wgmma, problem, device, "");
   run_linear_kernel(device, LinearStrategy::wgmma, tiles, problem, placed.arguments(),
-                    bench.stream());
+                    bench.execution(0));
   placed.check();
 }
 

@@ -108,6 +108,10 @@ LinearPlan make_linear_plan(const Context& context, const LinearProblem& problem
   } else {
     choice.policy = linear_policy_name(choice.strategy, state.tiles);
     if (!choice.policy.empty()) choice.explain += "; policy " + choice.policy;
+    state.workspace.sums_bytes += linear_planes_bytes(state.problem, state.tiles);
+    if (state.tiles.num_planes > 1) {
+      choice.explain += "; k divided over " + std::to_string(state.tiles.num_planes) + " blocks";
+    }
   }
   state.range_name = "wide::linear(" + std::string(linear_strategy_name(choice.strategy)) + ")";
   return LinearPlan(std::make_shared<const LinearPlan::State>(std::move(state)));
@@ -196,7 +200,7 @@ void LinearPlan::run(const LinearArguments& arguments, const Execution& executio
         return run_linear_cpu(state.context, problem, arguments, CpuOrder::member_after_member);
       }
       if (is_fp8(problem.dtype) || is_quantized(problem)) {
-        return run_linear_members(device, problem, arguments, execution.stream);
+        return run_linear_members(device, problem, arguments, execution);
       }
       [[fallthrough]];
     case LinearStrategy::cublas_batched:
@@ -213,7 +217,7 @@ void LinearPlan::run(const LinearArguments& arguments, const Execution& executio
     case LinearStrategy::shared_input:
     case LinearStrategy::weight_only:
       return run_linear_kernel(device, state.choice.strategy, state.tiles, problem, arguments,
-                               execution.stream);
+                               execution);
     case LinearStrategy::wide:
       return run_linear_cpu(state.context, problem, arguments, CpuOrder::all_members);
   }

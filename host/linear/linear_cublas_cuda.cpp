@@ -115,7 +115,7 @@ LinearProduct linear_product(const LinearProblem& problem, const LinearArguments
 }
 
 void finish_linear(const LinearProblem& problem, const LinearArguments& arguments,
-                   const LinearProduct* sums, Stream stream) {
+                   const LinearProduct* sums, Stream stream, int num_planes) {
   kernels::LinearEpilogueParams params{};
   params.sums = sums == nullptr ? nullptr : static_cast<const float*>(sums->data);
   params.y = arguments.y.data;
@@ -124,6 +124,8 @@ void finish_linear(const LinearProblem& problem, const LinearArguments& argument
   params.features = problem.out_features;
   params.sums_strides = sums == nullptr ? problem.y : sums->strides;
   params.y_strides = problem.y;
+  params.num_planes = num_planes;
+  params.plane_stride = problem.batch * params.sums_strides.row;
   params.epilogue = linear_epilogue_of(problem, arguments);
   WIDE_CHECK_CUDA(kernels::launch_linear_epilogue(params, *problem.y_dtype,
                                                   static_cast<cudaStream_t>(stream.native())));

@@ -143,7 +143,7 @@ class Plan final : public CublasLtPlan {
     const bool all_aligned = is_aligned(operands.weight) && is_aligned(operands.x) &&
                              is_aligned(operands.bias) && is_aligned(operands.residual) &&
                              is_aligned(operands.y);
-    if (!all_aligned && !unaligned_) return stand_in(arguments, execution.stream);
+    if (!all_aligned && !unaligned_) return stand_in(arguments, execution);
     auto* const handle = reinterpret_cast<cublasLtHandle_t>(require_cublas("linear", execution));
     WIDE_CHECK_CUBLAS(matmul_->run(handle, operands, all_aligned ? aligned_ : *unaligned_,
                                    {execution.workspace.data, workspace_.cublas_bytes},
@@ -153,10 +153,10 @@ class Plan final : public CublasLtPlan {
 
  private:
   /// By our own kernel, as where wgmma has no tensor maps.
-  void stand_in(const LinearArguments& arguments, Stream stream) const {
+  void stand_in(const LinearArguments& arguments, const Execution& execution) const {
     constexpr LinearStrategy kSimt = LinearStrategy::simt;
     run_linear_kernel(device_, kSimt, linear_tiles(kSimt, problem_, device_, ""), problem_,
-                      arguments, stream);
+                      arguments, execution);
   }
 
   /// Settles the call: with the epilogue in it where there are algorithms for that.

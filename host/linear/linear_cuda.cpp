@@ -7,6 +7,8 @@
 #include "host/linear/linear_epilogue_cuda.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_run.hpp"
+#include "host/linear/linear_vendor.hpp"
+#include "host/linear/linear_vendor_cuda.hpp"
 #include "host/linear/linear_wgmma_cuda.hpp"
 #include "kernels/linear/linear_gemv.hpp"
 #include "kernels/linear/linear_mma.hpp"
@@ -65,13 +67,13 @@ void run_weight_only(const kernels::LinearParams& linear, const LinearProblem& p
 
 void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy, const LinearTiles& tiles,
                        const LinearProblem& problem, const LinearArguments& arguments,
-                       Stream stream) {
+                       const Execution& execution) {
   const CurrentDevice current(device.device.ordinal);
-  const auto native = static_cast<cudaStream_t>(stream.native());
+  const auto native = static_cast<cudaStream_t>(execution.stream.native());
   const LinearStrategy kernel = linear_kernel_of(strategy, problem, device);
   const LinearProblem whole =
       strategy == LinearStrategy::shared_input ? as_one_member(problem) : problem;
-  const kernels::LinearParams params = params_of(whole, arguments);
+  kernels::LinearParams params = params_of(whole, arguments);
   if (kernel == LinearStrategy::weight_only) {
     return run_weight_only(params, problem, tiles.weight_only, native);
   }
@@ -90,13 +92,22 @@ void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy, const 
     return;
   }
   const kernels::LinearMath math = linear_math(kernel, problem);
-  const bool has_x_first = tile_m(tiles.mma) >= 64;
-  WIDE_CHECK_CUDA((has_x_first ? kernels::launch_linear_tensor_core
-                               : kernels::launch_linear_small_m)(params, math, tiles.mma, native));
+  if (tile_m(tiles.mma) >= 64) {
+    WIDE_CHECK_CUDA(kernels::launch_linear_tensor_core(params, math, tiles.mma, native));
+    return;
+  }
+  if (tiles.num_planes > 1) {
+    params.planes = {static_cast<float*>(execution.workspace.data), tiles.num_planes};
+  }
+  WIDE_CHECK_CUDA(kernels::launch_linear_small_m(params, math, tiles.mma, native));
+  if (tiles.num_planes > 1) {
+    const LinearProduct sums{params.planes.sums, Dtype::fp32, sums_strides(whole)};
+    finish_linear(whole, arguments, &sums, execution.stream, tiles.num_planes);
+  }
 }
 
 void run_linear_members(const DeviceInfo& device, const LinearProblem& problem,
-                        const LinearArguments& arguments, Stream stream) {
+                        const LinearArguments& arguments, const Execution& execution) {
   LinearProblem one = problem;
   one.num_members = 1;
   const LinearStrategy strategy = linear_kernel_of(LinearStrategy::sequential, one, device);
@@ -110,7 +121,7 @@ void run_linear_members(const DeviceInfo& device, const LinearProblem& problem,
   };
   LinearArguments member = arguments;
   for (int64_t i = 0; i < problem.num_members; ++i) {
-    run_linear_kernel(device, strategy, tiles, one, member, stream);
+    run_linear_kernel(device, strategy, tiles, one, member, execution);
     advance(member.x, problem.x.member, dtype);
     advance(member.weight, problem.weight.member, is_quantized(problem) ? Dtype::uint8 : dtype);
     advance(member.bias, problem.bias_member_stride, y_dtype);

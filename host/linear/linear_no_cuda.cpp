@@ -10,11 +10,12 @@
 namespace wide {
 
 void run_linear_kernel(const DeviceInfo&, LinearStrategy, const LinearTiles&, const LinearProblem&,
-                       const LinearArguments&, Stream) {
+                       const LinearArguments&, const Execution&) {
   throw_unsupported("linear: this build has no CUDA");
 }
 
-void run_linear_members(const DeviceInfo&, const LinearProblem&, const LinearArguments&, Stream) {
+void run_linear_members(const DeviceInfo&, const LinearProblem&, const LinearArguments&,
+                        const Execution&) {
   throw_unsupported("linear: this build has no CUDA");
 }
 

@@ -146,7 +146,14 @@ LinearTiles linear_tiles(LinearStrategy strategy, const LinearProblem& problem,
     replace_by_name<kernels::LinearMmaTile>(tiles.mma, kernels::kLinearSmallMTiles, policy);
     replace_by_name<kernels::LinearMmaTile>(tiles.mma, kernels::kLinearTensorCoreTiles, policy);
   }
+  if (is_on_mma(kernel)) tiles.num_planes = choose_linear_planes(problem, tiles.mma);
   return tiles;
+}
+
+int64_t linear_planes_bytes(const LinearProblem& problem, const LinearTiles& tiles) {
+  if (tiles.num_planes <= 1) return 0;
+  return checked_bytes({tiles.num_planes, problem.batch, problem.num_members, problem.out_features},
+                       sizeof(float));
 }
 
 std::string_view linear_policy_name(LinearStrategy strategy, const LinearTiles& tiles) {

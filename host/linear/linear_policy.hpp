@@ -35,12 +35,16 @@ struct LinearTiles {
   kernels::LinearMmaTile mma = kernels::LinearMmaTile::m64n64;  ///< also where it stands in
   kernels::LinearWgmmaTile wgmma = kernels::LinearWgmmaTile::m64n128;
   kernels::LinearWeightOnlyTile weight_only = kernels::LinearWeightOnlyTile::m16n64;
+  int num_planes = 1;  ///< so many blocks divide a tile's k, where `mma` is one of few rows
 };
 
 /// The tiles that choose_linear_*_tile find, but for the one that `policy` names: one of
 /// linear_policies(), or empty.
 LinearTiles linear_tiles(LinearStrategy strategy, const LinearProblem& problem,
                          const DeviceInfo& device, std::string_view policy);
+
+/// Scratch memory of the planes: the shares of the sums, in fp32. 0 where there is one.
+int64_t linear_planes_bytes(const LinearProblem& problem, const LinearTiles& tiles);
 
 /// The name of the tile among them that the strategy launches; empty where it has no policies.
 std::string_view linear_policy_name(LinearStrategy strategy, const LinearTiles& tiles);

@@ -129,7 +129,7 @@ class LinearWorkload final : public PackedWorkload {
     }
     if (!wanted) return "no such strategy on " + to_string(device.device);
     const std::string reason = linear_unsupported_reason(*wanted, problem, device);
-    const bool calls_cublas = linear_workspace(*wanted, problem, device).bytes() > 0;
+    const bool calls_cublas = linear_workspace(*wanted, problem, device).cublas_bytes > 0;
     if (!reason.empty() || !calls_cublas) return reason;
     if (!cublas_unavailable_reason().empty()) return cublas_unavailable_reason();
     return *wanted == LinearStrategy::cublaslt ? no_algorithm_reason(problem) : "";
@@ -150,7 +150,7 @@ class LinearWorkload final : public PackedWorkload {
     one.num_members = 1;
     const auto sequential = LinearStrategy::sequential;
     const std::string reason = linear_unsupported_reason(sequential, one, device);
-    const bool calls_cublas = linear_workspace(sequential, one, device).bytes() > 0;
+    const bool calls_cublas = linear_workspace(sequential, one, device).cublas_bytes > 0;
     return reason.empty() && calls_cublas ? cublas_unavailable_reason() : reason;
   }
 

@@ -96,6 +96,8 @@ LinearStrategy linear_kernel_of(LinearStrategy strategy, const LinearProblem& pr
 /// depend on what fills the device.
 kernels::LinearMmaTile choose_linear_mma_tile(LinearStrategy strategy, const LinearProblem& problem,
                                               const DeviceInfo& device);
+/// Over how many blocks a tile of few rows divides its k: by the member's problem alone.
+int choose_linear_planes(const LinearProblem& problem, kernels::LinearMmaTile tile);
 /// The tile of weight_only: by the member's problem alone.
 kernels::LinearWeightOnlyTile choose_linear_weight_only_tile(const LinearProblem& problem);
 /// The tile of wgmma; it changes no bit.

@@ -107,6 +107,19 @@ kernels::LinearMmaTile choose_linear_mma_tile(LinearStrategy strategy, const Lin
   return best;
 }
 
+int choose_linear_planes(const LinearProblem& problem, kernels::LinearMmaTile tile) {
+  // Few long sums leave most of a device idle, whose blocks take turns with a memory that is far
+  // away. A share is long enough for the time of a second launch, and for its sums, written and
+  // read again, to be few bytes beside the weights.
+  constexpr int64_t kEnoughBlocks = 64, kLeastSteps = 32, kMostPlanes = 8, kStepBytes = 128;
+  if (tile_m(tile) >= 64) return 1;
+  const int64_t blocks = linear_tiles_of(problem, tile_m(tile), tile_n(tile));
+  const int64_t steps = ceil_div(problem.in_features, kStepBytes / dtype_bytes(problem.dtype));
+  if (blocks == 0) return 1;
+  const int64_t planes = std::min({kEnoughBlocks / blocks, steps / kLeastSteps, kMostPlanes});
+  return static_cast<int>(std::max(planes, int64_t{1}));
+}
+
 kernels::LinearWeightOnlyTile choose_linear_weight_only_tile(const LinearProblem& problem) {
   using enum kernels::LinearWeightOnlyTile;
   if (problem.batch <= 16) return problem.out_features <= kFewOutputs ? m16n16 : m16n64;

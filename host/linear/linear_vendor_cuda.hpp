@@ -34,8 +34,9 @@ struct LinearProduct {
 LinearProduct linear_product(const LinearProblem& problem, const LinearArguments& arguments,
                              const Execution& execution, const LinearWorkspace& workspace);
 
-/// Starts the epilogue kernel: from `sums`, or from zeros where that is null.
+/// Starts the epilogue kernel: from `sums`, or from zeros where that is null. Several planes of
+/// sums lie densely one behind another.
 void finish_linear(const LinearProblem& problem, const LinearArguments& arguments,
-                   const LinearProduct* sums, Stream stream);
+                   const LinearProduct* sums, Stream stream, int num_planes = 1);
 
 }  // namespace wide

@@ -4,7 +4,8 @@
 // Copies from global to shared memory that bypass the registers (sm_80 and later). The number of
 // bytes read is a runtime value, the rest is filled with zeros: one instruction serves full,
 // ragged and absent pieces, where the toolkit's own wrapper branches over seventeen of them.
-// Source: PTX ISA, "Data Movement and Conversion Instructions: cp.async".
+// Source: PTX ISA, "Data Movement and Conversion Instructions: cp.async,
+// createpolicy".
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,23 @@ __device__ inline void cp_async_16(void* shared, const void* global, int source_
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(global),
                "r"(source_bytes)
                : "memory");
+}
+
+/// What the L2 cache is told of an address: it may go first, for nobody reads it again.
+struct EvictFirst {
+  uint64_t policy;
+
+  __device__ EvictFirst() { asm("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(policy)); }
+};
+
+/// The same with a hint to the L2 cache.
+__device__ inline void cp_async_16(void* shared, const void* global, int source_bytes,
+                                   const EvictFirst& hint) {
+  const auto destination = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+  asm volatile(
+      "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(destination),
+      "l"(global), "r"(source_bytes), "l"(hint.policy)
+      : "memory");
 }
 
 /// Ends a group of the copies that this thread has begun.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // y[b, i, o] = activation(alpha * scale[i, o] * sums[b, i, o] + bias[i, o] + residual[b, i, o]):
-// the fp32 sums of a vendor's GEMM become the output. A kernel of its own, because the vendors'
-// fused epilogues know no bias per batch entry.
+// the fp32 sums of a GEMM become the output. A kernel of its own, because the vendors' fused
+// epilogues know no bias per batch entry, and because shares of a sum meet here.
 //
 // Plan: one thread per four features of one (row, member), so that fp32 moves 16 bytes a time; a
 // grid of one line. The block's first place is divided in 64 bits once, the threads' places behind
@@ -52,10 +52,9 @@ __global__ void __launch_bounds__(kThreads)
   if (params.sums != nullptr) {
     const float* sums =
         params.sums + row * params.sums_strides.row + member * params.sums_strides.member + feature;
-    if (is_whole) {
-      load_four(sums, values);
-    } else {
-      load_some(sums, left, values);
+    load_run(sums, left, is_whole, values);
+    for (int64_t plane = 1; plane < params.num_planes; ++plane) {
+      add_run(sums + plane * params.plane_stride, left, is_whole, values);
     }
   }
   // A tile of one output row of four.
@@ -86,6 +85,7 @@ cudaError_t launch_linear_epilogue(LinearEpilogueParams params, Dtype dtype, cud
   return dispatch_float(dtype, [&]<class T>(std::type_identity<T>) {
     set_alignment(params.epilogue, sizeof(T));
     const bool aligned = is_whole_groups(params.sums, params.sums_strides, sizeof(float)) &&
+                         params.plane_stride % kGroup == 0 &&
                          is_whole_groups(params.y, params.y_strides, sizeof(T));
     const Layout layout{groups, static_cast<uint32_t>(per_slice), aligned};
     const auto blocks = static_cast<unsigned>((groups - 1) / kThreads + 1);

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launcher of what follows a vendor's GEMM: scale, bias, residual, activation, rounding.
+// Launcher of what follows a GEMM that only makes sums, a vendor's or one with k divided: scale,
+// bias, residual, activation, rounding.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -19,6 +20,8 @@ struct LinearEpilogueParams {
   void* y;            ///< [rows, num_members, features]
   int64_t rows, num_members, features;
   RowStrides sums_strides, y_strides;
+  /// So many planes of sums, so far apart, are added up in their order.
+  int64_t num_planes = 1, plane_stride = 0;
   LinearEpilogue epilogue;
 };
 

@@ -6,6 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -78,21 +79,22 @@ cudaError_t launch_overlapping(void (*kernel)(Args...), unsigned blocks, unsigne
   return cudaLaunchKernelEx(&config, kernel, args...);
 }
 
-/// Starts kernel(params, tiles_m, tiles_n) with one block a tile of a member, in one line. Params
-/// are LinearParams and what a kernel adds to them.
+/// Starts kernel(params, tiles_m, tiles_n) with one block a tile of a member, in one line; one a
+/// share of k, where that is divided. Params are LinearParams and what a kernel adds to them.
 template <class Kernel, class Params>
 cudaError_t launch_tiles(Kernel* kernel, const Params& params, int64_t tile_m, int64_t tile_n,
                          int threads, int shared_bytes, cudaStream_t stream) {
   constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
   // Each factor is checked before it is used, so that no product can overflow.
   const int64_t tiles_m = (params.m - 1) / tile_m + 1, tiles_n = (params.n - 1) / tile_n + 1;
-  if (tiles_m > kMaxBlocks / tiles_n || params.num_members > kMaxBlocks / (tiles_m * tiles_n)) {
+  const int64_t shares = params.num_members * std::max(params.planes.count, 1);
+  if (tiles_m > kMaxBlocks / tiles_n || shares > kMaxBlocks / (tiles_m * tiles_n)) {
     return cudaErrorInvalidConfiguration;
   }
   if (const cudaError_t status = allow_shared_bytes(kernel, shared_bytes); status != cudaSuccess) {
     return status;
   }
-  const auto blocks = static_cast<unsigned>(tiles_m * tiles_n * params.num_members);
+  const auto blocks = static_cast<unsigned>(tiles_m * tiles_n * shares);
   kernel<<<blocks, threads, static_cast<size_t>(shared_bytes), stream>>>(
       params, static_cast<uint32_t>(tiles_m), static_cast<uint32_t>(tiles_n));
   return cudaGetLastError();

@@ -119,7 +119,7 @@ constexpr MmaPolicy policy_of(LinearMmaTile tile) {
     case LinearMmaTile::m32n64:  // 72 KiB
       return {true, 64, 32, 4, 1, 1, 6, 3};
     case LinearMmaTile::m16n16:  // 24 KiB
-      return {true, 16, 16, 1, 1, 4, 6, 8};
+      return {true, 16, 16, 1, 1, 4, 6, 7};
   }
   return {};
 }
@@ -218,27 +218,54 @@ __device__ inline void put_sums(float* shared, const MmaWarp& warp,
   }
 }
 
+/// The place of a tile's share of k among fp32 sums.
+__device__ inline Destination<float> plane_destination(const LinearParams& params, int plane,
+                                                       int64_t member, int64_t first_m,
+                                                       int64_t first_n, int num_rows,
+                                                       int num_columns) {
+  LinearEpilogue nothing{};
+  nothing.alpha = 1;
+  const RowStrides strides{params.num_members * params.n, params.n};
+  return destination_of<float>(nothing, params.planes.sums + plane * params.m * strides.row,
+                               strides, member, first_m, first_n, num_rows, num_columns,
+                               params.n % kColumnGroup == 0);
+}
+
 /// The tile of `member` from (first_m, first_n) on, by one block with the policy's threads and
-/// bytes of shared memory.
+/// bytes of shared memory; of a share of k, where that is divided.
 template <class Math, LinearMmaTile tile_shape>
 __device__ inline void compute_mma_tile(const LinearParams& params, int64_t member, int64_t first_m,
-                                        int64_t first_n, char* shared) {
+                                        int64_t first_n, char* shared, int plane = 0) {
   using T = typename Math::Element;
   constexpr MmaPolicy policy = policy_of(tile_shape);
   constexpr int per_row = kRowBytes / static_cast<int>(sizeof(T));
+  constexpr bool kHasFewRows = policy.a_is_weight;
   const TileOperands<T> operands =
       tile_operands<T>(params, member, first_m, first_n, policy.tile_m(), policy.tile_n());
   const Source<T>& a = policy.a_is_weight ? operands.weight : operands.x;
   const Source<T>& b = policy.a_is_weight ? operands.x : operands.weight;
   const MmaWarp warp = locate_warp<policy>();
 
+  int64_t begin = 0, num_steps = (params.k + per_row - 1) / per_row;
+  if constexpr (kHasFewRows) {
+    if (params.planes.count > 0) {
+      const int64_t share = (num_steps + params.planes.count - 1) / params.planes.count;
+      begin = plane * share;
+      num_steps = max(min(num_steps - begin, share), int64_t{0});
+    }
+  }
+
   // Begin the first stages.
-  const int64_t num_steps = (params.k + per_row - 1) / per_row;
   const auto load_step = [&](int64_t step, int stage) {
     if (step < num_steps) {
       char* buffer = shared + stage * policy.stage_bytes();
-      const int64_t first_k = step * per_row, k_left = params.k - first_k;
-      load_tile<T, policy.tile_a, 1, policy.threads()>(buffer, a, first_k, k_left);
+      const int64_t first_k = (begin + step) * per_row, k_left = params.k - first_k;
+      if constexpr (kHasFewRows) {  // a weight is read by one block, or by two at a time
+        load_tile<T, policy.tile_a, 1, policy.threads()>(buffer, a, first_k, k_left,
+                                                         arch::EvictFirst());
+      } else {
+        load_tile<T, policy.tile_a, 1, policy.threads()>(buffer, a, first_k, k_left);
+      }
       load_tile<T, policy.tile_b, 1, policy.threads()>(buffer + policy.a_bytes(), b, first_k,
                                                        k_left);
     }
@@ -265,8 +292,17 @@ __device__ inline void compute_mma_tile(const LinearParams& params, int64_t memb
   auto* tile_sums = reinterpret_cast<float*>(shared);
   put_sums<policy>(tile_sums, warp, sums);
   __syncthreads();
-  store_sums<T, policy.tile_m(), policy.tile_n(), policy.pitch(), policy.warps_k, policy.threads()>(
-      operands.y, tile_sums, static_cast<int>(threadIdx.x));
+  const auto store = [&]<class Out>(const Destination<Out>& to) {
+    store_sums<Out, policy.tile_m(), policy.tile_n(), policy.pitch(), policy.warps_k,
+               policy.threads()>(to, tile_sums, static_cast<int>(threadIdx.x));
+  };
+  if constexpr (kHasFewRows) {
+    if (params.planes.count > 0) {
+      return store(plane_destination(params, plane, member, first_m, first_n, operands.y.num_rows,
+                                     operands.y.num_columns));
+    }
+  }
+  store(operands.y);
 }
 
 template <class Math, LinearMmaTile tile_shape>
@@ -275,10 +311,12 @@ __global__ void __launch_bounds__(policy_of(tile_shape).threads(),
     linear_mma(const __grid_constant__ LinearParams params, uint32_t tiles_m, uint32_t tiles_n) {
   constexpr MmaPolicy policy = policy_of(tile_shape);
   extern __shared__ __align__(128) char shared[];
-  const uint32_t member = blockIdx.x / (tiles_m * tiles_n), tile = blockIdx.x % (tiles_m * tiles_n);
-  compute_mma_tile<Math, tile_shape>(
-      params, member, static_cast<int64_t>(tile % tiles_m) * policy.tile_m(),
-      static_cast<int64_t>(tile / tiles_m) * policy.tile_n(), shared);
+  const uint32_t share = blockIdx.x / (tiles_m * tiles_n), tile = blockIdx.x % (tiles_m * tiles_n);
+  const auto num_members = static_cast<uint32_t>(params.num_members);
+  compute_mma_tile<Math, tile_shape>(params, share % num_members,
+                                     static_cast<int64_t>(tile % tiles_m) * policy.tile_m(),
+                                     static_cast<int64_t>(tile / tiles_m) * policy.tile_n(), shared,
+                                     static_cast<int>(share / num_members));
 }
 
 template <class Math, LinearMmaTile tile>

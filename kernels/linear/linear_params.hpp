@@ -27,6 +27,12 @@ struct LinearEpilogue {
   bool is_aligned;
 };
 
+/// Where k is divided over blocks: each adds up its share, and a kernel behind adds up the shares.
+struct LinearPlanes {
+  float* sums;    ///< [count, m, num_members, n]
+  int32_t count;  ///< 0: k is not divided
+};
+
 /// `m, n, k` are one member's: m its rows (batch), n its out_features, k its in_features. All
 /// operands have k or n contiguous; strides are in elements.
 struct LinearParams {
@@ -36,6 +42,7 @@ struct LinearParams {
   int64_t num_members, m, n, k;
   RowStrides x_strides, weight_strides, y_strides;
   LinearEpilogue epilogue;
+  LinearPlanes planes;  ///< small_m's alone
   /// Whether 16 bytes (y: four elements) may be moved at a time. Set by the launchers.
   bool x_is_aligned, weight_is_aligned, y_is_aligned;
 };

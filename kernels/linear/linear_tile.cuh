@@ -38,9 +38,10 @@ struct Source {
 };
 
 /// Begins to bring `rows` rows of the k's from `first_k` on into the tile; k_left of them exist.
-template <class T, int rows, int group, int threads>
+/// `hint`: none, or one of cp_async_16's.
+template <class T, int rows, int group, int threads, class... Hint>
 __device__ inline void load_tile(char* tile, const Source<T>& source, int64_t first_k,
-                                 int64_t k_left) {
+                                 int64_t k_left, const Hint&... hint) {
   constexpr int per_row = kRowBytes / static_cast<int>(sizeof(T));
   const int thread = static_cast<int>(threadIdx.x);
   const int valid_k = static_cast<int>(min(k_left, static_cast<int64_t>(per_row)));
@@ -57,7 +58,7 @@ __device__ inline void load_tile(char* tile, const Source<T>& source, int64_t fi
       const T* from = valid > 0 ? source.base + row * source.row_stride + first_k + chunk * vector
                                 : source.base;
       arch::cp_async_16(tile + chunk_offset<group>(row, chunk), from,
-                        valid * static_cast<int>(sizeof(T)));
+                        valid * static_cast<int>(sizeof(T)), hint...);
     }
   } else {
     constexpr int pieces = rows * per_row / threads;

@@ -74,7 +74,8 @@ struct Strip {
 
 /// Begins to bring the strip's bytes of `tiles` tiles from `first_tile` on, by `threads` threads.
 template <WeightFormat format, int tiles, int threads>
-__device__ inline void load_strip(char* to, const Strip& strip, int64_t first_tile, int thread) {
+__device__ inline void load_strip(char* to, const Strip& strip, int64_t first_tile, int thread,
+                                  const arch::EvictFirst& hint) {
   constexpr int most = tiles * (quantized_tile_bytes(format) + kQuantizedScaleBytes) / kChunkBytes;
   const int64_t first = strip.offset<format>(first_tile);
   const int64_t end = min(strip.offset<format>(first_tile + tiles), strip.bytes);
@@ -84,7 +85,7 @@ __device__ inline void load_strip(char* to, const Strip& strip, int64_t first_ti
     const int chunk = thread + i * threads;
     if (chunk < chunks) {
       arch::cp_async_16(to + chunk * kChunkBytes, strip.base + first + chunk * kChunkBytes,
-                        kChunkBytes);
+                        kChunkBytes, hint);
     }
   }
 }
@@ -144,6 +145,7 @@ __global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
   // Begin the first stages.
   const int64_t num_tiles = (params.k + kQuantizedTile - 1) / kQuantizedTile;
   const int64_t num_steps = (num_tiles + policy.tiles - 1) / policy.tiles;
+  const arch::EvictFirst hint;  // every byte of the weights is read by one block
   const int strip_place =
       policy.x_bytes() + warp.first_a / kQuantizedStrip * policy.strip_bytes(format);
   const auto load_step = [&](int64_t step, int stage) {
@@ -152,7 +154,7 @@ __global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
       const int64_t first_tile = step * policy.tiles;
       if (has_strip) {
         load_strip<format, policy.tiles, 32 * policy.mma.warps_k>(
-            buffer + strip_place, strip, first_tile, warp.k * 32 + warp.lane);
+            buffer + strip_place, strip, first_tile, warp.k * 32 + warp.lane, hint);
       }
 #pragma unroll
       for (int t = 0; t < policy.tiles; ++t) {
