@@ -1,113 +1,214 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""targets.py expect | measure WBENCH [--out FILE] [--seconds S]: bench/targets.json, before and after a device has its say.
+"""targets.py expect | notes | measure WBENCH [--out FILE] [--seconds S] [--full]: bench/targets.json, before and after a device.
 
-expect prints what each target should take on an H200 by arithmetic alone: 2 us for a launch and one trip to memory, and the
-longer of bytes at 4.3 TB/s (what a copy reaches) and operations at 790 TFLOP/s in 16 bits (what cuBLAS reaches), 50 in fp32.
-measure runs wbench on the CUDA device, S seconds at most (90), and says of each target whether it is met: the fastest
-strategy of ours against the fastest of the vendor's in the same run. --out writes that as JSON beside the expectation.
+expect prints what each strategy of ours should take on an H200 by arithmetic alone (expectation.py), target by target; notes
+prints the same with all of its parts, which is bench/results/NOTES.md. measure runs wbench on the CUDA device, S seconds at
+most (90), says of each target whether it is met, and of each strategy how its time compares with what was expected. --out
+writes that as JSON.
 
-Exit 1 where something could not be measured; a target that is missed is a result.
+A target is a case ("axes") or a sweep ("preset"), and the least of what it is to reach:
+
+  vs_vendor           the vendor's fastest strategy's time over that of ours, in the same run; "vendor_axes" are those in which
+                      the vendor's case differs: packed weights, say, for one of ours with quantised weights
+  of_floor_pct        of the run's own floor
+  flops_per_s         the rate
+  geomean_vs_vendor,  of a preset: vs_vendor's geometric mean over its cases, and the smallest
+  least_vs_vendor
+
+"strategy" names the one that is meant; without, the fastest of ours counts. A target without goals is there to be compared
+with its expectation. What "takes_minutes" is left out unless --full asks for it. Exit 1 where something could not be
+measured; a target that is missed is a result.
 """
 import argparse
 import json
+import math
 import pathlib
 import subprocess
 import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True
+import expectation  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VENDOR = {"sequential", "cublas_batched", "cublaslt", "cublas_grouped"}
-LATENCY_S, BYTES_PER_S = 2e-6, 4.3e12
-FLOPS_PER_S = {"bf16": 790e12, "fp16": 790e12, "fp32": 50e12}
 REGIMES = ("graph", "stream", "cpu")  # the first that was measured: launches are not what is compared
+GOALS = ("vs_vendor", "of_floor_pct", "flops_per_s", "geomean_vs_vendor", "least_vs_vendor")
 
 
-def expected_us(target):
-    axes = target["axes"]
-    n, batch, d = axes["n"], axes["batch"], axes["d"]
-    element = 4 if axes["dtype"] == "fp32" else 2
-    moved = element * n * (2 * batch * d + d * d + d)
-    flops = n * batch * d * (2 * d + 1)
-    return 1e6 * (LATENCY_S + max(moved / BYTES_PER_S, flops / FLOPS_PER_S[axes["dtype"]]))
+def measured_of(strategy):
+    """The measurement that counts; None where it did not run right."""
+    if strategy["status"] != "ok":
+        return None
+    by_regime = {m["regime"]: m for m in strategy["measurements"]}
+    return next((by_regime[regime] for regime in REGIMES if regime in by_regime), None)
 
 
-def fastest(case, is_vendor):
-    """(strategy, seconds, measurement) of the fastest that ran right; None where none did."""
-    best = None
+def median_us(measured):
+    return measured["stats"]["median_ns"] * 1e-3
+
+
+def fastest(case, names):
+    """(strategy, measurement) of the fastest that ran right among those whose name passes; None where none did."""
+    ran = [(strategy, measured_of(strategy)) for strategy in case["strategies"] if names(strategy["name"])]
+    return min(((s, m) for s, m in ran if m), key=lambda pair: median_us(pair[1]), default=None)
+
+
+def compare(target, case):
+    """Of each strategy of ours: its time, what was expected of the tile that it took, and the ratio."""
+    compared = {}
     for strategy in case["strategies"]:
-        if (strategy["name"] in VENDOR) != is_vendor or strategy["status"] != "ok":
+        measured = measured_of(strategy)
+        if strategy["name"] in VENDOR or measured is None:
             continue
-        for regime in REGIMES:
-            measured = next((m for m in strategy["measurements"] if m["regime"] == regime), None)
-            if measured is not None:
-                seconds = measured["stats"]["median_ns"] * 1e-9
-                if best is None or seconds < best[1]:
-                    best = strategy["name"], seconds, measured
-                break
-    return best
+        expected = expectation.of_target(target["op"], target["axes"], strategy.get("policy")).get(strategy["name"])
+        us = median_us(measured)
+        compared[strategy["name"]] = {"median_us": us} | ({} if expected is None else {
+            "tile": expected.tile, "expected_us": expected.us, "limit": expected.limit, "of_expected": us / expected.us})
+    return compared
 
 
-def judge(target, case):
-    """What was reached of a target."""
-    result = {"name": target["name"], "axes": target["axes"], "expected_us": expected_us(target)}
-    own, vendor = fastest(case, False), fastest(case, True)
-    if own is None:
-        return result | {"verdict": "not measured", "why": "no strategy of ours ran"}
-    name, seconds, measured = own
-    reached = {"of_floor_pct": measured["rates"]["pct_of_floor"], "flops_per_s": measured["rates"]["flops_per_s"]}
-    result |= {"strategy": name, "regime": measured["regime"], "median_us": seconds * 1e6, **reached}
-    if vendor is not None:
-        reached["vs_vendor"] = vendor[1] / seconds
-        result |= {"vendor": vendor[0], "vendor_us": vendor[1] * 1e6, "vs_vendor": reached["vs_vendor"]}
-    goals = {goal: target[goal] for goal in ("vs_vendor", "of_floor_pct", "flops_per_s") if goal in target}
+def judge_goals(target, result, reached):
+    goals = {goal: target[goal] for goal in GOALS if goal in target}
     missing = [goal for goal in goals if reached.get(goal) is None]
     if missing:
         return result | {"goals": goals, "verdict": "not measured", "why": f"nothing to say of {', '.join(missing)}"}
     missed = [goal for goal, least in goals.items() if not reached[goal] >= least]
-    return result | {"goals": goals, "verdict": "missed" if missed else "met", "missed": missed}
+    return result | {"goals": goals, "verdict": "missed" if missed else "met" if goals else "measured", "missed": missed}
 
 
-def measure(wbench, target, seconds):
+def judge(target, own_case, vendor_case):
+    """What was reached of a target that is one case."""
+    result = {"name": target["name"], "axes": target["axes"]}
+    is_meant = (lambda name: name == target["strategy"]) if "strategy" in target else (lambda name: name not in VENDOR)
+    own, vendor = fastest(own_case, is_meant), fastest(vendor_case, lambda name: name in VENDOR)
+    if own is None:
+        why = f"{target['strategy']} did not run" if "strategy" in target else "no strategy of ours ran"
+        return result | {"verdict": "not measured", "why": why}
+    strategy, measured = own
+    reached = {"of_floor_pct": measured["rates"]["pct_of_floor"], "flops_per_s": measured["rates"]["flops_per_s"]}
+    result |= {"strategy": strategy["name"], "regime": measured["regime"], "median_us": median_us(measured), **reached,
+               "strategies": compare(target, own_case)}
+    if vendor is not None:
+        us = median_us(vendor[1])
+        reached["vs_vendor"] = us / median_us(measured)
+        result |= {"vendor": vendor[0]["name"], "vendor_us": us, "vs_vendor": reached["vs_vendor"]}
+    return judge_goals(target, result, reached)
+
+
+def judge_preset(target, cases):
+    """What was reached of a target that is a sweep."""
+    result = {"name": target["name"], "preset": target["preset"]}
+    ratios = []
+    for case in cases:
+        own, vendor = fastest(case, lambda name: name not in VENDOR), fastest(case, lambda name: name in VENDOR)
+        if own is None or vendor is None:
+            return result | {"verdict": "not measured", "why": f"nothing to compare in {case['axes']}"}
+        ratios.append((median_us(vendor[1]) / median_us(own[1]), case["axes"]))
+    least, where = min(ratios, key=lambda pair: pair[0])
+    reached = {"geomean_vs_vendor": math.exp(sum(math.log(ratio) for ratio, _ in ratios) / len(ratios)),
+               "least_vs_vendor": least}
+    return judge_goals(target, result | reached | {"cases": len(ratios), "least_at": where}, reached)
+
+
+def has_axes(case, axes):
+    return all(str(case["axes"].get(axis)) == str(value) for axis, value in axes.items())
+
+
+def run_cases(wbench, target, seconds):
+    """The run's cases, or why there are none. A vendor's case of other axes is one of the same run."""
     command = [wbench, "run", "--op", target["op"], "--device", "cuda", "--baseline", "none", "--max-samples", "300",
                "--budget", f"{seconds:.1f}"]
-    for axis, value in target["axes"].items():
-        command += [f"--{axis}", str(value)]
+    for axis, value in target.get("axes", {}).items():
+        other = target.get("vendor_axes", {}).get(axis)
+        command += [f"--{axis}", str(value) if other is None else f"{value},{other}"]
+    command += ["-p", target["preset"]] if "preset" in target else []
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "result.json"
         done = subprocess.run([*command, "--json", str(path)], capture_output=True, text=True, errors="replace")
         try:
-            case = json.loads(path.read_text())["cases"][0]
-        except (OSError, ValueError, KeyError, IndexError):
+            result = json.loads(path.read_text())
+        except (OSError, ValueError):
             why = (done.stdout + done.stderr).strip().splitlines() or ["no output"]
-            return {"name": target["name"], "verdict": "not measured", "why": f"exit code {done.returncode}: {why[-1]}"}
-    return judge(target, case)
+            return [], f"exit code {done.returncode}: {why[-1]}"
+        return result["cases"], "" if result["run"]["complete"] else "the run did not come to its end"
+
+
+def measure(wbench, target, seconds):
+    cases, why = run_cases(wbench, target, seconds)
+    if why:
+        return {"name": target["name"], "verdict": "not measured", "why": why}
+    if "preset" in target:
+        return judge_preset(target, cases)
+    axes = target["axes"]
+    own = next((case for case in cases if has_axes(case, axes)), None)
+    vendor = next((case for case in cases if has_axes(case, axes | target.get("vendor_axes", {}))), None)
+    if own is None or vendor is None:
+        return {"name": target["name"], "verdict": "not measured", "why": "its case is not in the result"}
+    return judge(target, own, vendor)
 
 
 def line(result):
+    name = f"{result['name']:30}"
     if result["verdict"] == "not measured":
-        return f"{result['name']:30}  not measured: {result['why']}"
+        return f"{name}  not measured: {result['why']}"
+    if "preset" in result:
+        return (f"{name}  {result['verdict']:8} {result['geomean_vs_vendor']:.2f}x the vendor over {result['cases']} cases, "
+                f"{result['least_vs_vendor']:.2f}x at the least")
     ratio = f"{result['vs_vendor']:.2f}x {result['vendor']}" if "vendor" in result else "no vendor"
-    return (f"{result['name']:30}  {result['verdict']:7} {result['strategy']:12} {result['median_us']:9.2f} us "
-            f"(expected {result['expected_us']:.2f})  {ratio}, {result['of_floor_pct']:.0f} % of floor")
+    floor = "" if result["of_floor_pct"] is None else f", {result['of_floor_pct']:.0f} % of floor"
+    lines = [f"{name}  {result['verdict']:8} {result['strategy']:12} {result['median_us']:9.2f} us, {ratio}{floor}"]
+    for strategy, one in result["strategies"].items():
+        if one.get("of_expected", 0) > expectation.SUSPICIOUS:
+            lines.append(f"{'':32}{strategy} {one['tile']} takes {one['of_expected']:.1f} times the {one['expected_us']:.2f} us "
+                         f"that {one['limit']} was expected to take")
+    return "\n".join(lines)
+
+
+def expect(targets):
+    for target in targets:
+        for one in expectation.of_target(target["op"], target["axes"]).values() if "axes" in target else ():
+            print(f"{target['name']:30}  {one.strategy:12} {one.tile:10} {one.us:9.2f} us  {one.limit}")
+
+
+def notes(targets):
+    print("# What arithmetic expects of linear on an H200\n\nWritten by `scripts/targets.py notes` before any device has measured it; "
+          "`scripts/gpu_check targets` compares.\nHow a time comes about, and where each rate is from:\n\n```text")
+    print(expectation.__doc__.strip())
+    print("```\n\n```text")
+    for line_ in (ROOT / "scripts/expectation.py").read_text().splitlines():
+        if line_.startswith(("MULTI", "LAUNCH", "MEMORY", "L2", "INTEGER", "MMA", "FLOPS", "#", "DECODE", "GEMV")) and "SPDX" not in line_:
+            print(line_)
+    print("```\n\nTimes are microseconds; *waves* are tiles over what the device holds at once, *under way* is a multiprocessor's.\n")
+    head = ["target", "strategy", "tile", "tiles", "waves", "MB", "GFLOP", "under way", "memory", "L2", "arithmetic", "decoding", "expected"]
+    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    for target in targets:
+        for one in expectation.of_target(target["op"], target["axes"]).values() if "axes" in target else ():
+            parts = [f"{one.parts_us[part]:.2f}" if part in one.parts_us else "" for part in ("memory", "L2", "arithmetic", "decoding")]
+            print("| " + " | ".join([target["name"], f"`{one.strategy}`", one.tile, str(one.tiles), f"{one.waves:.2f}",
+                                     f"{one.bytes * 1e-6:.2f}", f"{one.flops * 1e-9:.2f}", f"{one.under_way / 1024:.0f} KiB",
+                                     *parts, f"**{one.us:.2f}**"]) + " |")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("expect")
+    commands.add_parser("notes")
     run = commands.add_parser("measure")
     run.add_argument("wbench")
     run.add_argument("--out", type=pathlib.Path)
     run.add_argument("--seconds", type=float, default=90)
+    run.add_argument("--full", action="store_true")
     arguments = parser.parse_args()
     targets = json.loads((ROOT / "bench/targets.json").read_text())["targets"]
-    if arguments.command == "expect":
-        for target in targets:
-            print(f"{target['name']:30}  {expected_us(target):9.2f} us")
+    if arguments.command != "measure":
+        (expect if arguments.command == "expect" else notes)(targets)
         return 0
+    targets = [target for target in targets if arguments.full or not target.get("takes_minutes")]
     begin, results = time.monotonic(), []
     for index, target in enumerate(targets):
         left = arguments.seconds - (time.monotonic() - begin)

@@ -1,0 +1,206 @@
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""What arithmetic expects of linear's kernels on an H200, before a device has its say.
+
+Every number of a kernel is read from its policy in kernels/linear/, so that none is kept twice; those of the device stand
+below, each with where it comes from. A kernel's time is one launch and one trip to memory, and then the longest of
+
+  memory      each operand once, at the rate of memory, or at bytes under way / latency where fewer are under way than that takes:
+              (stages - 1) x bytes of a stage x blocks that share a multiprocessor (as many as there are: occupancy)
+  L2          what all tiles read, each its rows and its outputs over all of k
+  arithmetic  what the busiest multiprocessor multiplies, tiles counted whole
+  decoding    instructions that make factors of a quantised weight's codes
+
+each taken alone, as if it hid the others. What a tile's first stage and its epilogue add is left out: so expected is what
+there is to reach, and a measurement far above it (SUSPICIOUS) a question.
+"""
+import dataclasses
+import math
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MULTIPROCESSORS, CLOCK_HZ = 132, 1.755e9  # H200 data sheet; the clock is H100's boost clock
+LAUNCH_S = 2e-6  # one launch in a graph, and one trip to memory
+MEMORY_BYTES_PER_S = 4.3e12  # a copy measured on an H200, of 4.8 in its data sheet
+MEMORY_LATENCY_S = 0.7e-6  # under load; a guess
+L2_BYTES_PER_S = 5120 * CLOCK_HZ  # a clock: A100 whitepaper; Hopper's is taken to be the same
+INTEGER_PER_S = 64 * MULTIPROCESSORS * CLOCK_HZ  # CUDA C++ Programming Guide, throughput of 32-bit logic at 9.0
+MMA_SHARE = 0.63  # of wgmma's rate is what mma.sync reaches on Hopper: Luo et al., arXiv 2402.13499
+# What libraries reach, not what data sheets say: cuBLAS on an H200 (16 bits, 769 to 798 measured), DeepGEMM's issue 402 (tf32,
+# H100) and README (fp8, H800); fp32 is 0.75 of 67.
+FLOPS_PER_S = {"fp32": 50e12, "tf32": 427e12, "fp16": 790e12, "bf16": 790e12, "fp8": 1500e12}
+# Instructions a weight of each format takes to decode, kernels/linear/README.md.
+DECODE = {"fp8_e4m3": 2.25, "int8": 2.75, "fp6_e3m2": 3.5, "int4": 1.375, "fp4_e2m1": 2.375}
+BITS = {"fp8_e4m3": 8, "int8": 8, "fp6_e3m2": 6, "int4": 4, "fp4_e2m1": 4}
+BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8_e4m3": 1, "fp8_e5m2": 1}
+ROW_BYTES = 128  # of k in a stage
+# Of eight loads a lane, and 128 lanes a block; 64 registers a thread let eight blocks share a multiprocessor.
+GEMV_BLOCK_BYTES, GEMV_BLOCKS = 8 * 16 * 128, 8
+SUSPICIOUS = 1.5
+
+
+@dataclasses.dataclass
+class Tile:
+    name: str
+    rows: int
+    outputs: int
+    stages: int
+    blocks: int  # that a multiprocessor holds
+    rows_limit: float = math.inf  # of a member, for which the tile is meant
+
+
+@dataclasses.dataclass
+class Expectation:
+    strategy: str
+    tile: str
+    tiles: int
+    waves: float
+    bytes: float
+    flops: float
+    under_way: float  # bytes, a multiprocessor
+    parts_us: dict
+
+    @property
+    def limit(self):
+        return max(self.parts_us, key=self.parts_us.get)
+
+    @property
+    def us(self):
+        return 1e6 * LAUNCH_S + self.parts_us[self.limit]
+
+
+def numbers(text):
+    return [int(word) for word in re.findall(r"\b\d+\b", text)]
+
+
+def policies(path, pattern):
+    """{tile name: numbers of its policy} of a kernel's source."""
+    text = (ROOT / "kernels/linear" / path).read_text()
+    found = {name.lower(): numbers(values) for name, values in re.findall(pattern, text)}
+    if not found:
+        raise ValueError(f"kernels/linear/{path} has no policy of the form {pattern}")
+    return found
+
+
+def read_tiles():
+    """{strategy: tiles}, from policy_of of each kernel."""
+    case = r"case \w+::(m\d+n\d+):.*\n\s*return \{(.*)\};"
+    mma, quantised, simt = [], [], []
+    for name, (a, b, _, _, _, stages, blocks) in policies("linear_mma.cuh", case).items():
+        rows, outputs = numbers(name.replace("m", "").replace("n", " "))
+        # The shorter side is the rows of x where the weight is A.
+        mma.append(Tile(name, rows, outputs, stages, blocks, 64 if rows < a or a == b == 16 else math.inf))
+    for name, (a, b, _, _, _, stages, blocks, _) in policies("linear_weight_only.cuh", case).items():
+        quantised.append(Tile(name, b, a, stages, blocks, b))
+    for name, (rows, outputs, _, _, stages, _, blocks) in policies("linear_simt.cuh", r"SimtPolicy k(M\d+N\d+)\{(.*)\};").items():
+        # More than twice its rows are the larger tiles', which read shared memory less often a product.
+        simt.append(Tile(name, rows, outputs, stages, blocks, 32 if rows == 16 else math.inf))
+    wgmma = [Tile(name, *values, 1) for name, values in policies("linear_wgmma.cuh", case).items()]
+    small = [tile for tile in mma if tile.rows_limit == 64]
+    large = [tile for tile in mma if tile.rows_limit != 64]
+    # gemv has no stages: its loads are under way together.
+    gemv = [Tile("16 outputs", 4, 16, 2, GEMV_BLOCKS, 4)]
+    return {"simt": simt, "gemv": gemv, "small_m": small, "tensor_core": large, "wgmma": wgmma, "tf32x3": small + large,
+            "weight_only": quantised}
+
+
+TILES = read_tiles()
+RAGGED_TILES = ("m16n64", "m64n64")  # of either strategy of ragged_linear
+
+
+def complete(axes):
+    """The axes of a target with those it leaves out."""
+    return {"n": 4, "batch": 16, "d": 256, "in": 0, "out": 0, "dtype": "fp32", "shared": "no", "tf32": "no", "weights": "packed",
+            "group": 128, "spread": 0} | axes
+
+
+def rate(strategy, axes):
+    """Products of what, in FLOP/s; None where the strategy does not multiply such operands."""
+    dtype, is_tf32 = axes["dtype"], axes["tf32"] == "yes"
+    if strategy in ("simt", "gemv"):
+        return None if dtype.startswith("fp8") and strategy == "gemv" else FLOPS_PER_S["fp32"]
+    if strategy == "tf32x3":
+        return FLOPS_PER_S["tf32"] * MMA_SHARE / 3 if dtype == "fp32" else None
+    if dtype.startswith("fp8"):
+        return FLOPS_PER_S["fp8"] if strategy == "wgmma" else None
+    if dtype == "fp32" and not is_tf32:
+        return None
+    full = FLOPS_PER_S["tf32" if dtype == "fp32" else dtype]
+    return full if strategy == "wgmma" else full * MMA_SHARE
+
+
+def expect(strategy, tile, axes, op="linear"):
+    """Of a strategy by a tile; None where it does not run such a case."""
+    members, rows = axes["n"], axes["batch"]
+    k, outputs = axes["in"] or axes["d"], axes["out"] or axes["d"]
+    if op == "ragged_linear":  # sizes are drawn from the largest down: every member is taken to have the mean
+        rows, k, outputs = (max(round(size * (1 - axes["spread"] / 200)), 1) for size in (rows, k, outputs))
+    format_ = axes["weights"]
+    is_quantised = format_ != "packed"
+    flops_per_s = rate("small_m" if strategy == "weight_only" else strategy, axes)
+    element = BYTES[axes["dtype"]]
+    if flops_per_s is None or is_quantised != (strategy == "weight_only") or rows > tile.rows_limit:
+        return None
+    if strategy == "wgmma" and k * element % 16 != 0:  # packed rows, as tensor maps do not take them
+        return None
+    weight_bytes = (BITS[format_] + 16 / int(axes["group"])) / 8 if is_quantised else element
+    y_bytes = max(element, 2)
+    tiles = members * math.ceil(rows / tile.rows) * math.ceil(outputs / tile.outputs)
+    x = rows * k * element * (1 if axes["shared"] == "yes" else members)
+    moved = x + members * (outputs * k * weight_bytes + rows * outputs * y_bytes + outputs * y_bytes)
+    flops = members * rows * outputs * (2 * k + 1)
+
+    busy, resident = min(MULTIPROCESSORS, tiles), min(tile.blocks, math.ceil(tiles / MULTIPROCESSORS))
+    if strategy == "gemv":
+        stage = GEMV_BLOCK_BYTES
+    else:
+        stage_k = ROW_BYTES / element * (2 if is_quantised else 1)
+        stage = min(stage_k, k) * (min(tile.rows, rows) * element + min(tile.outputs, outputs) * weight_bytes)
+    under_way = resident * (tile.stages - 1) * stage
+    memory_rate = min(MEMORY_BYTES_PER_S, busy * under_way / MEMORY_LATENCY_S)
+    read = tiles * k * (min(tile.rows, rows) * element + min(tile.outputs, outputs) * weight_bytes)
+    work = math.ceil(tiles / MULTIPROCESSORS) * 2 * tile.rows * tile.outputs * k
+    # gemv multiplies rows that there are.
+    work *= rows / tile.rows if strategy == "gemv" else 1
+    parts = {"memory": moved / memory_rate, "L2": read / L2_BYTES_PER_S, "arithmetic": work * MULTIPROCESSORS / flops_per_s}
+    if is_quantised:
+        parts["decoding"] = members * outputs * k * DECODE[format_] / INTEGER_PER_S
+    return Expectation(strategy, tile.name, tiles, tiles / (MULTIPROCESSORS * tile.blocks), moved, flops, under_way,
+                       {name: 1e6 * seconds for name, seconds in parts.items()})
+
+
+def of_target(op, axes, tile_name=None):
+    """{strategy: the expectation by its best tile, or by the tile of that name} of all strategies that run such a case."""
+    axes = complete(axes)
+    found = {}
+
+    def add(strategy, tiles, kernel, kernel_axes):
+        of_all = [expect(kernel, tile, kernel_axes, op) for tile in tiles]
+        named = [one for one in of_all if one and one.tile == tile_name]
+        possible = named or [one for one in of_all if one]
+        if possible:
+            # Of those that the same limits, the one with the least of the rest.
+            best = min(possible, key=lambda one: (one.us, sum(one.parts_us.values())))
+            found[strategy] = dataclasses.replace(best, strategy=strategy)
+
+    if op == "ragged_linear":
+        for strategy, known in (("simt", TILES["simt"]), ("tensor_core", TILES["small_m"] + TILES["tensor_core"])):
+            add(strategy, [tile for tile in known if tile.name in RAGGED_TILES], strategy, axes)
+        return found
+    for strategy, tiles in TILES.items():
+        if strategy == "small_m" and axes["batch"] > 64:
+            continue
+        if strategy == "wgmma" and axes["dtype"].startswith("fp8"):
+            tiles = [tile for tile in tiles if tile.outputs <= 128]
+        if strategy in ("tensor_core", "tf32x3") and axes["dtype"] == "fp32":
+            tiles = [tile for tile in tiles if tile.name != "m128n128"]
+        add(strategy, tiles, strategy, axes)
+    if axes["shared"] == "yes":
+        # One member with N times the outputs, by the kernel that host/linear/linear_tile_choice.cpp takes.
+        outputs = axes["n"] * (axes["out"] or axes["d"])
+        is_strict = axes["dtype"] == "fp32" and axes["tf32"] == "no"
+        kernel = ("gemv" if axes["batch"] <= 4 else "simt" if is_strict else "small_m" if axes["batch"] <= 64 else "wgmma")
+        add("shared_input", TILES[kernel], kernel,
+            axes | {"n": 1, "in": axes["in"] or axes["d"], "out": outputs, "shared": "no"})
+    return found

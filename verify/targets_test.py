@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""What targets.py makes of measured times, which are made up here, and what expectation.py works out beforehand."""
+import contextlib
+import io
+import itertools
+import json
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "scripts"))
+import expectation  # noqa: E402
+import targets  # noqa: E402
+
+
+def say(*arguments):
+    """(exit code, output) of targets.py"""
+    output = io.StringIO()
+    with mock.patch.object(sys, "argv", ["targets.py", *map(str, arguments)]), contextlib.redirect_stdout(output):
+        return targets.main(), output.getvalue()
+
+
+def strategy(name, us, status="ok", floor=90.0, flops=8e14):
+    rates = {"pct_of_floor": floor, "flops_per_s": flops}
+    measurements = [{"regime": "stream", "stats": {"median_ns": 1.0}, "rates": rates},
+                    {"regime": "graph", "stats": {"median_ns": us * 1e3}, "rates": rates}]
+    return {"name": name, "status": status, "policy": "m16n64", "measurements": measurements if status == "ok" else []}
+
+
+class TargetsTest(unittest.TestCase):
+    """targets.py with a device that runs what is asked for, and takes the times that it is told to."""
+
+    OURS = {"simt": 3, "wgmma": 1, "weight_only": 1, "tf32x3": 3, "shared_input": 2}
+
+    def measure(self, own_us, vendor_us, *options, ours=OURS, **facts):
+        """Quantised weights take half of own_us; the second case of a preset three times of it."""
+        def case(axes, factor):
+            is_packed = axes.get("weights", "packed") == "packed"
+            own = own_us * factor * (1 if is_packed else 0.5)
+            # Of quantised weights sequential is our own kernel, and no vendor's.
+            vendor = [strategy("sequential", 2 * vendor_us), strategy("cublas_batched", vendor_us)] if is_packed else [strategy("sequential", 1e-3)]
+            return {"axes": {axis: str(value) for axis, value in axes.items()},
+                    "strategies": vendor + [strategy(name, own * times, **facts) for name, times in ours.items()]}
+
+        def run_cases(_, target, __):
+            if "preset" in target:
+                return [case({"n": 4}, 1), case({"n": 8}, 3)], ""
+            axes, others = target["axes"], target.get("vendor_axes", {})
+            values = [(value, others[axis]) if axis in others else (value,) for axis, value in axes.items()]
+            return [case(dict(zip(axes, point)), 1) for point in itertools.product(*values)], ""
+
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(targets, "run_cases", run_cases):
+            path = pathlib.Path(folder) / "out.json"
+            code, output = say("measure", "wbench", "--out", path, *options)
+            return code, output, {result["name"]: result for result in json.loads(path.read_text())["targets"]}
+
+    def test_met(self):
+        code, output, results = self.measure(10, 50)
+        self.assertEqual(code, 0, output)
+        goals = {name: result for name, result in results.items() if result["goals"]}
+        self.assertEqual({result["verdict"] for result in goals.values()}, {"met"}, output)
+        met = results["100 members, 32 x 64 x 64"]
+        self.assertEqual((met["strategy"], met["vendor"], met["vs_vendor"]), ("wgmma", "cublas_batched", 5))
+        self.assertNotIn("full preset", results)
+
+    def test_a_sweep_is_judged_by_mean_and_least(self):
+        preset = self.measure(10, 50, "--full")[2]["full preset"]
+        self.assertEqual((preset["verdict"], preset["cases"]), ("met", 2))
+        self.assertAlmostEqual(preset["geomean_vs_vendor"], (5 * 5 / 3) ** 0.5)
+        self.assertEqual((preset["least_vs_vendor"], preset["least_at"]), (5 / 3, {"n": "8"}))
+        self.assertEqual(self.measure(10, 25)[2]["quick preset"]["missed"], ["least_vs_vendor"])
+        self.assertEqual(self.measure(10, 50, ours={})[2]["quick preset"]["verdict"], "not measured")
+
+    def test_quantised_weights_compare_with_the_vendor_on_packed_ones(self):
+        _, _, results = self.measure(10, 10)
+        int8, int4 = results["int8 weights, 16 rows"], results["int4 weights, 16 rows"]
+        self.assertEqual((int8["median_us"], int8["vendor"], int8["vendor_us"], int8["vs_vendor"]), (5, "cublas_batched", 10, 2))
+        self.assertEqual((int8["verdict"], int4["verdict"]), ("met", "missed"))
+
+    def test_the_strategy_that_is_meant_counts(self):
+        fp32 = "strict fp32, 8 x 1024^3"
+        result = self.measure(10, 20)[2][fp32]
+        self.assertEqual((result["strategy"], result["verdict"]), ("simt", "missed"))
+        code, output, results = self.measure(10, 20, ours={"wgmma": 1})
+        self.assertEqual((code, results[fp32]["verdict"], results["4096^3"]["verdict"]), (1, "not measured", "met"))
+        self.assertIn("simt did not run", output)
+
+    def test_every_vendor_strategy_counts_as_one(self):
+        spec = (ROOT / "host/linear/linear_spec.cpp").read_text()
+        self.assertEqual(targets.VENDOR, set(re.findall(r'{"(\w+)",\s*DeviceType::cuda,\s*vendor,', spec)) | {"sequential"})
+
+    def test_missed_is_a_result(self):
+        code, _, results = self.measure(10, 9.9, floor=60)
+        self.assertEqual(code, 0)
+        self.assertEqual(results["8 x 1024^3"]["verdict"], "missed")
+        self.assertEqual(results["fp8, 4096^3"]["verdict"], "met")
+        self.assertEqual(results["67 MB of weights, 16 rows"]["missed"], ["of_floor_pct"])
+        self.assertEqual(results["tf32x3, 8 x 1024^3"]["verdict"], "measured")
+
+    def test_nan_is_missed(self):
+        self.assertEqual(self.measure(10, 25, floor=float("nan"))[2]["67 MB of weights, 1 row"]["verdict"], "missed")
+
+    def test_what_could_not_be_measured_says_so(self):
+        code, output, results = self.measure(10, 25, status="skipped")
+        self.assertEqual((code, {result["verdict"] for result in results.values()}), (1, {"not measured"}))
+        self.assertIn("no strategy of ours ran", output)
+
+    def test_times_are_compared_with_what_was_expected_of_the_tile(self):
+        _, output, results = self.measure(1000, 25)
+        one = results["int4 weights, 16 rows"]["strategies"]["weight_only"]
+        self.assertEqual(one["tile"], "m16n64")
+        self.assertAlmostEqual(one["of_expected"], 500 / one["expected_us"])
+        self.assertIn("weight_only m16n64 takes", output)
+        self.assertNotIn("takes", self.measure(1, 25)[1])
+
+
+class RunTest(unittest.TestCase):
+    """What targets.py asks of wbench, and makes of what it leaves."""
+
+    TARGET = {"name": "toy", "op": "linear", "axes": {"n": 2, "weights": "int8"}, "vendor_axes": {"weights": "packed"}}
+
+    def run_cases(self, script, target=TARGET):
+        with tempfile.TemporaryDirectory() as folder:
+            wbench = pathlib.Path(folder) / "wbench"
+            wbench.write_text("#!/bin/sh\n" + script)
+            wbench.chmod(0o755)
+            return targets.run_cases(str(wbench), target, 2.5)
+
+    def test_a_vendors_case_is_one_of_the_same_run(self):
+        write = """echo '{"run": {"complete": true}, "cases": ["'"$*"'"]}' > "$(for last; do :; done; echo $last)"\n"""
+        (command,), why = self.run_cases(write)
+        self.assertEqual(why, "")
+        self.assertIn("run --op linear --device cuda --baseline none", command)
+        self.assertIn("--budget 2.5 --n 2 --weights int8,packed --json ", command)
+        (command,), _ = self.run_cases(write, {"op": "linear", "preset": "quick"})
+        self.assertIn(" -p quick ", command)
+
+    def test_no_result_or_half_of_one(self):
+        self.assertEqual(self.run_cases("echo no device\nexit 7\n"), ([], "exit code 7: no device"))
+        half = """echo '{"run": {"complete": false}, "cases": []}' > "$(for last; do :; done; echo $last)"\n"""
+        self.assertEqual(self.run_cases(half)[1], "the run did not come to its end")
+
+
+class ExpectationTest(unittest.TestCase):
+    """expectation.py: what arithmetic says, worked out by hand, and that the notes are of these very kernels."""
+
+    def of(self, strategy, op="linear", **axes):
+        return expectation.of_target(op, axes).get(strategy)
+
+    def test_weights_are_read_once(self):
+        one = self.of("weight_only", n=8, batch=16, d=2048, dtype="bf16", weights="int4")
+        # x, y and bias of 16 bits; 4 bits a weight and 16 for every 128 of them.
+        moved = 2 * 8 * (2 * 16 * 2048 + 2048) + 8 * 2048 * 2048 * (4 + 16 / 128) / 8
+        self.assertEqual(one.bytes, moved)
+        self.assertEqual((one.limit, one.tiles, one.tile), ("memory", 8 * 2048 // 64, "m16n64"))
+        self.assertAlmostEqual(one.us, 2 + moved / 4.3e6)
+
+    def test_tiles_are_counted_whole(self):
+        one = self.of("wgmma", n=8, batch=1024, d=1024, dtype="bf16")
+        # 256 tiles of 128 x 256: a multiprocessor has two of them.
+        self.assertEqual((one.tile, one.tiles), ("m128n256", 256))
+        self.assertAlmostEqual(one.parts_us["arithmetic"], 2 * 2 * 128 * 256 * 1024 * 132 / 790e6)
+
+    def test_few_bytes_under_way_are_slow(self):
+        one = self.of("small_m", n=1, batch=8, d=256, dtype="bf16")
+        # Sixteen blocks of 16 x 16, five of six stages of 64 of k under way: but k has only four of them.
+        self.assertEqual(one.limit, "memory")
+        self.assertAlmostEqual(one.parts_us["memory"], one.bytes / (one.tiles * one.under_way / 0.7e-6) * 1e6)
+
+    def test_who_runs_what(self):
+        self.assertIsNone(self.of("wgmma", n=2, batch=64, d=140, dtype="bf16"))  # no tensor map
+        self.assertIsNone(self.of("wgmma", n=2, batch=64, d=64, dtype="fp32"))
+        self.assertIsNone(self.of("gemv", n=2, batch=5, d=64))
+        self.assertIsNone(self.of("tf32x3", n=2, batch=5, d=64, dtype="bf16"))
+        self.assertIsNone(self.of("simt", n=2, batch=5, d=64, dtype="bf16", weights="int8"))
+        shared = self.of("shared_input", n=32, batch=64, d=512, dtype="bf16", shared="yes")
+        self.assertEqual(shared.tiles, 2 * 32 * 512 // 64)
+        self.assertIsNotNone(self.of("tensor_core", op="ragged_linear", n=4, batch=64, d=256, dtype="bf16", spread=75))
+
+    def test_the_notes_are_what_the_script_says(self):
+        self.assertEqual(say("notes")[1], (ROOT / "bench/results/NOTES.md").read_text(), "run scripts/targets.py notes > bench/results/NOTES.md")
+
+    def test_every_strategy_of_ours_has_an_expectation(self):
+        """Where linear gets another, a target and its arithmetic belong to it."""
+        _, output = say("expect")
+        for op in ("linear", "ragged_linear"):
+            spec = (ROOT / f"host/linear/{op}_spec.cpp").read_text()
+            for strategy in re.findall(r'{"(\w+)",\s*DeviceType::cuda,\s*hand_written,', spec):
+                self.assertIn(f" {strategy} ", output)
+
+
+if __name__ == "__main__":
+    unittest.main()
