@@ -85,6 +85,18 @@ std::string tune_footer() {
          kExitCodes;
 }
 
+std::string quantize_footer() {
+  return std::string(
+             "Meaning of the columns:\n"
+             "  bits         of a weight, scales and padding included; bytes: of the member\n"
+             "  relative     root of the squared errors' sum over that of the weights' squares\n"
+             "  SNR          -20 log10 of that; inf: nothing is lost\n"
+             "  rms, largest error of a weight\n"
+             "  worst group  the one with the largest sum of squared errors\n"
+             "nan: a weight is not finite.\n\n") +
+         kExitCodes;
+}
+
 std::string inspect_footer() {
   return std::string(
              "Meaning of the columns, of one call of all N members:\n"
@@ -205,6 +217,25 @@ void add_run(CLI::App& app, RunOptions& o) {
       ->group("Strategies");
 }
 
+void add_quantize(CLI::App& app, QuantizeOptions& o) {
+  // Features of a weight that is quantised on the spot.
+  const CLI::Validator size = number_check(1, false, 1e6, "an integer from 1 to 10^6");
+  app.add_option("file", o.file, "elements of one weight [out, in], nothing else; default: random");
+  app.add_option("--out", o.out_features, "out_features")->check(size)->capture_default_str();
+  app.add_option("--in", o.in_features, "in_features")->check(size)->capture_default_str();
+  app.add_option("--dtype", o.dtype, "of the weight: fp32, fp16 or bf16")->capture_default_str();
+  app.add_option("--seed", o.seed, "of random weights, normally distributed")
+      ->check(kSeed)
+      ->capture_default_str();
+  app.add_option("--format", o.formats, "formats, or all")->delimiter(',')->capture_default_str();
+  app.add_option("--group", o.group_sizes, "inputs that share a scale: 64, 128 or both")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("-o,--output,--json", o.json,
+                 "write the report as JSON to FILE, or - for standard output");
+  app.footer(quantize_footer());
+}
+
 /// CLI11 knows only that something is left over; this says what was probably meant.
 void require_no_extras(const CLI::App& app, const CLI::App& command) {
   std::vector<std::string> extras = command.remaining();
@@ -233,12 +264,13 @@ struct Program {
   GlobalOptions global;
   RunOptions run, verify, inspect;
   TuneOptions tune;
+  QuantizeOptions quantize;
   OutputOptions show_output;
   std::vector<std::string> show_files;
   std::string list_what = "ops", list_ops, list_json, info_json;
   std::string inspect_what = "counters";
   CLI::App *run_command, *verify_command, *list_command, *info_command, *show_command,
-      *tune_command;
+      *tune_command, *quantize_command;
   CLI::App* inspect_command = nullptr;  ///< in builds with CUDA
 
   Program() {
@@ -262,6 +294,8 @@ struct Program {
     info_command = app.add_subcommand("info", "build, machine, devices");
     show_command = app.add_subcommand("show", "print saved results");
     tune_command = app.add_subcommand("tune", "find the fastest strategy and policy for auto");
+    quantize_command = app.add_subcommand("quantize", "what fewer bits do to a member's weight");
+    add_quantize(*quantize_command, quantize);
     add_selection(*run_command, run);
     add_baselines(*run_command, run);
     add_sampling(*run_command, run);
@@ -328,6 +362,7 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
     return command_list(p.global, p.list_what, p.list_ops, !p.list_json.empty(), out);
   if (&command == p.info_command) return command_info(p.global, !p.info_json.empty(), out);
   if (&command == p.show_command) return command_show(p.global, p.show_files, p.show_output, out);
+  if (&command == p.quantize_command) return command_quantize(p.global, p.quantize, out);
   Selection& selection = &command == p.run_command      ? p.run.selection
                          : &command == p.verify_command ? p.verify.selection
                          : &command == p.tune_command   ? p.tune.selection

@@ -47,6 +47,16 @@ struct TuneOptions {
   bool dry_run = false;
 };
 
+struct QuantizeOptions {
+  std::string file;  ///< a weight's elements one after another, [out, in]; empty: random ones
+  std::string dtype = "fp32";
+  int64_t out_features = 1024, in_features = 1024;
+  int64_t seed = 0;
+  std::vector<std::string> formats{"all"};
+  std::vector<int64_t> group_sizes{128};
+  std::string json;  ///< a file, "-" for standard output, or empty
+};
+
 int command_tune(const GlobalOptions& global, const TuneOptions& options, std::ostream& out,
                  std::ostream& err);
 int command_run(const GlobalOptions& global, RunOptions options, std::ostream& out,
@@ -55,6 +65,8 @@ int command_show(const GlobalOptions& global, const std::vector<std::string>& fi
                  const OutputOptions& output, std::ostream& out);
 int command_list(const GlobalOptions& global, const std::string& what, const std::string& ops,
                  bool as_json, std::ostream& out);
+int command_quantize(const GlobalOptions& global, const QuantizeOptions& options,
+                     std::ostream& out);
 int command_info(const GlobalOptions& global, bool as_json, std::ostream& out);
 
 /// What the cases of a run come to; interrupted counts first, then the first of 1, 3, 6, 0.

@@ -9,11 +9,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <limits>
+#include <random>
 #include <sstream>
 
 #include "bench/result_json.hpp"
 #include "verify/cli_case.hpp"
 #include "wide/catalog.hpp"
+#include "wide/quantize.hpp"
 
 namespace wide::bench {
 
@@ -161,6 +164,58 @@ TEST_CASE("every strategy is listed with device, kind, state and summary") {
     for (const char* key : {"op", "strategy", "device", "kind", "verified", "summary"})
       CHECK(!row.at(key).get<std::string>().empty());
   }
+}
+
+TEST_CASE("quantize reports what each format costs, and the same of a file as of its weights") {
+  const TemporaryFolder folder;
+  const std::string shape = " --out 24 --in 160 --seed 7 --group 64,128";
+  const auto report = nlohmann::json::parse(wbench("quantize --json -" + shape).out);
+  const auto& formats = report.at("formats");
+  REQUIRE(formats.size() == 10);  // five formats, two sizes of groups
+  std::mt19937_64 random(7);
+  std::normal_distribution<float> normal(0, 1);
+  std::vector<float> weight(24 * 160);
+  for (float& value : weight) value = normal(random);
+  const Context context = Context::cpu();
+  for (const auto& row : formats) {
+    const QuantizedWeight how{*parse_weight_format(row.at("format").get<std::string>()),
+                              row.at("group_size").get<int64_t>(), 24, 160};
+    CHECK(row.at("bytes") == quantized_bytes(how));
+    CHECK(row.at("bits_per_weight") ==
+          8.0 * static_cast<double>(quantized_bytes(how)) / (24 * 160));
+    const ConstTensorView member(weight.data(), Dtype::fp32, {24, 160}, Device{});
+    const Tensor blobs(context, Dtype::uint8, {1, quantized_bytes(how)});
+    quantize_weights(context, how, std::span(&member, 1), blobs, Stream::cpu());
+    const ConstTensorView blob(blobs.data(), Dtype::uint8, {quantized_bytes(how)}, Device{});
+    const auto error = quantization_error(context, how, member, blob, Stream::cpu());
+    CHECK(row.at("relative_frobenius") == error.relative_frobenius);
+    CHECK(row.at("max_abs") == error.max_abs);
+    CHECK(row.at("worst_output") == error.worst_output);
+  }
+  std::ofstream("w.bin", std::ios::binary)
+      .write(reinterpret_cast<const char*>(weight.data()), 24 * 160 * sizeof(float));
+  CHECK(wbench("quantize w.bin" + shape).out == wbench("quantize" + shape).out);
+  CHECK(wbench("quantize w.bin -o q.json" + shape).code == kSuccess);
+  CHECK(nlohmann::json::parse(std::ifstream("q.json")).at("formats") == formats);
+  CHECK(wbench("quantize w.bin --dtype bf16" + shape).code == kUsage);  // half of the file
+  CHECK(wbench("quantize absent.bin").code == kRuntimeError);
+  const Outcome one = wbench("quantize --format int4 --in 128 --out 16");
+  CHECK_THAT(one.out, ContainsSubstring("4.125") && ContainsSubstring("1056"));
+  CHECK_THAT(one.out, !ContainsSubstring("int8"));
+}
+
+TEST_CASE("quantize says of weights that are not finite that nothing is known of their error") {
+  const TemporaryFolder folder;
+  std::vector<float> weight(64, 1.0f);
+  weight[3] = std::numeric_limits<float>::infinity();
+  std::ofstream("w.bin", std::ios::binary)
+      .write(reinterpret_cast<const char*>(weight.data()), 64 * sizeof(float));
+  const Outcome text = wbench("quantize w.bin --out 1 --in 64 --format int8");
+  CHECK(text.code == kSuccess);
+  CHECK_THAT(text.out, ContainsSubstring("nan"));
+  const auto report =
+      nlohmann::json::parse(wbench("quantize w.bin --out 1 --in 64 --format int8 -o -").out);
+  CHECK(report.at("formats").at(0).at("rms").is_null());
 }
 
 }  // namespace wide::bench

@@ -69,13 +69,23 @@ TEST_CASE("exit code 2, with a message that says what to type instead") {
       {"run --op linear --json - --md -", "standard output takes one"},
       {"run --op linear -t 0", "--top"},
       {"--color blue run --op linear", "--color"},
-      {"frobnicate", WIDE_HAS_CUDA ? "expected one of run, verify, list, info, show, tune, inspect"
-                                   : "expected one of run, verify, list, info, show, tune"},
+      {"frobnicate", WIDE_HAS_CUDA
+                         ? "expected one of run, verify, list, info, show, tune, quantize, inspect"
+                         : "expected one of run, verify, list, info, show, tune, quantize"},
       {"rum", "did you mean run?"},
       {"list strategie", "did you mean strategies?"},
       {"list --op linaer", "did you mean linear?"},
       {"list ops --bogus", "--bogus"},
       {"show", "files"},
+      {"quantize --format int5", "did you mean int8, int4?"},
+      {"quantize --format packed", "unknown format"},
+      {"quantize --dtype fp8_e4m3", "unknown dtype"},
+      {"quantize --group 32", "group_size is 32, expected 64 or 128"},
+      {"quantize --in 0", "from 1 to 10^6"},
+      {"quantize --out 1.5", "--out"},
+      {"quantize --n 4", "--n"},
+      {"quantize /dev/null --in 64 --out 2",
+       "has 0 bytes, expected [out, in] = [2, 64] of fp32 = 512"},
   }));
   INFO(line);
   const Outcome o = wbench(line);
@@ -133,6 +143,10 @@ TEST_CASE("a file that cannot be written is exit code 1, and the table is printe
     CHECK(o.code == kRuntimeError);
     CHECK_THAT(o.err, ContainsSubstring(file));
     CHECK_THAT(o.out, ContainsSubstring("sequential"));
+    const Outcome report = wbench(std::string("quantize --in 64 --out 2 -o ") + file);
+    CHECK(report.code == kRuntimeError);
+    CHECK_THAT(report.err, ContainsSubstring(file));
+    CHECK_THAT(report.out, ContainsSubstring("int4"));
   }
 }
 
@@ -147,7 +161,8 @@ TEST_CASE("standard output that breaks is exit code 1") {
 TEST_CASE("help tells exit codes, definitions, and only commands that exist") {
   const Outcome help = wbench("--help");
   CHECK(help.code == kSuccess);
-  for (const char* part : {"Exit codes", "130", "run", "verify", "list", "info", "show", "tune"})
+  for (const char* part :
+       {"Exit codes", "130", "run", "verify", "list", "info", "show", "tune", "quantize"})
     CHECK_THAT(help.out, ContainsSubstring(part));
   for (const char* part : {"compare", "report", "profile", "history"})
     CHECK_THAT(help.out, !ContainsSubstring(part));
