@@ -7,6 +7,7 @@
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
 #include "wide/error.hpp"
