@@ -70,6 +70,9 @@ Drawn draw(Dice& dice) {
   p.batch = std::max<int64_t>(dice.size(max_batch), 1);
   p.in_features = std::max<int64_t>(dice.size(600), 1);
   p.out_features = std::max<int64_t>(dice.size(200), 1);
+  if (drawn.strategy == "small_m" && dice.between(0, 7) == 0) {  // so long that it is divided
+    p.in_features += 4096, p.out_features = std::min<int64_t>(p.out_features, 40);
+  }
   constexpr Dtype kDtypes[] = {Dtype::fp32, Dtype::fp16, Dtype::bf16, Dtype::fp8_e4m3,
                                Dtype::fp8_e5m2};
   const bool takes_fp8 = drawn.strategy == "wgmma" || drawn.strategy == "simt";
