@@ -12,6 +12,7 @@
 #include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
+#include "verify/support/known_devices.hpp"
 #include "wide/catalog.hpp"
 #include "wide/wide.hpp"
 
@@ -19,22 +20,11 @@ namespace wide {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
+using namespace test;  // devices
 
-DeviceInfo gpu(const char* name, int compute_capability, int num_multiprocessors) {
-  DeviceInfo info;
-  info.device = {DeviceType::cuda, 0};
-  info.name = name;
-  info.compute_capability = compute_capability;
-  info.num_multiprocessors = num_multiprocessors;
-  return info;
-}
-const DeviceInfo kH200 = gpu("NVIDIA H200", 90, 132);
-const std::array kDevices{kH200,
-                          gpu("NVIDIA A100", 80, 108),
-                          gpu("a generic device", 89, 60),
-                          gpu("a later device", 120, 170),
-                          gpu("Tesla T4", 75, 40),
-                          DeviceInfo{}};
+const std::array kDevices{
+    kH200, kA100,       gpu("a generic device", 89, 60), gpu("a later device", 120, 170),
+    kT4,   DeviceInfo{}};
 
 const catalog::StrategyInfo& info_of(LinearStrategy strategy, DeviceType device) {
   const auto& all = catalog::find_primitive("linear").strategies;

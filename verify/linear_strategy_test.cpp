@@ -10,25 +10,14 @@
 #include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
+#include "verify/support/known_devices.hpp"
 #include "wide/error.hpp"
 
 namespace wide {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
-
-DeviceInfo gpu(const char* name, int compute_capability, int num_multiprocessors) {
-  DeviceInfo info;
-  info.device = {DeviceType::cuda, 0};
-  info.name = name;
-  info.compute_capability = compute_capability;
-  info.num_multiprocessors = num_multiprocessors;
-  return info;
-}
-
-const DeviceInfo kH200 = gpu("NVIDIA H200", 90, 132);
-const DeviceInfo kA100 = gpu("NVIDIA A100", 80, 108);
-const DeviceInfo kT4 = gpu("Tesla T4", 75, 40);
+using namespace test;  // devices
 
 constexpr std::array kProvedOnH200{VerifiedStrategy{"linear", "simt", 90}};
 constexpr std::span<const VerifiedStrategy> kNothingProved;

@@ -10,6 +10,7 @@
 
 #include "host/linear/ragged_linear_strategy.hpp"
 #include "verify/ragged_linear_case.hpp"
+#include "verify/support/known_devices.hpp"
 
 namespace wide::test {
 namespace {
@@ -128,11 +129,7 @@ TEST_CASE("ragged_linear: the table knows who may be moved 16 bytes at a time") 
 }
 
 TEST_CASE("ragged_linear: the automatic choice takes what is verified, and says why") {
-  DeviceInfo device;
-  device.device = {DeviceType::cuda, 0};
-  device.name = "a device";
-  device.compute_capability = 90;
-  device.num_multiprocessors = 132;
+  DeviceInfo device = kH200;
   RaggedLinearProblem problem = lay_out_ragged_linear(small_ragged_problem(Dtype::bf16));
   const VerifiedStrategy both[] = {{"ragged_linear", "simt", 90},
                                    {"ragged_linear", "tensor_core", 90}};

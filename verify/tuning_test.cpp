@@ -9,22 +9,15 @@
 
 #include "host/core/file.hpp"
 #include "host/core/verified.hpp"
+#include "verify/support/known_devices.hpp"
 #include "wide/wide.hpp"
 
 namespace wide {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
+using namespace test;  // devices
 
-DeviceInfo device(const char* name, int compute_capability, int num_multiprocessors) {
-  DeviceInfo info;
-  info.device = {DeviceType::cuda, 0};
-  info.name = name;
-  info.compute_capability = compute_capability;
-  info.num_multiprocessors = num_multiprocessors;
-  return info;
-}
-const DeviceInfo kH200 = device("NVIDIA H200", 90, 132);
 const TuningEntry kEntry{"small_m", "m16n64", 12.25, 8, "0123abcd"};
 
 /// A file of its own, gone at the end.
@@ -49,7 +42,7 @@ TEST_CASE("what a tuning cache keeps comes back from its file") {
   TuningCache cache;
   cache.set(kH200, "linear", "n=4 batch=16", kEntry);
   cache.set(kH200, "linear", "n=8 batch=16", {"cublaslt", "", 1e-3, 1, ""});
-  cache.set(device("a \"name\"\nwith everything", 0, 2), "linear", "", {"wide", "", 1e6, 2, "x"});
+  cache.set(gpu("a \"name\"\nwith everything", 0, 2), "linear", "", {"wide", "", 1e6, 2, "x"});
   const TemporaryFile file;
   cache.save(file.path);
   const TuningCache loaded = TuningCache::load(file.path);
@@ -65,9 +58,9 @@ TEST_CASE("what a tuning cache keeps comes back from its file") {
 TEST_CASE("an entry is for its device, primitive and problem alone") {
   TuningCache cache;
   cache.set(kH200, "linear", "n=4", kEntry);
-  CHECK(cache.find(device("NVIDIA H200", 90, 66), "linear", "n=4") == nullptr);  // half of one
-  CHECK(cache.find(device("NVIDIA H100", 90, 132), "linear", "n=4") == nullptr);
-  CHECK(cache.find(device("NVIDIA H200", 80, 132), "linear", "n=4") == nullptr);
+  CHECK(cache.find(gpu("NVIDIA H200", 90, 66), "linear", "n=4") == nullptr);  // half of one
+  CHECK(cache.find(gpu("NVIDIA H100", 90, 132), "linear", "n=4") == nullptr);
+  CHECK(cache.find(gpu("NVIDIA H200", 80, 132), "linear", "n=4") == nullptr);
   CHECK(cache.find(kH200, "conv1d", "n=4") == nullptr);
   CHECK(cache.find(kH200, "linear", "n=40") == nullptr);
   cache.set(kH200, "linear", "n=4", {"simt", "", 1, 2, ""});
