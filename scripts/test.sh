@@ -7,9 +7,9 @@
 #
 #   test.sh              with CUDA where there is a toolkit
 #   test.sh --no-cuda    as on a machine without one
-#   test.sh --asan       host code under AddressSanitizer and UndefinedBehaviorSanitizer
+#   test.sh --asan       the same, under AddressSanitizer and UndefinedBehaviorSanitizer
 #   test.sh --sim        the GPU tests, with the simulated GPU in the program, under AddressSanitizer
-#   test.sh --all        all but the last, one after another
+#   test.sh --all        the first and --asan, one after another: with a toolkit and without
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,7 +18,7 @@ case "${1:-}" in
   --no-cuda) presets=(no-cuda) ;;
   --asan) presets=(sanitize) ;;
   --sim) presets=(sim) ;;
-  --all) presets=(test no-cuda sanitize) ;;
+  --all) presets=(test sanitize) ;;
   -h | --help) sed -n 's/^#   //p' "$0" && exit 0 ;;
   *) sed -n 's/^#   //p' "$0" >&2 && exit 2 ;;
 esac
