@@ -6,42 +6,21 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "host/norm/layernorm_reference.hpp"
-#include "host/norm/layernorm_strategy.hpp"
+#include "host/norm/norm_strategy.hpp"
 #include "verify/support/devices.hpp"
-#include "wide/convert.hpp"
+#include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
 
 using namespace wide;
 using Catch::Matchers::Message;
+using test::download;
+using test::uniform;
+using test::upload;
 
 namespace {
-
-Tensor upload(const Context& context, Dtype dtype, const Shape& shape,
-              const std::vector<double>& values) {
-  std::vector<uint8_t> bytes(static_cast<size_t>(checked_bytes(shape, dtype_bytes(dtype))));
-  for (size_t i = 0; i < values.size(); ++i)
-    store_element(bytes.data(), dtype, static_cast<int64_t>(i), values[i]);
-  Tensor tensor(context, dtype, shape);
-  const OwnedStream stream(context);
-  copy(ConstTensorView(bytes.data(), dtype, shape, Device{}), tensor, stream.get());
-  context.synchronize(stream.get());
-  return tensor;
-}
-
-std::vector<double> download(const Context& context, const Tensor& tensor) {
-  std::vector<uint8_t> bytes(static_cast<size_t>(tensor.bytes()));
-  const OwnedStream stream(context);
-  copy(tensor, TensorView(bytes.data(), tensor.dtype(), tensor.shape(), Device{}), stream.get());
-  context.synchronize(stream.get());
-  std::vector<double> values;
-  for (int64_t i = 0; i < tensor.num_elements(); ++i)
-    values.push_back(load_element(bytes.data(), tensor.dtype(), i));
-  return values;
-}
 
 void run(const Context& context, const LayernormArguments& arguments, const LayernormProblem& like,
          const std::string& strategy) {
@@ -50,14 +29,6 @@ void run(const Context& context, const LayernormArguments& arguments, const Laye
       make_layernorm_plan(context, describe_layernorm(arguments, like), {strategy});
   plan.run(arguments, {stream.get()});
   context.synchronize(stream.get());
-}
-
-std::vector<double> uniform(size_t count, double low, double high, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::uniform_real_distribution<double> draw(low, high);
-  std::vector<double> values(count);
-  for (double& value : values) value = draw(random);
-  return values;
 }
 
 /// Worst error over tolerance of packed rows; infinite for a NaN.
@@ -75,10 +46,7 @@ double worst_ratio(const std::vector<double>& x, const std::vector<double>& gamm
     catalog::layernorm_reference(p, std::span(x).subspan(block * d, d), part(gamma), part(beta),
                                  expected, tolerance);
     for (size_t i = 0; i < d; ++i) {
-      const double ratio = std::fabs(y[block * d + i] - expected[i]) / tolerance[i];
-      worst = ratio <= worst      ? worst
-              : std::isnan(ratio) ? std::numeric_limits<double>::infinity()
-                                  : ratio;
+      worst = test::worse_ratio(worst, y[block * d + i], expected[i], tolerance[i]);
     }
   }
   return worst;
@@ -112,13 +80,11 @@ TEST_CASE("layernorm: every path, dtype and odd size stays within its bound, wha
       for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
         for (const double offset : {0.0, 100.0, 1000.0}) {
           LayernormProblem p{.num_members = 3, .rows = 2, .features = d, .dtype = dtype};
-          const auto count = static_cast<size_t>(6 * d);
+          const int64_t count = 6 * d;
           const Tensor x =
               upload(context, dtype, {2, 3 * d}, uniform(count, offset - 1, offset + 1, 1));
-          const Tensor gamma =
-              upload(context, dtype, {3, d}, uniform(static_cast<size_t>(3 * d), -1, 1, 2));
-          const Tensor beta =
-              upload(context, dtype, {3, d}, uniform(static_cast<size_t>(3 * d), -1, 1, 3));
+          const Tensor gamma = upload(context, dtype, {3, d}, uniform(3 * d, -1, 1, 2));
+          const Tensor beta = upload(context, dtype, {3, d}, uniform(3 * d, -1, 1, 3));
           const Tensor y(context, dtype, {2, 3 * d});
           for (const char* strategy : {"sequential", "wide"}) {
             run(context, {x, gamma, beta, y}, p, strategy);
@@ -134,8 +100,7 @@ TEST_CASE("layernorm: every path, dtype and odd size stays within its bound, wha
 }
 
 TEST_CASE("layernorm: the bound is tight enough to refuse one-pass statistics") {
-  const size_t d = 256;
-  std::vector<double> x = uniform(d, 999, 1001, 4);
+  std::vector<double> x = uniform(256, 999, 1001, 4);
   for (double& value : x) value = static_cast<double>(static_cast<float>(value));
   float sum = 0, squares = 0;
   for (const double value : x) {
@@ -156,7 +121,7 @@ TEST_CASE("layernorm: in place, strided, misaligned and without gamma and beta")
     const int64_t n = 3, d = 20, rows = 4, row_stride = 70;
     LayernormProblem p{
         .num_members = n, .rows = rows, .features = d, .has_gamma = false, .has_beta = false};
-    const std::vector<double> dense = uniform(static_cast<size_t>(rows * n * d), -1, 1, 5);
+    const std::vector<double> dense = uniform(rows * n * d, -1, 1, 5);
     const Tensor plain = upload(context, Dtype::fp32, {rows, n * d}, dense);
     const Tensor expected(context, Dtype::fp32, {rows, n * d});
     run(context, {plain, {}, {}, expected}, p, "wide");
@@ -227,9 +192,9 @@ TEST_CASE("layernorm: AUTO takes a verified kernel only, and says why") {
   DeviceInfo gpu;
   gpu.device = {DeviceType::cuda, 0};
   gpu.compute_capability = 80;
-  CHECK(choose_layernorm_strategy({}, gpu, "auto", true).strategy == LayernormStrategy::wide);
-  CHECK(choose_layernorm_strategy({}, gpu, "auto", false).explain ==
+  CHECK(choose_norm_strategy("layernorm", gpu, "auto", true).strategy == NormStrategy::wide);
+  CHECK(choose_norm_strategy("layernorm", gpu, "auto", false).explain ==
         "sequential: wide is unverified on compute capability 80");
-  CHECK(choose_layernorm_strategy({}, DeviceInfo{}, "auto", false).strategy ==
-        LayernormStrategy::wide);
+  CHECK(choose_norm_strategy("layernorm", DeviceInfo{}, "auto", false).strategy ==
+        NormStrategy::wide);
 }

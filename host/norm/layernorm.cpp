@@ -4,7 +4,6 @@
 // layernorm's verbs: validate, choose, launch.
 #include "wide/layernorm.hpp"
 
-#include <cmath>
 #include <vector>
 
 #include "host/core/check.hpp"
@@ -13,6 +12,7 @@
 #include "host/core/rows.hpp"
 #include "host/core/verified.hpp"
 #include "host/norm/layernorm_run.hpp"
+#include "host/norm/norm_plan.hpp"
 #include "wide/pack.hpp"
 
 namespace wide {
@@ -22,20 +22,11 @@ namespace {
 constexpr std::string_view kName = "layernorm";
 
 void require_legal(const LayernormProblem& p) {
-  const auto require = [](const char* name, int64_t value, int64_t least) {
-    WIDE_REQUIRE(value >= least, "layernorm: " + std::string(name) + " is " +
-                                     std::to_string(value) +
-                                     ", expected >= " + std::to_string(least));
-  };
-  require("num_members", p.num_members, 1);
-  require("rows", p.rows, 0);
-  require("features", p.features, 0);
-  WIDE_REQUIRE(
-      p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
-      "layernorm: dtype is " + std::string(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
-  WIDE_REQUIRE(
-      p.epsilon >= 0 && std::isfinite(p.epsilon),
-      "layernorm: epsilon is " + std::to_string(p.epsilon) + ", expected a finite number >= 0");
+  require_least(kName, "num_members", p.num_members, 1);
+  require_least(kName, "rows", p.rows, 0);
+  require_least(kName, "features", p.features, 0);
+  require_norm_dtype(kName, p.dtype);
+  require_epsilon(kName, p.epsilon);
   (void)checked_bytes({p.rows, p.num_members, p.features}, dtype_bytes(p.dtype));
 }
 
@@ -52,35 +43,19 @@ LayernormProblem resolved(LayernormProblem p) {
   return p;
 }
 
-/// The member stride of gamma or beta [num_members, features].
 int64_t parameter_stride(const char* name, const ConstTensorView& view, const LayernormProblem& p) {
-  require_shape(kName, name, view, "[num_members, features]", {p.num_members, p.features});
-  require_dtype(kName, name, view, p.dtype);
-  WIDE_REQUIRE(p.features <= 1 || view.strides[1] == 1,
-               "layernorm: " + std::string(name) + " has strides " + to_string(view.strides) +
-                   ", expected a last stride of 1");
-  return p.num_members <= 1 ? p.features : view.strides[0];
+  return parameter_stride(kName, name, view, "[num_members, features]", p.num_members, p.features,
+                          p.dtype);
 }
 
 void require_same(const LayernormProblem& got, const LayernormProblem& expected) {
   if (got == expected) return;
-  const auto require = [](const char* name, int64_t g, int64_t e) {
-    WIDE_REQUIRE(g == e, "layernorm: the operands' " + std::string(name) + " is " +
-                             std::to_string(g) + ", expected the plan's = " + std::to_string(e));
-  };
-  require("num_members", got.num_members, expected.num_members);
-  require("rows", got.rows, expected.rows);
-  require("features", got.features, expected.features);
-  WIDE_REQUIRE(got.has_gamma == expected.has_gamma && got.has_beta == expected.has_beta,
-               std::string("layernorm: ") +
-                   (got.has_gamma != expected.has_gamma ? "gamma" : "beta") +
-                   ((got.has_gamma != expected.has_gamma ? got.has_gamma : got.has_beta)
-                        ? " is present, expected none"
-                        : " is absent, expected one") +
-                   " as in the plan's problem");
-  WIDE_REQUIRE(got.dtype == expected.dtype,
-               "layernorm: the operands are " + std::string(dtype_name(got.dtype)) +
-                   ", expected the plan's = " + std::string(dtype_name(expected.dtype)));
+  require_same_count(kName, "num_members", got.num_members, expected.num_members);
+  require_same_count(kName, "rows", got.rows, expected.rows);
+  require_same_count(kName, "features", got.features, expected.features);
+  require_same_presence(kName, "gamma", got.has_gamma, expected.has_gamma);
+  require_same_presence(kName, "beta", got.has_beta, expected.has_beta);
+  require_same_dtype(kName, got.dtype, expected.dtype);
   throw_invalid_argument("layernorm: the strides of " +
                          std::string(got.x != expected.x   ? "x"
                                      : got.y != expected.y ? "y"
@@ -135,23 +110,15 @@ LayernormProblem describe_layernorm(const LayernormArguments& a, const Layernorm
   return p;
 }
 
-struct LayernormPlan::State {
-  Context context;
-  LayernormProblem problem;
-  LayernormChoice choice;
-  std::string range;
-};
+struct LayernormPlan::State : NormState<LayernormProblem> {};
 
 LayernormPlan make_layernorm_plan(const Context& context, const LayernormProblem& problem,
                                   const PlanOptions& options) {
   const LayernormProblem full = resolved(problem);
   require_no_policy(kName, options.policy);
-  const DeviceInfo& device = context.info();
-  LayernormChoice choice = choose_layernorm_strategy(
-      full, device, options.strategy, is_verified(kName, "wide", device.compute_capability));
-  std::string range = "wide::layernorm(" + std::string(strategy_name(choice.strategy)) + ")";
+  const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
   return LayernormPlan(std::make_shared<const LayernormPlan::State>(
-      LayernormPlan::State{context, full, std::move(choice), std::move(range)}));
+      LayernormPlan::State{make_norm_state(kName, context, full, options, is_trusted)}));
 }
 
 const LayernormProblem& LayernormPlan::problem() const {

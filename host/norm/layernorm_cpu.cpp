@@ -9,27 +9,12 @@
 
 #include "host/core/parallel.hpp"
 #include "host/norm/layernorm_run.hpp"
+#include "host/norm/norm_cpu.hpp"
 #include "wide/convert.hpp"
 
 namespace wide {
 
 namespace {
-
-constexpr int64_t kChunk = 512;
-constexpr int64_t kLanes = 16;  // independent sums: one vector register or two
-constexpr int64_t kElementsPerTask = 1 << 15;
-
-struct Sums {
-  float lane[kLanes] = {};
-  float total() const {
-    float sum[kLanes];
-    std::copy(lane, lane + kLanes, sum);
-    for (int64_t width = kLanes / 2; width > 0; width /= 2) {
-      for (int64_t i = 0; i < width; ++i) sum[i] += sum[i + width];
-    }
-    return sum[0];
-  }
-};
 
 class RowNorm {
  public:
@@ -40,25 +25,16 @@ class RowNorm {
     const char* x =
         static_cast<const char*>(a_.x.data) + (row * p_.x.row + member * p_.x.member) * size_;
     char* y = static_cast<char*>(a_.y.data) + (row * p_.y.row + member * p_.y.member) * size_;
-    const auto features = static_cast<float>(p_.features);
-
-    Sums sum;
+    Sum sum;
     for_each_chunk(x, [&](const float* v, int64_t, int64_t count) {
-      for (int64_t i = 0; i < count; ++i) sum.lane[i % kLanes] += v[i];
+      sum.add(count, [&](int64_t i) { return v[i]; });
     });
-    const float rough_mean = sum.total() / features;
-
-    Sums rest, squares;
-    for_each_chunk(x, [&](const float* v, int64_t, int64_t count) {
-      for (int64_t i = 0; i < count; ++i) {
-        const float d = v[i] - rough_mean;
-        rest.lane[i % kLanes] += d;
-        squares.lane[i % kLanes] += d * d;
-      }
-    });
-    const float mean = rest.total() / features;
-    const float variance = std::max(squares.total() / features - mean * mean, 0.0f);
-    const float scale = 1.0f / std::sqrt(variance + p_.epsilon);
+    const float rough_mean = sum.mean(p_.features);
+    Moments moments;
+    for_each_chunk(
+        x, [&](const float* v, int64_t, int64_t count) { moments.add(v, count, rough_mean); });
+    const float mean = moments.mean(p_.features);
+    const float scale = 1.0f / std::sqrt(moments.variance(p_.features) + p_.epsilon);
 
     for_each_chunk(x, [&](const float* v, int64_t first, int64_t count) {
       float out[kChunk], factor[kChunk];
@@ -98,10 +74,10 @@ class RowNorm {
 }  // namespace
 
 void run_layernorm_cpu(const Context& context, const LayernormProblem& problem,
-                       LayernormStrategy strategy, const LayernormArguments& arguments) {
+                       NormStrategy strategy, const LayernormArguments& arguments) {
   if (problem.features == 0) return;
   const RowNorm norm(problem, arguments);
-  const bool is_wide = strategy == LayernormStrategy::wide;
+  const bool is_wide = strategy == NormStrategy::wide;
   const int64_t at_once = is_wide ? problem.num_members : 1;
   const int64_t step = std::max<int64_t>(1, kElementsPerTask / (problem.features * at_once));
   for (int64_t first = 0; first < problem.num_members; first += at_once) {

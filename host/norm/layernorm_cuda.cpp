@@ -9,8 +9,7 @@
 namespace wide {
 
 void run_layernorm_cuda(const Context& context, const LayernormProblem& problem,
-                        LayernormStrategy strategy, const LayernormArguments& arguments,
-                        Stream stream) {
+                        NormStrategy strategy, const LayernormArguments& arguments, Stream stream) {
   const CurrentDevice current(context.device().ordinal);
   const auto native = static_cast<cudaStream_t>(stream.native());
   kernels::LayernormParams params;
@@ -28,7 +27,7 @@ void run_layernorm_cuda(const Context& context, const LayernormProblem& problem,
   params.gamma_member_stride = problem.gamma_member_stride;
   params.beta_member_stride = problem.beta_member_stride;
   params.epsilon = problem.epsilon;
-  if (strategy == LayernormStrategy::wide) {
+  if (strategy == NormStrategy::wide) {
     WIDE_CHECK_CUDA(kernels::launch_layernorm_wide(problem.dtype, params, native));
     return;
   }

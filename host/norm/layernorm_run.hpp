@@ -4,14 +4,14 @@
 // What a plan calls once operands are known to be right.
 #pragma once
 
-#include "host/norm/layernorm_strategy.hpp"
+#include "host/norm/norm_strategy.hpp"
+#include "wide/layernorm.hpp"
 
 namespace wide {
 
 void run_layernorm_cpu(const Context& context, const LayernormProblem& problem,
-                       LayernormStrategy strategy, const LayernormArguments& arguments);
+                       NormStrategy strategy, const LayernormArguments& arguments);
 void run_layernorm_cuda(const Context& context, const LayernormProblem& problem,
-                        LayernormStrategy strategy, const LayernormArguments& arguments,
-                        Stream stream);
+                        NormStrategy strategy, const LayernormArguments& arguments, Stream stream);
 
 }  // namespace wide

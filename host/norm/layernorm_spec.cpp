@@ -3,8 +3,8 @@
 //
 // layernorm for bench and verify: axes, sweeps, strategies, operands, cost.
 #include "host/norm/layernorm_reference.hpp"
-#include "host/operand.hpp"
-#include "wide/error.hpp"
+#include "host/norm/norm_spec.hpp"
+#include "wide/layernorm.hpp"
 
 namespace wide::catalog {
 
@@ -42,12 +42,9 @@ class LayernormWorkload final : public PackedWorkload {
   }
 
   std::string unsupported_reason(std::string_view strategy) const override {
-    try {
-      (void)make_layernorm_plan(context(), problem_, {.strategy = std::string(strategy)});
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    return reason_against([&] {
+      return make_layernorm_plan(context(), problem_, {.strategy = std::string(strategy)});
+    });
   }
 
   Prepared prepare(const PlanOptions& options) override {
@@ -65,15 +62,10 @@ class LayernormWorkload final : public PackedWorkload {
     LayernormProblem one = shape_;
     one.num_members = 1;
     const LayernormPlan plan = make_layernorm_plan(context(), one, {.strategy = "sequential"});
-    const auto parameter = [](const Operand* operand, int64_t n) -> ConstTensorView {
-      if (operand == nullptr) return {};
-      const TensorView own = operand->member(n);
-      return TensorView(own.data, own.dtype, {1, own.shape[0]}, own.device);
-    };
     std::vector<LayernormArguments> arguments;
     for (int64_t n = 0; n < num_members(); ++n) {
       arguments.push_back(
-          {x_->member(n), parameter(gamma_, n), parameter(beta_, n), y_->member(n)});
+          {x_->member(n), own_parameters(gamma_, n), own_parameters(beta_, n), y_->member(n)});
     }
     return {[plan, arguments](int64_t n, const Execution& execution) {
               plan.run(arguments[static_cast<size_t>(n)], execution);
@@ -83,8 +75,7 @@ class LayernormWorkload final : public PackedWorkload {
 
   /// Per element: subtract, two sums, square, scale by two factors, shift.
   Cost cost() const override {
-    double read = static_cast<double>(x_->bytes());
-    if (gamma_ != nullptr) read += static_cast<double>(gamma_->bytes() + beta_->bytes());
+    const auto read = static_cast<double>(x_->bytes() + bytes_of(gamma_) + bytes_of(beta_));
     const double elements = static_cast<double>(problem_.num_members) *
                             static_cast<double>(problem_.rows) *
                             static_cast<double>(problem_.features);
@@ -95,10 +86,8 @@ class LayernormWorkload final : public PackedWorkload {
                      std::span<double> tolerances) const override {
     const auto d = static_cast<size_t>(problem_.features);
     const auto x = x_->values(member).subspan(static_cast<size_t>(row) * d, d);
-    const auto parameter = [&](const Operand* operand) {
-      return operand == nullptr ? std::span<const double>() : operand->values(member);
-    };
-    layernorm_reference(problem_, x, parameter(gamma_), parameter(beta_), values, tolerances);
+    layernorm_reference(problem_, x, values_of(gamma_, member), values_of(beta_, member), values,
+                        tolerances);
   }
   double reference_row_flops() const override {
     return 12 * static_cast<double>(problem_.features);
@@ -114,10 +103,6 @@ class LayernormWorkload final : public PackedWorkload {
   LayernormProblem problem_;
 };
 
-std::vector<AxisValue> ints(std::initializer_list<int64_t> values) {
-  return std::vector<AxisValue>(values.begin(), values.end());
-}
-
 PrimitiveSpec make_spec() {
   PrimitiveSpec spec;
   spec.name = "layernorm";
@@ -126,20 +111,13 @@ PrimitiveSpec make_spec() {
                {"batch", "batch rows B", int64_t{8}, {}, 0},
                {"seq", "positions per batch row T", int64_t{128}, {}, 0},
                {"d", "features that are normalised together", int64_t{256}, {}, 0},
-               {"dtype", "of x, gamma, beta and y", "fp32", {"fp32", "fp16", "bf16"}, 0},
-               {"affine", "gamma and beta", "yes", {"yes", "no"}, 0},
-               {"offset", "mean of x, which costs a bad kernel its accuracy", int64_t{0}, {}, 0}};
-  using enum DeviceType;
-  using enum StrategyKind;
-  spec.strategies = {
-      {"sequential", cuda, sequential, "the wide kernel, one launch per member"},
-      {"wide",
-       cuda,
-       hand_written,
-       "one launch; a row in the registers of a warp or block, read once, written once",
-       {.rereads = 1.05}},  // gamma and beta: as long as two rows, again for every row
-      {"sequential", cpu, sequential, "member after member, each threaded"},
-      {"wide", cpu, hand_written, "all members' rows over all threads at once"}};
+               dtype_axis("of x, gamma, beta and y"),
+               affine_axis(),
+               offset_axis()};
+  // gamma and beta: as long as two rows, again for every row.
+  spec.strategies = norm_strategies(
+      "one launch; a row in the registers of a warp or block, read once, written once",
+      {.rereads = 1.05});
   const auto small = [](std::vector<AxisValue> n) {
     return std::vector<Axis>{
         {"n", std::move(n)}, {"batch", ints({8})}, {"d", ints({256})}, {"seq", ints({128})}};

@@ -17,14 +17,12 @@
 #include <algorithm>
 
 #include "kernels/common/dispatch.hpp"
-#include "kernels/common/numeric.cuh"
 #include "kernels/norm/layernorm_wide.hpp"
+#include "kernels/norm/norm_row.cuh"
 
 namespace wide::kernels {
 
 namespace {
-
-constexpr int kWarp = 32;
 
 /// A type rather than a value, because nvcc 13.0's stubs cannot name a class-type template
 /// argument.
@@ -36,23 +34,10 @@ struct LayernormPolicy {
   static constexpr int64_t max_features = int64_t{threads_per_row} * floats_per_thread;
 };
 
-/// Sums that a kernel takes over a row; each has its own place in shared memory, so that no barrier
-/// is needed between them.
-constexpr int kSums = 3;
-
-/// The sum over the threads of a row, in all of them. `shared` is used by no other sum.
+/// The sum over the threads of a row, in all of them.
 template <class Policy>
-__device__ float row_sum(float value, float* shared) {
-  value = warp_sum(value);
-  if constexpr (Policy::threads_per_row > kWarp) {
-    constexpr int warps = Policy::threads_per_row / kWarp;
-    const int warp = static_cast<int>(threadIdx.x) / kWarp,
-              lane = static_cast<int>(threadIdx.x) % kWarp;
-    if (lane == 0) shared[warp] = value;
-    __syncthreads();
-    value = warp_sum(lane < warps ? shared[lane] : 0.0f);
-  }
-  return value;
+__device__ float row_sum(float value, float* place) {
+  return sum_over_warps(value, place, Policy::threads_per_row / kWarp);
 }
 
 /// Elements [first, first + kSize) of a row; what lies behind its end is `fill`.
@@ -105,7 +90,7 @@ __global__ void __launch_bounds__(Policy::threads_per_block)
   constexpr int kSize = Vec16<T>::kSize;
   constexpr int kChunks = Policy::floats_per_thread / kSize;
   constexpr int kRowsPerBlock = Policy::threads_per_block / Policy::threads_per_row;
-  __shared__ float shared[kSums][kWarp];
+  __shared__ SumPlaces shared;
   const int64_t index =
       int64_t{blockIdx.x} * kRowsPerBlock + static_cast<int>(threadIdx.x) / Policy::threads_per_row;
   if (index >= p.rows * p.num_members)
@@ -154,7 +139,7 @@ template <class T, class Policy>
 __global__ void __launch_bounds__(Policy::threads_per_block)
     layernorm_long_kernel(const __grid_constant__ LayernormParams p, bool is_aligned) {
   constexpr int kSize = Vec16<T>::kSize;
-  __shared__ float shared[kSums][kWarp];
+  __shared__ SumPlaces shared;
   const int64_t index = blockIdx.x;
   const int64_t row = index / p.num_members, member = index - row * p.num_members;
   const T* x = static_cast<const T*>(p.x) + row * p.x_row_stride + member * p.x_member_stride;

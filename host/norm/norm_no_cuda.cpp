@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
+//
+// Stands in for all norms' *_cuda.cpp where there is no CUDA.
 #include "host/core/check.hpp"
 #include "host/norm/layernorm_run.hpp"
 
 namespace wide {
 
-void run_layernorm_cuda(const Context&, const LayernormProblem&, LayernormStrategy,
+void run_layernorm_cuda(const Context&, const LayernormProblem&, NormStrategy,
                         const LayernormArguments&, Stream) {
   throw_unsupported("layernorm: this build of wide has no CUDA");
 }

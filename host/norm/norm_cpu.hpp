@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the CPU device's norms have in common: sums in independent lanes, over values that are
+// decoded to floats on the stack, a chunk at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace wide {
+
+constexpr int64_t kChunk = 512;  ///< a multiple of kLanes
+constexpr int64_t kLanes = 16;   ///< independent sums: one vector register or two
+constexpr int64_t kElementsPerTask = 1 << 15;
+
+/// A sum of chunks: in fp32 within one, in fp64 from chunk to chunk, so that the number of
+/// roundings does not grow with the number of values.
+class Sum {
+ public:
+  /// Adds term(i) for i in [0, count), count at most kChunk.
+  template <class F>
+  void add(int64_t count, const F& term) {
+    float lane[kLanes] = {};
+    for (int64_t i = 0; i < count; ++i) lane[i % kLanes] += term(i);
+    for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+      for (int64_t i = 0; i < width; ++i) lane[i] += lane[i + width];
+    }
+    total_ += static_cast<double>(lane[0]);
+  }
+  float mean(int64_t count) const {
+    return static_cast<float>(total_ / static_cast<double>(count));
+  }
+
+ private:
+  double total_ = 0;
+};
+
+/// Both moments of what is left of values when a rough mean is taken off them. Not a number where
+/// a value is none.
+class Moments {
+ public:
+  void add(const float* values, int64_t count, float rough_mean) {
+    rest_.add(count, [&](int64_t i) { return values[i] - rough_mean; });
+    squares_.add(count, [&](int64_t i) {
+      const float d = values[i] - rough_mean;
+      return d * d;
+    });
+  }
+  float mean(int64_t count) const { return rest_.mean(count); }
+  float variance(int64_t count) const {
+    const float variance = squares_.mean(count) - mean(count) * mean(count);
+    return variance < 0.0f ? 0.0f : variance;
+  }
+
+ private:
+  Sum rest_, squares_;
+};
+
+}  // namespace wide

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each check is one message; the names are the primitive's.
+#include "host/norm/norm_plan.hpp"
+
+#include <cmath>
+
+#include "host/core/check.hpp"
+#include "host/core/plan_checks.hpp"
+
+namespace wide {
+
+namespace {
+
+std::string text(std::string_view primitive, std::string_view what) {
+  return std::string(primitive) + ": " + std::string(what);
+}
+
+}  // namespace
+
+void require_least(std::string_view primitive, const char* name, int64_t value, int64_t least) {
+  WIDE_REQUIRE(value >= least, text(primitive, name) + " is " + std::to_string(value) +
+                                   ", expected >= " + std::to_string(least));
+}
+
+void require_norm_dtype(std::string_view primitive, Dtype dtype) {
+  WIDE_REQUIRE(dtype == Dtype::fp32 || dtype == Dtype::fp16 || dtype == Dtype::bf16,
+               text(primitive, "dtype is ") + std::string(dtype_name(dtype)) +
+                   ", expected fp32, fp16 or bf16");
+}
+
+void require_epsilon(std::string_view primitive, float epsilon) {
+  WIDE_REQUIRE(
+      epsilon >= 0 && std::isfinite(epsilon),
+      text(primitive, "epsilon is ") + std::to_string(epsilon) + ", expected a finite number >= 0");
+}
+
+void require_same_count(std::string_view primitive, const char* name, int64_t got,
+                        int64_t expected) {
+  WIDE_REQUIRE(got == expected, text(primitive, "the operands' ") + name + " is " +
+                                    std::to_string(got) +
+                                    ", expected the plan's = " + std::to_string(expected));
+}
+
+void require_same_dtype(std::string_view primitive, Dtype got, Dtype expected) {
+  WIDE_REQUIRE(got == expected, text(primitive, "the operands are ") +
+                                    std::string(dtype_name(got)) +
+                                    ", expected the plan's = " + std::string(dtype_name(expected)));
+}
+
+void require_same_presence(std::string_view primitive, const char* argument, bool got,
+                           bool expected) {
+  WIDE_REQUIRE(got == expected,
+               text(primitive, argument) +
+                   (got ? " is present, expected none" : " is absent, expected one") +
+                   " as in the plan's problem");
+}
+
+int64_t parameter_stride(std::string_view primitive, const char* argument,
+                         const ConstTensorView& view, std::string_view axes, int64_t num_members,
+                         int64_t count, Dtype dtype) {
+  require_shape(primitive, argument, view, axes, {num_members, count});
+  require_dtype(primitive, argument, view, dtype);
+  WIDE_REQUIRE(count <= 1 || view.strides[1] == 1, text(primitive, argument) + " has strides " +
+                                                       to_string(view.strides) +
+                                                       ", expected a last stride of 1");
+  return num_members <= 1 ? count : view.strides[0];
+}
+
+}  // namespace wide
