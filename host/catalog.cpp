@@ -16,10 +16,12 @@ const PrimitiveSpec& linear_spec();
 const PrimitiveSpec& ragged_linear_spec();
 const PrimitiveSpec& embedding_spec();
 const PrimitiveSpec& layernorm_spec();
+const PrimitiveSpec& batchnorm1d_spec();
+const PrimitiveSpec& batchnorm2d_spec();
 
 std::span<const PrimitiveSpec* const> primitives() {
-  static const std::array list{&linear_spec(), &ragged_linear_spec(), &embedding_spec(),
-                               &layernorm_spec()};
+  static const std::array list{&linear_spec(),    &ragged_linear_spec(), &embedding_spec(),
+                               &layernorm_spec(), &batchnorm1d_spec(),   &batchnorm2d_spec()};
   return list;
 }
 

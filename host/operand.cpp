@@ -170,6 +170,7 @@ struct Operand::State {
 
   int64_t element_bytes() const { return dtype_bytes(description.dtype); }
   bool is_output() const { return description.distribution.kind == Distribution::Kind::none; }
+  bool may_change() const { return is_output() || description.is_state; }
   bool is_poisoned(int64_t member) const {
     return !description.is_shared && member == options.poisoned_member;
   }
@@ -300,7 +301,7 @@ std::string Operand::State::packed_damage() const {
   const std::byte* bytes = read_buffer(context, buffer, scratch);
   std::string damage = guard_damage(bytes, extent);
   if (damage.empty()) damage = gap_damage(bytes + extent.offset);
-  if (!damage.empty() || is_output()) return damage;
+  if (!damage.empty() || may_change()) return damage;
   const std::byte* expected = host.data();
   std::vector<std::byte> filled_again;
   if (host.empty()) {
@@ -320,7 +321,7 @@ std::string Operand::State::member_damage(size_t tensor) const {
   const Extent own = extent_of(places[tensor]);
   const std::byte* bytes = read_buffer(context, separate[tensor], scratch);
   const std::string damage = guard_damage(bytes, own);
-  if (!damage.empty() || is_output()) return damage;
+  if (!damage.empty() || may_change()) return damage;
   std::vector<std::byte> expected(static_cast<size_t>(own.bytes));
   gather(payload(), places[tensor], expected.data());
   const bool is_intact = std::equal(expected.begin(), expected.end(), bytes + own.offset);

@@ -63,7 +63,8 @@ class Operand {
     /// Instead of a distribution, for member tensors of rank 1: writes one's bytes. Depends on its
     /// arguments only; called by several threads at a time.
     std::function<void(int64_t id, bool is_poisoned, std::span<std::byte> bytes)> contents{};
-    int64_t granule = 1;  ///< elements that lie together: misalignment and padding are multiples
+    bool is_state = false;  ///< an input that calls may write to: its values are not looked at
+    int64_t granule = 1;    ///< elements that lie together: misalignment and padding are multiples
   };
 
   Operand(const Context& context, const Description& description, const WorkloadOptions& options);

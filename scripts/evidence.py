@@ -22,6 +22,8 @@ SCHEMA = "wide.evidence 1"
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+)[">]')
+# Primitives that run kernels of another name.
+KERNELS_OF = {"batchnorm1d": "batchnorm", "batchnorm2d": "batchnorm"}
 # What C++ reads as one piece. Literals first, so that "//" inside one is no comment; numbers before
 # characters, because 1'000 opens none.
 TOKEN = re.compile(r"""
@@ -75,9 +77,13 @@ def is_glued(left, right, in_directive):
     return in_directive and is_word(left) and right == "("
 
 
+def kernels_of(root, op, strategy):
+    return sorted(root.glob(f"kernels/*/{KERNELS_OF.get(op, op)}_{strategy}*.cu"))
+
+
 def sources_of(root, op, strategy):
     """The kernel's files and all of ours that they include, as sorted paths below root."""
-    pending = sorted(root.glob(f"kernels/*/{op}_{strategy}*.cu"))
+    pending = kernels_of(root, op, strategy)
     if not pending:
         raise EvidenceError(f"no kernels/*/{op}_{strategy}*.cu in {root}")
     found = set()
@@ -112,8 +118,8 @@ def write_if_changed(output, text):
 def make_hashes(root, output):
     """Writes one line of C++ per primitive that has CUDA kernels: what a tuning cache was measured with."""
     lines = []
-    for spec in sorted(root.glob("host/*/*_spec.cpp")):
-        op = spec.name.removesuffix("_spec.cpp")
+    ops = [spec.name.removesuffix("_spec.cpp") for spec in root.glob("host/*/*_spec.cpp")]
+    for op in sorted({*ops, *KERNELS_OF} - set(KERNELS_OF.values())):
         try:
             lines.append(f'{{"{op}", "{source_hash(root, op, "")}"}},\n')
         except EvidenceError:
@@ -228,7 +234,7 @@ def write_evidence(root, arguments):
     written = 0
     for (op, strategy), (passed, failed, worst) in sorted(tally(results).items()):
         # A hand-written strategy is one with a kernel of its name; the others have nothing to prove.
-        if not list(root.glob(f"kernels/*/{op}_{strategy}*.cu")):
+        if not kernels_of(root, op, strategy):
             continue
         evidence = {
             "schema": SCHEMA, "op": op, "strategy": strategy,

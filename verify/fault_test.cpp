@@ -157,6 +157,20 @@ Bytes run_layernorm() {
   return read(context, y, stream.get());
 }
 
+Bytes run_batchnorm() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  BatchnormProblem problem{.num_members = 2, .batch = 3, .channels = 2, .width = 5};
+  problem.mode = BatchnormMode::train;
+  const BatchnormPlan plan = make_batchnorm_plan(context, problem, {.strategy = "wide"});
+  const auto some = [&] { return filled(context, {2, 2}, stream.get()); };
+  const Tensor x = filled(context, {3, 4, 5}, stream.get());
+  const Tensor gamma = some(), beta = some(), mean = some(), variance = some();
+  Tensor y(context, Dtype::fp32, {3, 4, 5});
+  plan.run({x, gamma, beta, mean, variance, y, {}, {}}, {stream.get()});
+  return read(context, y, stream.get());
+}
+
 struct Scenario {
   const char* name;
   std::function<Bytes()> run;
@@ -173,7 +187,8 @@ const std::vector<Scenario>& scenarios() {
       {"ragged_linear", run_ragged_linear},
       {"linear weight_only", run_quantized_linear},
       {"embedding", run_embedding},
-      {"layernorm", run_layernorm}};
+      {"layernorm", run_layernorm},
+      {"batchnorm", run_batchnorm}};
   return all;
 }
 

@@ -3,6 +3,7 @@
 //
 // Stands in for all norms' *_cuda.cpp where there is no CUDA.
 #include "host/core/check.hpp"
+#include "host/norm/batchnorm_run.hpp"
 #include "host/norm/layernorm_run.hpp"
 
 namespace wide {
@@ -10,6 +11,11 @@ namespace wide {
 void run_layernorm_cuda(const Context&, const LayernormProblem&, NormStrategy,
                         const LayernormArguments&, Stream) {
   throw_unsupported("layernorm: this build of wide has no CUDA");
+}
+
+void run_batchnorm_cuda(const Context&, const BatchnormProblem&, NormStrategy,
+                        const BatchnormArguments&, Stream) {
+  throw_unsupported("batchnorm: this build of wide has no CUDA");
 }
 
 }  // namespace wide

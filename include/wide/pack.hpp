@@ -62,11 +62,11 @@ inline constexpr PackedOperand embedding_table{"embedding table", stacked, 0, 2,
 inline constexpr PackedOperand layernorm_gamma{"layernorm gamma", stacked, 0, 1, 1};
 inline constexpr PackedOperand layernorm_beta{"layernorm beta", stacked, 0, 1, 1};
 inline constexpr PackedOperand rmsnorm_gamma{"rmsnorm gamma", stacked, 0, 1, 1};
+inline constexpr PackedOperand channel_parameter{"channel parameter", stacked, 0, 1, 1};
 // Parameters whose channels of all members are one axis, as grouped convolution wants them.
 inline constexpr PackedOperand conv1d_weight{"conv1d weight", joined, 0, 3, 3};
 inline constexpr PackedOperand conv2d_weight{"conv2d weight", joined, 0, 4, 4};
 inline constexpr PackedOperand conv_bias{"conv bias", joined, 0, 1, 1};
-inline constexpr PackedOperand channel_parameter{"channel parameter", joined, 0, 1, 1};
 // Token ids of one's own per member: [B, T] -> [B, N, T].
 inline constexpr PackedOperand embedding_ids{"embedding ids", stacked, 1, 2, 2};
 

@@ -4,6 +4,8 @@
 // wide: N models of identical architecture as one model. This header is all an application needs.
 #pragma once
 
+#include "wide/batchnorm.hpp"
+#include "wide/channels.hpp"
 #include "wide/context.hpp"
 #include "wide/device.hpp"
 #include "wide/dtype.hpp"

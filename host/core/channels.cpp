@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Folding of position axes, with messages that name the argument.
+#include "host/core/channels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "host/core/check.hpp"
+
+namespace wide {
+
+namespace {
+
+std::string name_of(std::string_view primitive, std::string_view argument) {
+  return std::string(primitive) + ": " + std::string(argument);
+}
+
+bool is_channels_last(const ConstTensorView& view) {
+  return view.shape[1] > 1 && view.strides[1] == 1 && view.strides.back() > 1;
+}
+
+/// Folds the axes [2, rank - 1) into rows of one stride; 0 where nothing steps along them.
+void fold_positions(const std::string& name, const ConstTensorView& view, MemberChannels& c) {
+  bool folds = true;
+  for (int axis = view.rank() - 2; axis >= 2; --axis) {
+    const int64_t extent = view.shape[axis];
+    if (extent != 1) {
+      if (c.height == 1) c.strides.row = view.strides[axis];
+      folds = folds && (c.height == 1 || view.strides[axis] == c.height * c.strides.row);
+    }
+    c.height *= extent;
+  }
+  WIDE_REQUIRE(folds || c.height == 0,
+               name + " has shape " + to_string(view.shape) + " and strides " +
+                   to_string(view.strides) +
+                   ", expected positions that fold into rows of one stride");
+}
+
+}  // namespace
+
+ChannelStrides complete_strides(const MemberChannels& e, const ChannelStrides& strides) {
+  // Through num_elements(), so that an overflow is refused rather than wrapped.
+  const int64_t positions = num_elements({e.height, e.width});
+  const ChannelStrides packed{num_elements({e.members, e.channels, e.height, e.width}),
+                              num_elements({e.channels, e.height, e.width}), positions, e.width};
+  const bool is_empty = e.batch == 0 || packed.batch == 0;
+  if (is_empty || strides == ChannelStrides{}) return packed;
+  ChannelStrides complete = strides;
+  if (e.height <= 1) complete.row = packed.row;
+  if (e.channels <= 1) complete.channel = packed.channel;
+  if (e.members <= 1) complete.member = packed.member;
+  if (e.batch <= 1) complete.batch = packed.batch;
+  return complete;
+}
+
+MemberChannels member_channels(std::string_view primitive, std::string_view argument,
+                               const ConstTensorView& view, int64_t num_members) {
+  const std::string name = name_of(primitive, argument);
+  (void)view.num_elements();  // refuses negative extents and overflow
+  WIDE_REQUIRE(num_members >= 1, std::string(primitive) + ": num_members is " +
+                                     std::to_string(num_members) + ", expected >= 1");
+  WIDE_REQUIRE(view.rank() >= 2 && view.shape[1] % num_members == 0,
+               name + " is " + to_string(view.shape) +
+                   ", expected [batch, num_members * channels, ..] with num_members = " +
+                   std::to_string(num_members));
+  MemberChannels c{.batch = view.shape[0],
+                   .members = num_members,
+                   .channels = view.shape[1] / num_members,
+                   .height = 1,
+                   .width = view.rank() == 2 ? 1 : view.shape.back()};
+  c.strides = {view.strides[0], c.channels * view.strides[1], view.strides[1], 0};
+  if (view.rank() > 2) {
+    if (c.width > 1 && is_channels_last(view)) {
+      throw_unsupported(name + " has strides " + to_string(view.strides) +
+                        ": channels last is not supported, expected the last axis contiguous");
+    }
+    WIDE_REQUIRE(c.width <= 1 || view.strides.back() == 1,
+                 name + " has strides " + to_string(view.strides) +
+                     ", expected the last axis contiguous: stride 1");
+    fold_positions(name, view, c);
+  }
+  c.strides = complete_strides(c, c.strides);
+  return c;
+}
+
+void require_disjoint_channels(std::string_view primitive, std::string_view argument,
+                               const MemberChannels& c) {
+  struct Axis {
+    int64_t stride, extent;
+  };
+  const ChannelStrides& s = c.strides;
+  std::array<Axis, 4> axes{
+      {{s.batch, c.batch}, {s.member, c.members}, {s.channel, c.channels}, {s.row, c.height}}};
+  std::sort(axes.begin(), axes.end(),
+            [](const Axis& a, const Axis& b) { return a.stride < b.stride; });
+  int64_t span = c.width;
+  for (const Axis& axis : axes) {
+    if (axis.extent == 0 || c.width == 0) return;
+  }
+  for (const Axis& axis : axes) {
+    if (axis.extent == 1) continue;
+    WIDE_REQUIRE(axis.stride >= span, name_of(primitive, argument) + " has a stride of " +
+                                          std::to_string(axis.stride) + " over " +
+                                          std::to_string(span) +
+                                          " elements, expected elements that do not overlap");
+    span += (axis.extent - 1) * axis.stride;
+  }
+}
+
+ConstTensorView member_parameters(std::string_view primitive, std::string_view argument,
+                                  const ConstTensorView& view, int64_t num_members,
+                                  int64_t channels) {
+  ConstTensorView own = view;
+  if (view.rank() == 1 && view.shape[0] == num_members * channels) {
+    own.shape = {num_members, channels};
+    own.strides = {channels * view.strides[0], view.strides[0]};
+  }
+  WIDE_REQUIRE((own.shape == Shape{num_members, channels}),
+               name_of(primitive, argument) + " is " + to_string(view.shape) +
+                   ", expected [num_members, channels] = " +
+                   to_string(Shape{num_members, channels}) + " or all in one axis");
+  return own;
+}
+
+}  // namespace wide

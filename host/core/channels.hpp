@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads operands with channels first as the kernels see them: [batch, members, channels, height,
+// width], the width contiguous.
+//
+// Strides that nothing steps along are given their packed value, so that equal layouts compare
+// equal.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "wide/channels.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide {
+
+struct MemberChannels {
+  int64_t batch = 0, members = 1, channels = 0;  ///< channels of one member
+  int64_t height = 1, width = 0;
+  ChannelStrides strides{};
+};
+
+/// A view [B, N*C, .., H, W] of any number of position axes, whose leading ones fold into one row
+/// stride. Throws unsupported for channels last.
+MemberChannels member_channels(std::string_view primitive, std::string_view argument,
+                               const ConstTensorView& view, int64_t num_members);
+
+/// For outputs: no two elements may share an address.
+void require_disjoint_channels(std::string_view primitive, std::string_view argument,
+                               const MemberChannels& channels);
+
+/// The strides of these extents packed, where `strides` is all 0; else `strides`, as above.
+ChannelStrides complete_strides(const MemberChannels& extents, const ChannelStrides& strides);
+
+/// Parameters [N, C] or [N*C] as [N, C].
+ConstTensorView member_parameters(std::string_view primitive, std::string_view argument,
+                                  const ConstTensorView& view, int64_t num_members,
+                                  int64_t channels);
+
+}  // namespace wide

@@ -1,0 +1,233 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// batchnorm1d and batchnorm2d for bench and verify: one workload under two names, whose positions
+// are one axis or two. The running statistics that mode train writes are judged by batchnorm_test.
+#include "host/norm/batchnorm_reference.hpp"
+#include "host/norm/norm_spec.hpp"
+
+namespace wide::catalog {
+
+namespace {
+
+bool is_2d(const Case& point) {
+  return point.op() == "batchnorm2d";
+}
+
+/// The one place where axis values become a problem.
+BatchnormProblem problem_of(const Case& point) {
+  BatchnormProblem p;
+  p.num_members = point.integer("n");
+  p.batch = point.integer("batch");
+  p.channels = point.integer("channels");
+  p.width = point.integer(is_2d(point) ? "width" : "length");
+  if (is_2d(point)) {
+    p.height = point.integer("height");
+    if (p.width == 0) p.width = p.height;
+  }
+  p.dtype = point.dtype();
+  p.mode = point.word("mode") == "train" ? BatchnormMode::train : BatchnormMode::eval;
+  p.has_gamma = p.has_beta = point.word("affine") == "yes";
+  return p;
+}
+
+std::string impossible_reason(const Case& point) {
+  const BatchnormProblem p = problem_of(point);
+  return p.mode == BatchnormMode::train && p.batch * p.height * p.width < 2
+             ? "fewer than two values have no variance to train with"
+             : "";
+}
+
+class BatchnormWorkload final : public PackedWorkload {
+ public:
+  BatchnormWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
+      : PackedWorkload(context, point.integer("n"), options), shape_(problem_of(point)) {
+    const BatchnormProblem& p = shape_;
+    const PackedOperand& packing = is_2d(point) ? operands::batchnorm2d_x : operands::batchnorm1d_x;
+    const Shape x = is_2d(point) ? Shape{p.batch, p.channels, p.height, p.width}
+                                 : Shape{p.batch, p.channels, p.width};
+    const auto offset = static_cast<double>(point.integer("offset"));
+    x_ = &add_operand(packing, p.dtype, x, Distribution::uniform(offset - 1, offset + 1));
+    if (p.has_gamma) {
+      gamma_ = &add_parameter(p.dtype, Distribution::uniform());
+      beta_ = &add_parameter(p.dtype, Distribution::uniform());
+    }
+    mean_ = &add_parameter(Dtype::fp32, Distribution::uniform(offset - 0.5, offset + 0.5));
+    variance_ = &add_parameter(Dtype::fp32, Distribution::uniform(0.25, 1));
+    y_ = &add_operand(packing, p.dtype, x, Distribution::none());
+    const auto packed = [](const Operand* operand) {
+      return operand == nullptr ? TensorView() : operand->packed();
+    };
+    arguments_ = {x_->packed(),
+                  packed(gamma_),
+                  packed(beta_),
+                  mean_->packed(),
+                  variance_->packed(),
+                  y_->packed(),
+                  {},
+                  {}};
+    problem_ = describe_batchnorm(arguments_, shape_);
+  }
+
+  std::string unsupported_reason(std::string_view strategy) const override {
+    return reason_against([&] {
+      return make_batchnorm_plan(context(), problem_, {.strategy = std::string(strategy)});
+    });
+  }
+
+  Prepared prepare(const PlanOptions& options) override {
+    const BatchnormPlan plan = make_batchnorm_plan(context(), problem_, options);
+    return {[plan, arguments = arguments_](const Execution& execution) {
+              plan.run(arguments, execution);
+            },
+            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+  }
+
+  std::string baseline_unsupported_reason() const override { return ""; }
+
+  /// A baseline member is our own kernel with N = 1.
+  PreparedMembers prepare_members() override {
+    BatchnormProblem one = shape_;
+    one.num_members = 1;
+    const BatchnormPlan plan = make_batchnorm_plan(context(), one, {.strategy = "sequential"});
+    std::vector<BatchnormArguments> arguments;
+    for (int64_t n = 0; n < num_members(); ++n) {
+      arguments.push_back({x_->member(n),
+                           own_parameters(gamma_, n),
+                           own_parameters(beta_, n),
+                           own_parameters(mean_, n),
+                           own_parameters(variance_, n),
+                           y_->member(n),
+                           {},
+                           {}});
+    }
+    return {[plan, arguments](int64_t n, const Execution& execution) {
+              plan.run(arguments[static_cast<size_t>(n)], execution);
+            },
+            plan.workspace_bytes()};
+  }
+
+  /// Per element: subtract, scale, shift; in train also a sum, a difference, a square, two sums.
+  Cost cost() const override {
+    const bool trains = problem_.mode == BatchnormMode::train;
+    const int64_t statistics = mean_->bytes() + variance_->bytes();
+    const auto elements =
+        static_cast<double>(x_->bytes()) / static_cast<double>(dtype_bytes(problem_.dtype));
+    return {(trains ? 8 : 3) * elements,
+            static_cast<double>(x_->bytes() + bytes_of(gamma_) + bytes_of(beta_) + statistics),
+            static_cast<double>(y_->bytes() + (trains ? statistics : 0))};
+  }
+
+  void reference_row(int64_t member, int64_t row, std::span<double> values,
+                     std::span<double> tolerances) const override {
+    const auto channel = static_cast<size_t>(
+        row / (y_->member_shape(member).rank() == 4 ? problem_.height : 1) % problem_.channels);
+    const auto of = [&](const Operand* operand, double absent) {
+      return operand == nullptr ? absent : operand->values(member)[channel];
+    };
+    const auto x = x_->values(member);
+    ChannelStatistics statistics;
+    if (problem_.mode == BatchnormMode::eval) {
+      statistics = {of(mean_, 0), of(variance_, 0), 0};
+    } else {
+      if (statistics_member_ != member) statistics_ = channel_statistics(problem_, x);
+      statistics_member_ = member;
+      statistics = statistics_[channel];
+    }
+    batchnorm_reference(problem_, statistics, of(gamma_, 1), of(beta_, 0),
+                        x.subspan(static_cast<size_t>(row) * values.size(), values.size()), values,
+                        tolerances);
+  }
+  double reference_row_flops() const override { return 12 * static_cast<double>(problem_.width); }
+
+ private:
+  Operand& add_parameter(Dtype dtype, const Distribution& distribution) {
+    Operand::Description description;
+    description.packing = operands::channel_parameter;
+    description.dtype = dtype;
+    description.member_shape = {shape_.channels};
+    description.distribution = distribution;
+    description.is_state = dtype == Dtype::fp32 && shape_.mode == BatchnormMode::train;
+    return add_operand(std::move(description));
+  }
+
+  BatchnormProblem shape_;
+  Operand* x_ = nullptr;
+  Operand* gamma_ = nullptr;
+  Operand* beta_ = nullptr;
+  Operand* mean_ = nullptr;
+  Operand* variance_ = nullptr;
+  Operand* y_ = nullptr;
+  BatchnormArguments arguments_;
+  BatchnormProblem problem_;
+  mutable std::vector<ChannelStatistics> statistics_;  ///< of the member looked at last
+  mutable int64_t statistics_member_ = -1;
+};
+
+PrimitiveSpec make_spec(std::string_view name, std::vector<AxisInfo> positions,
+                        std::vector<Axis> small_positions, std::vector<Axis> full_positions) {
+  PrimitiveSpec spec;
+  spec.name = name;
+  spec.summary =
+      "y = (x - mean) / sqrt(variance + eps) * gamma + beta, every channel of every member";
+  spec.axes = {{"n", "members", int64_t{4}, {}, 1},
+               {"batch", "batch rows B", int64_t{8}, {}, 0},
+               {"channels", "channels C of a member", int64_t{64}, {}, 0}};
+  spec.axes.insert(spec.axes.end(), positions.begin(), positions.end());
+  spec.axes.insert(spec.axes.end(),
+                   {dtype_axis("of x, gamma, beta and y; running statistics are fp32"),
+                    {"mode", "whose statistics", "eval", {"eval", "train"}, 0},
+                    affine_axis(),
+                    offset_axis()});
+  // Parameters are read again by every warp of a channel's blocks.
+  spec.strategies = norm_strategies(
+      "one launch; eval streams, train keeps a channel on chip: read once, written once",
+      {.streamed = 1.03, .rereads = 0.05});
+  const auto sweep = [](std::vector<Axis> axes, const std::vector<Axis>& more) {
+    axes.insert(axes.end(), more.begin(), more.end());
+    return axes;
+  };
+  const auto small = [&](std::vector<AxisValue> n) {
+    return sweep({{"n", std::move(n)}, {"batch", ints({8})}, {"channels", ints({64})}},
+                 small_positions);
+  };
+  spec.sweeps = {{"quick", small(ints({4, 8, 16, 32}))},
+                 {"full", sweep({{"n", ints({2, 4, 8, 16, 32, 64, 100})},
+                                 {"batch", ints({4, 8, 16, 32})},
+                                 {"channels", ints({32, 64, 128, 256})}},
+                                full_positions)},
+                 {"ci", small(ints({4, 16}))}};
+  spec.tolerance_formula =
+      "train: |gamma| s (|x - mean| + sqrt(var)) (16 + sqrt(M) + M / 1024) 2^-24, M values a "
+      "channel; eval: 0;"
+      " + 8 2^-24 (|gamma (x - mean) s| + |beta|) + u_out |y| + min_subnormal,"
+      " s = 1 / sqrt(var + eps)";
+  spec.impossible_reason = impossible_reason;
+  spec.make_workload = [](const Context& context, const Case& point,
+                          const WorkloadOptions& options) {
+    return std::unique_ptr<Workload>(std::make_unique<BatchnormWorkload>(context, point, options));
+  };
+  return spec;
+}
+
+}  // namespace
+
+const PrimitiveSpec& batchnorm1d_spec();
+const PrimitiveSpec& batchnorm1d_spec() {
+  static const PrimitiveSpec spec =
+      make_spec("batchnorm1d", {{"length", "positions L", int64_t{256}, {}, 0}},
+                {{"length", ints({256})}}, {{"length", ints({64, 256, 1024})}});
+  return spec;
+}
+
+const PrimitiveSpec& batchnorm2d_spec();
+const PrimitiveSpec& batchnorm2d_spec() {
+  static const PrimitiveSpec spec =
+      make_spec("batchnorm2d",
+                {{"height", "rows of positions H", int64_t{32}, {}, 0},
+                 {"width", "positions in a row W; 0: as height", int64_t{0}, {}, 0}},
+                {{"height", ints({32})}}, {{"height", ints({16, 32, 56})}});
+  return spec;
+}
+
+}  // namespace wide::catalog

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// batchnorm: every channel of every member normalised over batch and positions, in one call. One
+// primitive for vectors, signals and images: batchnorm2d is batchnorm1d with H*W positions.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "wide/channels.hpp"
+#include "wide/plan.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide {
+
+enum class BatchnormMode : uint8_t {
+  eval,   ///< with the running statistics, which stay as they are
+  train,  ///< with the batch's statistics, which move the running ones
+};
+
+struct BatchnormProblem {
+  int64_t num_members = 1;
+  int64_t batch = 0;          ///< B
+  int64_t channels = 0;       ///< C, of one member
+  int64_t height = 1;         ///< rows of positions; 1 for signals
+  int64_t width = 0;          ///< positions in a row; 1 for vectors
+  Dtype dtype = Dtype::fp32;  ///< of x, gamma, beta and y: fp32, fp16 or bf16
+  BatchnormMode mode = BatchnormMode::eval;
+  float epsilon = 1e-5f;  ///< where the arguments have none of a member's own
+  float momentum = 0.1f;  ///< share of the batch in the running statistics; likewise
+  bool has_gamma = true;
+  bool has_beta = true;
+  ChannelStrides x{}, y{};
+  int64_t gamma_member_stride = 0, beta_member_stride = 0;
+  int64_t mean_member_stride = 0, variance_member_stride = 0;  ///< of the running statistics
+  friend bool operator==(const BatchnormProblem&, const BatchnormProblem&) = default;
+};
+
+/// Of one member [C], or of all [N, C] or [N*C].
+template <class View>
+struct BasicBatchnormParameters {
+  View gamma;             ///< or absent: 1
+  View beta;              ///< or absent: 0
+  View running_mean;      ///< fp32
+  View running_variance;  ///< fp32
+};
+using BatchnormParameters = BasicBatchnormParameters<TensorView>;
+using ConstBatchnormParameters = BasicBatchnormParameters<ConstTensorView>;
+
+struct BatchnormArguments {
+  ConstTensorView x;            ///< [B, N*C], [B, N*C, L] or [B, N*C, .., H, W]
+  ConstTensorView gamma;        ///< [N, C] or [N*C], or absent: 1
+  ConstTensorView beta;         ///< likewise; absent: 0
+  TensorView running_mean;      ///< likewise, fp32; written to in mode train only
+  TensorView running_variance;  ///< likewise
+  TensorView y;                 ///< as x; may be x itself
+  ConstTensorView epsilon;      ///< fp32 [N], each member's own, read when the call runs; or absent
+  ConstTensorView momentum;     ///< likewise
+};
+
+/// Reads the problem off the operands; `like` gives what they do not show: mode, epsilon, momentum,
+/// and num_members where the parameters are [N*C].
+BatchnormProblem describe_batchnorm(const BatchnormArguments& arguments,
+                                    const BatchnormProblem& like = {});
+
+class BatchnormPlan {
+ public:
+  const BatchnormProblem& problem() const;
+  std::string_view strategy() const;
+  std::string explain() const;
+  int64_t workspace_bytes() const;
+  std::string_view weight_format() const;
+
+  /// N times [C] -> [N, C], each that the problem has.
+  void prepare_weights(std::span<const ConstBatchnormParameters> members,
+                       const BatchnormParameters& packed, Stream stream) const;
+  void restore_weights(const ConstBatchnormParameters& packed,
+                       std::span<const BatchnormParameters> members, Stream stream) const;
+
+  /// y = (x - mean[n, c]) / sqrt(variance[n, c] + epsilon[n]) * gamma[n, c] + beta[n, c]
+  /// eval:  mean and variance are the running ones.
+  /// train: those of x[:, n, c, :], the biased variance; and
+  ///        running = (1 - momentum[n]) * running + momentum[n] * batch's, the unbiased variance.
+  /// Layout: as BatchnormArguments says; the last axis of x and y contiguous, any strides of batch,
+  ///         channels and rows, any alignment of an element. Channels last is refused. y may be x
+  ///         itself; it overlaps nothing else.
+  /// Types: x, gamma, beta, y share a dtype in {fp32, fp16, bf16}; the running statistics are fp32;
+  ///         statistics in fp32 of values from which a mean was taken off, so that a common offset
+  ///         costs no accuracy. In train at least two values a channel, at most 2^31 - 1 in all.
+  /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
+  /// Memory: workspace_bytes() of execution.workspace.
+  /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.
+  /// Source: Ioffe, Szegedy, "Batch Normalization", 2015, arXiv:1502.03167, section 3.
+  void run(const BatchnormArguments& arguments, const Execution& execution) const;
+
+  struct State;
+
+ private:
+  friend BatchnormPlan make_batchnorm_plan(const Context&, const BatchnormProblem&,
+                                           const PlanOptions&);
+  explicit BatchnormPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+BatchnormPlan make_batchnorm_plan(const Context& context, const BatchnormProblem& problem,
+                                  const PlanOptions& options = {});
+
+}  // namespace wide
