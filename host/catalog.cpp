@@ -18,10 +18,14 @@ const PrimitiveSpec& embedding_spec();
 const PrimitiveSpec& layernorm_spec();
 const PrimitiveSpec& batchnorm1d_spec();
 const PrimitiveSpec& batchnorm2d_spec();
+const PrimitiveSpec& groupnorm_spec();
+const PrimitiveSpec& instancenorm1d_spec();
+const PrimitiveSpec& instancenorm2d_spec();
 
 std::span<const PrimitiveSpec* const> primitives() {
-  static const std::array list{&linear_spec(),    &ragged_linear_spec(), &embedding_spec(),
-                               &layernorm_spec(), &batchnorm1d_spec(),   &batchnorm2d_spec()};
+  static const std::array list{&linear_spec(),    &ragged_linear_spec(),  &embedding_spec(),
+                               &layernorm_spec(), &batchnorm1d_spec(),    &batchnorm2d_spec(),
+                               &groupnorm_spec(), &instancenorm1d_spec(), &instancenorm2d_spec()};
   return list;
 }
 

@@ -23,7 +23,8 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+)[">]')
 # Primitives that run kernels of another name.
-KERNELS_OF = {"batchnorm1d": "batchnorm", "batchnorm2d": "batchnorm"}
+KERNELS_OF = {"batchnorm1d": "batchnorm", "batchnorm2d": "batchnorm",
+              "instancenorm1d": "groupnorm", "instancenorm2d": "groupnorm"}
 # What C++ reads as one piece. Literals first, so that "//" inside one is no comment; numbers before
 # characters, because 1'000 opens none.
 TOKEN = re.compile(r"""
@@ -119,7 +120,7 @@ def make_hashes(root, output):
     """Writes one line of C++ per primitive that has CUDA kernels: what a tuning cache was measured with."""
     lines = []
     ops = [spec.name.removesuffix("_spec.cpp") for spec in root.glob("host/*/*_spec.cpp")]
-    for op in sorted({*ops, *KERNELS_OF} - set(KERNELS_OF.values())):
+    for op in sorted({*ops, *KERNELS_OF}):
         try:
             lines.append(f'{{"{op}", "{source_hash(root, op, "")}"}},\n')
         except EvidenceError:

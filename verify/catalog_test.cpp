@@ -152,7 +152,7 @@ void check_odd_problems(const Context& context) {
         check_case(session, *spec, odd_case(*spec, members, 7), options, tally);
       }
     }
-    if (!wants_small_cases()) {
+    if (affords_large_cases(*spec)) {
       for (const auto& options : {layout(0, 0), layout(1, 1), integers()}) {
         check_case(session, *spec, odd_case(*spec, 3, 67), options, tally);
       }

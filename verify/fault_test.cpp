@@ -171,6 +171,20 @@ Bytes run_batchnorm() {
   return read(context, y, stream.get());
 }
 
+Bytes run_groupnorm() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  const GroupnormProblem problem{
+      .num_members = 2, .batch = 3, .channels = 4, .groups = 2, .width = 5};
+  const GroupnormPlan plan = make_groupnorm_plan(context, problem, {.strategy = "wide"});
+  const Tensor x = filled(context, {3, 8, 5}, stream.get());
+  const Tensor gamma = filled(context, {2, 4}, stream.get()),
+               beta = filled(context, {2, 4}, stream.get());
+  Tensor y(context, Dtype::fp32, {3, 8, 5});
+  plan.run({.x = x, .gamma = gamma, .beta = beta, .y = y}, {stream.get()});
+  return read(context, y, stream.get());
+}
+
 struct Scenario {
   const char* name;
   std::function<Bytes()> run;
@@ -188,7 +202,8 @@ const std::vector<Scenario>& scenarios() {
       {"linear weight_only", run_quantized_linear},
       {"embedding", run_embedding},
       {"layernorm", run_layernorm},
-      {"batchnorm", run_batchnorm}};
+      {"batchnorm", run_batchnorm},
+      {"groupnorm", run_groupnorm}};
   return all;
 }
 

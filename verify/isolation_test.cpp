@@ -71,13 +71,13 @@ std::vector<Values> words_and_dtypes(const PrimitiveSpec& spec) {
 }
 
 /// What the strategy can run of the variants, in two sizes: one below and one above the tiles and
-/// vectors of kernels. Where small cases are wanted, the smaller only.
+/// vectors of kernels. Where large cases are too many values, the smaller only.
 std::vector<Subject> subjects_of(const Context& context, const PrimitiveSpec& spec,
                                  std::string_view strategy, const std::vector<Values>& variants) {
   std::vector<Subject> result;
   for (const Values& words : variants) {
     result.push_back({&spec, std::string(strategy), 7, words});
-    if (!wants_small_cases()) result.push_back({&spec, std::string(strategy), 67, words});
+    if (affords_large_cases(spec)) result.push_back({&spec, std::string(strategy), 67, words});
   }
   std::erase_if(result, [&](const Subject& subject) {
     const Case point = subject.with(kMembers);

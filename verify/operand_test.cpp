@@ -181,6 +181,18 @@ TEST_CASE("any byte of an input that changes is found") {
   }
 }
 
+TEST_CASE("values of a state may change, its surroundings may not") {
+  auto state = weights();
+  state.is_state = true;
+  const Operand operand(one_thread(), state, layout(1, 3));
+  auto* data = static_cast<float*>(operand.packed().data);
+  data[0] = 99;
+  static_cast<float*>(operand.member(1).data)[0] = 99;
+  CHECK(operand.damage(Stream::cpu()) == "");
+  data[6] = 99;
+  CHECK(operand.damage(Stream::cpu()) == "linear weight: the gap at [0, 0, 6] was written");
+}
+
 TEST_CASE("operands of odd dtypes and no elements are legal; wrong ids are not") {
   for (const Shape& shape : {Shape{0, 6}, Shape{4, 0}}) {
     Operand operand(one_thread(),

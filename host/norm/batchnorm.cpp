@@ -8,13 +8,10 @@
 #include <limits>
 #include <vector>
 
-#include "host/core/channels.hpp"
-#include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
-#include "host/core/plan_checks.hpp"
 #include "host/core/verified.hpp"
 #include "host/norm/batchnorm_run.hpp"
-#include "host/norm/norm_plan.hpp"
+#include "host/norm/channel_norm.hpp"
 #include "wide/pack.hpp"
 
 namespace wide {
@@ -24,18 +21,10 @@ namespace {
 constexpr std::string_view kName = "batchnorm";
 
 void require_legal(const BatchnormProblem& p) {
-  require_least(kName, "num_members", p.num_members, 1);
-  require_least(kName, "batch", p.batch, 0);
-  require_least(kName, "channels", p.channels, 0);
-  require_least(kName, "height", p.height, 0);
-  require_least(kName, "width", p.width, 0);
-  require_norm_dtype(kName, p.dtype);
-  require_epsilon(kName, p.epsilon);
+  require_legal_channels(kName, p);
   WIDE_REQUIRE(
       p.momentum >= 0 && p.momentum <= 1,
       "batchnorm: momentum is " + std::to_string(p.momentum) + ", expected a number in [0, 1]");
-  (void)checked_bytes({p.batch, p.num_members, p.channels, p.height, p.width},
-                      dtype_bytes(p.dtype));
   const int64_t values = num_elements({p.batch, p.height, p.width});
   WIDE_REQUIRE(values <= std::numeric_limits<int32_t>::max(),
                "batchnorm: batch * height * width is " + std::to_string(values) +
@@ -45,34 +34,12 @@ void require_legal(const BatchnormProblem& p) {
                    ", expected >= 2 in mode train: fewer values have no variance");
 }
 
-MemberChannels extents_of(const BatchnormProblem& p) {
-  return {p.batch, p.num_members, p.channels, p.height, p.width, {}};
-}
-
 BatchnormProblem resolved(BatchnormProblem p) {
   require_legal(p);
-  p.x = complete_strides(extents_of(p), p.x);
-  p.y = complete_strides(extents_of(p), p.y);
-  const auto fill = [&](int64_t& stride, bool is_present) {
-    if (!is_present) stride = 0;
-    if (is_present && stride == 0) stride = p.channels;
-  };
-  fill(p.gamma_member_stride, p.has_gamma);
-  fill(p.beta_member_stride, p.has_beta);
-  fill(p.mean_member_stride, true);
-  fill(p.variance_member_stride, true);
+  complete_channels(p);
+  complete_parameter(p.mean_member_stride, true, p.channels);
+  complete_parameter(p.variance_member_stride, true, p.channels);
   return p;
-}
-
-/// The member stride of parameters [N, C] or [N*C] on y's device.
-int64_t read_parameters(const char* name, const ConstTensorView& view, const BatchnormArguments& a,
-                        const BatchnormProblem& p, Dtype dtype) {
-  if (view.is_absent()) return 0;
-  require_device(kName, name, view, a.y.device);
-  WIDE_REQUIRE(!may_overlap(view, a.y), std::string("batchnorm: y overlaps ") + name);
-  return parameter_stride(kName, name,
-                          member_parameters(kName, name, view, p.num_members, p.channels),
-                          "[num_members, channels]", p.num_members, p.channels, dtype);
 }
 
 /// A number of each member's own.
@@ -100,56 +67,19 @@ void require_apart(const BatchnormArguments& a, const BatchnormProblem& p) {
                "batchnorm: running_mean overlaps running_variance in mode train");
 }
 
-/// In the problem's terms, for comparing and naming.
-void require_same(const BatchnormProblem& got, const BatchnormProblem& expected) {
-  if (got == expected) return;
-  require_same_count(kName, "num_members", got.num_members, expected.num_members);
-  require_same_count(kName, "batch", got.batch, expected.batch);
-  require_same_count(kName, "channels", got.channels, expected.channels);
-  require_same_count(kName, "height", got.height, expected.height);
-  require_same_count(kName, "width", got.width, expected.width);
-  require_same_presence(kName, "gamma", got.has_gamma, expected.has_gamma);
-  require_same_presence(kName, "beta", got.has_beta, expected.has_beta);
-  require_same_dtype(kName, got.dtype, expected.dtype);
-  throw_invalid_argument("batchnorm: the strides of " +
-                         std::string(got.x != expected.x   ? "x"
-                                     : got.y != expected.y ? "y"
-                                                           : "the parameters") +
-                         " differ from the plan's problem");
-}
-
 }  // namespace
 
 BatchnormProblem describe_batchnorm(const BatchnormArguments& a, const BatchnormProblem& like) {
   BatchnormProblem p = like;
-  p.dtype = a.x.dtype;
-  p.has_gamma = !a.gamma.is_absent();
-  p.has_beta = !a.beta.is_absent();
   if (a.running_mean.rank() == 2) p.num_members = a.running_mean.shape[0];
-  const MemberChannels x = member_channels(kName, "x", a.x, p.num_members);
-  p.batch = x.batch;
-  p.channels = x.channels;
-  p.height = x.height;
-  p.width = x.width;
-  p.x = x.strides;
+  read_channels(kName, a, p);
   require_legal(p);
-  const MemberChannels y = member_channels(kName, "y", a.y, p.num_members);
-  WIDE_REQUIRE(a.y.shape == a.x.shape, "batchnorm: y is " + to_string(a.y.shape) +
-                                           ", expected the shape of x = " + to_string(a.x.shape));
-  require_disjoint_channels(kName, "y", y);
-  p.y = y.strides;
-  require_dtype(kName, "y", a.y, p.dtype);
-  require_device(kName, "x", a.x, a.y.device);
-  const bool is_in_place = a.x.data == a.y.data && p.x == p.y;
-  WIDE_REQUIRE(is_in_place || !may_overlap(a.x, a.y),
-               "batchnorm: y overlaps x, expected x itself or memory of its own");
-  p.gamma_member_stride = read_parameters("gamma", a.gamma, a, p, p.dtype);
-  p.beta_member_stride = read_parameters("beta", a.beta, a, p, p.dtype);
   WIDE_REQUIRE(!a.running_mean.is_absent() && !a.running_variance.is_absent(),
                "batchnorm: running_mean or running_variance is absent, expected both");
-  p.mean_member_stride = read_parameters("running_mean", a.running_mean, a, p, Dtype::fp32);
+  p.mean_member_stride =
+      read_parameters(kName, "running_mean", a.running_mean, a.y, p, Dtype::fp32);
   p.variance_member_stride =
-      read_parameters("running_variance", a.running_variance, a, p, Dtype::fp32);
+      read_parameters(kName, "running_variance", a.running_variance, a.y, p, Dtype::fp32);
   require_per_member("epsilon", a.epsilon, a, p);
   require_per_member("momentum", a.momentum, a, p);
   require_apart(a, p);
@@ -232,7 +162,7 @@ void BatchnormPlan::restore_weights(const ConstBatchnormParameters& packed,
 void BatchnormPlan::run(const BatchnormArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
   require_device(kName, "y", arguments.y, s.context.device());
-  require_same(describe_batchnorm(arguments, s.problem), s.problem);
+  require_same_channels(kName, describe_batchnorm(arguments, s.problem), s.problem);
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {
     run_batchnorm_cpu(s.context, s.problem, s.choice.strategy, arguments);

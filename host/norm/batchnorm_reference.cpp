@@ -14,7 +14,7 @@ const double kUnit = unit_roundoff(Dtype::fp32);
 
 double error_factor(int64_t count) {
   const auto terms = static_cast<double>(count);
-  return count == 0 ? 0 : 16 + std::sqrt(terms) + terms / 1024;
+  return count == 0 ? 0 : 16 + std::sqrt(terms) + terms / 512;
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::vector<ChannelStatistics> channel_statistics(const BatchnormProblem& proble
 /// Values of one channel, and the largest errors that pass.
 ///
 /// Bound, with u = 2^-24, s = 1 / sqrt(variance + epsilon): statistics that were taken from M
-/// values, c = 16 + sqrt(M) + M / 1024: a sum of M terms that is taken in up to 1024 lanes and then
+/// values, c = 16 + sqrt(M) + M / 512: a sum of M terms that is taken in up to 512 lanes and then
 /// as a tree errs by less than c u times the sum of magnitudes, whose mean is at most
 /// sqrt(variance); an error of the rough mean is corrected, so the channel's offset does not
 /// appear. Given ones have no error.

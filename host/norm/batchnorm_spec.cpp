@@ -198,7 +198,7 @@ PrimitiveSpec make_spec(std::string_view name, std::vector<AxisInfo> positions,
                                 full_positions)},
                  {"ci", small(ints({4, 16}))}};
   spec.tolerance_formula =
-      "train: |gamma| s (|x - mean| + sqrt(var)) (16 + sqrt(M) + M / 1024) 2^-24, M values a "
+      "train: |gamma| s (|x - mean| + sqrt(var)) (16 + sqrt(M) + M / 512) 2^-24, M values a "
       "channel; eval: 0;"
       " + 8 2^-24 (|gamma (x - mean) s| + |beta|) + u_out |y| + min_subnormal,"
       " s = 1 / sqrt(var + eps)";

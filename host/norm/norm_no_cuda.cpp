@@ -4,6 +4,7 @@
 // Stands in for all norms' *_cuda.cpp where there is no CUDA.
 #include "host/core/check.hpp"
 #include "host/norm/batchnorm_run.hpp"
+#include "host/norm/groupnorm_run.hpp"
 #include "host/norm/layernorm_run.hpp"
 
 namespace wide {
@@ -16,6 +17,11 @@ void run_layernorm_cuda(const Context&, const LayernormProblem&, NormStrategy,
 void run_batchnorm_cuda(const Context&, const BatchnormProblem&, NormStrategy,
                         const BatchnormArguments&, Stream) {
   throw_unsupported("batchnorm: this build of wide has no CUDA");
+}
+
+void run_groupnorm_cuda(const Context&, const GroupnormProblem&, NormStrategy,
+                        const GroupnormArguments&, Stream) {
+  throw_unsupported("groupnorm: this build of wide has no CUDA");
 }
 
 }  // namespace wide

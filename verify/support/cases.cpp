@@ -82,6 +82,13 @@ Case odd_case(const PrimitiveSpec& spec, int64_t num_members, int64_t size, cons
   return catalog::make_case(spec, values);
 }
 
+bool affords_large_cases(const PrimitiveSpec& spec) {
+  const auto sizes = std::count_if(spec.axes.begin(), spec.axes.end(), [](const AxisInfo& axis) {
+    return axis.words.empty() && axis.name != "n";
+  });
+  return !wants_small_cases() && sizes <= 4;
+}
+
 std::vector<Values> word_combinations(const PrimitiveSpec& spec) {
   std::vector<Values> combinations{{}};
   if (wants_small_cases()) {

@@ -24,6 +24,10 @@ std::vector<catalog::Case> ci_cases(const catalog::PrimitiveSpec& spec);
 catalog::Case odd_case(const catalog::PrimitiveSpec& spec, int64_t num_members, int64_t size,
                        const Values& words = {});
 
+/// Whether odd cases of a size above the tiles of kernels are small enough to be run many times:
+/// not where more than four sizes multiply.
+bool affords_large_cases(const catalog::PrimitiveSpec& spec);
+
 /// Every combination of the words of all word axes (dtype, bias, activation, ...); where small
 /// cases are wanted, every word once, and once with the last dtype.
 std::vector<Values> word_combinations(const catalog::PrimitiveSpec& spec);

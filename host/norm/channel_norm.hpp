@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the norms over channels check alike. Their problems and arguments have these fields under
+// the same names; what else they have is theirs to check.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "host/core/channels.hpp"
+#include "host/core/check.hpp"
+#include "host/core/plan_checks.hpp"
+#include "host/norm/norm_plan.hpp"
+
+namespace wide {
+
+template <class Problem>
+void require_legal_channels(std::string_view primitive, const Problem& p) {
+  require_least(primitive, "num_members", p.num_members, 1);
+  require_least(primitive, "batch", p.batch, 0);
+  require_least(primitive, "channels", p.channels, 0);
+  require_least(primitive, "height", p.height, 0);
+  require_least(primitive, "width", p.width, 0);
+  require_norm_dtype(primitive, p.dtype);
+  require_epsilon(primitive, p.epsilon);
+  (void)checked_bytes({p.batch, p.num_members, p.channels, p.height, p.width},
+                      dtype_bytes(p.dtype));
+}
+
+/// A parameter's member stride where a problem written by hand gives none.
+inline void complete_parameter(int64_t& stride, bool is_present, int64_t channels) {
+  if (!is_present) stride = 0;
+  if (is_present && stride == 0) stride = channels;
+}
+
+template <class Problem>
+void complete_channels(Problem& p) {
+  const MemberChannels extents{p.batch, p.num_members, p.channels, p.height, p.width, {}};
+  p.x = complete_strides(extents, p.x);
+  p.y = complete_strides(extents, p.y);
+  complete_parameter(p.gamma_member_stride, p.has_gamma, p.channels);
+  complete_parameter(p.beta_member_stride, p.has_beta, p.channels);
+}
+
+/// The member stride of parameters [N, C] or [N*C] on y's device; 0 where they are absent.
+template <class Problem>
+int64_t read_parameters(std::string_view primitive, const char* name, const ConstTensorView& view,
+                        const TensorView& y, const Problem& p, Dtype dtype) {
+  if (view.is_absent()) return 0;
+  require_device(primitive, name, view, y.device);
+  WIDE_REQUIRE(!may_overlap(view, y), std::string(primitive) + ": y overlaps " + name);
+  return parameter_stride(primitive, name,
+                          member_parameters(primitive, name, view, p.num_members, p.channels),
+                          "[num_members, channels]", p.num_members, p.channels, dtype);
+}
+
+/// Fills in what x, gamma, beta and y show of p, whose num_members is known.
+template <class Arguments, class Problem>
+void read_channels(std::string_view primitive, const Arguments& a, Problem& p) {
+  p.dtype = a.x.dtype;
+  p.has_gamma = !a.gamma.is_absent();
+  p.has_beta = !a.beta.is_absent();
+  const MemberChannels x = member_channels(primitive, "x", a.x, p.num_members);
+  p.batch = x.batch;
+  p.channels = x.channels;
+  p.height = x.height;
+  p.width = x.width;
+  p.x = x.strides;
+  require_legal_channels(primitive, p);
+  const MemberChannels y = member_channels(primitive, "y", a.y, p.num_members);
+  const std::string name(primitive);
+  WIDE_REQUIRE(a.y.shape == a.x.shape, name + ": y is " + to_string(a.y.shape) +
+                                           ", expected the shape of x = " + to_string(a.x.shape));
+  require_disjoint_channels(primitive, "y", y);
+  p.y = y.strides;
+  require_dtype(primitive, "y", a.y, p.dtype);
+  require_device(primitive, "x", a.x, a.y.device);
+  const bool is_in_place = a.x.data == a.y.data && p.x == p.y;
+  WIDE_REQUIRE(is_in_place || !may_overlap(a.x, a.y),
+               name + ": y overlaps x, expected x itself or memory of its own");
+  p.gamma_member_stride = read_parameters(primitive, "gamma", a.gamma, a.y, p, p.dtype);
+  p.beta_member_stride = read_parameters(primitive, "beta", a.beta, a.y, p, p.dtype);
+}
+
+/// Throws for the first field in which the operands' problem differs from the plan's.
+template <class Problem>
+void require_same_channels(std::string_view primitive, const Problem& got,
+                           const Problem& expected) {
+  if (got == expected) return;
+  require_same_count(primitive, "num_members", got.num_members, expected.num_members);
+  require_same_count(primitive, "batch", got.batch, expected.batch);
+  require_same_count(primitive, "channels", got.channels, expected.channels);
+  require_same_count(primitive, "height", got.height, expected.height);
+  require_same_count(primitive, "width", got.width, expected.width);
+  require_same_presence(primitive, "gamma", got.has_gamma, expected.has_gamma);
+  require_same_presence(primitive, "beta", got.has_beta, expected.has_beta);
+  require_same_dtype(primitive, got.dtype, expected.dtype);
+  throw_invalid_argument(std::string(primitive) + ": the strides of " +
+                         std::string(got.x != expected.x   ? "x"
+                                     : got.y != expected.y ? "y"
+                                                           : "the parameters") +
+                         " differ from the plan's problem");
+}
+
+}  // namespace wide

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// groupnorm's verbs: validate, choose, launch.
+#include "wide/groupnorm.hpp"
+
+#include <limits>
+#include <vector>
+
+#include "host/core/nvtx.hpp"
+#include "host/core/verified.hpp"
+#include "host/norm/channel_norm.hpp"
+#include "host/norm/groupnorm_run.hpp"
+#include "wide/pack.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr std::string_view kName = "groupnorm";
+
+void require_legal(const GroupnormProblem& p) {
+  require_legal_channels(kName, p);
+  require_least(kName, "groups", p.groups, 1);
+  WIDE_REQUIRE(p.channels % p.groups == 0,
+               "groupnorm: groups is " + std::to_string(p.groups) +
+                   ", expected a divisor of channels = " + std::to_string(p.channels));
+  const int64_t values = num_elements({p.channels / p.groups, p.height, p.width});
+  WIDE_REQUIRE(values <= std::numeric_limits<int32_t>::max(),
+               "groupnorm: channels / groups * height * width is " + std::to_string(values) +
+                   ", expected < 2^31 values a group");
+}
+
+GroupnormProblem resolved(GroupnormProblem p) {
+  require_legal(p);
+  complete_channels(p);
+  return p;
+}
+
+/// Parameters of all members as [N, C].
+template <class View>
+View stacked(const char* name, const View& view, const GroupnormProblem& p) {
+  const ConstTensorView read = member_parameters(kName, name, view, p.num_members, p.channels);
+  return View(view.data, view.dtype, read.shape, read.strides, view.device);
+}
+
+}  // namespace
+
+GroupnormProblem describe_groupnorm(const GroupnormArguments& a, const GroupnormProblem& like) {
+  GroupnormProblem p = like;
+  for (const ConstTensorView& parameter : {a.gamma, a.beta}) {
+    if (parameter.rank() == 2) p.num_members = parameter.shape[0];
+  }
+  read_channels(kName, a, p);
+  require_legal(p);
+  return p;
+}
+
+struct GroupnormPlan::State : NormState<GroupnormProblem> {};
+
+GroupnormPlan make_groupnorm_plan(const Context& context, const GroupnormProblem& problem,
+                                  const PlanOptions& options) {
+  const GroupnormProblem full = resolved(problem);
+  require_no_policy(kName, options.policy);
+  const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
+  return GroupnormPlan(std::make_shared<const GroupnormPlan::State>(
+      GroupnormPlan::State{make_norm_state(kName, context, full, options, is_trusted)}));
+}
+
+const GroupnormProblem& GroupnormPlan::problem() const {
+  return state_->problem;
+}
+std::string_view GroupnormPlan::strategy() const {
+  return strategy_name(state_->choice.strategy);
+}
+std::string GroupnormPlan::explain() const {
+  return state_->choice.explain;
+}
+int64_t GroupnormPlan::workspace_bytes() const {
+  return 0;
+}
+std::string_view GroupnormPlan::weight_format() const {
+  return "packed";
+}
+
+void GroupnormPlan::prepare_weights(std::span<const GroupnormMember> members,
+                                    const TensorView& gamma, const TensorView& beta,
+                                    Stream stream) const {
+  const GroupnormProblem& p = state_->problem;
+  std::vector<ConstTensorView> gammas, betas;
+  for (const GroupnormMember& member : members) {
+    gammas.push_back(member.gamma);
+    betas.push_back(member.beta);
+  }
+  if (p.has_gamma) pack(operands::channel_parameter, gammas, stacked("gamma", gamma, p), stream);
+  if (p.has_beta) pack(operands::channel_parameter, betas, stacked("beta", beta, p), stream);
+}
+
+void GroupnormPlan::restore_weights(const ConstTensorView& gamma, const ConstTensorView& beta,
+                                    std::span<const TensorView> member_gammas,
+                                    std::span<const TensorView> member_betas, Stream stream) const {
+  const GroupnormProblem& p = state_->problem;
+  if (p.has_gamma)
+    unpack(operands::channel_parameter, stacked("gamma", gamma, p), member_gammas, stream);
+  if (p.has_beta)
+    unpack(operands::channel_parameter, stacked("beta", beta, p), member_betas, stream);
+}
+
+void GroupnormPlan::run(const GroupnormArguments& arguments, const Execution& execution) const {
+  const State& s = *state_;
+  require_device(kName, "y", arguments.y, s.context.device());
+  require_same_channels(kName, describe_groupnorm(arguments, s.problem), s.problem);
+  const NvtxRange range(s.range.c_str());
+  if (s.context.device().type == DeviceType::cpu) {
+    run_groupnorm_cpu(s.context, s.problem, s.choice.strategy, arguments);
+  } else {
+    run_groupnorm_cuda(s.context, s.problem, s.choice.strategy, arguments, execution.stream);
+  }
+}
+
+}  // namespace wide

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// From operands to kernel parameters.
+#include "host/norm/channel_norm_cuda.hpp"
+#include "host/norm/groupnorm_run.hpp"
+#include "kernels/norm/groupnorm_wide.hpp"
+
+namespace wide {
+
+void run_groupnorm_cuda(const Context& context, const GroupnormProblem& problem,
+                        NormStrategy strategy, const GroupnormArguments& arguments, Stream stream) {
+  const CurrentDevice current(context.device().ordinal);
+  const auto launch = [&](const kernels::GroupnormParams& params) {
+    WIDE_CHECK_CUDA(kernels::launch_groupnorm_wide(problem.dtype, params,
+                                                   context.info().shared_bytes_per_block,
+                                                   static_cast<cudaStream_t>(stream.native())));
+  };
+  kernels::GroupnormParams all;
+  set_channel_params(all, problem, arguments);
+  all.groups = problem.groups;
+  if (strategy == NormStrategy::wide) return launch(all);
+  for (int64_t n = 0; n < problem.num_members; ++n) {
+    kernels::GroupnormParams one = all;
+    select_member(one, n, problem.dtype);
+    launch(one);
+  }
+}
+
+}  // namespace wide

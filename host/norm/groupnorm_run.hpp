@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a plan calls once operands are known to be right.
+#pragma once
+
+#include "host/norm/norm_strategy.hpp"
+#include "wide/groupnorm.hpp"
+
+namespace wide {
+
+void run_groupnorm_cpu(const Context& context, const GroupnormProblem& problem,
+                       NormStrategy strategy, const GroupnormArguments& arguments);
+void run_groupnorm_cuda(const Context& context, const GroupnormProblem& problem,
+                        NormStrategy strategy, const GroupnormArguments& arguments, Stream stream);
+
+}  // namespace wide

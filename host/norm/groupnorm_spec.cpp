@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// groupnorm, instancenorm1d and instancenorm2d for bench and verify: one workload under three
+// names. Instances are groups of one channel.
+#include "host/norm/batchnorm_reference.hpp"
+#include "host/norm/norm_spec.hpp"
+#include "wide/groupnorm.hpp"
+
+namespace wide::catalog {
+
+namespace {
+
+bool is_1d(const Case& point) {
+  return point.op() == "instancenorm1d";
+}
+
+/// The one place where axis values become a problem.
+GroupnormProblem problem_of(const Case& point) {
+  GroupnormProblem p;
+  p.num_members = point.integer("n");
+  p.batch = point.integer("batch");
+  if (point.op() == "groupnorm") {
+    p.groups = point.integer("groups");
+    p.channels = p.groups * point.integer("group_size");
+  } else {
+    p.channels = point.integer("channels");
+    p.groups = std::max<int64_t>(1, p.channels);
+  }
+  p.width = point.integer(is_1d(point) ? "length" : "width");
+  if (!is_1d(point)) {
+    p.height = point.integer("height");
+    if (p.width == 0) p.width = p.height;
+  }
+  p.dtype = point.dtype();
+  p.has_gamma = p.has_beta = point.word("affine") == "yes";
+  return p;
+}
+
+const PackedOperand& packing_of(const Case& point) {
+  if (point.op() == "groupnorm") return operands::groupnorm_x;
+  return is_1d(point) ? operands::instancenorm1d_x : operands::instancenorm2d_x;
+}
+
+class GroupnormWorkload final : public PackedWorkload {
+ public:
+  GroupnormWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
+      : PackedWorkload(context, point.integer("n"), options), shape_(problem_of(point)) {
+    const GroupnormProblem& p = shape_;
+    const Shape x = is_1d(point) ? Shape{p.batch, p.channels, p.width}
+                                 : Shape{p.batch, p.channels, p.height, p.width};
+    const auto offset = static_cast<double>(point.integer("offset"));
+    x_ = &add_operand(packing_of(point), p.dtype, x, Distribution::uniform(offset - 1, offset + 1));
+    arguments_.x = x_->packed();
+    if (p.has_gamma) {
+      const auto add_parameter = [&] {
+        return &add_operand(operands::channel_parameter, p.dtype, {p.channels},
+                            Distribution::uniform());
+      };
+      gamma_ = add_parameter();
+      beta_ = add_parameter();
+      arguments_.gamma = gamma_->packed();
+      arguments_.beta = beta_->packed();
+    }
+    y_ = &add_operand(packing_of(point), p.dtype, x, Distribution::none());
+    arguments_.y = y_->packed();
+    problem_ = describe_groupnorm(arguments_, shape_);
+  }
+
+  std::string unsupported_reason(std::string_view strategy) const override {
+    return reason_against([&] {
+      return make_groupnorm_plan(context(), problem_, {.strategy = std::string(strategy)});
+    });
+  }
+
+  Prepared prepare(const PlanOptions& options) override {
+    const GroupnormPlan plan = make_groupnorm_plan(context(), problem_, options);
+    return {[plan, arguments = arguments_](const Execution& execution) {
+              plan.run(arguments, execution);
+            },
+            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+  }
+
+  std::string baseline_unsupported_reason() const override { return ""; }
+
+  /// A baseline member is our own kernel with N = 1.
+  PreparedMembers prepare_members() override {
+    GroupnormProblem one = shape_;
+    one.num_members = 1;
+    const GroupnormPlan plan = make_groupnorm_plan(context(), one, {.strategy = "sequential"});
+    std::vector<GroupnormArguments> arguments;
+    for (int64_t n = 0; n < num_members(); ++n) {
+      arguments.push_back(
+          {x_->member(n), own_parameters(gamma_, n), own_parameters(beta_, n), y_->member(n)});
+    }
+    return {[plan, arguments](int64_t n, const Execution& execution) {
+              plan.run(arguments[static_cast<size_t>(n)], execution);
+            },
+            plan.workspace_bytes()};
+  }
+
+  /// Per element: subtract, two sums, square, scale by two factors, shift.
+  Cost cost() const override {
+    const auto elements =
+        static_cast<double>(x_->bytes()) / static_cast<double>(dtype_bytes(problem_.dtype));
+    return {8 * elements, static_cast<double>(x_->bytes() + bytes_of(gamma_) + bytes_of(beta_)),
+            static_cast<double>(y_->bytes())};
+  }
+
+  /// In the reference's words a group of a batch row is a channel of a batch of one.
+  void reference_row(int64_t member, int64_t row, std::span<double> values,
+                     std::span<double> tolerances) const override {
+    const GroupnormProblem& p = problem_;
+    BatchnormProblem as_channels;
+    as_channels.batch = 1;
+    as_channels.channels = p.batch * p.groups;
+    as_channels.width = p.channels / p.groups * p.height * p.width;
+    as_channels.dtype = p.dtype;
+    as_channels.epsilon = p.epsilon;
+    const auto x = x_->values(member);
+    if (statistics_member_ != member) statistics_ = channel_statistics(as_channels, x);
+    statistics_member_ = member;
+    const int64_t image_channel = row * p.width / (p.height * p.width);  // b * C + c
+    const auto channel = static_cast<size_t>(image_channel % p.channels);
+    const auto of = [&](const Operand* operand, double absent) {
+      return operand == nullptr ? absent : operand->values(member)[channel];
+    };
+    const auto group = static_cast<size_t>(image_channel / (p.channels / p.groups));
+    batchnorm_reference(as_channels, statistics_[group], of(gamma_, 1), of(beta_, 0),
+                        x.subspan(static_cast<size_t>(row) * values.size(), values.size()), values,
+                        tolerances);
+  }
+  double reference_row_flops() const override { return 12 * static_cast<double>(problem_.width); }
+
+ private:
+  GroupnormProblem shape_;
+  Operand* x_ = nullptr;
+  Operand* gamma_ = nullptr;
+  Operand* beta_ = nullptr;
+  Operand* y_ = nullptr;
+  GroupnormArguments arguments_;
+  GroupnormProblem problem_;
+  mutable std::vector<ChannelStatistics> statistics_;  ///< of the member looked at last
+  mutable int64_t statistics_member_ = -1;
+};
+
+/// Axes between the batch and what all norms have, and what they are in all sweeps.
+PrimitiveSpec make_spec(std::string_view name, std::string_view summary,
+                        const std::vector<AxisInfo>& sizes, const std::vector<Axis>& small_sizes,
+                        const std::vector<Axis>& full_sizes) {
+  PrimitiveSpec spec;
+  spec.name = name;
+  spec.summary = summary;
+  spec.axes = {{"n", "members", int64_t{4}, {}, 1}, {"batch", "batch rows B", int64_t{8}, {}, 0}};
+  spec.axes.insert(spec.axes.end(), sizes.begin(), sizes.end());
+  spec.axes.insert(spec.axes.end(),
+                   {dtype_axis("of x, gamma, beta and y"), affine_axis(), offset_axis()});
+  // gamma and beta are read again for every chunk of their channel.
+  spec.strategies =
+      norm_strategies("one launch; a group of a batch row on chip: read once, written once",
+                      {.streamed = 1.03, .rereads = 0.35});
+  const auto sweep = [](std::vector<AxisValue> n, std::vector<AxisValue> batch,
+                        const std::vector<Axis>& more) {
+    std::vector<Axis> axes{{"n", std::move(n)}, {"batch", std::move(batch)}};
+    axes.insert(axes.end(), more.begin(), more.end());
+    return axes;
+  };
+  spec.sweeps = {
+      {"quick", sweep(ints({4, 8, 16, 32}), ints({8}), small_sizes)},
+      {"full", sweep(ints({2, 4, 8, 16, 32, 64, 100}), ints({4, 8, 16, 32}), full_sizes)},
+      {"ci", sweep(ints({4, 16}), ints({8}), small_sizes)}};
+  spec.tolerance_formula =
+      "|gamma| s (|x - mean| + sqrt(var)) (16 + sqrt(M) + M / 512) 2^-24, M values a group, + 8 "
+      "2^-24 (|gamma (x - mean) s| + |beta|) + u_out |y| + min_subnormal, s = 1 / sqrt(var + eps)";
+  spec.impossible_reason = [](const Case&) { return std::string(); };
+  spec.make_workload = [](const Context& context, const Case& point,
+                          const WorkloadOptions& options) {
+    return std::unique_ptr<Workload>(std::make_unique<GroupnormWorkload>(context, point, options));
+  };
+  return spec;
+}
+
+AxisInfo channels_axis() {
+  return {"channels", "channels C of a member", int64_t{64}, {}, 0};
+}
+std::vector<AxisInfo> image_axes() {
+  return {{"height", "rows of positions H", int64_t{32}, {}, 0},
+          {"width", "positions in a row W; 0: as height", int64_t{0}, {}, 0}};
+}
+
+}  // namespace
+
+const PrimitiveSpec& groupnorm_spec();
+const PrimitiveSpec& groupnorm_spec() {
+  static const PrimitiveSpec spec = [] {
+    std::vector<AxisInfo> axes{{"groups", "groups G of a member", int64_t{8}, {}, 1},
+                               {"group_size", "channels of a group", int64_t{8}, {}, 0}};
+    const std::vector<AxisInfo> image = image_axes();
+    axes.insert(axes.end(), image.begin(), image.end());
+    return make_spec(
+        "groupnorm", "y = (x - mean) / sqrt(variance + eps) * gamma + beta, group by group", axes,
+        {{"groups", ints({8})}, {"group_size", ints({8})}, {"height", ints({32})}},
+        {{"groups", ints({8, 32})}, {"group_size", ints({4, 8})}, {"height", ints({16, 32, 56})}});
+  }();
+  return spec;
+}
+
+const PrimitiveSpec& instancenorm1d_spec();
+const PrimitiveSpec& instancenorm1d_spec() {
+  static const PrimitiveSpec spec = make_spec(
+      "instancenorm1d", "y = (x - mean) / sqrt(variance + eps) * gamma + beta, signal by signal",
+      {channels_axis(), {"length", "positions L", int64_t{256}, {}, 0}},
+      {{"channels", ints({64})}, {"length", ints({256})}},
+      {{"channels", ints({32, 64, 128, 256})}, {"length", ints({64, 256, 1024})}});
+  return spec;
+}
+
+const PrimitiveSpec& instancenorm2d_spec();
+const PrimitiveSpec& instancenorm2d_spec() {
+  static const PrimitiveSpec spec = [] {
+    std::vector<AxisInfo> axes = image_axes();
+    axes.insert(axes.begin(), channels_axis());
+    return make_spec("instancenorm2d",
+                     "y = (x - mean) / sqrt(variance + eps) * gamma + beta, image by image", axes,
+                     {{"channels", ints({64})}, {"height", ints({32})}},
+                     {{"channels", ints({32, 64, 128, 256})}, {"height", ints({16, 32, 56})}});
+  }();
+  return spec;
+}
+
+}  // namespace wide::catalog

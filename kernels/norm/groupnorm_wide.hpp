@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/norm/norm_params.hpp"
+#include "wide/dtype.hpp"
+
+namespace wide::kernels {
+
+/// A group has channels / groups channels; their height * width values fit in 31 bits.
+struct GroupnormParams : ChannelNormParams {
+  int64_t groups = 0;  ///< of one member
+};
+
+/// Every group of every batch row and member on its own, all in one launch.
+/// `shared_bytes_per_block`: what a block may have on this device.
+cudaError_t launch_groupnorm_wide(Dtype dtype, const GroupnormParams& params,
+                                  int64_t shared_bytes_per_block, cudaStream_t stream);
+
+}  // namespace wide::kernels
