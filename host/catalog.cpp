@@ -21,11 +21,13 @@ const PrimitiveSpec& batchnorm2d_spec();
 const PrimitiveSpec& groupnorm_spec();
 const PrimitiveSpec& instancenorm1d_spec();
 const PrimitiveSpec& instancenorm2d_spec();
+const PrimitiveSpec& flash_attention_spec();
 
 std::span<const PrimitiveSpec* const> primitives() {
-  static const std::array list{&linear_spec(),    &ragged_linear_spec(),  &embedding_spec(),
-                               &layernorm_spec(), &batchnorm1d_spec(),    &batchnorm2d_spec(),
-                               &groupnorm_spec(), &instancenorm1d_spec(), &instancenorm2d_spec()};
+  static const std::array list{
+      &linear_spec(),         &ragged_linear_spec(),  &embedding_spec(), &layernorm_spec(),
+      &batchnorm1d_spec(),    &batchnorm2d_spec(),    &groupnorm_spec(), &instancenorm1d_spec(),
+      &instancenorm2d_spec(), &flash_attention_spec()};
   return list;
 }
 

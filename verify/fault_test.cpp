@@ -185,6 +185,27 @@ Bytes run_groupnorm() {
   return read(context, y, stream.get());
 }
 
+Bytes run_flash_attention() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  const FlashAttentionProblem problem{.num_members = 2,
+                                      .batch = 2,
+                                      .seq = 3,
+                                      .heads = 2,
+                                      .head_dim = 8,
+                                      .dtype = Dtype::bf16,
+                                      .is_causal = true};
+  const FlashAttentionPlan plan =
+      make_flash_attention_plan(context, problem, {.strategy = "tensor_core"});
+  const auto some = [&](float scale) {
+    return filled(context, {2, 3, 32}, stream.get(), scale, Dtype::bf16);
+  };
+  const Tensor q = some(0.5f), k = some(0.25f), v = some(1);
+  Tensor y(context, Dtype::bf16, {2, 3, 32});
+  plan.run({.q = q, .k = k, .v = v, .key_lengths = {}, .slopes = {}, .y = y}, {stream.get()});
+  return read(context, y, stream.get());
+}
+
 struct Scenario {
   const char* name;
   std::function<Bytes()> run;
@@ -203,7 +224,8 @@ const std::vector<Scenario>& scenarios() {
       {"embedding", run_embedding},
       {"layernorm", run_layernorm},
       {"batchnorm", run_batchnorm},
-      {"groupnorm", run_groupnorm}};
+      {"groupnorm", run_groupnorm},
+      {"flash_attention", run_flash_attention}};
   return all;
 }
 

@@ -25,6 +25,8 @@ std::span<const PackedOperand> all() {
                                    flash_attention_q,
                                    flash_attention_k,
                                    flash_attention_v,
+                                   flash_attention_key_lengths,
+                                   flash_attention_slopes,
                                    attention_x,
                                    embedding_y,
                                    layernorm_x,

@@ -32,6 +32,9 @@ struct AxisInfo {
   AxisValue default_value;
   std::vector<std::string_view> words;  ///< the legal words; empty for an integer axis
   int64_t min = 0;                      ///< smallest legal integer
+  /// What tests take where they want a small odd size, a larger one, and one above the kernels'
+  /// tiles; the last stands for what is missing. Empty: primes, whichever.
+  std::vector<int64_t> odd_sizes{};
 };
 
 /// Named list of values.

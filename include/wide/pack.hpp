@@ -63,6 +63,9 @@ inline constexpr PackedOperand layernorm_gamma{"layernorm gamma", stacked, 0, 1,
 inline constexpr PackedOperand layernorm_beta{"layernorm beta", stacked, 0, 1, 1};
 inline constexpr PackedOperand rmsnorm_gamma{"rmsnorm gamma", stacked, 0, 1, 1};
 inline constexpr PackedOperand channel_parameter{"channel parameter", stacked, 0, 1, 1};
+inline constexpr PackedOperand flash_attention_key_lengths{"flash_attention key_lengths", stacked,
+                                                           0, 1, 1};
+inline constexpr PackedOperand flash_attention_slopes{"flash_attention slopes", stacked, 0, 1, 1};
 // Parameters whose channels of all members are one axis, as grouped convolution wants them.
 inline constexpr PackedOperand conv1d_weight{"conv1d weight", joined, 0, 3, 3};
 inline constexpr PackedOperand conv2d_weight{"conv2d weight", joined, 0, 4, 4};

@@ -12,6 +12,7 @@
 #include "wide/embedding.hpp"
 #include "wide/epilogue.hpp"
 #include "wide/error.hpp"
+#include "wide/flash_attention.hpp"
 #include "wide/groupnorm.hpp"
 #include "wide/layernorm.hpp"
 #include "wide/linear.hpp"

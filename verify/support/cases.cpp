@@ -47,6 +47,11 @@ AxisValue shrink(const AxisValue& value, size_t axis) {
   return integer == nullptr || *integer <= 5 ? value : kSizes[axis % kSizes.size()];
 }
 
+int64_t odd_size(const std::vector<int64_t>& sizes, int64_t size) {
+  const size_t wanted = size <= 5 ? 0 : size <= 19 ? 1 : 2;
+  return sizes.at(std::min(wanted, sizes.size() - 1));
+}
+
 }  // namespace
 
 std::vector<Case> ci_cases(const PrimitiveSpec& spec) {
@@ -76,7 +81,11 @@ Case odd_case(const PrimitiveSpec& spec, int64_t num_members, int64_t size, cons
   size_t next = static_cast<size_t>(first);
   for (const AxisInfo& axis : spec.axes) {
     if (!axis.words.empty()) continue;
-    const int64_t value = axis.name == "n" ? num_members : kPrimes.at(next++ % kPrimes.size());
+    const int64_t prime = kPrimes.at(next % kPrimes.size());
+    next += axis.name != "n" && axis.odd_sizes.empty() ? 1 : 0;
+    const int64_t value = axis.name == "n"         ? num_members
+                          : axis.odd_sizes.empty() ? prime
+                                                   : odd_size(axis.odd_sizes, size);
     values.emplace_back(std::string(axis.name), value);
   }
   return catalog::make_case(spec, values);

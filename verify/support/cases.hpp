@@ -20,7 +20,8 @@ using Values = std::vector<std::pair<std::string, catalog::AxisValue>>;
 std::vector<catalog::Case> ci_cases(const catalog::PrimitiveSpec& spec);
 
 /// Integer axes at primes that differ from axis to axis (a transposed operand must not fit) and lie
-/// around `size`, at least; n is `num_members`. Words are the defaults where `words` has no other.
+/// around `size`, at least, or at the axis's own odd sizes; n is `num_members`. Words are the
+/// defaults where `words` has no other.
 catalog::Case odd_case(const catalog::PrimitiveSpec& spec, int64_t num_members, int64_t size,
                        const Values& words = {});
 

@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// flash_attention's verbs: validate, choose, launch.
+#include "wide/flash_attention.hpp"
+
+#include "host/attention/flash_attention_problem.hpp"
+#include "host/attention/flash_attention_run.hpp"
+#include "host/core/check.hpp"
+#include "host/core/nvtx.hpp"
+#include "host/core/plan_checks.hpp"
+#include "host/core/rows.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr std::string_view kName = "flash_attention";
+
+/// The strides of an operand whose first two axes are batch and positions.
+RowStrides strides_of(const char* name, const ConstTensorView& view, const FlashAttentionProblem& p,
+                      int64_t seq, int64_t features) {
+  const bool is_packed = view.rank() == 3;
+  const bool is_explicit = view.rank() == 4 && view.shape[2] == p.num_members;
+  WIDE_REQUIRE((is_packed || is_explicit) && view.shape[0] == p.batch && view.shape[1] == seq,
+               "flash_attention: " + std::string(name) + " is " + to_string(view.shape) +
+                   ", expected [batch, positions, num_members * features] = " +
+                   to_string(Shape{p.batch, seq, p.num_members * features}) +
+                   ", or with members explicit");
+  require_dtype(kName, name, view, p.dtype);
+  return member_rows(kName, name, view, p.num_members, features).strides;
+}
+
+/// The member stride of key_lengths or slopes: rows of one axis, one per member.
+int64_t member_stride(const char* name, const ConstTensorView& view, const char* axes,
+                      const Shape& expected) {
+  require_shape(kName, name, view, axes, expected);
+  const bool has_members = expected.rank() == 2;
+  WIDE_REQUIRE(expected.back() <= 1 || view.strides.back() == 1,
+               "flash_attention: " + std::string(name) + " has strides " + to_string(view.strides) +
+                   ", expected a last stride of 1");
+  return has_members && expected[0] > 1 ? view.strides[0] : 0;
+}
+
+void describe_masks(const FlashAttentionArguments& a, FlashAttentionProblem& p) {
+  if (!a.key_lengths.is_absent()) {
+    const bool is_shared = a.key_lengths.rank() == 1;
+    p.key_lengths = is_shared ? KeyLengths::shared : KeyLengths::per_member;
+    require_dtype(kName, "key_lengths", a.key_lengths, Dtype::int32);
+    p.key_lengths_member_stride =
+        is_shared ? member_stride("key_lengths", a.key_lengths, "[batch]", {p.batch})
+                  : member_stride("key_lengths", a.key_lengths, "[num_members, batch]",
+                                  {p.num_members, p.batch});
+  }
+  if (!a.slopes.is_absent()) {
+    p.has_slopes = true;
+    require_dtype(kName, "slopes", a.slopes, Dtype::fp32);
+    p.slopes_member_stride =
+        member_stride("slopes", a.slopes, "[num_members, heads]", {p.num_members, p.heads});
+  }
+}
+
+}  // namespace
+
+FlashAttentionProblem describe_flash_attention(const FlashAttentionArguments& a,
+                                               const FlashAttentionProblem& like) {
+  FlashAttentionProblem p;
+  p.num_members = like.num_members;
+  p.heads = like.heads;
+  p.kv_heads = like.kv_heads == 0 ? like.heads : like.kv_heads;
+  p.scale = like.scale;
+  p.is_causal = like.is_causal;
+  p.window = like.window;
+  p.soft_cap = like.soft_cap;
+  p.dtype = a.q.dtype;
+  for (const auto& [name, view] : {std::pair{"q", &a.q}, {"k", &a.k}}) {
+    WIDE_REQUIRE(view->rank() == 3 || view->rank() == 4,
+                 "flash_attention: " + std::string(name) + " is " + to_string(view->shape) +
+                     ", expected [batch, positions, num_members * features], or with members "
+                     "explicit");
+  }
+  WIDE_REQUIRE(p.num_members >= 1 && p.heads >= 1,
+               "flash_attention: num_members is " + std::to_string(p.num_members) + ", heads is " +
+                   std::to_string(p.heads) + ", expected both >= 1");
+  p.batch = a.q.shape[0];
+  p.seq = a.q.shape[1];
+  p.kv_seq = a.k.shape[1];
+  const int64_t heads_in_row = num_elements({a.q.rank() == 3 ? p.num_members : 1, p.heads});
+  WIDE_REQUIRE(a.q.shape.back() % heads_in_row == 0,
+               "flash_attention: q is " + to_string(a.q.shape) + ", expected a last axis of " +
+                   std::to_string(heads_in_row) + " heads");
+  p.head_dim = a.q.shape.back() / heads_in_row;
+  const int64_t features = p.heads * p.head_dim, kv_features = p.kv_heads * p.head_dim;
+  p.q = strides_of("q", a.q, p, p.seq, features);
+  p.k = strides_of("k", a.k, p, *p.kv_seq, kv_features);
+  p.v = strides_of("v", a.v, p, *p.kv_seq, kv_features);
+  p.y = strides_of("y", a.y, p, p.seq, features);
+  describe_masks(a, p);
+  for (const auto& [name, view] : {std::pair{"q", &a.q},
+                                   {"k", &a.k},
+                                   {"v", &a.v},
+                                   {"key_lengths", &a.key_lengths},
+                                   {"slopes", &a.slopes}}) {
+    if (view->is_absent()) continue;
+    require_device(kName, name, *view, a.y.device);
+    WIDE_REQUIRE(!may_overlap(*view, a.y), "flash_attention: y overlaps " + std::string(name) +
+                                               ", expected memory of its own");
+  }
+  return complete_flash_attention_problem(p);
+}
+
+struct FlashAttentionPlan::State {
+  Context context;
+  FlashAttentionProblem problem;
+  FlashAttentionChoice choice;
+  std::string range;
+};
+
+FlashAttentionPlan make_flash_attention_plan(const Context& context,
+                                             const FlashAttentionProblem& problem,
+                                             const PlanOptions& options) {
+  const FlashAttentionProblem full = complete_flash_attention_problem(problem);
+  require_no_policy(kName, options.policy);
+  FlashAttentionChoice choice = choose_flash_attention_strategy(
+      full, context.info(), options.strategy, verified_strategies());
+  std::string range = "wide::flash_attention(" + std::string(strategy_name(choice.strategy)) + ")";
+  return FlashAttentionPlan(std::make_shared<const FlashAttentionPlan::State>(
+      FlashAttentionPlan::State{context, full, std::move(choice), std::move(range)}));
+}
+
+const FlashAttentionProblem& FlashAttentionPlan::problem() const {
+  return state_->problem;
+}
+std::string_view FlashAttentionPlan::strategy() const {
+  return strategy_name(state_->choice.strategy);
+}
+std::string FlashAttentionPlan::explain() const {
+  return state_->choice.explain;
+}
+int64_t FlashAttentionPlan::workspace_bytes() const {
+  return 0;
+}
+
+void FlashAttentionPlan::run(const FlashAttentionArguments& arguments,
+                             const Execution& execution) const {
+  const State& s = *state_;
+  require_device(kName, "y", arguments.y, s.context.device());
+  require_same_flash_attention_problem(describe_flash_attention(arguments, s.problem), s.problem);
+  if (is_empty(s.problem)) return;
+  const NvtxRange range(s.range.c_str());
+  if (s.context.device().type == DeviceType::cpu) {
+    run_flash_attention_cpu(s.context, s.problem, s.choice.strategy, arguments);
+  } else {
+    run_flash_attention_cuda(s.context, s.problem, s.choice.strategy, arguments, execution.stream);
+  }
+}
+
+}  // namespace wide

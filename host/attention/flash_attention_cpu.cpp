@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// flash_attention on the CPU: a task is a block of queries of one head. Its scores against a block
+// of keys are linear's, a product of rows; then they are absorbed. `wide` hands out the tasks of
+// all members at once, `sequential` member by member; both give the same bits.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "host/attention/flash_attention_cpu_block.hpp"
+#include "host/attention/flash_attention_run.hpp"
+#include "host/core/parallel.hpp"
+#include "wide/convert.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr int kQueries = cpu::kAttentionQueries, kKeys = cpu::kAttentionKeys;
+constexpr float kLog2E = std::numbers::log2e_v<float>;
+
+class HeadBlocks {
+ public:
+  HeadBlocks(const FlashAttentionProblem& problem, const FlashAttentionArguments& arguments)
+      : p_(problem), a_(arguments), blocks_((p_.seq + kQueries - 1) / kQueries) {}
+
+  int64_t tasks_per_member() const { return p_.batch * p_.heads * blocks_; }
+
+  void operator()(int64_t member, int64_t task) const {
+    const int64_t head = task / blocks_ % p_.heads, b = task / blocks_ / p_.heads;
+    const int64_t first_query = task % blocks_ * kQueries;
+    const Place place{member,
+                      b,
+                      head,
+                      head / (p_.heads / p_.kv_heads),
+                      first_query,
+                      static_cast<int>(std::min<int64_t>(kQueries, p_.seq - first_query)),
+                      key_length(member, b)};
+    const int dims = static_cast<int>((p_.head_dim + 15) / 16 * 16);
+    cpu::AttentionState state;
+    cpu::start_attention(state, dims);
+    alignas(64) float scores[kQueries][kKeys] = {};
+    alignas(64) float values[kKeys][cpu::kAttentionDims];
+    const Range seen = keys_of(place, 0, place.queries - 1);
+    for (int64_t key = seen.first; key < seen.last; key += kKeys) {
+      const int keys = static_cast<int>(std::min<int64_t>(kKeys, seen.last - key));
+      score(place, key, keys, scores);
+      for (int j = 0; j < keys; ++j) {
+        std::fill_n(values[j], dims, 0.0f);
+        decode_row(p_.dtype, at(a_.v, p_.v, b * *p_.kv_seq + key + j, member, place.kv_head),
+                   values[j], p_.head_dim);
+      }
+      cpu::absorb_keys(state, {scores, values, keys, dims});
+    }
+    write(place, state);
+  }
+
+ private:
+  /// A block of queries.
+  struct Place {
+    int64_t member, b, head, kv_head, first_query;
+    int queries;
+    int64_t key_length;
+  };
+  struct Range {
+    int64_t first, last;
+  };
+
+  const void* at(const ConstTensorView& view, const RowStrides& strides, int64_t row,
+                 int64_t member, int64_t head) const {
+    const int64_t element = row * strides.row + member * strides.member + head * p_.head_dim;
+    return static_cast<const char*>(view.data) + element * dtype_bytes(p_.dtype);
+  }
+
+  int64_t key_length(int64_t member, int64_t b) const {
+    if (p_.key_lengths == KeyLengths::none) return *p_.kv_seq;
+    const auto* lengths = static_cast<const int32_t*>(a_.key_lengths.data);
+    const int64_t length = lengths[member * p_.key_lengths_member_stride + b];
+    return std::clamp<int64_t>(length, 0, *p_.kv_seq);
+  }
+
+  int64_t position_of(const Place& place, int query) const {
+    return place.first_query + query + *p_.kv_seq - p_.seq;
+  }
+
+  /// What the queries from `from` to `to` see at most.
+  Range keys_of(const Place& place, int from, int to) const {
+    Range range{0, place.key_length};
+    if (p_.is_causal) range.last = std::min(range.last, position_of(place, to) + 1);
+    if (p_.window > 0) {
+      range.first = std::max(range.first, position_of(place, from) - p_.window + 1);
+      range.last = std::min(range.last, position_of(place, to) + p_.window);
+    }
+    return range;
+  }
+
+  /// Base-2 logarithms of the powers that softmax adds up.
+  void score(const Place& place, int64_t first_key, int keys,
+             float (&scores)[kQueries][kKeys]) const {
+    cpu::LinearBlock block;
+    block.x = at(a_.q, p_.q, place.b * p_.seq + place.first_query, place.member, place.head);
+    block.weight = at(a_.k, p_.k, place.b * *p_.kv_seq + first_key, place.member, place.kv_head);
+    block.x_stride = p_.q.row;
+    block.weight_stride = p_.k.row;
+    block.dtype = p_.dtype;
+    block.rows = place.queries;
+    block.columns = keys;
+    block.depth = p_.head_dim;
+    block.sums = scores;
+    cpu::best_linear_block()(block);
+    constexpr float kNone = -std::numeric_limits<float>::infinity();
+    for (int i = 0; i < place.queries; ++i) {
+      float* row = scores[i];
+      if (p_.soft_cap > 0 || p_.has_slopes) {
+        const int64_t distance = position_of(place, i) - first_key;
+        for (int j = 0; j < keys; ++j) row[j] = kLog2E * bent(place, row[j], distance - j);
+      } else {
+        const float factor = kLog2E * *p_.scale;
+        for (int j = 0; j < keys; ++j) row[j] *= factor;
+      }
+      const Range seen = keys_of(place, i, i);
+      const auto first = std::clamp<int64_t>(seen.first - first_key, 0, keys);
+      std::fill_n(row, first, kNone);
+      std::fill(row + std::clamp<int64_t>(seen.last - first_key, first, keys), row + keys, kNone);
+    }
+  }
+
+  float bent(const Place& place, float sum, int64_t distance) const {
+    float score = *p_.scale * sum;
+    if (p_.soft_cap > 0) score = p_.soft_cap * std::tanh(score / p_.soft_cap);
+    if (p_.has_slopes) {
+      const auto* slopes = static_cast<const float*>(a_.slopes.data);
+      score -= slopes[place.member * p_.slopes_member_stride + place.head] *
+               static_cast<float>(std::abs(distance));
+    }
+    return score;
+  }
+
+  void write(const Place& place, cpu::AttentionState& state) const {
+    for (int i = 0; i < place.queries; ++i) {
+      const float total = state.total[i];
+      const float share = total == 0 ? 0.0f : 1.0f / total;  // of a query that sees nothing: 0
+      for (int64_t d = 0; d < p_.head_dim; ++d) state.sums[i][d] *= share;
+      const int64_t row = place.b * p_.seq + place.first_query + i;
+      encode_row(p_.dtype, state.sums[i],
+                 const_cast<void*>(at(a_.y, p_.y, row, place.member, place.head)), p_.head_dim);
+    }
+  }
+
+  const FlashAttentionProblem& p_;
+  const FlashAttentionArguments& a_;
+  int64_t blocks_;
+};
+
+}  // namespace
+
+void run_flash_attention_cpu(const Context& context, const FlashAttentionProblem& problem,
+                             FlashAttentionStrategy strategy,
+                             const FlashAttentionArguments& arguments) {
+  const HeadBlocks run_block(problem, arguments);
+  const int64_t per_member = run_block.tasks_per_member();
+  const int64_t at_once = strategy == FlashAttentionStrategy::wide ? problem.num_members : 1;
+  for (int64_t first = 0; first < problem.num_members; first += at_once) {
+    parallel_for(context, at_once * per_member,
+                 [&](int64_t task) { run_block(first + task / per_member, task % per_member); });
+  }
+}
+
+}  // namespace wide

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// From operands to kernel parameters.
+#include <type_traits>
+
+#include "host/attention/flash_attention_run.hpp"
+#include "host/core/cuda_check.hpp"
+#include "host/core/current_device.hpp"
+#include "kernels/attention/flash_attention.hpp"
+
+namespace wide {
+
+namespace {
+
+cudaError_t launch(Dtype dtype, const kernels::FlashAttentionParams& params, cudaStream_t stream) {
+  switch (dtype) {
+    case Dtype::fp32:
+      return kernels::launch_flash_attention_simt(params, stream);
+    case Dtype::fp16:
+      return kernels::launch_flash_attention_fp16(params, stream);
+    case Dtype::bf16:
+      return kernels::launch_flash_attention_bf16(params, stream);
+    default:
+      return cudaErrorInvalidValue;
+  }
+}
+
+/// `member` members further.
+template <class Pointer>
+Pointer advance(Pointer base, int64_t member, int64_t stride, int64_t element_bytes) {
+  if (base == nullptr) return nullptr;
+  using Byte =
+      std::conditional_t<std::is_const_v<std::remove_pointer_t<Pointer>>, const char, char>;
+  return reinterpret_cast<Pointer>(reinterpret_cast<Byte*>(base) + member * stride * element_bytes);
+}
+
+}  // namespace
+
+void run_flash_attention_cuda(const Context& context, const FlashAttentionProblem& problem,
+                              FlashAttentionStrategy strategy,
+                              const FlashAttentionArguments& arguments, Stream stream) {
+  const CurrentDevice current(context.device().ordinal);
+  const auto native = static_cast<cudaStream_t>(stream.native());
+  kernels::FlashAttentionParams params{};
+  params.q = arguments.q.data;
+  params.k = arguments.k.data;
+  params.v = arguments.v.data;
+  params.y = arguments.y.data;
+  params.key_lengths = static_cast<const int32_t*>(arguments.key_lengths.data);
+  params.slopes = static_cast<const float*>(arguments.slopes.data);
+  params.num_members = problem.num_members;
+  params.batch = problem.batch;
+  params.heads = problem.heads;
+  params.kv_heads = problem.kv_heads;
+  params.seq = static_cast<int32_t>(problem.seq);
+  params.kv_seq = static_cast<int32_t>(*problem.kv_seq);
+  params.head_dim = static_cast<int32_t>(problem.head_dim);
+  params.window = static_cast<int32_t>(problem.window);
+  params.q_strides = problem.q;
+  params.k_strides = problem.k;
+  params.v_strides = problem.v;
+  params.y_strides = problem.y;
+  params.key_lengths_member_stride = problem.key_lengths_member_stride;
+  params.slopes_member_stride = problem.slopes_member_stride;
+  params.scale = *problem.scale;
+  params.soft_cap = problem.soft_cap;
+  params.is_causal = problem.is_causal;
+  if (strategy != FlashAttentionStrategy::sequential) {
+    WIDE_CHECK_CUDA(launch(problem.dtype, params, native));
+    return;
+  }
+  const int64_t size = dtype_bytes(problem.dtype);
+  kernels::FlashAttentionParams one = params;
+  one.num_members = 1;
+  for (int64_t n = 0; n < problem.num_members; ++n) {
+    one.q = advance(params.q, n, problem.q.member, size);
+    one.k = advance(params.k, n, problem.k.member, size);
+    one.v = advance(params.v, n, problem.v.member, size);
+    one.y = advance(params.y, n, problem.y.member, size);
+    one.key_lengths = advance(params.key_lengths, n, problem.key_lengths_member_stride, 4);
+    one.slopes = advance(params.slopes, n, problem.slopes_member_stride, 4);
+    WIDE_CHECK_CUDA(launch(problem.dtype, one, native));
+  }
+}
+
+}  // namespace wide

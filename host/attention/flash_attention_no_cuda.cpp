@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "host/attention/flash_attention_run.hpp"
+#include "host/core/check.hpp"
+
+namespace wide {
+
+void run_flash_attention_cuda(const Context&, const FlashAttentionProblem&, FlashAttentionStrategy,
+                              const FlashAttentionArguments&, Stream) {
+  throw_unsupported("flash_attention: this build of wide has no CUDA");
+}
+
+}  // namespace wide

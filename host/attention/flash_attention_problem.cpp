@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks and completes problems. Extents are computed with overflow checks here, so that the
+// kernels need none; positions fit in 32 bits with room for differences.
+#include "host/attention/flash_attention_problem.hpp"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "host/core/check.hpp"
+#include "host/core/rows.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr int64_t kMaxSeq = int64_t{1} << 30;
+constexpr int64_t kMaxHeadDim = 256;
+constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
+
+std::string text(int64_t value) {
+  return std::to_string(value);
+}
+std::string text(float value) {
+  return std::to_string(value);
+}
+std::string text(bool value) {
+  return value ? "true" : "false";
+}
+std::string text(std::string_view value) {
+  return std::string(value);
+}
+std::string text(const RowStrides& strides) {
+  return "{row " + text(strides.row) + ", member " + text(strides.member) + "}";
+}
+std::string text(KeyLengths lengths) {
+  return lengths == KeyLengths::none     ? "none"
+         : lengths == KeyLengths::shared ? "shared [batch]"
+                                         : "[num_members, batch]";
+}
+
+void require_range(const char* field, int64_t value, int64_t least, int64_t most = kUnbounded) {
+  const std::string range =
+      most == kUnbounded ? ">= " + text(least) : "in [" + text(least) + ", " + text(most) + "]";
+  WIDE_REQUIRE(value >= least && value <= most, "flash_attention: " + std::string(field) + " is " +
+                                                    text(value) + ", expected " + range);
+}
+
+void check_sizes(const FlashAttentionProblem& p) {
+  require_range("num_members", p.num_members, 1);
+  require_range("batch", p.batch, 0);
+  require_range("seq", p.seq, 0, kMaxSeq);
+  require_range("kv_seq", *p.kv_seq, 0, kMaxSeq);
+  require_range("heads", p.heads, 1);
+  require_range("kv_heads", p.kv_heads, 1);
+  require_range("head_dim", p.head_dim, 1, kMaxHeadDim);
+  require_range("window", p.window, 0);
+  WIDE_REQUIRE(p.heads % p.kv_heads == 0, "flash_attention: kv_heads is " + text(p.kv_heads) +
+                                              ", expected a divisor of heads = " + text(p.heads));
+  WIDE_REQUIRE(
+      p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
+      "flash_attention: dtype is " + text(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
+  WIDE_REQUIRE(std::isfinite(*p.scale),
+               "flash_attention: scale is " + text(*p.scale) + ", expected a finite number");
+  WIDE_REQUIRE(p.soft_cap >= 0 && std::isfinite(p.soft_cap),
+               "flash_attention: soft_cap is " + text(p.soft_cap) +
+                   ", expected a finite number >= 0; 0: none");
+  const int64_t bytes = dtype_bytes(p.dtype);
+  (void)checked_bytes({p.batch, p.seq, p.num_members, p.heads, p.head_dim}, bytes);
+  (void)checked_bytes({p.batch, *p.kv_seq, p.num_members, p.kv_heads, p.head_dim}, bytes);
+}
+
+/// Packed where both strides are 0; the packed value where nothing steps along one.
+RowStrides complete(const char* field, const RowStrides& strides, int64_t rows, int64_t members,
+                    int64_t features) {
+  const RowStrides packed = packed_rows(members, features);
+  WIDE_REQUIRE(strides.row >= 0 && strides.member >= 0, "flash_attention: " + std::string(field) +
+                                                            " has strides " + text(strides) +
+                                                            ", expected none below 0");
+  RowStrides completed = strides == RowStrides{} ? packed : strides;
+  if (rows <= 1) completed.row = packed.row;
+  if (members <= 1) completed.member = packed.member;
+  int64_t row_span = 0, member_span = 0, span = 0;
+  const bool overflows =
+      rows > 0 && (__builtin_mul_overflow(rows - 1, completed.row, &row_span) ||
+                   __builtin_mul_overflow(members - 1, completed.member, &member_span) ||
+                   __builtin_add_overflow(row_span, member_span, &span) ||
+                   __builtin_add_overflow(span, features, &span) ||
+                   __builtin_mul_overflow(span, int64_t{8}, &span));
+  WIDE_REQUIRE(!overflows, "flash_attention: " + std::string(field) + " has strides " +
+                               text(strides) + ", expected an extent that fits in 64 bits");
+  return completed;
+}
+
+}  // namespace
+
+FlashAttentionProblem complete_flash_attention_problem(FlashAttentionProblem p) {
+  p.kv_seq = p.kv_seq.value_or(p.seq);
+  if (p.kv_heads == 0) p.kv_heads = p.heads;
+  if (!p.scale) p.scale = 1 / std::sqrt(static_cast<float>(p.head_dim < 1 ? 1 : p.head_dim));
+  check_sizes(p);
+  if (p.window >= kMaxSeq) p.window = 0;  // no query and key are so far apart
+  const int64_t members = p.num_members, queries = p.batch * p.seq, keys = p.batch * *p.kv_seq;
+  const int64_t features = p.heads * p.head_dim, kv_features = p.kv_heads * p.head_dim;
+  p.q = complete("q", p.q, queries, members, features);
+  p.k = complete("k", p.k, keys, members, kv_features);
+  p.v = complete("v", p.v, keys, members, kv_features);
+  p.y = complete("y", p.y, queries, members, features);
+  require_disjoint_rows("flash_attention", "y", {queries, p.y}, members, features);
+  const auto member_stride = [&](bool is_present, int64_t given, int64_t packed) {
+    return !is_present ? 0 : given == 0 || members == 1 ? packed : given;
+  };
+  p.key_lengths_member_stride =
+      member_stride(p.key_lengths == KeyLengths::per_member, p.key_lengths_member_stride, p.batch);
+  p.slopes_member_stride = member_stride(p.has_slopes, p.slopes_member_stride, p.heads);
+  require_range("key_lengths_member_stride", p.key_lengths_member_stride, 0);
+  require_range("slopes_member_stride", p.slopes_member_stride, 0);
+  return p;
+}
+
+void require_same_flash_attention_problem(const FlashAttentionProblem& got,
+                                          const FlashAttentionProblem& plan) {
+  if (got == plan) return;
+  const auto differ = [](const char* field, const auto& got_value, const auto& plan_value) {
+    WIDE_REQUIRE(got_value == plan_value, "flash_attention: the operands' " + std::string(field) +
+                                              " is " + text(got_value) +
+                                              ", expected the plan's = " + text(plan_value));
+  };
+  differ("dtype", dtype_name(got.dtype), dtype_name(plan.dtype));
+  differ("batch", got.batch, plan.batch);
+  differ("seq", got.seq, plan.seq);
+  differ("kv_seq", *got.kv_seq, *plan.kv_seq);
+  differ("head_dim", got.head_dim, plan.head_dim);
+  differ("key_lengths", got.key_lengths, plan.key_lengths);
+  differ("has_slopes", got.has_slopes, plan.has_slopes);
+  differ("stride of q", got.q, plan.q);
+  differ("stride of k", got.k, plan.k);
+  differ("stride of v", got.v, plan.v);
+  differ("stride of y", got.y, plan.y);
+  differ("key_lengths_member_stride", got.key_lengths_member_stride,
+         plan.key_lengths_member_stride);
+  differ("slopes_member_stride", got.slopes_member_stride, plan.slopes_member_stride);
+  throw_invalid_argument("flash_attention: the operands' problem differs from the plan's");
+}
+
+bool is_empty(const FlashAttentionProblem& p) {
+  return p.batch == 0 || p.seq == 0;
+}
+
+}  // namespace wide

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a problem leaves open is filled in once; what cannot be run is refused once.
+#pragma once
+
+#include "wide/flash_attention.hpp"
+
+namespace wide {
+
+/// With kv_seq, kv_heads, scale and all strides set. Throws invalid_argument.
+FlashAttentionProblem complete_flash_attention_problem(FlashAttentionProblem problem);
+
+/// Throws invalid_argument where the operands' problem is not the plan's; both complete.
+void require_same_flash_attention_problem(const FlashAttentionProblem& got,
+                                          const FlashAttentionProblem& plan);
+
+/// Whether y has no element.
+bool is_empty(const FlashAttentionProblem& problem);
+
+}  // namespace wide

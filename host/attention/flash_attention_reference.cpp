@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plain fp64 loops over one query: all scores, their softmax, the sum. Shares only the problem with
+// what it judges.
+#include "host/attention/flash_attention_reference.hpp"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace wide::catalog {
+
+namespace {
+
+/// Of a visible key: its score, and by how much a kernel's score may be off.
+struct Score {
+  int64_t key = 0;
+  double value = 0, error = 0;
+};
+
+constexpr double kUnit = 0x1p-24;  // fp32's roundoff
+
+Score score_of(const FlashAttentionProblem& p, const FlashAttentionReferenceRow& row, int64_t key) {
+  const auto dim = static_cast<size_t>(p.head_dim);
+  const auto first = static_cast<size_t>(key * p.kv_heads + row.kv_head) * dim;
+  double dot = 0, magnitude = 0;
+  for (size_t d = 0; d < dim; ++d) {
+    const double product = row.q[d] * row.k[first + d];
+    dot += product;
+    magnitude += std::fabs(product);
+  }
+  const auto scale = static_cast<double>(*p.scale), cap = static_cast<double>(p.soft_cap);
+  Score score{
+      key, scale * dot,
+      std::fabs(scale) * 8 * std::sqrt(static_cast<double>(p.head_dim) + 1) * kUnit * magnitude};
+  if (cap > 0) {
+    score.value = cap * std::tanh(score.value / cap);
+    score.error += 16 * kUnit * cap;
+  }
+  if (p.has_slopes) {
+    const int64_t distance = row.position + *p.kv_seq - p.seq - key;
+    const double bias = row.slope * static_cast<double>(std::abs(distance));
+    score.value -= bias;
+    score.error += 4 * kUnit * std::fabs(bias);
+  }
+  return score;
+}
+
+}  // namespace
+
+bool sees_key(const FlashAttentionProblem& p, int64_t query, int64_t key, int64_t key_length) {
+  const int64_t position = query + *p.kv_seq - p.seq;
+  if (p.key_lengths != KeyLengths::none && key >= key_length) return false;
+  if (p.is_causal && key > position) return false;
+  return p.window == 0 || std::abs(position - key) < p.window;
+}
+
+const std::string_view kFlashAttentionToleranceFormula =
+    "sum_j p_j (|v_j| + |y|) e_j + (16 sqrt(K + 1) 2^-24 + [16 bits: u]) sum_j p_j |v_j| + "
+    "[fp16: 2^-25 sum_j |v_j| / sum_j exp(s_j - m)] + u |y| + smallest subnormal, per output over "
+    "the K visible keys j; p = softmax(s), m = max s, u the dtype's unit roundoff, e_j = |scale| 8 "
+    "sqrt(D + 1) 2^-24 sum |q||k| + [soft cap: 16 2^-24 cap] + [slopes: 4 2^-24 |slope distance|] "
+    "+ 8 2^-24 (|s_j| + |m| + 1), the error of an exponent, base-2 arithmetic and its exp "
+    "included. u sum p |v| is the rounding of p to the dtype, 2^-25 that of a subnormal p.";
+
+void judge_flash_attention_row(const FlashAttentionProblem& p,
+                               const FlashAttentionReferenceRow& row, std::span<double> values,
+                               std::span<double> tolerances) {
+  std::vector<Score> scores;
+  double most = -std::numeric_limits<double>::infinity(), total = 0;
+  for (int64_t key = 0; key < *p.kv_seq; ++key) {
+    if (!sees_key(p, row.position, key, row.key_length)) continue;
+    scores.push_back(score_of(p, row, key));
+    most = std::fmax(most, scores.back().value);
+  }
+  for (Score& score : scores) {
+    score.error += 8 * kUnit * (std::fabs(score.value) + std::fabs(most) + 1);
+    score.value = std::exp(score.value - most);
+    total += score.value;
+  }
+  const double unit = unit_roundoff(p.dtype);
+  const double sums = 16 * std::sqrt(static_cast<double>(scores.size()) + 1) * kUnit +
+                      (p.dtype == Dtype::fp32 ? 0 : unit);
+  const auto dim = static_cast<size_t>(p.head_dim);
+  for (size_t d = 0; d < dim; ++d) {
+    const auto value_of = [&](const Score& score) {
+      return row.v[static_cast<size_t>(score.key * p.kv_heads + row.kv_head) * dim + d];
+    };
+    double y = 0, error = 0;
+    for (const Score& score : scores) y += score.value / total * value_of(score);
+    for (const Score& score : scores) {
+      const double share = score.value / total, magnitude = std::fabs(value_of(score));
+      error += share * ((magnitude + std::fabs(y)) * score.error + magnitude * sums);
+      if (p.dtype == Dtype::fp16) error += 0x1p-25 * magnitude / total;
+    }
+    values[d] = y;
+    tolerances[d] = error + unit * std::fabs(y) + min_subnormal(p.dtype);
+  }
+}
+
+}  // namespace wide::catalog

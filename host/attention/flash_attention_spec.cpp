@@ -1,0 +1,295 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// flash_attention for bench and verify: axes, sweeps, strategies, operands, cost.
+#include <algorithm>
+
+#include "host/attention/flash_attention_problem.hpp"
+#include "host/attention/flash_attention_reference.hpp"
+#include "host/attention/flash_attention_strategy.hpp"
+#include "host/operand.hpp"
+#include "wide/error.hpp"
+
+namespace wide::catalog {
+
+namespace {
+
+/// The one place where axis values become a problem.
+FlashAttentionProblem problem_of(const Case& point) {
+  FlashAttentionProblem p;
+  p.num_members = point.integer("n");
+  p.batch = point.integer("batch");
+  p.seq = point.integer("seq");
+  if (point.integer("kv_seq") != 0) p.kv_seq = point.integer("kv_seq");
+  p.heads = point.integer("heads");
+  p.kv_heads = point.integer("kv_heads");
+  p.head_dim = point.integer("head_dim");
+  p.dtype = point.dtype();
+  p.is_causal = point.word("causal") == "yes";
+  p.window = point.integer("window");
+  p.soft_cap = static_cast<float>(point.integer("soft_cap"));
+  p.key_lengths = point.word("lengths") == "no"       ? KeyLengths::none
+                  : point.word("lengths") == "shared" ? KeyLengths::shared
+                                                      : KeyLengths::per_member;
+  p.has_slopes = point.word("slopes") == "yes";
+  return p;
+}
+
+std::string impossible_reason(const Case& point) {
+  const int64_t heads = point.integer("heads"), kv_heads = point.integer("kv_heads");
+  if (kv_heads > 0 && heads % kv_heads != 0) {
+    return std::to_string(kv_heads) + " kv_heads do not divide " + std::to_string(heads) + " heads";
+  }
+  return point.integer("head_dim") > 256 ? "head_dim is above 256" : "";
+}
+
+class FlashAttentionWorkload final : public PackedWorkload {
+ public:
+  FlashAttentionWorkload(const Context& context, const FlashAttentionProblem& problem,
+                         double spread, const WorkloadOptions& options)
+      : PackedWorkload(context, problem.num_members, options),
+        like_(complete_flash_attention_problem(problem)) {
+    const FlashAttentionProblem& p = like_;
+    const Shape queries{p.batch, p.seq, p.heads * p.head_dim};
+    const Shape keys{p.batch, *p.kv_seq, p.kv_heads * p.head_dim};
+    const auto uniform = Distribution::uniform();
+    q_ = &add_operand(operands::flash_attention_q, p.dtype, queries,
+                      Distribution::uniform(-spread, spread));
+    k_ = &add_operand(operands::flash_attention_k, p.dtype, keys, uniform);
+    v_ = &add_operand(operands::flash_attention_v, p.dtype, keys, uniform);
+    if (p.key_lengths != KeyLengths::none) {
+      // From 1 on: a query that sees no key would hide that a member is poisoned.
+      lengths_ = &add_operand(operands::flash_attention_key_lengths, Dtype::int32, {p.batch},
+                              {Distribution::Kind::ids, 1, static_cast<double>(*p.kv_seq), 1},
+                              p.key_lengths == KeyLengths::shared);
+    }
+    if (p.has_slopes) {
+      slopes_ = &add_operand(operands::flash_attention_slopes, Dtype::fp32, {p.heads},
+                             Distribution::uniform(0, 1));
+    }
+    y_ = &add_operand(operands::flash_attention_q, p.dtype, queries, Distribution::none());
+    arguments_ = {q_->packed(), k_->packed(), v_->packed(), {}, {}, y_->packed()};
+    if (lengths_ != nullptr) arguments_.key_lengths = lengths_->packed();
+    if (slopes_ != nullptr) arguments_.slopes = slopes_->packed();
+    problem_ = describe_flash_attention(arguments_, like_);
+  }
+
+  std::string unsupported_reason(std::string_view strategy) const override {
+    try {
+      (void)make_flash_attention_plan(context(), problem_, {.strategy = std::string(strategy)});
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+
+  Prepared prepare(const PlanOptions& options) override {
+    const FlashAttentionPlan plan = make_flash_attention_plan(context(), problem_, options);
+    return {[plan, arguments = arguments_](const Execution& execution) {
+              plan.run(arguments, execution);
+            },
+            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+  }
+
+  std::string baseline_unsupported_reason() const override { return ""; }
+
+  /// A baseline member is our own kernel with N = 1.
+  PreparedMembers prepare_members() override {
+    FlashAttentionProblem one = like_;
+    one.num_members = 1;
+    std::vector<FlashAttentionArguments> members;
+    const auto row_of = [](const Operand* operand, int64_t n) -> ConstTensorView {
+      if (operand == nullptr) return {};
+      const TensorView own = operand->member(n);
+      return TensorView(own.data, own.dtype, {1, own.shape[0]}, own.device);
+    };
+    for (int64_t n = 0; n < num_members(); ++n) {
+      members.push_back({q_->member(n), k_->member(n), v_->member(n), row_of(lengths_, n),
+                         row_of(slopes_, n), y_->member(n)});
+    }
+    const FlashAttentionPlan plan = make_flash_attention_plan(
+        context(), describe_flash_attention(members.front(), one), {.strategy = "sequential"});
+    return {[plan, members](int64_t n, const Execution& execution) {
+              plan.run(members[static_cast<size_t>(n)], execution);
+            },
+            plan.workspace_bytes()};
+  }
+
+  /// Two multiply-adds per element of each key that a query sees; keys that no query sees need not
+  /// be read.
+  Cost cost() const override {
+    const FlashAttentionProblem& p = like_;
+    double pairs = 0, keys = 0;
+    for (int64_t n = 0; n < p.num_members; ++n) {
+      for (int64_t b = 0; b < p.batch; ++b) {
+        const int64_t length = key_length(n, b);
+        int64_t first = *p.kv_seq, last = 0;
+        for (int64_t i = 0; i < p.seq; ++i) {
+          const auto [low, high] = seen_keys(i, length);
+          if (low >= high) continue;
+          pairs += static_cast<double>(high - low);
+          first = std::min(first, low), last = std::max(last, high);
+        }
+        keys += static_cast<double>(std::max<int64_t>(last - first, 0));
+      }
+    }
+    const auto dim = static_cast<double>(p.head_dim), heads = static_cast<double>(p.heads);
+    const double key_bytes =
+        static_cast<double>(p.kv_heads) * dim * static_cast<double>(dtype_bytes(p.dtype));
+    Cost cost{4 * pairs * heads * dim, static_cast<double>(q_->bytes()) + 2 * keys * key_bytes,
+              static_cast<double>(y_->bytes())};
+    for (const Operand* operand : {lengths_, slopes_}) {
+      if (operand != nullptr) cost.bytes_read += static_cast<double>(operand->bytes());
+    }
+    return cost;
+  }
+
+  void reference_row(int64_t member, int64_t row, std::span<double> values,
+                     std::span<double> tolerances) const override {
+    const FlashAttentionProblem& p = like_;
+    const auto dim = static_cast<size_t>(p.head_dim), heads = static_cast<size_t>(p.heads);
+    const int64_t b = row / p.seq;
+    const auto kv_row = static_cast<size_t>(*p.kv_seq * p.kv_heads * p.head_dim);
+    const auto keys_of = [&](const Operand& operand) {
+      return operand.values(member).subspan(static_cast<size_t>(b) * kv_row, kv_row);
+    };
+    const auto q = q_->values(member).subspan(static_cast<size_t>(row) * heads * dim, heads * dim);
+    FlashAttentionReferenceRow judged{
+        {}, keys_of(*k_), keys_of(*v_), row % p.seq, 0, key_length(member, b), 0};
+    for (size_t h = 0; h < heads; ++h) {
+      judged.q = q.subspan(h * dim, dim);
+      judged.kv_head = static_cast<int64_t>(h) / (p.heads / p.kv_heads);
+      judged.slope = slopes_ == nullptr ? 0 : slopes_->values(member)[h];
+      judge_flash_attention_row(p, judged, values.subspan(h * dim, dim),
+                                tolerances.subspan(h * dim, dim));
+    }
+  }
+
+  double reference_row_flops() const override {
+    return 12 * static_cast<double>(*like_.kv_seq) *
+           static_cast<double>(like_.heads * like_.head_dim);
+  }
+
+ private:
+  int64_t key_length(int64_t member, int64_t batch_row) const {
+    if (lengths_ == nullptr) return *like_.kv_seq;
+    return static_cast<int64_t>(lengths_->values(member)[static_cast<size_t>(batch_row)]);
+  }
+
+  /// Of the keys, which are one range, [first, last).
+  std::pair<int64_t, int64_t> seen_keys(int64_t query, int64_t key_length) const {
+    const FlashAttentionProblem& p = like_;
+    const int64_t position = query + *p.kv_seq - p.seq;
+    int64_t first = 0, last = std::min(*p.kv_seq, key_length);
+    if (p.is_causal) last = std::min(last, position + 1);
+    if (p.window > 0) {
+      first = std::max(first, position - p.window + 1);
+      last = std::min(last, position + p.window);
+    }
+    return {first, last};
+  }
+
+  FlashAttentionProblem like_;
+  Operand* q_ = nullptr;
+  Operand* k_ = nullptr;
+  Operand* v_ = nullptr;
+  Operand* lengths_ = nullptr;
+  Operand* slopes_ = nullptr;
+  Operand* y_ = nullptr;
+  FlashAttentionArguments arguments_;
+  FlashAttentionProblem problem_;
+};
+
+std::vector<AxisValue> ints(std::initializer_list<int64_t> values) {
+  return {values.begin(), values.end()};
+}
+
+std::vector<AxisInfo> axes() {
+  // Sizes for tests divide each other where they must, and keep heads few.
+  return {{"n", "members", int64_t{4}, {}, 1},
+          {"batch", "batch rows B", int64_t{8}, {}, 0, {2, 3, 2}},
+          {"seq", "queries of a batch row Tq", int64_t{128}, {}, 0, {5, 19, 131}},
+          {"kv_seq", "keys of a batch row Tk; 0: seq", int64_t{0}, {}, 0, {7, 37, 139}},
+          {"heads", "of queries, per member", int64_t{8}, {}, 1, {3, 4, 6}},
+          {"kv_heads", "of keys and values, divides heads; 0: heads", int64_t{0}, {}, 0, {1, 2, 3}},
+          {"head_dim", "elements of a head D", int64_t{32}, {}, 1, {3, 20, 72}},
+          {"dtype", "of q, k, v and y", "fp32", {"fp32", "fp16", "bf16"}},
+          {"causal", "whether a query sees no key behind it", "no", {"no", "yes"}},
+          {"window", "keys nearer than this are seen; 0: all", int64_t{0}, {}, 0, {0}},
+          {"lengths",
+           "of the keys: all, one set for all members, or one each",
+           "no",
+           {"no", "shared", "own"}},
+          {"slopes", "ALiBi", "no", {"no", "yes"}},
+          {"soft_cap", "of the scores; 0: none", int64_t{0}, {}, 0, {0}},
+          {"spread",
+           "q lies in [-spread, spread]: large makes softmax sharp",
+           int64_t{1},
+           {},
+           0,
+           {3, 2, 1}}};
+}
+
+std::vector<StrategyInfo> strategies() {
+  using enum DeviceType;
+  using enum StrategyKind;
+  return {
+      {"sequential", cuda, sequential, "the kernel that suits the dtype, one launch per member"},
+      {"simt",
+       cuda,
+       hand_written,
+       "one launch; register tiles of scores, online softmax, fp32 multiply-adds",
+       // A head's keys and values are read again for every 64 queries.
+       {.rereads = 0.55, .bank_conflicts = 0.02}},
+      {"tensor_core",
+       cuda,
+       hand_written,
+       "one launch; scores and their softmax stay in registers, keys and values pass by",
+       {.rereads = 0.05, .bank_conflicts = 0.02}},
+      {"sequential", cpu, sequential, "member after member, each over all threads"},
+      {"wide", cpu, hand_written, "the heads of all members over all threads at once"}};
+}
+
+std::vector<Sweep> sweeps() {
+  const auto small = [](std::vector<AxisValue> n) {
+    return std::vector<Axis>{{"n", std::move(n)},
+                             {"batch", ints({8})},
+                             {"seq", ints({128})},
+                             {"heads", ints({8})},
+                             {"head_dim", ints({32})}};
+  };
+  return {{"quick", small(ints({4, 8, 16, 32}))},
+          {"full",
+           {{"n", ints({2, 4, 8, 16, 32, 64})},
+            {"batch", ints({4, 8, 16})},
+            {"seq", ints({64, 128, 256, 512})},
+            {"heads", ints({4, 8, 12})},
+            {"head_dim", ints({32, 64, 128})},
+            {"causal", {"no", "yes"}}}},
+          {"ci", small(ints({4, 16}))}};
+}
+
+}  // namespace
+
+const PrimitiveSpec& flash_attention_spec();
+const PrimitiveSpec& flash_attention_spec() {
+  static const PrimitiveSpec spec = [] {
+    PrimitiveSpec s;
+    s.name = "flash_attention";
+    s.summary = "y = softmax(scale q k^T) v, every head of every member";
+    s.axes = axes();
+    s.strategies = strategies();
+    s.sweeps = sweeps();
+    s.tolerance_formula = kFlashAttentionToleranceFormula;
+    s.impossible_reason = impossible_reason;
+    s.make_workload = [](const Context& context, const Case& point,
+                         const WorkloadOptions& options) -> std::unique_ptr<Workload> {
+      return std::make_unique<FlashAttentionWorkload>(
+          context, problem_of(point), static_cast<double>(point.integer("spread")), options);
+    };
+    return s;
+  }();
+  return spec;
+}
+
+}  // namespace wide::catalog

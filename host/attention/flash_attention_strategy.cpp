@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "host/attention/flash_attention_strategy.hpp"
+
+#include <array>
+#include <vector>
+
+#include "host/core/check.hpp"
+#include "host/core/plan_checks.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr int kLeastCapability = 80;
+
+std::string capability(const DeviceInfo& device) {
+  return "compute capability " + std::to_string(device.compute_capability);
+}
+
+}  // namespace
+
+std::string_view strategy_name(FlashAttentionStrategy strategy) {
+  static constexpr std::array<std::string_view, 4> kNames{"sequential", "simt", "tensor_core",
+                                                          "wide"};
+  return kNames[static_cast<size_t>(strategy)];
+}
+
+FlashAttentionStrategy flash_attention_kernel(const FlashAttentionProblem& problem) {
+  return problem.dtype == Dtype::fp32 ? FlashAttentionStrategy::simt
+                                      : FlashAttentionStrategy::tensor_core;
+}
+
+std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,
+                                               const FlashAttentionProblem& problem,
+                                               const DeviceInfo& device) {
+  using enum FlashAttentionStrategy;
+  const std::string name(strategy_name(strategy));
+  if (device.device.type == DeviceType::cpu) {
+    return strategy == wide || strategy == sequential ? "" : name + " is no strategy on the CPU";
+  }
+  if (strategy == wide) return "wide is no strategy on CUDA";
+  if (device.compute_capability < kLeastCapability) {
+    return name + " needs compute capability " + std::to_string(kLeastCapability) +
+           ", the device has " + std::to_string(device.compute_capability);
+  }
+  if (strategy != sequential && strategy != flash_attention_kernel(problem)) {
+    return name + " takes " + (strategy == simt ? "fp32" : "fp16 and bf16") + ", not " +
+           std::string(dtype_name(problem.dtype));
+  }
+  return "";
+}
+
+FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem& problem,
+                                                     const DeviceInfo& device,
+                                                     std::string_view name,
+                                                     std::span<const VerifiedStrategy> verified) {
+  using enum FlashAttentionStrategy;
+  const bool is_cpu = device.device.type == DeviceType::cpu;
+  const std::vector<FlashAttentionStrategy> all =
+      is_cpu ? std::vector{sequential, wide} : std::vector{sequential, simt, tensor_core};
+  std::vector<std::string_view> known{"auto"};
+  for (const FlashAttentionStrategy strategy : all) known.push_back(strategy_name(strategy));
+  require_known_strategy("flash_attention", name, known);
+
+  const auto require_supported = [&](FlashAttentionStrategy strategy) {
+    const std::string reason = flash_attention_unsupported_reason(strategy, problem, device);
+    if (!reason.empty()) throw_unsupported("flash_attention: " + reason);
+    return strategy;
+  };
+  for (const FlashAttentionStrategy strategy : all) {
+    if (strategy_name(strategy) == name) {
+      return {require_supported(strategy), std::string(name) + ": asked for by name"};
+    }
+  }
+  if (is_cpu) return {wide, "wide: all members' heads keep every thread busy"};
+  const FlashAttentionStrategy kernel = flash_attention_kernel(problem);
+  const std::string kernel_name(strategy_name(kernel));
+  if (is_verified_in(verified, "flash_attention", kernel_name, device.compute_capability)) {
+    return {require_supported(kernel), kernel_name + ": one launch for all members"};
+  }
+  return {require_supported(sequential),
+          "sequential: " + kernel_name + " is unverified on " + capability(device)};
+}
+
+}  // namespace wide

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which strategy runs a flash_attention: pure functions of problem, device and what was verified.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "host/core/verified.hpp"
+#include "wide/device.hpp"
+#include "wide/flash_attention.hpp"
+
+namespace wide {
+
+enum class FlashAttentionStrategy : uint8_t {
+  sequential,   ///< one launch per member of the kernel that suits the dtype
+  simt,         ///< CUDA
+  tensor_core,  ///< CUDA
+  wide,         ///< CPU
+};
+
+std::string_view strategy_name(FlashAttentionStrategy strategy);
+
+/// CUDA's kernel for the problem: tensor_core for 16 bits, simt for fp32.
+FlashAttentionStrategy flash_attention_kernel(const FlashAttentionProblem& problem);
+
+/// Why the strategy cannot run the problem on the device; empty where it can.
+std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,
+                                               const FlashAttentionProblem& problem,
+                                               const DeviceInfo& device);
+
+struct FlashAttentionChoice {
+  FlashAttentionStrategy strategy = FlashAttentionStrategy::sequential;
+  std::string explain;
+};
+
+/// Throws invalid_argument for an unknown name, unsupported with the reason for one that cannot
+/// run.
+FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem& problem,
+                                                     const DeviceInfo& device,
+                                                     std::string_view name,
+                                                     std::span<const VerifiedStrategy> verified);
+
+}  // namespace wide

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// flash_attention: softmax(scale q k^T) v of every head of every member in one call, without a
+// matrix of scores in memory.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "wide/plan.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide {
+
+/// Whose lengths hide the keys behind them.
+enum class KeyLengths : uint8_t {
+  none,        ///< every key is there
+  shared,      ///< key_lengths [B], the same for all members
+  per_member,  ///< key_lengths [N, B]
+};
+
+struct FlashAttentionProblem {
+  int64_t num_members = 1;
+  int64_t batch = 0;
+  int64_t seq = 0;                  ///< queries Tq of a batch row, up to 2^30
+  std::optional<int64_t> kv_seq{};  ///< keys Tk of a batch row, up to 2^30; absent: as queries
+  int64_t heads = 1;                ///< of a member's queries
+  int64_t kv_heads = 0;             ///< of its keys and values, divides heads; 0: as many
+  int64_t head_dim = 0;             ///< D, in [1, 256]
+  Dtype dtype = Dtype::fp32;        ///< of q, k, v and y: fp32, fp16 or bf16
+  std::optional<float> scale{};     ///< of q k^T; absent: 1 / sqrt(head_dim)
+  bool is_causal = false;           ///< a query sees no key behind its own position
+  int64_t window = 0;               ///< keys nearer to the position than this are seen; 0: all
+  float soft_cap = 0;               ///< scores become soft_cap tanh(score / soft_cap); 0: not
+  KeyLengths key_lengths = KeyLengths::none;
+  bool has_slopes = false;        ///< of ALiBi
+  RowStrides q{}, k{}, v{}, y{};  ///< rows are positions: batch rows one behind the other
+  int64_t key_lengths_member_stride = 0, slopes_member_stride = 0;
+  friend bool operator==(const FlashAttentionProblem&, const FlashAttentionProblem&) = default;
+};
+
+struct FlashAttentionArguments {
+  ConstTensorView q;            ///< [B, Tq, N*heads*D]
+  ConstTensorView k, v;         ///< [B, Tk, N*kv_heads*D]
+  ConstTensorView key_lengths;  ///< int32 [N, B], shared [B], or absent
+  ConstTensorView slopes;       ///< fp32 [N, heads], or absent
+  TensorView y;                 ///< [B, Tq, N*heads*D]
+};
+
+/// Reads the problem off the operands; `like` gives what they do not show: num_members, heads,
+/// kv_heads, scale, is_causal, window and soft_cap.
+FlashAttentionProblem describe_flash_attention(const FlashAttentionArguments& arguments,
+                                               const FlashAttentionProblem& like);
+
+/// Has no weights, so nothing is prepared: problem, plan, run.
+class FlashAttentionPlan {
+ public:
+  const FlashAttentionProblem& problem() const;
+  std::string_view strategy() const;
+  std::string explain() const;
+  int64_t workspace_bytes() const;
+
+  /// y[b, i, n, h] = sum_j p[j] v[b, j, n, g], p = softmax over the keys j that are seen of
+  ///   s[j] = soft_cap tanh(scale q[b, i, n, h] . k[b, j, n, g] / soft_cap) - slopes[n, h] |i' - j|
+  /// with head g = h / (heads / kv_heads) of k and v. Query i stands at position i' = i + Tk - Tq:
+  /// the last query at the last key ("bottom right"), as where the first keys are a cache's. It
+  /// sees key j where
+  ///   j < key_lengths[n, b]   (below 0 counts as 0, above Tk as Tk),
+  ///   j <= i'                 where the problem is causal, and
+  ///   |i' - j| < window       where it has one.
+  /// Key lengths hide keys and move no position. A query that sees no key gives 0.
+  /// Layout: as FlashAttentionArguments says, packed or with members explicit ([B, T, N,
+  ///         heads*D]); D contiguous and heads side by side, any row and member strides, any
+  ///         alignment of an element. y overlaps nothing.
+  /// Types: q, k, v, y share a dtype in {fp32, fp16, bf16}; scores, softmax and sums in fp32. On
+  ///         CUDA p is rounded to the dtype before it multiplies v.
+  /// Values: what stands behind a key length is never looked at. Keys hidden by causality or window
+  ///         only must be finite, as 0 v is not 0 where v is NaN or infinite.
+  /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
+  /// Memory: workspace_bytes() of execution.workspace: nothing grows with Tq Tk.
+  /// Errors: invalid_argument, unsupported (by name, when the plan is made), cuda.
+  /// Threads: safe with an Execution each.
+  /// Source: Dao, "FlashAttention-2", 2023, arXiv:2307.08691, section 3; Press et al., "Train
+  ///         Short, Test Long" (ALiBi), 2021, arXiv:2108.12409, section 3.
+  void run(const FlashAttentionArguments& arguments, const Execution& execution) const;
+
+  struct State;
+
+ private:
+  friend FlashAttentionPlan make_flash_attention_plan(const Context&, const FlashAttentionProblem&,
+                                                      const PlanOptions&);
+  explicit FlashAttentionPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+FlashAttentionPlan make_flash_attention_plan(const Context& context,
+                                             const FlashAttentionProblem& problem,
+                                             const PlanOptions& options = {});
+
+}  // namespace wide

@@ -1,0 +1,295 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention on the fp32 units: y[i] = sum_j p[i, j] v[j], p = softmax over j of scale q[i] k[j], by
+// fused multiply-adds in fp32, never tf32, in one pass over the keys.
+//
+// Plan: a block has 64 queries of one head, 8 rows of 16 threads; a thread has 8 queries, a row of
+// threads the same ones. Tiles of keys and values come through flash_attention_tile.cuh's ring. Of
+// each tile a thread makes
+//   scores   8 by keys / 16 of them, four of the head's elements at a time
+//   powers   over the largest score of the row so far, which 16 lanes agree upon; they go to the
+//            row of threads' own rows of shared memory
+//   sums     8 by dims / 16 of them, four keys at a time: powers come back as vectors, values are
+//            read side by side
+// The sums shrink where a row's largest score has grown, and are divided by the row's powers in the
+// end. Every row is summed in one order, whatever else is in the launch.
+#include <limits>
+
+#include "kernels/attention/flash_attention.hpp"
+#include "kernels/attention/flash_attention_tile.cuh"
+
+namespace wide::kernels {
+
+namespace {
+
+constexpr int kQueries = 64;
+constexpr int kColumns = 16;  // threads of a row
+constexpr int kRows = 8;      // of threads
+constexpr int kThreads = kRows * kColumns;
+constexpr int kOwn = kQueries / kRows;  // queries of a thread: every eighth
+
+struct AttentionSimtPolicy {
+  int dims;  // of a padded head
+  int keys;  // of a tile
+  int stages;
+  int blocks_per_multiprocessor;
+
+  constexpr int chunks() const { return dims * 4 / kChunkBytes; }
+  /// Floats of a row of powers. Two rows of threads of a warp write 16 banks apart.
+  constexpr int pitch() const { return keys + 16; }
+  /// Neighbouring elements of a head that a thread owns: one vector.
+  constexpr int vector() const { return dims / kColumns < 4 ? dims / kColumns : 4; }
+  constexpr int vectors() const { return dims / kColumns / vector(); }
+  constexpr int shared_bytes() const {
+    return ((kQueries + stages * keys) * dims + kQueries * pitch()) * 4;
+  }
+};
+
+constexpr AttentionSimtPolicy simt_policy_of(HeadWidth width) {
+  switch (width) {
+    case HeadWidth::d32:  // 52 KiB
+      return {32, 64, 3, 3};
+    case HeadWidth::d64:  // 52 KiB
+      return {64, 32, 3, 3};
+    case HeadWidth::d128:  // 76 KiB
+      return {128, 32, 2, 2};
+    default:  // 140 KiB
+      return {256, 32, 2, 1};
+  }
+}
+
+/// What a thread holds of its queries.
+template <AttentionSimtPolicy policy>
+struct ThreadSums {
+  float y[kOwn][policy.dims / kColumns] = {};
+  float most[kOwn];        ///< base-2 logarithm of the largest power so far
+  float total[kOwn] = {};  ///< of the powers of this thread's columns
+
+  __device__ ThreadSums() {
+#pragma unroll
+    for (float& most_of_row : most) most_of_row = -std::numeric_limits<float>::infinity();
+  }
+};
+
+template <AttentionSimtPolicy policy>
+using ThreadScores = float[kOwn][policy.keys / kColumns];
+
+template <AttentionSimtPolicy policy>
+__device__ inline float4 load_chunk(const char* tile, int row, int chunk) {
+  return *reinterpret_cast<const float4*>(tile + head_offset<policy.chunks()>(row, chunk));
+}
+
+template <AttentionSimtPolicy policy>
+__device__ inline void multiply_by_keys(const char* q_tile, const char* k_tile, int row, int column,
+                                        ThreadScores<policy>& s) {
+#pragma unroll 2
+  for (int chunk = 0; chunk < policy.chunks(); ++chunk) {
+    float4 q[kOwn];
+#pragma unroll
+    for (int i = 0; i < kOwn; ++i) q[i] = load_chunk<policy>(q_tile, row + kRows * i, chunk);
+#pragma unroll
+    for (int j = 0; j < policy.keys / kColumns; ++j) {
+      const float4 k = load_chunk<policy>(k_tile, column + kColumns * j, chunk);
+#pragma unroll
+      for (int i = 0; i < kOwn; ++i) {
+        s[i][j] = fmaf(q[i].x, k.x, s[i][j]);
+        s[i][j] = fmaf(q[i].y, k.y, s[i][j]);
+        s[i][j] = fmaf(q[i].z, k.z, s[i][j]);
+        s[i][j] = fmaf(q[i].w, k.w, s[i][j]);
+      }
+    }
+  }
+}
+
+/// Over the 16 lanes of a row, in each of them, always in the same order.
+template <class F>
+__device__ inline float over_columns(float value, const F& f) {
+#pragma unroll
+  for (int distance = kColumns / 2; distance > 0; distance /= 2) {
+    value = f(value, __shfl_xor_sync(0xffffffffu, value, distance));
+  }
+  return value;
+}
+
+/// Scores times `factor` become powers over their row's largest, in shared memory; what was summed
+/// up shrinks.
+template <AttentionSimtPolicy policy>
+__device__ inline void soften(ThreadScores<policy>& s, float factor, int row, int column,
+                              float* powers, ThreadSums<policy>& sums) {
+  constexpr float kNone = -std::numeric_limits<float>::infinity();
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    float most = kNone;
+#pragma unroll
+    for (const float score : s[i]) most = fmaxf(most, score);
+    most = over_columns(most, [](float a, float b) { return fmaxf(a, b); });
+    most = fmaxf(sums.most[i], most * factor);
+    const float base = most == kNone ? 0.0f : most;  // nothing is seen yet: every power is 0
+    const float shrink = arch::exp2_approximately(sums.most[i] - base);
+    sums.most[i] = most;
+    sums.total[i] *= shrink;
+#pragma unroll
+    for (int j = 0; j < policy.keys / kColumns; ++j) {
+      const float power = arch::exp2_approximately(fmaf(s[i][j], factor, -base));
+      sums.total[i] += power;
+      powers[(row + kRows * i) * policy.pitch() + column + kColumns * j] = power;
+    }
+#pragma unroll
+    for (float& y : sums.y[i]) y *= shrink;
+  }
+}
+
+template <AttentionSimtPolicy policy>
+__device__ inline void add_values(const float* powers, const char* v_tile, int row, int column,
+                                  ThreadSums<policy>& sums) {
+  constexpr int kVector = policy.vector(), kVectors = policy.vectors();
+  constexpr int kPerChunk = 4 / kVector;  // threads that share a chunk of values
+#pragma unroll 1
+  for (int key = 0; key < policy.keys; key += 4) {
+    float p[kOwn][4];
+#pragma unroll
+    for (int i = 0; i < kOwn; ++i) {
+      *reinterpret_cast<float4*>(p[i]) =
+          *reinterpret_cast<const float4*>(powers + (row + kRows * i) * policy.pitch() + key);
+    }
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+#pragma unroll
+      for (int c = 0; c < kVectors; ++c) {
+        const char* at = v_tile +
+                         head_offset<policy.chunks()>(key + k, column / kPerChunk + kColumns * c) +
+                         column % kPerChunk * kVector * 4;
+        float v[kVector];
+        if constexpr (kVector == 4) {
+          *reinterpret_cast<float4*>(v) = *reinterpret_cast<const float4*>(at);
+        } else {
+          *reinterpret_cast<float2*>(v) = *reinterpret_cast<const float2*>(at);
+        }
+#pragma unroll
+        for (int e = 0; e < kVector; ++e) {
+#pragma unroll
+          for (int i = 0; i < kOwn; ++i) {
+            sums.y[i][c * kVector + e] = fmaf(p[i][k], v[e], sums.y[i][c * kVector + e]);
+          }
+        }
+      }
+    }
+  }
+}
+
+template <AttentionSimtPolicy policy>
+__device__ inline void write_rows(const FlashAttentionParams& params, const QueryBlock& block,
+                                  int row, int column, const ThreadSums<policy>& sums) {
+  constexpr int kVector = policy.vector();
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    const float total = over_columns(sums.total[i], [](float a, float b) { return a + b; });
+    const float share = total == 0.0f ? 0.0f : 1.0f / total;  // a query that sees nothing: 0
+    const int query = row + kRows * i;
+    if (query >= block.num_queries) continue;
+    float* y = static_cast<float*>(params.y) +
+               query_element(params, block, params.y_strides, block.first_query + query);
+#pragma unroll
+    for (int c = 0; c < policy.vectors(); ++c) {
+      const int first = (column + kColumns * c) * kVector;
+      float values[kVector];
+#pragma unroll
+      for (int e = 0; e < kVector; ++e) values[e] = sums.y[i][c * kVector + e] * share;
+      if (params.y_is_aligned) {
+        if (first >= params.head_dim) continue;
+        if constexpr (kVector == 4) {
+          __stwb(reinterpret_cast<float4*>(y + first), *reinterpret_cast<const float4*>(values));
+        } else {
+          __stwb(reinterpret_cast<float2*>(y + first), *reinterpret_cast<const float2*>(values));
+        }
+        continue;
+      }
+#pragma unroll
+      for (int e = 0; e < kVector; ++e) {
+        if (first + e < params.head_dim) y[first + e] = values[e];
+      }
+    }
+  }
+}
+
+template <HeadWidth width>
+__global__ void __launch_bounds__(kThreads, simt_policy_of(width).blocks_per_multiprocessor)
+    flash_attention_simt(const __grid_constant__ FlashAttentionParams params,
+                         uint32_t blocks_per_head) {
+  constexpr AttentionSimtPolicy policy = simt_policy_of(width);
+  extern __shared__ __align__(128) char shared[];
+  const QueryBlock block = locate_queries(params, blocks_per_head, kQueries);
+  const int row = static_cast<int>(threadIdx.x / kColumns);
+  const int column = static_cast<int>(threadIdx.x % kColumns);
+  const int last_query = block.first_query + block.num_queries - 1;
+  const KeyRange seen = seen_keys(params, block, block.first_query, last_query);
+  const KeyRange by_all{seen_keys(params, block, last_query, last_query).first,
+                        seen_keys(params, block, block.first_query, block.first_query).last};
+  const int first_tile = seen.first / policy.keys;
+  const int num_tiles = seen.first < seen.last ? (seen.last - 1) / policy.keys + 1 - first_tile : 0;
+
+  // Begin with the queries and the first items.
+  auto* powers = reinterpret_cast<float*>(shared);
+  char* q_tile = shared + kQueries * policy.pitch() * 4;
+  KeyRing<float, policy.keys, policy.chunks(), policy.stages, kThreads> ring(
+      params, block, first_tile * policy.keys, num_tiles, q_tile + kQueries * policy.dims * 4);
+  if (num_tiles > 0) {
+    const Source<float> queries{
+        static_cast<const float*>(params.q) +
+            query_element(params, block, params.q_strides, block.first_query),
+        params.q_strides.row, block.num_queries, params.q_is_aligned};
+    load_rows<float, kQueries, policy.chunks(), kThreads, 4>(q_tile, queries, 0, params.head_dim,
+                                                             HeadPlace<policy.chunks()>{});
+  }
+  ring.start();
+
+  ThreadSums<policy> sums;
+  const bool is_bent = bends_scores(params);
+  const float factor = is_bent ? 1.0f : params.scale * kLog2E;
+  for (int tile = 0; tile < num_tiles; ++tile) {
+    const int first_key = (first_tile + tile) * policy.keys, end_key = first_key + policy.keys;
+    const bool is_partial = first_key < by_all.first || end_key > by_all.last;
+    ThreadScores<policy> s = {};
+    multiply_by_keys<policy>(q_tile, ring.next_keys(tile), row, column, s);
+    if (is_bent || is_partial) {
+      const float slope = slope_of(params, block);
+#pragma unroll
+      for (int i = 0; i < kOwn; ++i) {
+        const int query = block.first_query + row + kRows * i;
+        const KeyRange own = seen_keys(params, block, query, query);
+#pragma unroll
+        for (int j = 0; j < policy.keys / kColumns; ++j) {
+          const int key = first_key + column + kColumns * j;
+          if (is_bent)
+            s[i][j] = bend_score(params, slope, s[i][j], position_of(params, query) - key);
+          if (key < own.first || key >= own.last) s[i][j] = -std::numeric_limits<float>::infinity();
+        }
+      }
+    }
+    soften<policy>(s, factor, row, column, powers, sums);
+    // The barrier in between shows every thread its row's powers, too.
+    const char* v_tile = ring.next_values(tile);
+    add_values<policy>(powers, v_tile, row, column, sums);
+  }
+  write_rows<policy>(params, block, row, column, sums);
+}
+
+template <HeadWidth width>
+cudaError_t launch_width(const FlashAttentionParams& params, cudaStream_t stream) {
+  return launch_query_blocks(flash_attention_simt<width>, params, kQueries, kThreads,
+                             simt_policy_of(width).shared_bytes(), stream);
+}
+
+}  // namespace
+
+cudaError_t launch_flash_attention_simt(FlashAttentionParams params, cudaStream_t stream) {
+  set_alignment(params, sizeof(float));
+  if (params.head_dim <= 32) return launch_width<HeadWidth::d32>(params, stream);
+  if (params.head_dim <= 64) return launch_width<HeadWidth::d64>(params, stream);
+  if (params.head_dim <= 128) return launch_width<HeadWidth::d128>(params, stream);
+  if (params.head_dim <= 256) return launch_width<HeadWidth::d256>(params, stream);
+  return cudaErrorInvalidValue;
+}
+
+}  // namespace wide::kernels

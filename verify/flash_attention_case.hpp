@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the tests of flash_attention share: operands from values, a run, values back, and a judge
+// that asks the reference of every element.
+#pragma once
+
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "host/attention/flash_attention_problem.hpp"
+#include "host/attention/flash_attention_reference.hpp"
+#include "verify/support/devices.hpp"
+#include "wide/convert.hpp"
+#include "wide/error.hpp"
+#include "wide/flash_attention.hpp"
+
+namespace wide::test {
+
+using Reals = std::vector<double>;
+
+inline Tensor upload(const Context& context, Dtype dtype, const Shape& shape, const Reals& values) {
+  std::vector<uint8_t> bytes(static_cast<size_t>(checked_bytes(shape, dtype_bytes(dtype))));
+  for (size_t i = 0; i < values.size(); ++i)
+    store_element(bytes.data(), dtype, static_cast<int64_t>(i), values[i]);
+  Tensor tensor(context, dtype, shape);
+  const OwnedStream stream(context);
+  copy(ConstTensorView(bytes.data(), dtype, shape, Device{}), tensor, stream.get());
+  context.synchronize(stream.get());
+  return tensor;
+}
+
+inline Reals download(const Context& context, const Tensor& tensor) {
+  std::vector<uint8_t> bytes(static_cast<size_t>(tensor.bytes()));
+  const OwnedStream stream(context);
+  copy(tensor, TensorView(bytes.data(), tensor.dtype(), tensor.shape(), Device{}), stream.get());
+  context.synchronize(stream.get());
+  Reals values;
+  for (int64_t i = 0; i < tensor.num_elements(); ++i)
+    values.push_back(load_element(bytes.data(), tensor.dtype(), i));
+  return values;
+}
+
+inline Reals uniform(int64_t count, double low, double high, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> draw(low, high);
+  Reals values(static_cast<size_t>(count));
+  for (double& value : values) value = draw(random);
+  return values;
+}
+
+/// One packed problem with its operands on a device; absent masks are empty.
+struct AttentionCase {
+  FlashAttentionProblem problem;
+  Reals lengths{}, slopes{};  ///< [N, B] or [B]; [N, heads]
+  double spread = 1;          ///< of q
+  uint64_t seed = 1;
+
+  FlashAttentionProblem complete() const {
+    FlashAttentionProblem p = problem;
+    p.key_lengths = lengths.empty() ? KeyLengths::none
+                    : static_cast<int64_t>(lengths.size()) == p.batch && p.num_members > 1
+                        ? KeyLengths::shared
+                        : KeyLengths::per_member;
+    p.has_slopes = !slopes.empty();
+    return complete_flash_attention_problem(p);
+  }
+};
+
+/// The strategies that this device has for the problem.
+inline std::vector<std::string> strategies_for(const Context& context,
+                                               const FlashAttentionProblem& problem) {
+  if (context.device().type == DeviceType::cpu) return {"sequential", "wide"};
+  const std::string kernel = problem.dtype == Dtype::fp32 ? "simt" : "tensor_core";
+  if (wants_small_cases()) return {kernel};  // isolation_test runs sequential, too
+  return {"sequential", kernel};
+}
+
+/// Runs the case by one strategy; every element of y must be within the reference's tolerance.
+/// Returns the worst error over tolerance.
+inline double check_attention(const Context& context, const AttentionCase& made,
+                              const std::string& strategy) {
+  const FlashAttentionProblem p = made.complete();
+  const int64_t n = p.num_members, keys = *p.kv_seq;
+  const Shape q_shape{p.batch, p.seq, n * p.heads * p.head_dim};
+  const Shape k_shape{p.batch, keys, n * p.kv_heads * p.head_dim};
+  const auto operand = [&](const Shape& shape, double spread, uint64_t seed) {
+    return upload(context, p.dtype, shape, uniform(num_elements(shape), -spread, spread, seed));
+  };
+  const Tensor q = operand(q_shape, made.spread, made.seed), k = operand(k_shape, 1, made.seed + 1),
+               v = operand(k_shape, 1, made.seed + 2);
+  const Tensor y = upload(context, p.dtype, q_shape,
+                          Reals(static_cast<size_t>(num_elements(q_shape)), std::nan("")));
+  FlashAttentionArguments arguments{q, k, v, {}, {}, y};
+  Tensor lengths, slopes;
+  if (!made.lengths.empty()) {
+    const bool is_shared = p.key_lengths == KeyLengths::shared;
+    lengths =
+        upload(context, Dtype::int32, is_shared ? Shape{p.batch} : Shape{n, p.batch}, made.lengths);
+    arguments.key_lengths = lengths;
+  }
+  if (!made.slopes.empty()) {
+    slopes = upload(context, Dtype::fp32, {n, p.heads}, made.slopes);
+    arguments.slopes = slopes;
+  }
+  const OwnedStream stream(context);
+  const FlashAttentionPlan plan = make_flash_attention_plan(
+      context, describe_flash_attention(arguments, made.problem), {.strategy = strategy});
+  plan.run(arguments, {stream.get()});
+  context.synchronize(stream.get());
+
+  const Reals got = download(context, y), qs = download(context, q), ks = download(context, k),
+              vs = download(context, v);
+  const auto dim = static_cast<size_t>(p.head_dim);
+  const auto kv_row = static_cast<size_t>(p.kv_heads) * dim;
+  Reals own_keys(static_cast<size_t>(keys) * kv_row), own_values = own_keys, expected(dim),
+                                                      tolerance(dim);
+  double worst = 0;
+  for (int64_t m = 0; m < n; ++m) {
+    for (int64_t b = 0; b < p.batch; ++b) {
+      for (size_t j = 0; j < static_cast<size_t>(keys); ++j) {
+        const size_t from = ((static_cast<size_t>(b * keys) + j) * static_cast<size_t>(n) +
+                             static_cast<size_t>(m)) *
+                            kv_row;
+        for (size_t i = 0; i < kv_row; ++i) {
+          own_keys[j * kv_row + i] = ks[from + i];
+          own_values[j * kv_row + i] = vs[from + i];
+        }
+      }
+      for (int64_t t = 0; t < p.seq; ++t) {
+        for (int64_t h = 0; h < p.heads; ++h) {
+          const auto at = static_cast<size_t>(((b * p.seq + t) * n + m) * p.heads + h);
+          catalog::FlashAttentionReferenceRow row{std::span(qs).subspan(at * dim, dim), own_keys,
+                                                  own_values, t, h / (p.heads / p.kv_heads)};
+          row.key_length = keys;
+          if (p.key_lengths == KeyLengths::shared) {
+            row.key_length = static_cast<int64_t>(made.lengths[static_cast<size_t>(b)]);
+          } else if (p.key_lengths == KeyLengths::per_member) {
+            row.key_length =
+                static_cast<int64_t>(made.lengths[static_cast<size_t>(m * p.batch + b)]);
+          }
+          if (p.has_slopes) row.slope = made.slopes[static_cast<size_t>(m * p.heads + h)];
+          catalog::judge_flash_attention_row(p, row, expected, tolerance);
+          for (size_t d = 0; d < dim; ++d) {
+            const double error = std::fabs(got[at * dim + d] - expected[d]);
+            const double ratio = error == 0 ? 0 : error / tolerance[d];
+            worst = ratio <= worst      ? worst
+                    : std::isnan(ratio) ? std::numeric_limits<double>::infinity()
+                                        : ratio;
+          }
+        }
+      }
+    }
+  }
+  CHECK(worst <= 1);
+  return worst;
+}
+
+/// On every device at hand, by every strategy.
+inline void check_everywhere(const AttentionCase& made) {
+  for (const Context& context : devices_at_hand()) {
+    for (const std::string& strategy : strategies_for(context, made.problem)) {
+      const FlashAttentionProblem p = made.complete();
+      INFO(to_string(context.device())
+           << " " << strategy << " " << dtype_name(p.dtype) << ", n " << p.num_members << ", batch "
+           << p.batch << ", seq " << p.seq << ", kv_seq " << *p.kv_seq << ", heads " << p.heads
+           << "/" << p.kv_heads << ", head_dim " << p.head_dim << ", causal " << p.is_causal
+           << ", window " << p.window << ", soft cap " << p.soft_cap << ", spread " << made.spread);
+      check_attention(context, made, strategy);
+    }
+  }
+}
+
+}  // namespace wide::test
