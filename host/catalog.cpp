@@ -22,12 +22,13 @@ const PrimitiveSpec& groupnorm_spec();
 const PrimitiveSpec& instancenorm1d_spec();
 const PrimitiveSpec& instancenorm2d_spec();
 const PrimitiveSpec& flash_attention_spec();
+const PrimitiveSpec& pointwise_spec();
 
 std::span<const PrimitiveSpec* const> primitives() {
   static const std::array list{
-      &linear_spec(),         &ragged_linear_spec(),  &embedding_spec(), &layernorm_spec(),
-      &batchnorm1d_spec(),    &batchnorm2d_spec(),    &groupnorm_spec(), &instancenorm1d_spec(),
-      &instancenorm2d_spec(), &flash_attention_spec()};
+      &linear_spec(),         &ragged_linear_spec(),   &embedding_spec(), &layernorm_spec(),
+      &batchnorm1d_spec(),    &batchnorm2d_spec(),     &groupnorm_spec(), &instancenorm1d_spec(),
+      &instancenorm2d_spec(), &flash_attention_spec(), &pointwise_spec()};
   return list;
 }
 

@@ -206,6 +206,20 @@ Bytes run_flash_attention() {
   return read(context, y, stream.get());
 }
 
+Bytes run_pointwise() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  PointwiseProblem problem{.num_members = 2, .rows = 3, .features = 10};
+  problem.function = PointwiseFunction::prelu;
+  problem.num_slopes = 1;
+  const PointwisePlan plan = make_pointwise_plan(context, problem, {.strategy = "wide"});
+  const Tensor x = filled(context, {3, 20}, stream.get());
+  const Tensor slope = filled(context, {2, 1}, stream.get());
+  Tensor y(context, Dtype::fp32, {3, 20});
+  plan.run({.x = x, .slope = slope, .y = y}, {stream.get()});
+  return read(context, y, stream.get());
+}
+
 struct Scenario {
   const char* name;
   std::function<Bytes()> run;
@@ -225,7 +239,8 @@ const std::vector<Scenario>& scenarios() {
       {"layernorm", run_layernorm},
       {"batchnorm", run_batchnorm},
       {"groupnorm", run_groupnorm},
-      {"flash_attention", run_flash_attention}};
+      {"flash_attention", run_flash_attention},
+      {"pointwise", run_pointwise}};
   return all;
 }
 

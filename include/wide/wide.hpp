@@ -18,6 +18,7 @@
 #include "wide/linear.hpp"
 #include "wide/pack.hpp"
 #include "wide/plan.hpp"
+#include "wide/pointwise.hpp"
 #include "wide/quantize.hpp"
 #include "wide/ragged_linear.hpp"
 #include "wide/shape.hpp"

@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// pointwise's verbs: validate, choose, launch.
+#include "wide/pointwise.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include "host/core/check.hpp"
+#include "host/core/nvtx.hpp"
+#include "host/core/plan_checks.hpp"
+#include "host/core/rows.hpp"
+#include "host/core/verified.hpp"
+#include "host/pointwise/pointwise_run.hpp"
+#include "wide/pack.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr std::string_view kName = "pointwise";
+
+bool has_slopes(const PointwiseProblem& p) {
+  return p.function == PointwiseFunction::prelu;
+}
+
+void require_at_least(const char* name, int64_t value, int64_t least) {
+  WIDE_REQUIRE(value >= least, "pointwise: " + std::string(name) + " is " + std::to_string(value) +
+                                   ", expected >= " + std::to_string(least));
+}
+
+void require_parameters(const PointwiseProblem& p) {
+  const auto require = [](const char* name, float value, bool is_good, const char* expected) {
+    WIDE_REQUIRE(is_good, "pointwise: " + std::string(name) + " is " + std::to_string(value) +
+                              ", expected " + expected);
+  };
+  require("slope", p.slope, std::isfinite(p.slope), "a finite number");
+  require("alpha", p.alpha, std::isfinite(p.alpha), "a finite number");
+  require("beta", p.beta, std::isfinite(p.beta) && p.beta > 0, "a finite number above 0");
+  WIDE_REQUIRE(p.low <= p.high, "pointwise: low is " + std::to_string(p.low) + " and high is " +
+                                    std::to_string(p.high) + ", expected low <= high");
+}
+
+void require_legal(const PointwiseProblem& p) {
+  require_at_least("num_members", p.num_members, 1);
+  require_at_least("rows", p.rows, 0);
+  require_at_least("features", p.features, 0);
+  WIDE_REQUIRE(
+      p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
+      "pointwise: dtype is " + std::string(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
+  require_parameters(p);
+  if (has_slopes(p)) {
+    WIDE_REQUIRE(p.num_slopes == 1 || p.num_slopes == p.features,
+                 "pointwise: num_slopes is " + std::to_string(p.num_slopes) +
+                     ", expected 1 or features = " + std::to_string(p.features));
+  } else {
+    WIDE_REQUIRE(p.num_slopes == 0,
+                 "pointwise: num_slopes is " + std::to_string(p.num_slopes) + ", expected 0: " +
+                     std::string(pointwise_function_name(p.function)) + " has none");
+  }
+  (void)checked_bytes({p.rows, p.num_members, p.features}, dtype_bytes(p.dtype));
+}
+
+PointwiseProblem resolved(PointwiseProblem p) {
+  require_legal(p);
+  if (p.x == RowStrides{}) p.x = packed_rows(p.num_members, p.features);
+  if (p.y == RowStrides{}) p.y = packed_rows(p.num_members, p.features);
+  if (p.slope_member_stride == 0) p.slope_member_stride = p.num_slopes;
+  return p;
+}
+
+/// Slopes of members [num_members, 1 or features].
+void describe_slope(const ConstTensorView& slope, PointwiseProblem& p) {
+  WIDE_REQUIRE(!slope.is_absent(), "pointwise: slope is absent, expected one for prelu");
+  WIDE_REQUIRE(slope.rank() == 2 && slope.shape[0] == p.num_members &&
+                   (slope.shape[1] == 1 || slope.shape[1] == p.features),
+               "pointwise: slope is " + to_string(slope.shape) + ", expected [num_members, 1] or " +
+                   "[num_members, features] = " + to_string(Shape{p.num_members, p.features}));
+  require_dtype(kName, "slope", slope, p.dtype);
+  p.num_slopes = slope.shape[1];
+  WIDE_REQUIRE(
+      p.num_slopes == 1 || slope.strides[1] == 1,
+      "pointwise: slope has strides " + to_string(slope.strides) + ", expected a last stride of 1");
+  p.slope_member_stride = p.num_members == 1 ? p.num_slopes : slope.strides[0];
+}
+
+void require_same(const PointwiseProblem& got, const PointwiseProblem& expected) {
+  if (got == expected) return;
+  const auto require = [](const char* name, int64_t g, int64_t e) {
+    WIDE_REQUIRE(g == e, "pointwise: the operands' " + std::string(name) + " is " +
+                             std::to_string(g) + ", expected the plan's = " + std::to_string(e));
+  };
+  require("rows", got.rows, expected.rows);
+  require("features", got.features, expected.features);
+  require("num_slopes", got.num_slopes, expected.num_slopes);
+  WIDE_REQUIRE(got.dtype == expected.dtype,
+               "pointwise: the operands are " + std::string(dtype_name(got.dtype)) +
+                   ", expected the plan's = " + std::string(dtype_name(expected.dtype)));
+  throw_invalid_argument("pointwise: the strides of " +
+                         std::string(got.x != expected.x   ? "x"
+                                     : got.y != expected.y ? "y"
+                                                           : "slope") +
+                         " differ from the plan's problem");
+}
+
+}  // namespace
+
+PointwiseProblem describe_pointwise(const PointwiseArguments& a, const PointwiseProblem& like) {
+  PointwiseProblem p = like;
+  p.dtype = a.x.dtype;
+  WIDE_REQUIRE(p.num_members >= 1 && a.x.rank() >= 1,
+               "pointwise: x is " + to_string(a.x.shape) + " and num_members is " +
+                   std::to_string(p.num_members) + ", expected [.., num_members * features]");
+  const int rank = a.x.rank();
+  // [.., N, D] is told from [.., N*D] by like's features, or by an extent that N does not divide.
+  const bool is_explicit =
+      rank >= 2 && a.x.shape[rank - 2] == p.num_members &&
+      (like.features == a.x.shape.back() || a.x.shape.back() % p.num_members != 0);
+  WIDE_REQUIRE(is_explicit || a.x.shape.back() % p.num_members == 0,
+               "pointwise: x is " + to_string(a.x.shape) +
+                   ", expected [.., num_members * features] with num_members = " +
+                   std::to_string(p.num_members));
+  p.features = is_explicit ? a.x.shape.back() : a.x.shape.back() / p.num_members;
+  const MemberRows x = member_rows(kName, "x", a.x, p.num_members, p.features);
+  p.rows = x.rows;
+  p.x = x.strides;
+  p.num_slopes = p.slope_member_stride = 0;
+  if (has_slopes(p)) {
+    describe_slope(a.slope, p);
+  } else {
+    WIDE_REQUIRE(a.slope.is_absent(), "pointwise: slope is present, expected none for " +
+                                          std::string(pointwise_function_name(p.function)));
+  }
+  require_legal(p);
+
+  const MemberRows y = member_rows(kName, "y", a.y, p.num_members, p.features);
+  WIDE_REQUIRE(y.rows == p.rows, "pointwise: y is " + to_string(a.y.shape) +
+                                     ", expected the rows of x = " + to_string(a.x.shape));
+  require_disjoint_rows(kName, "y", y, p.num_members, p.features);
+  p.y = y.strides;
+  require_dtype(kName, "y", a.y, p.dtype);
+  require_device(kName, "x", a.x, a.y.device);
+  if (has_slopes(p)) require_device(kName, "slope", a.slope, a.y.device);
+  const bool is_in_place = a.x.data == a.y.data && p.x == p.y;
+  WIDE_REQUIRE(is_in_place || !may_overlap(a.x, a.y),
+               "pointwise: y overlaps x, expected x itself or memory of its own");
+  WIDE_REQUIRE(!may_overlap(a.slope, a.y), "pointwise: y overlaps slope");
+  return p;
+}
+
+struct PointwisePlan::State {
+  Context context;
+  PointwiseProblem problem;
+  PointwiseChoice choice;
+  std::string range;
+};
+
+PointwisePlan make_pointwise_plan(const Context& context, const PointwiseProblem& problem,
+                                  const PlanOptions& options) {
+  const PointwiseProblem full = resolved(problem);
+  require_no_policy(kName, options.policy);
+  const DeviceInfo& device = context.info();
+  PointwiseChoice choice = choose_pointwise_strategy(
+      kName, device, options.strategy, is_verified(kName, "wide", device.compute_capability));
+  std::string range = "wide::pointwise(" + std::string(strategy_name(choice.strategy)) + ")";
+  return PointwisePlan(std::make_shared<const PointwisePlan::State>(
+      PointwisePlan::State{context, full, std::move(choice), std::move(range)}));
+}
+
+const PointwiseProblem& PointwisePlan::problem() const {
+  return state_->problem;
+}
+std::string_view PointwisePlan::strategy() const {
+  return strategy_name(state_->choice.strategy);
+}
+std::string PointwisePlan::explain() const {
+  return state_->choice.explain;
+}
+int64_t PointwisePlan::workspace_bytes() const {
+  return 0;
+}
+std::string_view PointwisePlan::weight_format() const {
+  return "packed";
+}
+
+void PointwisePlan::prepare_weights(std::span<const ConstTensorView> members,
+                                    const TensorView& slope, Stream stream) const {
+  const PointwiseProblem& p = state_->problem;
+  if (!has_slopes(p)) return;
+  require_shape(kName, "slope", slope, "[num_members, num_slopes]", {p.num_members, p.num_slopes});
+  pack(operands::pointwise_slope, members, slope, stream);
+}
+
+void PointwisePlan::restore_weights(const ConstTensorView& slope,
+                                    std::span<const TensorView> members, Stream stream) const {
+  if (has_slopes(state_->problem)) unpack(operands::pointwise_slope, slope, members, stream);
+}
+
+void PointwisePlan::run(const PointwiseArguments& arguments, const Execution& execution) const {
+  const State& s = *state_;
+  require_device(kName, "y", arguments.y, s.context.device());
+  require_same(describe_pointwise(arguments, s.problem), s.problem);
+  const NvtxRange range(s.range.c_str());
+  if (s.context.device().type == DeviceType::cpu) {
+    run_pointwise_cpu(s.context, s.problem, s.choice.strategy, arguments);
+  } else {
+    run_pointwise_cuda(s.context, s.problem, s.choice.strategy, arguments, execution.stream);
+  }
+}
+
+}  // namespace wide

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions as they are defined, in fp64; shares only the problem struct with what it judges.
+#include "host/pointwise/pointwise_reference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace wide::catalog {
+
+namespace {
+
+/// A value, and z of the bound; a negative z is a function that only chooses or multiplies.
+struct Judged {
+  double value;
+  double exponent = -1;
+};
+
+Judged judge(const PointwiseProblem& p, double x, double slope) {
+  const auto negative = [&](double factor) { return Judged{x > 0 ? x : factor * x}; };
+  switch (p.function) {
+    case PointwiseFunction::relu:
+      return {std::max(x, 0.0)};
+    case PointwiseFunction::gelu:
+      return {x / 2 * std::erfc(-x / std::numbers::sqrt2), x * x / 2};
+    case PointwiseFunction::gelu_tanh: {
+      const double z = 2 * std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+      return {x / (1 + std::exp(-z)), std::fabs(z)};
+    }
+    case PointwiseFunction::silu:
+      return {x / (1 + std::exp(-x)), 0};
+    case PointwiseFunction::sigmoid:
+      return {1 / (1 + std::exp(-x)), 0};
+    case PointwiseFunction::tanh:
+      return {std::tanh(x), 0};
+    case PointwiseFunction::elu:
+      return {x > 0 ? x : static_cast<double>(p.alpha) * std::expm1(x), 0};
+    case PointwiseFunction::leaky_relu:
+      return negative(static_cast<double>(p.slope));
+    case PointwiseFunction::prelu:
+      return negative(slope);
+    case PointwiseFunction::hardswish:
+      return {x * std::clamp(x + 3, 0.0, 6.0) / 6};
+    case PointwiseFunction::softplus: {
+      const double z = static_cast<double>(p.beta) * x;
+      return {
+          (std::max(z, 0.0) + std::log1p(std::exp(-std::fabs(z)))) / static_cast<double>(p.beta),
+          std::fabs(z)};
+    }
+    case PointwiseFunction::clamp:
+      return {std::clamp(x, static_cast<double>(p.low), static_cast<double>(p.high))};
+  }
+  return {0};
+}
+
+}  // namespace
+
+void pointwise_reference(const PointwiseProblem& problem, std::span<const double> x,
+                         std::span<const double> slopes, std::span<double> y,
+                         std::span<double> tolerance) {
+  constexpr double u = 0x1p-24;
+  for (size_t d = 0; d < x.size(); ++d) {
+    const double slope = slopes.empty() ? 0 : slopes[slopes.size() == 1 ? 0 : d];
+    const Judged judged = judge(problem, x[d], slope);
+    const double magnitude = std::fabs(judged.value);
+    const double error = judged.exponent < 0
+                             ? 4 * u * magnitude
+                             : (16 + 4 * judged.exponent) * u * magnitude + 0x1p-119;
+    y[d] = judged.value;
+    tolerance[d] = error + unit_roundoff(problem.dtype) * magnitude + min_subnormal(problem.dtype);
+  }
+}
+
+}  // namespace wide::catalog

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// pointwise: one function of every element of every member, in one call.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "wide/plan.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide {
+
+/// Of x, with the problem's parameters. All of them keep NaN.
+enum class PointwiseFunction : uint8_t {
+  relu,        ///< max(x, 0); -0 becomes +0
+  gelu,        ///< x/2 * (1 + erf(x / sqrt 2))
+  gelu_tanh,   ///< x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))
+  silu,        ///< x / (1 + exp(-x))
+  sigmoid,     ///< 1 / (1 + exp(-x))
+  tanh,        ///< tanh(x)
+  elu,         ///< x where x > 0, else alpha * (exp(x) - 1)
+  leaky_relu,  ///< x where x > 0, else slope * x
+  prelu,       ///< the same with a slope of the member, or of each of its features
+  hardswish,   ///< x * min(max(x + 3, 0), 6) / 6
+  softplus,    ///< log(1 + exp(beta * x)) / beta
+  clamp,       ///< min(max(x, low), high)
+};
+
+inline constexpr std::array<PointwiseFunction, 12> kAllPointwiseFunctions{
+    PointwiseFunction::relu,      PointwiseFunction::gelu,       PointwiseFunction::gelu_tanh,
+    PointwiseFunction::silu,      PointwiseFunction::sigmoid,    PointwiseFunction::tanh,
+    PointwiseFunction::elu,       PointwiseFunction::leaky_relu, PointwiseFunction::prelu,
+    PointwiseFunction::hardswish, PointwiseFunction::softplus,   PointwiseFunction::clamp};
+
+constexpr std::string_view pointwise_function_name(PointwiseFunction function) {
+  switch (function) {
+    case PointwiseFunction::relu:
+      return "relu";
+    case PointwiseFunction::gelu:
+      return "gelu";
+    case PointwiseFunction::gelu_tanh:
+      return "gelu_tanh";
+    case PointwiseFunction::silu:
+      return "silu";
+    case PointwiseFunction::sigmoid:
+      return "sigmoid";
+    case PointwiseFunction::tanh:
+      return "tanh";
+    case PointwiseFunction::elu:
+      return "elu";
+    case PointwiseFunction::leaky_relu:
+      return "leaky_relu";
+    case PointwiseFunction::prelu:
+      return "prelu";
+    case PointwiseFunction::hardswish:
+      return "hardswish";
+    case PointwiseFunction::softplus:
+      return "softplus";
+    case PointwiseFunction::clamp:
+      return "clamp";
+  }
+  return "?";
+}
+
+constexpr std::optional<PointwiseFunction> parse_pointwise_function(std::string_view name) {
+  for (PointwiseFunction function : kAllPointwiseFunctions) {
+    if (pointwise_function_name(function) == name) return function;
+  }
+  return std::nullopt;
+}
+
+struct PointwiseProblem {
+  int64_t num_members = 1;
+  int64_t rows = 0;      ///< per member: the product of all axes but the last
+  int64_t features = 0;  ///< D, the last axis of a member
+  PointwiseFunction function = PointwiseFunction::relu;
+  Dtype dtype = Dtype::fp32;  ///< of x, slope and y: fp32, fp16 or bf16
+  float slope = 0.01f;        ///< leaky_relu's; finite
+  float alpha = 1;            ///< elu's; finite
+  float beta = 1;             ///< softplus's; finite, above 0
+  float low = -1, high = 1;   ///< clamp's; low <= high, infinite where there is no bound
+  int64_t num_slopes = 0;     ///< of a member, prelu's: 1, or features; of other functions 0
+  RowStrides x{}, y{};
+  int64_t slope_member_stride = 0;
+  friend bool operator==(const PointwiseProblem&, const PointwiseProblem&) = default;
+};
+
+struct PointwiseArguments {
+  ConstTensorView x;      ///< [.., N*D]
+  ConstTensorView slope;  ///< prelu's: [N, 1] or [N, D]; absent for other functions
+  TensorView y;           ///< [.., N*D]; may be x itself
+};
+
+/// Reads the problem off the operands; `like` gives what they do not show: num_members, the
+/// function and its parameters.
+PointwiseProblem describe_pointwise(const PointwiseArguments& arguments,
+                                    const PointwiseProblem& like);
+
+class PointwisePlan {
+ public:
+  const PointwiseProblem& problem() const;
+  std::string_view strategy() const;
+  std::string explain() const;
+  int64_t workspace_bytes() const;
+  std::string_view weight_format() const;
+
+  /// N slopes [1] or [D] -> [N, 1] or [N, D]; nothing for functions without.
+  void prepare_weights(std::span<const ConstTensorView> members, const TensorView& slope,
+                       Stream stream) const;
+  void restore_weights(const ConstTensorView& slope, std::span<const TensorView> members,
+                       Stream stream) const;
+
+  /// y[r, n, d] = function(x[r, n, d]), in fp32, rounded once.
+  /// Layout: as PointwiseArguments says; features contiguous, any row and member strides, any
+  ///         alignment of an element. y may be x itself; it overlaps nothing else. Tensors of other
+  ///         layouts without gaps and without slopes are views [rows, N*D] of the same memory.
+  /// Types: x, slope, y share a dtype in {fp32, fp16, bf16}.
+  /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
+  /// Memory: workspace_bytes() of execution.workspace.
+  /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.
+  /// Source: Hendrycks, Gimpel, "Gaussian Error Linear Units", arXiv:1606.08415; Elfwing et al.,
+  ///         "Sigmoid-Weighted Linear Units", arXiv:1702.03118; Clevert et al., "ELUs",
+  ///         arXiv:1511.07289; He et al., "Delving Deep into Rectifiers", arXiv:1502.01852; Howard
+  ///         et al., "Searching for MobileNetV3", arXiv:1905.02244.
+  void run(const PointwiseArguments& arguments, const Execution& execution) const;
+
+  struct State;
+
+ private:
+  friend PointwisePlan make_pointwise_plan(const Context&, const PointwiseProblem&,
+                                           const PlanOptions&);
+  explicit PointwisePlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+PointwisePlan make_pointwise_plan(const Context& context, const PointwiseProblem& problem,
+                                  const PlanOptions& options = {});
+
+}  // namespace wide
