@@ -27,10 +27,10 @@ struct Source {
 /// Begins to bring `rows` rows of `chunks` times 16 bytes into the tile, from each row's element
 /// `first` on; `left` of them exist. place(row, chunk) is the chunk's first byte in the tile.
 /// Copies are issued `unroll` at a time: their addresses take registers, in a kernel's loop for as
-/// long as it runs.
-template <class T, int rows, int chunks, int threads, int unroll, class Place>
+/// long as it runs. `hint`: none, or one of cp_async_16's.
+template <class T, int rows, int chunks, int threads, int unroll, class Place, class... Hint>
 __device__ inline void load_rows(char* tile, const Source<T>& source, int64_t first, int64_t left,
-                                 const Place& place) {
+                                 const Place& place, const Hint&... hint) {
   constexpr int vector = kChunkBytes / static_cast<int>(sizeof(T));
   constexpr int per_row = chunks * vector;
   const int thread = static_cast<int>(threadIdx.x);
@@ -48,7 +48,8 @@ __device__ inline void load_rows(char* tile, const Source<T>& source, int64_t fi
       // An address is formed only where something is read from it.
       const T* from =
           valid > 0 ? source.base + row * source.row_stride + first + chunk * vector : source.base;
-      arch::cp_async_16(tile + place(row, chunk), from, valid * static_cast<int>(sizeof(T)));
+      arch::cp_async_16(tile + place(row, chunk), from, valid * static_cast<int>(sizeof(T)),
+                        hint...);
     }
   } else {
     constexpr int pieces = rows * per_row / threads;

@@ -11,15 +11,10 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/common/launch.hpp"
 #include "kernels/linear/linear_params.hpp"
 
 namespace wide::kernels {
-
-inline bool is_aligned(const void* pointer, int64_t row, int64_t member, int64_t elements,
-                       int64_t bytes) {
-  return reinterpret_cast<uintptr_t>(pointer) % static_cast<uintptr_t>(elements * bytes) == 0 &&
-         row % elements == 0 && member % elements == 0;
-}
 
 /// Fills in whether bias, scale and residual may be read four elements at a time.
 inline void set_alignment(LinearEpilogue& epilogue, int64_t element_bytes) {
@@ -50,14 +45,6 @@ inline void set_alignment(LinearParams& params, int64_t element_bytes) {
   params.weight_is_aligned = is_aligned(params.weight, params.weight_strides.row,
                                         params.weight_strides.member, vector, element_bytes);
   set_output_alignment(params, element_bytes);
-}
-
-/// Asks for dynamic shared memory, where a kernel does not get as much without asking.
-template <class Kernel>
-cudaError_t allow_shared_bytes(Kernel* kernel, int bytes) {
-  constexpr int kUnasked = 48 * 1024;
-  if (bytes <= kUnasked) return cudaSuccess;
-  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 }
 
 /// Starts a kernel whose threads wait_for_grid() (kernels/arch/grid.cuh): its blocks may start

@@ -11,15 +11,14 @@
 
 #include <cstdint>
 
-#include "kernels/arch/cp_async.cuh"
 #include "kernels/common/numeric.cuh"
+#include "kernels/common/tile.cuh"
 #include "kernels/linear/linear_epilogue.cuh"
 #include "kernels/linear/linear_params.hpp"
 
 namespace wide::kernels {
 
 constexpr int kRowBytes = 128;  // of a tile in shared memory: all banks once
-constexpr int kChunkBytes = 16;
 constexpr int kChunks = kRowBytes / kChunkBytes;
 
 /// Where row `row`'s chunk `chunk` starts inside a tile.
@@ -28,54 +27,14 @@ __device__ inline int chunk_offset(int row, int chunk) {
   return row * kRowBytes + ((chunk ^ (row / group % kChunks)) * kChunkBytes);
 }
 
-/// One operand of a block: rows [0, num_rows) of `base`, k contiguous.
-template <class T>
-struct Source {
-  const T* base;
-  int64_t row_stride;
-  int num_rows;
-  bool is_aligned;
-};
-
 /// Begins to bring `rows` rows of the k's from `first_k` on into the tile; k_left of them exist.
 /// `hint`: none, or one of cp_async_16's.
 template <class T, int rows, int group, int threads, class... Hint>
 __device__ inline void load_tile(char* tile, const Source<T>& source, int64_t first_k,
                                  int64_t k_left, const Hint&... hint) {
-  constexpr int per_row = kRowBytes / static_cast<int>(sizeof(T));
-  const int thread = static_cast<int>(threadIdx.x);
-  const int valid_k = static_cast<int>(min(k_left, static_cast<int64_t>(per_row)));
-  if (source.is_aligned) {
-    constexpr int vector = kChunkBytes / static_cast<int>(sizeof(T));
-    constexpr int chunks = rows * kChunks;
-#pragma unroll
-    for (int i = 0; i < (chunks + threads - 1) / threads; ++i) {
-      const int index = thread + i * threads;
-      if (chunks % threads != 0 && index >= chunks) break;
-      const int row = index / kChunks, chunk = index % kChunks;
-      const int valid = row < source.num_rows ? min(max(valid_k - chunk * vector, 0), vector) : 0;
-      // An address is formed only where something is read from it.
-      const T* from = valid > 0 ? source.base + row * source.row_stride + first_k + chunk * vector
-                                : source.base;
-      arch::cp_async_16(tile + chunk_offset<group>(row, chunk), from,
-                        valid * static_cast<int>(sizeof(T)), hint...);
-    }
-  } else {
-    constexpr int pieces = rows * per_row / threads;
-    static_assert(pieces * threads == rows * per_row, "every thread copies equally many elements");
-#pragma unroll 8
-    for (int i = 0; i < pieces; ++i) {
-      const int index = thread + i * threads;
-      const int row = index / per_row, column = index % per_row;
-      T value{};
-      if (row < source.num_rows && column < valid_k) {
-        value = source.base[row * source.row_stride + first_k + column];
-      }
-      const int byte = column * static_cast<int>(sizeof(T));
-      *reinterpret_cast<T*>(tile + chunk_offset<group>(row, byte / kChunkBytes) +
-                            byte % kChunkBytes) = value;
-    }
-  }
+  const auto place = [](int row, int chunk) { return chunk_offset<group>(row, chunk); };
+  load_rows<T, rows, kChunks, threads, rows * kChunks>(tile, source, first_k, k_left, place,
+                                                       hint...);
 }
 
 /// Where the tile of `member` from (first_m, first_n) on reads and writes; `rows` by `columns` at
