@@ -16,6 +16,7 @@ const PrimitiveSpec& linear_spec();
 const PrimitiveSpec& ragged_linear_spec();
 const PrimitiveSpec& embedding_spec();
 const PrimitiveSpec& layernorm_spec();
+const PrimitiveSpec& rmsnorm_spec();
 const PrimitiveSpec& batchnorm1d_spec();
 const PrimitiveSpec& batchnorm2d_spec();
 const PrimitiveSpec& groupnorm_spec();
@@ -26,9 +27,9 @@ const PrimitiveSpec& pointwise_spec();
 
 std::span<const PrimitiveSpec* const> primitives() {
   static const std::array list{
-      &linear_spec(),         &ragged_linear_spec(),   &embedding_spec(), &layernorm_spec(),
-      &batchnorm1d_spec(),    &batchnorm2d_spec(),     &groupnorm_spec(), &instancenorm1d_spec(),
-      &instancenorm2d_spec(), &flash_attention_spec(), &pointwise_spec()};
+      &linear_spec(),         &ragged_linear_spec(),  &embedding_spec(),       &layernorm_spec(),
+      &rmsnorm_spec(),        &batchnorm1d_spec(),    &batchnorm2d_spec(),     &groupnorm_spec(),
+      &instancenorm1d_spec(), &instancenorm2d_spec(), &flash_attention_spec(), &pointwise_spec()};
   return list;
 }
 

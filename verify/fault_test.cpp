@@ -220,6 +220,18 @@ Bytes run_pointwise() {
   return read(context, y, stream.get());
 }
 
+Bytes run_rmsnorm() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  const RmsnormProblem problem{.num_members = 2, .rows = 3, .features = 10};
+  const RmsnormPlan plan = make_rmsnorm_plan(context, problem, {.strategy = "wide"});
+  const Tensor x = filled(context, {3, 20}, stream.get());
+  const Tensor gamma = filled(context, {2, 10}, stream.get());
+  Tensor y(context, Dtype::fp32, {3, 20});
+  plan.run({.x = x, .gamma = gamma, .y = y}, {stream.get()});
+  return read(context, y, stream.get());
+}
+
 struct Scenario {
   const char* name;
   std::function<Bytes()> run;
@@ -239,6 +251,7 @@ const std::vector<Scenario>& scenarios() {
       {"layernorm", run_layernorm},
       {"batchnorm", run_batchnorm},
       {"groupnorm", run_groupnorm},
+      {"rmsnorm", run_rmsnorm},
       {"flash_attention", run_flash_attention},
       {"pointwise", run_pointwise}};
   return all;

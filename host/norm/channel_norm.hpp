@@ -28,12 +28,6 @@ void require_legal_channels(std::string_view primitive, const Problem& p) {
                       dtype_bytes(p.dtype));
 }
 
-/// A parameter's member stride where a problem written by hand gives none.
-inline void complete_parameter(int64_t& stride, bool is_present, int64_t channels) {
-  if (!is_present) stride = 0;
-  if (is_present && stride == 0) stride = channels;
-}
-
 template <class Problem>
 void complete_channels(Problem& p) {
   const MemberChannels extents{p.batch, p.num_members, p.channels, p.height, p.width, {}};

@@ -5,18 +5,11 @@
 #pragma once
 
 #include "host/core/current_device.hpp"
+#include "host/norm/pointer.hpp"
 #include "kernels/norm/norm_params.hpp"
 #include "wide/dtype.hpp"
 
 namespace wide {
-
-/// `pointer` moved by so many elements; null stays null.
-template <class Pointer>
-Pointer advanced(Pointer pointer, int64_t elements, int64_t element_bytes) {
-  if (pointer == nullptr) return pointer;
-  const auto bytes = static_cast<uintptr_t>(elements * element_bytes);
-  return reinterpret_cast<Pointer>(reinterpret_cast<uintptr_t>(pointer) + bytes);
-}
 
 template <class Problem, class Arguments>
 void set_channel_params(kernels::ChannelNormParams& params, const Problem& problem,

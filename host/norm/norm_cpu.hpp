@@ -48,9 +48,11 @@ class Moments {
     });
   }
   float mean(int64_t count) const { return rest_.mean(count); }
-  float variance(int64_t count) const {
-    const float variance = squares_.mean(count) - mean(count) * mean(count);
-    return variance < 0.0f ? 0.0f : variance;
+  /// The mean square about the rough mean, moved to one about `about` more: the variance where
+  /// that is mean().
+  float square(int64_t count, float about) const {
+    const float square = squares_.mean(count) - about * about;
+    return square < 0.0f ? 0.0f : square;
   }
 
  private:

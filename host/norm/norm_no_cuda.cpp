@@ -5,13 +5,13 @@
 #include "host/core/check.hpp"
 #include "host/norm/batchnorm_run.hpp"
 #include "host/norm/groupnorm_run.hpp"
-#include "host/norm/layernorm_run.hpp"
+#include "host/norm/row_norm.hpp"
 
 namespace wide {
 
-void run_layernorm_cuda(const Context&, const LayernormProblem&, NormStrategy,
-                        const LayernormArguments&, Stream) {
-  throw_unsupported("layernorm: this build of wide has no CUDA");
+void run_row_norm_cuda(const Context&, RowNorm norm, const LayernormProblem&, NormStrategy,
+                       const LayernormArguments&, Stream) {
+  throw_unsupported(std::string(row_norm_name(norm)) + ": this build of wide has no CUDA");
 }
 
 void run_batchnorm_cuda(const Context&, const BatchnormProblem&, NormStrategy,

@@ -48,6 +48,12 @@ void require_same_dtype(std::string_view primitive, Dtype got, Dtype expected);
 void require_same_presence(std::string_view primitive, const char* argument, bool got,
                            bool expected);
 
+/// A parameter's member stride where a problem written by hand gives none.
+inline void complete_parameter(int64_t& stride, bool is_present, int64_t count) {
+  if (!is_present) stride = 0;
+  if (is_present && stride == 0) stride = count;
+}
+
 /// The member stride of parameters [num_members, count], `axes` in messages, of `dtype`; `count`
 /// where there is one member.
 int64_t parameter_stride(std::string_view primitive, const char* argument,

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a plan calls once operands are known to be right.
+// What layernorm and rmsnorm do alike: both in layernorm's words, rmsnorm without a beta and
+// without taking a mean off.
 #pragma once
 
 #include "host/norm/norm_strategy.hpp"
@@ -9,9 +10,22 @@
 
 namespace wide {
 
-void run_layernorm_cpu(const Context& context, const LayernormProblem& problem,
-                       NormStrategy strategy, const LayernormArguments& arguments);
-void run_layernorm_cuda(const Context& context, const LayernormProblem& problem,
-                        NormStrategy strategy, const LayernormArguments& arguments, Stream stream);
+enum class RowNorm : uint8_t { layernorm, rmsnorm };
+
+std::string_view row_norm_name(RowNorm norm);
+
+/// With all strides filled in.
+LayernormProblem complete_row_norm(RowNorm norm, LayernormProblem problem);
+LayernormProblem describe_row_norm(RowNorm norm, const LayernormArguments& arguments,
+                                   const LayernormProblem& like);
+/// Throws for the first field in which the operands' problem differs from the plan's.
+void require_same_row_norm(RowNorm norm, const LayernormProblem& got,
+                           const LayernormProblem& expected);
+
+/// Once operands are known to be right.
+void run_row_norm_cpu(const Context& context, RowNorm norm, const LayernormProblem& problem,
+                      NormStrategy strategy, const LayernormArguments& arguments);
+void run_row_norm_cuda(const Context& context, RowNorm norm, const LayernormProblem& problem,
+                       NormStrategy strategy, const LayernormArguments& arguments, Stream stream);
 
 }  // namespace wide

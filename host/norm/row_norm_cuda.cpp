@@ -3,16 +3,17 @@
 //
 // From operands to kernel parameters.
 #include "host/core/current_device.hpp"
-#include "host/norm/layernorm_run.hpp"
-#include "kernels/norm/layernorm_wide.hpp"
+#include "host/norm/pointer.hpp"
+#include "host/norm/row_norm.hpp"
+#include "kernels/norm/row_norm.hpp"
 
 namespace wide {
 
-void run_layernorm_cuda(const Context& context, const LayernormProblem& problem,
-                        NormStrategy strategy, const LayernormArguments& arguments, Stream stream) {
-  const CurrentDevice current(context.device().ordinal);
-  const auto native = static_cast<cudaStream_t>(stream.native());
-  kernels::LayernormParams params;
+namespace {
+
+kernels::RowNormParams params_of(const LayernormProblem& problem,
+                                 const LayernormArguments& arguments) {
+  kernels::RowNormParams params;
   params.x = arguments.x.data;
   params.gamma = problem.has_gamma ? arguments.gamma.data : nullptr;
   params.beta = problem.has_beta ? arguments.beta.data : nullptr;
@@ -27,23 +28,33 @@ void run_layernorm_cuda(const Context& context, const LayernormProblem& problem,
   params.gamma_member_stride = problem.gamma_member_stride;
   params.beta_member_stride = problem.beta_member_stride;
   params.epsilon = problem.epsilon;
-  if (strategy == NormStrategy::wide) {
-    WIDE_CHECK_CUDA(kernels::launch_layernorm_wide(problem.dtype, params, native));
-    return;
-  }
-  const int64_t size = dtype_bytes(problem.dtype);
-  const auto advance = [&](const void* data, int64_t elements) -> const void* {
-    return data == nullptr ? nullptr : static_cast<const char*>(data) + elements * size;
+  return params;
+}
+
+kernels::RowNormParams member_of(kernels::RowNormParams params, int64_t n, int64_t element_bytes) {
+  params.num_members = 1;
+  params.x = advanced(params.x, n * params.x_member_stride, element_bytes);
+  params.gamma = advanced(params.gamma, n * params.gamma_member_stride, element_bytes);
+  params.beta = advanced(params.beta, n * params.beta_member_stride, element_bytes);
+  params.y = advanced(params.y, n * params.y_member_stride, element_bytes);
+  return params;
+}
+
+}  // namespace
+
+void run_row_norm_cuda(const Context& context, RowNorm norm, const LayernormProblem& problem,
+                       NormStrategy strategy, const LayernormArguments& arguments, Stream stream) {
+  const CurrentDevice current(context.device().ordinal);
+  const auto native = static_cast<cudaStream_t>(stream.native());
+  const auto launch = [&](const kernels::RowNormParams& params) {
+    const auto launcher =
+        norm == RowNorm::layernorm ? kernels::launch_layernorm_wide : kernels::launch_rmsnorm_wide;
+    WIDE_CHECK_CUDA(launcher(problem.dtype, params, native));
   };
-  kernels::LayernormParams one = params;
-  one.num_members = 1;
-  for (int64_t n = 0; n < problem.num_members; ++n) {
-    one.x = advance(params.x, n * params.x_member_stride);
-    one.gamma = advance(params.gamma, n * params.gamma_member_stride);
-    one.beta = advance(params.beta, n * params.beta_member_stride);
-    one.y = static_cast<char*>(params.y) + n * params.y_member_stride * size;
-    WIDE_CHECK_CUDA(kernels::launch_layernorm_wide(problem.dtype, one, native));
-  }
+  const kernels::RowNormParams all = params_of(problem, arguments);
+  if (strategy == NormStrategy::wide) return launch(all);
+  const int64_t bytes = dtype_bytes(problem.dtype);
+  for (int64_t n = 0; n < problem.num_members; ++n) launch(member_of(all, n, bytes));
 }
 
 }  // namespace wide

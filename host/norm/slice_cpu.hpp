@@ -42,7 +42,8 @@ class CpuSlice {
     for_each_chunk([&](const float* v, int64_t, int64_t, int64_t count) {
       moments.add(v, count, rough_mean);
     });
-    return {rough_mean, moments.mean(num_values()), moments.variance(num_values())};
+    const float mean = moments.mean(num_values());
+    return {rough_mean, mean, moments.square(num_values(), mean)};
   }
 
   /// Writes (x - mean) * scale * gamma(run) + beta(run).

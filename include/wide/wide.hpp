@@ -21,6 +21,7 @@
 #include "wide/pointwise.hpp"
 #include "wide/quantize.hpp"
 #include "wide/ragged_linear.hpp"
+#include "wide/rmsnorm.hpp"
 #include "wide/shape.hpp"
 #include "wide/tensor.hpp"
 #include "wide/tuning.hpp"

@@ -14,8 +14,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include "kernels/norm/norm_row.cuh"
 #include "kernels/norm/norm_slice.cuh"
+#include "kernels/norm/norm_sums.cuh"
 
 namespace wide::kernels {
 

@@ -1,33 +1,31 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// y[r, n, :] = (x[r, n, :] - mean) / sqrt(variance + epsilon) * gamma[n, :] + beta[n, :]
+// Rows of features normalised on their own: layernorm, and rmsnorm, which takes no mean off.
 //
 // Plan: a row is read once, kept in the registers of a warp (up to 1024 features) or of a block
 // (256 threads up to 8192, 512 up to 16384), and written once. Rows are numbered (row, member),
 // members fastest: neighbours in the packed x; gamma and beta of a member come through L1. Longer
-// rows are read three times by a block of 512: the second and third time from L2. Statistics, in
-// fp32: a first mean m from the sum, then d = x - m in place of x, and from d both the correction
-// of the mean and the variance. The common offset of a row is gone after the subtraction, which is
-// exact where it is large, so it costs no accuracy. A thread owns the same elements whether it
-// moves them 16 bytes at a time (all addresses and strides multiples of 16 bytes) or one by one:
-// alignment does not change a bit. Memory: one float per warp for the sums. Source of the method:
-// Chan, Golub, LeVeque, "Algorithms for Computing the Sample Variance", 1983 (the corrected
-// two-pass algorithm).
-#include <algorithm>
+// rows are read two or three times by a block of 512: all but the first time from L2. Statistics,
+// in fp32: a first mean m from the sum, then d = x - m in place of x, and from d both the
+// correction of the mean and the variance. The common offset of a row is gone after the
+// subtraction, which is exact where it is large, so it costs no accuracy. Without a mean, d is x
+// and the variance the mean square. A thread owns the same elements whether it moves them 16 bytes
+// at a time (all addresses and strides multiples of 16 bytes) or one by one: alignment does not
+// change a bit. Memory: one float per warp for the sums. Source of the method: Chan, Golub,
+// LeVeque, "Algorithms for Computing the Sample Variance", 1983 (the corrected two-pass algorithm).
+#pragma once
 
 #include "kernels/common/dispatch.hpp"
-#include "kernels/norm/layernorm_wide.hpp"
-#include "kernels/norm/norm_row.cuh"
+#include "kernels/norm/norm_sums.cuh"
+#include "kernels/norm/row_norm.hpp"
 
 namespace wide::kernels {
-
-namespace {
 
 /// A type rather than a value, because nvcc 13.0's stubs cannot name a class-type template
 /// argument.
 template <int threads_per_row_, int threads_per_block_, int floats_per_thread_>
-struct LayernormPolicy {
+struct RowNormPolicy {
   static constexpr int threads_per_row = threads_per_row_;  ///< a warp, or a whole block
   static constexpr int threads_per_block = threads_per_block_;
   static constexpr int floats_per_thread = floats_per_thread_;  ///< kept in registers
@@ -67,7 +65,7 @@ __device__ void store_chunk(T* row, int64_t first, int64_t features, bool is_ali
 
 /// Scales, shifts and writes one chunk of centred values.
 template <class T>
-__device__ void write_chunk(const LayernormParams& p, T* y, int64_t member, int64_t first,
+__device__ void write_chunk(const RowNormParams& p, T* y, int64_t member, int64_t first,
                             bool is_aligned, const float* centred, float mean, float scale) {
   const auto* gamma = static_cast<const T*>(p.gamma) + member * p.gamma_member_stride;
   const auto* beta = static_cast<const T*>(p.beta) + member * p.beta_member_stride;
@@ -84,9 +82,14 @@ __device__ void write_chunk(const LayernormParams& p, T* y, int64_t member, int6
   store_chunk(y, first, p.features, is_aligned, out);
 }
 
-template <class T, class Policy>
+/// Of what rounding made of a variance; no number stays none.
+__device__ inline float row_scale(float variance, float epsilon) {
+  return 1.0f / sqrtf((variance < 0.0f ? 0.0f : variance) + epsilon);
+}
+
+template <class T, class Policy, bool is_centred>
 __global__ void __launch_bounds__(Policy::threads_per_block)
-    layernorm_kernel(const __grid_constant__ LayernormParams p, bool is_aligned) {
+    row_norm_kernel(const __grid_constant__ RowNormParams p, bool is_aligned) {
   constexpr int kSize = Vec16<T>::kSize;
   constexpr int kChunks = Policy::floats_per_thread / kSize;
   constexpr int kRowsPerBlock = Policy::threads_per_block / Policy::threads_per_row;
@@ -113,7 +116,7 @@ __global__ void __launch_bounds__(Policy::threads_per_block)
   for (int j = 0; j < kChunks * kSize; ++j)
     sum += values[j] = to_float(loaded[j / kSize].v[j % kSize]);
   const auto inverse = 1.0f / static_cast<float>(p.features);
-  const float rough_mean = row_sum<Policy>(sum, shared[0]) * inverse;
+  const float rough_mean = is_centred ? row_sum<Policy>(sum, shared[0]) * inverse : 0.0f;
 
   // Centre it, and take both moments of what is left.
   float rest = 0.0f, squares = 0.0f;
@@ -124,9 +127,9 @@ __global__ void __launch_bounds__(Policy::threads_per_block)
     rest += values[j];
     squares += values[j] * values[j];
   }
-  const float mean = row_sum<Policy>(rest, shared[1]) * inverse;
-  const float variance = fmaxf(row_sum<Policy>(squares, shared[2]) * inverse - mean * mean, 0.0f);
-  const float scale = 1.0f / sqrtf(variance + p.epsilon);
+  const float mean = is_centred ? row_sum<Policy>(rest, shared[1]) * inverse : 0.0f;
+  const float scale =
+      row_scale(row_sum<Policy>(squares, shared[2]) * inverse - mean * mean, p.epsilon);
 
 #pragma unroll
   for (int c = 0; c < kChunks; ++c) {
@@ -135,9 +138,9 @@ __global__ void __launch_bounds__(Policy::threads_per_block)
 }
 
 /// Rows that no block can hold: read again for each pass.
-template <class T, class Policy>
+template <class T, class Policy, bool is_centred>
 __global__ void __launch_bounds__(Policy::threads_per_block)
-    layernorm_long_kernel(const __grid_constant__ LayernormParams p, bool is_aligned) {
+    row_norm_long_kernel(const __grid_constant__ RowNormParams p, bool is_aligned) {
   constexpr int kSize = Vec16<T>::kSize;
   __shared__ SumPlaces shared;
   const int64_t index = blockIdx.x;
@@ -148,13 +151,16 @@ __global__ void __launch_bounds__(Policy::threads_per_block)
                 start = int64_t{threadIdx.x} * kSize;
   const auto inverse = 1.0f / static_cast<float>(p.features);
 
-  float sum = 0.0f;
-  for (int64_t first = start; first < p.features; first += step) {
-    const Vec16<T> chunk = load_chunk(x, first, p.features, is_aligned);
+  float rough_mean = 0.0f;
+  if constexpr (is_centred) {
+    float sum = 0.0f;
+    for (int64_t first = start; first < p.features; first += step) {
+      const Vec16<T> chunk = load_chunk(x, first, p.features, is_aligned);
 #pragma unroll
-    for (int i = 0; i < kSize; ++i) sum += to_float(chunk.v[i]);
+      for (int i = 0; i < kSize; ++i) sum += to_float(chunk.v[i]);
+    }
+    rough_mean = row_sum<Policy>(sum, shared[0]) * inverse;
   }
-  const float rough_mean = row_sum<Policy>(sum, shared[0]) * inverse;
   float rest = 0.0f, squares = 0.0f;
   for (int64_t first = start; first < p.features; first += step) {
     const Vec16<T> chunk = load_chunk(x, first, p.features, is_aligned);
@@ -165,9 +171,9 @@ __global__ void __launch_bounds__(Policy::threads_per_block)
       squares += d * d;
     }
   }
-  const float mean = row_sum<Policy>(rest, shared[1]) * inverse;
-  const float variance = fmaxf(row_sum<Policy>(squares, shared[2]) * inverse - mean * mean, 0.0f);
-  const float scale = 1.0f / sqrtf(variance + p.epsilon);
+  const float mean = is_centred ? row_sum<Policy>(rest, shared[1]) * inverse : 0.0f;
+  const float scale =
+      row_scale(row_sum<Policy>(squares, shared[2]) * inverse - mean * mean, p.epsilon);
   for (int64_t first = start; first < p.features; first += step) {
     const Vec16<T> chunk = load_chunk(x, first, p.features, is_aligned);
     float centred[kSize];
@@ -177,13 +183,13 @@ __global__ void __launch_bounds__(Policy::threads_per_block)
   }
 }
 
-using ShortRow = LayernormPolicy<32, 128, 8>;    // up to 256 features
-using WarpRow = LayernormPolicy<32, 128, 32>;    // up to 1024
-using BlockRow = LayernormPolicy<256, 256, 32>;  // up to 8192
-using WideRow = LayernormPolicy<512, 512, 32>;   // up to 16384
+using ShortRow = RowNormPolicy<32, 128, 8>;    // up to 256 features
+using WarpRow = RowNormPolicy<32, 128, 32>;    // up to 1024
+using BlockRow = RowNormPolicy<256, 256, 32>;  // up to 8192
+using WideRow = RowNormPolicy<512, 512, 32>;   // up to 16384
 
 template <class T>
-bool is_aligned16(const LayernormParams& p) {
+bool is_aligned16(const RowNormParams& p) {
   const int64_t strides = p.features | p.x_row_stride | p.x_member_stride | p.y_row_stride |
                           p.y_member_stride | p.gamma_member_stride | p.beta_member_stride;
   const auto addresses = reinterpret_cast<uintptr_t>(p.x) | reinterpret_cast<uintptr_t>(p.y) |
@@ -191,32 +197,33 @@ bool is_aligned16(const LayernormParams& p) {
   return strides % Vec16<T>::kSize == 0 && addresses % 16 == 0;
 }
 
-template <class T, class Policy>
-cudaError_t launch(const LayernormParams& p, cudaStream_t stream) {
+template <class T, class Policy, bool is_centred>
+cudaError_t launch_rows(const RowNormParams& p, cudaStream_t stream) {
   constexpr int64_t rows_per_block = Policy::threads_per_block / Policy::threads_per_row;
   const int64_t blocks = (p.rows * p.num_members + rows_per_block - 1) / rows_per_block;
   if (blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
   const auto grid = static_cast<unsigned>(blocks);
   if (p.features > Policy::max_features) {
-    layernorm_long_kernel<T, WideRow>
+    row_norm_long_kernel<T, WideRow, is_centred>
         <<<grid, WideRow::threads_per_block, 0, stream>>>(p, is_aligned16<T>(p));
   } else {
-    layernorm_kernel<T, Policy>
+    row_norm_kernel<T, Policy, is_centred>
         <<<grid, Policy::threads_per_block, 0, stream>>>(p, is_aligned16<T>(p));
   }
   return cudaGetLastError();
 }
 
-}  // namespace
-
-cudaError_t launch_layernorm_wide(Dtype dtype, const LayernormParams& p, cudaStream_t stream) {
+template <bool is_centred>
+cudaError_t launch_row_norm(Dtype dtype, const RowNormParams& p, cudaStream_t stream) {
   if (p.num_members * p.rows * p.features == 0) return cudaSuccess;
   return dispatch_float(dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    if (p.features <= ShortRow::max_features) return launch<T, ShortRow>(p, stream);
-    if (p.features <= WarpRow::max_features) return launch<T, WarpRow>(p, stream);
-    if (p.features <= BlockRow::max_features) return launch<T, BlockRow>(p, stream);
-    return launch<T, WideRow>(p, stream);
+    if (p.features <= ShortRow::max_features)
+      return launch_rows<T, ShortRow, is_centred>(p, stream);
+    if (p.features <= WarpRow::max_features) return launch_rows<T, WarpRow, is_centred>(p, stream);
+    if (p.features <= BlockRow::max_features)
+      return launch_rows<T, BlockRow, is_centred>(p, stream);
+    return launch_rows<T, WideRow, is_centred>(p, stream);
   });
 }
 

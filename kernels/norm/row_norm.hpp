@@ -11,7 +11,7 @@
 namespace wide::kernels {
 
 /// x, y [rows, members, features], gamma, beta [members, features]; strides in elements.
-struct LayernormParams {
+struct RowNormParams {
   const void* x = nullptr;
   const void* gamma = nullptr;  ///< null: 1
   const void* beta = nullptr;   ///< null: 0
@@ -24,6 +24,9 @@ struct LayernormParams {
 };
 
 /// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, all members in one launch.
-cudaError_t launch_layernorm_wide(Dtype dtype, const LayernormParams& params, cudaStream_t stream);
+cudaError_t launch_layernorm_wide(Dtype dtype, const RowNormParams& params, cudaStream_t stream);
+
+/// y = x / sqrt(mean of squares + epsilon) * gamma + beta, all members in one launch.
+cudaError_t launch_rmsnorm_wide(Dtype dtype, const RowNormParams& params, cudaStream_t stream);
 
 }  // namespace wide::kernels

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Untyped operands by element, for what runs a member on its own.
+#pragma once
+
+#include <cstdint>
+
+namespace wide {
+
+/// `pointer` moved by so many elements; null stays null.
+template <class Pointer>
+Pointer advanced(Pointer pointer, int64_t elements, int64_t element_bytes) {
+  if (pointer == nullptr) return pointer;
+  const auto bytes = static_cast<uintptr_t>(elements * element_bytes);
+  return reinterpret_cast<Pointer>(reinterpret_cast<uintptr_t>(pointer) + bytes);
+}
+
+}  // namespace wide

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// rmsnorm: every row of every member scaled to a mean square of one, in one call.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "wide/plan.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide {
+
+struct RmsnormProblem {
+  int64_t num_members = 1;
+  int64_t rows = 0;           ///< rows per member: the product of all axes but the last
+  int64_t features = 0;       ///< D, elements that are normalised together
+  Dtype dtype = Dtype::fp32;  ///< of x, gamma and y: fp32, fp16 or bf16
+  float epsilon = 1e-5f;
+  bool has_gamma = true;
+  RowStrides x{}, y{};
+  int64_t gamma_member_stride = 0;
+  friend bool operator==(const RmsnormProblem&, const RmsnormProblem&) = default;
+};
+
+struct RmsnormArguments {
+  ConstTensorView x;      ///< [.., N*D]
+  ConstTensorView gamma;  ///< [N, D], or absent: 1
+  TensorView y;           ///< [.., N*D]; may be x itself
+};
+
+/// Reads the problem off the operands; `like` gives what they do not show: num_members (where gamma
+/// is absent) and epsilon.
+RmsnormProblem describe_rmsnorm(const RmsnormArguments& arguments, const RmsnormProblem& like = {});
+
+class RmsnormPlan {
+ public:
+  const RmsnormProblem& problem() const;
+  std::string_view strategy() const;
+  std::string explain() const;
+  int64_t workspace_bytes() const;
+  std::string_view weight_format() const;
+
+  /// N gammas [D] -> [N, D].
+  void prepare_weights(std::span<const ConstTensorView> members, const TensorView& gamma,
+                       Stream stream) const;
+  void restore_weights(const ConstTensorView& gamma, std::span<const TensorView> members,
+                       Stream stream) const;
+
+  /// y[r, n, d] = x[r, n, d] / sqrt(mean of squares + epsilon) * gamma[n, d], the mean over d of
+  /// x[r, n, :]^2.
+  /// Layout: as RmsnormArguments says; features contiguous, any row and member strides, any
+  ///         alignment of an element. y may be x itself; it overlaps nothing else.
+  /// Types: x, gamma, y share a dtype in {fp32, fp16, bf16}; the mean square in fp32.
+  /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
+  /// Memory: workspace_bytes() of execution.workspace.
+  /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.
+  /// Source: Zhang, Sennrich, "Root Mean Square Layer Normalization", 2019, arXiv:1910.07467,
+  ///         section 4.
+  void run(const RmsnormArguments& arguments, const Execution& execution) const;
+
+  struct State;
+
+ private:
+  friend RmsnormPlan make_rmsnorm_plan(const Context&, const RmsnormProblem&, const PlanOptions&);
+  explicit RmsnormPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+RmsnormPlan make_rmsnorm_plan(const Context& context, const RmsnormProblem& problem,
+                              const PlanOptions& options = {});
+
+}  // namespace wide

@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// y[r, n, :] = (x[r, n, :] - mean) / sqrt(variance + epsilon) * gamma[n, :] + beta[n, :]: see
+// row_norm.cuh.
+#include "kernels/norm/row_norm.cuh"
+
+namespace wide::kernels {
+
+cudaError_t launch_layernorm_wide(Dtype dtype, const RowNormParams& params, cudaStream_t stream) {
+  return launch_row_norm<true>(dtype, params, stream);
+}
+
+}  // namespace wide::kernels
