@@ -232,6 +232,17 @@ Bytes run_rmsnorm() {
   return read(context, y, stream.get());
 }
 
+Bytes run_softmax() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  const SoftmaxProblem problem{.num_members = 2, .rows = 3, .features = 10};
+  const SoftmaxPlan plan = make_softmax_plan(context, problem, {.strategy = "wide"});
+  const Tensor x = filled(context, {3, 20}, stream.get());
+  Tensor y(context, Dtype::fp32, {3, 20});
+  plan.run({.x = x, .y = y}, {stream.get()});
+  return read(context, y, stream.get());
+}
+
 struct Scenario {
   const char* name;
   std::function<Bytes()> run;
@@ -253,7 +264,8 @@ const std::vector<Scenario>& scenarios() {
       {"groupnorm", run_groupnorm},
       {"rmsnorm", run_rmsnorm},
       {"flash_attention", run_flash_attention},
-      {"pointwise", run_pointwise}};
+      {"pointwise", run_pointwise},
+      {"softmax", run_softmax}};
   return all;
 }
 

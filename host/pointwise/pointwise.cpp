@@ -12,6 +12,7 @@
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/verified.hpp"
+#include "host/pointwise/packed_rows.hpp"
 #include "host/pointwise/pointwise_run.hpp"
 #include "wide/pack.hpp"
 
@@ -25,9 +26,8 @@ bool has_slopes(const PointwiseProblem& p) {
   return p.function == PointwiseFunction::prelu;
 }
 
-void require_at_least(const char* name, int64_t value, int64_t least) {
-  WIDE_REQUIRE(value >= least, "pointwise: " + std::string(name) + " is " + std::to_string(value) +
-                                   ", expected >= " + std::to_string(least));
+PackedRows rows_of(const PointwiseProblem& p) {
+  return {p.num_members, p.rows, p.features, p.dtype, p.x, p.y};
 }
 
 void require_parameters(const PointwiseProblem& p) {
@@ -43,12 +43,7 @@ void require_parameters(const PointwiseProblem& p) {
 }
 
 void require_legal(const PointwiseProblem& p) {
-  require_at_least("num_members", p.num_members, 1);
-  require_at_least("rows", p.rows, 0);
-  require_at_least("features", p.features, 0);
-  WIDE_REQUIRE(
-      p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
-      "pointwise: dtype is " + std::string(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
+  require_legal_rows(kName, rows_of(p));
   require_parameters(p);
   if (has_slopes(p)) {
     WIDE_REQUIRE(p.num_slopes == 1 || p.num_slopes == p.features,
@@ -59,7 +54,6 @@ void require_legal(const PointwiseProblem& p) {
                  "pointwise: num_slopes is " + std::to_string(p.num_slopes) + ", expected 0: " +
                      std::string(pointwise_function_name(p.function)) + " has none");
   }
-  (void)checked_bytes({p.rows, p.num_members, p.features}, dtype_bytes(p.dtype));
 }
 
 PointwiseProblem resolved(PointwiseProblem p) {
@@ -86,66 +80,34 @@ void describe_slope(const ConstTensorView& slope, PointwiseProblem& p) {
 }
 
 void require_same(const PointwiseProblem& got, const PointwiseProblem& expected) {
-  if (got == expected) return;
-  const auto require = [](const char* name, int64_t g, int64_t e) {
-    WIDE_REQUIRE(g == e, "pointwise: the operands' " + std::string(name) + " is " +
-                             std::to_string(g) + ", expected the plan's = " + std::to_string(e));
-  };
-  require("rows", got.rows, expected.rows);
-  require("features", got.features, expected.features);
-  require("num_slopes", got.num_slopes, expected.num_slopes);
-  WIDE_REQUIRE(got.dtype == expected.dtype,
-               "pointwise: the operands are " + std::string(dtype_name(got.dtype)) +
-                   ", expected the plan's = " + std::string(dtype_name(expected.dtype)));
-  throw_invalid_argument("pointwise: the strides of " +
-                         std::string(got.x != expected.x   ? "x"
-                                     : got.y != expected.y ? "y"
-                                                           : "slope") +
-                         " differ from the plan's problem");
+  require_same_rows(kName, rows_of(got), rows_of(expected));
+  WIDE_REQUIRE(got.num_slopes == expected.num_slopes,
+               "pointwise: the operands' num_slopes is " + std::to_string(got.num_slopes) +
+                   ", expected the plan's = " + std::to_string(expected.num_slopes));
+  WIDE_REQUIRE(got.slope_member_stride == expected.slope_member_stride,
+               "pointwise: the strides of slope differ from the plan's problem");
 }
 
 }  // namespace
 
 PointwiseProblem describe_pointwise(const PointwiseArguments& a, const PointwiseProblem& like) {
+  const PackedRows rows = describe_packed_rows(kName, a.x, a.y, like.num_members, like.features);
   PointwiseProblem p = like;
-  p.dtype = a.x.dtype;
-  WIDE_REQUIRE(p.num_members >= 1 && a.x.rank() >= 1,
-               "pointwise: x is " + to_string(a.x.shape) + " and num_members is " +
-                   std::to_string(p.num_members) + ", expected [.., num_members * features]");
-  const int rank = a.x.rank();
-  // [.., N, D] is told from [.., N*D] by like's features, or by an extent that N does not divide.
-  const bool is_explicit =
-      rank >= 2 && a.x.shape[rank - 2] == p.num_members &&
-      (like.features == a.x.shape.back() || a.x.shape.back() % p.num_members != 0);
-  WIDE_REQUIRE(is_explicit || a.x.shape.back() % p.num_members == 0,
-               "pointwise: x is " + to_string(a.x.shape) +
-                   ", expected [.., num_members * features] with num_members = " +
-                   std::to_string(p.num_members));
-  p.features = is_explicit ? a.x.shape.back() : a.x.shape.back() / p.num_members;
-  const MemberRows x = member_rows(kName, "x", a.x, p.num_members, p.features);
-  p.rows = x.rows;
-  p.x = x.strides;
+  p.rows = rows.rows;
+  p.features = rows.features;
+  p.dtype = rows.dtype;
+  p.x = rows.x;
+  p.y = rows.y;
   p.num_slopes = p.slope_member_stride = 0;
   if (has_slopes(p)) {
     describe_slope(a.slope, p);
+    require_device(kName, "slope", a.slope, a.y.device);
+    WIDE_REQUIRE(!may_overlap(a.slope, a.y), "pointwise: y overlaps slope");
   } else {
     WIDE_REQUIRE(a.slope.is_absent(), "pointwise: slope is present, expected none for " +
                                           std::string(pointwise_function_name(p.function)));
   }
   require_legal(p);
-
-  const MemberRows y = member_rows(kName, "y", a.y, p.num_members, p.features);
-  WIDE_REQUIRE(y.rows == p.rows, "pointwise: y is " + to_string(a.y.shape) +
-                                     ", expected the rows of x = " + to_string(a.x.shape));
-  require_disjoint_rows(kName, "y", y, p.num_members, p.features);
-  p.y = y.strides;
-  require_dtype(kName, "y", a.y, p.dtype);
-  require_device(kName, "x", a.x, a.y.device);
-  if (has_slopes(p)) require_device(kName, "slope", a.slope, a.y.device);
-  const bool is_in_place = a.x.data == a.y.data && p.x == p.y;
-  WIDE_REQUIRE(is_in_place || !may_overlap(a.x, a.y),
-               "pointwise: y overlaps x, expected x itself or memory of its own");
-  WIDE_REQUIRE(!may_overlap(a.slope, a.y), "pointwise: y overlaps slope");
   return p;
 }
 

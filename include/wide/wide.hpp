@@ -23,6 +23,7 @@
 #include "wide/ragged_linear.hpp"
 #include "wide/rmsnorm.hpp"
 #include "wide/shape.hpp"
+#include "wide/softmax.hpp"
 #include "wide/tensor.hpp"
 #include "wide/tuning.hpp"
 #include "wide/version.hpp"

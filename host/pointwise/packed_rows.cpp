@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "host/pointwise/packed_rows.hpp"
+
+#include <string>
+
+#include "host/core/check.hpp"
+#include "host/core/plan_checks.hpp"
+#include "host/core/rows.hpp"
+
+namespace wide {
+
+PackedRows describe_packed_rows(std::string_view primitive, const ConstTensorView& x,
+                                const ConstTensorView& y, int64_t num_members, int64_t features) {
+  const std::string name(primitive);
+  const int rank = x.rank();
+  WIDE_REQUIRE(num_members >= 1,
+               name + ": num_members is " + std::to_string(num_members) + ", expected >= 1");
+  WIDE_REQUIRE(rank >= 1,
+               name + ": x is " + to_string(x.shape) + ", expected [.., num_members * features]");
+  const int64_t last = x.shape.back();
+  const bool is_explicit = rank >= 2 && x.shape[rank - 2] == num_members &&
+                           (last == features || last % num_members != 0);
+  WIDE_REQUIRE(is_explicit || last % num_members == 0,
+               name + ": x is " + to_string(x.shape) +
+                   ", expected [.., num_members * features] with num_members = " +
+                   std::to_string(num_members));
+  PackedRows p;
+  p.num_members = num_members;
+  p.features = is_explicit ? last : last / num_members;
+  p.dtype = x.dtype;
+  const MemberRows from = member_rows(primitive, "x", x, num_members, p.features);
+  p.rows = from.rows;
+  p.x = from.strides;
+  require_legal_rows(primitive, p);
+  const MemberRows to = member_rows(primitive, "y", y, num_members, p.features);
+  WIDE_REQUIRE(to.rows == p.rows, name + ": y is " + to_string(y.shape) +
+                                      ", expected the rows of x = " + to_string(x.shape));
+  require_disjoint_rows(primitive, "y", to, num_members, p.features);
+  p.y = to.strides;
+  require_dtype(primitive, "y", y, p.dtype);
+  require_device(primitive, "x", x, y.device);
+  const bool is_in_place = x.data == y.data && p.x == p.y;
+  WIDE_REQUIRE(is_in_place || !may_overlap(x, y),
+               name + ": y overlaps x, expected x itself or memory of its own");
+  return p;
+}
+
+void require_legal_rows(std::string_view primitive, const PackedRows& p) {
+  const std::string name(primitive);
+  const auto require = [&](const char* argument, int64_t value, int64_t least) {
+    WIDE_REQUIRE(value >= least, name + ": " + argument + " is " + std::to_string(value) +
+                                     ", expected >= " + std::to_string(least));
+  };
+  require("num_members", p.num_members, 1);
+  require("rows", p.rows, 0);
+  require("features", p.features, 0);
+  WIDE_REQUIRE(
+      p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
+      name + ": dtype is " + std::string(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
+  (void)checked_bytes({p.rows, p.num_members, p.features}, dtype_bytes(p.dtype));
+}
+
+void require_same_rows(std::string_view primitive, const PackedRows& got,
+                       const PackedRows& expected) {
+  const std::string name(primitive);
+  const auto require = [&](const char* what, int64_t g, int64_t e) {
+    WIDE_REQUIRE(g == e, name + ": the operands' " + what + " is " + std::to_string(g) +
+                             ", expected the plan's = " + std::to_string(e));
+  };
+  require("rows", got.rows, expected.rows);
+  require("features", got.features, expected.features);
+  WIDE_REQUIRE(got.dtype == expected.dtype,
+               name + ": the operands are " + std::string(dtype_name(got.dtype)) +
+                   ", expected the plan's = " + std::string(dtype_name(expected.dtype)));
+  WIDE_REQUIRE(got.x == expected.x && got.y == expected.y, name + ": the strides of " +
+                                                               (got.x != expected.x ? "x" : "y") +
+                                                               " differ from the plan's problem");
+}
+
+}  // namespace wide

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the primitives of this family read off x and y, which are alike: [rows, members, features].
+#pragma once
+
+#include <string_view>
+
+#include "wide/plan.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide {
+
+struct PackedRows {
+  int64_t num_members = 1, rows = 0, features = 0;
+  Dtype dtype = Dtype::fp32;
+  RowStrides x, y;
+};
+
+/// `features` tells [.., N, D] from [.., N*D] where N divides D; 0: not known, then it is the
+/// latter. Throws invalid_argument where y is not like x, overlaps it without being x, or itself.
+PackedRows describe_packed_rows(std::string_view primitive, const ConstTensorView& x,
+                                const ConstTensorView& y, int64_t num_members, int64_t features);
+
+/// Sizes and dtype; throws invalid_argument.
+void require_legal_rows(std::string_view primitive, const PackedRows& rows);
+
+/// That operands are those of the plan; throws invalid_argument with the first difference.
+void require_same_rows(std::string_view primitive, const PackedRows& got,
+                       const PackedRows& expected);
+
+}  // namespace wide

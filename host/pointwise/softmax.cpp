@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// softmax's verbs: validate, choose, launch.
+#include "wide/softmax.hpp"
+
+#include "host/core/check.hpp"
+#include "host/core/nvtx.hpp"
+#include "host/core/plan_checks.hpp"
+#include "host/core/rows.hpp"
+#include "host/core/verified.hpp"
+#include "host/pointwise/packed_rows.hpp"
+#include "host/pointwise/softmax_run.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr std::string_view kName = "softmax";
+
+PackedRows rows_of(const SoftmaxProblem& p) {
+  return {p.num_members, p.rows, p.features, p.dtype, p.x, p.y};
+}
+
+SoftmaxProblem resolved(SoftmaxProblem p) {
+  require_legal_rows(kName, rows_of(p));
+  if (p.x == RowStrides{}) p.x = packed_rows(p.num_members, p.features);
+  if (p.y == RowStrides{}) p.y = packed_rows(p.num_members, p.features);
+  return p;
+}
+
+}  // namespace
+
+SoftmaxProblem describe_softmax(const SoftmaxArguments& a, const SoftmaxProblem& like) {
+  const PackedRows rows = describe_packed_rows(kName, a.x, a.y, like.num_members, like.features);
+  return {rows.num_members, rows.rows, rows.features, like.is_log, rows.dtype, rows.x, rows.y};
+}
+
+struct SoftmaxPlan::State {
+  Context context;
+  SoftmaxProblem problem;
+  PointwiseChoice choice;
+  std::string range;
+};
+
+SoftmaxPlan make_softmax_plan(const Context& context, const SoftmaxProblem& problem,
+                              const PlanOptions& options) {
+  const SoftmaxProblem full = resolved(problem);
+  require_no_policy(kName, options.policy);
+  const DeviceInfo& device = context.info();
+  PointwiseChoice choice = choose_pointwise_strategy(
+      kName, device, options.strategy, is_verified(kName, "wide", device.compute_capability));
+  std::string range = "wide::softmax(" + std::string(strategy_name(choice.strategy)) + ")";
+  return SoftmaxPlan(std::make_shared<const SoftmaxPlan::State>(
+      SoftmaxPlan::State{context, full, std::move(choice), std::move(range)}));
+}
+
+const SoftmaxProblem& SoftmaxPlan::problem() const {
+  return state_->problem;
+}
+std::string_view SoftmaxPlan::strategy() const {
+  return strategy_name(state_->choice.strategy);
+}
+std::string SoftmaxPlan::explain() const {
+  return state_->choice.explain;
+}
+int64_t SoftmaxPlan::workspace_bytes() const {
+  return 0;
+}
+
+void SoftmaxPlan::run(const SoftmaxArguments& arguments, const Execution& execution) const {
+  const State& s = *state_;
+  require_device(kName, "y", arguments.y, s.context.device());
+  require_same_rows(kName, rows_of(describe_softmax(arguments, s.problem)), rows_of(s.problem));
+  const NvtxRange range(s.range.c_str());
+  if (s.context.device().type == DeviceType::cpu) {
+    run_softmax_cpu(s.context, s.problem, s.choice.strategy, arguments);
+  } else {
+    run_softmax_cuda(s.context, s.problem, s.choice.strategy, arguments, execution.stream);
+  }
+}
+
+}  // namespace wide

@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What softmax's plan calls once operands are known to be right.
+#pragma once
+
+#include "host/pointwise/pointwise_strategy.hpp"
+#include "wide/softmax.hpp"
+
+namespace wide {
+
+void run_softmax_cpu(const Context& context, const SoftmaxProblem& problem,
+                     PointwiseStrategy strategy, const SoftmaxArguments& arguments);
+void run_softmax_cuda(const Context& context, const SoftmaxProblem& problem,
+                      PointwiseStrategy strategy, const SoftmaxArguments& arguments, Stream stream);
+
+}  // namespace wide
