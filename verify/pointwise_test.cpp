@@ -89,6 +89,7 @@ TEST_CASE("pointwise: tails, knees and what is not finite") {
                         -9,      -5,    -3.0000002, -3,   -1e-3,     -1e-20, -1e-40, -0.0,
                         0.0,     1e-40, 1e-20,      1e-3, 2.9999998, 3,      5,      9,
                         20,      80,    88,         104,  200,       1e19,   3.4e38};
+  for (int i = 0; i <= 2000; ++i) x.push_back(i / 62.5 - 16);
   for (const Context& context : test::devices_at_hand()) {
     for (const PointwiseFunction function : kAllPointwiseFunctions) {
       if (function == prelu) continue;
