@@ -142,7 +142,7 @@ std::vector<Sweep> sweeps() {
             {"batch", ints({1024, 4096})},
             {"d", ints({128, 256, 512, 768})},
             {"function", all}}},
-          {"ci", {{"n", ints({4})}, {"batch", ints({128})}, {"function", some}}}};
+          {"ci", {{"n", ints({4, 16})}, {"batch", ints({128})}, {"d", ints({256})}}}};
 }
 
 PrimitiveSpec make_spec() {
