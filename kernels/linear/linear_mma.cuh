@@ -119,7 +119,7 @@ constexpr MmaPolicy policy_of(LinearMmaTile tile) {
     case LinearMmaTile::m32n64:  // 72 KiB
       return {true, 64, 32, 4, 1, 1, 6, 3};
     case LinearMmaTile::m16n16:  // 24 KiB
-      return {true, 16, 16, 1, 1, 4, 6, 7};
+      return {true, 16, 16, 1, 1, 4, 6, 8};
   }
   return {};
 }
@@ -218,17 +218,29 @@ __device__ inline void put_sums(float* shared, const MmaWarp& warp,
   }
 }
 
-/// The place of a tile's share of k among fp32 sums.
-__device__ inline Destination<float> plane_destination(const LinearParams& params, int plane,
-                                                       int64_t member, int64_t first_m,
-                                                       int64_t first_n, int num_rows,
-                                                       int num_columns) {
-  LinearEpilogue nothing{};
-  nothing.alpha = 1;
-  const RowStrides strides{params.num_members * params.n, params.n};
-  return destination_of<float>(nothing, params.planes.sums + plane * params.m * strides.row,
-                               strides, member, first_m, first_n, num_rows, num_columns,
-                               params.n % kColumnGroup == 0);
+/// A tile's share of k, as put_sums() left it, goes to its plane: no epilogue, neighbouring lanes
+/// neighbouring sums.
+template <MmaPolicy policy>
+__device__ inline void store_share(const LinearParams& params, int plane, int64_t member,
+                                   int64_t first_m, int64_t first_n, const float* sums) {
+  const int num_rows =
+      static_cast<int>(min(params.m - first_m, static_cast<int64_t>(policy.tile_m())));
+  const int num_columns =
+      static_cast<int>(min(params.n - first_n, static_cast<int64_t>(policy.tile_n())));
+  float* to = params.planes.sums +
+              ((plane * params.m + first_m) * params.num_members + member) * params.n + first_n;
+#pragma unroll 1
+  for (int index = static_cast<int>(threadIdx.x); index < policy.tile_m() * policy.tile_n();
+       index += policy.threads()) {
+    const int row = index / policy.tile_n(), column = index % policy.tile_n();
+    if (row >= num_rows || column >= num_columns) continue;
+    float sum = 0;
+#pragma unroll
+    for (int k = 0; k < policy.warps_k; ++k) {
+      sum += sums[(k * policy.tile_m() + row) * policy.pitch() + column];
+    }
+    to[row * params.num_members * params.n + column] = sum;
+  }
 }
 
 /// The tile of `member` from (first_m, first_n) on, by one block with the policy's threads and
@@ -292,17 +304,13 @@ __device__ inline void compute_mma_tile(const LinearParams& params, int64_t memb
   auto* tile_sums = reinterpret_cast<float*>(shared);
   put_sums<policy>(tile_sums, warp, sums);
   __syncthreads();
-  const auto store = [&]<class Out>(const Destination<Out>& to) {
-    store_sums<Out, policy.tile_m(), policy.tile_n(), policy.pitch(), policy.warps_k,
-               policy.threads()>(to, tile_sums, static_cast<int>(threadIdx.x));
-  };
   if constexpr (kHasFewRows) {
     if (params.planes.count > 0) {
-      return store(plane_destination(params, plane, member, first_m, first_n, operands.y.num_rows,
-                                     operands.y.num_columns));
+      return store_share<policy>(params, plane, member, first_m, first_n, tile_sums);
     }
   }
-  store(operands.y);
+  store_sums<T, policy.tile_m(), policy.tile_n(), policy.pitch(), policy.warps_k, policy.threads()>(
+      operands.y, tile_sums, static_cast<int>(threadIdx.x));
 }
 
 template <class Math, LinearMmaTile tile_shape>
