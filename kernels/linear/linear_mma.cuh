@@ -119,7 +119,7 @@ constexpr MmaPolicy policy_of(LinearMmaTile tile) {
     case LinearMmaTile::m32n64:  // 72 KiB
       return {true, 64, 32, 4, 1, 1, 6, 3};
     case LinearMmaTile::m16n16:  // 24 KiB
-      return {true, 16, 16, 1, 1, 4, 6, 8};
+      return {true, 16, 16, 1, 1, 4, 6, 7};
   }
   return {};
 }
