@@ -27,7 +27,7 @@ MEMORY_LATENCY_S = 0.7e-6  # under load; a guess
 L2_BYTES_PER_S = 5120 * CLOCK_HZ  # a clock: A100 whitepaper; Hopper's is taken to be the same
 INTEGER_PER_S = 64 * MULTIPROCESSORS * CLOCK_HZ  # CUDA C++ Programming Guide, throughput of 32-bit logic at 9.0
 MMA_SHARE = 0.63  # of wgmma's rate is what mma.sync reaches on Hopper: Luo et al., arXiv 2402.13499
-# What libraries reach, not what data sheets say: cuBLAS on an H200 (16 bits, 769 to 798 measured), DeepGEMM's issue 402 (tf32,
+# What libraries reach, not what data sheets say: cuBLAS on an H200 (16 bits, 769 to 798 measured), DeepGEMM #402 (tf32,
 # H100) and README (fp8, H800); fp32 is 0.75 of 67.
 FLOPS_PER_S = {"fp32": 50e12, "tf32": 427e12, "fp16": 790e12, "bf16": 790e12, "fp8": 1500e12}
 # Instructions a weight of each format takes to decode, kernels/linear/README.md.
