@@ -222,11 +222,11 @@ const PrimitiveSpec& batchnorm1d_spec() {
 
 const PrimitiveSpec& batchnorm2d_spec();
 const PrimitiveSpec& batchnorm2d_spec() {
-  static const PrimitiveSpec spec =
-      make_spec("batchnorm2d",
-                {{"height", "rows of positions H", int64_t{32}, {}, 0},
-                 {"width", "positions in a row W; 0: as height", int64_t{0}, {}, 0}},
-                {{"height", ints({32})}}, {{"height", ints({16, 32, 56})}});
+  static const PrimitiveSpec spec = make_spec(
+      "batchnorm2d",
+      {{"height", "rows of positions H", int64_t{32}, {}, 0},
+       {"width", "positions in a row W; 0: as height", int64_t{0}, {}, 0}},
+      {{"height", ints({32})}}, {{"height", ints({16, 32, 56})}, {"width", ints({16, 32, 56})}});
   return spec;
 }
 
