@@ -171,8 +171,8 @@ PrimitiveSpec make_spec(std::string_view name, std::vector<AxisInfo> positions,
   spec.summary =
       "y = (x - mean) / sqrt(variance + eps) * gamma + beta, every channel of every member";
   spec.axes = {{"n", "members", int64_t{4}, {}, 1},
-               {"batch", "batch rows B", int64_t{8}, {}, 0},
-               {"channels", "channels C of a member", int64_t{64}, {}, 0}};
+               {"batch", "batch rows B", int64_t{8}, {}, 0, {3, 2, 2}},
+               {"channels", "channels C of a member", int64_t{64}, {}, 0, {5, 7, 11}}};
   spec.axes.insert(spec.axes.end(), positions.begin(), positions.end());
   spec.axes.insert(spec.axes.end(),
                    {dtype_axis("of x, gamma, beta and y; running statistics are fp32"),
@@ -215,7 +215,7 @@ PrimitiveSpec make_spec(std::string_view name, std::vector<AxisInfo> positions,
 const PrimitiveSpec& batchnorm1d_spec();
 const PrimitiveSpec& batchnorm1d_spec() {
   static const PrimitiveSpec spec =
-      make_spec("batchnorm1d", {{"length", "positions L", int64_t{256}, {}, 0}},
+      make_spec("batchnorm1d", {{"length", "positions L", int64_t{256}, {}, 0, {7, 13, 67}}},
                 {{"length", ints({256})}}, {{"length", ints({64, 256, 1024})}});
   return spec;
 }
@@ -224,8 +224,8 @@ const PrimitiveSpec& batchnorm2d_spec();
 const PrimitiveSpec& batchnorm2d_spec() {
   static const PrimitiveSpec spec = make_spec(
       "batchnorm2d",
-      {{"height", "rows of positions H", int64_t{32}, {}, 0},
-       {"width", "positions in a row W; 0: as height", int64_t{0}, {}, 0}},
+      {{"height", "rows of positions H", int64_t{32}, {}, 0, {7, 5, 19}},
+       {"width", "positions in a row W; 0: as height", int64_t{0}, {}, 0, {11, 13, 67}}},
       {{"height", ints({32})}}, {{"height", ints({16, 32, 56})}, {"width", ints({16, 32, 56})}});
   return spec;
 }

@@ -151,7 +151,8 @@ PrimitiveSpec make_spec(std::string_view name, std::string_view summary,
   PrimitiveSpec spec;
   spec.name = name;
   spec.summary = summary;
-  spec.axes = {{"n", "members", int64_t{4}, {}, 1}, {"batch", "batch rows B", int64_t{8}, {}, 0}};
+  spec.axes = {{"n", "members", int64_t{4}, {}, 1},
+               {"batch", "batch rows B", int64_t{8}, {}, 0, {3, 2, 2}}};
   spec.axes.insert(spec.axes.end(), sizes.begin(), sizes.end());
   spec.axes.insert(spec.axes.end(),
                    {dtype_axis("of x, gamma, beta and y"), affine_axis(), offset_axis()});
@@ -181,11 +182,11 @@ PrimitiveSpec make_spec(std::string_view name, std::string_view summary,
 }
 
 AxisInfo channels_axis() {
-  return {"channels", "channels C of a member", int64_t{64}, {}, 0};
+  return {"channels", "channels C of a member", int64_t{64}, {}, 0, {5, 7, 11}};
 }
 std::vector<AxisInfo> image_axes() {
-  return {{"height", "rows of positions H", int64_t{32}, {}, 0},
-          {"width", "positions in a row W; 0: as height", int64_t{0}, {}, 0}};
+  return {{"height", "rows of positions H", int64_t{32}, {}, 0, {7, 5, 19}},
+          {"width", "positions in a row W; 0: as height", int64_t{0}, {}, 0, {11, 13, 67}}};
 }
 
 }  // namespace
@@ -193,8 +194,8 @@ std::vector<AxisInfo> image_axes() {
 const PrimitiveSpec& groupnorm_spec();
 const PrimitiveSpec& groupnorm_spec() {
   static const PrimitiveSpec spec = [] {
-    std::vector<AxisInfo> axes{{"groups", "groups G of a member", int64_t{8}, {}, 1},
-                               {"group_size", "channels of a group", int64_t{8}, {}, 0}};
+    std::vector<AxisInfo> axes{{"groups", "groups G of a member", int64_t{8}, {}, 1, {2, 3, 3}},
+                               {"group_size", "channels of a group", int64_t{8}, {}, 0, {5, 7, 7}}};
     const std::vector<AxisInfo> image = image_axes();
     axes.insert(axes.end(), image.begin(), image.end());
     return make_spec(
@@ -209,7 +210,7 @@ const PrimitiveSpec& instancenorm1d_spec();
 const PrimitiveSpec& instancenorm1d_spec() {
   static const PrimitiveSpec spec = make_spec(
       "instancenorm1d", "y = (x - mean) / sqrt(variance + eps) * gamma + beta, signal by signal",
-      {channels_axis(), {"length", "positions L", int64_t{256}, {}, 0}},
+      {channels_axis(), {"length", "positions L", int64_t{256}, {}, 0, {7, 13, 67}}},
       {{"channels", ints({64})}, {"length", ints({256})}},
       {{"channels", ints({32, 64, 128, 256})}, {"length", ints({64, 256, 1024})}});
   return spec;
