@@ -8,8 +8,8 @@
 #include <limits>
 #include <vector>
 
+#include "host/core/wide_strategy.hpp"
 #include "host/norm/layernorm_reference.hpp"
-#include "host/norm/norm_strategy.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
@@ -192,9 +192,9 @@ TEST_CASE("layernorm: AUTO takes a verified kernel only, and says why") {
   DeviceInfo gpu;
   gpu.device = {DeviceType::cuda, 0};
   gpu.compute_capability = 80;
-  CHECK(choose_norm_strategy("layernorm", gpu, "auto", true).strategy == NormStrategy::wide);
-  CHECK(choose_norm_strategy("layernorm", gpu, "auto", false).explain ==
+  CHECK(choose_wide_strategy("layernorm", gpu, "auto", true).strategy == WideStrategy::wide);
+  CHECK(choose_wide_strategy("layernorm", gpu, "auto", false).explain ==
         "sequential: wide is unverified on compute capability 80");
-  CHECK(choose_norm_strategy("layernorm", DeviceInfo{}, "auto", false).strategy ==
-        NormStrategy::wide);
+  CHECK(choose_wide_strategy("layernorm", DeviceInfo{}, "auto", false).strategy ==
+        WideStrategy::wide);
 }

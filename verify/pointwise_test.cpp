@@ -8,8 +8,8 @@
 #include <limits>
 #include <vector>
 
+#include "host/core/wide_strategy.hpp"
 #include "host/pointwise/pointwise_reference.hpp"
-#include "host/pointwise/pointwise_strategy.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
@@ -274,9 +274,9 @@ TEST_CASE("pointwise: AUTO takes a verified kernel only, and says why") {
   gpu.device = {DeviceType::cuda, 0};
   gpu.compute_capability = 80;
   const auto choose = [&](const DeviceInfo& device, bool is_verified) {
-    return choose_pointwise_strategy("pointwise", device, "auto", is_verified);
+    return choose_wide_strategy("pointwise", device, "auto", is_verified);
   };
-  CHECK(choose(gpu, true).strategy == PointwiseStrategy::wide);
+  CHECK(choose(gpu, true).strategy == WideStrategy::wide);
   CHECK(choose(gpu, false).explain == "sequential: wide is unverified on compute capability 80");
-  CHECK(choose(DeviceInfo{}, false).strategy == PointwiseStrategy::wide);
+  CHECK(choose(DeviceInfo{}, false).strategy == WideStrategy::wide);
 }

@@ -45,11 +45,11 @@ void normalise_channel(const BatchnormProblem& p, const BatchnormArguments& a, i
 }  // namespace
 
 void run_batchnorm_cpu(const Context& context, const BatchnormProblem& problem,
-                       NormStrategy strategy, const BatchnormArguments& arguments) {
+                       WideStrategy strategy, const BatchnormArguments& arguments) {
   const int64_t values = problem.batch * problem.height * problem.width;
   if (values * problem.channels == 0) return;
   for_each_slice(context, problem.num_members,
-                 strategy == NormStrategy::wide ? problem.num_members : 1, problem.channels, values,
+                 strategy == WideStrategy::wide ? problem.num_members : 1, problem.channels, values,
                  [&](int64_t member, int64_t channel) {
                    normalise_channel(problem, arguments, member, channel);
                  });

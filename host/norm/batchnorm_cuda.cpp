@@ -36,7 +36,7 @@ kernels::BatchnormParams member_of(kernels::BatchnormParams params, int64_t n, D
 }  // namespace
 
 void run_batchnorm_cuda(const Context& context, const BatchnormProblem& problem,
-                        NormStrategy strategy, const BatchnormArguments& arguments, Stream stream) {
+                        WideStrategy strategy, const BatchnormArguments& arguments, Stream stream) {
   const CurrentDevice current(context.device().ordinal);
   const auto native = static_cast<cudaStream_t>(stream.native());
   const auto launch = [&](const kernels::BatchnormParams& params) {
@@ -48,7 +48,7 @@ void run_batchnorm_cuda(const Context& context, const BatchnormProblem& problem,
     }
   };
   const kernels::BatchnormParams all = params_of(problem, arguments);
-  if (strategy == NormStrategy::wide) return launch(all);
+  if (strategy == WideStrategy::wide) return launch(all);
   for (int64_t n = 0; n < problem.num_members; ++n) launch(member_of(all, n, problem.dtype));
 }
 

@@ -4,14 +4,14 @@
 // What a plan calls once operands are known to be right.
 #pragma once
 
-#include "host/norm/norm_strategy.hpp"
+#include "host/core/wide_strategy.hpp"
 #include "wide/batchnorm.hpp"
 
 namespace wide {
 
 void run_batchnorm_cpu(const Context& context, const BatchnormProblem& problem,
-                       NormStrategy strategy, const BatchnormArguments& arguments);
+                       WideStrategy strategy, const BatchnormArguments& arguments);
 void run_batchnorm_cuda(const Context& context, const BatchnormProblem& problem,
-                        NormStrategy strategy, const BatchnormArguments& arguments, Stream stream);
+                        WideStrategy strategy, const BatchnormArguments& arguments, Stream stream);
 
 }  // namespace wide

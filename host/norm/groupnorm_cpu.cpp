@@ -10,7 +10,7 @@
 
 namespace wide {
 
-void run_groupnorm_cpu(const Context& context, const GroupnormProblem& p, NormStrategy strategy,
+void run_groupnorm_cpu(const Context& context, const GroupnormProblem& p, WideStrategy strategy,
                        const GroupnormArguments& a) {
   const int64_t channels = p.channels / p.groups, values = channels * p.height * p.width;
   if (p.batch * values == 0) return;
@@ -32,7 +32,7 @@ void run_groupnorm_cpu(const Context& context, const GroupnormProblem& p, NormSt
           return decode_parameter(a.beta, member * p.beta_member_stride + first + run, 0.0f);
         });
   };
-  for_each_slice(context, p.num_members, strategy == NormStrategy::wide ? p.num_members : 1,
+  for_each_slice(context, p.num_members, strategy == WideStrategy::wide ? p.num_members : 1,
                  p.batch * p.groups, values, normalise);
 }
 

@@ -9,7 +9,7 @@
 namespace wide {
 
 void run_groupnorm_cuda(const Context& context, const GroupnormProblem& problem,
-                        NormStrategy strategy, const GroupnormArguments& arguments, Stream stream) {
+                        WideStrategy strategy, const GroupnormArguments& arguments, Stream stream) {
   const CurrentDevice current(context.device().ordinal);
   const auto launch = [&](const kernels::GroupnormParams& params) {
     WIDE_CHECK_CUDA(kernels::launch_groupnorm_wide(problem.dtype, params,
@@ -19,7 +19,7 @@ void run_groupnorm_cuda(const Context& context, const GroupnormProblem& problem,
   kernels::GroupnormParams all;
   set_channel_params(all, problem, arguments);
   all.groups = problem.groups;
-  if (strategy == NormStrategy::wide) return launch(all);
+  if (strategy == WideStrategy::wide) return launch(all);
   for (int64_t n = 0; n < problem.num_members; ++n) {
     kernels::GroupnormParams one = all;
     select_member(one, n, problem.dtype);

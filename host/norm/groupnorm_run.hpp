@@ -4,14 +4,14 @@
 // What a plan calls once operands are known to be right.
 #pragma once
 
-#include "host/norm/norm_strategy.hpp"
+#include "host/core/wide_strategy.hpp"
 #include "wide/groupnorm.hpp"
 
 namespace wide {
 
 void run_groupnorm_cpu(const Context& context, const GroupnormProblem& problem,
-                       NormStrategy strategy, const GroupnormArguments& arguments);
+                       WideStrategy strategy, const GroupnormArguments& arguments);
 void run_groupnorm_cuda(const Context& context, const GroupnormProblem& problem,
-                        NormStrategy strategy, const GroupnormArguments& arguments, Stream stream);
+                        WideStrategy strategy, const GroupnormArguments& arguments, Stream stream);
 
 }  // namespace wide

@@ -9,17 +9,17 @@
 
 namespace wide {
 
-void run_row_norm_cuda(const Context&, RowNorm norm, const LayernormProblem&, NormStrategy,
+void run_row_norm_cuda(const Context&, RowNorm norm, const LayernormProblem&, WideStrategy,
                        const LayernormArguments&, Stream) {
   throw_unsupported(std::string(row_norm_name(norm)) + ": this build of wide has no CUDA");
 }
 
-void run_batchnorm_cuda(const Context&, const BatchnormProblem&, NormStrategy,
+void run_batchnorm_cuda(const Context&, const BatchnormProblem&, WideStrategy,
                         const BatchnormArguments&, Stream) {
   throw_unsupported("batchnorm: this build of wide has no CUDA");
 }
 
-void run_groupnorm_cuda(const Context&, const GroupnormProblem&, NormStrategy,
+void run_groupnorm_cuda(const Context&, const GroupnormProblem&, WideStrategy,
                         const GroupnormArguments&, Stream) {
   throw_unsupported("groupnorm: this build of wide has no CUDA");
 }

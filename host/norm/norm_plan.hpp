@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "host/norm/norm_strategy.hpp"
+#include "host/core/wide_strategy.hpp"
 #include "wide/context.hpp"
 #include "wide/plan.hpp"
 #include "wide/tensor.hpp"
@@ -19,7 +19,7 @@ template <class Problem>
 struct NormState {
   Context context;
   Problem problem;
-  NormChoice choice;
+  WideChoice choice;
   std::string range;  ///< for NVTX
 };
 
@@ -27,8 +27,8 @@ template <class Problem>
 NormState<Problem> make_norm_state(std::string_view primitive, const Context& context,
                                    const Problem& problem, const PlanOptions& options,
                                    bool wide_is_verified) {
-  NormChoice choice =
-      choose_norm_strategy(primitive, context.info(), options.strategy, wide_is_verified);
+  WideChoice choice =
+      choose_wide_strategy(primitive, context.info(), options.strategy, wide_is_verified);
   std::string range =
       "wide::" + std::string(primitive) + "(" + std::string(strategy_name(choice.strategy)) + ")";
   return {context, problem, std::move(choice), std::move(range)};

@@ -5,7 +5,7 @@
 // without taking a mean off.
 #pragma once
 
-#include "host/norm/norm_strategy.hpp"
+#include "host/core/wide_strategy.hpp"
 #include "wide/layernorm.hpp"
 
 namespace wide {
@@ -24,8 +24,8 @@ void require_same_row_norm(RowNorm norm, const LayernormProblem& got,
 
 /// Once operands are known to be right.
 void run_row_norm_cpu(const Context& context, RowNorm norm, const LayernormProblem& problem,
-                      NormStrategy strategy, const LayernormArguments& arguments);
+                      WideStrategy strategy, const LayernormArguments& arguments);
 void run_row_norm_cuda(const Context& context, RowNorm norm, const LayernormProblem& problem,
-                       NormStrategy strategy, const LayernormArguments& arguments, Stream stream);
+                       WideStrategy strategy, const LayernormArguments& arguments, Stream stream);
 
 }  // namespace wide

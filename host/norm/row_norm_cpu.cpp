@@ -80,10 +80,10 @@ class RowNormaliser {
 }  // namespace
 
 void run_row_norm_cpu(const Context& context, RowNorm norm, const LayernormProblem& problem,
-                      NormStrategy strategy, const LayernormArguments& arguments) {
+                      WideStrategy strategy, const LayernormArguments& arguments) {
   if (problem.features == 0) return;
   const RowNormaliser normalise(norm, problem, arguments);
-  const bool is_wide = strategy == NormStrategy::wide;
+  const bool is_wide = strategy == WideStrategy::wide;
   const int64_t at_once = is_wide ? problem.num_members : 1;
   const int64_t step = std::max<int64_t>(1, kElementsPerTask / (problem.features * at_once));
   for (int64_t first = 0; first < problem.num_members; first += at_once) {

@@ -43,7 +43,7 @@ kernels::RowNormParams member_of(kernels::RowNormParams params, int64_t n, int64
 }  // namespace
 
 void run_row_norm_cuda(const Context& context, RowNorm norm, const LayernormProblem& problem,
-                       NormStrategy strategy, const LayernormArguments& arguments, Stream stream) {
+                       WideStrategy strategy, const LayernormArguments& arguments, Stream stream) {
   const CurrentDevice current(context.device().ordinal);
   const auto native = static_cast<cudaStream_t>(stream.native());
   const auto launch = [&](const kernels::RowNormParams& params) {
@@ -52,7 +52,7 @@ void run_row_norm_cuda(const Context& context, RowNorm norm, const LayernormProb
     WIDE_CHECK_CUDA(launcher(problem.dtype, params, native));
   };
   const kernels::RowNormParams all = params_of(problem, arguments);
-  if (strategy == NormStrategy::wide) return launch(all);
+  if (strategy == WideStrategy::wide) return launch(all);
   const int64_t bytes = dtype_bytes(problem.dtype);
   for (int64_t n = 0; n < problem.num_members; ++n) launch(member_of(all, n, bytes));
 }

@@ -114,7 +114,7 @@ PointwiseProblem describe_pointwise(const PointwiseArguments& a, const Pointwise
 struct PointwisePlan::State {
   Context context;
   PointwiseProblem problem;
-  PointwiseChoice choice;
+  WideChoice choice;
   std::string range;
 };
 
@@ -123,8 +123,8 @@ PointwisePlan make_pointwise_plan(const Context& context, const PointwiseProblem
   const PointwiseProblem full = resolved(problem);
   require_no_policy(kName, options.policy);
   const DeviceInfo& device = context.info();
-  PointwiseChoice choice = choose_pointwise_strategy(
-      kName, device, options.strategy, is_verified(kName, "wide", device.compute_capability));
+  WideChoice choice = choose_wide_strategy(kName, device, options.strategy,
+                                           is_verified(kName, "wide", device.compute_capability));
   std::string range = "wide::pointwise(" + std::string(strategy_name(choice.strategy)) + ")";
   return PointwisePlan(std::make_shared<const PointwisePlan::State>(
       PointwisePlan::State{context, full, std::move(choice), std::move(range)}));

@@ -98,9 +98,9 @@ void run_row(const PointwiseProblem& p, const PointwiseArguments& a, int64_t row
 }  // namespace
 
 void run_pointwise_cpu(const Context& context, const PointwiseProblem& problem,
-                       PointwiseStrategy strategy, const PointwiseArguments& arguments) {
+                       WideStrategy strategy, const PointwiseArguments& arguments) {
   if (problem.features == 0) return;
-  const int64_t at_once = strategy == PointwiseStrategy::wide ? problem.num_members : 1;
+  const int64_t at_once = strategy == WideStrategy::wide ? problem.num_members : 1;
   const int64_t step = std::max<int64_t>(1, kElementsPerTask / (problem.features * at_once));
   for (int64_t first = 0; first < problem.num_members; first += at_once) {
     parallel_for(context, (problem.rows + step - 1) / step, [&](int64_t task) {

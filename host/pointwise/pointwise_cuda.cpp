@@ -22,8 +22,7 @@ void set_parameters(kernels::PointwiseParams& params, const PointwiseProblem& pr
 }  // namespace
 
 void run_pointwise_cuda(const Context& context, const PointwiseProblem& problem,
-                        PointwiseStrategy strategy, const PointwiseArguments& arguments,
-                        Stream stream) {
+                        WideStrategy strategy, const PointwiseArguments& arguments, Stream stream) {
   const CurrentDevice current(context.device().ordinal);
   const auto native = static_cast<cudaStream_t>(stream.native());
   const bool has_slope = problem.num_slopes > 0;
@@ -44,7 +43,7 @@ void run_pointwise_cuda(const Context& context, const PointwiseProblem& problem,
   const auto launch = [&](const kernels::PointwiseParams& p) {
     WIDE_CHECK_CUDA(kernels::launch_pointwise_wide(problem.function, problem.dtype, p, native));
   };
-  if (strategy == PointwiseStrategy::wide) return launch(params);
+  if (strategy == WideStrategy::wide) return launch(params);
   const int64_t size = dtype_bytes(problem.dtype);
   kernels::PointwiseParams one = params;
   one.num_members = 1;

@@ -5,7 +5,7 @@
 
 namespace wide {
 
-void run_pointwise_cuda(const Context&, const PointwiseProblem&, PointwiseStrategy,
+void run_pointwise_cuda(const Context&, const PointwiseProblem&, WideStrategy,
                         const PointwiseArguments&, Stream) {
   throw_unsupported("pointwise: this build of wide has no CUDA");
 }

@@ -4,15 +4,14 @@
 // What pointwise's plan calls once operands are known to be right.
 #pragma once
 
-#include "host/pointwise/pointwise_strategy.hpp"
+#include "host/core/wide_strategy.hpp"
 #include "wide/pointwise.hpp"
 
 namespace wide {
 
 void run_pointwise_cpu(const Context& context, const PointwiseProblem& problem,
-                       PointwiseStrategy strategy, const PointwiseArguments& arguments);
+                       WideStrategy strategy, const PointwiseArguments& arguments);
 void run_pointwise_cuda(const Context& context, const PointwiseProblem& problem,
-                        PointwiseStrategy strategy, const PointwiseArguments& arguments,
-                        Stream stream);
+                        WideStrategy strategy, const PointwiseArguments& arguments, Stream stream);
 
 }  // namespace wide

@@ -39,7 +39,7 @@ SoftmaxProblem describe_softmax(const SoftmaxArguments& a, const SoftmaxProblem&
 struct SoftmaxPlan::State {
   Context context;
   SoftmaxProblem problem;
-  PointwiseChoice choice;
+  WideChoice choice;
   std::string range;
 };
 
@@ -48,8 +48,8 @@ SoftmaxPlan make_softmax_plan(const Context& context, const SoftmaxProblem& prob
   const SoftmaxProblem full = resolved(problem);
   require_no_policy(kName, options.policy);
   const DeviceInfo& device = context.info();
-  PointwiseChoice choice = choose_pointwise_strategy(
-      kName, device, options.strategy, is_verified(kName, "wide", device.compute_capability));
+  WideChoice choice = choose_wide_strategy(kName, device, options.strategy,
+                                           is_verified(kName, "wide", device.compute_capability));
   std::string range = "wide::softmax(" + std::string(strategy_name(choice.strategy)) + ")";
   return SoftmaxPlan(std::make_shared<const SoftmaxPlan::State>(
       SoftmaxPlan::State{context, full, std::move(choice), std::move(range)}));

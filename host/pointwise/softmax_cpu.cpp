@@ -58,10 +58,10 @@ void run_row(const SoftmaxProblem& p, const SoftmaxArguments& a, int64_t row, in
 
 }  // namespace
 
-void run_softmax_cpu(const Context& context, const SoftmaxProblem& problem,
-                     PointwiseStrategy strategy, const SoftmaxArguments& arguments) {
+void run_softmax_cpu(const Context& context, const SoftmaxProblem& problem, WideStrategy strategy,
+                     const SoftmaxArguments& arguments) {
   if (problem.features == 0) return;
-  const int64_t at_once = strategy == PointwiseStrategy::wide ? problem.num_members : 1;
+  const int64_t at_once = strategy == WideStrategy::wide ? problem.num_members : 1;
   const int64_t step = std::max<int64_t>(1, kElementsPerTask / (problem.features * at_once));
   for (int64_t first = 0; first < problem.num_members; first += at_once) {
     parallel_for(context, (problem.rows + step - 1) / step, [&](int64_t task) {

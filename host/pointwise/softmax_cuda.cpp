@@ -8,9 +8,8 @@
 
 namespace wide {
 
-void run_softmax_cuda(const Context& context, const SoftmaxProblem& problem,
-                      PointwiseStrategy strategy, const SoftmaxArguments& arguments,
-                      Stream stream) {
+void run_softmax_cuda(const Context& context, const SoftmaxProblem& problem, WideStrategy strategy,
+                      const SoftmaxArguments& arguments, Stream stream) {
   const CurrentDevice current(context.device().ordinal);
   const auto native = static_cast<cudaStream_t>(stream.native());
   kernels::SoftmaxParams params;
@@ -24,7 +23,7 @@ void run_softmax_cuda(const Context& context, const SoftmaxProblem& problem,
   params.y_row_stride = problem.y.row;
   params.y_member_stride = problem.y.member;
   params.is_log = problem.is_log;
-  if (strategy == PointwiseStrategy::wide) {
+  if (strategy == WideStrategy::wide) {
     WIDE_CHECK_CUDA(kernels::launch_softmax_wide(problem.dtype, params, native));
     return;
   }

@@ -5,8 +5,8 @@
 
 namespace wide {
 
-void run_softmax_cuda(const Context&, const SoftmaxProblem&, PointwiseStrategy,
-                      const SoftmaxArguments&, Stream) {
+void run_softmax_cuda(const Context&, const SoftmaxProblem&, WideStrategy, const SoftmaxArguments&,
+                      Stream) {
   throw_unsupported("softmax: this build of wide has no CUDA");
 }
 

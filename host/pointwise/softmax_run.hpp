@@ -4,14 +4,14 @@
 // What softmax's plan calls once operands are known to be right.
 #pragma once
 
-#include "host/pointwise/pointwise_strategy.hpp"
+#include "host/core/wide_strategy.hpp"
 #include "wide/softmax.hpp"
 
 namespace wide {
 
-void run_softmax_cpu(const Context& context, const SoftmaxProblem& problem,
-                     PointwiseStrategy strategy, const SoftmaxArguments& arguments);
-void run_softmax_cuda(const Context& context, const SoftmaxProblem& problem,
-                      PointwiseStrategy strategy, const SoftmaxArguments& arguments, Stream stream);
+void run_softmax_cpu(const Context& context, const SoftmaxProblem& problem, WideStrategy strategy,
+                     const SoftmaxArguments& arguments);
+void run_softmax_cuda(const Context& context, const SoftmaxProblem& problem, WideStrategy strategy,
+                      const SoftmaxArguments& arguments, Stream stream);
 
 }  // namespace wide

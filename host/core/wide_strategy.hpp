@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which strategy runs a norm: all norms have the same two, and choose between them by the same
-// pure function of device and what has been verified.
+// The choice of primitives that have one kernel: `wide` runs it for all members at once,
+// `sequential` member by member. A pure function of the device and of what has been verified.
 #pragma once
 
 #include <string>
@@ -12,18 +12,18 @@
 
 namespace wide {
 
-enum class NormStrategy : uint8_t { sequential, wide };
+enum class WideStrategy : uint8_t { sequential, wide };
 
-std::string_view strategy_name(NormStrategy strategy);
+std::string_view strategy_name(WideStrategy strategy);
 
-struct NormChoice {
-  NormStrategy strategy = NormStrategy::sequential;
+struct WideChoice {
+  WideStrategy strategy = WideStrategy::sequential;
   std::string explain;
 };
 
 /// `wide_is_verified`: on this device's compute capability; of no matter on the CPU. Throws
 /// invalid_argument for an unknown name.
-NormChoice choose_norm_strategy(std::string_view primitive, const DeviceInfo& device,
+WideChoice choose_wide_strategy(std::string_view primitive, const DeviceInfo& device,
                                 std::string_view name, bool wide_is_verified);
 
 }  // namespace wide

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
-#include "host/norm/norm_strategy.hpp"
+#include "host/core/wide_strategy.hpp"
 
 #include <array>
 
@@ -8,15 +8,15 @@
 
 namespace wide {
 
-std::string_view strategy_name(NormStrategy strategy) {
-  return strategy == NormStrategy::wide ? "wide" : "sequential";
+std::string_view strategy_name(WideStrategy strategy) {
+  return strategy == WideStrategy::wide ? "wide" : "sequential";
 }
 
-NormChoice choose_norm_strategy(std::string_view primitive, const DeviceInfo& device,
+WideChoice choose_wide_strategy(std::string_view primitive, const DeviceInfo& device,
                                 std::string_view name, bool wide_is_verified) {
   static constexpr std::array<std::string_view, 3> kNames{"auto", "sequential", "wide"};
   require_known_strategy(primitive, name, kNames);
-  using enum NormStrategy;
+  using enum WideStrategy;
   if (name != "auto") {
     return {name == "wide" ? wide : sequential, std::string(name) + ": asked for by name"};
   }
