@@ -34,7 +34,8 @@ std::set<int64_t> choose_rows(int64_t rows, int64_t wanted, std::mt19937_64& ran
   return chosen;
 }
 
-double error_ratio(double got, double expected, double tolerance) {
+double error_ratio(double got, double expected, double tolerance, bool keeps_infinities) {
+  if (!keeps_infinities && std::isinf(tolerance) && std::isnan(got)) return 0;
   if (std::isnan(expected)) return std::isnan(got) ? 0 : kInfinity;
   if (got == expected) return 0;
   // A tolerance that is not a number of this world would let everything pass.
@@ -54,14 +55,15 @@ std::string describe(const Verdict& verdict) {
   return text;
 }
 
-void compare_row(const ReferenceSample::Row& row, const MemberOutputs& outputs, Verdict& verdict) {
+void compare_row(const ReferenceSample::Row& row, const MemberOutputs& outputs,
+                 bool keeps_infinities, Verdict& verdict) {
   const auto member = static_cast<size_t>(row.member);
   const MemberOutputs::Member& output = outputs.members[member];
   const int64_t first = row.row * output.row_length;
   for (int64_t column = 0; column < output.row_length; ++column) {
     const auto i = static_cast<size_t>(column);
     const double got = load_element(output.bytes.data(), outputs.dtype, first + column);
-    const double ratio = error_ratio(got, row.values[i], row.tolerances[i]);
+    const double ratio = error_ratio(got, row.values[i], row.tolerances[i], keeps_infinities);
     if (!(ratio <= 1)) ++verdict.mismatches;
     verdict.member_error_ratio[member] = std::max(verdict.member_error_ratio[member], ratio);
     if (verdict.worst_member < 0 || ratio > verdict.worst_error_ratio) {
@@ -91,13 +93,16 @@ int64_t scan_row(Dtype dtype, const MemberOutputs::Member& output, int64_t row,
 
 /// Looks for NaN everywhere, also where no reference was computed; not in members whose reference
 /// has NaN, since where else it would have one is not known.
-void count_nans(const ReferenceSample& reference, const MemberOutputs& outputs, Verdict& verdict,
-                std::string& first_place) {
+void count_nans(const ReferenceSample& reference, const MemberOutputs& outputs,
+                bool keeps_infinities, Verdict& verdict, std::string& first_place) {
   if (!is_floating(outputs.dtype)) return;
   std::vector<bool> expects_nan(outputs.members.size());
   for (const auto& row : reference.rows()) {
-    const bool has_nan = std::any_of(row.values.begin(), row.values.end(),
-                                     [](double value) { return std::isnan(value); });
+    const auto is_nan = [](double value) { return std::isnan(value); };
+    const auto is_infinite = [](double value) { return std::isinf(value); };
+    const bool has_nan = std::any_of(row.values.begin(), row.values.end(), is_nan) ||
+                         (!keeps_infinities &&
+                          std::any_of(row.tolerances.begin(), row.tolerances.end(), is_infinite));
     if (has_nan) expects_nan[static_cast<size_t>(row.member)] = true;
   }
   std::vector<float> decoded;
@@ -163,7 +168,8 @@ ReferenceSample::ReferenceSample(const Workload& workload, double flops_budget, 
   }
 }
 
-Verdict compare(const ReferenceSample& reference, const MemberOutputs& outputs) {
+Verdict compare(const ReferenceSample& reference, const MemberOutputs& outputs,
+                bool keeps_infinities) {
   Verdict verdict;
   verdict.member_error_ratio.resize(outputs.members.size());
   verdict.elements = reference.elements_in_all();
@@ -172,9 +178,9 @@ Verdict compare(const ReferenceSample& reference, const MemberOutputs& outputs) 
     verdict.worst_error_ratio = kInfinity;
     return verdict;
   }
-  for (const auto& row : reference.rows()) compare_row(row, outputs, verdict);
+  for (const auto& row : reference.rows()) compare_row(row, outputs, keeps_infinities, verdict);
   std::string first_nan;
-  count_nans(reference, outputs, verdict, first_nan);
+  count_nans(reference, outputs, keeps_infinities, verdict, first_nan);
   verdict.passed = verdict.mismatches == 0 && verdict.nan_count == 0;
   if (verdict.mismatches > 0) {
     verdict.message = describe(verdict);

@@ -57,6 +57,9 @@ struct Verdict {
   std::string message;                     ///< where, got, expected, tolerance; or what was damaged
 };
 
-Verdict compare(const ReferenceSample& reference, const MemberOutputs& outputs);
+/// Where infinities are not kept, NaN passes for what one of them went into: its tolerance is
+/// infinite.
+Verdict compare(const ReferenceSample& reference, const MemberOutputs& outputs,
+                bool keeps_infinities = true);
 
 }  // namespace wide::catalog

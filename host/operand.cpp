@@ -20,6 +20,8 @@ namespace {
 
 constexpr int64_t kGuardBytes = 4096;
 constexpr std::byte kPoison{0xff};
+/// Few enough that most sums of a small case have none, enough that some have two.
+constexpr double kSpecialShare = 1.0 / 64;
 /// Fewer values than this are not worth a thread.
 constexpr int64_t kValuesPerThread = 1 << 18;
 
@@ -222,7 +224,8 @@ void Operand::State::fill(std::byte* bytes) const {
       return description.contents(id_of(index), shifts, std::span(to, size));
     }
     if (shifts && is_floating(description.dtype)) return;  // NaN as it is
-    const Distribution& from = description.distribution;
+    Distribution from = description.distribution;
+    if (options.fill == Fill::specials) from.specials = kSpecialShare;
     const uint64_t key =
         stream_key(options.seed, description.packing.name, description.occurrence, id_of(index));
     fill_run(from, key, run * length, length, shifts ? from.high + 1 : 0, description.dtype, to);

@@ -24,6 +24,7 @@ struct Distribution {
   Kind kind = Kind::uniform;
   double low = -1, high = 1;  ///< inclusive for integers and ids
   double density = 1;         ///< integers: share of non-zeros
+  double specials = 0;        ///< uniform: share of NaN and infinities
 
   static Distribution uniform(double low = -1, double high = 1) {
     return {Kind::uniform, low, high, 1};

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 
@@ -38,6 +39,16 @@ inline double to_unit(uint64_t bits) {
   return static_cast<double>(static_cast<int64_t>(bits >> 11)) * 0x1p-53;
 }
 
+/// Puts NaN and the infinities in place of a share of the values.
+inline void draw_specials(double share, uint64_t key, uint64_t first, std::span<double> out) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr std::array kSpecials{std::numeric_limits<double>::quiet_NaN(), kInfinity, -kInfinity};
+  for (size_t i = 0; i < out.size(); ++i) {
+    const uint64_t bits = random_bits(~key, first + i);
+    if (to_unit(bits) < share) out[i] = kSpecials[bits % kSpecials.size()];
+  }
+}
+
 /// Values [first, first + out.size()) of a stream.
 inline void draw_values(const Distribution& from, uint64_t key, int64_t first,
                         std::span<double> out) {
@@ -48,6 +59,7 @@ inline void draw_values(const Distribution& from, uint64_t key, int64_t first,
     for (size_t i = 0; i < out.size(); ++i) {
       out[i] = from.low + range * to_unit(random_bits(key, start + i));
     }
+    if (from.specials > 0) draw_specials(from.specials, key, start, out);
     return;
   }
   for (size_t i = 0; i < out.size(); ++i) {

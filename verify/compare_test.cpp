@@ -75,12 +75,12 @@ void set(MemberOutputs& outputs, int64_t member, int64_t row, int64_t column, do
 }
 
 /// Verdict where the first value is `got` and should be `expected`.
-bool accepts(double got, double expected, double tolerance) {
+bool accepts(double got, double expected, double tolerance, bool keeps_infinities = true) {
   Table table(2, 2, 3, tolerance);
   table.first = expected;
   MemberOutputs outputs = exact_outputs(table);
   set(outputs, 0, 0, 0, got);
-  return catalog::compare(ReferenceSample(table), outputs).passed;
+  return catalog::compare(ReferenceSample(table), outputs, keeps_infinities).passed;
 }
 
 }  // namespace
@@ -103,6 +103,15 @@ TEST_CASE("what is not finite must be what is expected") {
   CHECK_FALSE(accepts(-kInfinity, kInfinity, 1e30));
   CHECK_FALSE(accepts(1, kInfinity, 1e30));
   CHECK_FALSE(accepts(kNan, kInfinity, 1e30));
+}
+
+TEST_CASE("where infinities are not kept, NaN passes for what one went into, and nowhere else") {
+  CHECK(accepts(kNan, kInfinity, kInfinity, false));
+  CHECK(accepts(kNan, 0, kInfinity, false));  // relu of -infinity
+  CHECK_FALSE(accepts(kNan, kInfinity, kInfinity, true));
+  CHECK_FALSE(accepts(kNan, 1, 1e30, false));
+  CHECK_FALSE(accepts(2, 1, kInfinity, false));
+  CHECK_FALSE(accepts(-kInfinity, kInfinity, kInfinity, false));
 }
 
 TEST_CASE("a tolerance that is no number lets nothing pass") {

@@ -68,17 +68,20 @@ void judge_flash_attention_row(const FlashAttentionProblem& p,
                                const FlashAttentionReferenceRow& row, std::span<double> values,
                                std::span<double> tolerances) {
   std::vector<Score> scores;
-  double most = -std::numeric_limits<double>::infinity(), total = 0;
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
+  double most = kNone, total = 0;
   for (int64_t key = 0; key < *p.kv_seq; ++key) {
     if (!sees_key(p, row.position, key, row.key_length)) continue;
     scores.push_back(score_of(p, row, key));
     most = std::fmax(most, scores.back().value);
   }
+  if (most == kNone) most = 0;  // every score is -infinity: as if none were seen, or one is NaN
   for (Score& score : scores) {
     score.error += 8 * kUnit * (std::fabs(score.value) + std::fabs(most) + 1);
     score.value = std::exp(score.value - most);
     total += score.value;
   }
+  const auto share_of = [&](const Score& score) { return total == 0 ? 0 : score.value / total; };
   const double unit = unit_roundoff(p.dtype);
   const double sums = 16 * std::sqrt(static_cast<double>(scores.size()) + 1) * kUnit +
                       (p.dtype == Dtype::fp32 ? 0 : unit);
@@ -88,9 +91,10 @@ void judge_flash_attention_row(const FlashAttentionProblem& p,
       return row.v[static_cast<size_t>(score.key * p.kv_heads + row.kv_head) * dim + d];
     };
     double y = 0, error = 0;
-    for (const Score& score : scores) y += score.value / total * value_of(score);
+    for (const Score& score : scores) y += share_of(score) * value_of(score);
     for (const Score& score : scores) {
-      const double share = score.value / total, magnitude = std::fabs(value_of(score));
+      if (score.value == 0) continue;  // its error may be infinite: so was the score
+      const double share = share_of(score), magnitude = std::fabs(value_of(score));
       error += share * ((magnitude + std::fabs(y)) * score.error + magnitude * sums);
       if (p.dtype == Dtype::fp16) error += 0x1p-25 * magnitude / total;
     }

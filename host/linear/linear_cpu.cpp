@@ -24,6 +24,8 @@ const void* element_at(const void* base, int64_t offset, Dtype dtype) {
 
 float activate(Activation activation, float value) {
   constexpr float kInverseSqrt2 = 0.70710678118654752f;
+  constexpr float kLeftEnd =
+      -128;  // the other factor has long been 0: so is the limit at -infinity
   switch (activation) {
     case Activation::none:
       return value;
@@ -31,9 +33,9 @@ float activate(Activation activation, float value) {
       return value > 0.0f || std::isnan(value) ? value : 0.0f;
     case Activation::gelu:
       // erfc, not 1 + erf: the sum would cancel for values far below zero.
-      return 0.5f * value * std::erfc(-value * kInverseSqrt2);
+      return 0.5f * std::max(value, kLeftEnd) * std::erfc(-value * kInverseSqrt2);
     case Activation::silu:
-      return value / (1.0f + std::exp(-value));
+      return std::max(value, kLeftEnd) / (1.0f + std::exp(-value));
   }
   return value;
 }

@@ -161,6 +161,7 @@ void judge_linear_row(const LinearProblem& problem, const LinearReferenceRow& ro
 }
 
 double reference_activation(Activation activation, double value) {
+  if (is_smooth(activation) && std::isinf(value)) return std::max(value, 0.0);  // the limits
   switch (activation) {
     case Activation::none:
       return value;

@@ -345,7 +345,9 @@ std::vector<StrategyInfo> strategies() {
        DeviceType::cuda,
        hand_written,
        "small_m or tensor_core for fp32: three tf32 products for one, fp32's accuracy",
-       {.rereads = 0.9, .bank_conflicts = 0.15}},  // as small_m
+       {.rereads = 0.9, .bank_conflicts = 0.15},  // as small_m
+       {},
+       false},  // infinity less its tf32 is NaN
       {"shared_input",
        DeviceType::cuda,
        hand_written,

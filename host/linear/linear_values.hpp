@@ -45,7 +45,7 @@ inline constexpr double kMaxScale = 2;
 
 inline Distribution linear_input_distribution(Fill fill, Dtype dtype, const Epilogue& epilogue,
                                               int64_t in_features) {
-  if (fill == Fill::uniform) return Distribution::uniform();
+  if (fill != Fill::integers) return Distribution::uniform();
   const double largest_exact = 1 / unit_roundoff(dtype);
   const double largest_product =
       kMaxInteger * kMaxInteger * (epilogue.scale == OutputScale::none ? 1.0 : kMaxScale);
@@ -57,14 +57,14 @@ inline Distribution linear_input_distribution(Fill fill, Dtype dtype, const Epil
 
 /// Weights, biases, residuals.
 inline Distribution linear_parameter_distribution(Fill fill) {
-  return fill == Fill::uniform ? Distribution::uniform()
-                               : Distribution::integers(-kMaxInteger, kMaxInteger);
+  return fill == Fill::integers ? Distribution::integers(-kMaxInteger, kMaxInteger)
+                                : Distribution::uniform();
 }
 
 /// Around 1, and for integer fills powers of two.
 inline Distribution linear_scale_distribution(Fill fill) {
-  return fill == Fill::uniform ? Distribution::uniform(0.5, kMaxScale)
-                               : Distribution::integers(1, kMaxScale);
+  return fill == Fill::integers ? Distribution::integers(1, kMaxScale)
+                                : Distribution::uniform(0.5, kMaxScale);
 }
 
 }  // namespace wide::catalog

@@ -21,8 +21,12 @@ constexpr int64_t kElementsPerTask = 1 << 15;
 float relu(float v) {
   return v > 0 || v != v ? v : 0.0f;
 }
+/// The factor of v where the other one vanishes to the left, so that -infinity gives the limit, 0.
+float left_bounded(float v) {
+  return std::max(v, -128.0f);
+}
 float gelu(float v) {
-  return 0.5f * v * std::erfc(-v * 0.70710678118654752f);
+  return 0.5f * left_bounded(v) * std::erfc(-v * 0.70710678118654752f);
 }
 float sigmoid(float v) {
   return 1.0f / (1.0f + std::exp(-v));
@@ -31,7 +35,7 @@ float hardswish(float v) {
   return v <= -3 ? 0.0f : v >= 3 ? v : v * (v + 3) / 6;
 }
 float gelu_tanh(float v) {
-  return v / (1.0f + std::exp(-1.5957691216057308f * (v + 0.044715f * v * v * v)));
+  return left_bounded(v) / (1.0f + std::exp(-1.5957691216057308f * (v + 0.044715f * v * v * v)));
 }
 float softplus(float v, float beta) {
   const float z = beta * v;
@@ -51,7 +55,7 @@ void apply(const PointwiseProblem& p, float* values, const float* slopes, int64_
     case PointwiseFunction::gelu_tanh:
       return each(gelu_tanh);
     case PointwiseFunction::silu:
-      return each([](float v) { return v / (1.0f + std::exp(-v)); });
+      return each([](float v) { return left_bounded(v) / (1.0f + std::exp(-v)); });
     case PointwiseFunction::sigmoid:
       return each(sigmoid);
     case PointwiseFunction::tanh:

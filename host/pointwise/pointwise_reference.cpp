@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 namespace wide::catalog {
@@ -18,8 +19,15 @@ struct Judged {
   double exponent = -1;
 };
 
+/// Products of x and of what vanishes as x falls.
+bool vanishes_left(PointwiseFunction function) {
+  using enum PointwiseFunction;
+  return function == gelu || function == gelu_tanh || function == silu || function == hardswish;
+}
+
 Judged judge(const PointwiseProblem& p, double x, double slope) {
   const auto negative = [&](double factor) { return Judged{x > 0 ? x : factor * x}; };
+  if (vanishes_left(p.function) && x == -std::numeric_limits<double>::infinity()) return {0};
   switch (p.function) {
     case PointwiseFunction::relu:
       return {std::max(x, 0.0)};

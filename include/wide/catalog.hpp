@@ -112,12 +112,15 @@ struct StrategyInfo {
   Traffic traffic{};
   /// Names of all that it may be asked for with, where a policy can be: some of them run a problem.
   std::vector<std::string_view> policies{};
+  bool keeps_infinities = true;  ///< else what an infinite operand goes into may be NaN
 };
 
 enum class Fill : uint8_t {
   uniform,   ///< floats uniform in [-1, 1], rounded to the dtype
   integers,  ///< small integers, thinned out so that every partial sum is exact: results must be
              ///< too
+  specials,  ///< uniform, and here and there a NaN or an infinity, which must go where the
+             ///< reference says and nowhere else
 };
 
 /// How a workload's operands are laid out and filled. The defaults are what is timed; the rest is

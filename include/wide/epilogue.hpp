@@ -14,8 +14,8 @@ namespace wide {
 enum class Activation : uint8_t {
   none,
   relu,  ///< max(v, 0); NaN stays NaN, -0 becomes +0
-  gelu,  ///< v/2 * (1 + erf(v / sqrt 2))
-  silu,  ///< v / (1 + exp(-v))
+  gelu,  ///< v/2 * (1 + erf(v / sqrt 2)); 0 at -infinity, its limit
+  silu,  ///< v / (1 + exp(-v)); 0 at -infinity
 };
 
 inline constexpr std::array<Activation, 4> kAllActivations{Activation::none, Activation::relu,

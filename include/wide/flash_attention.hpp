@@ -71,8 +71,9 @@ class FlashAttentionPlan {
   ///   j < key_lengths[n, b]   (below 0 counts as 0, above Tk as Tk),
   ///   j <= i'                 where the problem is causal, and
   ///   |i' - j| < window       where it has one.
-  /// Key lengths hide keys and move no position. A query that sees no key gives 0.
-  /// Layout: as FlashAttentionArguments says, packed or with members explicit ([B, T, N,
+  /// Key lengths hide keys and move no position. A query that sees no key, or whose scores all are
+  /// -infinity, gives 0. Layout: as FlashAttentionArguments says, packed or with members explicit
+  /// ([B, T, N,
   ///         heads*D]); D contiguous and heads side by side, any row and member strides, any
   ///         alignment of an element. y overlaps nothing.
   /// Types: q, k, v, y share a dtype in {fp32, fp16, bf16}; scores, softmax and sums in fp32. On

@@ -16,7 +16,8 @@
 
 namespace wide {
 
-/// Of x, with the problem's parameters. All of them keep NaN.
+/// Of x, with the problem's parameters. All of them keep NaN; at the infinities they are their
+/// limits.
 enum class PointwiseFunction : uint8_t {
   relu,        ///< max(x, 0); -0 becomes +0
   gelu,        ///< x/2 * (1 + erf(x / sqrt 2))

@@ -12,6 +12,12 @@
 
 namespace wide::kernels {
 
+/// The factor of value in functions whose other factor vanishes to its left, in fp32 long before
+/// -128: what they are at -infinity is their limit then, 0, not NaN. The other factor keeps NaN.
+__device__ inline float left_bounded(float value) {
+  return fmaxf(value, -128.0f);
+}
+
 template <Activation kActivation>
 __device__ inline float activate(float value) {
   if constexpr (kActivation == Activation::relu) {
@@ -20,10 +26,10 @@ __device__ inline float activate(float value) {
   } else if constexpr (kActivation == Activation::gelu) {
     constexpr float kInverseSqrt2 = 0.70710678118654752f;
     // erfc, not 1 + erf: the sum would cancel for values far below zero.
-    return 0.5f * value * erfcf(-value * kInverseSqrt2);
+    return 0.5f * left_bounded(value) * erfcf(-value * kInverseSqrt2);
   } else if constexpr (kActivation == Activation::silu) {
     // The left tail: exp(-value) overflows to infinity and the quotient is -0, its limit.
-    return value / (1.0f + expf(-value));
+    return left_bounded(value) / (1.0f + expf(-value));
   } else {
     return value;
   }

@@ -54,7 +54,7 @@ __device__ inline float apply_pointwise(float x, float a, float b) {
   using enum PointwiseFunction;
   if constexpr (kFunction == relu) return activate<Activation::relu>(x);
   if constexpr (kFunction == gelu) return kernels::gelu(x);
-  if constexpr (kFunction == silu) return divided_by_exp(x, x);
+  if constexpr (kFunction == silu) return divided_by_exp(left_bounded(x), x);
   if constexpr (kFunction == sigmoid) return divided_by_exp(1.0f, x);
   if constexpr (kFunction == tanh) return tanhf(x);
   if constexpr (kFunction == elu) return x > 0.0f ? x : a * expm1f(x);
@@ -68,7 +68,7 @@ __device__ inline float apply_pointwise(float x, float a, float b) {
   if constexpr (kFunction == gelu_tanh) {
     // 1 + tanh(u) is 2 sigmoid(2 u), which has no cancellation far below zero.
     constexpr float kTwiceRoot = 1.5957691216057308f;  // 2 sqrt(2 / pi)
-    return divided_by_exp(x, kTwiceRoot * (x + 0.044715f * x * x * x));
+    return divided_by_exp(left_bounded(x), kTwiceRoot * (x + 0.044715f * x * x * x));
   }
 }
 

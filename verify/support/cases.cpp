@@ -52,6 +52,62 @@ int64_t odd_size(const std::vector<int64_t>& sizes, int64_t size) {
   return sizes.at(std::min(wanted, sizes.size() - 1));
 }
 
+/// Every word once, and once with the last dtype: some words go with 16 bits only.
+std::vector<Values> single_words(const PrimitiveSpec& spec) {
+  std::vector<Values> combinations{{}};
+  const auto dtype = std::find_if(spec.axes.begin(), spec.axes.end(),
+                                  [](const AxisInfo& axis) { return axis.name == "dtype"; });
+  for (const AxisInfo& axis : spec.axes) {
+    for (const AxisValue& word : words_of(axis)) {
+      if (word == axis.default_value) continue;
+      combinations.push_back({{std::string(axis.name), word}});
+      if (dtype == spec.axes.end() || axis.name == "dtype") continue;
+      combinations.push_back(combinations.back());
+      combinations.back().emplace_back("dtype", std::string(dtype->words.back()));
+    }
+  }
+  return combinations;
+}
+
+/// Every word with every other one of another axis, with every dtype, the rest at their defaults.
+std::vector<Values> word_pairs(const PrimitiveSpec& spec) {
+  std::vector<AxisInfo> axes;
+  std::copy_if(spec.axes.begin(), spec.axes.end(), std::back_inserter(axes),
+               [](const AxisInfo& axis) { return !axis.words.empty() && axis.name != "dtype"; });
+  std::vector<Values> pairs;
+  for (size_t a = 0; a < axes.size(); ++a) {
+    for (size_t b = a + 1; b < axes.size(); ++b) {
+      const std::string first(axes[a].name), second(axes[b].name);
+      const auto both = times(times({{}}, first, words_of(axes[a])), second, words_of(axes[b]));
+      pairs.insert(pairs.end(), both.begin(), both.end());
+    }
+  }
+  for (const AxisInfo& axis : spec.axes) {
+    if (axis.name == "dtype") pairs = times(pairs, "dtype", words_of(axis));
+  }
+  return pairs;
+}
+
+std::vector<Values> all_words(const PrimitiveSpec& spec) {
+  std::vector<Values> combinations{{}};
+  for (const AxisInfo& axis : spec.axes) {
+    if (axis.words.empty()) continue;
+    combinations = times(combinations, std::string(axis.name), words_of(axis));
+  }
+  return combinations;
+}
+
+int64_t num_combinations(const PrimitiveSpec& spec) {
+  int64_t product = 1;
+  for (const AxisInfo& axis : spec.axes) {
+    product *= std::max<int64_t>(1, static_cast<int64_t>(axis.words.size()));
+  }
+  return product;
+}
+
+/// More words than these are tried in pairs.
+constexpr int64_t kMostCombinations = 1000;
+
 }  // namespace
 
 std::vector<Case> ci_cases(const PrimitiveSpec& spec) {
@@ -99,27 +155,9 @@ bool affords_large_cases(const PrimitiveSpec& spec) {
 }
 
 std::vector<Values> word_combinations(const PrimitiveSpec& spec) {
-  std::vector<Values> combinations{{}};
-  if (wants_small_cases()) {
-    for (const AxisInfo& axis : spec.axes) {
-      for (const AxisValue& word : words_of(axis)) {
-        if (word == axis.default_value) continue;
-        combinations.push_back({{std::string(axis.name), word}});
-        // Some words go with 16 bits only.
-        const auto dtype = std::find_if(spec.axes.begin(), spec.axes.end(),
-                                        [](const AxisInfo& a) { return a.name == "dtype"; });
-        if (dtype == spec.axes.end() || axis.name == "dtype") continue;
-        combinations.push_back(combinations.back());
-        combinations.back().emplace_back("dtype", std::string(dtype->words.back()));
-      }
-    }
-  } else {
-    for (const AxisInfo& axis : spec.axes) {
-      if (!axis.words.empty()) {
-        combinations = times(combinations, std::string(axis.name), words_of(axis));
-      }
-    }
-  }
+  std::vector<Values> combinations = wants_small_cases() ? single_words(spec)
+                                     : num_combinations(spec) > kMostCombinations ? word_pairs(spec)
+                                                                                  : all_words(spec);
   std::erase_if(combinations, [&](const Values& words) {
     return !is_possible(spec, odd_case(spec, 3, 3, words));
   });

@@ -29,8 +29,9 @@ catalog::Case odd_case(const catalog::PrimitiveSpec& spec, int64_t num_members, 
 /// not where more than four sizes multiply.
 bool affords_large_cases(const catalog::PrimitiveSpec& spec);
 
-/// Every combination of the words of all word axes (dtype, bias, activation, ...); where small
-/// cases are wanted, every word once, and once with the last dtype.
+/// Every combination of the words of all word axes (dtype, bias, activation, ...); every pair of
+/// words with every dtype where combinations are too many to be run; where small cases are wanted,
+/// every word once, and once with the last dtype.
 std::vector<Values> word_combinations(const catalog::PrimitiveSpec& spec);
 
 /// Odd cases with each integer axis in turn at its smallest legal value, 0 or 1.
