@@ -86,7 +86,7 @@ BatchnormProblem describe_batchnorm(const BatchnormArguments& a, const Batchnorm
   return p;
 }
 
-struct BatchnormPlan::State : NormState<BatchnormProblem> {};
+struct BatchnormPlan::State : WideState<BatchnormProblem> {};
 
 BatchnormPlan make_batchnorm_plan(const Context& context, const BatchnormProblem& problem,
                                   const PlanOptions& options) {
@@ -97,7 +97,7 @@ BatchnormPlan make_batchnorm_plan(const Context& context, const BatchnormProblem
   const bool is_trusted = is_verified("batchnorm1d", "wide", capability) &&
                           is_verified("batchnorm2d", "wide", capability);
   return BatchnormPlan(std::make_shared<const BatchnormPlan::State>(
-      BatchnormPlan::State{make_norm_state(kName, context, full, options, is_trusted)}));
+      BatchnormPlan::State{make_wide_state(kName, context, full, options, is_trusted)}));
 }
 
 const BatchnormProblem& BatchnormPlan::problem() const {

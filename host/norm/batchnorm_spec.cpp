@@ -180,7 +180,7 @@ PrimitiveSpec make_spec(std::string_view name, std::vector<AxisInfo> positions,
                     affine_axis(),
                     offset_axis()});
   // Parameters are read again by every warp of a channel's blocks.
-  spec.strategies = norm_strategies(
+  spec.strategies = wide_strategies(
       "one launch; eval streams, train keeps a channel on chip: read once, written once",
       {.streamed = 1.04, .rereads = 0.05});
   const auto sweep = [](std::vector<Axis> axes, const std::vector<Axis>& more) {

@@ -56,7 +56,7 @@ GroupnormProblem describe_groupnorm(const GroupnormArguments& a, const Groupnorm
   return p;
 }
 
-struct GroupnormPlan::State : NormState<GroupnormProblem> {};
+struct GroupnormPlan::State : WideState<GroupnormProblem> {};
 
 GroupnormPlan make_groupnorm_plan(const Context& context, const GroupnormProblem& problem,
                                   const PlanOptions& options) {
@@ -64,7 +64,7 @@ GroupnormPlan make_groupnorm_plan(const Context& context, const GroupnormProblem
   require_no_policy(kName, options.policy);
   const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
   return GroupnormPlan(std::make_shared<const GroupnormPlan::State>(
-      GroupnormPlan::State{make_norm_state(kName, context, full, options, is_trusted)}));
+      GroupnormPlan::State{make_wide_state(kName, context, full, options, is_trusted)}));
 }
 
 const GroupnormProblem& GroupnormPlan::problem() const {

@@ -158,7 +158,7 @@ PrimitiveSpec make_spec(std::string_view name, std::string_view summary,
                    {dtype_axis("of x, gamma, beta and y"), affine_axis(), offset_axis()});
   // gamma and beta are read again by every warp for its chunks: L1 serves them.
   spec.strategies =
-      norm_strategies("one launch; a group of a batch row on chip: read once, written once",
+      wide_strategies("one launch; a group of a batch row on chip: read once, written once",
                       {.streamed = 1.07, .rereads = 0.07});
   const auto sweep = [](std::vector<AxisValue> n, std::vector<AxisValue> batch,
                         const std::vector<Axis>& more) {

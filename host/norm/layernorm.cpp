@@ -26,7 +26,7 @@ LayernormProblem describe_layernorm(const LayernormArguments& arguments,
   return describe_row_norm(RowNorm::layernorm, arguments, like);
 }
 
-struct LayernormPlan::State : NormState<LayernormProblem> {};
+struct LayernormPlan::State : WideState<LayernormProblem> {};
 
 LayernormPlan make_layernorm_plan(const Context& context, const LayernormProblem& problem,
                                   const PlanOptions& options) {
@@ -34,7 +34,7 @@ LayernormPlan make_layernorm_plan(const Context& context, const LayernormProblem
   require_no_policy(kName, options.policy);
   const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
   return LayernormPlan(std::make_shared<const LayernormPlan::State>(
-      LayernormPlan::State{make_norm_state(kName, context, full, options, is_trusted)}));
+      LayernormPlan::State{make_wide_state(kName, context, full, options, is_trusted)}));
 }
 
 const LayernormProblem& LayernormPlan::problem() const {

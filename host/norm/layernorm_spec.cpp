@@ -115,7 +115,7 @@ PrimitiveSpec make_spec() {
                affine_axis(),
                offset_axis()};
   // gamma and beta: as long as two rows, again for every row.
-  spec.strategies = norm_strategies(
+  spec.strategies = wide_strategies(
       "one launch; a row in the registers of a warp or block, read once, written once",
       {.rereads = 1.05});
   const auto small = [](std::vector<AxisValue> n) {

@@ -1,38 +1,15 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the plans of all norms are made of, and the checks that their problems share.
+// The checks that the problems of all norms share.
 #pragma once
 
-#include <string>
 #include <string_view>
 
-#include "host/core/wide_strategy.hpp"
-#include "wide/context.hpp"
-#include "wide/plan.hpp"
+#include "host/core/wide_plan.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {
-
-/// A plan's fixed state; Problem with all strides filled in.
-template <class Problem>
-struct NormState {
-  Context context;
-  Problem problem;
-  WideChoice choice;
-  std::string range;  ///< for NVTX
-};
-
-template <class Problem>
-NormState<Problem> make_norm_state(std::string_view primitive, const Context& context,
-                                   const Problem& problem, const PlanOptions& options,
-                                   bool wide_is_verified) {
-  WideChoice choice =
-      choose_wide_strategy(primitive, context.info(), options.strategy, wide_is_verified);
-  std::string range =
-      "wide::" + std::string(primitive) + "(" + std::string(strategy_name(choice.strategy)) + ")";
-  return {context, problem, std::move(choice), std::move(range)};
-}
 
 /// "layernorm: rows is -1, expected >= 0"
 void require_least(std::string_view primitive, const char* name, int64_t value, int64_t least);

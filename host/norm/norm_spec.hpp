@@ -4,67 +4,16 @@
 // What the norms' entries in the catalogue have in common.
 #pragma once
 
-#include <initializer_list>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "host/operand.hpp"
-#include "wide/catalog.hpp"
-#include "wide/error.hpp"
+#include "host/spec.hpp"
 
 namespace wide::catalog {
 
-inline std::vector<AxisValue> ints(std::initializer_list<int64_t> values) {
-  return std::vector<AxisValue>(values.begin(), values.end());
-}
-
 /// Axes that every norm has, behind those of its sizes.
-inline AxisInfo dtype_axis(std::string_view summary) {
-  return {"dtype", summary, "fp32", {"fp32", "fp16", "bf16"}, 0};
-}
 inline AxisInfo affine_axis() {
   return {"affine", "gamma and beta", "yes", {"yes", "no"}, 0};
 }
 inline AxisInfo offset_axis() {
   return {"offset", "mean of x, which costs a bad kernel its accuracy", int64_t{0}, {}, 0};
-}
-
-/// The same two on both devices.
-inline std::vector<StrategyInfo> norm_strategies(std::string_view wide_summary, Traffic traffic) {
-  using enum DeviceType;
-  using enum StrategyKind;
-  return {{"sequential", cuda, sequential, "the wide kernel, one launch per member"},
-          {"wide", cuda, hand_written, wide_summary, traffic},
-          {"sequential", cpu, sequential, "member after member, each threaded"},
-          {"wide", cpu, hand_written, "all members over all threads at once"}};
-}
-
-/// Why a plan cannot be made; empty where it can.
-template <class Make>
-std::string reason_against(const Make& make) {
-  try {
-    (void)make();
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
-
-/// A member's own parameters [C] as those of one member [1, C]; absent where the operand is.
-inline TensorView own_parameters(const Operand* operand, int64_t member) {
-  if (operand == nullptr) return {};
-  const TensorView own = operand->member(member);
-  return TensorView(own.data, own.dtype, {1, own.shape[0]}, own.device);
-}
-
-/// A member's values; none where the operand is absent.
-inline std::span<const double> values_of(const Operand* operand, int64_t member) {
-  return operand == nullptr ? std::span<const double>() : operand->values(member);
-}
-
-inline int64_t bytes_of(const Operand* operand) {
-  return operand == nullptr ? 0 : operand->bytes();
 }
 
 }  // namespace wide::catalog

@@ -38,7 +38,7 @@ RmsnormProblem describe_rmsnorm(const RmsnormArguments& arguments, const Rmsnorm
   return from_rows(describe_row_norm(RowNorm::rmsnorm, to_rows(arguments), to_rows(like)));
 }
 
-struct RmsnormPlan::State : NormState<RmsnormProblem> {};
+struct RmsnormPlan::State : WideState<RmsnormProblem> {};
 
 RmsnormPlan make_rmsnorm_plan(const Context& context, const RmsnormProblem& problem,
                               const PlanOptions& options) {
@@ -46,7 +46,7 @@ RmsnormPlan make_rmsnorm_plan(const Context& context, const RmsnormProblem& prob
   require_no_policy(kName, options.policy);
   const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
   return RmsnormPlan(std::make_shared<const RmsnormPlan::State>(
-      RmsnormPlan::State{make_norm_state(kName, context, full, options, is_trusted)}));
+      RmsnormPlan::State{make_wide_state(kName, context, full, options, is_trusted)}));
 }
 
 const RmsnormProblem& RmsnormPlan::problem() const {

@@ -108,7 +108,7 @@ PrimitiveSpec make_spec() {
                {"affine", "gamma", "yes", {"yes", "no"}, 0},
                offset_axis()};
   // gamma: as long as a row, again for every row.
-  spec.strategies = norm_strategies(
+  spec.strategies = wide_strategies(
       "one launch; a row in the registers of a warp or block, read once, written once",
       {.rereads = 0.55});
   const auto small = [](std::vector<AxisValue> n) {

@@ -6,6 +6,7 @@
 
 #include <string_view>
 
+#include "host/core/rows.hpp"
 #include "wide/plan.hpp"
 #include "wide/tensor.hpp"
 
@@ -16,6 +17,19 @@ struct PackedRows {
   Dtype dtype = Dtype::fp32;
   RowStrides x, y;
 };
+
+/// Those of a problem.
+template <class Problem>
+PackedRows rows_of(const Problem& p) {
+  return {p.num_members, p.rows, p.features, p.dtype, p.x, p.y};
+}
+
+/// Strides that a problem leaves open: packed.
+template <class Problem>
+void complete_rows(Problem& p) {
+  if (p.x == RowStrides{}) p.x = packed_rows(p.num_members, p.features);
+  if (p.y == RowStrides{}) p.y = packed_rows(p.num_members, p.features);
+}
 
 /// `features` tells [.., N, D] from [.., N*D] where N divides D; 0: not known, then it is the
 /// latter. Throws invalid_argument where y is not like x, overlaps it without being x, or itself.

@@ -10,8 +10,8 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/rows.hpp"
 #include "host/core/verified.hpp"
+#include "host/core/wide_plan.hpp"
 #include "host/pointwise/packed_rows.hpp"
 #include "host/pointwise/pointwise_run.hpp"
 #include "wide/pack.hpp"
@@ -24,10 +24,6 @@ constexpr std::string_view kName = "pointwise";
 
 bool has_slopes(const PointwiseProblem& p) {
   return p.function == PointwiseFunction::prelu;
-}
-
-PackedRows rows_of(const PointwiseProblem& p) {
-  return {p.num_members, p.rows, p.features, p.dtype, p.x, p.y};
 }
 
 void require_parameters(const PointwiseProblem& p) {
@@ -58,8 +54,7 @@ void require_legal(const PointwiseProblem& p) {
 
 PointwiseProblem resolved(PointwiseProblem p) {
   require_legal(p);
-  if (p.x == RowStrides{}) p.x = packed_rows(p.num_members, p.features);
-  if (p.y == RowStrides{}) p.y = packed_rows(p.num_members, p.features);
+  complete_rows(p);
   if (p.slope_member_stride == 0) p.slope_member_stride = p.num_slopes;
   return p;
 }
@@ -111,23 +106,15 @@ PointwiseProblem describe_pointwise(const PointwiseArguments& a, const Pointwise
   return p;
 }
 
-struct PointwisePlan::State {
-  Context context;
-  PointwiseProblem problem;
-  WideChoice choice;
-  std::string range;
-};
+struct PointwisePlan::State : WideState<PointwiseProblem> {};
 
 PointwisePlan make_pointwise_plan(const Context& context, const PointwiseProblem& problem,
                                   const PlanOptions& options) {
   const PointwiseProblem full = resolved(problem);
   require_no_policy(kName, options.policy);
-  const DeviceInfo& device = context.info();
-  WideChoice choice = choose_wide_strategy(kName, device, options.strategy,
-                                           is_verified(kName, "wide", device.compute_capability));
-  std::string range = "wide::pointwise(" + std::string(strategy_name(choice.strategy)) + ")";
+  const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
   return PointwisePlan(std::make_shared<const PointwisePlan::State>(
-      PointwisePlan::State{context, full, std::move(choice), std::move(range)}));
+      PointwisePlan::State{make_wide_state(kName, context, full, options, is_trusted)}));
 }
 
 const PointwiseProblem& PointwisePlan::problem() const {

@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The CPU device's pointwise: chunks decoded to floats on the stack, one loop a function over each,
-// in the forms that the CUDA kernel has. `wide` spreads all rows of all members over the threads at
-// once, `sequential` one member's rows after the other's.
+// in the forms that the CUDA kernel has.
 #include <algorithm>
 #include <cmath>
 
-#include "host/core/parallel.hpp"
+#include "host/pointwise/packed_rows_cpu.hpp"
 #include "host/pointwise/pointwise_run.hpp"
 #include "wide/convert.hpp"
 
@@ -16,7 +15,6 @@ namespace wide {
 namespace {
 
 constexpr int64_t kChunk = 512;
-constexpr int64_t kElementsPerTask = 1 << 15;
 
 float relu(float v) {
   return v > 0 || v != v ? v : 0.0f;
@@ -42,8 +40,31 @@ float softplus(float v, float beta) {
   return ((z > 0 || z != z ? z : 0.0f) + std::log1p(std::exp(-std::fabs(z)))) / beta;
 }
 
-/// Of a chunk in place; `slopes` are prelu's.
-void apply(const PointwiseProblem& p, float* values, const float* slopes, int64_t count) {
+void run_row(const PointwiseProblem& p, const PointwiseArguments& a, int64_t row, int64_t member) {
+  const int64_t size = dtype_bytes(p.dtype);
+  const char* x = row_at(a.x.data, p.x, row, member, p.dtype);
+  char* y = row_at(a.y.data, p.y, row, member, p.dtype);
+  const char* slope = p.num_slopes == 0 ? nullptr
+                                        : static_cast<const char*>(a.slope.data) +
+                                              member * p.slope_member_stride * size;
+  float values[kChunk], slopes[kChunk];
+  if (p.num_slopes == 1) {
+    decode_row(p.dtype, slope, slopes, 1);
+    std::fill(slopes, slopes + kChunk, slopes[0]);
+  }
+  for (int64_t first = 0; first < p.features; first += kChunk) {
+    const int64_t count = std::min(kChunk, p.features - first);
+    decode_row(p.dtype, x + first * size, values, count);
+    if (p.num_slopes > 1) decode_row(p.dtype, slope + first * size, slopes, count);
+    apply_pointwise_cpu(p, values, slopes, count);
+    encode_row(p.dtype, values, y + first * size, count);
+  }
+}
+
+}  // namespace
+
+void apply_pointwise_cpu(const PointwiseProblem& p, float* values, const float* slopes,
+                         int64_t count) {
   const auto each = [&](auto function) {
     for (int64_t i = 0; i < count; ++i) values[i] = function(values[i]);
   };
@@ -78,44 +99,10 @@ void apply(const PointwiseProblem& p, float* values, const float* slopes, int64_
   }
 }
 
-void run_row(const PointwiseProblem& p, const PointwiseArguments& a, int64_t row, int64_t member) {
-  const int64_t size = dtype_bytes(p.dtype);
-  const char* x = static_cast<const char*>(a.x.data) + (row * p.x.row + member * p.x.member) * size;
-  char* y = static_cast<char*>(a.y.data) + (row * p.y.row + member * p.y.member) * size;
-  const char* slope = p.num_slopes == 0 ? nullptr
-                                        : static_cast<const char*>(a.slope.data) +
-                                              member * p.slope_member_stride * size;
-  float values[kChunk], slopes[kChunk];
-  if (p.num_slopes == 1) {
-    decode_row(p.dtype, slope, slopes, 1);
-    std::fill(slopes, slopes + kChunk, slopes[0]);
-  }
-  for (int64_t first = 0; first < p.features; first += kChunk) {
-    const int64_t count = std::min(kChunk, p.features - first);
-    decode_row(p.dtype, x + first * size, values, count);
-    if (p.num_slopes > 1) decode_row(p.dtype, slope + first * size, slopes, count);
-    apply(p, values, slopes, count);
-    encode_row(p.dtype, values, y + first * size, count);
-  }
-}
-
-}  // namespace
-
 void run_pointwise_cpu(const Context& context, const PointwiseProblem& problem,
                        WideStrategy strategy, const PointwiseArguments& arguments) {
-  if (problem.features == 0) return;
-  const int64_t at_once = strategy == WideStrategy::wide ? problem.num_members : 1;
-  const int64_t step = std::max<int64_t>(1, kElementsPerTask / (problem.features * at_once));
-  for (int64_t first = 0; first < problem.num_members; first += at_once) {
-    parallel_for(context, (problem.rows + step - 1) / step, [&](int64_t task) {
-      const int64_t end = std::min(problem.rows, (task + 1) * step);
-      for (int64_t row = task * step; row < end; ++row) {
-        for (int64_t n = first; n < first + at_once; ++n) {
-          run_row(problem, arguments, row, n);
-        }
-      }
-    });
-  }
+  for_each_row(context, rows_of(problem), strategy,
+               [&](int64_t row, int64_t member) { run_row(problem, arguments, row, member); });
 }
 
 }  // namespace wide

@@ -3,6 +3,7 @@
 //
 // From operands to kernel parameters.
 #include "host/core/current_device.hpp"
+#include "host/pointwise/packed_params_cuda.hpp"
 #include "host/pointwise/pointwise_run.hpp"
 #include "kernels/pointwise/pointwise_wide.hpp"
 
@@ -25,36 +26,21 @@ void run_pointwise_cuda(const Context& context, const PointwiseProblem& problem,
                         WideStrategy strategy, const PointwiseArguments& arguments, Stream stream) {
   const CurrentDevice current(context.device().ordinal);
   const auto native = static_cast<cudaStream_t>(stream.native());
-  const bool has_slope = problem.num_slopes > 0;
   kernels::PointwiseParams params;
-  params.x = arguments.x.data;
-  params.slope = has_slope ? arguments.slope.data : nullptr;
-  params.y = arguments.y.data;
-  params.num_members = problem.num_members;
-  params.rows = problem.rows;
-  params.features = problem.features;
-  params.x_row_stride = problem.x.row;
-  params.x_member_stride = problem.x.member;
-  params.y_row_stride = problem.y.row;
-  params.y_member_stride = problem.y.member;
-  params.slope_member_stride = problem.slope_member_stride;
-  params.has_slope_per_feature = has_slope && problem.num_slopes == problem.features;
-  set_parameters(params, problem);
-  const auto launch = [&](const kernels::PointwiseParams& p) {
-    WIDE_CHECK_CUDA(kernels::launch_pointwise_wide(problem.function, problem.dtype, p, native));
-  };
-  if (strategy == WideStrategy::wide) return launch(params);
-  const int64_t size = dtype_bytes(problem.dtype);
-  kernels::PointwiseParams one = params;
-  one.num_members = 1;
-  for (int64_t n = 0; n < problem.num_members; ++n) {
-    one.x = static_cast<const char*>(params.x) + n * problem.x.member * size;
-    one.y = static_cast<char*>(params.y) + n * problem.y.member * size;
-    if (has_slope) {
-      one.slope = static_cast<const char*>(params.slope) + n * problem.slope_member_stride * size;
-    }
-    launch(one);
+  params.packed = packed_params(rows_of(problem), arguments.x.data, arguments.y.data);
+  if (problem.num_slopes > 0) {
+    using enum kernels::SecondOperand;
+    params.packed.second = arguments.slope.data;
+    params.packed.second_member_stride = problem.slope_member_stride;
+    params.packed.second_operand = problem.num_slopes == problem.features ? elements : members;
   }
+  set_parameters(params, problem);
+  launch_members(
+      strategy, problem.dtype, params.packed, [&](const kernels::PackedParams& packed, int64_t) {
+        params.packed = packed;
+        WIDE_CHECK_CUDA(
+            kernels::launch_pointwise_wide(problem.function, problem.dtype, params, native));
+      });
 }
 
 }  // namespace wide

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // pointwise for bench and verify: axes, sweeps, strategies, operands, cost.
-#include "host/operand.hpp"
 #include "host/pointwise/pointwise_reference.hpp"
-#include "wide/error.hpp"
+#include "host/spec.hpp"
 
 namespace wide::catalog {
 
@@ -50,12 +49,9 @@ class PointwiseWorkload final : public PackedWorkload {
   }
 
   std::string unsupported_reason(std::string_view strategy) const override {
-    try {
-      (void)make_pointwise_plan(context(), problem_, {.strategy = std::string(strategy)});
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    return reason_against([&] {
+      return make_pointwise_plan(context(), problem_, {.strategy = std::string(strategy)});
+    });
   }
 
   Prepared prepare(const PlanOptions& options) override {
@@ -75,12 +71,7 @@ class PointwiseWorkload final : public PackedWorkload {
     const PointwisePlan plan = make_pointwise_plan(context(), one, {.strategy = "sequential"});
     std::vector<PointwiseArguments> arguments;
     for (int64_t n = 0; n < num_members(); ++n) {
-      ConstTensorView slope;
-      if (slope_ != nullptr) {
-        const TensorView own = slope_->member(n);
-        slope = TensorView(own.data, own.dtype, {1, own.shape[0]}, own.device);
-      }
-      arguments.push_back({x_->member(n), slope, y_->member(n)});
+      arguments.push_back({x_->member(n), own_parameters(slope_, n), y_->member(n)});
     }
     return {[plan, arguments](int64_t n, const Execution& execution) {
               plan.run(arguments[static_cast<size_t>(n)], execution);
@@ -90,8 +81,7 @@ class PointwiseWorkload final : public PackedWorkload {
 
   /// One operation per element, whatever the function takes: the time is that of the bytes.
   Cost cost() const override {
-    double read = static_cast<double>(x_->bytes());
-    if (slope_ != nullptr) read += static_cast<double>(slope_->bytes());
+    const auto read = static_cast<double>(x_->bytes() + bytes_of(slope_));
     const double elements = static_cast<double>(problem_.num_members) *
                             static_cast<double>(problem_.rows) *
                             static_cast<double>(problem_.features);
@@ -102,9 +92,7 @@ class PointwiseWorkload final : public PackedWorkload {
                      std::span<double> tolerances) const override {
     const auto d = static_cast<size_t>(problem_.features);
     const auto x = x_->values(member).subspan(static_cast<size_t>(row) * d, d);
-    pointwise_reference(problem_, x,
-                        slope_ == nullptr ? std::span<const double>() : slope_->values(member),
-                        values, tolerances);
+    pointwise_reference(problem_, x, values_of(slope_, member), values, tolerances);
   }
   double reference_row_flops() const override {
     return 64 * static_cast<double>(problem_.features);
@@ -118,10 +106,6 @@ class PointwiseWorkload final : public PackedWorkload {
   PointwiseArguments arguments_;
   PointwiseProblem problem_;
 };
-
-std::vector<AxisValue> ints(std::initializer_list<int64_t> values) {
-  return std::vector<AxisValue>(values.begin(), values.end());
-}
 
 std::vector<std::string_view> function_names() {
   std::vector<std::string_view> names;
@@ -157,16 +141,8 @@ PrimitiveSpec make_spec() {
       {"function", "of x", "relu", function_names(), 0},
       {"slopes", "prelu's: of a member, or of each feature", "member", {"member", "feature"}, 0},
       {"dtype", "of x, slopes and y", "fp32", {"fp32", "fp16", "bf16"}, 0}};
-  using enum DeviceType;
-  using enum StrategyKind;
-  spec.strategies = {{"sequential", cuda, sequential, "the wide kernel, one launch per member"},
-                     {"wide",
-                      cuda,
-                      hand_written,
-                      "one launch over all elements of all members, 16 bytes a load and store",
-                      {.streamed = 1.03}},
-                     {"sequential", cpu, sequential, "member after member, each threaded"},
-                     {"wide", cpu, hand_written, "all members' rows over all threads at once"}};
+  spec.strategies = wide_strategies(
+      "one launch over all elements of all members, 16 bytes a load and store", {.streamed = 1.03});
   spec.sweeps = sweeps();
   spec.tolerance_formula =
       "[relu, leaky_relu, prelu, hardswish, clamp: 4 2^-24 |y|; others: (16 + 4 |z|) 2^-24 |y| + "

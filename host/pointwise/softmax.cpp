@@ -7,8 +7,8 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/rows.hpp"
 #include "host/core/verified.hpp"
+#include "host/core/wide_plan.hpp"
 #include "host/pointwise/packed_rows.hpp"
 #include "host/pointwise/softmax_run.hpp"
 
@@ -18,14 +18,9 @@ namespace {
 
 constexpr std::string_view kName = "softmax";
 
-PackedRows rows_of(const SoftmaxProblem& p) {
-  return {p.num_members, p.rows, p.features, p.dtype, p.x, p.y};
-}
-
 SoftmaxProblem resolved(SoftmaxProblem p) {
   require_legal_rows(kName, rows_of(p));
-  if (p.x == RowStrides{}) p.x = packed_rows(p.num_members, p.features);
-  if (p.y == RowStrides{}) p.y = packed_rows(p.num_members, p.features);
+  complete_rows(p);
   return p;
 }
 
@@ -36,23 +31,15 @@ SoftmaxProblem describe_softmax(const SoftmaxArguments& a, const SoftmaxProblem&
   return {rows.num_members, rows.rows, rows.features, like.is_log, rows.dtype, rows.x, rows.y};
 }
 
-struct SoftmaxPlan::State {
-  Context context;
-  SoftmaxProblem problem;
-  WideChoice choice;
-  std::string range;
-};
+struct SoftmaxPlan::State : WideState<SoftmaxProblem> {};
 
 SoftmaxPlan make_softmax_plan(const Context& context, const SoftmaxProblem& problem,
                               const PlanOptions& options) {
   const SoftmaxProblem full = resolved(problem);
   require_no_policy(kName, options.policy);
-  const DeviceInfo& device = context.info();
-  WideChoice choice = choose_wide_strategy(kName, device, options.strategy,
-                                           is_verified(kName, "wide", device.compute_capability));
-  std::string range = "wide::softmax(" + std::string(strategy_name(choice.strategy)) + ")";
+  const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
   return SoftmaxPlan(std::make_shared<const SoftmaxPlan::State>(
-      SoftmaxPlan::State{context, full, std::move(choice), std::move(range)}));
+      SoftmaxPlan::State{make_wide_state(kName, context, full, options, is_trusted)}));
 }
 
 const SoftmaxProblem& SoftmaxPlan::problem() const {

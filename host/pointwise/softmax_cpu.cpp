@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The CPU device's softmax, over chunks that are decoded to floats on the stack: the largest value,
-// the sum, the quotients. `wide` spreads all rows of all members over the threads at once,
-// `sequential` one member's rows after the other's.
+// the sum, the quotients.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "host/core/parallel.hpp"
+#include "host/pointwise/packed_rows_cpu.hpp"
 #include "host/pointwise/softmax_run.hpp"
 #include "wide/convert.hpp"
 
@@ -18,7 +17,6 @@ namespace {
 
 constexpr int64_t kChunk = 512;
 constexpr int64_t kLanes = 16;  // independent sums
-constexpr int64_t kElementsPerTask = 1 << 15;
 
 template <class F>
 void for_each_chunk(const SoftmaxProblem& p, const char* x, const F& f) {
@@ -32,8 +30,8 @@ void for_each_chunk(const SoftmaxProblem& p, const char* x, const F& f) {
 
 void run_row(const SoftmaxProblem& p, const SoftmaxArguments& a, int64_t row, int64_t member) {
   const int64_t size = dtype_bytes(p.dtype);
-  const char* x = static_cast<const char*>(a.x.data) + (row * p.x.row + member * p.x.member) * size;
-  char* y = static_cast<char*>(a.y.data) + (row * p.y.row + member * p.y.member) * size;
+  const char* x = row_at(a.x.data, p.x, row, member, p.dtype);
+  char* y = row_at(a.y.data, p.y, row, member, p.dtype);
 
   float largest = -std::numeric_limits<float>::infinity();  // NaN is not larger: the sum gets it
   for_each_chunk(p, x, [&](const float* v, int64_t, int64_t count) {
@@ -60,19 +58,8 @@ void run_row(const SoftmaxProblem& p, const SoftmaxArguments& a, int64_t row, in
 
 void run_softmax_cpu(const Context& context, const SoftmaxProblem& problem, WideStrategy strategy,
                      const SoftmaxArguments& arguments) {
-  if (problem.features == 0) return;
-  const int64_t at_once = strategy == WideStrategy::wide ? problem.num_members : 1;
-  const int64_t step = std::max<int64_t>(1, kElementsPerTask / (problem.features * at_once));
-  for (int64_t first = 0; first < problem.num_members; first += at_once) {
-    parallel_for(context, (problem.rows + step - 1) / step, [&](int64_t task) {
-      const int64_t end = std::min(problem.rows, (task + 1) * step);
-      for (int64_t row = task * step; row < end; ++row) {
-        for (int64_t n = first; n < first + at_once; ++n) {
-          run_row(problem, arguments, row, n);
-        }
-      }
-    });
-  }
+  for_each_row(context, rows_of(problem), strategy,
+               [&](int64_t row, int64_t member) { run_row(problem, arguments, row, member); });
 }
 
 }  // namespace wide

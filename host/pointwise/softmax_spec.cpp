@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // softmax for bench and verify: axes, sweeps, strategies, operands, cost.
-#include "host/operand.hpp"
 #include "host/pointwise/softmax_reference.hpp"
-#include "wide/error.hpp"
+#include "host/spec.hpp"
 
 namespace wide::catalog {
 
@@ -34,12 +33,9 @@ class SoftmaxWorkload final : public PackedWorkload {
   }
 
   std::string unsupported_reason(std::string_view strategy) const override {
-    try {
-      (void)make_softmax_plan(context(), problem_, {.strategy = std::string(strategy)});
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    return reason_against([&] {
+      return make_softmax_plan(context(), problem_, {.strategy = std::string(strategy)});
+    });
   }
 
   Prepared prepare(const PlanOptions& options) override {
@@ -93,10 +89,6 @@ class SoftmaxWorkload final : public PackedWorkload {
   SoftmaxProblem problem_;
 };
 
-std::vector<AxisValue> ints(std::initializer_list<int64_t> values) {
-  return std::vector<AxisValue>(values.begin(), values.end());
-}
-
 PrimitiveSpec make_spec() {
   PrimitiveSpec spec;
   spec.name = "softmax";
@@ -106,17 +98,9 @@ PrimitiveSpec make_spec() {
                {"d", "features that add up to 1", int64_t{256}, {}, 0},
                {"log", "whether the logarithm is taken", "no", {"no", "yes"}, 0},
                {"dtype", "of x and y", "fp32", {"fp32", "fp16", "bf16"}, 0}};
-  using enum DeviceType;
-  using enum StrategyKind;
-  spec.strategies = {
-      {"sequential", cuda, sequential, "the wide kernel, one launch per member"},
-      {"wide",
-       cuda,
-       hand_written,
-       "one launch; a row in the registers of a warp or block, read once, written once",
-       {.streamed = 1.03}},
-      {"sequential", cpu, sequential, "member after member, each threaded"},
-      {"wide", cpu, hand_written, "all members' rows over all threads at once"}};
+  spec.strategies = wide_strategies(
+      "one launch; a row in the registers of a warp or block, read once, written once",
+      {.streamed = 1.03});
   spec.sweeps = {
       {"quick", {{"n", ints({4, 8, 16, 32})}, {"batch", ints({1024})}, {"d", ints({256})}}},
       {"full",

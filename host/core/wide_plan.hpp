@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the plans of primitives with one kernel are made of.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "host/core/wide_strategy.hpp"
+#include "wide/context.hpp"
+#include "wide/plan.hpp"
+
+namespace wide {
+
+/// A plan's fixed state; Problem with all strides filled in.
+template <class Problem>
+struct WideState {
+  Context context;
+  Problem problem;
+  WideChoice choice;
+  std::string range;  ///< for NVTX
+};
+
+template <class Problem>
+WideState<Problem> make_wide_state(std::string_view primitive, const Context& context,
+                                   const Problem& problem, const PlanOptions& options,
+                                   bool wide_is_verified) {
+  WideChoice choice =
+      choose_wide_strategy(primitive, context.info(), options.strategy, wide_is_verified);
+  std::string range =
+      "wide::" + std::string(primitive) + "(" + std::string(strategy_name(choice.strategy)) + ")";
+  return {context, problem, std::move(choice), std::move(range)};
+}
+
+}  // namespace wide
