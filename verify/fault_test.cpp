@@ -220,6 +220,19 @@ Bytes run_pointwise() {
   return read(context, y, stream.get());
 }
 
+Bytes run_binary() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  BinaryProblem problem{.num_members = 2, .rows = 3, .features = 10};
+  problem.broadcast = Broadcast::rows;
+  const BinaryPlan plan = make_binary_plan(context, problem, {.strategy = "wide"});
+  const Tensor x = filled(context, {3, 20}, stream.get());
+  const Tensor other = filled(context, {2, 10}, stream.get());
+  Tensor y(context, Dtype::fp32, {3, 20});
+  plan.run({.x = x, .other = other, .y = y}, {stream.get()});
+  return read(context, y, stream.get());
+}
+
 Bytes run_rmsnorm() {
   const Context context = Context::cuda(0);
   const OwnedStream stream(context);
@@ -265,7 +278,8 @@ const std::vector<Scenario>& scenarios() {
       {"rmsnorm", run_rmsnorm},
       {"flash_attention", run_flash_attention},
       {"pointwise", run_pointwise},
-      {"softmax", run_softmax}};
+      {"softmax", run_softmax},
+      {"binary", run_binary}};
   return all;
 }
 

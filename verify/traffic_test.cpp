@@ -102,13 +102,14 @@ std::vector<catalog::Case> with_words_of(const catalog::PrimitiveSpec& spec, std
   return cases;
 }
 
-/// The first point of preset ci, in every dtype, format and mode.
+/// The first point of preset ci, in every dtype, format, mode and broadcast.
 std::vector<catalog::Case> cases_of(const catalog::PrimitiveSpec& spec) {
   const auto ci = std::find_if(spec.sweeps.begin(), spec.sweeps.end(),
                                [](const catalog::Sweep& sweep) { return sweep.name == "ci"; });
   REQUIRE(ci != spec.sweeps.end());
   std::vector<catalog::Case> cases{bench::expand(spec, *ci, {}).cases.front()};
-  for (const char* axis : {"dtype", "weights", "mode"}) cases = with_words_of(spec, axis, cases);
+  for (const char* axis : {"dtype", "weights", "mode", "broadcast"})
+    cases = with_words_of(spec, axis, cases);
   return cases;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "wide/batchnorm.hpp"
+#include "wide/binary.hpp"
 #include "wide/channels.hpp"
 #include "wide/context.hpp"
 #include "wide/device.hpp"

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// binary's verbs: validate, choose, launch.
+#include "wide/binary.hpp"
+
+#include "host/core/check.hpp"
+#include "host/core/nvtx.hpp"
+#include "host/core/plan_checks.hpp"
+#include "host/core/verified.hpp"
+#include "host/core/wide_plan.hpp"
+#include "host/pointwise/binary_run.hpp"
+#include "host/pointwise/packed_rows.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr std::string_view kName = "binary";
+
+BinaryProblem resolved(BinaryProblem p) {
+  require_legal_rows(kName, rows_of(p));
+  complete_rows(p);
+  if (p.broadcast == Broadcast::none && p.other == RowStrides{}) {
+    p.other = packed_rows(p.num_members, p.features);
+  }
+  const bool has_member_axis = p.broadcast == Broadcast::rows || p.broadcast == Broadcast::features;
+  if (has_member_axis && p.other.member == 0) {
+    p.other.member = p.broadcast == Broadcast::rows ? p.features : 1;
+  }
+  WIDE_REQUIRE(p.broadcast == Broadcast::none || p.other.row == 0,
+               "binary: other's row stride is " + std::to_string(p.other.row) +
+                   ", expected 0: it is broadcast along rows");
+  WIDE_REQUIRE(p.broadcast != Broadcast::members || p.other.member == 0,
+               "binary: other's member stride is " + std::to_string(p.other.member) +
+                   ", expected 0: it is broadcast along members");
+  return p;
+}
+
+/// The strides of a second operand with an element for each feature of each member, or each member.
+RowStrides member_strides(const ConstTensorView& other, const Shape& expected,
+                          std::string_view axes) {
+  require_shape(kName, "other", other, axes, expected);
+  const int64_t packed = expected.rank() == 1 ? 1 : expected[1];
+  WIDE_REQUIRE(
+      expected.rank() == 1 || expected[1] <= 1 || other.strides[1] == 1,
+      "binary: other has strides " + to_string(other.strides) + ", expected a last stride of 1");
+  WIDE_REQUIRE(expected[0] == 1 || other.strides[0] > 0 || packed == 0,
+               "binary: other has strides " + to_string(other.strides) +
+                   ", expected members of their own: a first stride above 0");
+  return {0, expected[0] == 1 ? packed : other.strides[0]};
+}
+
+/// Reads other's strides; throws where its shape is not what the broadcast says.
+RowStrides describe_other(const ConstTensorView& other, const BinaryProblem& p) {
+  switch (p.broadcast) {
+    case Broadcast::none: {
+      const MemberRows rows = member_rows(kName, "other", other, p.num_members, p.features);
+      WIDE_REQUIRE(rows.rows == p.rows, "binary: other is " + to_string(other.shape) +
+                                            ", expected the rows of x: " + std::to_string(p.rows));
+      return rows.strides;
+    }
+    case Broadcast::rows:
+      return member_strides(other, {p.num_members, p.features}, "[num_members, features]");
+    case Broadcast::features:
+      return member_strides(other, {p.num_members}, "[num_members]");
+    case Broadcast::members:
+      require_shape(kName, "other", other, "[1], of all members", {1});
+      return {};
+  }
+  return {};
+}
+
+void require_same(const BinaryProblem& got, const BinaryProblem& expected) {
+  require_same_rows(kName, rows_of(got), rows_of(expected));
+  WIDE_REQUIRE(got.other == expected.other,
+               "binary: the strides of other differ from the plan's problem");
+}
+
+}  // namespace
+
+BinaryProblem describe_binary(const BinaryArguments& a, const BinaryProblem& like) {
+  const PackedRows rows = describe_packed_rows(kName, a.x, a.y, like.num_members, like.features);
+  BinaryProblem p = like;
+  p.rows = rows.rows;
+  p.features = rows.features;
+  p.dtype = rows.dtype;
+  p.x = rows.x;
+  p.y = rows.y;
+  p.other = describe_other(a.other, p);
+  require_dtype(kName, "other", a.other, p.dtype);
+  require_device(kName, "other", a.other, a.y.device);
+  const bool is_in_place =
+      p.broadcast == Broadcast::none && a.other.data == a.y.data && p.other == p.y;
+  WIDE_REQUIRE(is_in_place || !may_overlap(a.other, a.y),
+               "binary: y overlaps other, expected other itself or memory of its own");
+  return p;
+}
+
+struct BinaryPlan::State : WideState<BinaryProblem> {};
+
+BinaryPlan make_binary_plan(const Context& context, const BinaryProblem& problem,
+                            const PlanOptions& options) {
+  const BinaryProblem full = resolved(problem);
+  require_no_policy(kName, options.policy);
+  const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
+  return BinaryPlan(std::make_shared<const BinaryPlan::State>(
+      BinaryPlan::State{make_wide_state(kName, context, full, options, is_trusted)}));
+}
+
+const BinaryProblem& BinaryPlan::problem() const {
+  return state_->problem;
+}
+std::string_view BinaryPlan::strategy() const {
+  return strategy_name(state_->choice.strategy);
+}
+std::string BinaryPlan::explain() const {
+  return state_->choice.explain;
+}
+int64_t BinaryPlan::workspace_bytes() const {
+  return 0;
+}
+
+void BinaryPlan::run(const BinaryArguments& arguments, const Execution& execution) const {
+  const State& s = *state_;
+  require_device(kName, "y", arguments.y, s.context.device());
+  require_same(describe_binary(arguments, s.problem), s.problem);
+  const NvtxRange range(s.range.c_str());
+  if (s.context.device().type == DeviceType::cpu) {
+    run_binary_cpu(s.context, s.problem, s.choice.strategy, arguments);
+  } else {
+    run_binary_cuda(s.context, s.problem, s.choice.strategy, arguments, execution.stream);
+  }
+}
+
+}  // namespace wide

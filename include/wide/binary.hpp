@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// binary: two packed tensors, element by element, in one call.
+//
+// The product of matrices is no function of this primitive. a b^T of [N, B, M, K] and
+// [N, B, K', K] is linear's, as it stands: N*B members, x and y the views [M, N*B, .] of a and of
+// the result, b the weight. a b, with b [N, B, K, K'], is refused: linear's kernels load both
+// operands along K, which must be contiguous, and here lies across b's rows; a caller who makes b
+// chooses its order. Products with softmax between them are flash_attention's.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "wide/epilogue.hpp"
+#include "wide/plan.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide {
+
+enum class BinaryFunction : uint8_t {
+  add,       ///< x + other
+  subtract,  ///< x - other
+  multiply,  ///< x * other
+  divide,    ///< x / other
+};
+
+inline constexpr std::array<BinaryFunction, 4> kAllBinaryFunctions{
+    BinaryFunction::add, BinaryFunction::subtract, BinaryFunction::multiply,
+    BinaryFunction::divide};
+
+constexpr std::string_view binary_function_name(BinaryFunction function) {
+  switch (function) {
+    case BinaryFunction::add:
+      return "add";
+    case BinaryFunction::subtract:
+      return "subtract";
+    case BinaryFunction::multiply:
+      return "multiply";
+    case BinaryFunction::divide:
+      return "divide";
+  }
+  return "?";
+}
+
+constexpr std::optional<BinaryFunction> parse_binary_function(std::string_view name) {
+  for (BinaryFunction function : kAllBinaryFunctions) {
+    if (binary_function_name(function) == name) return function;
+  }
+  return std::nullopt;
+}
+
+/// What there is an element of the second operand for.
+enum class Broadcast : uint8_t {
+  none,      ///< each of x: other [.., N*D]
+  rows,      ///< each feature of each member, in all rows: other [N, D]
+  features,  ///< each member: other [N]
+  members,   ///< all: other [1]
+};
+
+inline constexpr std::array<Broadcast, 4> kAllBroadcasts{Broadcast::none, Broadcast::rows,
+                                                         Broadcast::features, Broadcast::members};
+
+constexpr std::string_view broadcast_name(Broadcast broadcast) {
+  switch (broadcast) {
+    case Broadcast::none:
+      return "none";
+    case Broadcast::rows:
+      return "rows";
+    case Broadcast::features:
+      return "features";
+    case Broadcast::members:
+      return "members";
+  }
+  return "?";
+}
+
+constexpr std::optional<Broadcast> parse_broadcast(std::string_view name) {
+  for (Broadcast broadcast : kAllBroadcasts) {
+    if (broadcast_name(broadcast) == name) return broadcast;
+  }
+  return std::nullopt;
+}
+
+struct BinaryProblem {
+  int64_t num_members = 1;
+  int64_t rows = 0;      ///< per member: the product of all axes but the last
+  int64_t features = 0;  ///< D, the last axis of a member
+  BinaryFunction function = BinaryFunction::add;
+  Broadcast broadcast = Broadcast::none;
+  Activation activation = Activation::none;  ///< of the result
+  Dtype dtype = Dtype::fp32;                 ///< of x, other and y: fp32, fp16 or bf16
+  RowStrides x{}, y{};
+  RowStrides other{};  ///< along axes that other has not: 0
+  friend bool operator==(const BinaryProblem&, const BinaryProblem&) = default;
+};
+
+struct BinaryArguments {
+  ConstTensorView x;      ///< [.., N*D]
+  ConstTensorView other;  ///< as the problem's broadcast says
+  TensorView y;           ///< [.., N*D]; may be x itself, or other where nothing is broadcast
+};
+
+/// Reads the problem off the operands; `like` gives what they do not show: num_members, function,
+/// broadcast and activation.
+BinaryProblem describe_binary(const BinaryArguments& arguments, const BinaryProblem& like);
+
+class BinaryPlan {
+ public:
+  const BinaryProblem& problem() const;
+  std::string_view strategy() const;
+  std::string explain() const;
+  int64_t workspace_bytes() const;
+
+  /// y[r, n, d] = activation(function(x[r, n, d], other)), in fp32, rounded once to nearest even;
+  /// without an activation that is the exact result rounded to fp32, then to the dtype. IEEE 754
+  /// says what becomes of zeros, infinities and NaN.
+  /// Layout: as BinaryArguments says; features contiguous, any row and member strides, any
+  ///         alignment of an element. y overlaps no input but one that it is itself. Tensors of
+  ///         other layouts without gaps are views [rows, N*D] of the same memory.
+  /// Types: x, other, y share a dtype in {fp32, fp16, bf16}.
+  /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
+  /// Memory: workspace_bytes() of execution.workspace.
+  /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.
+  void run(const BinaryArguments& arguments, const Execution& execution) const;
+
+  struct State;
+
+ private:
+  friend BinaryPlan make_binary_plan(const Context&, const BinaryProblem&, const PlanOptions&);
+  explicit BinaryPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+BinaryPlan make_binary_plan(const Context& context, const BinaryProblem& problem,
+                            const PlanOptions& options = {});
+
+}  // namespace wide
