@@ -233,6 +233,19 @@ Bytes run_binary() {
   return read(context, y, stream.get());
 }
 
+Bytes run_dropout() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  const DropoutProblem problem{.num_members = 2, .rows = 3, .features = 10};
+  const DropoutPlan plan = make_dropout_plan(context, problem, {.strategy = "wide"});
+  const Tensor x = filled(context, {3, 20}, stream.get());
+  const Tensor seeds = filled(context, {2, 2}, stream.get(), 3, Dtype::int64);
+  const Tensor probabilities = filled(context, {2, 1}, stream.get(), -0.0625f);
+  Tensor y(context, Dtype::fp32, {3, 20});
+  plan.run({.x = x, .seeds = seeds, .probabilities = probabilities, .y = y}, {stream.get()});
+  return read(context, y, stream.get());
+}
+
 Bytes run_rmsnorm() {
   const Context context = Context::cuda(0);
   const OwnedStream stream(context);
@@ -279,7 +292,8 @@ const std::vector<Scenario>& scenarios() {
       {"flash_attention", run_flash_attention},
       {"pointwise", run_pointwise},
       {"softmax", run_softmax},
-      {"binary", run_binary}};
+      {"binary", run_binary},
+      {"dropout", run_dropout}};
   return all;
 }
 

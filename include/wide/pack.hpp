@@ -45,6 +45,7 @@ inline constexpr PackedOperand rmsnorm_x{"rmsnorm x", joined, -1, 2, 5};
 inline constexpr PackedOperand pointwise_x{"pointwise x", joined, -1, 2, 5};
 inline constexpr PackedOperand softmax_x{"softmax x", joined, -1, 2, 5};
 inline constexpr PackedOperand binary_x{"binary x", joined, -1, 2, 5};
+inline constexpr PackedOperand dropout_x{"dropout x", joined, -1, 2, 5};
 // Activations with channels first: [B, C, ...] -> [B, N*C, ...].
 inline constexpr PackedOperand conv1d_x{"conv1d x", joined, 1, 3, 3};
 inline constexpr PackedOperand conv2d_x{"conv2d x", joined, 1, 4, 4};
@@ -71,6 +72,8 @@ inline constexpr PackedOperand flash_attention_key_lengths{"flash_attention key_
 inline constexpr PackedOperand flash_attention_slopes{"flash_attention slopes", stacked, 0, 1, 1};
 inline constexpr PackedOperand pointwise_slope{"pointwise slope", stacked, 0, 1, 1};
 inline constexpr PackedOperand binary_other{"binary other", stacked, 0, 1, 1};
+inline constexpr PackedOperand dropout_seed{"dropout seed", stacked, 0, 1, 1};
+inline constexpr PackedOperand dropout_probability{"dropout probability", stacked, 0, 1, 1};
 // Parameters whose channels of all members are one axis, as grouped convolution wants them.
 inline constexpr PackedOperand conv1d_weight{"conv1d weight", joined, 0, 3, 3};
 inline constexpr PackedOperand conv2d_weight{"conv2d weight", joined, 0, 4, 4};

@@ -9,6 +9,7 @@
 #include "wide/channels.hpp"
 #include "wide/context.hpp"
 #include "wide/device.hpp"
+#include "wide/dropout.hpp"
 #include "wide/dtype.hpp"
 #include "wide/embedding.hpp"
 #include "wide/epilogue.hpp"

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// dropout's verbs: validate, choose, launch.
+#include "wide/dropout.hpp"
+
+#include <vector>
+
+#include "host/core/check.hpp"
+#include "host/core/nvtx.hpp"
+#include "host/core/plan_checks.hpp"
+#include "host/core/verified.hpp"
+#include "host/core/wide_plan.hpp"
+#include "host/pointwise/dropout_run.hpp"
+#include "host/pointwise/packed_rows.hpp"
+#include "wide/pack.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr std::string_view kName = "dropout";
+
+DropoutProblem resolved(DropoutProblem p) {
+  require_legal_rows(kName, rows_of(p));
+  complete_rows(p);
+  if (p.seed_member_stride == 0) p.seed_member_stride = 2;
+  if (p.probability_member_stride == 0) p.probability_member_stride = 1;
+  return p;
+}
+
+/// The member stride of [num_members, count]; packed where there is one member.
+int64_t describe_parameter(const char* argument, const ConstTensorView& view, const Shape& expected,
+                           std::string_view axes, Dtype dtype, const TensorView& y) {
+  const std::string name = "dropout: " + std::string(argument);
+  require_shape(kName, argument, view, axes, expected);
+  require_dtype(kName, argument, view, dtype);
+  require_device(kName, argument, view, y.device);
+  WIDE_REQUIRE(expected[1] == 1 || view.strides[1] == 1,
+               name + " has strides " + to_string(view.strides) + ", expected a last stride of 1");
+  WIDE_REQUIRE(expected[0] == 1 || view.strides[0] > 0,
+               name + " has strides " + to_string(view.strides) +
+                   ", expected members of their own: a first stride above 0");
+  WIDE_REQUIRE(!may_overlap(view, y), "dropout: y overlaps " + std::string(argument));
+  return expected[0] == 1 ? expected[1] : view.strides[0];
+}
+
+void require_same(const DropoutProblem& got, const DropoutProblem& expected) {
+  require_same_rows(kName, rows_of(got), rows_of(expected));
+  WIDE_REQUIRE(
+      got == expected,
+      "dropout: the strides of " +
+          std::string(got.seed_member_stride != expected.seed_member_stride ? "seeds"
+                                                                            : "probabilities") +
+          " differ from the plan's problem");
+}
+
+}  // namespace
+
+DropoutProblem describe_dropout(const DropoutArguments& a, const DropoutProblem& like) {
+  const PackedRows rows = describe_packed_rows(kName, a.x, a.y, like.num_members, like.features);
+  DropoutProblem p{rows.num_members, rows.rows, rows.features, rows.dtype, rows.x, rows.y};
+  p.seed_member_stride = describe_parameter("seeds", a.seeds, {p.num_members, 2},
+                                            "[num_members, 2]", Dtype::int64, a.y);
+  p.probability_member_stride = describe_parameter(
+      "probabilities", a.probabilities, {p.num_members, 1}, "[num_members, 1]", Dtype::fp32, a.y);
+  return p;
+}
+
+struct DropoutPlan::State : WideState<DropoutProblem> {};
+
+DropoutPlan make_dropout_plan(const Context& context, const DropoutProblem& problem,
+                              const PlanOptions& options) {
+  const DropoutProblem full = resolved(problem);
+  require_no_policy(kName, options.policy);
+  const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
+  return DropoutPlan(std::make_shared<const DropoutPlan::State>(
+      DropoutPlan::State{make_wide_state(kName, context, full, options, is_trusted)}));
+}
+
+const DropoutProblem& DropoutPlan::problem() const {
+  return state_->problem;
+}
+std::string_view DropoutPlan::strategy() const {
+  return strategy_name(state_->choice.strategy);
+}
+std::string DropoutPlan::explain() const {
+  return state_->choice.explain;
+}
+int64_t DropoutPlan::workspace_bytes() const {
+  return 0;
+}
+std::string_view DropoutPlan::weight_format() const {
+  return "packed";
+}
+
+void DropoutPlan::prepare_weights(std::span<const DropoutMember> members, const TensorView& seeds,
+                                  const TensorView& probabilities, Stream stream) const {
+  const int64_t num_members = state_->problem.num_members;
+  std::vector<ConstTensorView> own_seeds, own_probabilities;
+  for (const DropoutMember& member : members) {
+    own_seeds.push_back(member.seed);
+    own_probabilities.push_back(member.probability);
+  }
+  require_shape(kName, "seeds", seeds, "[num_members, 2]", {num_members, 2});
+  require_shape(kName, "probabilities", probabilities, "[num_members, 1]", {num_members, 1});
+  pack(operands::dropout_seed, own_seeds, seeds, stream);
+  pack(operands::dropout_probability, own_probabilities, probabilities, stream);
+}
+
+void DropoutPlan::restore_weights(const ConstTensorView& seeds,
+                                  const ConstTensorView& probabilities,
+                                  std::span<const TensorView> member_seeds,
+                                  std::span<const TensorView> member_probabilities,
+                                  Stream stream) const {
+  unpack(operands::dropout_seed, seeds, member_seeds, stream);
+  unpack(operands::dropout_probability, probabilities, member_probabilities, stream);
+}
+
+void DropoutPlan::run(const DropoutArguments& arguments, const Execution& execution) const {
+  const State& s = *state_;
+  require_device(kName, "y", arguments.y, s.context.device());
+  require_same(describe_dropout(arguments, s.problem), s.problem);
+  const NvtxRange range(s.range.c_str());
+  if (s.context.device().type == DeviceType::cpu) {
+    run_dropout_cpu(s.context, s.problem, s.choice.strategy, arguments);
+  } else {
+    run_dropout_cuda(s.context, s.problem, s.choice.strategy, arguments, execution.stream);
+  }
+}
+
+}  // namespace wide
