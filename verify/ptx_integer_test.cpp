@@ -147,6 +147,8 @@ TEST_CASE("ptx: comparisons and selections of integers") {
 
 TEST_CASE("ptx: conversions of integers") {
   check_line<u64>("cvt.s64.s32 %l, %aw;", [](u64 a, u64, u64) { return i64{i32(a)}; });
+  check_line<u64>("cvt.s64.s32 %l, %al;", [](u64 a, u64, u64) { return i64{i32(a)}; });
+  check_line<u64>("cvt.u64.u32 %l, %al;", [](u64 a, u64, u64) { return u64{u32(a)}; });
   check_line<u64>("cvt.u64.u32 %l, %aw;", [](u64 a, u64, u64) { return u64{u32(a)}; });
   check_line<u32>("cvt.s32.s16 %w, %ah;", [](u32 a, u32, u32) { return i32{i16(a)}; });
   check_line<u32>("cvt.s32.s8 %w, %aw;", [](u32 a, u32, u32) { return i32{int8_t(a)}; });

@@ -235,7 +235,15 @@ void unpack_8bit(Step& s) {
   });
 }
 
-Execute fast_conversion(Type from, Type to) {
+/// Whether a register is as wide as the type. A wider one is legal: its low bits are taken.
+bool is_as_wide(const Argument& argument, Type type) {
+  const Lanes& lanes = argument.parts.at(0);
+  return lanes.is_constant || lanes.is_wide == (type.bits == 64);
+}
+
+/// Null where there is none, or registers are wider than their types.
+Execute fast_conversion(const Instruction& in, Type from, Type to) {
+  if (!is_as_wide(in.arguments.at(0), to) || !is_as_wide(in.arguments.at(1), from)) return nullptr;
   if (from == Type{'s', 32} && (to == Type{'s', 64} || to == Type{'u', 64}))
     return widen<int32_t, int64_t>;
   if (from == Type{'u', 32} && (to == Type{'s', 64} || to == Type{'u', 64}))
@@ -286,7 +294,7 @@ void decode_convert(Decoder& d) {
     d.in.execute = to.kind == 'B' ? pack_halves<Bfloat> : pack_halves<Half>;
   } else {
     if (saturates || from.is_pair) d.refuse("not with these types");
-    d.in.execute = d.in.numbers[kFlags] == 0 ? fast_conversion(from, to) : nullptr;
+    d.in.execute = d.in.numbers[kFlags] == 0 ? fast_conversion(d.in, from, to) : nullptr;
     if (d.in.execute == nullptr) d.in.execute = convert;
   }
 }
