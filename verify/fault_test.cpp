@@ -269,6 +269,18 @@ Bytes run_softmax() {
   return read(context, y, stream.get());
 }
 
+Bytes run_pooling() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  PoolingProblem problem{.num_members = 2, .batch = 1, .channels = 3, .height = 4, .width = 5};
+  problem.rows = problem.columns = {.kernel = 2};
+  const PoolingPlan plan = make_pooling_plan(context, problem, {.strategy = "wide"});
+  const Tensor x = filled(context, {1, 6, 4, 5}, stream.get());
+  Tensor y(context, Dtype::fp32, {1, 6, 2, 2});
+  plan.run({.x = x, .y = y}, {stream.get()});
+  return read(context, y, stream.get());
+}
+
 struct Scenario {
   const char* name;
   std::function<Bytes()> run;
@@ -293,7 +305,8 @@ const std::vector<Scenario>& scenarios() {
       {"pointwise", run_pointwise},
       {"softmax", run_softmax},
       {"binary", run_binary},
-      {"dropout", run_dropout}};
+      {"dropout", run_dropout},
+      {"pooling", run_pooling}};
   return all;
 }
 

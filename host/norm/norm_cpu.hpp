@@ -8,11 +8,12 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "host/core/slices.hpp"
+
 namespace wide {
 
 constexpr int64_t kChunk = 512;  ///< a multiple of kLanes
 constexpr int64_t kLanes = 16;   ///< independent sums: one vector register or two
-constexpr int64_t kElementsPerTask = 1 << 15;
 
 /// A sum of chunks: in fp32 within one, in fp64 from chunk to chunk, so that the number of
 /// roundings does not grow with the number of values.

@@ -5,7 +5,6 @@
 // kernels/norm/norm_slice.cuh, with the same corrected two-pass statistics as the CUDA kernels.
 #pragma once
 
-#include "host/core/parallel.hpp"
 #include "host/norm/norm_cpu.hpp"
 #include "wide/convert.hpp"
 
@@ -105,21 +104,6 @@ inline float decode_parameter(const ConstTensorView& view, int64_t element, floa
   const char* first = static_cast<const char*>(view.data);
   decode_row(view.dtype, first + element * dtype_bytes(view.dtype), &value, 1);
   return value;
-}
-
-/// Calls normalise(member, slice of the member) for `slices` slices of each member: `at_once`
-/// members' over all threads at a time.
-template <class F>
-void for_each_slice(const Context& context, int64_t num_members, int64_t at_once, int64_t slices,
-                    int64_t values, const F& normalise) {
-  const int64_t together = at_once * slices;
-  const int64_t step = std::max<int64_t>(1, kElementsPerTask / values);
-  for (int64_t first = 0; first < num_members; first += at_once) {
-    parallel_for(context, (together + step - 1) / step, [&](int64_t task) {
-      const int64_t end = std::min(together, (task + 1) * step);
-      for (int64_t i = task * step; i < end; ++i) normalise(first + i / slices, i % slices);
-    });
-  }
 }
 
 }  // namespace wide

@@ -43,6 +43,7 @@ std::span<const PackedOperand> all() {
                                    groupnorm_x,
                                    instancenorm1d_x,
                                    instancenorm2d_x,
+                                   pooling_x,
                                    linear_weight,
                                    linear_quantized_weight,
                                    linear_bias,

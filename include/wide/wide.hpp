@@ -21,6 +21,7 @@
 #include "wide/pack.hpp"
 #include "wide/plan.hpp"
 #include "wide/pointwise.hpp"
+#include "wide/pooling.hpp"
 #include "wide/quantize.hpp"
 #include "wide/ragged_linear.hpp"
 #include "wide/rmsnorm.hpp"

@@ -7,36 +7,49 @@
 
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace wide::kernels {
 
-class Divisor {
+/// Of numbers of a type without sign.
+template <class Unsigned>
+class BasicDivisor {
  public:
-  Divisor() = default;
+  using Signed = std::make_signed_t<Unsigned>;
+
+  BasicDivisor() = default;
   /// `value` >= 1.
-  explicit Divisor(int64_t value)
-      : value_(static_cast<uint64_t>(value)),
-        reciprocal_(std::numeric_limits<uint64_t>::max() / value_) {}
+  explicit BasicDivisor(Signed value)
+      : value_(static_cast<Unsigned>(value)),
+        reciprocal_(std::numeric_limits<Unsigned>::max() / value_) {}
 
 #ifdef __CUDACC__
   /// n / value, and what is left over; n >= 0.
-  __device__ int64_t divide(int64_t n, int64_t& left) const {
-    // (2^64 - 1) / value, rounded down, is less than 1 below 2^64 / value, so the quotient is at
-    // most 1 too small for any n below 2^64.
-    const auto dividend = static_cast<uint64_t>(n);
-    uint64_t quotient = __umul64hi(dividend, reciprocal_);
-    uint64_t rest = dividend - quotient * value_;
+  __device__ Signed divide(Signed n, Signed& left) const {
+    // (2^b - 1) / value, rounded down, is less than 1 below 2^b / value, so the quotient is at
+    // most 1 too small for any n below 2^b, b the bits of the type.
+    const auto dividend = static_cast<Unsigned>(n);
+    Unsigned quotient;
+    if constexpr (sizeof(Unsigned) == 8) {
+      quotient = __umul64hi(dividend, reciprocal_);
+    } else {
+      quotient = __umulhi(dividend, reciprocal_);
+    }
+    Unsigned rest = dividend - quotient * value_;
     if (rest >= value_) {
       ++quotient;
       rest -= value_;
     }
-    left = static_cast<int64_t>(rest);
-    return static_cast<int64_t>(quotient);
+    left = static_cast<Signed>(rest);
+    return static_cast<Signed>(quotient);
   }
 #endif
 
  private:
-  uint64_t value_ = 1, reciprocal_ = std::numeric_limits<uint64_t>::max();
+  Unsigned value_ = 1, reciprocal_ = std::numeric_limits<Unsigned>::max();
 };
+
+using Divisor = BasicDivisor<uint64_t>;
+using Divisor32 = BasicDivisor<uint32_t>;  ///< a third of the instructions
 
 }  // namespace wide::kernels

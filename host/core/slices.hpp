@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Spreads the slices of members, which are worked on by themselves, over the threads of a CPU
+// context.
+#pragma once
+
+#include <algorithm>
+
+#include "host/core/parallel.hpp"
+
+namespace wide {
+
+constexpr int64_t kElementsPerTask = 1 << 15;
+
+/// Calls body(member, slice of the member) for `slices` slices of each member, each of `elements`
+/// elements: `at_once` members' over all threads at a time.
+template <class Body>
+void for_each_slice(const Context& context, int64_t num_members, int64_t at_once, int64_t slices,
+                    int64_t elements, const Body& body) {
+  const int64_t together = at_once * slices;
+  const int64_t step = std::max<int64_t>(1, kElementsPerTask / elements);
+  for (int64_t first = 0; first < num_members; first += at_once) {
+    parallel_for(context, (together + step - 1) / step, [&](int64_t task) {
+      const int64_t end = std::min(together, (task + 1) * step);
+      for (int64_t i = task * step; i < end; ++i) body(first + i / slices, i % slices);
+    });
+  }
+}
+
+}  // namespace wide

@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// pooling's verbs: validate, choose, launch.
+#include "wide/pooling.hpp"
+
+#include "host/core/channels.hpp"
+#include "host/core/check.hpp"
+#include "host/core/nvtx.hpp"
+#include "host/core/plan_checks.hpp"
+#include "host/core/verified.hpp"
+#include "host/pooling/pooling_run.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr std::string_view kName = "pooling";
+constexpr int64_t kMostPositions = int64_t{1} << 30;  // of an image: kernels count them in 32 bits
+constexpr int64_t kMostSpan = int64_t{1} << 29;       // of a window
+
+[[noreturn]] void refuse(const std::string& argument, int64_t value, const std::string& expected) {
+  throw_invalid_argument("pooling: " + argument + " is " + std::to_string(value) + ", expected " +
+                         expected);
+}
+
+void require_range(const std::string& argument, int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most) return;
+  refuse(argument, value, std::to_string(least) + " to " + std::to_string(most));
+}
+
+void require_legal_window(const std::string& name, const PoolingWindow& w, PoolingMode mode) {
+  require_range(name + ".kernel", w.kernel, 1, kMostSpan);
+  require_range(name + ".stride", w.stride, 1, kMostSpan);
+  require_range(name + ".padding", w.padding, 0, w.kernel / 2);
+  require_range(name + ".dilation", w.dilation, 1, kMostSpan);
+  if (mode == PoolingMode::average && w.dilation != 1) {
+    refuse(name + ".dilation", w.dilation, "1 for averages");
+  }
+  const bool is_short = (w.kernel - 1) <= (kMostSpan - 1) / w.dilation;
+  if (!is_short) refuse(name + ".dilation", w.dilation, "a window below 2^29 positions");
+}
+
+void require_outputs(const std::string& name, int64_t size, int64_t got, const PoolingWindow& w,
+                     bool ceil_mode) {
+  const int64_t expected = pooling_outputs(size, w, ceil_mode);
+  WIDE_REQUIRE(expected >= 1, "pooling: a window of " + std::to_string(w.kernel) + " " + name +
+                                  " with dilation " + std::to_string(w.dilation) +
+                                  " is larger than x's " + std::to_string(size) + " and padding " +
+                                  std::to_string(w.padding));
+  if (got != expected) refuse("y's number of " + name, got, std::to_string(expected));
+}
+
+void require_legal(const PoolingProblem& p) {
+  const auto require_least = [](const char* argument, int64_t value, int64_t least) {
+    if (value < least) refuse(argument, value, ">= " + std::to_string(least));
+  };
+  require_least("num_members", p.num_members, 1);
+  require_least("batch", p.batch, 0);
+  require_least("channels", p.channels, 0);
+  require_range("height", p.height, 1, kMostPositions);
+  require_range("width", p.width, 1, kMostPositions);
+  require_range("height * width", p.height * p.width, 1, kMostPositions);
+  require_range("out_height", p.out_height, 1, kMostPositions);
+  require_range("out_width", p.out_width, 1, kMostPositions);
+  WIDE_REQUIRE(
+      p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
+      "pooling: dtype is " + std::string(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
+  if (p.mode != PoolingMode::adaptive_average) {
+    require_outputs("rows", p.height, p.out_height, p.rows, p.ceil_mode);
+    require_outputs("columns", p.width, p.out_width, p.columns, p.ceil_mode);
+  }
+  const int64_t bytes = dtype_bytes(p.dtype);
+  (void)checked_bytes({p.batch, p.num_members, p.channels, p.height, p.width}, bytes);
+  (void)checked_bytes({p.batch, p.num_members, p.channels, p.out_height, p.out_width}, bytes);
+}
+
+/// Fills in strides that are left to the kernel; an adaptive pool has no windows to look at.
+void complete_windows(PoolingProblem& p) {
+  if (p.mode == PoolingMode::adaptive_average) {
+    p.rows = p.columns = {};
+    return;
+  }
+  for (PoolingWindow* window : {&p.rows, &p.columns}) {
+    if (window->stride == 0) window->stride = window->kernel;
+  }
+  require_legal_window("rows", p.rows, p.mode);
+  require_legal_window("columns", p.columns, p.mode);
+}
+
+PoolingProblem resolved(PoolingProblem p) {
+  complete_windows(p);
+  require_range("height", p.height, 1, kMostPositions);
+  require_range("width", p.width, 1, kMostPositions);
+  if (p.mode != PoolingMode::adaptive_average) {
+    if (p.out_height == 0) p.out_height = pooling_outputs(p.height, p.rows, p.ceil_mode);
+    if (p.out_width == 0) p.out_width = pooling_outputs(p.width, p.columns, p.ceil_mode);
+  }
+  require_legal(p);
+  p.x = complete_strides({p.batch, p.num_members, p.channels, p.height, p.width, {}}, p.x);
+  p.y = complete_strides({p.batch, p.num_members, p.channels, p.out_height, p.out_width, {}}, p.y);
+  return p;
+}
+
+void require_rank(const char* argument, const ConstTensorView& view) {
+  WIDE_REQUIRE(view.rank() == 3 || view.rank() == 4,
+               "pooling: " + std::string(argument) + " is " + to_string(view.shape) +
+                   ", expected [batch, num_members * channels, width] or [batch, num_members * "
+                   "channels, height, width]");
+}
+
+void require_same(const PoolingProblem& got, const PoolingProblem& expected) {
+  if (got == expected) return;
+  const auto require = [](const char* what, int64_t g, int64_t e) {
+    WIDE_REQUIRE(g == e, "pooling: the operands' " + std::string(what) + " is " +
+                             std::to_string(g) + ", expected the plan's = " + std::to_string(e));
+  };
+  require("batch", got.batch, expected.batch);
+  require("channels", got.channels, expected.channels);
+  require("height", got.height, expected.height);
+  require("width", got.width, expected.width);
+  require("out_height", got.out_height, expected.out_height);
+  require("out_width", got.out_width, expected.out_width);
+  WIDE_REQUIRE(got.dtype == expected.dtype,
+               "pooling: the operands are " + std::string(dtype_name(got.dtype)) +
+                   ", expected the plan's = " + std::string(dtype_name(expected.dtype)));
+  throw_invalid_argument("pooling: the strides of " + std::string(got.x != expected.x ? "x" : "y") +
+                         " differ from the plan's problem");
+}
+
+}  // namespace
+
+int64_t pooling_outputs(int64_t size, const PoolingWindow& window, bool ceil_mode) {
+  const int64_t stride = window.stride == 0 ? window.kernel : window.stride;
+  const int64_t room = size + 2 * window.padding - window.dilation * (window.kernel - 1) - 1;
+  if (room < 0) return 0;
+  const int64_t outputs = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
+  const bool begins_outside = (outputs - 1) * stride >= size + window.padding;
+  return outputs - (begins_outside ? 1 : 0);
+}
+
+PoolingProblem describe_pooling(const PoolingArguments& a, const PoolingProblem& like) {
+  require_rank("x", a.x);
+  require_rank("y", a.y);
+  const MemberChannels x = member_channels(kName, "x", a.x, like.num_members);
+  const MemberChannels y = member_channels(kName, "y", a.y, like.num_members);
+  WIDE_REQUIRE(a.x.rank() == a.y.rank() && x.batch == y.batch && x.channels == y.channels,
+               "pooling: y is " + to_string(a.y.shape) +
+                   ", expected the batch and channels of x = " + to_string(a.x.shape));
+  PoolingProblem p = like;
+  complete_windows(p);
+  p.batch = x.batch;
+  p.channels = x.channels;
+  p.height = x.height;
+  p.width = x.width;
+  p.out_height = y.height;
+  p.out_width = y.width;
+  p.dtype = a.x.dtype;
+  p.x = x.strides;
+  p.y = y.strides;
+  require_legal(p);
+  require_disjoint_channels(kName, "y", y);
+  require_dtype(kName, "y", a.y, p.dtype);
+  require_device(kName, "x", a.x, a.y.device);
+  WIDE_REQUIRE(!may_overlap(a.x, a.y), "pooling: y overlaps x, expected memory of its own");
+  return p;
+}
+
+struct PoolingPlan::State {
+  Context context;
+  PoolingProblem problem;
+  WideChoice choice;
+  std::string range;
+};
+
+PoolingPlan make_pooling_plan(const Context& context, const PoolingProblem& problem,
+                              const PlanOptions& options) {
+  const PoolingProblem full = resolved(problem);
+  require_no_policy(kName, options.policy);
+  const DeviceInfo& device = context.info();
+  WideChoice choice = choose_wide_strategy(kName, device, options.strategy,
+                                           is_verified(kName, "wide", device.compute_capability));
+  std::string range = "wide::pooling(" + std::string(strategy_name(choice.strategy)) + ")";
+  return PoolingPlan(std::make_shared<const PoolingPlan::State>(
+      PoolingPlan::State{context, full, std::move(choice), std::move(range)}));
+}
+
+const PoolingProblem& PoolingPlan::problem() const {
+  return state_->problem;
+}
+std::string_view PoolingPlan::strategy() const {
+  return strategy_name(state_->choice.strategy);
+}
+std::string PoolingPlan::explain() const {
+  return state_->choice.explain;
+}
+int64_t PoolingPlan::workspace_bytes() const {
+  return 0;
+}
+
+void PoolingPlan::run(const PoolingArguments& arguments, const Execution& execution) const {
+  const State& s = *state_;
+  require_device(kName, "y", arguments.y, s.context.device());
+  require_same(describe_pooling(arguments, s.problem), s.problem);
+  const NvtxRange range(s.range.c_str());
+  if (s.context.device().type == DeviceType::cpu) {
+    run_pooling_cpu(s.context, s.problem, s.choice.strategy, arguments);
+  } else {
+    run_pooling_cuda(s.context, s.problem, s.choice.strategy, arguments, execution.stream);
+  }
+}
+
+}  // namespace wide

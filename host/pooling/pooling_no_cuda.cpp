@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "host/core/check.hpp"
+#include "host/pooling/pooling_run.hpp"
+
+namespace wide {
+
+void run_pooling_cuda(const Context&, const PoolingProblem&, WideStrategy, const PoolingArguments&,
+                      Stream) {
+  throw_unsupported("pooling: this build of wide has no CUDA");
+}
+
+}  // namespace wide

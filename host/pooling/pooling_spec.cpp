@@ -1,0 +1,214 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// pooling for bench and verify: axes, sweeps, strategies, operands, cost.
+#include "host/operand.hpp"
+#include "host/pooling/pooling_reference.hpp"
+#include "wide/error.hpp"
+
+namespace wide::catalog {
+
+namespace {
+
+/// The one place where axis values become a problem: square windows, of signals one row of them.
+PoolingProblem problem_of(const Case& point) {
+  PoolingProblem p;
+  p.num_members = point.integer("n");
+  p.batch = point.integer("batch");
+  p.channels = point.integer("channels");
+  p.height = point.integer("height");
+  p.width = point.integer("width") == 0 ? p.height : point.integer("width");
+  p.mode = *parse_pooling_mode(point.word("mode"));
+  p.dtype = point.dtype();
+  if (p.mode == PoolingMode::adaptive_average) {
+    p.out_width = point.integer("out");
+    p.out_height = p.height == 1 ? 1 : p.out_width;
+    return p;
+  }
+  p.columns = {point.integer("kernel"), point.integer("stride"), point.integer("padding"),
+               point.integer("dilation")};
+  if (p.columns.stride == 0) p.columns.stride = p.columns.kernel;
+  p.rows = p.height == 1 ? PoolingWindow{.stride = 1} : p.columns;
+  p.ceil_mode = point.word("ceil") == "yes";
+  p.counts_padding = point.word("count_padding") == "yes";
+  p.out_height = pooling_outputs(p.height, p.rows, p.ceil_mode);
+  p.out_width = pooling_outputs(p.width, p.columns, p.ceil_mode);
+  return p;
+}
+
+std::string impossible_reason(const Case& point) {
+  const PoolingProblem p = problem_of(point);
+  if (point.word("count_padding") == "no" && p.mode != PoolingMode::average) {
+    return "average alone counts";
+  }
+  if (p.mode == PoolingMode::adaptive_average) {
+    return point.word("ceil") == "yes" ? "adaptive windows have no remainder" : "";
+  }
+  if (2 * p.columns.padding > p.columns.kernel) return "padding is more than half of the kernel";
+  if (p.mode == PoolingMode::average && p.columns.dilation > 1) return "averages have no dilation";
+  return p.out_height < 1 || p.out_width < 1 ? "the window is larger than x" : "";
+}
+
+class PoolingWorkload final : public PackedWorkload {
+ public:
+  PoolingWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
+      : PackedWorkload(context, point.integer("n"), options), shape_(problem_of(point)) {
+    const PoolingProblem& p = shape_;
+    x_ = &add_operand(operands::pooling_x, p.dtype, {p.batch, p.channels, p.height, p.width},
+                      Distribution::uniform());
+    y_ = &add_operand(operands::pooling_x, p.dtype,
+                      {p.batch, p.channels, p.out_height, p.out_width}, Distribution::none());
+    arguments_ = {x_->packed(), y_->packed()};
+    problem_ = describe_pooling(arguments_, shape_);
+  }
+
+  std::string unsupported_reason(std::string_view strategy) const override {
+    try {
+      (void)make_pooling_plan(context(), problem_, {.strategy = std::string(strategy)});
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+
+  Prepared prepare(const PlanOptions& options) override {
+    const PoolingPlan plan = make_pooling_plan(context(), problem_, options);
+    return {[plan, arguments = arguments_](const Execution& execution) {
+              plan.run(arguments, execution);
+            },
+            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+  }
+
+  std::string baseline_unsupported_reason() const override { return ""; }
+
+  /// A baseline member is our own kernel with N = 1.
+  PreparedMembers prepare_members() override {
+    PoolingProblem one = shape_;
+    one.num_members = 1;
+    const PoolingPlan plan = make_pooling_plan(context(), one, {.strategy = "sequential"});
+    std::vector<PoolingArguments> arguments;
+    for (int64_t n = 0; n < num_members(); ++n) {
+      arguments.push_back({x_->member(n), y_->member(n)});
+    }
+    return {[plan, arguments](int64_t n, const Execution& execution) {
+              plan.run(arguments[static_cast<size_t>(n)], execution);
+            },
+            plan.workspace_bytes()};
+  }
+
+  /// All of x, even where windows leave some out: it lies in sectors that they need.
+  Cost cost() const override {
+    const auto outputs =
+        static_cast<double>(y_->bytes()) / static_cast<double>(dtype_bytes(problem_.dtype));
+    return {outputs * taps(), static_cast<double>(x_->bytes()), static_cast<double>(y_->bytes())};
+  }
+
+  void reference_row(int64_t member, int64_t row, std::span<double> values,
+                     std::span<double> tolerances) const override {
+    const auto size = static_cast<size_t>(problem_.height * problem_.width);
+    const auto image = static_cast<size_t>(row / problem_.out_height);
+    pooling_reference(problem_, x_->values(member).subspan(image * size, size),
+                      row % problem_.out_height, values, tolerances);
+  }
+  double reference_row_flops() const override {
+    return (2 * taps() + static_cast<double>(problem_.width)) *
+           static_cast<double>(problem_.out_width);
+  }
+
+ private:
+  /// Of an output.
+  double taps() const {
+    const PoolingProblem& p = problem_;
+    if (p.mode != PoolingMode::adaptive_average) {
+      return static_cast<double>(p.rows.kernel * p.columns.kernel);
+    }
+    return static_cast<double>(p.height * p.width) /
+           static_cast<double>(p.out_height * p.out_width);
+  }
+
+  PoolingProblem shape_;
+  Operand* x_ = nullptr;
+  Operand* y_ = nullptr;
+  PoolingArguments arguments_;
+  PoolingProblem problem_;
+};
+
+std::vector<AxisValue> ints(std::initializer_list<int64_t> values) {
+  return std::vector<AxisValue>(values.begin(), values.end());
+}
+
+std::vector<Sweep> sweeps() {
+  const Axis modes{"mode", {"max", "average", "adaptive_average"}};
+  return {{"quick",
+           {{"n", ints({4, 8, 16, 32})},
+            {"batch", ints({8})},
+            {"channels", ints({64})},
+            {"height", ints({32})},
+            modes}},
+          {"full",
+           {{"n", ints({2, 4, 8, 16, 32, 64, 100})},
+            {"batch", ints({8, 32})},
+            {"channels", ints({64, 256})},
+            {"height", ints({14, 28, 56})},
+            modes,
+            {"kernel", ints({2, 3})}}},
+          {"ci",
+           {{"n", ints({4, 16})},
+            {"batch", ints({2})},
+            {"channels", ints({16})},
+            {"height", ints({32})},
+            modes}}};
+}
+
+PrimitiveSpec make_spec() {
+  PrimitiveSpec spec;
+  spec.name = "pooling";
+  spec.summary = "y = the largest or the mean of windows of x, channel by channel";
+  spec.axes = {
+      {"n", "members", int64_t{4}, {}, 1},
+      {"batch", "batch rows B", int64_t{8}, {}, 0, {3, 2, 2}},
+      {"channels", "channels C of a member", int64_t{64}, {}, 0, {5, 7, 11}},
+      {"height", "rows of positions H; 1: signals", int64_t{32}, {}, 1, {7, 5, 19}},
+      {"width", "positions in a row W; 0: as height", int64_t{0}, {}, 0, {11, 13, 67}},
+      {"mode", "what becomes of a window", "max", {"max", "average", "adaptive_average"}, 0},
+      {"kernel", "positions of a window, along each axis", int64_t{2}, {}, 1, {3, 2, 3}},
+      {"stride", "from window to window; 0: kernel", int64_t{0}, {}, 0, {2, 3, 2}},
+      {"padding", "at either end", int64_t{0}, {}, 0, {1}},
+      {"dilation", "from position to position of max's windows", int64_t{1}, {}, 1, {1}},
+      {"out", "adaptive outputs along each axis", int64_t{1}, {}, 1, {3, 2, 5}},
+      {"ceil", "whether a last window may end outside", "no", {"no", "yes"}, 0},
+      {"count_padding", "whether averages count it", "yes", {"yes", "no"}, 0},
+      {"dtype", "of x and y", "fp32", {"fp32", "fp16", "bf16"}, 0}};
+  using enum DeviceType;
+  using enum StrategyKind;
+  spec.strategies = {{"sequential", cuda, sequential, "the wide kernel, one launch per member"},
+                     {"wide",
+                      cuda,
+                      hand_written,
+                      "one launch; whole images in shared memory, read once, 16 bytes a copy",
+                      // Two of fp32's windows lie in one bank.
+                      {.streamed = 1.03, .bank_conflicts = 0.42}},
+                     {"sequential", cpu, sequential, "member after member, each threaded"},
+                     {"wide", cpu, hand_written, "all members' images over all threads at once"}};
+  spec.sweeps = sweeps();
+  spec.tolerance_formula =
+      "max: 0; means: (h + w + 9) 2^-24 sum |x| / weight + u_out |y| + min_subnormal, of windows "
+      "of "
+      "h rows of w positions";
+  spec.impossible_reason = impossible_reason;
+  spec.make_workload = [](const Context& context, const Case& point,
+                          const WorkloadOptions& options) {
+    return std::unique_ptr<Workload>(std::make_unique<PoolingWorkload>(context, point, options));
+  };
+  return spec;
+}
+
+}  // namespace
+
+const PrimitiveSpec& pooling_spec();
+const PrimitiveSpec& pooling_spec() {
+  static const PrimitiveSpec spec = make_spec();
+  return spec;
+}
+
+}  // namespace wide::catalog

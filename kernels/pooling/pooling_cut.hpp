@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// How x and y are cut into tiles for blocks, a pure function of the problem: as many whole images
+// as a block keeps, else a band of one, else a piece of its rows.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+
+#include "kernels/pooling/pooling_wide.hpp"
+
+namespace wide::kernels {
+
+constexpr int kTileBytes = 16 * 1024;  // four 16-byte copies of a thread: enough are under way
+constexpr int kMaxOutputs = 8192;      // of a tile: adaptive pools may have more than inputs
+constexpr int kMaxRuns = 1024;
+constexpr int kMostLanes = 32;
+
+/// What of x's inputs to a tile is contiguous.
+enum class Run : uint8_t { tile, image, row };
+
+/// How x and y are cut for blocks. Images are numbered (batch, member, channel).
+struct Cut {
+  int images = 1, rows = 1, columns = 1;  ///< of a tile's outputs, at most
+  int in_rows = 1, in_columns = 1;        ///< that an image of them needs, at most
+  int bands = 1, strips = 1;              ///< tiles along the rows and columns of an image
+  Run run = Run::row;
+  int runs = 1, pitch = 0;  ///< of a tile in shared memory, in elements
+  int lanes_x = 1, lanes_y = 1;
+  int64_t num_images = 0;
+  bool is_joined = false;  ///< all images lie at multiples of the channel's stride
+  Divisor by_channels, by_members;
+  Divisor32 by_chunks, by_in_rows, by_rows, by_columns;
+  int lanes() const { return lanes_x * lanes_y; }
+};
+
+/// Positions that `count` neighbouring windows take, at most.
+inline int extent_of(PoolingMode mode, const PoolingAxis& axis, int count) {
+  const int64_t wanted =
+      mode == PoolingMode::adaptive_average
+          ? (int64_t{count} * axis.in + axis.out - 1) / axis.out + 1
+          : int64_t{count - 1} * axis.stride + int64_t{axis.kernel - 1} * axis.dilation + 1;
+  return static_cast<int>(std::min<int64_t>(wanted, axis.in));
+}
+
+/// The largest number in [1, limit] that fits, or 1; what does not fit does not so for more.
+template <class Fits>
+int largest(int64_t limit, const Fits& fits) {
+  int64_t low = 1, high = std::min<int64_t>(limit, 0x7fffffff);
+  while (low < high) {
+    const int64_t middle = (low + high + 1) / 2;
+    if (fits(static_cast<int>(middle))) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return static_cast<int>(low);
+}
+
+/// Finds tiles for a problem and a dtype of `size` elements in 16 bytes.
+class Cutter {
+ public:
+  Cutter(PoolingMode mode, const PoolingParams& p, int size) : mode_(mode), p_(p), size_(size) {
+    cut_.num_images = p.batch * p.num_members * p.channels;
+    cut_.by_channels = Divisor(p.channels);
+    cut_.by_members = Divisor(p.num_members);
+    cut_.is_joined = is_joined(p.x_strides) && is_joined(p.y_strides);
+    const bool has_whole_rows = p.rows.in == 1 || p.x_strides.row == p.columns.in;
+    const bool has_whole_images =
+        has_whole_rows && cut_.is_joined &&
+        (cut_.num_images == 1 || p.x_strides.channel == int64_t{p.rows.in} * p.columns.in);
+    cut_.run = has_whole_images ? Run::tile : has_whole_rows ? Run::image : Run::row;
+  }
+
+  /// By a member's sizes alone.
+  bool is_long() const {
+    const int rows = extent_of(mode_, p_.rows, 1), columns = extent_of(mode_, p_.columns, 1);
+    return inputs_per_output() >= 1024 || !fits(Run::row, 1, 1, 1) ||
+           rows * int64_t{columns} > 8192;
+  }
+
+  Cut cut() {
+    const int rows = p_.rows.out, columns = p_.columns.out;
+    if (fits(cut_.run, 1, rows, columns)) {
+      set(largest(cut_.num_images, [&](int n) { return fits(cut_.run, n, rows, columns); }), rows,
+          columns);
+    } else {
+      // A band is rows of one image, and a piece of one row a run of its own.
+      if (cut_.run == Run::tile) cut_.run = Run::image;
+      if (!fits(cut_.run, 1, 1, columns)) cut_.run = Run::row;
+      const int most = fits(cut_.run, 1, 1, columns)
+                           ? columns
+                           : largest(columns, [&](int n) { return fits(cut_.run, 1, 1, n); });
+      set(1, largest(rows, [&](int n) { return fits(cut_.run, 1, n, most); }), most);
+    }
+    set_lanes();
+    return cut_;
+  }
+
+ private:
+  bool is_joined(const ChannelStrides& s) const {
+    return (p_.num_members == 1 || s.member == p_.channels * s.channel) &&
+           (p_.batch == 1 || s.batch == p_.num_members * p_.channels * s.channel);
+  }
+  int64_t inputs_per_output() const {
+    return int64_t{p_.rows.in} * p_.columns.in / (int64_t{p_.rows.out} * p_.columns.out);
+  }
+  /// Runs of a tile's inputs, and elements from one to the next: a run may begin and end within 16
+  /// bytes.
+  int64_t runs_of(Run run, int64_t images, int rows) const {
+    if (run == Run::tile) return 1;
+    return run == Run::image ? images : images * extent_of(mode_, p_.rows, rows);
+  }
+  int64_t pitch_of(Run run, int64_t images, int rows, int columns) const {
+    const int64_t in_rows = run == Run::tile ? p_.rows.in : extent_of(mode_, p_.rows, rows);
+    const int64_t length = run == Run::row
+                               ? extent_of(mode_, p_.columns, columns)
+                               : in_rows * p_.columns.in * (run == Run::tile ? images : 1);
+    return (length + 2 * size_ - 2) / size_ * size_;
+  }
+  bool fits(Run run, int images, int rows, int columns) const {
+    const int64_t runs = runs_of(run, images, rows);
+    return runs <= kMaxRuns && int64_t{images} * rows * columns <= kMaxOutputs &&
+           runs * pitch_of(run, images, rows, columns) * 16 <= int64_t{kTileBytes + 16} * size_;
+  }
+  void set(int images, int rows, int columns) {
+    cut_.bands = (p_.rows.out + rows - 1) / rows;
+    cut_.strips = (p_.columns.out + columns - 1) / columns;
+    cut_.images = images;
+    cut_.rows = (p_.rows.out + cut_.bands - 1) / cut_.bands;
+    cut_.columns = (p_.columns.out + cut_.strips - 1) / cut_.strips;
+    cut_.in_rows = extent_of(mode_, p_.rows, cut_.rows);
+    cut_.in_columns = extent_of(mode_, p_.columns, cut_.columns);
+    cut_.runs = static_cast<int>(runs_of(cut_.run, images, cut_.rows));
+    cut_.pitch = static_cast<int>(pitch_of(cut_.run, images, cut_.rows, cut_.columns));
+    cut_.by_chunks = Divisor32(cut_.pitch / size_);
+    cut_.by_in_rows = Divisor32(cut_.in_rows);
+    cut_.by_rows = Divisor32(cut_.rows);
+    cut_.by_columns = Divisor32(cut_.columns);
+  }
+  /// A team where an output has at least as many inputs to itself: else there are outputs enough.
+  void set_lanes() {
+    const auto taps_of = [&](const PoolingAxis& axis) {
+      return mode_ == PoolingMode::adaptive_average ? (axis.in + axis.out - 1) / axis.out
+                                                    : axis.kernel;
+    };
+    const auto across = static_cast<unsigned>(taps_of(p_.columns));
+    const int64_t taps = int64_t{taps_of(p_.rows)} * across;
+    const auto lanes = std::bit_floor(
+        static_cast<unsigned>(std::min<int64_t>({inputs_per_output(), taps, int64_t{kMostLanes}})));
+    if (lanes < 16) return;
+    cut_.lanes_x = static_cast<int>(std::min(lanes, std::bit_ceil(across)));
+    cut_.lanes_y = static_cast<int>(lanes) / cut_.lanes_x;
+  }
+
+  PoolingMode mode_;
+  const PoolingParams& p_;
+  int size_;
+  Cut cut_;
+};
+
+}  // namespace wide::kernels

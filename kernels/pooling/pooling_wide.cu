@@ -1,0 +1,305 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// y[b, n, c, i, j] = the largest or the mean of x[b, n, c, window(i), window(j)]
+//
+// Plan: the time is that of moving the bytes, and windows overlap or lie across the vectors that
+// memory is moved in. So a block brings a tile of x into 16 KiB of shared memory, as many whole
+// images as fit, or a band of one, or a piece of its rows: each element is asked for once, but for
+// the rows that bands share. What lies side by side is one run: all images of a packed tile, the
+// rows of an image, or a row. A run keeps its place within 16 bytes, so that all of it but its ends
+// is copied 16 bytes at a time by cp.async whatever its alignment. Outputs are numbered as they lie
+// in y, from a whole sector on; a thread takes one, or a team of lanes where an output has so many
+// inputs to itself that there would not be work for all, and then y waits in shared memory for its
+// neighbours. A window that no tile can hold belongs to a block, whose threads take every 256th of
+// its elements. Which of these it is, and so the order of a sum, depends on a member's sizes alone.
+// Limits: 2^31 - 1 positions an image.
+#include "kernels/arch/cp_async.cuh"
+#include "kernels/common/dispatch.hpp"
+#include "kernels/common/numeric.cuh"
+#include "kernels/pooling/pooling_cut.hpp"
+#include "kernels/pooling/pooling_window.cuh"
+
+namespace wide::kernels {
+
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kWarp = 32;
+constexpr int kSectorBytes = 32;
+
+/// The outputs of a block, and the inputs that they need.
+struct Tile {
+  int64_t first_image;
+  int images;
+  int row, rows, column, columns;
+  int in_row, in_rows, in_column, in_columns;
+};
+
+template <PoolingMode kMode>
+__device__ Tile tile_of(const PoolingParams& p, const Cut& cut) {
+  const int64_t block = blockIdx.x, per_image = int64_t{cut.bands} * cut.strips;
+  const int64_t group = block / per_image;
+  const auto piece = static_cast<int>(block - group * per_image);
+  Tile tile;
+  tile.first_image = group * cut.images;
+  tile.images = static_cast<int>(min(int64_t{cut.images}, cut.num_images - tile.first_image));
+  tile.row = piece / cut.strips * cut.rows;
+  tile.rows = min(cut.rows, p.rows.out - tile.row);
+  tile.column = piece % cut.strips * cut.columns;
+  tile.columns = min(cut.columns, p.columns.out - tile.column);
+  const int2 down = span_of<kMode>(p.rows, tile.row, tile.rows);
+  const int2 across = span_of<kMode>(p.columns, tile.column, tile.columns);
+  // Runs of several rows have all of each; of several images, all rows of each.
+  const bool is_run_of_rows = cut.run != Run::row, is_run_of_images = cut.run == Run::tile;
+  tile.in_row = is_run_of_images ? 0 : down.x;
+  tile.in_rows = is_run_of_images ? p.rows.in : down.y;
+  tile.in_column = is_run_of_rows ? 0 : across.x;
+  tile.in_columns = is_run_of_rows ? p.columns.in : across.y;
+  return tile;
+}
+
+/// A tile's inputs in shared memory.
+template <class T>
+class Inputs {
+ public:
+  static constexpr int kSize = Vec16<T>::kSize;
+
+  /// `starts`: room for cut.runs numbers.
+  __device__ Inputs(const PoolingParams& p, const Cut& cut, const Tile& tile, T* kept, int* starts)
+      : p_(p), cut_(cut), tile_(tile), kept_(kept), starts_(starts) {}
+
+  /// Brings them there; the block may read them after a barrier.
+  __device__ void load() const {
+    const int runs = cut_.run == Run::tile    ? 1
+                     : cut_.run == Run::image ? tile_.images
+                                              : tile_.images * cut_.in_rows;
+    const int length = cut_.run == Run::row ? tile_.in_columns
+                                            : tile_.in_rows * tile_.in_columns *
+                                                  (cut_.run == Run::tile ? tile_.images : 1);
+    const int thread = static_cast<int>(threadIdx.x), chunks = cut_.pitch / kSize;
+    for (int i = thread; i < runs * chunks; i += kThreads) {
+      int chunk;
+      const int run = cut_.by_chunks.divide(i, chunk);
+      const T* from = address_of(run);
+      const int phase = phase_of(from), first = chunk * kSize - phase;
+      if (chunk == 0) starts_[run] = run * cut_.pitch + phase;
+      if (first < 0 || first + kSize > length || from == nullptr) continue;
+      arch::cp_async_16(kept_ + run * cut_.pitch + chunk * kSize, from + first, 16);
+    }
+    arch::cp_async_commit();
+    for (int i = thread; i < runs * 2 * kSize; i += kThreads) {
+      const int run = i / (2 * kSize), place = i % kSize;
+      const T* from = address_of(run);
+      if (from == nullptr) continue;
+      const int phase = phase_of(from), last_chunk = (phase + length) / kSize;
+      const bool is_head = i % (2 * kSize) < kSize;
+      // A chunk that is both ends is taken as the first; whole ones were copied.
+      const bool is_taken = is_head ? phase > 0 || last_chunk == 0 : last_chunk > 0;
+      const int element = (is_head ? 0 : last_chunk * kSize) + place - phase;
+      if (is_taken && element >= 0 && element < length) {
+        kept_[run * cut_.pitch + phase + element] = from[element];
+      }
+    }
+    arch::cp_async_wait<0>();
+  }
+
+  /// Element (row, column) of the tile's `image`, counted as in x.
+  __device__ const T* at(int image, int row, int column) const {
+    const int in_row = row - tile_.in_row, in_column = column - tile_.in_column;
+    if (cut_.run == Run::row) {
+      return kept_ + starts_[image * cut_.in_rows + in_row] + in_column;
+    }
+    const bool is_one = cut_.run == Run::tile;
+    return kept_ + starts_[is_one ? 0 : image] +
+           ((is_one ? image * tile_.in_rows : 0) + in_row) * tile_.in_columns + in_column;
+  }
+
+ private:
+  /// Null for a row that no output needs.
+  __device__ const T* address_of(int run) const {
+    int row = 0, image = run;
+    if (cut_.run == Run::row) image = cut_.by_in_rows.divide(run, row);
+    if (row >= tile_.in_rows) return nullptr;
+    return static_cast<const T*>(p_.x) +
+           image_offset(p_, cut_, p_.x_strides, tile_.first_image + image) +
+           (tile_.in_row + row) * p_.x_strides.row + tile_.in_column;
+  }
+  __device__ static int phase_of(const T* address) {
+    return static_cast<int>(reinterpret_cast<uintptr_t>(address) / sizeof(T) % kSize);
+  }
+
+  const PoolingParams& p_;
+  const Cut& cut_;
+  const Tile& tile_;
+  T* kept_;
+  int* starts_;
+};
+
+/// A tile's outputs, in the order in which they lie in y.
+template <class T>
+struct Output {
+  int image, row, column;
+  T* y;
+
+  /// False where there is no such output.
+  __device__ bool find(const PoolingParams& p, const Cut& cut, const Tile& tile, int number) {
+    image = cut.by_rows.divide(cut.by_columns.divide(number, column), row);
+    if (image >= tile.images || row >= tile.rows || column >= tile.columns) return false;
+    y = static_cast<T*>(p.y) + image_offset(p, cut, p.y_strides, tile.first_image + image) +
+        (tile.row + row) * p.y_strides.row + tile.column + column;
+    return true;
+  }
+};
+
+/// The value of a team's output, in all its lanes; the whole warp takes part, whether or not the
+/// output exists.
+template <PoolingMode kMode, class T>
+__device__ float pool_window(const PoolingParams& p, const Cut& cut, const Tile& tile,
+                             const Inputs<T>& inputs, const Output<T>& output, bool exists) {
+  const int lane = static_cast<int>(threadIdx.x) & (cut.lanes_x * cut.lanes_y - 1);
+  const int lane_x = lane & (cut.lanes_x - 1), lane_y = lane / cut.lanes_x;
+  float value = nothing<kMode>(), weight = 1.0f;
+  if (exists) {
+    const Taps down = taps_of<kMode>(p.rows, tile.row + output.row, p.counts_padding);
+    const Taps across = taps_of<kMode>(p.columns, tile.column + output.column, p.counts_padding);
+    for (int r = lane_y; r < down.count; r += cut.lanes_y) {
+      const T* from = inputs.at(output.image, down.first + r * p.rows.dilation, across.first);
+      float of_row = nothing<kMode>();
+      for (int c = lane_x; c < across.count; c += cut.lanes_x) {
+        of_row = combined<kMode>(of_row, to_float(from[c * p.columns.dilation]));
+      }
+      value = combined<kMode>(value, of_row);
+    }
+    weight = static_cast<float>(down.weight) * static_cast<float>(across.weight);
+  }
+  value = combined_lanes<kMode>(value, cut.lanes_x * cut.lanes_y);
+  return kMode == PoolingMode::max ? value : value / weight;
+}
+
+template <PoolingMode kMode, class T>
+__global__ void __launch_bounds__(kThreads)
+    pooling_kernel(const __grid_constant__ PoolingParams p, const __grid_constant__ Cut cut) {
+  extern __shared__ uint4 shared[];
+  auto* kept = reinterpret_cast<T*>(shared);
+  auto* starts = reinterpret_cast<int*>(kept + cut.runs * cut.pitch);
+  auto* results = reinterpret_cast<T*>(starts + cut.runs);
+  const Tile tile = tile_of<kMode>(p, cut);
+  const Inputs<T> inputs(p, cut, tile, kept, starts);
+  inputs.load();
+  __syncthreads();
+
+  // Pool, a team an output.
+  const int outputs = tile.images * cut.rows * cut.columns, lanes = cut.lanes_x * cut.lanes_y;
+  const int thread = static_cast<int>(threadIdx.x);
+  Output<T> output;
+  if (lanes > 1) {
+    for (int first = 0; first < outputs; first += kThreads / lanes) {
+      const int number = first + thread / lanes;
+      const bool exists = number < outputs && output.find(p, cut, tile, number);
+      const float value = pool_window<kMode>(p, cut, tile, inputs, output, exists);
+      if (exists && thread % lanes == 0) results[number] = from_float<T>(value);
+    }
+    __syncthreads();
+  }
+
+  // Write: neighbouring threads, neighbours of a sector.
+  (void)output.find(p, cut, tile, 0);
+  const auto skew =
+      static_cast<int>(reinterpret_cast<uintptr_t>(output.y) % kSectorBytes / sizeof(T));
+  for (int number = thread - skew; number < outputs; number += kThreads) {
+    if (number < 0 || !output.find(p, cut, tile, number)) continue;
+    *output.y = lanes > 1 ? results[number]
+                          : from_float<T>(pool_window<kMode>(p, cut, tile, inputs, output, true));
+  }
+}
+
+/// Windows that no tile can hold, or with so many inputs each that a block is not too many threads.
+template <PoolingMode kMode, class T>
+__global__ void __launch_bounds__(kThreads)
+    pooling_long_kernel(const __grid_constant__ PoolingParams p, const __grid_constant__ Cut cut) {
+  __shared__ float shared[kThreads / kWarp];
+  const int64_t rows = int64_t{blockIdx.x} / p.columns.out, image = rows / p.rows.out;
+  const auto column = static_cast<int>(int64_t{blockIdx.x} - rows * p.columns.out);
+  const auto row = static_cast<int>(rows - image * p.rows.out);
+  const Taps down = taps_of<kMode>(p.rows, row, p.counts_padding);
+  const Taps across = taps_of<kMode>(p.columns, column, p.counts_padding);
+  const T* x = static_cast<const T*>(p.x) + image_offset(p, cut, p.x_strides, image) +
+               down.first * p.x_strides.row + across.first;
+  const int64_t row_step = p.rows.dilation * p.x_strides.row;
+
+  constexpr int kAtOnce = 8;
+  const int taps = down.count * across.count, width = max(across.count, 1);
+  const int thread = static_cast<int>(threadIdx.x);
+  int r = thread / width, c = thread % width;
+  float value = nothing<kMode>();
+  for (int first = thread; first < taps; first += kAtOnce * kThreads) {
+    float values[kAtOnce];
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) {
+      const bool exists = first + u * kThreads < taps;
+      values[u] = exists ? to_float(x[r * row_step + c * p.columns.dilation]) : nothing<kMode>();
+      r += kThreads / width;
+      c += kThreads % width;
+      if (c >= width) {
+        c -= width;
+        ++r;
+      }
+    }
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) value = combined<kMode>(value, values[u]);
+  }
+  value = combined_lanes<kMode>(value, kWarp);
+  if (thread % kWarp == 0) shared[thread / kWarp] = value;
+  __syncthreads();
+  if (thread >= kWarp) return;
+  value = thread < kThreads / kWarp ? shared[thread] : nothing<kMode>();
+  value = combined_lanes<kMode>(value, kWarp);
+  if (thread > 0) return;
+  const float weight = static_cast<float>(down.weight) * static_cast<float>(across.weight);
+  static_cast<T*>(p.y)[image_offset(p, cut, p.y_strides, image) + row * p.y_strides.row + column] =
+      from_float<T>(kMode == PoolingMode::max ? value : value / weight);
+}
+
+template <PoolingMode kMode, class T>
+cudaError_t launch(PoolingParams p, cudaStream_t stream) {
+  p.rows.by_out = Divisor(p.rows.out);
+  p.columns.by_out = Divisor(p.columns.out);
+  Cutter cutter(kMode, p, Vec16<T>::kSize);
+  const Cut cut = cutter.cut();
+  const bool is_long = cutter.is_long();
+  const int64_t blocks =
+      is_long ? cut.num_images * p.rows.out * p.columns.out
+              : (cut.num_images + cut.images - 1) / cut.images * cut.bands * cut.strips;
+  if (blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
+  const auto grid = static_cast<unsigned>(blocks);
+  if (is_long) {
+    pooling_long_kernel<kMode, T><<<grid, kThreads, 0, stream>>>(p, cut);
+    return cudaGetLastError();
+  }
+  const int results = cut.lanes() > 1 ? cut.images * cut.rows * cut.columns : 0;
+  const size_t bytes = static_cast<size_t>(cut.runs * cut.pitch + results) * sizeof(T) +
+                       static_cast<size_t>(cut.runs) * sizeof(int);
+  pooling_kernel<kMode, T><<<grid, kThreads, bytes, stream>>>(p, cut);
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+cudaError_t launch_pooling_wide(PoolingMode mode, Dtype dtype, const PoolingParams& p,
+                                cudaStream_t stream) {
+  if (p.batch * p.num_members * p.channels == 0) return cudaSuccess;
+  return dispatch_float(dtype, [&]<class T>(std::type_identity<T>) {
+    switch (mode) {
+      case PoolingMode::max:
+        return launch<PoolingMode::max, T>(p, stream);
+      case PoolingMode::average:
+        return launch<PoolingMode::average, T>(p, stream);
+      case PoolingMode::adaptive_average:
+        return launch<PoolingMode::adaptive_average, T>(p, stream);
+    }
+    return cudaErrorInvalidValue;
+  });
+}
+
+}  // namespace wide::kernels
