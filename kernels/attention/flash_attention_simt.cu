@@ -5,8 +5,9 @@
 // fused multiply-adds in fp32, never tf32, in one pass over the keys.
 //
 // Plan: a block has 64 queries of one head, 8 rows of 16 threads; a thread has 8 queries, a row of
-// threads the same ones. Tiles of keys and values come through flash_attention_tile.cuh's ring. Of
-// each tile a thread makes
+// threads the same ones, a warp 16 neighbours. Tiles of keys and values come through
+// flash_attention_tile.cuh's ring; a warp that sees nothing of one leaves it out. Of each tile a
+// thread makes
 //   scores   8 by keys / 16 of them, four of the head's elements at a time
 //   powers   over the largest score of the row so far, which 16 lanes agree upon; they go to the
 //            row of threads' own rows of shared memory
@@ -27,7 +28,8 @@ constexpr int kQueries = 64;
 constexpr int kColumns = 16;  // threads of a row
 constexpr int kRows = 8;      // of threads
 constexpr int kThreads = kRows * kColumns;
-constexpr int kOwn = kQueries / kRows;  // queries of a thread: every eighth
+constexpr int kOwn = kQueries / kRows;  // queries of a thread
+constexpr int kWarpQueries = 2 * kOwn;
 
 struct AttentionSimtPolicy {
   int dims;  // of a padded head
@@ -59,6 +61,12 @@ constexpr AttentionSimtPolicy simt_policy_of(HeadWidth width) {
   }
 }
 
+/// The i-th query of a row of threads: a warp's two rows take turns, so that they read neighbouring
+/// rows of shared memory, which lie in different banks.
+__device__ inline int own_query(int row, int i) {
+  return row / 2 * kWarpQueries + 2 * i + row % 2;
+}
+
 /// What a thread holds of its queries.
 template <AttentionSimtPolicy policy>
 struct ThreadSums {
@@ -87,7 +95,7 @@ __device__ inline void multiply_by_keys(const char* q_tile, const char* k_tile, 
   for (int chunk = 0; chunk < policy.chunks(); ++chunk) {
     float4 q[kOwn];
 #pragma unroll
-    for (int i = 0; i < kOwn; ++i) q[i] = load_chunk<policy>(q_tile, row + kRows * i, chunk);
+    for (int i = 0; i < kOwn; ++i) q[i] = load_chunk<policy>(q_tile, own_query(row, i), chunk);
 #pragma unroll
     for (int j = 0; j < policy.keys / kColumns; ++j) {
       const float4 k = load_chunk<policy>(k_tile, column + kColumns * j, chunk);
@@ -133,7 +141,7 @@ __device__ inline void soften(ThreadScores<policy>& s, float factor, int row, in
     for (int j = 0; j < policy.keys / kColumns; ++j) {
       const float power = arch::exp2_approximately(fmaf(s[i][j], factor, -base));
       sums.total[i] += power;
-      powers[(row + kRows * i) * policy.pitch() + column + kColumns * j] = power;
+      powers[own_query(row, i) * policy.pitch() + column + kColumns * j] = power;
     }
 #pragma unroll
     for (float& y : sums.y[i]) y *= shrink;
@@ -151,7 +159,7 @@ __device__ inline void add_values(const float* powers, const char* v_tile, int r
 #pragma unroll
     for (int i = 0; i < kOwn; ++i) {
       *reinterpret_cast<float4*>(p[i]) =
-          *reinterpret_cast<const float4*>(powers + (row + kRows * i) * policy.pitch() + key);
+          *reinterpret_cast<const float4*>(powers + own_query(row, i) * policy.pitch() + key);
     }
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
@@ -186,7 +194,7 @@ __device__ inline void write_rows(const FlashAttentionParams& params, const Quer
   for (int i = 0; i < kOwn; ++i) {
     const float total = over_columns(sums.total[i], [](float a, float b) { return a + b; });
     const float share = total == 0.0f ? 0.0f : 1.0f / total;  // a query that sees nothing: 0
-    const int query = row + kRows * i;
+    const int query = own_query(row, i);
     if (query >= block.num_queries) continue;
     float* y = static_cast<float*>(params.y) +
                query_element(params, block, params.y_strides, block.first_query + query);
@@ -223,6 +231,10 @@ __global__ void __launch_bounds__(kThreads, simt_policy_of(width).blocks_per_mul
   const int row = static_cast<int>(threadIdx.x / kColumns);
   const int column = static_cast<int>(threadIdx.x % kColumns);
   const int last_query = block.first_query + block.num_queries - 1;
+  const int warp_first = block.first_query + own_query(row / 2 * 2, 0);
+  const int warp_last = min(warp_first + kWarpQueries - 1, last_query);
+  const int warp_end =
+      warp_last < warp_first ? 0 : seen_keys(params, block, warp_first, warp_last).last;
   const KeyRange seen = seen_keys(params, block, block.first_query, last_query);
   const KeyRange by_all{seen_keys(params, block, last_query, last_query).first,
                         seen_keys(params, block, block.first_query, block.first_query).last};
@@ -250,27 +262,34 @@ __global__ void __launch_bounds__(kThreads, simt_policy_of(width).blocks_per_mul
   for (int tile = 0; tile < num_tiles; ++tile) {
     const int first_key = (first_tile + tile) * policy.keys, end_key = first_key + policy.keys;
     const bool is_partial = first_key < by_all.first || end_key > by_all.last;
-    ThreadScores<policy> s = {};
-    multiply_by_keys<policy>(q_tile, ring.next_keys(tile), row, column, s);
-    if (is_bent || is_partial) {
-      const float slope = slope_of(params, block);
+    const bool is_idle = first_key >= warp_end;
+    const char* k_tile = ring.next_keys(tile);
+    if (!is_idle) {
+      ThreadScores<policy> s = {};
+      multiply_by_keys<policy>(q_tile, k_tile, row, column, s);
+      if (is_bent || is_partial) {
+        const float slope = slope_of(params, block);
 #pragma unroll
-      for (int i = 0; i < kOwn; ++i) {
-        const int query = block.first_query + row + kRows * i;
-        const KeyRange own = seen_keys(params, block, query, query);
+        for (int i = 0; i < kOwn; ++i) {
+          const int query = block.first_query + own_query(row, i);
+          const KeyRange own = seen_keys(params, block, query, query);
 #pragma unroll
-        for (int j = 0; j < policy.keys / kColumns; ++j) {
-          const int key = first_key + column + kColumns * j;
-          if (is_bent)
-            s[i][j] = bend_score(params, slope, s[i][j], position_of(params, query) - key);
-          if (key < own.first || key >= own.last) s[i][j] = -std::numeric_limits<float>::infinity();
+          for (int j = 0; j < policy.keys / kColumns; ++j) {
+            const int key = first_key + column + kColumns * j;
+            if (is_bent) {
+              s[i][j] = bend_score(params, slope, s[i][j], position_of(params, query) - key);
+            }
+            if (key < own.first || key >= own.last) {
+              s[i][j] = -std::numeric_limits<float>::infinity();
+            }
+          }
         }
       }
+      soften<policy>(s, factor, row, column, powers, sums);
     }
-    soften<policy>(s, factor, row, column, powers, sums);
     // The barrier in between shows every thread its row's powers, too.
     const char* v_tile = ring.next_values(tile);
-    add_values<policy>(powers, v_tile, row, column, sums);
+    if (!is_idle) add_values<policy>(powers, v_tile, row, column, sums);
   }
   write_rows<policy>(params, block, row, column, sums);
 }
