@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -23,6 +22,17 @@ namespace {
 
 using Eight [[gnu::vector_size(32)]] = float;
 using EightBits [[gnu::vector_size(32)]] = uint32_t;
+
+/// Eight floats in memory. Copied as such: of a memcpy of several, g++ makes stores of another
+/// width than what is loaded behind them, which waits for memory each time.
+using EightThere [[gnu::vector_size(32), gnu::may_alias, gnu::aligned(4)]] = float;
+
+[[gnu::always_inline]] inline const EightThere& eight_at(const float* from) {
+  return *reinterpret_cast<const EightThere*>(from);
+}
+[[gnu::always_inline]] inline EightThere& eight_at(float* to) {
+  return *reinterpret_cast<EightThere*>(to);
+}
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
@@ -50,22 +60,24 @@ constexpr float kNone = -std::numeric_limits<float>::infinity();
 [[gnu::always_inline]] inline void weigh(AttentionState& state, const AttentionKeys& block, int r) {
   constexpr int kVectors = kAttentionKeys / 8;
   std::fill(block.scores[r] + block.keys, block.scores[r] + kAttentionKeys, kNone);
-  Eight scores[kVectors];
-  std::memcpy(scores, block.scores[r], sizeof scores);
-  Eight lanes = scores[0];
-  for (const Eight& vector : scores) lanes = vector > lanes ? vector : lanes;
+  float* scores = block.scores[r];
+  Eight lanes = eight_at(scores);
+  for (int v = 1; v < kVectors; ++v) {
+    const Eight vector = eight_at(scores + 8 * v);
+    lanes = vector > lanes ? vector : lanes;
+  }
   float most = state.most[r];
   for (int l = 0; l < 8; ++l) most = lanes[l] > most ? lanes[l] : most;
   const float base = most == kNone ? 0.0f : most;  // nothing is seen yet: every power is 0
   Eight shrink = Eight{} + (state.most[r] - base);
   raise_two_to(shrink);
   Eight sums = {};
-  for (Eight& vector : scores) {
-    vector -= base;
+  for (int v = 0; v < kVectors; ++v) {
+    Eight vector = eight_at(scores + 8 * v) - base;
     raise_two_to(vector);
     sums += vector;
+    eight_at(scores + 8 * v) = vector;
   }
-  std::memcpy(block.scores[r], scores, sizeof scores);
   float total = 0;
   for (int l = 0; l < 8; ++l) total += sums[l];
   state.total[r] = state.total[r] * shrink[0] + total;
@@ -81,19 +93,22 @@ constexpr float kNone = -std::numeric_limits<float>::infinity();
   for (int d = 0; d < block.dims; d += kStep) {
     for (int first = 0; first < kAttentionQueries; first += kRows) {
       Eight sums[kRows][2];
-      for (int r = 0; r < kRows; ++r)
-        std::memcpy(sums[r], state.sums[first + r] + d, sizeof sums[r]);
+      for (int r = 0; r < kRows; ++r) {
+        sums[r][0] = eight_at(state.sums[first + r] + d);
+        sums[r][1] = eight_at(state.sums[first + r] + d + 8);
+      }
       for (int j = 0; j < block.keys; ++j) {
-        Eight value[2];
-        std::memcpy(value, block.values[j] + d, sizeof value);
+        const Eight low = eight_at(block.values[j] + d), high = eight_at(block.values[j] + d + 8);
         for (int r = 0; r < kRows; ++r) {
           const float weight = block.scores[first + r][j];
-          sums[r][0] += weight * value[0];
-          sums[r][1] += weight * value[1];
+          sums[r][0] += weight * low;
+          sums[r][1] += weight * high;
         }
       }
-      for (int r = 0; r < kRows; ++r)
-        std::memcpy(state.sums[first + r] + d, sums[r], sizeof sums[r]);
+      for (int r = 0; r < kRows; ++r) {
+        eight_at(state.sums[first + r] + d) = sums[r][0];
+        eight_at(state.sums[first + r] + d + 8) = sums[r][1];
+      }
     }
   }
 }
