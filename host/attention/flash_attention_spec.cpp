@@ -207,7 +207,7 @@ std::vector<AxisValue> ints(std::initializer_list<int64_t> values) {
 std::vector<AxisInfo> axes() {
   // Sizes for tests divide each other where they must, and keep heads few.
   return {{"n", "members", int64_t{4}, {}, 1},
-          {"batch", "batch rows B", int64_t{8}, {}, 0, {2, 2, 1}},
+          {"batch", "batch rows B", int64_t{8}, {}, 0, {2, 1}},
           {"seq", "queries of a batch row Tq", int64_t{128}, {}, 0, {5, 19, 131}},
           {"kv_seq", "keys of a batch row Tk; 0: seq", int64_t{0}, {}, 0, {7, 37, 139}},
           {"heads", "of queries, per member", int64_t{8}, {}, 1, {3, 2}},

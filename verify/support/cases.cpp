@@ -40,13 +40,6 @@ std::vector<AxisValue> words_of(const AxisInfo& axis) {
   return words;
 }
 
-/// Small, and different for every axis, so that no two extents are mixed up unseen.
-AxisValue shrink(const AxisValue& value, size_t axis) {
-  constexpr std::array<int64_t, 5> kSizes{3, 5, 17, 7, 13};
-  const auto* integer = std::get_if<int64_t>(&value);
-  return integer == nullptr || *integer <= 5 ? value : kSizes[axis % kSizes.size()];
-}
-
 int64_t odd_size(const std::vector<int64_t>& sizes, int64_t size) {
   const size_t wanted = size <= 5 ? 0 : size <= 19 ? 1 : 2;
   return sizes.at(std::min(wanted, sizes.size() - 1));
@@ -108,6 +101,19 @@ int64_t num_combinations(const PrimitiveSpec& spec) {
 /// More words than these are tried in pairs.
 constexpr int64_t kMostCombinations = 1000;
 
+/// Small, and different for every axis, so that no two extents are mixed up unseen: the axis's own
+/// size where it has one, else the `index`-th of a few primes.
+AxisValue shrink(const PrimitiveSpec& spec, const std::string& name, const AxisValue& value,
+                 size_t index) {
+  constexpr std::array<int64_t, 5> kSizes{3, 5, 17, 7, 13};
+  const auto* integer = std::get_if<int64_t>(&value);
+  if (integer == nullptr || *integer <= 5) return value;
+  const auto axis = std::find_if(spec.axes.begin(), spec.axes.end(),
+                                 [&](const AxisInfo& info) { return info.name == name; });
+  if (axis == spec.axes.end() || axis->odd_sizes.empty()) return kSizes[index % kSizes.size()];
+  return odd_size(axis->odd_sizes, 7);
+}
+
 }  // namespace
 
 std::vector<Case> ci_cases(const PrimitiveSpec& spec) {
@@ -121,7 +127,9 @@ std::vector<Case> ci_cases(const PrimitiveSpec& spec) {
   std::vector<Case> cases;
   for (Values& point : points) {
     if (wants_small_cases()) {
-      for (size_t a = 0; a < point.size(); ++a) point[a].second = shrink(point[a].second, a);
+      for (size_t a = 0; a < point.size(); ++a) {
+        point[a].second = shrink(spec, point[a].first, point[a].second, a);
+      }
     }
     Case made = catalog::make_case(spec, point);
     const bool is_known = std::find(cases.begin(), cases.end(), made) != cases.end();
