@@ -25,6 +25,8 @@ INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+)[">]')
 # Primitives that run kernels of another name.
 KERNELS_OF = {"batchnorm1d": "batchnorm", "batchnorm2d": "batchnorm",
               "instancenorm1d": "groupnorm", "instancenorm2d": "groupnorm"}
+# Primitives whose strategies run the kernels of others, whichever suit.
+PARTS_OF = {"attention": ("linear", "flash_attention")}
 # What C++ reads as one piece. Literals first, so that "//" inside one is no comment; numbers before
 # characters, because 1'000 opens none.
 TOKEN = re.compile(r"""
@@ -79,6 +81,8 @@ def is_glued(left, right, in_directive):
 
 
 def kernels_of(root, op, strategy):
+    if op in PARTS_OF:
+        return sorted(path for part in PARTS_OF[op] for path in root.glob(f"kernels/*/{part}_*.cu"))
     return sorted(root.glob(f"kernels/*/{KERNELS_OF.get(op, op)}_{strategy}*.cu"))
 
 

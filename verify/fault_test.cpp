@@ -206,6 +206,25 @@ Bytes run_flash_attention() {
   return read(context, y, stream.get());
 }
 
+Bytes run_attention() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  const AttentionProblem problem{
+      .num_members = 2, .batch = 2, .seq = 3, .features = 8, .heads = 2, .has_bias = true};
+  const AttentionPlan plan = make_attention_plan(context, problem, {.strategy = "fused"});
+  const auto some = [&](const Shape& shape) { return filled(context, shape, stream.get()); };
+  const Tensor x = some({2, 3, 16}), qkv_weight = some({2, 24, 8}), qkv_bias = some({2, 24}),
+               out_weight = some({2, 8, 8}), out_bias = some({2, 8});
+  const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
+  Tensor y(context, Dtype::fp32, {2, 3, 16});
+  AttentionArguments arguments;
+  arguments.x = x, arguments.y = y;
+  arguments.parameters.qkv_weight = qkv_weight, arguments.parameters.qkv_bias = qkv_bias;
+  arguments.parameters.out_weight = out_weight, arguments.parameters.out_bias = out_bias;
+  plan.run(arguments, {stream.get(), {scratch.data(), scratch.bytes()}});
+  return read(context, y, stream.get());
+}
+
 Bytes run_pointwise() {
   const Context context = Context::cuda(0);
   const OwnedStream stream(context);
@@ -302,6 +321,7 @@ const std::vector<Scenario>& scenarios() {
       {"groupnorm", run_groupnorm},
       {"rmsnorm", run_rmsnorm},
       {"flash_attention", run_flash_attention},
+      {"attention", run_attention},
       {"pointwise", run_pointwise},
       {"softmax", run_softmax},
       {"binary", run_binary},

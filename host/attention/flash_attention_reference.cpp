@@ -47,6 +47,27 @@ Score score_of(const FlashAttentionProblem& p, const FlashAttentionReferenceRow&
   return score;
 }
 
+/// What errors of the operands come to in element d of y, to first order: of as many independent
+/// ones the root of the sum of squares, four times. `scores` hold powers.
+double operand_error(const FlashAttentionProblem& p, const FlashAttentionReferenceRow& row,
+                     std::span<const Score> scores, double total, double y, size_t d) {
+  const auto dim = static_cast<size_t>(p.head_dim);
+  const auto scale = static_cast<double>(*p.scale);
+  std::vector<double> slopes(dim);  // of y over the elements of q
+  double squares = 0;
+  for (const Score& score : scores) {
+    const size_t first = static_cast<size_t>(score.key * p.kv_heads + row.kv_head) * dim;
+    const double share = score.value / total, slope = scale * share * (row.v[first + d] - y);
+    for (size_t e = 0; e < dim; ++e) {
+      slopes[e] += slope * row.k[first + e];
+      squares += std::pow(slope * row.q[e] * row.k_error[first + e], 2);
+    }
+    squares += std::pow(share * row.v_error[first + d], 2);
+  }
+  for (size_t e = 0; e < dim; ++e) squares += std::pow(slopes[e] * row.q_error[e], 2);
+  return 4 * std::sqrt(squares);
+}
+
 }  // namespace
 
 bool sees_key(const FlashAttentionProblem& p, int64_t query, int64_t key, int64_t key_length) {
@@ -98,6 +119,7 @@ void judge_flash_attention_row(const FlashAttentionProblem& p,
       error += share * ((magnitude + std::fabs(y)) * score.error + magnitude * sums);
       if (p.dtype == Dtype::fp16) error += 0x1p-25 * magnitude / total;
     }
+    if (!row.q_error.empty()) error += operand_error(p, row, scores, total, y, d);
     values[d] = y;
     tolerances[d] = error + unit * std::fabs(y) + min_subnormal(p.dtype);
   }

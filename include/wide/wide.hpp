@@ -4,6 +4,7 @@
 // wide: N models of identical architecture as one model. This header is all an application needs.
 #pragma once
 
+#include "wide/attention.hpp"
 #include "wide/batchnorm.hpp"
 #include "wide/binary.hpp"
 #include "wide/channels.hpp"

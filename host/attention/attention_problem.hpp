@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// attention as the problems of its parts: projections of inputs, flash_attention, a projection of
+// its heads. What the parts refuse, the whole refuses; nothing is checked twice.
+#pragma once
+
+#include <vector>
+
+#include "wide/attention.hpp"
+#include "wide/linear.hpp"
+
+namespace wide {
+
+/// Complete ones, of `members` neighbouring members. What lies between the parts is packed for so
+/// many members: one tensor [rows, members, 3D] of queries, keys and values, or three.
+struct AttentionParts {
+  std::vector<LinearProblem> projections;  ///< one to 3D; cross: to queries, to keys, to values
+  FlashAttentionProblem core;
+  LinearProblem output;
+};
+AttentionParts attention_parts(const AttentionProblem& problem, int64_t members);
+
+/// With everything that may be left open set. Throws invalid_argument.
+AttentionProblem complete_attention_problem(AttentionProblem problem);
+
+/// Throws invalid_argument where the operands' problem is not the plan's; both complete.
+void require_same_attention_problem(const AttentionProblem& got, const AttentionProblem& plan);
+
+/// Whether y has no element.
+bool is_empty(const AttentionProblem& problem);
+
+}  // namespace wide

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// attention: the multi-head module of N members in one call: projections to queries, keys and
+// values, flash_attention between them, and the projection of what comes out.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "wide/flash_attention.hpp"
+#include "wide/plan.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide {
+
+struct AttentionProblem {
+  int64_t num_members = 1;
+  int64_t batch = 0;
+  int64_t seq = 0;                  ///< positions Tq of x and y
+  int64_t features = 0;             ///< D of x and y: heads of D / heads elements each, up to 256
+  int64_t heads = 1;                ///< divides features
+  Dtype dtype = Dtype::fp32;        ///< of all but lengths: fp32, fp16 or bf16
+  bool is_cross = false;            ///< keys and values come from inputs of their own, not from x
+  std::optional<int64_t> kv_seq{};  ///< cross: their positions Tk; absent: as seq
+  int64_t key_features = 0;         ///< cross: of the input of keys (kdim); 0: as features
+  int64_t value_features = 0;       ///< cross: of the input of values (vdim); 0: as features
+  bool has_bias = false;            ///< of every projection
+  bool is_causal = false;  ///< as of flash_attention: the last query stands at the last key
+  KeyLengths key_lengths = KeyLengths::none;
+  bool needs_weights = false;           ///< refused: see AttentionPlan::run
+  RowStrides x{}, key{}, value{}, y{};  ///< rows are positions: batch rows one behind the other
+  RowStrides qkv_weight{}, q_weight{}, k_weight{}, v_weight{}, out_weight{};
+  int64_t qkv_bias_member_stride = 0, out_bias_member_stride = 0, key_lengths_member_stride = 0;
+  friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;
+};
+
+/// The parameters of all members; of one, as a checkpoint holds them, without the axis in front.
+template <class View>
+struct BasicAttentionParameters {
+  View qkv_weight{};  ///< [N, 3D, D]: rows of queries, keys, values; absent where is_cross
+  View q_weight{};    ///< cross: [N, D, D]
+  View k_weight{};    ///< cross: [N, D, key_features]
+  View v_weight{};    ///< cross: [N, D, value_features]
+  View qkv_bias{};    ///< [N, 3D], or absent
+  View out_weight{};  ///< [N, D, D]
+  View out_bias{};    ///< [N, D], or absent
+};
+using AttentionParameters = BasicAttentionParameters<ConstTensorView>;
+
+struct AttentionArguments {
+  ConstTensorView x;           ///< [B, Tq, N*D]
+  ConstTensorView key, value;  ///< [B, Tk, N*key_features], [B, Tk, N*value_features], or absent
+  AttentionParameters parameters;
+  ConstTensorView key_lengths;  ///< int32 [N, B], shared [B], or absent
+  TensorView y;                 ///< [B, Tq, N*D]
+};
+
+/// Reads the problem off the operands; `like` gives what they do not show: num_members, heads,
+/// is_causal and needs_weights.
+AttentionProblem describe_attention(const AttentionArguments& arguments,
+                                    const AttentionProblem& like);
+
+class AttentionPlan {
+ public:
+  const AttentionProblem& problem() const;
+  std::string_view strategy() const;
+  /// Names the strategy of each part.
+  std::string explain() const;
+  /// Queries, keys and values, what comes out of the heads, and the most that one of the parts
+  /// needs beside them: those run one after another.
+  int64_t workspace_bytes() const;
+  std::string_view weight_format() const;
+
+  /// Parameters of N members -> those of all. Runs once per set of weights, on `stream`.
+  void prepare_weights(std::span<const AttentionParameters> members,
+                       const BasicAttentionParameters<TensorView>& packed, Stream stream) const;
+  /// The inverse, bit for bit.
+  void restore_weights(const AttentionParameters& packed,
+                       std::span<const BasicAttentionParameters<TensorView>> members,
+                       Stream stream) const;
+
+  /// y[b, i, n] = out_weight[n] concat_h(a[b, i, n, h]) + out_bias[n], a flash_attention of head h
+  ///   of q = q_weight x + q_bias, k = k_weight key + k_bias, v = v_weight value + v_bias, scaled
+  ///   by 1 / sqrt(D / heads); the biases are thirds of qkv_bias, and without cross the weights are
+  ///   thirds of qkv_weight and key = value = x.
+  /// Padding: as key lengths, which say where a batch row ends and cost nothing to read; a mask of
+  ///         bytes with holes is refused by there being no operand for it.
+  /// Weights of attention: not provided (needs_weights): no strategy has them in memory, and
+  ///         writing Tq Tk of them per head is what flash_attention is there to avoid.
+  /// Layout: as AttentionArguments says, packed or with members explicit ([B, T, N, D]); features
+  ///         contiguous, any row and member strides, any alignment of an element. y overlaps
+  ///         nothing.
+  /// Types: one dtype in {fp32, fp16, bf16}; q, k, v and a are rounded to it between the parts;
+  ///         sums and softmax in fp32.
+  /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
+  /// Memory: workspace_bytes() of execution.workspace.
+  /// Errors: invalid_argument, unsupported (by name, when the plan is made), cuda, cublas.
+  /// Threads: safe with an Execution each.
+  /// Members: a member's bits depend on its own operands only, never on N or its neighbours.
+  void run(const AttentionArguments& arguments, const Execution& execution) const;
+
+  struct State;
+
+ private:
+  friend AttentionPlan make_attention_plan(const Context&, const AttentionProblem&,
+                                           const PlanOptions&);
+  explicit AttentionPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+AttentionPlan make_attention_plan(const Context& context, const AttentionProblem& problem,
+                                  const PlanOptions& options = {});
+
+}  // namespace wide
