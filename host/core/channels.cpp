@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <vector>
 
 #include "host/core/check.hpp"
 
@@ -86,21 +87,16 @@ MemberChannels member_channels(std::string_view primitive, std::string_view argu
   return c;
 }
 
-void require_disjoint_channels(std::string_view primitive, std::string_view argument,
-                               const MemberChannels& c) {
-  struct Axis {
-    int64_t stride, extent;
-  };
-  const ChannelStrides& s = c.strides;
-  std::array<Axis, 4> axes{
-      {{s.batch, c.batch}, {s.member, c.members}, {s.channel, c.channels}, {s.row, c.height}}};
-  std::sort(axes.begin(), axes.end(),
-            [](const Axis& a, const Axis& b) { return a.stride < b.stride; });
-  int64_t span = c.width;
-  for (const Axis& axis : axes) {
-    if (axis.extent == 0 || c.width == 0) return;
+void require_disjoint(std::string_view primitive, std::string_view argument,
+                      std::span<const SteppedAxis> axes) {
+  std::vector<SteppedAxis> inner_first(axes.begin(), axes.end());
+  for (const SteppedAxis& axis : axes) {
+    if (axis.extent == 0) return;
   }
-  for (const Axis& axis : axes) {
+  std::sort(inner_first.begin(), inner_first.end(),
+            [](const SteppedAxis& a, const SteppedAxis& b) { return a.stride < b.stride; });
+  int64_t span = 1;
+  for (const SteppedAxis& axis : inner_first) {
     if (axis.extent == 1) continue;
     WIDE_REQUIRE(axis.stride >= span, name_of(primitive, argument) + " has a stride of " +
                                           std::to_string(axis.stride) + " over " +
@@ -108,6 +104,17 @@ void require_disjoint_channels(std::string_view primitive, std::string_view argu
                                           " elements, expected elements that do not overlap");
     span += (axis.extent - 1) * axis.stride;
   }
+}
+
+void require_disjoint_channels(std::string_view primitive, std::string_view argument,
+                               const MemberChannels& c) {
+  const ChannelStrides& s = c.strides;
+  const std::array<SteppedAxis, 5> axes{{{s.batch, c.batch},
+                                         {s.member, c.members},
+                                         {s.channel, c.channels},
+                                         {s.row, c.height},
+                                         {1, c.width}}};
+  require_disjoint(primitive, argument, axes);
 }
 
 ConstTensorView member_parameters(std::string_view primitive, std::string_view argument,

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "wide/channels.hpp"
@@ -27,7 +28,14 @@ struct MemberChannels {
 MemberChannels member_channels(std::string_view primitive, std::string_view argument,
                                const ConstTensorView& view, int64_t num_members);
 
-/// For outputs: no two elements may share an address.
+/// One axis of an operand.
+struct SteppedAxis {
+  int64_t stride, extent;
+};
+
+/// For outputs: no two elements may share an address. In any order of the axes.
+void require_disjoint(std::string_view primitive, std::string_view argument,
+                      std::span<const SteppedAxis> axes);
 void require_disjoint_channels(std::string_view primitive, std::string_view argument,
                                const MemberChannels& channels);
 

@@ -37,6 +37,7 @@ std::span<const PackedOperand> all() {
                                    dropout_x,
                                    conv1d_x,
                                    conv2d_x,
+                                   conv1d_x_channels_last,
                                    conv2d_x_channels_last,
                                    batchnorm1d_x,
                                    batchnorm2d_x,

@@ -49,6 +49,7 @@ inline constexpr PackedOperand dropout_x{"dropout x", joined, -1, 2, 5};
 // Activations with channels first: [B, C, ...] -> [B, N*C, ...].
 inline constexpr PackedOperand conv1d_x{"conv1d x", joined, 1, 3, 3};
 inline constexpr PackedOperand conv2d_x{"conv2d x", joined, 1, 4, 4};
+inline constexpr PackedOperand conv1d_x_channels_last{"conv1d x channels_last", joined, -1, 3, 3};
 inline constexpr PackedOperand conv2d_x_channels_last{"conv2d x channels_last", joined, -1, 4, 4};
 inline constexpr PackedOperand batchnorm1d_x{"batchnorm1d x", joined, 1, 2, 3};
 inline constexpr PackedOperand batchnorm2d_x{"batchnorm2d x", joined, 1, 4, 4};

@@ -9,6 +9,7 @@
 #include "wide/binary.hpp"
 #include "wide/channels.hpp"
 #include "wide/context.hpp"
+#include "wide/conv.hpp"
 #include "wide/device.hpp"
 #include "wide/dropout.hpp"
 #include "wide/dtype.hpp"

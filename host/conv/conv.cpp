@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// conv's verbs: validate, choose, launch.
+#include "wide/conv.hpp"
+
+#include <vector>
+
+#include "host/conv/conv_problem.hpp"
+#include "host/conv/conv_run.hpp"
+#include "host/conv/conv_strategy.hpp"
+#include "host/core/channels.hpp"
+#include "host/core/check.hpp"
+#include "host/core/nvtx.hpp"
+#include "host/core/plan_checks.hpp"
+#include "wide/pack.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr std::string_view kName = "conv";
+
+/// A member's weight in the order of the layout: channels behind the kernel's positions.
+template <class View>
+View in_order_of(const View& weight, ConvLayout layout) {
+  const int rank = weight.rank();
+  WIDE_REQUIRE(rank == 3 || rank == 4,
+               "conv: a member's weight is " + to_string(weight.shape) +
+                   ", expected [out_channels, in_channels / groups, kh, kw], or without kh");
+  if (layout == ConvLayout::channels_first) return weight;
+  View view = weight;
+  for (int axis = 1; axis < rank; ++axis) {
+    const int from = axis == rank - 1 ? 1 : axis + 1;
+    view.shape[axis] = weight.shape[from];
+    view.strides[axis] = weight.strides[from];
+  }
+  return view;
+}
+
+const PackedOperand& packing_of(const ConstTensorView& weight) {
+  return weight.rank() == 3 ? operands::conv1d_weight : operands::conv2d_weight;
+}
+
+/// What prepare_weights and restore_weights have in common: the packed side.
+template <class View>
+View packed_bias(const ConvProblem& p, const ConstTensorView& weight, const View& bias) {
+  require_dtype(kName, "weight", weight, p.dtype);
+  WIDE_REQUIRE(bias.is_absent() != p.epilogue.has_bias,
+               std::string("conv: bias is ") +
+                   (p.epilogue.has_bias ? "absent, expected [num_members * out_channels]"
+                                        : "present, expected none: the problem has none"));
+  if (!p.epilogue.has_bias) return bias;
+  require_dtype(kName, "bias", bias, p.dtype);
+  const ConstTensorView stacked =
+      member_parameters(kName, "bias", bias, p.num_members, p.out_channels);
+  View view = bias;
+  view.shape = stacked.shape;
+  view.strides = stacked.strides;
+  return view;
+}
+
+void require_count(const char* what, size_t got, int64_t expected) {
+  WIDE_REQUIRE(static_cast<int64_t>(got) == expected,
+               "conv: " + std::string(what) + " has " + std::to_string(got) +
+                   " entries, expected num_members = " + std::to_string(expected));
+}
+
+}  // namespace
+
+struct ConvPlan::State {
+  Context context;
+  ConvProblem problem;
+  ConvChoice choice;
+  ConvRunner runner;
+  std::string range;
+};
+
+ConvPlan make_conv_plan(const Context& context, const ConvProblem& problem,
+                        const PlanOptions& options) {
+  const ConvProblem full = complete_conv_problem(problem);
+  require_no_policy(kName, options.policy);
+  ConvChoice choice =
+      choose_conv_strategy(full, context.info(), options.strategy, verified_strategies());
+  ConvRunner runner;
+  if (!is_empty(full)) runner = choice.strategy->make(context, full);
+  if (!runner.note.empty()) choice.explain += "; " + runner.note;
+  std::string range = "wide::conv(" + std::string(choice.strategy->name) + ")";
+  return ConvPlan(std::make_shared<const ConvPlan::State>(
+      ConvPlan::State{context, full, std::move(choice), std::move(runner), std::move(range)}));
+}
+
+const ConvProblem& ConvPlan::problem() const {
+  return state_->problem;
+}
+std::string_view ConvPlan::strategy() const {
+  return state_->choice.strategy->name;
+}
+std::string ConvPlan::explain() const {
+  return state_->choice.explain;
+}
+int64_t ConvPlan::workspace_bytes() const {
+  return state_->runner.workspace_bytes;
+}
+std::string_view ConvPlan::weight_format() const {
+  return conv_layout_name(state_->problem.layout);
+}
+
+void ConvPlan::prepare_weights(std::span<const ConvMember> members, const TensorView& weight,
+                               const TensorView& bias, Stream stream) const {
+  const ConvProblem& p = state_->problem;
+  require_count("members", members.size(), p.num_members);
+  const TensorView to = packed_bias(p, weight, bias);
+  std::vector<ConstTensorView> weights, biases;
+  for (const ConvMember& member : members) {
+    WIDE_REQUIRE(
+        member.bias.is_absent() != p.epilogue.has_bias,
+        "conv: bias of member " + std::to_string(weights.size()) + " is " +
+            (p.epilogue.has_bias ? "absent, expected [out_channels]" : "present, expected none"));
+    weights.push_back(in_order_of(member.weight, p.layout));
+    if (p.epilogue.has_bias) biases.push_back(member.bias);
+  }
+  const NvtxRange range("wide::conv::prepare_weights");
+  pack(packing_of(weights.front()), weights, weight, stream);
+  if (p.epilogue.has_bias) pack(operands::channel_parameter, biases, to, stream);
+}
+
+void ConvPlan::restore_weights(const ConstTensorView& weight, const ConstTensorView& bias,
+                               std::span<const TensorView> member_weights,
+                               std::span<const TensorView> member_biases, Stream stream) const {
+  const ConvProblem& p = state_->problem;
+  require_count("member_weights", member_weights.size(), p.num_members);
+  if (p.epilogue.has_bias) require_count("member_biases", member_biases.size(), p.num_members);
+  const ConstTensorView from = packed_bias(p, weight, bias);
+  std::vector<TensorView> weights;
+  for (const TensorView& member : member_weights) weights.push_back(in_order_of(member, p.layout));
+  const NvtxRange range("wide::conv::restore_weights");
+  unpack(packing_of(weights.front()), weight, weights, stream);
+  if (p.epilogue.has_bias) unpack(operands::channel_parameter, from, member_biases, stream);
+}
+
+void ConvPlan::run(const ConvArguments& arguments, const Execution& execution) const {
+  const State& s = *state_;
+  require_device(kName, "y", arguments.y, s.context.device());
+  require_same_conv_problem(describe_conv(arguments, s.problem), s.problem);
+  if (is_empty(s.problem)) return;
+  require_workspace(kName, execution, s.runner.workspace_bytes);
+  const NvtxRange range(s.range.c_str());
+  s.runner.run(arguments, execution);
+}
+
+}  // namespace wide

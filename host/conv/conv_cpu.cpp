@@ -1,0 +1,239 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// conv on the CPU: tiles of outputs, channels of one group by positions of one batch row, are
+// handed to the threads, all members' at once (`wide`) or one member's at a time (`sequential`).
+// Both compute every tile alike, so they give the same bits; what differs is how well small members
+// fill the threads.
+//
+// A tile's inputs are gathered term by term, whatever strides, layout and padding, and then
+// multiplied as a matrix: the gathering is paid for by the channels that share it.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "host/conv/conv_cpu_tile.hpp"
+#include "host/conv/conv_problem.hpp"
+#include "host/conv/conv_run.hpp"
+#include "host/core/parallel.hpp"
+#include "wide/convert.hpp"
+
+namespace wide {
+
+namespace {
+
+using cpu::kConvChannels;
+using cpu::kConvDepth;
+using cpu::kConvPositions;
+
+const void* element_at(const void* base, int64_t offset, Dtype dtype) {
+  return static_cast<const char*>(base) + offset * dtype_bytes(dtype);
+}
+
+/// `count` values `stride` elements apart.
+void decode(Dtype dtype, const void* base, int64_t offset, int64_t stride, float* out,
+            int64_t count) {
+  if (stride == 1) return decode_row(dtype, element_at(base, offset, dtype), out, count);
+  for (int64_t i = 0; i < count; ++i) {
+    decode_row(dtype, element_at(base, offset + i * stride, dtype), out + i, 1);
+  }
+}
+
+float activate(Activation activation, float value) {
+  constexpr float kInverseSqrt2 = 0.70710678118654752f;
+  switch (activation) {
+    case Activation::none:
+      return value;
+    case Activation::relu:
+      return value > 0.0f || std::isnan(value) ? value : 0.0f;
+    case Activation::gelu:
+      // erfc, not 1 + erf: the sum would cancel for values far below zero.
+      return 0.5f * value * std::erfc(-value * kInverseSqrt2);
+    case Activation::silu:
+      return value / (1.0f + std::exp(-value));
+  }
+  return value;
+}
+
+/// One term of every output of a group: where its weight and its inputs are.
+struct Term {
+  int64_t weight = 0;  ///< from the output channel's first weight
+  int64_t x = 0;       ///< from the group's first channel, at position 0
+  int64_t row = 0, column = 0;
+};
+
+/// The terms in the order in which they lie in the weight.
+Term term_at(const ConvProblem& p, int64_t index) {
+  const int64_t in = p.in_channels / p.groups, width = p.kernel.width;
+  const int64_t taps = p.kernel.height * width;
+  const bool is_first = p.layout == ConvLayout::channels_first;
+  const int64_t channel = is_first ? index / taps : index % in;
+  const int64_t tap = is_first ? index % taps : index / in;
+  return {
+      channel * p.weight.in_channel + tap / width * p.weight.row + tap % width * p.weight.column,
+      channel * p.x.channel, tap / width * p.dilation.height, tap % width * p.dilation.width};
+}
+
+/// Neighbouring outputs of one row of y, a part of a tile.
+struct Run {
+  int64_t row, column;
+  int first, count;  ///< in the tile
+};
+
+/// A tile: where it lies.
+struct Place {
+  int64_t member, batch, group, channel;  ///< the first output channel, of the member's
+  int channels;
+  int num_runs;
+  std::array<Run, kConvPositions> runs;
+};
+
+struct Tiling {
+  int64_t channel_tiles, position_tiles;  ///< of one group and batch row
+  int64_t per_member;
+};
+
+Tiling tiling_of(const ConvProblem& p) {
+  const PerAxis output = conv_output_size(p);
+  Tiling tiling{};
+  tiling.channel_tiles = (p.out_channels / p.groups - 1) / kConvChannels + 1;
+  tiling.position_tiles = (output.height * output.width - 1) / kConvPositions + 1;
+  tiling.per_member = p.batch * p.groups * tiling.channel_tiles * tiling.position_tiles;
+  return tiling;
+}
+
+Place place_of(const ConvProblem& p, const Tiling& tiling, int64_t member, int64_t tile) {
+  const PerAxis output = conv_output_size(p);
+  const int64_t per_group = p.out_channels / p.groups;
+  Place place{};
+  place.member = member;
+  const int64_t channel_tile = tile % tiling.channel_tiles * kConvChannels;
+  tile /= tiling.channel_tiles;
+  int64_t position = tile % tiling.position_tiles * kConvPositions;
+  tile /= tiling.position_tiles;
+  place.group = tile % p.groups;
+  place.batch = tile / p.groups;
+  place.channel = place.group * per_group + channel_tile;
+  place.channels = static_cast<int>(std::min<int64_t>(kConvChannels, per_group - channel_tile));
+  const int64_t end = std::min(output.height * output.width, position + kConvPositions);
+  for (int at = 0; position < end;) {
+    const int64_t column = position % output.width;
+    const int64_t count = std::min(end - position, output.width - column);
+    place.runs[static_cast<size_t>(place.num_runs++)] = {position / output.width, column, at,
+                                                         static_cast<int>(count)};
+    position += count;
+    at += static_cast<int>(count);
+  }
+  return place;
+}
+
+/// The inputs of one term at a run's positions; 0 in the padding.
+void gather(const ConvProblem& p, const void* x, int64_t offset, const Term& term, const Run& run,
+            float* out) {
+  const int64_t row = run.row * p.stride.height - p.padding.height + term.row;
+  const int64_t column = run.column * p.stride.width - p.padding.width + term.column;
+  const int64_t step = p.stride.width;
+  int64_t first = column >= 0 ? 0 : std::min<int64_t>(run.count, (-column + step - 1) / step);
+  int64_t end = column >= p.input.width
+                    ? 0
+                    : std::min<int64_t>(run.count, (p.input.width - 1 - column) / step + 1);
+  if (row < 0 || row >= p.input.height || first >= end) first = end = run.count;
+  std::fill_n(out, first, 0.0f);
+  std::fill(out + end, out + run.count, 0.0f);
+  decode(p.dtype, x, offset + term.x + row * p.x.row + (column + first * step) * p.x.column,
+         step * p.x.column, out + first, end - first);
+}
+
+void finish(const ConvProblem& p, const ConvArguments& a, const Place& place,
+            float (*sums)[kConvPositions]) {
+  const Epilogue& epilogue = p.epilogue;
+  const auto offset = [&](const ConvStrides& s, const Run& run) {
+    return place.batch * s.batch + place.member * s.member + place.channel * s.channel +
+           run.row * s.row + run.column * s.column;
+  };
+  const auto finish_value = [&](float value, float bias, float residual) {
+    if (epilogue.has_bias) value += bias;  // adding 0 would make +0 of -0
+    if (epilogue.residual == Residual::before_activation) value += residual;
+    value = activate(epilogue.activation, value);
+    if (epilogue.residual == Residual::after_activation) value += residual;
+    return value;
+  };
+  float bias[kConvChannels] = {};
+  if (epilogue.has_bias) {
+    decode(p.dtype, a.bias.data, place.member * p.bias_member_stride + place.channel, 1, bias,
+           place.channels);
+  }
+  for (int r = 0; r < place.num_runs; ++r) {
+    const Run& run = place.runs[static_cast<size_t>(r)];
+    float residual[kConvPositions] = {};
+    for (int o = 0; o < place.channels; ++o) {
+      if (epilogue.residual != Residual::none) {
+        decode(p.dtype, a.residual.data, offset(p.residual, run) + o * p.residual.channel,
+               p.residual.column, residual, run.count);
+      }
+      float* values = sums[o] + run.first;
+      for (int i = 0; i < run.count; ++i) values[i] = finish_value(values[i], bias[o], residual[i]);
+      void* y =
+          const_cast<void*>(element_at(a.y.data, offset(p.y, run) + o * p.y.channel, p.dtype));
+      if (p.y.column == 1) {
+        encode_row(p.dtype, values, y, run.count);
+        continue;
+      }
+      for (int i = 0; i < run.count; ++i) {
+        encode_row(p.dtype, values + i, const_cast<void*>(element_at(y, i * p.y.column, p.dtype)),
+                   1);
+      }
+    }
+  }
+}
+
+void compute_tile(const ConvProblem& p, const ConvArguments& a, const Place& place) {
+  const int64_t terms = conv_terms(p), in = p.in_channels / p.groups;
+  const int64_t x =
+      place.batch * p.x.batch + place.member * p.x.member + place.group * in * p.x.channel;
+  const int64_t weight = place.member * p.weight.member + place.channel * p.weight.out_channel;
+  float sums[kConvChannels][kConvPositions] = {};
+  float inputs[kConvDepth][kConvPositions] = {};
+  float weights[kConvChannels][kConvDepth];
+  for (int64_t first = 0; first < terms; first += kConvDepth) {
+    const int depth = static_cast<int>(std::min<int64_t>(kConvDepth, terms - first));
+    for (int t = 0; t < depth; ++t) {
+      const Term term = term_at(p, first + t);
+      for (int r = 0; r < place.num_runs; ++r) {
+        const Run& run = place.runs[static_cast<size_t>(r)];
+        gather(p, a.x.data, x, term, run, inputs[t] + run.first);
+      }
+      for (int o = 0; o < place.channels; ++o) {
+        decode(p.dtype, a.weight.data, weight + o * p.weight.out_channel + term.weight, 1,
+               weights[o] + t, 1);
+      }
+    }
+    cpu::conv_tile_portable({weights, inputs, place.channels, depth, sums});
+  }
+  finish(p, a, place, sums);
+}
+
+}  // namespace
+
+ConvRunner make_conv_cpu_wide(const Context& context, const ConvProblem& problem) {
+  return {[context, problem](const ConvArguments& arguments, const Execution&) {
+    const Tiling tiling = tiling_of(problem);
+    parallel_for(context, problem.num_members * tiling.per_member, [&](int64_t task) {
+      const int64_t member = task / tiling.per_member;
+      compute_tile(problem, arguments, place_of(problem, tiling, member, task % tiling.per_member));
+    });
+  }};
+}
+
+ConvRunner make_conv_cpu_sequential(const Context& context, const ConvProblem& problem) {
+  return {[context, problem](const ConvArguments& arguments, const Execution&) {
+    const Tiling tiling = tiling_of(problem);
+    for (int64_t member = 0; member < problem.num_members; ++member) {
+      parallel_for(context, tiling.per_member, [&](int64_t task) {
+        compute_tile(problem, arguments, place_of(problem, tiling, member, task));
+      });
+    }
+  }};
+}
+
+}  // namespace wide

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tile's kernel for every processor. Sixteen floats as four short vectors: what SSE2 and NEON
+// have registers for.
+#include <cstring>
+
+#include "host/conv/conv_cpu_multiply.hpp"
+
+namespace wide::cpu {
+
+namespace {
+
+struct Portable {
+  static constexpr int kTileRows = 1;
+  using Quarter = float __attribute__((vector_size(16)));
+  Quarter v[4];
+
+  static Portable load(const float* from) {
+    Portable out;
+    std::memcpy(out.v, from, sizeof(out.v));
+    return out;
+  }
+  static Portable broadcast(float value) {
+    const Quarter all{value, value, value, value};
+    return {{all, all, all, all}};
+  }
+  static Portable fma(const Portable& a, const Portable& b, const Portable& sum) {
+    Portable out;
+    for (int i = 0; i < 4; ++i) out.v[i] = a.v[i] * b.v[i] + sum.v[i];
+    return out;
+  }
+  void store(float* to) const { std::memcpy(to, v, sizeof(v)); }
+};
+
+}  // namespace
+
+void conv_tile_portable(const ConvTile& tile) {
+  multiply_tile<Portable>(tile);
+}
+
+}  // namespace wide::cpu

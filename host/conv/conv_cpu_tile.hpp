@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A tile of convolution's outputs on the CPU: channels by positions, decoded to floats.
+//
+// Every output is one fp32 sum over its terms upwards, whatever the tile.
+#pragma once
+
+namespace wide::cpu {
+
+inline constexpr int kConvPositions = 32;  ///< of y, side by side: two vectors of sixteen
+inline constexpr int kConvChannels = 64;   ///< of y
+/// Terms decoded at a time. A tile needs 40 KiB of stack: the caller's threads may have little.
+inline constexpr int kConvDepth = 64;
+
+/// sums[o][p] += sum over t of weights[o][t] * inputs[t][p].
+struct ConvTile {
+  const float (*weights)[kConvDepth];
+  const float (*inputs)[kConvPositions];
+  int channels, depth;  ///< at most kConvChannels, kConvDepth
+  float (*sums)[kConvPositions];
+};
+
+using ConvTileKernel = void (*)(const ConvTile&);
+
+void conv_tile_portable(const ConvTile& tile);
+
+}  // namespace wide::cpu

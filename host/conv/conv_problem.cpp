@@ -1,0 +1,237 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks and completes problems. Extents are computed with overflow checks here, so that the
+// kernels need none; channels and padded positions fit in 32 bits.
+#include "host/conv/conv_problem.hpp"
+
+#include <array>
+#include <limits>
+#include <string>
+
+#include "host/core/channels.hpp"
+#include "host/core/check.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+
+std::string text(int64_t value) {
+  return std::to_string(value);
+}
+std::string text(std::string_view value) {
+  return std::string(value);
+}
+std::string text(const PerAxis& axes) {
+  return "{height " + text(axes.height) + ", width " + text(axes.width) + "}";
+}
+std::string text(const ConvStrides& s) {
+  return "{batch " + text(s.batch) + ", member " + text(s.member) + ", channel " + text(s.channel) +
+         ", row " + text(s.row) + ", column " + text(s.column) + "}";
+}
+std::string text(const ConvWeightStrides& s) {
+  return "{member " + text(s.member) + ", out_channel " + text(s.out_channel) + ", in_channel " +
+         text(s.in_channel) + ", row " + text(s.row) + ", column " + text(s.column) + "}";
+}
+
+void require_range(const std::string& field, int64_t value, int64_t least, int64_t most = kMost) {
+  WIDE_REQUIRE(value >= least && value <= most, "conv: " + field + " is " + text(value) +
+                                                    ", expected a number in [" + text(least) +
+                                                    ", " + text(most) + "]");
+}
+
+void check_axis(const char* name, const ConvProblem& p, int64_t PerAxis::*axis) {
+  const std::string suffix = std::string(".") + name;
+  require_range("input" + suffix, p.input.*axis, 1);
+  require_range("kernel" + suffix, p.kernel.*axis, 1);
+  require_range("stride" + suffix, p.stride.*axis, 1);
+  require_range("padding" + suffix, p.padding.*axis, 0);
+  require_range("dilation" + suffix, p.dilation.*axis, 1);
+  const int64_t padded = p.input.*axis + 2 * (p.padding.*axis);
+  require_range("input + 2 padding along the " + std::string(name), padded, 1);
+  const int64_t reach = p.dilation.*axis * (p.kernel.*axis - 1) + 1;
+  WIDE_REQUIRE(reach <= padded, "conv: the kernel reaches over " + text(reach) +
+                                    " positions along the " + name +
+                                    ", expected at most the padded input's = " + text(padded));
+}
+
+void check_epilogue(const ConvProblem& p) {
+  WIDE_REQUIRE(p.epilogue.scale == OutputScale::none && p.epilogue.alpha == 1.0f,
+               "conv: epilogue has scale " + text(output_scale_name(p.epilogue.scale)) +
+                   " and alpha " + std::to_string(p.epilogue.alpha) +
+                   ", expected none and 1: multiply the weights");
+}
+
+void check_sizes(const ConvProblem& p) {
+  require_range("num_members", p.num_members, 1, std::numeric_limits<int64_t>::max());
+  require_range("batch", p.batch, 0);
+  require_range("in_channels", p.in_channels, 0);
+  require_range("out_channels", p.out_channels, 0);
+  require_range("groups", p.groups, 1);
+  WIDE_REQUIRE(p.in_channels % p.groups == 0 && p.out_channels % p.groups == 0,
+               "conv: groups is " + text(p.groups) + ", expected a divisor of in_channels = " +
+                   text(p.in_channels) + " and of out_channels = " + text(p.out_channels));
+  check_axis("height", p, &PerAxis::height);
+  check_axis("width", p, &PerAxis::width);
+  WIDE_REQUIRE(p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
+               "conv: dtype is " + text(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
+  check_epilogue(p);
+}
+
+/// An operand's axes from the outermost of the packed tensor to the innermost.
+template <size_t kAxes>
+using Axes = std::array<std::pair<int64_t*, int64_t>, kAxes>;  // stride, extent
+
+/// Packed where all strides are 0; the packed value where nothing steps along one. Throws where
+/// strides are negative or elements are not within 64 bits.
+template <size_t kAxes>
+void complete(const char* field, const Axes<kAxes>& axes, int64_t element_bytes) {
+  bool is_given = false, is_empty = false;
+  for (const auto& [stride, extent] : axes) {
+    WIDE_REQUIRE(*stride >= 0, "conv: " + std::string(field) + " has a stride of " + text(*stride) +
+                                   ", expected none below 0");
+    is_given = is_given || *stride != 0;
+    is_empty = is_empty || extent == 0;
+  }
+  int64_t packed = 1, span = 1;
+  bool overflows = false;
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    const auto& [stride, extent] = *axis;
+    if (!is_given || is_empty || extent == 1) *stride = packed;
+    overflows = overflows || __builtin_mul_overflow(packed, extent, &packed);
+    int64_t steps = 0;
+    if (is_empty) continue;
+    overflows = overflows || __builtin_mul_overflow(extent - 1, *stride, &steps) ||
+                __builtin_add_overflow(span, steps, &span);
+  }
+  overflows = overflows || __builtin_mul_overflow(span, element_bytes, &span) ||
+              __builtin_mul_overflow(packed, element_bytes, &packed);
+  WIDE_REQUIRE(!overflows, "conv: " + std::string(field) +
+                               " reaches over more bytes than 64 bits count, expected fewer");
+}
+
+Axes<5> activation_axes(const ConvProblem& p, ConvStrides& s, int64_t channels,
+                        const PerAxis& size) {
+  if (p.layout == ConvLayout::channels_first) {
+    return {{{&s.batch, p.batch},
+             {&s.member, p.num_members},
+             {&s.channel, channels},
+             {&s.row, size.height},
+             {&s.column, size.width}}};
+  }
+  return {{{&s.batch, p.batch},
+           {&s.row, size.height},
+           {&s.column, size.width},
+           {&s.member, p.num_members},
+           {&s.channel, channels}}};
+}
+
+Axes<5> weight_axes(const ConvProblem& p, ConvWeightStrides& s) {
+  const int64_t in = p.in_channels / p.groups;
+  if (p.layout == ConvLayout::channels_first) {
+    return {{{&s.member, p.num_members},
+             {&s.out_channel, p.out_channels},
+             {&s.in_channel, in},
+             {&s.row, p.kernel.height},
+             {&s.column, p.kernel.width}}};
+  }
+  return {{{&s.member, p.num_members},
+           {&s.out_channel, p.out_channels},
+           {&s.row, p.kernel.height},
+           {&s.column, p.kernel.width},
+           {&s.in_channel, in}}};
+}
+
+/// The layout's last axis, which kernels read several elements of at a time.
+void require_contiguous(const char* field, int64_t stride) {
+  WIDE_REQUIRE(stride == 1, "conv: " + std::string(field) + " has a last stride of " +
+                                text(stride) + ", expected 1: contiguous");
+}
+
+}  // namespace
+
+std::string_view conv_layout_name(ConvLayout layout) {
+  return layout == ConvLayout::channels_first ? "channels_first" : "channels_last";
+}
+
+PerAxis conv_output_size(const ConvProblem& p) {
+  const auto along = [&](int64_t PerAxis::*axis) {
+    const int64_t room =
+        p.input.*axis + 2 * (p.padding.*axis) - p.dilation.*axis * (p.kernel.*axis - 1) - 1;
+    return room < 0 ? 0 : room / (p.stride.*axis) + 1;
+  };
+  return {along(&PerAxis::height), along(&PerAxis::width)};
+}
+
+ConvProblem complete_conv_problem(ConvProblem p) {
+  check_sizes(p);
+  const int64_t bytes = dtype_bytes(p.dtype);
+  const PerAxis output = conv_output_size(p);
+  const bool is_first = p.layout == ConvLayout::channels_first;
+  const auto y_axes = activation_axes(p, p.y, p.out_channels, output);
+  complete("x", activation_axes(p, p.x, p.in_channels, p.input), bytes);
+  complete("weight", weight_axes(p, p.weight), bytes);
+  complete("y", y_axes, bytes);
+  require_contiguous("x", is_first ? p.x.column : p.x.channel);
+  require_contiguous("weight", is_first ? p.weight.column : p.weight.in_channel);
+  require_contiguous("y", is_first ? p.y.column : p.y.channel);
+  std::array<SteppedAxis, 5> stepped;
+  for (size_t a = 0; a < stepped.size(); ++a) stepped[a] = {*y_axes[a].first, y_axes[a].second};
+  require_disjoint("conv", "y", stepped);
+  if (p.epilogue.residual == Residual::none) {
+    p.residual = {};
+  } else {
+    complete("residual", activation_axes(p, p.residual, p.out_channels, output), bytes);
+    require_contiguous("residual", is_first ? p.residual.column : p.residual.channel);
+  }
+  int64_t one = 1;  // bias is contiguous
+  if (!p.epilogue.has_bias) {
+    p.bias_member_stride = 0;
+  } else {
+    if (p.bias_member_stride == 0) p.bias_member_stride = p.out_channels;
+    complete<2>("bias", {{{&p.bias_member_stride, p.num_members}, {&one, p.out_channels}}}, bytes);
+  }
+  return p;
+}
+
+void require_same_conv_problem(const ConvProblem& got, const ConvProblem& plan) {
+  if (got == plan) return;
+  const auto differ = [](const char* field, const auto& got_value, const auto& plan_value) {
+    WIDE_REQUIRE(got_value == plan_value, "conv: " + std::string(field) + " is " + text(got_value) +
+                                              ", expected the plan's = " + text(plan_value));
+  };
+  differ("dtype", dtype_name(got.dtype), dtype_name(plan.dtype));
+  differ("num_members", got.num_members, plan.num_members);
+  differ("batch", got.batch, plan.batch);
+  differ("in_channels", got.in_channels, plan.in_channels);
+  differ("out_channels", got.out_channels, plan.out_channels);
+  differ("input", got.input, plan.input);
+  differ("kernel", got.kernel, plan.kernel);
+  WIDE_REQUIRE(got.epilogue.has_bias == plan.epilogue.has_bias,
+               std::string("conv: bias is ") +
+                   (plan.epilogue.has_bias ? "absent, expected one" : "present, expected none") +
+                   " as in the plan's problem");
+  differ("residual", residual_name(got.epilogue.residual), residual_name(plan.epilogue.residual));
+  differ("stride of x", got.x, plan.x);
+  differ("stride of weight", got.weight, plan.weight);
+  differ("stride of y", got.y, plan.y);
+  differ("stride of residual", got.residual, plan.residual);
+  differ("bias_member_stride", got.bias_member_stride, plan.bias_member_stride);
+}
+
+bool is_empty(const ConvProblem& p) {
+  return p.batch == 0 || p.out_channels == 0;
+}
+
+int64_t conv_terms(const ConvProblem& p) {
+  return p.in_channels / p.groups * p.kernel.height * p.kernel.width;
+}
+
+bool is_pointwise(const ConvProblem& p) {
+  return p.kernel == PerAxis{1, 1} && p.stride == PerAxis{1, 1} && p.padding == PerAxis{0, 0} &&
+         p.groups == 1;
+}
+
+}  // namespace wide

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the strategies of conv are started. Each has a function that makes a runner for a plan and,
+// where it cannot run everything, one that says why not; conv_strategy.cpp lists them. Those of
+// *_cuda.cpp files throw unsupported in a build without CUDA.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "wide/conv.hpp"
+
+namespace wide {
+
+/// A strategy with all that it built for one problem. Immutable: several threads may run it at a
+/// time, each with its own Execution.
+struct ConvRunner {
+  /// Arguments were checked against the problem; y is not empty.
+  std::function<void(const ConvArguments& arguments, const Execution& execution)> run;
+  int64_t workspace_bytes = 0;
+  std::string note{};  ///< what the plan's explanation says besides; may be empty
+};
+
+// On the CPU: member after member, or the tiles of all members at once.
+ConvRunner make_conv_cpu_sequential(const Context& context, const ConvProblem& problem);
+ConvRunner make_conv_cpu_wide(const Context& context, const ConvProblem& problem);
+
+}  // namespace wide

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one list of conv's strategies, and the choice among them.
+#include "host/conv/conv_strategy.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "host/conv/conv_problem.hpp"
+#include "host/core/check.hpp"
+#include "host/core/plan_checks.hpp"
+
+namespace wide {
+
+namespace {
+
+using enum DeviceType;
+
+std::string runs_anything(const ConvProblem&, const DeviceInfo&) {
+  return "";
+}
+bool always(const ConvProblem&) {
+  return true;
+}
+
+constexpr ConvStrategy kStrategies[] = {
+    {"wide", cpu, false, runs_anything, always, "the tiles of all members share the threads",
+     make_conv_cpu_wide},
+    {"sequential", cpu, false, runs_anything, always, "member after member",
+     make_conv_cpu_sequential},
+};
+
+/// conv1d and conv2d run the same kernels: each proves what the other does not.
+bool is_proved(const ConvStrategy& strategy, const DeviceInfo& device,
+               std::span<const VerifiedStrategy> verified) {
+  if (strategy.device == cpu || strategy.is_vendors) return true;
+  return is_verified_in(verified, "conv1d", strategy.name, device.compute_capability) &&
+         is_verified_in(verified, "conv2d", strategy.name, device.compute_capability);
+}
+
+std::string text(std::string_view value) {
+  return std::string(value);
+}
+
+ConvChoice choose_automatically(const ConvProblem& problem, const DeviceInfo& device,
+                                std::span<const VerifiedStrategy> verified) {
+  std::string unproved, reasons;
+  for (const ConvStrategy& strategy : kStrategies) {
+    if (strategy.device != device.device.type) continue;
+    const std::string reason = conv_unsupported_reason(strategy, problem, device);
+    if (!reason.empty()) {
+      reasons += "; " + text(strategy.name) + ": " + reason;
+    } else if (strategy.name == "sequential" || is_proved(strategy, device, verified)) {
+      if (!strategy.is_expected_to_win(problem)) continue;
+      const std::string rest = unproved.empty() ? ""
+                                                : "; unverified on compute capability " +
+                                                      std::to_string(device.compute_capability) +
+                                                      ": " + unproved;
+      return {&strategy, text(strategy.name) + ": " + text(strategy.why) + rest};
+    } else {
+      unproved += (unproved.empty() ? "" : ", ") + text(strategy.name);
+    }
+  }
+  throw_unsupported("conv: no strategy for \"auto\"" + reasons);
+}
+
+}  // namespace
+
+std::span<const ConvStrategy> conv_strategies() {
+  return kStrategies;
+}
+
+std::string conv_unsupported_reason(const ConvStrategy& strategy, const ConvProblem& problem,
+                                    const DeviceInfo& device) {
+  if (strategy.device != device.device.type) {
+    return "it runs on " + text(strategy.device == cpu ? "the CPU" : "CUDA devices") + " only";
+  }
+  return is_empty(problem) ? "" : strategy.unsupported_reason(problem, device);
+}
+
+ConvChoice choose_conv_strategy(const ConvProblem& problem, const DeviceInfo& device,
+                                std::string_view name, std::span<const VerifiedStrategy> verified) {
+  std::vector<std::string_view> known{"auto"};
+  for (const ConvStrategy& strategy : kStrategies) {
+    if (strategy.device == device.device.type) known.push_back(strategy.name);
+  }
+  require_known_strategy("conv", name, known);
+  if (name == "auto") return choose_automatically(problem, device, verified);
+  const auto* strategy = std::find_if(
+      std::begin(kStrategies), std::end(kStrategies), [&](const ConvStrategy& candidate) {
+        return candidate.name == name && candidate.device == device.device.type;
+      });
+  const std::string reason = conv_unsupported_reason(*strategy, problem, device);
+  if (!reason.empty()) {
+    throw_unsupported("conv: strategy " + text(name) + " cannot run this problem: " + reason);
+  }
+  return {strategy, text(name) + ": asked for by name"};
+}
+
+}  // namespace wide

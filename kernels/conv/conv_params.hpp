@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the convolution kernels are told. Sizes are of one member; what a kernel divides by is its
+// launcher's to derive.
+#pragma once
+
+#include <cstdint>
+
+#include "wide/conv.hpp"
+
+namespace wide::kernels {
+
+/// A number for each axis of positions; the host keeps all of them, and padded extents, below 2^31.
+struct ConvAxes {
+  int32_t height, width;
+};
+
+/// x [batch, members, in_channels, input], weight [members, out_channels, in_per_group, kernel], y
+/// and residual [batch, members, out_channels, output], bias [members, out_channels]; strides in
+/// elements. Member i's operands are i member strides behind member 0's.
+struct ConvParams {
+  const void* x;
+  const void* weight;
+  const void* bias;      ///< or null
+  const void* residual;  ///< or null; may be y itself
+  void* y;
+  int64_t num_members, batch;
+  int32_t in_channels, out_channels, groups;
+  int32_t in_per_group, out_per_group;
+  ConvAxes input, output, kernel, stride, padding, dilation;
+  ConvStrides x_strides, y_strides, residual_strides;
+  ConvWeightStrides weight_strides;
+  int64_t bias_member_stride;
+  Activation activation;
+  bool residual_is_activated;  ///< added before the activation
+};
+
+}  // namespace wide::kernels
