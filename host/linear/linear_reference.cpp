@@ -111,25 +111,34 @@ bool is_smooth(Activation activation) {
 }
 
 /// As kLinearToleranceFormula says. `magnitude` is S there.
-double tolerance(const LinearProblem& problem, double sum, double value, double magnitude) {
-  const Activation activation = problem.epilogue.activation;
-  double error = 8 * std::sqrt(static_cast<double>(problem.in_features) + 1) * 0x1p-24 * magnitude;
-  if (problem.allow_tf32) error += 2 * 0x1p-10 * magnitude;
-  if (is_fp8(problem.dtype)) error += 4 * 0x1p-13 * magnitude;
-  if (activation == Activation::gelu) error *= 1.13;
-  if (activation == Activation::silu) error *= 1.1;
-  if (is_smooth(activation)) error += 16 * 0x1p-24 * std::fabs(sum);
-  const Dtype y_dtype = problem.y_dtype.value_or(problem.dtype);
-  return error + unit_roundoff(y_dtype) * std::fabs(value) + min_subnormal(y_dtype);
+double tolerance(const ProductSum& of, double value) {
+  double error = 8 * std::sqrt(static_cast<double>(of.terms) + 1) * 0x1p-24 * of.magnitude;
+  if (of.allow_tf32) error += 2 * 0x1p-10 * of.magnitude;
+  if (is_fp8(of.dtype)) error += 4 * 0x1p-13 * of.magnitude;
+  if (of.activation == Activation::gelu) error *= 1.13;
+  if (of.activation == Activation::silu) error *= 1.1;
+  if (is_smooth(of.activation)) error += 16 * 0x1p-24 * std::fabs(of.value);
+  return error + unit_roundoff(of.y_dtype) * std::fabs(value) + min_subnormal(of.y_dtype);
 }
 
 /// More than tolerance() where a residual is added behind the activation.
-double added_last_tolerance(const LinearProblem& problem, double before, double value) {
-  return 2 * 0x1p-24 * std::fabs(value) + unit_roundoff(problem.y_dtype.value_or(problem.dtype)) *
-                                              std::max(0.0, std::fabs(value) - std::fabs(before));
+double added_last_tolerance(Dtype y_dtype, double before, double value) {
+  return 2 * 0x1p-24 * std::fabs(value) +
+         unit_roundoff(y_dtype) * std::max(0.0, std::fabs(value) - std::fabs(before));
 }
 
 }  // namespace
+
+JudgedOutput judge_product_sum(const ProductSum& of, Fill fill) {
+  const double before = reference_activation(of.activation, of.value);
+  JudgedOutput judged{before + of.residual_behind.value_or(0), 0};
+  if (fill == Fill::integers && !is_smooth(of.activation)) return judged;
+  judged.tolerance = tolerance(of, before);
+  if (of.residual_behind) {
+    judged.tolerance += added_last_tolerance(of.y_dtype, before, judged.value);
+  }
+  return judged;
+}
 
 const std::string_view kLinearToleranceFormula =
     "L * (8 sqrt(in + 1) 2^-24 S + [tf32: 2 * 2^-10 S] + [fp8: 4 * 2^-13 S]) + "
@@ -145,18 +154,20 @@ const std::string_view kLinearToleranceFormula =
 void judge_linear_row(const LinearProblem& problem, const LinearReferenceRow& row, Fill fill,
                       std::span<double> values, std::span<double> tolerances) {
   linear_reference_row(problem, row, values, tolerances);
-  const Activation activation = problem.epilogue.activation;
-  const bool is_added_last = problem.epilogue.residual == Residual::after_activation;
-  const bool is_exact = fill == Fill::integers && !is_smooth(activation);
+  ProductSum sum{.terms = problem.in_features,
+                 .dtype = problem.dtype,
+                 .y_dtype = problem.y_dtype.value_or(problem.dtype),
+                 .allow_tf32 = problem.allow_tf32,
+                 .activation = problem.epilogue.activation};
   for (size_t o = 0; o < values.size(); ++o) {
-    const double sum = values[o], before = reference_activation(activation, sum);
-    values[o] = before + (is_added_last ? row.residual[o] : 0);
-    if (is_exact) {
-      tolerances[o] = 0;
-      continue;
+    sum.value = values[o];
+    sum.magnitude = tolerances[o];
+    if (problem.epilogue.residual == Residual::after_activation) {
+      sum.residual_behind = row.residual[o];
     }
-    tolerances[o] = tolerance(problem, sum, before, tolerances[o]);
-    if (is_added_last) tolerances[o] += added_last_tolerance(problem, before, values[o]);
+    const JudgedOutput judged = judge_product_sum(sum, fill);
+    values[o] = judged.value;
+    tolerances[o] = judged.tolerance;
   }
 }
 

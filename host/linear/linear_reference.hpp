@@ -4,6 +4,7 @@
 // The judge of linear.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -31,7 +32,23 @@ void linear_reference_row(const LinearProblem& problem, const LinearReferenceRow
 /// The row behind activation and residual, and for each value the largest error that passes.
 void judge_linear_row(const LinearProblem& problem, const LinearReferenceRow& row, Fill fill,
                       std::span<double> values, std::span<double> tolerances);
+/// A sum of products in fp64 on its way to an output, and how strategies come by it.
+struct ProductSum {
+  int64_t terms = 0;
+  Dtype dtype = Dtype::fp32, y_dtype = Dtype::fp32;  ///< of the factors, of the output
+  bool allow_tf32 = false;
+  Activation activation = Activation::none;
+  double value = 0;                         ///< with bias and residual, before the activation
+  double magnitude = 0;                     ///< the same sum over absolute values
+  std::optional<double> residual_behind{};  ///< added behind the activation
+};
+struct JudgedOutput {
+  double value = 0, tolerance = 0;
+};
+/// The output, and the largest error that passes: kLinearToleranceFormula.
+JudgedOutput judge_product_sum(const ProductSum& sum, Fill fill);
 extern const std::string_view kLinearToleranceFormula;
+
 /// What the bytes of a member's blob stand for, [out, in], by plain loops over the order that
 /// wide/quantize.hpp describes.
 std::vector<double> linear_reference_weight(const LinearProblem& problem,

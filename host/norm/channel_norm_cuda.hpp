@@ -5,7 +5,7 @@
 #pragma once
 
 #include "host/core/current_device.hpp"
-#include "host/norm/pointer.hpp"
+#include "host/core/pointer.hpp"
 #include "kernels/norm/norm_params.hpp"
 #include "wide/dtype.hpp"
 

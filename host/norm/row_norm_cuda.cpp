@@ -3,7 +3,7 @@
 //
 // From operands to kernel parameters.
 #include "host/core/current_device.hpp"
-#include "host/norm/pointer.hpp"
+#include "host/core/pointer.hpp"
 #include "host/norm/row_norm.hpp"
 #include "kernels/norm/row_norm.hpp"
 
