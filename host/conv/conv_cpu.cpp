@@ -74,6 +74,15 @@ Term term_at(const ConvProblem& p, int64_t index) {
       channel * p.x.channel, tap / width * p.dilation.height, tap % width * p.dilation.width};
 }
 
+/// Whether an output channel's weights lie side by side in that order.
+bool has_dense_weights(const ConvProblem& p) {
+  const ConvWeightStrides& s = p.weight;
+  const int64_t in = p.in_channels / p.groups, height = p.kernel.height, width = p.kernel.width;
+  return p.layout == ConvLayout::channels_first
+             ? (height == 1 || s.row == width) && (in == 1 || s.in_channel == height * width)
+             : (width == 1 || s.column == in) && (height == 1 || s.row == width * in);
+}
+
 /// Neighbouring outputs of one row of y, a part of a tile.
 struct Run {
   int64_t row, column;
@@ -187,28 +196,41 @@ void finish(const ConvProblem& p, const ConvArguments& a, const Place& place,
   }
 }
 
+/// The weights of terms [first, first + depth) for the tile's channels.
+void gather_weights(const ConvProblem& p, const void* weight, const Place& place, int64_t first,
+                    int depth, float (*out)[kConvDepth]) {
+  const bool is_dense = has_dense_weights(p);
+  const int64_t base = place.member * p.weight.member + place.channel * p.weight.out_channel;
+  for (int o = 0; o < place.channels; ++o) {
+    const int64_t channel = base + o * p.weight.out_channel;
+    if (is_dense) {
+      decode(p.dtype, weight, channel + first, 1, out[o], depth);
+      continue;
+    }
+    for (int t = 0; t < depth; ++t) {
+      decode(p.dtype, weight, channel + term_at(p, first + t).weight, 1, out[o] + t, 1);
+    }
+  }
+}
+
 void compute_tile(const ConvProblem& p, const ConvArguments& a, const Place& place) {
   const int64_t terms = conv_terms(p), in = p.in_channels / p.groups;
   const int64_t x =
       place.batch * p.x.batch + place.member * p.x.member + place.group * in * p.x.channel;
-  const int64_t weight = place.member * p.weight.member + place.channel * p.weight.out_channel;
   float sums[kConvChannels][kConvPositions] = {};
   float inputs[kConvDepth][kConvPositions] = {};
   float weights[kConvChannels][kConvDepth];
   for (int64_t first = 0; first < terms; first += kConvDepth) {
     const int depth = static_cast<int>(std::min<int64_t>(kConvDepth, terms - first));
+    gather_weights(p, a.weight.data, place, first, depth, weights);
     for (int t = 0; t < depth; ++t) {
       const Term term = term_at(p, first + t);
       for (int r = 0; r < place.num_runs; ++r) {
         const Run& run = place.runs[static_cast<size_t>(r)];
         gather(p, a.x.data, x, term, run, inputs[t] + run.first);
       }
-      for (int o = 0; o < place.channels; ++o) {
-        decode(p.dtype, a.weight.data, weight + o * p.weight.out_channel + term.weight, 1,
-               weights[o] + t, 1);
-      }
     }
-    cpu::conv_tile_portable({weights, inputs, place.channels, depth, sums});
+    cpu::best_conv_tile()({weights, inputs, place.channels, depth, sums});
   }
   finish(p, a, place, sums);
 }

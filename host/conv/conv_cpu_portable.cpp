@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tile's kernel for every processor. Sixteen floats as four short vectors: what SSE2 and NEON
-// have registers for.
+// The tile's kernel for every processor, and the choice among the versions. Sixteen floats as four
+// short vectors: what SSE2 and NEON have registers for.
 #include <cstring>
 
 #include "host/conv/conv_cpu_multiply.hpp"
@@ -37,6 +37,23 @@ struct Portable {
 
 void conv_tile_portable(const ConvTile& tile) {
   multiply_tile<Portable>(tile);
+}
+
+ConvTileKernel best_conv_tile() {
+#if defined(__x86_64__)
+  static const ConvTileKernel best = [] {
+    __builtin_cpu_init();
+    if (conv_tile_avx512 != nullptr && __builtin_cpu_supports("avx512f")) return conv_tile_avx512;
+    if (conv_tile_avx2 != nullptr && __builtin_cpu_supports("avx2") &&
+        __builtin_cpu_supports("fma")) {
+      return conv_tile_avx2;
+    }
+    return ConvTileKernel{conv_tile_portable};
+  }();
+  return best;
+#else
+  return conv_tile_portable;
+#endif
 }
 
 }  // namespace wide::cpu

@@ -3,7 +3,8 @@
 //
 // A tile of convolution's outputs on the CPU: channels by positions, decoded to floats.
 //
-// Every output is one fp32 sum over its terms upwards, whatever the tile.
+// Every output is one fp32 sum over its terms upwards, whatever the tile; the versions with fused
+// multiply-add give the same bits.
 #pragma once
 
 namespace wide::cpu {
@@ -24,5 +25,11 @@ struct ConvTile {
 using ConvTileKernel = void (*)(const ConvTile&);
 
 void conv_tile_portable(const ConvTile& tile);
+/// AVX2 and FMA; null where the compiler cannot build it.
+extern const ConvTileKernel conv_tile_avx2;
+/// AVX-512 F; null where the compiler cannot build it.
+extern const ConvTileKernel conv_tile_avx512;
+/// The best one for the processor that the program runs on.
+ConvTileKernel best_conv_tile();
 
 }  // namespace wide::cpu
