@@ -26,4 +26,14 @@ struct ConvRunner {
 ConvRunner make_conv_cpu_sequential(const Context& context, const ConvProblem& problem);
 ConvRunner make_conv_cpu_wide(const Context& context, const ConvProblem& problem);
 
+// kernels/conv/conv_direct.cu: for all members in one launch, or in one each.
+std::string conv_direct_unsupported_reason(const ConvProblem& problem, const DeviceInfo& device);
+ConvRunner make_conv_direct(const Context& context, const ConvProblem& problem);
+ConvRunner make_conv_cuda_sequential(const Context& context, const ConvProblem& problem);
+
+// Kernels of one tap by linear's kernels, on CUDA: which one, by its strategy's name.
+std::string_view conv_pointwise_kernel(const ConvProblem& problem);
+std::string conv_pointwise_unsupported_reason(const ConvProblem& problem, const DeviceInfo& device);
+ConvRunner make_conv_pointwise(const Context& context, const ConvProblem& problem);
+
 }  // namespace wide

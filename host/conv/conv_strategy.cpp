@@ -24,17 +24,34 @@ bool always(const ConvProblem&) {
   return true;
 }
 
+/// So few channels that no matrix unit is worth filling.
+bool is_narrow(const ConvProblem& problem) {
+  constexpr int64_t kNarrow = 8;
+  return problem.in_channels / problem.groups < kNarrow;
+}
+
 constexpr ConvStrategy kStrategies[] = {
+    {"pointwise", cuda, false, conv_pointwise_unsupported_reason, always,
+     "a matrix product for all members, epilogue fused; verified", make_conv_pointwise},
+    {"direct", cuda, false, conv_direct_unsupported_reason, is_narrow,
+     "few channels a group, one launch; verified", make_conv_direct},
+    {"sequential", cuda, false, conv_direct_unsupported_reason, always,
+     "the direct kernel, one launch per member", make_conv_cuda_sequential},
     {"wide", cpu, false, runs_anything, always, "the tiles of all members share the threads",
      make_conv_cpu_wide},
     {"sequential", cpu, false, runs_anything, always, "member after member",
      make_conv_cpu_sequential},
 };
 
-/// conv1d and conv2d run the same kernels: each proves what the other does not.
-bool is_proved(const ConvStrategy& strategy, const DeviceInfo& device,
+/// conv1d and conv2d run the same kernels: each proves what the other does not. pointwise has none
+/// of its own.
+bool is_proved(const ConvStrategy& strategy, const ConvProblem& problem, const DeviceInfo& device,
                std::span<const VerifiedStrategy> verified) {
   if (strategy.device == cpu || strategy.is_vendors) return true;
+  if (strategy.name == "pointwise") {
+    return is_verified_in(verified, "linear", conv_pointwise_kernel(problem),
+                          device.compute_capability);
+  }
   return is_verified_in(verified, "conv1d", strategy.name, device.compute_capability) &&
          is_verified_in(verified, "conv2d", strategy.name, device.compute_capability);
 }
@@ -51,7 +68,7 @@ ConvChoice choose_automatically(const ConvProblem& problem, const DeviceInfo& de
     const std::string reason = conv_unsupported_reason(strategy, problem, device);
     if (!reason.empty()) {
       reasons += "; " + text(strategy.name) + ": " + reason;
-    } else if (strategy.name == "sequential" || is_proved(strategy, device, verified)) {
+    } else if (strategy.name == "sequential" || is_proved(strategy, problem, device, verified)) {
       if (!strategy.is_expected_to_win(problem)) continue;
       const std::string rest = unproved.empty() ? ""
                                                 : "; unverified on compute capability " +

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What conv_direct cannot run.
+#include <limits>
+
+#include "host/conv/conv_params.hpp"
+#include "host/conv/conv_run.hpp"
+#include "kernels/conv/conv_direct_tile.hpp"
+
+namespace wide {
+
+std::string conv_direct_unsupported_reason(const ConvProblem& problem, const DeviceInfo& device) {
+  if (device.compute_capability < 80) {
+    return "the kernel is built for compute capability 8.0 and later, " + device.name + " has " +
+           std::to_string(device.compute_capability / 10) + "." +
+           std::to_string(device.compute_capability % 10);
+  }
+  constexpr int64_t kMostTaps = 1024;
+  if (problem.kernel.height > kMostTaps || problem.kernel.width > kMostTaps ||
+      problem.kernel.height * problem.kernel.width > kMostTaps) {
+    return "it takes at most " + std::to_string(kMostTaps) + " taps, the kernel has " +
+           std::to_string(problem.kernel.height) + " x " + std::to_string(problem.kernel.width);
+  }
+  const kernels::ConvParams params = conv_params(problem);
+  const kernels::DirectTile tile = kernels::direct_tile(params);
+  const int64_t bytes = tile.shared_bytes(params);
+  if (bytes > device.shared_bytes_per_block) {
+    return "a tile's halo takes " + std::to_string(bytes) + " bytes of shared memory, a block of " +
+           device.name + " has " + std::to_string(device.shared_bytes_per_block);
+  }
+  constexpr int64_t kMostBlocks = std::numeric_limits<int32_t>::max();
+  return tile.blocks_of_member(params) > kMostBlocks / problem.num_members
+             ? "the output has more than 2^31 - 1 tiles"
+             : "";
+}
+
+}  // namespace wide

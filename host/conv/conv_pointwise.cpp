@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel of one tap is a matrix product, one row for each position; where channels are last the
+// packed operands are linear's already, and its kernels run them as they are.
+#include "host/conv/conv_problem.hpp"
+#include "host/conv/conv_run.hpp"
+#include "host/linear/linear_problem.hpp"
+#include "host/linear/linear_strategy.hpp"
+#include "wide/linear.hpp"
+
+namespace wide {
+
+namespace {
+
+/// Whether all positions of all batch rows are one column stride apart.
+bool are_one_line(const ConvStrides& s, const ConvProblem& p) {
+  const int64_t height = p.input.height, width = p.input.width;
+  return (height == 1 || s.row == width * s.column) &&
+         (p.batch <= 1 || s.batch == height * width * s.column);
+}
+
+LinearProblem linear_problem(const ConvProblem& p) {
+  const auto rows = [](const ConvStrides& s) { return RowStrides{s.column, s.member}; };
+  LinearProblem linear;
+  linear.num_members = p.num_members;
+  linear.batch = p.batch * p.input.height * p.input.width;
+  linear.in_features = p.in_channels;
+  linear.out_features = p.out_channels;
+  linear.dtype = p.dtype;
+  linear.allow_tf32 = p.allow_tf32;
+  linear.epilogue = p.epilogue;
+  linear.x = rows(p.x);
+  linear.y = rows(p.y);
+  if (p.epilogue.residual != Residual::none) linear.residual = rows(p.residual);
+  linear.weight = {p.weight.out_channel, p.weight.member};
+  linear.bias_member_stride = p.bias_member_stride;
+  return linear;
+}
+
+/// The same elements as [rows, members, channels], or [members, channels].
+template <class View>
+View as_rows(const View& view, const Shape& shape, const Strides& strides) {
+  return view.is_absent() ? view : View(view.data, view.dtype, shape, strides, view.device);
+}
+
+}  // namespace
+
+std::string_view conv_pointwise_kernel(const ConvProblem& problem) {
+  return problem.dtype == Dtype::fp32 && !problem.allow_tf32 ? "simt" : "tensor_core";
+}
+
+std::string conv_pointwise_unsupported_reason(const ConvProblem& p, const DeviceInfo& device) {
+  if (!is_pointwise(p)) return "it is for kernels of one tap, of stride 1, unpadded, of one group";
+  if (p.in_channels == 0) return "there is no channel to multiply";
+  if (p.layout == ConvLayout::channels_first) {
+    return "it is a matrix product of rows of channels, here channels are first; direct takes both";
+  }
+  if (!are_one_line(p.x, p) || !are_one_line(p.y, p) ||
+      (p.epilogue.residual != Residual::none && !are_one_line(p.residual, p))) {
+    return "positions of x, y or the residual are not one line of equal steps; direct takes any";
+  }
+  const auto strategy = parse_linear_strategy(conv_pointwise_kernel(p), DeviceType::cuda);
+  return linear_unsupported_reason(*strategy, complete_linear_problem(linear_problem(p)), device);
+}
+
+ConvRunner make_conv_pointwise(const Context& context, const ConvProblem& problem) {
+  const LinearPlan plan = make_linear_plan(
+      context, linear_problem(problem), {.strategy = std::string(conv_pointwise_kernel(problem))});
+  return {[plan, problem](const ConvArguments& a, const Execution& execution) {
+            const LinearProblem& p = plan.problem();
+            const auto rows = [&](const auto& view, const RowStrides& strides, int64_t channels) {
+              return as_rows(view, {p.batch, p.num_members, channels},
+                             Strides{strides.row, strides.member, 1});
+            };
+            plan.run({.x = rows(a.x, p.x, p.in_features),
+                      .weight = as_rows(a.weight, {p.num_members, p.out_features, p.in_features},
+                                        Strides{p.weight.member, p.weight.row, 1}),
+                      .bias = as_rows(a.bias, {p.num_members, p.out_features},
+                                      Strides{p.bias_member_stride, 1}),
+                      .y = rows(a.y, p.y, p.out_features),
+                      .residual = rows(a.residual, p.residual, p.out_features)},
+                     execution);
+          },
+          plan.workspace_bytes(), "linear's " + std::string(plan.explain())};
+}
+
+}  // namespace wide

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "wide/conv.hpp"
+
+namespace wide::catalog {
+
+/// One member's operands in fp64, dense, in the problem's layout.
+struct ConvReferenceOperands {
+  std::span<const double> x;         ///< [B, C, H, W] or [B, H, W, C]
+  std::span<const double> weight;    ///< [Cout, C/groups, kh, kw] or [Cout, kh, kw, C/groups]
+  std::span<const double> bias;      ///< [Cout], or empty
+  std::span<const double> residual;  ///< as y, or empty
+};
+
+/// Where an output lies.
+struct ConvOutput {
+  int64_t batch = 0, channel = 0, row = 0, column = 0;
+};
+
+/// The sum of an output's products, bias and, where it is added before the activation, residual;
+/// and the same sum over absolute values, which error bounds are made of.
+struct ConvSum {
+  double value = 0, magnitude = 0;
+  double residual = 0;  ///< at the output
+};
+ConvSum conv_reference_sum(const ConvProblem& problem, const ConvReferenceOperands& operands,
+                           const ConvOutput& output);
+
+}  // namespace wide::catalog

@@ -1,0 +1,344 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// conv1d and conv2d for bench and verify: one workload under two names, whose positions are one
+// axis or two.
+#include "host/conv/conv_problem.hpp"
+#include "host/conv/conv_reference.hpp"
+#include "host/linear/linear_reference.hpp"
+#include "host/linear/linear_values.hpp"
+#include "host/operand.hpp"
+#include "wide/error.hpp"
+
+namespace wide::catalog {
+
+namespace {
+
+bool is_2d(const Case& point) {
+  return point.op() == "conv2d";
+}
+
+/// The one place where axis values become a problem.
+ConvProblem problem_of(const Case& point) {
+  const auto or_else = [&](const char* axis, int64_t otherwise) {
+    return point.integer(axis) == 0 ? otherwise : point.integer(axis);
+  };
+  ConvProblem p;
+  p.num_members = point.integer("n");
+  p.batch = point.integer("batch");
+  p.in_channels = point.integer("channels");
+  p.out_channels = or_else("out", p.in_channels);
+  p.groups = point.integer("groups");
+  p.kernel.width = point.integer("kernel");
+  p.stride.width = point.integer("stride");
+  p.dilation.width = point.integer("dilation");
+  p.padding.width = point.integer("padding");
+  const std::string& form = point.word("form");
+  if (form == "pointwise") {
+    p.kernel.width = p.stride.width = p.groups = 1;
+    p.padding.width = 0;
+  } else if (form == "depthwise") {
+    p.groups = std::max<int64_t>(p.in_channels, 1);
+    p.out_channels = p.in_channels;
+  }
+  if (p.padding.width < 0) p.padding.width = p.kernel.width / 2 * p.dilation.width;
+  if (is_2d(point)) {
+    p.input.height = point.integer("height");
+    p.input.width = or_else("width", p.input.height);
+    p.stride.height = p.stride.width;
+    p.padding.height = p.padding.width;
+    p.dilation.height = p.dilation.width;
+    p.kernel.height = p.kernel.width;
+  } else {
+    p.input.width = point.integer("length");
+  }
+  p.layout =
+      point.word("layout") == "last" ? ConvLayout::channels_last : ConvLayout::channels_first;
+  p.dtype = point.dtype();
+  p.allow_tf32 = point.word("tf32") == "yes";
+  p.epilogue.activation = *parse_activation(point.word("activation"));
+  p.epilogue.has_bias = point.word("bias") == "yes";
+  const std::string& residual = point.word("residual");
+  p.epilogue.residual = residual == "before"  ? Residual::before_activation
+                        : residual == "after" ? Residual::after_activation
+                                              : Residual::none;
+  return p;
+}
+
+std::string impossible_reason(const Case& point) {
+  const std::string reason = tf32_impossible_reason(point);
+  if (!reason.empty()) return reason;
+  const ConvProblem p = problem_of(point);
+  if (p.in_channels % p.groups != 0 || p.out_channels % p.groups != 0) {
+    return std::to_string(p.groups) + " groups do not divide " + std::to_string(p.in_channels) +
+           " and " + std::to_string(p.out_channels) + " channels";
+  }
+  const PerAxis output = conv_output_size(p);
+  return output.height < 1 || output.width < 1 ? "the kernel is larger than the padded input" : "";
+}
+
+class ConvWorkload final : public PackedWorkload {
+ public:
+  ConvWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
+      : PackedWorkload(context, point.integer("n"), options),
+        shape_(complete_conv_problem(problem_of(point))),
+        output_(conv_output_size(shape_)) {
+    const ConvProblem& p = shape_;
+    const bool is_last = p.layout == ConvLayout::channels_last;
+    const PackedOperand& packing =
+        is_2d(point) ? is_last ? operands::conv2d_x_channels_last : operands::conv2d_x
+        : is_last    ? operands::conv1d_x_channels_last
+                     : operands::conv1d_x;
+    const auto shaped = [&](int64_t outer, int64_t channels, const PerAxis& size) {
+      if (!is_2d(point)) {
+        return is_last ? Shape{outer, size.width, channels} : Shape{outer, channels, size.width};
+      }
+      return is_last ? Shape{outer, size.height, size.width, channels}
+                     : Shape{outer, channels, size.height, size.width};
+    };
+    const Distribution parameters = linear_parameter_distribution(options.fill);
+    x_ = &add_operand(packing, p.dtype, shaped(p.batch, p.in_channels, p.input),
+                      linear_input_distribution(options.fill, p.dtype, p.epilogue, conv_terms(p)));
+    weight_ =
+        &add_operand(is_2d(point) ? operands::conv2d_weight : operands::conv1d_weight, p.dtype,
+                     shaped(p.out_channels, p.in_channels / p.groups, p.kernel), parameters);
+    if (p.epilogue.has_bias) {
+      bias_ = &add_operand(operands::conv_bias, p.dtype, {p.out_channels}, parameters);
+    }
+    const Shape y = shaped(p.batch, p.out_channels, output_);
+    if (p.epilogue.residual != Residual::none) {
+      residual_ = &add_operand(packing, p.dtype, y, parameters);
+    }
+    y_ = &add_operand(packing, p.dtype, y, Distribution::none());
+    arguments_ = {x_->packed(), weight_->packed(), {}, y_->packed(), {}};
+    if (bias_ != nullptr) arguments_.bias = bias_->packed();
+    if (residual_ != nullptr) arguments_.residual = residual_->packed();
+    problem_ = describe_conv(arguments_, shape_);
+  }
+
+  std::string unsupported_reason(std::string_view strategy) const override {
+    try {
+      (void)make_conv_plan(context(), problem_, {.strategy = std::string(strategy)});
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+
+  Prepared prepare(const PlanOptions& options) override {
+    const ConvPlan plan = make_conv_plan(context(), problem_, options);
+    return {[plan, arguments = arguments_](const Execution& execution) {
+              plan.run(arguments, execution);
+            },
+            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+  }
+
+  std::string baseline_unsupported_reason() const override { return ""; }
+
+  /// A baseline member is `sequential` of one member.
+  PreparedMembers prepare_members() override {
+    ConvProblem one = shape_;
+    one.num_members = 1;
+    std::vector<ConvArguments> members;
+    for (int64_t n = 0; n < num_members(); ++n) {
+      ConvArguments own{x_->member(n), weight_->member(n), {}, y_->member(n), {}};
+      if (bias_ != nullptr) own.bias = bias_->member(n);
+      if (residual_ != nullptr) own.residual = residual_->member(n);
+      members.push_back(own);
+    }
+    const ConvPlan plan =
+        make_conv_plan(context(), describe_conv(members.front(), one), {.strategy = "sequential"});
+    return {[plan, members](int64_t n, const Execution& execution) {
+              plan.run(members[static_cast<size_t>(n)], execution);
+            },
+            plan.workspace_bytes()};
+  }
+
+  /// Products with padding count: kernels that leave them out are few.
+  Cost cost() const override {
+    const auto outputs =
+        static_cast<double>(y_->bytes()) / static_cast<double>(dtype_bytes(shape_.dtype));
+    Cost cost{outputs * (2 * static_cast<double>(conv_terms(shape_)) + (bias_ ? 1 : 0) +
+                         (residual_ ? 1 : 0)),
+              0, static_cast<double>(y_->bytes())};
+    for (const Operand* operand : {x_, weight_, bias_, residual_}) {
+      if (operand != nullptr) cost.bytes_read += static_cast<double>(operand->bytes());
+    }
+    return cost;
+  }
+
+  void reference_row(int64_t member, int64_t row, std::span<double> values,
+                     std::span<double> tolerances) const override {
+    const ConvProblem& p = shape_;
+    const auto values_of = [&](const Operand* operand) {
+      return operand == nullptr ? std::span<const double>() : operand->values(member);
+    };
+    const ConvReferenceOperands operands{x_->values(member), weight_->values(member),
+                                         values_of(bias_), values_of(residual_)};
+    const bool is_last = p.layout == ConvLayout::channels_last;
+    const int64_t middle = is_last ? output_.width : output_.height;
+    const int64_t outer = is_last ? output_.height : p.out_channels;
+    ProductSum judged{.terms = conv_terms(p),
+                      .dtype = p.dtype,
+                      .y_dtype = p.dtype,
+                      .allow_tf32 = p.allow_tf32,
+                      .activation = p.epilogue.activation};
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto along = static_cast<int64_t>(i);
+      ConvOutput at{.batch = row / middle / outer};
+      if (is_last) {
+        at.row = row / middle % outer, at.column = row % middle, at.channel = along;
+      } else {
+        at.channel = row / middle % outer, at.row = row % middle, at.column = along;
+      }
+      const ConvSum sum = conv_reference_sum(p, operands, at);
+      judged.value = sum.value;
+      judged.magnitude = sum.magnitude;
+      if (p.epilogue.residual == Residual::after_activation) judged.residual_behind = sum.residual;
+      const JudgedOutput output = judge_product_sum(judged, options().fill);
+      values[i] = output.value;
+      tolerances[i] = output.tolerance;
+    }
+  }
+
+  double reference_row_flops() const override {
+    return 4 * static_cast<double>(conv_terms(shape_)) *
+           static_cast<double>(y_->member_shape(0).back());
+  }
+
+ private:
+  ConvProblem shape_;
+  PerAxis output_;
+  Operand* x_ = nullptr;
+  Operand* weight_ = nullptr;
+  Operand* bias_ = nullptr;
+  Operand* residual_ = nullptr;
+  Operand* y_ = nullptr;
+  ConvArguments arguments_;
+  ConvProblem problem_;
+};
+
+std::vector<AxisValue> ints(std::initializer_list<int64_t> values) {
+  return {values.begin(), values.end()};
+}
+
+std::vector<AxisInfo> axes(const std::vector<AxisInfo>& positions) {
+  // For tests: groups that divide channels, kernels that fit, every number other than its default
+  // somewhere.
+  std::vector<AxisInfo> all{
+      {"n", "members", int64_t{4}, {}, 1},
+      {"batch", "batch rows B", int64_t{8}, {}, 0, {2, 3}},
+      {"channels", "channels C of a member's x", int64_t{64}, {}, 0, {3, 20}},
+      {"out", "channels of a member's y; 0: as channels", int64_t{0}, {}, 0, {6, 12}},
+      {"kernel", "taps along each axis of positions", int64_t{3}, {}, 1, {3}}};
+  all.insert(all.end(), positions.begin(), positions.end());
+  all.insert(
+      all.end(),
+      {{"stride", "positions from one output to the next", int64_t{1}, {}, 1, {2, 1}},
+       {"padding", "zeros on either side; -1: kernel / 2 * dilation", int64_t{-1}, {}, -1, {1, 2}},
+       {"dilation", "positions from one tap to the next", int64_t{1}, {}, 1, {2, 1}},
+       {"groups", "of a member's channels", int64_t{1}, {}, 1, {3, 2}},
+       {"dtype", "of all operands", "fp32", {"fp32", "fp16", "bf16"}},
+       {"layout", "whether channels are first or last", "first", {"first", "last"}},
+       {"form",
+        "as the axes say; or kernel, stride, groups 1 and no padding; or groups = channels",
+        "full",
+        {"full", "pointwise", "depthwise"}},
+       {"activation", "after the bias", "none", {"none", "relu", "gelu", "silu"}},
+       {"bias", "whether there is one", "yes", {"yes", "no"}},
+       {"residual",
+        "where one is added: before or after the activation",
+        "no",
+        {"no", "before", "after"}},
+       {"tf32", "whether fp32 may be multiplied as tf32", "no", {"no", "yes"}}});
+  return all;
+}
+
+std::vector<StrategyInfo> strategies() {
+  using enum DeviceType;
+  using enum StrategyKind;
+  return {
+      {"sequential", cuda, sequential, "the direct kernel, one launch per member"},
+      {"pointwise",
+       cuda,
+       hand_written,
+       "kernels of one tap, channels last: linear's kernels on the same operands (form=pointwise)",
+       // Every row of outputs asks for the bias again.
+       {.streamed = 1.25, .rereads = 0.6, .bank_conflicts = 0.02}},
+      {"direct",
+       cuda,
+       hand_written,
+       "one launch; x with its halo staged once, taps are offsets into it, fp32 multiply-adds",
+       // The sectors that halos end in; tiles of one member and batch row read halos and weights.
+       {.streamed = 1.15, .rereads = 1.8, .bank_conflicts = 0.06}},
+      {"sequential", cpu, sequential, "member after member, each over all threads"},
+      {"wide", cpu, hand_written, "the tiles of all members over all threads at once"},
+  };
+}
+
+/// The seeds' sweeps: Cin = Cout = C, stride 1, padding k / 2, bias.
+std::vector<Sweep> sweeps(std::vector<AxisValue> full_batch, std::vector<AxisValue> full_kernel,
+                          const std::vector<Axis>& small_positions,
+                          const std::vector<Axis>& full_positions) {
+  const auto sweep = [](std::vector<Axis> axes, const std::vector<Axis>& more) {
+    axes.insert(axes.end(), more.begin(), more.end());
+    return axes;
+  };
+  const auto small = [&](std::vector<AxisValue> n) {
+    return sweep({{"n", std::move(n)},
+                  {"batch", ints({8})},
+                  {"channels", ints({64})},
+                  {"kernel", ints({3})}},
+                 small_positions);
+  };
+  return {{"quick", small(ints({4, 8, 16, 32}))},
+          {"full", sweep({{"n", ints({2, 4, 6, 8, 10, 12, 16, 20, 32, 64})},
+                          {"batch", std::move(full_batch)},
+                          {"channels", ints({32, 64, 128})},
+                          {"kernel", std::move(full_kernel)}},
+                         full_positions)},
+          {"ci", small(ints({4, 16}))}};
+}
+
+PrimitiveSpec make_spec(std::string_view name, const std::vector<AxisInfo>& positions,
+                        std::vector<Sweep> sweeps) {
+  PrimitiveSpec spec;
+  spec.name = name;
+  spec.summary = "y = activation(weight * x + bias), one convolution per member";
+  spec.axes = axes(positions);
+  spec.strategies = strategies();
+  spec.sweeps = std::move(sweeps);
+  static const std::string formula =
+      "with in = channels / groups * taps: " + std::string(kLinearToleranceFormula);
+  spec.tolerance_formula = formula;
+  spec.impossible_reason = impossible_reason;
+  spec.make_workload = [](const Context& context, const Case& point,
+                          const WorkloadOptions& options) -> std::unique_ptr<Workload> {
+    return std::make_unique<ConvWorkload>(context, point, options);
+  };
+  return spec;
+}
+
+}  // namespace
+
+const PrimitiveSpec& conv1d_spec();
+const PrimitiveSpec& conv1d_spec() {
+  static const PrimitiveSpec spec =
+      make_spec("conv1d", {{"length", "positions L", int64_t{256}, {}, 1, {11, 19}}},
+                sweeps(ints({8}), ints({1, 3, 5, 7}), {{"length", ints({256})}},
+                       {{"length", ints({64, 256, 1024})}}));
+  return spec;
+}
+
+const PrimitiveSpec& conv2d_spec();
+const PrimitiveSpec& conv2d_spec() {
+  static const PrimitiveSpec spec =
+      make_spec("conv2d",
+                {{"height", "rows of positions H", int64_t{32}, {}, 1, {7, 5}},
+                 {"width", "positions in a row W; 0: as height", int64_t{0}, {}, 0, {9, 11}}},
+                sweeps(ints({4, 8, 16}), ints({1, 3, 5}), {{"height", ints({32})}},
+                       {{"height", ints({16, 32, 56})}, {"width", ints({16, 32, 56})}}));
+  return spec;
+}
+
+}  // namespace wide::catalog

@@ -1,0 +1,400 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// y[b, n, o, i, j] = activation(sum over c, p, q of weight[n, o, c, p, q] * x[b, n, group of o + c,
+// i * stride - padding + p * dilation, j likewise] + bias[n, o] + residual), by fused multiply-adds
+// in fp32, all members n in one launch.
+//
+// Plan: a block computes 128 positions of up to 64 channels of one member and batch row, a warp of
+// it eight channels, a lane four positions of each, in registers. A few channels of x at a time are
+// brought into shared memory once, with the halo that the taps reach into, padding as zeros; a tap
+// is then an offset into it. Lanes are neighbouring positions, so that x is read without conflicts
+// and each weight by a whole warp at once: four loads of x and two of weights feed 32
+// multiply-adds. Where groups are narrower than a warp's eight channels (depthwise), every channel
+// reads an x of its own, and the loads of x are the limit of the shared memory as they are of the
+// device's.
+//
+// Memory: x as [groups, chunk, rows, columns] floats, the planes of channels an odd number apart;
+// weights as [chunk, taps, channels]. Where channels are last, sums change places there in the end,
+// so that neighbouring lanes store neighbouring channels.
+//
+// Every output is summed by one thread, over channels, then taps upwards.
+#include "kernels/common/activation.cuh"
+#include "kernels/common/dispatch.hpp"
+#include "kernels/common/launch.hpp"
+#include "kernels/common/numeric.cuh"
+#include "kernels/conv/conv_direct.hpp"
+#include "kernels/conv/conv_direct_tile.hpp"
+
+namespace wide::kernels {
+
+namespace {
+
+constexpr int kLanes = 32;
+constexpr int kThreads = kLanes * kDirectMaxWarps;
+constexpr int kPositions = kDirectPositions / kLanes;  // of a lane
+
+/// Where a block is.
+struct Place {
+  int64_t member, batch;
+  int first_channel, num_channels;  ///< of the member's y
+  int first_group;
+  int row, column;  ///< the first output
+};
+
+__device__ Place place_of(const ConvParams& p, const DirectTile& tile) {
+  uint32_t index = blockIdx.x;
+  const auto next = [&](int64_t count) {
+    const uint32_t digit = index % static_cast<uint32_t>(count);
+    index /= static_cast<uint32_t>(count);
+    return static_cast<int>(digit);
+  };
+  Place place;
+  place.column = next(tile.columns.tiles) << tile.columns.shift;
+  place.row = next(tile.rows.tiles) << tile.rows.shift;
+  place.batch = next(p.batch);
+  const int in_span = next(tile.channel_tiles) * tile.channels();
+  place.first_channel = next(p.out_channels / tile.span) * tile.span + in_span;
+  place.num_channels = min(tile.channels(), tile.span - in_span);
+  place.first_group = place.first_channel / p.out_per_group;
+  place.member = index;
+  return place;
+}
+
+/// Which position of x a place along an axis holds; `first` is that of place 0.
+__device__ int position_of(const DirectAxis& axis, int place, int first, int stride, int dilation) {
+  if (axis.is_halo) return first + place;
+  return first + (place & (axis.outputs() - 1)) * stride + (place >> axis.shift) * dilation;
+}
+
+/// The rows of places of a chunk's channels, one after the other. Lanes take `together` channels
+/// that lie side by side in memory at once: one where channels are first, else a group's, or those
+/// of all groups where the chunk has all of them.
+struct InputRows {
+  int together;
+  int group, channel, row;
+
+  __device__ InputRows(const ConvParams& p, const DirectTile& tile, bool is_last) {
+    together = !is_last ? 1 : tile.chunk < p.in_per_group ? tile.chunk : tile.groups * tile.chunk;
+    group = channel = row = 0;
+  }
+  __device__ int count(const DirectTile& tile) const {
+    return tile.groups * tile.chunk / together * tile.rows.places;
+  }
+  __device__ void seek(const DirectTile& tile, int index) {
+    row = index % tile.rows.places;
+    const int first = index / tile.rows.places * together;
+    group = first / tile.chunk;
+    channel = first % tile.chunk;
+  }
+  __device__ void advance(const DirectTile& tile) {
+    if (++row < tile.rows.places) return;
+    row = 0;
+    channel += together;
+    if (channel < tile.chunk) return;
+    channel = 0;
+    ++group;
+  }
+  /// How many of its channels there are, in the chunk that begins at `first`.
+  __device__ int existing(const ConvParams& p, const DirectTile& tile, const Place& place,
+                          int first) const {
+    const int in_group = p.in_per_group - first - channel;
+    const int in_member =
+        p.in_channels - (place.first_group + group) * p.in_per_group - first - channel;
+    return together > tile.chunk ? in_member : min(in_group, in_member);
+  }
+};
+
+/// Brings `chunk` channels of every group from `first` on, padding and what does not exist as
+/// zeros. A warp takes neighbouring rows, four at a time.
+template <bool kIsLast, class T>
+__device__ void stage_inputs(const ConvParams& p, const DirectTile& tile, const Place& place,
+                             int first, float* inputs) {
+  constexpr int kRows = 4;
+  const int warp = static_cast<int>(threadIdx.x) / kLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const int plane = static_cast<int>(tile.plane);
+  InputRows rows(p, tile, kIsLast);
+  const int channel_lanes = kIsLast ? min(rows.together, kLanes) : 1;
+  const int column_lanes = kLanes / channel_lanes;
+  // Lanes that are left over have no column.
+  const int lane_channel = lane % channel_lanes;
+  const int lane_column =
+      lane / channel_lanes < column_lanes ? lane / channel_lanes : tile.columns.places;
+  const int first_row = place.row * p.stride.height - p.padding.height;
+  const int first_column = place.column * p.stride.width - p.padding.width;
+  // Where channels are first, a row begins with the place that a sector begins with, so that none
+  // is asked for twice; those before come last.
+  const int in_sector = kIsLast ? 0 : -first_column & 15;
+  const int skipped = in_sector < tile.columns.places ? in_sector : 0;
+  const T* x = static_cast<const T*>(p.x) + place.batch * p.x_strides.batch +
+               place.member * p.x_strides.member +
+               (int64_t{place.first_group} * p.in_per_group + first) * p.x_strides.channel;
+  const int per_warp = (rows.count(tile) - 1) / tile.warps + 1;
+  const int end = min(rows.count(tile), (warp + 1) * per_warp);
+  rows.seek(tile, warp * per_warp);
+  for (int index = warp * per_warp; index < end; index += kRows) {
+    int64_t from[kRows];
+    int to[kRows], existing[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const int position =
+          position_of(tile.rows, rows.row, first_row, p.stride.height, p.dilation.height);
+      const bool is_inside = position >= 0 && position < p.input.height && index + r < end;
+      existing[r] = is_inside ? rows.existing(p, tile, place, first) : 0;
+      from[r] = (rows.group * p.in_per_group + rows.channel) * p.x_strides.channel +
+                position * p.x_strides.row;
+      to[r] = index + r < end ? (rows.group * tile.chunk + rows.channel) * plane +
+                                    rows.row * tile.columns.places
+                              : -1;
+      rows.advance(tile);
+    }
+    for (int channel = lane_channel; channel < rows.together; channel += kLanes) {
+#pragma unroll 1
+      for (int index_in_row = lane_column; index_in_row < tile.columns.places;
+           index_in_row += column_lanes) {
+        const int behind = index_in_row + skipped - tile.columns.places;
+        const int column = behind < 0 ? behind + tile.columns.places : behind;
+        const int position =
+            position_of(tile.columns, column, first_column, p.stride.width, p.dilation.width);
+        const bool is_inside = position >= 0 && position < p.input.width;
+        const int64_t offset = position * p.x_strides.column + channel * p.x_strides.channel;
+        float values[kRows];
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) {
+          const bool is_read = is_inside && channel < existing[r];
+          values[r] = is_read ? to_float(x[from[r] + offset]) : 0.0f;
+        }
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) {
+          if (to[r] >= 0) inputs[to[r] + channel * plane + column] = values[r];
+        }
+      }
+    }
+  }
+}
+
+/// One weight of an output channel; walks on in the order in which they lie in memory.
+template <bool kIsLast>
+struct WeightWalk {
+  int channel, row, column;
+
+  __device__ void advance(const ConvParams& p, int channels, int count) {
+    int& inner = kIsLast ? channel : column;
+    inner += count;
+    const int extent = kIsLast ? channels : p.kernel.width;
+    while (inner >= extent) {
+      inner -= extent;
+      if (kIsLast) {
+        if (++column == p.kernel.width) column = 0, ++row;
+      } else {
+        if (++row == p.kernel.height) row = 0, ++channel;
+      }
+    }
+  }
+};
+
+/// The weights of `channels` channels from `first` on for the block's outputs: a sector of some
+/// output channels by a warp at a time.
+template <bool kIsLast, class T>
+__device__ void stage_weights(const ConvParams& p, const DirectTile& tile, const Place& place,
+                              int first, int channels, float* weights) {
+  constexpr int kTaps = 32 / static_cast<int>(sizeof(T)), kOutputs = kLanes / kTaps;
+  const ConvWeightStrides& s = p.weight_strides;
+  const T* from = static_cast<const T*>(p.weight) + place.member * s.member +
+                  place.first_channel * s.out_channel + first * s.in_channel;
+  const int warp = static_cast<int>(threadIdx.x) / kLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const int count = channels * p.kernel.height * p.kernel.width;
+  WeightWalk<kIsLast> walk{0, 0, 0};
+  walk.advance(p, channels, lane % kTaps);
+  for (int index = lane % kTaps; index < count; index += kTaps) {
+    const int64_t offset = walk.channel * s.in_channel + walk.row * s.row + walk.column * s.column;
+    const int tap = (walk.channel * p.kernel.height + walk.row) * p.kernel.width + walk.column;
+#pragma unroll
+    for (int pass = 0; pass < kDirectChannels / kOutputs; ++pass) {
+      const int output = (pass * tile.warps + warp) * kOutputs + lane / kTaps;
+      weights[tap * tile.weight_pitch() + output] =
+          output < place.num_channels ? to_float(from[output * s.out_channel + offset]) : 0.0f;
+    }
+    walk.advance(p, channels, kTaps);
+  }
+}
+
+using Sums = float[kDirectChannels][kPositions];
+
+/// A chunk's products. `places` are those of the lane's outputs, `planes` where the groups of the
+/// warp's channels begin.
+template <int kPlanes>
+__device__ void multiply(const ConvParams& p, const DirectTile& tile, int warp_channel,
+                         int channels, const float* inputs, const float* weights,
+                         const int (&places)[kPositions], const int (&planes)[kPlanes],
+                         Sums& sums) {
+  const int plane = static_cast<int>(tile.plane);
+  const float* weight = weights + warp_channel;
+  // Unrolled, loads are moved up until registers spill.
+#pragma unroll 1
+  for (int c = 0; c < channels; ++c) {
+#pragma unroll 1
+    for (int row = 0; row < p.kernel.height; ++row) {
+      const float* input = inputs + c * plane + row * tile.rows.tap_step * tile.columns.places;
+#pragma unroll 1
+      for (int column = 0; column < p.kernel.width; ++column) {
+        float w[kDirectChannels];
+#pragma unroll
+        for (int o = 0; o < kDirectChannels; o += 4) {
+          *reinterpret_cast<float4*>(w + o) = *reinterpret_cast<const float4*>(weight + o);
+        }
+        if constexpr (kPlanes > 1) {
+#pragma unroll
+          for (int o = 0; o < kDirectChannels; ++o) {
+#pragma unroll
+            for (int i = 0; i < kPositions; ++i) {
+              sums[o][i] = fmaf(input[planes[o] + places[i]], w[o], sums[o][i]);
+            }
+          }
+        } else {
+          float x[kPositions];
+#pragma unroll
+          for (int i = 0; i < kPositions; ++i) x[i] = input[planes[0] + places[i]];
+#pragma unroll
+          for (int o = 0; o < kDirectChannels; ++o) {
+#pragma unroll
+            for (int i = 0; i < kPositions; ++i) sums[o][i] = fmaf(x[i], w[o], sums[o][i]);
+          }
+        }
+        input += tile.columns.tap_step;
+        weight += tile.weight_pitch();
+      }
+    }
+  }
+}
+
+/// One output: bias, residual, activation, one rounding; nothing where y has no such position.
+template <class T>
+__device__ void store_at(const ConvParams& p, const DirectTile& tile, const Place& place,
+                         int position, int channel, float bias, float sum) {
+  const int row = place.row + (position >> tile.columns.shift);
+  const int column = place.column + (position & (tile.columns.outputs() - 1));
+  if (row >= p.output.height || column >= p.output.width) return;
+  const auto offset = [&](const ConvStrides& s) {
+    return place.batch * s.batch + place.member * s.member + channel * s.channel + row * s.row +
+           column * s.column;
+  };
+  if (p.bias != nullptr) sum += bias;  // adding 0 would make +0 of -0
+  float residual = 0;
+  if (p.residual != nullptr) {
+    residual = to_float(static_cast<const T*>(p.residual)[offset(p.residual_strides)]);
+    if (p.residual_is_activated) sum += residual;
+  }
+  with_activation(p.activation, [&]<Activation fixed>() { sum = activate<fixed>(sum); });
+  if (p.residual != nullptr && !p.residual_is_activated) sum += residual;
+  static_cast<T*>(p.y)[offset(p.y_strides)] = from_float<T>(sum);
+}
+
+/// By way of shared memory: where channels are last, so that neighbouring lanes store neighbouring
+/// channels; else to take the sums out of their registers, for a loop around one copy of the
+/// epilogue's code.
+template <bool kIsLast, class T>
+__device__ void store_tile(const ConvParams& p, const DirectTile& tile, const Place& place,
+                           int warp_channel, const Sums& sums, float* shared) {
+  const int warp = static_cast<int>(threadIdx.x) / kLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const auto slot = [&](int channel, int position) -> float& {
+    return kIsLast ? shared[position * tile.sum_pitch() + channel]
+                   : shared[channel * kDirectPositions + position];
+  };
+#pragma unroll
+  for (int o = 0; o < kDirectChannels; ++o) {
+#pragma unroll
+    for (int i = 0; i < kPositions; ++i) slot(warp_channel + o, i * kLanes + lane) = sums[o][i];
+  }
+  if constexpr (kIsLast) __syncthreads();
+  const int first = kIsLast ? lane : warp_channel;
+  const int end =
+      kIsLast ? place.num_channels : min(warp_channel + kDirectChannels, place.num_channels);
+  const int first_position = kIsLast ? warp : lane, step = kIsLast ? tile.warps : kLanes;
+#pragma unroll 1
+  for (int in_block = first; in_block < end; in_block += kIsLast ? kLanes : 1) {
+    const int channel = place.first_channel + in_block;
+    const float bias = p.bias == nullptr
+                           ? 0.0f
+                           : to_float(static_cast<const T*>(
+                                 p.bias)[place.member * p.bias_member_stride + channel]);
+#pragma unroll 1
+    for (int position = first_position; position < kDirectPositions; position += step) {
+      store_at<T>(p, tile, place, position, channel, bias, slot(in_block, position));
+    }
+  }
+}
+
+template <class T, bool kIsLast, bool kHasOwnInput>
+__global__ void __launch_bounds__(kHasOwnInput ? kThreads / 2 : kThreads, kHasOwnInput ? 4 : 2)
+    conv_direct(const __grid_constant__ ConvParams p, const __grid_constant__ DirectTile tile) {
+  extern __shared__ __align__(16) float shared[];
+  float* inputs = shared;
+  float* weights = shared + tile.input_floats();
+  const Place place = place_of(p, tile);
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const int warp_channel = static_cast<int>(threadIdx.x) / kLanes * kDirectChannels;
+  int places[kPositions];
+#pragma unroll
+  for (int i = 0; i < kPositions; ++i) {
+    const int position = i * kLanes + lane;
+    places[i] = (position >> tile.columns.shift) * tile.rows.output_step * tile.columns.places +
+                (position & (tile.columns.outputs() - 1)) * tile.columns.output_step;
+  }
+  int planes[kHasOwnInput ? kDirectChannels : 1];
+#pragma unroll
+  for (int o = 0; o < (kHasOwnInput ? kDirectChannels : 1); ++o) {
+    // Channels that do not exist read the last one's.
+    const int channel = place.first_channel + min(warp_channel + o, place.num_channels - 1);
+    planes[o] =
+        (channel / p.out_per_group - place.first_group) * tile.chunk * static_cast<int>(tile.plane);
+  }
+  Sums sums = {};
+  for (int first = 0; first < p.in_per_group; first += tile.chunk) {
+    const int channels = min(tile.chunk, p.in_per_group - first);
+    stage_inputs<kIsLast, T>(p, tile, place, first, inputs);
+    stage_weights<kIsLast, T>(p, tile, place, first, channels, weights);
+    __syncthreads();
+    if (warp_channel < place.num_channels) {
+      multiply(p, tile, warp_channel, channels, inputs, weights, places, planes, sums);
+    }
+    __syncthreads();
+  }
+  store_tile<kIsLast, T>(p, tile, place, warp_channel, sums, shared);
+}
+
+template <class T, bool kIsLast, bool kHasOwnInput>
+cudaError_t launch(const ConvParams& params, const DirectTile& tile, cudaStream_t stream) {
+  const auto bytes = static_cast<int>(tile.shared_bytes(params));
+  const auto kernel = conv_direct<T, kIsLast, kHasOwnInput>;
+  const cudaError_t status = allow_shared_bytes(kernel, bytes);
+  if (status != cudaSuccess) return status;
+  const int64_t blocks = params.num_members * tile.blocks_of_member(params);
+  kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(tile.warps * kLanes),
+           static_cast<size_t>(bytes), stream>>>(params, tile);
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+cudaError_t launch_conv_direct(const ConvParams& params, ConvLayout layout, Dtype dtype,
+                               cudaStream_t stream) {
+  const DirectTile tile = direct_tile(params);
+  if (tile.blocks_of_member(params) > INT32_MAX / params.num_members) {
+    return cudaErrorInvalidConfiguration;
+  }
+  const bool is_last = layout == ConvLayout::channels_last;
+  return dispatch_float(dtype, [&]<class T>(std::type_identity<T>) {
+    if (tile.has_own_input) {
+      return is_last ? launch<T, true, true>(params, tile, stream)
+                     : launch<T, false, true>(params, tile, stream);
+    }
+    return is_last ? launch<T, true, false>(params, tile, stream)
+                   : launch<T, false, false>(params, tile, stream);
+  });
+}
+
+}  // namespace wide::kernels

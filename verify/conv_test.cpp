@@ -1,0 +1,271 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// conv: what every strategy computes, on every device at hand.
+#include "verify/conv_case.hpp"
+
+#include <catch2/generators/catch_generators_all.hpp>
+
+#include "wide/convert.hpp"
+
+namespace wide::test {
+namespace {
+
+TEST_CASE("conv: a case worked out by hand") {
+  for (const Context& context : devices_at_hand()) {
+    // Two members of a batch row, two taps: differences for one, sums for the other.
+    const Tensor x = upload(context, Dtype::fp32, {1, 2, 4}, {1, 2, 4, 8, 1, 10, 100, 1000});
+    const Tensor weight = upload(context, Dtype::fp32, {2, 1, 2}, {-1, 1, 1, 2});
+    const Tensor bias = upload(context, Dtype::fp32, {2}, {0.5, 0});
+    const Tensor y(context, Dtype::fp32, {1, 2, 5});
+    const ConvProblem like{.num_members = 2, .padding = {0, 1}};
+    const ConvArguments arguments{x, weight, bias, y, {}};
+    for (const std::string_view strategy : conv_strategies_for(context, arguments, like)) {
+      run_conv(context, arguments, like, strategy);
+      CHECK(download(context, y) ==
+            std::vector<double>{1.5, 1.5, 2.5, 4.5, -7.5, 2, 21, 210, 2100, 1000});
+    }
+  }
+}
+
+/// What makes convolutions differ, each with something odd about it.
+std::vector<ConvProblem> odd_convolutions() {
+  using enum Activation;
+  const Epilogue plain{},
+      all{.has_bias = true, .activation = relu, .residual = Residual::before_activation};
+  return {
+      // Pads wider than the kernel, rectangles, steps of every kind.
+      {.num_members = 2,
+       .batch = 2,
+       .in_channels = 3,
+       .out_channels = 5,
+       .input = {6, 7},
+       .kernel = {3, 3},
+       .padding = {4, 5},
+       .epilogue = all},
+      {.num_members = 2,
+       .batch = 1,
+       .in_channels = 4,
+       .out_channels = 9,
+       .input = {11, 10},
+       .kernel = {2, 5},
+       .stride = {3, 1},
+       .padding = {0, 2},
+       .dilation = {1, 2}},
+      {.num_members = 1,
+       .batch = 2,
+       .in_channels = 2,
+       .out_channels = 3,
+       .input = {5, 40},
+       .kernel = {1, 3},
+       .stride = {1, 7},
+       .padding = {0, 9},
+       .dilation = {1, 13}},
+      // Signals: one row of many positions; more channels than are staged at a time.
+      {.num_members = 3,
+       .batch = 1,
+       .in_channels = 37,
+       .out_channels = 11,
+       .input = {1, 150},
+       .kernel = {1, 7},
+       .padding = {0, 3},
+       .epilogue = {.has_bias = true, .activation = gelu, .residual = Residual::after_activation}},
+      // Every position by itself; as a step, too.
+      {.num_members = 2,
+       .batch = 2,
+       .in_channels = 20,
+       .out_channels = 13,
+       .input = {3, 5},
+       .epilogue = all},
+      {.num_members = 2,
+       .batch = 2,
+       .in_channels = 20,
+       .out_channels = 13,
+       .input = {4, 5},
+       .stride = {2, 2},
+       .epilogue = plain},
+      // More outputs than a block has channels.
+      {.num_members = 1,
+       .batch = 1,
+       .in_channels = 5,
+       .out_channels = 75,
+       .input = {4, 9},
+       .kernel = {3, 3},
+       .padding = {1, 1},
+       .epilogue = {.has_bias = true, .activation = silu}},
+      // Groups: of one channel, of a few, of a warp's, of odd ones, of more than a chunk.
+      {.num_members = 2,
+       .batch = 2,
+       .in_channels = 21,
+       .out_channels = 21,
+       .groups = 21,
+       .input = {9, 9},
+       .kernel = {3, 3},
+       .padding = {1, 1},
+       .epilogue = all},
+      {.num_members = 2,
+       .batch = 1,
+       .in_channels = 10,
+       .out_channels = 30,
+       .groups = 10,
+       .input = {5, 33},
+       .kernel = {3, 3},
+       .stride = {2, 2},
+       .padding = {1, 1}},
+      {.num_members = 2,
+       .batch = 1,
+       .in_channels = 12,
+       .out_channels = 32,
+       .groups = 4,
+       .input = {6, 6},
+       .kernel = {3, 3},
+       .epilogue = all},
+      {.num_members = 1,
+       .batch = 1,
+       .in_channels = 18,
+       .out_channels = 36,
+       .groups = 3,
+       .input = {6, 8},
+       .kernel = {2, 2},
+       .epilogue = plain},
+      {.num_members = 1,
+       .batch = 2,
+       .in_channels = 80,
+       .out_channels = 4,
+       .groups = 2,
+       .input = {1, 9},
+       .kernel = {1, 3},
+       .padding = {0, 1},
+       .epilogue = plain},
+      // No channel: bias alone.
+      {.num_members = 2,
+       .batch = 1,
+       .in_channels = 0,
+       .out_channels = 3,
+       .input = {2, 3},
+       .epilogue = all},
+  };
+}
+
+TEST_CASE("conv: every strategy, layout and dtype, whatever is odd") {
+  for (const Context& context : devices_at_hand()) {
+    for (ConvProblem p : odd_convolutions()) {
+      for (const ConvLayout layout : {ConvLayout::channels_first, ConvLayout::channels_last}) {
+        for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
+          p.layout = layout;
+          p.dtype = dtype;
+          INFO(p.in_channels << " -> " << p.out_channels << " channels, groups " << p.groups
+                             << ", input " << p.input.height << " x " << p.input.width);
+          CHECK(check_conv(context, p) >= 2);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("conv: the catalogue's reference and the other way round agree") {
+  const Context cpu = Context::cpu();
+  for (ConvProblem p : odd_convolutions()) {
+    p.num_members = 1;  // the reference knows one
+    p.layout = p.batch == 1 ? ConvLayout::channels_first : ConvLayout::channels_last;
+    p.epilogue.activation = Activation::none;
+    const ConvOperands operands = conv_operands(cpu, p, true);
+    const ConvExpected expected = expected_conv(cpu, operands, p, true);
+    const auto values = [&](const Tensor& operand) {
+      return operand.shape().rank() == 0 ? std::vector<double>() : download(cpu, operand);
+    };
+    const std::vector<double> x = values(operands.x), weight = values(operands.weight),
+                              bias = values(operands.bias), residual = values(operands.residual);
+    const ConvGrid y = y_grid(p);
+    int64_t differences = 0;
+    for (int64_t o = 0; o < y.channels; ++o) {
+      for (int64_t i = 0; i < y.outer * y.size.height * y.size.width; ++i) {
+        const int64_t row = i / y.size.width;
+        const catalog::ConvOutput at{row / y.size.height, o, row % y.size.height, i % y.size.width};
+        const catalog::ConvSum sum =
+            catalog::conv_reference_sum(p, {x, weight, bias, residual}, at);
+        const bool is_behind = p.epilogue.residual == Residual::after_activation;
+        const double value = sum.value + (is_behind ? sum.residual : 0);
+        differences += value != expected.values[y.at(at.batch, o, at.row, at.column)];
+      }
+    }
+    CHECK(differences == 0);
+  }
+}
+
+TEST_CASE("conv: the bound refuses a foreign tap, a lost one and bf16 sums") {
+  const Context cpu = Context::cpu();
+  const ConvProblem p = complete_conv_problem({.num_members = 1,
+                                               .batch = 1,
+                                               .in_channels = 16,
+                                               .out_channels = 2,
+                                               .input = {8, 8},
+                                               .kernel = {3, 3},
+                                               .padding = {1, 1}});
+  const ConvOperands operands = conv_operands(cpu, p, false);
+  const ConvExpected expected = expected_conv(cpu, operands, p, false);
+  CHECK(worst_conv_ratio(expected.values, expected) == 0);
+  std::vector<double> off = expected.values;
+  off[9] += 1e-3;
+  CHECK_FALSE(worst_conv_ratio(off, expected) <= 1);
+  off = expected.values;
+  for (double& value : off) value *= 1 + 0x1p-9;
+  CHECK_FALSE(worst_conv_ratio(off, expected) <= 1);
+  off = expected.values;
+  off.back() = std::nan("");
+  CHECK_FALSE(worst_conv_ratio(off, expected) <= 1);
+}
+
+TEST_CASE("conv: parts of larger tensors, misaligned, the residual in place") {
+  for (const Context& context : devices_at_hand()) {
+    for (const ConvLayout layout : {ConvLayout::channels_first, ConvLayout::channels_last}) {
+      ConvProblem p{.num_members = 2,
+                    .batch = 2,
+                    .in_channels = 6,
+                    .out_channels = 6,
+                    .input = {5, 9},
+                    .kernel = {3, 3},
+                    .padding = {1, 1},
+                    .layout = layout,
+                    .dtype = Dtype::fp16};
+      p.epilogue.residual = Residual::after_activation;
+      ConvOperands dense = conv_operands(context, p, true);
+      const ConvExpected expected = expected_conv(context, dense, p, true);
+      // The same values inside tensors with a frame of 7s, x's being y's and the residual's, too.
+      const Shape shape = x_grid(p).shape();
+      Shape framed = shape;
+      for (int axis = 0; axis < 4; ++axis) framed[axis] += 3;
+      const auto inside = [&](const Tensor& tensor) {
+        TensorView view = tensor;
+        for (int axis = 0; axis < 4; ++axis) view = view.narrow(axis, 1, shape[axis]);
+        return view;
+      };
+      const auto in_frame = [&](const std::vector<double>& values) {
+        std::vector<double> all(static_cast<size_t>(num_elements(framed)), 7);
+        const Strides to = contiguous_strides(framed), from = contiguous_strides(shape);
+        for (int64_t i = 0; i < static_cast<int64_t>(values.size()); ++i) {
+          int64_t at = 0, rest = i;
+          for (int axis = 0; axis < 4; ++axis) {
+            at += (rest / from[axis] + 1) * to[axis];
+            rest %= from[axis];
+          }
+          all[static_cast<size_t>(at)] = values[static_cast<size_t>(i)];
+        }
+        return all;
+      };
+      const Tensor x = upload(context, p.dtype, framed, in_frame(download(context, dense.x)));
+      const Tensor frame(context, p.dtype, framed);
+      const ConvArguments like{inside(x), dense.weight, {}, inside(frame), inside(frame)};
+      for (const std::string_view strategy : conv_strategies_for(context, like, p)) {
+        const Tensor y =
+            upload(context, p.dtype, framed, in_frame(download(context, dense.residual)));
+        INFO(to_string(context.device()) << " " << strategy);
+        run_conv(context, {inside(x), dense.weight, {}, inside(y), inside(y)}, p, strategy);
+        CHECK(download(context, y) == in_frame(expected.values));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace wide::test
