@@ -36,4 +36,7 @@ std::string_view conv_pointwise_kernel(const ConvProblem& problem);
 std::string conv_pointwise_unsupported_reason(const ConvProblem& problem, const DeviceInfo& device);
 ConvRunner make_conv_pointwise(const Context& context, const ConvProblem& problem);
 
+// A matrix product on tensor cores, by kernels/conv/conv_implicit_gemm.cu.
+ConvRunner make_conv_implicit_gemm(const Context& context, const ConvProblem& problem);
+
 }  // namespace wide

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "host/conv/conv_implicit_gemm.hpp"
 #include "host/conv/conv_problem.hpp"
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
@@ -35,6 +36,9 @@ constexpr ConvStrategy kStrategies[] = {
      "a matrix product for all members, epilogue fused; verified", make_conv_pointwise},
     {"direct", cuda, false, conv_direct_unsupported_reason, is_narrow,
      "few channels a group, one launch; verified", make_conv_direct},
+    {"implicit_gemm", cuda, false, conv_implicit_gemm_unsupported_reason,
+     conv_implicit_gemm_is_expected_to_win, "one launch fills tiles on tensor cores",
+     make_conv_implicit_gemm},
     {"sequential", cuda, false, conv_direct_unsupported_reason, always,
      "the direct kernel, one launch per member", make_conv_cuda_sequential},
     {"wide", cpu, false, runs_anything, always, "the tiles of all members share the threads",

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "host/conv/conv_implicit_gemm.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+namespace wide {
+
+namespace {
+
+using kernels::ConvGemmTile;
+
+constexpr int kLeastCapability = 80;
+/// Fewer are less than 16 bytes of 16-bit values, and less than an instruction's terms.
+constexpr int64_t kLeastChannels = 8;
+
+std::string text(int64_t value) {
+  return std::to_string(value);
+}
+
+/// Elements from the first to the last of those that one output is summed over.
+double span_of(const ConvProblem& p, int64_t channel, int64_t row, int64_t column) {
+  const auto part = [](int64_t count, int64_t stride) {
+    return static_cast<double>(count - 1) * static_cast<double>(stride);
+  };
+  return part(p.in_channels / p.groups, channel) + part(p.kernel.height, row) +
+         part(p.kernel.width, column);
+}
+
+/// One of a form's tiles: blocks a multiprocessor holds, and how near a product of its size comes
+/// to the device's rate.
+struct Candidate {
+  ConvGemmTile tile;
+  int64_t blocks_per_multiprocessor;
+  double efficiency;
+};
+
+ConvGemmTile choose(const ConvProblem& p, const DeviceInfo& device,
+                    std::span<const Candidate> candidates) {
+  const PerAxis output = conv_output_size(p);
+  const double pixels = static_cast<double>(p.batch) * static_cast<double>(output.height) *
+                        static_cast<double>(output.width);
+  const auto channels = static_cast<double>(p.out_channels / p.groups);
+  const auto shares = static_cast<double>(p.num_members) * static_cast<double>(p.groups);
+  const auto multiprocessors = static_cast<double>(std::max(device.num_multiprocessors, 1));
+  // To multiply channels that do not exist takes as long.
+  if (p.out_channels / p.groups <= tile_channels(ConvGemmTile::p128c32))
+    return ConvGemmTile::p128c32;
+  ConvGemmTile best = candidates.front().tile;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Candidate& one : candidates) {
+    if (one.tile == ConvGemmTile::p128c128 && p.dtype == Dtype::fp32) continue;
+    const auto of_pixels = static_cast<double>(tile_pixels(one.tile));
+    const auto of_channels = static_cast<double>(tile_channels(one.tile));
+    const auto blocks = static_cast<double>(one.blocks_per_multiprocessor);
+    const double tiles = std::ceil(pixels / of_pixels) * std::ceil(channels / of_channels) * shares;
+    const double time = std::ceil(tiles / (multiprocessors * blocks)) * blocks * of_pixels *
+                        of_channels / one.efficiency;
+    if (time < least) least = time, best = one.tile;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& p, const DeviceInfo& device) {
+  if (device.compute_capability < kLeastCapability) {
+    return "it needs compute capability " + text(kLeastCapability) + ", the device has " +
+           text(device.compute_capability);
+  }
+  if (p.dtype == Dtype::fp32 && !p.allow_tf32) {
+    return "it multiplies fp32 as tf32, which the problem does not allow";
+  }
+  if (p.in_channels / p.groups < kLeastChannels) {
+    return "it needs " + text(kLeastChannels) + " input channels a group, these have " +
+           text(p.in_channels / p.groups);
+  }
+  constexpr double kMostElements = std::numeric_limits<int32_t>::max();
+  constexpr int64_t kMostPositions = int64_t{1} << 30;
+  const double span =
+      std::max(span_of(p, p.x.channel, p.dilation.height * p.x.row, p.dilation.width * p.x.column),
+               span_of(p, p.weight.in_channel, p.weight.row, p.weight.column));
+  if (span > kMostElements) return "an output is summed over more than 2^31 elements of memory";
+  if (std::max(p.input.height + 2 * p.padding.height, p.input.width + 2 * p.padding.width) >=
+      kMostPositions) {
+    return "it needs padded extents below 2^30";
+  }
+  return "";
+}
+
+bool conv_implicit_gemm_is_expected_to_win(const ConvProblem& p) {
+  constexpr int64_t kLeastOutputs = 32;  // of a tile
+  return p.out_channels / p.groups >= kLeastOutputs;
+}
+
+kernels::ConvGemmTiles choose_conv_gemm_tiles(const ConvProblem& p, const DeviceInfo& device) {
+  using enum ConvGemmTile;
+  constexpr Candidate kVector[] = {{p64c64, 3, 0.7}, {p128c128, 2, 1.0}};
+  // To gather a pixel's terms takes as long as to multiply them by 64 channels.
+  constexpr Candidate kGather[] = {{p64c64, 3, 0.5}, {p64c128, 2, 0.7}};
+  return {choose(p, device, kVector), choose(p, device, kGather)};
+}
+
+}  // namespace wide

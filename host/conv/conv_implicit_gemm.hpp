@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the strategy implicit_gemm takes, and with which tiles: pure functions, tested for devices
+// that are not at hand.
+#pragma once
+
+#include <string>
+
+#include "kernels/conv/conv_implicit_gemm_tile.hpp"
+#include "wide/conv.hpp"
+#include "wide/device.hpp"
+
+namespace wide {
+
+std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& problem,
+                                                  const DeviceInfo& device);
+
+/// Tiles full of useful products.
+bool conv_implicit_gemm_is_expected_to_win(const ConvProblem& problem);
+
+/// By waves of blocks on the device: no tile changes a bit.
+kernels::ConvGemmTiles choose_conv_gemm_tiles(const ConvProblem& problem, const DeviceInfo& device);
+
+}  // namespace wide

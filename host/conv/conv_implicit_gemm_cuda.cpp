@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "host/conv/conv_implicit_gemm.hpp"
+#include "host/conv/conv_params.hpp"
+#include "host/conv/conv_run.hpp"
+#include "host/core/current_device.hpp"
+#include "kernels/conv/conv_implicit_gemm.hpp"
+
+namespace wide {
+
+ConvRunner make_conv_implicit_gemm(const Context& context, const ConvProblem& problem) {
+  const kernels::ConvGemmTiles tiles = choose_conv_gemm_tiles(problem, context.info());
+  const int ordinal = context.device().ordinal;
+  ConvRunner runner;
+  runner.run = [problem, tiles, ordinal](const ConvArguments& arguments,
+                                         const Execution& execution) {
+    const CurrentDevice current(ordinal);
+    WIDE_CHECK_CUDA(
+        kernels::launch_conv_implicit_gemm(conv_params(problem, arguments), problem.dtype, tiles,
+                                           static_cast<cudaStream_t>(execution.stream.native())));
+  };
+  runner.note = "tiles " + std::string(tile_name(tiles.vector)) +
+                " or, where pixels are gathered, " + std::string(tile_name(tiles.gather));
+  return runner;
+}
+
+}  // namespace wide

@@ -1,0 +1,270 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pixels on their way into a stage of shared memory: row p of the tile has the stage's terms of
+// pixel p, zeros where the kernel stands on padding, behind the last pixel and behind the last
+// term. No pixel is read for a weight of zero, nor the other way round: 0 times NaN is NaN.
+//
+// vector:  8 lanes take 128 bytes of a pixel's channels. A thread keeps its chunk of the terms, so
+//          and the few pixels that it brings, so that a stage costs one step of its term and a
+//          comparison each.
+// gather:  lanes take pixels, which are neighbours in memory where channels are not. What a term
+//          means is the same for all: a table, one entry each, made for the stage after by a few
+//          threads. A thread reads a chunk of one pixel's terms into registers before products are
+//          issued, and stores it behind them.
+#pragma once
+
+#include <climits>
+#include <cstdint>
+
+#include "kernels/common/numeric.cuh"
+#include "kernels/conv/conv_implicit_gemm_params.hpp"
+#include "kernels/linear/linear_tile.cuh"
+
+namespace wide::kernels {
+
+/// The digits of a term's number along its three axes.
+struct ConvTerm {
+  int32_t digits[3];
+};
+
+/// What a term adds to a pixel's place in x, and to its row's in the weight. One load.
+struct alignas(16) ConvTermPlace {
+  int32_t x, weight, row, column;
+};
+
+__device__ inline ConvTerm locate_term(const ConvTermAxis (&axes)[3], int32_t index) {
+  const int32_t rest = index / axes[0].count;
+  return {{index % axes[0].count, rest % axes[1].count, rest / axes[1].count}};
+}
+
+/// On to the same term of the next stage. No carry is more than 1, as no digit is above its count.
+__device__ inline void advance_term(const ConvTermAxis (&axes)[3], ConvTerm& term) {
+  int32_t carry = 0;
+#pragma unroll
+  for (int i = 0; i < 3; ++i) {
+    int32_t& digit = term.digits[i];
+    digit += axes[i].per_stage + carry;
+    carry = digit >= axes[i].count ? 1 : 0;
+    if (i < 2 && carry != 0) digit -= axes[i].count;
+  }
+}
+
+/// Of a row's end on there is none: no pixel has it.
+constexpr int32_t kNoRow = INT_MIN / 2;
+
+/// `index`: the term's number.
+__device__ inline ConvTermPlace place_of(const ConvGemmParams& params, const ConvTerm& term,
+                                         int32_t index) {
+  const ConvTermAxis(&axes)[3] = params.axes;
+  ConvTermPlace place{};
+#pragma unroll
+  for (int i = 0; i < 3; ++i) {
+    const int32_t digit = term.digits[i];
+    place.x += digit * axes[i].x, place.weight += digit * axes[i].weight;
+    place.row += digit * axes[i].row, place.column += digit * axes[i].column;
+  }
+  if (index >= params.num_terms) place.row = kNoRow;
+  return place;
+}
+
+/// Where a pixel's first term lies: in elements, and as a position, which padding makes negative.
+/// One load.
+struct alignas(16) ConvPixel {
+  int64_t x;
+  int32_t row, column;
+
+  /// Whether the term is one of x's positions: one comparison each, as below 0 is above all, and
+  /// no branch between them.
+  __device__ bool has(const ConvAxes& input, const ConvTermPlace& term) const {
+    const auto at_row = static_cast<uint32_t>(row + term.row);
+    const auto at_column = static_cast<uint32_t>(column + term.column);
+    return (at_row < static_cast<uint32_t>(input.height)) &
+           (at_column < static_cast<uint32_t>(input.width));
+  }
+};
+
+/// A pixel's batch row and position in y.
+struct ConvPosition {
+  int64_t batch, row, column;
+};
+
+__device__ inline ConvPosition locate_position(const ConvGemmParams& params, int64_t pixel) {
+  ConvPosition at;
+  int64_t position;
+  at.batch = params.positions.divide(pixel, position);
+  at.row = params.columns.divide(position, at.column);
+  return at;
+}
+
+/// One that does not exist has no position either.
+__device__ inline ConvPixel locate_pixel(const ConvGemmParams& params, int64_t pixel) {
+  if (pixel >= params.num_pixels) return {0, kNoRow, kNoRow};
+  const ConvParams& conv = params.conv;
+  const ConvPosition at = locate_position(params, pixel);
+  const int64_t row = at.row * conv.stride.height - conv.padding.height;
+  const int64_t column = at.column * conv.stride.width - conv.padding.width;
+  return {
+      at.batch * conv.x_strides.batch + row * conv.x_strides.row + column * conv.x_strides.column,
+      static_cast<int32_t>(row), static_cast<int32_t>(column)};
+}
+
+/// Stages by vectors: `pixels` rows of x, then `channels` rows of the weight, which has as many
+/// terms in a row as it is long, a multiple of a vector.
+template <class T, int pixels, int channels, int threads>
+class ConvVectors {
+ public:
+  __device__ ConvVectors(const ConvGemmParams& params, const T* x, const ConvPixel* table,
+                         const Source<T>& weight)
+      : params_(params),
+        x_(reinterpret_cast<uintptr_t>(x)),
+        index_(thread() % kChunks * kVector),
+        term_(locate_term(params.axes, index_)),
+        weight_(reinterpret_cast<uintptr_t>(weight.base) +
+                (first_row() * weight.row_stride + index_) * kElement),
+        rows_left_(weight.num_rows - first_row()) {
+#pragma unroll
+    for (int i = 0; i < kPixels; ++i) pixels_[i] = table[first_row() + i * kRows];
+  }
+
+  /// Begins to bring a stage, and goes on to the next.
+  __device__ void load(char* stage) {
+    // A thread's rows are a multiple of the swizzle's period apart.
+    static_assert(kRows % kChunks == 0);
+    char* to = stage + chunk_offset<1>(first_row(), thread() % kChunks);
+    const ConvTermPlace place = place_of(params_, term_, index_);
+    const uintptr_t x = x_ + place.x * kElement;
+#pragma unroll
+    for (int i = 0; i < kPixels; ++i) {
+      const int bytes = pixels_[i].has(params_.conv.input, place) ? kChunkBytes : 0;
+      const auto* from = reinterpret_cast<const void*>(x + pixels_[i].x * kElement);
+      arch::cp_async_16(to + i * kRows * kRowBytes, from, bytes);
+    }
+    const int rows_left = place.row == kNoRow ? 0 : rows_left_;
+    const int64_t row_bytes = params_.conv.weight_strides.out_channel * kElement;
+#pragma unroll
+    for (int i = 0; i < kChannels; ++i) {
+      const int bytes = i * kRows < rows_left ? kChunkBytes : 0;
+      const auto* from = reinterpret_cast<const void*>(weight_ + i * kRows * row_bytes);
+      arch::cp_async_16(to + (pixels + i * kRows) * kRowBytes, from, bytes);
+    }
+    index_ += kTerms, weight_ += kRowBytes;
+    advance_term(params_.axes, term_);
+  }
+
+ private:
+  static constexpr int64_t kElement = sizeof(T);
+  static constexpr int kVector = kChunkBytes / static_cast<int>(sizeof(T));
+  static constexpr int kTerms = kRowBytes / static_cast<int>(sizeof(T));  // of a stage
+  static constexpr int kRows = threads / kChunks;                         // at a time
+  static constexpr int kPixels = pixels / kRows, kChannels = channels / kRows;
+  static_assert(pixels % kRows == 0 && channels % kRows == 0);
+  __device__ static int thread() {
+    return static_cast<int>(threadIdx.x);
+  }
+  __device__ static int first_row() {
+    return thread() / kChunks;
+  }
+
+  const ConvGemmParams& params_;
+  // Addresses as numbers: those of what does not exist are formed, but not read.
+  uintptr_t x_;
+  int32_t index_;  ///< of the first term of this thread's chunk
+  ConvTerm term_;
+  uintptr_t weight_;  ///< that term of the thread's first row
+  int rows_left_;
+  ConvPixel pixels_[kPixels];
+};
+
+/// Pixels by elements.
+template <class T, int pixels, int threads>
+class ConvGather {
+ public:
+  static constexpr int kVector = kChunkBytes / static_cast<int>(sizeof(T));
+  static constexpr int kTerms = kRowBytes / static_cast<int>(sizeof(T));  // of a stage
+  static constexpr int kTableBytes = 2 * kTerms * static_cast<int>(sizeof(ConvTermPlace));
+  /// Of two chunks of a stage, those of one thread: neighbouring threads, neighbouring pixels.
+  static constexpr int kChunksOfPair = 2 * pixels / threads;
+  static_assert(kChunksOfPair == 1 || kChunksOfPair == 2);
+  /// Each value a register: packed, they would have to arrive before products are issued.
+  using Values = T[kChunksOfPair][kVector];
+
+  /// `table`: of pixels, as above, and `terms`, of kTableBytes: in shared memory.
+  __device__ ConvGather(const ConvGemmParams& params, const T* x, const ConvPixel* table,
+                        char* terms)
+      : params_(params),
+        pixel_(table[thread() % pixels]),
+        x_(reinterpret_cast<uintptr_t>(x) + pixel_.x * static_cast<int64_t>(sizeof(T))),
+        terms_(reinterpret_cast<ConvTermPlace*>(terms)),
+        index_(thread()) {
+    if (thread() < kTerms) term_ = locate_term(params.axes, thread());
+  }
+
+  /// The terms of stage 0, 1, .. in turn; two are kept. Behind a barrier they may be read.
+  __device__ void describe_next() {
+    if (thread() >= kTerms) return;
+    terms_[slot_ + thread()] = place_of(params_, term_, index_);
+    slot_ = kTerms - slot_;
+    index_ += kTerms;
+    advance_term(params_.axes, term_);
+  }
+
+  /// This thread's part of chunks 2 * pair and the next of `stage`.
+  __device__ void fetch(int64_t stage, int pair, Values& values) const {
+#pragma unroll
+    for (int i = 0; i < kChunksOfPair; ++i) {
+#pragma unroll
+      for (int e = 0; e < kVector; ++e) {
+        const ConvTermPlace place = terms(stage)[chunk_of(pair, i) * kVector + e];
+        const uintptr_t from = x_ + place.x * static_cast<int64_t>(sizeof(T));
+        values[i][e] =
+            pixel_.has(params_.conv.input, place) ? __ldg(reinterpret_cast<const T*>(from)) : T{};
+      }
+    }
+  }
+  __device__ void put(char* tile, int pair, const Values& values) const {
+#pragma unroll
+    for (int i = 0; i < kChunksOfPair; ++i) {
+      Vec16<T> chunk;
+#pragma unroll
+      for (int e = 0; e < kVector; ++e) chunk.v[e] = values[i][e];
+      char* to = tile + chunk_offset<1>(thread() % pixels, chunk_of(pair, i));
+      *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(&chunk);
+    }
+  }
+
+  /// The stage's terms of the weight's rows, wherever they lie.
+  template <int rows>
+  __device__ void load_weights(char* tile, const Source<T>& weight, int64_t stage) const {
+#pragma unroll 4
+    for (int i = 0; i < rows * kTerms / threads; ++i) {
+      const int row = (thread() + i * threads) / kTerms, term = (thread() + i * threads) % kTerms;
+      const ConvTermPlace place = terms(stage)[term];
+      const bool is_there = row < weight.num_rows && place.row != kNoRow;
+      const T value = is_there ? weight.base[row * weight.row_stride + place.weight] : T{};
+      char* chunk = tile + chunk_offset<1>(row, term / kVector);
+      reinterpret_cast<T*>(chunk)[term % kVector] = value;
+    }
+  }
+
+ private:
+  __device__ static int thread() {
+    return static_cast<int>(threadIdx.x);
+  }
+  __device__ static int chunk_of(int pair, int i) {
+    return 2 * pair + i + thread() / pixels;
+  }
+  __device__ const ConvTermPlace* terms(int64_t stage) const {
+    return terms_ + stage % 2 * kTerms;
+  }
+
+  const ConvGemmParams& params_;
+  ConvPixel pixel_;
+  uintptr_t x_;  ///< the pixel's first term: a number, as it may be padding
+  ConvTermPlace* terms_;
+  int32_t slot_ = 0;
+  int32_t index_;
+  ConvTerm term_{};
+};
+
+}  // namespace wide::kernels

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A convolution in the words of a matrix product: one member's group multiplies pixels (positions
+// of all batch rows) by output channels, and adds up terms. A term is an element of the weight's
+// row [channels, kernel height, kernel width], numbered as it lies in memory, so that a block reads
+// weights in lines, in either layout.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/common/divisor.hpp"
+#include "kernels/conv/conv_params.hpp"
+
+namespace wide::kernels {
+
+/// One of the three axes of a weight's row, and what a step along it changes.
+struct ConvTermAxis {
+  int32_t count;        ///< its extent
+  int32_t per_stage;    ///< this axis' digit of a stage's number of terms
+  int32_t x, weight;    ///< elements
+  int32_t row, column;  ///< positions of x
+};
+
+struct ConvGemmParams {
+  ConvParams conv;
+  ConvTermAxis axes[3];  ///< the fastest first
+  int32_t num_terms;
+  int64_t num_pixels;
+  Divisor positions, columns;  ///< of one batch row of y, and of one row of those
+  bool weight_is_contiguous, weight_is_aligned;
+  bool y_has_vectors;  ///< four neighbours along the product's columns are neighbours in y
+  bool epilogue_is_aligned;
+};
+
+}  // namespace wide::kernels

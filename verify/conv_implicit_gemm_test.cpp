@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What implicit_gemm takes, and with which tiles, on devices that are not at hand.
+#include "host/conv/conv_implicit_gemm.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "host/conv/conv_problem.hpp"
+#include "verify/support/known_devices.hpp"
+
+namespace wide::test {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using enum kernels::ConvGemmTile;
+
+ConvProblem problem_of(int64_t num_members, int64_t channels, int64_t size, Dtype dtype) {
+  ConvProblem p{.num_members = num_members,
+                .batch = 8,
+                .in_channels = channels,
+                .out_channels = channels,
+                .input = {size, size},
+                .kernel = {3, 3},
+                .padding = {1, 1},
+                .layout = ConvLayout::channels_last,
+                .dtype = dtype};
+  return p;
+}
+
+std::string reason(const ConvProblem& problem, const DeviceInfo& device = kH200) {
+  return conv_implicit_gemm_unsupported_reason(complete_conv_problem(problem), device);
+}
+
+TEST_CASE("implicit_gemm says what it cannot run") {
+  ConvProblem p = problem_of(4, 64, 32, Dtype::bf16);
+  CHECK(reason(p) == "");
+  CHECK(reason(p, kA100) == "");
+  CHECK_THAT(reason(p, kT4), ContainsSubstring("compute capability 80, the device has 75"));
+  p.groups = 16;
+  CHECK_THAT(reason(p), ContainsSubstring("8 input channels a group, these have 4"));
+  p = problem_of(4, 64, 32, Dtype::fp32);
+  CHECK_THAT(reason(p), ContainsSubstring("tf32"));
+  p.allow_tf32 = true;
+  CHECK(reason(p) == "");
+  p.layout = ConvLayout::channels_first;
+  p.input = {1, int64_t{1} << 26};
+  p.kernel = {1, 3};
+  p.padding = {0, 0};
+  CHECK_THAT(reason(p), ContainsSubstring("2^31 elements"));
+}
+
+TEST_CASE("implicit_gemm's tiles fill the device, and no more channels than there are") {
+  const auto tiles = [](int64_t num_members, int64_t channels, int64_t size,
+                        Dtype dtype = Dtype::fp16) {
+    return choose_conv_gemm_tiles(
+        complete_conv_problem(problem_of(num_members, channels, size, dtype)), kH200);
+  };
+  CHECK(tiles(32, 32, 32).vector == p128c32);
+  CHECK(tiles(32, 32, 32).gather == p128c32);
+  CHECK(tiles(32, 64, 32).vector == p64c64);
+  CHECK(tiles(32, 64, 32).gather == p64c64);
+  CHECK(tiles(32, 256, 32).vector == p128c128);
+  CHECK(tiles(32, 256, 32).gather == p64c128);
+  // A few small tiles are done sooner than fewer large ones.
+  CHECK(tiles(1, 128, 16).vector == p64c64);
+  // Its sums leave no registers for 32-bit operands.
+  CHECK(tiles(32, 256, 32, Dtype::fp32).vector == p64c64);
+}
+
+}  // namespace
+}  // namespace wide::test
