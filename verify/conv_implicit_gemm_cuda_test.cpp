@@ -77,6 +77,7 @@ struct ConvCase {
     if (p.epilogue.has_bias) operands.bias = part(bias);
     if (p.epilogue.residual != Residual::none) operands.residual = own_residual;
     Reals y;
+    double most = 0;
     const Shape own = shape_of(p.layout, p.batch, p.out_channels, output);
     const bool is_last = p.layout == ConvLayout::channels_last;
     for (int64_t i = 0; i < num_elements(own); ++i) {
@@ -86,11 +87,12 @@ struct ConvCase {
           is_last ? catalog::ConvOutput{i / own[3] / own[2] / own[1], last, second, third}
                   : catalog::ConvOutput{i / own[3] / own[2] / own[1], second, third, last};
       const catalog::ConvSum sum = conv_reference_sum(p, operands, at);
-      REQUIRE(sum.magnitude <= 256);
+      most = std::max(most, sum.magnitude);
       const double value =
           p.epilogue.activation == Activation::relu ? std::max(sum.value, 0.0) : sum.value;
       y.push_back(value + (p.epilogue.residual == Residual::after_activation ? sum.residual : 0));
     }
+    REQUIRE(most <= 256);
     return y;
   }
 
@@ -166,14 +168,14 @@ ConvLayout any_layout() {
 }
 
 TEST_CASE("conv by implicit_gemm: rings that come round, ragged pixels and channels") {
-  ConvProblem p{.num_members = 2, .batch = 2, .in_channels = 40, .out_channels = 72};
-  p.input = {7, 10}, p.kernel = {3, 3}, p.padding = {1, 1};
+  ConvProblem p{.num_members = 2, .batch = 2, .in_channels = 32, .out_channels = 40};
+  p.input = {5, 9}, p.kernel = {3, 3}, p.padding = {1, 1};
   p.layout = any_layout();
   check_all(p);
 }
 
 TEST_CASE("conv by implicit_gemm: strides, dilations, groups and every part of the epilogue") {
-  ConvProblem p{.num_members = 2, .batch = 3, .in_channels = 32, .out_channels = 24, .groups = 2};
+  ConvProblem p{.num_members = 2, .batch = 2, .in_channels = 16, .out_channels = 24, .groups = 2};
   p.input = {9, 12}, p.kernel = {3, 2}, p.stride = {2, 1}, p.padding = {2, 1}, p.dilation = {1, 3};
   p.epilogue = {.has_bias = true, .activation = Activation::relu};
   p.epilogue.residual = GENERATE(Residual::before_activation, Residual::after_activation);

@@ -46,13 +46,14 @@ ConvGemmTile choose(const ConvProblem& p, const DeviceInfo& device,
   const auto channels = static_cast<double>(p.out_channels / p.groups);
   const auto shares = static_cast<double>(p.num_members) * static_cast<double>(p.groups);
   const auto multiprocessors = static_cast<double>(std::max(device.num_multiprocessors, 1));
-  // To multiply channels that do not exist takes as long.
-  if (p.out_channels / p.groups <= tile_channels(ConvGemmTile::p128c32))
-    return ConvGemmTile::p128c32;
   ConvGemmTile best = candidates.front().tile;
   double least = std::numeric_limits<double>::infinity();
   for (const Candidate& one : candidates) {
     if (one.tile == ConvGemmTile::p128c128 && p.dtype == Dtype::fp32) continue;
+    // The first is the narrowest; half of a wide one would be products of nothing.
+    if (&one != &candidates.front() && 2 * p.out_channels / p.groups <= tile_channels(one.tile)) {
+      continue;
+    }
     const auto of_pixels = static_cast<double>(tile_pixels(one.tile));
     const auto of_channels = static_cast<double>(tile_channels(one.tile));
     const auto blocks = static_cast<double>(one.blocks_per_multiprocessor);
@@ -78,14 +79,15 @@ std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& p, const De
     return "it needs " + text(kLeastChannels) + " input channels a group, these have " +
            text(p.in_channels / p.groups);
   }
-  constexpr double kMostElements = std::numeric_limits<int32_t>::max();
-  constexpr int64_t kMostPositions = int64_t{1} << 30;
+  constexpr int64_t kMost = int64_t{1} << 30;  // and sums of two are below 2^31
   const double span =
       std::max(span_of(p, p.x.channel, p.dilation.height * p.x.row, p.dilation.width * p.x.column),
                span_of(p, p.weight.in_channel, p.weight.row, p.weight.column));
-  if (span > kMostElements) return "an output is summed over more than 2^31 elements of memory";
+  if (span >= static_cast<double>(kMost)) {
+    return "an output is summed over more than 2^30 elements of memory";
+  }
   if (std::max(p.input.height + 2 * p.padding.height, p.input.width + 2 * p.padding.width) >=
-      kMostPositions) {
+      kMost) {
     return "it needs padded extents below 2^30";
   }
   return "";
@@ -98,9 +100,9 @@ bool conv_implicit_gemm_is_expected_to_win(const ConvProblem& p) {
 
 kernels::ConvGemmTiles choose_conv_gemm_tiles(const ConvProblem& p, const DeviceInfo& device) {
   using enum ConvGemmTile;
-  constexpr Candidate kVector[] = {{p64c64, 3, 0.7}, {p128c128, 2, 1.0}};
+  constexpr Candidate kVector[] = {{p128c32, 3, 0.6}, {p64c64, 3, 0.7}, {p128c128, 2, 1.0}};
   // To gather a pixel's terms takes as long as to multiply them by 64 channels.
-  constexpr Candidate kGather[] = {{p64c64, 3, 0.5}, {p64c128, 2, 0.7}};
+  constexpr Candidate kGather[] = {{p128c32, 3, 0.35}, {p64c64, 3, 0.5}, {p64c128, 2, 0.7}};
   return {choose(p, device, kVector), choose(p, device, kGather)};
 }
 

@@ -271,6 +271,12 @@ std::vector<StrategyInfo> strategies() {
        "one launch; x with its halo staged once, taps are offsets into it, fp32 multiply-adds",
        // The sectors that halos end in; tiles of one member and batch row read halos and weights.
        {.streamed = 1.15, .rereads = 1.8, .bank_conflicts = 0.06}},
+      {"implicit_gemm",
+       cuda,
+       hand_written,
+       "one launch; a matrix product on tensor cores that gathers x as it goes",
+       // A block asks for a pixel once for each tap that reads it, and for its weights again.
+       {.streamed = 5, .rereads = 4.5, .bank_conflicts = 0.04}},
       {"sequential", cpu, sequential, "member after member, each over all threads"},
       {"wide", cpu, hand_written, "the tiles of all members over all threads at once"},
   };

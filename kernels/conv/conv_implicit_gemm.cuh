@@ -39,19 +39,18 @@ constexpr MmaPolicy policy_of(ConvGemmForm form, ConvGemmTile tile) {
   return {};
 }
 
-/// What a kernel keeps in shared memory: the ring, which becomes the sums; where pixels lie in x
-/// and in y; and the meaning of terms, of the form `gather`.
+/// What a kernel keeps in shared memory: the ring, which becomes the sums; where pixels lie in y;
+/// and a table of pixels in x, or, of the form `gather`, of terms.
 template <class T, ConvGemmForm form, ConvGemmTile tile>
 struct ConvGemmShared {
   static constexpr MmaPolicy policy = policy_of(form, tile);
   static constexpr int kPixels = static_cast<int>(tile_pixels(tile));
-  static constexpr int kChannels = static_cast<int>(tile_channels(tile));
-  static constexpr int kInputs = policy.shared_bytes();
-  static constexpr int kOutputs = kInputs + kPixels * static_cast<int>(sizeof(ConvPixel));
-  static constexpr int kTerms = kOutputs + kPixels * static_cast<int>(sizeof(ConvOutputPlace));
+  static constexpr int kOutputs = policy.shared_bytes();
+  static constexpr int kTable = kOutputs + static_cast<int>(sizeof(ConvOutputPlaces<kPixels>));
   static constexpr int kBytes =
-      kTerms +
-      (form == ConvGemmForm::gather ? ConvGather<T, kPixels, policy.threads()>::kTableBytes : 0);
+      kTable + (form == ConvGemmForm::vector
+                    ? kPixels * static_cast<int>(sizeof(ConvPixel))
+                    : ConvGather<T, kPixels, policy.threads()>::kTableBytes);
 };
 
 /// The part of a block in the whole.
@@ -93,14 +92,15 @@ __device__ inline Source<T> weights_of(const ConvGemmParams& params, const ConvG
           strides.out_channel, block.num_channels, params.weight_is_aligned};
 }
 
-template <class T>
-__device__ inline ConvOutput<T> output_of(const ConvParams& conv, const ConvGemmBlock& block,
-                                          const ConvOutputPlace* places) {
+template <class T, int kPixels>
+__device__ inline ConvOutput<T, kPixels> output_of(const ConvParams& conv,
+                                                   const ConvGemmBlock& block,
+                                                   const ConvOutputPlaces<kPixels>* places) {
   const int64_t channel = int64_t{block.group} * conv.out_per_group + block.first_channel;
   const auto at = [&](const void* base, const ConvStrides& strides) {
     return static_cast<const T*>(base) + block.member * strides.member + channel * strides.channel;
   };
-  ConvOutput<T> to;
+  ConvOutput<T, kPixels> to;
   to.y = const_cast<T*>(at(conv.y, conv.y_strides));
   to.bias = conv.bias == nullptr ? nullptr
                                  : static_cast<const T*>(conv.bias) +
@@ -141,9 +141,13 @@ __device__ inline void add_up_vectors(
   constexpr MmaPolicy policy = policy_of(ConvGemmForm::vector, tile);
   constexpr int kTerms = kRowBytes / static_cast<int>(sizeof(T)), kPairs = kChunks / 2;
   using Shared = ConvGemmShared<T, ConvGemmForm::vector, tile>;
+  auto* pixels = reinterpret_cast<ConvPixel*>(shared + Shared::kTable);
+  if (const auto thread = static_cast<int>(threadIdx.x); thread < Shared::kPixels) {
+    pixels[thread] = locate_pixel(params, block.first_pixel + thread);
+  }
+  __syncthreads();
   ConvVectors<T, policy.tile_a, policy.tile_b, policy.threads()> operands(
-      params, pixels_of<T>(params.conv, block),
-      reinterpret_cast<const ConvPixel*>(shared + Shared::kInputs), weights_of<T>(params, block));
+      params, pixels_of<T>(params.conv, block), pixels, weights_of<T>(params, block));
   const int32_t num_steps = (params.num_terms - 1) / kTerms + 1;
   const auto load_step = [&](int32_t step, int stage) {
     if (step < num_steps) operands.load(shared + stage * policy.stage_bytes());
@@ -179,13 +183,11 @@ __device__ inline void add_up_gathered(
                  [policy_of(ConvGemmForm::gather, tile).blocks_b()][4]) {
   using T = typename Math::Element;
   constexpr MmaPolicy policy = policy_of(ConvGemmForm::gather, tile);
-  using Shared = ConvGemmShared<T, ConvGemmForm::gather, tile>;
   using Gather = ConvGather<T, policy.tile_b, policy.threads()>;
   constexpr int kTerms = Gather::kTerms, kPairs = kChunks / 2;
   const Source<T> weights = weights_of<T>(params, block);
-  Gather pixels(params, pixels_of<T>(params.conv, block),
-                reinterpret_cast<const ConvPixel*>(shared + Shared::kInputs),
-                shared + Shared::kTerms);
+  Gather pixels(params, pixels_of<T>(params.conv, block), block.first_pixel,
+                shared + ConvGemmShared<T, ConvGemmForm::gather, tile>::kTable);
   const int32_t num_steps = (params.num_terms - 1) / kTerms + 1;
   const auto load_weights = [&](int32_t step, char* buffer) {
     if (step < num_steps && params.weight_is_contiguous) {
@@ -241,14 +243,10 @@ __global__ void __launch_bounds__(policy_of(form, tile).threads(),
   static_assert(policy.threads() >= Shared::kPixels);
   extern __shared__ __align__(128) char shared[];
   const ConvGemmBlock block = locate_block<tile>(params, tiles_p, tiles_c);
-  auto* outputs = reinterpret_cast<ConvOutputPlace*>(shared + Shared::kOutputs);
-  if (const auto thread = static_cast<int>(threadIdx.x); thread < Shared::kPixels) {
-    const int64_t pixel = block.first_pixel + thread;
-    reinterpret_cast<ConvPixel*>(shared + Shared::kInputs)[thread] = locate_pixel(params, pixel);
-    if (thread < block.num_pixels) outputs[thread] = locate_output(params, pixel);
+  auto* outputs = reinterpret_cast<ConvOutputPlaces<Shared::kPixels>*>(shared + Shared::kOutputs);
+  if (const auto thread = static_cast<int>(threadIdx.x); thread < block.num_pixels) {
+    outputs->locate(params, thread, block.first_pixel + thread);
   }
-  __syncthreads();
-
   const MmaWarp warp = locate_warp<policy>();
   float sums[policy.blocks_a()][policy.blocks_b()][4] = {};
   if constexpr (form == ConvGemmForm::vector) {
@@ -262,7 +260,7 @@ __global__ void __launch_bounds__(policy_of(form, tile).threads(),
   auto* tile_sums = reinterpret_cast<float*>(shared);
   put_sums<policy>(tile_sums, warp, sums);
   __syncthreads();
-  store_outputs<T, form == ConvGemmForm::vector, policy.tile_a, policy.tile_b, policy.pitch(),
+  store_outputs<form == ConvGemmForm::vector, policy.tile_a, policy.tile_b, policy.pitch(),
                 policy.threads()>(params, output_of<T>(params.conv, block, outputs), tile_sums);
 }
 

@@ -189,11 +189,10 @@ class ConvGather {
   /// Each value a register: packed, they would have to arrive before products are issued.
   using Values = T[kChunksOfPair][kVector];
 
-  /// `table`: of pixels, as above, and `terms`, of kTableBytes: in shared memory.
-  __device__ ConvGather(const ConvGemmParams& params, const T* x, const ConvPixel* table,
-                        char* terms)
+  /// `terms`: kTableBytes of shared memory.
+  __device__ ConvGather(const ConvGemmParams& params, const T* x, int64_t first_pixel, char* terms)
       : params_(params),
-        pixel_(table[thread() % pixels]),
+        pixel_(locate_pixel(params, first_pixel + thread() % pixels)),
         x_(reinterpret_cast<uintptr_t>(x) + pixel_.x * static_cast<int64_t>(sizeof(T))),
         terms_(reinterpret_cast<ConvTermPlace*>(terms)),
         index_(thread()) {
