@@ -93,13 +93,13 @@ ConvGemmParams gemm_params(const ConvParams& conv, int64_t bytes) {
 
 void set_output_vectors(ConvGemmParams& params, ConvGemmForm form, int64_t bytes) {
   const ConvParams& conv = params.conv;
-  const auto is_fit = [&](const void* pointer, const ConvStrides& strides) {
-    return pointer == nullptr || has_output_vectors(conv, form, pointer, strides, bytes);
+  const auto has = [&](const void* pointer, const ConvStrides& strides) {
+    return has_output_vectors(conv, form, pointer, strides, bytes);
   };
-  params.y_has_vectors = is_fit(conv.y, conv.y_strides);
-  const bool has_bias_run = form == ConvGemmForm::gather || conv.bias == nullptr ||
-                            is_aligned(conv.bias, 0, conv.bias_member_stride, 4, bytes);
-  params.epilogue_is_aligned = has_bias_run && is_fit(conv.residual, conv.residual_strides);
+  params.y_has_vectors = has(conv.y, conv.y_strides);
+  params.residual_is_aligned = has(conv.residual, conv.residual_strides);
+  // A group's first channel is y's, which has to be a multiple of four all the same.
+  params.bias_is_aligned = is_aligned(conv.bias, 0, conv.bias_member_stride, 4, bytes);
 }
 
 template <class Math, ConvGemmForm form, ConvGemmTile tile>

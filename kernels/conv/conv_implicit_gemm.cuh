@@ -260,8 +260,15 @@ __global__ void __launch_bounds__(policy_of(form, tile).threads(),
   auto* tile_sums = reinterpret_cast<float*>(shared);
   put_sums<policy>(tile_sums, warp, sums);
   __syncthreads();
-  store_outputs<form == ConvGemmForm::vector, policy.tile_a, policy.tile_b, policy.pitch(),
-                policy.threads()>(params, output_of<T>(params.conv, block, outputs), tile_sums);
+  constexpr bool kColumnsAreChannels = form == ConvGemmForm::vector;
+  const auto to = output_of<T>(params.conv, block, outputs);
+  if (params.y_has_vectors) {
+    store_vectors<kColumnsAreChannels, policy.tile_b, policy.pitch(), policy.threads()>(params, to,
+                                                                                        tile_sums);
+  } else {
+    store_elements<kColumnsAreChannels, policy.tile_a, policy.tile_b, policy.pitch(),
+                   policy.threads()>(params, to, tile_sums);
+  }
 }
 
 }  // namespace wide::kernels

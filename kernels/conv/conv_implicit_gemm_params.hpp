@@ -30,7 +30,7 @@ struct ConvGemmParams {
   Divisor positions, columns;  ///< of one batch row of y, and of one row of those
   bool weight_is_contiguous, weight_is_aligned;
   bool y_has_vectors;  ///< four neighbours along the product's columns are neighbours in y
-  bool epilogue_is_aligned;
+  bool bias_is_aligned, residual_is_aligned;  ///< four of them, likewise
 };
 
 }  // namespace wide::kernels

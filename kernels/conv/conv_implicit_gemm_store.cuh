@@ -3,7 +3,7 @@
 //
 // From a tile of sums in shared memory to y: bias, residual, activation, one rounding. The tile's
 // columns are y's neighbours, channels or pixels; where a pixel lies is looked up in a table that
-// was made before the products, by any strides.
+// was made before the products, by any strides. No loop is unrolled: many copies of erfc spill.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,15 @@
 
 namespace wide::kernels {
 
-/// Where pixels' first channels lie in y and in the residual, in shared memory: every fourth pixel,
-/// then every fourth from the second on, .., as lanes that store four of them each look them up.
+/// Where pixels' first channels lie in y and in the residual, in shared memory. Lanes look up
+/// neighbours or every fourth pixel, which are kept in four runs; the gaps between these keep both
+/// off each other's banks.
 template <int kPixels>
 struct ConvOutputPlaces {
-  int64_t y[kPixels], residual[kPixels];
+  static constexpr int kRun = kPixels / 4 + 4;
+  int64_t y[4 * kRun], residual[4 * kRun];
 
-  __device__ static int slot_of(int pixel) { return pixel % 4 * (kPixels / 4) + pixel / 4; }
+  __device__ static int slot_of(int pixel) { return pixel % 4 * kRun + pixel / 4; }
 
   /// `pixel` of the tile is `index` of all.
   __device__ void locate(const ConvGemmParams& params, int pixel, int64_t index) {
@@ -43,79 +45,88 @@ struct ConvOutput {
 };
 
 /// `kSize` neighbouring sums, of which `count` exist, become outputs: the first is `channel` of
-/// `pixel`, the others its neighbours along the product's columns. kSize is four, or one.
-template <bool kColumnsAreChannels, class T, int kPixels, int kSize>
+/// `pixel`, the others its neighbours along the product's columns. kSize is four, or one. Where
+/// there is no bias it is 0, which changes no sum: none is -0.
+template <class T, int kPixels, int kSize>
 __device__ inline void finish_outputs(const ConvGemmParams& params,
                                       const ConvOutput<T, kPixels>& to, int pixel, int channel,
-                                      int count, float (&values)[kSize]) {
+                                      int count, const float (&bias)[kSize],
+                                      float (&values)[kSize]) {
   const ConvParams& conv = params.conv;
   const int slot = to.places->slot_of(pixel);
-  const auto add = [&](const T* from) {
-    if constexpr (kSize == 1) {
-      values[0] += to_float(*from);
-    } else {
-      add_run(from, count, params.epilogue_is_aligned, values);
-    }
-  };
-  if (to.bias != nullptr && kColumnsAreChannels) add(to.bias + channel);
-  if (to.bias != nullptr && !kColumnsAreChannels) {
-    const float bias = to_float(to.bias[channel]);
-#pragma unroll
-    for (int e = 0; e < kSize; ++e) values[e] += bias;
-  }
   const T* residual = to.residual == nullptr ? nullptr
                                              : to.residual + to.places->residual[slot] +
                                                    channel * conv.residual_strides.channel;
-  if (residual != nullptr && conv.residual_is_activated) add(residual);
+  const auto add_residual = [&] {
+    if constexpr (kSize == 1) {
+      values[0] += to_float(*residual);
+    } else {
+      add_run(residual, count, params.residual_is_aligned, values);
+    }
+  };
+#pragma unroll
+  for (int e = 0; e < kSize; ++e) values[e] += bias[e];
+  if (residual != nullptr && conv.residual_is_activated) add_residual();
   with_activation(conv.activation, [&]<Activation fixed>() {
 #pragma unroll
     for (int e = 0; e < kSize; ++e) values[e] = activate<fixed>(values[e]);
   });
-  if (residual != nullptr && !conv.residual_is_activated) add(residual);
+  if (residual != nullptr && !conv.residual_is_activated) add_residual();
   T* y = to.y + to.places->y[slot] + channel * conv.y_strides.channel;
   if constexpr (kSize == 1) {
     *y = from_float<T>(values[0]);
-  } else if (count == kSize) {
+  } else if (count >= kSize) {
     store_four(y, values);
   } else {
     store_some(y, count, values);
   }
 }
 
-/// All of them, `kRows` by `kColumns`, `kPitch` floats a row; neighbouring lanes take neighbours in
-/// y. The loops are not unrolled: many copies of erfc spill.
-template <bool kColumnsAreChannels, int kRows, int kColumns, int kPitch, int kThreads, class T,
-          int kPixels>
-__device__ inline void store_outputs(const ConvGemmParams& params, const ConvOutput<T, kPixels>& to,
+/// All of a tile's whose rows are four outputs at a time: a thread's are in the same columns.
+template <bool kColumnsAreChannels, int kColumns, int kPitch, int kThreads, class T, int kPixels>
+__device__ inline void store_vectors(const ConvGemmParams& params, const ConvOutput<T, kPixels>& to,
                                      const float* sums) {
-  const int thread = static_cast<int>(threadIdx.x);
+  constexpr int groups = kColumns / kColumnGroup;
+  static_assert(kThreads % groups == 0);
   const int num_rows = kColumnsAreChannels ? to.num_pixels : to.num_channels;
   const int num_columns = kColumnsAreChannels ? to.num_channels : to.num_pixels;
-  const auto finish = [&]<int kSize>(int row, int column, float(&values)[kSize]) {
-    finish_outputs<kColumnsAreChannels>(params, to, kColumnsAreChannels ? row : column,
-                                        kColumnsAreChannels ? column : row,
-                                        min(num_columns - column, kSize), values);
-  };
-  if (params.y_has_vectors) {
-    constexpr int groups = kColumns / kColumnGroup;
+  const int column = static_cast<int>(threadIdx.x) % groups * kColumnGroup;
+  const int left = num_columns - column;
+  if (left <= 0) return;
+  float bias[kColumnGroup] = {};
+  if (kColumnsAreChannels && to.bias != nullptr) {
+    load_run(to.bias + column, left, params.bias_is_aligned, bias);
+  }
 #pragma unroll 1
-    for (int index = thread; index < kRows * groups; index += kThreads) {
-      const int row = index / groups, column = index % groups * kColumnGroup;
-      if (row >= num_rows || column >= num_columns) continue;
-      float values[kColumnGroup];
-      load_group(sums + row * kPitch + column, values);
-      finish(row, column, values);
+  for (int row = static_cast<int>(threadIdx.x) / groups; row < num_rows; row += kThreads / groups) {
+    if (!kColumnsAreChannels && to.bias != nullptr) {
+      const float value = to_float(to.bias[row]);
+#pragma unroll
+      for (int e = 0; e < kColumnGroup; ++e) bias[e] = value;
     }
-  } else {
-    const bool goes_down = !kColumnsAreChannels && params.conv.y_strides.channel == 1;
+    float values[kColumnGroup];
+    load_group(sums + row * kPitch + column, values);
+    finish_outputs(params, to, kColumnsAreChannels ? row : column,
+                   kColumnsAreChannels ? column : row, left, bias, values);
+  }
+}
+
+/// One at a time, neighbouring lanes neighbours in y: where the columns are not, the rows may be.
+template <bool kColumnsAreChannels, int kRows, int kColumns, int kPitch, int kThreads, class T,
+          int kPixels>
+__device__ inline void store_elements(const ConvGemmParams& params,
+                                      const ConvOutput<T, kPixels>& to, const float* sums) {
+  const bool goes_down = !kColumnsAreChannels && params.conv.y_strides.channel == 1;
 #pragma unroll 1
-    for (int index = thread; index < kRows * kColumns; index += kThreads) {
-      const int row = goes_down ? index % kRows : index / kColumns;
-      const int column = goes_down ? index / kRows : index % kColumns;
-      if (row >= num_rows || column >= num_columns) continue;
-      float values[1] = {sums[row * kPitch + column]};
-      finish(row, column, values);
-    }
+  for (int index = static_cast<int>(threadIdx.x); index < kRows * kColumns; index += kThreads) {
+    const int row = goes_down ? index % kRows : index / kColumns;
+    const int column = goes_down ? index / kRows : index % kColumns;
+    const int pixel = kColumnsAreChannels ? row : column;
+    const int channel = kColumnsAreChannels ? column : row;
+    if (pixel >= to.num_pixels || channel >= to.num_channels) continue;
+    const float bias[1] = {to.bias == nullptr ? 0 : to_float(to.bias[channel])};
+    float values[1] = {sums[row * kPitch + column]};
+    finish_outputs(params, to, pixel, channel, 1, bias, values);
   }
 }
 
