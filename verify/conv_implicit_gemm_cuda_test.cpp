@@ -5,8 +5,10 @@
 // everything that shifts where a term lies. Operands are whole numbers, so that results must be
 // exact whatever the order of a sum. Skipped without a device; sizes suit a simulated one.
 #include <cuda_runtime_api.h>
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
+#include <cmath>
 #include <random>
 
 #include "host/conv/conv_params.hpp"
@@ -96,39 +98,85 @@ struct ConvCase {
     return y;
   }
 
+  /// All that member n has is NaN.
+  void poison(int64_t n) {
+    const int64_t members = problem.num_members;
+    const bool is_last = problem.layout == ConvLayout::channels_last;
+    const int64_t channels = is_last ? x_shape[3] : x_shape[1];
+    const int64_t run = is_last ? 1 : x_shape[2] * x_shape[3];
+    for (int64_t i = 0; i < num_elements(x_shape); ++i)
+      if (i / run % channels / problem.in_channels == n) x[static_cast<size_t>(i)] = std::nan("");
+    for (Reals* all : {&weight, &bias}) {
+      const auto length = static_cast<int64_t>(all->size()) / members;
+      std::fill_n(all->begin() + n * length, length, std::nan(""));
+    }
+  }
+
   ConvProblem problem;
   Shape x_shape, weight_shape, y_shape;
   Reals x, weight, bias, residual;
 };
 
-/// A tensor whose elements begin so many behind a 256-byte boundary.
-struct Misaligned {
-  Misaligned(const Context& context, Dtype dtype, const Shape& shape, Reals values, int64_t by)
-      : tensor([&] {
-          values.insert(values.begin(), static_cast<size_t>(by), 0.0);
-          return upload(context, dtype, {static_cast<int64_t>(values.size())}, values);
-        }()),
-        view(static_cast<char*>(tensor.data()) + by * dtype_bytes(dtype), dtype, shape,
-             context.device()) {}
-  Tensor tensor;
-  TensorView view;
+/// Elements before the first of an operand, and NaN behind each of its rows.
+struct Placement {
+  int64_t offset = 0, padding = 0;
 };
 
-void check(const Context& context, const ConvCase& made, const std::vector<Reals>& expected,
-           Dtype dtype, const kernels::ConvGemmTiles& tiles, int64_t misaligned_by) {
-  INFO(dtype_name(dtype) << ", " << tile_name(tiles.vector) << " or " << tile_name(tiles.gather)
-                         << ", misaligned by " << misaligned_by);
+/// An operand in such a place.
+class Placed {
+ public:
+  Placed(const Context& context, Dtype dtype, const Shape& shape, const Reals& values,
+         const Placement& at)
+      : context_(context), row_(shape[3]), pitch_(row_ + at.padding), offset_(at.offset) {
+    const int64_t rows = num_elements(shape) / row_;
+    Reals stored(static_cast<size_t>(offset_ + rows * pitch_), std::nan(""));
+    for (int64_t r = 0; r < rows; ++r)
+      std::copy_n(values.begin() + r * row_, row_, stored.begin() + offset_ + r * pitch_);
+    tensor_ = upload(context, dtype, {static_cast<int64_t>(stored.size())}, stored);
+    view = TensorView(static_cast<char*>(tensor_.data()) + offset_ * dtype_bytes(dtype), dtype,
+                      shape, context.device());
+    view.strides[2] = pitch_;
+    for (int axis = 1; axis >= 0; --axis)
+      view.strides[axis] = view.strides[axis + 1] * shape[axis + 1];
+  }
+
+  /// All of them; what lies between must still be NaN.
+  Reals read() const {
+    const Reals stored = download(context_, tensor_);
+    Reals values;
+    for (int64_t i = 0; i < static_cast<int64_t>(stored.size()); ++i) {
+      const double value = stored[static_cast<size_t>(i)];
+      if (i >= offset_ && (i - offset_) % pitch_ < row_) {
+        values.push_back(value);
+      } else if (!std::isnan(value)) {
+        FAIL_CHECK("element " << i << " of the buffer was written to");
+      }
+    }
+    return values;
+  }
+
+  TensorView view;
+
+ private:
+  Context context_;
+  int64_t row_, pitch_, offset_;
+  Tensor tensor_;
+};
+
+/// y, from x and y in such places.
+Reals run(const Context& context, const ConvCase& made, Dtype dtype,
+          const kernels::ConvGemmTiles& tiles, const Placement& at) {
   ConvProblem like = made.problem;
   like.dtype = dtype;
   like.allow_tf32 = dtype == Dtype::fp32;
-  const int64_t n = like.num_members;
-  const Misaligned x(context, dtype, made.x_shape, made.x, misaligned_by);
+  like.x = like.y = like.residual = {};
+  const Placed x(context, dtype, made.x_shape, made.x, at);
   const Tensor weight = upload(context, dtype, made.weight_shape, made.weight);
-  const Tensor bias = upload(context, dtype, {n * like.out_channels}, made.bias);
+  const Tensor bias = upload(context, dtype, {like.num_members * like.out_channels}, made.bias);
   const Tensor residual = upload(context, dtype, made.y_shape, made.residual);
-  const Tensor y = upload(context, dtype, made.y_shape,
-                          Reals(static_cast<size_t>(num_elements(made.y_shape)), std::nan("")));
-  ConvArguments arguments{x.view, weight, {}, y, {}};
+  const Reals nothing(static_cast<size_t>(num_elements(made.y_shape)), std::nan(""));
+  const Placed y(context, dtype, made.y_shape, nothing, {0, at.padding});
+  ConvArguments arguments{x.view, weight, {}, y.view, {}};
   if (like.epilogue.has_bias) arguments.bias = bias;
   if (like.epilogue.residual != Residual::none) arguments.residual = residual;
   const ConvProblem problem = describe_conv(arguments, like);
@@ -137,28 +185,39 @@ void check(const Context& context, const ConvCase& made, const std::vector<Reals
                                              static_cast<cudaStream_t>(stream.get().native())) ==
           cudaSuccess);
   context.synchronize(stream.get());
-  const Reals got = download(context, y);
-  for (int64_t i = 0; i < n; ++i) {
-    INFO("member " << i);
-    CHECK(of_member(got, made.y_shape, problem.layout, i, n) == expected[static_cast<size_t>(i)]);
-  }
+  return y.read();
 }
 
-/// By every tile, in every dtype; channels last also where only gathering is possible.
-void check_all(const ConvProblem& like) {
+constexpr Placement kPacked{0, 0}, kMisaligned{1, 0}, kPadded{0, 8};
+
+/// By every tile, in every dtype, and once where channels last can only be gathered. Member
+/// `poisoned`, where there is one, is NaN and has to stay so.
+void check_all(const ConvProblem& like, int64_t poisoned = -1) {
   const Context context = require_cuda();
-  const ConvCase made(like);
+  ConvCase made(like);
   std::vector<Reals> expected;
   for (int64_t i = 0; i < like.num_members; ++i) expected.push_back(made.expected(i));
-  const bool may_gather = like.layout == ConvLayout::channels_last;
+  if (poisoned >= 0) made.poison(poisoned);
   for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
-    for (size_t i = 0; i < kernels::kConvVectorTiles.size(); ++i) {
-      kernels::ConvGemmTiles tiles{kernels::kConvVectorTiles[i], kernels::kConvGatherTiles[i]};
-      if (dtype == Dtype::fp32 && tiles.vector == ConvGemmTile::p128c128) {
-        tiles.vector = ConvGemmTile::p64c64;
+    std::vector<Placement> places{kPacked};
+    if (dtype == Dtype::fp16) places = {kPacked, kPadded, kMisaligned};
+    for (size_t i = 0; i < 3 * places.size(); ++i) {
+      kernels::ConvGemmTiles tiles{kernels::kConvVectorTiles[i % 3],
+                                   kernels::kConvGatherTiles[i % 3]};
+      const Placement& at = places[i / 3];
+      if (dtype == Dtype::fp32 && tiles.vector == ConvGemmTile::p128c128) continue;
+      INFO(dtype_name(dtype) << ", " << tile_name(tiles.vector) << " or " << tile_name(tiles.gather)
+                             << ", offset " << at.offset << ", padding " << at.padding);
+      const Reals y = run(context, made, dtype, tiles, at);
+      for (int64_t n = 0; n < like.num_members; ++n) {
+        INFO("member " << n);
+        const Reals own = of_member(y, made.y_shape, like.layout, n, like.num_members);
+        if (n != poisoned) {
+          CHECK(own == expected[static_cast<size_t>(n)]);
+        } else {
+          CHECK(std::all_of(own.begin(), own.end(), [](double v) { return std::isnan(v); }));
+        }
       }
-      check(context, made, expected, dtype, tiles, 0);
-      if (may_gather) check(context, made, expected, dtype, tiles, 1);
     }
   }
 }
@@ -194,6 +253,33 @@ TEST_CASE("conv by implicit_gemm: channels that are no vectors, signals, single 
     p.input = {6, 7}, p.stride = {2, 2};
   }
   check_all(p);
+}
+
+TEST_CASE("conv by implicit_gemm: a member that is NaN reaches no other") {
+  ConvProblem p{.num_members = 3, .batch = 1, .in_channels = 8, .out_channels = 9};
+  p.input = {4, 5}, p.kernel = {3, 3}, p.padding = {1, 1};
+  p.epilogue.has_bias = true;
+  p.layout = any_layout();
+  check_all(p, 1);
+}
+
+TEST_CASE("conv by implicit_gemm: neither tile nor form nor strides change a bit") {
+  const Context context = require_cuda();
+  ConvProblem p{.num_members = 2, .batch = 1, .in_channels = 40, .out_channels = 16};
+  p.input = {5, 6}, p.kernel = {3, 3};
+  p.layout = ConvLayout::channels_last;
+  ConvCase made(p);
+  made.x = uniform(num_elements(made.x_shape), -1, 1, 1);
+  made.weight = uniform(num_elements(made.weight_shape), -1, 1, 2);
+  const Reals first =
+      run(context, made, Dtype::fp16, {ConvGemmTile::p64c64, ConvGemmTile::p64c64}, kPacked);
+  for (size_t i = 0; i < 9; ++i) {
+    const kernels::ConvGemmTiles tiles{kernels::kConvVectorTiles[i % 3],
+                                       kernels::kConvGatherTiles[i % 3]};
+    INFO(tile_name(tiles.vector) << " or " << tile_name(tiles.gather) << ", placement " << i / 3);
+    const Placement at = i < 3 ? kPacked : i < 6 ? kPadded : kMisaligned;
+    CHECK(run(context, made, Dtype::fp16, tiles, at) == first);
+  }
 }
 
 TEST_CASE("conv by implicit_gemm: refuses what no grid can hold, and tiles of the other form") {
