@@ -11,6 +11,7 @@
 #include "host/core/cpu_device.hpp"
 #include "host/core/parallel.hpp"
 #include "host/core/runtime.hpp"
+#include "host/cudnn/cudnn_handle.hpp"
 
 namespace wide {
 
@@ -75,6 +76,7 @@ Context Context::cuda(int ordinal, CudaOptions options) {
   state->info = runtime::device_info(ordinal);
   state->allocator =
       options.allocator ? options.allocator : std::make_shared<CudaAllocator>(ordinal);
+  state->cudnn_plans = std::make_unique<CudnnPlanCache>();
   return Context(std::move(state));
 }
 
@@ -108,29 +110,39 @@ OwnedStream::~OwnedStream() {
 OwnedStream::OwnedStream(OwnedStream&& other) noexcept
     : stream_(std::exchange(other.stream_, Stream::cpu())), device_(other.device_) {}
 
-VendorHandles::VendorHandles(const Context& context) {
+VendorHandles::VendorHandles(const Context& context) : owned_(true) {
   if (context.device().type == DeviceType::cpu) {
     cublas_reason_ = "the CPU device has no cuBLAS";
+    cudnn_reason_ = "the CPU device has no cuDNN";
     return;
   }
   cublas_ = runtime::create_cublas(context.device().ordinal, cublas_reason_);
-  owned_ = cublas_ != nullptr;
+  cudnn_ = create_cudnn(context.device().ordinal, cudnn_reason_);
 }
 
-VendorHandles VendorHandles::borrow(void* cublas) {
-  WIDE_REQUIRE(cublas != nullptr, "VendorHandles: cublas is null, expected a cublasHandle_t");
+VendorHandles VendorHandles::borrow(void* cublas, void* cudnn) {
+  WIDE_REQUIRE(cublas != nullptr || cudnn != nullptr,
+               "VendorHandles: cublas and cudnn are null, expected a cublasHandle_t, a "
+               "cudnnHandle_t or both");
   VendorHandles handles;
   handles.cublas_ = cublas;
+  handles.cudnn_ = cudnn;
+  if (cublas == nullptr) handles.cublas_reason_ = "none was lent";
+  if (cudnn == nullptr) handles.cudnn_reason_ = "none was lent";
   return handles;
 }
 
 VendorHandles::~VendorHandles() {
-  if (owned_) runtime::destroy_cublas(cublas_);
+  if (!owned_) return;
+  if (cublas_ != nullptr) runtime::destroy_cublas(cublas_);
+  if (cudnn_ != nullptr) destroy_cudnn(cudnn_);
 }
 
 VendorHandles::VendorHandles(VendorHandles&& other) noexcept
     : cublas_(std::exchange(other.cublas_, nullptr)),
+      cudnn_(std::exchange(other.cudnn_, nullptr)),
       owned_(std::exchange(other.owned_, false)),
-      cublas_reason_(std::move(other.cublas_reason_)) {}
+      cublas_reason_(std::move(other.cublas_reason_)),
+      cudnn_reason_(std::move(other.cudnn_reason_)) {}
 
 }  // namespace wide

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "host/core/thread_pool.hpp"
+#include "host/cudnn/cudnn_plan_cache.hpp"
 #include "wide/context.hpp"
 
 namespace wide {
@@ -14,7 +15,8 @@ namespace wide {
 struct Context::State {
   DeviceInfo info;
   std::shared_ptr<Allocator> allocator;
-  std::unique_ptr<ThreadPool> threads;  ///< null on CUDA
+  std::unique_ptr<ThreadPool> threads;          ///< null on CUDA
+  std::unique_ptr<CudnnPlanCache> cudnn_plans;  ///< null on the CPU
 };
 
 }  // namespace wide

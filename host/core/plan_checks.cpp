@@ -63,16 +63,33 @@ void require_workspace(std::string_view primitive, const Execution& execution, i
                    std::to_string(kWorkspaceAlignment) + " bytes");
 }
 
-void* require_cublas(std::string_view primitive, const Execution& execution) {
+namespace {
+
+/// `handle` of the execution's handles, or why there is none.
+void* require_handle(std::string_view primitive, const Execution& execution, const char* library,
+                     void* (VendorHandles::*handle)() const,
+                     const std::string& (VendorHandles::*reason)() const) {
+  const std::string name = std::string(primitive) + ": ";
   WIDE_REQUIRE(
       execution.handles != nullptr,
-      std::string(primitive) +
-          ": execution.handles is null, expected VendorHandles: this strategy calls cuBLAS");
-  if (execution.handles->cublas() == nullptr) {
-    throw_unsupported(std::string(primitive) +
-                      ": cuBLAS is unavailable: " + execution.handles->cublas_unavailable_reason());
+      name + "execution.handles is null, expected VendorHandles: this strategy calls " + library);
+  void* const found = (execution.handles->*handle)();
+  if (found == nullptr) {
+    throw_unsupported(name + library + " is unavailable: " + (execution.handles->*reason)());
   }
-  return execution.handles->cublas();
+  return found;
+}
+
+}  // namespace
+
+void* require_cublas(std::string_view primitive, const Execution& execution) {
+  return require_handle(primitive, execution, "cuBLAS", &VendorHandles::cublas,
+                        &VendorHandles::cublas_unavailable_reason);
+}
+
+void* require_cudnn(std::string_view primitive, const Execution& execution) {
+  return require_handle(primitive, execution, "cuDNN", &VendorHandles::cudnn,
+                        &VendorHandles::cudnn_unavailable_reason);
 }
 
 void require_known_strategy(std::string_view primitive, std::string_view name,

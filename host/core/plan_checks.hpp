@@ -31,6 +31,8 @@ void require_workspace(std::string_view primitive, const Execution& execution, i
 /// The cublasHandle_t. Throws invalid_argument where the execution has no handles, unsupported
 /// with the handles' reason where cuBLAS could not start.
 void* require_cublas(std::string_view primitive, const Execution& execution);
+/// The cudnnHandle_t, likewise.
+void* require_cudnn(std::string_view primitive, const Execution& execution);
 
 /// The message has the nearest of the known names.
 void require_known_strategy(std::string_view primitive, std::string_view name,

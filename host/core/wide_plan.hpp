@@ -25,9 +25,9 @@ struct WideState {
 template <class Problem>
 WideState<Problem> make_wide_state(std::string_view primitive, const Context& context,
                                    const Problem& problem, const PlanOptions& options,
-                                   bool wide_is_verified) {
-  WideChoice choice =
-      choose_wide_strategy(primitive, context.info(), options.strategy, wide_is_verified);
+                                   bool wide_is_verified, bool has_cudnn = false) {
+  WideChoice choice = choose_wide_strategy(primitive, context.info(), options.strategy,
+                                           wide_is_verified, has_cudnn);
   std::string range =
       "wide::" + std::string(primitive) + "(" + std::string(strategy_name(choice.strategy)) + ")";
   return {context, problem, std::move(choice), std::move(range)};

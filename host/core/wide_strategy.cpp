@@ -3,22 +3,26 @@
 #include "host/core/wide_strategy.hpp"
 
 #include <array>
+#include <span>
 
 #include "host/core/plan_checks.hpp"
 
 namespace wide {
 
 std::string_view strategy_name(WideStrategy strategy) {
-  return strategy == WideStrategy::wide ? "wide" : "sequential";
+  static constexpr std::array<std::string_view, 3> kNames{"sequential", "wide", "cudnn"};
+  return kNames[static_cast<size_t>(strategy)];
 }
 
 WideChoice choose_wide_strategy(std::string_view primitive, const DeviceInfo& device,
-                                std::string_view name, bool wide_is_verified) {
-  static constexpr std::array<std::string_view, 3> kNames{"auto", "sequential", "wide"};
-  require_known_strategy(primitive, name, kNames);
+                                std::string_view name, bool wide_is_verified, bool has_cudnn) {
+  static constexpr std::array<std::string_view, 4> kNames{"auto", "sequential", "wide", "cudnn"};
+  const bool knows_cudnn = has_cudnn && device.device.type == DeviceType::cuda;
+  require_known_strategy(primitive, name, std::span(kNames).first(knows_cudnn ? 4 : 3));
   using enum WideStrategy;
-  if (name != "auto") {
-    return {name == "wide" ? wide : sequential, std::string(name) + ": asked for by name"};
+  for (const WideStrategy strategy : {sequential, wide, cudnn}) {
+    if (name == strategy_name(strategy))
+      return {strategy, std::string(name) + ": asked for by name"};
   }
   if (device.device.type == DeviceType::cpu) {
     return {wide, "wide: one pass over all members keeps every thread busy"};

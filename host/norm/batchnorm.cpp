@@ -10,6 +10,7 @@
 
 #include "host/core/nvtx.hpp"
 #include "host/core/verified.hpp"
+#include "host/norm/batchnorm_cudnn.hpp"
 #include "host/norm/batchnorm_run.hpp"
 #include "host/norm/channel_norm.hpp"
 #include "wide/pack.hpp"
@@ -86,7 +87,9 @@ BatchnormProblem describe_batchnorm(const BatchnormArguments& a, const Batchnorm
   return p;
 }
 
-struct BatchnormPlan::State : WideState<BatchnormProblem> {};
+struct BatchnormPlan::State : WideState<BatchnormProblem> {
+  std::shared_ptr<const BatchnormCudnn> cudnn{};  ///< of the strategy, where y is not empty
+};
 
 BatchnormPlan make_batchnorm_plan(const Context& context, const BatchnormProblem& problem,
                                   const PlanOptions& options) {
@@ -96,8 +99,13 @@ BatchnormPlan make_batchnorm_plan(const Context& context, const BatchnormProblem
   const int capability = context.info().compute_capability;
   const bool is_trusted = is_verified("batchnorm1d", "wide", capability) &&
                           is_verified("batchnorm2d", "wide", capability);
-  return BatchnormPlan(std::make_shared<const BatchnormPlan::State>(
-      BatchnormPlan::State{make_wide_state(kName, context, full, options, is_trusted)}));
+  BatchnormPlan::State state{make_wide_state(kName, context, full, options, is_trusted, true)};
+  const bool is_empty = full.batch * full.channels * full.height * full.width == 0;
+  if (state.choice.strategy == WideStrategy::cudnn && !is_empty) {
+    state.cudnn = std::make_shared<const BatchnormCudnn>(cudnn_device(context), full);
+    state.choice.explain += "; " + state.cudnn->explain();
+  }
+  return BatchnormPlan(std::make_shared<const BatchnormPlan::State>(std::move(state)));
 }
 
 const BatchnormProblem& BatchnormPlan::problem() const {
@@ -110,7 +118,7 @@ std::string BatchnormPlan::explain() const {
   return state_->choice.explain;
 }
 int64_t BatchnormPlan::workspace_bytes() const {
-  return 0;
+  return state_->cudnn ? state_->cudnn->workspace_bytes() : 0;
 }
 std::string_view BatchnormPlan::weight_format() const {
   return "packed";
@@ -163,10 +171,11 @@ void BatchnormPlan::run(const BatchnormArguments& arguments, const Execution& ex
   const State& s = *state_;
   require_device(kName, "y", arguments.y, s.context.device());
   require_same_channels(kName, describe_batchnorm(arguments, s.problem), s.problem);
+  require_workspace(kName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {
     run_batchnorm_cpu(s.context, s.problem, s.choice.strategy, arguments);
-  } else {
+  } else if (!s.cudnn || !s.cudnn->run(arguments, execution)) {
     run_batchnorm_cuda(s.context, s.problem, s.choice.strategy, arguments, execution.stream);
   }
 }

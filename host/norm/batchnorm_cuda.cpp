@@ -48,7 +48,8 @@ void run_batchnorm_cuda(const Context& context, const BatchnormProblem& problem,
     }
   };
   const kernels::BatchnormParams all = params_of(problem, arguments);
-  if (strategy == WideStrategy::wide) return launch(all);
+  // Where cuDNN's cannot read the operands, ours stands in.
+  if (strategy != WideStrategy::sequential) return launch(all);
   for (int64_t n = 0; n < problem.num_members; ++n) launch(member_of(all, n, problem.dtype));
 }
 

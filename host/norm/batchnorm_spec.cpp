@@ -183,6 +183,9 @@ PrimitiveSpec make_spec(std::string_view name, std::vector<AxisInfo> positions,
   spec.strategies = wide_strategies(
       "one launch; eval streams, train keeps a channel on chip: read once, written once",
       {.streamed = 1.04, .rereads = 0.05});
+  spec.strategies.insert(spec.strategies.begin() + 1,
+                         {"cudnn", DeviceType::cuda, StrategyKind::vendor,
+                          "cuDNN's, over the channels of all members"});
   const auto sweep = [](std::vector<Axis> axes, const std::vector<Axis>& more) {
     axes.insert(axes.end(), more.begin(), more.end());
     return axes;

@@ -89,14 +89,14 @@ class OwnedStream {
   Device device_;
 };
 
-/// cuBLAS (and, where a strategy needs it, cuDNN) handles for one thread at a time.
+/// cuBLAS and cuDNN handles for one thread at a time.
 class VendorHandles {
  public:
   /// Creates what the build and the machine have. A library that cannot start (no driver, say)
-  /// leaves its handle null and says why through unavailable_reason().
+  /// leaves its handle null and says why.
   explicit VendorHandles(const Context& context);
-  /// Uses the engine's cublasHandle_t; it stays the engine's.
-  static VendorHandles borrow(void* cublas);
+  /// Uses the engine's cublasHandle_t and cudnnHandle_t; they stay the engine's. One may be null.
+  static VendorHandles borrow(void* cublas, void* cudnn = nullptr);
   ~VendorHandles();
   VendorHandles(VendorHandles&& other) noexcept;
   VendorHandles& operator=(VendorHandles&&) = delete;
@@ -105,12 +105,15 @@ class VendorHandles {
   void* cublas() const { return cublas_; }  ///< cublasHandle_t or null
   /// Why cublas() is null; empty where it is not.
   const std::string& cublas_unavailable_reason() const { return cublas_reason_; }
+  void* cudnn() const { return cudnn_; }  ///< cudnnHandle_t or null; its stream is set by calls
+  const std::string& cudnn_unavailable_reason() const { return cudnn_reason_; }
 
  private:
   VendorHandles() = default;
   void* cublas_ = nullptr;
+  void* cudnn_ = nullptr;
   bool owned_ = false;
-  std::string cublas_reason_;
+  std::string cublas_reason_, cudnn_reason_;
 };
 
 inline constexpr int64_t kWorkspaceAlignment = 256;

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include <cudnn_graph.h>
+
+#include "host/core/current_device.hpp"
+#include "host/cudnn/cudnn_handle.hpp"
+
+namespace wide {
+
+void* create_cudnn(int ordinal, std::string& reason) {
+  const CurrentDevice current(ordinal);
+  cudnnHandle_t handle = nullptr;
+  const cudnnStatus_t status = cudnnCreate(&handle);
+  if (status == CUDNN_STATUS_SUCCESS) return handle;
+  (void)cudaGetLastError();
+  reason = std::string("cudnnCreate: ") + cudnnGetErrorString(status);
+  return nullptr;
+}
+
+void destroy_cudnn(void* handle) noexcept {
+  (void)cudnnDestroy(static_cast<cudnnHandle_t>(handle));
+}
+
+}  // namespace wide

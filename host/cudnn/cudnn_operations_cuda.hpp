@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A graph in cuDNN's descriptors.
+#pragma once
+
+#include "host/cudnn/cudnn_descriptor_cuda.hpp"
+#include "host/cudnn/cudnn_graph.hpp"
+
+namespace wide::cudnn {
+
+/// What cuDNN calls a tensor.
+constexpr int64_t unique_id(CudnnTensorId tensor) {
+  return int64_t{tensor} + 1;
+}
+
+/// All descriptors of a graph, kept: what a plan is made of refers to them.
+class Operations {
+ public:
+  /// Throws Refused where cuDNN does.
+  explicit Operations(const CudnnGraph& graph);
+  /// The finished operation graph.
+  const Descriptor& whole() const { return whole_; }
+
+ private:
+  void add(const CudnnTensor& tensor);
+  /// Each returns the finished operation.
+  cudnnBackendDescriptor_t add(const CudnnPointwise& p, const CudnnGraph& graph);
+  cudnnBackendDescriptor_t add(const CudnnConvolution& c, const CudnnGraph& graph);
+  cudnnBackendDescriptor_t add(const CudnnMatmul& m, const CudnnGraph& graph);
+  cudnnBackendDescriptor_t add(const CudnnReduction& r, const CudnnGraph& graph);
+  cudnnBackendDescriptor_t add(const CudnnBatchnorm& b, const CudnnGraph& graph);
+  /// An operation that refers to `how`, itself a descriptor.
+  Descriptor& operation(cudnnBackendDescriptorType_t type, cudnnBackendAttributeName_t name,
+                        Descriptor how);
+  void set(Descriptor& d, cudnnBackendAttributeName_t name, CudnnTensorId id);
+
+  std::vector<Descriptor> tensors_, others_;
+  Descriptor whole_;
+};
+
+}  // namespace wide::cudnn

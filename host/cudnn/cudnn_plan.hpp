@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A graph with the engine of cuDNN's that computes it, chosen when the plan is made.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "host/cudnn/cudnn_graph.hpp"
+#include "wide/context.hpp"
+
+namespace wide {
+
+class CudnnPlanCache;
+
+/// What plans are made for. cuDNN makes them for devices that are not at hand, too: nothing of a
+/// plan needs a GPU until it runs.
+struct CudnnDevice {
+  int ordinal = 0;
+  std::string properties{};         ///< cuDNN's JSON of another device; empty: the one at `ordinal`
+  CudnnPlanCache* cache = nullptr;  ///< of plans for this device, or none
+};
+/// The context's device, with the context's cache.
+CudnnDevice cudnn_device(const Context& context);
+
+/// Why this build or this machine has no cuDNN that plans for the device; empty where it has.
+std::string cudnn_unavailable_reason(const CudnnDevice& device);
+
+/// An address for a tensor in memory. Tensors are declared to begin at multiples of 16 bytes.
+struct CudnnBinding {
+  CudnnTensorId tensor = kNoCudnnTensor;
+  void* data = nullptr;
+};
+inline constexpr int64_t kCudnnAlignment = 16;
+inline bool is_cudnn_aligned(std::span<const CudnnBinding> bindings) {
+  return std::all_of(bindings.begin(), bindings.end(), [](const CudnnBinding& binding) {
+    return reinterpret_cast<uintptr_t>(binding.data) % kCudnnAlignment == 0;
+  });
+}
+
+/// Immutable: may run from several threads at a time.
+class CudnnPlan {
+ public:
+  virtual ~CudnnPlan() = default;
+  /// On `cudnn`, a cudnnHandle_t, whose stream it sets. Neither waits nor touches device memory
+  /// but the operands' and workspace_bytes() of `workspace`.
+  virtual void run(void* cudnn, std::span<const CudnnBinding> bindings, const Workspace& workspace,
+                   Stream stream) const = 0;
+
+  int64_t workspace_bytes() const { return workspace_bytes_; }
+  /// Which engine, of which list, and what it does to numbers.
+  const std::string& explain() const { return explain_; }
+
+ protected:
+  int64_t workspace_bytes_ = 0;
+  std::string explain_;
+};
+
+/// The first engine that `numerics` allow and that takes the graph, of cuDNN's best guesses, then
+/// of its fallbacks. Throws unsupported with cuDNN's own words where there is none, or no cuDNN.
+std::shared_ptr<const CudnnPlan> make_cudnn_plan(std::string_view primitive,
+                                                 const CudnnDevice& device, const CudnnGraph& graph,
+                                                 const CudnnNumerics& numerics);
+/// The same, always anew.
+std::shared_ptr<const CudnnPlan> find_cudnn_engine(std::string_view primitive,
+                                                   const CudnnDevice& device,
+                                                   const CudnnGraph& graph,
+                                                   const CudnnNumerics& numerics);
+
+}  // namespace wide

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// In mode eval cuDNN's normalisation wants 1 / sqrt(variance + epsilon), which nobody has: the
+// formula is given to its fusion of element-wise operations instead, which takes operands as rows
+// of a matrix, [B, N*C, H*W]. Mode train is an operation of cuDNN's own.
+#include "host/norm/batchnorm_cudnn.hpp"
+
+#include "host/core/check.hpp"
+#include "host/core/plan_checks.hpp"
+
+namespace wide {
+
+namespace {
+
+using enum CudnnFunction;
+
+bool is_train(const BatchnormProblem& p) {
+  return p.mode == BatchnormMode::train;
+}
+
+/// Whether members' channels lie as far apart as a member's.
+bool is_joined(const BatchnormProblem& p, const ChannelStrides& strides) {
+  return p.num_members == 1 || strides.member == p.channels * strides.channel;
+}
+
+bool has_gaps_between_rows(const BatchnormProblem& p, const ChannelStrides& strides) {
+  return p.height > 1 && strides.row != p.width;
+}
+
+BatchnormCudnnGraph describe_eval(const BatchnormProblem& p) {
+  BatchnormCudnnGraph g;
+  CudnnGraph& graph = g.graph;
+  const int64_t channels = p.num_members * p.channels, positions = p.height * p.width;
+  const CudnnType type = cudnn_type(p.dtype);
+  const Shape all{p.batch, channels, positions};
+  const auto operand = [&](const ChannelStrides& s) {
+    return graph.bind(type, all, {s.batch, s.channel, 1});
+  };
+  const auto parameter = [&](CudnnType of) {
+    return graph.bind(of, {1, channels, 1}, {channels, 1, 1});
+  };
+  g.x = operand(p.x);
+  g.y = operand(p.y);
+  g.mean = parameter(CudnnType::fp32);
+  g.variance = parameter(CudnnType::fp32);
+  const CudnnTensorId epsilon = graph.number(p.epsilon, 3);
+  const CudnnTensorId scale = graph.apply(rsqrt, graph.apply(add, g.variance, epsilon));
+  const CudnnTensorId centred = graph.apply(subtract, g.x, g.mean);
+  CudnnPointwise last{multiply, centred, scale};
+  const auto then = [&](CudnnFunction function, CudnnTensorId by) {
+    last.y = graph.inside(CudnnType::fp32, all);
+    graph.append(last);
+    last = {function, last.y, by};
+  };
+  if (p.has_gamma) then(multiply, g.gamma = parameter(type));
+  if (p.has_beta) then(add, g.beta = parameter(type));
+  last.y = g.y;
+  graph.append(last);
+  return g;
+}
+
+BatchnormCudnnGraph describe_train(const BatchnormProblem& p) {
+  BatchnormCudnnGraph g;
+  CudnnGraph& graph = g.graph;
+  const int64_t channels = p.num_members * p.channels;
+  const CudnnType type = cudnn_type(p.dtype);
+  const auto operand = [&](const ChannelStrides& s) {
+    return graph.bind(type, {p.batch, channels, p.height, p.width}, {s.batch, s.channel, s.row, 1});
+  };
+  const auto parameter = [&](CudnnType of) {
+    return graph.bind(of, {1, channels, 1, 1}, {channels, 1, 1, 1});
+  };
+  const auto statistic = [&] { return parameter(CudnnType::fp32); };
+  g.x = operand(p.x);
+  g.y = operand(p.y);
+  g.gamma = parameter(type);
+  g.beta = parameter(type);
+  g.mean = statistic();
+  g.variance = statistic();
+  g.next_mean = statistic();
+  g.next_variance = statistic();
+  g.saved_mean = statistic();
+  g.saved_inv_std = statistic();
+  graph.append(CudnnBatchnorm{g.x, g.gamma, g.beta, graph.number(p.epsilon, 4),
+                              graph.number(p.momentum, 4), g.mean, g.variance, g.next_mean,
+                              g.next_variance, g.saved_mean, g.saved_inv_std, g.y});
+  return g;
+}
+
+void* address(const ConstTensorView& view) {
+  return const_cast<void*>(view.data);
+}
+
+}  // namespace
+
+std::string batchnorm_cudnn_unsupported_reason(const BatchnormProblem& p) {
+  if (!is_joined(p, p.x) || !is_joined(p, p.y)) {
+    return "members do not lie side by side as channels";
+  }
+  for (const int64_t stride : {p.gamma_member_stride, p.beta_member_stride, p.mean_member_stride,
+                               p.variance_member_stride}) {
+    if (p.num_members > 1 && stride != 0 && stride != p.channels) {
+      return "members' parameters do not lie one behind the other";
+    }
+  }
+  if (is_train(p)) {
+    return p.has_gamma && p.has_beta ? "" : "mode train of cuDNN's wants gamma and beta";
+  }
+  return has_gaps_between_rows(p, p.x) || has_gaps_between_rows(p, p.y)
+             ? "there are gaps between rows of positions"
+             : "";
+}
+
+BatchnormCudnnGraph describe_batchnorm_cudnn(const BatchnormProblem& p) {
+  return is_train(p) ? describe_train(p) : describe_eval(p);
+}
+
+int64_t batchnorm_saved_bytes(const BatchnormProblem& p) {
+  if (!is_train(p)) return 0;
+  const int64_t bytes = p.num_members * p.channels * dtype_bytes(Dtype::fp32);
+  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+}
+
+std::vector<CudnnBinding> bind_batchnorm_cudnn(const BatchnormCudnnGraph& g,
+                                               const BatchnormProblem& problem,
+                                               const BatchnormArguments& a, void* saved) {
+  void* const second = static_cast<std::byte*>(saved) + batchnorm_saved_bytes(problem);
+  std::vector<CudnnBinding> all{{g.x, address(a.x)},
+                                {g.y, address(a.y)},
+                                {g.gamma, address(a.gamma)},
+                                {g.beta, address(a.beta)},
+                                {g.mean, address(a.running_mean)},
+                                {g.variance, address(a.running_variance)},
+                                {g.next_mean, address(a.running_mean)},
+                                {g.next_variance, address(a.running_variance)},
+                                {g.saved_mean, saved},
+                                {g.saved_inv_std, second}};
+  std::erase_if(all, [](const CudnnBinding& one) { return one.tensor == kNoCudnnTensor; });
+  return all;
+}
+
+BatchnormCudnn::BatchnormCudnn(const CudnnDevice& device, const BatchnormProblem& problem)
+    : problem_(problem), saved_bytes_(2 * batchnorm_saved_bytes(problem)) {
+  const std::string reason = batchnorm_cudnn_unsupported_reason(problem);
+  if (!reason.empty()) throw_unsupported("batchnorm: cudnn: " + reason);
+  graph_ = describe_batchnorm_cudnn(problem);
+  // Nothing is multiplied and summed: an engine's note on tensor cores says nothing here.
+  plan_ = make_cudnn_plan("batchnorm", device, graph_.graph, {.allows_tensor_cores = true});
+}
+
+bool BatchnormCudnn::run(const BatchnormArguments& arguments, const Execution& execution) const {
+  if (!arguments.epsilon.is_absent() || !arguments.momentum.is_absent()) {
+    throw_unsupported(
+        "batchnorm: cudnn: members have an epsilon or momentum of their own, and cuDNN has one for "
+        "all channels");
+  }
+  auto* const saved = static_cast<std::byte*>(execution.workspace.data);
+  const auto bindings = bind_batchnorm_cudnn(graph_, problem_, arguments, saved);
+  if (!is_cudnn_aligned(bindings)) return false;
+  plan_->run(require_cudnn("batchnorm", execution), bindings,
+             {saved + saved_bytes_, plan_->workspace_bytes()}, execution.stream);
+  return true;
+}
+
+}  // namespace wide

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// batchnorm as one call of cuDNN's over the channels of all members: packed, these are [B, N*C] as
+// any other channels.
+#pragma once
+
+#include <vector>
+
+#include "host/cudnn/cudnn_plan.hpp"
+#include "wide/batchnorm.hpp"
+
+namespace wide {
+
+/// Why cuDNN cannot be told of the problem; empty where it can.
+std::string batchnorm_cudnn_unsupported_reason(const BatchnormProblem& problem);
+
+/// The problem in cuDNN's terms. Ids are of tensors in memory, or of none.
+struct BatchnormCudnnGraph {
+  CudnnGraph graph;
+  CudnnTensorId x = kNoCudnnTensor, y = kNoCudnnTensor;
+  CudnnTensorId gamma = kNoCudnnTensor, beta = kNoCudnnTensor;
+  CudnnTensorId mean = kNoCudnnTensor, variance = kNoCudnnTensor;
+  CudnnTensorId next_mean = kNoCudnnTensor, next_variance = kNoCudnnTensor;
+  /// What mode train also writes, and nobody reads: fp32 [N*C] each, one behind the other.
+  CudnnTensorId saved_mean = kNoCudnnTensor, saved_inv_std = kNoCudnnTensor;
+};
+BatchnormCudnnGraph describe_batchnorm_cudnn(const BatchnormProblem& problem);
+
+/// Bytes of each of the two, up to the next 256.
+int64_t batchnorm_saved_bytes(const BatchnormProblem& problem);
+
+/// Addresses for all of the graph's tensors in memory; `saved` for the two that nobody reads.
+std::vector<CudnnBinding> bind_batchnorm_cudnn(const BatchnormCudnnGraph& graph,
+                                               const BatchnormProblem& problem,
+                                               const BatchnormArguments& arguments, void* saved);
+
+/// The graph with its plan.
+class BatchnormCudnn {
+ public:
+  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is not there.
+  BatchnormCudnn(const CudnnDevice& device, const BatchnormProblem& problem);
+
+  int64_t workspace_bytes() const { return saved_bytes_ + plan_->workspace_bytes(); }
+  const std::string& explain() const { return plan_->explain(); }
+  /// False, and nothing done, where the operands do not begin at multiples of 16 bytes.
+  bool run(const BatchnormArguments& arguments, const Execution& execution) const;
+
+ private:
+  BatchnormProblem problem_;
+  BatchnormCudnnGraph graph_;
+  int64_t saved_bytes_ = 0;
+  std::shared_ptr<const CudnnPlan> plan_;
+};
+
+}  // namespace wide

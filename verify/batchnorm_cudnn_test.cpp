@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What cuDNN is asked for as batchnorm, where cuDNN cannot run: the graph is interpreted on the
+// host, and cuDNN plans it for devices that are not at hand.
+#include <catch2/catch_test_macros.hpp>
+
+#include "host/norm/batchnorm_cudnn.hpp"
+#include "verify/support/cudnn_devices.hpp"
+#include "verify/support/cudnn_interpreter.hpp"
+#include "verify/support/devices.hpp"
+#include "verify/support/tensors.hpp"
+#include "wide/error.hpp"
+
+using namespace wide;
+using test::download;
+using test::uniform;
+using test::upload;
+
+namespace {
+
+/// Operands, always with the same values.
+struct Operands {
+  explicit Operands(const BatchnormProblem& p, const Context& on = Context::cpu())
+      : context(on),
+        x(upload(context, p.dtype, shape_of(p), uniform(count_of(p), -1, 1, 1))),
+        gamma(parameters(p, p.dtype, -1, 1, 2)),
+        beta(parameters(p, p.dtype, -1, 1, 3)),
+        mean(parameters(p, Dtype::fp32, -1, 1, 4)),
+        variance(parameters(p, Dtype::fp32, 0.5, 2, 5)),
+        y(context, p.dtype, shape_of(p)) {}
+
+  static Shape shape_of(const BatchnormProblem& p) {
+    return {p.batch, p.num_members * p.channels, p.height, p.width};
+  }
+  static int64_t count_of(const BatchnormProblem& p) { return num_elements(shape_of(p)); }
+  Tensor parameters(const BatchnormProblem& p, Dtype dtype, double low, double high,
+                    uint64_t seed) const {
+    return upload(context, dtype, {p.num_members, p.channels},
+                  uniform(p.num_members * p.channels, low, high, seed));
+  }
+  BatchnormArguments arguments(bool is_affine) const {
+    BatchnormArguments all{x, {}, {}, mean, variance, y, {}, {}};
+    if (is_affine) all.gamma = gamma, all.beta = beta;
+    return all;
+  }
+
+  Context context;
+  Tensor x, gamma, beta, mean, variance, y;
+};
+
+double worst_difference(const Operands& a, const Operands& b) {
+  double worst = 0;
+  for (const auto& [one, other] :
+       {std::pair{&a.y, &b.y}, {&a.mean, &b.mean}, {&a.variance, &b.variance}}) {
+    const auto left = download(a.context, *one), right = download(b.context, *other);
+    for (size_t i = 0; i < left.size(); ++i) {
+      worst = test::worse_ratio(worst, left[i], right[i], 1);
+    }
+  }
+  return worst;
+}
+
+BatchnormProblem problem(BatchnormMode mode, Dtype dtype = Dtype::fp32) {
+  BatchnormProblem p{.num_members = 4, .batch = 8, .channels = 16, .height = 8, .width = 8};
+  p.dtype = dtype;
+  p.mode = mode;
+  const ChannelStrides packed{4 * 16 * 64, 16 * 64, 64, 8};
+  p.x = p.y = packed;
+  p.gamma_member_stride = p.beta_member_stride = 16;
+  p.mean_member_stride = p.variance_member_stride = 16;
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("batchnorm: cuDNN's graph means what the CPU computes") {
+  for (const BatchnormMode mode : {BatchnormMode::eval, BatchnormMode::train}) {
+    for (const bool is_affine : {true, false}) {
+      if (mode == BatchnormMode::train && !is_affine) continue;
+      BatchnormProblem like{.num_members = 2, .batch = 3, .channels = 2, .height = 2, .width = 3};
+      like.mode = mode;
+      like.epsilon = 0.01f;
+      like.momentum = 0.3f;
+      const Operands ours(like), theirs(like);
+      const BatchnormArguments arguments = ours.arguments(is_affine);
+      const BatchnormPlan plan =
+          make_batchnorm_plan(ours.context, describe_batchnorm(arguments, like));
+      plan.run(arguments, {Stream::cpu()});
+      const BatchnormCudnnGraph graph = describe_batchnorm_cudnn(plan.problem());
+      std::vector<std::byte> saved(
+          static_cast<size_t>(2 * batchnorm_saved_bytes(plan.problem()) + 16));
+      test::interpret(graph.graph, bind_batchnorm_cudnn(graph, plan.problem(),
+                                                        theirs.arguments(is_affine), saved.data()));
+      CHECK(worst_difference(ours, theirs) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("batchnorm: what cuDNN cannot be told of is refused with the reason") {
+  BatchnormProblem p = problem(BatchnormMode::eval);
+  CHECK(batchnorm_cudnn_unsupported_reason(p) == "");
+  p.x.row = 9, p.x.channel = 80, p.x.member = 16 * 80, p.x.batch = 4 * 16 * 80;
+  CHECK(batchnorm_cudnn_unsupported_reason(p) == "there are gaps between rows of positions");
+  p.mode = BatchnormMode::train;
+  CHECK(batchnorm_cudnn_unsupported_reason(p) == "");
+  p.has_beta = false;
+  CHECK(batchnorm_cudnn_unsupported_reason(p) == "mode train of cuDNN's wants gamma and beta");
+  p = problem(BatchnormMode::train);
+  p.y.member += 1;
+  CHECK(batchnorm_cudnn_unsupported_reason(p) == "members do not lie side by side as channels");
+  p = problem(BatchnormMode::train);
+  p.variance_member_stride = 17;
+  CHECK(batchnorm_cudnn_unsupported_reason(p) ==
+        "members' parameters do not lie one behind the other");
+  CHECK_THROWS_AS(BatchnormCudnn(test::kCudnnH200, p), Error);
+}
+
+TEST_CASE("batchnorm: cuDNN plans every mode and dtype for devices that are not at hand") {
+  test::require_cudnn_planning();
+  for (const CudnnDevice& device : {test::kCudnnH200, test::kCudnnA100}) {
+    for (const auto& p : {problem(BatchnormMode::eval), problem(BatchnormMode::eval, Dtype::bf16),
+                          problem(BatchnormMode::train, Dtype::fp16)}) {
+      const BatchnormCudnn plan(device, p);
+      INFO(plan.explain() << ", " << plan.workspace_bytes() << " bytes");
+      CHECK(plan.explain().starts_with("engine "));
+      // Sums of channels, never a copy of x: that would be 64 KiB in fp32.
+      CHECK(plan.workspace_bytes() >= 2 * batchnorm_saved_bytes(p));
+      const Operands operands(p);
+      BatchnormArguments own = operands.arguments(true);
+      own.epsilon = own.running_mean;
+      CHECK_THROWS_AS(plan.run(own, {Stream::cpu()}), Error);
+      // An address that no 16 bytes begin at is not cuDNN's; one that is needs a handle.
+      BatchnormArguments odd = operands.arguments(true);
+      odd.x.data = static_cast<const std::byte*>(odd.x.data) + dtype_bytes(p.dtype);
+      CHECK_FALSE(plan.run(odd, {Stream::cpu()}));
+    }
+  }
+}
+
+TEST_CASE("batchnorm: cuDNN's own words say why it refuses") {
+  test::require_cudnn_planning();
+  BatchnormProblem p{.num_members = 1, .batch = 3, .channels = 5, .height = 7, .width = 11};
+  p.mode = BatchnormMode::train;
+  p.x = p.y = {5 * 77, 5 * 77, 77, 11};
+  try {
+    (void)BatchnormCudnn(test::kCudnnH200, p);
+    FAIL("five channels are no vector of cuDNN's");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::unsupported);
+    CHECK(std::string(error.what()).find("batchnorm: cuDNN: ") == 0);
+    CHECK(std::string(error.what()).find("elements_per_ldg") != std::string::npos);
+  }
+}
+
+TEST_CASE("batchnorm: cuDNN on CUDA does what the CPU does, running statistics too", "[gpu]") {
+  const Context context = test::require_cuda();
+  const VendorHandles handles(context);
+  if (handles.cudnn() == nullptr) SKIP("no cuDNN: " << handles.cudnn_unavailable_reason());
+  const OwnedStream stream(context);
+  for (const BatchnormMode mode : {BatchnormMode::eval, BatchnormMode::train}) {
+    const BatchnormProblem p = problem(mode);
+    const Operands ours(p), theirs(p, context);
+    make_batchnorm_plan(ours.context, p).run(ours.arguments(true), {Stream::cpu()});
+    const BatchnormPlan plan = make_batchnorm_plan(context, p, {.strategy = "cudnn"});
+    const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
+    plan.run(theirs.arguments(true), {stream.get(), {scratch.data(), scratch.bytes()}, &handles});
+    context.synchronize(stream.get());
+    CHECK(worst_difference(ours, theirs) < 1e-5);
+  }
+}
