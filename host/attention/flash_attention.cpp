@@ -4,6 +4,7 @@
 // flash_attention's verbs: validate, choose, launch.
 #include "wide/flash_attention.hpp"
 
+#include "host/attention/flash_attention_cudnn.hpp"
 #include "host/attention/flash_attention_problem.hpp"
 #include "host/attention/flash_attention_run.hpp"
 #include "host/core/check.hpp"
@@ -114,6 +115,7 @@ struct FlashAttentionPlan::State {
   FlashAttentionProblem problem;
   FlashAttentionChoice choice;
   std::string range;
+  std::shared_ptr<const FlashAttentionCudnn> cudnn{};  ///< of the strategy, where y is not empty
 };
 
 FlashAttentionPlan make_flash_attention_plan(const Context& context,
@@ -124,8 +126,12 @@ FlashAttentionPlan make_flash_attention_plan(const Context& context,
   FlashAttentionChoice choice = choose_flash_attention_strategy(
       full, context.info(), options.strategy, verified_strategies());
   std::string range = "wide::flash_attention(" + std::string(strategy_name(choice.strategy)) + ")";
-  return FlashAttentionPlan(std::make_shared<const FlashAttentionPlan::State>(
-      FlashAttentionPlan::State{context, full, std::move(choice), std::move(range)}));
+  FlashAttentionPlan::State state{context, full, std::move(choice), std::move(range)};
+  if (state.choice.strategy == FlashAttentionStrategy::cudnn && !is_empty(full)) {
+    state.cudnn = std::make_shared<const FlashAttentionCudnn>(cudnn_device(context), full);
+    state.choice.explain += "; " + state.cudnn->explain();
+  }
+  return FlashAttentionPlan(std::make_shared<const FlashAttentionPlan::State>(std::move(state)));
 }
 
 const FlashAttentionProblem& FlashAttentionPlan::problem() const {
@@ -138,7 +144,7 @@ std::string FlashAttentionPlan::explain() const {
   return state_->choice.explain;
 }
 int64_t FlashAttentionPlan::workspace_bytes() const {
-  return 0;
+  return state_->cudnn ? state_->cudnn->workspace_bytes() : 0;
 }
 
 void FlashAttentionPlan::run(const FlashAttentionArguments& arguments,
@@ -147,10 +153,11 @@ void FlashAttentionPlan::run(const FlashAttentionArguments& arguments,
   require_device(kName, "y", arguments.y, s.context.device());
   require_same_flash_attention_problem(describe_flash_attention(arguments, s.problem), s.problem);
   if (is_empty(s.problem)) return;
+  require_workspace(kName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {
     run_flash_attention_cpu(s.context, s.problem, s.choice.strategy, arguments);
-  } else {
+  } else if (!s.cudnn || !s.cudnn->run(arguments, execution)) {
     run_flash_attention_cuda(s.context, s.problem, s.choice.strategy, arguments, execution.stream);
   }
 }

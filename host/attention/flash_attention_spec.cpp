@@ -235,6 +235,7 @@ std::vector<StrategyInfo> strategies() {
   using enum StrategyKind;
   return {
       {"sequential", cuda, sequential, "the kernel that suits the dtype, one launch per member"},
+      {"cudnn", cuda, vendor, "cuDNN's, with members as so many more heads"},
       {"simt",
        cuda,
        hand_written,

@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "host/attention/flash_attention_cudnn.hpp"
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
 
@@ -21,8 +22,8 @@ std::string capability(const DeviceInfo& device) {
 }  // namespace
 
 std::string_view strategy_name(FlashAttentionStrategy strategy) {
-  static constexpr std::array<std::string_view, 4> kNames{"sequential", "simt", "tensor_core",
-                                                          "wide"};
+  static constexpr std::array<std::string_view, 5> kNames{"sequential", "simt", "tensor_core",
+                                                          "wide", "cudnn"};
   return kNames[static_cast<size_t>(strategy)];
 }
 
@@ -44,6 +45,10 @@ std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,
     return name + " needs compute capability " + std::to_string(kLeastCapability) +
            ", the device has " + std::to_string(device.compute_capability);
   }
+  if (strategy == cudnn) {
+    const std::string reason = flash_attention_cudnn_unsupported_reason(problem);
+    return reason.empty() ? "" : "cudnn: " + reason;
+  }
   if (strategy != sequential && strategy != flash_attention_kernel(problem)) {
     return name + " takes " + (strategy == simt ? "fp32" : "fp16 and bf16") + ", not " +
            std::string(dtype_name(problem.dtype));
@@ -58,7 +63,7 @@ FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem
   using enum FlashAttentionStrategy;
   const bool is_cpu = device.device.type == DeviceType::cpu;
   const std::vector<FlashAttentionStrategy> all =
-      is_cpu ? std::vector{sequential, wide} : std::vector{sequential, simt, tensor_core};
+      is_cpu ? std::vector{sequential, wide} : std::vector{sequential, simt, tensor_core, cudnn};
   std::vector<std::string_view> known{"auto"};
   for (const FlashAttentionStrategy strategy : all) known.push_back(strategy_name(strategy));
   require_known_strategy("flash_attention", name, known);

@@ -19,6 +19,7 @@ enum class FlashAttentionStrategy : uint8_t {
   simt,         ///< CUDA
   tensor_core,  ///< CUDA
   wide,         ///< CPU
+  cudnn,        ///< CUDA, one call of cuDNN's; by name only
 };
 
 std::string_view strategy_name(FlashAttentionStrategy strategy);

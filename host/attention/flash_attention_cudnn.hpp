@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// flash_attention as one call of cuDNN's. Side by side in a row, members are so many more heads;
+// one behind the other, so many more batch rows.
+#pragma once
+
+#include <vector>
+
+#include "host/cudnn/cudnn_plan.hpp"
+#include "wide/flash_attention.hpp"
+
+namespace wide {
+
+/// Why cuDNN cannot be told of the (completed, not empty) problem; empty where it can.
+std::string flash_attention_cudnn_unsupported_reason(const FlashAttentionProblem& problem);
+
+struct FlashAttentionCudnnGraph {
+  CudnnGraph graph;
+  CudnnTensorId q = kNoCudnnTensor, k = kNoCudnnTensor, v = kNoCudnnTensor, y = kNoCudnnTensor;
+};
+FlashAttentionCudnnGraph describe_flash_attention_cudnn(const FlashAttentionProblem& problem);
+
+std::vector<CudnnBinding> bind_flash_attention_cudnn(const FlashAttentionCudnnGraph& graph,
+                                                     const FlashAttentionArguments& arguments);
+
+/// The graph with its plan. Immutable.
+class FlashAttentionCudnn {
+ public:
+  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is not there.
+  FlashAttentionCudnn(const CudnnDevice& device, const FlashAttentionProblem& problem);
+
+  int64_t workspace_bytes() const { return plan_->workspace_bytes(); }
+  const std::string& explain() const { return plan_->explain(); }
+  /// False, and nothing done, where the operands do not begin at multiples of 16 bytes.
+  bool run(const FlashAttentionArguments& arguments, const Execution& execution) const;
+
+ private:
+  FlashAttentionCudnnGraph graph_;
+  std::shared_ptr<const CudnnPlan> plan_;
+};
+
+}  // namespace wide
