@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// conv in cuDNN's terms: members are groups, so that all of them are one convolution of N * groups
+// groups on the packed operands. One member alone is the same with N = 1.
+//
+// With channels last cuDNN fuses any epilogue; with channels first only residual, bias and relu, in
+// that order. Others follow in a second call, on sums of fp32 in the workspace.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "host/cudnn/cudnn_plan.hpp"
+#include "wide/conv.hpp"
+
+namespace wide {
+
+/// Why cuDNN cannot be told of all members at once; empty where it can.
+std::string conv_cudnn_unsupported_reason(const ConvProblem& problem);
+
+/// A call of cuDNN's. Ids are of tensors in memory, or of none.
+struct ConvCudnnGraph {
+  CudnnGraph graph;
+  CudnnTensorId x = kNoCudnnTensor, weight = kNoCudnnTensor, bias = kNoCudnnTensor;
+  CudnnTensorId residual = kNoCudnnTensor, y = kNoCudnnTensor;
+  CudnnTensorId sums = kNoCudnnTensor;  ///< fp32, packed as y: what one call leaves to the next
+};
+/// All of it in one call.
+ConvCudnnGraph describe_conv_cudnn(const ConvProblem& problem);
+/// The products alone, into sums; and from sums, the epilogue.
+ConvCudnnGraph describe_conv_sums(const ConvProblem& problem);
+ConvCudnnGraph describe_conv_epilogue(const ConvProblem& problem);
+
+/// Addresses for all of the graph's tensors in memory.
+std::vector<CudnnBinding> bind_conv_cudnn(const ConvCudnnGraph& graph,
+                                          const ConvArguments& arguments, void* sums);
+
+/// The one or two calls with their plans. Immutable.
+class ConvCudnn {
+ public:
+  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is not there.
+  ConvCudnn(const CudnnDevice& device, const ConvProblem& problem);
+
+  int64_t workspace_bytes() const;
+  std::string explain() const;
+  /// Whether all operands begin at multiples of 16 bytes, as run() wants it.
+  bool takes(const ConvArguments& arguments) const;
+  void run(const ConvArguments& arguments, const Execution& execution) const;
+
+ private:
+  struct Call {
+    ConvCudnnGraph graph;
+    std::shared_ptr<const CudnnPlan> plan;
+  };
+  std::vector<Call> calls_;
+  int64_t sums_bytes_ = 0;
+};
+
+}  // namespace wide

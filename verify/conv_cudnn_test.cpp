@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What cuDNN is asked for as convolutions, where cuDNN cannot run: the graphs are interpreted on
+// the host, and cuDNN plans them for devices that are not at hand.
+#include <catch2/catch_test_macros.hpp>
+
+#include "host/conv/conv_cudnn.hpp"
+#include "host/conv/conv_problem.hpp"
+#include "verify/support/cudnn_devices.hpp"
+#include "verify/support/cudnn_interpreter.hpp"
+#include "verify/support/devices.hpp"
+#include "verify/support/tensors.hpp"
+#include "wide/error.hpp"
+
+using namespace wide;
+
+namespace {
+
+constexpr auto kFirst = ConvLayout::channels_first, kLast = ConvLayout::channels_last;
+
+ConvProblem problem(ConvLayout layout, const Epilogue& epilogue, Dtype dtype = Dtype::fp32) {
+  ConvProblem p{.num_members = 2, .batch = 2, .in_channels = 16, .out_channels = 32};
+  p.input = {9, 8};
+  p.kernel = {3, 3};
+  p.padding = {1, 1};
+  p.layout = layout;
+  p.dtype = dtype;
+  p.epilogue = epilogue;
+  return complete_conv_problem(p);
+}
+
+/// Few numbers, and every one of its fields other than its default.
+ConvProblem odd_problem(ConvLayout layout, const Epilogue& epilogue) {
+  ConvProblem p{.num_members = 2, .batch = 2, .in_channels = 4, .out_channels = 6, .groups = 2};
+  p.input = {5, 7};
+  p.kernel = {2, 3};
+  p.stride = {2, 1};
+  p.padding = {1, 2};
+  p.dilation = {1, 2};
+  p.layout = layout;
+  p.epilogue = epilogue;
+  return complete_conv_problem(p);
+}
+
+/// Packed operands, always with the same values.
+struct Operands {
+  Operands(const ConvProblem& p, const Context& on) : context(on) {
+    const PerAxis size = conv_output_size(p);
+    const bool is_last = p.layout == kLast;
+    const auto shaped = [&](int64_t outer, int64_t channels, const PerAxis& positions) {
+      return is_last ? Shape{outer, positions.height, positions.width, channels}
+                     : Shape{outer, channels, positions.height, positions.width};
+    };
+    const int64_t n = p.num_members, outputs = n * p.out_channels;
+    x = values(p, shaped(p.batch, n * p.in_channels, p.input), 1);
+    weight = values(p, shaped(outputs, p.in_channels / p.groups, p.kernel), 2);
+    bias = values(p, {outputs}, 3);
+    residual = values(p, shaped(p.batch, outputs, size), 4);
+    y = Tensor(context, p.dtype, residual.shape());
+    arguments = {x, weight, {}, y, {}};
+    if (p.epilogue.has_bias) arguments.bias = bias;
+    if (p.epilogue.residual != Residual::none) arguments.residual = residual;
+  }
+  Tensor values(const ConvProblem& p, const Shape& shape, uint64_t seed) const {
+    return test::upload(context, p.dtype, shape, test::uniform(num_elements(shape), -1, 1, seed));
+  }
+
+  Context context;
+  Tensor x, weight, bias, residual, y;
+  ConvArguments arguments;
+};
+
+double worst_difference(const Operands& a, const Operands& b) {
+  const auto left = test::download(a.context, a.y), right = test::download(b.context, b.y);
+  double worst = 0;
+  for (size_t i = 0; i < left.size(); ++i) {
+    worst = test::worse_ratio(worst, left[i], right[i], 1);
+  }
+  return worst;
+}
+
+std::vector<Epilogue> epilogues() {
+  using enum Activation;
+  std::vector<Epilogue> all{Epilogue{},
+                            {.has_bias = true, .activation = relu},
+                            {.has_bias = true, .activation = gelu},
+                            {.activation = silu}};
+  all.push_back({.has_bias = true, .activation = relu, .residual = Residual::before_activation});
+  all.push_back({.has_bias = true, .activation = relu, .residual = Residual::after_activation});
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("conv: cuDNN's graphs mean what the CPU computes") {
+  for (const ConvLayout layout : {kFirst, kLast}) {
+    for (const Epilogue& epilogue : epilogues()) {
+      const ConvProblem p = odd_problem(layout, epilogue);
+      REQUIRE(conv_cudnn_unsupported_reason(p) == "");
+      const Operands ours(p, Context::cpu()), theirs(p, Context::cpu());
+      make_conv_plan(ours.context, p).run(ours.arguments, {Stream::cpu()});
+      const ConvCudnnGraph whole = describe_conv_cudnn(p);
+      test::interpret(whole.graph, bind_conv_cudnn(whole, theirs.arguments, nullptr));
+      CHECK(worst_difference(ours, theirs) < 1e-5);
+      if (layout == kLast || epilogue.is_identity()) continue;
+      const Operands again(p, Context::cpu());
+      const Tensor sums(again.context, Dtype::fp32, again.y.shape());
+      for (const auto& part : {describe_conv_sums(p), describe_conv_epilogue(p)}) {
+        test::interpret(part.graph, bind_conv_cudnn(part, again.arguments, sums.data()));
+      }
+      CHECK(worst_difference(ours, again) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("conv: what cuDNN cannot be told of is refused with the reason") {
+  const ConvProblem good =
+      problem(kFirst, {.has_bias = true, .residual = Residual::before_activation});
+  CHECK(conv_cudnn_unsupported_reason(good) == "");
+  const auto reason = [&](auto change) {
+    ConvProblem p = good;
+    change(p);
+    return conv_cudnn_unsupported_reason(p);
+  };
+  const std::string apart = "members do not lie side by side as channels";
+  CHECK(reason([](ConvProblem& p) { p.x.member += 1; }) == apart);
+  CHECK(reason([](ConvProblem& p) { p.y.member += 1; }) == apart);
+  CHECK(reason([](ConvProblem& p) { p.residual.member += 1; }) == apart);
+  CHECK(reason([](ConvProblem& p) { p.weight.member += 1; }) ==
+        "members' weights or biases do not lie one behind the other");
+  CHECK(reason([](ConvProblem& p) { p.bias_member_stride += 1; }) ==
+        "members' weights or biases do not lie one behind the other");
+}
+
+TEST_CASE("conv: cuDNN plans every layout and epilogue for devices that are not at hand") {
+  test::require_cudnn_planning();
+  const Epilogue relu{.has_bias = true, .activation = Activation::relu};
+  const Epilogue gelu{.has_bias = true, .activation = Activation::gelu};
+  for (const CudnnDevice& device : {test::kCudnnH200, test::kCudnnA100}) {
+    for (const ConvLayout layout : {kFirst, kLast}) {
+      for (const Dtype dtype : {Dtype::fp32, Dtype::bf16}) {
+        const ConvProblem p = problem(layout, relu, dtype);
+        const ConvCudnn plan(device, p);
+        INFO(plan.explain() << ", " << plan.workspace_bytes() << " bytes");
+        // fp32 stays fp32: tensor cores would make it tf32.
+        const bool has_tensor_cores = plan.explain().find("tensor cores") != std::string::npos;
+        CHECK(has_tensor_cores == (dtype == Dtype::bf16));
+        CHECK(plan.explain().find("Winograd") == std::string::npos);
+        CHECK(plan.takes(Operands(p, Context::cpu()).arguments));
+      }
+    }
+  }
+  ConvProblem large = problem(kLast, relu);
+  large.batch = 8;
+  large.in_channels = large.out_channels = 64;
+  large.input = {32, 32};
+  large.x = large.y = {};
+  large.weight = {};
+  large.bias_member_stride = 0;
+  for (const bool allow_tf32 : {false, true}) {
+    large.allow_tf32 = allow_tf32;
+    const std::string text = ConvCudnn(test::kCudnnH200, complete_conv_problem(large)).explain();
+    CHECK((text.find("tensor cores") != std::string::npos) == allow_tf32);
+  }
+
+  // What channels first does not fuse takes two calls, with sums of fp32 between them.
+  const ConvProblem two = problem(kFirst, gelu, Dtype::bf16);
+  const ConvCudnn plan(test::kCudnnH200, two);
+  INFO(plan.explain() << ", " << plan.workspace_bytes() << " bytes");
+  CHECK(plan.explain().find("then, for the epilogue, engine") != std::string::npos);
+  CHECK(plan.workspace_bytes() >= 2 * 2 * 32 * 9 * 8 * 4);
+  const Operands operands(two, Context::cpu());
+  ConvArguments odd = operands.arguments;
+  odd.bias.data = static_cast<const std::byte*>(odd.bias.data) + 2;
+  CHECK_FALSE(plan.takes(odd));
+  CHECK_THROWS_AS(plan.run(operands.arguments, {Stream::cpu()}), Error);  // no handle
+}
