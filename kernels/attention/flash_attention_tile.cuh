@@ -62,6 +62,13 @@ struct QueryBlock {
   int key_length;
 };
 
+__device__ inline int key_length_of(const FlashAttentionParams& p, const QueryBlock& block) {
+  if (p.key_lengths == nullptr) return p.kv_seq;
+  const int32_t length =
+      p.key_lengths[block.member * p.key_lengths_member_stride + block.batch_row];
+  return min(max(length, 0), p.kv_seq);
+}
+
 /// Blocks of one head side by side, then the heads that share their keys. Where the problem is
 /// causal, blocks with most keys come first, so that the last to finish are short.
 __device__ inline QueryBlock locate_queries(const FlashAttentionParams& p, uint32_t blocks_per_head,
@@ -77,12 +84,7 @@ __device__ inline QueryBlock locate_queries(const FlashAttentionParams& p, uint3
   block.kv_head = block.head / static_cast<uint32_t>(p.heads / p.kv_heads);
   block.first_query = static_cast<int>(p.is_causal ? blocks_per_head - 1 - place : place) * queries;
   block.num_queries = min(p.seq - block.first_query, queries);
-  block.key_length = p.kv_seq;
-  if (p.key_lengths != nullptr) {
-    const int32_t length =
-        p.key_lengths[block.member * p.key_lengths_member_stride + block.batch_row];
-    block.key_length = min(max(length, 0), p.kv_seq);
-  }
+  block.key_length = key_length_of(p, block);
   return block;
 }
 

@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a warp holds of attention on mma.sync m16n8k16, and what it does with it: scores of its
+// queries and a tile of keys, their powers, sums of values. A lane's sums of scores are what it
+// holds of the next product's A, so powers stay in registers. Loops over keys may end early, at a
+// bound that all lanes agree upon; where the bound is the tile's size, nothing is left of it.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <limits>
+
+#include "kernels/arch/math.cuh"
+#include "kernels/arch/matrix.cuh"
+#include "kernels/arch/opaque.cuh"
+#include "kernels/attention/flash_attention_tile.cuh"
+#include "kernels/common/numeric.cuh"
+
+namespace wide::kernels {
+
+struct AttentionMmaPolicy {
+  int dims;           // of a padded head
+  int keys;           // of a tile
+  int rows_per_warp;  // queries: 16 or 32
+  int stages;         // tiles in shared memory, keys' and values' alike
+  int blocks_per_multiprocessor;
+
+  constexpr int queries() const { return 128; }
+  constexpr int threads() const { return queries() / rows_per_warp * 32; }
+  constexpr int chunks() const { return dims * 2 / kChunkBytes; }
+  constexpr int row_bytes() const { return dims * 2; }
+  constexpr int row_blocks() const { return rows_per_warp / 16; }
+  constexpr int shared_bytes() const { return (queries() + stages * keys) * dims * 2; }
+  /// Of q in registers for all of the keys, where there is room for it.
+  constexpr bool keeps_queries() const { return dims <= 64; }
+};
+
+__device__ inline int lane_index() {
+  return static_cast<int>(threadIdx.x % 32);  // unsigned: no correction for what is below 0
+}
+
+/// A warp's part of a block, and what its lanes hold of 32 or 16 queries: of an instruction's 16
+/// rows, row lane / 4 and the one 8 below.
+template <AttentionMmaPolicy policy>
+struct AttentionRows {
+  float y[policy.row_blocks()][policy.dims / 8][4] = {};
+  float most[policy.row_blocks()][2];        ///< base-2 logarithm of the largest power so far
+  float total[policy.row_blocks()][2] = {};  ///< of the powers of this lane's columns
+
+  __device__ AttentionRows() {
+#pragma unroll
+    for (int m = 0; m < policy.row_blocks(); ++m) {
+      most[m][0] = most[m][1] = -std::numeric_limits<float>::infinity();
+    }
+  }
+};
+
+template <AttentionMmaPolicy policy>
+using AttentionScores = float[policy.row_blocks()][policy.keys / 8][4];
+
+/// The lane's part of 16 rows by 16 columns of q.
+template <AttentionMmaPolicy policy>
+__device__ inline void load_queries(const char* q_tile, int first_row, int chunk,
+                                    uint32_t (&a)[policy.row_blocks()][4]) {
+  const int lane = lane_index();
+  const int place = head_offset<policy.chunks()>(first_row + lane % 16, lane / 16);
+#pragma unroll
+  for (int m = 0; m < policy.row_blocks(); ++m) {
+    arch::ldmatrix(
+        a[m], q_tile + chunks_further<policy.chunks()>(place, chunk) + 16 * m * policy.row_bytes());
+  }
+}
+
+template <class T, AttentionMmaPolicy policy>
+__device__ inline void multiply_by_keys(const uint32_t (&a)[policy.row_blocks()][4],
+                                        const char* k_tile, int chunk, AttentionScores<policy>& s) {
+  const int lane = lane_index();
+  const int place = head_offset<policy.chunks()>(lane / 16 * 8 + lane % 8, lane / 8 % 2);
+  const char* row = k_tile + chunks_further<policy.chunks()>(place, chunk);
+#pragma unroll
+  for (int n = 0; n < policy.keys / 8; n += 2) {
+    uint32_t b[4];
+    arch::ldmatrix(b, row + 8 * n * policy.row_bytes());
+#pragma unroll
+    for (int m = 0; m < policy.row_blocks(); ++m) {
+      arch::mma_m16n8k16<T>(s[m][n], a[m], {b[0], b[1]});
+      arch::mma_m16n8k16<T>(s[m][n + 1], a[m], {b[2], b[3]});
+    }
+  }
+}
+
+/// Calls f(score, query, key) for each of the lane's scores of the first `keys` keys;
+/// `first_query` is the warp's first.
+template <AttentionMmaPolicy policy, class F>
+__device__ inline void for_each_score(AttentionScores<policy>& s, int first_query, int first_key,
+                                      int keys, const F& f) {
+  // Few tiles come here: what follows from the lane is not kept for them.
+  const int lane = arch::opaque(lane_index());
+  const int query_of_lane = first_query + lane / 4, key_of_lane = first_key + lane % 4 * 2;
+#pragma unroll
+  for (int m = 0; m < policy.row_blocks(); ++m) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int query = query_of_lane + 16 * m + 8 * half;
+#pragma unroll
+      for (int n = 0; n < policy.keys / 8; ++n) {
+        if (8 * n >= keys) break;
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          f(s[m][n][2 * half + i], query, key_of_lane + 8 * n + i);
+        }
+      }
+    }
+  }
+}
+
+/// The largest of a row's first `keys` scores: its columns are in the four lanes of a group.
+template <AttentionMmaPolicy policy>
+__device__ inline float largest_score(const AttentionScores<policy>& s, int m, int half, int keys) {
+  float most = -std::numeric_limits<float>::infinity();
+#pragma unroll
+  for (int n = 0; n < policy.keys / 8; ++n) {
+    if (8 * n >= keys) break;
+    most = fmaxf(most, fmaxf(s[m][n][2 * half], s[m][n][2 * half + 1]));
+  }
+  most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
+  return fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
+}
+
+/// The row's first `keys` scores become 2^(score factor - base); their sum in this lane.
+template <AttentionMmaPolicy policy>
+__device__ inline float raise_scores(AttentionScores<policy>& s, int m, int half, int keys,
+                                     float factor, float base) {
+  float total = 0.0f;
+#pragma unroll
+  for (int n = 0; n < policy.keys / 8; ++n) {
+    if (8 * n >= keys) break;
+#pragma unroll
+    for (int i = 2 * half; i < 2 * half + 2; ++i) {
+      s[m][n][i] = arch::exp2_approximately(fmaf(s[m][n][i], factor, -base));
+      total += s[m][n][i];
+    }
+  }
+  return total;
+}
+
+/// What powers are divided by: the largest, or 1 where nothing is seen and every power is 0.
+__device__ inline float base_of(float most) {
+  return most == -std::numeric_limits<float>::infinity() ? 0.0f : most;
+}
+
+template <class T>
+__device__ inline uint32_t pack_pair(float low, float high);
+template <>
+__device__ inline uint32_t pack_pair<__half>(float low, float high) {
+  const __half2 pair = __floats2half2_rn(low, high);
+  return *reinterpret_cast<const uint32_t*>(&pair);
+}
+template <>
+__device__ inline uint32_t pack_pair<__nv_bfloat16>(float low, float high) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  return *reinterpret_cast<const uint32_t*>(&pair);
+}
+
+/// Of the first `keys` keys, a multiple of 16: two neighbouring blocks of eight are an
+/// instruction's k.
+template <class T, AttentionMmaPolicy policy>
+__device__ inline void add_values(const AttentionScores<policy>& p, const char* v_tile, int keys,
+                                  AttentionRows<policy>& rows) {
+  const int lane = lane_index();
+  const int place = head_offset<policy.chunks()>(lane % 16, lane / 16);
+#pragma unroll
+  for (int n = 0; n < policy.keys / 8; n += 2) {
+    if (8 * n >= keys) break;
+    uint32_t a[policy.row_blocks()][4];
+#pragma unroll
+    for (int m = 0; m < policy.row_blocks(); ++m) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float* pair = &p[m][n + i / 2][i % 2 * 2];
+        a[m][i] = pack_pair<T>(pair[0], pair[1]);
+      }
+    }
+#pragma unroll
+    for (int d = 0; d < policy.dims / 8; d += 2) {
+      uint32_t b[4];
+      arch::ldmatrix<true>(
+          b, v_tile + chunks_further<policy.chunks()>(place, d) + 8 * n * policy.row_bytes());
+#pragma unroll
+      for (int m = 0; m < policy.row_blocks(); ++m) {
+        arch::mma_m16n8k16<T>(rows.y[m][d], a[m], {b[0], b[1]});
+        arch::mma_m16n8k16<T>(rows.y[m][d + 1], a[m], {b[2], b[3]});
+      }
+    }
+  }
+}
+
+/// Divides, rounds and writes the warp's queries by way of their rows of the tile.
+template <class T, AttentionMmaPolicy policy>
+__device__ inline void write_rows(const FlashAttentionParams& params, const QueryBlock& block,
+                                  AttentionRows<policy>& rows, char* tile, int first_row) {
+  constexpr int kVector = kChunkBytes / 2;
+  const int lane = lane_index();
+#pragma unroll
+  for (int m = 0; m < policy.row_blocks(); ++m) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float total = rows.total[m][half];
+      total += __shfl_xor_sync(0xffffffffu, total, 1);
+      total += __shfl_xor_sync(0xffffffffu, total, 2);
+      const float share = total == 0.0f ? 0.0f : 1.0f / total;  // a query that sees nothing: 0
+      const int row = first_row + 16 * m + 8 * half + lane / 4;
+#pragma unroll
+      for (int d = 0; d < policy.dims / 8; ++d) {
+        const float* pair = &rows.y[m][d][2 * half];
+        *reinterpret_cast<uint32_t*>(tile + head_offset<policy.chunks()>(row, d) + lane % 4 * 4) =
+            pack_pair<T>(pair[0] * share, pair[1] * share);
+      }
+    }
+  }
+  __syncwarp();
+  const int num_rows = min(block.num_queries - first_row, policy.rows_per_warp);
+  T* y = static_cast<T*>(params.y) +
+         query_element(params, block, params.y_strides, block.first_query + first_row);
+  for (int index = lane; index < num_rows * policy.chunks(); index += 32) {
+    const int row = index / policy.chunks(), chunk = index % policy.chunks();
+    const int left = params.head_dim - chunk * kVector;
+    if (left <= 0) continue;
+    const Vec16<T> values = load_vec16(
+        reinterpret_cast<const T*>(tile + head_offset<policy.chunks()>(first_row + row, chunk)));
+    T* to = y + row * params.y_strides.row + chunk * kVector;
+    if (params.y_is_aligned) {
+      store_vec16(to, values);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kVector; ++i) {
+        if (i < left) to[i] = values.v[i];
+      }
+    }
+  }
+}
+
+}  // namespace wide::kernels
