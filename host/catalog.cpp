@@ -34,11 +34,11 @@ const PrimitiveSpec& pooling_spec();
 
 std::span<const PrimitiveSpec* const> primitives() {
   static const std::array list{
-      &linear_spec(),         &ragged_linear_spec(),  &embedding_spec(),   &layernorm_spec(),
-      &rmsnorm_spec(),        &batchnorm1d_spec(),    &batchnorm2d_spec(), &groupnorm_spec(),
-      &instancenorm1d_spec(), &instancenorm2d_spec(), &conv1d_spec(),      &conv2d_spec(),
-      &flash_attention_spec(), &attention_spec(),     &pointwise_spec(),   &softmax_spec(),
-      &binary_spec(),         &dropout_spec(),        &pooling_spec()};
+      &linear_spec(),          &ragged_linear_spec(),  &embedding_spec(),   &layernorm_spec(),
+      &rmsnorm_spec(),         &batchnorm1d_spec(),    &batchnorm2d_spec(), &groupnorm_spec(),
+      &instancenorm1d_spec(),  &instancenorm2d_spec(), &conv1d_spec(),      &conv2d_spec(),
+      &flash_attention_spec(), &attention_spec(),      &pointwise_spec(),   &softmax_spec(),
+      &binary_spec(),          &dropout_spec(),        &pooling_spec()};
   return list;
 }
 

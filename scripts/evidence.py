@@ -24,13 +24,9 @@ NAME = re.compile(r"[a-z][a-z0-9_]*")
 INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+)[">]')
 # Primitives that run kernels of another name.
 KERNELS_OF = {"batchnorm1d": "batchnorm", "batchnorm2d": "batchnorm",
-<<<<<<< HEAD
-              "instancenorm1d": "groupnorm", "instancenorm2d": "groupnorm"}
+              "instancenorm1d": "groupnorm", "instancenorm2d": "groupnorm", "conv1d": "conv", "conv2d": "conv"}
 # Primitives whose strategies run the kernels of others, whichever suit.
 PARTS_OF = {"attention": ("linear", "flash_attention")}
-=======
-              "instancenorm1d": "groupnorm", "instancenorm2d": "groupnorm", "conv1d": "conv", "conv2d": "conv"}
->>>>>>> 501f3d2 (Convolve with x's halo staged once: direct, and pointwise by linear's kernels)
 # What C++ reads as one piece. Literals first, so that "//" inside one is no comment; numbers before
 # characters, because 1'000 opens none.
 TOKEN = re.compile(r"""

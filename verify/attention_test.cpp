@@ -343,7 +343,7 @@ TEST_CASE("attention: AUTO takes fused where it is verified, else the vendor's G
   };
   CHECK(parts(p).projections == std::vector<std::string>{"wgmma"});
   CHECK(parts(p).output == "wgmma");
-  CHECK(parts(p).core == "tensor_core");
+  CHECK(parts(p).core == "short");
   p.batch = 1, p.seq = p.kv_seq.emplace(40);
   CHECK(parts(p).output == "small_m");
   gpu.compute_capability = 80, p.batch = 8;

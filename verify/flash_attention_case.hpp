@@ -14,6 +14,7 @@
 
 #include "host/attention/flash_attention_problem.hpp"
 #include "host/attention/flash_attention_reference.hpp"
+#include "host/attention/flash_attention_strategy.hpp"
 #include "verify/support/devices.hpp"
 #include "wide/convert.hpp"
 #include "wide/error.hpp"
@@ -76,8 +77,12 @@ inline std::vector<std::string> strategies_for(const Context& context,
                                                const FlashAttentionProblem& problem) {
   if (context.device().type == DeviceType::cpu) return {"sequential", "wide"};
   const std::string kernel = problem.dtype == Dtype::fp32 ? "simt" : "tensor_core";
-  if (wants_small_cases()) return {kernel};  // isolation_test runs sequential, too
-  return {"sequential", kernel};
+  std::vector<std::string> strategies{kernel};
+  if (flash_attention_best_kernel(problem) == FlashAttentionStrategy::short_keys) {
+    strategies.emplace_back("short");
+  }
+  if (!wants_small_cases()) strategies.emplace_back("sequential");  // isolation_test runs it, too
+  return strategies;
 }
 
 /// Runs the case by one strategy; every element of y must be within the reference's tolerance.

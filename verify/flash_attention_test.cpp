@@ -298,11 +298,24 @@ TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
   gpu.compute_capability = 90;
   using enum FlashAttentionStrategy;
   const auto choose = [&](Dtype dtype, const DeviceInfo& device, std::string_view name,
-                          std::span<const VerifiedStrategy> verified = {}) {
-    return choose_flash_attention_strategy({.dtype = dtype}, device, name, verified);
+                          std::span<const VerifiedStrategy> verified = {}, int64_t keys = 1,
+                          int64_t head_dim = 1) {
+    FlashAttentionProblem problem{.kv_seq = keys, .head_dim = head_dim, .dtype = dtype};
+    return choose_flash_attention_strategy(problem, device, name, verified);
   };
   const VerifiedStrategy proved[] = {{"flash_attention", "tensor_core", 90}};
   CHECK(choose(Dtype::bf16, gpu, "auto", proved).strategy == tensor_core);
+  const VerifiedStrategy both[] = {{"flash_attention", "tensor_core", 90},
+                                   {"flash_attention", "short", 90}};
+  CHECK(choose(Dtype::bf16, gpu, "auto", both).strategy == short_keys);
+  CHECK(choose(Dtype::bf16, gpu, "auto", both, 129, 128).strategy == tensor_core);
+  CHECK(choose(Dtype::bf16, gpu, "auto", both, 256, 64).strategy == short_keys);
+  CHECK(choose(Dtype::bf16, gpu, "auto", both, 64, 256).strategy == short_keys);
+  CHECK_THROWS_MATCHES(choose(Dtype::bf16, gpu, "short", both, 257, 64), Error,
+                       Message("flash_attention: short takes up to 256 keys of heads of 64 "
+                               "elements, kv_seq is 257"));
+  CHECK_THROWS_MATCHES(choose(Dtype::fp32, gpu, "short"), Error,
+                       Message("flash_attention: short takes fp16 and bf16, not fp32"));
   CHECK(choose(Dtype::fp32, gpu, "auto", proved).explain ==
         "sequential: simt is unverified on compute capability 90");
   CHECK(choose(Dtype::fp16, DeviceInfo{}, "auto").strategy == wide);

@@ -105,9 +105,6 @@ std::vector<catalog::Case> with_words_of(const catalog::PrimitiveSpec& spec, std
   return cases;
 }
 
-<<<<<<< HEAD
-/// The first point of preset ci, in every dtype, format, mode and broadcast.
-=======
 /// The case with one member or batch row where it would take the simulated GPU minutes: what is
 /// asked for of each byte stays the same.
 catalog::Case affordable(const catalog::PrimitiveSpec& spec, catalog::Case point) {
@@ -123,22 +120,15 @@ catalog::Case affordable(const catalog::PrimitiveSpec& spec, catalog::Case point
   return point;
 }
 
-/// The first point of preset ci, in every dtype, format, mode, layout and form.
->>>>>>> 501f3d2 (Convolve with x's halo staged once: direct, and pointwise by linear's kernels)
+/// The first point of preset ci, in every dtype, format, mode, broadcast, layout and form.
 std::vector<catalog::Case> cases_of(const catalog::PrimitiveSpec& spec) {
   const auto ci = std::find_if(spec.sweeps.begin(), spec.sweeps.end(),
                                [](const catalog::Sweep& sweep) { return sweep.name == "ci"; });
   REQUIRE(ci != spec.sweeps.end());
-<<<<<<< HEAD
-  std::vector<catalog::Case> cases{bench::expand(spec, *ci, {}).cases.front()};
-  for (const char* axis : {"dtype", "weights", "mode", "broadcast"})
-    cases = with_words_of(spec, axis, cases);
-=======
   std::vector<catalog::Case> cases{affordable(spec, bench::expand(spec, *ci, {}).cases.front())};
-  for (const char* axis : {"dtype", "weights", "mode", "layout", "form"}) {
+  for (const char* axis : {"dtype", "weights", "mode", "broadcast", "layout", "form"}) {
     cases = with_words_of(spec, axis, cases);
   }
->>>>>>> 501f3d2 (Convolve with x's halo staged once: direct, and pointwise by linear's kernels)
   return cases;
 }
 

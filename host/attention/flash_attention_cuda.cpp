@@ -13,7 +13,12 @@ namespace wide {
 
 namespace {
 
-cudaError_t launch(Dtype dtype, const kernels::FlashAttentionParams& params, cudaStream_t stream) {
+cudaError_t launch(Dtype dtype, FlashAttentionStrategy strategy,
+                   const kernels::FlashAttentionParams& params, cudaStream_t stream) {
+  if (strategy == FlashAttentionStrategy::short_keys) {
+    return dtype == Dtype::fp16 ? kernels::launch_flash_attention_short_fp16(params, stream)
+                                : kernels::launch_flash_attention_short_bf16(params, stream);
+  }
   switch (dtype) {
     case Dtype::fp32:
       return kernels::launch_flash_attention_simt(params, stream);
@@ -67,7 +72,7 @@ void run_flash_attention_cuda(const Context& context, const FlashAttentionProble
   params.soft_cap = problem.soft_cap;
   params.is_causal = problem.is_causal;
   if (strategy != FlashAttentionStrategy::sequential) {
-    WIDE_CHECK_CUDA(launch(problem.dtype, params, native));
+    WIDE_CHECK_CUDA(launch(problem.dtype, strategy, params, native));
     return;
   }
   const int64_t size = dtype_bytes(problem.dtype);
@@ -80,7 +85,7 @@ void run_flash_attention_cuda(const Context& context, const FlashAttentionProble
     one.y = advance(params.y, n, problem.y.member, size);
     one.key_lengths = advance(params.key_lengths, n, problem.key_lengths_member_stride, 4);
     one.slopes = advance(params.slopes, n, problem.slopes_member_stride, 4);
-    WIDE_CHECK_CUDA(launch(problem.dtype, one, native));
+    WIDE_CHECK_CUDA(launch(problem.dtype, strategy, one, native));
   }
 }
 

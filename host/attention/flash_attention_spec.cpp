@@ -242,6 +242,12 @@ std::vector<StrategyInfo> strategies() {
        "one launch; register tiles of scores, online softmax, fp32 multiply-adds",
        // A head's keys and values are read again for every 64 queries.
        {.rereads = 0.55, .bank_conflicts = 0.02}},
+      {"short",
+       cuda,
+       hand_written,
+       "one launch; all keys and values of a head stay in shared memory, all scores in registers",
+       // Keys and values are read once.
+       {.rereads = 0, .bank_conflicts = 0.02}},
       {"tensor_core",
        cuda,
        hand_written,

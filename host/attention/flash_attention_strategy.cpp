@@ -19,17 +19,32 @@ std::string capability(const DeviceInfo& device) {
   return "compute capability " + std::to_string(device.compute_capability);
 }
 
+/// Why `short` cannot keep a head's keys and values, padded to a power of two of elements.
+std::string short_reason(const FlashAttentionProblem& problem) {
+  if (problem.dtype == Dtype::fp32) return "short takes fp16 and bf16, not fp32";
+  const int64_t most = problem.head_dim <= 64 ? 256 : problem.head_dim <= 128 ? 128 : 64;
+  const int64_t keys = problem.kv_seq.value_or(problem.seq);
+  if (keys <= most) return "";
+  return "short takes up to " + std::to_string(most) + " keys of heads of " +
+         std::to_string(problem.head_dim) + " elements, kv_seq is " + std::to_string(keys);
+}
+
 }  // namespace
 
 std::string_view strategy_name(FlashAttentionStrategy strategy) {
-  static constexpr std::array<std::string_view, 5> kNames{"sequential", "simt", "tensor_core",
-                                                          "wide", "cudnn"};
+  static constexpr std::array<std::string_view, 6> kNames{"sequential",  "simt", "short",
+                                                          "tensor_core", "wide", "cudnn"};
   return kNames[static_cast<size_t>(strategy)];
 }
 
 FlashAttentionStrategy flash_attention_kernel(const FlashAttentionProblem& problem) {
   return problem.dtype == Dtype::fp32 ? FlashAttentionStrategy::simt
                                       : FlashAttentionStrategy::tensor_core;
+}
+
+FlashAttentionStrategy flash_attention_best_kernel(const FlashAttentionProblem& problem) {
+  return short_reason(problem).empty() ? FlashAttentionStrategy::short_keys
+                                       : flash_attention_kernel(problem);
 }
 
 std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,
@@ -49,6 +64,7 @@ std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,
     const std::string reason = flash_attention_cudnn_unsupported_reason(problem);
     return reason.empty() ? "" : "cudnn: " + reason;
   }
+  if (strategy == short_keys) return short_reason(problem);
   if (strategy != sequential && strategy != flash_attention_kernel(problem)) {
     return name + " takes " + (strategy == simt ? "fp32" : "fp16 and bf16") + ", not " +
            std::string(dtype_name(problem.dtype));
@@ -63,7 +79,8 @@ FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem
   using enum FlashAttentionStrategy;
   const bool is_cpu = device.device.type == DeviceType::cpu;
   const std::vector<FlashAttentionStrategy> all =
-      is_cpu ? std::vector{sequential, wide} : std::vector{sequential, simt, tensor_core, cudnn};
+      is_cpu ? std::vector{sequential, wide}
+             : std::vector{sequential, simt, short_keys, tensor_core, cudnn};
   std::vector<std::string_view> known{"auto"};
   for (const FlashAttentionStrategy strategy : all) known.push_back(strategy_name(strategy));
   require_known_strategy("flash_attention", name, known);
@@ -79,10 +96,13 @@ FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem
     }
   }
   if (is_cpu) return {wide, "wide: all members' heads keep every thread busy"};
-  const FlashAttentionStrategy kernel = flash_attention_kernel(problem);
-  const std::string kernel_name(strategy_name(kernel));
-  if (is_verified_in(verified, "flash_attention", kernel_name, device.compute_capability)) {
-    return {require_supported(kernel), kernel_name + ": one launch for all members"};
+  std::string kernel_name;
+  for (const FlashAttentionStrategy kernel :
+       {flash_attention_best_kernel(problem), flash_attention_kernel(problem)}) {
+    kernel_name = strategy_name(kernel);
+    if (is_verified_in(verified, "flash_attention", kernel_name, device.compute_capability)) {
+      return {require_supported(kernel), kernel_name + ": one launch for all members"};
+    }
   }
   return {require_supported(sequential),
           "sequential: " + kernel_name + " is unverified on " + capability(device)};

@@ -17,6 +17,7 @@ namespace wide {
 enum class FlashAttentionStrategy : uint8_t {
   sequential,   ///< one launch per member of the kernel that suits the dtype
   simt,         ///< CUDA
+  short_keys,   ///< CUDA: "short"
   tensor_core,  ///< CUDA
   wide,         ///< CPU
   cudnn,        ///< CUDA, one call of cuDNN's; by name only
@@ -24,8 +25,11 @@ enum class FlashAttentionStrategy : uint8_t {
 
 std::string_view strategy_name(FlashAttentionStrategy strategy);
 
-/// CUDA's kernel for the problem: tensor_core for 16 bits, simt for fp32.
+/// CUDA's kernel for any problem of the dtype: tensor_core for 16 bits, simt for fp32.
 FlashAttentionStrategy flash_attention_kernel(const FlashAttentionProblem& problem);
+/// The one that is expected to be fastest: short where it takes the problem, as it reads keys once
+/// and rescales nothing, and wastes no warp on queries that are not there.
+FlashAttentionStrategy flash_attention_best_kernel(const FlashAttentionProblem& problem);
 
 /// Why the strategy cannot run the problem on the device; empty where it can.
 std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,
