@@ -17,6 +17,7 @@
 #include "verify/support/devices.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/conv.hpp"
+#include "wide/error.hpp"
 
 namespace wide::test {
 
@@ -104,8 +105,12 @@ inline std::vector<std::string_view> conv_strategies_for(const Context& context,
   const ConvProblem p = describe_conv(arguments, like);
   std::vector<std::string_view> names;
   for (const ConvStrategy& strategy : conv_strategies()) {
-    if (conv_unsupported_reason(strategy, p, context.info()).empty()) {
+    if (!conv_unsupported_reason(strategy, p, context.info()).empty()) continue;
+    try {  // cuDNN is asked when the plan is made
+      (void)make_conv_plan(context, p, {.strategy = std::string(strategy.name)});
       names.push_back(strategy.name);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::unsupported) throw;
     }
   }
   return names;

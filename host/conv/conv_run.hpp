@@ -31,6 +31,14 @@ std::string conv_direct_unsupported_reason(const ConvProblem& problem, const Dev
 ConvRunner make_conv_direct(const Context& context, const ConvProblem& problem);
 ConvRunner make_conv_cuda_sequential(const Context& context, const ConvProblem& problem);
 
+// cuDNN's: all members as groups of one convolution, with channels first or last; or member after
+// member, by the direct kernel where cuDNN does not take the problem.
+std::string conv_grouped_unsupported_reason(const ConvProblem& problem, const DeviceInfo& device);
+std::string conv_channels_last_unsupported_reason(const ConvProblem& problem,
+                                                  const DeviceInfo& device);
+ConvRunner make_conv_grouped(const Context& context, const ConvProblem& problem);
+ConvRunner make_conv_sequential(const Context& context, const ConvProblem& problem);
+
 // Kernels of one tap by linear's kernels, on CUDA: which one, by its strategy's name.
 std::string_view conv_pointwise_kernel(const ConvProblem& problem);
 std::string conv_pointwise_unsupported_reason(const ConvProblem& problem, const DeviceInfo& device);

@@ -258,7 +258,10 @@ std::vector<StrategyInfo> strategies() {
   using enum DeviceType;
   using enum StrategyKind;
   return {
-      {"sequential", cuda, sequential, "the direct kernel, one launch per member"},
+      {"sequential", cuda, sequential,
+       "cuDNN's where it takes the problem, else the direct kernel; one call per member"},
+      {"grouped", cuda, vendor, "cuDNN's, members as groups of one convolution; channels first"},
+      {"channels_last", cuda, vendor, "cuDNN's likewise; channels last"},
       {"pointwise",
        cuda,
        hand_written,

@@ -25,6 +25,11 @@ bool always(const ConvProblem&) {
   return true;
 }
 
+/// cuDNN's kernels of many groups can be slower than as many calls: by name only.
+bool never(const ConvProblem&) {
+  return false;
+}
+
 /// So few channels that no matrix unit is worth filling.
 bool is_narrow(const ConvProblem& problem) {
   constexpr int64_t kNarrow = 8;
@@ -39,8 +44,11 @@ constexpr ConvStrategy kStrategies[] = {
     {"implicit_gemm", cuda, false, conv_implicit_gemm_unsupported_reason,
      conv_implicit_gemm_is_expected_to_win, "one launch fills tiles on tensor cores",
      make_conv_implicit_gemm},
-    {"sequential", cuda, false, conv_direct_unsupported_reason, always,
-     "the direct kernel, one launch per member", make_conv_cuda_sequential},
+    {"grouped", cuda, true, conv_grouped_unsupported_reason, never, "", make_conv_grouped},
+    {"channels_last", cuda, true, conv_channels_last_unsupported_reason, never, "",
+     make_conv_grouped},
+    {"sequential", cuda, false, conv_direct_unsupported_reason, always, "member after member",
+     make_conv_sequential},
     {"wide", cpu, false, runs_anything, always, "the tiles of all members share the threads",
      make_conv_cpu_wide},
     {"sequential", cpu, false, runs_anything, always, "member after member",
