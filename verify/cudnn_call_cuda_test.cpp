@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What cuDNN is handed when a plan runs: this program has the one entry point that would start a
+// kernel itself, and looks at what came.
+#include <cuda_runtime_api.h>
+#include <cudnn_graph.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <cstring>
+
+#include "host/core/check.hpp"
+#include "verify/support/cudnn_devices.hpp"
+
+using namespace wide;
+
+namespace {
+
+struct Call {
+  cudnnHandle_t handle = nullptr;
+  cudaStream_t stream = nullptr;
+  std::vector<int64_t> ids;
+  std::vector<void*> addresses;
+  void* workspace = nullptr;
+
+  void* at(CudnnTensorId id) const {
+    const auto found = std::find(ids.begin(), ids.end(), id + 1);
+    return found == ids.end() ? nullptr : addresses.at(static_cast<size_t>(found - ids.begin()));
+  }
+} call;
+cudnnStatus_t answer = CUDNN_STATUS_SUCCESS;
+
+}  // namespace
+
+extern "C" {
+cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+/// The library's own, but for a look at what a call is told.
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, int64_t count,
+                                       const void* values) {
+  auto* const addresses = static_cast<void* const*>(values);
+  if (name == CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS) {
+    auto* const ids = static_cast<const int64_t*>(values);
+    call.ids.assign(ids, ids + count);
+  } else if (name == CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS) {
+    call.addresses.assign(addresses, addresses + count);
+  } else if (name == CUDNN_ATTR_VARIANT_PACK_WORKSPACE) {
+    call.workspace = *addresses;
+  }
+  static const auto real = reinterpret_cast<decltype(&cudnnBackendSetAttribute)>(
+      dlsym(RTLD_NEXT, "cudnnBackendSetAttribute"));
+  return real(descriptor, name, type, count, values);
+}
+cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t stream) {
+  call.stream = stream;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t,
+                                  cudnnBackendDescriptor_t) {
+  call.handle = handle;
+  return answer;
+}
+}
+
+TEST_CASE("cudnn: a plan hands over its operands, its numbers, workspace and stream") {
+  test::require_cudnn_planning();
+  // y = (x + 0.5) * b: tensors 0 to 2, numbers 3, and what lies between.
+  CudnnGraph graph;
+  const Shape shape{2, 8, 64}, row{1, 8, 1};
+  const auto x = graph.bind(CudnnType::fp32, shape, contiguous_strides(shape));
+  const auto b = graph.bind(CudnnType::fp32, row, contiguous_strides(row));
+  const auto y = graph.bind(CudnnType::fp32, shape, contiguous_strides(shape));
+  const auto half = graph.number(0.5, 3);
+  const auto sum = graph.apply(CudnnFunction::add, x, half);
+  graph.append(CudnnPointwise{CudnnFunction::multiply, sum, b, kNoCudnnTensor, y});
+  const auto plan = make_cudnn_plan("test", test::kCudnnH200, graph, {.allows_tensor_cores = true});
+  // Addresses that nobody follows.
+  alignas(16) std::byte memory[5][16];
+  const CudnnBinding bindings[] = {{x, memory[0]}, {y, memory[1]}, {b, memory[2]}};
+  plan->run(memory[3], bindings, {memory[4], 0}, Stream(static_cast<void*>(memory[0] + 8)));
+  CHECK(call.handle == static_cast<void*>(memory[3]));
+  CHECK(call.stream == static_cast<void*>(memory[0] + 8));
+  CHECK(call.workspace == memory[4]);
+  CHECK((call.ids.size() == 4 && call.addresses.size() == 4));
+  CHECK((call.at(x) == memory[0] && call.at(y) == memory[1] && call.at(b) == memory[2]));
+  REQUIRE(call.at(half) != nullptr);
+  float number = 0;
+  std::memcpy(&number, call.at(half), sizeof(number));
+  CHECK(number == 0.5f);
+
+  answer = CUDNN_STATUS_EXECUTION_FAILED;
+  try {
+    plan->run(memory[3], bindings, {memory[4], 0}, Stream(static_cast<void*>(memory[0])));
+    FAIL("an error of cuDNN's was lost");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::cudnn);
+    CHECK(std::string(error.what()).starts_with("cudnn: CUDNN_STATUS_EXECUTION_FAILED"));
+  }
+}
