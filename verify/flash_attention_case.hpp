@@ -59,6 +59,7 @@ struct AttentionCase {
   FlashAttentionProblem problem;
   Reals lengths{}, slopes{};  ///< [N, B] or [B]; [N, heads]
   double spread = 1;          ///< of q
+  Shape bias{};               ///< axes in front of [Tq, Tk], or empty; every seventh hides its key
   uint64_t seed = 1;
 
   FlashAttentionProblem complete() const {
@@ -112,6 +113,17 @@ inline double check_attention(const Context& context, const AttentionCase& made,
     slopes = upload(context, Dtype::fp32, {n, p.heads}, made.slopes);
     arguments.slopes = slopes;
   }
+  Tensor bias;
+  Reals bias_values;
+  if (made.bias.rank() > 0) {
+    const Shape shape{made.bias[0], made.bias[1], made.bias[2], p.seq, keys};
+    bias_values = uniform(num_elements(shape), -3, 3, made.seed + 3);
+    for (size_t i = 3; i < bias_values.size(); i += 7)
+      bias_values[i] = -std::numeric_limits<double>::infinity();
+    bias = upload(context, p.dtype, shape, bias_values);
+    arguments.bias = bias;
+    bias_values = download(context, bias);
+  }
   const OwnedStream stream(context);
   const FlashAttentionPlan plan = make_flash_attention_plan(
       context, describe_flash_attention(arguments, made.problem), {.strategy = strategy});
@@ -147,6 +159,14 @@ inline double check_attention(const Context& context, const AttentionCase& made,
           } else if (p.key_lengths == KeyLengths::per_member) {
             row.key_length =
                 static_cast<int64_t>(made.lengths[static_cast<size_t>(m * p.batch + b)]);
+          }
+          if (!bias_values.empty()) {
+            const auto index = [&](int axis, int64_t i) { return made.bias[axis] == 1 ? 0 : i; };
+            const int64_t line =
+                ((index(0, m) * made.bias[1] + index(1, b)) * made.bias[2] + index(2, h)) * p.seq +
+                t;
+            row.bias = std::span(bias_values)
+                           .subspan(static_cast<size_t>(line * keys), static_cast<size_t>(keys));
           }
           if (p.has_slopes) row.slope = made.slopes[static_cast<size_t>(m * p.heads + h)];
           catalog::judge_flash_attention_row(p, row, expected, tolerance);

@@ -114,6 +114,7 @@ TEST_CASE("flash_attention: what cuDNN cannot be told of is refused with the rea
   CHECK(has(reason([](Problem& p) { p.window = 3; }), "no window"));
   CHECK(has(reason([](Problem& p) { p.soft_cap = 3; }), "soft cap"));
   CHECK(has(reason([](Problem& p) { p.has_slopes = true; }), "slopes"));
+  CHECK(has(reason([](Problem& p) { p.has_bias = true; }), "or bias"));
   CHECK(has(reason([](Problem& p) { p.key_lengths = KeyLengths::shared; }), "lengths of 0"));
   CHECK(has(reason([](Problem& p) { p.kv_seq = 4; }), "see no key"));
   CHECK(has(reason([](Problem& p) {

@@ -1,18 +1,14 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// flash_attention on every device at hand: exact cases worked out by hand, masks, layouts, edges,
-// and what is refused.
+// flash_attention on every device at hand: exact cases worked out by hand, masks, layouts and
+// edges.
 #include <catch2/generators/catch_generators_all.hpp>
-#include <catch2/matchers/catch_matchers_exception.hpp>
 
-#include "host/attention/flash_attention_strategy.hpp"
 #include "verify/flash_attention_case.hpp"
 
 namespace wide::test {
 namespace {
-
-using Catch::Matchers::Message;
 
 /// y of one head, member and batch row.
 Reals attend(const Context& context, const std::string& strategy, FlashAttentionProblem problem,
@@ -230,103 +226,39 @@ TEST_CASE("flash_attention: empty problems run, and no keys give zeros") {
   }
 }
 
-TEST_CASE("flash_attention: each wrong operand is named, with what was got and expected") {
-  const Context cpu = Context::cpu();
-  const auto tensor = [&](Dtype dtype, const Shape& shape) { return Tensor(cpu, dtype, shape); };
-  const Tensor q = tensor(Dtype::fp32, {2, 3, 16}), k = tensor(Dtype::fp32, {2, 5, 16}),
-               y = tensor(Dtype::fp32, {2, 3, 16});
-  const FlashAttentionProblem like{.num_members = 2, .heads = 2};
-  const auto refused = [&](const FlashAttentionArguments& arguments, const std::string& message) {
-    CHECK_THROWS_MATCHES(describe_flash_attention(arguments, like), Error,
-                         Message("flash_attention: " + message));
-  };
-  const FlashAttentionArguments right{q, k, k, {}, {}, y};
-  REQUIRE_NOTHROW(describe_flash_attention(right, like));
-  const auto with = [&](auto change) {
-    FlashAttentionArguments arguments = right;
-    change(arguments);
-    return arguments;
-  };
-  const Tensor flat = tensor(Dtype::fp32, {6, 16}), odd = tensor(Dtype::fp32, {2, 3, 15}),
-               narrow = tensor(Dtype::fp32, {2, 5, 8}), half = tensor(Dtype::fp16, {2, 5, 16}),
-               lengths = tensor(Dtype::int32, {3}), floats = tensor(Dtype::fp32, {2}),
-               slopes = tensor(Dtype::fp32, {2, 3});
-  refused(with([&](auto& a) { a.q = flat; }),
-          "q is [6, 16], expected [batch, positions, num_members * features], or with members "
-          "explicit");
-  refused(with([&](auto& a) { a.q = odd; }), "q is [2, 3, 15], expected a last axis of 4 heads");
-  refused(with([&](auto& a) { a.v = narrow; }),
-          "v is [2, 5, 8], expected [.., num_members * features] = [.., 16] or [.., num_members, "
-          "features] = [.., 2, 8]");
-  refused(with([&](auto& a) { a.v = q; }),
-          "v is [2, 3, 16], expected [batch, positions, num_members * features] = [2, 5, 16], or "
-          "with members explicit");
-  refused(with([&](auto& a) { a.k = half; }), "k is fp16, expected dtype = fp32");
-  refused(with([&](auto& a) { a.key_lengths = lengths; }),
-          "key_lengths is [3], expected [batch] = [2]");
-  refused(with([&](auto& a) { a.key_lengths = floats; }),
-          "key_lengths is fp32, expected dtype = int32");
-  refused(with([&](auto& a) { a.slopes = slopes; }),
-          "slopes is [2, 3], expected [num_members, heads] = [2, 2]");
-  refused(with([&](auto& a) { a.y = q; }), "y overlaps q, expected memory of its own");
-
-  const auto illegal = [&](FlashAttentionProblem p, const std::string& message) {
-    CHECK_THROWS_MATCHES(make_flash_attention_plan(cpu, p), Error,
-                         Message("flash_attention: " + message));
-  };
-  const FlashAttentionProblem fine{.batch = 1, .seq = 2, .heads = 4, .head_dim = 8};
-  FlashAttentionProblem bad = fine;
-  bad.kv_heads = 3, illegal(bad, "kv_heads is 3, expected a divisor of heads = 4");
-  bad = fine, bad.head_dim = 257, illegal(bad, "head_dim is 257, expected in [1, 256]");
-  bad = fine, bad.window = -1, illegal(bad, "window is -1, expected >= 0");
-  bad = fine, bad.seq = (int64_t{1} << 30) + 1,
-  illegal(bad, "seq is 1073741825, expected in [0, 1073741824]");
-  bad = fine, bad.dtype = Dtype::int32, illegal(bad, "dtype is int32, expected fp32, fp16 or bf16");
-  bad = fine, bad.soft_cap = std::nanf(""),
-  illegal(bad, "soft_cap is nan, expected a finite number >= 0; 0: none");
-  bad = fine, bad.scale = INFINITY, illegal(bad, "scale is inf, expected a finite number");
-  CHECK_THROWS_MATCHES(
-      make_flash_attention_plan(cpu, fine).run(right, {Stream::cpu()}), Error,
-      Message("flash_attention: v is [2, 5, 16], expected [.., num_members * features] = [.., 16] "
-              "or [.., num_members, features] = [.., 1, 16]") ||
-          Message("flash_attention: the operands' batch is 2, expected the plan's = 1"));
-}
-
-TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
-  DeviceInfo gpu;
-  gpu.device = {DeviceType::cuda, 0};
-  gpu.compute_capability = 90;
-  using enum FlashAttentionStrategy;
-  const auto choose = [&](Dtype dtype, const DeviceInfo& device, std::string_view name,
-                          std::span<const VerifiedStrategy> verified = {}, int64_t keys = 1,
-                          int64_t head_dim = 1) {
-    FlashAttentionProblem problem{.kv_seq = keys, .head_dim = head_dim, .dtype = dtype};
-    return choose_flash_attention_strategy(problem, device, name, verified);
-  };
-  const VerifiedStrategy proved[] = {{"flash_attention", "tensor_core", 90}};
-  CHECK(choose(Dtype::bf16, gpu, "auto", proved).strategy == tensor_core);
-  const VerifiedStrategy both[] = {{"flash_attention", "tensor_core", 90},
-                                   {"flash_attention", "short", 90}};
-  CHECK(choose(Dtype::bf16, gpu, "auto", both).strategy == short_keys);
-  CHECK(choose(Dtype::bf16, gpu, "auto", both, 129, 128).strategy == tensor_core);
-  CHECK(choose(Dtype::bf16, gpu, "auto", both, 256, 64).strategy == short_keys);
-  CHECK(choose(Dtype::bf16, gpu, "auto", both, 64, 256).strategy == short_keys);
-  CHECK_THROWS_MATCHES(choose(Dtype::bf16, gpu, "short", both, 257, 64), Error,
-                       Message("flash_attention: short takes up to 256 keys of heads of 64 "
-                               "elements, kv_seq is 257"));
-  CHECK_THROWS_MATCHES(choose(Dtype::fp32, gpu, "short"), Error,
-                       Message("flash_attention: short takes fp16 and bf16, not fp32"));
-  CHECK(choose(Dtype::fp32, gpu, "auto", proved).explain ==
-        "sequential: simt is unverified on compute capability 90");
-  CHECK(choose(Dtype::fp16, DeviceInfo{}, "auto").strategy == wide);
-  CHECK(choose(Dtype::fp32, gpu, "simt").strategy == simt);
-  CHECK_THROWS_MATCHES(choose(Dtype::fp32, gpu, "tensor_core"), Error,
-                       Message("flash_attention: tensor_core takes fp16 and bf16, not fp32"));
-  CHECK_THROWS_AS(choose(Dtype::fp32, gpu, "wide"), Error);
-  gpu.compute_capability = 75;
-  CHECK_THROWS_MATCHES(
-      choose(Dtype::fp16, gpu, "tensor_core"), Error,
-      Message("flash_attention: tensor_core needs compute capability 80, the device has 75"));
+TEST_CASE("flash_attention: a bias of every score, and one for all of an axis; -infinity hides") {
+  for (const Dtype dtype : {Dtype::fp32, Dtype::fp16}) {
+    AttentionCase made{{.num_members = 2, .batch = 2, .seq = 5, .heads = 2, .head_dim = 8}};
+    made.problem.dtype = dtype;
+    made.problem.kv_seq = 9;
+    for (const Shape& axes : {Shape{2, 2, 2}, {1, 1, 1}, {2, 1, 1}, {1, 2, 1}, {1, 1, 2}}) {
+      made.bias = axes;
+      check_everywhere(made);
+    }
+    made.problem.is_causal = true;
+    made.problem.soft_cap = 2;
+    made.slopes = {0.5, 1, 0.25, 2};
+    made.lengths = {7, 9};
+    check_everywhere(made);
+  }
+  on_every_kernel(
+      [](const Context& context, const std::string& strategy, const FlashAttentionProblem& like) {
+        // Masks of any shape: the second key only, all but it, none at all.
+        constexpr double kHidden = -std::numeric_limits<double>::infinity();
+        const Tensor q = upload(context, like.dtype, {1, 3, 1}, {1, 1, 1}),
+                     k = upload(context, like.dtype, {1, 3, 1}, {0, 0, 0}),
+                     v = upload(context, like.dtype, {1, 3, 1}, {1, 2, 5}),
+                     y(context, like.dtype, {1, 3, 1}),
+                     bias = upload(context, like.dtype, {1, 1, 1, 3, 3},
+                                   {kHidden, 0, kHidden, 1, kHidden, 1, kHidden, kHidden, kHidden});
+        const FlashAttentionArguments arguments{q, k, v, {}, {}, y, bias};
+        const OwnedStream stream(context);
+        make_flash_attention_plan(context, describe_flash_attention(arguments, like),
+                                  {.strategy = strategy})
+            .run(arguments, {stream.get()});
+        context.synchronize(stream.get());
+        CHECK(download(context, y) == Reals{2, 3, 0});
+      });
 }
 
 }  // namespace wide::test

@@ -3,6 +3,7 @@
 //
 // attention for bench and verify: axes, sweeps, strategies, operands, cost.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 

@@ -61,6 +61,26 @@ void describe_masks(const FlashAttentionArguments& a, FlashAttentionProblem& p) 
   }
 }
 
+/// Axes of one element are the same for all.
+void describe_bias(const ConstTensorView& bias, FlashAttentionProblem& p) {
+  if (bias.is_absent()) return;
+  const Shape full{p.num_members, p.batch, p.heads, p.seq, *p.kv_seq};
+  bool fits = bias.rank() == 5;
+  for (int axis = 0; fits && axis < 5; ++axis) {
+    fits = bias.shape[axis] == full[axis] || (axis < 3 && bias.shape[axis] == 1);
+  }
+  WIDE_REQUIRE(fits, "flash_attention: bias is " + to_string(bias.shape) +
+                         ", expected [num_members or 1, batch or 1, heads or 1, seq, kv_seq] = " +
+                         to_string(full));
+  require_dtype(kName, "bias", bias, p.dtype);
+  WIDE_REQUIRE(bias.shape[4] <= 1 || bias.strides[4] == 1, "flash_attention: bias has strides " +
+                                                               to_string(bias.strides) +
+                                                               ", expected a last stride of 1");
+  const auto stride = [&](int axis) { return bias.shape[axis] == 1 ? 0 : bias.strides[axis]; };
+  p.has_bias = true;
+  p.bias = {stride(0), stride(1), stride(2), stride(3)};
+}
+
 }  // namespace
 
 FlashAttentionProblem describe_flash_attention(const FlashAttentionArguments& a,
@@ -97,11 +117,13 @@ FlashAttentionProblem describe_flash_attention(const FlashAttentionArguments& a,
   p.v = strides_of("v", a.v, p, *p.kv_seq, kv_features);
   p.y = strides_of("y", a.y, p, p.seq, features);
   describe_masks(a, p);
+  describe_bias(a.bias, p);
   for (const auto& [name, view] : {std::pair{"q", &a.q},
                                    {"k", &a.k},
                                    {"v", &a.v},
                                    {"key_lengths", &a.key_lengths},
-                                   {"slopes", &a.slopes}}) {
+                                   {"slopes", &a.slopes},
+                                   {"bias", &a.bias}}) {
     if (view->is_absent()) continue;
     require_device(kName, name, *view, a.y.device);
     WIDE_REQUIRE(!may_overlap(*view, a.y), "flash_attention: y overlaps " + std::string(name) +

@@ -120,11 +120,23 @@ class HeadBlocks {
         const float factor = kLog2E * *p_.scale;
         for (int j = 0; j < keys; ++j) row[j] *= factor;
       }
+      if (p_.has_bias) add_bias(place, i, first_key, keys, row);
       const Range seen = keys_of(place, i, i);
       const auto first = std::clamp<int64_t>(seen.first - first_key, 0, keys);
       std::fill_n(row, first, kNone);
       std::fill(row + std::clamp<int64_t>(seen.last - first_key, first, keys), row + keys, kNone);
     }
+  }
+
+  void add_bias(const Place& place, int query, int64_t first_key, int keys, float* row) const {
+    const ScoreBiasStrides& strides = p_.bias;
+    const int64_t element = place.member * strides.member + place.b * strides.batch +
+                            place.head * strides.head +
+                            (place.first_query + query) * strides.query + first_key;
+    float bias[kKeys];
+    decode_row(p_.dtype, static_cast<const char*>(a_.bias.data) + element * dtype_bytes(p_.dtype),
+               bias, keys);
+    for (int j = 0; j < keys; ++j) row[j] += kLog2E * bias[j];
   }
 
   float bent(const Place& place, float sum, int64_t distance) const {

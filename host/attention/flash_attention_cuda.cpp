@@ -54,6 +54,8 @@ void run_flash_attention_cuda(const Context& context, const FlashAttentionProble
   params.y = arguments.y.data;
   params.key_lengths = static_cast<const int32_t*>(arguments.key_lengths.data);
   params.slopes = static_cast<const float*>(arguments.slopes.data);
+  params.bias = arguments.bias.data;
+  params.bias_strides = problem.bias;
   params.num_members = problem.num_members;
   params.batch = problem.batch;
   params.heads = problem.heads;
@@ -85,6 +87,7 @@ void run_flash_attention_cuda(const Context& context, const FlashAttentionProble
     one.y = advance(params.y, n, problem.y.member, size);
     one.key_lengths = advance(params.key_lengths, n, problem.key_lengths_member_stride, 4);
     one.slopes = advance(params.slopes, n, problem.slopes_member_stride, 4);
+    one.bias = advance(params.bias, n, problem.bias.member, size);
     WIDE_CHECK_CUDA(launch(problem.dtype, strategy, one, native));
   }
 }

@@ -70,8 +70,8 @@ std::string flash_attention_cudnn_unsupported_reason(const FlashAttentionProblem
   if (p.head_dim % 8 != 0) {
     return "heads are of " + std::to_string(p.head_dim) + " elements, expected a multiple of 8";
   }
-  if (p.window > 0 || p.soft_cap > 0 || p.has_slopes) {
-    return "it is asked for no window, soft cap or slopes";
+  if (p.window > 0 || p.soft_cap > 0 || p.has_slopes || p.has_bias) {
+    return "it is asked for no window, soft cap, slopes or bias";
   }
   if (p.key_lengths != KeyLengths::none) {
     return "its documentation does not say what lengths of 0, or beyond the keys, give";

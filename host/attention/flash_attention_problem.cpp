@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "host/core/check.hpp"
 #include "host/core/rows.hpp"
@@ -115,6 +116,14 @@ FlashAttentionProblem complete_flash_attention_problem(FlashAttentionProblem p) 
   p.key_lengths_member_stride =
       member_stride(p.key_lengths == KeyLengths::per_member, p.key_lengths_member_stride, p.batch);
   p.slopes_member_stride = member_stride(p.has_slopes, p.slopes_member_stride, p.heads);
+  if (!p.has_bias) p.bias = {};
+  for (const auto& [stride, extent] : {std::pair{&p.bias.member, members},
+                                       {&p.bias.batch, p.batch},
+                                       {&p.bias.head, p.heads},
+                                       {&p.bias.query, p.seq}}) {
+    require_range("a stride of bias", *stride, 0);
+    if (extent <= 1) *stride = 0;  // nothing steps along it
+  }
   require_range("key_lengths_member_stride", p.key_lengths_member_stride, 0);
   require_range("slopes_member_stride", p.slopes_member_stride, 0);
   return p;
@@ -135,6 +144,7 @@ void require_same_flash_attention_problem(const FlashAttentionProblem& got,
   differ("head_dim", got.head_dim, plan.head_dim);
   differ("key_lengths", got.key_lengths, plan.key_lengths);
   differ("has_slopes", got.has_slopes, plan.has_slopes);
+  differ("has_bias", got.has_bias, plan.has_bias);
   differ("stride of q", got.q, plan.q);
   differ("stride of k", got.k, plan.k);
   differ("stride of v", got.v, plan.v);
@@ -142,6 +152,10 @@ void require_same_flash_attention_problem(const FlashAttentionProblem& got,
   differ("key_lengths_member_stride", got.key_lengths_member_stride,
          plan.key_lengths_member_stride);
   differ("slopes_member_stride", got.slopes_member_stride, plan.slopes_member_stride);
+  differ("member stride of bias", got.bias.member, plan.bias.member);
+  differ("batch stride of bias", got.bias.batch, plan.bias.batch);
+  differ("head stride of bias", got.bias.head, plan.bias.head);
+  differ("query stride of bias", got.bias.query, plan.bias.query);
   throw_invalid_argument("flash_attention: the operands' problem differs from the plan's");
 }
 

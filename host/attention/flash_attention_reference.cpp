@@ -44,6 +44,11 @@ Score score_of(const FlashAttentionProblem& p, const FlashAttentionReferenceRow&
     score.value -= bias;
     score.error += 4 * kUnit * std::fabs(bias);
   }
+  if (!row.bias.empty()) {
+    const double bias = row.bias[static_cast<size_t>(key)];
+    score.value += bias;
+    score.error += 4 * kUnit * std::fabs(bias);
+  }
   return score;
 }
 
@@ -82,7 +87,8 @@ const std::string_view kFlashAttentionToleranceFormula =
     "[fp16: 2^-25 sum_j |v_j| / sum_j exp(s_j - m)] + u |y| + smallest subnormal, per output over "
     "the K visible keys j; p = softmax(s), m = max s, u the dtype's unit roundoff, e_j = |scale| 8 "
     "sqrt(D + 1) 2^-24 sum |q||k| + [soft cap: 16 2^-24 cap] + [slopes: 4 2^-24 |slope distance|] "
-    "+ 8 2^-24 (|s_j| + |m| + 1), the error of an exponent, base-2 arithmetic and its exp "
+    "+ [bias: 4 2^-24 |bias|] + 8 2^-24 (|s_j| + |m| + 1), the error of an exponent, base-2 "
+    "arithmetic and its exp "
     "included. u sum p |v| is the rounding of p to the dtype, 2^-25 that of a subnormal p.";
 
 void judge_flash_attention_row(const FlashAttentionProblem& p,
@@ -93,6 +99,8 @@ void judge_flash_attention_row(const FlashAttentionProblem& p,
   double most = kNone, total = 0;
   for (int64_t key = 0; key < *p.kv_seq; ++key) {
     if (!sees_key(p, row.position, key, row.key_length)) continue;
+    const bool is_hidden = !row.bias.empty() && std::isinf(row.bias[static_cast<size_t>(key)]);
+    if (is_hidden) continue;
     scores.push_back(score_of(p, row, key));
     most = std::fmax(most, scores.back().value);
   }

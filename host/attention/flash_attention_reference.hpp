@@ -20,6 +20,7 @@ struct FlashAttentionReferenceRow {
   int64_t kv_head = 0;
   int64_t key_length = 0;  ///< as stored; any value
   double slope = 0;
+  std::span<const double> bias{};  ///< [Tk], or empty
   /// By how much a kernel's operands may be off these, where it computed them; empty: not at all.
   /// As v: only what is seen is looked at.
   std::span<const double> q_error{}, k_error{}, v_error{};

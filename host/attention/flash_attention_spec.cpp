@@ -32,6 +32,7 @@ FlashAttentionProblem problem_of(const Case& point) {
                   : point.word("lengths") == "shared" ? KeyLengths::shared
                                                       : KeyLengths::per_member;
   p.has_slopes = point.word("slopes") == "yes";
+  p.has_bias = point.word("bias") == "yes";
   return p;
 }
 
@@ -67,10 +68,15 @@ class FlashAttentionWorkload final : public PackedWorkload {
       slopes_ = &add_operand(operands::flash_attention_slopes, Dtype::fp32, {p.heads},
                              Distribution::uniform(0, 1));
     }
+    if (p.has_bias) {
+      bias_ = &add_operand(operands::flash_attention_bias, p.dtype,
+                           {p.batch, p.heads, p.seq, *p.kv_seq}, Distribution::uniform(-2, 2));
+    }
     y_ = &add_operand(operands::flash_attention_q, p.dtype, queries, Distribution::none());
     arguments_ = {q_->packed(), k_->packed(), v_->packed(), {}, {}, y_->packed()};
     if (lengths_ != nullptr) arguments_.key_lengths = lengths_->packed();
     if (slopes_ != nullptr) arguments_.slopes = slopes_->packed();
+    if (bias_ != nullptr) arguments_.bias = bias_->packed();
     problem_ = describe_flash_attention(arguments_, like_);
   }
 
@@ -103,9 +109,15 @@ class FlashAttentionWorkload final : public PackedWorkload {
       const TensorView own = operand->member(n);
       return TensorView(own.data, own.dtype, {1, own.shape[0]}, own.device);
     };
+    const auto bias_of = [&](int64_t n) -> ConstTensorView {
+      if (bias_ == nullptr) return {};
+      const TensorView own = bias_->member(n);
+      const Shape& s = own.shape;
+      return TensorView(own.data, own.dtype, {1, s[0], s[1], s[2], s[3]}, own.device);
+    };
     for (int64_t n = 0; n < num_members(); ++n) {
       members.push_back({q_->member(n), k_->member(n), v_->member(n), row_of(lengths_, n),
-                         row_of(slopes_, n), y_->member(n)});
+                         row_of(slopes_, n), y_->member(n), bias_of(n)});
     }
     const FlashAttentionPlan plan = make_flash_attention_plan(
         context(), describe_flash_attention(members.front(), one), {.strategy = "sequential"});
@@ -138,7 +150,7 @@ class FlashAttentionWorkload final : public PackedWorkload {
         static_cast<double>(p.kv_heads) * dim * static_cast<double>(dtype_bytes(p.dtype));
     Cost cost{4 * pairs * heads * dim, static_cast<double>(q_->bytes()) + 2 * keys * key_bytes,
               static_cast<double>(y_->bytes())};
-    for (const Operand* operand : {lengths_, slopes_}) {
+    for (const Operand* operand : {lengths_, slopes_, bias_}) {
       if (operand != nullptr) cost.bytes_read += static_cast<double>(operand->bytes());
     }
     return cost;
@@ -160,6 +172,12 @@ class FlashAttentionWorkload final : public PackedWorkload {
       judged.q = q.subspan(h * dim, dim);
       judged.kv_head = static_cast<int64_t>(h) / (p.heads / p.kv_heads);
       judged.slope = slopes_ == nullptr ? 0 : slopes_->values(member)[h];
+      if (bias_ != nullptr) {
+        const auto keys = static_cast<size_t>(*p.kv_seq);
+        const auto line = (static_cast<size_t>(b) * heads + h) * static_cast<size_t>(p.seq) +
+                          static_cast<size_t>(row % p.seq);
+        judged.bias = bias_->values(member).subspan(line * keys, keys);
+      }
       judge_flash_attention_row(p, judged, values.subspan(h * dim, dim),
                                 tolerances.subspan(h * dim, dim));
     }
@@ -195,6 +213,7 @@ class FlashAttentionWorkload final : public PackedWorkload {
   Operand* v_ = nullptr;
   Operand* lengths_ = nullptr;
   Operand* slopes_ = nullptr;
+  Operand* bias_ = nullptr;
   Operand* y_ = nullptr;
   FlashAttentionArguments arguments_;
   FlashAttentionProblem problem_;
@@ -221,6 +240,7 @@ std::vector<AxisInfo> axes() {
            "no",
            {"no", "shared", "own"}},
           {"slopes", "ALiBi", "no", {"no", "yes"}},
+          {"bias", "of each score of each member, batch row and head", "no", {"no", "yes"}},
           {"soft_cap", "of the scores; 0: none", int64_t{0}, {}, 0, {0}},
           {"spread",
            "q lies in [-spread, spread]: large makes softmax sharp",

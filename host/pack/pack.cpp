@@ -27,6 +27,7 @@ std::span<const PackedOperand> all() {
                                    flash_attention_v,
                                    flash_attention_key_lengths,
                                    flash_attention_slopes,
+                                   flash_attention_bias,
                                    attention_x,
                                    embedding_y,
                                    layernorm_x,

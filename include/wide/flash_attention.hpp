@@ -22,6 +22,12 @@ enum class KeyLengths : uint8_t {
   per_member,  ///< key_lengths [N, B]
 };
 
+/// Strides, in elements, of what is added to scores; 0: the same for all of an axis.
+struct ScoreBiasStrides {
+  int64_t member = 0, batch = 0, head = 0, query = 0;
+  friend bool operator==(const ScoreBiasStrides&, const ScoreBiasStrides&) = default;
+};
+
 struct FlashAttentionProblem {
   int64_t num_members = 1;
   int64_t batch = 0;
@@ -36,7 +42,9 @@ struct FlashAttentionProblem {
   int64_t window = 0;               ///< keys nearer to the position than this are seen; 0: all
   float soft_cap = 0;               ///< scores become soft_cap tanh(score / soft_cap); 0: not
   KeyLengths key_lengths = KeyLengths::none;
-  bool has_slopes = false;        ///< of ALiBi
+  bool has_slopes = false;  ///< of ALiBi
+  bool has_bias = false;    ///< something is added to each score
+  ScoreBiasStrides bias{};
   RowStrides q{}, k{}, v{}, y{};  ///< rows are positions: batch rows one behind the other
   int64_t key_lengths_member_stride = 0, slopes_member_stride = 0;
   friend bool operator==(const FlashAttentionProblem&, const FlashAttentionProblem&) = default;
@@ -48,6 +56,7 @@ struct FlashAttentionArguments {
   ConstTensorView key_lengths;  ///< int32 [N, B], shared [B], or absent
   ConstTensorView slopes;       ///< fp32 [N, heads], or absent
   TensorView y;                 ///< [B, Tq, N*heads*D]
+  ConstTensorView bias{};       ///< as q: [N or 1, B or 1, heads or 1, Tq, Tk], or absent
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members, heads,
@@ -65,21 +74,23 @@ class FlashAttentionPlan {
 
   /// y[b, i, n, h] = sum_j p[j] v[b, j, n, g], p = softmax over the keys j that are seen of
   ///   s[j] = soft_cap tanh(scale q[b, i, n, h] . k[b, j, n, g] / soft_cap) - slopes[n, h] |i' - j|
+  ///          + bias[n, b, h, i, j]
   /// with head g = h / (heads / kv_heads) of k and v. Query i stands at position i' = i + Tk - Tq:
   /// the last query at the last key ("bottom right"), as where the first keys are a cache's. It
   /// sees key j where
   ///   j < key_lengths[n, b]   (below 0 counts as 0, above Tk as Tk),
   ///   j <= i'                 where the problem is causal, and
   ///   |i' - j| < window       where it has one.
-  /// Key lengths hide keys and move no position. A query that sees no key, or whose scores all are
-  /// -infinity, gives 0. Layout: as FlashAttentionArguments says, packed or with members explicit
-  /// ([B, T, N,
+  /// Key lengths hide keys and move no position. A bias is finite, or -infinity, which hides the
+  /// key: a mask of any shape. A query that sees no key, or whose scores all are -infinity, gives
+  /// 0. Layout: as FlashAttentionArguments says, packed or with members explicit ([B, T, N,
   ///         heads*D]); D contiguous and heads side by side, any row and member strides, any
   ///         alignment of an element. y overlaps nothing.
   /// Types: q, k, v, y share a dtype in {fp32, fp16, bf16}; scores, softmax and sums in fp32. On
   ///         CUDA p is rounded to the dtype before it multiplies v.
-  /// Values: what stands behind a key length is never looked at. Keys hidden by causality or window
-  ///         only must be finite, as 0 v is not 0 where v is NaN or infinite.
+  /// Values: what stands behind a key length is never looked at. Keys hidden by causality, window
+  /// or
+  ///         bias only must be finite, as 0 v is not 0 where v is NaN or infinite.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace: nothing grows with Tq Tk.
   /// Errors: invalid_argument, unsupported (by name, when the plan is made), cuda.

@@ -72,6 +72,7 @@ inline constexpr PackedOperand channel_parameter{"channel parameter", stacked, 0
 inline constexpr PackedOperand flash_attention_key_lengths{"flash_attention key_lengths", stacked,
                                                            0, 1, 1};
 inline constexpr PackedOperand flash_attention_slopes{"flash_attention slopes", stacked, 0, 1, 1};
+inline constexpr PackedOperand flash_attention_bias{"flash_attention bias", stacked, 0, 4, 4};
 inline constexpr PackedOperand pointwise_slope{"pointwise slope", stacked, 0, 1, 1};
 inline constexpr PackedOperand binary_other{"binary other", stacked, 0, 1, 1};
 inline constexpr PackedOperand dropout_seed{"dropout seed", stacked, 0, 1, 1};

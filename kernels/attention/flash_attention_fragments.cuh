@@ -116,6 +116,29 @@ __device__ inline void for_each_score(AttentionScores<policy>& s, int first_quer
   }
 }
 
+/// Adds the bias, where there is one, to the lane's bent scores of the first `keys` keys.
+template <class T, AttentionMmaPolicy policy>
+__device__ inline void add_bias(const FlashAttentionParams& params, const QueryBlock& block,
+                                AttentionScores<policy>& s, int first_query, int first_key,
+                                int keys) {
+  if (params.bias == nullptr) return;
+  const int lane = arch::opaque(lane_index());
+  const int key_of_lane = first_key + lane % 4 * 2;
+#pragma unroll
+  for (int m = 0; m < policy.row_blocks(); ++m) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const T* row = bias_row<T>(params, block, first_query + lane / 4 + 16 * m + 8 * half);
+#pragma unroll
+      for (int n = 0; n < policy.keys / 8; ++n) {
+        if (8 * n >= keys) break;
+        s[m][n][2 * half] += score_bias(params, row, key_of_lane + 8 * n);
+        s[m][n][2 * half + 1] += score_bias(params, row, key_of_lane + 8 * n + 1);
+      }
+    }
+  }
+}
+
 /// The largest of a row's first `keys` scores: its columns are in the four lanes of a group.
 template <AttentionMmaPolicy policy>
 __device__ inline float largest_score(const AttentionScores<policy>& s, int m, int half, int keys) {

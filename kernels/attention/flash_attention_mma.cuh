@@ -43,6 +43,11 @@ constexpr AttentionMmaPolicy mma_policy_of(HeadWidth width) {
   return {};
 }
 
+/// Whether the kernel has registers to spare for a bias; else the next width has.
+constexpr bool takes_bias(HeadWidth width) {
+  return width != HeadWidth::d32 && width != HeadWidth::d96;
+}
+
 /// Scores times `factor` become powers over their row's largest; what was summed up shrinks.
 template <AttentionMmaPolicy policy>
 __device__ inline void soften(AttentionScores<policy>& s, float factor,
@@ -133,6 +138,9 @@ __global__ void __launch_bounds__(mma_policy_of(width).threads(),
             s, first_query, first_key, policy.keys, [&](float& score, int query, int key) {
               score = bend_score(params, slope, score, position_of(params, query) - key);
             });
+        if constexpr (takes_bias(width)) {
+          add_bias<T, policy>(params, block, s, first_query, first_key, policy.keys);
+        }
       }
       if (first_key < by_all.first || end_key > by_all.last) {
         for_each_score<policy>(s, first_query, first_key, policy.keys,
@@ -160,9 +168,10 @@ cudaError_t launch_width(const FlashAttentionParams& params, cudaStream_t stream
 template <class T>
 cudaError_t launch_flash_attention_mma(FlashAttentionParams params, cudaStream_t stream) {
   set_alignment(params, sizeof(T));
-  if (params.head_dim <= 32) return launch_width<T, HeadWidth::d32>(params, stream);
+  const bool has_bias = params.bias != nullptr;
+  if (params.head_dim <= 32 && !has_bias) return launch_width<T, HeadWidth::d32>(params, stream);
   if (params.head_dim <= 64) return launch_width<T, HeadWidth::d64>(params, stream);
-  if (params.head_dim <= 96) return launch_width<T, HeadWidth::d96>(params, stream);
+  if (params.head_dim <= 96 && !has_bias) return launch_width<T, HeadWidth::d96>(params, stream);
   if (params.head_dim <= 128) return launch_width<T, HeadWidth::d128>(params, stream);
   if (params.head_dim <= 192) return launch_width<T, HeadWidth::d192>(params, stream);
   if (params.head_dim <= 256) return launch_width<T, HeadWidth::d256>(params, stream);

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "wide/plan.hpp"
+#include "wide/flash_attention.hpp"
 
 namespace wide::kernels {
 
@@ -17,11 +17,13 @@ struct FlashAttentionParams {
   void* y;
   const int32_t* key_lengths;  ///< [num_members, batch]; null: kv_seq; any value
   const float* slopes;         ///< [num_members, heads]; null: none
+  const void* bias;            ///< of (member, batch row, head, query), by bias_strides; null: none
   int64_t num_members, batch, heads, kv_heads;
   int32_t seq, kv_seq;  ///< up to 2^30
   int32_t head_dim;     ///< in [1, 256]
   int32_t window;       ///< below 2^30; 0: none
   RowStrides q_strides, k_strides, v_strides, y_strides;
+  ScoreBiasStrides bias_strides;
   int64_t key_lengths_member_stride, slopes_member_stride;
   float scale, soft_cap;
   bool is_causal;

@@ -137,7 +137,7 @@ __device__ inline void multiply_by_unit(const char* q_tile, const char* k_tile, 
 }
 
 /// Scores become powers over their row's largest, hidden ones 0.
-template <AttentionMmaPolicy policy>
+template <class T, AttentionMmaPolicy policy>
 __device__ inline void soften_tile(const FlashAttentionParams& params, const QueryBlock& block,
                                    int keys, AttentionScores<policy>& s,
                                    AttentionRows<policy>& rows) {
@@ -148,6 +148,7 @@ __device__ inline void soften_tile(const FlashAttentionParams& params, const Que
     for_each_score<policy>(s, block.first_query, 0, keys, [&](float& score, int query, int key) {
       score = bend_score(params, slope, score, position_of(params, query) - key);
     });
+    add_bias<T, policy>(params, block, s, block.first_query, 0, keys);
   }
   const bool sees_all = seen_keys(params, block, last_query, last_query).first <= 0 &&
                         seen_keys(params, block, block.first_query, block.first_query).last >= keys;
@@ -230,7 +231,7 @@ __global__ void __launch_bounds__(kShortThreads,
           seen_keys(params, block, block.first_query, block.first_query + block.num_queries - 1);
       keys = max(seen.last + 15, 0) / 16 * 16;
       multiply_by_unit<T, policy>(own_tile, unit_keys<policy>(shared, grid, unit, false), keys, s);
-      soften_tile<policy>(params, block, keys, s, rows);
+      soften_tile<T, policy>(params, block, keys, s, rows);
     }
     if (round == 0) {  // the values
       arch::cp_async_wait<0>();

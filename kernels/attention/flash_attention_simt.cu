@@ -278,6 +278,9 @@ __global__ void __launch_bounds__(kThreads, simt_policy_of(width).blocks_per_mul
             const int key = first_key + column + kColumns * j;
             if (is_bent) {
               s[i][j] = bend_score(params, slope, s[i][j], position_of(params, query) - key);
+              if (params.bias != nullptr) {
+                s[i][j] += score_bias(params, bias_row<float>(params, block, query), key);
+              }
             }
             if (key < own.first || key >= own.last) {
               s[i][j] = -std::numeric_limits<float>::infinity();

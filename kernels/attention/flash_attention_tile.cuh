@@ -14,8 +14,10 @@
 #include <cstdint>
 
 #include "kernels/arch/math.cuh"
+#include "kernels/arch/opaque.cuh"
 #include "kernels/attention/flash_attention_params.hpp"
 #include "kernels/common/launch.hpp"
+#include "kernels/common/numeric.cuh"
 #include "kernels/common/tile.cuh"
 
 namespace wide::kernels {
@@ -127,7 +129,25 @@ __device__ inline float slope_of(const FlashAttentionParams& p, const QueryBlock
 /// Whether scores need it. Else one multiply-add brings them into the exponent, where the largest
 /// score has the largest product: scale is positive.
 __device__ inline bool bends_scores(const FlashAttentionParams& p) {
-  return p.soft_cap > 0.0f || p.slopes != nullptr || !(p.scale > 0.0f);
+  return p.soft_cap > 0.0f || p.slopes != nullptr || p.bias != nullptr || !(p.scale > 0.0f);
+}
+
+/// What is added to the scores of a query; of one that is not there, the last one's. Most calls
+/// have none: no address is kept for one.
+template <class T>
+__device__ inline const T* bias_row(const FlashAttentionParams& p, const QueryBlock& block,
+                                    int query) {
+  const ScoreBiasStrides& strides = p.bias_strides;
+  const auto again = [](uint32_t index) { return arch::opaque(static_cast<int>(index)); };
+  return static_cast<const T*>(p.bias) + again(block.member) * strides.member +
+         again(block.batch_row) * strides.batch + again(block.head) * strides.head +
+         min(arch::opaque(query), p.seq - 1) * strides.query;
+}
+
+/// The same of one key; of keys that are not there, the last one's.
+template <class T>
+__device__ inline float score_bias(const FlashAttentionParams& p, const T* row, int key) {
+  return kLog2E * to_float(row[min(key, p.kv_seq - 1)]);
 }
 
 /// Where a query, or what is made of it, begins.
