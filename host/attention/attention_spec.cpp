@@ -218,12 +218,11 @@ class AttentionWorkload final : public PackedWorkload {
     return static_cast<int64_t>(lengths_->values(member)[static_cast<size_t>(batch_row)]);
   }
 
-  /// Asked once, when first needed: starting cuBLAS takes milliseconds.
+  /// Asked once, when first needed: starting cuBLAS takes milliseconds. Nothing to do needs none.
   const std::string& cublas_unavailable_reason() const {
     if (!cublas_reason_) {
-      cublas_reason_ = context().device().type == DeviceType::cpu
-                           ? ""
-                           : VendorHandles(context()).cublas_unavailable_reason();
+      const bool needs_none = context().device().type == DeviceType::cpu || is_empty(like_);
+      cublas_reason_ = needs_none ? "" : VendorHandles(context()).cublas_unavailable_reason();
     }
     return *cublas_reason_;
   }
