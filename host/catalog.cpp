@@ -17,6 +17,7 @@ const PrimitiveSpec& ragged_linear_spec();
 const PrimitiveSpec& embedding_spec();
 const PrimitiveSpec& layernorm_spec();
 const PrimitiveSpec& rmsnorm_spec();
+const PrimitiveSpec& chain_spec();
 const PrimitiveSpec& batchnorm1d_spec();
 const PrimitiveSpec& batchnorm2d_spec();
 const PrimitiveSpec& groupnorm_spec();
@@ -34,11 +35,11 @@ const PrimitiveSpec& pooling_spec();
 
 std::span<const PrimitiveSpec* const> primitives() {
   static const std::array list{
-      &linear_spec(),          &ragged_linear_spec(),  &embedding_spec(),   &layernorm_spec(),
-      &rmsnorm_spec(),         &batchnorm1d_spec(),    &batchnorm2d_spec(), &groupnorm_spec(),
-      &instancenorm1d_spec(),  &instancenorm2d_spec(), &conv1d_spec(),      &conv2d_spec(),
-      &flash_attention_spec(), &attention_spec(),      &pointwise_spec(),   &softmax_spec(),
-      &binary_spec(),          &dropout_spec(),        &pooling_spec()};
+      &linear_spec(),    &ragged_linear_spec(),   &embedding_spec(),      &layernorm_spec(),
+      &rmsnorm_spec(),   &chain_spec(),           &batchnorm1d_spec(),    &batchnorm2d_spec(),
+      &groupnorm_spec(), &instancenorm1d_spec(),  &instancenorm2d_spec(), &conv1d_spec(),
+      &conv2d_spec(),    &flash_attention_spec(), &attention_spec(),      &pointwise_spec(),
+      &softmax_spec(),   &binary_spec(),          &dropout_spec(),        &pooling_spec()};
   return list;
 }
 

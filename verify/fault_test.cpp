@@ -288,6 +288,24 @@ Bytes run_softmax() {
   return read(context, y, stream.get());
 }
 
+Bytes run_chain() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  ChainProblem problem{.num_members = 2, .rows = 3, .features = 10};
+  problem.norm = ChainNorm::layernorm;
+  problem.has_residual = true;
+  const ChainPlan plan = make_chain_plan(context, problem, {.strategy = "wide"});
+  const Tensor x = filled(context, {3, 20}, stream.get());
+  const Tensor residual = filled(context, {3, 20}, stream.get(), 2);
+  Tensor y(context, Dtype::fp32, {3, 20});
+  ChainArguments arguments;
+  arguments.x = x;
+  arguments.residual = residual;
+  arguments.y = y;
+  plan.run(arguments, {stream.get()});
+  return read(context, y, stream.get());
+}
+
 Bytes run_pooling() {
   const Context context = Context::cuda(0);
   const OwnedStream stream(context);
@@ -326,6 +344,7 @@ const std::vector<Scenario>& scenarios() {
       {"softmax", run_softmax},
       {"binary", run_binary},
       {"dropout", run_dropout},
+      {"chain", run_chain},
       {"pooling", run_pooling}};
   return all;
 }

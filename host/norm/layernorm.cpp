@@ -23,14 +23,14 @@ constexpr std::string_view kName = "layernorm";
 
 LayernormProblem describe_layernorm(const LayernormArguments& arguments,
                                     const LayernormProblem& like) {
-  return describe_row_norm(RowNorm::layernorm, arguments, like);
+  return to_layernorm(describe_rows(kName, to_chain(arguments), to_chain(like)));
 }
 
 struct LayernormPlan::State : WideState<LayernormProblem> {};
 
 LayernormPlan make_layernorm_plan(const Context& context, const LayernormProblem& problem,
                                   const PlanOptions& options) {
-  const LayernormProblem full = complete_row_norm(RowNorm::layernorm, problem);
+  const LayernormProblem full = to_layernorm(complete_rows(kName, to_chain(problem)));
   require_no_policy(kName, options.policy);
   const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
   return LayernormPlan(std::make_shared<const LayernormPlan::State>(
@@ -82,14 +82,10 @@ void LayernormPlan::restore_weights(const ConstTensorView& gamma, const ConstTen
 void LayernormPlan::run(const LayernormArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
   require_device(kName, "y", arguments.y, s.context.device());
-  require_same_row_norm(RowNorm::layernorm, describe_layernorm(arguments, s.problem), s.problem);
+  const ChainProblem problem = to_chain(s.problem);
+  require_same_chain(kName, describe_rows(kName, to_chain(arguments), problem), problem);
   const NvtxRange range(s.range.c_str());
-  if (s.context.device().type == DeviceType::cpu) {
-    run_row_norm_cpu(s.context, RowNorm::layernorm, s.problem, s.choice.strategy, arguments);
-  } else {
-    run_row_norm_cuda(s.context, RowNorm::layernorm, s.problem, s.choice.strategy, arguments,
-                      execution.stream);
-  }
+  run_row_norm(s.context, problem, s.choice.strategy, to_chain(arguments), execution.stream);
 }
 
 }  // namespace wide

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // layernorm for bench and verify: axes, sweeps, strategies, operands, cost.
+#include "host/norm/chain_reference.hpp"
 #include "host/norm/layernorm_reference.hpp"
 #include "host/norm/norm_spec.hpp"
 #include "wide/layernorm.hpp"
@@ -17,6 +18,8 @@ LayernormProblem problem_of(const Case& point) {
   p.features = point.integer("d");
   p.dtype = point.dtype();
   p.has_gamma = p.has_beta = point.word("affine") == "yes";
+  p.has_residual = point.word("residual") != "no";
+  p.has_sum = point.word("residual") == "stored";
   return p;
 }
 
@@ -35,6 +38,14 @@ class LayernormWorkload final : public PackedWorkload {
       beta_ = &add_operand(operands::layernorm_beta, shape_.dtype, {d}, Distribution::uniform());
       arguments_.gamma = gamma_->packed();
       arguments_.beta = beta_->packed();
+    }
+    if (shape_.has_residual) {
+      residual_ = &add_operand(operands::layernorm_x, shape_.dtype, rows, Distribution::uniform());
+      arguments_.residual = residual_->packed();
+    }
+    if (shape_.has_sum) {
+      sum_ = &add_operand(operands::layernorm_x, shape_.dtype, rows, Distribution::none());
+      arguments_.sum = sum_->packed();
     }
     y_ = &add_operand(operands::layernorm_x, shape_.dtype, rows, Distribution::none());
     arguments_.y = y_->packed();
@@ -64,8 +75,8 @@ class LayernormWorkload final : public PackedWorkload {
     const LayernormPlan plan = make_layernorm_plan(context(), one, {.strategy = "sequential"});
     std::vector<LayernormArguments> arguments;
     for (int64_t n = 0; n < num_members(); ++n) {
-      arguments.push_back(
-          {x_->member(n), own_parameters(gamma_, n), own_parameters(beta_, n), y_->member(n)});
+      arguments.push_back({x_->member(n), own_parameters(gamma_, n), own_parameters(beta_, n),
+                           y_->member(n), own_rows(residual_, n), own_rows(sum_, n)});
     }
     return {[plan, arguments](int64_t n, const Execution& execution) {
               plan.run(arguments[static_cast<size_t>(n)], execution);
@@ -75,17 +86,26 @@ class LayernormWorkload final : public PackedWorkload {
 
   /// Per element: subtract, two sums, square, scale by two factors, shift.
   Cost cost() const override {
-    const auto read = static_cast<double>(x_->bytes() + bytes_of(gamma_) + bytes_of(beta_));
+    const auto read =
+        static_cast<double>(x_->bytes() + bytes_of(residual_) + bytes_of(gamma_) + bytes_of(beta_));
     const double elements = static_cast<double>(problem_.num_members) *
                             static_cast<double>(problem_.rows) *
                             static_cast<double>(problem_.features);
-    return {8 * elements, read, static_cast<double>(y_->bytes())};
+    return {8 * elements, read, static_cast<double>(y_->bytes() + bytes_of(sum_))};
   }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
     const auto d = static_cast<size_t>(problem_.features);
     const auto x = x_->values(member).subspan(static_cast<size_t>(row) * d, d);
+    if (residual_ != nullptr) {
+      ChainProblem chain{.dtype = problem_.dtype, .norm = ChainNorm::layernorm};
+      chain.epsilon = problem_.epsilon;
+      const auto residual = residual_->values(member).subspan(static_cast<size_t>(row) * d, d);
+      return chain_reference(chain,
+                             {x, {}, residual, values_of(gamma_, member), values_of(beta_, member)},
+                             values, tolerances);
+    }
     layernorm_reference(problem_, x, values_of(gamma_, member), values_of(beta_, member), values,
                         tolerances);
   }
@@ -98,6 +118,8 @@ class LayernormWorkload final : public PackedWorkload {
   Operand* x_ = nullptr;
   Operand* gamma_ = nullptr;
   Operand* beta_ = nullptr;
+  Operand* residual_ = nullptr;
+  Operand* sum_ = nullptr;
   Operand* y_ = nullptr;
   LayernormArguments arguments_;
   LayernormProblem problem_;
@@ -113,7 +135,8 @@ PrimitiveSpec make_spec() {
                {"d", "features that are normalised together", int64_t{256}, {}, 0},
                dtype_axis("of x, gamma, beta and y"),
                affine_axis(),
-               offset_axis()};
+               offset_axis(),
+               residual_axis()};
   // gamma and beta: as long as two rows, again for every row.
   spec.strategies = wide_strategies(
       "one launch; a row in the registers of a warp or block, read once, written once",
@@ -132,7 +155,7 @@ PrimitiveSpec make_spec() {
   spec.tolerance_formula =
       "|gamma| s (|x - mean| + sqrt(var)) (16 + sqrt(D)) 2^-24 + 4 2^-24 (|gamma (x - mean) s| + "
       "|beta|)"
-      " + u_out |y| + min_subnormal, s = 1 / sqrt(var + eps)";
+      " + u_out |y| + min_subnormal, s = 1 / sqrt(var + eps); with a residual, chain's";
   spec.impossible_reason = [](const Case&) { return std::string(); };
   spec.make_workload = [](const Context& context, const Case& point,
                           const WorkloadOptions& options) {

@@ -9,9 +9,9 @@
 
 namespace wide {
 
-void run_row_norm_cuda(const Context&, RowNorm norm, const LayernormProblem&, WideStrategy,
-                       const LayernormArguments&, Stream) {
-  throw_unsupported(std::string(row_norm_name(norm)) + ": this build of wide has no CUDA");
+void run_row_norm_cuda(const Context&, const ChainProblem&, WideStrategy, const ChainArguments&,
+                       Stream) {
+  throw_unsupported("layernorm, rmsnorm and chain: this build of wide has no CUDA");
 }
 
 void run_batchnorm_cuda(const Context&, const BatchnormProblem&, WideStrategy,

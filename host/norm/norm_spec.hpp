@@ -16,4 +16,17 @@ inline AxisInfo offset_axis() {
   return {"offset", "mean of x, which costs a bad kernel its accuracy", int64_t{0}, {}, 0};
 }
 
+/// A member's own rows; absent where the operand is.
+inline TensorView own_rows(const Operand* operand, int64_t member) {
+  return operand == nullptr ? TensorView() : operand->member(member);
+}
+
+inline AxisInfo residual_axis() {
+  return {"residual",
+          "whether one is added first, and the sum stored",
+          "no",
+          {"no", "yes", "stored"},
+          0};
+}
+
 }  // namespace wide::catalog

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// rmsnorm's verbs, in layernorm's words where both do the same.
+// rmsnorm's verbs: validate, choose, launch.
 #include "wide/rmsnorm.hpp"
 
 #include "host/core/nvtx.hpp"
@@ -17,32 +17,17 @@ namespace {
 
 constexpr std::string_view kName = "rmsnorm";
 
-LayernormProblem to_rows(const RmsnormProblem& p) {
-  return {
-      p.num_members,         p.rows, p.features, p.dtype, p.epsilon, p.has_gamma, false, p.x, p.y,
-      p.gamma_member_stride, 0};
-}
-
-RmsnormProblem from_rows(const LayernormProblem& p) {
-  return {p.num_members, p.rows, p.features,           p.dtype, p.epsilon, p.has_gamma,
-          p.x,           p.y,    p.gamma_member_stride};
-}
-
-LayernormArguments to_rows(const RmsnormArguments& a) {
-  return {a.x, a.gamma, {}, a.y};
-}
-
 }  // namespace
 
 RmsnormProblem describe_rmsnorm(const RmsnormArguments& arguments, const RmsnormProblem& like) {
-  return from_rows(describe_row_norm(RowNorm::rmsnorm, to_rows(arguments), to_rows(like)));
+  return to_rmsnorm(describe_rows(kName, to_chain(arguments), to_chain(like)));
 }
 
 struct RmsnormPlan::State : WideState<RmsnormProblem> {};
 
 RmsnormPlan make_rmsnorm_plan(const Context& context, const RmsnormProblem& problem,
                               const PlanOptions& options) {
-  const RmsnormProblem full = from_rows(complete_row_norm(RowNorm::rmsnorm, to_rows(problem)));
+  const RmsnormProblem full = to_rmsnorm(complete_rows(kName, to_chain(problem)));
   require_no_policy(kName, options.policy);
   const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
   return RmsnormPlan(std::make_shared<const RmsnormPlan::State>(
@@ -81,15 +66,10 @@ void RmsnormPlan::restore_weights(const ConstTensorView& gamma, std::span<const 
 void RmsnormPlan::run(const RmsnormArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
   require_device(kName, "y", arguments.y, s.context.device());
-  const LayernormProblem problem = to_rows(s.problem);
-  require_same_row_norm(RowNorm::rmsnorm, to_rows(describe_rmsnorm(arguments, s.problem)), problem);
+  const ChainProblem problem = to_chain(s.problem);
+  require_same_chain(kName, describe_rows(kName, to_chain(arguments), problem), problem);
   const NvtxRange range(s.range.c_str());
-  if (s.context.device().type == DeviceType::cpu) {
-    run_row_norm_cpu(s.context, RowNorm::rmsnorm, problem, s.choice.strategy, to_rows(arguments));
-  } else {
-    run_row_norm_cuda(s.context, RowNorm::rmsnorm, problem, s.choice.strategy, to_rows(arguments),
-                      execution.stream);
-  }
+  run_row_norm(s.context, problem, s.choice.strategy, to_chain(arguments), execution.stream);
 }
 
 }  // namespace wide

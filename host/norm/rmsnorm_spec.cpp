@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // rmsnorm for bench and verify: axes, sweeps, strategies, operands, cost.
+#include "host/norm/chain_reference.hpp"
 #include "host/norm/norm_spec.hpp"
 #include "host/norm/rmsnorm_reference.hpp"
 #include "wide/rmsnorm.hpp"
@@ -17,6 +18,8 @@ RmsnormProblem problem_of(const Case& point) {
   p.features = point.integer("d");
   p.dtype = point.dtype();
   p.has_gamma = point.word("affine") == "yes";
+  p.has_residual = point.word("residual") != "no";
+  p.has_sum = point.word("residual") == "stored";
   return p;
 }
 
@@ -33,6 +36,14 @@ class RmsnormWorkload final : public PackedWorkload {
     if (shape_.has_gamma) {
       gamma_ = &add_operand(operands::rmsnorm_gamma, shape_.dtype, {d}, Distribution::uniform());
       arguments_.gamma = gamma_->packed();
+    }
+    if (shape_.has_residual) {
+      residual_ = &add_operand(operands::rmsnorm_x, shape_.dtype, rows, Distribution::uniform());
+      arguments_.residual = residual_->packed();
+    }
+    if (shape_.has_sum) {
+      sum_ = &add_operand(operands::rmsnorm_x, shape_.dtype, rows, Distribution::none());
+      arguments_.sum = sum_->packed();
     }
     y_ = &add_operand(operands::rmsnorm_x, shape_.dtype, rows, Distribution::none());
     arguments_.y = y_->packed();
@@ -62,7 +73,8 @@ class RmsnormWorkload final : public PackedWorkload {
     const RmsnormPlan plan = make_rmsnorm_plan(context(), one, {.strategy = "sequential"});
     std::vector<RmsnormArguments> arguments;
     for (int64_t n = 0; n < num_members(); ++n) {
-      arguments.push_back({x_->member(n), own_parameters(gamma_, n), y_->member(n)});
+      arguments.push_back({x_->member(n), own_parameters(gamma_, n), y_->member(n),
+                           own_rows(residual_, n), own_rows(sum_, n)});
     }
     return {[plan, arguments](int64_t n, const Execution& execution) {
               plan.run(arguments[static_cast<size_t>(n)], execution);
@@ -72,17 +84,24 @@ class RmsnormWorkload final : public PackedWorkload {
 
   /// Per element: square, sum, scale by two factors.
   Cost cost() const override {
-    const auto read = static_cast<double>(x_->bytes() + bytes_of(gamma_));
+    const auto read = static_cast<double>(x_->bytes() + bytes_of(residual_) + bytes_of(gamma_));
     const double elements = static_cast<double>(problem_.num_members) *
                             static_cast<double>(problem_.rows) *
                             static_cast<double>(problem_.features);
-    return {4 * elements, read, static_cast<double>(y_->bytes())};
+    return {4 * elements, read, static_cast<double>(y_->bytes() + bytes_of(sum_))};
   }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
     const auto d = static_cast<size_t>(problem_.features);
     const auto x = x_->values(member).subspan(static_cast<size_t>(row) * d, d);
+    if (residual_ != nullptr) {
+      ChainProblem chain{.dtype = problem_.dtype, .norm = ChainNorm::rmsnorm};
+      chain.epsilon = problem_.epsilon;
+      const auto residual = residual_->values(member).subspan(static_cast<size_t>(row) * d, d);
+      return chain_reference(chain, {x, {}, residual, values_of(gamma_, member), {}}, values,
+                             tolerances);
+    }
     rmsnorm_reference(problem_, x, values_of(gamma_, member), values, tolerances);
   }
   double reference_row_flops() const override { return 6 * static_cast<double>(problem_.features); }
@@ -91,6 +110,8 @@ class RmsnormWorkload final : public PackedWorkload {
   RmsnormProblem shape_;
   Operand* x_ = nullptr;
   Operand* gamma_ = nullptr;
+  Operand* residual_ = nullptr;
+  Operand* sum_ = nullptr;
   Operand* y_ = nullptr;
   RmsnormArguments arguments_;
   RmsnormProblem problem_;
@@ -106,7 +127,8 @@ PrimitiveSpec make_spec() {
                {"d", "features that are normalised together", int64_t{256}, {}, 0},
                dtype_axis("of x, gamma and y"),
                {"affine", "gamma", "yes", {"yes", "no"}, 0},
-               offset_axis()};
+               offset_axis(),
+               residual_axis()};
   // gamma: as long as a row, again for every row.
   spec.strategies = wide_strategies(
       "one launch; a row in the registers of a warp or block, read once, written once",
@@ -122,7 +144,8 @@ PrimitiveSpec make_spec() {
                    {"d", ints({128, 256, 512, 768})},
                    {"seq", ints({64, 128, 256, 512})}}},
                  {"ci", small(ints({4, 16}))}};
-  spec.tolerance_formula = "((16 + sqrt(D)) 2^-24 + u_out) |y| + min_subnormal";
+  spec.tolerance_formula =
+      "((16 + sqrt(D)) 2^-24 + u_out) |y| + min_subnormal; with a residual, chain's";
   spec.impossible_reason = [](const Case&) { return std::string(); };
   spec.make_workload = [](const Context& context, const Case& point,
                           const WorkloadOptions& options) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Validation of layernorm's and rmsnorm's operands.
+// Validation of the operands of layernorm, rmsnorm and chain.
 #include "host/norm/row_norm.hpp"
 
 #include <string>
@@ -15,99 +15,216 @@ namespace wide {
 
 namespace {
 
-void require_legal(std::string_view primitive, const LayernormProblem& p) {
+void require_legal(std::string_view primitive, const ChainProblem& p) {
   require_least(primitive, "num_members", p.num_members, 1);
   require_least(primitive, "rows", p.rows, 0);
   require_least(primitive, "features", p.features, 0);
   require_norm_dtype(primitive, p.dtype);
   require_epsilon(primitive, p.epsilon);
   (void)checked_bytes({p.rows, p.num_members, p.features}, dtype_bytes(p.dtype));
+  const auto require_norm = [&](const char* argument, bool is_present, bool is_legal) {
+    WIDE_REQUIRE(!is_present || is_legal, std::string(primitive) + ": " + argument +
+                                              " is present, expected none with norm = " +
+                                              std::string(chain_norm_name(p.norm)));
+  };
+  const bool has_norm = p.norm != ChainNorm::none;
+  require_norm("gamma", p.has_gamma, has_norm);
+  require_norm("beta", p.has_beta, p.norm == ChainNorm::layernorm);
+  require_norm("sum", p.has_sum, has_norm);
 }
 
-int64_t feature_stride(std::string_view primitive, const char* name, const ConstTensorView& view,
-                       const LayernormProblem& p) {
-  return parameter_stride(primitive, name, view, "[num_members, features]", p.num_members,
-                          p.features, p.dtype);
+/// An output, which may be x or the residual itself.
+RowStrides output_strides(std::string_view primitive, const char* name, const TensorView& view,
+                          const ChainArguments& a, const ChainProblem& p) {
+  const std::string text = std::string(primitive) + ": " + name;
+  const MemberRows rows = member_rows(primitive, name, view, p.num_members, p.features);
+  WIDE_REQUIRE(rows.rows == p.rows, text + " is " + to_string(view.shape) +
+                                        ", expected the rows of x = " + to_string(a.x.shape));
+  require_disjoint_rows(primitive, name, rows, p.num_members, p.features);
+  require_dtype(primitive, name, view, p.dtype);
+  require_device(primitive, name, view, a.y.device);
+  const auto require_apart = [&](const char* other, const ConstTensorView& input,
+                                 const RowStrides& strides) {
+    const bool is_in_place = view.data == input.data && rows.strides == strides;
+    WIDE_REQUIRE(
+        input.is_absent() || is_in_place || !may_overlap(input, view),
+        text + " overlaps " + other + ", expected " + other + " itself or memory of its own");
+  };
+  require_apart("x", a.x, p.x);
+  require_apart("residual", a.residual, p.residual);
+  WIDE_REQUIRE(!may_overlap(a.bias, view), text + " overlaps bias");
+  WIDE_REQUIRE(!may_overlap(a.gamma, view) && !may_overlap(a.beta, view),
+               text + " overlaps gamma or beta");
+  return rows.strides;
+}
+
+/// num_members and features from the first parameter that there is, else from x.
+void read_sizes(std::string_view primitive, const ChainArguments& a, ChainProblem& p) {
+  const std::string name = std::string(primitive) + ": ";
+  struct Parameter {
+    const char* name;
+    const ConstTensorView* view;
+  };
+  for (const Parameter& parameter :
+       {Parameter{"gamma", &a.gamma}, Parameter{"beta", &a.beta}, Parameter{"bias", &a.bias}}) {
+    if (parameter.view->is_absent()) continue;
+    WIDE_REQUIRE(parameter.view->rank() == 2, name + parameter.name + " is " +
+                                                  to_string(parameter.view->shape) +
+                                                  ", expected [num_members, features]");
+    p.num_members = parameter.view->shape[0];
+    p.features = parameter.view->shape[1];
+    return;
+  }
+  WIDE_REQUIRE(a.x.rank() >= 1 && p.num_members >= 1 && a.x.shape.back() % p.num_members == 0,
+               name + "x is " + to_string(a.x.shape) +
+                   ", expected [.., num_members * features] with num_members = " +
+                   std::to_string(p.num_members));
+  p.features = a.x.shape.back() / p.num_members;
 }
 
 }  // namespace
 
-std::string_view row_norm_name(RowNorm norm) {
-  return norm == RowNorm::layernorm ? "layernorm" : "rmsnorm";
-}
-
-LayernormProblem complete_row_norm(RowNorm norm, LayernormProblem p) {
-  require_legal(row_norm_name(norm), p);
-  if (p.x == RowStrides{}) p.x = packed_rows(p.num_members, p.features);
-  if (p.y == RowStrides{}) p.y = packed_rows(p.num_members, p.features);
+ChainProblem complete_rows(std::string_view primitive, ChainProblem p) {
+  require_legal(primitive, p);
+  const RowStrides packed = packed_rows(p.num_members, p.features);
+  if (p.x == RowStrides{}) p.x = packed;
+  if (p.y == RowStrides{}) p.y = packed;
+  if (p.has_residual && p.residual == RowStrides{}) p.residual = packed;
+  if (p.has_sum && p.sum == RowStrides{}) p.sum = packed;
+  complete_parameter(p.bias_member_stride, p.has_bias, p.features);
   complete_parameter(p.gamma_member_stride, p.has_gamma, p.features);
   complete_parameter(p.beta_member_stride, p.has_beta, p.features);
   return p;
 }
 
-void require_same_row_norm(RowNorm norm, const LayernormProblem& got,
-                           const LayernormProblem& expected) {
+void require_same_chain(std::string_view primitive, const ChainProblem& got,
+                        const ChainProblem& expected) {
   if (got == expected) return;
-  const std::string_view primitive = row_norm_name(norm);
   require_same_count(primitive, "num_members", got.num_members, expected.num_members);
   require_same_count(primitive, "rows", got.rows, expected.rows);
   require_same_count(primitive, "features", got.features, expected.features);
+  require_same_presence(primitive, "bias", got.has_bias, expected.has_bias);
+  require_same_presence(primitive, "residual", got.has_residual, expected.has_residual);
+  require_same_presence(primitive, "sum", got.has_sum, expected.has_sum);
   require_same_presence(primitive, "gamma", got.has_gamma, expected.has_gamma);
   require_same_presence(primitive, "beta", got.has_beta, expected.has_beta);
   require_same_dtype(primitive, got.dtype, expected.dtype);
   throw_invalid_argument(std::string(primitive) + ": the strides of " +
-                         std::string(got.x != expected.x   ? "x"
-                                     : got.y != expected.y ? "y"
-                                                           : "gamma or beta") +
+                         std::string(got.x != expected.x                 ? "x"
+                                     : got.y != expected.y               ? "y"
+                                     : got.residual != expected.residual ? "residual"
+                                     : got.sum != expected.sum           ? "sum"
+                                                                         : "gamma, beta or bias") +
                          " differ from the plan's problem");
 }
 
-LayernormProblem describe_row_norm(RowNorm norm, const LayernormArguments& a,
-                                   const LayernormProblem& like) {
-  const std::string_view primitive = row_norm_name(norm);
-  const std::string name = std::string(primitive) + ": ";
-  LayernormProblem p;
+ChainProblem describe_rows(std::string_view primitive, const ChainArguments& a,
+                           const ChainProblem& like) {
+  ChainProblem p;
+  p.activation = like.activation;
+  p.norm = like.norm;
   p.epsilon = like.epsilon;
+  p.has_bias = !a.bias.is_absent();
+  p.has_residual = !a.residual.is_absent();
+  p.has_sum = !a.sum.is_absent();
   p.has_gamma = !a.gamma.is_absent();
   p.has_beta = !a.beta.is_absent();
   p.dtype = a.x.dtype;
   p.num_members = like.num_members;
-  const ConstTensorView& parameter = p.has_gamma ? a.gamma : a.beta;
-  if (p.has_gamma || p.has_beta) {
-    WIDE_REQUIRE(parameter.rank() == 2, name + std::string(p.has_gamma ? "gamma" : "beta") +
-                                            " is " + to_string(parameter.shape) +
-                                            ", expected [num_members, features]");
-    p.num_members = parameter.shape[0];
-    p.features = parameter.shape[1];
-  } else {
-    WIDE_REQUIRE(a.x.rank() >= 1 && p.num_members >= 1 && a.x.shape.back() % p.num_members == 0,
-                 name + "x is " + to_string(a.x.shape) +
-                     ", expected [.., num_members * features] with num_members = " +
-                     std::to_string(p.num_members));
-    p.features = a.x.shape.back() / p.num_members;
-  }
+  read_sizes(primitive, a, p);
   const MemberRows x = member_rows(primitive, "x", a.x, p.num_members, p.features);
   p.rows = x.rows;
   p.x = x.strides;
   require_legal(primitive, p);
-  if (p.has_gamma) p.gamma_member_stride = feature_stride(primitive, "gamma", a.gamma, p);
-  if (p.has_beta) p.beta_member_stride = feature_stride(primitive, "beta", a.beta, p);
-
-  const MemberRows y = member_rows(primitive, "y", a.y, p.num_members, p.features);
-  WIDE_REQUIRE(y.rows == p.rows, name + "y is " + to_string(a.y.shape) +
-                                     ", expected the rows of x = " + to_string(a.x.shape));
-  require_disjoint_rows(primitive, "y", y, p.num_members, p.features);
-  p.y = y.strides;
-  require_dtype(primitive, "y", a.y, p.dtype);
+  const auto parameter = [&](const char* argument, const ConstTensorView& view) -> int64_t {
+    if (view.is_absent()) return 0;
+    require_device(primitive, argument, view, a.y.device);
+    return parameter_stride(primitive, argument, view, "[num_members, features]", p.num_members,
+                            p.features, p.dtype);
+  };
+  p.gamma_member_stride = parameter("gamma", a.gamma);
+  p.beta_member_stride = parameter("beta", a.beta);
+  p.bias_member_stride = parameter("bias", a.bias);
+  if (p.has_residual) {
+    const MemberRows residual =
+        member_rows(primitive, "residual", a.residual, p.num_members, p.features);
+    WIDE_REQUIRE(residual.rows == p.rows, std::string(primitive) + ": residual is " +
+                                              to_string(a.residual.shape) +
+                                              ", expected the rows of x = " + to_string(a.x.shape));
+    require_dtype(primitive, "residual", a.residual, p.dtype);
+    require_device(primitive, "residual", a.residual, a.y.device);
+    p.residual = residual.strides;
+  }
   require_device(primitive, "x", a.x, a.y.device);
-  if (p.has_gamma) require_device(primitive, "gamma", a.gamma, a.y.device);
-  if (p.has_beta) require_device(primitive, "beta", a.beta, a.y.device);
-  const bool is_in_place = a.x.data == a.y.data && p.x == p.y;
-  WIDE_REQUIRE(is_in_place || !may_overlap(a.x, a.y),
-               name + "y overlaps x, expected x itself or memory of its own");
-  WIDE_REQUIRE(!may_overlap(a.gamma, a.y) && !may_overlap(a.beta, a.y),
-               name + "y overlaps gamma or beta");
+  p.y = output_strides(primitive, "y", a.y, a, p);
+  if (p.has_sum) {
+    p.sum = output_strides(primitive, "sum", a.sum, a, p);
+    WIDE_REQUIRE(!may_overlap(a.sum, a.y), std::string(primitive) + ": sum overlaps y");
+  }
   return p;
+}
+
+ChainProblem to_chain(const LayernormProblem& p) {
+  ChainProblem chain{p.num_members, p.rows, p.features, p.dtype};
+  chain.norm = ChainNorm::layernorm;
+  chain.epsilon = p.epsilon;
+  chain.has_residual = p.has_residual;
+  chain.has_sum = p.has_sum;
+  chain.has_gamma = p.has_gamma;
+  chain.has_beta = p.has_beta;
+  chain.x = p.x;
+  chain.residual = p.residual;
+  chain.sum = p.sum;
+  chain.y = p.y;
+  chain.gamma_member_stride = p.gamma_member_stride;
+  chain.beta_member_stride = p.beta_member_stride;
+  return chain;
+}
+
+LayernormProblem to_layernorm(const ChainProblem& p) {
+  return {p.num_members,        p.rows,         p.features, p.dtype,    p.epsilon,
+          p.has_gamma,          p.has_beta,     p.x,        p.y,        p.gamma_member_stride,
+          p.beta_member_stride, p.has_residual, p.has_sum,  p.residual, p.sum};
+}
+
+ChainProblem to_chain(const RmsnormProblem& p) {
+  ChainProblem chain = to_chain(LayernormProblem{
+      p.num_members, p.rows, p.features, p.dtype, p.epsilon, p.has_gamma, false, p.x, p.y,
+      p.gamma_member_stride, 0, p.has_residual, p.has_sum, p.residual, p.sum});
+  chain.norm = ChainNorm::rmsnorm;
+  return chain;
+}
+
+RmsnormProblem to_rmsnorm(const ChainProblem& p) {
+  return {p.num_members,
+          p.rows,
+          p.features,
+          p.dtype,
+          p.epsilon,
+          p.has_gamma,
+          p.x,
+          p.y,
+          p.gamma_member_stride,
+          p.has_residual,
+          p.has_sum,
+          p.residual,
+          p.sum};
+}
+
+ChainArguments to_chain(const LayernormArguments& a) {
+  return {a.x, {}, a.residual, a.gamma, a.beta, a.y, a.sum};
+}
+ChainArguments to_chain(const RmsnormArguments& a) {
+  return {a.x, {}, a.residual, a.gamma, {}, a.y, a.sum};
+}
+
+void run_row_norm(const Context& context, const ChainProblem& problem, WideStrategy strategy,
+                  const ChainArguments& arguments, Stream stream) {
+  if (context.device().type == DeviceType::cpu) {
+    run_row_norm_cpu(context, problem, strategy, arguments);
+  } else {
+    run_row_norm_cuda(context, problem, strategy, arguments, stream);
+  }
 }
 
 }  // namespace wide

@@ -1,31 +1,40 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What layernorm and rmsnorm do alike: both in layernorm's words, rmsnorm without a beta and
-// without taking a mean off.
+// What layernorm, rmsnorm and chain do alike, in chain's words: the norms are chains without a bias
+// and an activation.
 #pragma once
 
 #include "host/core/wide_strategy.hpp"
+#include "wide/chain.hpp"
 #include "wide/layernorm.hpp"
+#include "wide/rmsnorm.hpp"
 
 namespace wide {
 
-enum class RowNorm : uint8_t { layernorm, rmsnorm };
+ChainProblem to_chain(const LayernormProblem& problem);
+ChainProblem to_chain(const RmsnormProblem& problem);
+LayernormProblem to_layernorm(const ChainProblem& problem);
+RmsnormProblem to_rmsnorm(const ChainProblem& problem);
+ChainArguments to_chain(const LayernormArguments& arguments);
+ChainArguments to_chain(const RmsnormArguments& arguments);
 
-std::string_view row_norm_name(RowNorm norm);
-
-/// With all strides filled in.
-LayernormProblem complete_row_norm(RowNorm norm, LayernormProblem problem);
-LayernormProblem describe_row_norm(RowNorm norm, const LayernormArguments& arguments,
-                                   const LayernormProblem& like);
+/// With all strides filled in; `primitive` is the name in messages.
+ChainProblem complete_rows(std::string_view primitive, ChainProblem problem);
+ChainProblem describe_rows(std::string_view primitive, const ChainArguments& arguments,
+                           const ChainProblem& like);
 /// Throws for the first field in which the operands' problem differs from the plan's.
-void require_same_row_norm(RowNorm norm, const LayernormProblem& got,
-                           const LayernormProblem& expected);
+void require_same_chain(std::string_view primitive, const ChainProblem& got,
+                        const ChainProblem& expected);
 
 /// Once operands are known to be right.
-void run_row_norm_cpu(const Context& context, RowNorm norm, const LayernormProblem& problem,
-                      WideStrategy strategy, const LayernormArguments& arguments);
-void run_row_norm_cuda(const Context& context, RowNorm norm, const LayernormProblem& problem,
-                       WideStrategy strategy, const LayernormArguments& arguments, Stream stream);
+void run_row_norm_cpu(const Context& context, const ChainProblem& problem, WideStrategy strategy,
+                      const ChainArguments& arguments);
+void run_row_norm_cuda(const Context& context, const ChainProblem& problem, WideStrategy strategy,
+                       const ChainArguments& arguments, Stream stream);
+
+/// On the context's device.
+void run_row_norm(const Context& context, const ChainProblem& problem, WideStrategy strategy,
+                  const ChainArguments& arguments, Stream stream);
 
 }  // namespace wide

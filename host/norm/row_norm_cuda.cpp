@@ -11,45 +11,64 @@ namespace wide {
 
 namespace {
 
-kernels::RowNormParams params_of(const LayernormProblem& problem,
-                                 const LayernormArguments& arguments) {
+kernels::RowNormParams params_of(const ChainProblem& problem, const ChainArguments& arguments) {
   kernels::RowNormParams params;
   params.x = arguments.x.data;
-  params.gamma = problem.has_gamma ? arguments.gamma.data : nullptr;
-  params.beta = problem.has_beta ? arguments.beta.data : nullptr;
+  params.bias = arguments.bias.data;
+  params.residual = arguments.residual.data;
+  params.gamma = arguments.gamma.data;
+  params.beta = arguments.beta.data;
   params.y = arguments.y.data;
+  params.sum = arguments.sum.data;
   params.num_members = problem.num_members;
   params.rows = problem.rows;
   params.features = problem.features;
   params.x_row_stride = problem.x.row;
   params.x_member_stride = problem.x.member;
+  params.residual_row_stride = problem.residual.row;
+  params.residual_member_stride = problem.residual.member;
+  params.sum_row_stride = problem.sum.row;
+  params.sum_member_stride = problem.sum.member;
   params.y_row_stride = problem.y.row;
   params.y_member_stride = problem.y.member;
+  params.bias_member_stride = problem.bias_member_stride;
   params.gamma_member_stride = problem.gamma_member_stride;
   params.beta_member_stride = problem.beta_member_stride;
   params.epsilon = problem.epsilon;
+  params.activation = problem.activation;
+  params.norm = problem.norm;
   return params;
 }
 
 kernels::RowNormParams member_of(kernels::RowNormParams params, int64_t n, int64_t element_bytes) {
   params.num_members = 1;
   params.x = advanced(params.x, n * params.x_member_stride, element_bytes);
+  params.bias = advanced(params.bias, n * params.bias_member_stride, element_bytes);
+  params.residual = advanced(params.residual, n * params.residual_member_stride, element_bytes);
   params.gamma = advanced(params.gamma, n * params.gamma_member_stride, element_bytes);
   params.beta = advanced(params.beta, n * params.beta_member_stride, element_bytes);
   params.y = advanced(params.y, n * params.y_member_stride, element_bytes);
+  params.sum = advanced(params.sum, n * params.sum_member_stride, element_bytes);
   return params;
+}
+
+/// A norm by itself has a kernel without questions.
+auto launcher_of(const ChainProblem& p) {
+  const bool is_norm = !p.has_bias && !p.has_residual && !p.has_sum &&
+                       p.activation == Activation::none && p.norm != ChainNorm::none;
+  if (!is_norm) return kernels::launch_chain_wide;
+  return p.norm == ChainNorm::layernorm ? kernels::launch_layernorm_wide
+                                        : kernels::launch_rmsnorm_wide;
 }
 
 }  // namespace
 
-void run_row_norm_cuda(const Context& context, RowNorm norm, const LayernormProblem& problem,
-                       WideStrategy strategy, const LayernormArguments& arguments, Stream stream) {
+void run_row_norm_cuda(const Context& context, const ChainProblem& problem, WideStrategy strategy,
+                       const ChainArguments& arguments, Stream stream) {
   const CurrentDevice current(context.device().ordinal);
   const auto native = static_cast<cudaStream_t>(stream.native());
   const auto launch = [&](const kernels::RowNormParams& params) {
-    const auto launcher =
-        norm == RowNorm::layernorm ? kernels::launch_layernorm_wide : kernels::launch_rmsnorm_wide;
-    WIDE_CHECK_CUDA(launcher(problem.dtype, params, native));
+    WIDE_CHECK_CUDA(launcher_of(problem)(problem.dtype, params, native));
   };
   const kernels::RowNormParams all = params_of(problem, arguments);
   if (strategy == WideStrategy::wide) return launch(all);

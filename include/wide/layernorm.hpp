@@ -24,14 +24,19 @@ struct LayernormProblem {
   bool has_beta = true;
   RowStrides x{}, y{};
   int64_t gamma_member_stride = 0, beta_member_stride = 0;
+  bool has_residual = false;  ///< x + residual is normalised
+  bool has_sum = false;       ///< and written, too
+  RowStrides residual{}, sum{};
   friend bool operator==(const LayernormProblem&, const LayernormProblem&) = default;
 };
 
 struct LayernormArguments {
-  ConstTensorView x;      ///< [.., N*D]
-  ConstTensorView gamma;  ///< [N, D], or absent: 1
-  ConstTensorView beta;   ///< [N, D], or absent: 0
-  TensorView y;           ///< [.., N*D]; may be x itself
+  ConstTensorView x;           ///< [.., N*D]
+  ConstTensorView gamma;       ///< [N, D], or absent: 1
+  ConstTensorView beta;        ///< [N, D], or absent: 0
+  TensorView y;                ///< [.., N*D]; may be x or residual itself
+  ConstTensorView residual{};  ///< [.., N*D], or absent: 0
+  TensorView sum{};            ///< [.., N*D], or absent; may be x or residual itself, but not y
 };
 
 struct LayernormMember {
@@ -60,9 +65,11 @@ class LayernormPlan {
                        std::span<const TensorView> member_betas, Stream stream) const;
 
   /// y[r, n, d] = (x[r, n, d] - mean) / sqrt(variance + epsilon) * gamma[n, d] + beta[n, d],
-  /// mean and (biased) variance over d of x[r, n, :].
+  /// mean and (biased) variance over d of x[r, n, :]. With a residual, sum = x + residual, rounded
+  /// to the dtype, stands for x, and is written where there is a tensor for it.
   /// Layout: as LayernormArguments says; features contiguous, any row and member strides, any
-  ///         alignment of an element. y may be x itself; it overlaps nothing else.
+  ///         alignment of an element. Outputs may be x or residual themselves; they overlap nothing
+  ///         else.
   /// Types: x, gamma, beta, y share a dtype in {fp32, fp16, bf16}; statistics in fp32 by two
   ///         passes (mean first), so that a common offset of the row costs no accuracy.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.

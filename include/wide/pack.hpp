@@ -42,6 +42,7 @@ inline constexpr PackedOperand attention_x{"attention x", joined, -1, 3, 3};
 inline constexpr PackedOperand embedding_y{"embedding y", joined, -1, 3, 3};
 inline constexpr PackedOperand layernorm_x{"layernorm x", joined, -1, 2, 5};
 inline constexpr PackedOperand rmsnorm_x{"rmsnorm x", joined, -1, 2, 5};
+inline constexpr PackedOperand chain_x{"chain x", joined, -1, 2, 5};
 inline constexpr PackedOperand pointwise_x{"pointwise x", joined, -1, 2, 5};
 inline constexpr PackedOperand softmax_x{"softmax x", joined, -1, 2, 5};
 inline constexpr PackedOperand binary_x{"binary x", joined, -1, 2, 5};
@@ -73,6 +74,7 @@ inline constexpr PackedOperand flash_attention_key_lengths{"flash_attention key_
                                                            0, 1, 1};
 inline constexpr PackedOperand flash_attention_slopes{"flash_attention slopes", stacked, 0, 1, 1};
 inline constexpr PackedOperand flash_attention_bias{"flash_attention bias", stacked, 0, 4, 4};
+inline constexpr PackedOperand chain_parameter{"chain parameter", stacked, 0, 1, 1};
 inline constexpr PackedOperand pointwise_slope{"pointwise slope", stacked, 0, 1, 1};
 inline constexpr PackedOperand binary_other{"binary other", stacked, 0, 1, 1};
 inline constexpr PackedOperand dropout_seed{"dropout seed", stacked, 0, 1, 1};

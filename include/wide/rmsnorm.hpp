@@ -23,13 +23,18 @@ struct RmsnormProblem {
   bool has_gamma = true;
   RowStrides x{}, y{};
   int64_t gamma_member_stride = 0;
+  bool has_residual = false;  ///< x + residual is normalised
+  bool has_sum = false;       ///< and written, too
+  RowStrides residual{}, sum{};
   friend bool operator==(const RmsnormProblem&, const RmsnormProblem&) = default;
 };
 
 struct RmsnormArguments {
-  ConstTensorView x;      ///< [.., N*D]
-  ConstTensorView gamma;  ///< [N, D], or absent: 1
-  TensorView y;           ///< [.., N*D]; may be x itself
+  ConstTensorView x;           ///< [.., N*D]
+  ConstTensorView gamma;       ///< [N, D], or absent: 1
+  TensorView y;                ///< [.., N*D]; may be x or residual itself
+  ConstTensorView residual{};  ///< [.., N*D], or absent: 0
+  TensorView sum{};            ///< [.., N*D], or absent; may be x or residual itself, but not y
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members (where gamma
@@ -51,9 +56,11 @@ class RmsnormPlan {
                        Stream stream) const;
 
   /// y[r, n, d] = x[r, n, d] / sqrt(mean of squares + epsilon) * gamma[n, d], the mean over d of
-  /// x[r, n, :]^2.
+  /// x[r, n, :]^2. With a residual, sum = x + residual, rounded to the dtype, stands for x, and is
+  /// written where there is a tensor for it.
   /// Layout: as RmsnormArguments says; features contiguous, any row and member strides, any
-  ///         alignment of an element. y may be x itself; it overlaps nothing else.
+  ///         alignment of an element. Outputs may be x or residual themselves; they overlap nothing
+  ///         else.
   /// Types: x, gamma, y share a dtype in {fp32, fp16, bf16}; the mean square in fp32.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.

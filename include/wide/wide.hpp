@@ -7,6 +7,7 @@
 #include "wide/attention.hpp"
 #include "wide/batchnorm.hpp"
 #include "wide/binary.hpp"
+#include "wide/chain.hpp"
 #include "wide/channels.hpp"
 #include "wide/context.hpp"
 #include "wide/conv.hpp"

@@ -8,7 +8,7 @@
 namespace wide::kernels {
 
 cudaError_t launch_layernorm_wide(Dtype dtype, const RowNormParams& params, cudaStream_t stream) {
-  return launch_row_norm<true>(dtype, params, stream);
+  return launch_row_norm<RowKind::layernorm>(dtype, params, stream);
 }
 
 }  // namespace wide::kernels

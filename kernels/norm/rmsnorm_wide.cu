@@ -7,7 +7,7 @@
 namespace wide::kernels {
 
 cudaError_t launch_rmsnorm_wide(Dtype dtype, const RowNormParams& params, cudaStream_t stream) {
-  return launch_row_norm<false>(dtype, params, stream);
+  return launch_row_norm<RowKind::rmsnorm>(dtype, params, stream);
 }
 
 }  // namespace wide::kernels

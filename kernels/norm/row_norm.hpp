@@ -6,21 +6,29 @@
 
 #include <cstdint>
 
-#include "wide/dtype.hpp"
+#include "wide/chain.hpp"
 
 namespace wide::kernels {
 
-/// x, y [rows, members, features], gamma, beta [members, features]; strides in elements.
+/// x, residual, sum, y [rows, members, features], bias, gamma, beta [members, features]; strides in
+/// elements.
 struct RowNormParams {
   const void* x = nullptr;
-  const void* gamma = nullptr;  ///< null: 1
-  const void* beta = nullptr;   ///< null: 0
-  void* y = nullptr;            ///< may be x
+  const void* bias = nullptr;      ///< null: 0; of a chain
+  const void* residual = nullptr;  ///< null: 0; of a chain
+  const void* gamma = nullptr;     ///< null: 1
+  const void* beta = nullptr;      ///< null: 0
+  void* y = nullptr;               ///< may be x or residual
+  void* sum = nullptr;             ///< likewise; null: not written; of a chain
   int64_t num_members = 0, rows = 0, features = 0;
   int64_t x_row_stride = 0, x_member_stride = 0;
   int64_t y_row_stride = 0, y_member_stride = 0;
-  int64_t gamma_member_stride = 0, beta_member_stride = 0;
+  int64_t residual_row_stride = 0, residual_member_stride = 0;
+  int64_t sum_row_stride = 0, sum_member_stride = 0;
+  int64_t bias_member_stride = 0, gamma_member_stride = 0, beta_member_stride = 0;
   float epsilon = 0;
+  Activation activation = Activation::none;  ///< of a chain
+  ChainNorm norm = ChainNorm::none;          ///< of a chain
 };
 
 /// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, all members in one launch.
@@ -28,5 +36,8 @@ cudaError_t launch_layernorm_wide(Dtype dtype, const RowNormParams& params, cuda
 
 /// y = x / sqrt(mean of squares + epsilon) * gamma + beta, all members in one launch.
 cudaError_t launch_rmsnorm_wide(Dtype dtype, const RowNormParams& params, cudaStream_t stream);
+
+/// sum = residual + activation(x + bias), rounded to the dtype; y = norm(sum).
+cudaError_t launch_chain_wide(Dtype dtype, const RowNormParams& params, cudaStream_t stream);
 
 }  // namespace wide::kernels

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// chain's verbs: validate, choose, launch.
+#include "wide/chain.hpp"
+
+#include <vector>
+
+#include "host/core/nvtx.hpp"
+#include "host/core/plan_checks.hpp"
+#include "host/core/verified.hpp"
+#include "host/norm/norm_plan.hpp"
+#include "host/norm/row_norm.hpp"
+#include "wide/pack.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr std::string_view kName = "chain";
+
+/// One of the parameters, wherever parameters are.
+struct Parameter {
+  const char* name;
+  bool ChainProblem::*is_present;
+  ConstTensorView ChainMember::*member;
+  TensorView ChainParameters::*packed;
+};
+constexpr Parameter kParameters[] = {
+    {"bias", &ChainProblem::has_bias, &ChainMember::bias, &ChainParameters::bias},
+    {"gamma", &ChainProblem::has_gamma, &ChainMember::gamma, &ChainParameters::gamma},
+    {"beta", &ChainProblem::has_beta, &ChainMember::beta, &ChainParameters::beta}};
+
+}  // namespace
+
+ChainProblem describe_chain(const ChainArguments& arguments, const ChainProblem& like) {
+  return describe_rows(kName, arguments, like);
+}
+
+struct ChainPlan::State : NormState<ChainProblem> {};
+
+ChainPlan make_chain_plan(const Context& context, const ChainProblem& problem,
+                          const PlanOptions& options) {
+  const ChainProblem full = complete_rows(kName, problem);
+  require_no_policy(kName, options.policy);
+  const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
+  return ChainPlan(std::make_shared<const ChainPlan::State>(
+      ChainPlan::State{make_norm_state(kName, context, full, options, is_trusted)}));
+}
+
+const ChainProblem& ChainPlan::problem() const {
+  return state_->problem;
+}
+std::string_view ChainPlan::strategy() const {
+  return strategy_name(state_->choice.strategy);
+}
+std::string ChainPlan::explain() const {
+  return state_->choice.explain;
+}
+int64_t ChainPlan::workspace_bytes() const {
+  return 0;
+}
+std::string_view ChainPlan::weight_format() const {
+  return "packed";
+}
+
+void ChainPlan::prepare_weights(std::span<const ChainMember> members,
+                                const ChainParameters& parameters, Stream stream) const {
+  const ChainProblem& p = state_->problem;
+  for (const Parameter& parameter : kParameters) {
+    if (!(p.*parameter.is_present)) continue;
+    std::vector<ConstTensorView> own;
+    for (const ChainMember& member : members) own.push_back(member.*parameter.member);
+    const TensorView& packed = parameters.*parameter.packed;
+    require_shape(kName, parameter.name, packed, "[num_members, features]",
+                  {p.num_members, p.features});
+    pack(operands::chain_parameter, own, packed, stream);
+  }
+}
+
+void ChainPlan::restore_weights(const ChainParameters& parameters,
+                                std::span<const ChainParameters> members, Stream stream) const {
+  for (const Parameter& parameter : kParameters) {
+    if (!(state_->problem.*parameter.is_present)) continue;
+    std::vector<TensorView> own;
+    for (const ChainParameters& member : members) own.push_back(member.*parameter.packed);
+    unpack(operands::chain_parameter, parameters.*parameter.packed, own, stream);
+  }
+}
+
+void ChainPlan::run(const ChainArguments& arguments, const Execution& execution) const {
+  const State& s = *state_;
+  require_device(kName, "y", arguments.y, s.context.device());
+  require_same_chain(kName, describe_chain(arguments, s.problem), s.problem);
+  const NvtxRange range(s.range.c_str());
+  run_row_norm(s.context, s.problem, s.choice.strategy, arguments, execution.stream);
+}
+
+}  // namespace wide

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plain fp64 loops over one row; the norms are judged as they are by themselves.
+#include "host/norm/chain_reference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "host/norm/layernorm_reference.hpp"
+#include "host/norm/rmsnorm_reference.hpp"
+
+namespace wide::catalog {
+
+namespace {
+
+constexpr double u = 0x1p-24;
+
+double activated(Activation activation, double v) {
+  switch (activation) {
+    case Activation::none:
+      return v;
+    case Activation::relu:
+      return std::max(v, 0.0);
+    case Activation::gelu:
+      return v / 2 * std::erfc(-v / std::numbers::sqrt2);
+    case Activation::silu:
+      return v / (1 + std::exp(-v));
+  }
+  return v;
+}
+
+/// The sum, and how far off what is stored of it may be.
+void add_up(const ChainProblem& p, const ChainRow& row, std::span<double> sums,
+            std::span<double> errors) {
+  const bool is_smooth = p.activation == Activation::gelu || p.activation == Activation::silu;
+  const bool is_plain = row.bias.empty() && row.residual.empty() && !is_smooth;
+  for (size_t d = 0; d < sums.size(); ++d) {
+    const double v = row.x[d] + (row.bias.empty() ? 0 : row.bias[d]);
+    const double a = activated(p.activation, v);
+    sums[d] = a + (row.residual.empty() ? 0 : row.residual[d]);
+    const double magnitude = std::fabs(v);
+    errors[d] = is_plain ? 0
+                         : u * (magnitude + std::fabs(sums[d])) +
+                               unit_roundoff(p.dtype) * std::fabs(sums[d]) + min_subnormal(p.dtype);
+    if (is_smooth) errors[d] += u * (16 * std::fabs(a) + 2 * magnitude * (1 + magnitude));
+  }
+}
+
+}  // namespace
+
+void chain_reference(const ChainProblem& p, const ChainRow& row, std::span<double> y,
+                     std::span<double> tolerance) {
+  const size_t count = row.x.size();
+  std::vector<double> sums(count), errors(count);
+  add_up(p, row, sums, errors);
+  if (p.norm == ChainNorm::none) {
+    std::copy(sums.begin(), sums.end(), y.begin());
+    std::copy(errors.begin(), errors.end(), tolerance.begin());
+    return;
+  }
+  double mean = 0, square = 0, error_square = 0;
+  for (size_t d = 0; d < count; ++d) {
+    mean += sums[d] / static_cast<double>(count);
+    error_square += errors[d] * errors[d] / static_cast<double>(count);
+  }
+  if (p.norm == ChainNorm::rmsnorm) {
+    mean = 0;
+    RmsnormProblem norm;
+    norm.dtype = p.dtype;
+    norm.epsilon = p.epsilon;
+    rmsnorm_reference(norm, sums, row.gamma, y, tolerance);
+  } else {
+    LayernormProblem norm;
+    norm.dtype = p.dtype;
+    norm.epsilon = p.epsilon;
+    layernorm_reference(norm, sums, row.gamma, row.beta, y, tolerance);
+  }
+  for (const double sum : sums) square += (sum - mean) * (sum - mean) / static_cast<double>(count);
+  const double scale = 1 / std::sqrt(square + static_cast<double>(p.epsilon));
+  const double error = std::sqrt(error_square);
+  for (size_t d = 0; d < count; ++d) {
+    const double g = row.gamma.empty() ? 1 : std::fabs(row.gamma[d]);
+    const double normalised = std::fabs(sums[d] - mean) * scale;
+    tolerance[d] += g * scale * (errors[d] + error + normalised * error) * (1 + 2 * scale * error);
+  }
+}
+
+}  // namespace wide::catalog

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// chain: what stands between the matrix products of a network, bias, activation, residual and norm,
+// in one call that reads and writes everything once.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "wide/epilogue.hpp"
+#include "wide/plan.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide {
+
+enum class ChainNorm : uint8_t { none, layernorm, rmsnorm };
+
+inline constexpr std::array<ChainNorm, 3> kAllChainNorms{ChainNorm::none, ChainNorm::layernorm,
+                                                         ChainNorm::rmsnorm};
+
+constexpr std::string_view chain_norm_name(ChainNorm norm) {
+  switch (norm) {
+    case ChainNorm::none:
+      return "none";
+    case ChainNorm::layernorm:
+      return "layernorm";
+    case ChainNorm::rmsnorm:
+      return "rmsnorm";
+  }
+  return "?";
+}
+
+constexpr std::optional<ChainNorm> parse_chain_norm(std::string_view name) {
+  for (ChainNorm norm : kAllChainNorms) {
+    if (chain_norm_name(norm) == name) return norm;
+  }
+  return std::nullopt;
+}
+
+struct ChainProblem {
+  int64_t num_members = 1;
+  int64_t rows = 0;           ///< rows per member: the product of all axes but the last
+  int64_t features = 0;       ///< D, elements that are normalised together
+  Dtype dtype = Dtype::fp32;  ///< of all operands: fp32, fp16 or bf16
+  Activation activation = Activation::none;
+  ChainNorm norm = ChainNorm::none;
+  float epsilon = 1e-5f;  ///< the norm's
+  bool has_bias = false;
+  bool has_residual = false;
+  bool has_sum = false;    ///< what is normalised is written, too; with a norm only
+  bool has_gamma = false;  ///< with a norm only
+  bool has_beta = false;   ///< with layernorm only
+  RowStrides x{}, residual{}, sum{}, y{};
+  int64_t bias_member_stride = 0, gamma_member_stride = 0, beta_member_stride = 0;
+  friend bool operator==(const ChainProblem&, const ChainProblem&) = default;
+};
+
+struct ChainArguments {
+  ConstTensorView x;         ///< [.., N*D]
+  ConstTensorView bias;      ///< [N, D], or absent: 0
+  ConstTensorView residual;  ///< [.., N*D], or absent: 0
+  ConstTensorView gamma;     ///< [N, D], or absent: 1
+  ConstTensorView beta;      ///< [N, D], or absent: 0
+  TensorView y;              ///< [.., N*D]; may be x or residual itself
+  TensorView sum;            ///< [.., N*D], or absent; may be x or residual itself, but not y
+};
+
+struct ChainMember {
+  ConstTensorView bias, gamma, beta;  ///< [D], or absent
+};
+
+/// Parameters of all members, each [N, D] or absent.
+struct ChainParameters {
+  TensorView bias, gamma, beta;
+};
+
+/// Reads the problem off the operands; `like` gives what they do not show: num_members (where there
+/// are no parameters), activation, norm and epsilon.
+ChainProblem describe_chain(const ChainArguments& arguments, const ChainProblem& like);
+
+class ChainPlan {
+ public:
+  const ChainProblem& problem() const;
+  std::string_view strategy() const;
+  std::string explain() const;
+  int64_t workspace_bytes() const;
+  std::string_view weight_format() const;
+
+  /// N biases, gammas and betas [D] -> [N, D] each.
+  void prepare_weights(std::span<const ChainMember> members, const ChainParameters& parameters,
+                       Stream stream) const;
+  void restore_weights(const ChainParameters& parameters, std::span<const ChainParameters> members,
+                       Stream stream) const;
+
+  /// sum[r, n, d] = residual[r, n, d] + activation(x[r, n, d] + bias[n, d]), in fp32 and then
+  /// rounded to the dtype; y[r, n, :] = norm(sum[r, n, :]) with gamma and beta, as layernorm and
+  /// rmsnorm define it, bit for bit what they make of the stored sum; y = sum without a norm.
+  /// Layout: as ChainArguments says; features contiguous, any row and member strides, any alignment
+  ///         of an element. Outputs may be x or residual themselves; they overlap nothing else.
+  /// Types: all operands share a dtype in {fp32, fp16, bf16}; everything between in fp32.
+  /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
+  /// Memory: workspace_bytes() of execution.workspace.
+  /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.
+  void run(const ChainArguments& arguments, const Execution& execution) const;
+
+  struct State;
+
+ private:
+  friend ChainPlan make_chain_plan(const Context&, const ChainProblem&, const PlanOptions&);
+  explicit ChainPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+ChainPlan make_chain_plan(const Context& context, const ChainProblem& problem,
+                          const PlanOptions& options = {});
+
+}  // namespace wide
