@@ -11,6 +11,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cstring>
 
+#include "host/conv/conv_cudnn.hpp"
+#include "host/conv/conv_problem.hpp"
 #include "host/core/check.hpp"
 #include "verify/support/cudnn_devices.hpp"
 
@@ -30,6 +32,7 @@ struct Call {
     return found == ids.end() ? nullptr : addresses.at(static_cast<size_t>(found - ids.begin()));
   }
 } call;
+std::vector<Call> calls;
 cudnnStatus_t answer = CUDNN_STATUS_SUCCESS;
 
 }  // namespace
@@ -64,6 +67,7 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t stream) {
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t,
                                   cudnnBackendDescriptor_t) {
   call.handle = handle;
+  calls.push_back(call);
   return answer;
 }
 }
@@ -102,4 +106,37 @@ TEST_CASE("cudnn: a plan hands over its operands, its numbers, workspace and str
     CHECK(error.code() == ErrorCode::cudnn);
     CHECK(std::string(error.what()).starts_with("cudnn: CUDNN_STATUS_EXECUTION_FAILED"));
   }
+}
+
+TEST_CASE("conv: the sums of two calls lie in front of cuDNN's own workspace") {
+  test::require_cudnn_planning();
+  ConvProblem problem{.num_members = 2, .batch = 2, .in_channels = 16, .out_channels = 32};
+  problem.input = {9, 8};
+  problem.kernel = {3, 3};
+  problem.padding = {1, 1};
+  problem.dtype = Dtype::bf16;
+  problem.epilogue = {.has_bias = true, .activation = Activation::gelu};
+  const ConvCudnn plan(test::kCudnnH200, complete_conv_problem(problem));
+  // Addresses that nobody follows.
+  alignas(256) std::byte memory[6][256];
+  ConvArguments arguments;
+  arguments.x.data = memory[0];
+  arguments.weight.data = memory[1];
+  arguments.bias.data = memory[2];
+  arguments.y.data = memory[3];
+  const VendorHandles handles = VendorHandles::borrow(nullptr, memory[4]);
+  calls.clear();
+  answer = CUDNN_STATUS_SUCCESS;
+  plan.run(arguments,
+           {Stream(static_cast<void*>(memory[0])), {memory[5], plan.workspace_bytes()}, &handles});
+  REQUIRE(calls.size() == 2);
+  constexpr int64_t kSumsBytes = 2 * 2 * 32 * 9 * 8 * 4;
+  for (const Call& one : calls) {
+    const auto& all = one.addresses;
+    CHECK(std::find(all.begin(), all.end(), memory[5]) != all.end());
+    CHECK(static_cast<std::byte*>(one.workspace) - memory[5] >= kSumsBytes);
+  }
+  const auto& last = calls.back().addresses;
+  CHECK(std::find(last.begin(), last.end(), memory[3]) != last.end());
+  CHECK(std::find(last.begin(), last.end(), memory[0]) == last.end());
 }
