@@ -94,7 +94,7 @@ class Interpreter {
   void set(CudnnTensorId id, const Index& index, double value) {
     const CudnnTensor& tensor = graph_.tensor(id);
     if (tensor.type == CudnnType::fp16 || tensor.type == CudnnType::bf16) {
-      std::byte rounded[2];
+      std::byte rounded[8];  // of the widest dtype, which g++ thinks may come here
       store_element(rounded, dtype_of(tensor.type), 0, value);
       value = load_element(rounded, dtype_of(tensor.type), 0);
     }
