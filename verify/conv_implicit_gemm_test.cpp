@@ -4,11 +4,13 @@
 // What implicit_gemm takes, and with which tiles, on devices that are not at hand.
 #include "host/conv/conv_implicit_gemm.hpp"
 
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "host/conv/conv_problem.hpp"
+#include "host/conv/conv_strategy.hpp"
 #include "verify/support/known_devices.hpp"
 
 namespace wide::test {
@@ -68,6 +70,25 @@ TEST_CASE("implicit_gemm's tiles fill the device, and no more channels than ther
   CHECK(tiles(1, 128, 16).vector == p64c64);
   // Its sums leave no registers for 32-bit operands.
   CHECK(tiles(32, 256, 32, Dtype::fp32).vector == p64c64);
+}
+
+TEST_CASE("auto takes implicit_gemm where it is proved, for signals and images, and fills tiles") {
+  const std::array proved{VerifiedStrategy{"conv1d", "implicit_gemm", 90},
+                          VerifiedStrategy{"conv2d", "implicit_gemm", 90}};
+  const auto takes_it = [](const ConvProblem& problem, std::span<const VerifiedStrategy> verified,
+                           DeviceInfo device = kH200) {
+    const ConvProblem p = complete_conv_problem(problem);
+    device.shared_bytes_per_block = 160 * 1024;  // for what else there is
+    return choose_conv_strategy(p, device, "auto", verified).strategy->name == "implicit_gemm";
+  };
+  ConvProblem p = problem_of(4, 64, 32, Dtype::bf16);
+  CHECK(takes_it(p, proved));
+  CHECK_FALSE(takes_it(p, std::span(proved).first(1)));
+  CHECK_FALSE(takes_it(p, std::span(proved).last(1)));
+  CHECK_FALSE(takes_it(p, proved, kA100));
+  p.out_channels = 16;
+  CHECK_FALSE(takes_it(p, proved));
+  CHECK_FALSE(takes_it(problem_of(4, 64, 32, Dtype::fp32), proved));
 }
 
 }  // namespace

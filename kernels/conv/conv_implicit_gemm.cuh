@@ -33,14 +33,14 @@ constexpr MmaPolicy policy_of(ConvGemmForm form, ConvGemmTile tile) {
       return {false, 64, 64, 2, 2, 1, 4, 3};
     case ConvGemmTile::p64c128:  // 72 KiB, 64 x 32 a warp
       return {false, 128, 64, 2, 2, 1, 3, 2};
-    case ConvGemmTile::p128c128:  // 96 KiB, 64 x 32 a warp
+    case ConvGemmTile::p128c128:  // 96 KiB, 64 x 32 a warp; some devices have 99 for a block
       return {false, 128, 128, 2, 4, 1, 3, 2};
   }
   return {};
 }
 
 /// What a kernel keeps in shared memory: the ring, which becomes the sums; where pixels lie in y;
-/// and a table of pixels in x, or, of the form `gather`, of terms.
+/// and, of the form `gather`, the table of terms.
 template <class T, ConvGemmForm form, ConvGemmTile tile>
 struct ConvGemmShared {
   static constexpr MmaPolicy policy = policy_of(form, tile);
@@ -48,9 +48,8 @@ struct ConvGemmShared {
   static constexpr int kOutputs = policy.shared_bytes();
   static constexpr int kTable = kOutputs + static_cast<int>(sizeof(ConvOutputPlaces<kPixels>));
   static constexpr int kBytes =
-      kTable + (form == ConvGemmForm::vector
-                    ? kPixels * static_cast<int>(sizeof(ConvPixel))
-                    : ConvGather<T, kPixels, policy.threads()>::kTableBytes);
+      kTable +
+      (form == ConvGemmForm::gather ? ConvGather<T, kPixels, policy.threads()>::kTableBytes : 0);
 };
 
 /// The part of a block in the whole.
@@ -140,9 +139,9 @@ __device__ inline void add_up_vectors(
   using T = typename Math::Element;
   constexpr MmaPolicy policy = policy_of(ConvGemmForm::vector, tile);
   constexpr int kTerms = kRowBytes / static_cast<int>(sizeof(T)), kPairs = kChunks / 2;
-  using Shared = ConvGemmShared<T, ConvGemmForm::vector, tile>;
-  auto* pixels = reinterpret_cast<ConvPixel*>(shared + Shared::kTable);
-  if (const auto thread = static_cast<int>(threadIdx.x); thread < Shared::kPixels) {
+  // Each pixel is located once, in the stage that is the last to be filled, behind a barrier.
+  auto* pixels = reinterpret_cast<ConvPixel*>(shared + (policy.stages - 1) * policy.stage_bytes());
+  if (const auto thread = static_cast<int>(threadIdx.x); thread < policy.tile_a) {
     pixels[thread] = locate_pixel(params, block.first_pixel + thread);
   }
   __syncthreads();
@@ -240,7 +239,7 @@ __global__ void __launch_bounds__(policy_of(form, tile).threads(),
   using T = typename Math::Element;
   using Shared = ConvGemmShared<T, form, tile>;
   constexpr MmaPolicy policy = policy_of(form, tile);
-  static_assert(policy.threads() >= Shared::kPixels);
+  static_assert(policy.threads() >= Shared::kPixels && Shared::kBytes <= 99 * 1024);
   extern __shared__ __align__(128) char shared[];
   const ConvGemmBlock block = locate_block<tile>(params, tiles_p, tiles_c);
   auto* outputs = reinterpret_cast<ConvOutputPlaces<Shared::kPixels>*>(shared + Shared::kOutputs);
