@@ -37,7 +37,7 @@ ChainProblem describe_chain(const ChainArguments& arguments, const ChainProblem&
   return describe_rows(kName, arguments, like);
 }
 
-struct ChainPlan::State : NormState<ChainProblem> {};
+struct ChainPlan::State : WideState<ChainProblem> {};
 
 ChainPlan make_chain_plan(const Context& context, const ChainProblem& problem,
                           const PlanOptions& options) {
@@ -45,7 +45,7 @@ ChainPlan make_chain_plan(const Context& context, const ChainProblem& problem,
   require_no_policy(kName, options.policy);
   const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
   return ChainPlan(std::make_shared<const ChainPlan::State>(
-      ChainPlan::State{make_norm_state(kName, context, full, options, is_trusted)}));
+      ChainPlan::State{make_wide_state(kName, context, full, options, is_trusted)}));
 }
 
 const ChainProblem& ChainPlan::problem() const {
