@@ -25,8 +25,9 @@ INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+)[">]')
 # Primitives that run kernels of another name.
 KERNELS_OF = {"batchnorm1d": "batchnorm", "batchnorm2d": "batchnorm",
               "instancenorm1d": "groupnorm", "instancenorm2d": "groupnorm", "conv1d": "conv", "conv2d": "conv"}
-# Primitives whose strategies run the kernels of others, whichever suit.
-PARTS_OF = {"attention": ("linear", "flash_attention")}
+# Primitives whose strategies run the kernels of others, whichever suit; and single such strategies.
+PARTS_OF = {"attention": ("linear", "flash_attention"),
+            ("conv1d", "pointwise"): ("linear",), ("conv2d", "pointwise"): ("linear",)}
 # What C++ reads as one piece. Literals first, so that "//" inside one is no comment; numbers before
 # characters, because 1'000 opens none.
 TOKEN = re.compile(r"""
@@ -81,8 +82,9 @@ def is_glued(left, right, in_directive):
 
 
 def kernels_of(root, op, strategy):
-    if op in PARTS_OF:
-        return sorted(path for part in PARTS_OF[op] for path in root.glob(f"kernels/*/{part}_*.cu"))
+    parts = PARTS_OF.get((op, strategy), PARTS_OF.get(op))
+    if parts:
+        return sorted(path for part in parts for path in root.glob(f"kernels/*/{part}_*.cu"))
     return sorted(root.glob(f"kernels/*/{KERNELS_OF.get(op, op)}_{strategy}*.cu"))
 
 

@@ -144,6 +144,24 @@ Bytes run_embedding() {
   return read(context, y, stream.get());
 }
 
+/// So many channels that the kernel asks for more shared memory than it gets unasked.
+Bytes run_conv() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  const Tensor x = filled(context, {1, 32, 4, 9}, stream.get());
+  const Tensor w = filled(context, {64, 16, 3, 3}, stream.get());
+  Tensor weight(context, Dtype::fp32, {128, 16, 3, 3});
+  Tensor y(context, Dtype::fp32, {1, 128, 4, 9});
+  const ConvArguments arguments{x, weight, {}, y, {}};
+  const ConvPlan plan =
+      make_conv_plan(context, describe_conv(arguments, {.num_members = 2, .padding = {1, 1}}),
+                     {.strategy = "direct"});
+  const ConvMember members[] = {{w, {}}, {w, {}}};
+  plan.prepare_weights(members, weight, {}, stream.get());
+  plan.run(arguments, {stream.get()});
+  return read(context, y, stream.get());
+}
+
 Bytes run_layernorm() {
   const Context context = Context::cuda(0);
   const OwnedStream stream(context);
@@ -334,6 +352,7 @@ const std::vector<Scenario>& scenarios() {
       {"ragged_linear", run_ragged_linear},
       {"linear weight_only", run_quantized_linear},
       {"embedding", run_embedding},
+      {"conv", run_conv},
       {"layernorm", run_layernorm},
       {"batchnorm", run_batchnorm},
       {"groupnorm", run_groupnorm},

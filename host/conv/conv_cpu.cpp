@@ -10,11 +10,11 @@
 // multiplied as a matrix: the gathering is paid for by the channels that share it.
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "host/conv/conv_cpu_tile.hpp"
 #include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_run.hpp"
+#include "host/core/activation_cpu.hpp"
 #include "host/core/parallel.hpp"
 #include "wide/convert.hpp"
 
@@ -37,22 +37,6 @@ void decode(Dtype dtype, const void* base, int64_t offset, int64_t stride, float
   for (int64_t i = 0; i < count; ++i) {
     decode_row(dtype, element_at(base, offset + i * stride, dtype), out + i, 1);
   }
-}
-
-float activate(Activation activation, float value) {
-  constexpr float kInverseSqrt2 = 0.70710678118654752f;
-  switch (activation) {
-    case Activation::none:
-      return value;
-    case Activation::relu:
-      return value > 0.0f || std::isnan(value) ? value : 0.0f;
-    case Activation::gelu:
-      // erfc, not 1 + erf: the sum would cancel for values far below zero.
-      return 0.5f * value * std::erfc(-value * kInverseSqrt2);
-    case Activation::silu:
-      return value / (1.0f + std::exp(-value));
-  }
-  return value;
 }
 
 /// One term of every output of a group: where its weight and its inputs are.
@@ -149,6 +133,7 @@ void gather(const ConvProblem& p, const void* x, int64_t offset, const Term& ter
   if (row < 0 || row >= p.input.height || first >= end) first = end = run.count;
   std::fill_n(out, first, 0.0f);
   std::fill(out + end, out + run.count, 0.0f);
+  if (first == end) return;
   decode(p.dtype, x, offset + term.x + row * p.x.row + (column + first * step) * p.x.column,
          step * p.x.column, out + first, end - first);
 }
@@ -163,7 +148,7 @@ void finish(const ConvProblem& p, const ConvArguments& a, const Place& place,
   const auto finish_value = [&](float value, float bias, float residual) {
     if (epilogue.has_bias) value += bias;  // adding 0 would make +0 of -0
     if (epilogue.residual == Residual::before_activation) value += residual;
-    value = activate(epilogue.activation, value);
+    value = activate_cpu(epilogue.activation, value);
     if (epilogue.residual == Residual::after_activation) value += residual;
     return value;
   };

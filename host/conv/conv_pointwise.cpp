@@ -44,11 +44,12 @@ View as_rows(const View& view, const Shape& shape, const Strides& strides) {
   return view.is_absent() ? view : View(view.data, view.dtype, shape, strides, view.device);
 }
 
-}  // namespace
-
-std::string_view conv_pointwise_kernel(const ConvProblem& problem) {
+/// By the member's problem alone, so that its bits do not depend on N or on strides.
+std::string_view kernel_for(const ConvProblem& problem) {
   return problem.dtype == Dtype::fp32 && !problem.allow_tf32 ? "simt" : "tensor_core";
 }
+
+}  // namespace
 
 std::string conv_pointwise_unsupported_reason(const ConvProblem& p, const DeviceInfo& device) {
   if (!is_pointwise(p)) return "it is for kernels of one tap, of stride 1, unpadded, of one group";
@@ -60,13 +61,13 @@ std::string conv_pointwise_unsupported_reason(const ConvProblem& p, const Device
       (p.epilogue.residual != Residual::none && !are_one_line(p.residual, p))) {
     return "positions of x, y or the residual are not one line of equal steps; direct takes any";
   }
-  const auto strategy = parse_linear_strategy(conv_pointwise_kernel(p), DeviceType::cuda);
+  const auto strategy = parse_linear_strategy(kernel_for(p), DeviceType::cuda);
   return linear_unsupported_reason(*strategy, complete_linear_problem(linear_problem(p)), device);
 }
 
 ConvRunner make_conv_pointwise(const Context& context, const ConvProblem& problem) {
-  const LinearPlan plan = make_linear_plan(
-      context, linear_problem(problem), {.strategy = std::string(conv_pointwise_kernel(problem))});
+  const LinearPlan plan = make_linear_plan(context, linear_problem(problem),
+                                           {.strategy = std::string(kernel_for(problem))});
   return {[plan, problem](const ConvArguments& a, const Execution& execution) {
             const LinearProblem& p = plan.problem();
             const auto rows = [&](const auto& view, const RowStrides& strides, int64_t channels) {

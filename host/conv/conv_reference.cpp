@@ -38,15 +38,16 @@ ConvSum conv_reference_sum(const ConvProblem& p, const ConvReferenceOperands& op
   for (int64_t c = 0; c < in; ++c) {
     for (int64_t kh = 0; kh < p.kernel.height; ++kh) {
       const int64_t row = at.row * p.stride.height - p.padding.height + kh * p.dilation.height;
-      if (row < 0 || row >= p.input.height) continue;
       for (int64_t kw = 0; kw < p.kernel.width; ++kw) {
         const int64_t column = at.column * p.stride.width - p.padding.width + kw * p.dilation.width;
-        if (column < 0 || column >= p.input.width) continue;
-        const double product =
-            operands.x[index_of(p.layout, p.in_channels, p.input.height, p.input.width, at.batch,
-                                first_channel + c, row, column)] *
-            operands.weight[index_of(p.layout, in, p.kernel.height, p.kernel.width, at.channel, c,
-                                     kh, kw)];
+        const bool is_padding =
+            row < 0 || row >= p.input.height || column < 0 || column >= p.input.width;
+        const double x =
+            is_padding ? 0
+                       : operands.x[index_of(p.layout, p.in_channels, p.input.height, p.input.width,
+                                             at.batch, first_channel + c, row, column)];
+        const double product = x * operands.weight[index_of(p.layout, in, p.kernel.height,
+                                                            p.kernel.width, at.channel, c, kh, kw)];
         sum.value += product;
         sum.magnitude += std::fabs(product);
       }

@@ -39,8 +39,7 @@ std::string conv_channels_last_unsupported_reason(const ConvProblem& problem,
 ConvRunner make_conv_grouped(const Context& context, const ConvProblem& problem);
 ConvRunner make_conv_sequential(const Context& context, const ConvProblem& problem);
 
-// Kernels of one tap by linear's kernels, on CUDA: which one, by its strategy's name.
-std::string_view conv_pointwise_kernel(const ConvProblem& problem);
+// Kernels of one tap by linear's kernels, on CUDA.
 std::string conv_pointwise_unsupported_reason(const ConvProblem& problem, const DeviceInfo& device);
 ConvRunner make_conv_pointwise(const Context& context, const ConvProblem& problem);
 

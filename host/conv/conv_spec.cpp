@@ -7,8 +7,7 @@
 #include "host/conv/conv_reference.hpp"
 #include "host/linear/linear_reference.hpp"
 #include "host/linear/linear_values.hpp"
-#include "host/operand.hpp"
-#include "wide/error.hpp"
+#include "host/spec.hpp"
 
 namespace wide::catalog {
 
@@ -117,12 +116,8 @@ class ConvWorkload final : public PackedWorkload {
   }
 
   std::string unsupported_reason(std::string_view strategy) const override {
-    try {
-      (void)make_conv_plan(context(), problem_, {.strategy = std::string(strategy)});
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    return reason_against(
+        [&] { return make_conv_plan(context(), problem_, {.strategy = std::string(strategy)}); });
   }
 
   Prepared prepare(const PlanOptions& options) override {
@@ -162,7 +157,7 @@ class ConvWorkload final : public PackedWorkload {
                          (residual_ ? 1 : 0)),
               0, static_cast<double>(y_->bytes())};
     for (const Operand* operand : {x_, weight_, bias_, residual_}) {
-      if (operand != nullptr) cost.bytes_read += static_cast<double>(operand->bytes());
+      cost.bytes_read += static_cast<double>(bytes_of(operand));
     }
     return cost;
   }
@@ -170,11 +165,8 @@ class ConvWorkload final : public PackedWorkload {
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
     const ConvProblem& p = shape_;
-    const auto values_of = [&](const Operand* operand) {
-      return operand == nullptr ? std::span<const double>() : operand->values(member);
-    };
     const ConvReferenceOperands operands{x_->values(member), weight_->values(member),
-                                         values_of(bias_), values_of(residual_)};
+                                         values_of(bias_, member), values_of(residual_, member)};
     const bool is_last = p.layout == ConvLayout::channels_last;
     const int64_t middle = is_last ? output_.width : output_.height;
     const int64_t outer = is_last ? output_.height : p.out_channels;
@@ -218,10 +210,6 @@ class ConvWorkload final : public PackedWorkload {
   ConvProblem problem_;
 };
 
-std::vector<AxisValue> ints(std::initializer_list<int64_t> values) {
-  return {values.begin(), values.end()};
-}
-
 std::vector<AxisInfo> axes(const std::vector<AxisInfo>& positions) {
   // For tests: groups that divide channels, kernels that fit, every number other than its default
   // somewhere.
@@ -238,7 +226,7 @@ std::vector<AxisInfo> axes(const std::vector<AxisInfo>& positions) {
        {"padding", "zeros on either side; -1: kernel / 2 * dilation", int64_t{-1}, {}, -1, {1, 2}},
        {"dilation", "positions from one tap to the next", int64_t{1}, {}, 1, {2, 1}},
        {"groups", "of a member's channels", int64_t{1}, {}, 1, {3, 2}},
-       {"dtype", "of all operands", "fp32", {"fp32", "fp16", "bf16"}},
+       dtype_axis("of all operands"),
        {"layout", "whether channels are first or last", "first", {"first", "last"}},
        {"form",
         "as the axes say; or kernel, stride, groups 1 and no padding; or groups = channels",

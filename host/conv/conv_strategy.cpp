@@ -55,15 +55,10 @@ constexpr ConvStrategy kStrategies[] = {
      make_conv_cpu_sequential},
 };
 
-/// conv1d and conv2d run the same kernels: each proves what the other does not. pointwise has none
-/// of its own.
-bool is_proved(const ConvStrategy& strategy, const ConvProblem& problem, const DeviceInfo& device,
+/// conv1d and conv2d run the same kernels: each proves what the other does not.
+bool is_proved(const ConvStrategy& strategy, const DeviceInfo& device,
                std::span<const VerifiedStrategy> verified) {
   if (strategy.device == cpu || strategy.is_vendors) return true;
-  if (strategy.name == "pointwise") {
-    return is_verified_in(verified, "linear", conv_pointwise_kernel(problem),
-                          device.compute_capability);
-  }
   return is_verified_in(verified, "conv1d", strategy.name, device.compute_capability) &&
          is_verified_in(verified, "conv2d", strategy.name, device.compute_capability);
 }
@@ -80,7 +75,7 @@ ConvChoice choose_automatically(const ConvProblem& problem, const DeviceInfo& de
     const std::string reason = conv_unsupported_reason(strategy, problem, device);
     if (!reason.empty()) {
       reasons += "; " + text(strategy.name) + ": " + reason;
-    } else if (strategy.name == "sequential" || is_proved(strategy, problem, device, verified)) {
+    } else if (strategy.name == "sequential" || is_proved(strategy, device, verified)) {
       if (!strategy.is_expected_to_win(problem)) continue;
       const std::string rest = unproved.empty() ? ""
                                                 : "; unverified on compute capability " +

@@ -5,8 +5,8 @@
 // one member's at a time (`sequential`). Both compute every block alike, so they give the same
 // bits; what differs is how well small members fill the threads.
 #include <algorithm>
-#include <cmath>
 
+#include "host/core/activation_cpu.hpp"
 #include "host/core/parallel.hpp"
 #include "host/linear/linear_cpu_block.hpp"
 #include "host/linear/linear_problem.hpp"
@@ -20,24 +20,6 @@ namespace {
 
 const void* element_at(const void* base, int64_t offset, Dtype dtype) {
   return static_cast<const char*>(base) + offset * dtype_bytes(dtype);
-}
-
-float activate(Activation activation, float value) {
-  constexpr float kInverseSqrt2 = 0.70710678118654752f;
-  constexpr float kLeftEnd =
-      -128;  // the other factor has long been 0: so is the limit at -infinity
-  switch (activation) {
-    case Activation::none:
-      return value;
-    case Activation::relu:
-      return value > 0.0f || std::isnan(value) ? value : 0.0f;
-    case Activation::gelu:
-      // erfc, not 1 + erf: the sum would cancel for values far below zero.
-      return 0.5f * std::max(value, kLeftEnd) * std::erfc(-value * kInverseSqrt2);
-    case Activation::silu:
-      return std::max(value, kLeftEnd) / (1.0f + std::exp(-value));
-  }
-  return value;
 }
 
 int64_t blocks_in_row(const LinearProblem& problem) {
@@ -75,7 +57,7 @@ void finish_block(const LinearProblem& problem, const LinearArguments& arguments
       float value = sums[r][c] * (epilogue.alpha * factors[c]);
       if (epilogue.has_bias) value += bias[c];  // adding 0 would make +0 of -0
       if (is_activated) value += residual[c];
-      value = activate(epilogue.activation, value);
+      value = activate_cpu(epilogue.activation, value);
       if (epilogue.residual == Residual::after_activation) value += residual[c];
       sums[r][c] = value;
     }

@@ -116,7 +116,7 @@ class ConvPlan {
   /// y[b, n, o, i, j] = activation(sum over c, p, q of weight[n, o, c, p, q] *
   ///     x[b, n, first channel of o's group + c, i * stride - padding + p * dilation, j likewise]
   ///     + bias[n, o] + residual[b, n, o, i, j]), or the residual added behind the activation;
-  /// x is 0 outside its positions.
+  /// x is 0 outside its positions, and multiplied as such: a weight that is none makes NaN there.
   /// Layout: as ConvArguments says; the last axis of every operand contiguous, any other strides,
   /// any
   ///         alignment of an element (16 bytes is fastest). y overlaps no input, but residual may

@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// conv's operands, apart from what is computed of them: packing, what is refused, which strategy is
+// chosen.
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <vector>
+
+#include "host/conv/conv_problem.hpp"
+#include "host/conv/conv_strategy.hpp"
+#include "verify/support/known_devices.hpp"
+#include "verify/support/tensors.hpp"
+#include "wide/catalog.hpp"
+#include "wide/conv.hpp"
+#include "wide/error.hpp"
+
+using namespace wide;
+using Catch::Matchers::Message;
+using test::download, test::uniform, test::upload;
+
+TEST_CASE("conv: weights are packed in the layout's order and restored") {
+  const Context cpu = Context::cpu();
+  for (const ConvLayout layout : {ConvLayout::channels_first, ConvLayout::channels_last}) {
+    ConvProblem p{.num_members = 2,
+                  .batch = 1,
+                  .in_channels = 3,
+                  .out_channels = 4,
+                  .input = {5, 5},
+                  .kernel = {2, 3},
+                  .layout = layout};
+    p.epilogue.has_bias = true;
+    const ConvPlan plan = make_conv_plan(cpu, p);
+    const bool is_last = layout == ConvLayout::channels_last;
+    CHECK(plan.weight_format() == (is_last ? "channels_last" : "channels_first"));
+    std::vector<Tensor> weights, biases, back, back_bias;
+    std::vector<ConvMember> members;
+    std::vector<TensorView> weight_views, bias_views;
+    for (uint64_t n = 0; n < 2; ++n) {
+      weights.push_back(upload(cpu, Dtype::fp32, {4, 3, 2, 3}, uniform(72, 0, 1, n)));
+      biases.push_back(upload(cpu, Dtype::fp32, {4}, uniform(4, 0, 1, 7 + n)));
+      back.emplace_back(cpu, Dtype::fp32, Shape{4, 3, 2, 3});
+      back_bias.emplace_back(cpu, Dtype::fp32, Shape{4});
+    }
+    for (size_t n = 0; n < 2; ++n) {
+      members.push_back({weights[n], biases[n]});
+      weight_views.push_back(back[n]);
+      bias_views.push_back(back_bias[n]);
+    }
+    const Tensor packed(cpu, Dtype::fp32, is_last ? Shape{8, 2, 3, 3} : Shape{8, 3, 2, 3});
+    const Tensor bias(cpu, Dtype::fp32, {8});
+    plan.prepare_weights(members, packed, bias, Stream::cpu());
+    // Member 1, output 2, channel 1, tap (1, 2).
+    const double value = download(cpu, weights[1])[((2 * 3 + 1) * 2 + 1) * 3 + 2];
+    const std::vector<double> stored = download(cpu, packed);
+    CHECK(stored[is_last ? ((6 * 2 + 1) * 3 + 2) * 3 + 1 : ((6 * 3 + 1) * 2 + 1) * 3 + 2] == value);
+    CHECK(download(cpu, bias)[5] == download(cpu, biases[1])[1]);
+    plan.restore_weights(packed, bias, weight_views, bias_views, Stream::cpu());
+    for (size_t n = 0; n < 2; ++n) {
+      CHECK(download(cpu, back[n]) == download(cpu, weights[n]));
+      CHECK(download(cpu, back_bias[n]) == download(cpu, biases[n]));
+    }
+    const Tensor one_bias(cpu, Dtype::fp32, {4});
+    CHECK_THROWS_MATCHES(
+        plan.prepare_weights(members, packed, one_bias, Stream::cpu()), Error,
+        Message("conv: bias is [4], expected [num_members, channels] = [2, 4] or all in one axis"));
+  }
+}
+
+TEST_CASE("conv: each wrong operand is named, with what was got and expected") {
+  const Context cpu = Context::cpu();
+  const Tensor x(cpu, Dtype::fp32, {2, 6, 5, 7}), y(cpu, Dtype::fp32, {2, 8, 3, 5}),
+      weight(cpu, Dtype::fp32, {8, 3, 3, 3}), bias(cpu, Dtype::fp32, {8}),
+      half(cpu, Dtype::fp16, {8, 3, 3, 3}), few(cpu, Dtype::fp32, {8, 2, 3, 3}),
+      short_weight(cpu, Dtype::fp32, {8, 3, 3}), large(cpu, Dtype::fp32, {8, 3, 3, 8}),
+      ints(cpu, Dtype::int32, {2, 6, 5, 7}), int_weight(cpu, Dtype::int32, {8, 3, 3, 3});
+  const ConvProblem two{.num_members = 2};
+  const auto refuses = [&](const ConvArguments& a, const ConvProblem& like, const char* message) {
+    CHECK_THROWS_MATCHES(describe_conv(a, like), Error, Message(message));
+  };
+  CHECK_NOTHROW(describe_conv({x, weight, bias, y, {}}, two));
+  refuses({x, weight, {}, y, {}}, {.num_members = 4},
+          "conv: x is [2, 6, 5, 7], expected [batch, num_members * in_channels, H, W] with "
+          "num_members = 4");
+  refuses({x, few, {}, y, {}}, two,
+          "conv: weight is [8, 2, 3, 3], expected [num_members * out_channels, in_channels / "
+          "groups, kh, kw] with num_members = 2, in_channels = 3, groups = 1");
+  refuses({x, short_weight, {}, y, {}}, two,
+          "conv: weight is [8, 3, 3], expected [num_members * out_channels, in_channels / groups, "
+          "kh, kw] for an x of 4 axes");
+  refuses({x, half, {}, y, {}}, two, "conv: weight is fp16, expected dtype = fp32");
+  refuses({ints, int_weight, {}, y, {}}, two, "conv: dtype is int32, expected fp32, fp16 or bf16");
+  refuses({x, weight, {}, x, {}}, two,
+          "conv: y is [2, 6, 5, 7], expected [batch, num_members * out_channels, H, W] of the "
+          "output's size = [2, 8, 3, 5]");
+  refuses({x, weight, {}, y, y}, two,
+          "conv: residual is present, expected none: the problem adds none");
+  refuses({x, large, {}, y, {}}, two,
+          "conv: the kernel reaches over 8 positions along the width, expected at most the padded "
+          "input's = 7");
+  ConvProblem like = two;
+  like.groups = 2;
+  refuses({x, weight, {}, y, {}}, like,
+          "conv: weight is [8, 3, 3, 3], expected [num_members * out_channels, in_channels / "
+          "groups, kh, kw] with num_members = 2, in_channels = 3, groups = 2");
+  like = two;
+  like.stride.width = 0;
+  refuses({x, weight, {}, y, {}}, like,
+          "conv: stride.width is 0, expected a number in [1, 2147483647]");
+  like = two;
+  like.epilogue.alpha = 2;
+  refuses({x, weight, {}, y, {}}, like,
+          "conv: epilogue has scale none and alpha 2.000000, expected none and 1: multiply the "
+          "weights");
+  like = two;
+  like.epilogue.residual = Residual::before_activation;
+  refuses({x, weight, {}, y, {}}, like,
+          "conv: residual is absent, expected one: the problem adds it");
+  const TensorView inside(static_cast<float*>(x.data()) + 8, Dtype::fp32, {2, 8, 3, 5},
+                          cpu.device());
+  refuses({x, weight, {}, inside, {}}, two, "conv: y overlaps x, expected memory of its own");
+  const TensorView last(x.data(), Dtype::fp32, {2, 6, 5, 7}, Strides{210, 1, 42, 6}, cpu.device());
+  refuses({last, weight, {}, y, {}}, two, "conv: x has a last stride of 6, expected 1: contiguous");
+  const ConvPlan plan = make_conv_plan(cpu, describe_conv({x, weight, bias, y, {}}, two));
+  CHECK_THROWS_MATCHES(plan.run({x, weight, {}, y, {}}, {Stream::cpu()}), Error,
+                       Message("conv: bias is absent, expected one as in the plan's problem"));
+  CHECK_THROWS_AS(make_conv_plan(cpu, plan.problem(), {"grouppd"}), Error);
+}
+
+TEST_CASE("conv: what auto is, for devices that are not at hand") {
+  const auto chosen = [](const ConvProblem& p, const DeviceInfo& device,
+                         std::span<const VerifiedStrategy> verified) {
+    return std::string(
+        choose_conv_strategy(complete_conv_problem(p), device, "auto", verified).strategy->name);
+  };
+  ConvProblem stem{.num_members = 4,
+                   .batch = 8,
+                   .in_channels = 3,
+                   .out_channels = 64,
+                   .input = {32, 32},
+                   .kernel = {7, 7},
+                   .stride = {2, 2},
+                   .padding = {3, 3}};
+  ConvProblem tap{.num_members = 4,
+                  .batch = 8,
+                  .in_channels = 64,
+                  .out_channels = 64,
+                  .input = {32, 32},
+                  .layout = ConvLayout::channels_last};
+  const DeviceInfo cpu = Context::cpu().info();
+  DeviceInfo h200 = test::kH200;
+  h200.shared_bytes_per_block = 227 * 1024;
+  CHECK(chosen(stem, cpu, {}) == "wide");
+  const std::array proved{
+      VerifiedStrategy{"conv1d", "direct", 90}, VerifiedStrategy{"conv2d", "direct", 90},
+      VerifiedStrategy{"conv1d", "pointwise", 90}, VerifiedStrategy{"conv2d", "pointwise", 90}};
+  CHECK(chosen(stem, h200, proved) == "direct");
+  CHECK(chosen(tap, h200, proved) == "pointwise");
+  // One name's proof is half a proof, another device's none; a vendor's needs none.
+  for (const auto& few : {std::span(proved).first(1), std::span(proved).first(0)}) {
+    for (const ConvProblem& p : {stem, tap}) {
+      const ConvChoice choice = choose_conv_strategy(complete_conv_problem(p), h200, "auto", few);
+      CHECK((choice.strategy->is_vendors || choice.strategy->name == "sequential"));
+      CHECK(choice.explain.find("unverified on compute capability 90: ") != std::string::npos);
+    }
+  }
+  CHECK_THROWS_MATCHES(
+      choose_conv_strategy(complete_conv_problem(stem), h200, "pointwise", proved), Error,
+      Message("conv: strategy pointwise cannot run this problem: it is for kernels of one tap, of "
+              "stride 1, unpadded, of one group"));
+  stem.kernel = {1, 2000};
+  stem.input = {1, 3000};
+  stem.padding = {0, 0};
+  CHECK_THROWS_MATCHES(
+      choose_conv_strategy(complete_conv_problem(stem), h200, "direct", proved), Error,
+      Message("conv: strategy direct cannot run this problem: it takes at most 1024 taps, the "
+              "kernel has 1 x 2000"));
+}
+
+TEST_CASE("conv: the sweeps are the seeds'") {
+  const auto cases = [](const char* op, const char* sweep) {
+    int64_t count = 1;
+    for (const auto& axis : catalog::find_sweep(catalog::find_primitive(op), sweep).axes) {
+      count *= static_cast<int64_t>(axis.values.size());
+    }
+    return count;
+  };
+  CHECK(cases("conv1d", "full") == 360);
+  CHECK(cases("conv2d", "full") == 2430);
+  for (const char* op : {"conv1d", "conv2d"}) {
+    CHECK(cases(op, "quick") == 4);
+    CHECK(cases(op, "ci") == 2);
+  }
+}
