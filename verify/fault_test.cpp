@@ -306,6 +306,17 @@ Bytes run_softmax() {
   return read(context, y, stream.get());
 }
 
+Bytes run_concat() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  const Tensor a = filled(context, {3, 4}, stream.get()),
+               b = filled(context, {3, 2}, stream.get(), 2);
+  Tensor whole(context, Dtype::fp32, {3, 6});
+  const ConstTensorView parts[] = {a.view(), b.view()};
+  concat(operands::linear_x, parts, 2, whole.view(), stream.get());
+  return read(context, whole, stream.get());
+}
+
 Bytes run_chain() {
   const Context context = Context::cuda(0);
   const OwnedStream stream(context);
@@ -345,6 +356,7 @@ const std::vector<Scenario>& scenarios() {
   static const std::vector<Scenario> all{
       {"tensor", run_tensor},
       {"pack", run_pack},
+      {"concat", run_concat},
       {"linear simt", [] { return run_linear("simt", Dtype::fp32); }},
       {"linear gemv", [] { return run_linear("gemv", Dtype::fp16); }},
       {"linear small_m", [] { return run_linear("small_m", Dtype::bf16); }},

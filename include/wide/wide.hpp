@@ -9,6 +9,7 @@
 #include "wide/binary.hpp"
 #include "wide/chain.hpp"
 #include "wide/channels.hpp"
+#include "wide/concat.hpp"
 #include "wide/context.hpp"
 #include "wide/conv.hpp"
 #include "wide/device.hpp"

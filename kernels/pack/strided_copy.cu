@@ -3,40 +3,62 @@
 //
 // destinations[p][i] = sources[p][i] for every index i of one shared shape.
 // Plan: grid.y is the pair (64 at most), grid.x strides over the pair's elements in row-major
-// order, one element per thread and step: neighbouring threads touch neighbouring elements of the
-// innermost axis, which is contiguous on both sides in every packed layout. Axes that are
-// contiguous on both sides are folded on the host first, so the index is seldom taken apart more
-// than twice. Memory: no shared memory. Limits: none on sizes; all offsets are 64-bit.
+// order, four elements per thread and step, loaded before any is stored: neighbouring threads touch
+// neighbouring elements of the innermost axis, which is contiguous on both sides in every packed
+// layout. Axes that are contiguous on both sides are folded on the host first, so the index is
+// seldom taken apart more than twice, by reciprocals. Memory: no shared memory. Limits: none on
+// sizes; all offsets are 64-bit.
 #include "kernels/pack/strided_copy.hpp"
 
 #include <algorithm>
+
+#include "kernels/common/divisor.hpp"
 
 namespace wide::kernels {
 
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kMaxBlocksPerPair = 1024;  // then each thread takes several elements
+constexpr int kAtOnce = 4;  // elements of a thread, all under way together
+constexpr int kBlockElements = kThreads * kAtOnce;
+constexpr int64_t kMaxBlocksPerPair = 1024;  // then each thread takes several times as many
+
+/// Of the axes' extents.
+struct Divisors {
+  Divisor by[kMaxCopyRank];
+};
 
 template <class Element>
 __global__ void __launch_bounds__(kThreads)
-    strided_copy_kernel(const __grid_constant__ StridedCopy copy, int64_t num_elements) {
+    strided_copy_kernel(const __grid_constant__ StridedCopy copy,
+                        const __grid_constant__ Divisors divisors, int64_t num_elements) {
   const auto* source = static_cast<const Element*>(copy.sources[blockIdx.y]);
   auto* destination = static_cast<Element*>(copy.destinations[blockIdx.y]);
-  const int64_t step = int64_t{gridDim.x} * kThreads;
-  for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < num_elements; i += step) {
-    int64_t rest = i, from = 0, to = 0;
+  const int64_t step = int64_t{gridDim.x} * kBlockElements;
+  for (int64_t first = int64_t{blockIdx.x} * kBlockElements + threadIdx.x; first < num_elements;
+       first += step) {
+    Element values[kAtOnce];
+    int64_t to[kAtOnce];
 #pragma unroll
-    for (int axis = kMaxCopyRank - 1; axis >= 0; --axis) {
-      if (axis < copy.rank) {
-        const int64_t outer = rest / copy.extents[axis];
-        const int64_t index = rest - outer * copy.extents[axis];
-        from += index * copy.source_strides[axis];
-        to += index * copy.destination_strides[axis];
-        rest = outer;
+    for (int u = 0; u < kAtOnce; ++u) {
+      if (first + u * kThreads >= num_elements) break;
+      int64_t rest = first + u * kThreads, from = 0;
+      to[u] = 0;
+#pragma unroll
+      for (int axis = kMaxCopyRank - 1; axis >= 0; --axis) {
+        if (axis < copy.rank) {
+          int64_t index = rest;
+          if (axis > 0) rest = divisors.by[axis].divide(rest, index);
+          from += index * copy.source_strides[axis];
+          to[u] += index * copy.destination_strides[axis];
+        }
       }
+      values[u] = source[from];
     }
-    destination[to] = source[from];
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) {
+      if (first + u * kThreads < num_elements) destination[to[u]] = values[u];
+    }
   }
 }
 
@@ -90,9 +112,12 @@ void widen(StridedCopy& copy) {
 
 template <class Element>
 cudaError_t launch(const StridedCopy& copy, int64_t num_elements, cudaStream_t stream) {
-  const int64_t blocks = std::min((num_elements + kThreads - 1) / kThreads, kMaxBlocksPerPair);
+  const int64_t blocks =
+      std::min((num_elements + kBlockElements - 1) / kBlockElements, kMaxBlocksPerPair);
+  Divisors divisors;
+  for (int axis = 0; axis < copy.rank; ++axis) divisors.by[axis] = Divisor(copy.extents[axis]);
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(copy.num_pairs));
-  strided_copy_kernel<Element><<<grid, kThreads, 0, stream>>>(copy, num_elements);
+  strided_copy_kernel<Element><<<grid, kThreads, 0, stream>>>(copy, divisors, num_elements);
   return cudaGetLastError();
 }
 
