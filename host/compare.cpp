@@ -38,6 +38,8 @@ double error_ratio(double got, double expected, double tolerance, bool keeps_inf
   if (!keeps_infinities && std::isinf(tolerance) && std::isnan(got)) return 0;
   if (std::isnan(expected)) return std::isnan(got) ? 0 : kInfinity;
   if (got == expected) return 0;
+  // A factor of infinity: its sign is that of a number which may have been rounded past 0.
+  if (std::isinf(tolerance) && std::isinf(expected) && std::isinf(got)) return 0;
   // A tolerance that is not a number of this world would let everything pass.
   if (std::isinf(expected) || !std::isfinite(got) || !std::isfinite(tolerance)) return kInfinity;
   const double ratio = std::fabs(got - expected) / tolerance;

@@ -57,8 +57,8 @@ struct Verdict {
   std::string message;                     ///< where, got, expected, tolerance; or what was damaged
 };
 
-/// Where infinities are not kept, NaN passes for what one of them went into: its tolerance is
-/// infinite.
+/// Where the tolerance is infinite, either infinity passes for the other; where infinities are not
+/// kept, NaN passes for what one of them went into: its tolerance is infinite.
 Verdict compare(const ReferenceSample& reference, const MemberOutputs& outputs,
                 bool keeps_infinities = true);
 

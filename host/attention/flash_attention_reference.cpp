@@ -99,8 +99,6 @@ void judge_flash_attention_row(const FlashAttentionProblem& p,
   double most = kNone, total = 0;
   for (int64_t key = 0; key < *p.kv_seq; ++key) {
     if (!sees_key(p, row.position, key, row.key_length)) continue;
-    const bool is_hidden = !row.bias.empty() && std::isinf(row.bias[static_cast<size_t>(key)]);
-    if (is_hidden) continue;
     scores.push_back(score_of(p, row, key));
     most = std::fmax(most, scores.back().value);
   }

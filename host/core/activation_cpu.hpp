@@ -13,8 +13,8 @@ namespace wide {
 
 inline float activate_cpu(Activation activation, float value) {
   constexpr float kInverseSqrt2 = 0.70710678118654752f;
-  constexpr float kLeftEnd =
-      -128;  // the other factor has long been 0: so is the limit at -infinity
+  // The other factor has long been 0 there: so is the limit at -infinity.
+  constexpr float kLeftEnd = -128;
   switch (activation) {
     case Activation::none:
       return value;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace wide::catalog {
 
 namespace {
 
-constexpr double u = 0x1p-24;
+constexpr double u = 0x1p-24, kInfinity = std::numeric_limits<double>::infinity();
 
 double activated(Activation activation, double v) {
   switch (activation) {
@@ -38,7 +39,9 @@ void add_up(const ChainProblem& p, const ChainRow& row, std::span<double> sums,
   const bool is_smooth = p.activation == Activation::gelu || p.activation == Activation::silu;
   const bool is_plain = row.bias.empty() && row.residual.empty() && !is_smooth;
   for (size_t d = 0; d < sums.size(); ++d) {
-    const double v = row.x[d] + (row.bias.empty() ? 0 : row.bias[d]);
+    double v = row.x[d] + (row.bias.empty() ? 0 : row.bias[d]);
+    // The activations' limit: nothing of it is left, nor of its error.
+    if (p.activation != Activation::none && v == -kInfinity) v = 0;
     const double a = activated(p.activation, v);
     sums[d] = a + (row.residual.empty() ? 0 : row.residual[d]);
     const double magnitude = std::fabs(v);

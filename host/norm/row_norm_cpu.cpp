@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/core/activation_cpu.hpp"
 #include "host/core/parallel.hpp"
 #include "host/norm/norm_cpu.hpp"
 #include "host/norm/row_norm.hpp"
@@ -15,20 +16,6 @@
 namespace wide {
 
 namespace {
-
-float activated(Activation activation, float v) {
-  switch (activation) {
-    case Activation::none:
-      return v;
-    case Activation::relu:
-      return v > 0 || v != v ? v : 0.0f;
-    case Activation::gelu:
-      return 0.5f * v * std::erfc(-v * 0.70710678118654752f);
-    case Activation::silu:
-      return v / (1.0f + std::exp(-v));
-  }
-  return v;
-}
 
 class RowNormaliser {
  public:
@@ -93,7 +80,7 @@ class RowNormaliser {
         for (int64_t i = 0; i < count; ++i) values[i] += added[i];
       }
       for (int64_t i = 0; i < count && p_.activation != Activation::none; ++i) {
-        values[i] = activated(p_.activation, values[i]);
+        values[i] = activate_cpu(p_.activation, values[i]);
       }
       if (p_.has_residual) {
         decode(a_.residual, row * p_.residual.row + member * p_.residual.member + first, added,
