@@ -25,9 +25,10 @@ inline kernels::PackedParams packed_params(const PackedRows& rows, const void* x
   return params;
 }
 
-/// launch(params, member): of all members at once, or of each by itself.
+/// launch(params, member): of all members at once, or of each by itself. By value: what launch
+/// makes of a member's parameters may be where these came from.
 template <class Launch>
-void launch_members(WideStrategy strategy, Dtype dtype, const kernels::PackedParams& params,
+void launch_members(WideStrategy strategy, Dtype dtype, kernels::PackedParams params,
                     const Launch& launch) {
   if (strategy == WideStrategy::wide) return launch(params, int64_t{0});
   const int64_t size = dtype_bytes(dtype);

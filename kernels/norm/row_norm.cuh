@@ -108,7 +108,7 @@ __device__ void add_up(const RowNormParams& p, int64_t member, int64_t first, bo
     for (int i = 0; i < kSize; ++i) values[i] = gelu(values[i]);
   } else if (p.activation == Activation::silu) {
 #pragma unroll
-    for (int i = 0; i < kSize; ++i) values[i] = divided_by_exp(values[i], values[i]);
+    for (int i = 0; i < kSize; ++i) values[i] = silu(values[i]);
   }
   if (p.residual != nullptr) {
 #pragma unroll

@@ -19,6 +19,11 @@ __device__ inline float divided_by_exp(float x, float z) {
   return __fdividef(x, 1.0f + expf(-z));
 }
 
+/// x / (1 + exp(-x)), 0 at -infinity
+__device__ inline float silu(float x) {
+  return divided_by_exp(left_bounded(x), x);
+}
+
 /// c[0] x^8 + c[1] x^7 + .. + c[8]
 __device__ inline float polynomial(float x, const float (&c)[9]) {
   float sum = c[0];
@@ -54,7 +59,7 @@ __device__ inline float apply_pointwise(float x, float a, float b) {
   using enum PointwiseFunction;
   if constexpr (kFunction == relu) return activate<Activation::relu>(x);
   if constexpr (kFunction == gelu) return kernels::gelu(x);
-  if constexpr (kFunction == silu) return divided_by_exp(left_bounded(x), x);
+  if constexpr (kFunction == silu) return kernels::silu(x);
   if constexpr (kFunction == sigmoid) return divided_by_exp(1.0f, x);
   if constexpr (kFunction == tanh) return tanhf(x);
   if constexpr (kFunction == elu) return x > 0.0f ? x : a * expm1f(x);
