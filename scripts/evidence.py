@@ -267,10 +267,17 @@ def print_status(source):
                               stdout=subprocess.PIPE, text=True).stdout
     else:
         text = source.read_text()
-    print("| primitive | strategy | device | kind | verified on |\n|---|---|---|---|---|")
+    print("| primitive | kernels of ours on CUDA, by what they are verified on | vendors' calls |\n|---|---|---|")
+    ours, vendors = {}, {}
     for row in json.loads(text):
-        cells = [row["op"], f"`{row['strategy']}`", row["device"], row["kind"].replace("_", "-"), row["verified"]]
-        print("| " + " | ".join(cells) + " |")
+        of_op = ours.setdefault(row["op"], {})
+        if row["device"] == "cuda" and row["kind"] == "hand_written":
+            of_op.setdefault(row["verified"], []).append(f"`{row['strategy']}`")
+        elif row["device"] == "cuda" and row["kind"] == "vendor":
+            vendors.setdefault(row["op"], []).append(f"`{row['strategy']}`")
+    for op, states in ours.items():
+        kernels = "; ".join(f"{state}: {', '.join(names)}" for state, names in states.items())
+        print(f"| {op} | {kernels} | {', '.join(vendors.get(op, []))} |")
 
 
 def count_or_null(text):
