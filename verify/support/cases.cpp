@@ -99,7 +99,7 @@ int64_t num_combinations(const PrimitiveSpec& spec) {
 }
 
 /// More words than these are tried in pairs.
-constexpr int64_t kMostCombinations = 1000;
+constexpr int64_t kMostCombinations = 400;
 
 /// Small, and different for every axis, so that no two extents are mixed up unseen: the axis's own
 /// size where it has one, else the `index`-th of a few primes.
