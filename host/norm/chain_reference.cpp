@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <vector>
 
+#include "host/linear/linear_reference.hpp"
 #include "host/norm/layernorm_reference.hpp"
 #include "host/norm/rmsnorm_reference.hpp"
 
@@ -18,20 +18,6 @@ namespace wide::catalog {
 namespace {
 
 constexpr double u = 0x1p-24, kInfinity = std::numeric_limits<double>::infinity();
-
-double activated(Activation activation, double v) {
-  switch (activation) {
-    case Activation::none:
-      return v;
-    case Activation::relu:
-      return std::max(v, 0.0);
-    case Activation::gelu:
-      return v / 2 * std::erfc(-v / std::numbers::sqrt2);
-    case Activation::silu:
-      return v / (1 + std::exp(-v));
-  }
-  return v;
-}
 
 /// The sum, and how far off what is stored of it may be.
 void add_up(const ChainProblem& p, const ChainRow& row, std::span<double> sums,
@@ -42,7 +28,7 @@ void add_up(const ChainProblem& p, const ChainRow& row, std::span<double> sums,
     double v = row.x[d] + (row.bias.empty() ? 0 : row.bias[d]);
     // The activations' limit: nothing of it is left, nor of its error.
     if (p.activation != Activation::none && v == -kInfinity) v = 0;
-    const double a = activated(p.activation, v);
+    const double a = reference_activation(p.activation, v);
     sums[d] = a + (row.residual.empty() ? 0 : row.residual[d]);
     const double magnitude = std::fabs(v);
     errors[d] = is_plain ? 0
