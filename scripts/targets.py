@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """targets.py expect | notes | measure WBENCH [--out FILE] [--seconds S] [--full]: bench/targets.json, before and after a device.
 
-expect prints what each strategy of ours should take on an H200 by arithmetic alone (expectation.py), target by target; notes
+expect prints what each strategy of ours should take on an H200 by arithmetic alone (expectation.py, roofline.py), target by target; notes
 prints the same with all of its parts, which is bench/results/NOTES.md. measure runs wbench on the CUDA device, S seconds at
 most (90), says of each target whether it is met, and of each strategy how its time compares with what was expected. --out
 writes that as JSON.
@@ -32,9 +32,15 @@ import time
 
 sys.dont_write_bytecode = True
 import expectation  # noqa: E402
+import roofline  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-VENDOR = {"sequential", "cublas_batched", "cublaslt", "cublas_grouped"}
+# `sequential` calls the vendor where it stands among these; elsewhere it is our own kernel member by member, and no contender.
+LINEARS = {"sequential", "cublas_batched", "cublaslt", "cublas_grouped"}
+CONVOLUTIONS = {"sequential", "grouped", "channels_last"}
+VENDORS = {"linear": LINEARS, "ragged_linear": LINEARS, "attention": {"sequential", "cublas_batched"},
+           "conv1d": CONVOLUTIONS, "conv2d": CONVOLUTIONS,
+           "batchnorm1d": {"cudnn"}, "batchnorm2d": {"cudnn"}, "flash_attention": {"cudnn"}}
 REGIMES = ("graph", "stream", "cpu")  # the first that was measured: launches are not what is compared
 GOALS = ("vs_vendor", "of_floor_pct", "flops_per_s", "geomean_vs_vendor", "least_vs_vendor")
 
@@ -57,14 +63,22 @@ def fastest(case, names):
     return min(((s, m) for s, m in ran if m), key=lambda pair: median_us(pair[1]), default=None)
 
 
+def is_vendors(op, name):
+    return name in VENDORS.get(op, ())
+
+
+def is_ours(op, name):
+    return not is_vendors(op, name) and name != "sequential"
+
+
 def compare(target, case):
     """Of each strategy of ours: its time, what was expected of the tile that it took, and the ratio."""
     compared = {}
     for strategy in case["strategies"]:
         measured = measured_of(strategy)
-        if strategy["name"] in VENDOR or measured is None:
+        if not is_ours(target["op"], strategy["name"]) or measured is None:
             continue
-        expected = expectation.of_target(target["op"], target["axes"], strategy.get("policy")).get(strategy["name"])
+        expected = roofline.of_target(target["op"], target["axes"], strategy.get("policy")).get(strategy["name"])
         us = median_us(measured)
         compared[strategy["name"]] = {"median_us": us} | ({} if expected is None else {
             "tile": expected.tile, "expected_us": expected.us, "limit": expected.limit, "of_expected": us / expected.us})
@@ -83,8 +97,9 @@ def judge_goals(target, result, reached):
 def judge(target, own_case, vendor_case):
     """What was reached of a target that is one case."""
     result = {"name": target["name"], "axes": target["axes"]}
-    is_meant = (lambda name: name == target["strategy"]) if "strategy" in target else (lambda name: name not in VENDOR)
-    own, vendor = fastest(own_case, is_meant), fastest(vendor_case, lambda name: name in VENDOR)
+    op = target["op"]
+    is_meant = (lambda name: name == target["strategy"]) if "strategy" in target else (lambda name: is_ours(op, name))
+    own, vendor = fastest(own_case, is_meant), fastest(vendor_case, lambda name: is_vendors(op, name))
     if own is None:
         why = f"{target['strategy']} did not run" if "strategy" in target else "no strategy of ours ran"
         return result | {"verdict": "not measured", "why": why}
@@ -104,7 +119,8 @@ def judge_preset(target, cases):
     result = {"name": target["name"], "preset": target["preset"]}
     ratios = []
     for case in cases:
-        own, vendor = fastest(case, lambda name: name not in VENDOR), fastest(case, lambda name: name in VENDOR)
+        own = fastest(case, lambda name: is_ours(target["op"], name))
+        vendor = fastest(case, lambda name: is_vendors(target["op"], name))
         if own is None or vendor is None:
             return result | {"verdict": "not measured", "why": f"nothing to compare in {case['axes']}"}
         ratios.append((median_us(vendor[1]) / median_us(own[1]), case["axes"]))
@@ -120,8 +136,8 @@ def has_axes(case, axes):
 
 def run_cases(wbench, target, seconds):
     """The run's cases, or why there are none. A vendor's case of other axes is one of the same run."""
-    command = [wbench, "run", "--op", target["op"], "--device", "cuda", "--baseline", "none", "--max-samples", "300",
-               "--budget", f"{seconds:.1f}"]
+    command = [wbench, "run", "--op", target["op"], "--device", "cuda", "--regime", "stream,graph", "--baseline", "none",
+               "--max-samples", "300", "--budget", f"{seconds:.1f}"]
     for axis, value in target.get("axes", {}).items():
         other = target.get("vendor_axes", {}).get(axis)
         command += [f"--{axis}", str(value) if other is None else f"{value},{other}"]
@@ -170,12 +186,17 @@ def line(result):
 
 def expect(targets):
     for target in targets:
-        for one in expectation.of_target(target["op"], target["axes"]).values() if "axes" in target else ():
+        for one in roofline.of_target(target["op"], target["axes"]).values() if "axes" in target else ():
             print(f"{target['name']:30}  {one.strategy:12} {one.tile:10} {one.us:9.2f} us  {one.limit}")
 
 
+def is_tiled(target):
+    """Whether expectation.py knows its kernels' tiles."""
+    return "axes" in target and target["op"] in ("linear", "ragged_linear")
+
+
 def notes(targets):
-    print("# What arithmetic expects of linear on an H200\n\nWritten by `scripts/targets.py notes` before any device has measured it; "
+    print("# What arithmetic expects of the primitives on an H200\n\nWritten by `scripts/targets.py notes` before any device has measured it; "
           "`scripts/gpu_check targets` compares.\nHow a time comes about, and where each rate is from:\n\n```text")
     print(expectation.__doc__.strip())
     print("```\n\n```text")
@@ -186,11 +207,20 @@ def notes(targets):
     head = ["target", "strategy", "tile", "tiles", "waves", "MB", "GFLOP", "under way", "memory", "L2", "arithmetic", "decoding", "expected"]
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
     for target in targets:
-        for one in expectation.of_target(target["op"], target["axes"]).values() if "axes" in target else ():
+        for one in expectation.of_target(target["op"], target["axes"]).values() if is_tiled(target) else ():
             parts = [f"{one.parts_us[part]:.2f}" if part in one.parts_us else "" for part in ("memory", "L2", "arithmetic", "decoding")]
             print("| " + " | ".join([target["name"], f"`{one.strategy}`", one.tile, str(one.tiles), f"{one.waves:.2f}",
                                      f"{one.bytes * 1e-6:.2f}", f"{one.flops * 1e-9:.2f}", f"{one.under_way / 1024:.0f} KiB",
                                      *parts, f"**{one.us:.2f}**"]) + " |")
+    print(f"\n## The other primitives\n\n```text\n{roofline.__doc__.strip()}\n```\n")
+    head = ["target", "strategy", "MB", "GFLOP", "parts", "expected"]
+    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    for target in targets:
+        others = "axes" in target and not is_tiled(target)
+        for one in roofline.of_target(target["op"], target["axes"]).values() if others else ():
+            parts = ", ".join(f"{part} {us:.2f}" for part, us in one.parts_us.items())
+            print("| " + " | ".join([target["name"], f"`{one.strategy}`", f"{one.bytes * 1e-6:.2f}", f"{one.flops * 1e-9:.2f}",
+                                     parts, f"**{one.us:.2f}**"]) + " |")
 
 
 def main():

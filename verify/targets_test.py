@@ -17,6 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "scripts"))
 import expectation  # noqa: E402
+import roofline  # noqa: E402
 import targets  # noqa: E402
 
 
@@ -27,7 +28,7 @@ def say(*arguments):
         return targets.main(), output.getvalue()
 
 
-def strategy(name, us, status="ok", floor=90.0, flops=8e14):
+def strategy(name, us, status="ok", floor=95.0, flops=8e14):
     rates = {"pct_of_floor": floor, "flops_per_s": flops}
     measurements = [{"regime": "stream", "stats": {"median_ns": 1.0}, "rates": rates},
                     {"regime": "graph", "stats": {"median_ns": us * 1e3}, "rates": rates}]
@@ -37,24 +38,27 @@ def strategy(name, us, status="ok", floor=90.0, flops=8e14):
 class TargetsTest(unittest.TestCase):
     """targets.py with a device that runs what is asked for, and takes the times that it is told to."""
 
-    OURS = {"simt": 3, "wgmma": 1, "weight_only": 1, "tf32x3": 3, "shared_input": 2}
+    OURS = {"simt": 3, "wgmma": 1, "weight_only": 1, "tf32x3": 3, "shared_input": 2,
+            "wide": 1, "indexed": 1, "direct": 1, "implicit_gemm": 1, "tensor_core": 1, "short": 1, "fused": 1}
 
     def measure(self, own_us, vendor_us, *options, ours=OURS, **facts):
         """Quantised weights take half of own_us; the second case of a preset three times of it."""
-        def case(axes, factor):
+        def case(op, axes, factor):
             is_packed = axes.get("weights", "packed") == "packed"
             own = own_us * factor * (1 if is_packed else 0.5)
             # Of quantised weights sequential is our own kernel, and no vendor's.
-            vendor = [strategy("sequential", 2 * vendor_us), strategy("cublas_batched", vendor_us)] if is_packed else [strategy("sequential", 1e-3)]
+            known = {"cublas_batched", "cudnn", "grouped"} & targets.VENDORS.get(op, set())
+            vendor = [strategy("sequential", 2 * vendor_us), *(strategy(name, vendor_us) for name in known)]
+            vendor = vendor if is_packed else [strategy("sequential", 1e-3)]
             return {"axes": {axis: str(value) for axis, value in axes.items()},
                     "strategies": vendor + [strategy(name, own * times, **facts) for name, times in ours.items()]}
 
         def run_cases(_, target, __):
             if "preset" in target:
-                return [case({"n": 4}, 1), case({"n": 8}, 3)], ""
+                return [case(target["op"], {"n": 4}, 1), case(target["op"], {"n": 8}, 3)], ""
             axes, others = target["axes"], target.get("vendor_axes", {})
             values = [(value, others[axis]) if axis in others else (value,) for axis, value in axes.items()]
-            return [case(dict(zip(axes, point)), 1) for point in itertools.product(*values)], ""
+            return [case(target["op"], dict(zip(axes, point)), 1) for point in itertools.product(*values)], ""
 
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(targets, "run_cases", run_cases):
             path = pathlib.Path(folder) / "out.json"
@@ -93,8 +97,19 @@ class TargetsTest(unittest.TestCase):
         self.assertIn("simt did not run", output)
 
     def test_every_vendor_strategy_counts_as_one(self):
-        spec = (ROOT / "host/linear/linear_spec.cpp").read_text()
-        self.assertEqual(targets.VENDOR, set(re.findall(r'{"(\w+)",\s*DeviceType::cuda,\s*vendor,', spec)) | {"sequential"})
+        for op, path, calls_in_sequential in (("linear", "linear/linear", True), ("attention", "attention/attention", True),
+                                              ("conv2d", "conv/conv", True), ("batchnorm2d", "norm/batchnorm", False),
+                                              ("flash_attention", "attention/flash_attention", False), ("softmax", "pointwise/softmax", False)):
+            spec = (ROOT / f"host/{path}_spec.cpp").read_text()
+            named = set(re.findall(r'{"(\w+)",\s*(?:DeviceType::)?cuda,\s*(?:StrategyKind::)?vendor,', spec))
+            self.assertEqual(targets.VENDORS.get(op, set()), named | ({"sequential"} if calls_in_sequential else set()), op)
+
+    def test_our_own_sequential_is_neither_ours_to_judge_nor_the_vendors(self):
+        softmax = self.measure(10, 0.1, ours={"wide": 1})[2]["softmax, 67 MB"]
+        self.assertEqual((softmax["strategy"], softmax["verdict"]), ("wide", "met"))
+        self.assertNotIn("vendor", softmax)
+        core = self.measure(10, 50)[2]["attention core, 2048 keys"]
+        self.assertEqual((core["strategy"], core["vendor"], core["vs_vendor"]), ("tensor_core", "cudnn", 5))
 
     def test_missed_is_a_result(self):
         code, _, results = self.measure(10, 9.9, floor=60)
@@ -137,7 +152,7 @@ class RunTest(unittest.TestCase):
         write = """echo '{"run": {"complete": true}, "cases": ["'"$*"'"]}' > "$(for last; do :; done; echo $last)"\n"""
         (command,), why = self.run_cases(write)
         self.assertEqual(why, "")
-        self.assertIn("run --op linear --device cuda --baseline none", command)
+        self.assertIn("run --op linear --device cuda --regime stream,graph --baseline none", command)
         self.assertIn("--budget 2.5 --n 2 --weights int8,packed --json ", command)
         (command,), _ = self.run_cases(write, {"op": "linear", "preset": "quick"})
         self.assertIn(" -p quick ", command)
@@ -183,6 +198,35 @@ class ExpectationTest(unittest.TestCase):
         shared = self.of("shared_input", n=32, batch=64, d=512, dtype="bf16", shared="yes")
         self.assertEqual(shared.tiles, 2 * 32 * 512 // 64)
         self.assertIsNotNone(self.of("tensor_core", op="ragged_linear", n=4, batch=64, d=256, dtype="bf16", spread=75))
+
+    def test_other_primitives_take_their_bytes_or_their_products(self):
+        def of(op, strategy, **axes):
+            return roofline.of_target(op, axes).get(strategy)
+
+        softmax = of("softmax", "wide", n=2, batch=100, d=64, dtype="bf16")
+        self.assertEqual((softmax.bytes, softmax.limit), (2 * 2 * 2 * 100 * 64, "memory"))
+        self.assertAlmostEqual(softmax.us, 2 + softmax.bytes / 4.3e6)
+        self.assertEqual(of("binary", "wide", n=2, batch=100, d=64).bytes, 3 * 4 * 2 * 100 * 64)
+        # Four queries on six keys see 3, 4, 5 and 6 of them.
+        core = {"n": 2, "batch": 3, "heads": 5, "seq": 4, "kv_seq": 6, "head_dim": 8, "dtype": "fp16"}
+        self.assertEqual(of("flash_attention", "tensor_core", **core).flops, 4 * 30 * 24 * 8)
+        self.assertEqual(of("flash_attention", "tensor_core", **core, causal="yes").flops, 4 * 30 * 18 * 8)
+        self.assertIsNotNone(of("flash_attention", "short", **core))
+        self.assertIsNone(of("flash_attention", "short", **core | {"kv_seq": 257}))
+        self.assertIsNone(of("flash_attention", "tensor_core", **core | {"dtype": "fp32"}))
+        conv = {"n": 2, "batch": 3, "channels": 16, "out": 8, "height": 5, "width": 7, "kernel": 3}
+        self.assertEqual(of("conv2d", "direct", **conv).flops, 2 * 2 * 3 * 8 * 35 * 16 * 9)
+        self.assertEqual(of("conv2d", "direct", **conv).bytes, 4 * (2 * 3 * 24 * 35 + 2 * 8 * (16 * 9 + 1)))
+        self.assertIsNone(of("conv2d", "implicit_gemm", **conv))
+        self.assertIsNotNone(of("conv2d", "implicit_gemm", **conv, tf32="yes"))
+        self.assertEqual(of("conv2d", "direct", **conv | {"out": 0}, form="depthwise").flops, 2 * 2 * 3 * 16 * 35 * 9)
+        module = of("attention", "fused", n=8, batch=8, seq=128, d_model=768, heads=12, dtype="bf16")
+        self.assertAlmostEqual(module.us, 3 * 2 + sum(module.parts_us.values()))
+
+    def test_short_keeps_as_many_keys_as_its_strategy_says(self):
+        source = (ROOT / "host/attention/flash_attention_strategy.cpp").read_text()
+        self.assertIn("head_dim <= 64 ? 256 : problem.head_dim <= 128 ? 128 : 64", source)
+        self.assertEqual(roofline.SHORT_KEYS, ((64, 256), (128, 128), (256, 64)))
 
     def test_the_notes_are_what_the_script_says(self):
         self.assertEqual(say("notes")[1], (ROOT / "bench/results/NOTES.md").read_text(), "run scripts/targets.py notes > bench/results/NOTES.md")

@@ -292,6 +292,8 @@ uint64_t KernelDecoder::symbol(const std::string& name) const {
 Lanes KernelDecoder::lanes(std::string_view text) {
   const std::string name(trim(text));
   if (const auto found = registers_.find(name); found != registers_.end()) return found->second;
+  // Clocks are no lanes' values: what moves one reads it (move.cpp).
+  if (name == "%clock" || name == "%clock64" || name == "%globaltimer") return constant(0);
   if (name.starts_with('%')) refuse("register " + name);
   return constant(is_number(name) ? parse_number(name) : symbol(name));
 }

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ struct GraphNode {
   Work work;
   std::vector<int> after;
   int stream_slot = 0;
+  std::optional<cudaKernelNodeParams> kernel = {};  ///< where it is one; without its arguments
 };
 
 struct Capture {

@@ -317,6 +317,16 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes_of, const void*
   });
 }
 
+cudaError_t cudaFuncGetName(const char** name, const void* function) {
+  return call("cudaFuncGetName", [&](Device& d) {
+    KernelEntry* entry = nullptr;
+    const wide::ptx::Kernel* kernel = nullptr;
+    const cudaError_t error = kernel_facts(d, function, &entry, &kernel);
+    if (error == cudaSuccess) *name = entry->name.c_str();
+    return error;
+  });
+}
+
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function,
                                                           int threads, size_t dynamic) {
   return call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", [&](Device& d) {

@@ -95,6 +95,16 @@ cudaError_t launch(Device& d, cudaGraphExec_t exec, cudaStream_t handle) {
   return d.sticky;
 }
 
+/// A handle is a node's address in its graph.
+const GraphNode* node_of(Device& d, cudaGraphNode_t handle) {
+  for (const cudaGraph_t graph : d.graphs) {
+    for (const GraphNode& node : graph->nodes) {
+      if (reinterpret_cast<cudaGraphNode_t>(const_cast<GraphNode*>(&node)) == handle) return &node;
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 }  // namespace wide::simcuda
@@ -150,10 +160,30 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
     return cudaSuccess;
   });
 }
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, size_t* count) {
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
   return call("cudaGraphGetNodes", [&](Device& d) {
     if (!d.graphs.contains(graph)) return cudaErrorInvalidValue;
-    return *count = graph->nodes.size(), cudaSuccess;
+    if (nodes == nullptr) return *count = graph->nodes.size(), cudaSuccess;
+    *count = std::min(*count, graph->nodes.size());
+    for (size_t i = 0; i < *count; ++i)
+      nodes[i] = reinterpret_cast<cudaGraphNode_t>(&graph->nodes[i]);
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t handle, cudaGraphNodeType* type) {
+  return call("cudaGraphNodeGetType", [&](Device& d) {
+    const GraphNode* node = node_of(d, handle);
+    if (node == nullptr) return cudaErrorInvalidValue;
+    *type = node->kernel ? cudaGraphNodeTypeKernel : cudaGraphNodeTypeMemcpy;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t handle, cudaKernelNodeParams* parameters) {
+  return call("cudaGraphKernelNodeGetParams", [&](Device& d) {
+    const GraphNode* node = node_of(d, handle);
+    if (node == nullptr || !node->kernel) return cudaErrorInvalidValue;
+    *parameters = *node->kernel;
+    return cudaSuccess;
   });
 }
 

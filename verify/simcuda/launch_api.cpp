@@ -159,9 +159,19 @@ cudaError_t launch(Device& d, KernelEntry* entry, const LaunchRequest& request, 
     parameters.resize(std::max(parameters.size(), offset + bytes));
     std::memcpy(parameters.data() + offset, arguments[index++], bytes);
   }
-  return d.enqueue(request.stream, [=, name = entry->name](const Operation& operation) {
+  error = d.enqueue(request.stream, [=, name = entry->name](const Operation& operation) {
     return run(operation, *kernel, request, parameters, name);
   });
+  const CUstream_st* stream = d.stream(request.stream);
+  if (error == cudaSuccess && stream->capture != nullptr) {
+    cudaKernelNodeParams facts{};
+    facts.func = entry;
+    facts.gridDim = request.grid;
+    facts.blockDim = request.block;
+    facts.sharedMemBytes = static_cast<unsigned>(request.dynamic_shared_bytes);
+    stream->capture->graph->nodes.back().kernel = facts;
+  }
+  return error;
 }
 
 struct PushedConfiguration {
