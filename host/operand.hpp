@@ -20,7 +20,7 @@ namespace wide::catalog {
 
 /// Where an operand's values come from.
 struct Distribution {
-  enum class Kind : uint8_t { uniform, integers, ids, none };
+  enum class Kind : uint8_t { uniform, integers, ids, few_ids, zipf_ids, none };
   Kind kind = Kind::uniform;
   double low = -1, high = 1;  ///< inclusive for integers and ids
   double density = 1;         ///< integers: share of non-zeros
@@ -34,6 +34,14 @@ struct Distribution {
   }
   static Distribution ids(int64_t vocab) {
     return {Kind::ids, 0, static_cast<double>(vocab - 1), 1};
+  }
+  /// Up to four different ones, spread over the table.
+  static Distribution few_ids(int64_t vocab) {
+    return {Kind::few_ids, 0, static_cast<double>(vocab - 1), 1};
+  }
+  /// Zipf's law: id k is drawn about 1 / (k + 1) as often as id 0.
+  static Distribution zipf_ids(int64_t vocab) {
+    return {Kind::zipf_ids, 0, static_cast<double>(vocab - 1), 1};
   }
   static Distribution none() { return {Kind::none, 0, 0, 0}; }  ///< an output
 };

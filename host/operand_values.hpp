@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -49,6 +50,17 @@ inline void draw_specials(double share, uint64_t key, uint64_t first, std::span<
   }
 }
 
+/// One id from a number in [0, 1). The logarithm of Zipf's ids is uniform: of ids k to k + 1 comes
+/// log((k + 2) / (k + 1)) / log(vocab + 1), about 1 / (k + 1).
+inline double draw_id(const Distribution& from, double unit) {
+  const double vocab = from.high + 1;
+  if (from.kind == Distribution::Kind::zipf_ids) {
+    return std::min(std::floor(std::pow(vocab + 1, unit)) - 1, from.high);
+  }
+  const double distinct = std::min(vocab, 4.0);
+  return std::floor(std::floor(distinct * unit) * vocab / distinct);
+}
+
 /// Values [first, first + out.size()) of a stream.
 inline void draw_values(const Distribution& from, uint64_t key, int64_t first,
                         std::span<double> out) {
@@ -60,6 +72,14 @@ inline void draw_values(const Distribution& from, uint64_t key, int64_t first,
       out[i] = from.low + range * to_unit(random_bits(key, start + i));
     }
     if (from.specials > 0) draw_specials(from.specials, key, start, out);
+    return;
+  }
+  const bool is_uneven =
+      from.kind == Distribution::Kind::few_ids || from.kind == Distribution::Kind::zipf_ids;
+  if (is_uneven) {
+    for (size_t i = 0; i < out.size(); ++i) {
+      out[i] = draw_id(from, to_unit(random_bits(key, start + i)));
+    }
     return;
   }
   for (size_t i = 0; i < out.size(); ++i) {

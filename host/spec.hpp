@@ -5,8 +5,10 @@
 #pragma once
 
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "host/operand.hpp"
@@ -42,6 +44,28 @@ std::string reason_against(const Make& make) {
   } catch (const Error& error) {
     return error.what();
   }
+}
+
+/// A plan on a workload's operands.
+template <class Plan, class Arguments>
+Prepared prepared(const Plan& plan, const Arguments& arguments) {
+  return {[plan, arguments](const Execution& execution) { plan.run(arguments, execution); },
+          plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+}
+
+/// A plan of one member on the operands of each.
+template <class Plan, class Arguments>
+PreparedMembers prepared_members(const Plan& plan, std::vector<Arguments> members) {
+  return {[plan, members = std::move(members)](int64_t n, const Execution& execution) {
+            plan.run(members[static_cast<size_t>(n)], execution);
+          },
+          plan.workspace_bytes()};
+}
+
+template <class Concrete>
+std::unique_ptr<Workload> make_workload(const Context& context, const Case& point,
+                                        const WorkloadOptions& options) {
+  return std::make_unique<Concrete>(context, point, options);
 }
 
 /// A member's own parameters [C] as those of one member [1, C]; absent where the operand is.

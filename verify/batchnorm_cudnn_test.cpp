@@ -5,6 +5,7 @@
 // host, and cuDNN plans it for devices that are not at hand.
 #include <catch2/catch_test_macros.hpp>
 
+#include "host/core/wide_strategy.hpp"
 #include "host/norm/batchnorm_cudnn.hpp"
 #include "verify/support/cudnn_devices.hpp"
 #include "verify/support/cudnn_interpreter.hpp"
@@ -130,14 +131,51 @@ TEST_CASE("batchnorm: cuDNN plans every mode and dtype for devices that are not 
     CHECK(plan.explain().starts_with("engine "));
     CHECK(plan.workspace_bytes() >= 2 * batchnorm_saved_bytes(p));
     const Operands operands(p);
-    BatchnormArguments own = operands.arguments(true);
-    own.epsilon = own.running_mean;
-    CHECK_THROWS_AS(plan.run(own, {Stream::cpu()}), Error);
-    // An address that no 16 bytes begin at is not cuDNN's; one that is needs a handle.
-    BatchnormArguments odd = operands.arguments(true);
-    odd.x.data = static_cast<const std::byte*>(odd.x.data) + dtype_bytes(p.dtype);
-    CHECK_FALSE(plan.run(odd, {Stream::cpu()}));
+    CHECK_THROWS_AS(plan.run(operands.arguments(true), {Stream::cpu()}), Error);  // no handle
   }
+}
+
+TEST_CASE("batchnorm: operands that cuDNN cannot be given are refused with the reason") {
+  const Operands operands(problem(BatchnormMode::eval));
+  const auto reason = [&](auto change) {
+    BatchnormArguments a = operands.arguments(true);
+    change(a);
+    return batchnorm_cudnn_unsupported_reason(a);
+  };
+  using Arguments = BatchnormArguments;
+  CHECK(reason([](Arguments&) {}) == "");
+  CHECK(reason([](Arguments& a) {
+          a.beta.data = static_cast<const std::byte*>(a.beta.data) + 4;
+        }) == "beta is aligned to 4 bytes, expected cuDNN's = 16");
+  const std::string one =
+      "members have an epsilon or momentum of their own, and cuDNN has one for "
+      "all channels";
+  CHECK(reason([](Arguments& a) { a.epsilon = a.running_mean; }) == one);
+  CHECK(reason([](Arguments& a) { a.momentum = a.running_mean; }) == one);
+  CHECK(reason([](Arguments& a) { a.x = a.y; }) ==
+        "y is x itself, which cuDNN's documentation does not allow");
+}
+
+TEST_CASE("batchnorm: AUTO takes cuDNN where ours is unverified, and says why not") {
+  DeviceInfo gpu;
+  gpu.device = {DeviceType::cuda, 0};
+  gpu.compute_capability = 90;
+  int asked = 0;
+  const auto choose = [&](std::string_view name, bool is_verified, const char* refusal) {
+    return choose_wide_strategy("batchnorm", gpu, name, is_verified, [&]() -> std::string {
+      ++asked;
+      return refusal;
+    });
+  };
+  CHECK(choose("auto", true, "").strategy == WideStrategy::wide);
+  CHECK(choose("cudnn", false, "no").strategy == WideStrategy::cudnn);
+  CHECK(asked == 0);  // the answer takes a plan
+  CHECK(choose("auto", false, "").strategy == WideStrategy::cudnn);
+  CHECK(choose("auto", false, "").explain ==
+        "cudnn: one call for all members, wide is unverified on compute capability 90");
+  CHECK(choose("auto", false, "no engine").strategy == WideStrategy::sequential);
+  CHECK(choose("auto", false, "no engine").explain ==
+        "sequential: wide is unverified on compute capability 90; no engine");
 }
 
 TEST_CASE("batchnorm: cuDNN's own words say why it refuses") {

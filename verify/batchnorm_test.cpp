@@ -76,7 +76,7 @@ double worst_ratio(const Context& context, const BatchnormProblem& p, const Oper
     const size_t c = row % static_cast<size_t>(all.channels);
     const size_t member = c / static_cast<size_t>(p.channels);
     if (!epsilons.empty()) all.epsilon = static_cast<float>(epsilons[member]);
-    const catalog::ChannelStatistics given{mean[c], variance[c], 0};
+    const catalog::ChannelStatistics given{mean[c], variance[c]};
     catalog::batchnorm_reference(all, p.mode == kTrain ? batch[c] : given, gamma[c], beta[c],
                                  std::span(x).subspan(row * length, length), expected, tolerance);
     for (size_t i = 0; i < length; ++i)
@@ -195,6 +195,27 @@ TEST_CASE("batchnorm: the bound is tight enough to refuse one-pass statistics an
   // Biased in place of unbiased.
   const auto after = catalog::running_statistics(exact[0], 0, 1, 0.1);
   CHECK(std::fabs(0.9 + 0.1 * exact[0].variance - after.variance) > 100 * after.variance_tolerance);
+}
+
+TEST_CASE("batchnorm: the bound is of the longest way into a sum, not of the number of values") {
+  // 2048 chunks: no lane adds more than four of them.
+  const BatchnormProblem p{.batch = 8, .channels = 1, .width = 1024};
+  const std::vector<double> x = uniform(8192, -1, 1, 4);
+  const auto exact = catalog::channel_statistics(p, x);
+  CHECK(exact[0].roundings == 48);
+  std::vector<double> y(1024), tolerance(1024);
+  catalog::batchnorm_reference(p, exact[0], 1, 0, std::span(x).first(1024), y, tolerance);
+  // A mean that is off by so many roundings.
+  const double off = 100 * std::ldexp(1.0, -24) * std::sqrt(exact[0].variance + 1e-5);
+  const auto shifted = [&](size_t i) { return y[i] + off / std::sqrt(exact[0].variance + 1e-5); };
+  double worst = 0;
+  for (size_t i = 0; i < 1024; ++i) {
+    worst = test::worse_ratio(worst, shifted(i), y[i], tolerance[i]);
+  }
+  CHECK_FALSE(worst <= 1);
+  // A value a chunk: as many chunks as values, and four values for every 2048 of them.
+  const BatchnormProblem ragged{.batch = 8192, .channels = 1, .width = 1};
+  CHECK(catalog::channel_statistics(ragged, x)[0].roundings == 48 + 3 * 16);
 }
 
 TEST_CASE("batchnorm: in place, padded rows and channels, strided parameters: the same bits") {

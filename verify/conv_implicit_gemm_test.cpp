@@ -79,7 +79,9 @@ TEST_CASE("auto takes implicit_gemm where it is proved, for signals and images, 
                            DeviceInfo device = kH200) {
     const ConvProblem p = complete_conv_problem(problem);
     device.shared_bytes_per_block = 160 * 1024;  // for what else there is
-    return choose_conv_strategy(p, device, "auto", verified).strategy->name == "implicit_gemm";
+    return choose_conv_strategy(p, device, "auto", verified, [](const ConvStrategy&) {
+             return "no";
+           }).strategy->name == "implicit_gemm";
   };
   ConvProblem p = problem_of(4, 64, 32, Dtype::bf16);
   CHECK(takes_it(p, proved));

@@ -129,10 +129,20 @@ TEST_CASE("conv: each wrong operand is named, with what was got and expected") {
 }
 
 TEST_CASE("conv: what auto is, for devices that are not at hand") {
-  const auto chosen = [](const ConvProblem& p, const DeviceInfo& device,
-                         std::span<const VerifiedStrategy> verified) {
-    return std::string(
-        choose_conv_strategy(complete_conv_problem(p), device, "auto", verified).strategy->name);
+  std::string refusal = "no engine";
+  int asked = 0;
+  const auto choose = [&](const ConvProblem& p, const DeviceInfo& device,
+                          std::span<const VerifiedStrategy> verified,
+                          std::string_view name = "auto") {
+    return choose_conv_strategy(complete_conv_problem(p), device, name, verified,
+                                [&](const ConvStrategy&) {
+                                  ++asked;
+                                  return refusal;
+                                });
+  };
+  const auto chosen = [&](const ConvProblem& p, const DeviceInfo& device,
+                          std::span<const VerifiedStrategy> verified) {
+    return std::string(choose(p, device, verified).strategy->name);
   };
   ConvProblem stem{.num_members = 4,
                    .batch = 8,
@@ -157,23 +167,36 @@ TEST_CASE("conv: what auto is, for devices that are not at hand") {
       VerifiedStrategy{"conv1d", "pointwise", 90}, VerifiedStrategy{"conv2d", "pointwise", 90}};
   CHECK(chosen(stem, h200, proved) == "direct");
   CHECK(chosen(tap, h200, proved) == "pointwise");
+  CHECK(asked == 0);
   // One name's proof is half a proof, another device's none; a vendor's needs none.
   for (const auto& few : {std::span(proved).first(1), std::span(proved).first(0)}) {
-    for (const ConvProblem& p : {stem, tap}) {
-      const ConvChoice choice = choose_conv_strategy(complete_conv_problem(p), h200, "auto", few);
-      CHECK((choice.strategy->is_vendors || choice.strategy->name == "sequential"));
-      CHECK(choice.explain.find("unverified on compute capability 90: ") != std::string::npos);
-    }
+    refusal = "no engine";
+    CHECK(choose(stem, h200, few).explain ==
+          "sequential: member after member; unverified on compute capability 90: direct; grouped: "
+          "no engine");
+    CHECK(chosen(tap, h200, few) == "sequential");
+    refusal = "";
+    CHECK(choose(stem, h200, few).explain ==
+          "grouped: one call of cuDNN's for all members; unverified on compute capability 90: "
+          "direct");
+    CHECK(chosen(tap, h200, few) == "channels_last");
   }
+  // Nothing is won by joining what fills the device, or is one member.
+  ConvProblem large = stem;
+  large.batch = 128;
+  CHECK(chosen(large, h200, {}) == "sequential");
+  ConvProblem one = stem;
+  one.num_members = 1;
+  CHECK(chosen(one, h200, {}) == "sequential");
   CHECK_THROWS_MATCHES(
-      choose_conv_strategy(complete_conv_problem(stem), h200, "pointwise", proved), Error,
+      choose(stem, h200, proved, "pointwise"), Error,
       Message("conv: strategy pointwise cannot run this problem: it is for kernels of one tap, of "
               "stride 1, unpadded, of one group"));
   stem.kernel = {1, 2000};
   stem.input = {1, 3000};
   stem.padding = {0, 0};
   CHECK_THROWS_MATCHES(
-      choose_conv_strategy(complete_conv_problem(stem), h200, "direct", proved), Error,
+      choose(stem, h200, proved, "direct"), Error,
       Message("conv: strategy direct cannot run this problem: it takes at most 1024 taps, the "
               "kernel has 1 x 2000"));
 }

@@ -91,11 +91,16 @@ TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
   gpu.device = {DeviceType::cuda, 0};
   gpu.compute_capability = 90;
   using enum FlashAttentionStrategy;
+  std::string refusal = "no engine";
+  int asked = 0;
   const auto choose = [&](Dtype dtype, const DeviceInfo& device, std::string_view name,
                           std::span<const VerifiedStrategy> verified = {}, int64_t keys = 1,
-                          int64_t head_dim = 1) {
+                          int64_t head_dim = 8) {
     FlashAttentionProblem problem{.kv_seq = keys, .head_dim = head_dim, .dtype = dtype};
-    return choose_flash_attention_strategy(problem, device, name, verified);
+    return choose_flash_attention_strategy(problem, device, name, verified, [&] {
+      ++asked;
+      return refusal;
+    });
   };
   const VerifiedStrategy proved[] = {{"flash_attention", "tensor_core", 90}};
   CHECK(choose(Dtype::bf16, gpu, "auto", proved).strategy == tensor_core);
@@ -111,7 +116,16 @@ TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
   CHECK_THROWS_MATCHES(choose(Dtype::fp32, gpu, "short"), Error,
                        Message("flash_attention: short takes fp16 and bf16, not fp32"));
   CHECK(choose(Dtype::fp32, gpu, "auto", proved).explain ==
-        "sequential: simt is unverified on compute capability 90");
+        "sequential: simt is unverified on compute capability 90; cudnn: it would multiply fp32 as "
+        "tf32");
+  CHECK((choose(Dtype::bf16, gpu, "cudnn").strategy == cudnn && asked == 0));
+  CHECK(choose(Dtype::bf16, gpu, "auto").explain ==
+        "sequential: tensor_core is unverified on compute capability 90; no engine");
+  refusal = "";
+  CHECK(choose(Dtype::bf16, gpu, "auto").strategy == cudnn);
+  CHECK(choose(Dtype::bf16, gpu, "auto").explain ==
+        "cudnn: one call for all members, tensor_core is unverified on compute capability 90");
+  CHECK(asked == 3);
   CHECK(choose(Dtype::fp16, DeviceInfo{}, "auto").strategy == wide);
   CHECK(choose(Dtype::fp32, gpu, "simt").strategy == simt);
   CHECK_THROWS_MATCHES(choose(Dtype::fp32, gpu, "tensor_core"), Error,

@@ -7,6 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "host/operand.hpp"
@@ -96,6 +97,27 @@ TEST_CASE("integers and ids are whole, within their limits, and as dense as aske
     const auto ids = content(description, {}, 1);
     CHECK(std::set(ids.begin(), ids.end()) == std::set<double>{0, 1, 2, 3, 4, 5, 6});
   }
+}
+
+TEST_CASE("few ids are four, Zipf's are as frequent as their rank says") {
+  const auto frequencies = [](const Distribution& from) {
+    std::map<double, double> share;
+    const auto ids =
+        content({operands::embedding_ids, Dtype::int32, {300, 300}, 1, false, from}, {}, 0);
+    for (const double id : ids) share[id] += 1.0 / static_cast<double>(ids.size());
+    return share;
+  };
+  const auto few = frequencies(Distribution::few_ids(1000));
+  CHECK(few.size() == 4);
+  for (const double id : {0, 250, 500, 750}) CHECK(std::fabs(few.at(id) - 0.25) < 0.01);
+  CHECK(frequencies(Distribution::few_ids(3)).rbegin()->first == 2);
+  auto zipf = frequencies(Distribution::zipf_ids(1000));
+  CHECK(zipf.rbegin()->first <= 999);
+  for (const double id : {0, 1, 3, 9}) {
+    const double expected = std::log((id + 2) / (id + 1)) / std::log(1001.0);
+    CHECK(std::fabs(zipf[id] - expected) < 0.003);
+  }
+  CHECK(frequencies(Distribution::zipf_ids(1)).size() == 1);
 }
 
 TEST_CASE("a poisoned member is NaN or out of range, the others are what they were") {

@@ -115,7 +115,8 @@ AttentionPlan make_attention_plan(const Context& context, const AttentionProblem
   FlashAttentionPlan core =
       make_flash_attention_plan(context, parts.core, {.strategy = names.core});
   part_bytes = std::max(part_bytes, core.workspace_bytes());
-  explain += ", flash_attention by " + std::string(core.strategy());
+  explain += ", flash_attention by " +
+             (names.core == "auto" ? core.explain() : std::string(core.strategy()));
   std::string range = "wide::attention(" + std::string(strategy_name(choice.strategy)) + ")";
   const int64_t needed = is_empty(full) ? 0 : bytes + aligned(part_bytes);
   return AttentionPlan(std::make_shared<const AttentionPlan::State>(
@@ -167,10 +168,28 @@ void require_presence(const std::string& whose, const ConstTensorView& view, boo
                                 : " is present, expected none: the plan's problem has none"));
 }
 
-void require_members(size_t got, int64_t expected) {
-  WIDE_REQUIRE(static_cast<int64_t>(got) == expected,
-               "attention: members has " + std::to_string(got) +
-                   " entries, expected num_members = " + std::to_string(expected));
+/// Before anything is written: what the problem has is there, packed and of every member, and
+/// nothing else.
+template <class Packed, class Member>
+void require_parameters(const AttentionProblem& problem, const Packed& packed,
+                        std::span<const Member> members) {
+  WIDE_REQUIRE(static_cast<int64_t>(members.size()) == problem.num_members,
+               "attention: members has " + std::to_string(members.size()) +
+                   " entries, expected num_members = " + std::to_string(problem.num_members));
+  for_each_parameter(problem, [&](const PackedOperand&, const char* name, bool is_present,
+                                  auto input, auto output) {
+    const auto of = [&](const auto& parameters) -> ConstTensorView {
+      if constexpr (requires { parameters.*input; })
+        return parameters.*input;
+      else
+        return parameters.*output;
+    };
+    require_presence(name, of(packed), is_present);
+    for (size_t n = 0; n < members.size(); ++n) {
+      require_presence(std::string(name) + " of member " + std::to_string(n), of(members[n]),
+                       is_present);
+    }
+  });
 }
 
 }  // namespace
@@ -178,36 +197,28 @@ void require_members(size_t got, int64_t expected) {
 void AttentionPlan::prepare_weights(std::span<const AttentionParameters> members,
                                     const BasicAttentionParameters<TensorView>& packed,
                                     Stream stream) const {
-  require_members(members.size(), problem().num_members);
+  require_parameters(problem(), packed, members);
   const NvtxRange range("wide::attention::prepare_weights");
-  for_each_parameter(problem(), [&](const PackedOperand& operand, const char* name, bool is_present,
+  for_each_parameter(problem(), [&](const PackedOperand& operand, const char*, bool is_present,
                                     auto input, auto output) {
-    require_presence(name, packed.*output, is_present);
+    if (!is_present) return;
     std::vector<ConstTensorView> own;
-    for (const AttentionParameters& member : members) {
-      require_presence(std::string(name) + " of member " + std::to_string(own.size()),
-                       member.*input, is_present);
-      own.push_back(member.*input);
-    }
-    if (is_present) pack(operand, own, packed.*output, stream);
+    for (const AttentionParameters& member : members) own.push_back(member.*input);
+    pack(operand, own, packed.*output, stream);
   });
 }
 
 void AttentionPlan::restore_weights(const AttentionParameters& packed,
                                     std::span<const BasicAttentionParameters<TensorView>> members,
                                     Stream stream) const {
-  require_members(members.size(), problem().num_members);
+  require_parameters(problem(), packed, members);
   const NvtxRange range("wide::attention::restore_weights");
-  for_each_parameter(problem(), [&](const PackedOperand& operand, const char* name, bool is_present,
+  for_each_parameter(problem(), [&](const PackedOperand& operand, const char*, bool is_present,
                                     auto input, auto output) {
-    require_presence(name, packed.*input, is_present);
+    if (!is_present) return;
     std::vector<TensorView> own;
-    for (const auto& member : members) {
-      require_presence(std::string(name) + " of member " + std::to_string(own.size()),
-                       member.*output, is_present);
-      own.push_back(member.*output);
-    }
-    if (is_present) unpack(operand, packed.*input, own, stream);
+    for (const auto& member : members) own.push_back(member.*output);
+    unpack(operand, packed.*input, own, stream);
   });
 }
 

@@ -24,6 +24,13 @@ void require_contiguous(std::string_view argument, const ConstTensorView& view) 
                    ", expected the last axis contiguous: stride 1");
 }
 
+/// A stride of 0 would be taken for one that is left open.
+void require_members_apart(std::string_view argument, const ConstTensorView& view) {
+  WIDE_REQUIRE(view.shape[0] <= 1 || view.shape[1] == 0 || view.strides[0] > 0,
+               named(argument) + " has strides " + to_string(view.strides) +
+                   ", expected members of their own: a first stride above 0");
+}
+
 /// Features of one member of an input; [B, T, N*features] or [B, T, N, features].
 int64_t features_of(std::string_view argument, const ConstTensorView& view, int64_t num_members) {
   const bool is_packed = view.rank() == 3 && view.shape[2] % num_members == 0;
@@ -69,6 +76,7 @@ int64_t bias(std::string_view argument, const ConstTensorView& view, const Atten
   require_shape(kName, argument, view, "[num_members, out]", {p.num_members, out});
   require_dtype(kName, argument, view, p.dtype);
   require_contiguous(argument, view);
+  require_members_apart(argument, view);
   return view.strides[0];
 }
 
@@ -104,6 +112,7 @@ void describe_key_lengths(const ConstTensorView& lengths, AttentionProblem& p) {
   require_shape(kName, "key_lengths", lengths, is_shared ? "[batch]" : "[num_members, batch]",
                 is_shared ? Shape{p.batch} : Shape{p.num_members, p.batch});
   require_contiguous("key_lengths", lengths);
+  if (!is_shared) require_members_apart("key_lengths", lengths);
   p.key_lengths_member_stride = is_shared || p.num_members == 1 ? 0 : lengths.strides[0];
 }
 

@@ -29,7 +29,11 @@ RowStrides strides_of(const char* name, const ConstTensorView& view, const Flash
                    to_string(Shape{p.batch, seq, p.num_members * features}) +
                    ", or with members explicit");
   require_dtype(kName, name, view, p.dtype);
-  return member_rows(kName, name, view, p.num_members, features).strides;
+  const RowStrides strides = member_rows(kName, name, view, p.num_members, features).strides;
+  WIDE_REQUIRE(features == 0 || strides != RowStrides{},
+               "flash_attention: " + std::string(name) + " has strides " + to_string(view.strides) +
+                   ", expected positions or members that do not all start at one place");
+  return strides;
 }
 
 /// The member stride of key_lengths or slopes: rows of one axis, one per member.
@@ -40,7 +44,11 @@ int64_t member_stride(const char* name, const ConstTensorView& view, const char*
   WIDE_REQUIRE(expected.back() <= 1 || view.strides.back() == 1,
                "flash_attention: " + std::string(name) + " has strides " + to_string(view.strides) +
                    ", expected a last stride of 1");
-  return has_members && expected[0] > 1 ? view.strides[0] : 0;
+  if (!has_members || expected[0] <= 1) return 0;
+  WIDE_REQUIRE(view.strides[0] > 0 || expected[1] == 0,
+               "flash_attention: " + std::string(name) + " has strides " + to_string(view.strides) +
+                   ", expected members of their own: a first stride above 0");
+  return view.strides[0];
 }
 
 void describe_masks(const FlashAttentionArguments& a, FlashAttentionProblem& p) {
@@ -138,6 +146,7 @@ struct FlashAttentionPlan::State {
   FlashAttentionChoice choice;
   std::string range;
   std::shared_ptr<const FlashAttentionCudnn> cudnn{};  ///< of the strategy, where y is not empty
+  bool has_stand_in = false;  ///< `sequential` runs what cuDNN does not: nobody asked for cuDNN
 };
 
 FlashAttentionPlan make_flash_attention_plan(const Context& context,
@@ -145,13 +154,23 @@ FlashAttentionPlan make_flash_attention_plan(const Context& context,
                                              const PlanOptions& options) {
   const FlashAttentionProblem full = complete_flash_attention_problem(problem);
   require_no_policy(kName, options.policy);
+  std::shared_ptr<const FlashAttentionCudnn> cudnn;
+  const auto make = [&] {
+    cudnn = std::make_shared<const FlashAttentionCudnn>(cudnn_device(context), full);
+  };
   FlashAttentionChoice choice = choose_flash_attention_strategy(
-      full, context.info(), options.strategy, verified_strategies());
+      full, context.info(), options.strategy, verified_strategies(),
+      [&] { return is_empty(full) ? "there is nothing to compute" : cudnn_refusal(make); });
   std::string range = "wide::flash_attention(" + std::string(strategy_name(choice.strategy)) + ")";
   FlashAttentionPlan::State state{context, full, std::move(choice), std::move(range)};
   if (state.choice.strategy == FlashAttentionStrategy::cudnn && !is_empty(full)) {
-    state.cudnn = std::make_shared<const FlashAttentionCudnn>(cudnn_device(context), full);
+    if (cudnn == nullptr) make();
+    state.cudnn = std::move(cudnn);
+    state.has_stand_in = options.strategy == "auto";
     state.choice.explain += "; " + state.cudnn->explain();
+    if (state.has_stand_in) {
+      state.choice.explain += "; sequential where operands are not aligned to 16 bytes";
+    }
   }
   return FlashAttentionPlan(std::make_shared<const FlashAttentionPlan::State>(std::move(state)));
 }
@@ -178,10 +197,16 @@ void FlashAttentionPlan::run(const FlashAttentionArguments& arguments,
   require_workspace(kName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {
-    run_flash_attention_cpu(s.context, s.problem, s.choice.strategy, arguments);
-  } else if (!s.cudnn || !s.cudnn->run(arguments, execution)) {
-    run_flash_attention_cuda(s.context, s.problem, s.choice.strategy, arguments, execution.stream);
+    return run_flash_attention_cpu(s.context, s.problem, s.choice.strategy, arguments);
   }
+  FlashAttentionStrategy strategy = s.choice.strategy;
+  if (s.cudnn) {
+    const std::string reason = flash_attention_cudnn_unsupported_reason(arguments);
+    if (reason.empty()) return s.cudnn->run(arguments, execution);
+    if (!s.has_stand_in) throw_unsupported("flash_attention: cudnn: " + reason);
+    strategy = FlashAttentionStrategy::sequential;
+  }
+  run_flash_attention_cuda(s.context, s.problem, strategy, arguments, execution.stream);
 }
 
 }  // namespace wide

@@ -85,6 +85,10 @@ std::string flash_attention_cudnn_unsupported_reason(const FlashAttentionProblem
   return "";
 }
 
+std::string flash_attention_cudnn_unsupported_reason(const FlashAttentionArguments& a) {
+  return cudnn_alignment_reason({{"q", a.q}, {"k", a.k}, {"v", a.v}, {"y", a.y}});
+}
+
 FlashAttentionCudnnGraph describe_flash_attention_cudnn(const FlashAttentionProblem& p) {
   FlashAttentionCudnnGraph g;
   CudnnGraph& graph = g.graph;
@@ -126,13 +130,10 @@ FlashAttentionCudnn::FlashAttentionCudnn(const CudnnDevice& device,
       plan_(make_cudnn_plan("flash_attention", device, graph_.graph,
                             {.allows_tensor_cores = true})) {}
 
-bool FlashAttentionCudnn::run(const FlashAttentionArguments& arguments,
+void FlashAttentionCudnn::run(const FlashAttentionArguments& arguments,
                               const Execution& execution) const {
-  const auto bindings = bind_flash_attention_cudnn(graph_, arguments);
-  if (!is_cudnn_aligned(bindings)) return false;
-  plan_->run(require_cudnn("flash_attention", execution), bindings, execution.workspace,
-             execution.stream);
-  return true;
+  plan_->run(require_cudnn("flash_attention", execution),
+             bind_flash_attention_cudnn(graph_, arguments), execution.workspace, execution.stream);
 }
 
 }  // namespace wide

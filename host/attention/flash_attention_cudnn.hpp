@@ -14,6 +14,8 @@ namespace wide {
 
 /// Why cuDNN cannot be told of the (completed, not empty) problem; empty where it can.
 std::string flash_attention_cudnn_unsupported_reason(const FlashAttentionProblem& problem);
+/// Why a plan of cuDNN's cannot run on the operands, which no plan knows; empty where it can.
+std::string flash_attention_cudnn_unsupported_reason(const FlashAttentionArguments& arguments);
 
 struct FlashAttentionCudnnGraph {
   CudnnGraph graph;
@@ -32,8 +34,8 @@ class FlashAttentionCudnn {
 
   int64_t workspace_bytes() const { return plan_->workspace_bytes(); }
   const std::string& explain() const { return plan_->explain(); }
-  /// False, and nothing done, where the operands do not begin at multiples of 16 bytes.
-  bool run(const FlashAttentionArguments& arguments, const Execution& execution) const;
+  /// On operands that there is no reason against.
+  void run(const FlashAttentionArguments& arguments, const Execution& execution) const;
 
  private:
   FlashAttentionCudnnGraph graph_;

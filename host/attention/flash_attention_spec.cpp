@@ -4,11 +4,12 @@
 // flash_attention for bench and verify: axes, sweeps, strategies, operands, cost.
 #include <algorithm>
 
+#include "host/attention/flash_attention_cudnn.hpp"
 #include "host/attention/flash_attention_problem.hpp"
 #include "host/attention/flash_attention_reference.hpp"
 #include "host/attention/flash_attention_strategy.hpp"
 #include "host/operand.hpp"
-#include "wide/error.hpp"
+#include "host/spec.hpp"
 
 namespace wide::catalog {
 
@@ -81,20 +82,15 @@ class FlashAttentionWorkload final : public PackedWorkload {
   }
 
   std::string unsupported_reason(std::string_view strategy) const override {
-    try {
-      (void)make_flash_attention_plan(context(), problem_, {.strategy = std::string(strategy)});
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    const std::string reason = reason_against([&] {
+      return make_flash_attention_plan(context(), problem_, {.strategy = std::string(strategy)});
+    });
+    const bool is_cudnn = reason.empty() && strategy == "cudnn";
+    return is_cudnn ? flash_attention_cudnn_unsupported_reason(arguments_) : reason;
   }
 
   Prepared prepare(const PlanOptions& options) override {
-    const FlashAttentionPlan plan = make_flash_attention_plan(context(), problem_, options);
-    return {[plan, arguments = arguments_](const Execution& execution) {
-              plan.run(arguments, execution);
-            },
-            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+    return prepared(make_flash_attention_plan(context(), problem_, options), arguments_);
   }
 
   std::string baseline_unsupported_reason() const override { return ""; }
@@ -121,10 +117,7 @@ class FlashAttentionWorkload final : public PackedWorkload {
     }
     const FlashAttentionPlan plan = make_flash_attention_plan(
         context(), describe_flash_attention(members.front(), one), {.strategy = "sequential"});
-    return {[plan, members](int64_t n, const Execution& execution) {
-              plan.run(members[static_cast<size_t>(n)], execution);
-            },
-            plan.workspace_bytes()};
+    return prepared_members(plan, std::move(members));
   }
 
   /// Two multiply-adds per element of each key that a query sees; keys that no query sees need not

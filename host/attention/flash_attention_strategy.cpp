@@ -75,7 +75,8 @@ std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,
 FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem& problem,
                                                      const DeviceInfo& device,
                                                      std::string_view name,
-                                                     std::span<const VerifiedStrategy> verified) {
+                                                     std::span<const VerifiedStrategy> verified,
+                                                     const VendorRefusal& cudnn_refusal) {
   using enum FlashAttentionStrategy;
   const bool is_cpu = device.device.type == DeviceType::cpu;
   const std::vector<FlashAttentionStrategy> all =
@@ -104,8 +105,11 @@ FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem
       return {require_supported(kernel), kernel_name + ": one launch for all members"};
     }
   }
-  return {require_supported(sequential),
-          "sequential: " + kernel_name + " is unverified on " + capability(device)};
+  const std::string why = kernel_name + " is unverified on " + capability(device);
+  std::string refusal = flash_attention_unsupported_reason(cudnn, problem, device);
+  if (refusal.empty()) refusal = cudnn_refusal();
+  if (refusal.empty()) return {cudnn, "cudnn: one call for all members, " + why};
+  return {require_supported(sequential), "sequential: " + why + "; " + refusal};
 }
 
 }  // namespace wide

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "host/core/verified.hpp"
+#include "host/core/wide_strategy.hpp"
 #include "wide/device.hpp"
 #include "wide/flash_attention.hpp"
 
@@ -20,7 +21,7 @@ enum class FlashAttentionStrategy : uint8_t {
   short_keys,   ///< CUDA: "short"
   tensor_core,  ///< CUDA
   wide,         ///< CPU
-  cudnn,        ///< CUDA, one call of cuDNN's; by name only
+  cudnn,        ///< CUDA, one call of cuDNN's
 };
 
 std::string_view strategy_name(FlashAttentionStrategy strategy);
@@ -41,11 +42,13 @@ struct FlashAttentionChoice {
   std::string explain;
 };
 
-/// Throws invalid_argument for an unknown name, unsupported with the reason for one that cannot
-/// run.
+/// "auto" on CUDA is the best of ours that is in `verified`, else `cudnn` where `cudnn_refusal`,
+/// which is asked for that alone, is empty, else `sequential`. Throws invalid_argument for an
+/// unknown name, unsupported with the reason for one that cannot run.
 FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem& problem,
                                                      const DeviceInfo& device,
                                                      std::string_view name,
-                                                     std::span<const VerifiedStrategy> verified);
+                                                     std::span<const VerifiedStrategy> verified,
+                                                     const VendorRefusal& cudnn_refusal);
 
 }  // namespace wide

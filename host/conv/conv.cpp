@@ -13,6 +13,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/cudnn/cudnn_plan.hpp"
 #include "wide/pack.hpp"
 
 namespace wide {
@@ -73,6 +74,7 @@ struct ConvPlan::State {
   ConvProblem problem;
   ConvChoice choice;
   ConvRunner runner;
+  ConvRunner stand_in;  ///< runs what `runner` does not take, where nobody asked for it by name
   std::string range;
 };
 
@@ -80,14 +82,25 @@ ConvPlan make_conv_plan(const Context& context, const ConvProblem& problem,
                         const PlanOptions& options) {
   const ConvProblem full = complete_conv_problem(problem);
   require_no_policy(kName, options.policy);
-  ConvChoice choice =
-      choose_conv_strategy(full, context.info(), options.strategy, verified_strategies());
-  ConvRunner runner;
-  if (!is_empty(full)) runner = choice.strategy->make(context, full);
+  ConvRunner runner, stand_in;
+  ConvChoice choice = choose_conv_strategy(
+      full, context.info(), options.strategy, verified_strategies(),
+      [&](const ConvStrategy& strategy) {
+        return is_empty(full) ? "there is nothing to compute"
+                              : cudnn_refusal([&] { runner = strategy.make(context, full); });
+      });
+  if (!is_empty(full) && !runner.run) runner = choice.strategy->make(context, full);
   if (!runner.note.empty()) choice.explain += "; " + runner.note;
+  const bool can_be_stood_in_for = runner.unsupported_reason && options.strategy == "auto" &&
+                                   conv_direct_unsupported_reason(full, context.info()).empty();
+  if (can_be_stood_in_for) {
+    stand_in = make_conv_cuda_sequential(context, full);
+    choice.explain +=
+        "; by the direct kernel, member after member, where operands are not aligned to 16 bytes";
+  }
   std::string range = "wide::conv(" + std::string(choice.strategy->name) + ")";
-  return ConvPlan(std::make_shared<const ConvPlan::State>(
-      ConvPlan::State{context, full, std::move(choice), std::move(runner), std::move(range)}));
+  return ConvPlan(std::make_shared<const ConvPlan::State>(ConvPlan::State{
+      context, full, std::move(choice), std::move(runner), std::move(stand_in), std::move(range)}));
 }
 
 const ConvProblem& ConvPlan::problem() const {
@@ -146,7 +159,13 @@ void ConvPlan::run(const ConvArguments& arguments, const Execution& execution) c
   if (is_empty(s.problem)) return;
   require_workspace(kName, execution, s.runner.workspace_bytes);
   const NvtxRange range(s.range.c_str());
-  s.runner.run(arguments, execution);
+  const std::string reason =
+      s.runner.unsupported_reason ? s.runner.unsupported_reason(arguments) : "";
+  if (reason.empty()) return s.runner.run(arguments, execution);
+  if (!s.stand_in.run) {
+    throw_unsupported("conv: " + std::string(s.choice.strategy->name) + ": " + reason);
+  }
+  s.stand_in.run(arguments, execution);
 }
 
 }  // namespace wide

@@ -131,6 +131,27 @@ std::string conv_cudnn_unsupported_reason(const ConvProblem& p) {
   return "";
 }
 
+std::string conv_cudnn_member_unsupported_reason(const ConvProblem& p) {
+  if (p.num_members == 1) return "";
+  for (const auto& [name, stride] : {std::pair{"x", p.x.member},
+                                     {"weight", p.weight.member},
+                                     {"bias", p.bias_member_stride},
+                                     {"residual", p.residual.member},
+                                     {"y", p.y.member}}) {
+    const int64_t bytes = stride * dtype_bytes(p.dtype);
+    if (bytes % kCudnnAlignment == 0) continue;
+    return "members of " + std::string(name) + " lie " + std::to_string(bytes) +
+           " bytes apart, expected a multiple of cuDNN's alignment = " +
+           std::to_string(kCudnnAlignment);
+  }
+  return "";
+}
+
+std::string conv_cudnn_unsupported_reason(const ConvArguments& a) {
+  return cudnn_alignment_reason(
+      {{"x", a.x}, {"weight", a.weight}, {"bias", a.bias}, {"residual", a.residual}, {"y", a.y}});
+}
+
 ConvCudnnGraph describe_conv_cudnn(const ConvProblem& p) {
   ConvCudnnGraph g;
   CudnnConvolution convolution = bind_convolution(g, p);
@@ -225,12 +246,6 @@ std::string ConvCudnn::explain() const {
   std::string text = calls_.front().plan->explain();
   if (calls_.size() > 1) text += "; then, for the epilogue, " + calls_.back().plan->explain();
   return text;
-}
-
-bool ConvCudnn::takes(const ConvArguments& arguments) const {
-  return std::all_of(calls_.begin(), calls_.end(), [&](const Call& call) {
-    return is_cudnn_aligned(bind_conv_cudnn(call.graph, arguments, nullptr));
-  });
 }
 
 void ConvCudnn::run(const ConvArguments& arguments, const Execution& execution) const {

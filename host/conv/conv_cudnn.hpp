@@ -19,6 +19,12 @@ namespace wide {
 /// Why cuDNN cannot be told of all members at once; empty where it can.
 std::string conv_cudnn_unsupported_reason(const ConvProblem& problem);
 
+/// Why members cannot be called one after another: how far apart they lie puts some of them at
+/// other addresses than cuDNN takes. Empty where they can.
+std::string conv_cudnn_member_unsupported_reason(const ConvProblem& problem);
+/// Why a plan of cuDNN's cannot run on the operands, which no plan knows; empty where it can.
+std::string conv_cudnn_unsupported_reason(const ConvArguments& arguments);
+
 /// A call of cuDNN's. Ids are of tensors in memory, or of none.
 struct ConvCudnnGraph {
   CudnnGraph graph;
@@ -44,8 +50,7 @@ class ConvCudnn {
 
   int64_t workspace_bytes() const;
   std::string explain() const;
-  /// Whether all operands begin at multiples of 16 bytes, as run() wants it.
-  bool takes(const ConvArguments& arguments) const;
+  /// On operands that there is no reason against.
   void run(const ConvArguments& arguments, const Execution& execution) const;
 
  private:

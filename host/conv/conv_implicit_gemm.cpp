@@ -93,7 +93,7 @@ std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& p, const De
   return "";
 }
 
-bool conv_implicit_gemm_is_expected_to_win(const ConvProblem& p) {
+bool conv_implicit_gemm_is_expected_to_win(const ConvProblem& p, const DeviceInfo&) {
   constexpr int64_t kLeastOutputs = 32;  // of a tile
   return p.out_channels / p.groups >= kLeastOutputs;
 }

@@ -17,7 +17,7 @@ std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& problem,
                                                   const DeviceInfo& device);
 
 /// Tiles full of useful products.
-bool conv_implicit_gemm_is_expected_to_win(const ConvProblem& problem);
+bool conv_implicit_gemm_is_expected_to_win(const ConvProblem& problem, const DeviceInfo& device);
 
 /// By waves of blocks on the device: no tile changes a bit.
 kernels::ConvGemmTiles choose_conv_gemm_tiles(const ConvProblem& problem, const DeviceInfo& device);

@@ -20,6 +20,8 @@ struct ConvRunner {
   std::function<void(const ConvArguments& arguments, const Execution& execution)> run;
   int64_t workspace_bytes = 0;
   std::string note{};  ///< what the plan's explanation says besides; may be empty
+  /// Why run() does not take the operands; empty where it does. Null: it takes any.
+  std::function<std::string(const ConvArguments& arguments)> unsupported_reason{};
 };
 
 // On the CPU: member after member, or the tiles of all members at once.

@@ -3,6 +3,7 @@
 //
 // conv1d and conv2d for bench and verify: one workload under two names, whose positions are one
 // axis or two.
+#include "host/conv/conv_cudnn.hpp"
 #include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_reference.hpp"
 #include "host/linear/linear_reference.hpp"
@@ -116,16 +117,14 @@ class ConvWorkload final : public PackedWorkload {
   }
 
   std::string unsupported_reason(std::string_view strategy) const override {
-    return reason_against(
+    const std::string reason = reason_against(
         [&] { return make_conv_plan(context(), problem_, {.strategy = std::string(strategy)}); });
+    const bool is_cudnn = strategy == "grouped" || strategy == "channels_last";
+    return reason.empty() && is_cudnn ? conv_cudnn_unsupported_reason(arguments_) : reason;
   }
 
   Prepared prepare(const PlanOptions& options) override {
-    const ConvPlan plan = make_conv_plan(context(), problem_, options);
-    return {[plan, arguments = arguments_](const Execution& execution) {
-              plan.run(arguments, execution);
-            },
-            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+    return prepared(make_conv_plan(context(), problem_, options), arguments_);
   }
 
   std::string baseline_unsupported_reason() const override { return ""; }
@@ -143,10 +142,7 @@ class ConvWorkload final : public PackedWorkload {
     }
     const ConvPlan plan =
         make_conv_plan(context(), describe_conv(members.front(), one), {.strategy = "sequential"});
-    return {[plan, members](int64_t n, const Execution& execution) {
-              plan.run(members[static_cast<size_t>(n)], execution);
-            },
-            plan.workspace_bytes()};
+    return prepared_members(plan, std::move(members));
   }
 
   /// Products with padding count: kernels that leave them out are few.
@@ -309,10 +305,7 @@ PrimitiveSpec make_spec(std::string_view name, const std::vector<AxisInfo>& posi
       "with in = channels / groups * taps: " + std::string(kLinearToleranceFormula);
   spec.tolerance_formula = formula;
   spec.impossible_reason = impossible_reason;
-  spec.make_workload = [](const Context& context, const Case& point,
-                          const WorkloadOptions& options) -> std::unique_ptr<Workload> {
-    return std::make_unique<ConvWorkload>(context, point, options);
-  };
+  spec.make_workload = make_workload<ConvWorkload>;
   return spec;
 }
 

@@ -5,6 +5,7 @@
 #include "host/conv/conv_strategy.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "host/conv/conv_implicit_gemm.hpp"
@@ -21,20 +22,29 @@ using enum DeviceType;
 std::string runs_anything(const ConvProblem&, const DeviceInfo&) {
   return "";
 }
-bool always(const ConvProblem&) {
+bool always(const ConvProblem&, const DeviceInfo&) {
   return true;
 }
 
-/// cuDNN's kernels of many groups can be slower than as many calls: by name only.
-bool never(const ConvProblem&) {
-  return false;
+/// cuDNN's kernels of many groups can be slower than as many calls of one: worth it where a member
+/// alone, in tiles of a middling size, leaves multiprocessors idle.
+bool leaves_multiprocessors_idle(const ConvProblem& problem, const DeviceInfo& device) {
+  constexpr double kPixels = 128, kChannels = 64;
+  const PerAxis size = conv_output_size(problem);
+  const double pixels = static_cast<double>(problem.batch) * static_cast<double>(size.height) *
+                        static_cast<double>(size.width);
+  const double tiles = std::ceil(pixels / kPixels) *
+                       std::ceil(static_cast<double>(problem.out_channels) / kChannels);
+  return problem.num_members > 1 && tiles < device.num_multiprocessors;
 }
 
 /// So few channels that no matrix unit is worth filling.
-bool is_narrow(const ConvProblem& problem) {
+bool is_narrow(const ConvProblem& problem, const DeviceInfo&) {
   constexpr int64_t kNarrow = 8;
   return problem.in_channels / problem.groups < kNarrow;
 }
+
+constexpr std::string_view kOneCall = "one call of cuDNN's for all members";
 
 constexpr ConvStrategy kStrategies[] = {
     {"pointwise", cuda, false, conv_pointwise_unsupported_reason, always,
@@ -44,9 +54,10 @@ constexpr ConvStrategy kStrategies[] = {
     {"implicit_gemm", cuda, false, conv_implicit_gemm_unsupported_reason,
      conv_implicit_gemm_is_expected_to_win, "one launch fills tiles on tensor cores",
      make_conv_implicit_gemm},
-    {"grouped", cuda, true, conv_grouped_unsupported_reason, never, "", make_conv_grouped},
-    {"channels_last", cuda, true, conv_channels_last_unsupported_reason, never, "",
+    {"grouped", cuda, true, conv_grouped_unsupported_reason, leaves_multiprocessors_idle, kOneCall,
      make_conv_grouped},
+    {"channels_last", cuda, true, conv_channels_last_unsupported_reason,
+     leaves_multiprocessors_idle, kOneCall, make_conv_grouped},
     {"sequential", cuda, false, conv_direct_unsupported_reason, always, "member after member",
      make_conv_sequential},
     {"wide", cpu, false, runs_anything, always, "the tiles of all members share the threads",
@@ -68,20 +79,28 @@ std::string text(std::string_view value) {
 }
 
 ConvChoice choose_automatically(const ConvProblem& problem, const DeviceInfo& device,
-                                std::span<const VerifiedStrategy> verified) {
-  std::string unproved, reasons;
+                                std::span<const VerifiedStrategy> verified,
+                                const ConvVendorRefusal& refusal) {
+  std::string unproved, reasons, refusals;
   for (const ConvStrategy& strategy : kStrategies) {
     if (strategy.device != device.device.type) continue;
     const std::string reason = conv_unsupported_reason(strategy, problem, device);
     if (!reason.empty()) {
       reasons += "; " + text(strategy.name) + ": " + reason;
     } else if (strategy.name == "sequential" || is_proved(strategy, device, verified)) {
-      if (!strategy.is_expected_to_win(problem)) continue;
+      if (!strategy.is_expected_to_win(problem, device)) continue;
+      if (strategy.is_vendors) {
+        const std::string refused = refusal(strategy);
+        if (!refused.empty()) {
+          refusals += "; " + text(strategy.name) + ": " + refused;
+          continue;
+        }
+      }
       const std::string rest = unproved.empty() ? ""
                                                 : "; unverified on compute capability " +
                                                       std::to_string(device.compute_capability) +
                                                       ": " + unproved;
-      return {&strategy, text(strategy.name) + ": " + text(strategy.why) + rest};
+      return {&strategy, text(strategy.name) + ": " + text(strategy.why) + rest + refusals};
     } else {
       unproved += (unproved.empty() ? "" : ", ") + text(strategy.name);
     }
@@ -104,13 +123,14 @@ std::string conv_unsupported_reason(const ConvStrategy& strategy, const ConvProb
 }
 
 ConvChoice choose_conv_strategy(const ConvProblem& problem, const DeviceInfo& device,
-                                std::string_view name, std::span<const VerifiedStrategy> verified) {
+                                std::string_view name, std::span<const VerifiedStrategy> verified,
+                                const ConvVendorRefusal& refusal) {
   std::vector<std::string_view> known{"auto"};
   for (const ConvStrategy& strategy : kStrategies) {
     if (strategy.device == device.device.type) known.push_back(strategy.name);
   }
   require_known_strategy("conv", name, known);
-  if (name == "auto") return choose_automatically(problem, device, verified);
+  if (name == "auto") return choose_automatically(problem, device, verified, refusal);
   const auto* strategy = std::find_if(
       std::begin(kStrategies), std::end(kStrategies), [&](const ConvStrategy& candidate) {
         return candidate.name == name && candidate.device == device.device.type;

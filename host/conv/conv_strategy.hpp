@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which strategy runs a convolution: pure functions of problem, device and what was verified.
+// Which strategy runs a convolution: pure functions of problem, device, what was verified and what
+// cuDNN answers.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 
@@ -20,7 +22,7 @@ struct ConvStrategy {
   /// Why it cannot run the (completed, not empty) problem there; empty where it can.
   std::string (*unsupported_reason)(const ConvProblem& problem, const DeviceInfo& device);
   /// Whether "auto" takes it where it can run and is proved; `why` goes into the explanation.
-  bool (*is_expected_to_win)(const ConvProblem& problem);
+  bool (*is_expected_to_win)(const ConvProblem& problem, const DeviceInfo& device);
   std::string_view why;
   ConvRunner (*make)(const Context& context, const ConvProblem& problem);
 };
@@ -37,10 +39,16 @@ struct ConvChoice {
   std::string explain;
 };
 
+/// Why the vendor's library does not take the problem by this strategy; empty where it does. Asked
+/// for a strategy that is taken if it is empty, and for no other.
+using ConvVendorRefusal = std::function<std::string(const ConvStrategy& strategy)>;
+
 /// The strategy of that name, or for "auto" the first that can run, is expected to win and is the
-/// vendor's, the CPU's or in `verified` under conv1d and conv2d; else `sequential`. Throws
-/// invalid_argument for an unknown name, unsupported with the reason for one that cannot run.
+/// vendor's and not refused, the CPU's or in `verified` under conv1d and conv2d; else `sequential`.
+/// Throws invalid_argument for an unknown name, unsupported with the reason for one that cannot
+/// run.
 ConvChoice choose_conv_strategy(const ConvProblem& problem, const DeviceInfo& device,
-                                std::string_view name, std::span<const VerifiedStrategy> verified);
+                                std::string_view name, std::span<const VerifiedStrategy> verified,
+                                const ConvVendorRefusal& refusal);
 
 }  // namespace wide

@@ -25,9 +25,10 @@ struct WideState {
 template <class Problem>
 WideState<Problem> make_wide_state(std::string_view primitive, const Context& context,
                                    const Problem& problem, const PlanOptions& options,
-                                   bool wide_is_verified, bool has_cudnn = false) {
+                                   bool wide_is_verified,
+                                   const VendorRefusal& cudnn_refusal = nullptr) {
   WideChoice choice = choose_wide_strategy(primitive, context.info(), options.strategy,
-                                           wide_is_verified, has_cudnn);
+                                           wide_is_verified, cudnn_refusal);
   std::string range =
       "wide::" + std::string(primitive) + "(" + std::string(strategy_name(choice.strategy)) + ")";
   return {context, problem, std::move(choice), std::move(range)};

@@ -15,9 +15,10 @@ std::string_view strategy_name(WideStrategy strategy) {
 }
 
 WideChoice choose_wide_strategy(std::string_view primitive, const DeviceInfo& device,
-                                std::string_view name, bool wide_is_verified, bool has_cudnn) {
+                                std::string_view name, bool wide_is_verified,
+                                const VendorRefusal& cudnn_refusal) {
   static constexpr std::array<std::string_view, 4> kNames{"auto", "sequential", "wide", "cudnn"};
-  const bool knows_cudnn = has_cudnn && device.device.type == DeviceType::cuda;
+  const bool knows_cudnn = cudnn_refusal && device.device.type == DeviceType::cuda;
   require_known_strategy(primitive, name, std::span(kNames).first(knows_cudnn ? 4 : 3));
   using enum WideStrategy;
   for (const WideStrategy strategy : {sequential, wide, cudnn}) {
@@ -28,8 +29,11 @@ WideChoice choose_wide_strategy(std::string_view primitive, const DeviceInfo& de
     return {wide, "wide: one pass over all members keeps every thread busy"};
   }
   if (wide_is_verified) return {wide, "wide: one launch for all members"};
-  return {sequential, "sequential: wide is unverified on compute capability " +
-                          std::to_string(device.compute_capability)};
+  const std::string why =
+      "wide is unverified on compute capability " + std::to_string(device.compute_capability);
+  const std::string refusal = knows_cudnn ? cudnn_refusal() : "";
+  if (knows_cudnn && refusal.empty()) return {cudnn, "cudnn: one call for all members, " + why};
+  return {sequential, "sequential: " + why + (refusal.empty() ? "" : "; " + refusal)};
 }
 
 }  // namespace wide

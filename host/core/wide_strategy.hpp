@@ -3,9 +3,10 @@
 //
 // The choice of primitives that have one kernel: `wide` runs it for all members at once,
 // `sequential` member by member, and where cuDNN has the primitive, `cudnn` is its call. A pure
-// function of the device and of what has been verified.
+// function of the device, of what has been verified and of what cuDNN answers.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -22,11 +23,16 @@ struct WideChoice {
   std::string explain;
 };
 
-/// `wide_is_verified`: on this device's compute capability; of no matter on the CPU. `has_cudnn`:
-/// whether there is such a strategy on CUDA; it runs when it is asked for by name. Throws
-/// invalid_argument for an unknown name.
+/// Why a vendor's library does not take a problem; empty where it does. The answer takes a plan of
+/// the library's, which may take it seconds: asked only where "auto" hangs on it.
+using VendorRefusal = std::function<std::string()>;
+
+/// `wide_is_verified`: on this device's compute capability; of no matter on the CPU.
+/// `cudnn_refusal`: null where there is no such strategy. "auto" is `wide` where it is verified,
+/// else `cudnn` where cuDNN takes the problem, else `sequential`. Throws invalid_argument for an
+/// unknown name.
 WideChoice choose_wide_strategy(std::string_view primitive, const DeviceInfo& device,
                                 std::string_view name, bool wide_is_verified,
-                                bool has_cudnn = false);
+                                const VendorRefusal& cudnn_refusal = nullptr);
 
 }  // namespace wide

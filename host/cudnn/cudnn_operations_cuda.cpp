@@ -52,8 +52,14 @@ void Operations::add(const CudnnTensor& tensor) {
   d.finalize();
 }
 
-void Operations::set(Descriptor& d, cudnnBackendAttributeName_t name, CudnnTensorId id) {
-  if (id != kNoCudnnTensor) d.set(name, tensors_[static_cast<size_t>(id)]);
+cudnnBackendDescriptor_t Operations::finished(
+    Descriptor& d,
+    std::initializer_list<std::pair<cudnnBackendAttributeName_t, CudnnTensorId>> operands) {
+  for (const auto& [name, id] : operands) {
+    if (id != kNoCudnnTensor) d.set(name, tensors_[static_cast<size_t>(id)]);
+  }
+  d.finalize();
+  return d.get();
 }
 
 Descriptor& Operations::operation(cudnnBackendDescriptorType_t type,
@@ -75,12 +81,10 @@ cudnnBackendDescriptor_t Operations::add(const CudnnPointwise& p, const CudnnGra
   if (p.function == CudnnFunction::index) how.set(CUDNN_ATTR_POINTWISE_AXIS, p.axis);
   Descriptor& d = operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
                             CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, std::move(how));
-  set(d, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, p.a);
-  set(d, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, p.b);
-  set(d, CUDNN_ATTR_OPERATION_POINTWISE_TDESC, p.c);
-  set(d, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, p.y);
-  d.finalize();
-  return d.get();
+  return finished(d, {{CUDNN_ATTR_OPERATION_POINTWISE_XDESC, p.a},
+                      {CUDNN_ATTR_OPERATION_POINTWISE_BDESC, p.b},
+                      {CUDNN_ATTR_OPERATION_POINTWISE_TDESC, p.c},
+                      {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, p.y}});
 }
 
 cudnnBackendDescriptor_t Operations::add(const CudnnConvolution& c, const CudnnGraph&) {
@@ -94,13 +98,11 @@ cudnnBackendDescriptor_t Operations::add(const CudnnConvolution& c, const CudnnG
   how.set_all<int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS, c.dilation);
   Descriptor& d = operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
                             CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, std::move(how));
-  set(d, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, c.x);
-  set(d, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, c.weight);
-  set(d, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, c.y);
   d.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 1.0);
   d.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 0.0);
-  d.finalize();
-  return d.get();
+  return finished(d, {{CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, c.x},
+                      {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, c.weight},
+                      {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, c.y}});
 }
 
 cudnnBackendDescriptor_t Operations::add(const CudnnMatmul& m, const CudnnGraph&) {
@@ -108,14 +110,12 @@ cudnnBackendDescriptor_t Operations::add(const CudnnMatmul& m, const CudnnGraph&
   how.set(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_DATA_FLOAT);
   Descriptor& d = operation(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR,
                             CUDNN_ATTR_OPERATION_MATMUL_DESC, std::move(how));
-  set(d, CUDNN_ATTR_OPERATION_MATMUL_ADESC, m.a);
-  set(d, CUDNN_ATTR_OPERATION_MATMUL_BDESC, m.b);
-  set(d, CUDNN_ATTR_OPERATION_MATMUL_CDESC, m.y);
-  set(d, CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC, m.rows);
-  set(d, CUDNN_ATTR_OPERATION_MATMUL_GEMM_N_OVERRIDE_DESC, m.columns);
-  set(d, CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC, m.depth);
-  d.finalize();
-  return d.get();
+  return finished(d, {{CUDNN_ATTR_OPERATION_MATMUL_ADESC, m.a},
+                      {CUDNN_ATTR_OPERATION_MATMUL_BDESC, m.b},
+                      {CUDNN_ATTR_OPERATION_MATMUL_CDESC, m.y},
+                      {CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC, m.rows},
+                      {CUDNN_ATTR_OPERATION_MATMUL_GEMM_N_OVERRIDE_DESC, m.columns},
+                      {CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC, m.depth}});
 }
 
 cudnnBackendDescriptor_t Operations::add(const CudnnReduction& r, const CudnnGraph&) {
@@ -125,30 +125,26 @@ cudnnBackendDescriptor_t Operations::add(const CudnnReduction& r, const CudnnGra
           r.of == CudnnReduction::Of::sum ? CUDNN_REDUCE_TENSOR_ADD : CUDNN_REDUCE_TENSOR_MAX);
   Descriptor& d = operation(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR,
                             CUDNN_ATTR_OPERATION_REDUCTION_DESC, std::move(how));
-  set(d, CUDNN_ATTR_OPERATION_REDUCTION_XDESC, r.x);
-  set(d, CUDNN_ATTR_OPERATION_REDUCTION_YDESC, r.y);
-  d.finalize();
-  return d.get();
+  return finished(d, {{CUDNN_ATTR_OPERATION_REDUCTION_XDESC, r.x},
+                      {CUDNN_ATTR_OPERATION_REDUCTION_YDESC, r.y}});
 }
 
 cudnnBackendDescriptor_t Operations::add(const CudnnBatchnorm& b, const CudnnGraph&) {
   Descriptor& d = others_.emplace_back(CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
   d.set(CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_BATCH_NORM);
   d.set(CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_NORM_FWD_TRAINING);
-  set(d, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, b.x);
-  set(d, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, b.scale);
-  set(d, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, b.bias);
-  set(d, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, b.epsilon);
-  set(d, CUDNN_ATTR_OPERATION_NORM_FWD_EXP_AVG_FACTOR_DESC, b.momentum);
-  set(d, CUDNN_ATTR_OPERATION_NORM_FWD_INPUT_RUNNING_MEAN_DESC, b.running_mean);
-  set(d, CUDNN_ATTR_OPERATION_NORM_FWD_INPUT_RUNNING_VAR_DESC, b.running_variance);
-  set(d, CUDNN_ATTR_OPERATION_NORM_FWD_OUTPUT_RUNNING_MEAN_DESC, b.next_mean);
-  set(d, CUDNN_ATTR_OPERATION_NORM_FWD_OUTPUT_RUNNING_VAR_DESC, b.next_variance);
-  set(d, CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC, b.saved_mean);
-  set(d, CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC, b.saved_inv_std);
-  set(d, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, b.y);
-  d.finalize();
-  return d.get();
+  return finished(d, {{CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, b.x},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, b.scale},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, b.bias},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, b.epsilon},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_EXP_AVG_FACTOR_DESC, b.momentum},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_INPUT_RUNNING_MEAN_DESC, b.running_mean},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_INPUT_RUNNING_VAR_DESC, b.running_variance},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_OUTPUT_RUNNING_MEAN_DESC, b.next_mean},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_OUTPUT_RUNNING_VAR_DESC, b.next_variance},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC, b.saved_mean},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC, b.saved_inv_std},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, b.y}});
 }
 
 }  // namespace wide::cudnn

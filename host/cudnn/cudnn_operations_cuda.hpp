@@ -4,6 +4,9 @@
 // A graph in cuDNN's descriptors.
 #pragma once
 
+#include <initializer_list>
+#include <utility>
+
 #include "host/cudnn/cudnn_descriptor_cuda.hpp"
 #include "host/cudnn/cudnn_graph.hpp"
 
@@ -33,7 +36,10 @@ class Operations {
   /// An operation that refers to `how`, itself a descriptor.
   Descriptor& operation(cudnnBackendDescriptorType_t type, cudnnBackendAttributeName_t name,
                         Descriptor how);
-  void set(Descriptor& d, cudnnBackendAttributeName_t name, CudnnTensorId id);
+  /// `d` with the operands that there are.
+  cudnnBackendDescriptor_t finished(
+      Descriptor& d,
+      std::initializer_list<std::pair<cudnnBackendAttributeName_t, CudnnTensorId>> operands);
 
   std::vector<Descriptor> tensors_, others_;
   Descriptor whole_;

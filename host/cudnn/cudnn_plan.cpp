@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/cudnn/cudnn_plan.hpp"
 
+#include <algorithm>
+
 #include "host/core/check.hpp"
 #include "host/core/context.hpp"
 #include "host/cudnn/cudnn_plan_cache.hpp"
@@ -16,6 +18,16 @@ constexpr size_t kMostPlans = 64;  // as many as the layers of a large model
 
 CudnnDevice cudnn_device(const Context& context) {
   return {context.device().ordinal, "", context.state().cudnn_plans.get()};
+}
+
+std::string cudnn_alignment_reason(
+    std::initializer_list<std::pair<const char*, ConstTensorView>> operands) {
+  for (const auto& [name, view] : operands) {
+    if (view.alignment() % kCudnnAlignment == 0) continue;
+    return std::string(name) + " is aligned to " + std::to_string(view.alignment()) +
+           " bytes, expected cuDNN's = " + std::to_string(kCudnnAlignment);
+  }
+  return "";
 }
 
 std::shared_ptr<const CudnnPlan> CudnnPlanCache::find_or_make(const CudnnGraph& graph,

@@ -4,14 +4,17 @@
 // A graph with the engine of cuDNN's that computes it, chosen when the plan is made.
 #pragma once
 
-#include <algorithm>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "host/cudnn/cudnn_graph.hpp"
 #include "wide/context.hpp"
+#include "wide/error.hpp"
+#include "wide/tensor.hpp"
 
 namespace wide {
 
@@ -36,11 +39,10 @@ struct CudnnBinding {
   void* data = nullptr;
 };
 inline constexpr int64_t kCudnnAlignment = 16;
-inline bool is_cudnn_aligned(std::span<const CudnnBinding> bindings) {
-  return std::all_of(bindings.begin(), bindings.end(), [](const CudnnBinding& binding) {
-    return reinterpret_cast<uintptr_t>(binding.data) % kCudnnAlignment == 0;
-  });
-}
+/// Why operands with these addresses are none of a plan's; empty where they are. A plan is made
+/// before there are any.
+std::string cudnn_alignment_reason(
+    std::initializer_list<std::pair<const char*, ConstTensorView>> operands);
 
 /// Immutable: may run from several threads at a time.
 class CudnnPlan {
@@ -65,7 +67,18 @@ class CudnnPlan {
 std::shared_ptr<const CudnnPlan> make_cudnn_plan(std::string_view primitive,
                                                  const CudnnDevice& device, const CudnnGraph& graph,
                                                  const CudnnNumerics& numerics);
-/// The same, always anew.
+/// Why `make`, which makes such plans, says unsupported; empty where it makes them.
+template <class Make>
+std::string cudnn_refusal(const Make& make) {
+  try {
+    make();
+    return "";
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;
+    return error.what();
+  }
+}
+/// The same as make_cudnn_plan, always anew.
 std::shared_ptr<const CudnnPlan> find_cudnn_engine(std::string_view primitive,
                                                    const CudnnDevice& device,
                                                    const CudnnGraph& graph,

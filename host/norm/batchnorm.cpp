@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/verified.hpp"
 #include "host/norm/batchnorm_cudnn.hpp"
@@ -89,6 +90,7 @@ BatchnormProblem describe_batchnorm(const BatchnormArguments& a, const Batchnorm
 
 struct BatchnormPlan::State : WideState<BatchnormProblem> {
   std::shared_ptr<const BatchnormCudnn> cudnn{};  ///< of the strategy, where y is not empty
+  bool has_stand_in = false;  ///< `sequential` runs what cuDNN does not: nobody asked for cuDNN
 };
 
 BatchnormPlan make_batchnorm_plan(const Context& context, const BatchnormProblem& problem,
@@ -99,11 +101,25 @@ BatchnormPlan make_batchnorm_plan(const Context& context, const BatchnormProblem
   const int capability = context.info().compute_capability;
   const bool is_trusted = is_verified("batchnorm1d", "wide", capability) &&
                           is_verified("batchnorm2d", "wide", capability);
-  BatchnormPlan::State state{make_wide_state(kName, context, full, options, is_trusted, true)};
   const bool is_empty = full.batch * full.channels * full.height * full.width == 0;
+  std::shared_ptr<const BatchnormCudnn> cudnn;
+  const auto make = [&] {
+    cudnn = std::make_shared<const BatchnormCudnn>(cudnn_device(context), full);
+  };
+  const auto refusal = [&] {
+    return is_empty ? "there is nothing to compute" : cudnn_refusal(make);
+  };
+  BatchnormPlan::State state{make_wide_state(kName, context, full, options, is_trusted, refusal)};
   if (state.choice.strategy == WideStrategy::cudnn && !is_empty) {
-    state.cudnn = std::make_shared<const BatchnormCudnn>(cudnn_device(context), full);
+    if (cudnn == nullptr) make();
+    state.cudnn = std::move(cudnn);
+    state.has_stand_in = options.strategy == "auto";
     state.choice.explain += "; " + state.cudnn->explain();
+    if (state.has_stand_in) {
+      state.choice.explain +=
+          "; sequential where operands are not aligned to 16 bytes, y is x, or members have an "
+          "epsilon or momentum of their own";
+    }
   }
   return BatchnormPlan(std::make_shared<const BatchnormPlan::State>(std::move(state)));
 }
@@ -174,10 +190,16 @@ void BatchnormPlan::run(const BatchnormArguments& arguments, const Execution& ex
   require_workspace(kName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {
-    run_batchnorm_cpu(s.context, s.problem, s.choice.strategy, arguments);
-  } else if (!s.cudnn || !s.cudnn->run(arguments, execution)) {
-    run_batchnorm_cuda(s.context, s.problem, s.choice.strategy, arguments, execution.stream);
+    return run_batchnorm_cpu(s.context, s.problem, s.choice.strategy, arguments);
   }
+  WideStrategy strategy = s.choice.strategy;
+  if (s.cudnn) {
+    const std::string reason = batchnorm_cudnn_unsupported_reason(arguments);
+    if (reason.empty()) return s.cudnn->run(arguments, execution);
+    if (!s.has_stand_in) throw_unsupported("batchnorm: cudnn: " + reason);
+    strategy = WideStrategy::sequential;
+  }
+  run_batchnorm_cuda(s.context, s.problem, strategy, arguments, execution.stream);
 }
 
 }  // namespace wide

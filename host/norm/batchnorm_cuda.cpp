@@ -48,7 +48,6 @@ void run_batchnorm_cuda(const Context& context, const BatchnormProblem& problem,
     }
   };
   const kernels::BatchnormParams all = params_of(problem, arguments);
-  // Where cuDNN's cannot read the operands, ours stands in.
   if (strategy != WideStrategy::sequential) return launch(all);
   for (int64_t n = 0; n < problem.num_members; ++n) launch(member_of(all, n, problem.dtype));
 }

@@ -112,6 +112,19 @@ std::string batchnorm_cudnn_unsupported_reason(const BatchnormProblem& p) {
              : "";
 }
 
+std::string batchnorm_cudnn_unsupported_reason(const BatchnormArguments& a) {
+  if (!a.epsilon.is_absent() || !a.momentum.is_absent()) {
+    return "members have an epsilon or momentum of their own, and cuDNN has one for all channels";
+  }
+  if (may_overlap(a.x, a.y)) return "y is x itself, which cuDNN's documentation does not allow";
+  return cudnn_alignment_reason({{"x", a.x},
+                                 {"gamma", a.gamma},
+                                 {"beta", a.beta},
+                                 {"running_mean", a.running_mean},
+                                 {"running_variance", a.running_variance},
+                                 {"y", a.y}});
+}
+
 BatchnormCudnnGraph describe_batchnorm_cudnn(const BatchnormProblem& p) {
   return is_train(p) ? describe_train(p) : describe_eval(p);
 }
@@ -149,18 +162,11 @@ BatchnormCudnn::BatchnormCudnn(const CudnnDevice& device, const BatchnormProblem
   plan_ = make_cudnn_plan("batchnorm", device, graph_.graph, {.allows_tensor_cores = true});
 }
 
-bool BatchnormCudnn::run(const BatchnormArguments& arguments, const Execution& execution) const {
-  if (!arguments.epsilon.is_absent() || !arguments.momentum.is_absent()) {
-    throw_unsupported(
-        "batchnorm: cudnn: members have an epsilon or momentum of their own, and cuDNN has one for "
-        "all channels");
-  }
+void BatchnormCudnn::run(const BatchnormArguments& arguments, const Execution& execution) const {
   auto* const saved = static_cast<std::byte*>(execution.workspace.data);
-  const auto bindings = bind_batchnorm_cudnn(graph_, problem_, arguments, saved);
-  if (!is_cudnn_aligned(bindings)) return false;
-  plan_->run(require_cudnn("batchnorm", execution), bindings,
+  plan_->run(require_cudnn("batchnorm", execution),
+             bind_batchnorm_cudnn(graph_, problem_, arguments, saved),
              {saved + saved_bytes_, plan_->workspace_bytes()}, execution.stream);
-  return true;
 }
 
 }  // namespace wide

@@ -14,6 +14,8 @@ namespace wide {
 
 /// Why cuDNN cannot be told of the problem; empty where it can.
 std::string batchnorm_cudnn_unsupported_reason(const BatchnormProblem& problem);
+/// Why a plan of cuDNN's cannot run on the operands, which no plan knows; empty where it can.
+std::string batchnorm_cudnn_unsupported_reason(const BatchnormArguments& arguments);
 
 /// The problem in cuDNN's terms. Ids are of tensors in memory, or of none.
 struct BatchnormCudnnGraph {
@@ -43,8 +45,8 @@ class BatchnormCudnn {
 
   int64_t workspace_bytes() const { return saved_bytes_ + plan_->workspace_bytes(); }
   const std::string& explain() const { return plan_->explain(); }
-  /// False, and nothing done, where the operands do not begin at multiples of 16 bytes.
-  bool run(const BatchnormArguments& arguments, const Execution& execution) const;
+  /// On operands that there is no reason against.
+  void run(const BatchnormArguments& arguments, const Execution& execution) const;
 
  private:
   BatchnormProblem problem_;

@@ -4,6 +4,7 @@
 // Plain fp64 loops; shares only the problem struct with what it judges.
 #include "host/norm/batchnorm_reference.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace wide::catalog {
@@ -12,9 +13,15 @@ namespace {
 
 const double kUnit = unit_roundoff(Dtype::fp32);
 
-double error_factor(int64_t count) {
-  const auto terms = static_cast<double>(count);
-  return count == 0 ? 0 : 16 + std::sqrt(terms) + terms / 512;
+/// batchnorm_reference.hpp derives it.
+double roundings_of(const BatchnormProblem& p, int64_t count) {
+  constexpr int64_t kRound = 512 * 4;
+  if (count == 0) return 0;
+  const int64_t size = 16 / dtype_bytes(p.dtype), length = p.height * p.width;
+  const int64_t chunks = p.batch * ((length + size - 1) / size);
+  const int64_t more_rounds = (chunks - 1) / kRound;
+  return std::min(16 + std::sqrt(static_cast<double>(count)), 48.0) +
+         static_cast<double>(more_rounds * 4 * size);
 }
 
 }  // namespace
@@ -38,7 +45,8 @@ std::vector<ChannelStatistics> channel_statistics(const BatchnormProblem& proble
         variance += (at(b, c, i) - mean) * (at(b, c, i) - mean);
       }
     }
-    all.push_back({mean, variance / static_cast<double>(count), count});
+    all.push_back(
+        {mean, variance / static_cast<double>(count), count, roundings_of(problem, count)});
   }
   return all;
 }
@@ -48,7 +56,7 @@ void batchnorm_reference(const BatchnormProblem& problem, const ChannelStatistic
                          std::span<double> tolerance) {
   const double mean = statistics.mean, variance = statistics.variance;
   const double scale = 1 / std::sqrt(variance + static_cast<double>(problem.epsilon));
-  const double c = error_factor(statistics.count);
+  const double c = statistics.roundings;
   for (size_t i = 0; i < x.size(); ++i) {
     const double centred = x[i] - mean, product = gamma * centred * scale;
     y[i] = product + beta;
@@ -63,7 +71,7 @@ RunningStatistics running_statistics(const ChannelStatistics& batch, double mean
                                      double momentum) {
   const auto count = static_cast<double>(batch.count);
   const double unbiased = batch.variance * count / (count - 1);
-  const double c = error_factor(batch.count);
+  const double c = batch.roundings;
   RunningStatistics after;
   after.mean = (1 - momentum) * mean + momentum * batch.mean;
   after.variance = (1 - momentum) * variance + momentum * unbiased;

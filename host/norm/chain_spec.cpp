@@ -61,11 +61,7 @@ class ChainWorkload final : public PackedWorkload {
   }
 
   Prepared prepare(const PlanOptions& options) override {
-    const ChainPlan plan = make_chain_plan(context(), problem_, options);
-    return {[plan, arguments = arguments_](const Execution& execution) {
-              plan.run(arguments, execution);
-            },
-            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+    return prepared(make_chain_plan(context(), problem_, options), arguments_);
   }
 
   std::string baseline_unsupported_reason() const override { return ""; }
@@ -81,10 +77,7 @@ class ChainWorkload final : public PackedWorkload {
                            own_parameters(gamma_, n), own_parameters(beta_, n), own_rows(y_, n),
                            own_rows(sum_, n)});
     }
-    return {[plan, arguments](int64_t n, const Execution& execution) {
-              plan.run(arguments[static_cast<size_t>(n)], execution);
-            },
-            plan.workspace_bytes()};
+    return prepared_members(plan, std::move(arguments));
   }
 
   /// Per element: two sums, an activation of a few operations, a norm's eight.
@@ -141,8 +134,8 @@ PrimitiveSpec make_spec() {
       dtype_axis("of all operands")};
   // bias, gamma and beta: as long as a row each, again for every row of three.
   spec.strategies = wide_strategies(
-      "one launch; a row in the registers of a warp or block, read once, written once",
-      {.rereads = 1.05});
+      "one launch; a row in the registers of 8 lanes or a block, read once, written once",
+      {.rereads = 1.05, .is_memory_bound = true});
   const auto small = [](std::vector<AxisValue> n) {
     return std::vector<Axis>{
         {"n", std::move(n)}, {"batch", ints({8})}, {"d", ints({256})}, {"seq", ints({128})}};
@@ -165,10 +158,7 @@ PrimitiveSpec make_spec() {
     const bool is_lost = point.word("norm") == "none" && point.word("residual") == "stored";
     return std::string(is_lost ? "without a norm y is the sum" : "");
   };
-  spec.make_workload = [](const Context& context, const Case& point,
-                          const WorkloadOptions& options) {
-    return std::unique_ptr<Workload>(std::make_unique<ChainWorkload>(context, point, options));
-  };
+  spec.make_workload = make_workload<ChainWorkload>;
   return spec;
 }
 

@@ -74,11 +74,7 @@ class GroupnormWorkload final : public PackedWorkload {
   }
 
   Prepared prepare(const PlanOptions& options) override {
-    const GroupnormPlan plan = make_groupnorm_plan(context(), problem_, options);
-    return {[plan, arguments = arguments_](const Execution& execution) {
-              plan.run(arguments, execution);
-            },
-            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+    return prepared(make_groupnorm_plan(context(), problem_, options), arguments_);
   }
 
   std::string baseline_unsupported_reason() const override { return ""; }
@@ -93,10 +89,7 @@ class GroupnormWorkload final : public PackedWorkload {
       arguments.push_back(
           {x_->member(n), own_parameters(gamma_, n), own_parameters(beta_, n), y_->member(n)});
     }
-    return {[plan, arguments](int64_t n, const Execution& execution) {
-              plan.run(arguments[static_cast<size_t>(n)], execution);
-            },
-            plan.workspace_bytes()};
+    return prepared_members(plan, std::move(arguments));
   }
 
   /// Per element: subtract, two sums, square, scale by two factors, shift.
@@ -159,7 +152,7 @@ PrimitiveSpec make_spec(std::string_view name, std::string_view summary,
   // gamma and beta are read again by every warp for its chunks: L1 serves them.
   spec.strategies =
       wide_strategies("one launch; a group of a batch row on chip: read once, written once",
-                      {.streamed = 1.07, .rereads = 0.07});
+                      {.streamed = 1.07, .rereads = 0.07, .is_memory_bound = true});
   const auto sweep = [](std::vector<AxisValue> n, std::vector<AxisValue> batch,
                         const std::vector<Axis>& more) {
     std::vector<Axis> axes{{"n", std::move(n)}, {"batch", std::move(batch)}};
@@ -174,10 +167,7 @@ PrimitiveSpec make_spec(std::string_view name, std::string_view summary,
       "|gamma| s (|x - mean| + sqrt(var)) (16 + sqrt(M) + M / 512) 2^-24, M values a group, + 8 "
       "2^-24 (|gamma (x - mean) s| + |beta|) + u_out |y| + min_subnormal, s = 1 / sqrt(var + eps)";
   spec.impossible_reason = [](const Case&) { return std::string(); };
-  spec.make_workload = [](const Context& context, const Case& point,
-                          const WorkloadOptions& options) {
-    return std::unique_ptr<Workload>(std::make_unique<GroupnormWorkload>(context, point, options));
-  };
+  spec.make_workload = make_workload<GroupnormWorkload>;
   return spec;
 }
 

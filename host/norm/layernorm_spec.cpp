@@ -59,11 +59,7 @@ class LayernormWorkload final : public PackedWorkload {
   }
 
   Prepared prepare(const PlanOptions& options) override {
-    const LayernormPlan plan = make_layernorm_plan(context(), problem_, options);
-    return {[plan, arguments = arguments_](const Execution& execution) {
-              plan.run(arguments, execution);
-            },
-            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+    return prepared(make_layernorm_plan(context(), problem_, options), arguments_);
   }
 
   std::string baseline_unsupported_reason() const override { return ""; }
@@ -78,10 +74,7 @@ class LayernormWorkload final : public PackedWorkload {
       arguments.push_back({x_->member(n), own_parameters(gamma_, n), own_parameters(beta_, n),
                            y_->member(n), own_rows(residual_, n), own_rows(sum_, n)});
     }
-    return {[plan, arguments](int64_t n, const Execution& execution) {
-              plan.run(arguments[static_cast<size_t>(n)], execution);
-            },
-            plan.workspace_bytes()};
+    return prepared_members(plan, std::move(arguments));
   }
 
   /// Per element: subtract, two sums, square, scale by two factors, shift.
@@ -139,8 +132,8 @@ PrimitiveSpec make_spec() {
                residual_axis()};
   // gamma and beta: as long as two rows, again for every row.
   spec.strategies = wide_strategies(
-      "one launch; a row in the registers of a warp or block, read once, written once",
-      {.rereads = 1.05});
+      "one launch; a row in the registers of 8 lanes or a block, read once, written once",
+      {.rereads = 1.05, .is_memory_bound = true});
   const auto small = [](std::vector<AxisValue> n) {
     return std::vector<Axis>{
         {"n", std::move(n)}, {"batch", ints({8})}, {"d", ints({256})}, {"seq", ints({128})}};
@@ -157,10 +150,7 @@ PrimitiveSpec make_spec() {
       "|beta|)"
       " + u_out |y| + min_subnormal, s = 1 / sqrt(var + eps); with a residual, chain's";
   spec.impossible_reason = [](const Case&) { return std::string(); };
-  spec.make_workload = [](const Context& context, const Case& point,
-                          const WorkloadOptions& options) {
-    return std::unique_ptr<Workload>(std::make_unique<LayernormWorkload>(context, point, options));
-  };
+  spec.make_workload = make_workload<LayernormWorkload>;
   return spec;
 }
 

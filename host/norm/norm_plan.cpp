@@ -65,6 +65,9 @@ int64_t parameter_stride(std::string_view primitive, const char* argument,
   WIDE_REQUIRE(count <= 1 || view.strides[1] == 1, text(primitive, argument) + " has strides " +
                                                        to_string(view.strides) +
                                                        ", expected a last stride of 1");
+  WIDE_REQUIRE(num_members <= 1 || count == 0 || view.strides[0] > 0,
+               text(primitive, argument) + " has strides " + to_string(view.strides) +
+                   ", expected members of their own: a first stride above 0");
   return num_members <= 1 ? count : view.strides[0];
 }
 

@@ -57,11 +57,7 @@ class RmsnormWorkload final : public PackedWorkload {
   }
 
   Prepared prepare(const PlanOptions& options) override {
-    const RmsnormPlan plan = make_rmsnorm_plan(context(), problem_, options);
-    return {[plan, arguments = arguments_](const Execution& execution) {
-              plan.run(arguments, execution);
-            },
-            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+    return prepared(make_rmsnorm_plan(context(), problem_, options), arguments_);
   }
 
   std::string baseline_unsupported_reason() const override { return ""; }
@@ -76,10 +72,7 @@ class RmsnormWorkload final : public PackedWorkload {
       arguments.push_back({x_->member(n), own_parameters(gamma_, n), y_->member(n),
                            own_rows(residual_, n), own_rows(sum_, n)});
     }
-    return {[plan, arguments](int64_t n, const Execution& execution) {
-              plan.run(arguments[static_cast<size_t>(n)], execution);
-            },
-            plan.workspace_bytes()};
+    return prepared_members(plan, std::move(arguments));
   }
 
   /// Per element: square, sum, scale by two factors.
@@ -131,8 +124,8 @@ PrimitiveSpec make_spec() {
                residual_axis()};
   // gamma: as long as a row, again for every row.
   spec.strategies = wide_strategies(
-      "one launch; a row in the registers of a warp or block, read once, written once",
-      {.rereads = 0.55});
+      "one launch; a row in the registers of 8 lanes or a block, read once, written once",
+      {.rereads = 0.55, .is_memory_bound = true});
   const auto small = [](std::vector<AxisValue> n) {
     return std::vector<Axis>{
         {"n", std::move(n)}, {"batch", ints({8})}, {"d", ints({256})}, {"seq", ints({128})}};
@@ -147,10 +140,7 @@ PrimitiveSpec make_spec() {
   spec.tolerance_formula =
       "((16 + sqrt(D)) 2^-24 + u_out) |y| + min_subnormal; with a residual, chain's";
   spec.impossible_reason = [](const Case&) { return std::string(); };
-  spec.make_workload = [](const Context& context, const Case& point,
-                          const WorkloadOptions& options) {
-    return std::unique_ptr<Workload>(std::make_unique<RmsnormWorkload>(context, point, options));
-  };
+  spec.make_workload = make_workload<RmsnormWorkload>;
   return spec;
 }
 

@@ -55,6 +55,7 @@ std::span<const PackedOperand> all() {
                                    attention_weight,
                                    attention_bias,
                                    embedding_table,
+                                   embedding_quantized_table,
                                    layernorm_gamma,
                                    layernorm_beta,
                                    rmsnorm_gamma,
@@ -67,7 +68,9 @@ std::span<const PackedOperand> all() {
                                    conv2d_weight,
                                    conv_bias,
                                    channel_parameter,
-                                   embedding_ids};
+                                   embedding_ids,
+                                   embedding_bag_ids,
+                                   embedding_offsets};
   return kAll;
 }
 

@@ -61,12 +61,13 @@ void require_legal(const PoolingProblem& p) {
   require_range("height", p.height, 1, kMostPositions);
   require_range("width", p.width, 1, kMostPositions);
   require_range("height * width", p.height * p.width, 1, kMostPositions);
-  require_range("out_height", p.out_height, 1, kMostPositions);
-  require_range("out_width", p.out_width, 1, kMostPositions);
   WIDE_REQUIRE(
       p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
       "pooling: dtype is " + std::string(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
-  if (p.mode != PoolingMode::adaptive_average) {
+  if (p.mode == PoolingMode::adaptive_average) {
+    require_range("out_height", p.out_height, 1, kMostPositions);
+    require_range("out_width", p.out_width, 1, kMostPositions);
+  } else {
     require_outputs("rows", p.height, p.out_height, p.rows, p.ceil_mode);
     require_outputs("columns", p.width, p.out_width, p.columns, p.ceil_mode);
   }

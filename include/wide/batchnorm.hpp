@@ -92,7 +92,9 @@ class BatchnormPlan {
   ///         costs no accuracy. In train at least two values a channel, at most 2^31 - 1 in all.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.
+  /// Errors: invalid_argument, cuda; unsupported where cudnn was asked for by name and operands are
+  ///         not aligned to 16 bytes, y is x, or members have an epsilon or momentum of their own.
+  /// Threads: safe with an Execution each.
   /// Source: Ioffe, Szegedy, "Batch Normalization", 2015, arXiv:1502.03167, section 3.
   void run(const BatchnormArguments& arguments, const Execution& execution) const;
 

@@ -101,6 +101,10 @@ struct Traffic {
   double streamed = 1.05;
   double rereads = 0;         ///< the same, of what a block requests after another block has
   double bank_conflicts = 0;  ///< passes of shared memory lost to conflicts, of all
+  /// The time is that of the bytes: of each large operand hardly more is asked for than it has, by
+  /// the same measure for all such kernels (verify/traffic_test.cpp), on odd sizes, too.
+  bool is_memory_bound = false;
+  std::string_view ragged_exception{};  ///< why not on odd sizes; empty: there, too
 };
 
 /// A named way to run a primitive on one kind of device.

@@ -93,7 +93,8 @@ class FlashAttentionPlan {
   ///         bias only must be finite, as 0 v is not 0 where v is NaN or infinite.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace: nothing grows with Tq Tk.
-  /// Errors: invalid_argument, unsupported (by name, when the plan is made), cuda.
+  /// Errors: invalid_argument, cuda; unsupported where cudnn was asked for by name and operands are
+  ///         not aligned to 16 bytes.
   /// Threads: safe with an Execution each.
   /// Source: Dao, "FlashAttention-2", 2023, arXiv:2307.08691, section 3; Press et al., "Train
   ///         Short, Test Long" (ALiBi), 2021, arXiv:2108.12409, section 3.

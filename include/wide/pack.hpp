@@ -39,7 +39,7 @@ inline constexpr PackedOperand flash_attention_q{"flash_attention q", joined, -1
 inline constexpr PackedOperand flash_attention_k{"flash_attention k", joined, -1, 3, 3};
 inline constexpr PackedOperand flash_attention_v{"flash_attention v", joined, -1, 3, 3};
 inline constexpr PackedOperand attention_x{"attention x", joined, -1, 3, 3};
-inline constexpr PackedOperand embedding_y{"embedding y", joined, -1, 3, 3};
+inline constexpr PackedOperand embedding_y{"embedding y", joined, -1, 2, 3};
 inline constexpr PackedOperand layernorm_x{"layernorm x", joined, -1, 2, 5};
 inline constexpr PackedOperand rmsnorm_x{"rmsnorm x", joined, -1, 2, 5};
 inline constexpr PackedOperand chain_x{"chain x", joined, -1, 2, 5};
@@ -66,6 +66,8 @@ inline constexpr PackedOperand linear_scale{"linear scale", stacked, 0, 1, 1};
 inline constexpr PackedOperand attention_weight{"attention weight", stacked, 0, 2, 2};
 inline constexpr PackedOperand attention_bias{"attention bias", stacked, 0, 1, 1};
 inline constexpr PackedOperand embedding_table{"embedding table", stacked, 0, 2, 2};
+inline constexpr PackedOperand embedding_quantized_table{"embedding quantized table", stacked, 0, 1,
+                                                         1};
 inline constexpr PackedOperand layernorm_gamma{"layernorm gamma", stacked, 0, 1, 1};
 inline constexpr PackedOperand layernorm_beta{"layernorm beta", stacked, 0, 1, 1};
 inline constexpr PackedOperand rmsnorm_gamma{"rmsnorm gamma", stacked, 0, 1, 1};
@@ -83,8 +85,10 @@ inline constexpr PackedOperand dropout_probability{"dropout probability", stacke
 inline constexpr PackedOperand conv1d_weight{"conv1d weight", joined, 0, 3, 3};
 inline constexpr PackedOperand conv2d_weight{"conv2d weight", joined, 0, 4, 4};
 inline constexpr PackedOperand conv_bias{"conv bias", joined, 0, 1, 1};
-// Token ids of one's own per member: [B, T] -> [B, N, T].
+// Token ids of one's own per member: [B, T] -> [B, N, T]; those of bags [L] -> [N, L].
 inline constexpr PackedOperand embedding_ids{"embedding ids", stacked, 1, 2, 2};
+inline constexpr PackedOperand embedding_bag_ids{"embedding bag ids", stacked, 0, 1, 1};
+inline constexpr PackedOperand embedding_offsets{"embedding offsets", stacked, 0, 1, 1};
 
 /// All of the above, for tables and tests.
 std::span<const PackedOperand> all();

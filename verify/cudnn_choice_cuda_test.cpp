@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What plans do with cuDNN from the choice to the call: "auto" takes it where our kernels are
+// unverified, and stands in for it where operands are none of its own; by name it is cuDNN or an
+// error. On the simulated GPU, with cuDNN's real plans for an H200; this program has the entry
+// point that would start a kernel itself, and counts.
+#include <cudnn_graph.h>
+#include <dlfcn.h>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "host/core/verified.hpp"
+#include "verify/support/cudnn_devices.hpp"
+#include "verify/support/devices.hpp"
+#include "verify/support/simulation.hpp"
+#include "verify/support/tensors.hpp"
+#include "wide/batchnorm.hpp"
+#include "wide/conv.hpp"
+#include "wide/error.hpp"
+#include "wide/flash_attention.hpp"
+
+namespace {
+
+int calls_of_cudnn = 0;
+
+}  // namespace
+
+extern "C" {
+/// The library's own, but that the device at hand is an H200.
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, int64_t count,
+                                       const void* values) {
+  static const auto real = reinterpret_cast<decltype(&cudnnBackendSetAttribute)>(
+      dlsym(RTLD_NEXT, "cudnnBackendSetAttribute"));
+  if (name != CUDNN_ATTR_DEVICEPROP_DEVICE_ID) return real(descriptor, name, type, count, values);
+  const std::string& h200 = wide::test::kCudnnH200.properties;
+  return real(descriptor, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+              static_cast<int64_t>(h200.size()), h200.data());
+}
+cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t) {
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t,
+                                  cudnnBackendDescriptor_t) {
+  ++calls_of_cudnn;
+  return CUDNN_STATUS_SUCCESS;
+}
+}
+
+namespace wide::test {
+
+namespace {
+
+constexpr int64_t kGap = 4;  // elements in front of what is not aligned
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// The simulated device, and all that a call needs.
+struct Machine {
+  Machine() : context(require_cuda()), stream(context) {}
+  template <class Plan, class Arguments>
+  void run(const Plan& plan, const Arguments& arguments) {
+    const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
+    calls_of_cudnn = 0;
+    plan.run(arguments, {stream.get(), {scratch.data(), scratch.bytes()}, &handles});
+    context.synchronize(stream.get());
+  }
+  template <class Plan, class Arguments>
+  std::string refusal(const Plan& plan, const Arguments& arguments) {
+    try {
+      run(plan, arguments);
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::unsupported);
+      return error.what();
+    }
+    return "";
+  }
+
+  Context context;
+  OwnedStream stream;
+  int engine = 0;  // stands for a library's handle: nobody looks into it
+  VendorHandles handles = VendorHandles::borrow(nullptr, &engine);
+};
+
+/// Values on a device, with room to begin elsewhere than at 256 bytes.
+struct Values {
+  Values(const Context& on, Dtype dtype, Shape extents, uint64_t seed)
+      : context(on), shape(std::move(extents)) {
+    const int64_t count = num_elements(shape) + kGap;
+    tensor = upload(on, dtype, {count}, uniform(count, -1, 1, seed));
+  }
+  TensorView at(int64_t element) const {
+    return {static_cast<std::byte*>(tensor.data()) + element * dtype_bytes(tensor.dtype()),
+            tensor.dtype(), shape, context.device()};
+  }
+  Context context;
+  Shape shape;
+  Tensor tensor;
+};
+
+double worst_difference(const Values& a, const Values& b) {
+  const auto left = download(a.context, a.tensor), right = download(b.context, b.tensor);
+  double worst = 0;
+  for (size_t i = kGap; i < left.size(); ++i) {
+    worst = worse_ratio(worst, left[i], right[i], 1);
+  }
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("batchnorm: auto is cuDNN where ours is unverified, and never silently ours by name") {
+  require_simulation();
+  require_cudnn_planning();
+  Machine machine;
+  if (is_verified("batchnorm1d", "wide", 90)) SKIP("wide is verified");
+  struct Operands {
+    explicit Operands(const Context& on)
+        : x(on, Dtype::fp32, {2, 16, 8, 8}, 1),
+          y(on, Dtype::fp32, {2, 16, 8, 8}, 2),
+          mean(upload(on, Dtype::fp32, {2, 8}, uniform(16, -1, 1, 3))),
+          variance(upload(on, Dtype::fp32, {2, 8}, uniform(16, 0.5, 2, 4))) {}
+    BatchnormArguments at(int64_t element) const {
+      return {x.at(element), {}, {}, mean, variance, y.at(element), {}, {}};
+    }
+    Values x, y;
+    Tensor mean, variance;
+  };
+  const Operands ours(Context::cpu()), theirs(machine.context);
+  const BatchnormProblem problem = describe_batchnorm(theirs.at(0));
+  const BatchnormPlan automatic = make_batchnorm_plan(machine.context, problem);
+  CHECK(automatic.strategy() == "cudnn");
+  INFO(automatic.explain());
+  CHECK(has(automatic.explain(), "wide is unverified on compute capability 90; engine "));
+  CHECK(has(automatic.explain(), "sequential where operands are not aligned to 16 bytes"));
+  machine.run(automatic, theirs.at(0));
+  CHECK(calls_of_cudnn == 1);
+  machine.run(automatic, theirs.at(1));
+  CHECK(calls_of_cudnn == 0);
+  make_batchnorm_plan(Context::cpu(), problem).run(ours.at(1), {Stream::cpu()});
+  CHECK(worst_difference(ours.y, theirs.y) < 1e-5);
+
+  const auto named = make_batchnorm_plan(machine.context, problem, {.strategy = "cudnn"});
+  CHECK_FALSE(has(named.explain(), "sequential"));
+  CHECK(machine.refusal(named, theirs.at(1)) ==
+        "batchnorm: cudnn: x is aligned to 4 bytes, expected cuDNN's = 16");
+  CHECK(calls_of_cudnn == 0);
+
+  BatchnormProblem plain = problem;  // cuDNN trains with gamma and beta only
+  plain.mode = BatchnormMode::train;
+  const BatchnormPlan refused = make_batchnorm_plan(machine.context, plain);
+  CHECK(refused.strategy() == "sequential");
+  CHECK(has(refused.explain(), "mode train of cuDNN's wants gamma and beta"));
+}
+
+TEST_CASE("flash_attention: auto is cuDNN where ours is unverified, and by name cuDNN or none") {
+  require_simulation();
+  require_cudnn_planning();
+  Machine machine;
+  if (is_verified("flash_attention", "tensor_core", 90)) SKIP("tensor_core is verified");
+  const Shape shape{1, 20, 2 * 2 * 16};
+  struct Operands {
+    Operands(const Context& on, const Shape& shape)
+        : q(on, Dtype::fp16, shape, 1),
+          k(on, Dtype::fp16, shape, 2),
+          v(on, Dtype::fp16, shape, 3),
+          y(on, Dtype::fp16, shape, 4) {}
+    FlashAttentionArguments at(int64_t element) const {
+      return {q.at(0), k.at(0), v.at(element), {}, {}, y.at(element)};
+    }
+    Values q, k, v, y;
+  };
+  const Operands ours(Context::cpu(), shape), theirs(machine.context, shape);
+  const FlashAttentionProblem problem =
+      describe_flash_attention(theirs.at(0), {.num_members = 2, .heads = 2});
+  const FlashAttentionPlan automatic = make_flash_attention_plan(machine.context, problem);
+  INFO(automatic.explain());
+  CHECK(automatic.strategy() == "cudnn");
+  CHECK(has(automatic.explain(), "is unverified on compute capability 90; engine "));
+  CHECK(has(automatic.explain(), "sequential where operands are not aligned to 16 bytes"));
+  machine.run(automatic, theirs.at(0));
+  CHECK(calls_of_cudnn == 1);
+  machine.run(automatic, theirs.at(1));
+  CHECK(calls_of_cudnn == 0);
+  make_flash_attention_plan(Context::cpu(), problem).run(ours.at(1), {Stream::cpu()});
+  CHECK(worst_difference(ours.y, theirs.y) < 4e-3);
+
+  const auto named = make_flash_attention_plan(machine.context, problem, {.strategy = "cudnn"});
+  CHECK(machine.refusal(named, theirs.at(1)) ==
+        "flash_attention: cudnn: v is aligned to 2 bytes, expected cuDNN's = 16");
+  CHECK(calls_of_cudnn == 0);
+}
+
+TEST_CASE("conv: auto is cuDNN's grouped call, which by name is cuDNN or none") {
+  require_simulation();
+  require_cudnn_planning();
+  Machine machine;
+  if (is_verified("conv1d", "direct", 90)) SKIP("direct is verified");
+  struct Operands {
+    explicit Operands(const Context& on)
+        : x(on, Dtype::fp32, {2, 8, 8, 8}, 1),
+          weight(on, Dtype::fp32, {8, 4, 3, 3}, 2),
+          y(on, Dtype::fp32, {2, 8, 6, 6}, 3) {}
+    ConvArguments at(int64_t element) const {
+      return {x.at(element), weight.at(0), {}, y.at(element), {}};
+    }
+    Values x, weight, y;
+  };
+  const Operands ours(Context::cpu()), theirs(machine.context);
+  const ConvProblem problem = describe_conv(theirs.at(0), {.num_members = 2});
+  const ConvPlan automatic = make_conv_plan(machine.context, problem);
+  INFO(automatic.explain());
+  CHECK(automatic.strategy() == "grouped");
+  CHECK(has(automatic.explain(), "unverified on compute capability 90: direct; engine "));
+  CHECK(has(automatic.explain(), "by the direct kernel, member after member, where operands are"));
+  machine.run(automatic, theirs.at(0));
+  CHECK(calls_of_cudnn == 1);
+  machine.run(automatic, theirs.at(1));
+  CHECK(calls_of_cudnn == 0);
+  make_conv_plan(Context::cpu(), problem).run(ours.at(1), {Stream::cpu()});
+  CHECK(worst_difference(ours.y, theirs.y) < 1e-5);
+
+  const ConvPlan named = make_conv_plan(machine.context, problem, {.strategy = "grouped"});
+  CHECK(machine.refusal(named, theirs.at(1)) ==
+        "conv: grouped: x is aligned to 4 bytes, expected cuDNN's = 16");
+  CHECK(calls_of_cudnn == 0);
+
+  const ConvPlan sequential = make_conv_plan(machine.context, problem, {.strategy = "sequential"});
+  CHECK(has(sequential.explain(), "; engine "));
+  CHECK(has(sequential.explain(), "by the direct kernel where operands are not aligned"));
+  machine.run(sequential, theirs.at(0));
+  CHECK(calls_of_cudnn == 2);
+  machine.run(sequential, theirs.at(1));
+  CHECK(calls_of_cudnn == 0);
+  ConvProblem odd = problem;
+  odd.weight.member += 1;
+  CHECK(has(make_conv_plan(machine.context, odd, {.strategy = "sequential"}).explain(),
+            "by the direct kernel: members of weight lie 580 bytes apart"));
+}
+
+}  // namespace wide::test
