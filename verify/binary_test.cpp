@@ -273,7 +273,29 @@ TEST_CASE("binary: empty problems run, and each wrong operand is named") {
   CHECK_THROWS_MATCHES(
       make_binary_plan(cpu, bad), Error,
       Message("binary: other's row stride is 3, expected 0: it is broadcast along rows"));
+  bad.broadcast = members;
+  bad.other = {0, 1};
+  CHECK_THROWS_MATCHES(
+      make_binary_plan(cpu, bad), Error,
+      Message("binary: other's member stride is 1, expected 0: it is broadcast along members"));
+  bad = {.num_members = 2, .rows = -1, .features = 3};
+  CHECK_THROWS_MATCHES(make_binary_plan(cpu, bad), Error,
+                       Message("binary: rows is -1, expected >= 0"));
+  CHECK_THROWS_MATCHES(
+      describe({x, TensorView(x.data(), Dtype::fp32, {2, 3}, Strides{12, 2}, Device{}), y}, rows),
+      Error, Message("binary: other has strides [12, 2], expected a last stride of 1"));
+  const auto elsewhere = [](const Tensor& tensor) {
+    return TensorView(tensor.data(), tensor.dtype(), tensor.shape(), Device{DeviceType::cuda, 0});
+  };
+  CHECK_THROWS_MATCHES(describe({x, elsewhere(y), y}, none), Error,
+                       Message("binary: other is on cuda:0, expected the plan's device = cpu"));
   const BinaryPlan plan = make_binary_plan(cpu, describe({x, y, y}, none));
+  CHECK_THROWS_MATCHES(plan.run({elsewhere(x), elsewhere(y), elsewhere(y)}, {Stream::cpu()}), Error,
+                       Message("binary: y is on cuda:0, expected the plan's device = cpu"));
+  const Tensor spread(cpu, Dtype::fp32, {4, 7});
+  const TensorView apart(spread.data(), Dtype::fp32, {4, 6}, Strides{7, 1}, Device{});
+  CHECK_THROWS_MATCHES(plan.run({x, apart, y}, {Stream::cpu()}), Error,
+                       Message("binary: the strides of other differ from the plan's problem"));
   CHECK_THROWS_MATCHES(plan.run({few, few, few}, {Stream::cpu()}), Error,
                        Message("binary: the operands' rows is 3, expected the plan's = 4"));
   CHECK_THROWS_AS(make_binary_plan(cpu, plan.problem(), {"wid"}), Error);

@@ -141,6 +141,35 @@ TEST_CASE("chain: every path, norm and activation stays within its bound") {
   }
 }
 
+TEST_CASE("chain: operands that lie differently within 16 bytes give the same bits") {
+  for (const Context& context : test::devices_at_hand()) {
+    for (const int64_t d : {101, 104, 301, 1104}) {
+      const ChainProblem like{.norm = ChainNorm::layernorm};
+      const Operands o(context, Dtype::fp16, d);
+      const auto behind = [&](const Tensor& tensor, int64_t elements) {
+        std::vector<double> values = download(context, tensor);
+        values.insert(values.begin(), static_cast<size_t>(elements), 99);
+        return values;
+      };
+      const auto stored = [&](const Tensor& tensor, int64_t elements) {
+        return upload(context, Dtype::fp16, {elements + 6 * d}, behind(tensor, elements));
+      };
+      const auto view = [&](const Tensor& storage, int64_t elements) {
+        return TensorView(static_cast<char*>(storage.data()) + 2 * elements, Dtype::fp16,
+                          {2, 3 * d}, context.device());
+      };
+      const Tensor x = stored(o.x, 1), residual = stored(o.residual, 6), y = stored(o.x, 3),
+                   sum = stored(o.x, 4);
+      run(context, o.arguments(ChainNorm::layernorm), like);
+      run(context,
+          {view(x, 1), o.bias, view(residual, 6), o.gamma, o.beta, view(y, 3), view(sum, 4)}, like);
+      INFO(to_string(context.device()) << " d " << d);
+      CHECK(download(context, y) == behind(o.y, 3));
+      CHECK(download(context, sum) == behind(o.sum, 4));
+    }
+  }
+}
+
 TEST_CASE("chain: a fused sum is the stored one, bit for bit, and so is its norm") {
   for (const Context& context : test::devices_at_hand()) {
     const OwnedStream stream(context);

@@ -245,6 +245,37 @@ TEST_CASE("dropout: empty problems run, weights go there and back, wrong operand
               "above 0"));
   CHECK_THROWS_MATCHES(describe_dropout({x, seeds, probabilities, few}, two), Error,
                        Message("dropout: y is [3, 6], expected the rows of x = [4, 6]"));
+  CHECK_THROWS_MATCHES(
+      describe_dropout({x, TensorView(again.data(), Dtype::int64, {2, 2}, Strides{1, 2}, Device{}),
+                        probabilities, y},
+                       two),
+      Error, Message("dropout: seeds has strides [1, 2], expected a last stride of 1"));
+  const auto elsewhere = [](const Tensor& tensor) {
+    return TensorView(tensor.data(), tensor.dtype(), tensor.shape(), Device{DeviceType::cuda, 0});
+  };
+  CHECK_THROWS_MATCHES(describe_dropout({x, elsewhere(seeds), probabilities, y}, two), Error,
+                       Message("dropout: seeds is on cuda:0, expected the plan's device = cpu"));
+  const TensorView inside(y.data(), Dtype::fp32, {2, 1}, Device{});
+  CHECK_THROWS_MATCHES(describe_dropout({x, seeds, inside, y}, two), Error,
+                       Message("dropout: y overlaps probabilities"));
+  CHECK_THROWS_MATCHES(make_dropout_plan(cpu, {.num_members = 0}), Error,
+                       Message("dropout: num_members is 0, expected >= 1"));
+  CHECK_THROWS_MATCHES(plan.prepare_weights(members, flat, ps, Stream::cpu()), Error,
+                       Message("dropout: seeds is [2], expected [num_members, 2] = [2, 2]"));
+  CHECK_THROWS_MATCHES(
+      plan.prepare_weights(members, again, flat, Stream::cpu()), Error,
+      Message("dropout: probabilities is [2], expected [num_members, 1] = [2, 1]"));
+  const Tensor spread(cpu, Dtype::int64, {2, 3}), spread_ps(cpu, Dtype::fp32, {2, 2});
+  CHECK_THROWS_MATCHES(
+      plan.run({x, spread.view().narrow(1, 0, 2), probabilities, y}, {Stream::cpu()}), Error,
+      Message("dropout: the strides of seeds differ from the plan's problem"));
+  CHECK_THROWS_MATCHES(
+      plan.run({x, seeds, spread_ps.view().narrow(1, 0, 1), y}, {Stream::cpu()}), Error,
+      Message("dropout: the strides of probabilities differ from the plan's problem"));
+  CHECK_THROWS_MATCHES(
+      plan.run({elsewhere(x), elsewhere(seeds), elsewhere(probabilities), elsewhere(y)},
+               {Stream::cpu()}),
+      Error, Message("dropout: y is on cuda:0, expected the plan's device = cpu"));
   CHECK_THROWS_MATCHES(plan.run({few, seeds, probabilities, few}, {Stream::cpu()}), Error,
                        Message("dropout: the operands' rows is 3, expected the plan's = 4"));
   CHECK_THROWS_AS(make_dropout_plan(cpu, plan.problem(), {"wid"}), Error);

@@ -35,9 +35,10 @@ std::vector<float> download(const Context& context, const Tensor& tensor) {
   return values;
 }
 
-std::vector<std::string> strategies(const Context& context) {
+std::vector<std::string> strategies(const Context& context, bool have_shared_ids = true) {
   if (context.device().type == DeviceType::cpu) return {"sequential", "wide", "auto"};
-  return {"sequential", "indexed", "auto"};
+  if (!have_shared_ids) return {"sequential", "indexed", "auto"};
+  return {"sequential", "indexed", "gather", "auto"};
 }
 
 /// table[n, v, d] = 100 n + 10 v + d.
@@ -71,10 +72,11 @@ TEST_CASE("embedding: a case worked out by hand, shared ids and own ids") {
     const Tensor y(context, Dtype::fp32, {1, 2, 4});
     for (const std::string& strategy : strategies(context)) {
       INFO(to_string(context.device()) << " " << strategy);
-      const EmbeddingArguments with_shared{shared, table, y}, with_own{own, table, y};
+      const EmbeddingArguments with_shared{shared, table, y, {}}, with_own{own, table, y, {}};
       run(context, make_embedding_plan(context, describe_embedding(with_shared), {strategy}),
           with_shared);
       CHECK(download(context, y) == std::vector<float>{20, 21, 120, 121, 0, 1, 100, 101});
+      if (strategy == "gather") continue;
       EmbeddingProblem like;
       like.shared_ids = false;
       run(context, make_embedding_plan(context, describe_embedding(with_own, like), {strategy}),
@@ -104,7 +106,7 @@ TEST_CASE("embedding: an id out of range reads nothing, fills its row with NaN a
         std::vector<int64_t> ids{0, 1, 2, 2, 1, 0};
         ids[bad.place] = bad.id;
         const Tensor on_device = upload(context, Dtype::int64, {2, 3}, ids);
-        const EmbeddingArguments arguments{on_device, table, y};
+        const EmbeddingArguments arguments{on_device, table, y, {}};
         EmbeddingProblem problem = describe_embedding(arguments);
         run(context, make_embedding_plan(context, problem, {strategy}),
             arguments);  // unchecked: no throw
@@ -127,8 +129,8 @@ TEST_CASE("embedding: the report names the member whose own id it is, lowest pos
     EmbeddingProblem like;
     like.shared_ids = false;
     like.checked = true;
-    for (const std::string& strategy : strategies(context)) {
-      const EmbeddingArguments arguments{ids, table, y}, fine{good, table, y};
+    for (const std::string& strategy : strategies(context, false)) {
+      const EmbeddingArguments arguments{ids, table, y, {}}, fine{good, table, y, {}};
       const EmbeddingPlan plan =
           make_embedding_plan(context, describe_embedding(arguments, like), {strategy});
       CHECK_THROWS_MATCHES(run(context, plan, arguments, true), Error,
@@ -151,7 +153,7 @@ TEST_CASE("embedding: rows of every length, alignment and dtype are copied bit f
                                {members, vocab, dim}, context.device());
         const Tensor ids = upload<int32_t>(context, Dtype::int32, {1, seq}, {4, 0, 3, 3, 1, 2, 4});
         const Tensor y(context, Dtype::fp32, {1, seq, members * dim});
-        const EmbeddingArguments arguments{ids, table, y};
+        const EmbeddingArguments arguments{ids, table, y, {}};
         for (const std::string& strategy : strategies(context)) {
           run(context, make_embedding_plan(context, describe_embedding(arguments), {strategy}),
               arguments);
@@ -224,6 +226,27 @@ TEST_CASE("embedding: each wrong operand is named, with what was got and expecte
   CHECK_THROWS_MATCHES(
       make_embedding_plan(cpu, checked).run({ids, table, y}, {Stream::cpu()}), Error,
       Message("embedding: workspace is 0 bytes, expected workspace_bytes() = 256"));
+}
+
+TEST_CASE("embedding: each kernel says what it is not for") {
+  DeviceInfo gpu;
+  gpu.device = {DeviceType::cuda, 0};
+  EmbeddingProblem own, bags;
+  own.shared_ids = false;
+  bags.bag = Bag::sum;
+  CHECK(choose_embedding_strategy({}, gpu, "gather", false).strategy == EmbeddingStrategy::gather);
+  CHECK(choose_embedding_strategy(bags, gpu, "auto", true).strategy == EmbeddingStrategy::bag);
+  CHECK_THROWS_MATCHES(choose_embedding_strategy({}, gpu, "bag", false), Error,
+                       Message("embedding: bag adds bags up, the problem has none"));
+  CHECK_THROWS_MATCHES(
+      choose_embedding_strategy(bags, gpu, "indexed", false), Error,
+      Message("embedding: indexed copies rows, the problem has bags to be added up"));
+  CHECK_THROWS_MATCHES(
+      choose_embedding_strategy(own, gpu, "gather", false), Error,
+      Message("embedding: gather looks at one id for all members, they have ids of their own"));
+  CHECK_THROWS_MATCHES(
+      choose_embedding_strategy(bags, gpu, "gather", false), Error,
+      Message("embedding: gather copies rows, the problem has bags to be added up"));
 }
 
 TEST_CASE("embedding: AUTO takes a verified kernel only, and says why") {

@@ -144,6 +144,29 @@ Bytes run_embedding() {
   return read(context, y, stream.get());
 }
 
+/// Tables pass through the host on their way to the device.
+Bytes run_embedding_bags() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  EmbeddingProblem problem{.num_members = 2, .batch = 2, .seq = 3, .vocab = 4, .dim = 6};
+  problem.id_dtype = Dtype::int32;
+  problem.table_format = WeightFormat::int8;
+  problem.bag = Bag::mean;
+  const EmbeddingPlan plan = make_embedding_plan(context, problem, {.strategy = "bag"});
+  const Tensor w = filled(context, {4, 6}, stream.get());
+  const Tensor table(context, Dtype::uint8, {2, 4, quantized_row_bytes(6)});
+  const ConstTensorView members[] = {w.view(), w.view()};
+  plan.prepare_weights(members, table, stream.get());
+  const Tensor indices(Context::cpu(), Dtype::int32, {3});
+  const double values[] = {0, 1, 3};
+  for (int64_t i = 0; i < 3; ++i) store_element(indices.data(), Dtype::int32, i, values[i]);
+  Tensor offsets(context, Dtype::int32, {3});
+  copy(indices.view(), offsets.view(), stream.get());
+  Tensor y(context, Dtype::fp32, {2, 12});
+  plan.run({.ids = offsets, .table = table, .y = y, .offsets = offsets}, {stream.get()});
+  return read(context, y, stream.get());
+}
+
 /// So many channels that the kernel asks for more shared memory than it gets unasked.
 Bytes run_conv() {
   const Context context = Context::cuda(0);
@@ -364,6 +387,7 @@ const std::vector<Scenario>& scenarios() {
       {"ragged_linear", run_ragged_linear},
       {"linear weight_only", run_quantized_linear},
       {"embedding", run_embedding},
+      {"embedding bags", run_embedding_bags},
       {"conv", run_conv},
       {"layernorm", run_layernorm},
       {"batchnorm", run_batchnorm},

@@ -183,6 +183,25 @@ TEST_CASE("softmax: in place, padded, misaligned and member-explicit") {
   }
 }
 
+TEST_CASE("softmax: x and y that lie differently within 16 bytes") {
+  for (const Context& context : test::devices_at_hand()) {
+    for (const int64_t d : {101, 301}) {
+      const std::vector<double> values = test::uniform(6 * d, -4, 4, 6);
+      std::vector<double> behind(values);
+      behind.insert(behind.begin(), 99);
+      const Tensor x = upload(context, Dtype::fp16, {2, 3 * d}, values);
+      const Tensor storage = upload(context, Dtype::fp16, {6 * d + 1}, behind);
+      const TensorView moved(static_cast<char*>(storage.data()) + 2, Dtype::fp16, {2, 3 * d},
+                             context.device());
+      const Tensor y(context, Dtype::fp16, {2, 3 * d}), same(context, Dtype::fp16, {2, 3 * d});
+      run(context, {x, y}, {.num_members = 3});
+      run(context, {moved, same}, {.num_members = 3});
+      INFO(to_string(context.device()) << " d " << d);
+      CHECK(download(context, same) == download(context, y));
+    }
+  }
+}
+
 TEST_CASE("softmax: empty problems run, and each wrong operand is named") {
   const Context cpu = Context::cpu();
   for (const Shape& shape : {Shape{0, 8}, Shape{4, 0}}) {

@@ -1,20 +1,29 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CPU device's gather: rows of y in order, a memcpy each. `wide` spreads all rows of all
-// members over the threads at once, `sequential` one member's rows after the other's.
+// The CPU device's gather: rows of y in order, a memcpy each, or decoded, or added up in floats.
+// `wide` spreads all rows of all members over the threads at once, `sequential` one member's rows
+// after the other's.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <vector>
 
 #include "host/core/parallel.hpp"
 #include "host/embedding/embedding_run.hpp"
+#include "host/embedding/quantized_rows.hpp"
+#include "wide/convert.hpp"
 
 namespace wide {
 
 namespace {
 
 constexpr int64_t kBytesPerTask = 1 << 16;  // some ten microseconds of copying
+
+int64_t load_index(const void* from, Dtype dtype, int64_t index) {
+  return dtype == Dtype::int64 ? static_cast<const int64_t*>(from)[index]
+                               : static_cast<const int32_t*>(from)[index];
+}
 
 class Gather {
  public:
@@ -26,27 +35,76 @@ class Gather {
 
   int64_t id_at(int64_t position, int64_t member) const {
     const int64_t b = position / p_.seq;
-    const int64_t index =
-        b * p_.ids_batch_stride + member * p_.ids_member_stride + position % p_.seq;
-    return p_.id_dtype == Dtype::int64 ? static_cast<const int64_t*>(a_.ids.data)[index]
-                                       : static_cast<const int32_t*>(a_.ids.data)[index];
+    return load_index(a_.ids.data, p_.id_dtype,
+                      b * p_.ids_batch_stride + member * p_.ids_member_stride + position % p_.seq);
   }
 
   void copy_row(int64_t position, int64_t member) const {
-    const int64_t size = dtype_bytes(p_.dtype);
-    char* to = static_cast<char*>(a_.y.data) + (position * p_.y.row + member * p_.y.member) * size;
+    char* to = target(position, member);
     const int64_t id = id_at(position, member);
     if (id < 0 || id >= p_.vocab) {
       std::memset(to, 0xff, static_cast<size_t>(row_bytes_));
       note(static_cast<uint64_t>(position * p_.num_members + member));
       return;
     }
-    const char* from = static_cast<const char*>(a_.table.data) +
-                       (member * p_.table.member + id * p_.table.row) * size;
-    std::memcpy(to, from, static_cast<size_t>(row_bytes_));
+    if (id == p_.padding_id) {
+      std::memset(to, 0, static_cast<size_t>(row_bytes_));
+    } else if (p_.table_format == WeightFormat::packed) {
+      std::memcpy(to, table_row(id, member), static_cast<size_t>(row_bytes_));
+    } else {
+      std::vector<float> row(static_cast<size_t>(p_.dim));
+      read_row(id, member, row);
+      encode_row(p_.dtype, row.data(), to, p_.dim);
+    }
+  }
+
+  void add_bag(int64_t bag, int64_t member) const {
+    const int64_t place = member * p_.offsets_member_stride + bag;
+    const int64_t begin = load_index(a_.offsets.data, p_.id_dtype, place),
+                  end = load_index(a_.offsets.data, p_.id_dtype, place + 1);
+    bool is_broken = begin < 0 || end > p_.seq || begin > end;
+    std::vector<float> sums(static_cast<size_t>(p_.dim)), row(sums.size());
+    int64_t count = 0;
+    for (int64_t l = begin; !is_broken && l < end; ++l) {
+      const int64_t id = load_index(a_.ids.data, p_.id_dtype, member * p_.ids_member_stride + l);
+      is_broken = id < 0 || id >= p_.vocab;
+      if (is_broken || id == p_.padding_id) continue;
+      read_row(id, member, row);
+      for (size_t d = 0; d < sums.size(); ++d) sums[d] += row[d];
+      ++count;
+    }
+    char* to = target(bag, member);
+    if (is_broken) {
+      std::memset(to, 0xff, static_cast<size_t>(row_bytes_));
+      return;
+    }
+    if (p_.bag == Bag::mean && count > 0) {
+      const float factor = 1.0f / static_cast<float>(count);
+      for (float& sum : sums) sum *= factor;
+    }
+    encode_row(p_.dtype, sums.data(), to, p_.dim);
   }
 
  private:
+  char* target(int64_t row, int64_t member) const {
+    return static_cast<char*>(a_.y.data) +
+           (row * p_.y.row + member * p_.y.member) * dtype_bytes(p_.dtype);
+  }
+
+  const char* table_row(int64_t id, int64_t member) const {
+    return static_cast<const char*>(a_.table.data) +
+           (member * p_.table.member + id * p_.table.row) * dtype_bytes(a_.table.dtype);
+  }
+
+  void read_row(int64_t id, int64_t member, std::vector<float>& row) const {
+    const char* from = table_row(id, member);
+    if (p_.table_format == WeightFormat::packed) {
+      decode_row(p_.dtype, from, row.data(), p_.dim);
+    } else {
+      decode_table_row(p_.table_format, reinterpret_cast<const uint8_t*>(from), row);
+    }
+  }
+
   void note(uint64_t place) const {
     if (finding_ == nullptr) return;
     std::atomic_ref<uint64_t> lowest(finding_->place);
@@ -72,16 +130,24 @@ void run_embedding_cpu(const Context& context, const EmbeddingProblem& problem,
     *finding = EmbeddingFinding{};
   }
   const Gather gather(problem, arguments, finding);
-  const int64_t positions = problem.batch * problem.seq;
+  const bool has_bags = problem.bag != Bag::none;
+  const int64_t rows = has_bags ? problem.batch : problem.batch * problem.seq;
+  const int64_t rows_read = has_bags ? 1 + problem.seq / std::max<int64_t>(1, rows) : 1;
   const bool is_wide = strategy == EmbeddingStrategy::wide;
   const int64_t members_at_once = is_wide ? problem.num_members : 1;
   const int64_t step = std::max<int64_t>(
-      1, kBytesPerTask / std::max<int64_t>(1, gather.row_bytes() * members_at_once));
+      1, kBytesPerTask / std::max<int64_t>(1, gather.row_bytes() * rows_read * members_at_once));
   for (int64_t first = 0; first < problem.num_members; first += members_at_once) {
-    parallel_for(context, (positions + step - 1) / step, [&](int64_t task) {
-      const int64_t end = std::min(positions, (task + 1) * step);
-      for (int64_t position = task * step; position < end; ++position) {
-        for (int64_t n = first; n < first + members_at_once; ++n) gather.copy_row(position, n);
+    parallel_for(context, (rows + step - 1) / step, [&](int64_t task) {
+      const int64_t end = std::min(rows, (task + 1) * step);
+      for (int64_t row = task * step; row < end; ++row) {
+        for (int64_t n = first; n < first + members_at_once; ++n) {
+          if (has_bags) {
+            gather.add_bag(row, n);
+          } else {
+            gather.copy_row(row, n);
+          }
+        }
       }
     });
   }

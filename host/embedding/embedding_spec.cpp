@@ -3,9 +3,14 @@
 //
 // embedding for bench and verify: axes, sweeps, strategies, operands, reference, cost.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "host/core/check.hpp"
-#include "host/operand.hpp"
+#include "host/embedding/quantized_rows.hpp"
+#include "host/operand_values.hpp"
+#include "host/spec.hpp"
+#include "wide/convert.hpp"
 #include "wide/embedding.hpp"
 
 namespace wide::catalog {
@@ -15,39 +20,84 @@ namespace {
 EmbeddingProblem problem_of(const Case& point) {
   EmbeddingProblem p;
   p.num_members = point.integer("n");
+  p.bag = *parse_bag(point.word("bag"));
   p.batch = point.integer("batch");
-  p.seq = point.integer("seq");
+  p.seq = point.integer("seq") * (p.bag == Bag::none ? 1 : p.batch);
   p.vocab = point.integer("vocab");
   p.dim = point.integer("dim");
   p.dtype = point.dtype();
   p.id_dtype = *parse_dtype(point.word("id_dtype"));
   p.shared_ids = point.word("ids") == "shared";
+  p.table_format = *parse_weight_format(point.word("weights"));
   return p;
+}
+
+std::string impossible_reason(const Case& point) {
+  const bool computes = point.word("weights") != "packed" || point.word("bag") != "none";
+  return computes && is_fp8(point.dtype()) ? "quantised tables and bags give fp32, fp16 or bf16"
+                                           : "";
+}
+
+Distribution ids_of(const Case& point, int64_t vocab) {
+  const std::string& fill = point.word("fill");
+  return fill == "zipf"         ? Distribution::zipf_ids(vocab)
+         : fill == "duplicates" ? Distribution::few_ids(vocab)
+                                : Distribution::ids(vocab);
+}
+
+/// Whole numbers, in tables of every format, where fills are to be: bags of them have exact sums.
+Distribution elements_of(Fill fill) {
+  return fill == Fill::integers ? Distribution::integers(-8, 8) : Distribution::uniform();
+}
+
+/// A member's quantised table: one blob of bytes.
+void fill_table(const EmbeddingProblem& p, const Distribution& from, uint64_t key, bool is_poisoned,
+                std::span<std::byte> bytes) {
+  const int64_t row_bytes = quantized_row_bytes(p.dim);
+  std::vector<double> drawn(static_cast<size_t>(p.dim));
+  std::vector<float> row(drawn.size());
+  for (int64_t v = 0; v < p.vocab; ++v) {
+    draw_values(from, key, v * p.dim, drawn);
+    for (size_t d = 0; d < row.size(); ++d) {
+      row[d] = is_poisoned ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(drawn[d]);
+    }
+    encode_table_row(p.table_format, row, reinterpret_cast<uint8_t*>(bytes.data()) + v * row_bytes);
+  }
+}
+
+/// Bags of T ids each, members' own ones with bounds up to half of that earlier or later: some are
+/// empty. Of a poisoned member: none that lie among the ids.
+void fill_offsets(const EmbeddingProblem& p, uint64_t key, bool is_poisoned,
+                  std::span<std::byte> bytes) {
+  const int64_t length = p.batch == 0 ? 0 : p.seq / p.batch;
+  for (int64_t b = 0; b <= p.batch; ++b) {
+    const bool is_inside = b > 0 && b < p.batch && !p.shared_ids;
+    const auto random = static_cast<int64_t>(random_bits(key, static_cast<uint64_t>(b)) >> 1);
+    const int64_t jitter = is_inside ? random % (length + 1) - length / 2 : 0;
+    const int64_t offset = is_poisoned ? -1 : b * length + jitter;
+    store_element(bytes.data(), p.id_dtype, b, static_cast<double>(offset));
+  }
 }
 
 class EmbeddingWorkload final : public PackedWorkload {
  public:
-  EmbeddingWorkload(const Context& context, const EmbeddingProblem& p,
-                    const WorkloadOptions& options)
-      : PackedWorkload(context, p.num_members, options),
-        shape_(p),
-        ids_(add_operand(operands::embedding_ids, p.id_dtype, {p.batch, p.seq},
-                         Distribution::ids(p.vocab), p.shared_ids)),
-        table_(add_operand(operands::embedding_table, p.dtype, {p.vocab, p.dim},
-                           Distribution::uniform())),
-        y_(add_operand(operands::embedding_y, p.dtype, {p.batch, p.seq, p.dim},
-                       Distribution::none())) {
-    arguments_ = {ids_.packed(), table_.packed(), y_.packed()};
-    problem_ = describe_embedding(arguments_, p);
+  EmbeddingWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
+      : PackedWorkload(context, point.integer("n"), options),
+        shape_(problem_of(point)),
+        ids_(add_ids(point)),
+        offsets_(shape_.bag == Bag::none ? nullptr : &add_offsets()),
+        table_(add_table()),
+        y_(add_operand(operands::embedding_y, shape_.dtype, y_shape(), Distribution::none())) {
+    arguments_ = {ids_.packed(), packed_table(), y_.packed(), {}};
+    if (offsets_ != nullptr) arguments_.offsets = offsets_->packed();
+    problem_ = describe_embedding(arguments_, shape_);
+    rows_read_ = count_rows_read();
   }
 
   std::string unsupported_reason(std::string_view strategy) const override {
-    try {
-      (void)make_embedding_plan(context(), problem_, {.strategy = std::string(strategy)});
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    return reason_against([&] {
+      return make_embedding_plan(context(), problem_, {.strategy = std::string(strategy)});
+    });
   }
 
   Prepared prepare(const PlanOptions& options) override {
@@ -69,9 +119,11 @@ class EmbeddingWorkload final : public PackedWorkload {
     std::vector<EmbeddingArguments> arguments;
     for (int64_t n = 0; n < num_members(); ++n) {
       ConstTensorView table = table_.member(n);
-      table.shape = {1, one.vocab, one.dim};
+      table.shape = {1, one.vocab, table_elements()};
       table.strides = contiguous_strides(table.shape);
-      arguments.push_back({ids_.member(n), table, y_.member(n)});
+      const ConstTensorView offsets =
+          offsets_ == nullptr ? ConstTensorView() : ConstTensorView(offsets_->member(n));
+      arguments.push_back({ids_.member(n), table, y_.member(n), offsets});
     }
     return {[plan, arguments](int64_t n, const Execution& execution) {
               plan.run(arguments[static_cast<size_t>(n)], execution);
@@ -79,86 +131,244 @@ class EmbeddingWorkload final : public PackedWorkload {
             plan.workspace_bytes()};
   }
 
-  /// Rows that are gathered twice need reading once, and never more rows than a table has.
+  /// Rows that are gathered twice need reading once.
   Cost cost() const override {
     const auto n = static_cast<double>(problem_.num_members);
-    const auto positions = static_cast<double>(problem_.batch * problem_.seq);
-    const auto row = static_cast<double>(problem_.dim * dtype_bytes(problem_.dtype));
-    const double rows_read = std::min(positions, static_cast<double>(problem_.vocab));
-    return {0, n * rows_read * row + static_cast<double>(ids_.bytes()), n * positions * row};
+    const auto ids = static_cast<double>(problem_.bag == Bag::none ? problem_.batch * problem_.seq
+                                                                   : problem_.seq);
+    const auto row_bytes =
+        static_cast<double>(table_elements() * dtype_bytes(table_.description().dtype));
+    const auto indices = static_cast<double>(ids_.bytes() + bytes_of(offsets_));
+    const bool adds = problem_.bag != Bag::none;
+    return {adds ? n * ids * static_cast<double>(problem_.dim) : 0,
+            rows_read_ * row_bytes + indices, static_cast<double>(y_.bytes())};
   }
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
+    if (problem_.bag != Bag::none) return reference_bag(member, row, values, tolerances);
     const auto id = static_cast<int64_t>(ids_.values(member)[static_cast<size_t>(row)]);
-    const auto table = table_.values(member);
+    const bool exists = id >= 0 && id < problem_.vocab;
+    const bool is_packed = problem_.table_format == WeightFormat::packed;
     for (size_t d = 0; d < values.size(); ++d) {
-      const bool exists = id >= 0 && id < problem_.vocab;
-      values[d] = exists ? table[static_cast<size_t>(id * problem_.dim) + d]
-                         : std::numeric_limits<double>::quiet_NaN();
-      tolerances[d] = 0;
+      values[d] = exists ? stored(member, id, d) : std::numeric_limits<double>::quiet_NaN();
+      tolerances[d] = is_packed || !exists ? 0
+                                           : unit_roundoff(problem_.dtype) * std::fabs(values[d]) +
+                                                 min_subnormal(problem_.dtype);
     }
   }
-  double reference_row_flops() const override { return static_cast<double>(problem_.dim); }
+  double reference_row_flops() const override {
+    const int64_t rows =
+        problem_.bag == Bag::none ? 1 : 1 + problem_.seq / std::max<int64_t>(1, problem_.batch);
+    return static_cast<double>(problem_.dim * rows);
+  }
 
  private:
+  Shape y_shape() const {
+    if (shape_.bag != Bag::none) return {shape_.batch, shape_.dim};
+    return {shape_.batch, shape_.seq, shape_.dim};
+  }
+  int64_t table_elements() const {
+    return shape_.table_format == WeightFormat::packed ? shape_.dim
+                                                       : quantized_row_bytes(shape_.dim);
+  }
+
+  Operand& add_ids(const Case& point) {
+    const Distribution ids = ids_of(point, shape_.vocab);
+    if (shape_.bag == Bag::none) {
+      return add_operand(operands::embedding_ids, shape_.id_dtype, {shape_.batch, shape_.seq}, ids,
+                         shape_.shared_ids);
+    }
+    return add_operand(operands::embedding_bag_ids, shape_.id_dtype, {shape_.seq}, ids,
+                       shape_.shared_ids);
+  }
+
+  Operand& add_offsets() {
+    Operand::Description description;
+    description.packing = operands::embedding_offsets;
+    description.dtype = shape_.id_dtype;
+    description.member_shape = {shape_.batch + 1};
+    description.is_shared = shape_.shared_ids;
+    description.contents = [p = shape_, seed = options().seed](int64_t id, bool is_poisoned,
+                                                               std::span<std::byte> bytes) {
+      fill_offsets(p, stream_key(seed, operands::embedding_offsets.name, 0, id), is_poisoned,
+                   bytes);
+    };
+    return add_operand(std::move(description));
+  }
+
+  Operand& add_table() {
+    if (shape_.table_format == WeightFormat::packed) {
+      return add_operand(operands::embedding_table, shape_.dtype, {shape_.vocab, shape_.dim},
+                         elements_of(options().fill));
+    }
+    Operand::Description description;
+    description.packing = operands::embedding_quantized_table;
+    description.dtype = Dtype::uint8;
+    description.member_shape = {shape_.vocab * quantized_row_bytes(shape_.dim)};
+    description.granule = 16;
+    description.contents = [p = shape_, from = elements_of(options().fill), seed = options().seed](
+                               int64_t id, bool is_poisoned, std::span<std::byte> bytes) {
+      fill_table(p, from, stream_key(seed, operands::embedding_table.name, 0, id), is_poisoned,
+                 bytes);
+    };
+    return add_operand(std::move(description));
+  }
+
+  /// Blobs as [N, V, row bytes].
+  ConstTensorView packed_table() const {
+    const TensorView table = table_.packed();
+    if (shape_.table_format == WeightFormat::packed) return table;
+    const int64_t row = table_elements();
+    return TensorView(table.data, table.dtype, {num_members(), shape_.vocab, row},
+                      Strides{table.strides[0], row, 1}, table.device);
+  }
+
+  /// Different ones, of all members.
+  double count_rows_read() const {
+    const int64_t sets = problem_.shared_ids ? 1 : num_members();
+    int64_t rows = 0;
+    for (int64_t n = 0; n < sets; ++n) {
+      std::vector<double> ids(ids_.values(n).begin(), ids_.values(n).end());
+      std::sort(ids.begin(), ids.end());
+      rows += std::unique(ids.begin(), ids.end()) - ids.begin();
+    }
+    return static_cast<double>(rows * (num_members() / sets));
+  }
+
+  /// An element of a member's table as it is stored.
+  double stored(int64_t member, int64_t id, size_t d) const {
+    const auto table = table_.values(member);
+    const auto row = static_cast<size_t>(id * table_elements());
+    if (shape_.table_format == WeightFormat::packed) return table[row + d];
+    const auto last = row + static_cast<size_t>(table_elements());
+    const uint32_t scale =
+        static_cast<uint32_t>(table[last - 1]) << 8 | static_cast<uint32_t>(table[last - 2]);
+    const auto code = static_cast<uint8_t>(table[row + d]);
+    const double value = shape_.table_format == WeightFormat::int8
+                             ? code - 128.0
+                             : load_element(&code, Dtype::fp8_e4m3, 0);
+    return static_cast<double>(bf16_to_float(static_cast<uint16_t>(scale))) * value;
+  }
+
+  /// Every addition rounds the sum so far: u times the sum of magnitudes for each, nothing where
+  /// all are whole numbers.
+  void reference_bag(int64_t member, int64_t bag, std::span<double> values,
+                     std::span<double> tolerances) const {
+    constexpr double u = 0x1p-24;
+    const double u_sum = options().fill == Fill::integers ? 0 : u;
+    const auto offsets = offsets_->values(member);
+    const auto first = static_cast<size_t>(offsets[static_cast<size_t>(bag)]);
+    const auto last = static_cast<size_t>(offsets[static_cast<size_t>(bag) + 1]);
+    const auto count = static_cast<double>(last - first);
+    std::fill(values.begin(), values.end(), 0.0);
+    std::fill(tolerances.begin(), tolerances.end(), 0.0);
+    const auto ids = ids_.values(member);
+    for (size_t l = first; l < last; ++l) {
+      for (size_t d = 0; d < values.size(); ++d) {
+        const double element = stored(member, static_cast<int64_t>(ids[l]), d);
+        values[d] += element;
+        tolerances[d] += std::fabs(element);
+      }
+    }
+    const double divisor = problem_.bag == Bag::mean && count > 0 ? count : 1;
+    for (size_t d = 0; d < values.size(); ++d) {
+      values[d] /= divisor;
+      tolerances[d] = (count * u_sum * tolerances[d]) / divisor +
+                      (2 * u + unit_roundoff(problem_.dtype)) * std::fabs(values[d]) +
+                      min_subnormal(problem_.dtype);
+    }
+  }
+
   EmbeddingProblem shape_;
   Operand& ids_;
+  Operand* offsets_;
   Operand& table_;
   Operand& y_;
   EmbeddingArguments arguments_;
   EmbeddingProblem problem_;
+  double rows_read_ = 0;
 };
 
 PrimitiveSpec make_spec() {
   PrimitiveSpec spec;
   spec.name = "embedding";
-  spec.summary = "y[b, t, n, :] = table[n, ids, :], rows of N tables gathered in one call";
+  spec.summary =
+      "y[b, t, n, :] = table[n, ids, :], rows of N tables gathered, or bags of them, in one call";
+  spec.version = 2;  // rows that are read are counted, not estimated
   spec.axes = {
       {"n", "members", int64_t{4}, {}, 1},
       {"batch", "batch rows B", int64_t{8}, {}, 0},
       {"seq", "ids per batch row T", int64_t{128}, {}, 0},
       {"vocab", "rows per table V", int64_t{1000}, {}, 1},
       {"dim", "elements per row D", int64_t{256}, {}, 0},
-      {"dtype", "of table and y", "fp32", {"fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2"}, 0},
+      {"dtype",
+       "of packed tables and y",
+       "fp32",
+       {"fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2"},
+       0},
       {"ids", "one set for all members, or one each", "shared", {"shared", "own"}, 0},
-      {"id_dtype", "of ids", "int64", {"int64", "int32"}, 0}};
+      {"id_dtype", "of ids", "int64", {"int64", "int32"}, 0},
+      {"weights",
+       "how tables are stored: quantised rows have a scale each",
+       "packed",
+       {"packed", "fp8_e4m3", "int8"},
+       0},
+      {"bag", "of T ids each, what becomes of its rows", "none", {"none", "sum", "mean"}, 0},
+      {"fill",
+       "of ids: any, four different ones, or such that the k-th is 1/k as frequent as the first",
+       "uniform",
+       {"uniform", "duplicates", "zipf"},
+       0}};
   using enum DeviceType;
   using enum StrategyKind;
-  spec.strategies = {{"sequential", cuda, sequential, "the gather kernel, one launch per member"},
-                     {"indexed",
-                      cuda,
-                      hand_written,
-                      "one launch: 16-byte gathers, four rows in flight per group of lanes",
-                      {.rereads = 0.25}},  // ids repeat
-                     {"sequential", cpu, sequential, "member after member, each threaded"},
-                     {"wide", cpu, hand_written, "all members' rows over all threads at once"}};
-  const auto fixed = [](int64_t batch, int64_t vocab, int64_t dim, int64_t seq) {
-    return std::vector<Axis>{
-        {"batch", {batch}}, {"vocab", {vocab}}, {"dim", {dim}}, {"seq", {seq}}};
+  // Bound by memory, but not under the bar of what is: ids repeat, and so do rows. Where ids hardly
+  // do, packed rows keep to it, and quantised ones, which begin at any 16 bytes of a sector and end
+  // in a scale that is asked for on its own, to 1.25.
+  spec.strategies = {
+      {"sequential", cuda, sequential, "indexed's or bag's kernel, one launch per member"},
+      {"indexed",
+       cuda,
+       hand_written,
+       "one launch: 16-byte gathers, four rows in flight per group of lanes",
+       {.streamed = 1.1, .rereads = 0.1}},
+      {"gather",
+       cuda,
+       hand_written,
+       "the same, an id looked at once for four members' rows: ids that they share",
+       {.streamed = 1.08, .rereads = 0.1}},
+      {"bag",
+       cuda,
+       hand_written,
+       "one launch: bags added up, a group of lanes each, four rows in flight",
+       {.streamed = 1.27, .rereads = 0.1}},
+      {"sequential", cpu, sequential, "member after member, each threaded"},
+      {"wide", cpu, hand_written, "all members' rows over all threads at once"}};
+  const auto sizes = [](std::vector<AxisValue> n, int64_t batch) {
+    return std::vector<Axis>{{"n", std::move(n)},
+                             {"batch", {batch}},
+                             {"vocab", ints({1000})},
+                             {"dim", ints({256})},
+                             {"seq", ints({128})}};
   };
-  const auto with_n = [&](std::vector<AxisValue> n) {
-    std::vector<Axis> axes{{"n", std::move(n)}};
-    for (Axis& axis : fixed(8, 1000, 256, 128)) axes.push_back(std::move(axis));
-    return axes;
-  };
-  const auto ints = [](std::initializer_list<int64_t> values) {
-    return std::vector<AxisValue>(values.begin(), values.end());
-  };
-  spec.sweeps = {{"quick", with_n(ints({4, 8, 16, 32}))},
+  std::vector<Axis> quick = sizes(ints({4, 8, 16, 32}), 8);
+  quick.push_back({"fill", {"uniform", "duplicates", "zipf"}});
+  spec.sweeps = {{"quick", std::move(quick)},
                  {"full",
                   {{"n", ints({2, 4, 8, 16, 32, 64})},
                    {"batch", ints({4, 8, 16, 32})},
                    {"vocab", ints({1000, 10000, 50000})},
                    {"dim", ints({128, 256, 512})},
                    {"seq", ints({64, 128, 256})}}},
-                 {"ci", with_n(ints({4, 16}))}};
-  spec.tolerance_formula = "0: rows are copied bit for bit";
-  spec.impossible_reason = [](const Case&) { return std::string(); };
+                 {"ci", sizes(ints({4, 16}), 2)}};
+  spec.tolerance_formula =
+      "packed rows 0: they are copied bit for bit; quantised ones u_out |y| + min_subnormal; of "
+      "bags "
+      "of count rows 2^-24 count sum |row| (/ count) + (2^-23 + u_out) |y| + min_subnormal";
+  spec.impossible_reason = impossible_reason;
   spec.make_workload = [](const Context& context, const Case& point,
                           const WorkloadOptions& options) {
-    return std::unique_ptr<Workload>(
-        std::make_unique<EmbeddingWorkload>(context, problem_of(point), options));
+    return std::unique_ptr<Workload>(std::make_unique<EmbeddingWorkload>(context, point, options));
   };
   return spec;
 }

@@ -11,7 +11,7 @@
 
 namespace wide {
 
-enum class EmbeddingStrategy : uint8_t { sequential, indexed, wide };
+enum class EmbeddingStrategy : uint8_t { sequential, indexed, gather, bag, wide };
 
 std::string_view strategy_name(EmbeddingStrategy strategy);
 
@@ -20,9 +20,13 @@ struct EmbeddingChoice {
   std::string explain;
 };
 
-/// `indexed_is_verified`: on this device's compute capability. Throws invalid_argument for an
-/// unknown name, unsupported for one that belongs to the other kind of device.
+/// The kernel that can run any such problem in one launch.
+EmbeddingStrategy one_launch_strategy(const EmbeddingProblem& problem);
+
+/// `is_verified`: that kernel, on this device's compute capability. Throws invalid_argument for an
+/// unknown name, unsupported for one that belongs to the other kind of device or cannot run the
+/// problem.
 EmbeddingChoice choose_embedding_strategy(const EmbeddingProblem& problem, const DeviceInfo& device,
-                                          std::string_view name, bool indexed_is_verified);
+                                          std::string_view name, bool is_verified);
 
 }  // namespace wide

@@ -22,7 +22,6 @@ namespace {
 constexpr detail::SmallFloat kFp6E3m2{6, 2, 3, 0x1f, 0x1f, 0x1f};
 constexpr detail::SmallFloat kFp4E2m1{4, 1, 1, 0x7, 0x7, 0x7};
 
-/// The values of all codes of a format.
 using Values = std::array<float, 256>;
 
 Values make_values(WeightFormat format) {
@@ -31,17 +30,6 @@ Values make_values(WeightFormat format) {
     values[code] = value_of_code(format, code);
   }
   return values;
-}
-
-const Values& values_of(WeightFormat format) {
-  static const auto all = [] {
-    std::array<Values, kAllWeightFormats.size()> tables{};
-    for (const WeightFormat each : kAllWeightFormats) {
-      if (each != WeightFormat::packed) tables[static_cast<size_t>(each)] = make_values(each);
-    }
-    return tables;
-  }();
-  return all[static_cast<size_t>(format)];
 }
 
 /// A plane inside a tile, and which bits of a code it holds.
@@ -75,52 +63,19 @@ float decoded_scale(const uint8_t* scales, int64_t output) {
   return bf16_to_float(detail::load_at<uint16_t>(scales, quantized_scale_place(output)));
 }
 
-/// The code of weight / scale.
-uint32_t quantized(WeightFormat format, float weight, float scale) {
-  return code_of_value(format,
-                       scale == 0 ? 0 : static_cast<double>(weight) / static_cast<double>(scale));
-}
-
-double squared_error(WeightFormat format, std::span<const float> weights, float scale) {
-  const Values& values = values_of(format);
-  double sum = 0;
-  for (const float weight : weights) {
-    const double stored =
-        static_cast<double>(values[quantized(format, weight, scale)]) * static_cast<double>(scale);
-    sum += (stored - static_cast<double>(weight)) * (stored - static_cast<double>(weight));
-  }
-  return sum;
-}
-
 float nearest_bf16(double value) {
   return bf16_to_float(float_to_bf16(detail::round_to_odd(value)));
 }
 
-/// As quantize_weights() says; the first of equally good ones.
-float choose_scale(WeightFormat format, std::span<const float> weights) {
-  double largest = 0;
+double squared_error(WeightFormat format, std::span<const float> weights, float scale) {
+  const Values& values = values_of_codes(format);
+  double sum = 0;
   for (const float weight : weights) {
-    if (!std::isfinite(weight)) return std::numeric_limits<float>::quiet_NaN();
-    largest = std::max(largest, static_cast<double>(std::fabs(weight)));
+    const double stored = static_cast<double>(values[quantized_code(format, weight, scale)]) *
+                          static_cast<double>(scale);
+    sum += (stored - static_cast<double>(weight)) * (stored - static_cast<double>(weight));
   }
-  if (largest == 0) return 0;
-  const double whole = largest / largest_value(format);
-  int exponent = 0;
-  const double mantissa = std::frexp(whole, &exponent);
-  std::vector<double> candidates{whole, std::ldexp(1.0, mantissa == 0.5 ? exponent - 1 : exponent)};
-  constexpr int kClippings = 10, kSteps = 32;
-  for (int i = 1; weight_format_bits(format) < 8 && i <= kClippings; ++i) {
-    candidates.push_back(whole * (kSteps - i) / kSteps);
-  }
-  float best = 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (const double candidate : candidates) {
-    const float scale = nearest_bf16(candidate);
-    const double error = squared_error(format, weights, scale);
-    if (error < least) least = error, best = scale;
-    if (least == 0) break;
-  }
-  return best;
+  return sum;
 }
 
 }  // namespace
@@ -182,11 +137,53 @@ uint32_t code_of_value(WeightFormat format, double value) {
   return 0;
 }
 
+const std::array<float, 256>& values_of_codes(WeightFormat format) {
+  static const auto all = [] {
+    std::array<Values, kAllWeightFormats.size()> tables{};
+    for (const WeightFormat each : kAllWeightFormats) {
+      if (each != WeightFormat::packed) tables[static_cast<size_t>(each)] = make_values(each);
+    }
+    return tables;
+  }();
+  return all[static_cast<size_t>(format)];
+}
+
+uint32_t quantized_code(WeightFormat format, float weight, float scale) {
+  return code_of_value(format,
+                       scale == 0 ? 0 : static_cast<double>(weight) / static_cast<double>(scale));
+}
+
+float quantized_scale(WeightFormat format, std::span<const float> weights) {
+  double largest = 0;
+  for (const float weight : weights) {
+    if (!std::isfinite(weight)) return std::numeric_limits<float>::quiet_NaN();
+    largest = std::max(largest, static_cast<double>(std::fabs(weight)));
+  }
+  if (largest == 0) return 0;
+  const double whole = largest / largest_value(format);
+  int exponent = 0;
+  const double mantissa = std::frexp(whole, &exponent);
+  std::vector<double> candidates{whole, std::ldexp(1.0, mantissa == 0.5 ? exponent - 1 : exponent)};
+  constexpr int kClippings = 10, kSteps = 32;
+  for (int i = 1; weight_format_bits(format) < 8 && i <= kClippings; ++i) {
+    candidates.push_back(whole * (kSteps - i) / kSteps);
+  }
+  float best = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (const double candidate : candidates) {
+    const float scale = nearest_bf16(candidate);
+    const double error = squared_error(format, weights, scale);
+    if (error < least) least = error, best = scale;
+    if (least == 0) break;
+  }
+  return best;
+}
+
 void decode_quantized_row(const QuantizedWeight& weight, const uint8_t* blob, int64_t output,
                           int64_t first, int64_t count, float* out) {
   const uint8_t* strip = blob + output / kQuantizedStrip * quantized_strip_bytes(weight);
   const auto row = static_cast<int>(output % kQuantizedStrip);
-  const Values& values = values_of(weight.format);
+  const Values& values = values_of_codes(weight.format);
   const auto planes = planes_of(weight.format);
   std::array<CodePlace, kQuantizedTile> places[2];
   for (size_t p = 0; p < planes.size(); ++p) {
@@ -233,7 +230,7 @@ void encode_quantized_strip(const QuantizedWeight& weight, std::span<const float
     for (size_t first = 0; first < in; first += group_size) {
       const auto group =
           rows.subspan(static_cast<size_t>(row) * in + first, std::min(group_size, in - first));
-      const float scale = choose_scale(weight.format, group);
+      const float scale = quantized_scale(weight.format, group);
       uint8_t* scales =
           strip + quantized_scales_offset(weight, static_cast<int64_t>(first / group_size));
       detail::store_at(scales, quantized_scale_place(row), float_to_bf16(scale));
@@ -241,7 +238,8 @@ void encode_quantized_strip(const QuantizedWeight& weight, std::span<const float
       for (size_t i = 0; i < group.size(); ++i) {
         const auto k = static_cast<int64_t>(first + i);
         put_code(weight.format, strip + quantized_tile_offset(weight, k / kQuantizedTile), row,
-                 static_cast<int>(k % kQuantizedTile), quantized(weight.format, group[i], scale));
+                 static_cast<int>(k % kQuantizedTile),
+                 quantized_code(weight.format, group[i], scale));
       }
     }
   }

@@ -6,6 +6,7 @@
 // of the kernel and the reference.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -17,8 +18,16 @@ namespace wide {
 double largest_value(WeightFormat format);
 /// What a code stands for, without its group's scale.
 float value_of_code(WeightFormat format, uint32_t code);
+/// That of every code, made once.
+const std::array<float, 256>& values_of_codes(WeightFormat format);
 /// The code of the nearest value, ties to even; beyond the largest value, its. Not for NaN.
 uint32_t code_of_value(WeightFormat format, double value);
+
+/// What weights that share a scale are divided by, as quantize_weights() says: the first of equally
+/// good ones. NaN where one of them is no finite number.
+float quantized_scale(WeightFormat format, std::span<const float> weights);
+/// The code of weight / scale.
+uint32_t quantized_code(WeightFormat format, float weight, float scale);
 
 /// Tiles of 64 inputs.
 constexpr int64_t quantized_tiles(const QuantizedWeight& weight) {

@@ -44,11 +44,7 @@ class BinaryWorkload final : public PackedWorkload {
   }
 
   Prepared prepare(const PlanOptions& options) override {
-    const BinaryPlan plan = make_binary_plan(context(), problem_, options);
-    return {[plan, arguments = arguments_](const Execution& execution) {
-              plan.run(arguments, execution);
-            },
-            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+    return prepared(make_binary_plan(context(), problem_, options), arguments_);
   }
 
   std::string baseline_unsupported_reason() const override { return ""; }
@@ -64,10 +60,7 @@ class BinaryWorkload final : public PackedWorkload {
       const ConstTensorView other = has_rows ? own_parameters(other_, n) : other_->member(n);
       arguments.push_back({x_->member(n), other, y_->member(n)});
     }
-    return {[plan, arguments](int64_t n, const Execution& execution) {
-              plan.run(arguments[static_cast<size_t>(n)], execution);
-            },
-            plan.workspace_bytes()};
+    return prepared_members(plan, std::move(arguments));
   }
 
   /// One operation per element, whatever the function takes: the time is that of the bytes.
@@ -140,7 +133,7 @@ PrimitiveSpec make_spec() {
   // Rows of the second operand are read again for every four rows of x.
   spec.strategies =
       wide_strategies("one launch over all elements of all members, 16 bytes a load and store",
-                      {.streamed = 1.03, .rereads = 0.13});
+                      {.streamed = 1.03, .rereads = 0.13, .is_memory_bound = true});
   const std::vector<AxisValue> functions{"add", "multiply"};
   std::vector<AxisValue> all, broadcasts;
   for (const BinaryFunction each : kAllBinaryFunctions) {
@@ -166,10 +159,7 @@ PrimitiveSpec make_spec() {
       "min_subnormal, integers 0; with an activation pointwise's at z, and what it changes where z "
       "is off by 2 2^-24 |z|";
   spec.impossible_reason = [](const Case&) { return std::string(); };
-  spec.make_workload = [](const Context& context, const Case& point,
-                          const WorkloadOptions& options) {
-    return std::unique_ptr<Workload>(std::make_unique<BinaryWorkload>(context, point, options));
-  };
+  spec.make_workload = make_workload<BinaryWorkload>;
   return spec;
 }
 

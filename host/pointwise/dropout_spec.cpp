@@ -44,11 +44,7 @@ class DropoutWorkload final : public PackedWorkload {
   }
 
   Prepared prepare(const PlanOptions& options) override {
-    const DropoutPlan plan = make_dropout_plan(context(), problem_, options);
-    return {[plan, arguments = arguments_](const Execution& execution) {
-              plan.run(arguments, execution);
-            },
-            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+    return prepared(make_dropout_plan(context(), problem_, options), arguments_);
   }
 
   std::string baseline_unsupported_reason() const override { return ""; }
@@ -63,10 +59,7 @@ class DropoutWorkload final : public PackedWorkload {
       arguments.push_back({x_.member(n), own_parameters(&seeds_, n),
                            own_parameters(&probabilities_, n), y_.member(n)});
     }
-    return {[plan, arguments](int64_t n, const Execution& execution) {
-              plan.run(arguments[static_cast<size_t>(n)], execution);
-            },
-            plan.workspace_bytes()};
+    return prepared_members(plan, std::move(arguments));
   }
 
   /// Per element: a quarter of a block of ten rounds of six operations, compare, multiply.
@@ -112,7 +105,9 @@ PrimitiveSpec make_spec() {
                dtype_axis("of x and y")};
   spec.strategies = wide_strategies(
       "one launch over all elements of all members, a Philox block for four of them",
-      {.streamed = 1.03, .rereads = 0.1});  // what a member's blocks have in common
+      {.streamed = 1.03,
+       .rereads = 0.1,
+       .is_memory_bound = true});  // what a member's blocks have in common
   spec.sweeps = {{"quick", {{"n", ints({8, 32})}, {"batch", ints({1024})}, {"d", ints({256})}}},
                  {"full",
                   {{"n", ints({2, 4, 8, 16, 32, 64, 100})},
@@ -122,10 +117,7 @@ PrimitiveSpec make_spec() {
   spec.tolerance_formula =
       "dropped: 0; kept: 3 2^-24 |y| + u_out |y| + min_subnormal; the mask is exact";
   spec.impossible_reason = [](const Case&) { return std::string(); };
-  spec.make_workload = [](const Context& context, const Case& point,
-                          const WorkloadOptions& options) {
-    return std::unique_ptr<Workload>(std::make_unique<DropoutWorkload>(context, point, options));
-  };
+  spec.make_workload = make_workload<DropoutWorkload>;
   return spec;
 }
 

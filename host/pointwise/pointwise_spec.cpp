@@ -55,11 +55,7 @@ class PointwiseWorkload final : public PackedWorkload {
   }
 
   Prepared prepare(const PlanOptions& options) override {
-    const PointwisePlan plan = make_pointwise_plan(context(), problem_, options);
-    return {[plan, arguments = arguments_](const Execution& execution) {
-              plan.run(arguments, execution);
-            },
-            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+    return prepared(make_pointwise_plan(context(), problem_, options), arguments_);
   }
 
   std::string baseline_unsupported_reason() const override { return ""; }
@@ -73,10 +69,7 @@ class PointwiseWorkload final : public PackedWorkload {
     for (int64_t n = 0; n < num_members(); ++n) {
       arguments.push_back({x_->member(n), own_parameters(slope_, n), y_->member(n)});
     }
-    return {[plan, arguments](int64_t n, const Execution& execution) {
-              plan.run(arguments[static_cast<size_t>(n)], execution);
-            },
-            plan.workspace_bytes()};
+    return prepared_members(plan, std::move(arguments));
   }
 
   /// One operation per element, whatever the function takes: the time is that of the bytes.
@@ -141,18 +134,16 @@ PrimitiveSpec make_spec() {
       {"function", "of x", "relu", function_names(), 0},
       {"slopes", "prelu's: of a member, or of each feature", "member", {"member", "feature"}, 0},
       {"dtype", "of x, slopes and y", "fp32", {"fp32", "fp16", "bf16"}, 0}};
-  spec.strategies = wide_strategies(
-      "one launch over all elements of all members, 16 bytes a load and store", {.streamed = 1.03});
+  spec.strategies =
+      wide_strategies("one launch over all elements of all members, 16 bytes a load and store",
+                      {.streamed = 1.03, .is_memory_bound = true});
   spec.sweeps = sweeps();
   spec.tolerance_formula =
       "[relu, leaky_relu, prelu, hardswish, clamp: 4 2^-24 |y|; others: (16 + 4 |z|) 2^-24 |y| + "
       "2^-119] + u_out |y| + min_subnormal; z what exp is taken of where it was rounded: gelu "
       "x^2 / 2, gelu_tanh twice tanh's argument, softplus beta x, else 0";
   spec.impossible_reason = impossible_reason;
-  spec.make_workload = [](const Context& context, const Case& point,
-                          const WorkloadOptions& options) {
-    return std::unique_ptr<Workload>(std::make_unique<PointwiseWorkload>(context, point, options));
-  };
+  spec.make_workload = make_workload<PointwiseWorkload>;
   return spec;
 }
 

@@ -39,11 +39,7 @@ class SoftmaxWorkload final : public PackedWorkload {
   }
 
   Prepared prepare(const PlanOptions& options) override {
-    const SoftmaxPlan plan = make_softmax_plan(context(), problem_, options);
-    return {[plan, arguments = arguments_](const Execution& execution) {
-              plan.run(arguments, execution);
-            },
-            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+    return prepared(make_softmax_plan(context(), problem_, options), arguments_);
   }
 
   std::string baseline_unsupported_reason() const override { return ""; }
@@ -57,10 +53,7 @@ class SoftmaxWorkload final : public PackedWorkload {
     for (int64_t n = 0; n < num_members(); ++n) {
       arguments.push_back({x_->member(n), y_->member(n)});
     }
-    return {[plan, arguments](int64_t n, const Execution& execution) {
-              plan.run(arguments[static_cast<size_t>(n)], execution);
-            },
-            plan.workspace_bytes()};
+    return prepared_members(plan, std::move(arguments));
   }
 
   /// Per element: compare, subtract, exp, add, scale.
@@ -99,8 +92,8 @@ PrimitiveSpec make_spec() {
                {"log", "whether the logarithm is taken", "no", {"no", "yes"}, 0},
                {"dtype", "of x and y", "fp32", {"fp32", "fp16", "bf16"}, 0}};
   spec.strategies = wide_strategies(
-      "one launch; a row in the registers of a warp or block, read once, written once",
-      {.streamed = 1.03});
+      "one launch; a row in the registers of 8 lanes or a block, read once, written once",
+      {.streamed = 1.03, .is_memory_bound = true});
   spec.sweeps = {
       {"quick", {{"n", ints({4, 8, 16, 32})}, {"batch", ints({1024})}, {"d", ints({256})}}},
       {"full",
@@ -113,10 +106,7 @@ PrimitiveSpec make_spec() {
       "|d| exp(d) / sum exp(d); log: 2 2^-24 (|d| + A + 16 + sqrt(D) + |log sum exp(d)|) + "
       "u_out |y| + min_subnormal";
   spec.impossible_reason = [](const Case&) { return std::string(); };
-  spec.make_workload = [](const Context& context, const Case& point,
-                          const WorkloadOptions& options) {
-    return std::unique_ptr<Workload>(std::make_unique<SoftmaxWorkload>(context, point, options));
-  };
+  spec.make_workload = make_workload<SoftmaxWorkload>;
   return spec;
 }
 

@@ -4,12 +4,15 @@
 // y = (x - mean[n, c]) / sqrt(variance[n, c] + epsilon) * gamma[n, c] + beta[n, c]
 //
 // Plan: blocks work on slices, one channel of one member each. eval streams: a block takes four
-// chunks of sixteen bytes a thread of one slice, all loads before the first store. train gives a
-// slice to one block (norm_moments.cuh), which reads it once and writes it once where it can hold
-// it. Limits: 2^31 - 1 values a slice; few slices that are not held leave multiprocessors idle.
+// chunks of sixteen bytes a thread of one slice, all loads before the first store; where chunks are
+// not aligned it goes through the images as they lie in memory, whatever the channel, as
+// elementwise functions do (packed_runs.cuh). train gives a slice to one block (norm_moments.cuh),
+// which reads it once and writes it once where it can hold it. Limits: 2^31 - 1 values a slice; few
+// slices that are not held leave multiprocessors idle, and if not aligned are moved one by one.
 #include "kernels/common/dispatch.hpp"
 #include "kernels/norm/batchnorm_wide.hpp"
 #include "kernels/norm/norm_moments.cuh"
+#include "kernels/pointwise/packed_runs.cuh"
 
 namespace wide::kernels {
 
@@ -71,8 +74,7 @@ __global__ void __launch_bounds__(kEvalThreads)
   const uint32_t first =
       (blockIdx.x - index * blocks_per_slice) * kAtOnce * blockDim.x + threadIdx.x;
   Vec16<T> chunks[kAtOnce];
-#pragma unroll
-  for (uint32_t c = 0; c < kAtOnce; ++c) chunks[c] = slice.load(first + c * blockDim.x);
+  slice.load(chunks, first, blockDim.x);
   const float mean = channel.running_mean();
   const float scale = channel.gamma() / sqrtf(channel.running_variance() + channel.epsilon());
   const float shift = channel.beta();
@@ -86,17 +88,45 @@ __global__ void __launch_bounds__(kEvalThreads)
   }
 }
 
+template <class T>
+__global__ void __launch_bounds__(kPackedThreads)
+    batchnorm_ragged_eval_kernel(const __grid_constant__ BatchnormParams p,
+                                 const __grid_constant__ PackedParams packed,
+                                 const __grid_constant__ PackedCut cut) {
+  const auto apply = [&]<int kSize>(float(&values)[kSize], const float(&)[kSize],
+                                    const PackedPlace& place) {
+    PackedSpot spot(cut, place);
+    float mean, scale, shift;
+    const auto enter_channel = [&] {
+      const Channel<T> channel(p, static_cast<uint32_t>(spot.member));
+      mean = channel.running_mean();
+      scale = channel.gamma() / sqrtf(channel.running_variance() + channel.epsilon());
+      shift = channel.beta();
+    };
+    enter_channel();
+#pragma unroll
+    for (int e = 0; e < kSize; ++e) {
+      if (e > 0) {
+        spot.advance(cut, 1);
+        if (spot.feature == 0) enter_channel();
+      }
+      values[e] = (values[e] - mean) * scale + shift;
+    }
+  };
+  apply_packed<false, T>(packed, cut, apply);
+}
+
 template <class T, bool is_kept>
 __global__ void __launch_bounds__(kSliceThreads, 1)
-    batchnorm_train_kernel(const __grid_constant__ BatchnormParams p, bool is_aligned,
-                           uint32_t slices_per_block) {
+    batchnorm_train_kernel(const __grid_constant__ BatchnormParams p,
+                           const __grid_constant__ SliceAccess access, uint32_t slices_per_block) {
   extern __shared__ uint4 shared[];
   __shared__ SumPlaces places;
   const SliceTeam team = slice_team(slices_per_block);
   if (team.slice >= p.num_members * p.channels) return;  // whole warps that share no barrier
   const Channel<T> channel(p, team.slice);
-  const NormSlice<T> slice = channel.slice(is_aligned);
-  const SliceReader<T, is_kept> reader(slice, team, shared);
+  const NormSlice<T> slice = channel.slice(access.is_aligned);
+  const SliceReader<T, is_kept> reader(slice, access, team, shared);
   const SliceMoments m = reader.moments(places);
   if (team.thread == 0) {
     const float momentum = channel.momentum();
@@ -109,25 +139,61 @@ __global__ void __launch_bounds__(kSliceThreads, 1)
   }
   const float scale = channel.gamma() / sqrtf(m.variance + channel.epsilon());
   const float shift = channel.beta();
-  reader.for_each_chunk([&](uint32_t number, const Vec16<T>& chunk) {
+  reader.write([&](uint32_t, const Vec16<T>& chunk) {
     Vec16<T> out;
 #pragma unroll
     for (int i = 0; i < Vec16<T>::kSize; ++i) {
       out.v[i] = from_float<T>((to_float(chunk.v[i]) - m.rough_mean - m.mean) * scale + shift);
     }
-    slice.store(number, out);
+    return out;
+  });
+}
+
+/// Channels of all members as packed tensors' members; of no rows where they do not lie so.
+PackedParams packed_channels(const BatchnormParams& p) {
+  const auto is_packed = [&](const ChannelStrides& s) {
+    return (p.height == 1 || s.row == p.width) &&
+           (p.num_members == 1 || p.channels == 1 || s.member == p.channels * s.channel);
+  };
+  PackedParams packed;
+  if (!is_packed(p.x_strides) || !is_packed(p.y_strides)) return packed;
+  const auto stride_of = [&](const ChannelStrides& s) {
+    return p.channels == 1 ? s.member : s.channel;
+  };
+  packed.x = p.x;
+  packed.y = p.y;
+  packed.num_members = p.num_members * p.channels;
+  packed.rows = p.batch;
+  packed.features = p.height * p.width;
+  packed.x_row_stride = p.x_strides.batch;
+  packed.y_row_stride = p.y_strides.batch;
+  packed.x_member_stride = stride_of(p.x_strides);
+  packed.y_member_stride = stride_of(p.y_strides);
+  return packed;
+}
+
+template <class T>
+cudaError_t launch_ragged_eval(const BatchnormParams& p, const PackedParams& packed,
+                               cudaStream_t stream) {
+  const PackedParams joined = joined_runs<T>(packed);
+  const PackedCut cut = cut_runs<T>(joined, packed);
+  return launch_packed(joined, cut, [&](unsigned blocks) {
+    batchnorm_ragged_eval_kernel<T><<<blocks, kPackedThreads, 0, stream>>>(p, joined, cut);
   });
 }
 
 template <class T>
 cudaError_t launch_eval(const BatchnormParams& p, cudaStream_t stream) {
+  const bool is_aligned = is_aligned16<T>(p);
+  const PackedParams packed = packed_channels(p);
+  if (!is_aligned && packed.rows > 0) return launch_ragged_eval<T>(p, packed, stream);
   const int64_t chunks = chunks_of<T>(p, p.batch), slices = p.num_members * p.channels;
   const unsigned threads = slice_threads(chunks, kEvalThreads);
   const int64_t blocks_per_slice = (chunks - 1) / (kAtOnce * threads) + 1;
   if (slices > 0x7fffffff / blocks_per_slice) return cudaErrorInvalidConfiguration;
   batchnorm_eval_kernel<T>
       <<<static_cast<unsigned>(slices * blocks_per_slice), threads, 0, stream>>>(
-          p, is_aligned16<T>(p), static_cast<uint32_t>(blocks_per_slice));
+          p, is_aligned, static_cast<uint32_t>(blocks_per_slice));
   return cudaGetLastError();
 }
 
@@ -150,7 +216,8 @@ cudaError_t launch_batchnorm_train(Dtype dtype, const BatchnormParams& p,
     using T = typename decltype(type)::type;
     return launch_slices<T, BatchnormParams>(
         batchnorm_train_kernel<T, true>, batchnorm_train_kernel<T, false>, p,
-        p.num_members * p.channels, chunks_of<T>(p, p.batch), shared_bytes_per_block, stream);
+        {p.num_members * p.channels, p.batch, p.x_strides.batch, p.y_strides.batch},
+        shared_bytes_per_block, stream);
   });
 }
 

@@ -17,8 +17,8 @@ namespace {
 
 template <class T, bool is_kept>
 __global__ void __launch_bounds__(kSliceThreads, 1)
-    groupnorm_kernel(const __grid_constant__ GroupnormParams p, bool is_aligned,
-                     uint32_t slices_per_block) {
+    groupnorm_kernel(const __grid_constant__ GroupnormParams p,
+                     const __grid_constant__ SliceAccess access, uint32_t slices_per_block) {
   extern __shared__ uint4 shared[];
   __shared__ SumPlaces places;
   const SliceTeam team = slice_team(slices_per_block);
@@ -34,13 +34,13 @@ __global__ void __launch_bounds__(kSliceThreads, 1)
   const NormSlice<T> slice(
       {static_cast<const T*>(p.x) + base_of(p.x_strides), p.x_strides.channel, p.x_strides.row},
       {static_cast<T*>(p.y) + base_of(p.y_strides), p.y_strides.channel, p.y_strides.row}, channels,
-      p.height, p.width, is_aligned);
-  const SliceReader<T, is_kept> reader(slice, team, shared);
+      p.height, p.width, access.is_aligned);
+  const SliceReader<T, is_kept> reader(slice, access, team, shared);
   const SliceMoments m = reader.moments(places);
   const float scale = 1.0f / sqrtf(m.variance + p.epsilon);
   const int64_t gammas = member * p.gamma_member_stride + first_channel;
   const int64_t betas = member * p.beta_member_stride + first_channel;
-  reader.for_each_chunk([&](uint32_t number, const Vec16<T>& chunk) {
+  reader.write([&](uint32_t number, const Vec16<T>& chunk) {
     const uint32_t channel = slice.run_of(number);
     const float gamma = channel_parameter<T>(p.gamma, gammas + channel, 1.0f);
     const float beta = channel_parameter<T>(p.beta, betas + channel, 0.0f);
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kSliceThreads, 1)
       const float centred = to_float(chunk.v[i]) - m.rough_mean - m.mean;
       out.v[i] = from_float<T>(centred * scale * gamma + beta);
     }
-    slice.store(number, out);
+    return out;
   });
 }
 
@@ -62,9 +62,10 @@ cudaError_t launch_groupnorm_wide(Dtype dtype, const GroupnormParams& p,
   if (slices * p.channels * p.height * p.width == 0) return cudaSuccess;
   return dispatch_float(dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return launch_slices<T, GroupnormParams>(groupnorm_kernel<T, true>, groupnorm_kernel<T, false>,
-                                             p, slices, chunks_of<T>(p, p.channels / p.groups),
-                                             shared_bytes_per_block, stream);
+    return launch_slices<T, GroupnormParams>(
+        groupnorm_kernel<T, true>, groupnorm_kernel<T, false>, p,
+        {slices, p.channels / p.groups, p.x_strides.channel, p.y_strides.channel},
+        shared_bytes_per_block, stream);
   });
 }
 

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "kernels/common/numeric.cuh"
+#include "kernels/common/vector_load.cuh"
 #include "kernels/norm/norm_params.hpp"
 
 namespace wide::kernels {
@@ -37,6 +37,11 @@ class NormSlice {
         chunks_per_run_((length_ + kSize - 1) / kSize),
         is_aligned_(is_aligned) {}
 
+  __device__ const SlicePlace<const T*>& x() const { return x_; }
+  __device__ const SlicePlace<T*>& y() const { return y_; }
+  __device__ uint32_t runs() const { return runs_; }
+  __device__ uint32_t length() const { return length_; }  ///< of a run
+  __device__ uint32_t chunks_per_run() const { return chunks_per_run_; }
   __device__ uint32_t num_chunks() const { return runs_ * chunks_per_run_; }
   __device__ uint32_t run_of(uint32_t chunk) const { return chunk / chunks_per_run_; }
   /// Values in the first `chunks` chunks.
@@ -51,18 +56,20 @@ class NormSlice {
     return min(kSize, length_ - chunk % chunks_per_run_ * kSize);
   }
 
-  /// Zeros where nothing exists.
-  __device__ Vec16<T> load(uint32_t chunk) const {
-    if (is_aligned_ && chunk < num_chunks()) return load_vec16(x_.first + offset_of(chunk, x_));
-    Vec16<T> values;
-    const uint32_t count = count_of(chunk);
-    Walk walk(*this, chunk, x_.run_stride, x_.row_stride);
+  /// Chunk `first` and others, `step` apart, all loads before the first is used; zeros where
+  /// nothing exists.
+  template <uint32_t count>
+  __device__ void load(Vec16<T> (&chunks)[count], uint32_t first, uint32_t step) const {
+    if (is_aligned_) {
 #pragma unroll
-    for (uint32_t i = 0; i < kSize; ++i) {
-      values.v[i] = i < count ? x_.first[walk.offset] : from_float<T>(0.0f);
-      walk.step();
+      for (uint32_t c = 0; c < count; ++c) {
+        const uint32_t chunk = first + c * step;
+        chunks[c] = load_vec16_if(x_.first + offset_of(chunk, x_), chunk < num_chunks());
+      }
+      return;
     }
-    return values;
+#pragma unroll
+    for (uint32_t c = 0; c < count; ++c) load_elements(chunks[c], first + c * step);
   }
 
   __device__ void store(uint32_t chunk, const Vec16<T>& values) const {
@@ -80,6 +87,16 @@ class NormSlice {
   }
 
  private:
+  __device__ void load_elements(Vec16<T>& values, uint32_t chunk) const {
+    const uint32_t count = count_of(chunk);
+    Walk walk(*this, chunk, x_.run_stride, x_.row_stride);
+#pragma unroll
+    for (uint32_t i = 0; i < kSize; ++i) {
+      values.v[i] = i < count ? x_.first[walk.offset] : from_float<T>(0.0f);
+      walk.step();
+    }
+  }
+
   /// The addresses of a chunk's values one after the other, from row to row.
   struct Walk {
     __device__ Walk(const NormSlice& slice, uint32_t chunk, int64_t run_stride, int64_t row_stride)

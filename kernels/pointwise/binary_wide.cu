@@ -51,8 +51,8 @@ template <Activation kActivation, class T>
 __global__ void __launch_bounds__(kPackedThreads)
     binary_kernel(const __grid_constant__ PackedParams p, const __grid_constant__ PackedCut cut,
                   BinaryFunction function) {
-  const auto apply = [=]<int kSize>(float(&values)[kSize], const float(&others)[kSize], int64_t,
-                                    int64_t) {
+  const auto apply = [=]<int kSize>(float(&values)[kSize], const float(&others)[kSize],
+                                    const PackedPlace&) {
     apply_binary(function, values, others);
 #pragma unroll
     for (int e = 0; e < kSize; ++e) values[e] = activate_fast<kActivation>(values[e]);
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kPackedThreads)
 template <Activation kActivation, class T>
 cudaError_t launch(BinaryFunction function, const PackedParams& p, cudaStream_t stream) {
   const PackedParams joined = joined_runs<T>(p);
-  const PackedCut cut = cut_runs<T>(joined, p, is_aligned16<T>(joined));
+  const PackedCut cut = cut_runs<T>(joined, p);
   return launch_packed(joined, cut, [&](unsigned blocks) {
     binary_kernel<kActivation, T><<<blocks, kPackedThreads, 0, stream>>>(joined, cut, function);
   });

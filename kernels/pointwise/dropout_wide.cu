@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// y[r, n, d] = x[r, n, d] / (1 - p[n]) or 0, as packed_runs.cuh goes through the tensors, members
-// apart: each has numbers of its own. Where D is a multiple of four, four neighbours share the four
-// words of one Philox block, some 15 instructions an element while the loads are under way;
-// elsewhere units are of one element, which takes a word of a block and leaves three.
+// y[r, n, d] = x[r, n, d] / (1 - p[n]) or 0, as packed_runs.cuh goes through the tensors. Four
+// neighbours in a member share the four words of one Philox block. Where D is a multiple of four
+// and rows are whole vectors, members stay apart, each having numbers of its own, and a vector is
+// whole blocks: some 15 instructions an element while the loads are under way. Elsewhere a vector
+// lies across blocks, rows and members, which it goes through one after the other.
 #include "kernels/common/dispatch.hpp"
 #include "kernels/pointwise/dropout_rate.hpp"
 #include "kernels/pointwise/dropout_wide.hpp"
@@ -28,28 +29,54 @@ struct DropoutMember {
   __device__ PhiloxWords words(int64_t block) const { return dropout_words(seed, sequence, block); }
 };
 
+__device__ uint32_t word_at(const PhiloxWords& words, int place) {
+  return place < 2 ? (place == 0 ? words.word[0] : words.word[1])
+                   : (place == 2 ? words.word[2] : words.word[3]);
+}
+
 template <class T>
 __global__ void __launch_bounds__(kPackedThreads)
-    dropout_kernel(const __grid_constant__ DropoutParams p, const __grid_constant__ PackedCut cut) {
+    dropout_kernel(const __grid_constant__ DropoutParams p, const __grid_constant__ PackedCut cut,
+                   bool has_whole_blocks) {
   DropoutMember own;
-  const auto apply = [&]<int kSize>(float(&values)[kSize], const float(&)[kSize], int64_t element,
-                                    int64_t member) {
-    if (own.number != member) own.become(p, member);
-    if constexpr (kSize == 1) {
-      const PhiloxWords words = own.words(element / 4);
-      const int64_t place = element % 4;
-      const uint32_t word = place < 2 ? (place == 0 ? words.word[0] : words.word[1])
-                                      : (place == 2 ? words.word[2] : words.word[3]);
-      values[0] = drop(values[0], word, own.rate);
-    } else {
+  const auto drop_blocks = [&]<int kSize>(float(&values)[kSize], const PackedPlace& place) {
+    if (own.number != place.member) own.become(p, place.member);
+    const int64_t element = place.row * p.packed.features + place.first;
 #pragma unroll
-      for (int block = 0; block < kSize / 4; ++block) {
-        const PhiloxWords words = own.words(element / 4 + block);
+    for (int block = 0; block < kSize / 4; ++block) {
+      const PhiloxWords words = own.words(element / 4 + block);
 #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          values[4 * block + e] = drop(values[4 * block + e], words.word[e], own.rate);
-        }
+      for (int e = 0; e < 4; ++e) {
+        values[4 * block + e] = drop(values[4 * block + e], words.word[e], own.rate);
       }
+    }
+  };
+  const auto drop_pieces = [&]<int kSize>(float(&values)[kSize], const PackedPlace& place) {
+    PackedSpot spot(cut, place);
+    int first = 0;
+#pragma unroll 1
+    while (first < kSize) {
+      if (own.number != spot.member) own.become(p, spot.member);
+      const int64_t element = spot.row * cut.features + spot.feature;
+      const auto skew = static_cast<int>(element % 4);
+      const auto count = static_cast<int>(min(int64_t{4 - skew}, cut.features - spot.feature));
+      const PhiloxWords words = own.words(element / 4);
+#pragma unroll
+      for (int e = 0; e < kSize; ++e) {
+        const int number = e - first;
+        if (number < 0 || number >= count) continue;
+        values[e] = drop(values[e], word_at(words, skew + number), own.rate);
+      }
+      first += count;
+      spot.advance(cut, count);
+    }
+  };
+  const auto apply = [&]<int kSize>(float(&values)[kSize], const float(&)[kSize],
+                                    const PackedPlace& place) {
+    if (kSize > 1 && has_whole_blocks) {
+      drop_blocks(values, place);
+    } else {
+      drop_pieces(values, place);
     }
   };
   apply_packed<false, T>(p.packed, cut, apply);
@@ -61,10 +88,11 @@ cudaError_t launch(const DropoutParams& p, cudaStream_t stream) {
   PackedParams& packed = joined.packed;
   join_runs(packed, false);
   const bool begins_with_blocks = packed.rows == 1 || packed.features % 4 == 0;
-  const PackedCut cut =
-      cut_runs<T>(packed, p.packed, begins_with_blocks && is_aligned16<T>(packed), true);
+  const bool has_whole_blocks = begins_with_blocks && is_aligned16<T>(packed);
+  if (!has_whole_blocks) join_runs(packed, true);
+  const PackedCut cut = cut_runs<T>(packed, p.packed, has_whole_blocks);
   return launch_packed(packed, cut, [&](unsigned blocks) {
-    dropout_kernel<T><<<blocks, kPackedThreads, 0, stream>>>(joined, cut);
+    dropout_kernel<T><<<blocks, kPackedThreads, 0, stream>>>(joined, cut, has_whole_blocks);
   });
 }
 

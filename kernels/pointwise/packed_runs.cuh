@@ -5,19 +5,20 @@
 //
 // Plan: the time is that of moving the bytes. Where members and rows lie side by side in all
 // tensors they are one run of elements, so that a packed tensor of any D is moved in whole vectors
-// but for its last; else a run is what is contiguous. Runs are cut into units, of 16 bytes where
-// all addresses and strides allow it and of one element elsewhere; neighbouring threads take
-// neighbouring units, so that every warp's loads and stores are whole sectors, and each thread
-// starts the loads of all its four before it uses one. Where a unit lies is two divisions for a
-// thread's first; the others follow by adding what a block's threads advance, with a carry. Where
-// rows have something in common, such as a row of the second operand, a thread's units lie in rows
-// below one another instead, and it is loaded once for all four.
+// but for its ends; else a run is what is contiguous. Runs are cut into units of 16 bytes, which
+// lie as sectors do whatever a run's first address, and are of one element where x and y, or their
+// rows, lie differently within 16 bytes. Neighbouring threads take neighbouring units, so that
+// every warp's loads and stores are whole sectors, and each thread starts the loads of all its four
+// before it uses one. Where a unit lies is two divisions for a thread's first; the others follow by
+// adding what a block's threads advance, with a carry. Where rows have something in common, such as
+// a row of the second operand, and are whole vectors, a thread's units lie in rows below one
+// another instead, and it is loaded once for all four.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include "kernels/common/divisor.hpp"
-#include "kernels/common/numeric.cuh"
+#include "kernels/common/vector_load.cuh"
 #include "kernels/pointwise/packed_runs.hpp"
 
 namespace wide::kernels {
@@ -32,13 +33,14 @@ struct PackedStep {
 
 /// How runs are cut.
 struct PackedCut {
-  bool is_aligned = false;  ///< units are vectors
+  bool is_vector = false;   ///< units are vectors
+  bool has_ends = false;    ///< some of them are cut short by their run's first or last element
   bool is_by_rows = false;  ///< a thread's units are of rows below one another
+  int phases = 1;  ///< a run's first unit begins its address modulo so many elements before it
   int64_t units_per_run = 0;
   Divisor by_units, by_members;
   PackedStep step{};  ///< from one unit of a thread to its next
-  // Of a second operand of members: which of them, of how many features, a run goes through, over
-  // and over.
+  // What a run goes through, over and over: so many members of so many features each.
   int64_t features = 0, joined_members = 1;
   Divisor by_features, by_joined;
 };
@@ -74,55 +76,98 @@ struct PackedWalk {
   }
 };
 
-/// kSize neighbours of x and what the op may want to know of them.
+/// Where a unit lies: in which run, and its first element there.
+struct PackedPlace {
+  int64_t row, member, first;
+};
+
+/// The same in rows and members as they were before they were joined.
+struct PackedSpot {
+  int64_t row, member, feature;
+
+  __device__ PackedSpot(const PackedCut& cut, const PackedPlace& place) {
+    row = cut.by_joined.divide(cut.by_features.divide(place.first, feature), member);
+    row += place.row;
+    member += place.member;
+  }
+  /// Not beyond the member's row.
+  __device__ void advance(const PackedCut& cut, int64_t count) {
+    feature += count;
+    if (feature < cut.features) return;
+    feature = 0;
+    if (++member < cut.joined_members) return;
+    member = 0;
+    ++row;
+  }
+};
+
+/// kSize neighbours of x.
 template <class T, int kSize>
 struct PackedUnit {
   T x[kSize];
   T second[kSize];
-  int64_t element;  ///< the first one's number, where no members were joined in its member
-  int64_t member;
 };
 
 template <class T, int kSize>
-__device__ inline void load(T (&values)[kSize], const T* address) {
+__device__ inline void load_if(T (&values)[kSize], const T* address, bool exists) {
   if constexpr (kSize == 1) {
-    values[0] = *address;
+    if (exists) values[0] = *address;
   } else {
-    *reinterpret_cast<Vec16<T>*>(values) = load_vec16(address);
+    const Vec16<T> vector = load_vec16_if(address, exists);
+#pragma unroll
+    for (int e = 0; e < kSize; ++e) values[e] = vector.v[e];
   }
 }
 
-/// Of elements [first, first + kSize) of the walk's run.
+/// Values of members or of a row that all rows take, for a unit of x: through L1.
 template <class T, int kSize>
-__device__ inline void load_second(T (&values)[kSize], const PackedParams& p, const PackedCut& cut,
-                                   const PackedWalk& walk, int64_t first) {
-  const T* second =
-      static_cast<const T*>(p.second) + walk.at(p.second_row_stride, p.second_member_stride);
-  if (p.second_operand == SecondOperand::elements) return load(values, second + first);
-  int64_t feature, member;
-  (void)cut.by_joined.divide(cut.by_features.divide(first, feature), member);
-  T own = second[member * p.second_member_stride];
+__device__ inline void load_parameters(T (&values)[kSize], const PackedParams& p,
+                                       const PackedCut& cut, const PackedPlace& place) {
+  const T* second = static_cast<const T*>(p.second) + place.row * p.second_row_stride +
+                    place.member * p.second_member_stride;
+  PackedSpot spot(cut, {0, 0, place.first});
+  if (p.second_operand == SecondOperand::rows) {
+    const T *next = second + spot.feature, *end = second + cut.features;
+#pragma unroll
+    for (int e = 0; e < kSize; ++e) {
+      values[e] = *next;
+      if (++next == end) next = second;
+    }
+    return;
+  }
+  T own = second[spot.member * p.second_member_stride];
 #pragma unroll
   for (int e = 0; e < kSize; ++e) {
     values[e] = own;
-    if (++feature == cut.features) {
-      feature = 0;
-      if (++member == cut.joined_members) member = 0;
-      own = second[member * p.second_member_stride];
-    }
+    spot.advance(cut, 1);
+    if (spot.feature == 0) own = second[spot.member * p.second_member_stride];
   }
 }
 
+/// What of a unit is streamed, where it exists.
 template <bool kHasSecond, class T, int kSize>
 __device__ inline void load_unit(PackedUnit<T, kSize>& unit, const PackedParams& p,
-                                 const PackedCut& cut, const PackedWalk& walk, int64_t first,
+                                 const PackedWalk& walk, int64_t first, bool exists,
                                  bool has_same_second) {
-  load(unit.x, static_cast<const T*>(p.x) + walk.at(p.x_row_stride, p.x_member_stride) + first);
+  load_if(unit.x, static_cast<const T*>(p.x) + walk.at(p.x_row_stride, p.x_member_stride) + first,
+          exists);
   if constexpr (kHasSecond) {
-    if (!has_same_second) load_second(unit.second, p, cut, walk, first);
+    load_if(unit.second,
+            static_cast<const T*>(p.second) + walk.at(p.second_row_stride, p.second_member_stride) +
+                first,
+            exists && p.second_operand == SecondOperand::elements && !has_same_second);
   }
-  unit.element = walk.row * p.features + first;
-  unit.member = walk.member;
+}
+
+/// The first element of the walk's unit; a run's first unit may begin before the run.
+template <class T, int kSize>
+__device__ inline int64_t first_of(const PackedParams& p, const PackedCut& cut,
+                                   const PackedWalk& walk) {
+  if constexpr (kSize == 1) return walk.unit;
+  const T* run = static_cast<const T*>(p.x) + walk.at(p.x_row_stride, p.x_member_stride);
+  const uint32_t phase = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(run) / sizeof(T)) &
+                         (static_cast<uint32_t>(cut.phases) - 1);
+  return walk.unit * kSize - phase;
 }
 
 template <class T>
@@ -131,14 +176,15 @@ __device__ inline T* target(const PackedParams& p, const PackedWalk& walk, int64
 }
 
 template <class T, int kSize, class Op>
-__device__ inline void store_unit(T* y, const PackedUnit<T, kSize>& unit, const Op& op) {
+__device__ inline void store_unit(T* y, const PackedUnit<T, kSize>& unit, const PackedPlace& place,
+                                  const Op& op) {
   float values[kSize], second[kSize];
 #pragma unroll
   for (int e = 0; e < kSize; ++e) {
     values[e] = to_float(unit.x[e]);
     second[e] = to_float(unit.second[e]);
   }
-  op(values, second, unit.element, unit.member);
+  op(values, second, place);
   Vec16<T> out;
 #pragma unroll
   for (int e = 0; e < kSize; ++e) out.v[e] = from_float<T>(values[e]);
@@ -149,31 +195,42 @@ __device__ inline void store_unit(T* y, const PackedUnit<T, kSize>& unit, const 
   }
 }
 
-/// The thread's units, but those that a run's end cuts short.
+/// The thread's units, but those that an end of a run cuts short. Where they lie is found out once
+/// more for the stores: registers are short while the loads are under way.
 template <bool kHasSecond, class T, int kSize, class Op>
-__device__ inline void apply_units(const PackedParams& p, const PackedCut& cut, PackedWalk walk,
-                                   const Op& op) {
+__device__ inline void apply_units(const PackedParams& p, const PackedCut& cut,
+                                   const PackedWalk& start, const Op& op) {
+  const auto is_whole = [&](const PackedWalk& walk, int64_t first) {
+    return walk.exists(p) && first >= 0 && first + kSize <= p.features;
+  };
   PackedUnit<T, kSize> units[kPackedUnits] = {};
-  T* targets[kPackedUnits];
+  PackedWalk walk = start;
 #pragma unroll
   for (int u = 0; u < kPackedUnits; ++u) {
-    const int64_t first = walk.unit * kSize;
-    const bool is_whole = walk.exists(p) && first + kSize <= p.features;
-    targets[u] = is_whole ? target<T>(p, walk, first) : nullptr;
+    const int64_t first = first_of<T, kSize>(p, cut, walk);
     const bool has_same_second = u > 0 && cut.is_by_rows;
-    if (is_whole) load_unit<kHasSecond>(units[u], p, cut, walk, first, has_same_second);
+    load_unit<kHasSecond>(units[u], p, walk, first, is_whole(walk, first), has_same_second);
     walk.advance(p, cut);
   }
+  walk = start;
 #pragma unroll
   for (int u = 0; u < kPackedUnits; ++u) {
-    if (targets[u] == nullptr) continue;
-    if constexpr (kHasSecond) {
+    const int64_t first = first_of<T, kSize>(p, cut, walk);
+    if (is_whole(walk, first)) {
+      const PackedPlace place{walk.row, walk.member, first};
+      if constexpr (kHasSecond) {
+        const bool has_same_second = u > 0 && cut.is_by_rows;
+        if (p.second_operand != SecondOperand::elements && !has_same_second) {
+          load_parameters(units[u].second, p, cut, place);
+        }
 #pragma unroll
-      for (int e = 0; e < kSize; ++e) {
-        if (u > 0 && cut.is_by_rows) units[u].second[e] = units[0].second[e];
+        for (int e = 0; e < kSize; ++e) {
+          if (has_same_second) units[u].second[e] = units[0].second[e];
+        }
       }
+      store_unit(target<T>(p, walk, first), units[u], place, op);
     }
-    store_unit(targets[u], units[u], op);
+    walk.advance(p, cut);
   }
 }
 
@@ -183,28 +240,33 @@ __device__ inline void apply_ends(const PackedParams& p, const PackedCut& cut, P
                                   const Op& op) {
 #pragma unroll 1
   for (int u = 0; u < kPackedUnits; ++u) {
-    const int64_t first = walk.unit * kSize;
-    if (walk.exists(p) && first + kSize > p.features) {
+    const int64_t first = first_of<T, kSize>(p, cut, walk), end = min(first + kSize, p.features);
+    if (walk.exists(p) && (first < 0 || end < first + kSize)) {
 #pragma unroll 1
-      for (int64_t d = first; d < p.features; ++d) {
+      for (int64_t d = max(first, int64_t{0}); d < end; ++d) {
         PackedUnit<T, 1> unit = {};
-        load_unit<kHasSecond>(unit, p, cut, walk, d, false);
-        store_unit(target<T>(p, walk, d), unit, op);
+        const PackedPlace place{walk.row, walk.member, d};
+        load_unit<kHasSecond>(unit, p, walk, d, true, false);
+        if constexpr (kHasSecond) {
+          if (p.second_operand != SecondOperand::elements) {
+            load_parameters(unit.second, p, cut, place);
+          }
+        }
+        store_unit(target<T>(p, walk, d), unit, place, op);
       }
     }
     walk.advance(p, cut);
   }
 }
 
-/// What a kernel of this kind does. op(values, second, element, member) replaces values, neighbours
-/// in fp32; the last two as PackedUnit has them.
+/// What a kernel of this kind does. op(values, second, place) replaces values, neighbours in fp32.
 template <bool kHasSecond, class T, class Op>
 __device__ inline void apply_packed(const PackedParams& p, const PackedCut& cut, const Op& op) {
   const PackedWalk start(cut);
-  if (!cut.is_aligned) return apply_units<kHasSecond, T, 1>(p, cut, start, op);
+  if (!cut.is_vector) return apply_units<kHasSecond, T, 1>(p, cut, start, op);
   constexpr int kSize = Vec16<T>::kSize;
   apply_units<kHasSecond, T, kSize>(p, cut, start, op);
-  if (p.features % kSize != 0) apply_ends<kHasSecond, T, kSize>(p, cut, start, op);
+  if (cut.has_ends) apply_ends<kHasSecond, T, kSize>(p, cut, start, op);
 }
 
 /// Rows that lie side by side become one run of features; `with_members`: members before them.
@@ -238,30 +300,61 @@ bool is_aligned16(const PackedParams& p) {
   return strides % Vec16<T>::kSize == 0 && addresses % 16 == 0;
 }
 
+/// Whether x and y, and a second operand of elements, lie alike within 16 bytes in every run.
+template <class T>
+bool lies_alike(const PackedParams& p) {
+  const auto is_alike = [&](const void* other, int64_t row_stride, int64_t member_stride) {
+    const uintptr_t apart = reinterpret_cast<uintptr_t>(p.x) - reinterpret_cast<uintptr_t>(other);
+    return apart % 16 == 0 &&
+           (p.rows == 1 || (p.x_row_stride - row_stride) % Vec16<T>::kSize == 0) &&
+           (p.num_members == 1 || (p.x_member_stride - member_stride) % Vec16<T>::kSize == 0);
+  };
+  return is_alike(p.y, p.y_row_stride, p.y_member_stride) &&
+         (p.second_operand != SecondOperand::elements ||
+          is_alike(p.second, p.second_row_stride, p.second_member_stride));
+}
+
 /// What is cut where the op does not mind which member an element is of. Where the second operand
-/// is of members and runs are whole vectors as they are, rows stay apart: it is loaded less often.
+/// is of members or of one row and runs are whole vectors as they are, rows stay apart: it is
+/// loaded less often.
 template <class T>
 PackedParams joined_runs(const PackedParams& p) {
+  const auto is_whole = [](const PackedParams& runs) {
+    return runs.features % Vec16<T>::kSize == 0 && is_aligned16<T>(runs);
+  };
   PackedParams joined = p;
-  const bool is_apart = p.second_operand == SecondOperand::members &&
-                        p.features % Vec16<T>::kSize == 0 && is_aligned16<T>(p);
-  if (!is_apart) join_runs(joined, true);
+  if (p.second_operand == SecondOperand::members && is_whole(p)) return joined;
+  join_runs(joined, true);
+  const bool takes_one_row =
+      p.second_operand == SecondOperand::elements && p.second_row_stride == 0;
+  if (takes_one_row && joined.num_members == 1 && !is_whole(joined)) {
+    PackedParams rows = joined;
+    rows.second_operand = SecondOperand::rows;
+    join_runs(rows, false);
+    if (rows.rows == 1) return rows;
+  }
   return joined;
 }
 
-/// `joined`: runs as they are cut; `whole`: the same problem before join_runs(). `knows_members`:
-/// the op loads something of a member, and keeps it.
+/// `joined`: runs as they are cut; `whole`: the same problem before they were joined.
+/// `knows_members`: the op loads something of a member, and keeps it.
 template <class T>
-PackedCut cut_runs(const PackedParams& joined, const PackedParams& whole, bool is_aligned,
+PackedCut cut_runs(const PackedParams& joined, const PackedParams& whole,
                    bool knows_members = false) {
+  constexpr int kSize = Vec16<T>::kSize;
+  constexpr int64_t kWarpBytes = 512;  // of shorter runs, most would be ends
   PackedCut cut;
-  cut.is_aligned = is_aligned;
-  const int64_t unit = is_aligned ? Vec16<T>::kSize : 1;
-  cut.units_per_run = (joined.features + unit - 1) / unit;
+  const bool is_aligned = is_aligned16<T>(joined);
+  const bool is_long = joined.features * static_cast<int64_t>(sizeof(T)) >= kWarpBytes;
+  cut.is_vector = is_aligned || (is_long && lies_alike<T>(joined));
+  cut.phases = cut.is_vector && !is_aligned ? 2 * kSize : 1;
+  const int64_t unit = cut.is_vector ? kSize : 1;
+  cut.has_ends = cut.phases > 1 || joined.features % unit != 0;
+  cut.units_per_run = (joined.features + cut.phases - 1 + unit - 1) / unit;
   const bool is_row_second =
       joined.second_operand != SecondOperand::none && joined.second_row_stride == 0;
   // Rows shorter than a warp would leave its sectors in pieces.
-  cut.is_by_rows = joined.rows > 1 && (is_row_second || knows_members) &&
+  cut.is_by_rows = joined.rows > 1 && cut.phases == 1 && (is_row_second || knows_members) &&
                    joined.num_members * cut.units_per_run >= 32;
   cut.by_units = Divisor(cut.units_per_run);
   cut.by_members = Divisor(joined.num_members);
@@ -269,8 +362,9 @@ PackedCut cut_runs(const PackedParams& joined, const PackedParams& whole, bool i
   cut.step = {runs / joined.num_members, runs % joined.num_members,
               kPackedThreads % cut.units_per_run};
   if (cut.is_by_rows) cut.step = {1, 0, 0};
-  cut.features = whole.features;
-  cut.joined_members = whole.num_members / joined.num_members;
+  const bool takes_rows = joined.second_operand == SecondOperand::rows;
+  cut.features = whole.features * (takes_rows ? whole.num_members : 1);
+  cut.joined_members = takes_rows ? 1 : whole.num_members / joined.num_members;
   cut.by_features = Divisor(cut.features);
   cut.by_joined = Divisor(cut.joined_members);
   return cut;

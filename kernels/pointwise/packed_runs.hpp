@@ -13,6 +13,7 @@ enum class SecondOperand : uint8_t {
   none,
   elements,  ///< each feature of each member, of each row where its row stride is not 0
   members,   ///< each member, or all of them where its member stride is 0
+  rows,      ///< each feature of each member, side by side; joined rows take it over and over
 };
 
 /// x, y [rows, members, features]; strides in elements.

@@ -18,8 +18,8 @@ __global__ void __launch_bounds__(kPackedThreads)
     pointwise_kernel(const __grid_constant__ PackedParams p, const __grid_constant__ PackedCut cut,
                      float a, float b) {
   constexpr bool kHasSlopes = kFunction == PointwiseFunction::prelu;
-  const auto apply = [=]<int kSize>(float(&values)[kSize], const float(&slopes)[kSize], int64_t,
-                                    int64_t) {
+  const auto apply = [=]<int kSize>(float(&values)[kSize], const float(&slopes)[kSize],
+                                    const PackedPlace&) {
 #pragma unroll
     for (int e = 0; e < kSize; ++e) {
       values[e] = apply_pointwise<kFunction>(values[e], kHasSlopes ? slopes[e] : a, b);
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kPackedThreads)
 template <PointwiseFunction kFunction, class T>
 cudaError_t launch(const PointwiseParams& p, cudaStream_t stream) {
   const PackedParams joined = joined_runs<T>(p.packed);
-  const PackedCut cut = cut_runs<T>(joined, p.packed, is_aligned16<T>(joined));
+  const PackedCut cut = cut_runs<T>(joined, p.packed);
   return launch_packed(joined, cut, [&](unsigned blocks) {
     pointwise_kernel<kFunction, T><<<blocks, kPackedThreads, 0, stream>>>(joined, cut, p.a, p.b);
   });

@@ -6,17 +6,15 @@
 // Plan: the time is that of moving the bytes, and windows overlap or lie across the vectors that
 // memory is moved in. So a block brings a tile of x into 16 KiB of shared memory, as many whole
 // images as fit, or a band of one, or a piece of its rows: each element is asked for once, but for
-// the rows that bands share. What lies side by side is one run: all images of a packed tile, the
-// rows of an image, or a row. A run keeps its place within 16 bytes, so that all of it but its ends
-// is copied 16 bytes at a time by cp.async whatever its alignment. Outputs are numbered as they lie
+// the rows that bands share. What lies side by side is one run (staged_runs.cuh): all images of a
+// packed tile, the rows of an image, or a row. Outputs are numbered as they lie
 // in y, from a whole sector on; a thread takes one, or a team of lanes where an output has so many
 // inputs to itself that there would not be work for all, and then y waits in shared memory for its
 // neighbours. A window that no tile can hold belongs to a block, whose threads take every 256th of
 // its elements. Which of these it is, and so the order of a sum, depends on a member's sizes alone.
 // Limits: 2^31 - 1 positions an image.
-#include "kernels/arch/cp_async.cuh"
 #include "kernels/common/dispatch.hpp"
-#include "kernels/common/numeric.cuh"
+#include "kernels/common/staged_runs.cuh"
 #include "kernels/pooling/pooling_cut.hpp"
 #include "kernels/pooling/pooling_window.cuh"
 
@@ -63,8 +61,6 @@ __device__ Tile tile_of(const PoolingParams& p, const Cut& cut) {
 template <class T>
 class Inputs {
  public:
-  static constexpr int kSize = Vec16<T>::kSize;
-
   /// `starts`: room for cut.runs numbers.
   __device__ Inputs(const PoolingParams& p, const Cut& cut, const Tile& tile, T* kept, int* starts)
       : p_(p), cut_(cut), tile_(tile), kept_(kept), starts_(starts) {}
@@ -77,29 +73,11 @@ class Inputs {
     const int length = cut_.run == Run::row ? tile_.in_columns
                                             : tile_.in_rows * tile_.in_columns *
                                                   (cut_.run == Run::tile ? tile_.images : 1);
-    const int thread = static_cast<int>(threadIdx.x), chunks = cut_.pitch / kSize;
-    for (int i = thread; i < runs * chunks; i += kThreads) {
-      int chunk;
-      const int run = cut_.by_chunks.divide(i, chunk);
-      const T* from = address_of(run);
-      const int phase = phase_of(from), first = chunk * kSize - phase;
-      if (chunk == 0) starts_[run] = run * cut_.pitch + phase;
-      if (first < 0 || first + kSize > length || from == nullptr) continue;
-      arch::cp_async_16(kept_ + run * cut_.pitch + chunk * kSize, from + first, 16);
-    }
-    arch::cp_async_commit();
-    for (int i = thread; i < runs * 2 * kSize; i += kThreads) {
-      const int run = i / (2 * kSize), place = i % kSize;
-      const T* from = address_of(run);
-      if (from == nullptr) continue;
-      const int phase = phase_of(from), last_chunk = (phase + length) / kSize;
-      const bool is_head = i % (2 * kSize) < kSize;
-      // A chunk that is both ends is taken as the first; whole ones were copied.
-      const bool is_taken = is_head ? phase > 0 || last_chunk == 0 : last_chunk > 0;
-      const int element = (is_head ? 0 : last_chunk * kSize) + place - phase;
-      if (is_taken && element >= 0 && element < length) {
-        kept_[run * cut_.pitch + phase + element] = from[element];
-      }
+    const auto from = [this](int run) { return address_of(run); };
+    const int thread = static_cast<int>(threadIdx.x);
+    bring_runs(kept_, {cut_.pitch, cut_.by_chunks}, runs, length, {thread, kThreads}, from);
+    for (int run = thread; run < runs; run += kThreads) {
+      starts_[run] = run * cut_.pitch + phase_of(address_of(run));
     }
     arch::cp_async_wait<0>();
   }
@@ -124,9 +102,6 @@ class Inputs {
     return static_cast<const T*>(p_.x) +
            image_offset(p_, cut_, p_.x_strides, tile_.first_image + image) +
            (tile_.in_row + row) * p_.x_strides.row + tile_.in_column;
-  }
-  __device__ static int phase_of(const T* address) {
-    return static_cast<int>(reinterpret_cast<uintptr_t>(address) / sizeof(T) % kSize);
   }
 
   const PoolingParams& p_;

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Problems as plans keep them.
+#pragma once
+
+#include "wide/embedding.hpp"
+
+namespace wide {
+
+/// Elements of a row of the table as it is stored: bytes of a quantised one.
+int64_t row_elements(const EmbeddingProblem& problem);
+
+/// Fills in strides that were left 0: packed. Throws where there is no such problem.
+EmbeddingProblem resolved(EmbeddingProblem problem);
+
+/// Throws with the first field in which the operands differ from the plan's problem.
+void require_same(const EmbeddingProblem& got, const EmbeddingProblem& expected);
+
+}  // namespace wide

@@ -1,0 +1,291 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of features that some lanes or a block keep in registers, apart from what is done with them:
+// who owns which elements, and how they move.
+//
+// A row has so few threads that each has several loads under way, and no more of them than its
+// features need. Which elements a thread owns, and so the order of every sum, depends on the number
+// of features alone: whole vectors of 16 bytes where those divide it, else every so many-th
+// element. Vectors are moved as such where all addresses and strides are multiples of 16 bytes.
+// Where not, a block brings its rows to shared memory and takes what it writes from there
+// (staged_runs.cuh), packed rows as one run: 16 bytes at a time, too, but for the ends.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <type_traits>
+
+#include "kernels/common/launch.hpp"
+#include "kernels/common/staged_runs.cuh"
+#include "kernels/common/vector_load.cuh"
+
+namespace wide::kernels {
+
+constexpr int kWarp = 32;
+
+constexpr int kKeptFloats = 32;  ///< of a row, in a thread's registers
+
+// Who has a row. Types rather than values, because nvcc 13.0's stubs cannot name a class-type
+// template argument.
+
+/// Lanes of a warp.
+struct ShortRow {
+  static constexpr bool is_block = false;
+  static constexpr int lanes = 8;
+  static constexpr int rows_per_block = kWarp / lanes;
+  static constexpr int max_block = kWarp;  ///< threads
+  static constexpr int64_t max_features = lanes * kKeptFloats;
+
+  static int threads_for(int64_t) { return lanes; }
+  __device__ static int threads() { return lanes; }
+  __device__ static int thread() { return static_cast<int>(threadIdx.x) % lanes; }
+};
+
+/// A block of as many warps as can keep it.
+struct BlockRow {
+  static constexpr bool is_block = true;
+  static constexpr int rows_per_block = 1;
+  static constexpr int max_block = 512;
+  static constexpr int64_t max_features = max_block * kKeptFloats;
+
+  static int threads_for(int64_t features) {
+    constexpr int64_t kWarpFeatures = kWarp * kKeptFloats;
+    return static_cast<int>((features + kWarpFeatures - 1) / kWarpFeatures) * kWarp;
+  }
+  __device__ static int threads() { return static_cast<int>(blockDim.x); }
+  __device__ static int thread() { return static_cast<int>(threadIdx.x); }
+};
+
+/// A block that cannot keep it and reads it again.
+struct LongRow {
+  static constexpr bool is_block = true;
+  static constexpr int rows_per_block = 1;
+  static constexpr int max_block = 256;
+  static constexpr int64_t max_features = 0;  ///< that are kept
+
+  static int threads_for(int64_t) { return max_block; }
+  __device__ static int threads() { return max_block; }
+  __device__ static int thread() { return static_cast<int>(threadIdx.x); }
+};
+
+/// What combine(a, b) makes of the values of all threads of a row, in all of them, always in the
+/// same order; whole warps take part. `shared`: kWarp floats that no other reduction uses.
+template <class Policy, class Combine>
+__device__ inline float over_row(float value, float nothing, float* shared, Combine combine) {
+  const auto over_lanes = [&](float of_lane, int lanes) {
+    for (int distance = lanes / 2; distance > 0; distance /= 2) {
+      of_lane = combine(of_lane, __shfl_xor_sync(0xffffffffu, of_lane, distance));
+    }
+    return of_lane;
+  };
+  if constexpr (Policy::is_block) {
+    value = over_lanes(value, kWarp);
+    const int warps = Policy::threads() / kWarp;
+    if (warps == 1) return value;
+    const int warp = Policy::thread() / kWarp, lane = Policy::thread() % kWarp;
+    if (lane == 0) shared[warp] = value;
+    __syncthreads();
+    return over_lanes(lane < warps ? shared[lane] : nothing, kWarp);
+  } else {
+    return over_lanes(value, Policy::lanes);
+  }
+}
+template <class Policy>
+__device__ float row_sum(float value, float* shared) {
+  return over_row<Policy>(value, 0.0f, shared, [](float a, float b) { return a + b; });
+}
+
+/// How rows are moved: the same for all of a launch.
+struct RowAccess {
+  int shared_out = 0;       ///< elements that each thread of a row has,
+  int left_over = 0;        ///< and how many of its first threads have one more, or one vector
+  bool is_strided = false;  ///< every so many-th element is a thread's
+  bool is_aligned = false;  ///< whole vectors, without a detour
+  bool is_staged = false;   ///< through shared memory
+  bool is_joined = false;   ///< there, a block's rows are one run
+  StagedRuns runs{};
+};
+
+/// Where a row is, and its elements: there, or in shared memory. Vectors are taken from the former.
+template <class T>
+struct RowPlace {
+  T *row, *elements;
+};
+
+/// A thread's share of a row, in chunks of a vector's elements; those that exist come first.
+template <class T, class Policy>
+class RowShare {
+ public:
+  static constexpr int kSize = Vec16<T>::kSize;
+
+  /// Of a row that does not exist: nothing.
+  __device__ RowShare(const RowAccess& access, bool exists) : is_aligned_(access.is_aligned) {
+    const int thread = Policy::thread();
+    const int more = access.is_strided ? 1 : kSize;
+    count_ = exists ? access.shared_out + (thread < access.left_over ? more : 0) : 0;
+    first_ = thread * more;
+    step_ = access.is_strided ? Policy::threads() : 1;
+  }
+
+  __device__ bool exists(int chunk, int e) const { return chunk * kSize + e < count_; }
+
+  /// Chunks from `first` on, `fill` behind the row's end.
+  template <int chunks>
+  __device__ void load(Vec16<T> (&values)[chunks], const RowPlace<const T>& from, float fill = 0.0f,
+                       int first = 0) const {
+    Vec16<T> filled;
+#pragma unroll
+    for (T& value : filled.v) value = from_float<T>(fill);
+    if (is_aligned_) {
+#pragma unroll
+      for (int c = 0; c < chunks; ++c) {
+        values[c] = load_vec16_if(from.row + position(first + c, 0), exists(first + c, 0), filled);
+      }
+      return;
+    }
+#pragma unroll
+    for (int c = 0; c < chunks; ++c) {
+      values[c] = filled;
+#pragma unroll
+      for (int e = 0; e < kSize; ++e) {
+        if (exists(first + c, e)) values[c].v[e] = from.elements[position(first + c, e)];
+      }
+    }
+  }
+  /// Of a row that is not copied.
+  template <int chunks>
+  __device__ void load(Vec16<T> (&values)[chunks], const T* row, int first) const {
+    load(values, {row, row}, 0.0f, first);
+  }
+
+  __device__ void store(const RowPlace<T>& to, int chunk, const Vec16<T>& values) const {
+    if (is_aligned_) {
+      if (exists(chunk, 0)) store_vec16(to.row + position(chunk, 0), values);
+      return;
+    }
+#pragma unroll
+    for (int e = 0; e < kSize; ++e) {
+      if (exists(chunk, e)) to.elements[position(chunk, e)] = values.v[e];
+    }
+  }
+
+ private:
+  __device__ int64_t position(int chunk, int e) const {
+    return int64_t{chunk} * (Policy::threads() * kSize) + (first_ + e * step_);
+  }
+
+  int first_, step_, count_;
+  bool is_aligned_;
+};
+
+/// The rows of a block, and which of them is this thread's.
+template <class T, class Policy>
+class RowTile {
+ public:
+  __device__ RowTile(const RowAccess& access, int64_t features, int64_t num_rows)
+      : access_(access),
+        features_(static_cast<int>(features)),
+        first_(int64_t{blockIdx.x} * Policy::rows_per_block),
+        rows_(static_cast<int>(min(int64_t{Policy::rows_per_block}, num_rows - first_))),
+        row_(Policy::is_block ? 0 : static_cast<int>(threadIdx.x) / Policy::threads()) {}
+
+  __device__ RowShare<T, Policy> share() const { return {access_, row_ < rows_}; }
+  /// Of this thread's row.
+  __device__ int64_t index() const { return first_ + row_; }
+
+  /// Elements of the block's rows in shared memory.
+  __device__ int size() const {
+    return access_.runs.pitch * (access_.is_joined ? 1 : Policy::rows_per_block);
+  }
+  /// As bring_runs() and write_runs(); address_of(index) is a row's.
+  template <class AddressOf>
+  __device__ void bring(T* kept, const AddressOf& address_of) const {
+    bring_runs(kept, access_.runs, num_runs(), length(), team(),
+               [&](int run) { return address_of(first_ + run); });
+  }
+  template <class AddressOf>
+  __device__ void write(const T* kept, const AddressOf& address_of) const {
+    write_runs(kept, access_.runs, num_runs(), length(), team(),
+               [&](int run) { return address_of(first_ + run); });
+  }
+  /// This thread's row, whose elements are in `kept` if rows are staged.
+  template <class AddressOf>
+  __device__ auto place(T* kept, const AddressOf& address_of) const {
+    const auto row = address_of(index());
+    using Element = std::remove_pointer_t<decltype(row)>;
+    RowPlace<Element> place{row, row};
+    if (access_.is_staged) {
+      place.elements = access_.is_joined ? kept + phase_of(address_of(first_)) + row_ * features_
+                                         : kept + row_ * access_.runs.pitch + phase_of(row);
+    }
+    return place;
+  }
+
+ private:
+  __device__ int num_runs() const { return access_.is_joined ? 1 : rows_; }
+  __device__ int length() const { return features_ * (access_.is_joined ? rows_ : 1); }
+  __device__ static StagingTeam team() {
+    return {static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)};
+  }
+
+  const RowAccess& access_;
+  int features_;
+  int64_t first_;
+  int rows_, row_;
+};
+
+/// Whether rows numbered (row, member) lie side by side.
+inline bool has_packed_rows(int64_t features, int64_t members, int64_t rows, int64_t row_stride,
+                            int64_t member_stride) {
+  return (members == 1 || member_stride == features) &&
+         (rows == 1 || row_stride == members * features);
+}
+
+/// Of a kernel that has rows: what it is launched with.
+struct RowLaunch {
+  RowAccess access;
+  int64_t blocks = 0;
+  int threads = 0, bytes = 0;  ///< of a block
+};
+
+/// `tiles`: how many of a block's rows lie in shared memory, where they do. `is_packed`: all
+/// tensors' rows lie side by side.
+template <class T, class Policy>
+RowLaunch row_launch(int64_t rows, int64_t features, bool is_aligned, bool is_packed, int tiles) {
+  constexpr int64_t kSize = Vec16<T>::kSize, kRows = Policy::rows_per_block;
+  constexpr int64_t kMostBytes = 96 * 1024;  // that every device of sm_80 and later has
+  const int threads = Policy::threads_for(features);
+  RowLaunch launch;
+  launch.blocks = (rows + kRows - 1) / kRows;
+  launch.threads = threads * static_cast<int>(kRows);
+  RowAccess& access = launch.access;
+  access.is_strided = features % kSize != 0;
+  access.is_aligned = is_aligned && !access.is_strided;
+  const int64_t piece = access.is_strided ? 1 : kSize, pieces = features / piece;
+  access.shared_out = static_cast<int>(pieces / threads * piece);
+  access.left_over = static_cast<int>(pieces % threads);
+  access.is_joined = is_packed;
+  const int64_t pitch = staged_pitch(features * (is_packed ? kRows : 1), kSize);
+  const int64_t bytes = pitch * (is_packed ? 1 : kRows) * tiles * static_cast<int64_t>(sizeof(T));
+  const bool is_kept = features <= Policy::max_features;
+  access.is_staged = is_kept && !access.is_aligned && bytes <= kMostBytes;
+  if (!access.is_staged) return launch;
+  access.runs = staged_runs(pitch, kSize);
+  launch.bytes = static_cast<int>(bytes);
+  return launch;
+}
+
+/// kernel(arguments..., access)
+template <class... Parameters, class... Arguments>
+cudaError_t launch_rows(void (*kernel)(Parameters...), const RowLaunch& launch, cudaStream_t stream,
+                        const Arguments&... arguments) {
+  if (launch.blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
+  const cudaError_t status = allow_shared_bytes(kernel, launch.bytes);
+  if (status != cudaSuccess) return status;
+  kernel<<<static_cast<unsigned>(launch.blocks), static_cast<unsigned>(launch.threads),
+           static_cast<size_t>(launch.bytes), stream>>>(arguments..., launch.access);
+  return cudaGetLastError();
+}
+
+}  // namespace wide::kernels

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loads of sixteen bytes of elements, several of which are to be under way at once.
+#pragma once
+
+#include "kernels/arch/load.cuh"
+#include "kernels/common/numeric.cuh"
+
+namespace wide::kernels {
+
+/// As load_vec16() where `exists`, else `fill`.
+template <class T>
+__device__ inline Vec16<T> load_vec16_if(const T* address, bool exists, const Vec16<T>& fill = {}) {
+  uint4 bits = *reinterpret_cast<const uint4*>(&fill);
+  arch::load_16_if(bits, address, exists);
+  return *reinterpret_cast<const Vec16<T>*>(&bits);
+}
+
+}  // namespace wide::kernels
