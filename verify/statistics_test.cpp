@@ -13,6 +13,7 @@
 #include <numeric>
 #include <random>
 
+#include "bench/statistics/order.hpp"
 #include "bench/statistics/stop_rule.hpp"
 #include "wide/error.hpp"
 
@@ -46,6 +47,13 @@ TEST_CASE("statistics of five samples, by hand") {
   CHECK(s.p95_ns == Approx(11.2));
   CHECK(s.max_ns == 12);
   CHECK(s.mad_ns == 3);
+  CHECK(s.p99_ns == Approx(11.84));
+  CHECK(s.iqr_ns == 6);
+  CHECK(s.ci_mean_lo_ns.value() == Approx(5.6 - 2.776445105 * std::sqrt(20.3 / 5)));
+  CHECK(s.ci_mean_hi_ns.value() == Approx(5.6 + 2.776445105 * std::sqrt(20.3 / 5)));
+  CHECK(s.outliers == Outliers{});
+  // (-4.6 * -3.6 + -3.6 * -.6 + -.6 * 2.4 + 2.4 * 6.4) / 81.2
+  CHECK(s.autocorr_lag1.value() == Approx(32.64 / 81.2));
   CHECK(s.ci_lo_ns >= 1);
   CHECK(s.ci_lo_ns < 5);
   CHECK(s.ci_hi_ns > 5);
@@ -57,6 +65,7 @@ TEST_CASE("statistics of no, one, two, equal and wild samples") {
   CHECK(median({}) == 0);
   const Statistics one = describe_samples(std::vector<double>{7});
   CHECK((one.median_ns == 7 && one.stdev_ns == 0 && one.ci_lo_ns == 7 && one.ci_hi_ns == 7));
+  CHECK_FALSE((one.ci_mean_lo_ns || one.autocorr_lag1));
   const Statistics two = describe_samples(std::vector<double>{2, 4});
   CHECK((two.median_ns == 3 && two.mad_ns == 1 && two.ci_lo_ns == 2 && two.ci_hi_ns == 4));
   const Statistics equal = describe_samples(std::vector<double>(40, 3.5));
@@ -67,6 +76,8 @@ TEST_CASE("statistics of no, one, two, equal and wild samples") {
   const Statistics robust = describe_samples(wild);
   CHECK((robust.median_ns == 100 && robust.ci_hi_ns == 100 && robust.mad_ns == 0));
   CHECK(robust.mean_ns > 2000);
+  CHECK(robust.outliers == Outliers{0, 0, 0, 1});
+  CHECK_FALSE(equal.autocorr_lag1);
 }
 
 TEST_CASE("samples that are no times are refused") {
@@ -75,25 +86,13 @@ TEST_CASE("samples that are no times are refused") {
   }
 }
 
-/// The bootstrap as textbooks have it.
-Interval plain_bootstrap(std::span<const double> values, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<double> medians, drawn(values.size());
-  for (int i = 0; i < 20'000; ++i) {
-    for (double& value : drawn) value = values[random() % values.size()];
-    medians.push_back(median(drawn));
-  }
-  std::sort(medians.begin(), medians.end());
-  return {quantile(medians, 0.025), quantile(medians, 0.975)};
-}
-
 TEST_CASE("drawing order statistics is the same as drawing values") {
   std::mt19937_64 random(11);
   std::normal_distribution<double> normal(100, 10);
   for (const size_t n : {3u, 4u, 12u, 31u, 60u}) {
     std::vector<double> values(n);
     for (double& value : values) value = normal(random);
-    const Interval expected = plain_bootstrap(values, 5);
+    const Interval expected = bootstrap(values, median, 5, 20'000);
     const Interval got = bootstrap_median(values, 6, 20'000);
     // Ends are order statistics: where a quantile falls between two, either may come out.
     std::sort(values.begin(), values.end());
@@ -123,7 +122,7 @@ TEST_CASE("the interval covers the true median about as often as it says") {
   std::normal_distribution<double> normal(0, 0.02);
   for (const size_t n : {12u, 30u, 120u}) {
     int covered = 0, pairs_covered = 0;
-    constexpr int kTrials = 2000;  // standard error 0.5 %
+    constexpr int kTrials = 1000;  // standard error 0.7 %
     for (int trial = 0; trial < kTrials; ++trial) {
       std::vector<double> times(n), base(n), mine(n);
       for (size_t i = 0; i < n; ++i) {
@@ -171,6 +170,29 @@ TEST_CASE("rounds are paired by their number") {
   REQUIRE(ratio);
   CHECK(ratio->pairs == 2);
   CHECK(ratio->value == Approx(2));
+}
+
+TEST_CASE("what rounds tell") {
+  Statistics s;
+  s.median_ns = 200;
+  describe_rounds({{0, 1, 2, 3}, {196, 198, 202, 212}}, 0.5, s);
+  // Slopes 2 3 16/3 4 7 10, their median 4.67: per round of half a second, of 200 ns.
+  CHECK(s.trend_pct_per_s.value() == Approx((4 + 16. / 3) / 2 / 200 / 0.5 * 100));
+  CHECK(s.between_round_cv_pct.value() == Approx(100 * std::sqrt(152. / 3) / 202));
+  REQUIRE(s.normality);
+  CHECK(s.normality->test == "shapiro_wilk");
+  Statistics none;
+  describe_rounds({{0}, {5}}, 0.5, none);
+  CHECK_FALSE((none.trend_pct_per_s || none.between_round_cv_pct || none.normality));
+  describe_rounds({{0, 1, 2}, {5, 5, 5}}, 0, none);
+  CHECK_FALSE((none.trend_pct_per_s || none.normality));
+  CHECK(none.between_round_cv_pct == 0);
+  std::vector<double> many;
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> normal(100, 1);
+  for (int i = 0; i < 5001; ++i) many.push_back(normal(random));
+  describe_rounds({{}, many}, 1, s);
+  CHECK(s.normality.value().test == "anderson_darling");
 }
 
 TEST_CASE("verdicts") {

@@ -5,74 +5,20 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <random>
 
+#include "bench/statistics/moments.hpp"
+#include "bench/statistics/normality.hpp"
+#include "bench/statistics/order.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
 
 namespace {
 
-constexpr double kLevel = 0.95;
+constexpr int64_t kResamples = 10'000;
 constexpr double kIndifference = 0.01;  // speedups closer to 1 than this are nobody's decision
 
-std::vector<double> sorted_copy(std::span<const double> values) {
-  std::vector<double> sorted(values.begin(), values.end());
-  std::sort(sorted.begin(), sorted.end());
-  return sorted;
-}
-
 }  // namespace
-
-double quantile(std::span<const double> sorted, double q) {
-  const double place = q * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<size_t>(place);
-  const size_t above = std::min(below + 1, sorted.size() - 1);
-  const double weight = place - static_cast<double>(below);
-  return sorted[below] + weight * (sorted[above] - sorted[below]);
-}
-
-double median(std::span<const double> values) {
-  return values.empty() ? 0 : quantile(sorted_copy(values), 0.5);
-}
-
-double median_absolute_deviation(std::span<const double> values) {
-  const double centre = median(values);
-  std::vector<double> deviations;
-  for (const double value : values) deviations.push_back(std::fabs(value - centre));
-  return median(deviations);
-}
-
-// A resample's median is made of its middle order statistics, and those of n uniform numbers are
-// known: the k-th is Beta(k, n + 1 - k) distributed, and the next lies above it by the least of
-// n - k uniform numbers on the rest. So they are drawn directly, in place of n values and their
-// selection; sorting carries them over to the values.
-Interval bootstrap_median(std::span<const double> values, uint64_t seed, int64_t resamples) {
-  if (values.empty()) return {};
-  const std::vector<double> sorted = sorted_copy(values);
-  const size_t n = sorted.size(), lower_half = (n + 1) / 2;
-  const auto value_at = [&](double place) {
-    return sorted[std::min(static_cast<size_t>(place * static_cast<double>(n)), n - 1)];
-  };
-  std::mt19937_64 random(seed);
-  std::gamma_distribution<double> below(static_cast<double>(lower_half));
-  std::gamma_distribution<double> above(static_cast<double>(n + 1 - lower_half));
-  std::vector<double> medians;
-  medians.reserve(static_cast<size_t>(resamples));
-  for (int64_t i = 0; i < resamples; ++i) {
-    const double x = below(random), y = above(random);
-    const double place = x / (x + y);
-    double centre = value_at(place);
-    if (n % 2 == 0) {
-      const double uniform = static_cast<double>(random() >> 11) * 0x1p-53;
-      const double gap = 1 - std::pow(uniform, 1 / static_cast<double>(n - lower_half));
-      centre = (centre + value_at(place + (1 - place) * gap)) / 2;
-    }
-    medians.push_back(centre);
-  }
-  std::sort(medians.begin(), medians.end());
-  return {quantile(medians, (1 - kLevel) / 2), quantile(medians, (1 + kLevel) / 2)};
-}
 
 Statistics describe_samples(std::span<const double> samples, uint64_t seed) {
   Statistics s;
@@ -85,11 +31,9 @@ Statistics describe_samples(std::span<const double> samples, uint64_t seed) {
   s.n = static_cast<int64_t>(samples.size());
   if (samples.empty()) return s;
   const std::vector<double> sorted = sorted_copy(samples);
-  double sum = 0, squares = 0;
-  for (const double sample : sorted) sum += sample;
-  s.mean_ns = sum / static_cast<double>(s.n);
-  for (const double sample : sorted) squares += (sample - s.mean_ns) * (sample - s.mean_ns);
-  s.stdev_ns = s.n > 1 ? std::sqrt(squares / static_cast<double>(s.n - 1)) : 0;
+  const Moments m = moments(sorted);
+  s.mean_ns = m.mean;
+  s.stdev_ns = std::sqrt(m.variance);
   s.cv_pct = s.mean_ns > 0 ? 100 * s.stdev_ns / s.mean_ns : 0;
   s.min_ns = sorted.front();
   s.p5_ns = quantile(sorted, 0.05);
@@ -97,12 +41,37 @@ Statistics describe_samples(std::span<const double> samples, uint64_t seed) {
   s.median_ns = quantile(sorted, 0.5);
   s.q3_ns = quantile(sorted, 0.75);
   s.p95_ns = quantile(sorted, 0.95);
+  s.p99_ns = quantile(sorted, 0.99);
   s.max_ns = sorted.back();
   s.mad_ns = median_absolute_deviation(sorted);
-  const Interval interval = bootstrap_median(sorted, seed);
+  s.iqr_ns = s.q3_ns - s.q1_ns;
+  s.ci_resamples = kResamples;
+  const Interval interval = bootstrap_median(sorted, seed, kResamples);
   s.ci_lo_ns = interval.lo;
   s.ci_hi_ns = interval.hi;
+  if (const auto mean = t_interval(sorted)) s.ci_mean_lo_ns = mean->lo, s.ci_mean_hi_ns = mean->hi;
+  s.outliers = count_outliers(sorted);
+  s.autocorr_lag1 = autocorrelation(samples);
   return s;
+}
+
+void describe_rounds(const RoundMedians& rounds, double round_s, Statistics& s) {
+  const std::vector<double>& medians = rounds.medians;
+  const Moments m = moments(medians);
+  if (m.n >= 2 && m.mean > 0) s.between_round_cv_pct = 100 * std::sqrt(m.variance) / m.mean;
+  const auto slope = trend_per_step(medians);
+  if (slope && round_s > 0 && s.median_ns > 0)
+    s.trend_pct_per_s = 100 * *slope / s.median_ns / round_s;
+  Normality normality{"shapiro_wilk", 0, 0};
+  auto test = shapiro_wilk(medians);
+  if (!test) {
+    normality.test = "anderson_darling";
+    test = anderson_darling(medians);
+  }
+  if (!test) return;
+  normality.statistic = test->statistic;
+  normality.p = test->p;
+  s.normality = normality;
 }
 
 std::optional<Ratio> paired_ratio(std::span<const double> baseline,
@@ -145,9 +114,9 @@ std::optional<Ratio> paired_ratio(const RoundMedians& baseline, const RoundMedia
   return paired_ratio(std::span<const double>(theirs), std::span<const double>(mine), seed);
 }
 
-const char* verdict_of(const Ratio& ratio) {
+const char* verdict_of(const Ratio& ratio, double noise_floor) {
   if (ratio.pairs < kMinPairs) return "ambiguous";
-  const double high = 1 + kIndifference, low = 1 / high;
+  const double high = 1 + std::max(kIndifference, noise_floor), low = 1 / high;
   if (ratio.interval.lo > high) return "faster";
   if (ratio.interval.hi < low) return "slower";
   if (ratio.interval.lo >= low && ratio.interval.hi <= high) return "same";

@@ -28,7 +28,7 @@ std::string stop_reason(const StopRule& rule, const StopState& state,
   if (state.most_samples >= rule.max_samples) return "max_samples";
   if (state.elapsed_s >= rule.limit_s) return "timeout";
   if (state.rounds < rule.rounds || state.fewest_samples < rule.min_samples) return "";
-  return is_checkpoint(state.rounds, rule.rounds) && is_settled() ? "ci" : "";
+  return is_checkpoint(state.rounds, rule.rounds) && is_settled() ? rule.criterion : "";
 }
 
 int64_t samples_per_block(const StopRule& rule, double sample_s, int64_t measurements) {

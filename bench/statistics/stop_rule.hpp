@@ -15,6 +15,7 @@ struct StopRule {
   int64_t rounds = 12;  ///< at least, unless time runs out
   int64_t min_samples = 30, max_samples = 5000;
   double limit_s = 15;
+  std::string criterion = "ci";  ///< what `is_settled` asks, and the reason it gives
 };
 
 struct StopState {
@@ -27,9 +28,10 @@ struct StopState {
 /// Even where time has run out, so many rounds are taken: fewer have no spread to speak of.
 inline constexpr int64_t kMinRounds = 3;
 
-/// Why to stop ("interrupted", "timeout", "max_samples" or "ci"); empty where the measurement goes
-/// on. `is_settled` says whether all intervals are narrow enough; it is asked last, and only after
-/// rounds that have grown by a quarter since it was asked before, since it costs time.
+/// Why to stop ("interrupted", "timeout", "max_samples" or the rule's criterion); empty where the
+/// measurement goes on. `is_settled` says whether all intervals are narrow enough; it is asked
+/// last, and only after rounds that have grown by a quarter since it was asked before, since it
+/// costs time.
 std::string stop_reason(const StopRule& rule, const StopState& state,
                         const std::function<bool()>& is_settled);
 

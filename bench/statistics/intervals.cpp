@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/statistics/intervals.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "bench/statistics/distributions.hpp"
+#include "bench/statistics/moments.hpp"
+#include "bench/statistics/order.hpp"
+#include "bench/statistics/two_samples.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+constexpr double kTail = (1 - kLevel) / 2;
+
+/// Of a sorted sample's median, from at most three different values.
+double median_acceleration(std::span<const double> sorted) {
+  const size_t n = sorted.size(), half = n / 2;
+  if (n % 2 == 0 || n < 3) return 0;  // as many lie below as above
+  const double low = sorted[half - 1], middle = sorted[half], high = sorted[half + 1];
+  std::vector<double> medians(half, (middle + high) / 2);
+  medians.insert(medians.end(), half, (low + middle) / 2);
+  medians.push_back((low + high) / 2);
+  return acceleration(medians);
+}
+
+}  // namespace
+
+std::optional<Interval> t_interval(std::span<const double> values) {
+  if (values.size() < 2 || !are_finite(values)) return std::nullopt;
+  const Moments m = moments(values);
+  const auto n = static_cast<double>(m.n);
+  const double half = student_quantile(1 - kTail, n - 1) * std::sqrt(m.variance / n);
+  return Interval{m.mean - half, m.mean + half};
+}
+
+std::optional<Interval> welch_interval(std::span<const double> a, std::span<const double> b) {
+  if (a.size() < 2 || b.size() < 2 || !are_finite(a) || !are_finite(b)) return std::nullopt;
+  const MeanDifference d = welch_difference(a, b);
+  const double half = d.error > 0 ? student_quantile(1 - kTail, d.dof) * d.error : 0;
+  return Interval{d.value - half, d.value + half};
+}
+
+Interval bca_interval(std::vector<double> resampled, double observed, double acceleration) {
+  std::sort(resampled.begin(), resampled.end());
+  const auto [first, last] = std::equal_range(resampled.begin(), resampled.end(), observed);
+  const auto count = static_cast<double>(resampled.size());
+  const double below =
+      static_cast<double>((first - resampled.begin()) + (last - resampled.begin())) / 2;
+  const double share = std::clamp(below / count, 0.5 / count, 1 - 0.5 / count);
+  const double bias = normal_quantile(share);
+  const auto end = [&](double level) {
+    const double z = bias + normal_quantile(level);
+    const double room = 1 - acceleration * z;
+    return quantile(resampled, room > 0 ? normal_below(bias + z / room) : (z > 0 ? 1 : 0));
+  };
+  return {end(kTail), end(1 - kTail)};
+}
+
+double acceleration(std::span<const double> leave_one_out) {
+  const double centre = moments(leave_one_out).mean;
+  double squares = 0, cubes = 0;
+  for (const double value : leave_one_out) {
+    const double d = centre - value;
+    squares += d * d;
+    cubes += d * d * d;
+  }
+  const double scale = 6 * std::pow(squares, 1.5);
+  return scale > 0 ? cubes / scale : 0;
+}
+
+Interval bootstrap(std::span<const double> values, const Statistic& statistic, uint64_t seed,
+                   int64_t resamples) {
+  std::mt19937_64 random(seed);
+  std::vector<double> drawn(values.size()), resampled, leave_one_out;
+  for (int64_t i = 0; i < resamples; ++i) {
+    for (double& value : drawn) value = values[random() % values.size()];
+    resampled.push_back(statistic(drawn));
+  }
+  for (size_t i = 0; values.size() > 1 && i < values.size(); ++i) {
+    std::vector<double> others(values.begin(), values.end());
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    leave_one_out.push_back(statistic(others));
+  }
+  return bca_interval(std::move(resampled), statistic(values), acceleration(leave_one_out));
+}
+
+// A resample's median is made of its middle order statistics, and those of n uniform numbers are
+// known: the k-th is Beta(k, n + 1 - k) distributed, and the next lies above it by the least of
+// n - k uniform numbers on the rest. So they are drawn directly, in place of n values and their
+// selection; sorting carries them over to the values.
+Interval bootstrap_median(std::span<const double> values, uint64_t seed, int64_t resamples) {
+  if (values.empty()) return {};
+  const std::vector<double> sorted = sorted_copy(values);
+  const size_t n = sorted.size(), lower_half = (n + 1) / 2;
+  const auto value_at = [&](double place) {
+    return sorted[std::min(static_cast<size_t>(place * static_cast<double>(n)), n - 1)];
+  };
+  std::mt19937_64 random(seed);
+  std::gamma_distribution<double> below(static_cast<double>(lower_half));
+  std::gamma_distribution<double> above(static_cast<double>(n + 1 - lower_half));
+  std::vector<double> medians;
+  medians.reserve(static_cast<size_t>(resamples));
+  for (int64_t i = 0; i < resamples; ++i) {
+    const double x = below(random), y = above(random);
+    const double place = x / (x + y);
+    double centre = value_at(place);
+    if (n % 2 == 0) {
+      const double uniform = static_cast<double>(random() >> 11) * 0x1p-53;
+      const double gap = 1 - std::pow(uniform, 1 / static_cast<double>(n - lower_half));
+      centre = (centre + value_at(place + (1 - place) * gap)) / 2;
+    }
+    medians.push_back(centre);
+  }
+  return bca_interval(std::move(medians), quantile(sorted, 0.5), median_acceleration(sorted));
+}
+
+}  // namespace wide::bench

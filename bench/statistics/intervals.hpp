@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// 95 % intervals: Student's of a mean, and the bootstrap's of anything. The bootstrap is seeded, so
+// that an interval can be computed again from its samples.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace wide::bench {
+
+inline constexpr double kLevel = 0.95;
+
+struct Interval {
+  double lo = 0, hi = 0;
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+
+/// mean +- t(n - 1) s / sqrt(n). For means that are about normal. None below two values.
+std::optional<Interval> t_interval(std::span<const double> values);
+
+/// mean(a) - mean(b) +- t(v) sqrt(s_a^2 / n_a + s_b^2 / n_b), v by Satterthwaite (1946), as Welch's
+/// test has it. None where either side has fewer than two values.
+std::optional<Interval> welch_interval(std::span<const double> a, std::span<const double> b);
+
+/// Ends of the bias-corrected and accelerated bootstrap interval (Efron 1987): quantiles of the
+/// resampled statistics at Phi(z0 + (z0 + z) / (1 - a (z0 + z))), z the normal quantiles of the
+/// level, z0 the one of the share of resamples below `observed` (ties half), a the acceleration.
+Interval bca_interval(std::vector<double> resampled, double observed, double acceleration);
+
+/// a = sum d^3 / (6 (sum d^2)^1.5), d = mean of the leave-one-out statistics - each of them. 0
+/// where they do not differ.
+double acceleration(std::span<const double> leave_one_out);
+
+using Statistic = std::function<double(std::span<const double>)>;
+/// BCa interval of any statistic, by drawing values. `values` must not be empty.
+Interval bootstrap(std::span<const double> values, const Statistic& statistic, uint64_t seed,
+                   int64_t resamples = 10'000);
+
+/// BCa interval of the median. The cost of a resample does not depend on the number of values.
+/// Fewer than six values cannot carry 95 %: the interval is then about their range.
+Interval bootstrap_median(std::span<const double> values, uint64_t seed, int64_t resamples = 2000);
+
+}  // namespace wide::bench

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Order statistics: what a single wild sample cannot move, and which samples are wild.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace wide::bench {
+
+std::vector<double> sorted_copy(std::span<const double> values);
+
+/// Type 7 quantile (linear between order statistics; Hyndman and Fan 1996), q in [0, 1]. `sorted`
+/// must not be empty.
+double quantile(std::span<const double> sorted, double q);
+/// No values: 0.
+double median(std::span<const double> values);
+/// Median of the absolute deviations from the median, unscaled.
+double median_absolute_deviation(std::span<const double> values);
+
+/// Samples beyond Tukey's fences (1977): mild ones lie more than 1.5 interquartile ranges outside
+/// the quartiles, severe ones more than 3. They are counted, never removed.
+struct Outliers {
+  int64_t mild_low = 0, mild_high = 0, severe_low = 0, severe_high = 0;
+  friend bool operator==(const Outliers&, const Outliers&) = default;
+};
+Outliers count_outliers(std::span<const double> sorted);
+
+}  // namespace wide::bench

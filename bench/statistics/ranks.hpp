@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests by ranks, for samples of any distribution. Where there are few values, p is exact: it
+// counts all ways to assign the ranks at hand, tied ones too. None where a value is not finite or
+// nothing is left to rank.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "bench/statistics/two_samples.hpp"
+
+namespace wide::bench {
+
+struct RankTest {
+  double statistic = 0, p = 1;  ///< p is two-sided: twice the smaller tail, at most 1
+  bool is_exact = false;
+  double rank_biserial = 0;  ///< from -1 to 1 (Kerby 2014)
+  friend bool operator==(const RankTest&, const RankTest&) = default;
+};
+
+/// Ranks from 1; equal values share the mean of theirs.
+std::vector<double> midranks(std::span<const double> values);
+
+/// U = pairs with a above b, ties half (Mann and Whitney 1947). Up to kMaxExactValues values in
+/// all p is exact, above that normal with corrections for ties and continuity. rank_biserial = 2 U
+/// / (n_a n_b) - 1: positive where a is larger.
+std::optional<RankTest> mann_whitney(std::span<const double> a, std::span<const double> b);
+
+/// W = sum of the ranks of |a_i - b_i| where a_i is larger; pairs that are equal say nothing and
+/// are left out (Wilcoxon 1945). Up to kMaxExactValues pairs p is exact, above that normal with
+/// corrections for ties and continuity. rank_biserial = (W+ - W-) / (W+ + W-).
+std::optional<RankTest> wilcoxon_signed_rank(std::span<const double> differences);
+
+inline constexpr size_t kMaxExactValues = 50;
+
+}  // namespace wide::bench
