@@ -12,7 +12,7 @@
 #include <immintrin.h>
 #endif
 
-#include "bench/statistics/statistics.hpp"
+#include "bench/statistics/order.hpp"
 #include "host/core/parallel.hpp"
 #include "wide/tensor.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/calibrate.hpp"
-#include "bench/statistics/statistics.hpp"
+#include "bench/statistics/order.hpp"
 #include "bench/timer/empty_kernel.hpp"
 #include "bench/timer/sampler.hpp"
 #include "host/core/cuda_check.hpp"
@@ -23,6 +23,12 @@ double best_sample_ns(const Context& context, Stream stream, const Call& call) {
   double best = sampler->sample_ns();
   for (int i = 0; i < 10; ++i) best = std::min(best, sampler->sample_ns());
   return best;
+}
+
+double median_sample_ns(Sampler& sampler) {
+  std::vector<double> samples;
+  for (int i = 0; i < 20; ++i) samples.push_back(sampler.sample_ns());
+  return median(samples);
 }
 
 double copy_bandwidth(const Context& context, Stream stream) {
@@ -87,7 +93,7 @@ void measure_products(const Context& context, Stream stream, Calibration& c) {
 /// The smallest step between event times, and what an empty pair of events reads.
 void measure_events(Stream stream, Calibration& c) {
   const auto native = static_cast<cudaStream_t>(stream.native());
-  constexpr size_t kPairs = 200;
+  constexpr size_t kPairs = 2000;
   std::vector<cudaEvent_t> events(kPairs + 1);
   for (cudaEvent_t& event : events) WIDE_CHECK_CUDA(cudaEventCreate(&event));
   for (const cudaEvent_t event : events) WIDE_CHECK_CUDA(cudaEventRecord(event, native));
@@ -128,14 +134,23 @@ void calibrate_cuda(const Context& context, Calibration& c) {
   attempt(context, stream.get(),
           [&] { c.mem_bw_bytes_per_s = copy_bandwidth(context, stream.get()); });
   attempt(context, stream.get(), [&] { measure_products(context, stream.get(), c); });
+  attempt(context, stream.get(), [&] {
+    const Call launch = [&] { WIDE_CHECK_CUDA(launch_empty_kernel(native)); };
+    c.host_launch_ns = median_sample_ns(*make_enqueue_sampler(context, stream.get(), launch, 1));
+  });
+  attempt(context, stream.get(), [&] {
+    c.flush_ns = flush_ns(context, stream.get(),
+                          {Cache::flush, 2, context.info().last_level_cache_bytes, 0});
+  });
   // Between the launches of a graph lies what the device itself needs for one.
   attempt(context, stream.get(), [&] {
     const auto empty = make_graph_sampler(
         context, stream.get(), [&] { WIDE_CHECK_CUDA(launch_empty_kernel(native)); },
         c.timer_quantum_ns);
-    std::vector<double> samples;
-    for (int i = 0; i < 20; ++i) samples.push_back(empty->sample_ns());
-    c.empty_launch_ns = median(samples);
+    c.empty_launch_ns = median_sample_ns(*empty);
+    const auto single = make_graph_sampler(
+        context, stream.get(), [&] { WIDE_CHECK_CUDA(launch_empty_kernel(native)); }, 0, 1);
+    c.graph_launch_ns = median_sample_ns(*single);
   });
 }
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/nvml/energy.hpp"
 #include "bench/simulation.hpp"
+#include "bench/statistics/order.hpp"
 #include "host/core/nvtx.hpp"
 #include "wide/error.hpp"
 
@@ -19,10 +21,23 @@ constexpr int64_t kMaxLanes = 8;  // streams of the baseline `streams`
 /// to itself; a sample as long as this refills them on its own.
 constexpr double kRefills_s = 5e-3;
 
+/// Of a call that cannot be captured and counted: it is enqueued alone, and on no blocked stream.
+constexpr int64_t kManyLaunches = 1 << 20;
+
 }  // namespace
 
 bool is_partner(Baseline baseline, Regime regime) {
+  if (baseline == Baseline::streams) return regime == Regime::stream || regime == Regime::cpu;
   return (baseline == Baseline::graph) == (regime == Regime::graph);
+}
+
+bool has_regime(DeviceType device, Regime regime) {
+  return device == DeviceType::cuda || regime == Regime::cpu;
+}
+
+std::vector<Regime> default_regimes(DeviceType device) {
+  if (device == DeviceType::cpu) return {Regime::cpu};
+  return {Regime::stream, Regime::graph, Regime::cold};
 }
 
 Contender::Contender(const Context& context, Stream stream, catalog::Workload& workload,
@@ -43,20 +58,24 @@ Contender::Contender(const Context& context, Stream stream, catalog::Workload& w
   workspace_ = Tensor(context, Dtype::fp8_e4m3, {prepared.workspace_bytes});
   execution_ = {stream, {workspace_.data(), workspace_.bytes()}, &handles_};
   call_ = [run = prepared.run, this] { run(execution_); };
+  bind_ = [options, this](catalog::Workload& copy) -> Call {
+    return [run = copy.prepare(options).run, this] { run(execution_); };
+  };
 }
 
 Contender::Contender(const Context& context, Stream stream, catalog::Workload& workload,
-                     Baseline baseline)
+                     Baseline baseline, bool is_twin)
     : context_(context),
       stream_(stream),
       workload_(&workload),
       output_(catalog::OutputOf::baseline),
       baseline_(baseline),
+      is_twin_(is_twin),
       handles_(context),
       execution_{stream} {
   const catalog::PreparedMembers members = workload.prepare_members();
   const int64_t count = workload.num_members();
-  result.name = to_string(baseline);
+  result.name = std::string(to_string(baseline)) + (is_twin ? "#2" : "");
   result.workspace_bytes = members.workspace_bytes;
   workspace_ = Tensor(context, Dtype::fp8_e4m3, {members.workspace_bytes});
   execution_ = {stream, {workspace_.data(), workspace_.bytes()}, &handles_};
@@ -65,6 +84,11 @@ Contender::Contender(const Context& context, Stream stream, catalog::Workload& w
                                            members.workspace_bytes);
     call_ = [members, count, this] { lanes_->run(members, count); };
   } else {
+    bind_ = [count, this](catalog::Workload& copy) -> Call {
+      return [members = copy.prepare_members(), count, this] {
+        for (int64_t i = 0; i < count; ++i) members.run(i, execution_);
+      };
+    };
     call_ = [members, count, this] {
       for (int64_t i = 0; i < count; ++i) members.run(i, execution_);
     };
@@ -118,31 +142,84 @@ void Contender::verify_call(const Call& call, const catalog::ReferenceSample& re
   result.reason = outcome.message;
 }
 
-void Contender::make_samplers(const std::vector<Regime>& regimes, double timer_quantum_ns) {
-  for (const Regime regime : regimes) {
+void Contender::describe_launches() {
+  if (context_.device().type != DeviceType::cuda) return;
+  try {
+    CallLaunches launches = launches_of(context_, stream_, call_);
+    result.launches_per_call = launches.count;
+    result.kernels = std::move(launches.kernels);
+  } catch (const Error&) {
+    context_.synchronize(stream_);  // throws where more than the capture has failed
+  }
+}
+
+std::unique_ptr<Sampler> Contender::sampler_of(Regime regime, const Sampling& sampling) {
+  const int64_t launches = result.launches_per_call.value_or(kManyLaunches);
+  switch (regime) {
+    case Regime::cpu:
+      if (context_.device().type == DeviceType::cpu) return make_host_sampler(call_);
+      return make_enqueue_sampler(context_, stream_, call_, launches);
+    case Regime::stream:
+      return make_stream_sampler(context_, stream_, call_);
+    case Regime::graph:
+      return make_graph_sampler(context_, stream_, call_, sampling.timer_quantum_ns);
+    case Regime::cold:
+      (void)copies_of(sampling.cold);  // throws where it cannot be done
+      rotated_calls_ = {call_};
+      for (catalog::Workload* copy : sampling.copies) rotated_calls_.push_back(bind_(*copy));
+      return make_cold_sampler(context_, stream_, rotated_calls_, sampling.cold,
+                               sampling.timer_quantum_ns, launches);
+  }
+  return nullptr;
+}
+
+void Contender::make_samplers(const Sampling& sampling) {
+  for (const Regime regime : sampling.regimes) {
     if (is_baseline() && !is_partner(baseline_, regime)) continue;
     Measurement measurement;
     measurement.regime = regime;
     std::unique_ptr<Sampler> sampler;
-    if (regime == Regime::cpu) {
-      sampler = make_host_sampler(call_);
-    } else if (regime == Regime::stream) {
-      sampler = make_stream_sampler(context_, stream_, call_);
-    } else {
-      try {
-        sampler = make_graph_sampler(context_, stream_, call_, timer_quantum_ns);
-      } catch (const Error& error) {
-        context_.synchronize(stream_);  // throws where more than the capture has failed
-        result.reason = std::string("regime graph: ") + error.what();
-        continue;
-      }
+    try {
+      sampler = sampler_of(regime, sampling);
+    } catch (const Error& error) {
+      if (regime != Regime::graph && regime != Regime::cold) throw;
+      context_.synchronize(stream_);  // throws where more than the regime has failed
+      result.reason += (result.reason.empty() ? "" : "; ") + std::string("regime ") +
+                       std::string(to_string(regime)) + ": " + error.what();
+      continue;
     }
     measurement.timer = sampler->timer();
     measurement.iters_per_sample = sampler->iters_per_sample();
+    if (regime == Regime::cold) {
+      measurement.cache = sampling.cold.cache;
+      measurement.buffers_rotated = sampler->buffers_rotated();
+      if (sampling.cold.cache == Cache::rotate) {
+        measurement.rotation_covers_l2 =
+            covers_l2(sampling.cold, measurement.buffers_rotated, measurement.iters_per_sample);
+      }
+    }
     samplers_.push_back(std::move(sampler));
     result.measurements.push_back(std::move(measurement));
   }
   if (samplers_.empty() && !result.reason.empty()) result.status = Status::skipped;
+}
+
+void Contender::measure_enqueueing() {
+  if (context_.device().type != DeviceType::cuda) return;
+  for (Measurement& measurement : result.measurements) {
+    if (measurement.regime != Regime::stream) continue;
+    const auto sampler = make_enqueue_sampler(context_, stream_, call_,
+                                              result.launches_per_call.value_or(kManyLaunches));
+    std::vector<double> times;
+    for (int i = 0; i < 11; ++i) times.push_back(sampler->sample_ns());
+    measurement.enqueue_ns_per_call = median(times);
+  }
+}
+
+void Contender::profile(int64_t calls) const {
+  const NvtxRange range(result.name.c_str());
+  for (int64_t i = 0; i < calls; ++i) call_();
+  context_.synchronize(stream_);
 }
 
 void Contender::warm_up() const {
@@ -156,13 +233,54 @@ void Contender::sample_block(int64_t round, const StopRule& rule, int64_t measur
     Measurement& measurement = result.measurements[i];
     Sampler& sampler = *samplers_[i];
     const double expected_s = sampler.expected_sample_s();
-    if (expected_s < kRefills_s) (void)sampler.sample_ns();
+    const bool is_cold = measurement.regime == Regime::cold;
+    if (!is_cold && expected_s < kRefills_s) (void)sampler.sample_ns();
     const int64_t room = rule.max_samples - static_cast<int64_t>(measurement.samples_ns.size());
     const int64_t count = std::min(room, samples_per_block(rule, expected_s, measurements));
-    for (int64_t sample = 0; sample < count; ++sample) {
-      measurement.samples_ns.push_back(sampler.sample_ns());
-      measurement.samples_round.push_back(round);
-    }
+    // A device that is throttled for good ends the block, too.
+    const auto taken = [&] { return static_cast<int64_t>(measurement.samples_ns.size()); };
+    const int64_t wanted = taken() + count;
+    for (int64_t tries = 2 * count; tries > 0 && taken() < wanted; --tries) take_sample(i, round);
+    if (monitor_ != nullptr) clocks_[i].add_block(monitor_->read_all());
+  }
+}
+
+void Contender::take_sample(size_t i, int64_t round) {
+  Measurement& measurement = result.measurements[i];
+  const double time_ns = samplers_[i]->sample_ns();
+  if (monitor_ != nullptr) {
+    const Reading reading = monitor_->read_clock();
+    if (!clocks_[i].keeps(throttle_, reading)) return;
+    measurement.samples_sm_mhz.push_back(reading.sm_mhz.value_or(0));
+  }
+  measurement.samples_ns.push_back(time_ns);
+  measurement.samples_round.push_back(round);
+}
+
+void Contender::watch(Monitor* monitor, const ThrottleRule& rule) {
+  monitor_ = monitor;
+  throttle_ = rule;
+  clocks_.assign(samplers_.size(), {});
+}
+
+void Contender::finish_clocks() {
+  for (size_t i = 0; i < clocks_.size(); ++i) {
+    std::vector<double>& mhz = result.measurements[i].samples_sm_mhz;
+    if (std::find(mhz.begin(), mhz.end(), 0) != mhz.end()) mhz.clear();  // not all are known
+    const std::string trouble = clocks_[i].finish(throttle_, result.measurements[i]);
+    if (trouble.empty() || result.status != Status::ok) continue;
+    result.status = Status::failed;
+    result.reason = trouble;
+  }
+}
+
+void Contender::measure_energy(std::optional<double> idle_w) {
+  for (size_t i = 0; i < samplers_.size(); ++i) {
+    Sampler& sampler = *samplers_[i];
+    result.measurements[i].energy = bench::measure_energy(monitor_, idle_w, [&] {
+      (void)sampler.sample_ns();
+      return sampler.iters_per_sample();
+    });
   }
 }
 

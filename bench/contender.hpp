@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "bench/nvml/throttle.hpp"
 #include "bench/result.hpp"
 #include "bench/statistics/stop_rule.hpp"
 #include "bench/timer/sampler.hpp"
@@ -15,8 +16,21 @@
 
 namespace wide::bench {
 
-/// Whether a baseline is timed in a regime: `graph` in graph, the others in stream and cpu.
+/// Whether a baseline is timed in a regime: `graph` in graph, `loop` in all others, `streams` in
+/// stream and cpu.
 bool is_partner(Baseline baseline, Regime regime);
+
+/// Whether a device has the regime; and those that are timed where none is asked for.
+bool has_regime(DeviceType device, Regime regime);
+std::vector<Regime> default_regimes(DeviceType device);
+
+/// What samplers are made of besides calls.
+struct Sampling {
+  std::vector<Regime> regimes;
+  double timer_quantum_ns = 0;
+  ColdRule cold = {};
+  std::vector<catalog::Workload*> copies = {};  ///< of the operands, where calls rotate over them
+};
 
 /// Throws on: whoever calls its members decides whose failure that is.
 class Contender {
@@ -24,11 +38,14 @@ class Contender {
   /// A strategy, called `name` in results. Throws what the primitive's prepare() throws.
   Contender(const Context& context, Stream stream, catalog::Workload& workload,
             const std::string& name, const PlanOptions& options);
-  /// A baseline.
-  Contender(const Context& context, Stream stream, catalog::Workload& workload, Baseline baseline);
+  /// A baseline. Its twin is the same under a name of its own, and shown by nobody: what differs
+  /// between the two is noise.
+  Contender(const Context& context, Stream stream, catalog::Workload& workload, Baseline baseline,
+            bool is_twin = false);
   Contender(const Contender&) = delete;  // its calls hold its address
 
   RunnerResult result;
+  bool is_twin() const { return is_twin_; }
   bool is_baseline() const { return output_ == catalog::OutputOf::baseline; }
   const std::string& chosen_strategy() const { return chosen_; }
 
@@ -36,17 +53,32 @@ class Contender {
   /// timing, captured graphs are replayed and compared as well: they are what was timed.
   void verify(const catalog::ReferenceSample& reference, std::string VerifyOutcome::*phase);
 
-  /// Makes samplers for those of `regimes` that this contender has. Calls that cannot be captured
-  /// leave out the regime graph with a warning in result.reason; without any regime left the
-  /// contender is skipped.
-  void make_samplers(const std::vector<Regime>& regimes, double timer_quantum_ns);
+  /// What a call launches, by capturing one; on CUDA. Unknown where that cannot be done.
+  void describe_launches();
+  /// Makes samplers for those of the regimes that this contender has. What cannot be captured, or
+  /// not be kept out of the L2, leaves out its regime with a warning in result.reason; without any
+  /// regime left the contender is skipped.
+  void make_samplers(const Sampling& sampling);
   /// Runs once and waits.
   void warm_up() const;
+  /// Runs so many times in a range of the contender's name, and waits.
+  void profile(int64_t calls) const;
+  /// From now on each sample's clock is read and judged; `monitor` may be null.
+  void watch(Monitor* monitor, const ThrottleRule& rule);
   int64_t num_measurements() const { return static_cast<int64_t>(samplers_.size()); }
   /// Takes a block of samples in every regime; `measurements` share the rule's time limit.
   void sample_block(int64_t round, const StopRule& rule, int64_t measurements);
+  /// What a call costs the host, into the measurement of regime stream.
+  void measure_enqueueing();
+  /// What the clocks were. A contender that was throttled beyond what the rule allows has failed.
+  void finish_clocks();
+  /// Fills `energy` of every measurement, at a second each.
+  void measure_energy(std::optional<double> idle_w);
 
  private:
+  /// One sample of measurement `i`, unless the device was throttled.
+  void take_sample(size_t i, int64_t round);
+  std::unique_ptr<Sampler> sampler_of(Regime regime, const Sampling& sampling);
   void verify_call(const Call& call, const catalog::ReferenceSample& reference,
                    std::string VerifyOutcome::*phase);
 
@@ -55,13 +87,20 @@ class Contender {
   catalog::Workload* workload_;
   catalog::OutputOf output_;
   Baseline baseline_ = Baseline::loop;
+  bool is_twin_ = false;
   std::string chosen_;
   Tensor workspace_;
   VendorHandles handles_;
   Execution execution_;
   std::unique_ptr<StreamLanes> lanes_;
+  /// A call on another workload of the same case.
+  std::function<Call(catalog::Workload&)> bind_;
   Call call_;
+  std::vector<Call> rotated_calls_;
   std::vector<std::unique_ptr<Sampler>> samplers_;  ///< one per measurement
+  std::vector<ClockRecord> clocks_;                 ///< one per measurement
+  Monitor* monitor_ = nullptr;
+  ThrottleRule throttle_;
 };
 
 }  // namespace wide::bench

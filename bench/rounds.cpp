@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <random>
+#include <span>
 
 #include "bench/evaluate.hpp"
 #include "bench/interrupt.hpp"
-#include "bench/statistics/statistics.hpp"
+#include "bench/statistics/intervals.hpp"
+#include "bench/statistics/order.hpp"
+#include "bench/statistics/settled.hpp"
 
 namespace wide::bench {
 
@@ -17,16 +20,37 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kWarmUpShare = 0.1;  // of the time limit, at most
+constexpr double kClockShare = 0.2;   // the same until clocks are stable
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-void warm_up(const std::vector<Contender*>& contenders, double limit_s, const Guard& guard) {
+/// Until the time is over and, where clocks are known, they have settled. What they settled at is
+/// what samples are judged by.
+ThrottleRule warm_up(const std::vector<Contender*>& contenders, const Timing& timing,
+                     const Guard& guard) {
+  const RunConfig& config = timing.config;
+  const double least_s = std::min(config.warmup_s, kWarmUpShare * timing.limit_s);
+  const bool waits = timing.monitor != nullptr && config.warmup_s > 0;
+  const double most_s =
+      waits ? std::max(least_s, std::min(kMaxClockWarmUp_s, kClockShare * timing.limit_s))
+            : least_s;
+  ClockStability clocks(config.clock_tol_pct);
   const auto start = Clock::now();
+  const auto is_warm = [&] {
+    const double elapsed = seconds_since(start);
+    return elapsed >= most_s || (elapsed >= least_s && (!waits || clocks.is_stable()));
+  };
   do {
-    for (Contender* contender : contenders) guard(*contender, [&] { contender->warm_up(); });
-  } while (seconds_since(start) < limit_s && !is_interrupted());
+    for (Contender* contender : contenders) {
+      guard(*contender, [&] { contender->warm_up(); });
+      if (!waits) continue;
+      const std::optional<double> mhz = timing.monitor->read_clock().sm_mhz;
+      if (mhz) clocks.add(seconds_since(start), *mhz);
+    }
+  } while (!is_warm() && !is_interrupted());
+  return {throttle_policy(config.throttle), config.throttle_pct, clocks.stable_mhz()};
 }
 
 StopState state_of(const std::vector<Contender*>& contenders) {
@@ -44,14 +68,27 @@ StopState state_of(const std::vector<Contender*>& contenders) {
   return state;
 }
 
+/// Whether every measurement's samples have a property.
+template <class F>
+bool all_samples(const std::vector<Contender*>& contenders, const F& holds) {
+  for (const Contender* contender : contenders) {
+    if (contender->result.status != Status::ok) continue;
+    for (const Measurement& m : contender->result.measurements) {
+      if (!holds(m.samples_ns)) return false;
+    }
+  }
+  return true;
+}
+
 /// All medians are known to the target, or all speedups are: drift widens the former alone.
-bool is_settled(const std::vector<Contender*>& contenders, const RunConfig& config) {
+bool is_known(const std::vector<Contender*>& contenders, const RunConfig& config) {
   const double target = config.target_ci_pct / 100;
   std::vector<RunnerResult> strategies, baselines;
   bool are_medians_narrow = true;
   for (const Contender* contender : contenders) {
     if (contender->result.status != Status::ok) continue;
-    (contender->is_baseline() ? baselines : strategies).push_back(contender->result);
+    if (!contender->is_twin())
+      (contender->is_baseline() ? baselines : strategies).push_back(contender->result);
     for (const Measurement& m : contender->result.measurements) {
       const Interval i = bootstrap_median(m.samples_ns, config.seed);
       are_medians_narrow = are_medians_narrow && i.hi - i.lo <= 2 * target * median(m.samples_ns);
@@ -65,21 +102,43 @@ bool is_settled(const std::vector<Contender*>& contenders, const RunConfig& conf
   return !speedups.empty() && std::all_of(speedups.begin(), speedups.end(), is_narrow);
 }
 
+bool is_settled(const std::vector<Contender*>& contenders, const RunConfig& config) {
+  if (config.stop == "count") return true;
+  if (config.stop == "entropy") return all_samples(contenders, is_entropy_settled);
+  if (config.stop == "stdrel") {
+    return all_samples(contenders, [&](std::span<const double> samples) {
+      return relative_noise_pct(samples) <= config.max_noise_pct;
+    });
+  }
+  return is_known(contenders, config);
+}
+
+/// The order of the round after this one: backward, by lot, or the same.
+void reorder(std::vector<Contender*>& contenders, const std::string& interleave,
+             std::mt19937_64& random) {
+  if (interleave == "abba") std::reverse(contenders.begin(), contenders.end());
+  if (interleave == "random") std::shuffle(contenders.begin(), contenders.end(), random);
+}
+
 }  // namespace
 
 void time_in_rounds(std::vector<Contender*> contenders, const Timing& timing, const Guard& guard) {
   const RunConfig& config = timing.config;
   const auto start = Clock::now();
   if (contenders.empty() || is_interrupted()) return;
-  warm_up(contenders, std::min(config.warmup_s, kWarmUpShare * timing.limit_s), guard);
+  const std::optional<double> idle_w =
+      timing.monitor != nullptr ? timing.monitor->read_all().power_w : std::nullopt;
+  const ThrottleRule throttle = warm_up(contenders, timing, guard);
   int64_t measurements = 0;
   for (Contender* contender : contenders) {
-    guard(*contender, [&] { contender->make_samplers(timing.regimes, timing.timer_quantum_ns); });
+    guard(*contender, [&] { contender->make_samplers(timing.sampling); });
+    contender->watch(timing.monitor, throttle);
     measurements += contender->num_measurements();
   }
-  std::shuffle(contenders.begin(), contenders.end(), std::mt19937_64(config.order_seed));
+  std::mt19937_64 random(config.order_seed);
+  std::shuffle(contenders.begin(), contenders.end(), random);
   const StopRule rule{config.rounds, config.min_samples, config.max_samples,
-                      std::max(0.0, timing.limit_s - seconds_since(start))};
+                      std::max(0.0, timing.limit_s - seconds_since(start)), config.stop};
   const auto first_round = Clock::now();
   std::string reason;
   for (int64_t round = 0; reason.empty(); ++round) {
@@ -87,18 +146,22 @@ void time_in_rounds(std::vector<Contender*> contenders, const Timing& timing, co
       if (is_interrupted()) break;
       guard(*contender, [&] { contender->sample_block(round, rule, measurements); });
     }
-    std::reverse(contenders.begin(), contenders.end());
+    reorder(contenders, config.interleave, random);
     StopState state = state_of(contenders);
-    if (state.most_samples == 0 && !state.is_interrupted) return;  // nothing can be timed
+    if (state.most_samples == 0 && !state.is_interrupted) break;  // nothing can be timed
     state.rounds = round + 1;
     state.elapsed_s = seconds_since(first_round);
     reason = stop_reason(rule, state, [&] { return is_settled(contenders, config); });
   }
+  const double walltime_s = seconds_since(first_round);
   for (Contender* contender : contenders) {
+    contender->finish_clocks();
     for (Measurement& m : contender->result.measurements) {
       m.stop_reason = reason;
-      m.walltime_s = seconds_since(first_round);
+      m.walltime_s = walltime_s;
     }
+    guard(*contender, [&] { contender->measure_enqueueing(); });
+    if (config.energy) guard(*contender, [&] { contender->measure_energy(idle_w); });
   }
 }
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Times the contenders of a case in turns. In each round every one takes a block of samples,
-// forward in even rounds and backward in odd ones (ABBA), so that drift of clocks and temperature
-// hits all alike; speedups pair the blocks of a round.
+// forward in even rounds and backward in odd ones (ABBA) or as lots fall, so that drift of clocks
+// and temperature hits all alike; speedups pair the blocks of a round.
 #pragma once
 
 #include <functional>
@@ -15,9 +15,9 @@ namespace wide::bench {
 
 struct Timing {
   const RunConfig& config;
-  std::vector<Regime> regimes;
-  double timer_quantum_ns = 0;
-  double limit_s = 0;  ///< warm-up included; three rounds are taken whatever they cost
+  Sampling sampling;
+  double limit_s = 0;          ///< warm-up included; three rounds are taken whatever they cost
+  Monitor* monitor = nullptr;  ///< of the device's clocks; may be null
 };
 
 /// Runs a body for a contender unless it has failed, and makes what is thrown its failure.

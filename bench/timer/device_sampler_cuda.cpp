@@ -1,71 +1,16 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samplers on a GPU's own clock, and the streams of the baseline `streams`.
+// Samplers of warm calls on a GPU's own clock, and the streams of the baseline `streams`.
 #include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <type_traits>
 #include <vector>
 
-#include "bench/timer/sampler.hpp"
-#include "host/core/cuda_check.hpp"
-#include "wide/error.hpp"
+#include "bench/timer/device_timing.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide::bench {
 
 namespace {
-
-/// Long against the event clock's steps (0.5 us are promised) and short enough for many samples.
-constexpr double kMinSampleNs = 200'000;
-constexpr int64_t kMaxIters = 1024;  // queue depth of launches, and nodes of a graph per call
-
-cudaStream_t native(Stream stream) {
-  return static_cast<cudaStream_t>(stream.native());
-}
-
-class EventPair {
- public:
-  explicit EventPair(Stream stream) : stream_(native(stream)) {
-    WIDE_CHECK_CUDA(cudaEventCreate(&start_));
-    WIDE_CHECK_CUDA(cudaEventCreate(&stop_));
-  }
-  ~EventPair() {
-    (void)cudaEventDestroy(start_);
-    (void)cudaEventDestroy(stop_);
-  }
-  EventPair(const EventPair&) = delete;
-
-  template <class F>
-  double time_ns(const F& enqueue) {
-    WIDE_CHECK_CUDA(cudaEventRecord(start_, stream_));
-    enqueue();
-    WIDE_CHECK_CUDA(cudaEventRecord(stop_, stream_));
-    WIDE_CHECK_CUDA(cudaEventSynchronize(stop_));
-    float ms = 0;
-    WIDE_CHECK_CUDA(cudaEventElapsedTime(&ms, start_, stop_));
-    return static_cast<double>(ms) * 1e6;
-  }
-
- private:
-  cudaStream_t stream_;
-  cudaEvent_t start_ = nullptr, stop_ = nullptr;
-};
-
-int64_t iters_for(double once_ns, double sample_ns) {
-  return std::clamp<int64_t>(static_cast<int64_t>(std::ceil(sample_ns / std::max(once_ns, 1.0))), 1,
-                             kMaxIters);
-}
-
-/// Samples of a new sampler, the second one timed by the host: the first pays for what is loaded
-/// and uploaded late.
-double wall_seconds(Sampler& sampler) {
-  (void)sampler.sample_ns();
-  const auto start = std::chrono::steady_clock::now();
-  (void)sampler.sample_ns();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 class StreamSampler final : public Sampler {
  public:
@@ -97,60 +42,12 @@ class StreamSampler final : public Sampler {
   double expected_s_ = 0;
 };
 
-struct DestroyGraph {
-  void operator()(cudaGraph_t graph) const { (void)cudaGraphDestroy(graph); }
-  void operator()(cudaGraphExec_t exec) const { (void)cudaGraphExecDestroy(exec); }
-};
-template <class Handle>
-using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, DestroyGraph>;
-
-/// Records what `call` enqueues, `iters` times over.
-Owned<cudaGraph_t> capture(cudaStream_t stream, const Call& call, int64_t iters) {
-  WIDE_CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  cudaGraph_t graph = nullptr;
-  try {
-    for (int64_t i = 0; i < iters; ++i) call();
-  } catch (...) {
-    // A stream left capturing would fail everything after.
-    (void)cudaStreamEndCapture(stream, &graph);
-    if (graph != nullptr) (void)cudaGraphDestroy(graph);
-    (void)cudaGetLastError();
-    throw;
-  }
-  WIDE_CHECK_CUDA(cudaStreamEndCapture(stream, &graph));
-  return Owned<cudaGraph_t>(graph);
-}
-
-/// An instantiated graph of `iters` captured calls.
-class CapturedGraph {
- public:
-  CapturedGraph(Stream stream, const Call& call, int64_t iters) : stream_(native(stream)) {
-    const Owned<cudaGraph_t> graph = capture(stream_, call, iters);
-    cudaGraphExec_t exec = nullptr;
-    WIDE_CHECK_CUDA(cudaGraphInstantiate(&exec, graph.get(), 0));
-    exec_.reset(exec);
-    WIDE_CHECK_CUDA(cudaGraphUpload(exec, stream_));
-  }
-  ~CapturedGraph() { (void)cudaStreamSynchronize(stream_); }
-  CapturedGraph(const CapturedGraph&) = delete;
-  void launch() const { WIDE_CHECK_CUDA(cudaGraphLaunch(exec_.get(), stream_)); }
-
- private:
-  cudaStream_t stream_;
-  Owned<cudaGraphExec_t> exec_;
-};
-
 class GraphSampler final : public Sampler {
  public:
-  GraphSampler(Stream stream, const Call& call, double timer_quantum_ns) : events_(stream) {
-    constexpr int64_t kTries = 4;
-    double once = 0;
-    {
-      const CapturedGraph few(stream, call, kTries);
-      few.launch();
-      once = events_.time_ns([&] { few.launch(); }) / kTries;
-    }
-    iters_ = iters_for(once, std::max(kMinSampleNs, 1000 * timer_quantum_ns));
+  GraphSampler(Stream stream, const Call& call, double timer_quantum_ns, int64_t max_calls)
+      : events_(stream) {
+    iters_ = std::min(max_calls, iters_for(few_captured_ns(events_, stream, call),
+                                           graph_sample_ns(timer_quantum_ns)));
     graph_ = std::make_unique<CapturedGraph>(stream, call, iters_);
     expected_s_ = wall_seconds(*this);
   }
@@ -180,13 +77,19 @@ ActiveDevice::~ActiveDevice() {
   if (previous_ >= 0) (void)cudaSetDevice(previous_);
 }
 
+std::string pci_bus_id(const Context& context) {
+  char id[32] = "";
+  WIDE_CHECK_CUDA(cudaDeviceGetPCIBusId(id, sizeof(id), context.device().ordinal));
+  return id;
+}
+
 std::unique_ptr<Sampler> make_stream_sampler(const Context&, Stream stream, const Call& call) {
   return std::make_unique<StreamSampler>(stream, call);
 }
 
 std::unique_ptr<Sampler> make_graph_sampler(const Context&, Stream stream, const Call& call,
-                                            double timer_quantum_ns) {
-  return std::make_unique<GraphSampler>(stream, call, timer_quantum_ns);
+                                            double timer_quantum_ns, int64_t max_calls) {
+  return std::make_unique<GraphSampler>(stream, call, timer_quantum_ns, max_calls);
 }
 
 struct StreamLanes::State {

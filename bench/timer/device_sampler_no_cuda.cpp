@@ -18,12 +18,32 @@ namespace {
 ActiveDevice::ActiveDevice(const Context&) {}
 ActiveDevice::~ActiveDevice() = default;
 
+std::string pci_bus_id(const Context&) {
+  return "";
+}
+
+ProfilerRange::ProfilerRange(const Context&) : is_cuda_(false) {}
+ProfilerRange::~ProfilerRange() = default;
+
 struct StreamLanes::State {};
 
 std::unique_ptr<Sampler> make_stream_sampler(const Context&, Stream, const Call&) {
   refuse();
 }
-std::unique_ptr<Sampler> make_graph_sampler(const Context&, Stream, const Call&, double) {
+std::unique_ptr<Sampler> make_graph_sampler(const Context&, Stream, const Call&, double, int64_t) {
+  refuse();
+}
+std::unique_ptr<Sampler> make_cold_sampler(const Context&, Stream, const std::vector<Call>&,
+                                           const ColdRule&, double, int64_t) {
+  refuse();
+}
+std::unique_ptr<Sampler> make_enqueue_sampler(const Context&, Stream, const Call&, int64_t) {
+  refuse();
+}
+double flush_ns(const Context&, Stream, const ColdRule&) {
+  refuse();
+}
+CallLaunches launches_of(const Context&, Stream, const Call&) {
   refuse();
 }
 StreamLanes::StreamLanes(const Context&, Stream, int64_t, int64_t) {

@@ -8,8 +8,11 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "bench/timer/cold.hpp"
 #include "wide/catalog.hpp"
 #include "wide/context.hpp"
 
@@ -27,6 +30,8 @@ class Sampler {
   /// Wall clock seconds that a sample will take, as seen when the sampler was made.
   virtual double expected_sample_s() const = 0;
   virtual std::string_view timer() const = 0;  ///< "host", "event" or "graph"
+  /// Copies of the operands that calls take in turn.
+  virtual int64_t buffers_rotated() const { return 1; }
 };
 
 /// Makes the context's device the calling thread's current one while it lives, as events and
@@ -41,6 +46,20 @@ class ActiveDevice {
   int previous_ = -1;  ///< none to return to
 };
 
+/// "0000:3b:00.0", as NVML knows the context's device; empty on the CPU.
+std::string pci_bus_id(const Context& context);
+
+/// Between cudaProfilerStart and cudaProfilerStop while it lives; nothing on the CPU.
+class ProfilerRange {
+ public:
+  explicit ProfilerRange(const Context& context);
+  ~ProfilerRange();
+  ProfilerRange(const ProfilerRange&) = delete;
+
+ private:
+  bool is_cuda_;
+};
+
 /// Wall clock around calls that are finished when they return.
 std::unique_ptr<Sampler> make_host_sampler(const Call& call);
 
@@ -50,9 +69,34 @@ std::unique_ptr<Sampler> make_stream_sampler(const Context& context, Stream stre
                                              const Call& call);
 
 /// Replay of a graph that holds K captured calls, K such that a replay lasts 200 us and 1000 times
-/// `timer_quantum_ns`. Throws what the capture throws.
+/// `timer_quantum_ns`, or as many as `max_calls`. Throws what the capture throws.
 std::unique_ptr<Sampler> make_graph_sampler(const Context& context, Stream stream, const Call& call,
-                                            double timer_quantum_ns);
+                                            double timer_quantum_ns, int64_t max_calls = 1024);
+
+/// Cold calls, one of `calls` for each copy of the operands: single ones between two events behind
+/// a flush, or a graph of calls that take copies in turn. A single call of not too many `launches`
+/// is enqueued while the stream is blocked. Throws what the capture throws, and unsupported where
+/// the copies do not cover the L2.
+std::unique_ptr<Sampler> make_cold_sampler(const Context& context, Stream stream,
+                                           const std::vector<Call>& calls, const ColdRule& rule,
+                                           double timer_quantum_ns, int64_t launches);
+
+/// Host time to enqueue a call of so many launches, on a stream that is blocked meanwhile where
+/// they are not too many.
+std::unique_ptr<Sampler> make_enqueue_sampler(const Context& context, Stream stream,
+                                              const Call& call, int64_t launches);
+
+/// What overwriting the L2 takes the device.
+double flush_ns(const Context& context, Stream stream, const ColdRule& rule);
+
+/// What a call launches. Kernels are listed where there are few and the runtime knows them all.
+struct CallLaunches {
+  int64_t count = 0;
+  std::vector<KernelUse> kernels;
+};
+inline constexpr int64_t kMaxKernelsListed = 16;
+/// Captures one call. Throws what the capture throws.
+CallLaunches launches_of(const Context& context, Stream stream, const Call& call);
 
 /// One baseline call over several streams: forks from `main`, hands members to lanes in turn,
 /// joins. Each lane has its own stream, workspace and vendor handles.

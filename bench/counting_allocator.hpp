@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A context's allocator that knows how much of it is in use: what a strategy takes from the device
+// is what it asked for, not what a driver's pools happen to hold.
+#pragma once
+
+#include <algorithm>
+
+#include "wide/context.hpp"
+
+namespace wide::bench {
+
+class CountingAllocator final : public Allocator {
+ public:
+  /// Takes memory from `source`, which it keeps alive.
+  explicit CountingAllocator(const Context& source) : source_(source) {}
+
+  void* allocate(int64_t bytes) override {
+    void* data = source_.allocator().allocate(bytes);
+    present_ += bytes;
+    peak_ = std::max(peak_, present_);
+    return data;
+  }
+  void deallocate(void* data, int64_t bytes) noexcept override {
+    source_.allocator().deallocate(data, bytes);
+    present_ -= bytes;
+  }
+  int64_t present_bytes() const { return present_; }
+  int64_t peak_bytes() const { return peak_; }
+  void restart_peak() { peak_ = present_; }
+
+ private:
+  Context source_;
+  int64_t present_ = 0, peak_ = 0;
+};
+
+}  // namespace wide::bench

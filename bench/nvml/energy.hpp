@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What calls cost in joules. Sensors of power see a quarter of the time and counters of energy tick
+// every 10 ms or slower (arXiv 2312.02741), so a window below a second is refused, not rounded.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "bench/nvml/monitor.hpp"
+#include "bench/result.hpp"
+
+namespace wide::bench {
+
+inline constexpr double kEnergyWindow_s = 1;
+
+/// Repeats `calls`, which makes some calls and says how many, for at least `window_s`. By the
+/// device's counter where it has one, else by its power over time. `idle_w` is stated beside it and
+/// not subtracted. `monitor` may be null: not valid then.
+Energy measure_energy(Monitor* monitor, std::optional<double> idle_w,
+                      const std::function<int64_t()>& calls, double window_s = kEnergyWindow_s);
+
+}  // namespace wide::bench

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/timer/cold.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "wide/error.hpp"
+
+namespace wide::bench {
+
+int64_t copies_of(const ColdRule& rule) {
+  if (rule.l2_bytes <= 0)
+    throw Error(ErrorCode::unsupported, "the device does not say how large its L2 is");
+  if (rule.cache != Cache::rotate) return 1;
+  const double copies = std::ceil(rule.covered_bytes() /
+                                  static_cast<double>(std::max<int64_t>(rule.footprint_bytes, 1)));
+  if (copies > static_cast<double>(kMaxCopies)) {
+    throw Error(ErrorCode::unsupported, "rotation would take more than " +
+                                            std::to_string(kMaxCopies) + " copies of operands of " +
+                                            std::to_string(rule.footprint_bytes) +
+                                            " bytes; --cache flush needs none");
+  }
+  return std::max<int64_t>(2, static_cast<int64_t>(copies));
+}
+
+int64_t rotated_calls(int64_t wanted, int64_t copies) {
+  return (std::max(wanted, copies) + copies - 1) / copies * copies;
+}
+
+bool covers_l2(const ColdRule& rule, int64_t copies, int64_t calls) {
+  return copies >= 2 && calls >= copies && calls % copies == 0 &&
+         static_cast<double>(copies) * static_cast<double>(rule.footprint_bytes) >=
+             rule.covered_bytes();
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Samplers of cold calls, and of what a call costs the host. Single calls are enqueued while the
+// stream is blocked, except where they are more launches than a queue may hold, and on the
+// simulated GPU, which has no times to protect and may run a kernel when it is launched.
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "bench/simulation.hpp"
+#include "bench/timer/device_timing.hpp"
+#include "bench/timer/stream_blocker.hpp"
+#include "wide/error.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+/// Many enough to time, few enough to wait in a queue.
+constexpr int64_t kEnqueuedLaunches = 50;
+
+/// Enqueues while the stream is blocked, where it can be.
+class Held {
+ public:
+  Held(const Context& context, Stream stream, int64_t launches)
+      : context_(context), stream_(stream) {
+    if (!is_simulated() && launches <= kMaxBlockedLaunches) blocker_.emplace(context, stream);
+  }
+  /// Waits for what was enqueued.
+  template <class F>
+  void run(const F& enqueue) {
+    if (blocker_) blocker_->block();
+    try {
+      enqueue();
+    } catch (...) {
+      if (blocker_) blocker_->unblock();
+      throw;
+    }
+    if (blocker_) blocker_->unblock();
+    context_.synchronize(stream_);
+    if (blocker_) blocker_->require_in_time();
+  }
+
+ private:
+  Context context_;
+  Stream stream_;
+  std::optional<StreamBlocker> blocker_;
+};
+
+/// Overwrites more than the L2 holds. Lines that a kernel has made persistent outlive that, so they
+/// are made ordinary first, and none may be set aside any more (llm.c #851, nvbench #459).
+class L2Flush {
+ public:
+  L2Flush(const Context& context, Stream stream, double bytes)
+      : stream_(stream), buffer_(context, Dtype::fp8_e4m3, {static_cast<int64_t>(bytes)}) {
+    WIDE_CHECK_CUDA(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0));
+  }
+  static void reset_persisting() { WIDE_CHECK_CUDA(cudaCtxResetPersistingL2Cache()); }
+  /// Other bytes each time: lines that would not change need not be written.
+  void enqueue() { fill_bytes(buffer_, ++byte_, stream_); }
+
+ private:
+  Stream stream_;
+  Tensor buffer_;
+  uint8_t byte_ = 0;
+};
+
+class FlushSampler final : public Sampler {
+ public:
+  FlushSampler(const Context& context, Stream stream, const Call& call, const ColdRule& rule,
+               int64_t launches)
+      : events_(stream),
+        held_(context, stream, launches),
+        flush_(context, stream, rule.covered_bytes()),
+        call_(call) {
+    call_();  // not behind a blocker: it may load its kernels
+    context.synchronize(stream);
+    expected_s_ = wall_seconds(*this);
+  }
+  double sample_ns() override {
+    L2Flush::reset_persisting();
+    held_.run([&] {
+      flush_.enqueue();
+      events_.enclose(call_);
+    });
+    return events_.elapsed_ns();
+  }
+  int64_t iters_per_sample() const override { return 1; }
+  double expected_sample_s() const override { return expected_s_; }
+  std::string_view timer() const override { return "event"; }
+
+ private:
+  EventPair events_;
+  Held held_;
+  L2Flush flush_;
+  Call call_;
+  double expected_s_ = 0;
+};
+
+class RotatingSampler final : public Sampler {
+ public:
+  RotatingSampler(Stream stream, const std::vector<Call>& calls, const ColdRule& rule,
+                  double timer_quantum_ns)
+      : events_(stream), copies_(static_cast<int64_t>(calls.size())) {
+    WIDE_CHECK_CUDA(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0));
+    for (const Call& call : calls) call();  // their first calls may load and upload
+    const Call in_turn = [&calls, next = size_t{0}]() mutable {
+      calls[next]();
+      next = (next + 1) % calls.size();
+    };
+    const double once = few_captured_ns(events_, stream, in_turn);
+    iters_ = rotated_calls(iters_for(once, graph_sample_ns(timer_quantum_ns)), copies_);
+    if (!covers_l2(rule, copies_, iters_)) {
+      throw Error(ErrorCode::unsupported, std::to_string(copies_) + " copies in " +
+                                              std::to_string(iters_) +
+                                              " calls do not cover the L2");
+    }
+    graph_ = std::make_unique<CapturedGraph>(stream, in_turn, iters_);
+    expected_s_ = wall_seconds(*this);
+  }
+  double sample_ns() override {
+    L2Flush::reset_persisting();
+    return events_.time_ns([&] { graph_->launch(); }) / static_cast<double>(iters_);
+  }
+  int64_t iters_per_sample() const override { return iters_; }
+  int64_t buffers_rotated() const override { return copies_; }
+  double expected_sample_s() const override { return expected_s_; }
+  std::string_view timer() const override { return "graph"; }
+
+ private:
+  EventPair events_;
+  std::unique_ptr<CapturedGraph> graph_;
+  int64_t copies_, iters_ = 1;
+  double expected_s_ = 0;
+};
+
+class EnqueueSampler final : public Sampler {
+ public:
+  EnqueueSampler(const Context& context, Stream stream, const Call& call, int64_t launches)
+      : held_(context, stream, launches),
+        call_(call),
+        iters_(std::max<int64_t>(1, kEnqueuedLaunches / std::max<int64_t>(1, launches))) {
+    call_();
+    context.synchronize(stream);
+    expected_s_ = wall_seconds(*this);
+  }
+  double sample_ns() override {
+    using Clock = std::chrono::steady_clock;
+    double taken_ns = 0;
+    held_.run([&] {
+      const auto start = Clock::now();
+      for (int64_t i = 0; i < iters_; ++i) call_();
+      taken_ns = std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+    });
+    return taken_ns / static_cast<double>(iters_);
+  }
+  int64_t iters_per_sample() const override { return iters_; }
+  double expected_sample_s() const override { return expected_s_; }
+  std::string_view timer() const override { return "host"; }
+
+ private:
+  Held held_;
+  Call call_;
+  int64_t iters_;
+  double expected_s_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Sampler> make_cold_sampler(const Context& context, Stream stream,
+                                           const std::vector<Call>& calls, const ColdRule& rule,
+                                           double timer_quantum_ns, int64_t launches) {
+  if (rule.cache == Cache::rotate)
+    return std::make_unique<RotatingSampler>(stream, calls, rule, timer_quantum_ns);
+  return std::make_unique<FlushSampler>(context, stream, calls.front(), rule, launches);
+}
+
+std::unique_ptr<Sampler> make_enqueue_sampler(const Context& context, Stream stream,
+                                              const Call& call, int64_t launches) {
+  return std::make_unique<EnqueueSampler>(context, stream, call, launches);
+}
+
+double flush_ns(const Context& context, Stream stream, const ColdRule& rule) {
+  L2Flush flush(context, stream, rule.covered_bytes());
+  EventPair events(stream);
+  flush.enqueue();
+  return events.time_ns([&] { flush.enqueue(); });
+}
+
+}  // namespace wide::bench

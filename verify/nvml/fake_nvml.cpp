@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A libnvidia-ml.so that says what the file WIDE_FAKE_NVML scripts: a line per reading of the
+// clock, "sm_mhz power_mw temperature reasons energy_mj", the last one for ever. One device, at bus
+// address 0000:3b:00.0.
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <vector>
+
+namespace {
+
+struct Line {
+  unsigned sm_mhz = 0, power_mw = 0, temperature = 0;
+  unsigned long long reasons = 0, energy_mj = 0;
+};
+
+constexpr int kNotSupported = 3, kNotFound = 6;
+
+std::vector<Line> script;
+size_t num_read = 0;
+int num_open = 0;
+
+const Line& present() {
+  return script[num_read == 0 ? 0 : num_read - 1];
+}
+
+}  // namespace
+
+extern "C" {
+
+int nvmlInit_v2() {
+  const char* path = std::getenv("WIDE_FAKE_NVML");
+  if (path == nullptr) return kNotFound;
+  std::ifstream file(path);
+  script.clear();
+  num_read = 0;
+  for (Line line;
+       file >> line.sm_mhz >> line.power_mw >> line.temperature >> line.reasons >> line.energy_mj;)
+    script.push_back(line);
+  if (script.empty()) return kNotFound;
+  ++num_open;
+  return 0;
+}
+int nvmlShutdown() {
+  --num_open;
+  return 0;
+}
+/// For tests: how many have opened the library and not closed it.
+int wide_fake_nvml_open() {
+  return num_open;
+}
+const char* nvmlErrorString(int error) {
+  return error == kNotSupported ? "Not Supported" : "Not Found";
+}
+int nvmlDeviceGetHandleByPciBusId_v2(const char* bus, void** device) {
+  *device = &script;
+  return std::strcmp(bus, "0000:3b:00.0") == 0 ? 0 : kNotFound;
+}
+int nvmlDeviceGetClockInfo(void*, unsigned type, unsigned* mhz) {
+  if (type != 1) return kNotSupported;
+  if (num_read < script.size()) ++num_read;
+  *mhz = present().sm_mhz;
+  return 0;
+}
+int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) {
+  *milliwatts = present().power_mw;
+  return 0;
+}
+int nvmlDeviceGetTemperature(void*, unsigned sensor, unsigned* celsius) {
+  if (sensor != 0) return kNotSupported;
+  *celsius = present().temperature;
+  return 0;
+}
+int nvmlDeviceGetCurrentClocksThrottleReasons(void*, unsigned long long* reasons) {
+  *reasons = present().reasons;
+  return 0;
+}
+int nvmlDeviceGetTotalEnergyConsumption(void*, unsigned long long* millijoules) {
+  if (present().energy_mj == 0) return kNotSupported;
+  *millijoules = present().energy_mj;
+  return 0;
+}
+
+}  // extern "C"

@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Clocks: NVML by a library that says what a script has, when a device is warm, which samples it
+// was throttled in, what a run makes of it, and energy.
+#include "bench/nvml/nvml.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdlib>
+#include <fstream>
+
+#include "bench/nvml/energy.hpp"
+#include "bench/nvml/throttle.hpp"
+#include "verify/runner_case.hpp"
+#include "verify/support/folder.hpp"
+
+namespace wide::bench {
+namespace {
+
+using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+using Policy = ThrottleRule::Policy;
+
+constexpr const char* kBus = "0000:3b:00.0";
+
+/// A monitor by the fake library, which says `script`.
+NvmlMonitor scripted(const std::string& script, const char* bus = kBus) {
+  std::ofstream("script.txt") << script;
+  setenv("WIDE_NVML", WIDE_FAKE_NVML_LIBRARY, 1);
+  setenv("WIDE_FAKE_NVML", "script.txt", 1);
+  return open_nvml(bus);
+}
+
+/// Says what a test wants; the last entry for ever.
+struct HandMadeMonitor final : Monitor {
+  Reading read_clock() override {
+    const Reading reading = readings[std::min(next, readings.size() - 1)];
+    ++next;
+    return reading;
+  }
+  Reading read_all() override { return readings[std::min(next, readings.size() - 1)]; }
+  std::optional<double> total_energy_j() override {
+    return counts ? std::optional(joules += 5) : std::nullopt;
+  }
+  std::vector<Reading> readings{{}};
+  size_t next = 0;
+  bool counts = true;
+  double joules = 0;
+};
+
+Reading clock_of(double mhz, uint32_t reasons = 0) {
+  Reading reading{mhz, 300.0, 60.0, reasons};
+  return reading;
+}
+
+TEST_CASE("NVML's clocks, power, temperature, reasons and energy in our units") {
+  const test::TemporaryFolder folder;
+  const NvmlMonitor nvml = scripted("1980 412500 61 36 7000\n345 70000 33 0 8500\n");
+  REQUIRE(nvml.monitor != nullptr);
+  const Reading first = nvml.monitor->read_all();
+  CHECK(first.sm_mhz == 1980);
+  CHECK(*first.power_w == Approx(412.5));
+  CHECK(first.temp_c == 61);
+  CHECK(names_of_reasons(first.reasons) == std::vector<std::string>{"sw_power_cap", "sw_thermal"});
+  CHECK(*nvml.monitor->total_energy_j() == Approx(7));
+  CHECK(nvml.monitor->read_clock().sm_mhz == 345);
+  CHECK(names_of_reasons(nvml.monitor->read_clock().reasons).empty());
+  CHECK(*nvml.monitor->total_energy_j() == Approx(8.5));
+}
+
+TEST_CASE("what NVML does not say is unknown, and why there is none is said") {
+  const test::TemporaryFolder folder;
+  const NvmlMonitor nvml = scripted("0 1 1 0 0\n");
+  CHECK_FALSE(nvml.monitor->read_clock().sm_mhz);
+  CHECK_FALSE(nvml.monitor->total_energy_j());
+  const NvmlMonitor other = scripted("1 1 1 1 1\n", "0000:99:00.0");
+  CHECK(other.monitor == nullptr);
+  CHECK(other.reason == "device 0000:99:00.0: Not Found");
+  CHECK(scripted("").reason == "nvmlInit: Not Found");
+  setenv("WIDE_NVML", "libno-such-nvml.so", 1);
+  CHECK_THAT(open_nvml(kBus).reason, ContainsSubstring("libno-such-nvml.so"));
+  setenv("WIDE_NVML", "libm.so.6", 1);
+  CHECK_THAT(open_nvml(kBus).reason, ContainsSubstring("libm.so.6 has no nvmlInit_v2"));
+  unsetenv("WIDE_NVML");
+}
+
+/// Readings every 10 ms.
+ClockStability after(const std::vector<double>& mhz) {
+  ClockStability clocks(1);
+  for (size_t i = 0; i < mhz.size(); ++i) clocks.add(0.01 * static_cast<double>(i), mhz[i]);
+  return clocks;
+}
+
+TEST_CASE("clocks are stable when three windows of 50 ms agree") {
+  CHECK_FALSE(after(std::vector<double>(15, 1980)).is_stable());  // the third has not ended
+  CHECK(after(std::vector<double>(20, 1980)).stable_mhz() == 1980);
+  std::vector<double> ramp;
+  for (int i = 0; i < 40; ++i) ramp.push_back(345 + 30 * i);
+  CHECK_FALSE(after(ramp).is_stable());
+  ramp.insert(ramp.end(), 25, 1500);
+  CHECK(after(ramp).stable_mhz() == 1500);
+  std::vector<double> noisy(20, 1000);
+  for (size_t i = 0; i < 5; ++i) noisy[i] = 1009;
+  CHECK(after(noisy).is_stable());  // within 1 %
+  for (size_t i = 0; i < 5; ++i) noisy[i] = 1012;
+  CHECK_FALSE(after(noisy).is_stable());
+}
+
+TEST_CASE(
+    "a sample is throttled by its clock against the stable one, or by what no load explains") {
+  const ThrottleRule rule{Policy::discard, 75, 1600};
+  CHECK_FALSE(is_throttled(rule, clock_of(1201)));
+  CHECK(is_throttled(rule, clock_of(1199)));
+  CHECK_FALSE(is_throttled(rule, clock_of(1600, kSwPowerCap)));
+  CHECK(is_throttled(rule, clock_of(1600, kHwThermal)));
+  CHECK(is_throttled(rule, clock_of(1600, kHwSlowdown)));
+  CHECK_FALSE(is_throttled(rule, Reading{}));
+  // Never seen stable: still ramping, and no sample is judged by its clock.
+  CHECK_FALSE(is_throttled({Policy::discard, 75, std::nullopt}, clock_of(345)));
+}
+
+/// A run on the CPU, with a device's clocks.
+RunnerResult run_watched(HandMadeMonitor& monitor, const RunConfig& config) {
+  FakePrimitive fake = fake_with({{"good"}});
+  const catalog::PrimitiveSpec spec = fake.spec();
+  RunPlan plan = fake_plan(spec, config);
+  plan.baselines.clear();
+  plan.monitor = &monitor;
+  RunResult result;
+  run_plan(plan, result);
+  return strategy(result.cases.at(0), "good");
+}
+
+TEST_CASE("each sample has its clock, and throttled ones are discarded and counted") {
+  HandMadeMonitor monitor;
+  monitor.readings.assign(40, clock_of(1980, kSwPowerCap));
+  for (const size_t i : {5u, 9u}) monitor.readings[i] = clock_of(900, kHwThermal);
+  const RunnerResult r = run_watched(monitor, short_config());
+  CHECK(r.status == Status::ok);
+  const Measurement& m = r.measurements.at(0);
+  CHECK(m.discarded_throttle == 2);
+  CHECK(m.samples_sm_mhz == std::vector<double>(m.samples_ns.size(), 1980));
+  REQUIRE(m.clocks);
+  CHECK(m.clocks->sm_mhz_median == 1980);
+  CHECK(m.clocks->throttle_reasons == std::vector<std::string>{"sw_power_cap", "hw_thermal"});
+  CHECK(m.clocks->temp_c == 60);
+  REQUIRE(m.warnings.size() == 1);
+  CHECK_THAT(m.warnings[0], ContainsSubstring("throttled: 2 of"));
+}
+
+TEST_CASE("a device that is throttled all the time is no measurement, and ends") {
+  HandMadeMonitor monitor;
+  monitor.readings = {clock_of(1980, kHwThermal)};
+  RunConfig config = short_config();
+  const RunnerResult none = run_watched(monitor, config);
+  CHECK(none.status == Status::failed);
+  CHECK_THAT(none.reason, ContainsSubstring("samples discarded"));
+  config.throttle = "warn";
+  const RunnerResult warned = run_watched(monitor, config);
+  CHECK(warned.status == Status::ok);
+  CHECK(warned.measurements.at(0).discarded_throttle == 0);
+  CHECK(warned.measurements.at(0).warnings.size() == 1);
+  config.throttle = "fail";
+  CHECK(run_watched(monitor, config).status == Status::failed);
+  config.throttle = "off";
+  CHECK(run_watched(monitor, config).measurements.at(0).warnings.empty());
+}
+
+TEST_CASE("one clock that is unknown leaves out the column") {
+  HandMadeMonitor monitor;
+  monitor.readings.assign(8, clock_of(1980));
+  monitor.readings[4].sm_mhz.reset();
+  const RunnerResult r = run_watched(monitor, short_config());
+  CHECK(r.measurements.at(0).samples_sm_mhz.empty());
+  CHECK_FALSE(r.measurements.at(0).clocks);
+}
+
+TEST_CASE("warming up waits for clocks, and then judges by them") {
+  HandMadeMonitor monitor;
+  for (int i = 0; i < 100; ++i) monitor.readings.push_back(clock_of(300 + 12 * i));
+  monitor.readings.push_back(clock_of(1500));
+  RunConfig config = short_config();
+  config.warmup_s = 1e-3;
+  const auto start = Clock::now();
+  const RunnerResult r = run_watched(monitor, config);
+  CHECK(seconds_since(start) > 0.15);  // three windows of 50 ms
+  CHECK(monitor.next > 100);
+  CHECK(r.measurements.at(0).discarded_throttle == 0);
+  CHECK(r.measurements.at(0).clocks->sm_mhz_min == 1500);
+}
+
+TEST_CASE("energy by the counter, by power, and not at all") {
+  HandMadeMonitor monitor;
+  monitor.readings = {clock_of(1980)};
+  int64_t made = 0;
+  const auto calls = [&] {
+    spin_us(500)();
+    made += 10;
+    return int64_t{10};
+  };
+  const Energy counted = measure_energy(&monitor, 70.0, calls, 0.01);
+  CHECK(counted.method == "nvml_total_energy");
+  CHECK(*counted.joules == Approx(5));
+  CHECK(*counted.joules_per_call == Approx(5.0 / static_cast<double>(made)));
+  CHECK(counted.window_s >= 0.01);
+  CHECK(*counted.avg_w == Approx(5 / counted.window_s));
+  CHECK((counted.idle_w == 70 && counted.invalid_reason.empty()));
+  monitor.counts = false;
+  const Energy integral = measure_energy(&monitor, std::nullopt, calls, 0.01);
+  CHECK(integral.method == "nvml_power_integral");
+  CHECK(*integral.avg_w == Approx(300));
+  monitor.readings = {Reading{}};
+  CHECK(measure_energy(&monitor, std::nullopt, calls, 0.01).invalid_reason ==
+        "the device stopped saying");
+  CHECK_FALSE(measure_energy(nullptr, std::nullopt, calls, 0.01).invalid_reason.empty());
+}
+
+}  // namespace
+}  // namespace wide::bench

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A blocked stream waits for the host, and not for ever; and what a captured call is said to
+// launch.
+#include "bench/timer/stream_blocker.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "bench/timer/empty_kernel.hpp"
+#include "bench/timer/sampler.hpp"
+#include "host/core/cuda_check.hpp"
+#include "verify/support/devices.hpp"
+#include "wide/error.hpp"
+
+namespace wide::bench {
+namespace {
+
+TEST_CASE("a blocked stream that nobody releases ends by itself, and says so") {
+  const Context context = test::require_cuda();
+  const ActiveDevice active(context);
+  const OwnedStream stream(context);
+  StreamBlocker blocker(context, stream.get(), 1e-6);
+  blocker.unblock();
+  blocker.require_in_time();
+  blocker.block();
+  context.synchronize(stream.get());  // nobody has released it
+  CHECK_THROWS_AS(blocker.require_in_time(), Error);
+}
+
+TEST_CASE("a captured call knows its kernels") {
+  const Context context = test::require_cuda();
+  const ActiveDevice active(context);
+  const OwnedStream stream(context);
+  const auto native = static_cast<cudaStream_t>(stream.get().native());
+  const Call twice = [&] {
+    for (int i = 0; i < 2; ++i) WIDE_CHECK_CUDA(launch_empty_kernel(native));
+  };
+  const CallLaunches launches = launches_of(context, stream.get(), twice);
+  CHECK(launches.count == 2);
+  REQUIRE(launches.kernels.size() == 2);
+  const KernelUse& kernel = launches.kernels[1];
+  CHECK(kernel.name.find("empty_kernel") != std::string::npos);
+  CHECK(kernel.grid == std::vector<int64_t>{1, 1, 1});
+  CHECK(kernel.block == std::vector<int64_t>{1, 1, 1});
+  CHECK(kernel.blocks_per_sm >= 16);
+  CHECK(kernel.occupancy_pct > 0);
+  CHECK(kernel.occupancy_pct <= 100);
+  const Call many = [&] {
+    for (int64_t i = 0; i <= kMaxKernelsListed; ++i) WIDE_CHECK_CUDA(launch_empty_kernel(native));
+  };
+  const CallLaunches counted = launches_of(context, stream.get(), many);
+  CHECK(counted.count == kMaxKernelsListed + 1);
+  CHECK(counted.kernels.empty());
+}
+
+}  // namespace
+}  // namespace wide::bench
