@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/cli_compare.hpp"
+
+#include "bench/completion.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+std::string compare_footer(const std::string& exit_codes) {
+  return std::string(
+             "BASE and CAND are results, the history's names of them, or folders of results: one "
+             "file for every run of the same "
+             "build;\n"
+             "or wbench compare --rerun EXE_A EXE_B -- --op linear --n 4,8: two builds run by "
+             "turns."
+             "\n\n"
+             "From five runs a side, a cell is FASTER or SLOWER where the 95 % interval of the "
+             "change, over runs,\n"
+             "lies beyond the threshold and the change exceeds the noise floor, SAME where it lies "
+             "within the\n"
+             "threshold, else AMBIGUOUS. With fewer runs nothing is the SAME, and what is not "
+             "clearly apart is\n"
+             "AMBIGUOUS. Where the sides' SM clocks differ by more than 1 %, FASTER and SLOWER "
+             "must "
+             "hold in cycles, too.\nThe tests' p, adjusted over the sweep, informs and decides "
+             "nothing.\n"
+             "Severity, by the worse end of the interval: mild from 5 %, moderate from 10 %, "
+             "severe from 20 %.\n\n") +
+         exit_codes;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, CompareArguments& a, const std::string& exit_codes) {
+  app.add_option("base", a.base, "result, folder of results, or executable")->required();
+  app.add_option("candidate", a.candidate, "the same of what is compared with it")->required();
+  app.add_option("arguments", a.run_arguments, "with --rerun, after --: what both executables run");
+  app.add_flag("--rerun", a.is_rerun, "BASE and CAND are executables of wbench: run them by turns");
+  app.add_option("--repeat", a.repeat, "runs of each executable")
+      ->check(CLI::Range(int64_t{1}, int64_t{1000}))
+      ->capture_default_str();
+  app.add_option("--metric", a.metric, "see wbench list metrics")->capture_default_str();
+  app.add_option("--threshold", a.threshold, "changes within it are none")->capture_default_str();
+  app.add_option("--noise-floor", a.noise_floor,
+                 "runs: twice the runs' deviation in the median cell; a percentage; or none")
+      ->capture_default_str();
+  app.add_option("--alpha", a.alpha, "level of significance reported")
+      ->check(CLI::Range(1e-9, 0.5))
+      ->capture_default_str();
+  app.add_option("--fdr", a.fdr, "adjust p over the sweep: bh or none")
+      ->check(one_of({"bh", "none"}))
+      ->capture_default_str();
+  app.add_option("--fail-on", a.fail_on,
+                 "of regression, missing, invalid, inconclusive, device-mismatch; or none")
+      ->capture_default_str();
+  app.add_flag("--ignore-device", a.ignore_device, "compare results of different devices");
+  app.add_option("--format", a.format, "table, md, json, junit or github")
+      ->check(one_of({"table", "md", "json", "junit", "github"}))
+      ->capture_default_str();
+  app.add_option("-o,--output", a.output, "write to FILE, or - for standard output");
+  app.add_flag("--all", a.all, "cells that are the SAME, too");
+  app.add_flag("--explain", a.explain, "the command that measures each cell shown");
+  app.footer(compare_footer(exit_codes));
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Comparisons for machines: JSON, JUnit's XML and GitHub's workflow commands.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "bench/compare/verdicts.hpp"
+#include "bench/report/html.hpp"
+#include "bench/report/table.hpp"
+#include "wide/version.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+Json number(const std::optional<double>& value) {
+  return value ? number(*value) : Json(nullptr);
+}
+
+Json tests_of(const CellTests& t) {
+  const Json levene =
+      t.levene ? Json{{"statistic", number(t.levene->statistic)}, {"p", number(t.levene->p)}}
+               : Json(nullptr);
+  return {{"levene", levene},
+          {"chosen", t.chosen},
+          {"statistic", number(t.statistic)},
+          {"p", number(t.p)},
+          {"p_adj", number(t.p_adjusted)},
+          {"cohens_d", number(t.cohens_d)},
+          {"hedges_g", number(t.hedges_g)},
+          {"effect", t.cohens_d ? Json(effect_band(*t.cohens_d)) : Json(nullptr)},
+          {"rank_biserial", number(t.rank_biserial)}};
+}
+
+Json row_of(const Comparison& c, const ComparedCell& cell) {
+  const Judgement& j = cell.judgement;
+  const bool is_judged = j.verdict <= Verdict::ambiguous;
+  const auto judged = [&](const std::optional<double>& value) {
+    return is_judged ? number(value) : Json(nullptr);
+  };
+  return {{"case_id", cell.case_id},
+          {"op", cell.op},
+          {"case", cell.point},
+          {"strategy", cell.strategy},
+          {"regime", to_string(cell.regime)},
+          {"metric", c.options.metric->name},
+          {"base", {{"median", number(cell.base)}, {"n_runs", cell.base_runs}}},
+          {"candidate", {{"median", number(cell.candidate)}, {"n_runs", cell.candidate_runs}}},
+          {"change_pct", judged(j.change_pct)},
+          {"ci_lo_pct", judged(j.ci_lo_pct)},
+          {"ci_hi_pct", judged(j.ci_hi_pct)},
+          {"cycles_change_pct", judged(j.cycles_change_pct)},
+          {"tests", cell.tests ? tests_of(*cell.tests) : Json(nullptr)},
+          {"is_significant",
+           cell.tests ? Json(cell.tests->p_adjusted < c.options.alpha) : Json(nullptr)},
+          {"status", to_string(j.verdict)},
+          {"severity", to_string(j.severity)},
+          {"reason", j.reason},
+          {"reproduce", cell.reproduce}};
+}
+
+Json rules_of(const FailOn& f) {
+  Json rules = Json::array();
+  if (f.regression) rules.push_back("regression");
+  if (f.missing) rules.push_back("missing");
+  if (f.invalid) rules.push_back("invalid");
+  if (f.inconclusive) rules.push_back("inconclusive");
+  if (f.device_mismatch) rules.push_back("device-mismatch");
+  return rules;
+}
+
+/// Characters that XML 1.0 does not have become spaces; what HTML escapes is escaped in XML alike.
+std::string xml(const std::string& text) {
+  return escape_html(printable(text));
+}
+
+std::string github(const std::string& text, bool is_property) {
+  std::string out;
+  for (const char c : printable(text)) {
+    const bool is_special = c == '%' || (is_property && (c == ':' || c == ','));
+    out += is_special ? fmt::format("%{:02X}", static_cast<unsigned>(c)) : std::string(1, c);
+  }
+  return out;
+}
+
+std::string name_of(const ComparedCell& cell) {
+  return fmt::format("{} {} ({})", cell.op, cell.strategy, to_string(cell.regime));
+}
+
+std::string message_of(const Comparison& c, const ComparedCell& cell) {
+  std::string text = fmt::format("{}: {} {}", cell.point, c.options.metric->name,
+                                 to_string(cell.judgement.verdict));
+  if (cell.judgement.verdict <= Verdict::ambiguous) text += " " + change_text(cell.judgement);
+  if (cell.base && cell.candidate) {
+    text += fmt::format(", {} -> {}", format_metric(*c.options.metric, *cell.base),
+                        format_metric(*c.options.metric, *cell.candidate));
+  }
+  return text + fmt::format(", {}; {}", cell.judgement.reason, cell.reproduce);
+}
+
+}  // namespace
+
+std::string compare_json(const Comparison& c, const FailOn& fail_on) {
+  Json rows = Json::array(), counts = Json::object();
+  bool is_gate_tripped = false;
+  for (const ComparedCell& cell : c.cells) {
+    rows.push_back(row_of(c, cell));
+    is_gate_tripped = is_gate_tripped || is_tripped(cell, fail_on);
+  }
+  for (const Verdict v : {Verdict::same, Verdict::faster, Verdict::slower, Verdict::ambiguous,
+                          Verdict::added, Verdict::missing, Verdict::invalid})
+    counts[std::string(to_string(v))] = c.count(v);
+  const int code = exit_code_of(c, fail_on);
+  const Json document = {
+      {"schema", {{"name", "wbench.compare"}, {"version", "1.0.0"}}},
+      {"tool", {{"version", version()}}},
+      {"base", {{"runs", c.base_ids}, {"devices", c.base_device}}},
+      {"candidate", {{"runs", c.candidate_ids}, {"devices", c.candidate_device}}},
+      {"method",
+       {{"gate", "interval"},
+        {"unit", "run"},
+        {"interval", "welch_log_ratio"},
+        {"level", kLevel},
+        {"min_runs", kMinRuns},
+        {"alpha", c.options.alpha},
+        {"fdr", c.options.adjusts_p ? "bh" : "none"},
+        {"metric", c.options.metric->name},
+        {"better", to_string(c.options.metric->better)},
+        {"threshold_pct", c.options.threshold_pct},
+        {"noise_floor_pct", number(c.noise_floor_pct)},
+        {"noise_floor", c.options.noise_floor_pct ? "given" : "runs"}}},
+      {"rows", rows},
+      {"summary", {{"counts", counts}, {"geomean_change_pct", number(c.geomean_change_pct)}}},
+      {"gate", {{"tripped", is_gate_tripped || code != 0}, {"rules", rules_of(fail_on)}}},
+      {"exit_code", code}};
+  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string compare_junit(const Comparison& c, const FailOn& fail_on) {
+  std::string cases;
+  int64_t failures = 0, skipped = 0;
+  for (const ComparedCell& cell : c.cells) {
+    const std::string message = xml(message_of(c, cell));
+    const bool has_failed = is_tripped(cell, fail_on);
+    const Verdict v = cell.judgement.verdict;
+    const bool is_skipped = !has_failed && v >= Verdict::ambiguous;
+    cases += fmt::format(
+        "  <testcase classname=\"{}\" name=\"{}\">", xml(cell.op),
+        xml(cell.strategy + " " + std::string(to_string(cell.regime)) + " " + cell.point));
+    if (has_failed)
+      cases += fmt::format("<failure type=\"{}\" message=\"{}\"/>", to_string(v), message);
+    if (is_skipped) cases += fmt::format("<skipped message=\"{}\"/>", message);
+    cases += "</testcase>\n";
+    failures += has_failed ? 1 : 0;
+    skipped += is_skipped ? 1 : 0;
+  }
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<testsuite name=\"wbench compare\" tests=\"{}\" failures=\"{}\" errors=\"0\" "
+      "skipped=\"{}\">\n{}</testsuite>\n",
+      c.cells.size(), failures, skipped, cases);
+}
+
+std::string compare_github(const Comparison& c, const FailOn& fail_on) {
+  std::string text;
+  for (const ComparedCell& cell : c.cells) {
+    const Verdict v = cell.judgement.verdict;
+    if (v == Verdict::same) continue;
+    const bool is_bad = v == Verdict::slower || v == Verdict::missing || v == Verdict::invalid;
+    const char* level = is_tripped(cell, fail_on) ? "error" : is_bad ? "warning" : "notice";
+    if (v == Verdict::ambiguous && !fail_on.inconclusive) continue;
+    text += fmt::format("::{} title={}::{}\n", level, github(name_of(cell), true),
+                        github(message_of(c, cell), false));
+  }
+  return text + github(summary_line(c), false) + "\n";
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/compare/gate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench/statistics/moments.hpp"
+#include "bench/statistics/order.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+constexpr double kDisjoint = 1.005;
+constexpr double kSameClock = 1.01;
+constexpr double kMild = 5, kModerate = 10, kSevere = 20;  // percent
+
+/// Logarithms, turned so that larger is worse.
+std::vector<double> costs(std::span<const double> values, Better better) {
+  std::vector<double> logs;
+  for (const double value : values)
+    logs.push_back(better == Better::lower ? std::log(value) : -std::log(value));
+  return logs;
+}
+
+double largest(const std::vector<double>& values) {
+  return *std::max_element(values.begin(), values.end());
+}
+double smallest(const std::vector<double>& values) {
+  return *std::min_element(values.begin(), values.end());
+}
+
+double percent(double log_ratio) {
+  return 100 * std::expm1(log_ratio);
+}
+
+Severity severity_of(Verdict verdict, double worst_log_ratio) {
+  if (verdict == Verdict::faster) return Severity::improvement;
+  const double pct = percent(worst_log_ratio);
+  if (verdict != Verdict::slower || pct < kMild) return Severity::none;
+  return pct < kModerate ? Severity::mild : pct < kSevere ? Severity::moderate : Severity::severe;
+}
+
+struct Decision {
+  Verdict verdict;
+  std::string_view reason;
+};
+
+Decision decide_by_interval(double change, const Interval& interval, double threshold,
+                            double floor) {
+  if (interval.lo >= -threshold && interval.hi <= threshold)
+    return {Verdict::same, "within_threshold"};
+  const bool is_slower = interval.lo > threshold, is_faster = interval.hi < -threshold;
+  if (!is_slower && !is_faster) return {Verdict::ambiguous, "wide_interval"};
+  if (!(std::fabs(change) > floor)) return {Verdict::ambiguous, "noise_floor"};
+  return {is_slower ? Verdict::slower : Verdict::faster, "interval"};
+}
+
+Decision decide_by_ranges(const Side& base, const Side& candidate, double change, double threshold,
+                          double floor, Better better) {
+  const double gap = std::log(kDisjoint);
+  const auto is_above = [&](const Side& upper, const Side& lower) {
+    return smallest(costs(upper.best, better)) > largest(costs(lower.q3, better)) + gap;
+  };
+  const bool is_slower = is_above(candidate, base), is_faster = is_above(base, candidate);
+  if (!is_slower && !is_faster) return {Verdict::ambiguous, "few_runs"};
+  if (!(std::fabs(change) > std::max(threshold, floor)))
+    return {Verdict::ambiguous, "small_change"};
+  return {is_slower ? Verdict::slower : Verdict::faster, "disjoint_ranges"};
+}
+
+/// As costs(), of cycles: a cost is the logarithm of a time, but for a constant.
+std::vector<double> cycle_costs(const std::vector<double>& costs, const Side& side) {
+  std::vector<double> cycles;
+  for (size_t i = 0; i < costs.size(); ++i) cycles.push_back(costs[i] + std::log(side.sm_mhz[i]));
+  return cycles;
+}
+
+/// Of the clocks of both sides, and what a change comes to in cycles.
+struct ClockChange {
+  double clock = 0, cycles = 0;      ///< logarithms of ratios
+  std::optional<Interval> interval;  ///< of `cycles`; none below kMinRuns
+};
+std::optional<ClockChange> clock_change(const Side& base, const Side& candidate,
+                                        const std::vector<double>& before,
+                                        const std::vector<double>& after) {
+  if (base.sm_mhz.size() != before.size() || candidate.sm_mhz.size() != after.size())
+    return std::nullopt;
+  const std::vector<double> earlier = cycle_costs(before, base),
+                            later = cycle_costs(after, candidate);
+  ClockChange change;
+  change.cycles = moments(later).mean - moments(earlier).mean;
+  change.clock = change.cycles - (moments(after).mean - moments(before).mean);
+  if (std::min(before.size(), after.size()) >= kMinRuns)
+    change.interval = welch_interval(later, earlier);
+  return change;
+}
+
+/// Whether a verdict of time is one of cycles, too.
+bool holds_in_cycles(Verdict verdict, const ClockChange& change, double threshold) {
+  if (std::fabs(change.clock) <= std::log(kSameClock)) return true;
+  if (verdict == Verdict::slower)
+    return (change.interval ? change.interval->lo : change.cycles) > threshold;
+  return (change.interval ? change.interval->hi : change.cycles) < -threshold;
+}
+
+}  // namespace
+
+Judgement judge(const Side& base, const Side& candidate, const GateOptions& options) {
+  const std::vector<double> before = costs(base.runs, options.better),
+                            after = costs(candidate.runs, options.better);
+  const double threshold = std::log1p(options.threshold_pct / 100);
+  const double floor = std::log1p(options.noise_floor_pct / 100);
+  const bool has_runs = std::min(before.size(), after.size()) >= kMinRuns;
+  const double change = moments(after).mean - moments(before).mean;
+  const double sign = options.better == Better::lower ? 1 : -1;
+  Judgement j;
+  j.change_pct = percent(sign * change);
+  double worst = change;
+  Decision decision{};
+  if (has_runs) {
+    const Interval interval = *welch_interval(after, before);
+    decision = decide_by_interval(change, interval, threshold, floor);
+    worst = interval.hi;
+    j.ci_lo_pct = percent(sign > 0 ? interval.lo : -interval.hi);
+    j.ci_hi_pct = percent(sign > 0 ? interval.hi : -interval.lo);
+  } else {
+    decision = decide_by_ranges(base, candidate, change, threshold, floor, options.better);
+  }
+  const bool has_changed =
+      decision.verdict == Verdict::slower || decision.verdict == Verdict::faster;
+  if (const auto clocks = clock_change(base, candidate, before, after)) {
+    j.cycles_change_pct = percent(clocks->cycles);
+    if (has_changed && !holds_in_cycles(decision.verdict, *clocks, threshold))
+      decision = {Verdict::ambiguous, "clock_change"};
+  }
+  j.verdict = decision.verdict;
+  j.reason = decision.reason;
+  j.severity = severity_of(j.verdict, worst);
+  return j;
+}
+
+double noise_floor_pct(std::span<const Side> base, std::span<const Side> candidate) {
+  std::vector<double> deviations;
+  for (size_t i = 0; i < base.size(); ++i) {
+    if (std::min(base[i].runs.size(), candidate[i].runs.size()) < kMinRuns) continue;
+    const double before = moments(costs(base[i].runs, Better::lower)).variance;
+    const double after = moments(costs(candidate[i].runs, Better::lower)).variance;
+    deviations.push_back(std::sqrt((before + after) / 2));
+  }
+  return percent(2 * median(deviations));
+}
+
+std::string_view to_string(Verdict verdict) {
+  constexpr std::string_view kNames[] = {"SAME", "FASTER",  "SLOWER", "AMBIGUOUS",
+                                         "NEW",  "MISSING", "INVALID"};
+  return kNames[static_cast<size_t>(verdict)];
+}
+
+std::string_view to_string(Severity severity) {
+  constexpr std::string_view kNames[] = {"none", "mild", "moderate", "severe", "improvement"};
+  return kNames[static_cast<size_t>(severity)];
+}
+
+}  // namespace wide::bench

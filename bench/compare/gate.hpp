@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether one cell, a strategy of a case in a regime, has changed between two builds. The unit is
+// the run: samples of one run know nothing of how runs differ, so pooling them raises false alarms.
+// Pure arithmetic, so that its rates of error are shown on synthetic sweeps.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "bench/metrics.hpp"
+#include "bench/statistics/intervals.hpp"
+
+namespace wide::bench {
+
+enum class Verdict : uint8_t { same, faster, slower, ambiguous, added, missing, invalid };
+enum class Severity : uint8_t { none, mild, moderate, severe, improvement };
+
+/// Runs on either side from which on an interval over runs decides. It takes five: with four, no
+/// rank test reaches 1 %.
+inline constexpr size_t kMinRuns = 5;
+
+/// A metric in the runs of one side. `best` and `q3` stand for the samples' minimum and third
+/// quartile of time, carried over to the metric.
+struct Side {
+  std::vector<double> runs;  ///< at the median of samples
+  std::vector<double> best, q3;
+  std::vector<double> sm_mhz{};  ///< of each run; empty where a run does not know it
+};
+
+struct GateOptions {
+  Better better = Better::lower;
+  double threshold_pct = 1.5;
+  double noise_floor_pct = 0;
+};
+
+struct Judgement {
+  Verdict verdict = Verdict::ambiguous;
+  Severity severity = Severity::none;
+  double change_pct = 0;                       ///< of the metric, candidate against base
+  std::optional<double> ci_lo_pct, ci_hi_pct;  ///< 95 %; none below kMinRuns
+  /// Of time times the SM clock: what would be left, did both sides run at one clock.
+  std::optional<double> cycles_change_pct;
+  std::string_view reason;  ///< why this verdict, a word or two
+};
+
+/// From kMinRuns on either side: FASTER or SLOWER where Welch's interval of the mean log ratio lies
+/// beyond the threshold and the change exceeds the noise floor, SAME where it lies within the
+/// threshold, else AMBIGUOUS. Below: FASTER or SLOWER where the ranges [best, q3] of the sides are
+/// disjoint by 0.5 % and the change exceeds threshold and noise floor; nothing is ever the SAME.
+/// Where the sides' clocks differ by more than 1 %, FASTER and SLOWER must hold in cycles, too.
+/// All values must be finite and positive.
+Judgement judge(const Side& base, const Side& candidate, const GateOptions& options);
+
+/// Twice the median, over cells, of the deviation between runs in percent; 0 where no cell has
+/// kMinRuns on both sides.
+double noise_floor_pct(std::span<const Side> base, std::span<const Side> candidate);
+
+std::string_view to_string(Verdict verdict);
+std::string_view to_string(Severity severity);
+
+}  // namespace wide::bench

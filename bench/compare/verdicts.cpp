@@ -1,0 +1,217 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What --fail-on means, and comparisons for people: text and Markdown.
+#include "bench/compare/verdicts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "bench/cli.hpp"
+#include "bench/report/report.hpp"
+#include "bench/report/table.hpp"
+#include "wide/error.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+constexpr Verdict kVerdicts[] = {Verdict::slower,    Verdict::faster, Verdict::same,
+                                 Verdict::ambiguous, Verdict::added,  Verdict::missing,
+                                 Verdict::invalid};
+
+bool is_judged(const ComparedCell& cell) {
+  return cell.judgement.verdict <= Verdict::ambiguous;
+}
+
+/// "SLOWER, mild", "AMBIGUOUS: few_runs": a reason where the verdict is none of a change.
+std::string verdict_text(const Judgement& j) {
+  std::string text(to_string(j.verdict));
+  if (j.verdict == Verdict::slower && j.severity != Severity::none)
+    text += fmt::format(", {}", to_string(j.severity));
+  if (j.verdict == Verdict::ambiguous || j.verdict == Verdict::invalid)
+    text += fmt::format(": {}", j.reason);
+  return text;
+}
+
+Tone tone_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::slower:
+    case Verdict::invalid:
+    case Verdict::missing:
+      return Tone::bad;
+    case Verdict::faster:
+      return Tone::good;
+    case Verdict::ambiguous:
+      return Tone::dim;
+    case Verdict::same:
+    case Verdict::added:
+      return Tone::plain;
+  }
+  return Tone::plain;
+}
+
+/// The cells of a row of text, the same for all formats of people.
+std::vector<std::string> columns_of(const Comparison& c, const ComparedCell& cell) {
+  const auto value = [&](const std::optional<double>& v) {
+    return v ? format_metric(*c.options.metric, *v) : std::string();
+  };
+  return {cell.op + " " + cell.point,
+          cell.strategy,
+          std::string(to_string(cell.regime)),
+          value(cell.base),
+          value(cell.candidate),
+          is_judged(cell) ? change_text(cell.judgement) : "",
+          cell.tests ? fmt::format("{:.2g}", cell.tests->p_adjusted) : "",
+          verdict_text(cell.judgement)};
+}
+
+std::vector<const ComparedCell*> shown_cells(const Comparison& c, const CompareView& view) {
+  std::vector<const ComparedCell*> cells;
+  for (const ComparedCell& cell : c.cells) {
+    if (view.shows_all || cell.judgement.verdict != Verdict::same) cells.push_back(&cell);
+  }
+  return cells;
+}
+
+std::string heading(const Comparison& c) {
+  return fmt::format(
+      "{}, {} is better; base: {} of {}; candidate: {} of {}", c.options.metric->name,
+      to_string(c.options.metric->better),
+      c.base_ids.size() == 1 ? "1 run" : fmt::format("{} runs", c.base_ids.size()), c.base_device,
+      c.candidate_ids.size() == 1 ? "1 run" : fmt::format("{} runs", c.candidate_ids.size()),
+      c.candidate_device);
+}
+
+std::string escaped_markdown(const std::string& text) {
+  std::string out;
+  for (const char c : printable(text)) out += c == '|' ? std::string("\\|") : std::string(1, c);
+  return out;
+}
+
+}  // namespace
+
+FailOn parse_fail_on(const std::string& names) {
+  FailOn fail_on{false, false, false, false, false};
+  const std::pair<std::string_view, bool FailOn::*> known[] = {
+      {"regression", &FailOn::regression},
+      {"missing", &FailOn::missing},
+      {"invalid", &FailOn::invalid},
+      {"inconclusive", &FailOn::inconclusive},
+      {"device-mismatch", &FailOn::device_mismatch}};
+  if (names == "none") return fail_on;
+  std::istringstream list(names + ",");
+  for (std::string name; std::getline(list, name, ',');) {
+    const auto* found = std::find_if(std::begin(known), std::end(known),
+                                     [&](const auto& entry) { return entry.first == name; });
+    if (found == std::end(known)) {
+      std::vector<std::string_view> all{"none"};
+      for (const auto& entry : known) all.push_back(entry.first);
+      throw Error(ErrorCode::invalid_argument,
+                  "--fail-on: " + catalog::unknown_name_message("outcome", name, all));
+    }
+    fail_on.*found->second = true;
+  }
+  return fail_on;
+}
+
+bool is_tripped(const ComparedCell& cell, const FailOn& fail_on) {
+  switch (cell.judgement.verdict) {
+    case Verdict::slower:
+      return fail_on.regression;
+    case Verdict::missing:
+      return fail_on.missing;
+    case Verdict::invalid:
+      return fail_on.invalid;
+    case Verdict::ambiguous:
+      return fail_on.inconclusive;
+    case Verdict::same:
+    case Verdict::faster:
+    case Verdict::added:
+      return false;
+  }
+  return false;
+}
+
+int exit_code_of(const Comparison& c, const FailOn& fail_on) {
+  bool is_inconclusive = false, has_common = false;
+  bool has_failed = fail_on.device_mismatch && c.base_device != c.candidate_device;
+  for (const ComparedCell& cell : c.cells) {
+    const Verdict v = cell.judgement.verdict;
+    has_common = has_common || (v != Verdict::missing && v != Verdict::added);
+    if (!is_tripped(cell, fail_on)) continue;
+    (v == Verdict::ambiguous ? is_inconclusive : has_failed) = true;
+  }
+  if (has_failed) return kRegression;
+  if (is_inconclusive) return kInconclusive;
+  return has_common ? kSuccess : kNothingRan;
+}
+
+std::string format_metric(const Metric& metric, double value) {
+  const std::string_view hint = metric.hint;
+  if (hint == "duration") return format_time(value);
+  if (hint == "flop_rate") return format_rate(value, "FLOP/s");
+  if (hint == "byte_rate") return format_rate(value, "B/s");
+  return fmt::format("{:.1f} %", value);
+}
+
+std::string change_text(const Judgement& j) {
+  std::string text = fmt::format("{:+.1f}%", j.change_pct);
+  if (j.ci_lo_pct && j.ci_hi_pct)
+    text += fmt::format(" [{:+.1f}, {:+.1f}]", *j.ci_lo_pct, *j.ci_hi_pct);
+  return text;
+}
+
+std::string summary_line(const Comparison& c) {
+  std::string text = fmt::format("{} cell{}", c.cells.size(), c.cells.size() == 1 ? "" : "s");
+  const char* separator = ": ";
+  for (const Verdict verdict : kVerdicts) {
+    const int64_t count = c.count(verdict);
+    if (count == 0) continue;
+    text += fmt::format("{}{} {}", separator, count, to_string(verdict));
+    separator = ", ";
+  }
+  if (c.geomean_change_pct) text += fmt::format("; geomean change {:+.2f}%", *c.geomean_change_pct);
+  return text + fmt::format("; threshold {:.3g}%, noise floor {:.3g}%", c.options.threshold_pct,
+                            c.noise_floor_pct);
+}
+
+std::string compare_text(const Comparison& c, const CompareView& view) {
+  Table table({{"case", false, Column::kNeverDropped, 40},
+               {"strategy", false, Column::kNeverDropped, 0},
+               {"regime", false, 3, 0},
+               {"base", true, 6, 0},
+               {"candidate", true, 6, 0},
+               {"change", false, Column::kNeverDropped, 0},
+               {"p", true, 1, 0},
+               {"verdict", false, Column::kNeverDropped, 0}});
+  std::string commands;
+  for (const ComparedCell* cell : shown_cells(c, view)) {
+    std::vector<Cell> row;
+    for (std::string& text : columns_of(c, *cell)) row.push_back({printable(text)});
+    row.back().tone = tone_of(cell->judgement.verdict);
+    table.add(std::move(row));
+    if (view.explains)
+      commands += printable(cell->reproduce) + " --strategy " + printable(cell->strategy) + "\n";
+  }
+  std::string text = wrap(printable(heading(c)) + "\n", view.width);
+  if (!table.is_empty()) text += table.render(view.width, view.has_color) + "\n";
+  return text + wrap(summary_line(c) + "\n" + commands, view.width);
+}
+
+std::string compare_markdown(const Comparison& c, const CompareView& view) {
+  std::string text = escaped_markdown(heading(c)) + "\n\n";
+  text +=
+      "| case | strategy | regime | base | candidate | change | p | verdict |\n"
+      "|---|---|---|---:|---:|---:|---:|---|\n";
+  for (const ComparedCell* cell : shown_cells(c, view)) {
+    for (const std::string& column : columns_of(c, *cell))
+      text += "| " + escaped_markdown(column) + " ";
+    text += "|\n";
+  }
+  return text + "\n" + summary_line(c) + "\n";
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is the same for every store: what is kept of a result, and what is made of what is kept.
+#include "bench/history/history.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "bench/report/rows.hpp"
+#include "bench/statistics/statistics.hpp"
+#include "wide/error.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+constexpr size_t kLongestName = 80;
+
+bool is_letter_or_digit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+std::string device_name(const RunResult& result) {
+  if (result.devices.empty()) return "";
+  const DeviceInfo& device = result.devices.front();
+  return device.device.type == DeviceType::cpu ? "cpu: " + device.name : device.name;
+}
+
+}  // namespace
+
+void require_name(std::string_view what, std::string_view name) {
+  const bool is_name =
+      !name.empty() && name.size() <= kLongestName && is_letter_or_digit(name.front()) &&
+      std::all_of(name.begin(), name.end(), [](char c) {
+        return is_letter_or_digit(c) || std::string_view("-_.:+").find(c) != std::string_view::npos;
+      });
+  if (is_name) return;
+  const std::string shown(name.substr(0, kLongestName));
+  throw Error(ErrorCode::invalid_argument,
+              std::string(what) + " is \"" + shown +
+                  "\", expected letters, digits and -_.:+, at most 80, first a letter or digit");
+}
+
+HistoryRecord record_of(const RunResult& result, std::string document) {
+  require_name("the result's id", result.id);
+  HistoryRecord record;
+  record.document = std::move(document);
+  HistoryRun& run = record.run;
+  run.id = result.id;
+  run.started = result.started;
+  run.git_sha = result.git_sha;
+  run.git_dirty = result.git_dirty;
+  run.device = device_name(result);
+  run.num_cases = static_cast<int64_t>(result.cases.size());
+  run.exit_code = result.exit_code;
+  run.complete = result.complete;
+  std::set<std::string> ops;
+  for (const CaseResult& c : result.cases) ops.insert(c.point.op());
+  for (const std::string& op : ops) run.ops += (run.ops.empty() ? "" : ",") + op;
+  std::set<std::tuple<std::string, std::string, std::string>> seen;
+  for (const ReportRow& row : rows_of(result)) {
+    if (row.measurement == nullptr || status_of(row) != Status::ok) continue;
+    const Statistics& stats = row.measurement->stats;
+    const std::string regime(to_string(row.measurement->regime));
+    // A baseline and a strategy may share a name, as `graph` could.
+    const std::string runner = row.is_baseline ? "(" + row.runner->name + ")" : row.runner->name;
+    const bool is_finite = std::isfinite(stats.median_ns) && std::isfinite(stats.ci_lo_ns) &&
+                           std::isfinite(stats.ci_hi_ns) && stats.median_ns > 0;
+    if (!is_finite || !seen.emplace(row.point->case_id, runner, regime).second) continue;
+    record.points.push_back({run.id, run.started, run.device, row.point->case_id,
+                             row.point->point.op(), row.point->point.to_string(), runner, regime,
+                             stats.median_ns, stats.ci_lo_ns, stats.ci_hi_ns});
+  }
+  return record;
+}
+
+std::unique_ptr<HistoryStore> open_history(const std::string& where, bool must_exist) {
+  constexpr std::string_view kJsonl = "jsonl:";
+  if (where.starts_with(kJsonl)) return open_jsonl_history(where.substr(kJsonl.size()), must_exist);
+  return open_sqlite_history(where, must_exist);
+}
+
+std::vector<HistorySeries> series_of(const std::vector<HistoryPoint>& points) {
+  using Key =
+      std::tuple<std::string, std::string, std::string, std::string, std::string, std::string>;
+  std::map<Key, HistorySeries> series;
+  for (const HistoryPoint& p : points) {
+    HistorySeries& s = series[{p.op, p.axes, p.case_id, p.runner, p.regime, p.device}];
+    s.last = p;
+    s.medians_ns.push_back(p.median_ns);
+    s.runs.push_back(p.run);
+  }
+  std::vector<HistorySeries> all;
+  for (auto& [key, s] : series) all.push_back(std::move(s));
+  return all;
+}
+
+double noise_floor_pct(const HistorySeries& series, int64_t most) {
+  const auto count = static_cast<int64_t>(series.medians_ns.size());
+  if (count < kLeastForNoise) return -1;
+  std::vector<double> logarithms;
+  for (int64_t i = std::max<int64_t>(0, count - most); i < count; ++i)
+    logarithms.push_back(std::log(series.medians_ns[static_cast<size_t>(i)]));
+  constexpr double kNormal = 1.4826;  // 1 / the third quartile of the normal distribution
+  return 100 * std::expm1(kNormal * median_absolute_deviation(logarithms));
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A store of text files, for those who keep results in version control or read them with other
+// tools: runs/<id>.json are the documents, never changed; index.jsonl has a line for everything
+// that was done, in order: {"add": ..}, {"tag": ..} or {"remove": ..}. A writer locks the index and
+// puts a document in its place before the line that names it. What a crash leaves, a document
+// without a line or a line without an end, is not there for readers, and the next writer cuts it
+// off.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "bench/history/history.hpp"
+#include "host/core/file.hpp"
+#include "wide/error.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& what, const std::string& path) {
+  throw Error(ErrorCode::io, what + " " + path + ": " + std::strerror(errno));
+}
+
+/// The index, locked against other writers as long as this lives.
+class LockedFile {
+ public:
+  explicit LockedFile(const std::string& path)
+      : path_(path), fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
+    if (fd_ < 0) fail("cannot write", path_);
+    while (::flock(fd_, LOCK_EX) != 0) {
+      if (errno == EINTR) continue;
+      ::close(fd_);
+      fail("cannot lock", path_);
+    }
+  }
+  ~LockedFile() { ::close(fd_); }
+  LockedFile(const LockedFile&) = delete;
+
+  /// Appends behind the first `end` bytes; what else there is was never finished.
+  void append(int64_t end, const std::string& line) {
+    if (::ftruncate(fd_, end) != 0) fail("cannot write", path_);
+    size_t done = 0;
+    while (done < line.size()) {
+      const ssize_t written =
+          ::pwrite(fd_, line.data() + done, line.size() - done, end + static_cast<int64_t>(done));
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) {
+        const int error = errno;
+        (void)::ftruncate(fd_, end);  // a full disk must not leave half a line behind
+        errno = error;
+        fail("cannot write", path_);
+      }
+      done += static_cast<size_t>(written);
+    }
+    if (::fsync(fd_) != 0) fail("cannot write", path_);
+  }
+
+ private:
+  std::string path_;
+  int fd_;
+};
+
+Json to_json(const HistoryRecord& record) {
+  const HistoryRun& r = record.run;
+  Json points = Json::array();
+  for (const HistoryPoint& p : record.points) {
+    points.push_back(
+        {p.case_id, p.op, p.axes, p.runner, p.regime, p.median_ns, p.ci_lo_ns, p.ci_hi_ns});
+  }
+  return {{"add",
+           {{"id", r.id},
+            {"started", r.started},
+            {"git_sha", r.git_sha},
+            {"git_dirty", r.git_dirty},
+            {"device", r.device},
+            {"ops", r.ops},
+            {"cases", r.num_cases},
+            {"exit_code", r.exit_code},
+            {"complete", r.complete},
+            {"points", std::move(points)}}}};
+}
+
+struct Stored {
+  int64_t arrival = 0;  ///< the order in which runs were added
+  HistoryRun run;
+  std::vector<HistoryPoint> points;
+};
+
+Stored from_json(const Json& add) {
+  Stored s;
+  HistoryRun& r = s.run;
+  r.id = add.at("id").get<std::string>();
+  r.started = add.at("started").get<std::string>();
+  r.git_sha = add.at("git_sha").get<std::string>();
+  r.git_dirty = add.at("git_dirty").get<bool>();
+  r.device = add.at("device").get<std::string>();
+  r.ops = add.at("ops").get<std::string>();
+  r.num_cases = add.at("cases").get<int64_t>();
+  r.exit_code = add.at("exit_code").get<int>();
+  r.complete = add.at("complete").get<bool>();
+  require_name("id", r.id);
+  for (const Json& p : add.at("points")) {
+    s.points.push_back({r.id, r.started, r.device, p.at(0).get<std::string>(),
+                        p.at(1).get<std::string>(), p.at(2).get<std::string>(),
+                        p.at(3).get<std::string>(), p.at(4).get<std::string>(),
+                        p.at(5).get<double>(), p.at(6).get<double>(), p.at(7).get<double>()});
+  }
+  return s;
+}
+
+/// The index, played from its first line to its last whole one.
+struct Index {
+  std::map<std::string, Stored> stored;  ///< by id
+  int64_t num_added = 0;
+  int64_t end = 0;  ///< behind the last whole line
+
+  void play(const Json& line) {
+    if (line.contains("add")) {
+      Stored s = from_json(line.at("add"));
+      s.arrival = num_added++;
+      stored[s.run.id] = std::move(s);
+    } else if (line.contains("tag")) {
+      const auto tag = line.at("tag").get<std::string>();
+      for (auto& [id, s] : stored) std::erase(s.run.tags, tag);
+      const auto found = stored.find(line.at("id").get<std::string>());
+      if (found == stored.end()) return;
+      auto& tags = found->second.run.tags;
+      tags.insert(std::lower_bound(tags.begin(), tags.end(), tag), tag);
+    } else {
+      for (const Json& id : line.at("remove")) stored.erase(id.get<std::string>());
+    }
+  }
+
+  const Stored& at(const std::string& id) const {
+    const auto found = stored.find(id);
+    if (found == stored.end()) throw Error(ErrorCode::invalid_argument, "no run has the id " + id);
+    return found->second;
+  }
+
+  std::vector<const Stored*> by_age() const {
+    std::vector<const Stored*> all;
+    for (const auto& [id, s] : stored) all.push_back(&s);
+    std::sort(all.begin(), all.end(), [](const Stored* a, const Stored* b) {
+      return std::tie(a->run.started, a->arrival) < std::tie(b->run.started, b->arrival);
+    });
+    return all;
+  }
+};
+
+class JsonlStore final : public HistoryStore {
+ public:
+  explicit JsonlStore(const std::string& folder) : folder_(folder) {}
+
+  bool add(const HistoryRecord& record) override {
+    LockedFile file(index_path());
+    const Index index = read();
+    if (index.stored.contains(record.run.id)) {
+      if (document(record.run.id) == record.document) return false;
+      throw Error(ErrorCode::invalid_argument,
+                  "another run has the id " + record.run.id + ", expected the same document");
+    }
+    write_file(document_path(record.run.id), record.document);
+    append(file, index, to_json(record));
+    return true;
+  }
+
+  std::vector<HistoryRun> runs() const override {
+    std::vector<HistoryRun> all;
+    const Index index = read();
+    for (const Stored* s : index.by_age()) all.push_back(s->run);
+    return all;
+  }
+
+  std::vector<HistoryPoint> points() const override {
+    std::vector<HistoryPoint> all;
+    const Index index = read();
+    for (const Stored* s : index.by_age())
+      all.insert(all.end(), s->points.begin(), s->points.end());
+    return all;
+  }
+
+  std::string document(const std::string& id) const override {
+    (void)read().at(id);
+    return read_file(document_path(id));
+  }
+
+  void tag(const std::string& id, const std::string& tag) override {
+    LockedFile file(index_path());
+    const Index index = read();
+    (void)index.at(id);
+    append(file, index, {{"tag", tag}, {"id", id}});
+  }
+
+  void remove(const std::vector<std::string>& ids) override {
+    LockedFile file(index_path());
+    const Index index = read();
+    for (const std::string& id : ids) (void)index.at(id);
+    append(file, index, {{"remove", ids}});
+    std::error_code ignored;  // a document without a line is no run any more
+    for (const std::string& id : ids) fs::remove(document_path(id), ignored);
+  }
+
+ private:
+  std::string index_path() const { return folder_ + "/index.jsonl"; }
+  std::string document_path(const std::string& id) const {
+    return folder_ + "/runs/" + id + ".json";
+  }
+
+  Index read() const {
+    Index index;
+    const std::string text = fs::exists(index_path()) ? read_file(index_path()) : "";
+    size_t begin = 0;
+    for (int64_t number = 1;; ++number) {
+      const size_t end = text.find('\n', begin);
+      if (end == std::string::npos) break;  // nothing, or what a crash left of a line
+      try {
+        index.play(Json::parse(text.substr(begin, end - begin)));
+      } catch (const std::exception& error) {
+        throw Error(ErrorCode::io, index_path() + ":" + std::to_string(number) +
+                                       ": is no line of a history: " + error.what());
+      }
+      begin = end + 1;
+    }
+    index.end = static_cast<int64_t>(begin);
+    return index;
+  }
+
+  static void append(LockedFile& file, const Index& index, const Json& line) {
+    file.append(index.end, line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  }
+
+  std::string folder_;
+};
+
+}  // namespace
+
+std::unique_ptr<HistoryStore> open_jsonl_history(const std::string& folder, bool must_exist) {
+  const bool exists = fs::exists(folder + "/index.jsonl");
+  if (must_exist && !exists) throw Error(ErrorCode::io, "there is no history in " + folder);
+  if (!exists) {
+    std::error_code error;
+    fs::create_directories(folder + "/runs", error);
+    if (error) throw Error(ErrorCode::io, "cannot make " + folder + "/runs: " + error.message());
+    const LockedFile empty(folder + "/index.jsonl");
+  }
+  return std::make_unique<JsonlStore>(folder);
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/history/sqlite.hpp"
+
+#include <sqlite3.h>
+
+#include "wide/error.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+constexpr int kPatienceMs = 30'000;
+
+}  // namespace
+
+SqliteDatabase::SqliteDatabase(const std::string& path) : path_(path) {
+  constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  try {
+    if (sqlite3_open_v2(path.c_str(), &handle_, kFlags, nullptr) != SQLITE_OK) fail();
+    sqlite3_busy_timeout(handle_, kPatienceMs);
+    execute("PRAGMA journal_mode = WAL");
+    execute("PRAGMA synchronous = FULL");  // what is said to be written survives a power cut
+    execute("PRAGMA foreign_keys = ON");
+  } catch (...) {
+    sqlite3_close(handle_);
+    throw;
+  }
+}
+
+SqliteDatabase::~SqliteDatabase() {
+  sqlite3_close(handle_);
+}
+
+void SqliteDatabase::fail() const {
+  const char* why = handle_ == nullptr ? "out of memory" : sqlite3_errmsg(handle_);
+  throw Error(ErrorCode::io, path_ + ": " + why);
+}
+
+void SqliteDatabase::execute(const std::string& sql) const {
+  if (sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail();
+}
+
+void SqliteDatabase::migrate(std::span<const char* const> steps) {
+  const auto seen_steps = [&] {
+    SqliteStatement version(*this, "PRAGMA user_version");
+    return version.step() ? version.integer(0) : 0;
+  };
+  const auto last = static_cast<int64_t>(steps.size());
+  if (seen_steps() == last) return;
+  SqliteTransaction transaction(*this);
+  const int64_t seen = seen_steps();  // another process may have been quicker
+  if (seen < 0 || seen > last) {
+    throw Error(ErrorCode::unsupported, path_ + ": is of version " + std::to_string(seen) +
+                                            ", expected at most " + std::to_string(last) +
+                                            ": a newer wbench made it");
+  }
+  for (int64_t step = seen; step < last; ++step) execute(steps[static_cast<size_t>(step)]);
+  execute("PRAGMA user_version = " + std::to_string(last));
+  transaction.commit();
+}
+
+SqliteTransaction::~SqliteTransaction() {
+  if (is_open_) (void)sqlite3_exec(database_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
+SqliteStatement::SqliteStatement(const SqliteDatabase& database, const char* sql)
+    : database_(database) {
+  if (sqlite3_prepare_v2(database.handle(), sql, -1, &statement_, nullptr) != SQLITE_OK)
+    database_.fail();
+}
+
+SqliteStatement::~SqliteStatement() {
+  sqlite3_finalize(statement_);
+}
+
+void SqliteStatement::bind_one(int index, const std::string& value) {
+  const auto bytes = static_cast<sqlite3_uint64>(value.size());
+  if (sqlite3_bind_text64(statement_, index, value.data(), bytes, SQLITE_STATIC, SQLITE_UTF8) !=
+      SQLITE_OK)
+    database_.fail();
+}
+
+void SqliteStatement::bind_one(int index, int64_t value) {
+  if (sqlite3_bind_int64(statement_, index, value) != SQLITE_OK) database_.fail();
+}
+
+void SqliteStatement::bind_one(int index, double value) {
+  if (sqlite3_bind_double(statement_, index, value) != SQLITE_OK) database_.fail();
+}
+
+bool SqliteStatement::step() {
+  const int code = sqlite3_step(statement_);
+  if (code != SQLITE_ROW && code != SQLITE_DONE) database_.fail();
+  return code == SQLITE_ROW;
+}
+
+void SqliteStatement::run() {
+  (void)step();
+  if (sqlite3_reset(statement_) != SQLITE_OK) database_.fail();
+}
+
+std::string SqliteStatement::text(int column) const {
+  const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  if (bytes == nullptr) return "";
+  return {bytes, static_cast<size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+int64_t SqliteStatement::integer(int column) const {
+  return sqlite3_column_int64(statement_, column);
+}
+
+double SqliteStatement::real(int column) const {
+  return sqlite3_column_double(statement_, column);
+}
+
+}  // namespace wide::bench

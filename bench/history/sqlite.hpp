@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// As much of SQLite as a store needs, with errors as exceptions: io, with the database's name.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace wide::bench {
+
+class SqliteDatabase {
+ public:
+  /// Opens or makes the file. Writers of other processes are waited for, 30 s at most.
+  explicit SqliteDatabase(const std::string& path);
+  ~SqliteDatabase();
+  SqliteDatabase(const SqliteDatabase&) = delete;
+
+  /// Takes the steps that the database has not seen yet, all or none; PRAGMA user_version counts
+  /// them. Throws unsupported where it has seen more than there are: a newer program's.
+  void migrate(std::span<const char* const> steps);
+
+  void execute(const std::string& sql) const;
+  [[noreturn]] void fail() const;
+  sqlite3* handle() const { return handle_; }
+
+ private:
+  std::string path_;
+  sqlite3* handle_ = nullptr;
+};
+
+/// For writing: the lock is taken at once. Rolled back unless committed.
+class SqliteTransaction {
+ public:
+  explicit SqliteTransaction(const SqliteDatabase& database) : database_(database) {
+    database_.execute("BEGIN IMMEDIATE");
+  }
+  ~SqliteTransaction();
+  SqliteTransaction(const SqliteTransaction&) = delete;
+  void commit() {
+    database_.execute("COMMIT");
+    is_open_ = false;
+  }
+
+ private:
+  const SqliteDatabase& database_;
+  bool is_open_ = true;
+};
+
+class SqliteStatement {
+ public:
+  SqliteStatement(const SqliteDatabase& database, const char* sql);
+  ~SqliteStatement();
+  SqliteStatement(const SqliteStatement&) = delete;
+
+  /// All parameters from the first on; they must live until the statement has run.
+  template <class... Values>
+  SqliteStatement& bind(const Values&... values) {
+    int index = 0;
+    (bind_one(++index, values), ...);
+    return *this;
+  }
+  /// Whether there is a row, or another one.
+  bool step();
+  /// A statement without rows; it may be bound and run again.
+  void run();
+
+  std::string text(int column) const;
+  int64_t integer(int column) const;
+  double real(int column) const;
+
+ private:
+  void bind_one(int index, const std::string& value);
+  void bind_one(int index, int64_t value);
+  void bind_one(int index, double value);
+
+  const SqliteDatabase& database_;
+  sqlite3_stmt* statement_ = nullptr;
+};
+
+}  // namespace wide::bench

@@ -1,0 +1,308 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// `wbench compare`: results made by hand, paired, judged, written in every format and judged again
+// by the exit code.
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "bench/compare/verdicts.hpp"
+#include "bench/result_json.hpp"
+#include "host/core/file.hpp"
+#include "verify/cli_case.hpp"
+#include "verify/sample_result.hpp"
+#include "wide/error.hpp"
+
+namespace wide::bench {
+namespace {
+
+using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+/// One run: a case for every time, of strategy "simt", the run's own luck in `factor`.
+RunResult run_of(const std::vector<double>& times, double factor = 1) {
+  RunResult run = sample_result();
+  run.cases.clear();
+  for (size_t i = 0; i < times.size(); ++i) {
+    CaseResult c = sample_case("linear", static_cast<int64_t>(4 << i), "fp16");
+    c.case_id.back() = static_cast<char>('0' + i);
+    RunnerResult strategy = sample_runner("simt", times[i] * factor, 0);
+    Statistics& s = strategy.measurements[0].stats;
+    s.min_ns = 0.99 * s.median_ns;
+    s.q3_ns = 1.01 * s.median_ns;
+    strategy.measurements[0].flops_per_s = 1e15 / s.median_ns;
+    c.strategies = {strategy};
+    c.speedups.clear();
+    run.cases.push_back(c);
+  }
+  return run;
+}
+
+std::vector<RunResult> runs_of(const std::vector<double>& times, int count = 5) {
+  std::vector<RunResult> runs;
+  for (int i = 0; i < count; ++i) runs.push_back(run_of(times, 1 + 0.001 * (i - count / 2)));
+  return runs;
+}
+
+CompareOptions options_of(const char* metric = "time_ns") {
+  CompareOptions options;
+  options.metric = &find_measured_metric(metric);
+  return options;
+}
+
+std::string verdicts(const Comparison& comparison) {
+  std::string text;
+  for (const ComparedCell& cell : comparison.cells)
+    text += std::string(to_string(cell.judgement.verdict)) + " ";
+  return text;
+}
+
+TEST_CASE("cells are paired by case, strategy and regime") {
+  const auto base = runs_of({1000, 2000, 3000}), candidate = runs_of({1000, 2200, 2700});
+  const Comparison c = compare(base, candidate, options_of());
+  CHECK(verdicts(c) == "SAME SLOWER FASTER ");
+  CHECK(c.cells[1].judgement.change_pct == Approx(10));
+  CHECK(c.cells[1].judgement.severity == Severity::moderate);
+  CHECK(*c.cells[1].base == 2000);
+  CHECK(c.cells[1].candidate_runs == 5);
+  CHECK(*c.geomean_change_pct == Approx(100 * (std::cbrt(1.1 * 0.9) - 1)));
+  REQUIRE(c.cells[1].tests);
+  CHECK(c.cells[1].tests->chosen == "student");
+  CHECK(c.cells[1].tests->p < 1e-8);
+  CHECK(c.cells[1].tests->p_adjusted == Approx(c.cells[1].tests->p * 1.5).epsilon(0.5));
+  CHECK(c.cells[1].tests->cohens_d.value() > 0.8);
+  CHECK(c.cells[1].tests->rank_biserial == 1);
+  CHECK(c.cells[0].tests->p_adjusted == Approx(1));
+  // Twice a deviation of 0.158 %.
+  CHECK(c.noise_floor_pct == Approx(0.316).epsilon(0.01));
+}
+
+TEST_CASE("a rate says the same as its time, with the other sign") {
+  const Comparison c =
+      compare(runs_of({1000, 2000}), runs_of({1000, 2200}), options_of("flops_per_s"));
+  CHECK(verdicts(c) == "SAME SLOWER ");
+  CHECK(c.cells[1].judgement.change_pct == Approx(-100 / 11.));
+  const Comparison few = compare(runs_of({2000}, 1), runs_of({2200}, 1), options_of("flops_per_s"));
+  CHECK(verdicts(few) == "SLOWER ");
+  CHECK_FALSE(few.cells[0].tests);
+  CHECK_THROWS_AS(find_measured_metric("speedup_ratio"), Error);
+  CHECK_THROWS_AS(find_measured_metric("time"), Error);
+}
+
+TEST_CASE("what is absent, new, wrong or too short is said, and not judged") {
+  auto base = runs_of({1000, 2000, 3000, 4000}), candidate = runs_of({1000, 2000, 3000, 4000});
+  for (RunResult& run : base) run.cases.erase(run.cases.begin());
+  candidate[2].cases[1].strategies[0].measurements[0].below_resolution = true;
+  for (RunResult& run : candidate) run.cases.pop_back();
+  RunnerResult& wrong = candidate[4].cases[2].strategies[0];
+  wrong.status = Status::verify_failed;
+  wrong.measurements.clear();  // nothing was timed
+  Comparison c = compare(base, candidate, options_of());
+  CHECK(verdicts(c) == "INVALID INVALID MISSING NEW ");
+  CHECK(c.cells[0].judgement.reason == "candidate_invalid");
+  CHECK_FALSE((c.cells[0].tests || c.geomean_change_pct));
+  c = compare(candidate, base, options_of());
+  CHECK(verdicts(c) == "MISSING INVALID INVALID NEW ");
+  CHECK(c.cells[1].judgement.reason == "base_invalid");
+  // What was skipped is as good as absent.
+  for (RunResult& run : base) run.cases[0].strategies[0].status = Status::skipped;
+  for (RunResult& run : base) run.cases[0].strategies[0].measurements.clear();
+  CHECK(verdicts(compare(base, candidate, options_of())) == "INVALID MISSING NEW INVALID ");
+  CHECK(compare({}, {}, options_of()).cells.empty());
+}
+
+TEST_CASE("exit codes follow --fail-on") {
+  const auto code = [](const std::vector<double>& candidate, const std::string& fail_on,
+                       int runs = 5) {
+    const auto base = runs_of({1000, 2000}, runs);
+    return exit_code_of(compare(base, runs_of(candidate, runs), options_of()),
+                        parse_fail_on(fail_on));
+  };
+  CHECK(code({1000, 2000}, "regression,invalid") == kSuccess);
+  CHECK(code({1000, 2100}, "regression,invalid") == kRegression);
+  CHECK(code({1000, 2100}, "none") == kSuccess);
+  CHECK(code({1000, 1500}, "regression,missing,invalid,inconclusive") == kSuccess);
+  CHECK(code({1000}, "regression") == kSuccess);
+  CHECK(code({1000}, "missing") == kRegression);
+  CHECK(code({1000, 2000}, "inconclusive", 1) == kInconclusive);
+  CHECK(code({1000, 2200}, "inconclusive,regression", 1) == kRegression);  // before inconclusive
+  CHECK(code({1000, 2000}, "none", 1) == kSuccess);
+  CHECK(code({}, "regression") == kNothingRan);
+  CHECK_THROWS_AS(parse_fail_on("regresion"), Error);
+  CHECK_THROWS_AS(parse_fail_on(""), Error);
+  auto elsewhere = runs_of({1000, 2000});
+  elsewhere[0].devices[0].num_multiprocessors = 114;
+  const Comparison c = compare(runs_of({1000, 2000}), elsewhere, options_of());
+  CHECK(c.base_device != c.candidate_device);
+  CHECK(exit_code_of(c, parse_fail_on("device-mismatch")) == kRegression);
+  CHECK(exit_code_of(c, parse_fail_on("regression")) == kSuccess);
+}
+
+Comparison hostile() {
+  auto base = runs_of({1000, 2000, 3000}), candidate = runs_of({1000, 2400, 3000}, 5);
+  for (auto* side : {&base, &candidate}) {
+    for (RunResult& run : *side) {
+      for (CaseResult& c : run.cases) c.strategies[0].name = "a|b<c>&\"d\"%\n::error,e:\x1b";
+    }
+  }
+  for (RunResult& run : candidate) run.cases.pop_back();
+  return compare(base, candidate, options_of());
+}
+
+TEST_CASE("every format says what is slower, and escapes what it holds") {
+  const Comparison c = hostile();
+  const FailOn fail_on;
+  const std::string text = compare_text(c, {120, false, false, true});
+  CHECK_THAT(text,
+             ContainsSubstring("SLOWER, severe") && ContainsSubstring("+20.0% [+19.7, +20.3]"));
+  CHECK_THAT(text, ContainsSubstring("3 cells: 1 SLOWER, 1 SAME, 1 MISSING") &&
+                       ContainsSubstring("wbench run --op linear"));
+  CHECK_THAT(text, !ContainsSubstring("\x1b"));
+  const std::string md = compare_markdown(c, {});
+  CHECK_THAT(md, ContainsSubstring("a\\|b") && ContainsSubstring("| SLOWER, severe |"));
+  const std::string github = compare_github(c, fail_on);
+  CHECK_THAT(github, ContainsSubstring("::error title=linear a|b<c>&\"d\"%25 %3A%3Aerror%2Ce%3A"));
+  CHECK_THAT(github, ContainsSubstring("::warning title="));  // missing, not in --fail-on
+  CHECK(std::count(github.begin(), github.end(), '\n') == 3);
+  const std::string junit = compare_junit(c, fail_on);
+  CHECK_THAT(junit, ContainsSubstring("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""));
+  CHECK_THAT(junit, ContainsSubstring("a|b&lt;c&gt;&amp;&quot;d&quot;%") &&
+                        ContainsSubstring("<failure type=\"SLOWER\""));
+}
+
+TEST_CASE("the JSON document holds all, and no NaN") {
+  const std::string text = compare_json(hostile(), {});
+  CHECK_THAT(text, !ContainsSubstring("nan") && !ContainsSubstring("inf\""));
+  const json document = json::parse(text);
+  CHECK(document["schema"] == json{{"name", "wbench.compare"}, {"version", "1.0.0"}});
+  CHECK(document["method"]["threshold_pct"] == 1.5);
+  CHECK(document["method"]["better"] == "lower");
+  CHECK(document["summary"]["counts"]["SLOWER"] == 1);
+  CHECK(document["gate"] == json{{"tripped", true}, {"rules", {"regression", "invalid"}}});
+  CHECK(document["exit_code"] == 4);
+  const json& row = document["rows"][1];
+  CHECK(row["status"] == "SLOWER");
+  CHECK(row["severity"] == "severe");
+  CHECK(row["change_pct"] == Approx(20));
+  CHECK(row["tests"]["effect"] == "large");
+  CHECK(row["is_significant"] == true);
+  CHECK(document["rows"][2]["status"] == "MISSING");
+  CHECK(document["rows"][2]["change_pct"].is_null());
+}
+
+/// Folders base and candidate with a file for every run.
+struct Store {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("wide-compare-" + std::to_string(std::rand()));
+  ~Store() { std::filesystem::remove_all(path); }
+  void put(const std::string& side, const std::vector<RunResult>& runs) const {
+    std::filesystem::create_directories(path / side);
+    for (size_t i = 0; i < runs.size(); ++i)
+      write_file(path / side / (std::to_string(i) + ".json"), to_json(runs[i]).dump());
+  }
+  Outcome compare(const std::string& sides, const std::string& options = "") const {
+    std::string line = "compare --color never " + options;
+    std::istringstream names(sides);
+    for (std::string name; names >> name;) line += " " + (path / name).string();
+    return wbench(line);
+  }
+};
+
+TEST_CASE("the command compares folders and files") {
+  const Store store;
+  store.put("base", runs_of({1000, 2000}));
+  store.put("same", runs_of({1001, 2001}));
+  store.put("slow", runs_of({1000, 2300}));
+  auto other = runs_of({1000, 2000});
+  for (RunResult& run : other) run.devices[0].name = "NVIDIA B200";
+  store.put("other", other);
+  CHECK(store.compare("base same").code == kSuccess);
+  const Outcome slow = store.compare("base slow");
+  CHECK(slow.code == kRegression);
+  CHECK_THAT(slow.out, ContainsSubstring("SLOWER, moderate") && !ContainsSubstring(" SAME\n"));
+  CHECK_THAT(store.compare("base slow", "--all").out, ContainsSubstring("SAME\n"));
+  CHECK(store.compare("base slow", "--fail-on none").code == kSuccess);
+  CHECK(store.compare("base slow", "--threshold 20%").code == kSuccess);
+  CHECK(store.compare("base slow", "--noise-floor 20%").code == kSuccess);
+  CHECK(store.compare("base slow", "--metric flops_per_s").code == kRegression);
+  CHECK(store.compare("slow base").code == kSuccess);
+  // One run a side: ranges.
+  CHECK(store.compare("base/0.json slow/0.json").code == kRegression);
+  CHECK(store.compare("base/0.json base/0.json", "--fail-on inconclusive").code == kInconclusive);
+  const Outcome mismatch = store.compare("base other");
+  CHECK(mismatch.code == kEnvironment);
+  CHECK_THAT(mismatch.err, ContainsSubstring("H200") && ContainsSubstring("B200"));
+  CHECK(store.compare("base other", "--ignore-device").code == kSuccess);
+  CHECK(store.compare("base other", "--ignore-device --fail-on device-mismatch").code ==
+        kRegression);
+  const std::string file = (store.path / "c.json").string();
+  const Outcome written = store.compare("base slow", "--format json -o " + file);
+  CHECK(written.code == kRegression);
+  CHECK(json::parse(read_file(file))["exit_code"] == kRegression);
+  CHECK(json::parse(store.compare("base slow", "--format json").out) ==
+        json::parse(read_file(file)));
+}
+
+TEST_CASE("two builds are run by turns") {
+  const Store store;
+  store.put("base", runs_of({1000, 2000}));
+  store.put("slow", runs_of({1000, 2300}));
+  const std::string log = (store.path / "log").string();
+  const auto program = [&](const std::string& name, const std::string& body) {
+    write_file(store.path / name, "#!/bin/sh\necho " + name + " $* >>" + log + "\n" + body + "\n");
+    std::filesystem::permissions(store.path / name, std::filesystem::perms::owner_all);
+  };
+  // Leaves a saved result where it is told to.
+  const auto wbench_of = [&](const std::string& name) {
+    program(name + ".sh", "while [ $1 != --json ]; do shift; done; cp " +
+                              (store.path / name / "0.json").string() + " $2; echo noise; exit 3");
+  };
+  wbench_of("base");
+  wbench_of("slow");
+  program("broken.sh", "exit 3");
+  const std::string both =
+      (store.path / "base.sh").string() + " " + (store.path / "slow.sh").string();
+  const Outcome outcome =
+      wbench("compare --rerun --repeat 3 --color never " + both + " -- --op linear -d cpu");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == kRegression);
+  CHECK_THAT(outcome.out, ContainsSubstring("base: 3 runs") && ContainsSubstring("SLOWER"));
+  std::istringstream lines(read_file(log));
+  std::string order;
+  for (std::string line; std::getline(lines, line);) {
+    CHECK_THAT(line, ContainsSubstring(".sh run --op linear -d cpu --json /"));
+    order += line[0];
+  }
+  CHECK(order == "bssbbs");
+  const Outcome broken = wbench("compare --rerun " + both + "x -- --op linear");
+  CHECK(broken.code == kRuntimeError);
+  CHECK_THAT(broken.err, ContainsSubstring("cannot start"));
+  const std::string no_result = (store.path / "broken.sh").string();
+  CHECK_THAT(wbench("compare --rerun " + no_result + " " + no_result).err,
+             ContainsSubstring("exit code 3 and left no result"));
+  CHECK(wbench("compare " + both + " extra").code == kUsage);
+}
+
+TEST_CASE("wrong arguments of compare are usage errors") {
+  const Store store;
+  store.put("base", runs_of({1000}));
+  std::filesystem::create_directories(store.path / "empty");
+  for (const char* options : {"--metric tme_ns", "--threshold 0", "--threshold x", "--alpha 2",
+                              "--noise-floor -1%", "--fail-on regresion", "--format xml"}) {
+    INFO(options);
+    CHECK(store.compare("base base", options).code == kUsage);
+  }
+  CHECK(store.compare("base").code == kUsage);
+  CHECK(store.compare("base empty").code == kUsage);
+  CHECK(store.compare("base absent.json").code == kRuntimeError);
+  write_file(store.path / "base" / "z.json", "{}");
+  CHECK_THAT(store.compare("base base").err, ContainsSubstring("z.json: result: "));
+}
+
+}  // namespace
+}  // namespace wide::bench
