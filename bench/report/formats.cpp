@@ -4,12 +4,17 @@
 // CSV (RFC 4180) and Markdown.
 #include <fmt/format.h>
 
+#include <set>
+
+#include "bench/report/flat_rows.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/rows.hpp"
 
 namespace wide::bench {
 
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 std::string quoted(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
@@ -18,8 +23,10 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-std::string number(const std::optional<double>& value) {
-  return value ? fmt::format("{}", *value) : "";
+/// As in JSON, but null is nothing.
+std::string cell_of(const Json& value) {
+  if (value.is_string()) return quoted(value.get<std::string>());
+  return value.is_null() ? "" : value.dump();
 }
 
 std::string escaped(const std::string& text) {
@@ -34,34 +41,24 @@ std::string escaped(const std::string& text) {
 }  // namespace
 
 std::string report_csv(const RunResult& result) {
-  std::string text =
-      "case_id,op,case,name,is_baseline,regime,status,verified,n,median_ns,mad_ns,p5_ns,p95_ns,ci_"
-      "lo_ns,ci_hi_ns,"
-      "flops_per_s,mem_bw_bytes_per_s,pct_of_floor,speedup_loop,speedup_streams,speedup_graph,"
-      "worst_error_ratio,"
-      "worst_member,reason\r\n";
-  for (const ReportRow& row : rows_of(result)) {
-    const RunnerResult none;
-    const Measurement empty;
-    const RunnerResult& r = row.runner == nullptr ? none : *row.runner;
-    const bool is_timed = row.measurement != nullptr;
-    const Measurement& m = is_timed ? *row.measurement : empty;
-    const auto time = [&](double value) {
-      return is_timed ? fmt::format("{}", value) : std::string();
-    };
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", row.point->case_id,
-                        row.point->point.op(), quoted(row.point->point.to_string()), r.name,
-                        row.is_baseline, is_timed ? to_string(m.regime) : "",
-                        to_string(status_of(row)), r.verified, m.stats.n, time(m.stats.median_ns),
-                        time(m.stats.mad_ns), time(m.stats.p5_ns), time(m.stats.p95_ns),
-                        time(m.stats.ci_lo_ns), time(m.stats.ci_hi_ns), number(m.flops_per_s),
-                        number(m.mem_bw_bytes_per_s), number(m.pct_of_floor));
-    for (const Speedup* s : row.speedups)
-      text += "," + (s == nullptr ? "" : number(s->speedup_ratio));
-    text += fmt::format(",{},{},{}\r\n", number(r.verify.worst_error_ratio), r.verify.worst_member,
-                        quoted(row.runner == nullptr ? row.point->reason : r.reason));
+  const std::vector<Json> rows = flat_rows(result);
+  std::vector<std::string> columns;  // of all rows, each where it was met
+  std::set<std::string> seen;
+  for (const Json& row : rows) {
+    for (const auto& [key, value] : row.items()) {
+      if (seen.insert(key).second) columns.push_back(key);
+    }
   }
-  return text;
+  std::string text;
+  for (const std::string& column : columns) text += (text.empty() ? "" : ",") + quoted(column);
+  for (const Json& row : rows) {
+    text += "\r\n";
+    for (const std::string& column : columns) {
+      if (column != columns.front()) text += ",";
+      if (const auto found = row.find(column); found != row.end()) text += cell_of(*found);
+    }
+  }
+  return text + "\r\n";
 }
 
 std::string report_markdown(const RunResult& result) {

@@ -48,13 +48,8 @@ std::string device_text(const RunResult& r) {
   if (c.empty_launch_ns <= 0) return text;  // nothing was timed
   text += "regimes:";
   for (const Regime regime : r.config.regimes) text += " " + std::string(to_string(regime));
-  text += "; ceilings: " +
-          (c.mem_bw_bytes_per_s > 0 ? format_rate(c.mem_bw_bytes_per_s, "B/s") : "no bandwidth");
-  for (const auto& [dtype, rate] : c.flops_per_s)
-    text += fmt::format(", {} {}", format_rate(rate, "FLOP/s"), dtype);
-  if (c.flops_per_s.empty())
-    text += ", no FLOP rate (cuBLAS unavailable: floors are of bytes alone)";
-  return text + fmt::format("; empty launch {}\n", format_time(c.empty_launch_ns));
+  return text + fmt::format("; ceilings: {}; empty launch {}\n", ceilings_text(c),
+                            format_time(c.empty_launch_ns));
 }
 
 std::string summary_text(const OpSummary& s) {
@@ -76,6 +71,15 @@ std::string summary_text(const OpSummary& s) {
   return text + "\n";
 }
 
+/// The case's command, narrowed to what the row shows.
+std::string row_command(const ReportRow& row) {
+  std::string command =
+      row.point->reproduce + (row.is_baseline ? " --baseline " : " --strategy ") + row.runner->name;
+  if (row.measurement != nullptr)
+    command += " --regime " + std::string(to_string(row.measurement->regime));
+  return command;
+}
+
 /// Failures with the command that repeats them, reasons of choices, points that do not exist.
 std::string notes_text(const RunResult& result, const std::vector<ReportRow>& rows, bool explains) {
   std::string notes;
@@ -90,10 +94,10 @@ std::string notes_text(const RunResult& result, const std::vector<ReportRow>& ro
                          row.point->reproduce);
   }
   for (const ReportRow& row : rows) {
-    if (!explains || row.runner == nullptr || !row.opens_runner) continue;
-    if (row.opens_case) notes += row.point->reproduce + "\n";
-    if (!row.runner->explain.empty())
-      notes += fmt::format("  {}: {}\n", row.runner->name, printable(row.runner->explain));
+    if (!explains || row.runner == nullptr) continue;
+    if (row.opens_runner && !row.runner->explain.empty())
+      notes += fmt::format("{}: {}\n", place(row), printable(row.runner->explain));
+    notes += "  " + row_command(row) + "\n";
   }
   for (const auto& [reason, count] : result.impossible_reasons)
     notes += fmt::format("impossible: {} point{}: {}\n", count, count == 1 ? "" : "s", reason);
@@ -113,6 +117,16 @@ std::string format_rate(double per_second, const char* unit) {
   if (per_second >= 999.5e9) return significant(per_second / 1e12) + " T" + unit;
   if (per_second >= 999.5e6) return significant(per_second / 1e9) + " G" + unit;
   return significant(per_second / 1e6) + " M" + unit;
+}
+
+std::string ceilings_text(const Calibration& c) {
+  std::string text =
+      c.mem_bw_bytes_per_s > 0 ? format_rate(c.mem_bw_bytes_per_s, "B/s") : "no bandwidth";
+  for (const auto& [dtype, rate] : c.flops_per_s)
+    text += fmt::format(", {} {}", format_rate(rate, "FLOP/s"), dtype);
+  if (c.flops_per_s.empty())
+    text += ", no FLOP rate (cuBLAS unavailable: floors are of bytes alone)";
+  return text;
 }
 
 std::string report_text(const RunResult& result, const ReportOptions& options) {

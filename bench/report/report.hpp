@@ -26,6 +26,9 @@ std::string report_text(const RunResult& result, const ReportOptions& options);
 std::string report_csv(const RunResult& result);
 std::string report_markdown(const RunResult& result);
 
+/// "4.81 TB/s, 53.1 TFLOP/s fp32, ..": what floors are reckoned with.
+std::string ceilings_text(const Calibration& calibration);
+
 /// "12.3 us", three significant digits; "4.81 TB/s" and the like by format_rate.
 std::string format_time(double ns);
 std::string format_rate(double per_second, const char* unit);

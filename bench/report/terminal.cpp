@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/report/terminal.hpp"
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -31,6 +32,22 @@ bool wants_color(const std::string& when) {
   if (when != "auto") return when == "always";
   const char* no_color = std::getenv("NO_COLOR");
   return ::isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == 0);
+}
+
+std::string shown_message(std::string_view message) {
+  constexpr size_t kLongest = 2000, kEnd = 200;
+  const auto escaped = [](std::string_view part) {
+    std::string text;
+    for (const char c : part) {
+      const auto code = static_cast<unsigned char>(c);
+      const bool is_control = (code < 0x20 && c != '\n' && c != '\t') || code == 0x7f;
+      text += is_control ? fmt::format("\\x{:02x}", code) : std::string(1, c);
+    }
+    return text;
+  };
+  if (message.size() <= kLongest) return escaped(message);
+  return fmt::format("{} .. {} bytes .. {}", escaped(message.substr(0, kLongest - kEnd)),
+                     message.size() - kLongest, escaped(message.substr(message.size() - kEnd)));
 }
 
 }  // namespace wide::bench

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace wide::bench {
 
@@ -13,5 +14,9 @@ int output_width();
 
 /// `when` is "auto", "always" or "never"; auto: on a terminal, unless NO_COLOR is set.
 bool wants_color(const std::string& when);
+
+/// A message with what users typed in it: control characters as \xNN, but for newlines and tabs,
+/// and of what is longer than 2000 bytes the beginning and the end.
+std::string shown_message(std::string_view message);
 
 }  // namespace wide::bench

@@ -1,0 +1,265 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The formats: trace events as "Trace Event Format" (Chromium's catapult) has them, the others as
+// their tools' readers want them.
+#include "bench/report/exports.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "bench/report/flat_rows.hpp"
+#include "bench/report/report.hpp"
+#include "bench/report/rows.hpp"
+#include "bench/statistics/order.hpp"
+#include "wide/error.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr ExportFormat kFormats[] = {
+    {"csv", "a row per case, strategy and regime", report_csv},
+    {"md", "a Markdown table", report_markdown},
+    {"jsonl", "the rows of csv as JSON, one a line", export_jsonl},
+    {"trace", "samples as Chrome's trace events, for Perfetto", export_trace},
+    {"google-benchmark", "JSON of Google Benchmark; rounds are repetitions",
+     export_google_benchmark},
+    {"github-action-benchmark", "medians as customSmallerIsBetter", export_github_action}};
+
+std::string dumped(const Json& document, int indent) {
+  return document.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json finite(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+/// A baseline and a strategy may share a name.
+std::string runner_name(const ReportRow& row) {
+  return row.is_baseline ? "(" + row.runner->name + ")" : row.runner->name;
+}
+
+/// "linear/n=4 batch=16/wide/stream", unique in a result.
+std::string full_name(const ReportRow& row) {
+  return fmt::format("{}/{}/{}/{}", row.point->point.op(), row.point->point.to_string(),
+                     runner_name(row), to_string(row.measurement->regime));
+}
+
+/// What may be believed: timed, right and resolved.
+bool is_sound(const ReportRow& row) {
+  return row.measurement != nullptr && status_of(row) == Status::ok &&
+         !row.measurement->below_resolution && std::isfinite(row.measurement->stats.median_ns);
+}
+
+std::vector<double> round_medians(const Measurement& m) {
+  std::map<int64_t, std::vector<double>> rounds;
+  for (size_t i = 0; i < m.samples_ns.size() && i < m.samples_round.size(); ++i)
+    rounds[m.samples_round[i]].push_back(m.samples_ns[i]);
+  std::vector<double> medians;
+  for (const auto& [round, samples] : rounds) medians.push_back(median(samples));
+  return medians;
+}
+
+Json event_of(const char* phase, const std::string& name, int64_t process, int64_t thread) {
+  return {{"name", name}, {"ph", phase}, {"pid", process}, {"tid", thread}};
+}
+
+/// All samples of a case, in the order of their rounds.
+void add_samples(const std::vector<const ReportRow*>& rows, int64_t process, double& at_us,
+                 Json& events) {
+  int64_t last_round = -1;
+  for (const ReportRow* row : rows) {
+    for (const int64_t round : row->measurement->samples_round)
+      last_round = std::max(last_round, round);
+  }
+  std::vector<size_t> next(rows.size());
+  for (int64_t round = 0; round <= last_round; ++round) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const Measurement& m = *rows[i]->measurement;
+      const size_t end = std::min(m.samples_ns.size(), m.samples_round.size());
+      for (; next[i] < end && m.samples_round[next[i]] <= round; ++next[i]) {
+        const double ns = m.samples_ns[next[i]];
+        if (!std::isfinite(ns) || ns < 0) continue;
+        const double length_us = ns * static_cast<double>(m.iters_per_sample) / 1000;
+        Json event = event_of("X", fmt::format("{} {}", runner_name(*rows[i]), to_string(m.regime)),
+                              process, static_cast<int64_t>(i) + 1);
+        event["cat"] = to_string(m.regime);
+        event["ts"] = at_us;
+        event["dur"] = length_us;
+        event["args"] = {{"round", round}, {"time_ns", ns}, {"calls", m.iters_per_sample}};
+        events.push_back(std::move(event));
+        at_us += length_us;
+      }
+    }
+  }
+}
+
+Json google_context(const RunResult& r) {
+  return {{"date", r.started},
+          {"host_name", r.hostname},
+          {"executable", "wbench"},
+          {"num_cpus", r.cores},
+          {"mhz_per_cpu", 0},
+          {"cpu_scaling_enabled", false},
+          {"caches", Json::array()},
+          {"load_avg", Json::array()},
+          {"library_version", "wbench " + r.tool_version},
+          {"library_build_type", r.build_type == "Debug" ? "debug" : "release"},
+          {"json_schema_version", 1},
+          {"git_sha", r.git_sha},
+          {"device", r.devices.empty() ? "" : r.devices.front().name}};
+}
+
+/// cpu_time is wanted of all; only wall and device time are known, so it repeats that.
+void set_times(Json& entry, const Json& time) {
+  entry["real_time"] = entry["cpu_time"] = time;
+  entry["time_unit"] = "ns";
+}
+
+void add_google_rows(const ReportRow& row, int64_t family, Json& benchmarks) {
+  const Measurement& m = *row.measurement;
+  const std::string name = full_name(row);
+  const std::vector<double> rounds = round_medians(m);
+  const auto entry_of = [&](const std::string& entry_name, const char* type) {
+    return Json{{"name", entry_name}, {"family_index", family}, {"per_family_instance_index", 0},
+                {"run_name", name},   {"run_type", type},       {"repetitions", rounds.size()}};
+  };
+  for (size_t i = 0; i < rounds.size(); ++i) {
+    Json entry = entry_of(name, "iteration");
+    entry["repetition_index"] = i;
+    entry["threads"] = 1;
+    entry["iterations"] = m.iters_per_sample;
+    set_times(entry, finite(rounds[i]));
+    if (m.mem_bw_bytes_per_s) entry["bytes_per_second"] = finite(*m.mem_bw_bytes_per_s);
+    if (m.flops_per_s) entry["flops_per_second"] = finite(*m.flops_per_s);
+    benchmarks.push_back(std::move(entry));
+  }
+  const std::pair<const char*, double> aggregates[] = {{"mean", m.stats.mean_ns},
+                                                       {"median", m.stats.median_ns},
+                                                       {"stddev", m.stats.stdev_ns},
+                                                       {"cv", m.stats.cv_pct / 100}};
+  for (const auto& [aggregate, value] : aggregates) {
+    Json entry = entry_of(name + "_" + aggregate, "aggregate");
+    entry["threads"] = 1;
+    entry["aggregate_name"] = aggregate;
+    entry["aggregate_unit"] = std::string_view(aggregate) == "cv" ? "percentage" : "time";
+    entry["iterations"] = rounds.size();
+    set_times(entry, finite(value));
+    benchmarks.push_back(std::move(entry));
+  }
+}
+
+}  // namespace
+
+std::span<const ExportFormat> export_formats() {
+  return kFormats;
+}
+
+Export parse_export(const std::string& text) {
+  const size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  std::vector<std::string_view> names;
+  for (const ExportFormat& format : kFormats) {
+    if (name == format.name && equals != std::string::npos && equals + 1 < text.size())
+      return {&format, text.substr(equals + 1)};
+    names.emplace_back(format.name);
+  }
+  if (std::find(names.begin(), names.end(), name) != names.end()) {
+    throw Error(ErrorCode::invalid_argument,
+                "--export: \"" + text + "\", expected " + name + "=FILE");
+  }
+  throw Error(ErrorCode::invalid_argument,
+              "--export: " + catalog::unknown_name_message("format", name, names));
+}
+
+std::string export_jsonl(const RunResult& result) {
+  std::string text;
+  for (const Json& row : flat_rows(result)) text += dumped(row, -1);
+  return text;
+}
+
+std::string export_trace(const RunResult& result) {
+  Json events = Json::array();
+  double at_us = 0;
+  const std::vector<ReportRow> all = rows_of(result);
+  int64_t process = 0;
+  for (const CaseResult& c : result.cases) {
+    std::vector<const ReportRow*> rows;
+    for (const ReportRow& row : all) {
+      if (row.point == &c && row.measurement != nullptr) rows.push_back(&row);
+    }
+    if (rows.empty()) continue;
+    Json name = event_of("M", "process_name", ++process, 0);
+    name["args"] = {{"name", c.point.op() + " " + c.point.to_string()}};
+    events.push_back(std::move(name));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      Json thread = event_of("M", "thread_name", process, static_cast<int64_t>(i) + 1);
+      thread["args"] = {{"name", runner_name(*rows[i]) + " " +
+                                     std::string(to_string(rows[i]->measurement->regime))}};
+      events.push_back(std::move(thread));
+    }
+    add_samples(rows, process, at_us, events);
+  }
+  return dumped({{"traceEvents", events},
+                 {"displayTimeUnit", "ns"},
+                 {"otherData",
+                  {{"run", result.id},
+                   {"started", result.started},
+                   {"note", "samples lie one behind the other; gaps between them are not known"}}}},
+                -1);
+}
+
+std::string export_google_benchmark(const RunResult& result) {
+  Json benchmarks = Json::array();
+  int64_t family = 0;
+  for (const ReportRow& row : rows_of(result)) {
+    if (row.runner == nullptr) continue;
+    const Status status = status_of(row);
+    if (is_sound(row)) {
+      add_google_rows(row, family++, benchmarks);
+    } else if (status != Status::ok && status != Status::skipped && row.opens_runner) {
+      const std::string name = fmt::format("{}/{}/{}", row.point->point.op(),
+                                           row.point->point.to_string(), runner_name(row));
+      Json entry = {{"name", name},
+                    {"family_index", family++},
+                    {"per_family_instance_index", 0},
+                    {"run_name", name},
+                    {"run_type", "iteration"},
+                    {"repetitions", 1},
+                    {"repetition_index", 0},
+                    {"threads", 1},
+                    {"error_occurred", true},
+                    {"error_message", status_text(row)},
+                    {"iterations", 0}};
+      set_times(entry, 0.0);
+      benchmarks.push_back(std::move(entry));
+    }
+  }
+  return dumped({{"context", google_context(result)}, {"benchmarks", benchmarks}}, 1);
+}
+
+std::string export_github_action(const RunResult& result) {
+  Json benchmarks = Json::array();
+  for (const ReportRow& row : rows_of(result)) {
+    if (row.runner == nullptr || !is_sound(row)) continue;
+    const Statistics& s = row.measurement->stats;
+    benchmarks.push_back(
+        {{"name", full_name(row)},
+         {"unit", "ns"},
+         {"value", s.median_ns},
+         {"range", fmt::format("± {:.3g}", s.mad_ns)},
+         {"extra", fmt::format("95 % interval [{:.6g}, {:.6g}] ns, {} samples\n{}", s.ci_lo_ns,
+                               s.ci_hi_ns, s.n, row.point->reproduce)}});
+  }
+  return dumped(benchmarks, 1);
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A result in the formats of other tools. All are text; JSON in UTF-8, whatever the strings.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "bench/result.hpp"
+
+namespace wide::bench {
+
+struct ExportFormat {
+  const char* name;
+  const char* summary;
+  std::string (*write)(const RunResult&);
+};
+std::span<const ExportFormat> export_formats();
+
+struct Export {
+  const ExportFormat* format = nullptr;
+  std::string path;  ///< or "-"
+};
+/// "FORMAT=FILE"; throws invalid_argument with the nearest names.
+Export parse_export(const std::string& text);
+
+/// The rows of a table, one JSON object a line, each with the same keys but for axes: for pandas'
+/// read_json(lines=True). report_csv() has the same as columns.
+std::string export_jsonl(const RunResult& result);
+/// Chrome's trace events, for Perfetto: a process a case, a thread a strategy or baseline, and of
+/// every sample its length. Results hold no clock times, so samples lie one behind the other, round
+/// by round.
+std::string export_trace(const RunResult& result);
+/// As benchmark_out_format=json writes it: rounds are repetitions.
+std::string export_google_benchmark(const RunResult& result);
+/// customSmallerIsBetter of github-action-benchmark: medians in nanoseconds.
+std::string export_github_action(const RunResult& result);
+
+}  // namespace wide::bench

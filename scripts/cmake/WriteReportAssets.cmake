@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+#
+# Writes OUTPUT, a C++ source that holds the page's styles and, where NPM and a network are there, its script, bundled
+# in WORK. With WIDE_REPORT=AUTO a failure is a line on the console, and the reason stands in the source.
+file(READ ${PAGE}/page.css css)
+set(js "")
+set(hash "")
+set(why_not "")
+
+# Runs a command in WORK, unless one before it has failed.
+macro(step what limit_s)
+  if(NOT why_not)
+    execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${WORK} RESULT_VARIABLE status OUTPUT_VARIABLE says
+                    ERROR_VARIABLE says TIMEOUT ${limit_s})
+    if(NOT status EQUAL 0)
+      set(why_not "${what} failed, as report_page/error.log in the build says")
+      file(WRITE ${WORK}/error.log "${says}")
+    endif()
+  endif()
+endmacro()
+
+if(WIDE_REPORT STREQUAL "OFF")
+  set(why_not "WIDE_REPORT=OFF")
+elseif(NOT NPM)
+  set(why_not "no npm was found")
+else()
+  file(MAKE_DIRECTORY ${WORK})
+  file(GLOB sources ${PAGE}/*.js ${PAGE}/*.mjs ${PAGE}/*.json ${PAGE}/.npmrc)
+  file(COPY ${sources} DESTINATION ${WORK})
+  file(SHA256 ${PAGE}/package-lock.json wanted)
+  set(installed "")
+  if(EXISTS ${WORK}/node_modules/wide.stamp)
+    file(READ ${WORK}/node_modules/wide.stamp installed)
+  endif()
+  if(NOT installed STREQUAL wanted)
+    # No package's own scripts are run; one attempt, so that a machine without a network is not kept waiting.
+    step("npm ci" 120 ${NPM} ci --ignore-scripts --prefer-offline --fetch-retries=0 --fetch-timeout=20000)
+    if(NOT why_not)
+      file(WRITE ${WORK}/node_modules/wide.stamp ${wanted})
+    endif()
+  endif()
+  get_filename_component(folder ${NPM} DIRECTORY)
+  find_program(node node HINTS ${folder} NO_CACHE)
+  step("bundling" 60 ${node} build.mjs)
+  if(NOT why_not)
+    file(READ ${WORK}/bundle.js js)
+    file(READ ${WORK}/bundle.sha256 hash)
+  elseif(WIDE_REPORT STREQUAL "ON")
+    message(FATAL_ERROR "wide: WIDE_REPORT=ON, but ${why_not}:\n${says}")
+  endif()
+endif()
+if(why_not)
+  message("report: pages have static charts only: ${why_not}")
+endif()
+configure_file(${CMAKE_CURRENT_LIST_FILE}.in ${OUTPUT} @ONLY)
+file(TOUCH ${OUTPUT})

@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""What arithmetic expects of the other primitives on an H200: expectation.py is linear's.
+
+A launch and a trip to memory, and then the longest of
+
+  memory      each operand once, at the rate of memory
+  arithmetic  multiplications, at the rate of what multiplies; keys that causality hides are not multiplied
+  exponents   of scores, at 16 a clock and multiprocessor
+
+each taken alone, as there. Tiles, halos and what is read again are left out: these kernels have theirs from the problem, and
+the simulated GPU counts what they read. attention is its parts one after another, each so.
+"""
+import dataclasses
+
+import expectation
+from expectation import BYTES, Expectation, FLOPS_PER_S, LAUNCH_S, MEMORY_BYTES_PER_S, MMA_SHARE
+
+EXPONENTS_PER_S = 16 * expectation.MULTIPROCESSORS * expectation.CLOCK_HZ  # CUDA C++ Programming Guide, throughput at 9.0
+# Keys that flash_attention's short keeps of heads of so many elements: host/attention/flash_attention_strategy.cpp.
+SHORT_KEYS = ((64, 256), (128, 128), (256, 64))
+
+
+@dataclasses.dataclass
+class Sum(Expectation):
+    """Launches one after another."""
+
+    @property
+    def us(self):
+        return len(self.parts_us) * 1e6 * LAUNCH_S + sum(self.parts_us.values())
+
+
+def of(strategy, moved, flops=0.0, flops_per_s=FLOPS_PER_S["fp32"], exponents=0.0):
+    seconds = {"memory": moved / MEMORY_BYTES_PER_S, "arithmetic": flops / flops_per_s, "exponents": exponents / EXPONENTS_PER_S}
+    return Expectation(strategy, "", 0, 0.0, moved, flops, 0.0, {part: 1e6 * time for part, time in seconds.items() if time > 0})
+
+
+def mma_rate(axes):
+    """Of mma.sync; None where it does not multiply such operands."""
+    if axes["dtype"] == "fp32":
+        return FLOPS_PER_S["tf32"] * MMA_SHARE if axes.get("tf32") == "yes" else None
+    return FLOPS_PER_S[axes["dtype"]] * MMA_SHARE
+
+
+def rows(axes, *, streams=2, parameters=0):
+    """x read and y written, and what else there is of their size; parameters of each member's features."""
+    axes = {"n": 4, "batch": 8, "seq": 128, "d": 256} | axes
+    values = axes["n"] * axes["batch"] * axes["seq"] * axes["d"]
+    return [of("wide", BYTES[axes["dtype"]] * (streams * values + parameters * axes["n"] * axes["d"]))]
+
+
+def flat_rows(axes, **how):
+    return rows({"batch": 1024, "seq": 1} | axes, **how)
+
+
+def images(axes):
+    axes = {"n": 4, "batch": 8, "channels": 64, "height": 32, "width": 0} | axes
+    return axes, axes["n"] * axes["batch"] * axes["channels"] * axes["height"] * (axes["width"] or axes["height"])
+
+
+def batchnorm(axes):
+    axes, values = images({"mode": "eval"} | axes)
+    element = BYTES[axes["dtype"]]
+    # gamma and beta; the statistics are fp32, and in train written, too.
+    channel = 2 * element + (16 if axes["mode"] == "train" else 8)
+    return [of("wide", 2 * element * values + channel * axes["n"] * axes["channels"])]
+
+
+def pooling(axes):
+    axes, values = images({"kernel": 2} | axes)
+    return [of("wide", BYTES[axes["dtype"]] * values * (1 + 1 / axes["kernel"] ** 2))]
+
+
+def embedding(axes):
+    axes = {"n": 4, "batch": 8, "seq": 128, "dim": 256} | axes
+    ids = axes["n"] * axes["batch"] * axes["seq"]
+    return [of("indexed", ids * (2 * axes["dim"] * BYTES[axes["dtype"]] + 4))]
+
+
+def conv(axes):
+    """Of stride 1, padded so that y is of x's size."""
+    axes, x = images({"kernel": 3, "out": 0, "groups": 1, "form": "full", "layout": "first"} | axes)
+    channels = axes["channels"]
+    outputs = x // channels * (axes["out"] or channels)
+    per_group = 1 if axes["form"] == "depthwise" else channels // axes["groups"]
+    kernel = 1 if axes["form"] == "pointwise" else axes["kernel"]
+    terms = per_group * kernel**2
+    weights = axes["n"] * (axes["out"] or channels) * (terms + 1)
+    moved, flops = BYTES[axes["dtype"]] * (x + outputs + weights), 2 * outputs * terms
+    found = [of("direct", moved, flops)]
+    on_tensor_cores = mma_rate(axes)
+    if on_tensor_cores and per_group >= 8:
+        found.append(of("implicit_gemm", moved, flops, on_tensor_cores))
+        if axes["form"] == "pointwise" and axes["layout"] == "last":
+            found.append(of("pointwise", moved, flops, on_tensor_cores))
+    return found
+
+
+def flash_attention(axes):
+    axes = {"n": 4, "batch": 8, "seq": 128, "kv_seq": 0, "heads": 8, "kv_heads": 0, "head_dim": 32, "causal": "no"} | axes
+    heads, queries, keys = axes["n"] * axes["batch"] * axes["heads"], axes["seq"], axes["kv_seq"] or axes["seq"]
+    shared = (axes["kv_heads"] or axes["heads"]) / axes["heads"]
+    moved = 2 * heads * axes["head_dim"] * (queries + keys * shared) * BYTES[axes["dtype"]]
+    # Query i sees the first keys - queries + i + 1 of them.
+    pairs = heads * (queries * keys if axes["causal"] == "no" else queries * (2 * keys - queries + 1) / 2)
+    flops = 4 * pairs * axes["head_dim"]
+    on_tensor_cores = mma_rate(axes)
+    if on_tensor_cores is None:
+        return [of("simt", moved, flops, exponents=pairs)]
+    names = ["tensor_core"]
+    if keys <= next((most for elements, most in SHORT_KEYS if axes["head_dim"] <= elements), 0):
+        names.append("short")
+    return [of(name, moved, flops, on_tensor_cores, pairs) for name in names]
+
+
+def attention(axes):
+    """Of a module that attends to itself: one projection to queries, keys and values, the core, one more."""
+    axes = {"n": 4, "batch": 8, "seq": 128, "d_model": 256, "heads": 8} | axes
+    rate = mma_rate(axes) or FLOPS_PER_S["fp32"]
+    tokens, d, n, element = axes["batch"] * axes["seq"], axes["d_model"], axes["n"], BYTES[axes["dtype"]]
+
+    def linear(outputs):
+        return of("", n * element * (tokens * (d + outputs) + outputs * (d + 1)), 2 * n * tokens * d * outputs, rate)
+
+    (core, *_) = flash_attention(axes | {"head_dim": d // axes["heads"]})
+    parts = {"projection": linear(3 * d), "core": core, "output": linear(d)}
+    return [Sum("fused", "", 0, 0.0, sum(one.bytes for one in parts.values()), sum(one.flops for one in parts.values()), 0.0,
+                {name: one.us - 1e6 * LAUNCH_S for name, one in parts.items()})]
+
+
+OPS = {"softmax": flat_rows, "pointwise": rows, "layernorm": lambda axes: rows(axes, parameters=2),
+       "binary": lambda axes: flat_rows(axes, streams=3), "batchnorm2d": batchnorm, "pooling": pooling, "embedding": embedding,
+       "conv2d": conv, "flash_attention": flash_attention, "attention": attention}
+
+
+def of_target(op, axes, tile_name=None):
+    """{strategy: the expectation}, of linear's by its best tile or the tile of that name."""
+    if op not in OPS:
+        return expectation.of_target(op, axes, tile_name)
+    return {one.strategy: one for one in OPS[op]({"dtype": "fp32"} | axes)}
