@@ -9,6 +9,7 @@
 #include <chrono>
 
 #include "bench/contender.hpp"
+#include "bench/counting_allocator.hpp"
 #include "bench/evaluate.hpp"
 #include "bench/interrupt.hpp"
 #include "bench/rounds.hpp"
@@ -78,7 +79,9 @@ class CaseRunner {
   void run() {
     catalog::WorkloadOptions options;
     options.seed = config_.seed;
+    const int64_t before = present_bytes();
     workload_ = request_.spec->make_workload(plan_.context, request_.point, options);
+    workload_bytes_ = present_bytes() - before;
     result_.cost = workload_->cost();
     result_.footprint_bytes = workload_->footprint_bytes();
     floor_ = floor_of(request_.calibration, result_.cost, request_.point.dtype());
@@ -91,6 +94,13 @@ class CaseRunner {
           std::make_unique<catalog::ReferenceSample>(*workload_, reference_flops(), config_.seed);
       verify_all(*reference, &VerifyOutcome::before);
     }
+    for (const auto& contender : contenders_) {
+      guarded(*contender, [&] {
+        if (!reference && !is_cpu()) contender->warm_up();  // what is captured has been loaded
+        contender->describe_launches();
+      });
+    }
+    if (plan_.profiled_calls > 0) profile_all();
     if (!plan_.verify_only) {
       const bool verifies_after = reference && config_.verify == "both";
       time_all(verifies_after ? seconds_since(verification) : 0);
@@ -113,7 +123,14 @@ class CaseRunner {
       return;
     }
     try {
+      CountingAllocator* const memory = counter();
+      const int64_t before = present_bytes();
+      if (memory != nullptr) memory->restart_peak();
       contenders_.push_back(make());
+      if (memory != nullptr) {
+        contenders_.back()->result.peak_device_bytes =
+            workload_bytes_ + memory->peak_bytes() - before;
+      }
     } catch (...) {
       note_failure(place, current_failure());
     }
@@ -144,20 +161,29 @@ class CaseRunner {
       add(result_.baselines, to_string(baseline), workload_->baseline_unsupported_reason(), [&] {
         return std::make_unique<Contender>(context, stream_.get(), *workload_, baseline);
       });
+      if (!config_.aa || result_.baselines.back().status != Status::ok) continue;
+      contenders_.push_back(
+          std::make_unique<Contender>(context, stream_.get(), *workload_, baseline, true));
     }
   }
+
+  /// The context's allocator where it counts.
+  CountingAllocator* counter() const {
+    return dynamic_cast<CountingAllocator*>(&plan_.context.allocator());
+  }
+  int64_t present_bytes() const { return counter() == nullptr ? 0 : counter()->present_bytes(); }
 
   bool is_cpu() const { return plan_.context.device().type == DeviceType::cpu; }
 
   /// Those asked for that this device has; all of them where none is asked for.
   std::vector<Regime> regimes_here() const {
-    std::vector<Regime> regimes;
-    for (const Regime regime : {Regime::stream, Regime::graph, Regime::cpu}) {
-      const bool is_asked_for = config_.regimes.empty() ||
-                                std::find(config_.regimes.begin(), config_.regimes.end(), regime) !=
-                                    config_.regimes.end();
-      if (is_asked_for && (regime == Regime::cpu) == is_cpu()) regimes.push_back(regime);
-    }
+    const DeviceType device = plan_.context.device().type;
+    std::vector<Regime> regimes =
+        config_.regimes.empty() ? default_regimes(device) : config_.regimes;
+    std::erase_if(regimes, [&](Regime regime) {
+      return !has_regime(device, regime) ||
+             (regime == Regime::cold && config_.cache == Cache::warm);
+    });
     return regimes;
   }
 
@@ -222,13 +248,45 @@ class CaseRunner {
     return std::clamp(left, 0.01, config_.timeout_s);
   }
 
+  /// With copies of the operands, where calls rotate over them.
+  Sampling sampling() {
+    Sampling s{regimes_here(),
+               request_.calibration.timer_quantum_ns,
+               {config_.cache, config_.l2_factor, plan_.context.info().last_level_cache_bytes,
+                result_.footprint_bytes},
+               {}};
+    const bool is_cold =
+        std::find(s.regimes.begin(), s.regimes.end(), Regime::cold) != s.regimes.end();
+    if (!is_cold || config_.cache != Cache::rotate) return s;
+    try {
+      catalog::WorkloadOptions options;
+      options.seed = config_.seed;
+      for (int64_t i = 1; i < copies_of(s.cold); ++i) {
+        copies_.push_back(request_.spec->make_workload(plan_.context, request_.point, options));
+        s.copies.push_back(copies_.back().get());
+      }
+    } catch (const Error&) {  // the contenders say why they have no regime cold
+      s.copies.clear();
+      copies_.clear();
+    }
+    return s;
+  }
+
+  /// Warm calls, a known number of each contender's, and nothing else between start and stop. What
+  /// is enqueued is not blocked, and no event lies between: a profiler serialises launches.
+  void profile_all() {
+    for (const auto& contender : contenders_) guarded(*contender, [&] { contender->warm_up(); });
+    const ProfilerRange range(plan_.context);
+    for (const auto& contender : contenders_)
+      guarded(*contender, [&] { contender->profile(plan_.profiled_calls); });
+  }
+
   void time_all(double reserved_s) {
     std::vector<Contender*> fit;
     for (const auto& contender : contenders_) {
       if (contender->result.status == Status::ok) fit.push_back(contender.get());
     }
-    const Timing timing{config_, regimes_here(), request_.calibration.timer_quantum_ns,
-                        time_limit(reserved_s)};
+    const Timing timing{config_, sampling(), time_limit(reserved_s), request_.monitor};
     time_in_rounds(fit, timing, [this](Contender& contender, const std::function<void()>& body) {
       guarded(contender, body);
     });
@@ -242,6 +300,7 @@ class CaseRunner {
     for (const auto& contender : contenders_) {
       try {
         evaluate(contender->result, yardstick);
+        find_launch_overhead(contender->result);
       } catch (...) {
         note_failure(contender->result, current_failure());
       }
@@ -257,7 +316,15 @@ class CaseRunner {
         if (place.name == contender->result.name) place = contender->result;
       }
     }
-    result_.speedups = find_speedups(result_.strategies, result_.baselines, config_.seed);
+    for (const auto& twin : contenders_) {
+      for (const RunnerResult& baseline : result_.baselines) {
+        if (!twin->is_twin() || twin->result.name != baseline.name + "#2") continue;
+        for (NoiseFloor& floor : find_noise_floors(baseline, twin->result, config_.seed))
+          result_.noise_floors.push_back(floor);
+      }
+    }
+    result_.speedups =
+        find_speedups(result_.strategies, result_.baselines, config_.seed, result_.noise_floors);
     settle_status(result_);
   }
 
@@ -268,7 +335,9 @@ class CaseRunner {
   std::string& fatal_;
   Clock::time_point start_;
   OwnedStream stream_;
-  std::unique_ptr<catalog::Workload> workload_;  // outlives the contenders, which run it
+  int64_t workload_bytes_ = 0;
+  std::unique_ptr<catalog::Workload> workload_;             // outlives the contenders, which run it
+  std::vector<std::unique_ptr<catalog::Workload>> copies_;  // likewise
   Floor floor_;
   std::vector<std::unique_ptr<Contender>> contenders_;
 };

@@ -17,6 +17,7 @@ struct CaseRequest {
   Calibration calibration;
   double budget_s =
       0;  ///< for the whole case; 0: the configuration's time-out bounds the timing alone
+  Monitor* monitor = nullptr;
 };
 
 /// Never throws for what a primitive does; `fatal` is set where the device is lost.

@@ -9,22 +9,23 @@
 #include <charconv>
 #include <ostream>
 
+#include "bench/cli_compare.hpp"
+#include "bench/cli_report.hpp"
+#include "bench/cli_run.hpp"
+#include "bench/cli_suite.hpp"
 #include "bench/commands.hpp"
+#include "bench/completion.hpp"
+#include "bench/help.hpp"
+#include "bench/report/exports.hpp"
+#include "bench/report/terminal.hpp"
 #include "bench/simulation.hpp"
-#include "bench/summary.hpp"
+#include "host/core/file.hpp"
 #include "wide/error.hpp"
 #include "wide/version.hpp"
 
 namespace wide::bench {
 
 namespace {
-
-constexpr const char* kExitCodes =
-    "Exit codes: 0 success; 1 a case failed or a file could not be written; 2 usage; 3 wrong or "
-    "implausible\n"
-    "results; 6 nothing ran or matched; 7 the device asked for is not usable; 130 interrupted, "
-    "partial results\n"
-    "written. Where several apply, the first of 2, 1, 7, 3, 6 wins.";
 
 /// A number of the range, said in a sentence: CLI11's own spells out the largest double.
 CLI::Validator number_check(double least, bool is_open, double most, const std::string& expected) {
@@ -43,74 +44,6 @@ const CLI::Validator kPositive = number_check(0, true, 1e9, "a number above 0");
 const CLI::Validator kNotNegative = number_check(0, false, 1e9, "a number, 0 or above");
 /// JSON keeps integers up to here exact everywhere.
 const CLI::Validator kSeed = number_check(0, false, 0x1p53, "an integer from 0 to 2^53");
-
-std::string run_footer() {
-  return std::string(
-             "Axis values: 4,8,16 | 4:16:4 | 1:64:x2 | 2^5 | 8K; words for dtype and the like; see "
-             "`wbench list axes`.\n\n"
-             "Meaning of the columns:\n"
-             "  time           median of one call of all N members; +- is the median absolute "
-             "deviation\n"
-             "  of floor       floor / time; floor = max(bytes / measured bandwidth, flops / "
-             "measured rate) + measured\n"
-             "                 empty launch; above 100 % where a cache, not memory, feeds the "
-             "operands\n"
-             "  vs loop, ..    speedup = exp(median over rounds of log(baseline / strategy)), with "
-             "its 95 % bootstrap\n"
-             "                 interval over rounds; baselines are N separate calls: loop (one "
-             "stream), streams (up to\n"
-             "                 8), graph (the loop captured); loop and streams pair with regime "
-             "stream, graph with graph\n"
-             "  err/tol        worst error / tolerance against the fp64 reference @ its member; 1 "
-             "passes\n"
-             "  n              samples; few_samples below 30\n"
-             "After the sweep, per primitive, regime and baseline:\n") +
-         summary_definitions() + "\n" + kExitCodes;
-}
-
-std::string tune_footer() {
-  return std::string(
-             "Every strategy that can run a case is checked and timed by every policy that it has; "
-             "what is wrong is\n"
-             "never kept. On CUDA graphs are timed, so that launches do not decide; --regime "
-             "stream "
-             "times them.\n\n"
-             "Meaning of the columns:\n"
-             "  fastest        strategy:policy with the smallest median\n"
-             "  vs auto        what auto takes without a cache: its time / the fastest's\n"
-             "  vs vendor      the vendor library's best: its time / the fastest's\n"
-             "  of             candidates that ran and were right\n"
-             "`wbench run --tuning FILE` and PlanOptions::tuning read what --tuning FILE "
-             "keeps.\n\n") +
-         kExitCodes;
-}
-
-std::string quantize_footer() {
-  return std::string(
-             "Meaning of the columns:\n"
-             "  bits         of a weight, scales and padding included; bytes: of the member\n"
-             "  relative     root of the squared errors' sum over that of the weights' squares\n"
-             "  SNR          -20 log10 of that; inf: nothing is lost\n"
-             "  rms, largest error of a weight\n"
-             "  worst group  the one with the largest sum of squared errors\n"
-             "nan: a weight is not finite.\n\n") +
-         kExitCodes;
-}
-
-std::string inspect_footer() {
-  return std::string(
-             "Meaning of the columns, of one call of all N members:\n"
-             "  instructions   executed by threads; fp32: those of them on the fp32 units\n"
-             "  loads, stores  32-byte sectors requested of global memory / the least that the "
-             "same bytes need\n"
-             "  minimum        bytes of the operands, each once\n"
-             "  bytes          requested / minimum, without rereads\n"
-             "  rereads        bytes that a block requests after another block has / minimum: a "
-             "cache serves them\n"
-             "  conflicts      passes of shared memory lost to bank conflicts, of all\n"
-             "  tensor         operations issued to tensor cores / useful ones\n") +
-         kExitCodes;
-}
 
 /// Names of every axis of every primitive, with the first summary of each.
 std::vector<std::pair<std::string, std::string>> all_axes() {
@@ -153,17 +86,37 @@ void add_baselines(CLI::App& app, RunOptions& o) {
       ->group("Strategies");
 }
 
+CLI::Option* add_store(CLI::App& app, std::string& store) {
+  return app.add_option(
+      "--store", store,
+      "the history: FOLDER, or jsonl:FOLDER; default: WBENCH_HISTORY, or results");
+}
+
+CLI::Option* add_exports(CLI::App& app, OutputOptions& o) {
+  std::string names;
+  for (const ExportFormat& format : export_formats())
+    names += (names.empty() ? "" : ", ") + std::string(format.name);
+  return app.add_option("--export", o.exports, "FORMAT=FILE, or FORMAT=-; of " + names);
+}
+
 void add_output(CLI::App& app, OutputOptions& o) {
   app.add_option("--json", o.json, "write the result as JSON to FILE, or - for standard output")
       ->group("Output");
   app.add_option("-o,--output", o.json, "the same as --json FILE")->group("Output");
   app.add_option("--csv", o.csv, "write a CSV table")->group("Output");
   app.add_option("--md", o.md, "write a Markdown table")->group("Output");
-  app.add_flag("-s,--save", o.save, "save as results/<time>-<op>.json")->group("Output");
+  add_exports(app, o)->group("Output");
+  app.add_flag("-s,--save", o.save, "save as results/<id>-<op>.json, and in the history")
+      ->group("Output");
+  app.add_option("--events", o.events,
+                 "write each case to FILE as it ends, a line of JSON; `show` reads it")
+      ->group("Output");
+  app.add_option("--tag", o.tag, "save, and call it so in the history: @TAG")->group("Output");
+  add_store(app, o.store)->group("Output");
   app.add_option("-t,--top", o.top, "only the N largest speedups")
       ->group("Output")
       ->check(kPositive);
-  app.add_flag("--explain", o.explain, "why each strategy was taken, and each case's command")
+  app.add_flag("--explain", o.explain, "why each strategy was taken, and each row's command")
       ->group("Output");
 }
 
@@ -171,7 +124,7 @@ template <class Options>
 void add_sampling(CLI::App& app, Options& o) {
   const char* group = "Sampling";
   app.add_option("--regime", o.selection.regimes,
-                 "stream,graph on CUDA, cpu on the CPU; default: all of the device")
+                 "cold,graph,stream,cpu on CUDA, cpu on the CPU; default: all but CUDA's cpu")
       ->group(group);
   app.add_option("--rounds", o.config.rounds, "turns of every strategy")
       ->group(group)
@@ -206,17 +159,6 @@ void add_sampling(CLI::App& app, Options& o) {
       ->capture_default_str();
 }
 
-/// What `run` alone has: `tune` recommends nothing that was not checked.
-void add_run(CLI::App& app, RunOptions& o) {
-  app.add_option("--verify", o.config.verify, "both, before or off")
-      ->group("Sampling")
-      ->check(CLI::IsMember({"both", "before", "off"}))
-      ->capture_default_str();
-  app.add_option("--tuning", o.tuning,
-                 "a tuning cache: auto reads it, and is run besides the others")
-      ->group("Strategies");
-}
-
 void add_quantize(CLI::App& app, QuantizeOptions& o) {
   // Features of a weight that is quantised on the spot.
   const CLI::Validator size = number_check(1, false, 1e6, "an integer from 1 to 10^6");
@@ -236,10 +178,27 @@ void add_quantize(CLI::App& app, QuantizeOptions& o) {
   app.footer(quantize_footer());
 }
 
+void add_history(CLI::App& app, HistoryOptions& o) {
+  app.add_option("what", o.what, "what to do")
+      ->check(one_of({"list", "show", "add", "tag", "rm", "gc", "trend", "noise"}))
+      ->capture_default_str();
+  app.add_option("arguments", o.arguments, "runs; add: files; tag: a run and its tag");
+  add_store(app, o.store);
+  app.add_option("--op", o.op, "trend, noise: of these primitives");
+  app.add_option("--filter", o.filter,
+                 "trend, noise: regular expression over \"op axis=value ..\"");
+  app.add_option("--strategy", o.strategy, "trend, noise: of this strategy, or (baseline)");
+  app.add_option("--keep", o.keep, "gc: so many newest runs stay, and all that have a tag")
+      ->check(kNotNegative);
+  app.add_flag("--json", o.as_json, "list, trend, noise: JSON");
+  app.footer(history_footer());
+}
+
 /// CLI11 knows only that something is left over; this says what was probably meant.
 void require_no_extras(const CLI::App& app, const CLI::App& command) {
   std::vector<std::string> extras = command.remaining();
   for (const std::string& extra : app.remaining()) extras.push_back(extra);
+  std::erase(extras, "--");  // ends the options, and is none
   if (extras.empty()) return;
   const auto option =
       std::find_if(extras.begin(), extras.end(), [](const auto& e) { return e.starts_with("-"); });
@@ -265,18 +224,26 @@ struct Program {
   RunOptions run, verify, inspect;
   TuneOptions tune;
   QuantizeOptions quantize;
+  HistoryOptions history;
+  CompareArguments compare;
+  ReportArguments report;
+  SuiteOptions suite;
+  ProfileOptions profile;
   OutputOptions show_output;
   std::vector<std::string> show_files;
   std::string list_what = "ops", list_ops, list_json, info_json;
+  bool calibrates = false;  ///< info
   std::string inspect_what = "counters";
+  std::string shell, text_file;  ///< of completion and man
   CLI::App *run_command, *verify_command, *list_command, *info_command, *show_command,
-      *tune_command, *quantize_command;
+      *tune_command, *quantize_command, *compare_command, *history_command, *report_command,
+      *suite_command, *profile_command, *completion_command, *man_command;
   CLI::App* inspect_command = nullptr;  ///< in builds with CUDA
 
   Program() {
     app.set_version_flag("--version", std::string("wbench ") + version());
     app.add_option("--color", global.color, "auto, always or never")
-        ->check(CLI::IsMember({"auto", "always", "never"}));
+        ->check(one_of({"auto", "always", "never"}));
     app.add_flag("-q,--quiet", global.quiet, "nothing on standard error but errors");
     app.add_flag("-v,--verbose", global.verbose, "a line on standard error for every case");
     app.add_flag("--no-gpu", global.no_gpu, "do not look for CUDA devices");
@@ -285,7 +252,7 @@ struct Program {
                    "run the CUDA kernels on the simulated GPU: results and counters, no times");
     }
     app.fallthrough();
-    app.footer(kExitCodes);
+    app.footer(exit_codes());
     run_command = app.add_subcommand("run", "check and measure strategies against baselines");
     verify_command =
         app.add_subcommand("verify", "check strategies and baselines, measure nothing");
@@ -296,6 +263,28 @@ struct Program {
     tune_command = app.add_subcommand("tune", "find the fastest strategy and policy for auto");
     quantize_command = app.add_subcommand("quantize", "what fewer bits do to a member's weight");
     add_quantize(*quantize_command, quantize);
+    compare_command = app.add_subcommand("compare", "whether results are slower than a base's");
+    add_compare(*compare_command, compare, exit_codes());
+    add_store(*compare_command, compare.store);
+    report_command = app.add_subcommand("report", "results as a page for browsers");
+    add_report(*report_command, report, exit_codes());
+    add_store(*report_command, report.store);
+    profile_command = app.add_subcommand("profile", "one case under nsys or ncu");
+    add_selection(*profile_command, profile.run);
+    add_baselines(*profile_command, profile.run);
+    add_profile(*profile_command, profile);
+    profile.run.selection.baselines = "none";
+    history_command = app.add_subcommand("history", "runs that were saved, and how they changed");
+    add_history(*history_command, history);
+    suite_command = app.add_subcommand("suite", "runs that belong together, from a file");
+    add_suite(*suite_command, suite);
+    completion_command = app.add_subcommand("completion", "a script that completes wbench");
+    completion_command->add_option("shell", shell, "the shell that is to read it")
+        ->check(one_of({"bash", "zsh", "fish"}))
+        ->required();
+    man_command = app.add_subcommand("man", "the manual page, for man(1)");
+    for (CLI::App* command : {completion_command, man_command})
+      command->add_option("-o,--output", text_file, "write to FILE");
     add_selection(*run_command, run);
     add_baselines(*run_command, run);
     add_sampling(*run_command, run);
@@ -316,13 +305,22 @@ struct Program {
     list_command->add_option("what", list_what, "what to list")->capture_default_str();
     list_command->add_option("--op", list_ops, "of these primitives");
     list_command->add_option("--json", list_json, "- for JSON on standard output")
-        ->check(CLI::IsMember({"-"}));
+        ->check(one_of({"-"}));
     info_command->add_option("--json", info_json, "- for JSON on standard output")
-        ->check(CLI::IsMember({"-"}));
-    show_command->add_option("files", show_files, "result files, - for standard input")->required();
+        ->check(one_of({"-"}));
+    info_command->add_flag("--calibrate", calibrates,
+                           "measure every device's ceilings, launches and timer");
+    show_command
+        ->add_option("files", show_files,
+                     "result files, - for standard input, or runs of the history: see `wbench "
+                     "history --help`")
+        ->required();
+    add_store(*show_command, show_output.store);
+    add_exports(*show_command, show_output);
     show_command->add_option("-t,--top", show_output.top, "only the N largest speedups")
         ->check(kPositive);
-    show_command->add_flag("--explain", show_output.explain, "why each strategy was taken");
+    show_command->add_flag("--explain", show_output.explain,
+                           "why each strategy was taken, and each row's command");
     app.require_subcommand(0, 1);
     app.allow_extras();
     for (CLI::App* command : app.get_subcommands({})) command->allow_extras()->fallthrough();
@@ -334,12 +332,21 @@ struct Program {
     add_baselines(*inspect_command, inspect);
     add_output(*inspect_command, inspect.output);
     inspect_command->add_option("--what", inspect_what, "counters")
-        ->check(CLI::IsMember({"counters"}))
+        ->check(one_of({"counters"}))
         ->capture_default_str();
     inspect_command->footer(inspect_footer());
     inspect.content = ReportContent::counters;
   }
 };
+
+int write_text(const std::string& text, const std::string& file, std::ostream& out) {
+  if (file.empty()) {
+    out << text;
+  } else {
+    write_file(file, text);
+  }
+  return kSuccess;
+}
 
 int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   if (p.app.get_subcommands().empty()) {
@@ -360,13 +367,22 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   if (needs_simulation && !is_simulated()) restart_simulated(p.global.argv);
   if (&command == p.list_command)
     return command_list(p.global, p.list_what, p.list_ops, !p.list_json.empty(), out);
-  if (&command == p.info_command) return command_info(p.global, !p.info_json.empty(), out);
+  if (&command == p.info_command)
+    return command_info(p.global, !p.info_json.empty(), p.calibrates, out);
   if (&command == p.show_command) return command_show(p.global, p.show_files, p.show_output, out);
+  if (&command == p.history_command) return command_history(p.global, p.history, out);
+  if (&command == p.report_command) return command_report(p.report, out, err);
+  if (&command == p.compare_command) return command_compare(p.global, p.compare, out, err);
+  if (&command == p.completion_command)
+    return write_text(completion_script(p.app, p.shell), p.text_file, out);
+  if (&command == p.man_command) return write_text(man_page(p.app), p.text_file, out);
+  if (&command == p.suite_command) return command_suite(p.global, p.suite, out, err);
   if (&command == p.quantize_command) return command_quantize(p.global, p.quantize, out);
-  Selection& selection = &command == p.run_command      ? p.run.selection
-                         : &command == p.verify_command ? p.verify.selection
-                         : &command == p.tune_command   ? p.tune.selection
-                                                        : p.inspect.selection;
+  Selection& selection = &command == p.run_command       ? p.run.selection
+                         : &command == p.verify_command  ? p.verify.selection
+                         : &command == p.tune_command    ? p.tune.selection
+                         : &command == p.profile_command ? p.profile.run.selection
+                                                         : p.inspect.selection;
   selection.no_gpu = p.global.no_gpu;
   auto& axes = selection.axis_options;
   for (auto it = axes.begin(); it != axes.end();) {
@@ -377,6 +393,7 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
     (void)command_list(p.global, "ops", "", false, out);
     return kUsage;
   }
+  if (&command == p.profile_command) return command_profile(p.global, p.profile, out, err);
   if (&command == p.tune_command) return command_tune(p.global, p.tune, out, err);
   return command_run(p.global,
                      &command == p.run_command      ? p.run
@@ -405,13 +422,13 @@ int wbench_main(int argc, const char* const* argv, std::ostream& out, std::ostre
     err << "wbench: cannot write to standard output\n";
     return code == kInterrupted ? kInterrupted : kRuntimeError;
   } catch (const CLI::ParseError& error) {
-    err << "wbench: " << error.what() << "\n";
+    err << "wbench: " << shown_message(error.what()) << "\n";
     return kUsage;
   } catch (const Error& error) {
-    err << "wbench: " << error.what() << "\n";
+    err << "wbench: " << shown_message(error.what()) << "\n";
     return error.code() == ErrorCode::invalid_argument ? kUsage : kRuntimeError;
   } catch (const std::exception& error) {
-    err << "wbench: " << error.what() << "\n";
+    err << "wbench: " << shown_message(error.what()) << "\n";
     return kRuntimeError;
   }
 }

@@ -14,8 +14,10 @@ enum ExitCode : int {
   kRuntimeError = 1,   ///< a case failed, or a file could not be written
   kUsage = 2,          ///< a wrong option, name, value or file
   kWrong = 3,          ///< verification failed, or a result is implausible
-  kNothingRan = 6,     ///< nothing matched
-  kEnvironment = 7,    ///< the device asked for is not usable
+  kRegression = 4,     ///< a comparison found what --fail-on names
+  kInconclusive = 5,   ///< the same of cells that could not be told apart
+  kNothingRan = 6,     ///< nothing matched, or nothing is common
+  kEnvironment = 7,    ///< the device asked for is not usable, or not the one compared with
   kInterrupted = 130,  ///< partial results were written
 };
 

@@ -7,9 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "bench/calibrate.hpp"
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
 #include "bench/environment.hpp"
+#include "bench/report/assets.hpp"
+#include "bench/report/report.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
 #include "bench/result_json.hpp"
@@ -25,9 +28,14 @@ struct Facts {
   RunResult run;  ///< build, host, devices; the CPU comes first
   CudaAvailability cuda;
   std::vector<std::string> broken_devices;  ///< seen by the runtime, but no context can be made
+  std::vector<Calibration> calibrations;    ///< of the run's devices, where asked for
 };
 
-Facts collect(bool no_gpu) {
+Context context_of(const DeviceInfo& info) {
+  return info.device.type == DeviceType::cpu ? Context::cpu() : Context::cuda(info.device.ordinal);
+}
+
+Facts collect(bool no_gpu, bool calibrates) {
   Facts facts;
   describe_environment(facts.run);
   facts.cuda = no_gpu ? CudaAvailability{0, "not asked (--no-gpu)"} : query_cuda();
@@ -39,7 +47,24 @@ Facts collect(bool no_gpu) {
       facts.broken_devices.push_back(fmt::format("cuda:{}: {}", i, error.what()));
     }
   }
+  for (const DeviceInfo& device : facts.run.devices) {
+    if (calibrates) facts.calibrations.push_back(calibrate(context_of(device)));
+  }
   return facts;
+}
+
+/// What launches and the timer cost; what is not known of this device is left out.
+std::string costs_text(const Calibration& c) {
+  std::string text = fmt::format("timer quantum {}, floor {}", format_time(c.timer_quantum_ns),
+                                 format_time(c.timer_floor_ns));
+  const std::pair<const char*, double> costs[] = {{"empty launch", c.empty_launch_ns},
+                                                  {"host launch", c.host_launch_ns},
+                                                  {"graph launch", c.graph_launch_ns},
+                                                  {"L2 flush", c.flush_ns}};
+  for (const auto& [name, ns] : costs) {
+    if (ns > 0) text += fmt::format(", {} {}", name, format_time(ns));
+  }
+  return text;
 }
 
 std::string device_text(const DeviceInfo& d) {
@@ -64,14 +89,26 @@ std::vector<std::vector<std::string>> rows_of(const Facts& facts) {
       {"wbench",
        r.tool_version + " " + r.git_sha.substr(0, 12) + (r.git_dirty ? " (changed)" : "")},
       {"build", r.build_type + ", " + r.compiler},
+      {"reports", *kReportScript != '\0'
+                      ? "with interactive charts"
+                      : fmt::format("with static charts only: {}", kWhyNoReportScript)},
       {"CUDA toolkit", r.cuda_toolkit.empty() ? "none: built without CUDA"
                                               : r.cuda_toolkit + ", architectures " + r.cuda_archs},
       {"host", r.hostname + ", " + r.os + ", Linux " + r.kernel}};
-  for (const DeviceInfo& d : r.devices) rows.push_back({to_string(d.device), device_text(d)});
+  for (size_t i = 0; i < r.devices.size(); ++i) {
+    rows.push_back({to_string(r.devices[i].device), device_text(r.devices[i])});
+    if (i >= facts.calibrations.size()) continue;
+    rows.push_back({"  ceilings", ceilings_text(facts.calibrations[i])});
+    rows.push_back({"  costs", costs_text(facts.calibrations[i])});
+  }
   if (facts.cuda.num_devices == 0) rows.push_back({"cuda", "not usable: " + facts.cuda.reason});
   for (const std::string& reason : facts.broken_devices) rows.push_back({"cuda", reason});
   rows.push_back({"default device", default_device(facts)});
   return rows;
+}
+
+Json reports_reason() {
+  return *kReportScript != '\0' ? Json(nullptr) : Json(kWhyNoReportScript);
 }
 
 /// The same objects as in a result, so that one reader does for both.
@@ -80,17 +117,25 @@ Json json_of(const Facts& facts) {
   Json cuda = {{"devices", facts.cuda.num_devices},
                {"reason", facts.cuda.reason.empty() ? Json(nullptr) : Json(facts.cuda.reason)},
                {"broken", facts.broken_devices}};
+  Json calibrations = Json::array();
+  for (const Calibration& calibration : facts.calibrations) {
+    RunResult one;
+    one.calibration = calibration;
+    calibrations.push_back(to_json(one)["calibration"]);
+  }
   return {{"tool", result["run"]["tool"]},
           {"host", result["host"]},
+          {"reports", {{"interactive", *kReportScript != '\0'}, {"reason", reports_reason()}}},
           {"cuda", cuda},
           {"devices", result["devices"]},
+          {"calibrations", calibrations},
           {"default_device", default_device(facts)}};
 }
 
 }  // namespace
 
-int command_info(const GlobalOptions& global, bool as_json, std::ostream& out) {
-  const Facts facts = collect(global.no_gpu);
+int command_info(const GlobalOptions& global, bool as_json, bool calibrates, std::ostream& out) {
+  const Facts facts = collect(global.no_gpu, calibrates);
   if (as_json) {
     out << json_of(facts).dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
   } else {

@@ -11,7 +11,11 @@
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
 #include "bench/environment.hpp"
+#include "bench/events.hpp"
+#include "bench/history/names.hpp"
 #include "bench/interrupt.hpp"
+#include "bench/isolated.hpp"
+#include "bench/report/exports.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/terminal.hpp"
 #include "bench/result_json.hpp"
@@ -52,19 +56,31 @@ bool goes_to_stdout(const OutputOptions& output) {
   const auto count = [](const std::vector<std::string>& paths) {
     return std::count(paths.begin(), paths.end(), "-");
   };
-  const auto documents = count(output.json) + count(output.csv) + count(output.md);
+  auto documents = count(output.json) + count(output.csv) + count(output.md);
+  for (const std::string& text : output.exports) documents += parse_export(text).path == "-";
   if (documents > 1) {
     throw Error(ErrorCode::invalid_argument,
-                "standard output takes one of --json -, --csv - and --md -");
+                "standard output takes one of --json -, --csv -, --md - and --export FORMAT=-");
   }
   return documents == 1;
 }
 
-/// results/<time>-<ops>.json; op names come from the catalogue, so they are safe in a file name.
-std::string saved_path(const Selection& selection) {
+/// results/<id>-<ops>.json: no other run has it, not even one of the same second. Op names come
+/// from the catalogue, so they are safe in a file name; the time in an id loses its colons. Empty
+/// where nothing is to be saved.
+std::string saved_path(const OutputOptions& output, const Selection& selection, std::string id) {
+  if (!output.save_as.empty()) return output.save_as;
+  if (!output.save && output.tag.empty()) return "";
   std::string ops = selection.ops;
   std::replace(ops.begin(), ops.end(), ',', '+');
-  return "results/" + compact_time() + "-" + ops + ".json";
+  std::erase(id, ':');
+  return "results/" + id + "-" + ops + ".json";
+}
+
+void remember(const RunResult& result, const std::string& json, const OutputOptions& output) {
+  const std::unique_ptr<HistoryStore> store = open_history(store_or_default(output.store));
+  (void)store->add(record_of(result, json));
+  if (!output.tag.empty()) store->tag(result.id, output.tag);
 }
 
 /// Writes every format asked for. A file that cannot be written is reported and makes the exit code
@@ -92,28 +108,36 @@ bool write_outputs(const RunResult& result, const OutputOptions& output, const s
   for (const std::string& path : output.json) write(path, json);
   if (!saved.empty()) {
     std::error_code ignored;  // write() says what is wrong
-    std::filesystem::create_directories("results", ignored);
+    std::filesystem::create_directories(std::filesystem::path(saved).parent_path(), ignored);
     write(saved, json);
+    try {
+      remember(result, json, output);
+    } catch (const Error& error) {
+      err << "wbench: " << error.what() << "\n";
+      all_written = false;
+    }
   }
   for (const std::string& path : output.csv) write(path, report_csv(result));
   for (const std::string& path : output.md) write(path, report_markdown(result));
+  for (const std::string& text : output.exports) {
+    const Export asked = parse_export(text);
+    write(asked.path, asked.format->write(result));
+  }
   return all_written;
 }
 
 /// Strategies that an op does not have say nothing about it, as long as it has another one of the
 /// selection: `--op all --skip sequential` names the strategies of all ops.
-void drop_foreign_strategies(const RunPlan& plan, RunResult& result) {
-  for (CaseResult& c : result.cases) {
-    const auto& known = catalog::find_primitive(c.point.op()).strategies;
-    const auto is_foreign = [&](const RunnerResult& r) {
-      const std::string name = plan_options(r.name).strategy;
-      return r.status == Status::skipped && name != "auto" &&
-             std::none_of(known.begin(), known.end(),
-                          [&](const auto& info) { return info.name == name; });
-    };
-    if (plan.work.size() > 1 && !std::all_of(c.strategies.begin(), c.strategies.end(), is_foreign))
-      std::erase_if(c.strategies, is_foreign);
-  }
+void drop_foreign_strategies(const RunPlan& plan, CaseResult& c) {
+  const auto& known = catalog::find_primitive(c.point.op()).strategies;
+  const auto is_foreign = [&](const RunnerResult& r) {
+    const std::string name = plan_options(r.name).strategy;
+    return r.status == Status::skipped && name != "auto" &&
+           std::none_of(known.begin(), known.end(),
+                        [&](const auto& info) { return info.name == name; });
+  };
+  if (plan.work.size() > 1 && !std::all_of(c.strategies.begin(), c.strategies.end(), is_foreign))
+    std::erase_if(c.strategies, is_foreign);
 }
 
 /// The simulated GPU has no times: what it counts is shown instead, of the strategies alone unless
@@ -125,6 +149,29 @@ void prefer_counters(RunOptions& options, std::ostream& err) {
   }
   if (options.content == ReportContent::counters && options.selection.baselines.empty())
     options.selection.baselines = "none";
+}
+
+/// Without a cold cache there is no regime cold.
+void drop_cold(RunConfig& config) {
+  if (config.cache != Cache::warm) return;
+  std::erase(config.regimes, Regime::cold);
+  if (config.regimes.empty())
+    throw Error(ErrorCode::invalid_argument, "--cache warm leaves nothing of --regime cold");
+}
+
+/// A case's own process writes its result for the one that started it, and says nothing.
+void become_child(RunOptions& options) {
+  options.config.isolate = false;
+  options.output = {};
+  options.output.json = {options.isolated_result};
+}
+
+/// This program's words, by the program itself and not by whatever PATH has in its name.
+std::vector<std::string> own_command(const GlobalOptions& global) {
+  std::vector<std::string> words = global.argv;
+  words.front() = std::filesystem::read_symlink("/proc/self/exe").string();
+  words.emplace_back("-q");
+  return words;
 }
 
 /// A run in which every strategy of every case was skipped has shown nothing.
@@ -160,23 +207,40 @@ int exit_code_of(const RunResult& result, bool was_interrupted) {
 
 int command_run(const GlobalOptions& global, RunOptions options, std::ostream& out,
                 std::ostream& err) {
+  RunResult result;
+  return run_selection(global, std::move(options), result, out, err);
+}
+
+int run_selection(const GlobalOptions& global, RunOptions options, RunResult& result,
+                  std::ostream& out, std::ostream& err) {
+  if (options.is_profiled) options.content = ReportContent::checks;
   if (is_simulated()) prefer_counters(options, err);
+  if (!options.isolated_case.empty()) become_child(options);
   const Selection& selection = options.selection;
   const bool is_document = goes_to_stdout(options.output);
-  const double target_ci_pct = parse_percent(options.target_ci);
+  if (!options.output.tag.empty()) require_tag(options.output.tag);
+  RunConfig config = options.config;
+  config.target_ci_pct = parse_percent("--target-ci", options.target_ci);
+  config.max_noise_pct = parse_percent("--max-noise", options.max_noise);
+  config.cache = options.cache == "rotate" ? Cache::rotate
+                 : options.cache == "warm" ? Cache::warm
+                                           : Cache::flush;
+  config.clock_tol_pct = parse_percent("--warmup-clock-tol", options.clock_tol);
+  config.throttle_pct = parse_percent("--throttle-threshold", options.throttle_threshold);
   (void)select_ops(selection.ops);  // a misspelt op comes before a missing device
   const std::optional<Context> context = make_context(selection, err);
   if (!context) return kEnvironment;
   RunPlan plan(*context);
-  plan.config = options.config;
+  plan.config = config;
   plan.config.preset = selection.preset;
-  plan.config.target_ci_pct = target_ci_pct;
   plan.verify_only = options.content != ReportContent::times;
+  if (options.is_profiled) plan.profiled_calls = options.profiled_calls;
   if (options.budget_s >= 0) plan.config.budget_s = options.budget_s;
   if (options.budget_s < 0 && selection.preset == "ci") plan.config.budget_s = 60;
-  RunResult result;
   result.argv = global.argv;
   const std::string nothing = select_work(selection, plan, result);
+  drop_cold(plan.config);
+  if (!options.isolated_case.empty()) keep_case(plan, options.isolated_case);
   std::optional<TuningCache> tuning;
   if (!options.tuning.empty()) tuning = TuningCache::load(options.tuning);
   if (tuning) plan.tuning = &*tuning;
@@ -190,14 +254,27 @@ int command_run(const GlobalOptions& global, RunOptions options, std::ostream& o
   result.devices = {plan.context.info()};
   describe_environment(result);
   set_progress(global, err, plan);
-  const std::string saved = options.output.save ? saved_path(selection) : "";
+  const std::string saved = saved_path(options.output, selection, result.id);
+  EventLog events(options.output.events);
+  plan.on_case = [&](const RunResult& so_far, CaseResult& finished) {
+    drop_foreign_strategies(plan, finished);
+    finished.reproduce += reproduce_suffix(plan);
+    events.add(so_far, finished);
+  };
+  if (plan.config.isolate) plan.isolating_command = own_command(global);
   const bool has_run = run_guarded(plan, result, err);
-  drop_foreign_strategies(plan, result);
-  for (CaseResult& c : result.cases) c.reproduce += reproduce_suffix(plan);
+  for (const EnvironmentCheck& check : result.environment_checks) {
+    if (!global.quiet) err << "wbench: " << check.text << "\n";
+  }
   int code = has_run ? exit_code_of(result, is_interrupted()) : kRuntimeError;
   if (code == kNothingRan)
     err << "wbench: nothing ran: no strategy of the selection can run here\n";
   result.exit_code = code;
+  events.finish(result);
+  if (!events.trouble().empty()) {
+    err << "wbench: " << events.trouble() << "\n";
+    if (code != kInterrupted) code = kRuntimeError;
+  }
   if (!write_outputs(result, options.output, saved, out, err) && code != kInterrupted)
     code = kRuntimeError;
   if (!is_document) {

@@ -1,14 +1,18 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// `show`: a saved result as it was printed when it was made. Needs no device.
+// `show`: a saved result as it was printed when it was made, or in another tool's format. Needs no
+// device.
 #include <ostream>
 
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
+#include "bench/history/names.hpp"
+#include "bench/report/exports.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/terminal.hpp"
-#include "bench/result_json.hpp"
+#include "host/core/file.hpp"
+#include "wide/error.hpp"
 
 namespace wide::bench {
 
@@ -26,12 +30,33 @@ ReportContent content_of(const RunResult& result) {
   return content;
 }
 
+int export_result(const std::vector<std::string>& files, const OutputOptions& output,
+                  std::ostream& out) {
+  if (files.size() != 1) {
+    throw Error(ErrorCode::invalid_argument,
+                "--export: " + std::to_string(files.size()) + " results, expected one");
+  }
+  std::vector<Export> exports;
+  for (const std::string& text : output.exports) exports.push_back(parse_export(text));
+  const RunResult result = load_named_result(files.front(), output.store);
+  for (const Export& asked : exports) {
+    const std::string document = asked.format->write(result);
+    if (asked.path == "-") {
+      out << document;
+    } else {
+      write_file(asked.path, document);
+    }
+  }
+  return kSuccess;
+}
+
 }  // namespace
 
 int command_show(const GlobalOptions& global, const std::vector<std::string>& files,
                  const OutputOptions& output, std::ostream& out) {
+  if (!output.exports.empty()) return export_result(files, output, out);
   for (const std::string& file : files) {
-    const RunResult result = load_result(file);
+    const RunResult result = load_named_result(file, output.store);
     if (files.size() > 1) out << file << "\n";
     out << report_text(result, {output_width(), wants_color(global.color), output.top,
                                 output.explain, content_of(result)});

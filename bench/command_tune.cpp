@@ -52,7 +52,7 @@ RunPlan plan_of(const Context& context, const TuneOptions& options) {
   RunPlan plan(context);
   plan.config = options.config;
   plan.config.preset = options.selection.preset;
-  plan.config.target_ci_pct = parse_percent(options.target_ci);
+  plan.config.target_ci_pct = parse_percent("--target-ci", options.target_ci);
   if (options.budget_s >= 0) plan.config.budget_s = options.budget_s;
   return plan;
 }

@@ -22,7 +22,12 @@ struct GlobalOptions {
 
 struct OutputOptions {
   std::vector<std::string> json, csv, md;
+  std::vector<std::string> exports;  ///< FORMAT=FILE of report/exports.hpp
   bool save = false;
+  std::string save_as;  ///< a file to save as, instead of one that is named by time; or empty
+  std::string events;   ///< a file that gets each case as it ends, or empty
+  std::string tag;      ///< of the saved run in the history, or empty
+  std::string store;    ///< the history's; empty: store_or_default()
   int64_t top = 0;
   bool explain = false;
 };
@@ -31,11 +36,21 @@ struct RunOptions {
   Selection selection;
   RunConfig config;
   OutputOptions output;
-  std::string target_ci = "0.5%";
+  std::string target_ci = "0.5%", clock_tol = "1%", throttle_threshold = "75%", max_noise = "0.5%",
+              cache = "flush";
   std::string tuning;    ///< a tuning cache for "auto", or empty
   double budget_s = -1;  ///< negative: 60 for preset ci, none otherwise
   bool dry_run = false;
+  bool is_profiled = false;                      ///< calls for a profiler instead of times
+  int64_t profiled_calls = 3;                    ///< of each strategy
+  std::string isolated_case, isolated_result;    ///< this is a child of --isolate
   ReportContent content = ReportContent::times;  ///< what is not times measures nothing
+};
+
+struct ProfileOptions {
+  RunOptions run;
+  std::string tool = "nsys", set = "basic", folder = ".";
+  std::vector<std::string> tool_arguments;
 };
 
 struct TuneOptions {
@@ -45,6 +60,15 @@ struct TuneOptions {
   double budget_s = -1;  ///< negative: none
   std::string tuning;    ///< the cache's file; empty: nothing is kept
   bool dry_run = false;
+};
+
+struct HistoryOptions {
+  std::string what = "list";           ///< or show, add, tag, rm, gc, trend, noise
+  std::vector<std::string> arguments;  ///< files of add; runs; a run and its tag
+  std::string store;                   ///< empty: store_or_default()
+  std::string op, filter, strategy;    ///< of trend and noise; empty: all
+  int64_t keep = -1;                   ///< runs that gc leaves
+  bool as_json = false;
 };
 
 struct QuantizeOptions {
@@ -57,17 +81,57 @@ struct QuantizeOptions {
   std::string json;  ///< a file, "-" for standard output, or empty
 };
 
+struct SuiteOptions {
+  std::string what = "list";        ///< or validate, run
+  std::vector<std::string> suites;  ///< names or files
+  std::string entries, device;      ///< of run; empty: all, and as the suite says
+  std::string json, results;        ///< of run: the summary's file, the results' folder; or empty
+  std::string store;                ///< the history's; empty: store_or_default()
+  bool save = false, dry_run = false, is_strict = false;
+};
+
+struct CompareArguments {
+  std::string base, candidate;  ///< a result, or a folder of results of one build; executables
+  bool is_rerun = false;        ///< measure the two executables
+  std::vector<std::string> run_arguments;  ///< of their `run`
+  int64_t repeat = 5;
+  std::string metric = "time_ns", threshold = "1.5%", noise_floor = "runs", fdr = "bh";
+  double alpha = 0.01;
+  std::string fail_on = "regression,invalid", format = "table", output, store;
+  bool ignore_device = false, all = false, explain = false;
+};
+
+struct ReportArguments {
+  std::vector<std::string> results;
+  std::string html;     ///< a file, or "-"
+  std::string compare;  ///< an earlier result or a folder of them, or empty
+  std::string metric = "time_ns", threshold = "1.5%", store;
+  bool with_history = false;
+};
+
 int command_tune(const GlobalOptions& global, const TuneOptions& options, std::ostream& out,
                  std::ostream& err);
 int command_run(const GlobalOptions& global, RunOptions options, std::ostream& out,
                 std::ostream& err);
+int command_profile(const GlobalOptions& global, const ProfileOptions& options, std::ostream& out,
+                    std::ostream& err);
 int command_show(const GlobalOptions& global, const std::vector<std::string>& files,
                  const OutputOptions& output, std::ostream& out);
+int command_history(const GlobalOptions& global, const HistoryOptions& options, std::ostream& out);
 int command_list(const GlobalOptions& global, const std::string& what, const std::string& ops,
                  bool as_json, std::ostream& out);
 int command_quantize(const GlobalOptions& global, const QuantizeOptions& options,
                      std::ostream& out);
-int command_info(const GlobalOptions& global, bool as_json, std::ostream& out);
+int command_compare(const GlobalOptions& global, const CompareArguments& arguments,
+                    std::ostream& out, std::ostream& err);
+int command_report(const ReportArguments& arguments, std::ostream& out, std::ostream& err);
+int command_suite(const GlobalOptions& global, const SuiteOptions& options, std::ostream& out,
+                  std::ostream& err);
+int command_info(const GlobalOptions& global, bool as_json, bool calibrates, std::ostream& out);
+
+/// command_run() that leaves its result, as far as there is one.
+int run_selection(const GlobalOptions& global, RunOptions options, RunResult& result,
+                  std::ostream& out, std::ostream& err);
 
 /// What the cases of a run come to; interrupted counts first, then the first of 1, 3, 6, 0.
 int exit_code_of(const RunResult& result, bool was_interrupted);

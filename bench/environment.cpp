@@ -38,14 +38,10 @@ std::string os_name() {
 
 }  // namespace
 
-std::string compact_time() {
-  return format_time("%Y%m%dT%H%M%SZ");
-}
-
 void describe_environment(RunResult& result) {
   result.started = format_time("%Y-%m-%dT%H:%M:%SZ");
-  char suffix[8];
-  std::snprintf(suffix, sizeof(suffix), "-%04x", std::random_device()() & 0xffffu);
+  char suffix[12];
+  std::snprintf(suffix, sizeof(suffix), "-%08x", std::random_device()());
   result.id = result.started + suffix;
   result.tool_version = version();
   result.git_sha = WIDE_GIT_SHA;

@@ -13,7 +13,4 @@ namespace wide::bench {
 /// Fills id, started, tool_*, git_*, compiler, hostname, os, kernel, cpu, cores.
 void describe_environment(RunResult& result);
 
-/// "20260131T120000Z", for file names.
-std::string compact_time();
-
 }  // namespace wide::bench

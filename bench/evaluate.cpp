@@ -15,21 +15,31 @@ constexpr int64_t kReliableSamples = 30;
 constexpr double kPlausible = 1.05;  // a ceiling is a measurement, too
 constexpr double kResolution = 5;    // samples below this many timer floors are noise
 
+/// What memory must deliver, at its ceiling. Of a cold call only what it reads: what it writes may
+/// stay in the cache.
+double bytes_floor_ns(const Yardstick& y, Regime regime) {
+  if (y.outgrows_cache) return y.floor.bytes_ns;
+  const double bytes = y.cost.bytes();
+  const bool is_cold = regime == Regime::cold && bytes > 0;
+  return is_cold ? y.floor.bytes_ns * y.cost.bytes_read / bytes : 0;
+}
+
 /// Which ceiling a call of this duration would have to break; null where none.
-const char* broken_ceiling(const Yardstick& y, double time_ns) {
-  if (y.floor.flops_ns > kPlausible * time_ns) return "flops";
-  if (y.outgrows_cache && y.floor.bytes_ns > kPlausible * time_ns) return "bandwidth";
+const char* broken_ceiling(const Yardstick& y, const Measurement& m) {
+  const double time_ns = kPlausible * m.stats.median_ns;
+  if (y.floor.flops_ns > time_ns) return "flops";
+  if (bytes_floor_ns(y, m.regime) > time_ns) return "bandwidth";
   return nullptr;
 }
 
 void judge_plausibility(RunnerResult& runner, const Measurement& m, const Yardstick& y) {
-  const char* ceiling = broken_ceiling(y, m.stats.median_ns);
+  const char* ceiling = broken_ceiling(y, m);
   if (ceiling == nullptr || runner.status != Status::ok) return;
   char text[160];
   std::snprintf(text, sizeof(text),
                 "regime %s: %.0f ns, but at the measured %s ceiling the work takes %.0f ns",
                 std::string(to_string(m.regime)).c_str(), m.stats.median_ns, ceiling,
-                ceiling[0] == 'f' ? y.floor.flops_ns : y.floor.bytes_ns);
+                ceiling[0] == 'f' ? y.floor.flops_ns : bytes_floor_ns(y, m.regime));
   runner.status = Status::implausible;
   runner.reason = text;
 }
@@ -46,7 +56,8 @@ Baseline baseline_named(const std::string& name) {
 }
 
 Speedup speedup_of(const RunnerResult& strategy, const Measurement& mine,
-                   const RunnerResult& baseline, const Measurement& theirs, uint64_t seed) {
+                   const RunnerResult& baseline, const Measurement& theirs, uint64_t seed,
+                   std::span<const NoiseFloor> floors) {
   Speedup speedup;
   speedup.strategy = strategy.name;
   speedup.baseline = baseline_named(baseline.name);
@@ -60,7 +71,11 @@ Speedup speedup_of(const RunnerResult& strategy, const Measurement& mine,
   speedup.speedup_ratio = ratio->value;
   speedup.ci_lo = ratio->interval.lo;
   speedup.ci_hi = ratio->interval.hi;
-  speedup.verdict = verdict_of(*ratio);
+  for (const NoiseFloor& floor : floors) {
+    if (floor.baseline == speedup.baseline && floor.regime == speedup.regime)
+      speedup.aa_floor_pct = floor.floor_pct;
+  }
+  speedup.verdict = verdict_of(*ratio, speedup.aa_floor_pct.value_or(0) / 100);
   return speedup;
 }
 
@@ -90,6 +105,9 @@ void evaluate(RunnerResult& runner, const Yardstick& y) {
     m.stats = describe_samples(m.samples_ns, y.seed);
     m.few_samples = m.stats.n < kReliableSamples;
     if (m.stats.n == 0) continue;
+    const RoundMedians rounds = round_medians(m.samples_ns, m.samples_round);
+    const auto count = static_cast<double>(rounds.rounds.back() - rounds.rounds.front() + 1);
+    describe_rounds(rounds, m.walltime_s / count, m.stats);
     const double time_ns = m.stats.median_ns;
     // The clock is read once per sample, whose calls are many where one is short.
     m.below_resolution =
@@ -102,15 +120,49 @@ void evaluate(RunnerResult& runner, const Yardstick& y) {
   }
 }
 
+void find_launch_overhead(RunnerResult& runner) {
+  Measurement* stream = nullptr;
+  const Measurement* graph = nullptr;
+  for (Measurement& m : runner.measurements) {
+    if (m.stats.n == 0 || m.below_resolution) continue;
+    if (m.regime == Regime::stream) stream = &m;
+    if (m.regime == Regime::graph) graph = &m;
+  }
+  const int64_t launches = runner.launches_per_call.value_or(0);
+  if (stream == nullptr || graph == nullptr || launches < 1) return;
+  stream->launch_overhead_ns_per_launch =
+      (stream->stats.median_ns - graph->stats.median_ns) / static_cast<double>(launches);
+}
+
+std::vector<NoiseFloor> find_noise_floors(const RunnerResult& baseline, const RunnerResult& again,
+                                          uint64_t seed) {
+  std::vector<NoiseFloor> floors;
+  for (const Measurement& one : baseline.measurements) {
+    for (const Measurement& other : again.measurements) {
+      if (one.regime != other.regime || !is_comparable(baseline, one) ||
+          !is_comparable(again, other))
+        continue;
+      const auto ratio = paired_ratio(round_medians(one.samples_ns, one.samples_round),
+                                      round_medians(other.samples_ns, other.samples_round), seed);
+      if (!ratio) continue;
+      const double reach = std::max(ratio->interval.hi, 1 / ratio->interval.lo) - 1;
+      floors.push_back({baseline_named(baseline.name), one.regime, ratio->pairs, ratio->value,
+                        ratio->interval.lo, ratio->interval.hi, 100 * std::max(0.0, reach)});
+    }
+  }
+  return floors;
+}
+
 std::vector<Speedup> find_speedups(std::span<const RunnerResult> strategies,
-                                   std::span<const RunnerResult> baselines, uint64_t seed) {
+                                   std::span<const RunnerResult> baselines, uint64_t seed,
+                                   std::span<const NoiseFloor> floors) {
   std::vector<Speedup> speedups;
   for (const RunnerResult& strategy : strategies) {
     for (const RunnerResult& baseline : baselines) {
       for (const Measurement& mine : strategy.measurements) {
         for (const Measurement& theirs : baseline.measurements) {
           if (mine.regime == theirs.regime)
-            speedups.push_back(speedup_of(strategy, mine, baseline, theirs, seed));
+            speedups.push_back(speedup_of(strategy, mine, baseline, theirs, seed, floors));
         }
       }
     }

@@ -24,14 +24,24 @@ struct Yardstick {
   uint64_t seed = 1;
 };
 
+/// Of regimes stream and graph: what a launch by the host adds to what the device needs, into the
+/// measurement of regime stream. Nothing where either was not timed.
+void find_launch_overhead(RunnerResult& runner);
+
+/// Of the same baseline under two names, per regime that both have.
+std::vector<NoiseFloor> find_noise_floors(const RunnerResult& baseline, const RunnerResult& again,
+                                          uint64_t seed);
+
 /// Fills statistics, rates and flags. A runner that was ok and is faster than a ceiling allows
 /// becomes implausible. Throws for samples that are no times.
 void evaluate(RunnerResult& runner, const Yardstick& yardstick);
 
 /// One entry for every strategy's measurement and every baseline timed in the same regime. Only
-/// runners that are ok and above the timer's resolution get a ratio.
+/// runners that are ok and above the timer's resolution get a ratio. A verdict has to exceed the
+/// noise floor of its baseline and regime.
 std::vector<Speedup> find_speedups(std::span<const RunnerResult> strategies,
-                                   std::span<const RunnerResult> baselines, uint64_t seed);
+                                   std::span<const RunnerResult> baselines, uint64_t seed,
+                                   std::span<const NoiseFloor> floors = {});
 
 /// Sets status and reason from those of strategies and baselines: a case is as bad as its worst
 /// runner. What cannot run here does it no harm, unless that is all strategies.

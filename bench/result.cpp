@@ -12,6 +12,20 @@ std::string_view to_string(Regime regime) {
       return "graph";
     case Regime::cpu:
       return "cpu";
+    case Regime::cold:
+      return "cold";
+  }
+  return "?";
+}
+
+std::string_view to_string(Cache cache) {
+  switch (cache) {
+    case Cache::warm:
+      return "warm";
+    case Cache::flush:
+      return "flush";
+    case Cache::rotate:
+      return "rotate";
   }
   return "?";
 }

@@ -6,26 +6,39 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/statistics/order.hpp"
 #include "wide/catalog.hpp"
 #include "wide/device.hpp"
 
 namespace wide::bench {
 
 inline constexpr const char* kSchemaName = "wbench.result";
-inline constexpr const char* kSchemaVersion = "1.2.0";
+inline constexpr const char* kSchemaVersion = "1.4.0";
 
 /// How a call is timed. `stream`: launched by the host, launch cost included. `graph`: replay of a
-/// captured graph, device-limited. `cpu`: wall clock around the call, the only one on the CPU.
-enum class Regime : uint8_t { stream, graph, cpu };
+/// captured graph, device-limited. `cpu`: wall clock around the call; on a GPU that is what its
+/// host pays to enqueue it. `cold`: on the device alone, with operands that are not in its L2.
+enum class Regime : uint8_t { stream, graph, cpu, cold };
+inline constexpr auto kRegimes = {Regime::stream, Regime::graph, Regime::cpu, Regime::cold};
+/// How the L2 is kept from holding the operands of a call in regime cold; `warm`: it is not.
+enum class Cache : uint8_t { warm, flush, rotate };
 /// N separate single-member calls. `loop`: one after another on one stream (the CPU's only one),
-/// paired with regime stream or cpu. `streams`: spread over several streams, paired with stream.
-/// `graph`: the loop captured in one graph, paired with regime graph.
+/// paired with regimes stream, cpu and cold. `streams`: spread over several streams, paired with
+/// stream. `graph`: the loop captured in one graph, paired with regime graph.
 enum class Baseline : uint8_t { loop, streams, graph };
 enum class Status : uint8_t { ok, failed, skipped, verify_failed, implausible, timeout, oom };
+
+/// Whether the rounds' medians may be normally distributed; it informs and gates nothing.
+struct Normality {
+  std::string test;  ///< "shapiro_wilk", or "anderson_darling" above 5000 rounds
+  double statistic = 0, p = 0;
+  friend bool operator==(const Normality&, const Normality&) = default;
+};
 
 struct Statistics {
   int64_t n = 0;
@@ -33,7 +46,34 @@ struct Statistics {
   double min_ns = 0, p5_ns = 0, q1_ns = 0, median_ns = 0, q3_ns = 0, p95_ns = 0, max_ns = 0,
          mad_ns = 0;
   double ci_lo_ns = 0, ci_hi_ns = 0;  ///< 95 % bootstrap interval of the median
+  // Since 1.3.
+  double p99_ns = 0, iqr_ns = 0;
+  std::string ci_method = "bca";                       ///< before 1.3: "percentile_bootstrap"
+  int64_t ci_resamples = 0;                            ///< 0: not known
+  std::optional<double> ci_mean_lo_ns, ci_mean_hi_ns;  ///< Student's, of the mean
+  Outliers outliers;
+  std::optional<double> autocorr_lag1;         ///< of samples in order of time
+  std::optional<double> between_round_cv_pct;  ///< of the rounds' medians
+  std::optional<double> trend_pct_per_s;       ///< of the rounds' medians (Theil and Sen)
+  std::optional<Normality> normality;
   friend bool operator==(const Statistics&, const Statistics&) = default;
+};
+
+/// What the device said of itself while samples were taken, and since 1.4.
+struct Clocks {
+  double sm_mhz_median = 0, sm_mhz_min = 0;
+  std::vector<std::string> throttle_reasons;  ///< all that were seen
+  std::optional<double> temp_c, power_w;      ///< the largest seen
+  friend bool operator==(const Clocks&, const Clocks&) = default;
+};
+
+/// Of calls repeated for at least a second.
+struct Energy {
+  std::string method;  ///< "nvml_total_energy" or "nvml_power_integral"
+  double window_s = 0;
+  std::optional<double> joules, joules_per_call, avg_w, idle_w;
+  std::string invalid_reason;  ///< empty where it is valid
+  friend bool operator==(const Energy&, const Energy&) = default;
 };
 
 /// Samples of one strategy or baseline in one regime. One sample is `iters_per_sample` calls,
@@ -42,16 +82,27 @@ struct Measurement {
   Regime regime = Regime::stream;
   std::string timer;  ///< "event", "graph" or "host"
   int64_t iters_per_sample = 1;
-  std::string stop_reason;  ///< "ci", "max_samples", "timeout" or "interrupted"
+  /// "ci", "stdrel", "entropy", "count", "max_samples", "timeout" or "interrupted"
+  std::string stop_reason;
   bool below_resolution = false;
   bool few_samples = false;  ///< fewer than 30
   double walltime_s = 0;
   std::vector<double> samples_ns;
   std::vector<int64_t> samples_round;  ///< the round each sample was taken in
+  std::vector<double> samples_sm_mhz;  ///< since 1.4; empty where no clock is known
   Statistics stats;
   // Rates at the median; the floor is defined in the catalogue entry "floor" of --help.
   std::optional<double> flops_per_s, mem_bw_bytes_per_s, pct_of_floor;
   std::vector<std::string> warnings;
+  // Since 1.4.
+  Cache cache = Cache::warm;
+  int64_t buffers_rotated = 1;  ///< copies of the operands that calls take in turn
+  std::optional<bool> rotation_covers_l2;
+  int64_t discarded_throttle = 0;
+  std::optional<Clocks> clocks;
+  std::optional<Energy> energy;
+  std::optional<double> enqueue_ns_per_call;            ///< of the host, in regime stream
+  std::optional<double> launch_overhead_ns_per_launch;  ///< stream minus graph, in regime stream
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
 
@@ -82,6 +133,17 @@ struct LaunchCounters {
 /// 0 for a counter that is not there.
 int64_t value_of(const LaunchCounters::Values& values, std::string_view name);
 
+/// What one launch of a call asks of a multiprocessor, as the runtime says it.
+struct KernelUse {
+  std::string name;
+  std::vector<int64_t> grid, block;  ///< x, y, z
+  std::optional<int64_t> registers;  ///< the simulated runtime does not know them
+  int64_t static_shared_bytes = 0, dynamic_shared_bytes = 0, local_bytes = 0;
+  int64_t blocks_per_sm = 0;
+  double occupancy_pct = 0;
+  friend bool operator==(const KernelUse&, const KernelUse&) = default;
+};
+
 /// A strategy, or a baseline under its name, in one case.
 struct RunnerResult {
   std::string name;
@@ -95,6 +157,10 @@ struct RunnerResult {
   int64_t workspace_bytes = 0;
   std::vector<Measurement> measurements;
   std::vector<LaunchCounters> launches;  ///< of one call; on the simulated GPU only
+  // Since 1.4.
+  std::optional<int64_t> launches_per_call;  ///< kernels; none where a call cannot be captured
+  std::optional<int64_t> peak_device_bytes;  ///< of operands, packed weights and workspace
+  std::vector<KernelUse> kernels;            ///< of a call; empty where the runtime does not say
   friend bool operator==(const RunnerResult&, const RunnerResult&) = default;
 };
 
@@ -106,7 +172,18 @@ struct Speedup {
   int64_t pairs = 0;
   std::optional<double> speedup_ratio, ci_lo, ci_hi;
   std::string verdict;  ///< "faster", "slower", "same", "ambiguous" or "not_comparable"
+  std::optional<double> aa_floor_pct = std::nullopt;  ///< since 1.4: what the verdict had to exceed
   friend bool operator==(const Speedup&, const Speedup&) = default;
+};
+
+/// A baseline against itself, run twice under two names: what differs there is noise. Since 1.4.
+struct NoiseFloor {
+  Baseline baseline = Baseline::loop;
+  Regime regime = Regime::stream;
+  int64_t pairs = 0;
+  double ratio = 1, ci_lo = 1, ci_hi = 1;
+  double floor_pct = 0;  ///< the farthest from 1 that the interval reaches
+  friend bool operator==(const NoiseFloor&, const NoiseFloor&) = default;
 };
 
 struct CaseResult {
@@ -122,6 +199,7 @@ struct CaseResult {
   std::vector<RunnerResult> strategies;
   std::vector<RunnerResult> baselines;
   std::vector<Speedup> speedups;
+  std::vector<NoiseFloor> noise_floors;  ///< with --aa
 };
 
 /// Per primitive and pair (regime, baseline), after the sweep. Definitions: `wbench run --help`.
@@ -145,6 +223,9 @@ struct Calibration {
   double empty_launch_ns = 0;
   double timer_quantum_ns = 0;
   double timer_floor_ns = 0;
+  // Since 1.4; 0 where not known. What a launch costs the host, a graph of one kernel the host and
+  // the device together, and the L2's flush the device.
+  double host_launch_ns = 0, graph_launch_ns = 0, flush_ns = 0;
   friend bool operator==(const Calibration&, const Calibration&) = default;
 };
 
@@ -158,7 +239,25 @@ struct RunConfig {
   std::optional<double> budget_s;
   uint64_t seed = 42, order_seed = 1;
   std::string verify = "both";
+  // Since 1.4.
+  Cache cache = Cache::flush;        ///< of regime cold
+  double l2_factor = 2;              ///< what is flushed or rotated over, in sizes of the L2
+  std::string interleave = "abba";   ///< or "random", "none"
+  std::string stop = "ci";           ///< or "stdrel", "entropy", "count"
+  double max_noise_pct = 0.5;        ///< of stdrel
+  double clock_tol_pct = 1;          ///< what stable clocks differ by, at most
+  std::string throttle = "discard";  ///< or "warn", "fail", "off"
+  double throttle_pct = 75;          ///< of the stable clock, below which a sample was throttled
+  bool aa = false, energy = false, isolate = false;
   friend bool operator==(const RunConfig&, const RunConfig&) = default;
+};
+
+/// Something about this machine that results depend on. Since 1.4.
+struct EnvironmentCheck {
+  std::string code;      ///< "E_NO_NVML"
+  std::string severity;  ///< "info", "warn" or "error"
+  std::string text;
+  friend bool operator==(const EnvironmentCheck&, const EnvironmentCheck&) = default;
 };
 
 struct RunResult {
@@ -179,9 +278,11 @@ struct RunResult {
   std::vector<std::pair<std::string, int64_t>> impossible_reasons;
   std::vector<OpSummary> op_summaries;
   int64_t peak_host_bytes = 0;
+  std::vector<EnvironmentCheck> environment_checks;
 };
 
 std::string_view to_string(Regime regime);
+std::string_view to_string(Cache cache);
 std::string_view to_string(Baseline baseline);
 std::string_view to_string(Status status);
 

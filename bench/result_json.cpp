@@ -7,6 +7,8 @@
 #include <cmath>
 #include <map>
 
+#include "bench/metrics.hpp"
+
 namespace wide::bench {
 
 namespace {
@@ -33,7 +35,15 @@ Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
+Json normality(const Normality& n) {
+  return {{"unit", "round_median"},
+          {"test", n.test},
+          {"statistic", number(n.statistic)},
+          {"p", number(n.p)}};
+}
+
 Json statistics(const Statistics& s) {
+  const Outliers& o = s.outliers;
   return {{"n", s.n},
           {"mean_ns", number(s.mean_ns)},
           {"stdev_ns", number(s.stdev_ns)},
@@ -44,33 +54,79 @@ Json statistics(const Statistics& s) {
           {"median_ns", number(s.median_ns)},
           {"q3_ns", number(s.q3_ns)},
           {"p95_ns", number(s.p95_ns)},
+          {"p99_ns", number(s.p99_ns)},
           {"max_ns", number(s.max_ns)},
           {"mad_ns", number(s.mad_ns)},
+          {"iqr_ns", number(s.iqr_ns)},
           {"ci",
            {{"level", 0.95},
-            {"method", "percentile_bootstrap"},
+            {"method", s.ci_method},
             {"of", "median"},
             {"lo_ns", number(s.ci_lo_ns)},
-            {"hi_ns", number(s.ci_hi_ns)}}}};
+            {"hi_ns", number(s.ci_hi_ns)},
+            {"resamples", known(s.ci_resamples)}}},
+          {"ci_mean_t", {{"lo_ns", number(s.ci_mean_lo_ns)}, {"hi_ns", number(s.ci_mean_hi_ns)}}},
+          {"outliers",
+           {{"method", "tukey"},
+            {"mild_low", o.mild_low},
+            {"mild_high", o.mild_high},
+            {"severe_low", o.severe_low},
+            {"severe_high", o.severe_high},
+            {"removed", 0}}},
+          {"normality", s.normality ? normality(*s.normality) : Json(nullptr)},
+          {"trend_pct_per_s", number(s.trend_pct_per_s)},
+          {"autocorr_lag1", number(s.autocorr_lag1)},
+          {"between_round_cv_pct", number(s.between_round_cv_pct)}};
+}
+
+Json clocks(const Clocks& c) {
+  return {{"sm_mhz_median", number(c.sm_mhz_median)},
+          {"sm_mhz_min", number(c.sm_mhz_min)},
+          {"throttle_reasons", c.throttle_reasons},
+          {"temp_c", number(c.temp_c)},
+          {"power_w", number(c.power_w)}};
+}
+
+Json energy(const Energy& e) {
+  return {{"valid", e.invalid_reason.empty()},
+          {"method", e.method},
+          {"window_s", number(e.window_s)},
+          {"joules", number(e.joules)},
+          {"joules_per_call", number(e.joules_per_call)},
+          {"avg_w", number(e.avg_w)},
+          {"idle_w", number(e.idle_w)},
+          {"invalid_reason", text_or_null(e.invalid_reason)}};
 }
 
 Json measurement(const Measurement& m) {
   Json warnings = Json::array();
   for (const std::string& text : m.warnings) warnings.push_back({{"text", text}});
-  return {{"regime", to_string(m.regime)},
-          {"timer", m.timer},
-          {"iters_per_sample", m.iters_per_sample},
-          {"stop_reason", m.stop_reason},
-          {"walltime_s", number(m.walltime_s)},
-          {"below_resolution", m.below_resolution},
-          {"few_samples", m.few_samples},
-          {"samples", {{"time_ns", m.samples_ns}, {"round", m.samples_round}}},
-          {"stats", statistics(m.stats)},
-          {"rates",
-           {{"flops_per_s", number(m.flops_per_s)},
-            {"mem_bw_bytes_per_s", number(m.mem_bw_bytes_per_s)},
-            {"pct_of_floor", number(m.pct_of_floor)}}},
-          {"warnings", warnings}};
+  Json samples = {{"time_ns", m.samples_ns}, {"round", m.samples_round}};
+  if (!m.samples_sm_mhz.empty()) samples["sm_mhz"] = m.samples_sm_mhz;
+  return {
+      {"regime", to_string(m.regime)},
+      {"timer", m.timer},
+      {"iters_per_sample", m.iters_per_sample},
+      {"stop_reason", m.stop_reason},
+      {"walltime_s", number(m.walltime_s)},
+      {"below_resolution", m.below_resolution},
+      {"few_samples", m.few_samples},
+      {"samples", samples},
+      {"stats", statistics(m.stats)},
+      {"rates",
+       {{"flops_per_s", number(m.flops_per_s)},
+        {"mem_bw_bytes_per_s", number(m.mem_bw_bytes_per_s)},
+        {"pct_of_floor", number(m.pct_of_floor)}}},
+      {"warnings", warnings},
+      {"cache", to_string(m.cache)},
+      {"buffers_rotated", m.buffers_rotated},
+      {"rotation_covers_l2", m.rotation_covers_l2 ? Json(*m.rotation_covers_l2) : Json(nullptr)},
+      {"discarded_throttle", m.discarded_throttle},
+      {"clocks", m.clocks ? clocks(*m.clocks) : Json(nullptr)},
+      {"energy", m.energy ? energy(*m.energy) : Json(nullptr)},
+      {"host",
+       {{"enqueue_ns_per_call", number(m.enqueue_ns_per_call)},
+        {"launch_overhead_ns_per_launch", number(m.launch_overhead_ns_per_launch)}}}};
 }
 
 Json values(const LaunchCounters::Values& named) {
@@ -90,8 +146,21 @@ Json launch(const LaunchCounters& l) {
           {"buffers", buffers}};
 }
 
+Json kernel(const KernelUse& k) {
+  return {{"name", k.name},
+          {"grid", k.grid},
+          {"block", k.block},
+          {"regs", number(k.registers)},
+          {"smem_static_bytes", k.static_shared_bytes},
+          {"smem_dyn_bytes", k.dynamic_shared_bytes},
+          {"local_bytes", k.local_bytes},
+          {"blocks_per_sm", k.blocks_per_sm},
+          {"occupancy_pct", number(k.occupancy_pct)}};
+}
+
 Json runner(const RunnerResult& r) {
-  Json measurements = Json::array();
+  Json measurements = Json::array(), kernels = Json::array();
+  for (const KernelUse& k : r.kernels) kernels.push_back(kernel(k));
   for (const Measurement& m : r.measurements) measurements.push_back(measurement(m));
   const VerifyOutcome& v = r.verify;
   Json document = {{"name", r.name},
@@ -112,7 +181,11 @@ Json runner(const RunnerResult& r) {
                      {"elements_compared", v.elements_compared},
                      {"elements", v.elements},
                      {"message", text_or_null(v.message)}}},
-                   {"memory", {{"workspace_bytes", r.workspace_bytes}}},
+                   {"memory",
+                    {{"workspace_bytes", r.workspace_bytes},
+                     {"peak_device_bytes", number(r.peak_device_bytes)}}},
+                   {"launches_per_call", number(r.launches_per_call)},
+                   {"kernels", kernels},
                    {"measurements", measurements}};
   for (const LaunchCounters& l : r.launches) document["launches"].push_back(launch(l));
   return document;
@@ -128,7 +201,22 @@ Json speedups_of(const CaseResult& c, const std::string& strategy) {
                      {"speedup_ratio", number(s.speedup_ratio)},
                      {"ci_lo", number(s.ci_lo)},
                      {"ci_hi", number(s.ci_hi)},
-                     {"verdict", s.verdict}});
+                     {"verdict", s.verdict},
+                     {"aa_floor_pct", number(s.aa_floor_pct)}});
+  }
+  return array;
+}
+
+Json noise_floors(const CaseResult& c) {
+  Json array = Json::array();
+  for (const NoiseFloor& f : c.noise_floors) {
+    array.push_back({{"baseline", to_string(f.baseline)},
+                     {"regime", to_string(f.regime)},
+                     {"pairs", f.pairs},
+                     {"ratio", number(f.ratio)},
+                     {"ci_lo", number(f.ci_lo)},
+                     {"ci_hi", number(f.ci_hi)},
+                     {"floor_pct", number(f.floor_pct)}});
   }
   return array;
 }
@@ -200,6 +288,7 @@ Json one_case(const CaseResult& c) {
             {"model", "declared"}}},
           {"strategies", strategies},
           {"baselines", baselines},
+          {"noise_floors", noise_floors(c)},
           {"summary", case_summary(c)}};
 }
 
@@ -235,32 +324,32 @@ Json config(const RunConfig& c) {
   for (const Regime regime : c.regimes) regimes.push_back(to_string(regime));
   return {{"preset", c.preset},
           {"regimes", regimes},
-          {"cache", "warm"},
-          {"interleave", "abba"},
+          {"cache", to_string(c.cache)},
+          {"l2_factor", c.l2_factor},
+          {"interleave", c.interleave},
           {"rounds", c.rounds},
           {"order_seed", c.order_seed},
           {"stop",
-           {{"criterion", "ci"},
+           {{"criterion", c.stop},
             {"target_ci_pct", c.target_ci_pct},
+            {"max_noise_pct", c.max_noise_pct},
             {"min_samples", c.min_samples},
             {"max_samples", c.max_samples},
             {"timeout_s", c.timeout_s},
             {"budget_s", number(c.budget_s)}}},
-          {"warmup", {{"time_s", c.warmup_s}}},
+          {"warmup", {{"time_s", c.warmup_s}, {"clock_tol_pct", c.clock_tol_pct}}},
           {"init", {{"dist", "uniform"}, {"min", -1}, {"max", 1}, {"seed", c.seed}}},
-          {"verify", c.verify}};
+          {"verify", c.verify},
+          {"throttle", {{"policy", c.throttle}, {"threshold_pct", c.throttle_pct}}},
+          {"aa", c.aa},
+          {"energy", c.energy}};
 }
 
 Json metrics_meta() {
-  const auto meta = [](const char* hint, const char* better) {
-    return Json{{"hint", hint}, {"better", better}};
-  };
-  return {{"time_ns", meta("duration", "lower")},
-          {"flops_per_s", meta("flop_rate", "higher")},
-          {"mem_bw_bytes_per_s", meta("byte_rate", "higher")},
-          {"pct_of_floor", meta("percent", "higher")},
-          {"speedup_ratio", meta("ratio", "higher")},
-          {"worst_error_ratio", meta("ratio", "lower")}};
+  Json object = Json::object();
+  for (const Metric& metric : metrics())
+    object[metric.name] = {{"hint", metric.hint}, {"better", to_string(metric.better)}};
+  return object;
 }
 
 Json totals(const RunResult& r) {
@@ -282,6 +371,9 @@ Json to_json(const RunResult& r) {
   for (const CaseResult& c : r.cases) cases.push_back(one_case(c));
   for (const OpSummary& s : r.op_summaries) summaries.push_back(summary(s));
   for (const auto& [reason, count] : r.impossible_reasons) impossible[reason] = count;
+  Json checks = Json::array();
+  for (const EnvironmentCheck& e : r.environment_checks)
+    checks.push_back({{"code", e.code}, {"severity", e.severity}, {"text", e.text}});
   Json rates = Json::object();
   for (const auto& [dtype, rate] : r.calibration.flops_per_s) rates[dtype] = number(rate);
   return {{"schema", {{"name", kSchemaName}, {"version", kSchemaVersion}}},
@@ -293,6 +385,7 @@ Json to_json(const RunResult& r) {
             {"exit_code", r.exit_code},
             {"argv", r.argv},
             {"peak_host_bytes", r.peak_host_bytes},
+            {"process_isolated", r.config.isolate},
             {"tool",
              {{"version", r.tool_version},
               {"git_sha", text_or_null(r.git_sha)},
@@ -313,12 +406,16 @@ Json to_json(const RunResult& r) {
             {"flops_per_s", rates},
             {"empty_launch_ns", known(r.calibration.empty_launch_ns)},
             {"timer_quantum_ns", known(r.calibration.timer_quantum_ns)},
-            {"timer_floor_ns", known(r.calibration.timer_floor_ns)}}},
+            {"timer_floor_ns", known(r.calibration.timer_floor_ns)},
+            {"host_launch_ns", known(r.calibration.host_launch_ns)},
+            {"graph_launch_ns", known(r.calibration.graph_launch_ns)},
+            {"flush_ns", known(r.calibration.flush_ns)}}},
           {"config", config(r.config)},
           {"metrics_meta", metrics_meta()},
           {"cases", cases},
           {"impossible", impossible},
           {"op_summaries", summaries},
+          {"environment_checks", checks},
           {"totals", totals(r)}};
 }
 

@@ -14,8 +14,9 @@ namespace wide::bench {
 
 nlohmann::ordered_json to_json(const RunResult& result);
 
-/// The inverse. Throws invalid_argument with the path of the field, what was got and what was
-/// expected; unknown keys are ignored, a higher major version is refused.
+/// The inverse, of a stream of events (events.hpp) too. Throws invalid_argument with the path of
+/// the field, what was got and what was expected; unknown keys are ignored, a higher major version
+/// is refused.
 RunResult parse_result(std::string_view text);
 /// Launches as in a runner's "launches", and as the simulated runtime writes them.
 std::vector<LaunchCounters> launches_from_json(const nlohmann::ordered_json& document);

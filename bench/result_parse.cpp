@@ -1,14 +1,15 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading: a cursor that knows its path, so that every complaint names the field.
+// Reading; every complaint names the field.
 #include <fmt/format.h>
 
 #include <charconv>
 #include <iostream>
 #include <iterator>
-#include <limits>
 
+#include "bench/events.hpp"
+#include "bench/json_field.hpp"
 #include "bench/result_json.hpp"
 #include "host/core/file.hpp"
 #include "wide/error.hpp"
@@ -19,105 +20,32 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kMaxDepth = 64;  // the parser recurses on destruction; no result nests half as deep
-
-class Field {
- public:
-  Field(const Json& value, std::string path) : value_(&value), path_(std::move(path)) {}
-
-  Field operator[](const char* key) const {
-    if (!value_->is_object()) refuse("an object");
-    const auto found = value_->find(key);
-    if (found == value_->end())
-      throw Error(ErrorCode::invalid_argument, fmt::format("result: {}.{} is missing", path_, key));
-    return Field(*found, path_ + "." + key);
-  }
-  bool has(const char* key) const { return value_->is_object() && value_->contains(key); }
-  std::vector<Field> items() const {
-    if (!value_->is_array()) refuse("an array");
-    std::vector<Field> fields;
-    for (size_t i = 0; i < value_->size(); ++i)
-      fields.emplace_back((*value_)[i], fmt::format("{}[{}]", path_, i));
-    return fields;
-  }
-  std::vector<std::pair<std::string, Field>> members() const {
-    if (!value_->is_object()) refuse("an object");
-    std::vector<std::pair<std::string, Field>> fields;
-    for (const auto& [key, value] : value_->items())
-      fields.emplace_back(key, Field(value, path_ + "." + key));
-    return fields;
-  }
-  bool is_null() const { return value_->is_null(); }
-  catalog::AxisValue axis_value() const {
-    if (value_->is_string()) return text();
-    if (!value_->is_number_integer()) refuse("an integer or a word");
-    return integer();
-  }
-  std::string text() const {
-    if (!value_->is_string()) refuse("a string");
-    return value_->get<std::string>();
-  }
-  std::string text_or_empty() const { return is_null() ? "" : text(); }
-  bool boolean() const {
-    if (!value_->is_boolean()) refuse("true or false");
-    return value_->get<bool>();
-  }
-  int64_t integer() const {
-    if (!value_->is_number_integer()) refuse("an integer");
-    if (value_->is_number_unsigned() &&
-        value_->get<uint64_t>() > uint64_t{std::numeric_limits<int64_t>::max()}) {
-      refuse("an integer of 64 bits with sign");
-    }
-    return value_->get<int64_t>();
-  }
-  int small_integer() const {
-    const int64_t value = integer();
-    if (value < std::numeric_limits<int>::min() || value > std::numeric_limits<int>::max())
-      refuse("an integer of 32 bits");
-    return static_cast<int>(value);
-  }
-  uint64_t seed() const {
-    if (integer() < 0) refuse("an integer, 0 or above");
-    return static_cast<uint64_t>(integer());
-  }
-  int64_t integer_or(int64_t otherwise) const { return is_null() ? otherwise : integer(); }
-  double real() const {
-    if (!value_->is_number()) refuse("a number");
-    return value_->get<double>();
-  }
-  double real_or_zero() const { return is_null() ? 0 : real(); }
-  std::optional<double> optional_real() const {
-    return is_null() ? std::nullopt : std::optional(real());
-  }
-  std::optional<int64_t> optional_integer() const {
-    return is_null() ? std::nullopt : std::optional(integer());
-  }
-
-  template <class Enum>
-  Enum one_of(std::initializer_list<Enum> values) const {
-    const std::string name = text();
-    for (const Enum value : values) {
-      if (to_string(value) == name) return value;
-    }
-    refuse("a known name");
-  }
-
- private:
-  [[noreturn]] void refuse(const char* expected) const {
-    std::string shown = value_->dump(-1, ' ', false, Json::error_handler_t::replace);
-    if (shown.size() > 60) shown = shown.substr(0, 60) + "..";
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("result: {} is {}, expected {}", path_, shown, expected));
-  }
-  const Json* value_;
-  std::string path_;
-};
-
-constexpr auto kRegimes = {Regime::stream, Regime::graph, Regime::cpu};
+constexpr auto kCaches = {Cache::warm, Cache::flush, Cache::rotate};
 constexpr auto kBaselines = {Baseline::loop, Baseline::streams, Baseline::graph};
 constexpr auto kStatuses = {
     Status::ok,          Status::failed,  Status::skipped, Status::verify_failed,
     Status::implausible, Status::timeout, Status::oom};
+
+/// What results have since 1.3; in older ones it is not known.
+void parse_later_statistics(const Field& f, Statistics& s) {
+  if (!f.has("outliers")) return;
+  s.p99_ns = f["p99_ns"].real_or_zero();
+  s.iqr_ns = f["iqr_ns"].real_or_zero();
+  s.ci_resamples = f["ci"]["resamples"].integer_or(0);
+  s.ci_mean_lo_ns = f["ci_mean_t"]["lo_ns"].optional_real();
+  s.ci_mean_hi_ns = f["ci_mean_t"]["hi_ns"].optional_real();
+  const Field outliers = f["outliers"];
+  s.outliers = {outliers["mild_low"].integer(), outliers["mild_high"].integer(),
+                outliers["severe_low"].integer(), outliers["severe_high"].integer()};
+  const Field normality = f["normality"];
+  if (!normality.is_null()) {
+    s.normality = {normality["test"].text(), normality["statistic"].real_or_zero(),
+                   normality["p"].real_or_zero()};
+  }
+  s.trend_pct_per_s = f["trend_pct_per_s"].optional_real();
+  s.autocorr_lag1 = f["autocorr_lag1"].optional_real();
+  s.between_round_cv_pct = f["between_round_cv_pct"].optional_real();
+}
 
 Statistics parse_statistics(const Field& f) {
   Statistics s;
@@ -135,7 +63,54 @@ Statistics parse_statistics(const Field& f) {
   s.mad_ns = f["mad_ns"].real_or_zero();
   s.ci_lo_ns = f["ci"]["lo_ns"].real_or_zero();
   s.ci_hi_ns = f["ci"]["hi_ns"].real_or_zero();
+  s.ci_method = f["ci"]["method"].text();
+  parse_later_statistics(f, s);
   return s;
+}
+
+Clocks parse_clocks(const Field& f) {
+  Clocks c;
+  c.sm_mhz_median = f["sm_mhz_median"].real_or_zero();
+  c.sm_mhz_min = f["sm_mhz_min"].real_or_zero();
+  for (const Field& reason : f["throttle_reasons"].items())
+    c.throttle_reasons.push_back(reason.text());
+  c.temp_c = f["temp_c"].optional_real();
+  c.power_w = f["power_w"].optional_real();
+  return c;
+}
+
+Energy parse_energy(const Field& f) {
+  Energy e;
+  e.method = f["method"].text();
+  e.window_s = f["window_s"].real_or_zero();
+  e.joules = f["joules"].optional_real();
+  e.joules_per_call = f["joules_per_call"].optional_real();
+  e.avg_w = f["avg_w"].optional_real();
+  e.idle_w = f["idle_w"].optional_real();
+  e.invalid_reason = f["invalid_reason"].text_or_empty();
+  return e;
+}
+
+/// What measurements have since 1.4.
+void parse_later_measurement(const Field& f, Measurement& m) {
+  if (const auto mhz = f["samples"].later("sm_mhz")) {
+    for (const Field& one : mhz->items()) m.samples_sm_mhz.push_back(one.real());
+    if (m.samples_sm_mhz.size() != m.samples_ns.size()) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("result: {} samples with {} clocks, expected as many",
+                              m.samples_ns.size(), m.samples_sm_mhz.size()));
+    }
+  }
+  if (!f.has("cache")) return;
+  m.cache = f["cache"].one_of(kCaches);
+  m.buffers_rotated = f["buffers_rotated"].integer();
+  const Field covers = f["rotation_covers_l2"];
+  if (!covers.is_null()) m.rotation_covers_l2 = covers.boolean();
+  m.discarded_throttle = f["discarded_throttle"].integer();
+  if (!f["clocks"].is_null()) m.clocks = parse_clocks(f["clocks"]);
+  if (!f["energy"].is_null()) m.energy = parse_energy(f["energy"]);
+  m.enqueue_ns_per_call = f["host"]["enqueue_ns_per_call"].optional_real();
+  m.launch_overhead_ns_per_launch = f["host"]["launch_overhead_ns_per_launch"].optional_real();
 }
 
 Measurement parse_measurement(const Field& f) {
@@ -160,7 +135,14 @@ Measurement parse_measurement(const Field& f) {
   m.mem_bw_bytes_per_s = f["rates"]["mem_bw_bytes_per_s"].optional_real();
   m.pct_of_floor = f["rates"]["pct_of_floor"].optional_real();
   for (const Field& warning : f["warnings"].items()) m.warnings.push_back(warning["text"].text());
+  parse_later_measurement(f, m);
   return m;
+}
+
+std::vector<int64_t> integers_of(const Field& f) {
+  std::vector<int64_t> values;
+  for (const Field& value : f.items()) values.push_back(value.integer());
+  return values;
 }
 
 LaunchCounters::Values parse_values(const Field& f) {
@@ -172,12 +154,34 @@ LaunchCounters::Values parse_values(const Field& f) {
 LaunchCounters parse_launch(const Field& f) {
   LaunchCounters l;
   l.kernel = f["kernel"].text();
-  for (const Field& extent : f["grid"].items()) l.grid.push_back(extent.integer());
-  for (const Field& extent : f["block"].items()) l.block.push_back(extent.integer());
+  l.grid = integers_of(f["grid"]);
+  l.block = integers_of(f["block"]);
   l.values = parse_values(f["counters"]);
   for (const Field& b : f["buffers"].items())
     l.buffers.push_back({b["name"].text(), parse_values(b["counters"])});
   return l;
+}
+
+KernelUse parse_kernel(const Field& f) {
+  KernelUse k;
+  k.name = f["name"].text();
+  k.grid = integers_of(f["grid"]);
+  k.block = integers_of(f["block"]);
+  k.registers = f["regs"].optional_integer();
+  k.static_shared_bytes = f["smem_static_bytes"].integer();
+  k.dynamic_shared_bytes = f["smem_dyn_bytes"].integer();
+  k.local_bytes = f["local_bytes"].integer();
+  k.blocks_per_sm = f["blocks_per_sm"].integer();
+  k.occupancy_pct = f["occupancy_pct"].real_or_zero();
+  return k;
+}
+
+/// What strategies and baselines have since 1.4.
+void parse_later_runner(const Field& f, RunnerResult& r) {
+  if (!f.has("kernels")) return;
+  for (const Field& k : f["kernels"].items()) r.kernels.push_back(parse_kernel(k));
+  r.launches_per_call = f["launches_per_call"].optional_integer();
+  r.peak_device_bytes = f["memory"]["peak_device_bytes"].optional_integer();
 }
 
 RunnerResult parse_runner(const Field& f) {
@@ -204,6 +208,7 @@ RunnerResult parse_runner(const Field& f) {
   if (f.has("launches")) {
     for (const Field& l : f["launches"].items()) r.launches.push_back(parse_launch(l));
   }
+  parse_later_runner(f, r);
   return r;
 }
 
@@ -218,12 +223,17 @@ catalog::Case parse_point(const Field& f) {
   return catalog::Case(f["op"].text(), std::move(entries));
 }
 
+std::optional<double> later_real(const Field& f, const char* key) {
+  const auto field = f.later(key);
+  return field ? field->optional_real() : std::nullopt;
+}
+
 void parse_speedups(const Field& f, const std::string& strategy, std::vector<Speedup>& speedups) {
   for (const Field& s : f["vs_baseline"].items()) {
     speedups.push_back({strategy, s["baseline"].one_of(kBaselines), s["regime"].one_of(kRegimes),
                         s["pairs"].integer(), s["speedup_ratio"].optional_real(),
-                        s["ci_lo"].optional_real(), s["ci_hi"].optional_real(),
-                        s["verdict"].text()});
+                        s["ci_lo"].optional_real(), s["ci_hi"].optional_real(), s["verdict"].text(),
+                        later_real(s, "aa_floor_pct")});
   }
 }
 
@@ -245,6 +255,14 @@ CaseResult parse_case(const Field& f) {
     parse_speedups(s, c.strategies.back().name, c.speedups);
   }
   for (const Field& b : f["baselines"].items()) c.baselines.push_back(parse_runner(b));
+  if (const auto floors = f.later("noise_floors")) {
+    for (const Field& n : floors->items()) {
+      c.noise_floors.push_back({n["baseline"].one_of(kBaselines), n["regime"].one_of(kRegimes),
+                                n["pairs"].integer(), n["ratio"].real_or_zero(),
+                                n["ci_lo"].real_or_zero(), n["ci_hi"].real_or_zero(),
+                                n["floor_pct"].real_or_zero()});
+    }
+  }
   return c;
 }
 
@@ -295,6 +313,17 @@ RunConfig parse_config(const Field& f) {
   c.warmup_s = f["warmup"]["time_s"].real();
   c.seed = f["init"]["seed"].seed();
   c.verify = f["verify"].text();
+  c.cache = f["cache"].one_of(kCaches);
+  if (!f.has("throttle")) return c;  // since 1.4
+  c.l2_factor = f["l2_factor"].real();
+  c.interleave = f["interleave"].text();
+  c.stop = f["stop"]["criterion"].text();
+  c.max_noise_pct = later_real(f["stop"], "max_noise_pct").value_or(c.max_noise_pct);
+  c.clock_tol_pct = later_real(f["warmup"], "clock_tol_pct").value_or(c.clock_tol_pct);
+  c.throttle = f["throttle"]["policy"].text();
+  c.throttle_pct = f["throttle"]["threshold_pct"].real();
+  c.aa = f["aa"].boolean();
+  c.energy = f["energy"].boolean();
   return c;
 }
 
@@ -309,38 +338,17 @@ void require_version(const Field& schema) {
   }
 }
 
-/// Refuses nesting before the parser builds it.
-void require_shallow(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-      continue;
-    }
-    if (c == '"') in_string = true;
-    if (c == '[' || c == '{') ++depth;
-    if (c == ']' || c == '}') --depth;
-    if (depth > kMaxDepth) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("result: nested deeper than {} levels", kMaxDepth));
-    }
-  }
-}
-
 }  // namespace
 
 RunResult parse_result(std::string_view text) {
-  require_shallow(text);
+  require_shallow("result", text);
   Json document;
   try {
-    document = Json::parse(text);
+    document = are_events(text) ? document_of_events(text) : Json::parse(text);
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorCode::invalid_argument, std::string("result: not JSON: ") + error.what());
   }
-  const Field root(document, "$");
+  const Field root(document, "result: $");
   require_version(root["schema"]);
   RunResult r;
   const Field run = root["run"], tool = run["tool"], host = root["host"],
@@ -371,7 +379,17 @@ RunResult parse_result(std::string_view text) {
   r.calibration.empty_launch_ns = calibration["empty_launch_ns"].real_or_zero();
   r.calibration.timer_quantum_ns = calibration["timer_quantum_ns"].real_or_zero();
   r.calibration.timer_floor_ns = calibration["timer_floor_ns"].real_or_zero();
+  r.calibration.host_launch_ns = later_real(calibration, "host_launch_ns").value_or(0);
+  r.calibration.graph_launch_ns = later_real(calibration, "graph_launch_ns").value_or(0);
+  r.calibration.flush_ns = later_real(calibration, "flush_ns").value_or(0);
   r.config = parse_config(root["config"]);
+  if (const auto isolated = run.later("process_isolated")) r.config.isolate = isolated->boolean();
+  if (const auto checks = root.later("environment_checks")) {
+    for (const Field& check : checks->items()) {
+      r.environment_checks.push_back(
+          {check["code"].text(), check["severity"].text(), check["text"].text()});
+    }
+  }
   for (const Field& c : root["cases"].items()) r.cases.push_back(parse_case(c));
   for (const auto& [reason, count] : root["impossible"].members()) {
     r.impossible_reasons.emplace_back(reason, count.integer());
@@ -383,7 +401,8 @@ RunResult parse_result(std::string_view text) {
 
 std::vector<LaunchCounters> launches_from_json(const Json& document) {
   std::vector<LaunchCounters> launches;
-  for (const Field& l : Field(document, "launches").items()) launches.push_back(parse_launch(l));
+  for (const Field& l : Field(document, "result: launches").items())
+    launches.push_back(parse_launch(l));
   return launches;
 }
 

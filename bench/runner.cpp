@@ -10,6 +10,8 @@
 
 #include "bench/case_runner.hpp"
 #include "bench/interrupt.hpp"
+#include "bench/nvml/nvml.hpp"
+#include "bench/simulation.hpp"
 #include "bench/summary.hpp"
 #include "bench/timer/sampler.hpp"
 
@@ -24,6 +26,22 @@ int64_t peak_host_bytes() {
   return int64_t{usage.ru_maxrss} * 1024;
 }
 
+/// The monitor of the plan's device; none where nothing is timed or no clock can be known, which
+/// the result says.
+std::unique_ptr<Monitor> monitor_of(const RunPlan& plan, RunResult& result) {
+  const bool has_clocks = plan.context.device().type == DeviceType::cuda && !is_simulated();
+  if (plan.verify_only || plan.monitor != nullptr || !has_clocks) return nullptr;
+  NvmlMonitor nvml = open_nvml(pci_bus_id(plan.context));
+  if (!nvml.monitor) {
+    result.environment_checks.push_back(
+        {"E_NO_NVML", "warn",
+         "clocks, power and temperature are unknown, and throttling is not seen: " + nvml.reason});
+  }
+  return std::move(nvml.monitor);
+}
+
+}  // namespace
+
 CaseResult case_not_run(const catalog::PrimitiveSpec& spec, const catalog::Case& point,
                         Status status, const std::string& reason) {
   CaseResult result;
@@ -35,8 +53,6 @@ CaseResult case_not_run(const catalog::PrimitiveSpec& spec, const catalog::Case&
   result.reason = reason;
   return result;
 }
-
-}  // namespace
 
 void run_plan(const RunPlan& plan, RunResult& result) {
   const auto start = std::chrono::steady_clock::now();
@@ -51,8 +67,10 @@ void run_plan(const RunPlan& plan, RunResult& result) {
   const ActiveDevice active(plan.context);
   if (!plan.verify_only) {
     report("calibration");
-    result.calibration = calibrate(plan.context);
+    result.calibration = plan.calibration ? *plan.calibration : calibrate(plan.context);
   }
+  const std::unique_ptr<Monitor> nvml = monitor_of(plan, result);
+  Monitor* const monitor = plan.monitor != nullptr ? plan.monitor : nvml.get();
   std::string fatal;
   for (const auto& [spec, cases] : plan.work) {
     for (const catalog::Case& point : cases) {
@@ -65,7 +83,7 @@ void run_plan(const RunPlan& plan, RunResult& result) {
         result.cases.push_back(case_not_run(*spec, point, Status::failed,
                                             "not run: the device failed before: " + fatal));
       } else {
-        CaseRequest request{&plan, spec, point, result.calibration, 0};
+        CaseRequest request{&plan, spec, point, result.calibration, 0, monitor};
         if (plan.config.budget_s) {
           // An equal share of what is left, for every case that is left. A little of it all stays
           // for starting, summing up and writing.
@@ -74,6 +92,7 @@ void run_plan(const RunPlan& plan, RunResult& result) {
         }
         result.cases.push_back(run_case(request, fatal));
       }
+      if (plan.on_case) plan.on_case(result, result.cases.back());
       ++done;
     }
   }

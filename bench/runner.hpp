@@ -5,10 +5,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/nvml/monitor.hpp"
 #include "bench/result.hpp"
 #include "wide/catalog.hpp"
 #include "wide/tuning.hpp"
@@ -31,13 +33,23 @@ struct RunPlan {
   const TuningCache* tuning = nullptr;  ///< for "auto"
   std::vector<Baseline> baselines;
   bool verify_only = false;
+  std::vector<std::string> isolating_command;  ///< of this run, where cases are to be isolated
+  int64_t profiled_calls = 0;                  ///< made for a profiler, where nothing is timed
+  std::optional<Calibration> calibration;      ///< none: measured first
+  Monitor* monitor = nullptr;  ///< of the device's clocks; null: NVML's, where it is CUDA's
   std::function<void(const Progress&)> on_progress;  ///< may be empty
+  /// Gets the run so far, and its last case to complete, as each ends; may be empty.
+  std::function<void(const RunResult&, CaseResult&)> on_case;
 };
 
 /// Fills calibration, cases, summaries and `complete`. A case that throws fails, not the sweep;
 /// after a CUDA error the device is not trusted any more, and the cases that remain fail with its
 /// message.
 void run_plan(const RunPlan& plan, RunResult& result);
+
+/// A case that says why it was not run.
+CaseResult case_not_run(const catalog::PrimitiveSpec& spec, const catalog::Case& point,
+                        Status status, const std::string& reason);
 
 /// "simt:m16n64" as its strategy and policy.
 PlanOptions plan_options(const std::string& name);

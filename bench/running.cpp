@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "bench/interrupt.hpp"
+#include "bench/isolated.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -41,13 +42,13 @@ void log_progress(const Progress& progress, std::ostream& err) {
 
 }  // namespace
 
-double parse_percent(const std::string& text) {
+double parse_percent(const std::string& option, const std::string& text) {
   const std::string digits = text.ends_with('%') ? text.substr(0, text.size() - 1) : text;
   double value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size() || !(value > 0 && value < 100)) {
     throw Error(ErrorCode::invalid_argument,
-                "--target-ci: \"" + text + "\", expected a percentage such as 0.5%");
+                option + ": \"" + text + "\", expected a percentage such as 0.5%");
   }
   return value;
 }
@@ -63,7 +64,8 @@ void set_progress(const GlobalOptions& global, std::ostream& err, RunPlan& plan)
 bool run_guarded(const RunPlan& plan, RunResult& result, std::ostream& err) {
   try {
     install_interrupt_handler();
-    run_plan(plan, result);
+    plan.isolating_command.empty() ? run_plan(plan, result)
+                                   : run_isolated(plan, plan.isolating_command, result);
     return true;
   } catch (const std::exception& error) {
     err << "wbench: the run failed: " << error.what() << "\n";

@@ -14,7 +14,7 @@
 namespace wide::bench {
 
 /// "0.5%" as 0.5; throws invalid_argument outside (0, 100).
-double parse_percent(const std::string& text);
+double parse_percent(const std::string& option, const std::string& text);
 
 /// None where the device asked for is not usable, which is said on `err`.
 std::optional<Context> make_context(const Selection& selection, std::ostream& err);

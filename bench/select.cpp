@@ -9,6 +9,7 @@
 #include <set>
 
 #include "bench/contender.hpp"
+#include "bench/counting_allocator.hpp"
 #include "bench/expand.hpp"
 #include "wide/error.hpp"
 
@@ -118,7 +119,7 @@ Enum find_named(const char* option, const std::string& name, std::initializer_li
 Context select_context(const Selection& selection) {
   const std::string& device = selection.device;
   if (device == "cpu" || (device.empty() && (selection.no_gpu || query_cuda().num_devices == 0)))
-    return Context::cpu();
+    return Context::cpu({0, std::make_shared<CountingAllocator>(Context::cpu())});
   int ordinal = 0;
   if (!device.empty() && device != "cuda") {
     const bool has_ordinal = device.starts_with("cuda:");
@@ -130,7 +131,7 @@ Context select_context(const Selection& selection) {
     }
   }
   if (selection.no_gpu) refuse("--device " + device + " contradicts --no-gpu");
-  return Context::cuda(ordinal);
+  return Context::cuda(ordinal, {std::make_shared<CountingAllocator>(Context::cuda(ordinal))});
 }
 
 std::vector<const catalog::PrimitiveSpec*> select_ops(const std::string& ops) {
@@ -143,19 +144,16 @@ std::vector<const catalog::PrimitiveSpec*> select_ops(const std::string& ops) {
 
 std::vector<Regime> select_regimes(const std::string& names, DeviceType device) {
   const bool is_cpu = device == DeviceType::cpu;
-  if (names.empty()) {
-    return is_cpu ? std::vector{Regime::cpu} : std::vector{Regime::stream, Regime::graph};
-  }
+  if (names.empty()) return default_regimes(device);
   std::vector<Regime> regimes;
   for (const std::string& name : parse_list("regime", names)) {
-    if (name == "cold")
-      refuse("--regime: cold is unsupported in this version, expected stream, graph or cpu");
-    const Regime regime = find_named("regime", name, {Regime::stream, Regime::graph, Regime::cpu});
-    if ((regime == Regime::cpu) == is_cpu) regimes.push_back(regime);
+    const Regime regime =
+        find_named("regime", name, {Regime::cold, Regime::graph, Regime::stream, Regime::cpu});
+    if (has_regime(device, regime)) regimes.push_back(regime);
   }
   if (regimes.empty()) {
     refuse("--regime: \"" + names + "\" has none of this device, expected " +
-           (is_cpu ? "cpu (stream and graph are CUDA's)" : "stream or graph"));
+           (is_cpu ? "cpu (cold, graph and stream are CUDA's)" : "cold, graph, stream or cpu"));
   }
   return regimes;
 }

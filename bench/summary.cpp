@@ -91,7 +91,7 @@ std::vector<OpSummary> summarize(std::span<const CaseResult> cases) {
   std::vector<std::tuple<std::string, Regime, Baseline>> keys;  // in order of appearance
   std::map<std::tuple<std::string, Regime, Baseline>, std::vector<Best>> groups;
   for (const CaseResult& result : cases) {
-    for (const Regime regime : {Regime::stream, Regime::graph, Regime::cpu}) {
+    for (const Regime regime : {Regime::stream, Regime::graph, Regime::cpu, Regime::cold}) {
       for (const Baseline baseline : {Baseline::loop, Baseline::streams, Baseline::graph}) {
         const auto best = best_of(result, regime, baseline);
         if (!best) continue;

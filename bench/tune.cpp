@@ -89,7 +89,7 @@ std::vector<std::string> tune_candidates(const catalog::PrimitiveSpec& spec, Dev
 }
 
 std::optional<TunedCase> tuned_case(const CaseResult& result, const catalog::PrimitiveSpec& spec) {
-  for (const Regime regime : {Regime::graph, Regime::stream, Regime::cpu}) {
+  for (const Regime regime : {Regime::graph, Regime::stream, Regime::cold, Regime::cpu}) {
     if (auto tuned = tuned_in(result, spec, regime)) return tuned;
   }
   return std::nullopt;

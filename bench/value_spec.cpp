@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <set>
 
 #include "wide/error.hpp"
 
@@ -18,6 +19,10 @@ constexpr int64_t kMaxValues = 100'000;  // a range that is longer was a slip of
                          const std::string& expected) {
   throw Error(ErrorCode::invalid_argument,
               "--" + std::string(axis) + ": \"" + std::string(text) + "\", expected " + expected);
+}
+
+[[noreturn]] void refuse_length(std::string_view axis, std::string_view text) {
+  refuse(axis, text, "at most " + std::to_string(kMaxValues) + " values");
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -94,9 +99,7 @@ class IntegerParser {
   void add(int64_t value, std::string_view text, std::vector<int64_t>& values) const {
     if (powers_) value = power(value, text);
     if (value < axis_.min) refuse(axis_.name, text, "values >= " + std::to_string(axis_.min));
-    if (static_cast<int64_t>(values.size()) >= kMaxValues) {
-      refuse(axis_.name, text, "at most " + std::to_string(kMaxValues) + " values");
-    }
+    if (static_cast<int64_t>(values.size()) >= kMaxValues) refuse_length(axis_.name, text);
     values.push_back(value);
   }
 
@@ -109,9 +112,11 @@ class IntegerParser {
 std::vector<catalog::AxisValue> parse_values(const catalog::AxisInfo& axis, std::string_view spec,
                                              bool powers) {
   std::vector<catalog::AxisValue> values;
-  const auto keep = [&](catalog::AxisValue value) {
-    if (std::find(values.begin(), values.end(), value) == values.end())
-      values.push_back(std::move(value));
+  std::set<catalog::AxisValue> kept;
+  const auto keep = [&](const catalog::AxisValue& value) {
+    if (!kept.insert(value).second) return;
+    if (static_cast<int64_t>(values.size()) >= kMaxValues) refuse_length(axis.name, spec);
+    values.push_back(value);
   };
   const IntegerParser integers(axis, powers);
   for (const std::string_view item : split(spec, ',')) {

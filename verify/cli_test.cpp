@@ -15,7 +15,9 @@
 #include <sstream>
 
 #include "bench/result_json.hpp"
+#include "host/core/file.hpp"
 #include "verify/cli_case.hpp"
+#include "verify/support/folder.hpp"
 #include "wide/catalog.hpp"
 #include "wide/quantize.hpp"
 
@@ -24,22 +26,7 @@ namespace wide::bench {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() : old_(std::filesystem::current_path()) {
-    std::filesystem::create_directories(path_);
-    std::filesystem::current_path(path_);
-  }
-  ~TemporaryFolder() {
-    std::filesystem::current_path(old_);
-    std::filesystem::remove_all(path_);
-  }
-
- private:
-  std::filesystem::path old_,
-      path_ = std::filesystem::temp_directory_path() / ("wide-cli-" + std::to_string(std::rand()));
-};
+using test::TemporaryFolder;
 
 }  // namespace
 
@@ -131,8 +118,12 @@ TEST_CASE("a saved result prints as it did when it was made") {
   CHECK(std::filesystem::file_size("r.csv") > 100);
   CHECK(std::filesystem::file_size("r.md") > 100);
   std::filesystem::path saved;
-  for (const auto& entry : std::filesystem::directory_iterator("results")) saved = entry.path();
-  CHECK(saved.filename().string().ends_with("Z-linear.json"));
+  for (const auto& entry : std::filesystem::directory_iterator("results")) {
+    if (entry.path().extension() == ".json") saved = entry.path();
+  }
+  std::string id = nlohmann::json::parse(read_file(saved.string()))["run"]["id"];
+  std::erase(id, ':');
+  CHECK(saved.filename() == id + "-linear.json");  // two runs of one second are two files
   CHECK(wbench("show --explain --color never " + saved.string()).out == run.out);
   std::ifstream file("r.json");
   std::streambuf* console = std::cin.rdbuf(file.rdbuf());
@@ -156,6 +147,17 @@ TEST_CASE("list and info need no device") {
   CHECK(!text.out.empty());
   CHECK(document.code == kSuccess);
   CHECK(!nlohmann::json::parse(document.out).empty());
+}
+
+TEST_CASE("info measures a device's ceilings where asked to") {
+  CHECK(wbench("info --no-gpu").out.find("ceilings") == std::string::npos);
+  const Outcome text = wbench("info --no-gpu --calibrate");
+  CHECK(text.code == kSuccess);
+  CHECK_THAT(text.out, ContainsSubstring("ceilings") && ContainsSubstring("GFLOP/s fp32") &&
+                           ContainsSubstring("timer quantum"));
+  const auto facts = nlohmann::json::parse(wbench("info --no-gpu --calibrate --json -").out);
+  REQUIRE(facts.at("calibrations").size() == facts.at("devices").size());
+  CHECK(facts.at("calibrations").at(0).at("mem_bw_bytes_per_s").get<double>() > 1e8);
 }
 
 TEST_CASE("every strategy is listed with device, kind, state and summary") {

@@ -41,6 +41,21 @@ inline RunConfig short_config() {
   return config;
 }
 
+/// Of a machine that nothing is too fast for; to measure one takes half a second.
+inline Calibration given_calibration() {
+  return {1e15, {{"fp32", 1e18}}, 100, 1, 20};
+}
+
+/// A plan of the fake primitive for one thread.
+inline RunPlan fake_plan(const catalog::PrimitiveSpec& spec, const RunConfig& config) {
+  RunPlan plan(Context::cpu({.num_threads = 1, .allocator = {}}));
+  plan.config = config;
+  plan.calibration = given_calibration();
+  plan.baselines = {Baseline::loop};
+  plan.work = {{&spec, {fake_case(3)}}};
+  return plan;
+}
+
 struct Run {
   RunResult result;
   double seconds = 0;

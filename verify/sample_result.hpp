@@ -21,7 +21,11 @@ inline Measurement sample_measurement(Regime regime, double median_ns) {
   for (int i = 0; i < 40; ++i) {
     m.samples_ns.push_back(median_ns * (1 + 1e-3 / (i + 3)));
     m.samples_round.push_back(i / 4);
+    m.samples_sm_mhz.push_back(1980 - i);
   }
+  m.flops_per_s = 1.23456789e13;
+  m.mem_bw_bytes_per_s = 4.8e12 / 7;
+  m.pct_of_floor = 61.5;
   m.stats = {40,
              median_ns,
              1. / 3,
@@ -35,10 +39,31 @@ inline Measurement sample_measurement(Regime regime, double median_ns) {
              median_ns + 1e-9,
              5e-324,
              median_ns - 0.5,
-             median_ns + 0.5};
-  m.flops_per_s = 1.23456789e13;
-  m.mem_bw_bytes_per_s = 4.8e12 / 7;
-  m.pct_of_floor = 61.5;
+             median_ns + 0.5,
+             median_ns + 1e-10,
+             2,
+             "bca",
+             10'000,
+             -1. / 7,
+             median_ns + 1,
+             {1, 2, 3, 4},
+             -0.25,
+             0.3,
+             -1.5e-3,
+             Normality{"shapiro_wilk", 0.97, 1. / 3}};
+  m.warnings = {"throttled: 3 of 43 samples discarded"};
+  m.discarded_throttle = 3;
+  m.clocks = Clocks{1960.5, 1941, {"sw_power_cap", "hw_thermal"}, 61, 412.5};
+  m.energy = Energy{"nvml_total_energy", 1.25, 500, 1. / 3, 400, 70, ""};
+  m.enqueue_ns_per_call = 2400.5;
+  m.launch_overhead_ns_per_launch = -12.25;
+  if (regime == Regime::stream) return m;
+  m.stats.normality.reset();
+  m.energy->joules.reset();
+  m.energy->invalid_reason = "window<1s";
+  m.cache = Cache::rotate;
+  m.buffers_rotated = 8;
+  m.rotation_covers_l2 = true;
   return m;
 }
 
@@ -50,6 +75,9 @@ inline RunnerResult sample_runner(const std::string& name, double stream_ns, dou
   r.verify = {"pass", "pass", 0.31, 3, 0, 0, 4096, 65536, ""};
   r.explain = name + ": because \"it\" fits";
   r.workspace_bytes = 256;
+  r.launches_per_call = 1;
+  r.peak_device_bytes = 4'000'256;
+  r.kernels = {{name + "_kernel", {8, 1, 1}, {128, 1, 1}, 64, 1024, 49152, 0, 4, 25}};
   r.measurements.push_back(sample_measurement(Regime::stream, stream_ns));
   if (graph_ns > 0) r.measurements.push_back(sample_measurement(Regime::graph, graph_ns));
   return r;
@@ -79,7 +107,8 @@ inline Speedup sample_speedup(const std::string& strategy, Baseline baseline, do
           ratio,
           ratio - 0.0123,
           ratio + 0.0123,
-          ratio > 1 ? "faster" : "slower"};
+          ratio > 1 ? "faster" : "slower",
+          0.4};
 }
 
 inline catalog::Case sample_point(const std::string& op, int64_t n, const std::string& dtype) {
@@ -101,6 +130,8 @@ inline CaseResult sample_case(const std::string& op, int64_t n, const std::strin
   c.strategies = {sample_runner("sequential", 45678.9, 30123.4),
                   sample_runner("simt", 12345.6, 9876.5)};
   c.strategies[1].verified = false;
+  c.strategies[1].kernels[0].registers.reset();
+  c.noise_floors = {{Baseline::loop, Regime::stream, 12, 1.001, 0.998, 1.004, 0.4}};
   c.strategies[1].launches.push_back(sample_launch());
   c.baselines = {sample_runner("loop", 61234.5, 0), sample_runner("streams", 41234.5, 0),
                  sample_runner("graph", 0.125, 33333.3)};
@@ -171,7 +202,11 @@ inline RunResult sample_result() {
   r.config.preset = "quick";
   r.config.regimes = {Regime::stream, Regime::graph};
   r.config.budget_s = 60.5;
-  r.calibration = {4.1e12, {{"fp32", 5.2e13}, {"fp16", 7.7e14}}, 2345.6, 32, 1500};
+  r.config.cache = Cache::rotate;
+  r.config.stop = "stdrel";
+  r.config.aa = r.config.isolate = true;
+  r.calibration = {4.1e12, {{"fp32", 5.2e13}, {"fp16", 7.7e14}}, 2345.6, 32, 1500, 2400, 5100.5,
+                   41000};
   r.cases = {sample_case("linear", 4, "fp16"), sample_case("linear", 16, "fp16"),
              sample_case("linear", 16, "fp32"), sample_bad_case()};
   r.impossible_reasons = {{"linear: 12 heads do not divide 256", 3}};
@@ -197,6 +232,7 @@ inline RunResult sample_result() {
                      "",
                      std::nullopt}};
   r.peak_host_bytes = 123'456'789;
+  r.environment_checks = {{"E_NO_NVML", "warn", "clocks are unknown: no \"library\""}};
   return r;
 }
 

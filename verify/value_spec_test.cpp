@@ -106,6 +106,12 @@ TEST_CASE("nonsense powers are refused") {
   CHECK(!refusal(kN, spec, true).empty());
 }
 
+TEST_CASE("many values are told apart in no time, and too many refused however they are written") {
+  CHECK(integers("1:100000").size() == 100'000);
+  CHECK(integers("1:60000,1:60000").size() == 60'000);
+  CHECK_THAT(refusal(kN, "1:60000,50000:110000"), ContainsSubstring("at most 100000 values"));
+}
+
 TEST_CASE("overrides of any axis") {
   const AxisOverride plain = parse_override("n=4,8");
   CHECK((plain.name == "n" && plain.spec == "4,8" && !plain.powers));

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/cli_run.hpp"
+
+#include "bench/completion.hpp"
+#include "bench/isolated.hpp"
+
+namespace wide::bench {
+
+void add_run(CLI::App& app, RunOptions& o) {
+  app.add_option("--verify", o.config.verify, "both, before or off")
+      ->group("Sampling")
+      ->check(one_of({"both", "before", "off"}))
+      ->capture_default_str();
+  app.add_option("--cache", o.cache,
+                 "how regime cold is cold: flush the L2, rotate over copies of the operands, or "
+                 "warm: without it")
+      ->group("Sampling")
+      ->check(one_of({"flush", "rotate", "warm"}))
+      ->capture_default_str();
+  app.add_option("--l2-factor", o.config.l2_factor,
+                 "sizes of the L2 that are flushed or rotated over")
+      ->group("Sampling")
+      ->check(CLI::Range(1.0, 64.0))
+      ->capture_default_str();
+  app.add_option("--stop", o.config.stop, "when samples are enough: ci, stdrel, entropy or count")
+      ->group("Sampling")
+      ->check(one_of({"ci", "stdrel", "entropy", "count"}))
+      ->capture_default_str();
+  app.add_option("--max-noise", o.max_noise, "stop stdrel: the largest deviation")
+      ->group("Sampling")
+      ->capture_default_str();
+  app.add_option("--interleave", o.config.interleave, "order of a round: abba, random or none")
+      ->group("Sampling")
+      ->check(one_of({"abba", "random", "none"}))
+      ->capture_default_str();
+  app.add_flag("--aa", o.config.aa, "run baselines twice: what differs is the noise floor")
+      ->group("Sampling");
+  app.add_option("--warmup-clock-tol", o.clock_tol, "clocks are stable when they differ by less")
+      ->group("Sampling")
+      ->capture_default_str();
+  app.add_option("--throttle", o.config.throttle,
+                 "samples of a throttled device: discard, warn, fail or off")
+      ->group("Sampling")
+      ->check(one_of({"discard", "warn", "fail", "off"}))
+      ->capture_default_str();
+  app.add_option("--throttle-threshold", o.throttle_threshold,
+                 "of the stable clock, below which a sample was throttled")
+      ->group("Sampling")
+      ->capture_default_str();
+  app.add_flag("--energy", o.config.energy, "joules per call, over a second more each")
+      ->group("Sampling");
+  app.add_flag("--isolate", o.config.isolate,
+               "each case in a process of its own: one that crashes does not end the sweep")
+      ->group("Sampling");
+  app.add_flag("--profile", o.is_profiled,
+               "for a profiler: warm calls between cudaProfilerStart and Stop, no times")
+      ->group("Sampling");
+  app.add_option("--launches", o.profiled_calls, "--profile: calls of each strategy")
+      ->group("Sampling")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option(kIsolatedCase, o.isolated_case)->group("");
+  app.add_option(kIsolatedResult, o.isolated_result)->group("");
+  app.add_option("--tuning", o.tuning,
+                 "a tuning cache: auto reads it, and is run besides the others")
+      ->group("Strategies");
+}
+
+void add_profile(CLI::App& app, ProfileOptions& o) {
+  app.add_option("--tool", o.tool, "nsys, ncu, or none: the calls alone")
+      ->check(one_of({"nsys", "ncu", "none"}))
+      ->capture_default_str();
+  app.add_option("--launches", o.run.profiled_calls, "calls of each strategy")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--set", o.set, "ncu's set of metrics: basic, full or roofline")
+      ->check(one_of({"basic", "full", "roofline"}))
+      ->capture_default_str();
+  app.add_option("--folder", o.folder, "of the tool's report")->capture_default_str();
+  app.add_option("arguments", o.tool_arguments, "after --: more for the tool");
+}
+
+}  // namespace wide::bench

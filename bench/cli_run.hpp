@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options that `wbench run` alone has.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "bench/commands.hpp"
+
+namespace wide::bench {
+
+/// `tune` has none of these: it recommends nothing that was not checked, and measures by graphs.
+void add_run(CLI::App& app, RunOptions& options);
+
+/// The options that `wbench profile` has besides those that select.
+void add_profile(CLI::App& app, ProfileOptions& options);
+
+}  // namespace wide::bench

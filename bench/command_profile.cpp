@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// `profile`: the command by which NVIDIA's profilers see one case and nothing else. Where the tool
+// is there, it runs. A profiler serialises launches, so what it sees has no times of ours.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <ostream>
+#include <sstream>
+
+#include "bench/cli.hpp"
+#include "bench/commands.hpp"
+#include "bench/run_program.hpp"
+#include "bench/running.hpp"
+#include "wide/error.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+bool is_on_path(const std::string& tool) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (::access((folder + "/" + tool).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+/// The words of this command that select: without its name, and without its own options.
+std::vector<std::string> selecting_words(const std::vector<std::string>& argv) {
+  const std::vector<std::string> own{"--tool", "--set", "--folder", "--baseline"};
+  std::vector<std::string> words;
+  bool was_named = false;
+  for (size_t i = 1; i < argv.size(); ++i) {
+    const std::string& word = argv[i];
+    if (word == "--") break;
+    const std::string name = word.substr(0, word.find('='));
+    if (!was_named && word == "profile") {
+      was_named = true;
+    } else if (std::find(own.begin(), own.end(), name) != own.end()) {
+      i += name == word ? 1 : 0;
+    } else if (word != "--dry-run") {
+      words.push_back(word);
+    }
+  }
+  return words;
+}
+
+std::vector<std::string> tool_words(const ProfileOptions& o, const std::string& file) {
+  if (o.tool == "nsys") {
+    return {"nsys",
+            "profile",
+            "--capture-range=cudaProfilerApi",
+            "--capture-range-end=stop",
+            "--trace=cuda,nvtx",
+            "--force-overwrite=true",
+            "--output=" + file};
+  }
+  if (o.tool == "ncu") {
+    return {"ncu", "--profile-from-start", "off",      "--set",
+            o.set, "--force-overwrite",    "--export", file};
+  }
+  return {};
+}
+
+/// As a shell takes it.
+std::string shell_word(const std::string& word) {
+  const bool is_plain = !word.empty() && word.find_first_not_of(
+                                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                             "0123456789-_=./:,+@%") == std::string::npos;
+  if (is_plain) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+}  // namespace
+
+int command_profile(const GlobalOptions& global, const ProfileOptions& options, std::ostream& out,
+                    std::ostream& err) {
+  const std::optional<Context> context = make_context(options.run.selection, err);
+  if (!context) return kEnvironment;
+  RunPlan plan(*context);
+  RunResult result;
+  const std::string nothing = select_work(options.run.selection, plan, result);
+  if (!nothing.empty()) {
+    report_nothing(nothing, result, err);
+    return kNothingRan;
+  }
+  size_t count = 0;
+  for (const auto& [spec, cases] : plan.work) count += cases.size();
+  if (count != 1) {
+    throw Error(ErrorCode::invalid_argument,
+                "profile: " + std::to_string(count) +
+                    " cases are selected, expected 1: a profiler's report is of one");
+  }
+  const std::string file =
+      (std::filesystem::path(options.folder) / std::string(plan.work.front().first->name)).string();
+  std::vector<std::string> words = tool_words(options, file);
+  words.insert(words.end(), options.tool_arguments.begin(), options.tool_arguments.end());
+  words.push_back(std::filesystem::read_symlink("/proc/self/exe").string());
+  words.emplace_back("run");
+  for (const std::string& word : selecting_words(global.argv)) words.push_back(word);
+  words.insert(words.end(), {"--baseline", options.run.selection.baselines});
+  words.emplace_back("--profile");
+  for (size_t i = 0; i < words.size(); ++i) out << (i == 0 ? "" : " ") << shell_word(words[i]);
+  out << std::endl;  // before the tool writes
+  if (options.run.dry_run) return kSuccess;
+  if (options.tool != "none" && !is_on_path(options.tool)) {
+    err << "wbench: " << options.tool << " is not on PATH: not run\n";
+    return kEnvironment;
+  }
+  return run_program(words, false) == 0 ? kSuccess : kRuntimeError;
+}
+
+}  // namespace wide::bench

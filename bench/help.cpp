@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/help.hpp"
+
+#include "bench/summary.hpp"
+
+namespace wide::bench {
+
+std::string exit_codes() {
+  return "Exit codes: 0 success; 1 a case failed or a file could not be written; 2 usage; 3 wrong "
+         "or "
+         "implausible\n"
+         "results; 4 compare found what --fail-on names; 5 it could not tell; 6 nothing ran, "
+         "matched or "
+         "is common;\n"
+         "7 the device asked for is not usable, or another one was compared; 130 interrupted, "
+         "partial "
+         "results written.\n"
+         "Where several apply, the first of 2, 1, 7, 3, 4, 5, 6 wins.";
+}
+
+std::string run_footer() {
+  return std::string(
+             "Axis values: 4,8,16 | 4:16:4 | 1:64:x2 | 2^5 | 8K; words for dtype and the like; see "
+             "`wbench list axes`.\n\n"
+             "Meaning of the columns:\n"
+             "  time           median of one call of all N members; +- is the median absolute "
+             "deviation\n"
+             "  of floor       floor / time; floor = max(bytes / measured bandwidth, flops / "
+             "measured rate) + measured\n"
+             "                 empty launch; above 100 % where a cache, not memory, feeds the "
+             "operands\n"
+             "  vs loop, ..    speedup = exp(median over rounds of log(baseline / strategy)), with "
+             "its 95 % bootstrap\n"
+             "                 interval over rounds; baselines are N separate calls: loop (one "
+             "stream), streams (up to\n"
+             "                 8), graph (the loop captured); loop and streams pair with regime "
+             "stream, graph with graph\n"
+             "  err/tol        worst error / tolerance against the fp64 reference @ its member; 1 "
+             "passes\n"
+             "  n              samples; few_samples below 30\n"
+             "After the sweep, per primitive, regime and baseline:\n") +
+         summary_definitions() + "\n" + exit_codes();
+}
+
+std::string tune_footer() {
+  return std::string(
+             "Every strategy that can run a case is checked and timed by every policy that it has; "
+             "what is wrong is\n"
+             "never kept. On CUDA graphs are timed, so that launches do not decide; --regime "
+             "stream "
+             "times them.\n\n"
+             "Meaning of the columns:\n"
+             "  fastest        strategy:policy with the smallest median\n"
+             "  vs auto        what auto takes without a cache: its time / the fastest's\n"
+             "  vs vendor      the vendor library's best: its time / the fastest's\n"
+             "  of             candidates that ran and were right\n"
+             "`wbench run --tuning FILE` and PlanOptions::tuning read what --tuning FILE "
+             "keeps.\n\n") +
+         exit_codes();
+}
+
+std::string quantize_footer() {
+  return std::string(
+             "Meaning of the columns:\n"
+             "  bits         of a weight, scales and padding included; bytes: of the member\n"
+             "  relative     root of the squared errors' sum over that of the weights' squares\n"
+             "  SNR          -20 log10 of that; inf: nothing is lost\n"
+             "  rms, largest error of a weight\n"
+             "  worst group  the one with the largest sum of squared errors\n"
+             "nan: a weight is not finite.\n\n") +
+         exit_codes();
+}
+
+std::string inspect_footer() {
+  return std::string(
+             "Meaning of the columns, of one call of all N members:\n"
+             "  instructions   executed by threads; fp32: those of them on the fp32 units\n"
+             "  loads, stores  32-byte sectors requested of global memory / the least that the "
+             "same bytes need\n"
+             "  minimum        bytes of the operands, each once\n"
+             "  bytes          requested / minimum, without rereads\n"
+             "  rereads        bytes that a block requests after another block has / minimum: a "
+             "cache serves them\n"
+             "  conflicts      passes of shared memory lost to bank conflicts, of all\n"
+             "  tensor         operations issued to tensor cores / useful ones\n") +
+         exit_codes();
+}
+
+std::string history_footer() {
+  return std::string(
+             "Runs are called @last, @last~K (the K-th before it), @TAG, @ID (as much of an id as "
+             "is one run's alone), or\n"
+             "git:REF, the newest run of a clean build of a commit; `show` and `compare` know them "
+             "too.\n\n"
+             "Meaning of the columns:\n"
+             "  first, last  medians of the oldest and the newest run; change: last / first - 1\n"
+             "  noise        1.4826 x median absolute deviation of the logarithms of the last 20 "
+             "runs' medians;\n"
+             "               empty below 3 runs\n"
+             "  trend        the last 16 medians, from their smallest to their largest\n\n") +
+         exit_codes();
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading JSON: a cursor that knows its path, so that every complaint names the field, what was got
+// and what was expected. All throw invalid_argument.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "wide/catalog.hpp"
+
+namespace wide::bench {
+
+class Field {
+ public:
+  /// `path` begins every complaint: "result: $". The value must outlive the cursor.
+  Field(const nlohmann::ordered_json& value, std::string path)
+      : value_(&value), path_(std::move(path)) {}
+
+  Field operator[](const char* key) const;
+  bool has(const char* key) const;
+  /// None where the key is not there: fields that came in a later minor version.
+  std::optional<Field> later(const char* key) const {
+    return has(key) ? std::optional((*this)[key]) : std::nullopt;
+  }
+  std::vector<Field> items() const;
+  std::vector<std::pair<std::string, Field>> members() const;
+
+  bool is_null() const { return value_->is_null(); }
+  bool is_text() const { return value_->is_string(); }
+  bool is_array() const { return value_->is_array(); }
+  catalog::AxisValue axis_value() const;
+  std::string text() const;
+  std::string text_or_empty() const { return is_null() ? "" : text(); }
+  bool boolean() const;
+  int64_t integer() const;
+  int small_integer() const;
+  uint64_t seed() const;
+  double real() const;
+  int64_t integer_or(int64_t otherwise) const { return is_null() ? otherwise : integer(); }
+  double real_or_zero() const { return is_null() ? 0 : real(); }
+  std::optional<double> optional_real() const;
+  std::optional<int64_t> optional_integer() const;
+
+  template <class Enum>
+  Enum one_of(std::initializer_list<Enum> values) const {
+    const std::string name = text();
+    std::vector<std::string_view> names;
+    for (const Enum value : values) {
+      if (to_string(value) == name) return value;
+      names.push_back(to_string(value));
+    }
+    refuse_name(names);
+  }
+
+  /// "result: $.run.id is 4, expected a string".
+  [[noreturn]] void refuse(const std::string& expected) const;
+  const std::string& path() const { return path_; }
+
+ private:
+  [[noreturn]] void refuse_name(const std::vector<std::string_view>& known) const;
+  const nlohmann::ordered_json* value_;
+  std::string path_;
+};
+
+/// Refuses nesting before the parser builds it: no document of ours nests half as deep, and what is
+/// nested is destroyed by recursion. `what` begins the complaint.
+void require_shallow(std::string_view what, std::string_view text);
+
+}  // namespace wide::bench

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cases in processes of their own, and commands for profilers. The children are the real wbench,
+// or a script that dies in its place.
+#include <sys/stat.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <fstream>
+
+#include "bench/isolated.hpp"
+#include "bench/result_json.hpp"
+#include "bench/run_program.hpp"
+#include "verify/cli_case.hpp"
+#include "verify/support/folder.hpp"
+#include "wide/error.hpp"
+
+namespace wide::bench {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+constexpr const char* kProgram = WIDE_BINARY_DIR "/bench/wbench";
+
+/// A script that kills itself for the case of three members and is wbench for others.
+void write_script(const std::string& path, const std::string& fatal_case) {
+  std::ofstream(path) << "#!/bin/sh\ncase \"$*\" in *" << fatal_case << "*) kill -SEGV $$;; esac\n"
+                      << "exec " << kProgram << " \"$@\"\n";
+  REQUIRE(::chmod(path.c_str(), 0755) == 0);
+}
+
+RunPlan plan_of(const std::vector<int64_t>& members) {
+  const catalog::PrimitiveSpec& spec = catalog::find_primitive("linear");
+  RunPlan plan(Context::cpu());
+  std::vector<catalog::Case> cases;
+  for (const int64_t n : members) {
+    const std::vector<std::pair<std::string, catalog::AxisValue>> axes{
+        {"n", n}, {"batch", int64_t{2}}, {"d", int64_t{8}}};
+    cases.push_back(catalog::make_case(spec, axes));
+  }
+  plan.work = {{&spec, cases}};
+  return plan;
+}
+
+TEST_CASE("a case that crashes fails alone, with the signal that ended it") {
+  const test::TemporaryFolder folder;
+  const RunPlan plan = plan_of({2, 3, 4});
+  write_script("program", case_id(*plan.work[0].first, plan.work[0].second[1]));
+  const std::vector<std::string> command{"./program", "run",
+                                         "--op",      "linear",
+                                         "--n",       "2,3,4",
+                                         "--batch",   "2",
+                                         "--d",       "8",
+                                         "--device",  "cpu",
+                                         "-q",        "--rounds",
+                                         "3",         "--warmup-time",
+                                         "0",         "--min-samples",
+                                         "3",         "--max-samples",
+                                         "3"};
+  int64_t told = 0;
+  RunPlan watched = plan;
+  watched.on_case = [&](const RunResult&, CaseResult&) { ++told; };
+  RunResult result;
+  run_isolated(watched, command, result);
+  CHECK(result.complete);
+  CHECK(told == 3);
+  REQUIRE(result.cases.size() == 3);
+  CHECK(result.cases[0].status == Status::ok);
+  CHECK(result.cases[1].status == Status::failed);
+  CHECK_THAT(result.cases[1].reason, ContainsSubstring("signal 11"));
+  CHECK(result.cases[2].status == Status::ok);
+  CHECK(result.cases[2].point.integer("n") == 4);
+  CHECK(result.cases[2].strategies.at(0).measurements.at(0).stats.n >= 3);
+  CHECK(result.calibration.mem_bw_bytes_per_s > 0);
+}
+
+TEST_CASE("wbench run --isolate is the same run, case by case") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> command{kProgram,   "run",
+                                         "--op",     "linear",
+                                         "--n",      "2,3",
+                                         "--batch",  "2",
+                                         "--d",      "8",
+                                         "--device", "cpu",
+                                         "-q",       "--rounds",
+                                         "3",        "--warmup-time",
+                                         "0",        "--min-samples",
+                                         "3",        "--max-samples",
+                                         "3",        "--isolate",
+                                         "--json",   "result.json"};
+  CHECK(run_program(command, true) == 0);
+  const RunResult result = load_result("result.json");
+  CHECK(result.config.isolate);
+  CHECK((result.cases.size() == 2 && result.complete));
+}
+
+TEST_CASE("the profiler's command runs one case with nothing but its calls") {
+  const test::TemporaryFolder folder;
+  const std::string selects = "--op linear --n 2 --batch 2 --d 8 --device cpu";
+  const Outcome nsys =
+      wbench("profile --tool nsys --dry-run --launches 5 --folder reports " + selects);
+  CHECK(nsys.code == kSuccess);
+  CHECK_THAT(nsys.out, ContainsSubstring("nsys profile --capture-range=cudaProfilerApi "
+                                         "--capture-range-end=stop"));
+  CHECK_THAT(nsys.out, ContainsSubstring("--output=reports/linear"));
+  CHECK_THAT(nsys.out, ContainsSubstring(" run --launches 5 " + selects));
+  CHECK_THAT(nsys.out, ContainsSubstring("--baseline none --profile\n"));
+  const Outcome ncu = wbench("profile --tool=ncu --set full --dry-run " + selects);
+  CHECK_THAT(ncu.out, ContainsSubstring("ncu --profile-from-start off --set full"));
+  CHECK_THAT(ncu.out, !ContainsSubstring("--tool"));
+  const Outcome many = wbench("profile --op linear --n 2,3 --batch 2 --d 8 --device cpu");
+  CHECK(many.code == kUsage);
+  CHECK_THAT(many.err, ContainsSubstring("2 cases are selected, expected 1"));
+}
+
+TEST_CASE("a tool that is not there is said, and its command is printed all the same") {
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", "/nonexistent", 1);
+  const Outcome o = wbench("profile --tool ncu --op linear --n 2 --batch 2 --d 8 --device cpu");
+  setenv("PATH", path.c_str(), 1);
+  CHECK(o.code == kEnvironment);
+  CHECK_THAT(o.out, ContainsSubstring("ncu --profile-from-start off"));
+  CHECK_THAT(o.err, ContainsSubstring("ncu is not on PATH"));
+}
+
+TEST_CASE("what is profiled has calls and no times") {
+  const Outcome o = wbench("run --profile --launches 2 --json - " + kTiny);
+  CHECK(o.code == kSuccess);
+  const RunResult result = parse_result(o.out);
+  for (const RunnerResult& r : result.cases.at(0).strategies) CHECK(r.measurements.empty());
+}
+
+}  // namespace
+}  // namespace wide::bench
