@@ -41,4 +41,4 @@ if [ -t 2 ]; then
 else
   ninja -C "$build" "$@" >"$log" 2>&1 </dev/null || fail building
 fi
-grep -E '^evidence: ' "$log" >&2 || true
+grep -E '^(evidence|report): ' "$log" >&2 || true

@@ -8,6 +8,7 @@ codes: a program that crashes, hangs or reports no test case is one failed test,
 passed. Closes with "N passed, N failed, N skipped" alone on a line.
 """
 import argparse
+import collections
 import concurrent.futures
 import json
 import os
@@ -21,13 +22,22 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 
 OUTPUT_LIMIT = 12000  # characters of a failed program's output
+OUTPUT_AT_END = 2000  # of which so many once more at the end, for who has only the end of a log
+
+
+Test = collections.namedtuple("Test", "name command is_alone skip_code")
 
 
 def tests_of(build):
     """Every test that CTest knows, so that nothing runs here that a developer's ctest would not."""
     listing = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"],
                              capture_output=True, text=True, check=True)
-    return [(test["name"], test.get("command")) for test in json.loads(listing.stdout)["tests"]]
+    tests = []
+    for test in json.loads(listing.stdout)["tests"]:
+        properties = {item["name"]: item["value"] for item in test.get("properties", [])}
+        tests.append(Test(test["name"], test.get("command"), properties.get("RUN_SERIAL", False),
+                          properties.get("SKIP_RETURN_CODE")))
+    return tests
 
 
 def count_catch2(report):
@@ -57,9 +67,10 @@ def count_unittest(output):
     return Counter(passed=max(0, int(ran[1]) - failed - skipped), failed=failed, skipped=skipped)
 
 
-def run(name, command, timeout_s):
-    """Counts and skip reasons of one test. A program that is neither Catch2's nor unittest's is one test
-    case, judged by its exit code."""
+def run(test, timeout_s):
+    """Counts, skip reasons and, where it failed, the output of one test. A program that is neither Catch2's
+    nor unittest's is one test case, judged by its exit code."""
+    name, command = test.name, test.command
     is_python = any(part.endswith(".py") for part in command)
     is_catch2 = name.endswith("_test") and not is_python
     with tempfile.TemporaryDirectory() as folder:
@@ -83,17 +94,20 @@ def run(name, command, timeout_s):
                 counts = Counter(failed=1)
         elif is_python:
             counts = count_unittest(output)
+        elif code == test.skip_code:
+            counts, reasons = Counter(skipped=1), Counter([" ".join(output.split())])
         else:
             counts = Counter(passed=int(code == 0), failed=int(code != 0))
     # Catch2 exits 4 where every test case was skipped, which is not a failure.
-    is_all_skipped = is_catch2 and code == 4 and counts["skipped"] > 0
+    is_all_skipped = counts["skipped"] > 0 and code == (4 if is_catch2 else test.skip_code)
     if counts["failed"] == 0 and (counts.total() == 0 or code != 0 and not is_all_skipped):
         counts["failed"] = 1
     print(f"{name:28} {counts['passed']:5} passed {counts['failed']:3} failed {counts['skipped']:3} skipped "
           f"{seconds:6.1f} s", flush=True)
-    if counts["failed"]:
-        print(f"--- {name}: exit code {code}\n{output[-OUTPUT_LIMIT:]}\n---", flush=True)
-    return counts, reasons
+    if not counts["failed"]:
+        return counts, reasons, None
+    print(f"--- {name}: exit code {code}\n{output[-OUTPUT_LIMIT:]}\n---", flush=True)
+    return counts, reasons, f"failed: {name}: exit code {code}\n{output[-OUTPUT_AT_END:]}"
 
 
 def main():
@@ -101,27 +115,28 @@ def main():
     parser.add_argument("builds", nargs="+", metavar="BUILD_DIR")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for one program")
     arguments = parser.parse_args()
-    counts, reasons = Counter(), Counter()
+    counts, reasons, failures = Counter(), Counter(), []
     for build in arguments.builds:
         print(f"== {build}", flush=True)
         tests = tests_of(build)
         if not tests:
             print("no test is defined here")
             counts["failed"] += 1
-        for name, command in tests:
-            if command is None:
-                print(f"{name}: was not built")
+        for test in tests:
+            if test.command is None:
+                print(f"{test.name}: was not built")
                 counts["failed"] += 1
-        built = [test for test in tests if test[1] is not None]
-        # What looks at clocks or at the machine's load runs alone; simulated devices have neither.
-        alone = [test for test in built if not test[0].startswith("sim_")]
-        together = [test for test in built if test[0].startswith("sim_")]
-        results = [run(*test, arguments.timeout) for test in alone]
+        built = [test for test in tests if test.command is not None]
+        # What looks at clocks or at the machine's load runs alone.
+        results = [run(test, arguments.timeout) for test in built if test.is_alone]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            results += pool.map(lambda test: run(*test, arguments.timeout), together)
-        for one, why in results:
+            together = [test for test in built if not test.is_alone]
+            results += pool.map(lambda test: run(test, arguments.timeout), together)
+        for one, why, failure in results:
             counts += one
             reasons += why
+            failures += [failure] if failure else []
+    print(*failures, sep="\n", end="\n" if failures else "")
     for reason, number in reasons.most_common():
         print(f"skipped {number}: {reason}")
     if counts["passed"] + counts["failed"] == 0:

@@ -5,13 +5,14 @@
 # Installs what building and testing wide needs and this machine lacks. For Debian 12 and Ubuntu
 # 24.04, by apt, as root or through sudo; where neither is possible it says what to type. Does
 # nothing, at once, where nothing is missing. The CUDA toolkit is not installed: its licence and
-# its size are the user's to accept.
+# its size are the user's to accept. --browser adds Chromium, which one test of report pages wants.
 set -euo pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 
-libraries=(libcli11-dev nlohmann-json3-dev libfmt-dev libvalijson-dev libdlpack-dev)
+libraries=(libcli11-dev nlohmann-json3-dev libfmt-dev libvalijson-dev libdlpack-dev libboost-dev libsqlite3-dev)
 # A tool counts wherever it comes from; command:package.
 tools=(c++:build-essential cmake:cmake ninja:ninja-build git:git python3:python3)
+if [ "${1:-}" = --browser ]; then tools+=(chromium:chromium); fi
 backports=/etc/apt/sources.list.d/bookworm-backports.list
 
 say() { echo "setup: $*" >&2; }

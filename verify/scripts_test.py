@@ -144,7 +144,25 @@ class RunTestsTest(ScriptTest):
             code, last, output = self.run_tests(a_test=lines, b_test=self.report(1))
             self.assertEqual(code, 1, output)
             self.assertRegex(last, r"^\d+ passed, 1 failed, 0 skipped$")
+            self.assertIn("a_test", output.split("failed: ")[-1])
         self.assertEqual(self.run_tests(example=["exit 3"])[:2], (1, "0 passed, 1 failed, 0 skipped"))
+
+    def test_what_is_marked_serial_runs_alone(self):
+        busy = ["mkdir busy || exit 1; sleep 0.3; rmdir busy"]
+        self.put("build/CTestTestfile.cmake", "".join(
+            f'add_test({name} "{self.program("build/" + name, "cd " + str(self.root), *lines)}")\n'
+            for name, lines in {"a": busy, "b": busy, "c": ["sleep 0.1; mkdir busy && rmdir busy"]}.items())
+            + 'set_tests_properties(a b PROPERTIES RUN_SERIAL TRUE)\n')
+        code, output = self.run_script(ROOT / "scripts/run_tests.py", self.root / "build")
+        self.assertEqual((code, output.splitlines()[-1]), (0, "3 passed, 0 failed, 0 skipped"), output)
+
+    def test_a_test_says_by_its_exit_code_that_it_was_skipped(self):
+        program = self.program("build/fuzz", "echo no clang", "exit 77")
+        self.put("build/CTestTestfile.cmake", f'add_test(fuzz "{program}")\nadd_test(other "{self.program("build/other", "exit 0")}")\n'
+                 'set_tests_properties(fuzz PROPERTIES SKIP_RETURN_CODE 77)\n')
+        code, output = self.run_script(ROOT / "scripts/run_tests.py", self.root / "build")
+        self.assertEqual((code, output.splitlines()[-1]), (0, "1 passed, 0 failed, 1 skipped"), output)
+        self.assertIn("skipped 1: no clang", output)
 
     def test_no_test_is_a_failure(self):
         self.assertEqual(self.run_tests()[:2], (1, "0 passed, 1 failed, 0 skipped"))
@@ -169,6 +187,8 @@ class RunTestsTest(ScriptTest):
 
 class SetupTest(ScriptTest):
     """setup.sh on machines made of stubs; what it would do is in the log."""
+    LIBRARIES = ("libcli11-dev", "nlohmann-json3-dev", "libfmt-dev", "libvalijson-dev", "libdlpack-dev", "libboost-dev",
+                 "libsqlite3-dev")
 
     def setUp(self):
         super().setUp()
@@ -177,7 +197,7 @@ class SetupTest(ScriptTest):
             self.program(f"bin/{name}", "exit 0")
         for name in ("apt-get", "apt-cache", "sudo", "tee"):
             self.program(f"bin/{name}", f'echo "{name} $*" >>{self.log}')
-        self.machine(installed=("libcli11-dev", "nlohmann-json3-dev", "libfmt-dev", "libvalijson-dev", "libdlpack-dev"))
+        self.machine(installed=self.LIBRARIES)
 
     def machine(self, installed, catch2="3.7.1-1", user=0):
         lines = [f"ii  {name} 1.0" for name in installed] + ([f"ii  catch2 {catch2}"] if catch2 else [])
@@ -193,7 +213,7 @@ class SetupTest(ScriptTest):
         self.assertEqual(self.setup(), (0, "", ""))
 
     def test_only_what_is_missing_is_installed(self):
-        self.machine(installed=("libcli11-dev", "libfmt-dev", "libvalijson-dev", "libdlpack-dev"))
+        self.machine(installed=[name for name in self.LIBRARIES if name != "nlohmann-json3-dev"])
         code, output, log = self.setup()
         self.assertEqual(code, 0, output)
         self.assertIn("apt-get -q update", log)
@@ -201,7 +221,7 @@ class SetupTest(ScriptTest):
         self.assertNotIn("catch2", log)
 
     def test_catch2_2_is_replaced_by_the_offered_3(self):
-        self.machine(installed=("libcli11-dev", "nlohmann-json3-dev", "libfmt-dev", "libvalijson-dev", "libdlpack-dev"),
+        self.machine(installed=self.LIBRARIES,
                      catch2="2.13.10-1")
         self.program("bin/apt-cache", "echo ' catch2 | 2.13.10-1 | a'", "echo ' catch2 | 3.7.1-0.4 | b'")
         code, output, log = self.setup()
