@@ -34,7 +34,7 @@ class Page:
 
     def __init__(self, path, width=1200, height=900, timeout_s=60):
         self.errors, self.requests = [], []
-        self.timeout_s = timeout_s
+        self.timeout_s, self.size = timeout_s, {"width": width, "height": height}
         self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_browser, self._out = os.pipe()
         self._in, from_browser = os.pipe()
@@ -51,11 +51,15 @@ class Page:
         os.close(to_browser)
         os.close(from_browser)
         self._buffer, self._answers, self._events, self._next, self._session = b"", {}, set(), 0, None
-        target = self.call("Target.getTargets")["targetInfos"][0]["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.call(f"{domain}.enable")
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        try:
+            # A page of our own: what is there at the start may still be on its way, or no page at all.
+            target = self.call("Target.createTarget", url="about:blank")["targetId"]
+            self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+            for domain in ("Page", "Runtime", "Log", "Network"):
+                self.call(f"{domain}.enable")
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __enter__(self):
         return self
@@ -134,7 +138,8 @@ class Page:
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
 
     def picture(self):
-        return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
+        return base64.b64decode(self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
+                                          clip={"x": 0, "y": 0, "scale": 1, **self.size})["data"])
 
 
 def main():
