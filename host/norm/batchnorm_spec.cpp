@@ -48,7 +48,7 @@ class BatchnormWorkload final : public PackedWorkload {
     const Shape x = is_2d(point) ? Shape{p.batch, p.channels, p.height, p.width}
                                  : Shape{p.batch, p.channels, p.width};
     const auto offset = static_cast<double>(point.integer("offset"));
-    x_ = &add_operand(packing, p.dtype, x, Distribution::uniform(offset - 1, offset + 1));
+    x_ = &add_operand(packing, p.dtype, x, around_offset(point));
     if (p.has_gamma) {
       gamma_ = &add_parameter(p.dtype, Distribution::uniform());
       beta_ = &add_parameter(p.dtype, Distribution::uniform());

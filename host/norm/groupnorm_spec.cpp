@@ -49,8 +49,7 @@ class GroupnormWorkload final : public PackedWorkload {
     const GroupnormProblem& p = shape_;
     const Shape x = is_1d(point) ? Shape{p.batch, p.channels, p.width}
                                  : Shape{p.batch, p.channels, p.height, p.width};
-    const auto offset = static_cast<double>(point.integer("offset"));
-    x_ = &add_operand(packing_of(point), p.dtype, x, Distribution::uniform(offset - 1, offset + 1));
+    x_ = &add_operand(packing_of(point), p.dtype, x, around_offset(point));
     arguments_.x = x_->packed();
     if (p.has_gamma) {
       const auto add_parameter = [&] {

@@ -16,6 +16,12 @@ inline AxisInfo offset_axis() {
   return {"offset", "mean of x, which costs a bad kernel its accuracy", int64_t{0}, {}, 0};
 }
 
+/// What x is filled with.
+inline Distribution around_offset(const Case& point) {
+  const auto offset = static_cast<double>(point.integer("offset"));
+  return Distribution::uniform(offset - 1, offset + 1);
+}
+
 /// A member's own rows; absent where the operand is.
 inline TensorView own_rows(const Operand* operand, int64_t member) {
   return operand == nullptr ? TensorView() : operand->member(member);
