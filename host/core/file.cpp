@@ -38,13 +38,8 @@ class Descriptor {
   }
   Descriptor(const Descriptor&) = delete;
 
-  void write_all(std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t written = ::write(fd_, text.data(), text.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail("cannot write", path_, errno);
-      text.remove_prefix(static_cast<size_t>(written));
-    }
+  void write_all(std::span<const std::string_view> pieces) {
+    for (const std::string_view piece : pieces) write_piece(piece);
   }
   void sync_and_close() {
     if (::fsync(fd_) != 0 && errno != EINVAL && errno != EROFS) fail("cannot write", path_, errno);
@@ -53,6 +48,15 @@ class Descriptor {
   }
 
  private:
+  void write_piece(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t written = ::write(fd_, text.data(), text.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail("cannot write", path_, errno);
+      text.remove_prefix(static_cast<size_t>(written));
+    }
+  }
+
   std::string path_;
   int fd_;
 };
@@ -60,18 +64,22 @@ class Descriptor {
 }  // namespace
 
 void write_file(const std::string& path, std::string_view text) {
+  write_file(path, std::span(&text, 1));
+}
+
+void write_file(const std::string& path, std::span<const std::string_view> pieces) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     if (S_ISDIR(status.st_mode)) fail("cannot write", path, EISDIR);
     Descriptor special(path, O_WRONLY, path);
-    special.write_all(text);
+    special.write_all(pieces);
     special.sync_and_close();
     return;
   }
   const std::string temporary = path + ".tmp" + std::to_string(::getpid());
   try {
     Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, path);
-    file.write_all(text);
+    file.write_all(pieces);
     file.sync_and_close();
     if (::rename(temporary.c_str(), path.c_str()) != 0) fail("cannot write", path, errno);
   } catch (...) {

@@ -4,6 +4,7 @@
 // Files: read whole, written so that a crash at any moment leaves the old file or the new one.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,5 +16,7 @@ std::string read_file(const std::string& path);
 /// Writes to a temporary file beside `path`, syncs and renames: the old file or the new one, never
 /// half of it. Devices and pipes (/dev/stdout) are written directly. Throws io.
 void write_file(const std::string& path, std::string_view text);
+/// One behind the other.
+void write_file(const std::string& path, std::span<const std::string_view> pieces);
 
 }  // namespace wide

@@ -29,6 +29,7 @@
 #include "wide/quantize.hpp"
 #include "wide/ragged_linear.hpp"
 #include "wide/rmsnorm.hpp"
+#include "wide/safetensors.hpp"
 #include "wide/shape.hpp"
 #include "wide/softmax.hpp"
 #include "wide/tensor.hpp"

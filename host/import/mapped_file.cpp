@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file's bytes, mapped read-only.
+#include "host/import/mapped_file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "wide/error.hpp"
+
+namespace wide {
+
+MappedFile::MappedFile(const std::string& path) {
+  const auto fail = [&](const std::string& why) {
+    throw Error(ErrorCode::io, "cannot read " + path + ": " + why);
+  };
+  // Without O_NONBLOCK to open a pipe is to wait for its writer.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) fail(std::strerror(errno));
+  struct stat status {};
+  const bool is_known = ::fstat(fd, &status) == 0;
+  void* data = nullptr;
+  if (is_known && S_ISREG(status.st_mode) && status.st_size > 0) {
+    data = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+  }
+  const int error = errno;
+  ::close(fd);
+  if (!is_known || data == MAP_FAILED) fail(std::strerror(error));
+  if (!S_ISREG(status.st_mode)) fail("it is no regular file");
+  data_ = static_cast<const std::byte*>(data);
+  size_ = static_cast<size_t>(status.st_size);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+}  // namespace wide

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file's bytes, mapped read-only.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace wide {
+
+class MappedFile {
+ public:
+  /// Throws io, also for what is no regular file: a pipe would be waited for.
+  explicit MappedFile(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace wide
