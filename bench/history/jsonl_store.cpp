@@ -19,7 +19,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "bench/history/history.hpp"
+#include "bench/history/run_json.hpp"
 #include "host/core/file.hpp"
 #include "wide/error.hpp"
 
@@ -73,24 +73,15 @@ class LockedFile {
   int fd_;
 };
 
-Json to_json(const HistoryRecord& record) {
-  const HistoryRun& r = record.run;
+Json added(const HistoryRecord& record) {
   Json points = Json::array();
   for (const HistoryPoint& p : record.points) {
     points.push_back(
         {p.case_id, p.op, p.axes, p.runner, p.regime, p.median_ns, p.ci_lo_ns, p.ci_hi_ns});
   }
-  return {{"add",
-           {{"id", r.id},
-            {"started", r.started},
-            {"git_sha", r.git_sha},
-            {"git_dirty", r.git_dirty},
-            {"device", r.device},
-            {"ops", r.ops},
-            {"cases", r.num_cases},
-            {"exit_code", r.exit_code},
-            {"complete", r.complete},
-            {"points", std::move(points)}}}};
+  Json run = to_json(record.run);
+  run["points"] = std::move(points);
+  return {{"add", std::move(run)}};
 }
 
 struct Stored {
@@ -101,17 +92,8 @@ struct Stored {
 
 Stored from_json(const Json& add) {
   Stored s;
-  HistoryRun& r = s.run;
-  r.id = add.at("id").get<std::string>();
-  r.started = add.at("started").get<std::string>();
-  r.git_sha = add.at("git_sha").get<std::string>();
-  r.git_dirty = add.at("git_dirty").get<bool>();
-  r.device = add.at("device").get<std::string>();
-  r.ops = add.at("ops").get<std::string>();
-  r.num_cases = add.at("cases").get<int64_t>();
-  r.exit_code = add.at("exit_code").get<int>();
-  r.complete = add.at("complete").get<bool>();
-  require_name("id", r.id);
+  s.run = run_from_json(add);
+  const HistoryRun& r = s.run;
   for (const Json& p : add.at("points")) {
     s.points.push_back({r.id, r.started, r.device, p.at(0).get<std::string>(),
                         p.at(1).get<std::string>(), p.at(2).get<std::string>(),
@@ -173,7 +155,7 @@ class JsonlStore final : public HistoryStore {
                   "another run has the id " + record.run.id + ", expected the same document");
     }
     write_file(document_path(record.run.id), record.document);
-    append(file, index, to_json(record));
+    append(file, index, added(record));
     return true;
   }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <set>
 
+#include "bench/json_number.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/tables.hpp"
 
@@ -50,10 +51,6 @@ const char* name_of(ChartSeries::Mark mark) {
       return "guide";
   }
   return "";
-}
-
-Json number(const std::optional<double>& value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
 }
 
 ScaleFrame frame(const ChartScale& scale, const std::vector<double>& values) {
@@ -161,8 +158,11 @@ Json to_json(const Chart& chart) {
     Json points = Json::array();
     for (const ChartPoint& p : s.points) {
       if (!is_drawable(chart, p)) continue;
-      points.push_back(
-          {{"x", p.x}, {"y", p.y}, {"lo", number(p.lo)}, {"hi", number(p.hi)}, {"note", p.note}});
+      points.push_back({{"x", p.x},
+                        {"y", p.y},
+                        {"lo", json_number(p.lo)},
+                        {"hi", json_number(p.hi)},
+                        {"note", p.note}});
     }
     series.push_back(
         {{"name", s.name}, {"color", s.color}, {"mark", name_of(s.mark)}, {"points", points}});
@@ -170,11 +170,11 @@ Json to_json(const Chart& chart) {
   for (const ChartRow& r : chart.rows) {
     rows.push_back({{"name", r.name},
                     {"color", r.color},
-                    {"value", number(r.value)},
-                    {"lo", number(r.lo)},
-                    {"hi", number(r.hi)},
-                    {"least", number(r.least)},
-                    {"most", number(r.most)},
+                    {"value", json_number(r.value)},
+                    {"lo", json_number(r.lo)},
+                    {"hi", json_number(r.hi)},
+                    {"least", json_number(r.least)},
+                    {"most", json_number(r.most)},
                     {"note", r.note},
                     {"samples", r.samples != nullptr ? Json(*r.samples) : Json::array()}});
   }
@@ -182,7 +182,7 @@ Json to_json(const Chart& chart) {
   return {{"title", chart.title},
           {"x", scale(chart.x, frame.x)},
           {"y", scale(chart.y, frame.y)},
-          {"reference", number(chart.reference)},
+          {"reference", json_number(chart.reference)},
           {"series", series},
           {"rows", rows}};
 }

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/report/flat_rows.hpp"
 
-#include <cmath>
-
+#include "bench/json_number.hpp"
 #include "bench/report/rows.hpp"
 
 namespace wide::bench {
@@ -12,13 +11,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(const std::optional<double>& value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
-}
-
 void add_statistics(const Measurement* m, Json& row) {
   const auto time = [&](const char* key, double Statistics::*value) {
-    row[key] = m == nullptr ? Json(nullptr) : number(m->stats.*value);
+    row[key] = m == nullptr ? Json(nullptr) : json_number(m->stats.*value);
   };
   row["n"] = m == nullptr ? 0 : m->stats.n;
   time("median_ns", &Statistics::median_ns);
@@ -27,9 +22,9 @@ void add_statistics(const Measurement* m, Json& row) {
   time("p95_ns", &Statistics::p95_ns);
   time("ci_lo_ns", &Statistics::ci_lo_ns);
   time("ci_hi_ns", &Statistics::ci_hi_ns);
-  row["flops_per_s"] = m == nullptr ? Json(nullptr) : number(m->flops_per_s);
-  row["mem_bw_bytes_per_s"] = m == nullptr ? Json(nullptr) : number(m->mem_bw_bytes_per_s);
-  row["pct_of_floor"] = m == nullptr ? Json(nullptr) : number(m->pct_of_floor);
+  row["flops_per_s"] = m == nullptr ? Json(nullptr) : json_number(m->flops_per_s);
+  row["mem_bw_bytes_per_s"] = m == nullptr ? Json(nullptr) : json_number(m->mem_bw_bytes_per_s);
+  row["pct_of_floor"] = m == nullptr ? Json(nullptr) : json_number(m->pct_of_floor);
 }
 
 /// What tells the rows of one run from another's, so that tables can be laid together.
@@ -57,9 +52,9 @@ std::vector<Json> flat_rows(const RunResult& result) {
     constexpr const char* kSpeedups[] = {"speedup_loop", "speedup_streams", "speedup_graph"};
     for (size_t i = 0; i < std::size(kSpeedups); ++i) {
       const Speedup* s = r.speedups[i];
-      row[kSpeedups[i]] = s == nullptr ? Json(nullptr) : number(s->speedup_ratio);
+      row[kSpeedups[i]] = s == nullptr ? Json(nullptr) : json_number(s->speedup_ratio);
     }
-    row["worst_error_ratio"] = number(runner.verify.worst_error_ratio);
+    row["worst_error_ratio"] = json_number(runner.verify.worst_error_ratio);
     row["worst_member"] = runner.verify.worst_member;
     row["reason"] = r.runner == nullptr ? r.point->reason : runner.reason;
     add_run(result, row);
