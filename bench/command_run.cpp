@@ -166,9 +166,13 @@ void become_child(RunOptions& options) {
   options.output.json = {options.isolated_result};
 }
 
-/// This program's words, by the program itself and not by whatever PATH has in its name.
-std::vector<std::string> own_command(const GlobalOptions& global) {
+/// The words of this run, by the program itself and not by whatever PATH has in its name.
+std::vector<std::string> own_command(const GlobalOptions& global, const RunOptions& options) {
   std::vector<std::string> words = global.argv;
+  if (!options.words.empty()) {
+    words.resize(1);
+    words.insert(words.end(), options.words.begin(), options.words.end());
+  }
   words.front() = std::filesystem::read_symlink("/proc/self/exe").string();
   words.emplace_back("-q");
   return words;
@@ -240,7 +244,8 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   result.argv = global.argv;
   const std::string nothing = select_work(selection, plan, result);
   drop_cold(plan.config);
-  if (!options.isolated_case.empty()) keep_case(plan, options.isolated_case);
+  if (!options.isolated_case.empty())
+    take_job(plan, options.isolated_case, options.isolated_result);
   std::optional<TuningCache> tuning;
   if (!options.tuning.empty()) tuning = TuningCache::load(options.tuning);
   if (tuning) plan.tuning = &*tuning;
@@ -258,10 +263,10 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   EventLog events(options.output.events);
   plan.on_case = [&](const RunResult& so_far, CaseResult& finished) {
     drop_foreign_strategies(plan, finished);
-    finished.reproduce += reproduce_suffix(plan);
+    if (options.isolated_case.empty()) finished.reproduce += reproduce_suffix(plan);
     events.add(so_far, finished);
   };
-  if (plan.config.isolate) plan.isolating_command = own_command(global);
+  if (plan.config.isolate) plan.isolating_command = own_command(global, options);
   const bool has_run = run_guarded(plan, result, err);
   for (const EnvironmentCheck& check : result.environment_checks) {
     if (!global.quiet) err << "wbench: " << check.text << "\n";

@@ -131,6 +131,7 @@ class SuiteRun {
     run.selection.no_gpu = global_.no_gpu;
     run.dry_run = options_.dry_run;
     run.output.store = options_.store;
+    run.words = run_words(run);
     std::string file;
     if (!folder_.empty() && !run.dry_run) file = folder_ + "/" + entry.name + ".json";
     if (options_.save) {

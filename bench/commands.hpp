@@ -41,9 +41,10 @@ struct RunOptions {
   std::string tuning;    ///< a tuning cache for "auto", or empty
   double budget_s = -1;  ///< negative: 60 for preset ci, none otherwise
   bool dry_run = false;
-  bool is_profiled = false;                      ///< calls for a profiler instead of times
-  int64_t profiled_calls = 3;                    ///< of each strategy
-  std::string isolated_case, isolated_result;    ///< this is a child of --isolate
+  bool is_profiled = false;                    ///< calls for a profiler instead of times
+  int64_t profiled_calls = 3;                  ///< of each strategy
+  std::string isolated_case, isolated_result;  ///< this is a child of --isolate
+  std::vector<std::string> words;  ///< of this run, where the command line is of another command
   ReportContent content = ReportContent::times;  ///< what is not times measures nothing
 };
 
@@ -95,7 +96,9 @@ struct CompareArguments {
   bool is_rerun = false;        ///< measure the two executables
   std::vector<std::string> run_arguments;  ///< of their `run`
   int64_t repeat = 5;
-  std::string metric = "time_ns", threshold = "1.5%", noise_floor = "runs", fdr = "bh";
+  std::string metric = "time_ns", threshold = "1.5%", noise_floor = "runs", fdr = "bh",
+              method = "auto";
+  std::string min_effect, device_pairs;  ///< empty: none
   double alpha = 0.01;
   std::string fail_on = "regression,invalid", format = "table", output, store;
   bool ignore_device = false, all = false, explain = false;

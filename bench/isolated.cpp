@@ -5,16 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <filesystem>
 
 #include "bench/cli.hpp"
-#include "bench/interrupt.hpp"
 #include "bench/result_json.hpp"
 #include "bench/run_program.hpp"
-#include "bench/summary.hpp"
-#include "wide/error.hpp"
+#include "bench/sweep.hpp"
+#include "host/core/file.hpp"
 
 namespace wide::bench {
 
@@ -26,62 +23,56 @@ std::string how_it_ended(int code) {
                      ::strsignal(code - 128));
 }
 
+/// What a child is told: a result without cases.
+std::string job_of(const RunPlan& plan, const Turn& turn, const RunResult& result) {
+  RunResult job;
+  job.devices = result.devices;
+  job.config = plan.config;
+  job.config.budget_s = turn.budget_s;
+  job.calibration = plan.calibration ? *plan.calibration : result.calibration;
+  return to_json(job).dump();
+}
+
 /// A child's run is of one case; it knows the device, the calibration and what was wrong with both.
-void take_over(RunResult& child, RunResult& result) {
+void take_over(const RunResult& child, RunResult& result) {
   if (result.calibration == Calibration()) result.calibration = child.calibration;
   for (const EnvironmentCheck& check : child.environment_checks) {
     auto& known = result.environment_checks;
     if (std::find(known.begin(), known.end(), check) == known.end()) known.push_back(check);
   }
   result.peak_host_bytes = std::max(result.peak_host_bytes, child.peak_host_bytes);
-  result.cases.push_back(std::move(child.cases.front()));
 }
 
 }  // namespace
 
 void run_isolated(const RunPlan& plan, const std::vector<std::string>& command, RunResult& result) {
-  using Clock = std::chrono::steady_clock;
   const TemporaryFolder folder;
-  const auto start = Clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  int64_t total = 0, done = 0;
-  for (const auto& [spec, cases] : plan.work) total += static_cast<int64_t>(cases.size());
-  const auto report = [&](const std::string& next) {
-    if (plan.on_progress) plan.on_progress({done, total, elapsed(), next});
-  };
-  for (const auto& [spec, cases] : plan.work) {
-    for (const catalog::Case& point : cases) {
-      if (is_interrupted()) break;
-      report(point.op() + " " + point.to_string());
-      const std::string file = fmt::format("{}/{}.json", folder.path(), done);
-      std::vector<std::string> words = command;
-      for (const std::string& word :
-           {std::string(kIsolatedCase), case_id(*spec, point), std::string(kIsolatedResult), file})
-        words.push_back(word);
-      const int code = run_program(words, true);
-      if (code == kInterrupted) break;
-      RunResult child;
-      if (std::filesystem::exists(file)) child = load_result(file);
-      if (child.cases.size() == 1) {
-        take_over(child, result);
-      } else {
-        result.cases.push_back(case_not_run(*spec, point, Status::failed, how_it_ended(code)));
-      }
-      if (plan.on_case) plan.on_case(result, result.cases.back());
-      ++done;
-    }
-  }
-  report("");
-  result.op_summaries = summarize(result.cases);
-  result.complete = done == total && !is_interrupted();
-  result.duration_s = elapsed();
+  Sweep sweep(plan, result);
+  sweep.run([&](const Turn& turn) -> std::optional<CaseResult> {
+    const std::string file = fmt::format("{}/{}.json", folder.path(), result.cases.size());
+    write_file(file, job_of(plan, turn, result));
+    std::vector<std::string> words = command;
+    for (const std::string& word : {std::string(kIsolatedCase), case_id(turn.spec, turn.point),
+                                    std::string(kIsolatedResult), file})
+      words.push_back(word);
+    const int code = run_program(words, true);
+    if (code == kInterrupted) return std::nullopt;
+    RunResult child = load_result(file);
+    if (child.cases.size() != 1)
+      return case_not_run(turn.spec, turn.point, Status::failed, how_it_ended(code));
+    take_over(child, result);
+    return std::move(child.cases.front());
+  });
 }
 
-void keep_case(RunPlan& plan, const std::string& id) {
+void take_job(RunPlan& plan, const std::string& id, const std::string& file) {
   for (auto& [spec, cases] : plan.work) {
     const catalog::PrimitiveSpec& op = *spec;
     std::erase_if(cases, [&](const catalog::Case& point) { return case_id(op, point) != id; });
   }
+  const RunResult job = load_result(file);
+  if (job.calibration != Calibration()) plan.calibration = job.calibration;
+  plan.config.budget_s = job.config.budget_s;
 }
 
 }  // namespace wide::bench

@@ -5,14 +5,12 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 
 #include "bench/case_runner.hpp"
-#include "bench/interrupt.hpp"
 #include "bench/nvml/nvml.hpp"
 #include "bench/simulation.hpp"
-#include "bench/summary.hpp"
+#include "bench/sweep.hpp"
 #include "bench/timer/sampler.hpp"
 
 namespace wide::bench {
@@ -55,51 +53,24 @@ CaseResult case_not_run(const catalog::PrimitiveSpec& spec, const catalog::Case&
 }
 
 void run_plan(const RunPlan& plan, RunResult& result) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto elapsed = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
-  int64_t total = 0, done = 0;
-  for (const auto& [spec, cases] : plan.work) total += static_cast<int64_t>(cases.size());
-  const auto report = [&](const std::string& next) {
-    if (plan.on_progress) plan.on_progress({done, total, elapsed(), next});
-  };
+  Sweep sweep(plan, result);
   const ActiveDevice active(plan.context);
   if (!plan.verify_only) {
-    report("calibration");
+    sweep.report("calibration");
     result.calibration = plan.calibration ? *plan.calibration : calibrate(plan.context);
   }
   const std::unique_ptr<Monitor> nvml = monitor_of(plan, result);
   Monitor* const monitor = plan.monitor != nullptr ? plan.monitor : nvml.get();
   std::string fatal;
-  for (const auto& [spec, cases] : plan.work) {
-    for (const catalog::Case& point : cases) {
-      if (is_interrupted()) break;
-      report(point.op() + " " + point.to_string());
-      const std::string impossible = spec->impossible_reason ? spec->impossible_reason(point) : "";
-      if (!impossible.empty()) {
-        result.cases.push_back(case_not_run(*spec, point, Status::skipped, impossible));
-      } else if (!fatal.empty()) {
-        result.cases.push_back(case_not_run(*spec, point, Status::failed,
-                                            "not run: the device failed before: " + fatal));
-      } else {
-        CaseRequest request{&plan, spec, point, result.calibration, 0, monitor};
-        if (plan.config.budget_s) {
-          // An equal share of what is left, for every case that is left. A little of it all stays
-          // for starting, summing up and writing.
-          const double left = std::max(0.0, 0.95 * *plan.config.budget_s - elapsed());
-          request.budget_s = std::max(0.1, left / static_cast<double>(total - done));
-        }
-        result.cases.push_back(run_case(request, fatal));
-      }
-      if (plan.on_case) plan.on_case(result, result.cases.back());
-      ++done;
+  sweep.run([&](const Turn& turn) -> std::optional<CaseResult> {
+    if (!fatal.empty()) {
+      return case_not_run(turn.spec, turn.point, Status::failed,
+                          "not run: the device failed before: " + fatal);
     }
-  }
-  report("");
-  result.op_summaries = summarize(result.cases);
-  result.complete = done == total && !is_interrupted();
-  result.duration_s = elapsed();
+    const CaseRequest request{
+        &plan, &turn.spec, turn.point, result.calibration, turn.budget_s.value_or(0), monitor};
+    return run_case(request, fatal);
+  });
   result.peak_host_bytes = peak_host_bytes();
 }
 

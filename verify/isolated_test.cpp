@@ -95,6 +95,58 @@ TEST_CASE("wbench run --isolate is the same run, case by case") {
   CHECK((result.cases.size() == 2 && result.complete));
 }
 
+/// A script that notes what each child was told, and is wbench.
+void write_noting_script() {
+  std::ofstream("noting") << "#!/bin/sh\nfor last; do :; done\ncat \"$last\" >>jobs\n"
+                          << "echo >>jobs\nexec " << kProgram << " \"$@\"\n";
+  REQUIRE(::chmod("noting", 0755) == 0);
+}
+
+TEST_CASE("children get the calibration of the first one, and a share of the budget") {
+  const test::TemporaryFolder folder;
+  write_noting_script();
+  RunPlan plan = plan_of({2, 3, 4});
+  plan.config.budget_s = 4;
+  RunResult result;
+  run_isolated(plan,
+               {"./noting", "run", "--op=linear", "--n=2,3,4", "--batch=2", "--d=8", "--device=cpu",
+                "-q", "--budget=4", "--warmup-time=0"},
+               result);
+  REQUIRE((result.complete && result.cases.size() == 3));
+  CHECK(result.duration_s < 8);
+  std::ifstream jobs("jobs");
+  std::vector<RunResult> told;
+  for (std::string line; std::getline(jobs, line);) told.push_back(parse_result(line));
+  REQUIRE(told.size() == 3);
+  CHECK(told[0].calibration == Calibration());
+  CHECK(result.calibration != Calibration());
+  for (size_t i = 0; i < told.size(); ++i) {
+    CHECK(told[i].cases.empty());
+    CHECK(told[i].config.budget_s.value() < 4);
+    if (i > 0) CHECK(told[i].calibration == result.calibration);
+  }
+  CHECK(told[0].config.budget_s.value() < 1.5);
+}
+
+TEST_CASE("an entry of a suite is isolated where it says so, and is the same run") {
+  const test::TemporaryFolder folder;
+  std::ofstream("suite.json") << R"({"schema": {"name": "wbench.suite", "version": "1.0.0"},
+ "name": "mine", "defaults": {"device": "cpu", "axes": {"n": [2, 3], "batch": 2, "d": 8},
+  "warmup_s": 0, "rounds": 3, "min_samples": 3, "max_samples": 6, "seed": 7},
+ "entries": [{"op": "linear", "name": "apart", "isolate": true}, {"op": "linear"}]})";
+  const int code =
+      run_program({kProgram, "-q", "suite", "run", "suite.json", "--results", "r"}, true);
+  CHECK(code == 0);
+  const RunResult apart = load_result("r/apart.json"), together = load_result("r/linear.json");
+  CHECK((apart.complete && apart.config.isolate && !together.config.isolate));
+  REQUIRE((apart.cases.size() == 2 && together.cases.size() == 2));
+  for (size_t i = 0; i < 2; ++i) {
+    CHECK(apart.cases[i].case_id == together.cases[i].case_id);
+    CHECK(apart.cases[i].reproduce == together.cases[i].reproduce);
+    CHECK(apart.cases[i].strategies.size() == together.cases[i].strategies.size());
+  }
+}
+
 TEST_CASE("the profiler's command runs one case with nothing but its calls") {
   const test::TemporaryFolder folder;
   const std::string selects = "--op linear --n 2 --batch 2 --d 8 --device cpu";

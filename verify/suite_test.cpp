@@ -89,6 +89,45 @@ TEST_CASE("an entry takes the defaults, axis by axis, and \"all\" is an entry of
   CHECK(all.entries[3].name == catalog::primitives()[3]->name);
 }
 
+TEST_CASE("an entry can be typed as a run, with all that a suite can say") {
+  const Suite suite = parse_suite(suite_of(R"({"op": "linear", "axes": {"n": [4, "8:16:8"]},
+    "preset": "ci", "strategies": ["wide", "simt"], "skip": "simt", "baselines": "none",
+    "regimes": ["cpu", "stream"], "filter": "n=4 ", "target_ci": "2%", "warmup_s": 1e-7,
+    "timeout_s": 2.5, "budget_s": 30, "seed": 9007199254740992, "order_seed": 7, "isolate": true,
+    "verify": "before"})"),
+                                  "f.json");
+  const RunOptions& options = suite.entries.at(0).options;
+  CHECK(options.config.isolate);
+  const std::vector<std::string> words = run_words(options);
+  CHECK(words == std::vector<std::string>{"run",
+                                          "--op=linear",
+                                          "--preset=ci",
+                                          "--batch=2",
+                                          "--d=8",
+                                          "--n=4,8:16:8",
+                                          "--strategy=wide,simt",
+                                          "--skip=simt",
+                                          "--baseline=none",
+                                          "--regime=cpu,stream",
+                                          "--filter=n=4 ",
+                                          "--device=cpu",
+                                          "--rounds=3",
+                                          "--min-samples=3",
+                                          "--max-samples=6",
+                                          "--target-ci=2%",
+                                          "--warmup-time=1e-07",
+                                          "--timeout=2.5",
+                                          "--budget=30",
+                                          "--seed=9007199254740992",
+                                          "--order-seed=7",
+                                          "--verify=before",
+                                          "--isolate"});
+  // A key more, of which one is no part of a run, wants its word above.
+  const auto schema = nlohmann::json::parse(
+      read_file(std::string(WIDE_SOURCE_DIR "/") + kSchema))["properties"]["defaults"];
+  CHECK(schema["properties"].size() == 19 + 1);
+}
+
 TEST_CASE("what is no suite is refused, with what, where and what was expected") {
   const auto [text, message] = GENERATE(table<std::string, std::string>({
       {"", "f.json: not JSON"},

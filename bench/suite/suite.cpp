@@ -174,6 +174,7 @@ Setters common_setters(SuiteEntry& e) {
        [&](const Field& f) {
          c.order_seed = static_cast<uint64_t>(integer_in(f, 0, int64_t{1} << 53));
        }},
+      {"isolate", [&](const Field& f) { c.isolate = f.boolean(); }},
       {"verify",
        [&](const Field& f) {
          c.verify = f.text();

@@ -40,6 +40,9 @@ struct ShippedSuite {
 /// Those of bench/suites, which are part of the program.
 std::vector<ShippedSuite> shipped_suites();
 
+/// What `run` is typed as for these options, as far as a suite can say them.
+std::vector<std::string> run_words(const RunOptions& options);
+
 /// Cases of an entry, and points that no case can be made of. Throws invalid_argument for what
 /// `run` would refuse, and where no case is left.
 struct EntrySize {

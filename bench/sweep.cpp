@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/sweep.hpp"
+
+#include <algorithm>
+
+#include "bench/interrupt.hpp"
+#include "bench/summary.hpp"
+
+namespace wide::bench {
+
+Sweep::Sweep(const RunPlan& plan, RunResult& result) : plan_(plan), result_(result) {
+  for (const auto& [spec, cases] : plan.work) total_ += static_cast<int64_t>(cases.size());
+}
+
+void Sweep::report(const std::string& next) const {
+  if (plan_.on_progress) plan_.on_progress({done_, total_, elapsed_s(), next});
+}
+
+void Sweep::run(const std::function<std::optional<CaseResult>(const Turn&)>& run_turn) {
+  bool has_ended = false;
+  for (const auto& [spec, cases] : plan_.work) {
+    for (const catalog::Case& point : cases) {
+      if (has_ended || is_interrupted()) break;
+      report(point.op() + " " + point.to_string());
+      const std::string impossible = spec->impossible_reason ? spec->impossible_reason(point) : "";
+      std::optional<CaseResult> ran = impossible.empty()
+                                          ? run_turn({*spec, point, budget_s()})
+                                          : case_not_run(*spec, point, Status::skipped, impossible);
+      has_ended = !ran;
+      if (has_ended) break;
+      result_.cases.push_back(std::move(*ran));
+      if (plan_.on_case) plan_.on_case(result_, result_.cases.back());
+      ++done_;
+    }
+  }
+  report("");
+  result_.op_summaries = summarize(result_.cases);
+  result_.complete = done_ == total_ && !is_interrupted();
+  result_.duration_s = elapsed_s();
+}
+
+double Sweep::elapsed_s() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+/// An equal share of what is left, for every case that is left. A little of it all stays for
+/// starting, summing up and writing.
+std::optional<double> Sweep::budget_s() const {
+  if (!plan_.config.budget_s) return std::nullopt;
+  const double left = std::max(0.0, 0.95 * *plan_.config.budget_s - elapsed_s());
+  return std::max(0.1, left / static_cast<double>(total_ - done_));
+}
+
+}  // namespace wide::bench

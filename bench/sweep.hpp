@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cases of a plan one after another, whoever runs them: this process or one of each case's own.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "bench/runner.hpp"
+
+namespace wide::bench {
+
+/// A case whose turn it is.
+struct Turn {
+  const catalog::PrimitiveSpec& spec;
+  const catalog::Case& point;
+  std::optional<double> budget_s;  ///< its share of the plan's
+};
+
+class Sweep {
+ public:
+  /// The sweep begins, and its clock.
+  Sweep(const RunPlan& plan, RunResult& result);
+
+  /// Says what begins; "" at the end.
+  void report(const std::string& next) const;
+
+  /// Cases of the plan in their order, each by `run_turn` but for those that cannot be; ends where
+  /// it returns none or an interrupt came. Fills cases, summaries, `complete` and the duration.
+  void run(const std::function<std::optional<CaseResult>(const Turn&)>& run_turn);
+
+ private:
+  double elapsed_s() const;
+  std::optional<double> budget_s() const;
+
+  const RunPlan& plan_;
+  RunResult& result_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  int64_t total_ = 0, done_ = 0;
+};
+
+}  // namespace wide::bench
