@@ -26,6 +26,12 @@ std::string compare_footer(const std::string& exit_codes) {
              "must "
              "hold in cycles, too.\nThe tests' p, adjusted over the sweep, informs and decides "
              "nothing.\n"
+             "--method  auto: Mann-Whitney where a side is not normal, else Welch where variances "
+             "differ, else Student;\n"
+             "          mwu, welch, student: that test; interval: none. The interval is Welch's of "
+             "the log ratio, with\n"
+             "          bootstrap a seeded BCa bootstrap's, which is narrower where runs are few; "
+             "its tests are auto's.\n"
              "Severity, by the worse end of the interval: mild from 5 %, moderate from 10 %, "
              "severe from 20 %.\n\n") +
          exit_codes;
@@ -44,8 +50,17 @@ void add_compare(CLI::App& app, CompareArguments& a, const std::string& exit_cod
   app.add_option("--metric", a.metric, "see wbench list metrics")->capture_default_str();
   app.add_option("--threshold", a.threshold, "changes within it are none")->capture_default_str();
   app.add_option("--noise-floor", a.noise_floor,
-                 "runs: twice the runs' deviation in the median cell; a percentage; or none")
+                 "runs: twice the runs' deviation in the median cell; history: in the cell's own "
+                 "earlier runs, where there are three; a percentage; or none")
       ->capture_default_str();
+  app.add_option("--min-effect", a.min_effect,
+                 "a percentage: what changes less is neither FASTER nor SLOWER");
+  app.add_option("--method", a.method, "auto, bootstrap, mwu, welch, student or interval")
+      ->check(one_of({"auto", "bootstrap", "mwu", "welch", "student", "interval"}))
+      ->capture_default_str();
+  app.add_option("--pair-devices", a.device_pairs,
+                 "A:B,..: the base's results of device A with the candidate's of B, each a name, "
+                 "an ordinal of CUDA's or cpu");
   app.add_option("--alpha", a.alpha, "level of significance reported")
       ->check(CLI::Range(1e-9, 0.5))
       ->capture_default_str();

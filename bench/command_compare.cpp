@@ -3,6 +3,8 @@
 //
 // `compare`: whether a candidate's results are slower than a base's. Needs no device.
 #include <ostream>
+#include <set>
+#include <sstream>
 
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
@@ -19,6 +21,8 @@ namespace wide::bench {
 
 namespace {
 
+constexpr const char* kHistory = "history";
+
 /// Both sides: as saved, or as measured now.
 std::pair<std::vector<RunResult>, std::vector<RunResult>> runs_of(const CompareArguments& a,
                                                                   std::ostream& err) {
@@ -30,14 +34,55 @@ std::pair<std::vector<RunResult>, std::vector<RunResult>> runs_of(const CompareA
   return {load_named_results(a.base, a.store), load_named_results(a.candidate, a.store)};
 }
 
+/// "A:B,C:D"
+std::vector<DevicePair> parse_device_pairs(const std::string& text) {
+  std::vector<DevicePair> pairs;
+  std::istringstream list(text);
+  for (std::string item; std::getline(list, item, ',');) {
+    const size_t colon = item.find(':');
+    const DevicePair pair{item.substr(0, colon),
+                          colon == std::string::npos ? "" : item.substr(colon + 1)};
+    const bool is_pair = !pair.base.empty() && !pair.candidate.empty() &&
+                         pair.candidate.find(':') == std::string::npos;
+    if (!is_pair) {
+      throw Error(ErrorCode::invalid_argument,
+                  "--pair-devices: \"" + item + "\", expected BASE:CANDIDATE such as 0:1");
+    }
+    pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+CompareMethod parse_method(const std::string& name) {
+  for (const CompareMethod method :
+       {CompareMethod::bootstrap, CompareMethod::mwu, CompareMethod::welch, CompareMethod::student,
+        CompareMethod::interval}) {
+    if (to_string(method) == name) return method;
+  }
+  return CompareMethod::automatic;  // the parser knows the names
+}
+
+/// What was measured before the candidate, which may have been saved itself.
+std::vector<HistorySeries> history_without(std::span<const RunResult> candidate,
+                                           const std::string& store) {
+  std::vector<HistoryPoint> points = open_history(store_or_default(store), true)->points();
+  std::set<std::string> ids;
+  for (const RunResult& run : candidate) ids.insert(run.id);
+  std::erase_if(points, [&](const HistoryPoint& p) { return ids.contains(p.run); });
+  return series_of(points);
+}
+
 CompareOptions compare_options(const CompareArguments& a) {
   CompareOptions options;
   options.metric = &find_measured_metric(a.metric);
   options.threshold_pct = parse_percent("--threshold", a.threshold);
   options.alpha = a.alpha;
   options.adjusts_p = a.fdr == "bh";
+  options.method = parse_method(a.method);
+  if (!a.min_effect.empty()) options.min_effect_pct = parse_percent("--min-effect", a.min_effect);
+  options.device_pairs = parse_device_pairs(a.device_pairs);
   if (a.noise_floor == "none") options.noise_floor_pct = 0;
-  if (a.noise_floor != "none" && a.noise_floor != "runs")
+  if (a.noise_floor != "none" && a.noise_floor != "runs" && a.noise_floor != kHistory)
     options.noise_floor_pct = parse_percent("--noise-floor", a.noise_floor);
   return options;
 }
@@ -55,14 +100,17 @@ std::string document_of(const Comparison& comparison, const CompareArguments& a,
 
 int command_compare(const GlobalOptions& global, const CompareArguments& arguments,
                     std::ostream& out, std::ostream& err) {
-  const CompareOptions options = compare_options(arguments);
+  CompareOptions options = compare_options(arguments);
   const FailOn fail_on = parse_fail_on(arguments.fail_on);
   const auto [base, candidate] = runs_of(arguments, err);
   if (is_interrupted()) return kInterrupted;
+  if (arguments.noise_floor == kHistory)
+    options.history = history_without(candidate, arguments.store);
   const Comparison comparison = compare(base, candidate, options);
-  if (comparison.base_device != comparison.candidate_device && !arguments.ignore_device) {
+  if (comparison.has_device_mismatch() && !arguments.ignore_device) {
     err << "wbench: compare: base ran on " << comparison.base_device << ", candidate on "
-        << comparison.candidate_device << "; --ignore-device compares them all the same\n";
+        << comparison.candidate_device
+        << "; --ignore-device or --pair-devices compares them all the same\n";
     return kEnvironment;
   }
   const CompareView view{output_width(), wants_color(global.color), arguments.all,

@@ -12,6 +12,7 @@
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
 #include "bench/history/names.hpp"
+#include "bench/history/run_json.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
@@ -58,16 +59,8 @@ int list(const HistoryStore& store, bool as_json, std::ostream& out) {
                {"state", false, 7},
                {"tags", false, 8, 24}});
   for (const HistoryRun& r : runs) {
-    all.push_back({{"id", r.id},
-                   {"started", r.started},
-                   {"git_sha", r.git_sha},
-                   {"git_dirty", r.git_dirty},
-                   {"device", r.device},
-                   {"ops", r.ops},
-                   {"cases", r.num_cases},
-                   {"complete", r.complete},
-                   {"exit_code", r.exit_code},
-                   {"tags", r.tags}});
+    all.push_back(to_json(r));
+    all.back()["tags"] = r.tags;
     table.add({{r.id},
                {commit_text(r)},
                {r.device},
@@ -161,10 +154,6 @@ std::vector<HistorySeries> selected_series(const HistoryStore& store,
   return all;
 }
 
-std::string percent(double value) {
-  return value < 0 ? "" : fmt::format("{:.1f}%", value);
-}
-
 /// Medians from the smallest to the largest as eight steps; all alike where they are equal.
 std::string sparkline(std::span<const double> values) {
   static constexpr const char* kSteps[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -180,14 +169,14 @@ std::string sparkline(std::span<const double> values) {
 }
 
 Json series_json(const HistorySeries& s) {
-  const double noise = noise_floor_pct(s);
+  const auto noise = noise_band(s);
   return {{"op", s.last.op},
           {"axes", s.last.axes},
           {"case_id", s.last.case_id},
           {"runner", s.last.runner},
           {"regime", s.last.regime},
           {"device", s.last.device},
-          {"noise_floor_pct", noise < 0 ? Json() : Json(noise)},
+          {"noise_floor_pct", noise ? Json(noise->floor_pct) : Json()},
           {"runs", s.runs},
           {"medians_ns", s.medians_ns}};
 }
@@ -211,6 +200,7 @@ int show_series(const HistoryStore& store, const HistoryOptions& options, std::o
   for (const HistorySeries& s : all) {
     document.push_back(series_json(s));
     const double change = 100 * (s.medians_ns.back() / s.medians_ns.front() - 1);
+    const auto noise = noise_band(s);
     table.add({{s.last.op},
                {s.last.axes},
                {s.last.runner},
@@ -220,7 +210,7 @@ int show_series(const HistoryStore& store, const HistoryOptions& options, std::o
                {is_trend ? format_time(s.medians_ns.front()) : ""},
                {format_time(s.medians_ns.back())},
                {is_trend ? fmt::format("{:+.1f}%", change) : ""},
-               {percent(noise_floor_pct(s))},
+               {noise ? fmt::format("{:.1f}%", noise->floor_pct) : ""},
                {is_trend ? sparkline(s.medians_ns) : ""}});
   }
   if (options.as_json) {

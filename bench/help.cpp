@@ -95,7 +95,8 @@ std::string history_footer() {
              "too.\n\n"
              "Meaning of the columns:\n"
              "  first, last  medians of the oldest and the newest run; change: last / first - 1\n"
-             "  noise        1.4826 x median absolute deviation of the logarithms of the last 20 "
+             "  noise        2 x 1.4826 x median absolute deviation of the logarithms of the last "
+             "20 "
              "runs' medians;\n"
              "               empty below 3 runs\n"
              "  trend        the last 16 medians, from their smallest to their largest\n\n") +

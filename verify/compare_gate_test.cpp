@@ -20,7 +20,7 @@ namespace {
 using Catch::Approx;
 
 constexpr size_t kCells = 48;
-constexpr int kSweeps = 1000, kRunsOfSweep = 10;
+constexpr int kSweeps = 1000, kRunsOfSide = 5, kRunsOfSweep = 2 * kRunsOfSide;
 constexpr double kBetweenRuns = 0.01, kSample = 0.03, kDrift = 0.02;
 
 /// One sweep at a time; candidates of cell 0 take `factor` times as long.
@@ -42,8 +42,19 @@ class Sweeps {
         (is_candidate ? candidate : base)[cell].runs.push_back(time * median_of_samples());
       }
     }
+    floor_pct_ = noise_floor_pct(base, candidate);
   }
-  GateOptions options() const { return {.noise_floor_pct = noise_floor_pct(base, candidate)}; }
+  Verdict verdict_of(size_t cell, IntervalMethod method) const {
+    const GateOptions options{.noise_floor_pct = floor_pct_, .interval = method};
+    return judge(base[cell], candidate[cell], options).verdict;
+  }
+  /// Where it does not, there is no alarm, whatever the interval, which takes its time.
+  bool exceeds_floor(size_t cell) const {
+    double change = 0;
+    for (const double time : candidate[cell].runs) change += std::log(time) / kRunsOfSide;
+    for (const double time : base[cell].runs) change -= std::log(time) / kRunsOfSide;
+    return std::fabs(change) > std::log1p(floor_pct_ / 100);
+  }
 
   std::vector<Side> base, candidate;
 
@@ -54,44 +65,50 @@ class Sweeps {
     return 1 + kSample * normal_quantile(x / (x + y));
   }
 
+  double floor_pct_ = 0;
   std::mt19937_64 random_;
   std::normal_distribution<double> normal_;
   std::uniform_real_distribution<double> uniform_;
   std::gamma_distribution<double> half_{61};
 };
 
+constexpr IntervalMethod kMethods[] = {IntervalMethod::welch, IntervalMethod::bootstrap};
+
 TEST_CASE("where nothing changed, few sweeps raise an alarm") {
   Sweeps sweeps(1);
-  int alarms = 0;
+  int alarms[std::size(kMethods)] = {};
   for (int i = 0; i < kSweeps; ++i) {
     sweeps.next(1);
-    bool is_alarm = false;
-    const GateOptions options = sweeps.options();
+    bool is_alarm[std::size(kMethods)] = {};
     for (size_t cell = 0; cell < kCells; ++cell) {
-      const Verdict v = judge(sweeps.base[cell], sweeps.candidate[cell], options).verdict;
-      is_alarm = is_alarm || v == Verdict::slower || v == Verdict::faster;
+      if (!sweeps.exceeds_floor(cell)) continue;
+      for (size_t m = 0; m < std::size(kMethods); ++m) {
+        const Verdict v = sweeps.verdict_of(cell, kMethods[m]);
+        is_alarm[m] = is_alarm[m] || v == Verdict::slower || v == Verdict::faster;
+      }
     }
-    alarms += is_alarm ? 1 : 0;
+    for (size_t m = 0; m < std::size(kMethods); ++m) alarms[m] += is_alarm[m] ? 1 : 0;
   }
-  INFO(alarms << " of " << kSweeps << " sweeps");
-  CHECK(alarms <= 0.05 * kSweeps);
+  INFO(alarms[0] << " by Welch's interval and " << alarms[1] << " by the bootstrap's");
+  for (const int count : alarms) CHECK(count <= 0.05 * kSweeps);
 }
 
 TEST_CASE("a lone slowdown or speedup is found") {
-  const auto found = [](double factor, Verdict expected) {
+  const auto is_found = [](double factor, Verdict expected, double share) {
     Sweeps sweeps(2);
-    int count = 0;
+    int found[std::size(kMethods)] = {};
     for (int i = 0; i < kSweeps; ++i) {
       sweeps.next(factor);
-      const Judgement j = judge(sweeps.base[0], sweeps.candidate[0], sweeps.options());
-      count += j.verdict == expected ? 1 : 0;
+      for (size_t m = 0; m < std::size(kMethods); ++m)
+        found[m] += sweeps.verdict_of(0, kMethods[m]) == expected ? 1 : 0;
     }
-    UNSCOPED_INFO("factor " << factor << ": " << count << " of " << kSweeps);
-    return count;
+    INFO("factor " << factor << ": " << found[0] << " by Welch's interval and " << found[1]
+                   << " by the bootstrap's");
+    for (const int count : found) CHECK(count >= share * kSweeps);
   };
-  CHECK(found(1.05, Verdict::slower) >= 0.90 * kSweeps);
-  CHECK(found(1.10, Verdict::slower) >= 0.99 * kSweeps);
-  CHECK(found(1 / 1.10, Verdict::faster) >= 0.99 * kSweeps);
+  is_found(1.05, Verdict::slower, 0.90);
+  is_found(1.10, Verdict::slower, 0.99);
+  is_found(1 / 1.10, Verdict::faster, 0.99);
 }
 
 /// Five runs, each a little off.
@@ -118,6 +135,11 @@ TEST_CASE("verdicts of five runs a side") {
   CHECK(verdict(100, 97, rate).change_pct == Approx(-3).epsilon(1e-3));
   const Judgement noisy = verdict(100, 103, {Better::lower, 1.5, 4});
   CHECK((noisy.verdict == Verdict::ambiguous && noisy.reason == "noise_floor"));
+  const GateOptions at_least{.threshold_pct = 1.5, .min_effect_pct = 4};
+  CHECK(verdict(100, 103, at_least).reason == "small_effect");
+  CHECK(verdict(100, 97, at_least).verdict == Verdict::ambiguous);
+  CHECK(verdict(100, 105, at_least).verdict == Verdict::slower);
+  CHECK(verdict(100, 100.5, at_least).verdict == Verdict::same);
   // Ends of the interval belong to the change's sign, whichever direction is better.
   for (const GateOptions& options : {time, rate}) {
     const Judgement j = verdict(100, 103, options);
@@ -127,6 +149,18 @@ TEST_CASE("verdicts of five runs a side") {
   }
   const Judgement exact = verdict(100, 100, time, 0);
   CHECK((exact.verdict == Verdict::same && exact.change_pct == 0 && exact.ci_hi_pct == 0));
+}
+
+TEST_CASE("the bootstrap's interval decides where it is asked for, and is the same every time") {
+  const GateOptions options{.interval = IntervalMethod::bootstrap};
+  const Side base = runs_about(100, 0.01), candidate = runs_about(103.5, 0.01);
+  const Judgement j = judge(base, candidate, options), welch = judge(base, candidate, {});
+  CHECK((welch.verdict == Verdict::ambiguous && j.verdict == Verdict::slower));
+  CHECK((*j.ci_lo_pct > *welch.ci_lo_pct && *j.ci_hi_pct < *welch.ci_hi_pct));
+  CHECK(j.ci_lo_pct == judge(base, candidate, options).ci_lo_pct);
+  CHECK(judge(runs_about(100), runs_about(100), options).verdict == Verdict::same);
+  const Judgement exact = judge(runs_about(100, 0), runs_about(100, 0), options);
+  CHECK((exact.verdict == Verdict::same && exact.ci_lo_pct == 0 && exact.ci_hi_pct == 0));
 }
 
 TEST_CASE("a change of the clock alone is no change of the code") {
@@ -188,6 +222,7 @@ TEST_CASE("few runs speak where their ranges are apart, and never say the same")
   CHECK(reason(side(100, 98, 101), time) == "AMBIGUOUS few_runs");
   CHECK(reason(side(104, 102, 105), {Better::lower, 5, 0}) == "AMBIGUOUS small_change");
   CHECK(reason(side(104, 102, 105), {Better::lower, 1.5, 6}) == "AMBIGUOUS small_change");
+  CHECK(reason(side(104, 102, 105), {.min_effect_pct = 6}) == "AMBIGUOUS small_change");
   // A rate's best is its largest.
   CHECK(judge(side(100, 102, 99), side(95, 97, 94), {Better::higher, 1.5, 0}).verdict ==
         Verdict::slower);

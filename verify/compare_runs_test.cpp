@@ -14,7 +14,7 @@
 #include "bench/result_json.hpp"
 #include "host/core/file.hpp"
 #include "verify/cli_case.hpp"
-#include "verify/sample_result.hpp"
+#include "verify/compare_case.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -23,37 +23,6 @@ namespace {
 using Catch::Approx;
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
-
-/// One run: a case for every time, of strategy "simt", the run's own luck in `factor`.
-RunResult run_of(const std::vector<double>& times, double factor = 1) {
-  RunResult run = sample_result();
-  run.cases.clear();
-  for (size_t i = 0; i < times.size(); ++i) {
-    CaseResult c = sample_case("linear", static_cast<int64_t>(4 << i), "fp16");
-    c.case_id.back() = static_cast<char>('0' + i);
-    RunnerResult strategy = sample_runner("simt", times[i] * factor, 0);
-    Statistics& s = strategy.measurements[0].stats;
-    s.min_ns = 0.99 * s.median_ns;
-    s.q3_ns = 1.01 * s.median_ns;
-    strategy.measurements[0].flops_per_s = 1e15 / s.median_ns;
-    c.strategies = {strategy};
-    c.speedups.clear();
-    run.cases.push_back(c);
-  }
-  return run;
-}
-
-std::vector<RunResult> runs_of(const std::vector<double>& times, int count = 5) {
-  std::vector<RunResult> runs;
-  for (int i = 0; i < count; ++i) runs.push_back(run_of(times, 1 + 0.001 * (i - count / 2)));
-  return runs;
-}
-
-CompareOptions options_of(const char* metric = "time_ns") {
-  CompareOptions options;
-  options.metric = &find_measured_metric(metric);
-  return options;
-}
 
 std::string verdicts(const Comparison& comparison) {
   std::string text;
@@ -68,8 +37,8 @@ TEST_CASE("cells are paired by case, strategy and regime") {
   CHECK(verdicts(c) == "SAME SLOWER FASTER ");
   CHECK(c.cells[1].judgement.change_pct == Approx(10));
   CHECK(c.cells[1].judgement.severity == Severity::moderate);
-  CHECK(*c.cells[1].base == 2000);
-  CHECK(c.cells[1].candidate_runs == 5);
+  CHECK(*c.cells[1].base.median == 2000);
+  CHECK(c.cells[1].candidate.count == 5);
   CHECK(*c.geomean_change_pct == Approx(100 * (std::cbrt(1.1 * 0.9) - 1)));
   REQUIRE(c.cells[1].tests);
   CHECK(c.cells[1].tests->chosen == "student");
@@ -114,6 +83,97 @@ TEST_CASE("what is absent, new, wrong or too short is said, and not judged") {
   for (RunResult& run : base) run.cases[0].strategies[0].measurements.clear();
   CHECK(verdicts(compare(base, candidate, options_of())) == "INVALID MISSING NEW INVALID ");
   CHECK(compare({}, {}, options_of()).cells.empty());
+}
+
+TEST_CASE("the method says which test is reported and which interval decides") {
+  const auto base = runs_of({1000, 2000}), candidate = runs_of({1000, 2200});
+  const auto by = [&](CompareMethod method) {
+    CompareOptions options = options_of();
+    options.method = method;
+    return compare(base, candidate, options);
+  };
+  const Comparison usual = by(CompareMethod::automatic);
+  for (const CompareMethod method :
+       {CompareMethod::mwu, CompareMethod::welch, CompareMethod::student}) {
+    const Comparison c = by(method);
+    CHECK(c.cells[1].tests.value().chosen == to_string(method));
+    CHECK(c.cells[1].judgement.ci_lo_pct == usual.cells[1].judgement.ci_lo_pct);
+  }
+  CHECK(by(CompareMethod::mwu).cells[1].tests->p == Approx(2 / 252.));  // all above all, of 10 in 5
+  CHECK_FALSE(by(CompareMethod::interval).cells[1].tests);
+  const Comparison drawn = by(CompareMethod::bootstrap);
+  CHECK(drawn.cells[1].tests.value().chosen == usual.cells[1].tests.value().chosen);
+  CHECK(*drawn.cells[1].judgement.ci_lo_pct > *usual.cells[1].judgement.ci_lo_pct);
+  for (const Comparison* c : {&usual, &drawn}) CHECK(verdicts(*c) == "SAME SLOWER ");
+}
+
+TEST_CASE("a change below the least effect is none, and is not the same either") {
+  CompareOptions options = options_of();
+  options.min_effect_pct = 12;
+  const Comparison c = compare(runs_of({1000, 2000, 3000}), runs_of({1000, 2200, 3600}), options);
+  CHECK(verdicts(c) == "SAME AMBIGUOUS SLOWER ");
+  CHECK(c.cells[1].judgement.reason == "small_effect");
+  CHECK_THAT(summary_line(c), ContainsSubstring("least effect 12%"));
+}
+
+std::vector<RunResult> on_device(std::vector<RunResult> runs, int ordinal, const char* name) {
+  for (RunResult& run : runs) {
+    run.devices[0].device.ordinal = ordinal;
+    run.devices[0].name = name;
+  }
+  return runs;
+}
+
+TEST_CASE("paired devices are compared with each other, and with no other") {
+  auto base = on_device(runs_of({1000}), 0, "old"), candidate = on_device(runs_of({500}), 3, "new");
+  for (const RunResult& run : on_device(runs_of({2000}), 1, "old")) base.push_back(run);
+  for (const RunResult& run : on_device(runs_of({2200}), 1, "new")) candidate.push_back(run);
+  CompareOptions options = options_of();
+  options.device_pairs = {{"0", "3"}, {"1", "1"}};
+  Comparison c = compare(base, candidate, options);
+  CHECK(verdicts(c) == "FASTER SLOWER ");
+  CHECK((c.cells[0].base.count == 5 && *c.cells[0].base.median == 1000));
+  CHECK(c.label(c.cells[1]) == "linear " + c.cells[1].point + " (1:1)");
+  CHECK((c.base_device != c.candidate_device && !c.has_device_mismatch()));
+  CHECK(exit_code_of(c, parse_fail_on("device-mismatch")) == kSuccess);
+  // By name; what failed on one device has not failed on the other.
+  base[7].cases[0].strategies[0].status = Status::failed;
+  options.device_pairs = {{"0", "new"}, {"1", "new"}};
+  c = compare(base, candidate, options);
+  CHECK((c.cells[0].candidate.count == 10 && c.cells[1].candidate.count == 10));
+  CHECK(c.cells[0].judgement.verdict != Verdict::invalid);
+  CHECK(c.cells[1].judgement.verdict == Verdict::invalid);
+  CHECK(json::parse(compare_json(c, {}))["rows"][1]["devices"] ==
+        json{{"base", "1"}, {"candidate", "new"}});
+  options.device_pairs = {{"0", "3"}, {"nwe", "3"}};
+  CHECK_THROWS_AS(compare(base, candidate, options), Error);
+}
+
+TEST_CASE("a cell's floor is the history's where that knows the cell on the device") {
+  const auto base = runs_of({1000, 2000}), candidate = runs_of({1100, 2200});
+  const std::string device = history_device(base[0]);
+  CompareOptions options = options_of();
+  options.history.emplace();
+  const auto add = [&](size_t cell, const std::string& on, size_t runs) {
+    HistorySeries s;
+    s.last.case_id = base[0].cases[cell].case_id;
+    s.last.runner = "simt", s.last.regime = "stream", s.last.device = on;
+    for (size_t i = 0; i < runs; ++i) s.medians_ns.push_back(100. + 10 * static_cast<double>(i));
+    options.history->push_back(s);
+  };
+  add(0, device, 3);
+  add(1, device, 2);         // too few
+  add(1, "another GPU", 3);  // noisy, but not ours
+  const Comparison c = compare(base, candidate, options);
+  CHECK(c.cells[0].noise_floor_pct == noise_band((*options.history)[0])->floor_pct);
+  CHECK((c.cells[0].has_history_floor && !c.cells[1].has_history_floor));
+  CHECK(c.cells[0].judgement.reason == "noise_floor");
+  CHECK(c.cells[1].noise_floor_pct == c.noise_floor_pct);
+  CHECK(c.cells[1].judgement.verdict == Verdict::slower);
+  CHECK_THAT(summary_line(c),
+             ContainsSubstring("noise floor by the history in 1 cells, 0.317% by the runs in 1"));
+  const json rows = json::parse(compare_json(c, {}))["rows"];
+  CHECK((rows[0]["noise_floor"] == "history" && rows[1]["noise_floor"] == "runs"));
 }
 
 TEST_CASE("exit codes follow --fail-on") {
@@ -240,6 +300,27 @@ TEST_CASE("the command compares folders and files") {
   CHECK(store.compare("base other", "--ignore-device").code == kSuccess);
   CHECK(store.compare("base other", "--ignore-device --fail-on device-mismatch").code ==
         kRegression);
+  CHECK(store.compare("base other", "--pair-devices 1:1").code == kSuccess);
+  CHECK(store.compare("base slow", "--min-effect 20%").code == kSuccess);
+  CHECK(store.compare("base slow", "--method bootstrap").code == kRegression);
+  const std::string history = "--noise-floor history --store " + (store.path / "h").string();
+  CHECK_THAT(store.compare("base slow", history).err, ContainsSubstring("there is no history"));
+  // The candidate's own runs say nothing of the noise before them.
+  const auto kept = open_history((store.path / "h").string());
+  for (int i = 0; i < 3; ++i) {
+    RunResult run = run_of({1000, i == 2 ? 4000. : 2000. + 200 * i});
+    run.id = i == 2 ? sample_result().id : "before-" + std::to_string(i);
+    kept->add(record_of(run, std::to_string(i)));
+  }
+  CHECK_THAT(store.compare("base slow", history).out,
+             ContainsSubstring("by the history in 0 cells"));
+  RunResult third = run_of({1000, 2400});
+  third.id = "before-3";
+  kept->add(record_of(third, "3"));
+  const Outcome noisy = store.compare("base slow", history);
+  CHECK(noisy.code == kSuccess);
+  CHECK_THAT(noisy.out, ContainsSubstring("by the history in 2 cells") &&
+                            ContainsSubstring("AMBIGUOUS: noise_floor"));
   const std::string file = (store.path / "c.json").string();
   const Outcome written = store.compare("base slow", "--format json -o " + file);
   CHECK(written.code == kRegression);
@@ -292,8 +373,10 @@ TEST_CASE("wrong arguments of compare are usage errors") {
   const Store store;
   store.put("base", runs_of({1000}));
   std::filesystem::create_directories(store.path / "empty");
-  for (const char* options : {"--metric tme_ns", "--threshold 0", "--threshold x", "--alpha 2",
-                              "--noise-floor -1%", "--fail-on regresion", "--format xml"}) {
+  for (const char* options :
+       {"--metric tme_ns", "--threshold 0", "--threshold x", "--alpha 2", "--noise-floor -1%",
+        "--fail-on regresion", "--format xml", "--min-effect -1%", "--method anova",
+        "--pair-devices 0", "--pair-devices 0:1:2", "--pair-devices 0:nothing"}) {
     INFO(options);
     CHECK(store.compare("base base", options).code == kUsage);
   }

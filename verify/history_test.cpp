@@ -308,14 +308,15 @@ TEST_CASE("what is no database is an error that names the file") {
                        MessageMatches(ContainsSubstring("store/history.sqlite: ")));
 }
 
-TEST_CASE("the noise of a series is the robust spread of its last medians") {
+TEST_CASE("the noise of a series is twice the robust spread of its last medians") {
   HistorySeries series;
   series.medians_ns = {100, 110};
-  CHECK(noise_floor_pct(series) < 0);
+  CHECK_FALSE(noise_band(series));
   series.medians_ns = {1, 100, 110, 121, 1e9};  // logarithms: median of |..| is log(1.1)
-  CHECK(std::fabs(noise_floor_pct(series, 4) - 100 * (std::pow(1.1, 1.4826) - 1)) < 1e-9);
+  CHECK(std::fabs(noise_band(series, 4)->floor_pct - 100 * (std::pow(1.1, 2 * 1.4826) - 1)) < 1e-9);
+  CHECK(noise_band(series, 4)->centre_ns == 115.5);
   series.medians_ns = {5, 5, 5, 9};
-  CHECK(noise_floor_pct(series) == 0);
+  CHECK((noise_band(series)->floor_pct == 0 && noise_band(series)->centre_ns == 5));
 }
 
 TEST_CASE("wbench history: saved, listed, called by name, tagged, trimmed") {

@@ -83,6 +83,29 @@ class ReportBrowserTest(unittest.TestCase):
         self.assertEqual(self.page.evaluate("document.querySelectorAll('.heatmap .heat').length"), 12)
         self.assertNotIn("NaN", self.page.evaluate("document.body.innerHTML.replace(/<script.*/s, '')"))
 
+    def test_trends_have_bands_of_noise(self):
+        files = []
+        for run, factor in enumerate((1.0, 1.02, 0.99, 1.01, 3.0)):
+            document = copy.deepcopy(self.document)
+            document["run"]["id"] = f"run-{run}"
+            document["run"]["started"] = f"2026-01-01T00:00:0{run}Z"
+            for case in document["cases"]:
+                for runner in case["strategies"] + case["baselines"]:
+                    runner["measurements"][0]["stats"]["median_ns"] *= factor
+            files.append(self.result.with_name(f"run-{run}.json"))
+            files[-1].write_text(json.dumps(document))
+        store = self.result.with_name("store")
+        wbench("history", "add", *files, "--store", store)
+        self.show(self.document, "--history", "--store", store)
+        self.draw_all()
+        self.is_untroubled()
+        trends = "[...document.querySelectorAll('figure')].filter((f) => f.textContent.includes('medians over runs'))"
+        self.assertEqual(self.page.evaluate(trends + ".length"), 6)
+        band = "[aria-label=area] path" if self.is_interactive else "path.band"
+        self.assertEqual(self.page.evaluate(trends + f".filter((f) => !f.querySelector('{band}')).length"), 0)
+        self.assertIn("beyond the noise floor of", self.page.evaluate("document.documentElement.outerHTML"))
+        self.assertIn("History trends", self.page.evaluate("[...document.querySelectorAll('h2')].at(-1).textContent"))
+
     def test_hostile_strings_are_only_text(self):
         document = copy.deepcopy(self.document)
         document["host"]["hostname"] = document["run"]["id"] = document["devices"][0]["name"] = HOSTILE

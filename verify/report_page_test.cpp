@@ -233,6 +233,32 @@ TEST_CASE("comparison and history have their tables and charts") {
     CHECK_HAS(page, part);
 }
 
+TEST_CASE("a trend has the band of its noise, and says which runs lie beyond it") {
+  HistorySeries series;
+  series.last.runner = "wide";
+  series.medians_ns = {100, 110, 121, 110, 300};
+  series.runs = {"a", "b", "c", "d", "e"};
+  HistorySeries few = series;
+  few.last.runner = "simt";
+  few.medians_ns = {50, 60};
+  few.runs = {"b", "d"};
+  Palette palette;
+  const Chart chart = history_chart({&series, &few}, palette);
+  REQUIRE(chart.series.size() == 2);
+  const double factor = std::pow(1.1, 2 * 1.4826);
+  for (const ChartPoint& point : chart.series[0].points) {
+    CHECK(std::fabs(point.lo.value() - 110 / factor) < 1e-9);
+    CHECK(std::fabs(point.hi.value() - 110 * factor) < 1e-9);
+  }
+  CHECK(chart.series[0].points[2].note == "run c");
+  CHECK(chart.series[0].points[4].note == "run e, beyond the noise floor of 32.7%");
+  CHECK((chart.series[1].points[0].x == 2 && !chart.series[1].points[0].lo));
+  const std::string svg = svg_of(chart);
+  CHECK(count_of(svg, "class=\"band s0\"") == 1);
+  CHECK(count_of(svg, "class=\"band") == 1);
+  CHECK_HAS(report_page({{}, std::nullopt, {series, few}}), "History trends");
+}
+
 TEST_CASE("a result of nothing is a page, too") {
   const std::string page = page_of(RunResult{});
   CHECK_HAS(page, "Environment");

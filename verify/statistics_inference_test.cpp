@@ -145,6 +145,22 @@ TEST_CASE("the bootstrap's interval is SciPy's BCa interval of the mean") {
   CHECK(again == got);
 }
 
+TEST_CASE("the bootstrap of a difference draws both sides, and skews as either does") {
+  // Three runs of a Python script, the acceleration by leaving out each value in its turn, with
+  // 60,000 resamples gave -0.44 to -0.39 and 5.00 to 5.04; the percentile interval is
+  // [-0.64, 4.69].
+  Values a, b;
+  for (int i = 0; i < 12; ++i) a.push_back(i * i * i / 100.);
+  for (int i = 0; i < 8; ++i) b.push_back(i * i / 10.);
+  const Interval got = bootstrap_difference(a, b, 7, 60'000);
+  CHECK(got.lo == Approx(-0.41).margin(0.05));
+  CHECK(got.hi == Approx(5.02).margin(0.05));
+  CHECK(bootstrap_difference(a, b, 7, 60'000) == got);
+  const Interval turned = bootstrap_difference(b, a, 7, 60'000);
+  CHECK(turned.lo == Approx(-got.hi).margin(0.05));
+  CHECK(bootstrap_difference(Values{2}, Values{1}, 1) == Interval{1, 1});
+}
+
 TEST_CASE(
     "BCa is the percentile interval where nothing is biased or skewed, and shifts where it is") {
   Values resampled(10'001);

@@ -11,14 +11,12 @@
 
 #include "bench/statistics/moments.hpp"
 #include "bench/statistics/multiple.hpp"
-#include "bench/statistics/normality.hpp"
 #include "bench/statistics/order.hpp"
+#include "wide/error.hpp"
 
 namespace wide::bench {
 
 namespace {
-
-constexpr double kUsual = 0.05;  // level of the tests that choose a test
 
 /// One side of a cell, over all runs.
 struct Seen {
@@ -29,42 +27,82 @@ struct Seen {
 struct Pair {
   ComparedCell cell;
   Seen base, candidate;
+  std::string device;  ///< of its first run, as the history names it
 };
+
+bool is_device(const DeviceInfo& info, const std::string& name) {
+  if (name == info.name) return true;
+  return name ==
+         (info.device.type == DeviceType::cpu ? "cpu" : std::to_string(info.device.ordinal));
+}
+
+/// Runs of one side, each with the device pair that it belongs to: all to pair 0 where none were
+/// asked for, and else to none, one or several.
+struct PlacedRun {
+  const RunResult* run = nullptr;
+  size_t pair = 0;
+};
+std::vector<PlacedRun> placed(std::span<const RunResult> runs, const std::vector<DevicePair>& pairs,
+                              std::string DevicePair::*side) {
+  std::vector<PlacedRun> all;
+  if (pairs.empty()) {
+    for (const RunResult& run : runs) all.push_back({&run, 0});
+  }
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const size_t before = all.size();
+    std::set<std::string_view> names;
+    for (const RunResult& run : runs) {
+      for (const DeviceInfo& info : run.devices) {
+        names.insert(info.name);
+        if (is_device(info, pairs[i].*side)) all.push_back({&run, i});
+      }
+    }
+    if (all.size() > before) continue;
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    throw Error(
+        ErrorCode::invalid_argument,
+        "--pair-devices: " + catalog::unknown_name_message("device", pairs[i].*side, known));
+  }
+  return all;
+}
 
 /// Cells by what names them, and the order in which they were met.
 class Pairs {
  public:
-  void add(std::span<const RunResult> runs, Seen Pair::*which, const Metric& metric) {
-    for (const RunResult& run : runs) {
-      for (const CaseResult& c : run.cases) {
-        for (const RunnerResult& strategy : c.strategies) add_runner(c, strategy, which, metric);
+  void add(std::span<const PlacedRun> runs, Seen Pair::*which, const Metric& metric) {
+    for (const PlacedRun& run : runs) {
+      for (const CaseResult& c : run.run->cases) {
+        for (const RunnerResult& strategy : c.strategies)
+          add_runner(run, c, strategy, which, metric);
       }
     }
   }
 
   /// What failed before it was timed has no regime: it has failed in all that are known of it.
-  void mark_failures(std::span<const RunResult> runs, Seen Pair::*which) {
-    std::set<std::pair<std::string, std::string>> failed;
-    for (const RunResult& run : runs) {
-      for (const CaseResult& c : run.cases) {
+  void mark_failures(std::span<const PlacedRun> runs, Seen Pair::*which) {
+    std::set<std::tuple<size_t, std::string, std::string>> failed;
+    for (const PlacedRun& run : runs) {
+      for (const CaseResult& c : run.run->cases) {
         for (const RunnerResult& r : c.strategies) {
           if (r.status != Status::ok && r.status != Status::skipped)
-            failed.emplace(c.case_id, r.name);
+            failed.emplace(run.pair, c.case_id, r.name);
         }
       }
     }
     for (Pair& pair : pairs) {
-      if (failed.contains({pair.cell.case_id, pair.cell.strategy})) (pair.*which).is_invalid = true;
+      const ComparedCell& cell = pair.cell;
+      if (failed.contains({cell.device_pair, cell.case_id, cell.strategy}))
+        (pair.*which).is_invalid = true;
     }
   }
   std::vector<Pair> pairs;
 
  private:
-  void add_runner(const CaseResult& c, const RunnerResult& r, Seen Pair::*which,
-                  const Metric& metric) {
+  void add_runner(const PlacedRun& run, const CaseResult& c, const RunnerResult& r,
+                  Seen Pair::*which, const Metric& metric) {
     if (r.status == Status::skipped) return;
     for (const Measurement& m : r.measurements) {
-      Seen& seen = find(c, r, m.regime).*which;
+      Seen& seen = find(run, c, r, m.regime).*which;
       const auto value = metric.value(m);
       const bool is_sound = r.status == Status::ok && !m.below_resolution && value &&
                             std::isfinite(*value) && *value > 0 && m.stats.min_ns > 0;
@@ -85,14 +123,17 @@ class Pairs {
     }
   }
 
-  Pair& find(const CaseResult& c, const RunnerResult& r, Regime regime) {
-    const auto key = std::make_tuple(c.case_id, r.name, regime);
+  Pair& find(const PlacedRun& run, const CaseResult& c, const RunnerResult& r, Regime regime) {
+    const auto key = std::make_tuple(run.pair, c.case_id, r.name, regime);
     const auto [place, is_new] = places_.emplace(key, pairs.size());
     if (is_new) {
       Pair pair;
       pair.cell.case_id = c.case_id;
       pair.cell.op = c.point.op();
       pair.cell.point = c.point.to_string();
+      pair.cell.axes.assign(c.point.entries().begin(), c.point.entries().end());
+      pair.cell.device_pair = run.pair;
+      pair.device = history_device(*run.run);
       pair.cell.strategy = r.name;
       pair.cell.reproduce = c.reproduce;
       pair.cell.regime = regime;
@@ -101,35 +142,8 @@ class Pairs {
     return pairs[place->second];
   }
 
-  std::map<std::tuple<std::string, std::string, Regime>, size_t> places_;
+  std::map<std::tuple<size_t, std::string, std::string, Regime>, size_t> places_;
 };
-
-std::optional<CellTests> run_tests(const Side& base, const Side& candidate) {
-  if (std::min(base.runs.size(), candidate.runs.size()) < kMinRuns) return std::nullopt;
-  std::vector<double> before, after;
-  for (const double value : base.runs) before.push_back(std::log(value));
-  for (const double value : candidate.runs) after.push_back(std::log(value));
-  CellTests tests;
-  const std::vector<std::vector<double>> groups{after, before};
-  tests.levene = levene_test(groups);
-  tests.cohens_d = cohens_d(after, before);
-  tests.hedges_g = hedges_g(after, before);
-  const RankTest ranks = *mann_whitney(after, before);
-  tests.rank_biserial = ranks.rank_biserial;
-  const auto is_normal = [](std::span<const double> values) {
-    const auto test = shapiro_wilk(values);
-    return test && test->p >= kUsual;
-  };
-  const bool are_normal = is_normal(before) && is_normal(after);
-  const bool is_even = tests.levene && tests.levene->p >= kUsual;
-  const auto t = !are_normal ? std::nullopt
-                 : is_even   ? student_test(after, before)
-                             : welch_test(after, before);
-  tests.chosen = !t ? "mwu" : is_even ? "student" : "welch";
-  tests.statistic = t ? t->statistic : ranks.statistic;
-  tests.p = t ? t->p : ranks.p;
-  return tests;
-}
 
 void adjust(std::vector<ComparedCell>& cells, bool adjusts_p) {
   std::vector<double> p_values;
@@ -160,6 +174,45 @@ Judgement judge_pair(const Pair& pair, const GateOptions& options) {
   return judge(pair.base.side, pair.candidate.side, options);
 }
 
+/// Floors of what the history has three runs or more of.
+class HistoryFloors {
+ public:
+  explicit HistoryFloors(std::span<const HistorySeries> history) {
+    for (const HistorySeries& s : history) {
+      const auto noise = noise_band(s);
+      const HistoryPoint& p = s.last;
+      if (noise) floors_[{p.case_id, p.runner, p.regime, p.device}] = noise->floor_pct;
+    }
+  }
+  std::optional<double> of(const Pair& pair) const {
+    const ComparedCell& cell = pair.cell;
+    const auto found = floors_.find(
+        {cell.case_id, cell.strategy, std::string(to_string(cell.regime)), pair.device});
+    return found == floors_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, double> floors_;
+};
+
+/// Student's interval of the logarithms of the runs, as the metric itself.
+std::optional<Interval> interval_of_runs(std::span<const double> runs) {
+  if (runs.size() < kMinRuns) return std::nullopt;
+  std::vector<double> logarithms;
+  for (const double value : runs) logarithms.push_back(std::log(value));
+  const auto interval = t_interval(logarithms);
+  if (!interval) return std::nullopt;
+  return Interval{std::exp(interval->lo), std::exp(interval->hi)};
+}
+
+ComparedCell::Runs runs_of(const Side& side) {
+  ComparedCell::Runs runs;
+  runs.count = static_cast<int64_t>(side.runs.size());
+  if (runs.count > 0) runs.median = median(side.runs);
+  runs.ci = interval_of_runs(side.runs);
+  return runs;
+}
+
 std::vector<std::string> ids_of(std::span<const RunResult> runs) {
   std::vector<std::string> ids;
   for (const RunResult& run : runs) ids.push_back(run.id);
@@ -186,39 +239,55 @@ std::string devices_of(std::span<const RunResult> runs) {
   return fmt::format("{}", fmt::join(names, "; "));
 }
 
+bool Comparison::has_device_mismatch() const {
+  return options.device_pairs.empty() && base_device != candidate_device;
+}
+
+std::string Comparison::label(const ComparedCell& cell) const {
+  const std::string text = cell.op + " " + cell.point;
+  if (options.device_pairs.empty()) return text;
+  const DevicePair& pair = options.device_pairs[cell.device_pair];
+  return text + " (" + pair.base + ":" + pair.candidate + ")";
+}
+
 Comparison compare(std::span<const RunResult> base, std::span<const RunResult> candidate,
                    const CompareOptions& options) {
+  const auto before = placed(base, options.device_pairs, &DevicePair::base);
+  const auto after = placed(candidate, options.device_pairs, &DevicePair::candidate);
   Pairs all;
-  all.add(base, &Pair::base, *options.metric);
-  all.add(candidate, &Pair::candidate, *options.metric);
-  all.mark_failures(base, &Pair::base);
-  all.mark_failures(candidate, &Pair::candidate);
-  std::vector<Side> before, after;
+  all.add(before, &Pair::base, *options.metric);
+  all.add(after, &Pair::candidate, *options.metric);
+  all.mark_failures(before, &Pair::base);
+  all.mark_failures(after, &Pair::candidate);
+  std::vector<Side> ours, theirs;
   for (const Pair& pair : all.pairs) {
-    before.push_back(pair.base.side);
-    after.push_back(pair.candidate.side);
+    ours.push_back(pair.base.side);
+    theirs.push_back(pair.candidate.side);
   }
   Comparison comparison{options,
-                        options.noise_floor_pct.value_or(noise_floor_pct(before, after)),
+                        options.noise_floor_pct.value_or(noise_floor_pct(ours, theirs)),
                         ids_of(base),
                         ids_of(candidate),
                         devices_of(base),
                         devices_of(candidate),
                         {},
                         std::nullopt};
-  const GateOptions gate{options.metric->better, options.threshold_pct, comparison.noise_floor_pct};
+  GateOptions gate{options.metric->better, options.threshold_pct, 0, options.min_effect_pct,
+                   options.method == CompareMethod::bootstrap ? IntervalMethod::bootstrap
+                                                              : IntervalMethod::welch};
+  const HistoryFloors floors(options.history.value_or(std::vector<HistorySeries>()));
   std::vector<double> changes;
   for (Pair& pair : all.pairs) {
-    ComparedCell cell = std::move(pair.cell);
-    const Side &ours = pair.base.side, &theirs = pair.candidate.side;
-    cell.base_runs = static_cast<int64_t>(ours.runs.size());
-    cell.candidate_runs = static_cast<int64_t>(theirs.runs.size());
-    if (!ours.runs.empty()) cell.base = median(ours.runs);
-    if (!theirs.runs.empty()) cell.candidate = median(theirs.runs);
+    const auto floor = floors.of(pair);
+    ComparedCell& cell = pair.cell;
+    cell.has_history_floor = floor.has_value();
+    cell.noise_floor_pct = gate.noise_floor_pct = floor.value_or(comparison.noise_floor_pct);
+    cell.base = runs_of(pair.base.side);
+    cell.candidate = runs_of(pair.candidate.side);
     cell.judgement = judge_pair(pair, gate);
     if (cell.judgement.verdict <= Verdict::ambiguous) {
       changes.push_back(std::log1p(cell.judgement.change_pct / 100));
-      cell.tests = run_tests(ours, theirs);
+      cell.tests = run_tests(pair.base.side, pair.candidate.side, options.method);
     }
     comparison.cells.push_back(std::move(cell));
   }

@@ -11,36 +11,46 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/compare/cell_tests.hpp"
 #include "bench/compare/gate.hpp"
+#include "bench/history/history.hpp"
 #include "bench/result.hpp"
-#include "bench/statistics/ranks.hpp"
 
 namespace wide::bench {
+
+/// Results of device `base` against those of device `candidate`: by name, by ordinal among CUDA's,
+/// or "cpu".
+struct DevicePair {
+  std::string base, candidate;
+};
 
 struct CompareOptions {
   const Metric* metric = nullptr;
   double threshold_pct = 1.5;
   double alpha = 0.01;
-  bool adjusts_p = true;                  ///< by Benjamini and Hochberg
-  std::optional<double> noise_floor_pct;  ///< none: what the runs show
-};
-
-/// On the logarithms of the runs, and none below kMinRuns. The test that suits them is chosen:
-/// Mann-Whitney where either side is not normal (Shapiro-Wilk below 5 %), else Welch where
-/// variances differ (Brown-Forsythe below 5 %), else Student.
-struct CellTests {
-  std::optional<Test> levene;
-  std::string_view chosen;  ///< "student", "welch" or "mwu"
-  double statistic = 0, p = 1, p_adjusted = 1;
-  std::optional<double> cohens_d, hedges_g;
-  double rank_biserial = 0;
+  bool adjusts_p = true;  ///< by Benjamini and Hochberg
+  CompareMethod method = CompareMethod::automatic;
+  double min_effect_pct = 0;
+  std::optional<double> noise_floor_pct{};  ///< none: what the runs show
+  /// Whose noise is the floor of the cells that it has three runs of.
+  std::optional<std::vector<HistorySeries>> history{};
+  std::vector<DevicePair> device_pairs{};  ///< empty: all runs of both sides are compared
 };
 
 struct ComparedCell {
+  /// One side's.
+  struct Runs {
+    std::optional<double> median{};  ///< over runs
+    std::optional<Interval> ci{};    ///< 95 %, of the geometric mean over runs, from kMinRuns
+    int64_t count = 0;
+  };
   std::string case_id, op, point, strategy, reproduce;
+  std::vector<catalog::Case::Entry> axes;
   Regime regime = Regime::stream;
-  std::optional<double> base, candidate;  ///< medians over runs
-  int64_t base_runs = 0, candidate_runs = 0;
+  size_t device_pair = 0;  ///< of the options', where there are any
+  Runs base, candidate;
+  double noise_floor_pct = 0;
+  bool has_history_floor = false;  ///< else the comparison's
   Judgement judgement;
   std::optional<CellTests> tests;
 };
@@ -53,11 +63,15 @@ struct Comparison {
   std::vector<ComparedCell> cells;           ///< in the order of the base, then what is new
   std::optional<double> geomean_change_pct;  ///< over cells that both sides have
   int64_t count(Verdict verdict) const;
+  /// Sides of different devices that nobody paired.
+  bool has_device_mismatch() const;
+  /// "linear n=4 ..", and which devices where they are paired: "(0:1)".
+  std::string label(const ComparedCell& cell) const;
 };
 
 /// What a strategy that ran on neither side has is no cell. A cell is INVALID where it failed, was
 /// wrong or implausible, or was below the timer's resolution in any run; MISSING and NEW where one
-/// side has it in no run.
+/// side has it in no run. Throws invalid_argument for a device pair that no run is of.
 Comparison compare(std::span<const RunResult> base, std::span<const RunResult> candidate,
                    const CompareOptions& options);
 

@@ -4,10 +4,10 @@
 // Comparisons for machines: JSON, JUnit's XML and GitHub's workflow commands.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "bench/compare/verdicts.hpp"
+#include "bench/json_number.hpp"
 #include "bench/report/html.hpp"
 #include "bench/report/table.hpp"
 #include "wide/version.hpp"
@@ -18,42 +18,61 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
-Json number(const std::optional<double>& value) {
-  return value ? number(*value) : Json(nullptr);
+/// Where a floor is from.
+std::string_view floor_source(const Comparison& c, bool is_of_history) {
+  if (is_of_history) return "history";
+  return c.options.noise_floor_pct ? "given" : "runs";
 }
 
 Json tests_of(const CellTests& t) {
-  const Json levene =
-      t.levene ? Json{{"statistic", number(t.levene->statistic)}, {"p", number(t.levene->p)}}
-               : Json(nullptr);
+  const Json levene = t.levene ? Json{{"statistic", json_number(t.levene->statistic)},
+                                      {"p", json_number(t.levene->p)}}
+                               : Json(nullptr);
   return {{"levene", levene},
           {"chosen", t.chosen},
-          {"statistic", number(t.statistic)},
-          {"p", number(t.p)},
-          {"p_adj", number(t.p_adjusted)},
-          {"cohens_d", number(t.cohens_d)},
-          {"hedges_g", number(t.hedges_g)},
+          {"statistic", json_number(t.statistic)},
+          {"p", json_number(t.p)},
+          {"p_adj", json_number(t.p_adjusted)},
+          {"cohens_d", json_number(t.cohens_d)},
+          {"hedges_g", json_number(t.hedges_g)},
           {"effect", t.cohens_d ? Json(effect_band(*t.cohens_d)) : Json(nullptr)},
-          {"rank_biserial", number(t.rank_biserial)}};
+          {"rank_biserial", json_number(t.rank_biserial)}};
+}
+
+Json runs_of(const ComparedCell::Runs& runs) {
+  const Json ci = runs.ci ? Json{{"lo", json_number(runs.ci->lo)}, {"hi", json_number(runs.ci->hi)}}
+                          : Json(nullptr);
+  return {{"median", json_number(runs.median)}, {"ci", ci}, {"n_runs", runs.count}};
+}
+
+Json axes_of(const ComparedCell& cell) {
+  Json axes = Json::object();
+  for (const auto& entry : cell.axes)
+    axes[entry.name] = std::visit([](const auto& value) { return Json(value); }, entry.value);
+  return axes;
+}
+
+Json pair_of(const DevicePair& pair) {
+  return {{"base", pair.base}, {"candidate", pair.candidate}};
 }
 
 Json row_of(const Comparison& c, const ComparedCell& cell) {
   const Judgement& j = cell.judgement;
   const bool is_judged = j.verdict <= Verdict::ambiguous;
+  const auto& pairs = c.options.device_pairs;
   const auto judged = [&](const std::optional<double>& value) {
-    return is_judged ? number(value) : Json(nullptr);
+    return is_judged ? json_number(value) : Json(nullptr);
   };
   return {{"case_id", cell.case_id},
           {"op", cell.op},
           {"case", cell.point},
+          {"axes", axes_of(cell)},
+          {"devices", pairs.empty() ? Json(nullptr) : pair_of(pairs[cell.device_pair])},
           {"strategy", cell.strategy},
           {"regime", to_string(cell.regime)},
           {"metric", c.options.metric->name},
-          {"base", {{"median", number(cell.base)}, {"n_runs", cell.base_runs}}},
-          {"candidate", {{"median", number(cell.candidate)}, {"n_runs", cell.candidate_runs}}},
+          {"base", runs_of(cell.base)},
+          {"candidate", runs_of(cell.candidate)},
           {"change_pct", judged(j.change_pct)},
           {"ci_lo_pct", judged(j.ci_lo_pct)},
           {"ci_hi_pct", judged(j.ci_hi_pct)},
@@ -61,10 +80,37 @@ Json row_of(const Comparison& c, const ComparedCell& cell) {
           {"tests", cell.tests ? tests_of(*cell.tests) : Json(nullptr)},
           {"is_significant",
            cell.tests ? Json(cell.tests->p_adjusted < c.options.alpha) : Json(nullptr)},
+          {"noise_floor_pct", json_number(cell.noise_floor_pct)},
+          {"noise_floor", floor_source(c, cell.has_history_floor)},
           {"status", to_string(j.verdict)},
           {"severity", to_string(j.severity)},
           {"reason", j.reason},
           {"reproduce", cell.reproduce}};
+}
+
+Json method_of(const Comparison& c) {
+  const CompareOptions& o = c.options;
+  const bool is_bootstrap = o.method == CompareMethod::bootstrap;
+  Json pairs = Json::array();
+  for (const DevicePair& pair : o.device_pairs) pairs.push_back(pair_of(pair));
+  return {{"method", to_string(o.method)},
+          {"gate", "interval"},
+          {"unit", "run"},
+          {"interval", is_bootstrap ? "bca_bootstrap_log_ratio" : "welch_log_ratio"},
+          {"level", kLevel},
+          {"min_runs", kMinRuns},
+          {"tests", o.method == CompareMethod::interval ? "none"
+                    : is_bootstrap                      ? "auto"
+                                                        : to_string(o.method)},
+          {"alpha", o.alpha},
+          {"fdr", o.adjusts_p ? "bh" : "none"},
+          {"metric", o.metric->name},
+          {"better", to_string(o.metric->better)},
+          {"threshold_pct", o.threshold_pct},
+          {"min_effect_pct", o.min_effect_pct},
+          {"noise_floor_pct", json_number(c.noise_floor_pct)},
+          {"noise_floor", floor_source(c, o.history.has_value())},
+          {"device_pairs", pairs}};
 }
 
 Json rules_of(const FailOn& f) {
@@ -96,12 +142,12 @@ std::string name_of(const ComparedCell& cell) {
 }
 
 std::string message_of(const Comparison& c, const ComparedCell& cell) {
-  std::string text = fmt::format("{}: {} {}", cell.point, c.options.metric->name,
+  std::string text = fmt::format("{}: {} {}", c.label(cell), c.options.metric->name,
                                  to_string(cell.judgement.verdict));
   if (cell.judgement.verdict <= Verdict::ambiguous) text += " " + change_text(cell.judgement);
-  if (cell.base && cell.candidate) {
-    text += fmt::format(", {} -> {}", format_metric(*c.options.metric, *cell.base),
-                        format_metric(*c.options.metric, *cell.candidate));
+  if (cell.base.median && cell.candidate.median) {
+    text += fmt::format(", {} -> {}", format_metric(*c.options.metric, *cell.base.median),
+                        format_metric(*c.options.metric, *cell.candidate.median));
   }
   return text + fmt::format(", {}; {}", cell.judgement.reason, cell.reproduce);
 }
@@ -124,21 +170,9 @@ std::string compare_json(const Comparison& c, const FailOn& fail_on) {
       {"tool", {{"version", version()}}},
       {"base", {{"runs", c.base_ids}, {"devices", c.base_device}}},
       {"candidate", {{"runs", c.candidate_ids}, {"devices", c.candidate_device}}},
-      {"method",
-       {{"gate", "interval"},
-        {"unit", "run"},
-        {"interval", "welch_log_ratio"},
-        {"level", kLevel},
-        {"min_runs", kMinRuns},
-        {"alpha", c.options.alpha},
-        {"fdr", c.options.adjusts_p ? "bh" : "none"},
-        {"metric", c.options.metric->name},
-        {"better", to_string(c.options.metric->better)},
-        {"threshold_pct", c.options.threshold_pct},
-        {"noise_floor_pct", number(c.noise_floor_pct)},
-        {"noise_floor", c.options.noise_floor_pct ? "given" : "runs"}}},
+      {"method", method_of(c)},
       {"rows", rows},
-      {"summary", {{"counts", counts}, {"geomean_change_pct", number(c.geomean_change_pct)}}},
+      {"summary", {{"counts", counts}, {"geomean_change_pct", json_number(c.geomean_change_pct)}}},
       {"gate", {{"tripped", is_gate_tripped || code != 0}, {"rules", rules_of(fail_on)}}},
       {"exit_code", code}};
   return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -154,7 +188,7 @@ std::string compare_junit(const Comparison& c, const FailOn& fail_on) {
     const bool is_skipped = !has_failed && v >= Verdict::ambiguous;
     cases += fmt::format(
         "  <testcase classname=\"{}\" name=\"{}\">", xml(cell.op),
-        xml(cell.strategy + " " + std::string(to_string(cell.regime)) + " " + cell.point));
+        xml(cell.strategy + " " + std::string(to_string(cell.regime)) + " " + c.label(cell)));
     if (has_failed)
       cases += fmt::format("<failure type=\"{}\" message=\"{}\"/>", to_string(v), message);
     if (is_skipped) cases += fmt::format("<skipped message=\"{}\"/>", message);

@@ -14,6 +14,8 @@ namespace {
 
 constexpr double kDisjoint = 1.005;
 constexpr double kSameClock = 1.01;
+constexpr double kFloorDeviations = 2;
+constexpr uint64_t kSeed = 1;
 constexpr double kMild = 5, kModerate = 10, kSevere = 20;  // percent
 
 /// Logarithms, turned so that larger is worse.
@@ -47,25 +49,37 @@ struct Decision {
   std::string_view reason;
 };
 
-Decision decide_by_interval(double change, const Interval& interval, double threshold,
-                            double floor) {
+/// What a change must exceed, as logarithms.
+struct Bounds {
+  double threshold = 0, floor = 0, min_effect = 0;
+};
+
+Interval interval_of(std::span<const double> later, std::span<const double> earlier,
+                     IntervalMethod method) {
+  return method == IntervalMethod::bootstrap ? bootstrap_difference(later, earlier, kSeed)
+                                             : *welch_interval(later, earlier);
+}
+
+Decision decide_by_interval(double change, const Interval& interval, const Bounds& bounds) {
+  const double threshold = bounds.threshold;
   if (interval.lo >= -threshold && interval.hi <= threshold)
     return {Verdict::same, "within_threshold"};
   const bool is_slower = interval.lo > threshold, is_faster = interval.hi < -threshold;
   if (!is_slower && !is_faster) return {Verdict::ambiguous, "wide_interval"};
-  if (!(std::fabs(change) > floor)) return {Verdict::ambiguous, "noise_floor"};
+  if (!(std::fabs(change) > bounds.floor)) return {Verdict::ambiguous, "noise_floor"};
+  if (!(std::fabs(change) > bounds.min_effect)) return {Verdict::ambiguous, "small_effect"};
   return {is_slower ? Verdict::slower : Verdict::faster, "interval"};
 }
 
-Decision decide_by_ranges(const Side& base, const Side& candidate, double change, double threshold,
-                          double floor, Better better) {
+Decision decide_by_ranges(const Side& base, const Side& candidate, double change,
+                          const Bounds& bounds, Better better) {
   const double gap = std::log(kDisjoint);
   const auto is_above = [&](const Side& upper, const Side& lower) {
     return smallest(costs(upper.best, better)) > largest(costs(lower.q3, better)) + gap;
   };
   const bool is_slower = is_above(candidate, base), is_faster = is_above(base, candidate);
   if (!is_slower && !is_faster) return {Verdict::ambiguous, "few_runs"};
-  if (!(std::fabs(change) > std::max(threshold, floor)))
+  if (!(std::fabs(change) > std::max({bounds.threshold, bounds.floor, bounds.min_effect})))
     return {Verdict::ambiguous, "small_change"};
   return {is_slower ? Verdict::slower : Verdict::faster, "disjoint_ranges"};
 }
@@ -84,7 +98,7 @@ struct ClockChange {
 };
 std::optional<ClockChange> clock_change(const Side& base, const Side& candidate,
                                         const std::vector<double>& before,
-                                        const std::vector<double>& after) {
+                                        const std::vector<double>& after, IntervalMethod method) {
   if (base.sm_mhz.size() != before.size() || candidate.sm_mhz.size() != after.size())
     return std::nullopt;
   const std::vector<double> earlier = cycle_costs(before, base),
@@ -93,7 +107,7 @@ std::optional<ClockChange> clock_change(const Side& base, const Side& candidate,
   change.cycles = moments(later).mean - moments(earlier).mean;
   change.clock = change.cycles - (moments(after).mean - moments(before).mean);
   if (std::min(before.size(), after.size()) >= kMinRuns)
-    change.interval = welch_interval(later, earlier);
+    change.interval = interval_of(later, earlier, method);
   return change;
 }
 
@@ -110,8 +124,9 @@ bool holds_in_cycles(Verdict verdict, const ClockChange& change, double threshol
 Judgement judge(const Side& base, const Side& candidate, const GateOptions& options) {
   const std::vector<double> before = costs(base.runs, options.better),
                             after = costs(candidate.runs, options.better);
-  const double threshold = std::log1p(options.threshold_pct / 100);
-  const double floor = std::log1p(options.noise_floor_pct / 100);
+  const Bounds bounds{std::log1p(options.threshold_pct / 100),
+                      std::log1p(options.noise_floor_pct / 100),
+                      std::log1p(options.min_effect_pct / 100)};
   const bool has_runs = std::min(before.size(), after.size()) >= kMinRuns;
   const double change = moments(after).mean - moments(before).mean;
   const double sign = options.better == Better::lower ? 1 : -1;
@@ -120,25 +135,29 @@ Judgement judge(const Side& base, const Side& candidate, const GateOptions& opti
   double worst = change;
   Decision decision{};
   if (has_runs) {
-    const Interval interval = *welch_interval(after, before);
-    decision = decide_by_interval(change, interval, threshold, floor);
+    const Interval interval = interval_of(after, before, options.interval);
+    decision = decide_by_interval(change, interval, bounds);
     worst = interval.hi;
     j.ci_lo_pct = percent(sign > 0 ? interval.lo : -interval.hi);
     j.ci_hi_pct = percent(sign > 0 ? interval.hi : -interval.lo);
   } else {
-    decision = decide_by_ranges(base, candidate, change, threshold, floor, options.better);
+    decision = decide_by_ranges(base, candidate, change, bounds, options.better);
   }
   const bool has_changed =
       decision.verdict == Verdict::slower || decision.verdict == Verdict::faster;
-  if (const auto clocks = clock_change(base, candidate, before, after)) {
+  if (const auto clocks = clock_change(base, candidate, before, after, options.interval)) {
     j.cycles_change_pct = percent(clocks->cycles);
-    if (has_changed && !holds_in_cycles(decision.verdict, *clocks, threshold))
+    if (has_changed && !holds_in_cycles(decision.verdict, *clocks, bounds.threshold))
       decision = {Verdict::ambiguous, "clock_change"};
   }
   j.verdict = decision.verdict;
   j.reason = decision.reason;
   j.severity = severity_of(j.verdict, worst);
   return j;
+}
+
+double noise_floor_pct(double deviation) {
+  return percent(kFloorDeviations * deviation);
 }
 
 double noise_floor_pct(std::span<const Side> base, std::span<const Side> candidate) {
@@ -149,7 +168,7 @@ double noise_floor_pct(std::span<const Side> base, std::span<const Side> candida
     const double after = moments(costs(candidate[i].runs, Better::lower)).variance;
     deviations.push_back(std::sqrt((before + after) / 2));
   }
-  return percent(2 * median(deviations));
+  return noise_floor_pct(median(deviations));
 }
 
 std::string_view to_string(Verdict verdict) {

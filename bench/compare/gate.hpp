@@ -32,10 +32,15 @@ struct Side {
   std::vector<double> sm_mhz{};  ///< of each run; empty where a run does not know it
 };
 
+/// How the interval over runs is computed: Welch's, or by a seeded bootstrap.
+enum class IntervalMethod : uint8_t { welch, bootstrap };
+
 struct GateOptions {
   Better better = Better::lower;
   double threshold_pct = 1.5;
   double noise_floor_pct = 0;
+  double min_effect_pct = 0;
+  IntervalMethod interval = IntervalMethod::welch;
 };
 
 struct Judgement {
@@ -48,16 +53,20 @@ struct Judgement {
   std::string_view reason;  ///< why this verdict, a word or two
 };
 
-/// From kMinRuns on either side: FASTER or SLOWER where Welch's interval of the mean log ratio lies
-/// beyond the threshold and the change exceeds the noise floor, SAME where it lies within the
-/// threshold, else AMBIGUOUS. Below: FASTER or SLOWER where the ranges [best, q3] of the sides are
-/// disjoint by 0.5 % and the change exceeds threshold and noise floor; nothing is ever the SAME.
-/// Where the sides' clocks differ by more than 1 %, FASTER and SLOWER must hold in cycles, too.
+/// From kMinRuns on either side: FASTER or SLOWER where the interval of the mean log ratio lies
+/// beyond the threshold and the change exceeds the noise floor and the least effect, SAME where it
+/// lies within the threshold, else AMBIGUOUS. Below: FASTER or SLOWER where the ranges [best, q3]
+/// of the sides are disjoint by 0.5 % and the change exceeds threshold, floor and least effect;
+/// nothing is ever the SAME. Where the sides' clocks differ by more than 1 %, FASTER and SLOWER
+/// must hold in cycles, too.
 /// All values must be finite and positive.
 Judgement judge(const Side& base, const Side& candidate, const GateOptions& options);
 
-/// Twice the median, over cells, of the deviation between runs in percent; 0 where no cell has
-/// kMinRuns on both sides.
+/// What a change must exceed where runs of the same thing deviate so much: two deviations of their
+/// logarithms, in percent. With five runs a side one deviation would be exceeded by one cell in
+/// nine.
+double noise_floor_pct(double deviation);
+/// Of the median cell; 0 where no cell has kMinRuns on both sides.
 double noise_floor_pct(std::span<const Side> base, std::span<const Side> candidate);
 
 std::string_view to_string(Verdict verdict);

@@ -58,11 +58,11 @@ std::vector<std::string> columns_of(const Comparison& c, const ComparedCell& cel
   const auto value = [&](const std::optional<double>& v) {
     return v ? format_metric(*c.options.metric, *v) : std::string();
   };
-  return {cell.op + " " + cell.point,
+  return {c.label(cell),
           cell.strategy,
           std::string(to_string(cell.regime)),
-          value(cell.base),
-          value(cell.candidate),
+          value(cell.base.median),
+          value(cell.candidate.median),
           is_judged(cell) ? change_text(cell.judgement) : "",
           cell.tests ? fmt::format("{:.2g}", cell.tests->p_adjusted) : "",
           verdict_text(cell.judgement)};
@@ -74,6 +74,21 @@ std::vector<const ComparedCell*> shown_cells(const Comparison& c, const CompareV
     if (view.shows_all || cell.judgement.verdict != Verdict::same) cells.push_back(&cell);
   }
   return cells;
+}
+
+/// "noise floor 2.3%", and where the history has one for some cells, for which.
+std::string floor_text(const Comparison& c) {
+  const auto known = std::count_if(c.cells.begin(), c.cells.end(),
+                                   [](const ComparedCell& cell) { return cell.has_history_floor; });
+  std::string text = fmt::format("noise floor {:.3g}%", c.noise_floor_pct);
+  if (c.options.history) {
+    text = fmt::format(
+        "noise floor by the history in {} cells, {:.3g}% by the runs in {} that it has not", known,
+        c.noise_floor_pct, std::ssize(c.cells) - known);
+  }
+  if (c.options.min_effect_pct > 0)
+    text += fmt::format(", least effect {:.3g}%", c.options.min_effect_pct);
+  return text;
 }
 
 std::string heading(const Comparison& c) {
@@ -137,7 +152,7 @@ bool is_tripped(const ComparedCell& cell, const FailOn& fail_on) {
 
 int exit_code_of(const Comparison& c, const FailOn& fail_on) {
   bool is_inconclusive = false, has_common = false;
-  bool has_failed = fail_on.device_mismatch && c.base_device != c.candidate_device;
+  bool has_failed = fail_on.device_mismatch && c.has_device_mismatch();
   for (const ComparedCell& cell : c.cells) {
     const Verdict v = cell.judgement.verdict;
     has_common = has_common || (v != Verdict::missing && v != Verdict::added);
@@ -174,8 +189,7 @@ std::string summary_line(const Comparison& c) {
     separator = ", ";
   }
   if (c.geomean_change_pct) text += fmt::format("; geomean change {:+.2f}%", *c.geomean_change_pct);
-  return text + fmt::format("; threshold {:.3g}%, noise floor {:.3g}%", c.options.threshold_pct,
-                            c.noise_floor_pct);
+  return text + fmt::format("; threshold {:.3g}%, {}", c.options.threshold_pct, floor_text(c));
 }
 
 std::string compare_text(const Comparison& c, const CompareView& view) {

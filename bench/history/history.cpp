@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "bench/compare/gate.hpp"
 #include "bench/report/rows.hpp"
 #include "bench/statistics/statistics.hpp"
 #include "wide/error.hpp"
@@ -24,13 +25,13 @@ bool is_letter_or_digit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-std::string device_name(const RunResult& result) {
+}  // namespace
+
+std::string history_device(const RunResult& result) {
   if (result.devices.empty()) return "";
   const DeviceInfo& device = result.devices.front();
   return device.device.type == DeviceType::cpu ? "cpu: " + device.name : device.name;
 }
-
-}  // namespace
 
 void require_name(std::string_view what, std::string_view name) {
   const bool is_name =
@@ -54,7 +55,7 @@ HistoryRecord record_of(const RunResult& result, std::string document) {
   run.started = result.started;
   run.git_sha = result.git_sha;
   run.git_dirty = result.git_dirty;
-  run.device = device_name(result);
+  run.device = history_device(result);
   run.num_cases = static_cast<int64_t>(result.cases.size());
   run.exit_code = result.exit_code;
   run.complete = result.complete;
@@ -99,14 +100,15 @@ std::vector<HistorySeries> series_of(const std::vector<HistoryPoint>& points) {
   return all;
 }
 
-double noise_floor_pct(const HistorySeries& series, int64_t most) {
-  const auto count = static_cast<int64_t>(series.medians_ns.size());
-  if (count < kLeastForNoise) return -1;
+std::optional<NoiseBand> noise_band(const HistorySeries& series, int64_t most) {
+  constexpr size_t kLeast = 3;
+  const std::span<const double> all = series.medians_ns;
+  if (all.size() < kLeast) return std::nullopt;
+  const auto last = all.last(std::min(all.size(), static_cast<size_t>(most)));
   std::vector<double> logarithms;
-  for (int64_t i = std::max<int64_t>(0, count - most); i < count; ++i)
-    logarithms.push_back(std::log(series.medians_ns[static_cast<size_t>(i)]));
+  for (const double median_ns : last) logarithms.push_back(std::log(median_ns));
   constexpr double kNormal = 1.4826;  // 1 / the third quartile of the normal distribution
-  return 100 * std::expm1(kNormal * median_absolute_deviation(logarithms));
+  return NoiseBand{median(last), noise_floor_pct(kNormal * median_absolute_deviation(logarithms))};
 }
 
 }  // namespace wide::bench

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,10 +83,16 @@ struct HistorySeries {
 /// In the order of op, axes, runner, regime, device.
 std::vector<HistorySeries> series_of(const std::vector<HistoryPoint>& points);
 
-/// How far medians of runs of the same thing lie apart: 1.4826 x the median absolute deviation of
-/// the logarithms of the last `most` ones, in percent; that is the standard deviation where they
-/// are normally distributed. Negative below kLeastForNoise.
-inline constexpr int64_t kLeastForNoise = 3;
-double noise_floor_pct(const HistorySeries& series, int64_t most = 20);
+/// Where medians of runs of the same thing lie, and what a change must exceed to be none of them.
+struct NoiseBand {
+  double centre_ns = 0;  ///< median of the runs' medians
+  double floor_pct = 0;  ///< as of compare/gate.hpp
+};
+/// Of the last `most` runs. Their deviation is 1.4826 x the median absolute deviation of their
+/// logarithms, the standard deviation where they are normally distributed. None below three runs.
+std::optional<NoiseBand> noise_band(const HistorySeries& series, int64_t most = 20);
+
+/// The first of the result's devices, as the history names it.
+std::string history_device(const RunResult& result);
 
 }  // namespace wide::bench

@@ -22,7 +22,7 @@ struct ChartScale {
 
 struct ChartPoint {
   double x = 0, y = 0;
-  std::optional<double> lo{}, hi{};  ///< 95 % interval of y
+  std::optional<double> lo{}, hi{};  ///< the band: a 95 % interval of y, or where noise keeps it
   std::string note{};                ///< what else a reader of this point is told
 };
 

@@ -217,7 +217,7 @@ Chart comparison_chart(const Comparison& comparison) {
               {}};
   std::vector<const ComparedCell*> cells;
   for (const ComparedCell& cell : comparison.cells) {
-    if (cell.base && cell.candidate && cell.judgement.verdict != Verdict::invalid)
+    if (cell.base.median && cell.candidate.median && cell.judgement.verdict != Verdict::invalid)
       cells.push_back(&cell);
   }
   std::stable_sort(cells.begin(), cells.end(), [](const auto* a, const auto* b) {
@@ -230,7 +230,7 @@ Chart comparison_chart(const Comparison& comparison) {
                       : j.verdict == Verdict::slower ? 1
                                                      : 7;  // grey
     chart.rows.push_back(
-        {fmt::format("{} {} {} {}", cell->op, cell->point, cell->strategy, to_string(cell->regime)),
+        {fmt::format("{} {} {}", comparison.label(*cell), cell->strategy, to_string(cell->regime)),
          color,
          j.change_pct,
          j.ci_lo_pct,
@@ -258,10 +258,20 @@ Chart history_chart(const std::vector<const HistorySeries*>& series, Palette& pa
   for (const HistorySeries* s : series) {
     const std::string& name = s->last.runner;
     ChartSeries line{name, palette.of(name), Mark::line, {}};
+    ChartPoint point;
+    const auto noise = noise_band(*s);
+    if (noise) {
+      const double factor = 1 + noise->floor_pct / 100;
+      point.lo = noise->centre_ns / factor;
+      point.hi = noise->centre_ns * factor;
+    }
     for (size_t i = 0; i < s->runs.size(); ++i) {
-      const auto place = std::distance(runs.begin(), runs.find(s->runs[i]));
-      line.points.push_back(
-          {static_cast<double>(place + 1), s->medians_ns[i], {}, {}, "run " + s->runs[i]});
+      point.x = static_cast<double>(std::distance(runs.begin(), runs.find(s->runs[i])) + 1);
+      point.y = s->medians_ns[i];
+      point.note = "run " + s->runs[i];
+      if (noise && !(point.y >= *point.lo && point.y <= *point.hi))
+        point.note += fmt::format(", beyond the noise floor of {:.1f}%", noise->floor_pct);
+      line.points.push_back(point);
     }
     std::stable_sort(line.points.begin(), line.points.end(),
                      [](const auto& a, const auto& b) { return a.x < b.x; });

@@ -49,7 +49,8 @@ Chart distribution_chart(const CaseResult& point, Regime regime, Palette& palett
 /// The largest changes, at most so many.
 inline constexpr size_t kMostComparedRows = 40;
 Chart comparison_chart(const Comparison& comparison);
-/// Series of one case, regime and device over runs; empty where none has two.
+/// Series of one case, regime and device over runs, each with the band of its noise; empty where
+/// none has two runs.
 Chart history_chart(const std::vector<const HistorySeries*>& series, Palette& palette);
 
 }  // namespace wide::bench

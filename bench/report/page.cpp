@@ -177,7 +177,7 @@ void add_result(Page& page, const RunResult& result) {
 void add_comparison(Page& page, const Comparison& comparison) {
   page.heading(2, "Comparison with earlier results");
   page.text("<p>" + escape_html(summary_line(comparison)) + "</p>\n");
-  if (comparison.base_device != comparison.candidate_device) {
+  if (comparison.has_device_mismatch()) {
     page.text("<p class=\"bad\">Base ran on " + escape_html(comparison.base_device) +
               ", candidate on " + escape_html(comparison.candidate_device) + ".</p>\n");
   }
@@ -205,7 +205,7 @@ void add_history(Page& page, const std::vector<HistorySeries>& history) {
                                         {"change"},
                                         {"noise"}});
   for (const HistorySeries& s : history) {
-    const double noise = noise_floor_pct(s);
+    const auto noise = noise_band(s);
     table.add(
         {{s.last.op + " " + s.last.axes},
          {s.last.runner},
@@ -215,10 +215,13 @@ void add_history(Page& page, const std::vector<HistorySeries>& history) {
          {format_value(Unit::time, s.medians_ns.front())},
          {format_value(Unit::time, s.medians_ns.back())},
          {format_value(Unit::percent, 100 * (s.medians_ns.back() / s.medians_ns.front() - 1))},
-         {noise < 0 ? "" : fmt::format("{:.1f}%", noise)}});
+         {noise ? fmt::format("{:.1f}%", noise->floor_pct) : ""}});
   }
-  page.heading(2, "History");
-  page.text("<div class=\"figures\">\n");
+  page.heading(2, "History trends");
+  page.text(
+      "<p>Medians over runs. Bands: the noise floor, two robust deviations of the last runs around "
+      "their median, from three runs; what lies outside is hardly noise.</p>\n"
+      "<div class=\"figures\">\n");
   for (const auto& [key, series] : groups) page.figure(history_chart(series, page.palette));
   page.text("</div>\n" + table.render("results"));
 }

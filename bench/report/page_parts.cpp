@@ -267,12 +267,12 @@ std::string comparison_table(const Comparison& comparison) {
   };
   for (const ComparedCell& cell : comparison.cells) {
     const Judgement& j = cell.judgement;
-    const bool has_both = cell.base && cell.candidate;
-    table.add({{cell.op + " " + cell.point},
+    const bool has_both = cell.base.median && cell.candidate.median;
+    table.add({{comparison.label(cell)},
                {cell.strategy},
                {std::string(to_string(cell.regime))},
-               {value(cell.base)},
-               {value(cell.candidate)},
+               {value(cell.base.median)},
+               {value(cell.candidate.median)},
                {has_both ? change_text(j) : ""},
                {cell.tests ? fmt::format("{:.3g}", cell.tests->p_adjusted) : ""},
                {std::string(to_string(j.verdict)), j.verdict == Verdict::faster   ? "good"

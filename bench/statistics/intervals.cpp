@@ -89,6 +89,28 @@ Interval bootstrap(std::span<const double> values, const Statistic& statistic, u
   return bca_interval(std::move(resampled), statistic(values), acceleration(leave_one_out));
 }
 
+Interval bootstrap_difference(std::span<const double> a, std::span<const double> b, uint64_t seed,
+                              int64_t resamples) {
+  std::mt19937_64 random(seed);
+  const auto drawn_mean = [&](std::span<const double> values) {
+    double total = 0;
+    const size_t count = values.size();
+    for (size_t i = 0; i < count; ++i) total += values[random() % count];
+    return total / static_cast<double>(count);
+  };
+  std::vector<double> resampled(static_cast<size_t>(resamples));
+  for (double& value : resampled) {
+    value = drawn_mean(a);
+    value -= drawn_mean(b);
+  }
+  // What the difference is without one value, up to its own place: (mean - x) / n of its side.
+  const double mean_a = moments(a).mean, mean_b = moments(b).mean;
+  std::vector<double> without;
+  for (const double x : a) without.push_back((mean_a - x) / static_cast<double>(a.size()));
+  for (const double x : b) without.push_back((x - mean_b) / static_cast<double>(b.size()));
+  return bca_interval(std::move(resampled), mean_a - mean_b, acceleration(without));
+}
+
 // A resample's median is made of its middle order statistics, and those of n uniform numbers are
 // known: the k-th is Beta(k, n + 1 - k) distributed, and the next lies above it by the least of
 // n - k uniform numbers on the rest. So they are drawn directly, in place of n values and their

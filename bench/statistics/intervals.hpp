@@ -41,6 +41,12 @@ using Statistic = std::function<double(std::span<const double>)>;
 Interval bootstrap(std::span<const double> values, const Statistic& statistic, uint64_t seed,
                    int64_t resamples = 10'000);
 
+/// BCa interval of mean(a) - mean(b), by drawing values of either side. With few values it is
+/// narrower than Student's and Welch's intervals, which know what a small sample hides. None of
+/// the sides must be empty.
+Interval bootstrap_difference(std::span<const double> a, std::span<const double> b, uint64_t seed,
+                              int64_t resamples = 2000);
+
 /// BCa interval of the median. The cost of a resample does not depend on the number of values.
 /// Fewer than six values cannot carry 95 %: the interval is then about their range.
 Interval bootstrap_median(std::span<const double> values, uint64_t seed, int64_t resamples = 2000);

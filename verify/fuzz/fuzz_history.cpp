@@ -33,7 +33,7 @@ void wide::fuzz::one_input(std::string_view text) {
   const auto store = bench::open_history("jsonl:" + folder);
   const auto runs = store->runs();
   for (const bench::HistorySeries& series : bench::series_of(store->points()))
-    (void)bench::noise_floor_pct(series);
+    (void)bench::noise_band(series);
   for (const char* name : {"@last", "@last~1", "@a"}) {
     try {
       (void)bench::find_run(*store, name);

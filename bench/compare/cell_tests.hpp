@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests and effect sizes of one cell's runs. They inform, and decide nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "bench/compare/gate.hpp"
+#include "bench/statistics/two_samples.hpp"
+
+namespace wide::bench {
+
+/// What is reported of a cell: by `automatic` and `bootstrap` the test that suits its runs, by
+/// `interval` none. The gate's interval is Welch's, by `bootstrap` the bootstrap's.
+enum class CompareMethod : uint8_t { automatic, bootstrap, mwu, welch, student, interval };
+std::string_view to_string(CompareMethod method);
+
+/// On the logarithms of the runs, and none below kMinRuns.
+struct CellTests {
+  std::optional<Test> levene;
+  std::string_view chosen;  ///< "student", "welch" or "mwu"
+  double statistic = 0, p = 1, p_adjusted = 1;
+  std::optional<double> cohens_d, hedges_g;
+  double rank_biserial = 0;
+};
+
+/// The test that suits: Mann-Whitney where either side is not normal (Shapiro-Wilk below 5 %),
+/// else Welch where variances differ (Brown-Forsythe below 5 %), else Student. A t test of what
+/// does not vary has no number: Mann-Whitney stands in for it.
+std::optional<CellTests> run_tests(const Side& base, const Side& candidate, CompareMethod method);
+
+}  // namespace wide::bench
