@@ -29,6 +29,7 @@ std::string make_folder() {
 void wide::fuzz::one_input(std::string_view text) {
   static const std::string folder = make_folder();
   std::filesystem::remove_all(folder + "/runs");
+  std::filesystem::create_directory(folder + "/runs");
   std::ofstream(folder + "/index.jsonl", std::ios::binary).write(text.data(), std::ssize(text));
   const auto store = bench::open_history("jsonl:" + folder);
   const auto runs = store->runs();
