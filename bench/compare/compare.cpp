@@ -9,141 +9,14 @@
 #include <map>
 #include <set>
 
+#include "bench/compare/pairs.hpp"
 #include "bench/statistics/moments.hpp"
 #include "bench/statistics/multiple.hpp"
 #include "bench/statistics/order.hpp"
-#include "wide/error.hpp"
 
 namespace wide::bench {
 
 namespace {
-
-/// One side of a cell, over all runs.
-struct Seen {
-  Side side;
-  bool is_invalid = false;
-};
-
-struct Pair {
-  ComparedCell cell;
-  Seen base, candidate;
-  std::string device;  ///< of its first run, as the history names it
-};
-
-bool is_device(const DeviceInfo& info, const std::string& name) {
-  if (name == info.name) return true;
-  return name ==
-         (info.device.type == DeviceType::cpu ? "cpu" : std::to_string(info.device.ordinal));
-}
-
-/// Runs of one side, each with the device pair that it belongs to: all to pair 0 where none were
-/// asked for, and else to none, one or several.
-struct PlacedRun {
-  const RunResult* run = nullptr;
-  size_t pair = 0;
-};
-std::vector<PlacedRun> placed(std::span<const RunResult> runs, const std::vector<DevicePair>& pairs,
-                              std::string DevicePair::*side) {
-  std::vector<PlacedRun> all;
-  if (pairs.empty()) {
-    for (const RunResult& run : runs) all.push_back({&run, 0});
-  }
-  for (size_t i = 0; i < pairs.size(); ++i) {
-    const size_t before = all.size();
-    std::set<std::string_view> names;
-    for (const RunResult& run : runs) {
-      for (const DeviceInfo& info : run.devices) {
-        names.insert(info.name);
-        if (is_device(info, pairs[i].*side)) all.push_back({&run, i});
-      }
-    }
-    if (all.size() > before) continue;
-    const std::vector<std::string_view> known(names.begin(), names.end());
-    throw Error(
-        ErrorCode::invalid_argument,
-        "--pair-devices: " + catalog::unknown_name_message("device", pairs[i].*side, known));
-  }
-  return all;
-}
-
-/// Cells by what names them, and the order in which they were met.
-class Pairs {
- public:
-  void add(std::span<const PlacedRun> runs, Seen Pair::*which, const Metric& metric) {
-    for (const PlacedRun& run : runs) {
-      for (const CaseResult& c : run.run->cases) {
-        for (const RunnerResult& strategy : c.strategies)
-          add_runner(run, c, strategy, which, metric);
-      }
-    }
-  }
-
-  /// What failed before it was timed has no regime: it has failed in all that are known of it.
-  void mark_failures(std::span<const PlacedRun> runs, Seen Pair::*which) {
-    std::set<std::tuple<size_t, std::string, std::string>> failed;
-    for (const PlacedRun& run : runs) {
-      for (const CaseResult& c : run.run->cases) {
-        for (const RunnerResult& r : c.strategies) {
-          if (r.status != Status::ok && r.status != Status::skipped)
-            failed.emplace(run.pair, c.case_id, r.name);
-        }
-      }
-    }
-    for (Pair& pair : pairs) {
-      const ComparedCell& cell = pair.cell;
-      if (failed.contains({cell.device_pair, cell.case_id, cell.strategy}))
-        (pair.*which).is_invalid = true;
-    }
-  }
-  std::vector<Pair> pairs;
-
- private:
-  void add_runner(const PlacedRun& run, const CaseResult& c, const RunnerResult& r,
-                  Seen Pair::*which, const Metric& metric) {
-    if (r.status == Status::skipped) return;
-    for (const Measurement& m : r.measurements) {
-      Seen& seen = find(run, c, r, m.regime).*which;
-      const auto value = metric.value(m);
-      const bool is_sound = r.status == Status::ok && !m.below_resolution && value &&
-                            std::isfinite(*value) && *value > 0 && m.stats.min_ns > 0;
-      if (!is_sound) {
-        seen.is_invalid = true;
-        continue;
-      }
-      const auto at = [&](double time_ns) {
-        const double ratio = time_ns / m.stats.median_ns;
-        return metric.better == Better::lower ? *value * ratio : *value / ratio;
-      };
-      // What the host does takes no cycles of the device.
-      if (m.clocks && m.regime != Regime::cpu && m.clocks->sm_mhz_median > 0)
-        seen.side.sm_mhz.push_back(m.clocks->sm_mhz_median);
-      seen.side.runs.push_back(*value);
-      seen.side.best.push_back(at(m.stats.min_ns));
-      seen.side.q3.push_back(at(m.stats.q3_ns));
-    }
-  }
-
-  Pair& find(const PlacedRun& run, const CaseResult& c, const RunnerResult& r, Regime regime) {
-    const auto key = std::make_tuple(run.pair, c.case_id, r.name, regime);
-    const auto [place, is_new] = places_.emplace(key, pairs.size());
-    if (is_new) {
-      Pair pair;
-      pair.cell.case_id = c.case_id;
-      pair.cell.op = c.point.op();
-      pair.cell.point = c.point.to_string();
-      pair.cell.axes.assign(c.point.entries().begin(), c.point.entries().end());
-      pair.cell.device_pair = run.pair;
-      pair.device = history_device(*run.run);
-      pair.cell.strategy = r.name;
-      pair.cell.reproduce = c.reproduce;
-      pair.cell.regime = regime;
-      pairs.push_back(std::move(pair));
-    }
-    return pairs[place->second];
-  }
-
-  std::map<std::tuple<size_t, std::string, std::string, Regime>, size_t> places_;
-};
 
 void adjust(std::vector<ComparedCell>& cells, bool adjusts_p) {
   std::vector<double> p_values;
@@ -157,7 +30,7 @@ void adjust(std::vector<ComparedCell>& cells, bool adjusts_p) {
   }
 }
 
-Judgement judge_pair(const Pair& pair, const GateOptions& options) {
+Judgement judge_pair(const PairedCell& pair, const GateOptions& options) {
   const auto is_absent = [](const Seen& seen) {
     return !seen.is_invalid && seen.side.runs.empty();
   };
@@ -184,7 +57,7 @@ class HistoryFloors {
       if (noise) floors_[{p.case_id, p.runner, p.regime, p.device}] = noise->floor_pct;
     }
   }
-  std::optional<double> of(const Pair& pair) const {
+  std::optional<double> of(const PairedCell& pair) const {
     const ComparedCell& cell = pair.cell;
     const auto found = floors_.find(
         {cell.case_id, cell.strategy, std::string(to_string(cell.regime)), pair.device});
@@ -252,15 +125,9 @@ std::string Comparison::label(const ComparedCell& cell) const {
 
 Comparison compare(std::span<const RunResult> base, std::span<const RunResult> candidate,
                    const CompareOptions& options) {
-  const auto before = placed(base, options.device_pairs, &DevicePair::base);
-  const auto after = placed(candidate, options.device_pairs, &DevicePair::candidate);
-  Pairs all;
-  all.add(before, &Pair::base, *options.metric);
-  all.add(after, &Pair::candidate, *options.metric);
-  all.mark_failures(before, &Pair::base);
-  all.mark_failures(after, &Pair::candidate);
+  std::vector<PairedCell> pairs = pair_cells(base, candidate, options);
   std::vector<Side> ours, theirs;
-  for (const Pair& pair : all.pairs) {
+  for (const PairedCell& pair : pairs) {
     ours.push_back(pair.base.side);
     theirs.push_back(pair.candidate.side);
   }
@@ -277,7 +144,7 @@ Comparison compare(std::span<const RunResult> base, std::span<const RunResult> c
                                                               : IntervalMethod::welch};
   const HistoryFloors floors(options.history.value_or(std::vector<HistorySeries>()));
   std::vector<double> changes;
-  for (Pair& pair : all.pairs) {
+  for (PairedCell& pair : pairs) {
     const auto floor = floors.of(pair);
     ComparedCell& cell = pair.cell;
     cell.has_history_floor = floor.has_value();

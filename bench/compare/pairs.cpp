@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/compare/pairs.hpp"
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "wide/error.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+bool is_device(const DeviceInfo& info, const std::string& name) {
+  if (name == info.name) return true;
+  return name ==
+         (info.device.type == DeviceType::cpu ? "cpu" : std::to_string(info.device.ordinal));
+}
+
+/// Runs of one side, each with the device pair that it belongs to: all to pair 0 where none were
+/// asked for, and else to none, one or several.
+struct PlacedRun {
+  const RunResult* run = nullptr;
+  size_t pair = 0;
+};
+std::vector<PlacedRun> placed(std::span<const RunResult> runs, const std::vector<DevicePair>& pairs,
+                              std::string DevicePair::*side) {
+  std::vector<PlacedRun> all;
+  if (pairs.empty()) {
+    for (const RunResult& run : runs) all.push_back({&run, 0});
+  }
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const size_t before = all.size();
+    std::set<std::string_view> names;
+    for (const RunResult& run : runs) {
+      for (const DeviceInfo& info : run.devices) {
+        names.insert(info.name);
+        if (is_device(info, pairs[i].*side)) all.push_back({&run, i});
+      }
+    }
+    if (all.size() > before) continue;
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    throw Error(
+        ErrorCode::invalid_argument,
+        "--pair-devices: " + catalog::unknown_name_message("device", pairs[i].*side, known));
+  }
+  return all;
+}
+
+/// Cells by what names them, and the order in which they were met.
+class Pairs {
+ public:
+  void add(std::span<const PlacedRun> runs, Seen PairedCell::*which, const Metric& metric) {
+    for (const PlacedRun& run : runs) {
+      for (const CaseResult& c : run.run->cases) {
+        for (const RunnerResult& strategy : c.strategies)
+          add_runner(run, c, strategy, which, metric);
+      }
+    }
+  }
+
+  /// What failed before it was timed has no regime: it has failed in all that are known of it.
+  void mark_failures(std::span<const PlacedRun> runs, Seen PairedCell::*which) {
+    std::set<std::tuple<size_t, std::string, std::string>> failed;
+    for (const PlacedRun& run : runs) {
+      for (const CaseResult& c : run.run->cases) {
+        for (const RunnerResult& r : c.strategies) {
+          if (r.status != Status::ok && r.status != Status::skipped)
+            failed.emplace(run.pair, c.case_id, r.name);
+        }
+      }
+    }
+    for (PairedCell& pair : pairs) {
+      const ComparedCell& cell = pair.cell;
+      if (failed.contains({cell.device_pair, cell.case_id, cell.strategy}))
+        (pair.*which).is_invalid = true;
+    }
+  }
+  std::vector<PairedCell> pairs;
+
+ private:
+  void add_runner(const PlacedRun& run, const CaseResult& c, const RunnerResult& r,
+                  Seen PairedCell::*which, const Metric& metric) {
+    if (r.status == Status::skipped) return;
+    for (const Measurement& m : r.measurements) {
+      Seen& seen = find(run, c, r, m.regime).*which;
+      const auto value = metric.value(m);
+      const bool is_sound = r.status == Status::ok && !m.below_resolution && value &&
+                            std::isfinite(*value) && *value > 0 && m.stats.min_ns > 0;
+      if (!is_sound) {
+        seen.is_invalid = true;
+        continue;
+      }
+      const auto at = [&](double time_ns) {
+        const double ratio = time_ns / m.stats.median_ns;
+        return metric.better == Better::lower ? *value * ratio : *value / ratio;
+      };
+      // What the host does takes no cycles of the device.
+      if (m.clocks && m.regime != Regime::cpu && m.clocks->sm_mhz_median > 0)
+        seen.side.sm_mhz.push_back(m.clocks->sm_mhz_median);
+      seen.side.runs.push_back(*value);
+      seen.side.best.push_back(at(m.stats.min_ns));
+      seen.side.q3.push_back(at(m.stats.q3_ns));
+    }
+  }
+
+  PairedCell& find(const PlacedRun& run, const CaseResult& c, const RunnerResult& r,
+                   Regime regime) {
+    const auto key = std::make_tuple(run.pair, c.case_id, r.name, regime);
+    const auto [place, is_new] = places_.emplace(key, pairs.size());
+    if (is_new) {
+      PairedCell pair;
+      pair.cell.case_id = c.case_id;
+      pair.cell.op = c.point.op();
+      pair.cell.point = c.point.to_string();
+      pair.cell.axes.assign(c.point.entries().begin(), c.point.entries().end());
+      pair.cell.device_pair = run.pair;
+      pair.device = history_device(*run.run);
+      pair.cell.strategy = r.name;
+      pair.cell.reproduce = c.reproduce;
+      pair.cell.regime = regime;
+      pairs.push_back(std::move(pair));
+    }
+    return pairs[place->second];
+  }
+
+  std::map<std::tuple<size_t, std::string, std::string, Regime>, size_t> places_;
+};
+
+}  // namespace
+
+std::vector<PairedCell> pair_cells(std::span<const RunResult> base,
+                                   std::span<const RunResult> candidate,
+                                   const CompareOptions& options) {
+  const auto before = placed(base, options.device_pairs, &DevicePair::base);
+  const auto after = placed(candidate, options.device_pairs, &DevicePair::candidate);
+  Pairs all;
+  all.add(before, &PairedCell::base, *options.metric);
+  all.add(after, &PairedCell::candidate, *options.metric);
+  all.mark_failures(before, &PairedCell::base);
+  all.mark_failures(after, &PairedCell::candidate);
+  return std::move(all.pairs);
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which measurements of two sets of runs are of one cell.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/compare/compare.hpp"
+
+namespace wide::bench {
+
+/// One side of a cell, over all runs.
+struct Seen {
+  Side side;
+  bool is_invalid = false;
+};
+
+struct PairedCell {
+  ComparedCell cell;
+  Seen base, candidate;
+  std::string device;  ///< of its first run, as the history names it
+};
+
+/// In the order of the base, then what is new. Throws as compare() does.
+std::vector<PairedCell> pair_cells(std::span<const RunResult> base,
+                                   std::span<const RunResult> candidate,
+                                   const CompareOptions& options);
+
+}  // namespace wide::bench
