@@ -76,15 +76,16 @@ std::vector<const ComparedCell*> shown_cells(const Comparison& c, const CompareV
   return cells;
 }
 
-/// "noise floor 2.3%", and where the history has one for some cells, for which.
+/// "noise floor 2.3%", and where the history has it for some cells, for how many not.
 std::string floor_text(const Comparison& c) {
-  const auto known = std::count_if(c.cells.begin(), c.cells.end(),
-                                   [](const ComparedCell& cell) { return cell.has_history_floor; });
+  const auto others = std::count_if(c.cells.begin(), c.cells.end(), [](const ComparedCell& cell) {
+    return !cell.has_history_floor;
+  });
   std::string text = fmt::format("noise floor {:.3g}%", c.noise_floor_pct);
-  if (c.options.history) {
-    text = fmt::format(
-        "noise floor by the history in {} cells, {:.3g}% by the runs in {} that it has not", known,
-        c.noise_floor_pct, std::ssize(c.cells) - known);
+  if (c.options.history) text = "noise floor by the history";
+  if (c.options.history && others > 0) {
+    text += fmt::format(", in {} of {} cells that it has too little of {:.3g}% by the runs", others,
+                        c.cells.size(), c.noise_floor_pct);
   }
   if (c.options.min_effect_pct > 0)
     text += fmt::format(", least effect {:.3g}%", c.options.min_effect_pct);
