@@ -175,7 +175,7 @@ ConstTensorView Safetensors::view(std::string_view name) const {
     std::string message = "safetensors: there is no tensor " + in_quotes(name);
     const std::vector<std::string> nearest = nearest_of(name, names);
     for (size_t i = 0; i < nearest.size(); ++i)
-      message += (i == 0 ? ", but " : ", ") + in_quotes(nearest[i]);
+      message += (i == 0 ? ", did you mean " : ", ") + in_quotes(nearest[i]);
     throw_invalid_argument(message);
   }
   if (!entry->dtype) {
