@@ -6,12 +6,13 @@
 // Plan: blocks work on slices, one channel of one member each. eval streams: a block takes four
 // chunks of sixteen bytes a thread of one slice, all loads before the first store; where chunks are
 // not aligned it goes through the images as they lie in memory, whatever the channel, as
-// elementwise functions do (packed_runs.cuh). train gives a slice to one block (norm_moments.cuh),
-// which reads it once and writes it once where it can hold it. Limits: 2^31 - 1 values a slice; few
-// slices that are not held leave multiprocessors idle, and if not aligned are moved one by one.
+// elementwise functions do (packed_runs.cuh). train gives a slice to one block, or several short
+// ones (norm_launch.cuh), which reads it once and writes it once where it can hold it. Limits: 2^31
+// - 1 values a slice; few slices that are not held leave multiprocessors idle, and if not aligned
+// are moved one by one.
 #include "kernels/common/dispatch.hpp"
 #include "kernels/norm/batchnorm_wide.hpp"
-#include "kernels/norm/norm_moments.cuh"
+#include "kernels/norm/norm_launch.cuh"
 #include "kernels/pointwise/packed_runs.cuh"
 
 namespace wide::kernels {
@@ -119,34 +120,34 @@ __global__ void __launch_bounds__(kPackedThreads)
 template <class T, bool is_kept>
 __global__ void __launch_bounds__(kSliceThreads, 1)
     batchnorm_train_kernel(const __grid_constant__ BatchnormParams p,
-                           const __grid_constant__ SliceAccess access, uint32_t slices_per_block) {
-  extern __shared__ uint4 shared[];
-  __shared__ SumPlaces places;
-  const SliceTeam team = slice_team(slices_per_block);
-  if (team.slice >= p.num_members * p.channels) return;  // whole warps that share no barrier
-  const Channel<T> channel(p, team.slice);
-  const NormSlice<T> slice = channel.slice(access.is_aligned);
-  const SliceReader<T, is_kept> reader(slice, access, team, shared);
-  const SliceMoments m = reader.moments(places);
-  if (team.thread == 0) {
-    const float momentum = channel.momentum();
-    const float unbiased = m.variance * (m.count / (m.count - 1.0f));
-    const auto move = [&](float& statistic, float batch) {
-      statistic = (1.0f - momentum) * statistic + momentum * batch;
-    };
-    move(channel.running_mean(), m.rough_mean + m.mean);
-    move(channel.running_variance(), unbiased);
-  }
-  const float scale = channel.gamma() / sqrtf(m.variance + channel.epsilon());
-  const float shift = channel.beta();
-  reader.write([&](uint32_t, const Vec16<T>& chunk) {
-    Vec16<T> out;
-#pragma unroll
-    for (int i = 0; i < Vec16<T>::kSize; ++i) {
-      out.v[i] = from_float<T>((to_float(chunk.v[i]) - m.rough_mean - m.mean) * scale + shift);
+                           const __grid_constant__ SliceAccess access) {
+  const auto slice_of = [&](uint32_t number) {
+    return Channel<T>(p, number).slice(access.is_aligned);
+  };
+  const auto function_of = [&](uint32_t number, const NormSlice<T>&, const SliceMoments& m,
+                               bool is_first) {
+    const Channel<T> channel(p, number);
+    if (is_first) {
+      const float momentum = channel.momentum();
+      const float unbiased = m.variance * (m.count / (m.count - 1.0f));
+      const auto move = [&](float& statistic, float batch) {
+        statistic = (1.0f - momentum) * statistic + momentum * batch;
+      };
+      move(channel.running_mean(), m.rough_mean + m.mean);
+      move(channel.running_variance(), unbiased);
     }
-    return out;
-  });
+    const float scale = channel.gamma() / sqrtf(m.variance + channel.epsilon());
+    const float shift = channel.beta();
+    return [m, scale, shift](uint32_t, const Vec16<T>& chunk) {
+      Vec16<T> out;
+#pragma unroll
+      for (int i = 0; i < Vec16<T>::kSize; ++i) {
+        out.v[i] = from_float<T>((to_float(chunk.v[i]) - m.rough_mean - m.mean) * scale + shift);
+      }
+      return out;
+    };
+  };
+  normalize_slices<T, is_kept>(access, slice_of, function_of);
 }
 
 /// Channels of all members as packed tensors' members; of no rows where they do not lie so.

@@ -4,54 +4,73 @@
 // y = (x - mean) / sqrt(variance + epsilon) * gamma[n, c] + beta[n, c], mean and variance over the
 // channels of a group and their positions, for every batch row, member and group.
 //
-// Plan: a group of a row of a member is a slice for one block, or for one of a block's four warps
-// where that is enough (norm_moments.cuh); gamma and beta of a chunk's channel come through L1.
+// Plan: a group of a row of a member is a slice for one block, or for a few of a block's warps
+// where that is enough (norm_launch.cuh); gamma and beta of a chunk's channel come through L1.
 // Limits: 2^31 - 1 values a group.
 #include "kernels/common/dispatch.hpp"
 #include "kernels/norm/groupnorm_wide.hpp"
-#include "kernels/norm/norm_moments.cuh"
+#include "kernels/norm/norm_launch.cuh"
 
 namespace wide::kernels {
 
 namespace {
 
+/// One group of a batch row of a member.
+template <class T>
+struct ChannelGroup {
+  const GroupnormParams& p;
+  int64_t batch, member, channels, first_channel;
+
+  __device__ ChannelGroup(const GroupnormParams& params, uint32_t number) : p(params) {
+    const auto groups = static_cast<uint32_t>(p.groups);
+    const auto members = static_cast<uint32_t>(p.num_members);
+    const uint32_t image = number / groups, group = number - image * groups;
+    batch = image / members;
+    member = image % members;
+    channels = p.channels / p.groups;
+    first_channel = group * channels;
+  }
+  __device__ int64_t base_of(const ChannelStrides& s) const {
+    return batch * s.batch + member * s.member + first_channel * s.channel;
+  }
+  __device__ NormSlice<T> slice(bool is_aligned) const {
+    return {
+        {static_cast<const T*>(p.x) + base_of(p.x_strides), p.x_strides.channel, p.x_strides.row},
+        {static_cast<T*>(p.y) + base_of(p.y_strides), p.y_strides.channel, p.y_strides.row},
+        channels,
+        p.height,
+        p.width,
+        is_aligned};
+  }
+};
+
 template <class T, bool is_kept>
 __global__ void __launch_bounds__(kSliceThreads, 1)
     groupnorm_kernel(const __grid_constant__ GroupnormParams p,
-                     const __grid_constant__ SliceAccess access, uint32_t slices_per_block) {
-  extern __shared__ uint4 shared[];
-  __shared__ SumPlaces places;
-  const SliceTeam team = slice_team(slices_per_block);
-  if (team.slice >= p.batch * p.num_members * p.groups) return;  // warps that share no barrier
-  const auto groups = static_cast<uint32_t>(p.groups);
-  const auto members = static_cast<uint32_t>(p.num_members);
-  const uint32_t image = team.slice / groups, group = team.slice - image * groups;
-  const int64_t batch = image / members, member = image % members;
-  const int64_t channels = p.channels / p.groups, first_channel = group * channels;
-  const auto base_of = [&](const ChannelStrides& s) {
-    return batch * s.batch + member * s.member + first_channel * s.channel;
+                     const __grid_constant__ SliceAccess access) {
+  const auto slice_of = [&](uint32_t number) {
+    return ChannelGroup<T>(p, number).slice(access.is_aligned);
   };
-  const NormSlice<T> slice(
-      {static_cast<const T*>(p.x) + base_of(p.x_strides), p.x_strides.channel, p.x_strides.row},
-      {static_cast<T*>(p.y) + base_of(p.y_strides), p.y_strides.channel, p.y_strides.row}, channels,
-      p.height, p.width, access.is_aligned);
-  const SliceReader<T, is_kept> reader(slice, access, team, shared);
-  const SliceMoments m = reader.moments(places);
-  const float scale = 1.0f / sqrtf(m.variance + p.epsilon);
-  const int64_t gammas = member * p.gamma_member_stride + first_channel;
-  const int64_t betas = member * p.beta_member_stride + first_channel;
-  reader.write([&](uint32_t number, const Vec16<T>& chunk) {
-    const uint32_t channel = slice.run_of(number);
-    const float gamma = channel_parameter<T>(p.gamma, gammas + channel, 1.0f);
-    const float beta = channel_parameter<T>(p.beta, betas + channel, 0.0f);
-    Vec16<T> out;
+  const auto function_of = [&](uint32_t number, const NormSlice<T>& slice, const SliceMoments& m,
+                               bool) {
+    const ChannelGroup<T> group(p, number);
+    const float scale = 1.0f / sqrtf(m.variance + p.epsilon);
+    const int64_t gammas = group.member * p.gamma_member_stride + group.first_channel;
+    const int64_t betas = group.member * p.beta_member_stride + group.first_channel;
+    return [&p, &slice, m, scale, gammas, betas](uint32_t chunk_number, const Vec16<T>& chunk) {
+      const uint32_t channel = slice.run_of(chunk_number);
+      const float gamma = channel_parameter<T>(p.gamma, gammas + channel, 1.0f);
+      const float beta = channel_parameter<T>(p.beta, betas + channel, 0.0f);
+      Vec16<T> out;
 #pragma unroll
-    for (int i = 0; i < Vec16<T>::kSize; ++i) {
-      const float centred = to_float(chunk.v[i]) - m.rough_mean - m.mean;
-      out.v[i] = from_float<T>(centred * scale * gamma + beta);
-    }
-    return out;
-  });
+      for (int i = 0; i < Vec16<T>::kSize; ++i) {
+        const float centred = to_float(chunk.v[i]) - m.rough_mean - m.mean;
+        out.v[i] = from_float<T>(centred * scale * gamma + beta);
+      }
+      return out;
+    };
+  };
+  normalize_slices<T, is_kept>(access, slice_of, function_of);
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mean and variance of a slice by the threads of a block, or of four slices by a warp each.
+// Mean and variance of a slice by a team of threads: all of a block, or a warp or a few. A block's
+// teams take its slices in rounds.
 //
 // A slice is read once into shared memory, each thread to places of its own, so that only the sums
 // need barriers; one that no block can hold is read three times, the first time a part of it only.
@@ -11,8 +12,6 @@
 // common offset is gone after the subtraction. Source of the method: Chan, Golub, LeVeque,
 // "Algorithms for Computing the Sample Variance", 1983.
 #pragma once
-
-#include <cuda_runtime_api.h>
 
 #include "kernels/norm/norm_staged.cuh"
 
@@ -28,37 +27,42 @@ struct SliceMoments {
   float count = 0;
 };
 
-/// A slice, its team, and the team's part of the block's dynamic shared memory.
+/// The threads that work on one slice.
+struct SliceTeam {
+  uint32_t thread, threads;
+};
+
+/// A slice, its team, and where the block keeps it.
 template <class T, bool is_kept>
 class SliceReader {
  public:
-  __device__ SliceReader(const NormSlice<T>& slice, const SliceAccess& access,
-                         const SliceTeam& team, uint4* shared)
+  /// `place`: the slice's in the block; `staged`: where slices are, else null. Where the block has
+  /// no such slice the team takes part in the sums, but has nothing to add.
+  __device__ SliceReader(const NormSlice<T>& slice, bool exists, uint32_t place,
+                         const SliceTeam& team, Vec16<T>* kept, const StagedSlices<T>* staged)
       : slice_(slice),
+        num_chunks_(exists ? slice.num_chunks() : 0),
+        place_(place),
         team_(team),
-        is_staged_(is_kept && access.is_staged()),
-        kept_(reinterpret_cast<Vec16<T>*>(shared) +
-              (is_kept ? team.place * (slice.num_chunks() + access.num_brought) : 0)),
-        staged_(slice, access, team, kept_) {}
+        kept_(kept),
+        staged_(staged) {}
 
   __device__ SliceMoments moments(SumPlaces& places) const {
-    const uint32_t end = slice_.num_chunks();
+    const uint32_t end = num_chunks_;
     const uint32_t sampled = is_kept ? end : min(end, kAtOnce * team_.threads);
-    const int num_warps = static_cast<int>(team_.threads) / kWarp;
     float sum = 0.0f;
     const auto add = [&](uint32_t number, const Vec16<T>& chunk) {
 #pragma unroll
       for (int i = 0; i < Vec16<T>::kSize; ++i) sum += to_float(chunk.v[i]);
       if (is_kept) kept_[number] = chunk;
     };
-    if (is_staged_) {
-      staged_.bring();
+    if (is_kept && staged_ != nullptr) {
       for_each(
           sampled,
           [&](Vec16<T>(&chunks)[kAtOnce], uint32_t first) {
 #pragma unroll
             for (uint32_t c = 0; c < kAtOnce; ++c)
-              chunks[c] = staged_.chunk(first + c * team_.threads);
+              chunks[c] = staged_->chunk(place_, first + c * team_.threads);
           },
           add);
     } else {
@@ -70,8 +74,8 @@ class SliceReader {
           add);
     }
     SliceMoments m;
-    m.rough_mean =
-        sum_over_warps(sum, places[0], num_warps) / static_cast<float>(slice_.num_values(sampled));
+    m.rough_mean = sum_over_team(sum, places[0], team_.threads) /
+                   static_cast<float>(slice_.num_values(sampled));
 
     float rest = 0.0f, squares = 0.0f;
     for_each_chunk([&](uint32_t number, const Vec16<T>& chunk) {
@@ -92,20 +96,20 @@ class SliceReader {
       }
     });
     m.count = static_cast<float>(slice_.num_values(end));
-    m.mean = sum_over_warps(rest, places[1], num_warps) / m.count;
+    m.mean = sum_over_team(rest, places[1], team_.threads) / m.count;
     const float variance =
-        sum_over_warps(squares, places[2], num_warps) / m.count - m.mean * m.mean;
+        sum_over_team(squares, places[2], team_.threads) / m.count - m.mean * m.mean;
     m.variance = variance < 0.0f ? 0.0f : variance;
     return m;
   }
 
-  /// Writes to y what f(number, chunk) makes of the slice's chunks, once the moments were taken.
+  /// Writes to y what f(number, chunk) makes of the slice's chunks, once the moments were taken;
+  /// lays it down for StagedSlices to write where slices are staged.
   template <class F>
   __device__ void write(const F& f) const {
-    if (is_staged_) {
+    if (is_kept && staged_ != nullptr) {
       for_each_chunk(
           [&](uint32_t number, const Vec16<T>& chunk) { kept_[number] = f(number, chunk); });
-      staged_.write();
     } else {
       for_each_chunk(
           [&](uint32_t number, const Vec16<T>& chunk) { slice_.store(number, f(number, chunk)); });
@@ -121,13 +125,13 @@ class SliceReader {
 #pragma unroll
         for (uint32_t c = 0; c < kAtOnce; ++c) {
           const uint32_t number = first + c * team_.threads;
-          if (number < slice_.num_chunks()) chunks[c] = kept_[number];
+          if (number < num_chunks_) chunks[c] = kept_[number];
         }
       } else {
         slice_.load(chunks, first, team_.threads);
       }
     };
-    for_each(slice_.num_chunks(), fetch, f);
+    for_each(num_chunks_, fetch, f);
   }
 
   /// kAtOnce chunks are fetched at a time.
@@ -145,43 +149,42 @@ class SliceReader {
   }
 
   const NormSlice<T>& slice_;
+  uint32_t num_chunks_, place_;
   SliceTeam team_;
-  bool is_staged_;
   Vec16<T>* kept_;
-  StagedSlice<T> staged_;
+  const StagedSlices<T>* staged_;
 };
 
-/// Threads for so many chunks, each with kAtOnce of them: whole warps, a power of two.
-inline unsigned slice_threads(int64_t chunks, uint32_t most) {
-  const auto wanted = static_cast<uint64_t>((chunks + kAtOnce - 1) / kAtOnce);
-  return static_cast<unsigned>(std::clamp<uint64_t>(std::bit_ceil(wanted), kWarp, most));
-}
-
-/// Starts kept(p, access, slices_per_block), or unkept where a block's shared memory, of which a
-/// device has `shared_bytes_per_block`, cannot hold the chunks of a slice.
-template <class T, class Params>
-cudaError_t launch_slices(void (*kept)(Params, SliceAccess, uint32_t),
-                          void (*unkept)(Params, SliceAccess, uint32_t), const Params& p,
-                          const SliceRuns& slice, int64_t shared_bytes_per_block,
-                          cudaStream_t stream) {
-  constexpr int64_t kBytesOfSums = 1024;  // and a little more
-  const int64_t chunks = chunks_of<T>(p, slice.runs);
-  const unsigned threads = slice_threads(chunks, kSliceThreads);
-  const unsigned per_block = threads == kWarp ? 4 : 1;
-  const int64_t blocks = (slice.slices + per_block - 1) / per_block;
-  if (slice.slices > 0x7fffffff) return cudaErrorInvalidConfiguration;
-  const int64_t most_bytes = shared_bytes_per_block - kBytesOfSums;
-  const SliceAccess access = slice_access<T>(p, slice, most_bytes / per_block);
-  const bool is_kept = chunks * 16 <= most_bytes;
-  const int64_t bytes = is_kept ? (chunks + access.num_brought) * 16 * per_block : 0;
-  if (is_kept) {
-    const cudaError_t status = cudaFuncSetAttribute(
-        kept, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
-    if (status != cudaSuccess) return status;
+/// All that a block does. slice_of(number): a slice; function_of(number, slice, moments, is_first):
+/// f(number of a chunk, chunk), which makes its chunks of y of those of x; is_first: for one thread
+/// of those that work on the slice.
+template <class T, bool is_kept, class SliceOf, class FunctionOf>
+__device__ inline void normalize_slices(const SliceAccess& access, const SliceOf& slice_of,
+                                        const FunctionOf& function_of) {
+  extern __shared__ uint4 shared[];
+  __shared__ SumPlaces places;
+  auto* kept = reinterpret_cast<Vec16<T>*>(shared);
+  const SliceGroup group(access);
+  const NormSlice<T> first = slice_of(group.first);
+  const StagedSlices<T> staged(first, group.count, access, kept);
+  const bool is_staged = is_kept && access.is_staged();
+  if (is_staged) staged.bring();
+  const uint32_t teams = blockDim.x / access.threads_per_slice;
+  const uint32_t team_place = threadIdx.x / access.threads_per_slice;
+  const SliceTeam team{threadIdx.x - team_place * access.threads_per_slice,
+                       access.threads_per_slice};
+#pragma unroll 1
+  for (uint32_t round = 0; round < group.count; round += teams) {
+    const uint32_t place = round + team_place, number = group.first + place;
+    const NormSlice<T> slice = slice_of(number);
+    const bool exists = place < group.count;
+    const SliceReader<T, is_kept> reader(slice, exists, place, team,
+                                         kept + place * access.slice_pitch,
+                                         is_staged ? &staged : nullptr);
+    const SliceMoments m = reader.moments(places);
+    if (exists) reader.write(function_of(number, slice, m, team.thread == 0));
   }
-  (is_kept ? kept : unkept)<<<static_cast<unsigned>(blocks), threads * per_block,
-                              static_cast<size_t>(bytes), stream>>>(p, access, per_block);
-  return cudaGetLastError();
+  if (is_staged) staged.write();
 }
 
 }  // namespace wide::kernels

@@ -1,30 +1,31 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the norms' kernels have in common: sums over the threads that work on one set of values.
+// Sums over the threads that work on one slice.
 #pragma once
 
 #include "kernels/common/numeric.cuh"
 
 namespace wide::kernels {
 
-constexpr int kWarp = 32;
+constexpr uint32_t kWarp = 32;
 
 /// Sums that a kernel takes over one set of values; each has its own place in shared memory, so
 /// that no barrier is needed between them.
 constexpr int kSums = 3;
 using SumPlaces = float[kSums][kWarp];
 
-/// The sum over the first `num_warps` warps of the block, which is all of them or one: in every
-/// thread, always added in the same order. `place` is used by no other sum.
-__device__ inline float sum_over_warps(float value, float* place, int num_warps) {
+/// The sum over a team of `threads` neighbours of the block, whole warps: in every thread, always
+/// added in the same order. `place` is used by no other sum of the same round. Of teams of several
+/// warps all of the block take part at once.
+__device__ inline float sum_over_team(float value, float* place, uint32_t threads) {
   value = warp_sum(value);
-  if (num_warps > 1) {
-    const int warp = static_cast<int>(threadIdx.x) / kWarp,
-              lane = static_cast<int>(threadIdx.x) % kWarp;
+  if (threads > kWarp) {
+    const uint32_t warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    const uint32_t num_warps = threads / kWarp, first_warp = warp / num_warps * num_warps;
     if (lane == 0) place[warp] = value;
     __syncthreads();
-    value = warp_sum(lane < num_warps ? place[lane] : 0.0f);
+    value = warp_sum(lane < num_warps ? place[first_warp + lane] : 0.0f);
   }
   return value;
 }
