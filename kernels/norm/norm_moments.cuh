@@ -36,10 +36,10 @@ struct SliceTeam {
 template <class T, bool is_kept>
 class SliceReader {
  public:
-  /// `place`: the slice's in the block; `staged`: where slices are, else null. Where the block has
-  /// no such slice the team takes part in the sums, but has nothing to add.
+  /// `place`: the slice's in the block. Where the block has no such slice the team takes part in
+  /// the sums, but has nothing to add.
   __device__ SliceReader(const NormSlice<T>& slice, bool exists, uint32_t place,
-                         const SliceTeam& team, Vec16<T>* kept, const StagedSlices<T>* staged)
+                         const SliceTeam& team, Vec16<T>* kept, const StagedSlices<T>& staged)
       : slice_(slice),
         num_chunks_(exists ? slice.num_chunks() : 0),
         place_(place),
@@ -56,13 +56,13 @@ class SliceReader {
       for (int i = 0; i < Vec16<T>::kSize; ++i) sum += to_float(chunk.v[i]);
       if (is_kept) kept_[number] = chunk;
     };
-    if (is_kept && staged_ != nullptr) {
+    if (is_kept && staged_.is_used()) {
       for_each(
           sampled,
           [&](Vec16<T>(&chunks)[kAtOnce], uint32_t first) {
 #pragma unroll
             for (uint32_t c = 0; c < kAtOnce; ++c)
-              chunks[c] = staged_->chunk(place_, first + c * team_.threads);
+              chunks[c] = staged_.chunk(place_, first + c * team_.threads);
           },
           add);
     } else {
@@ -107,7 +107,7 @@ class SliceReader {
   /// lays it down for StagedSlices to write where slices are staged.
   template <class F>
   __device__ void write(const F& f) const {
-    if (is_kept && staged_ != nullptr) {
+    if (is_kept && staged_.is_used()) {
       for_each_chunk(
           [&](uint32_t number, const Vec16<T>& chunk) { kept_[number] = f(number, chunk); });
     } else {
@@ -152,7 +152,7 @@ class SliceReader {
   uint32_t num_chunks_, place_;
   SliceTeam team_;
   Vec16<T>* kept_;
-  const StagedSlices<T>* staged_;
+  const StagedSlices<T>& staged_;
 };
 
 /// All that a block does. slice_of(number): a slice; function_of(number, slice, moments, is_first):
@@ -167,8 +167,7 @@ __device__ inline void normalize_slices(const SliceAccess& access, const SliceOf
   const SliceGroup group(access);
   const NormSlice<T> first = slice_of(group.first);
   const StagedSlices<T> staged(first, group.count, access, kept);
-  const bool is_staged = is_kept && access.is_staged();
-  if (is_staged) staged.bring();
+  if (is_kept && staged.is_used()) staged.bring();
   const uint32_t teams = blockDim.x / access.threads_per_slice;
   const uint32_t team_place = threadIdx.x / access.threads_per_slice;
   const SliceTeam team{threadIdx.x - team_place * access.threads_per_slice,
@@ -179,12 +178,11 @@ __device__ inline void normalize_slices(const SliceAccess& access, const SliceOf
     const NormSlice<T> slice = slice_of(number);
     const bool exists = place < group.count;
     const SliceReader<T, is_kept> reader(slice, exists, place, team,
-                                         kept + place * access.slice_pitch,
-                                         is_staged ? &staged : nullptr);
+                                         kept + place * access.slice_pitch, staged);
     const SliceMoments m = reader.moments(places);
     if (exists) reader.write(function_of(number, slice, m, team.thread == 0));
   }
-  if (is_staged) staged.write();
+  if (is_kept && staged.is_used()) staged.write();
 }
 
 }  // namespace wide::kernels

@@ -30,7 +30,6 @@ struct SliceAccess {
   uint32_t num_brought = 0;        ///< vectors of x in shared memory; 0: slices are not staged
   StagedSide x{}, y{};
 
-  __host__ __device__ bool is_staged() const { return num_brought > 0; }
   __host__ __device__ uint32_t blocks_per_row() const {
     return (slices_per_row + slices_per_block - 1) / slices_per_block;
   }
@@ -89,6 +88,8 @@ class StagedSlices {
         access_(access),
         kept_(kept),
         brought_(kept + access.slices_per_block * access.slice_pitch) {}
+
+  __device__ bool is_used() const { return access_.num_brought > 0; }
 
   /// Brings x; all of the block may then ask for chunks.
   __device__ void bring() const {
