@@ -8,7 +8,8 @@
 // one another, each lane a unit of every row: 16 bytes of it, or one element where a packed table
 // is not aligned to them. So ids are read once for 32 units, no lane adds up what another one does,
 // and the order of a sum is that of the ids. Four rows are under way at a time. The groups of a
-// warp stay together until the longest of their bags is done.
+// warp stay together until the longest of their bags is done. Of y a unit may be several vectors:
+// lanes exchange them, so as to write whole sectors.
 // Memory: no shared memory. Limits: none; offsets are 64-bit, the grid is one-dimensional.
 // Broken bags, with an id or offsets out of range, become 0xFF bytes.
 #include <algorithm>
@@ -142,29 +143,59 @@ __device__ int64_t add_rows(float (&sums)[kSize], const EmbeddingParams& p, cons
   return is_broken ? -1 : count;
 }
 
+/// What kCount lanes side by side have one behind the other, they get side by side: lane l of them
+/// vector l of each.
+template <class Vector, int kCount>
+__device__ inline void exchange_with_neighbours(Vector (&vectors)[kCount], int lane) {
+  static_assert(sizeof(Vector) == 16 && (kCount & (kCount - 1)) == 0);
+#pragma unroll
+  for (int step = 1; step < kCount; step *= 2) {
+    const bool has_bit = (lane & step) != 0;
+#pragma unroll
+    for (int low = 0; low < kCount; ++low) {
+      if ((low & step) != 0) continue;
+      auto& lower = *reinterpret_cast<uint4*>(&vectors[low]);
+      auto& upper = *reinterpret_cast<uint4*>(&vectors[low + step]);
+      const uint4 given = has_bit ? lower : upper;
+      const uint4 taken{
+          __shfl_xor_sync(kAllLanes, given.x, step), __shfl_xor_sync(kAllLanes, given.y, step),
+          __shfl_xor_sync(kAllLanes, given.z, step), __shfl_xor_sync(kAllLanes, given.w, step)};
+      lower = has_bit ? taken : lower;
+      upper = has_bit ? upper : taken;
+    }
+  }
+}
+
 /// No y: no bag.
 template <WeightFormat kFormat, class T, int kSize>
 __device__ void run_unit(const EmbeddingParams& p, const Group& group, const BagIds& ids, char* y,
                          int64_t unit, bool is_y_aligned) {
   float sums[kSize] = {};
   const int64_t count = add_rows<kFormat, T, kSize>(sums, p, group, ids, unit);
-  if (y == nullptr) return;
   const float factor = p.is_mean && count > 0 ? 1.0f / static_cast<float>(count) : 1.0f;
   constexpr int kStored = kSize < Vec16<T>::kSize ? kSize : Vec16<T>::kSize;
+  constexpr int kVectors = kSize / kStored;
+  Vec16<T> out[kVectors];
 #pragma unroll
-  for (int first = 0; first < kSize; first += kStored) {
-    Vec16<T> out = all_ones<Vec16<T>>();
-    if (count >= 0) {
+  for (int v = 0; v < kVectors; ++v) {
 #pragma unroll
-      for (int e = 0; e < kStored; ++e) {
-        out.v[e] = from_float<T>(factor * sums[first + e]);
-      }
+    for (int e = 0; e < kStored; ++e) {
+      out[v].v[e] = from_float<T>(factor * sums[v * kStored + e]);
     }
-    const int64_t place = unit * kSize + first;
+    if (count < 0) out[v] = all_ones<Vec16<T>>();
+  }
+  // Lanes side by side write whole sectors.
+  const int own = group.lane % kVectors;
+  exchange_with_neighbours(out, own);
+  const int64_t dim = y == nullptr ? 0 : p.dim;
+  const int64_t first = (unit - own) * kVectors + own;
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v) {
+    const int64_t place = first + v * kVectors;
     if constexpr (kSize == 1) {
-      if (place < p.dim) reinterpret_cast<T*>(y)[place] = out.v[0];
+      if (place < dim) reinterpret_cast<T*>(y)[place] = out[v].v[0];
     } else {
-      store_unit(y, place / kStored, p.dim, is_y_aligned, out);
+      store_unit(y, place, dim, is_y_aligned, out[v]);
     }
   }
 }
@@ -186,7 +217,7 @@ __global__ void __launch_bounds__(kThreads, 4)
     const BagIds ids(p, bag, member);
     char* y = p.y + (bag * p.y_row_stride + member * p.y_member_stride) * p.element_bytes;
     if (bag >= p.batch) y = nullptr;
-    if (share.is_table_aligned) {
+    if (kFormat != WeightFormat::packed || share.is_table_aligned) {
 #pragma unroll 1
       for (int64_t unit = 0; unit * kSize < p.dim; unit += group.lanes) {
         run_unit<kFormat, T, kSize>(p, group, ids, y, unit + group.lane, share.is_y_aligned);
