@@ -104,7 +104,6 @@ struct Traffic {
   /// The time is that of the bytes: of each large operand hardly more is asked for than it has, by
   /// the same measure for all such kernels (verify/traffic_test.cpp), on odd sizes, too.
   bool is_memory_bound = false;
-  std::string_view ragged_exception{};  ///< why not on odd sizes; empty: there, too
 };
 
 /// A named way to run a primitive on one kind of device.
