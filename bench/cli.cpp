@@ -159,6 +159,16 @@ void add_sampling(CLI::App& app, Options& o) {
       ->capture_default_str();
 }
 
+void add_info(CLI::App& app, InfoOptions& o) {
+  app.add_option("--json", o.json, "write JSON to FILE, or - for standard output");
+  app.add_flag("--calibrate", o.calibrates, "measure ceilings, launches and timers");
+  app.add_flag("--self-check", o.checks_measuring,
+               "whether clocks, events, launches and cold calls are what measuring relies on");
+  app.add_option("-d,--device", o.device,
+                 "cpu, cuda or cuda:K; of --calibrate and --self-check; default: all");
+  app.footer(exit_codes());
+}
+
 void add_quantize(CLI::App& app, QuantizeOptions& o) {
   // Features of a weight that is quantised on the spot.
   const CLI::Validator size = number_check(1, false, 1e6, "an integer from 1 to 10^6");
@@ -231,8 +241,8 @@ struct Program {
   ProfileOptions profile;
   OutputOptions show_output;
   std::vector<std::string> show_files;
-  std::string list_what = "ops", list_ops, list_json, info_json;
-  bool calibrates = false;  ///< info
+  InfoOptions info;
+  std::string list_what = "ops", list_ops, list_json;
   std::string inspect_what = "counters";
   std::string shell, text_file;  ///< of completion and man
   CLI::App *run_command, *verify_command, *list_command, *info_command, *show_command,
@@ -306,10 +316,7 @@ struct Program {
     list_command->add_option("--op", list_ops, "of these primitives");
     list_command->add_option("--json", list_json, "- for JSON on standard output")
         ->check(one_of({"-"}));
-    info_command->add_option("--json", info_json, "- for JSON on standard output")
-        ->check(one_of({"-"}));
-    info_command->add_flag("--calibrate", calibrates,
-                           "measure every device's ceilings, launches and timer");
+    add_info(*info_command, info);
     show_command
         ->add_option("files", show_files,
                      "result files, - for standard input, or runs of the history: see `wbench "
@@ -367,8 +374,7 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   if (needs_simulation && !is_simulated()) restart_simulated(p.global.argv);
   if (&command == p.list_command)
     return command_list(p.global, p.list_what, p.list_ops, !p.list_json.empty(), out);
-  if (&command == p.info_command)
-    return command_info(p.global, !p.info_json.empty(), p.calibrates, out);
+  if (&command == p.info_command) return command_info(p.global, p.info, out, err);
   if (&command == p.show_command) return command_show(p.global, p.show_files, p.show_output, out);
   if (&command == p.history_command) return command_history(p.global, p.history, out);
   if (&command == p.report_command) return command_report(p.report, out, err);

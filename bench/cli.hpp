@@ -17,7 +17,8 @@ enum ExitCode : int {
   kRegression = 4,     ///< a comparison found what --fail-on names
   kInconclusive = 5,   ///< the same of cells that could not be told apart
   kNothingRan = 6,     ///< nothing matched, or nothing is common
-  kEnvironment = 7,    ///< the device asked for is not usable, or not the one compared with
+  kEnvironment = 7,    ///< the device asked for is not usable, not the one compared with, does not
+                       ///< let its clocks be locked, or fails a self-check
   kInterrupted = 130,  ///< partial results were written
 };
 

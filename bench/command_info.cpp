@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 
 #include "bench/calibrate.hpp"
@@ -16,6 +17,10 @@
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
 #include "bench/result_json.hpp"
+#include "bench/running.hpp"
+#include "bench/self_check/report.hpp"
+#include "bench/self_check/run.hpp"
+#include "host/core/file.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -29,13 +34,36 @@ struct Facts {
   CudaAvailability cuda;
   std::vector<std::string> broken_devices;  ///< seen by the runtime, but no context can be made
   std::vector<Calibration> calibrations;    ///< of the run's devices, where asked for
+  std::optional<std::vector<SelfCheck>> checks;
 };
 
 Context context_of(const DeviceInfo& info) {
   return info.device.type == DeviceType::cpu ? Context::cpu() : Context::cuda(info.device.ordinal);
 }
 
-Facts collect(bool no_gpu, bool calibrates) {
+/// "cuda" is the first GPU, as everywhere; nothing is all.
+bool is_asked_for(const DeviceInfo& info, const std::string& device) {
+  return device.empty() || to_string(info.device) == (device == "cuda" ? "cuda:0" : device);
+}
+
+/// Of the devices asked for, and of a GPU why it has none.
+std::vector<SelfCheck> check_all(const Facts& facts, const std::string& device) {
+  std::vector<SelfCheck> checks;
+  const auto append = [&](std::vector<SelfCheck> more) {
+    checks.insert(checks.end(), more.begin(), more.end());
+  };
+  for (const DeviceInfo& info : facts.run.devices) {
+    if (is_asked_for(info, device)) append(check_device(context_of(info)));
+  }
+  const bool has_cuda = facts.run.devices.size() > 1;
+  if (!has_cuda && device.empty()) {
+    append(
+        skip_cuda(facts.broken_devices.empty() ? facts.cuda.reason : facts.broken_devices.front()));
+  }
+  return checks;
+}
+
+Facts collect(bool no_gpu, const InfoOptions& options) {
   Facts facts;
   describe_environment(facts.run);
   facts.cuda = no_gpu ? CudaAvailability{0, "not asked (--no-gpu)"} : query_cuda();
@@ -48,8 +76,11 @@ Facts collect(bool no_gpu, bool calibrates) {
     }
   }
   for (const DeviceInfo& device : facts.run.devices) {
-    if (calibrates) facts.calibrations.push_back(calibrate(context_of(device)));
+    if (!options.calibrates) break;
+    facts.calibrations.push_back(
+        is_asked_for(device, options.device) ? calibrate(context_of(device)) : Calibration());
   }
+  if (options.checks_measuring) facts.checks = check_all(facts, options.device);
   return facts;
 }
 
@@ -97,7 +128,7 @@ std::vector<std::vector<std::string>> rows_of(const Facts& facts) {
       {"host", r.hostname + ", " + r.os + ", Linux " + r.kernel}};
   for (size_t i = 0; i < r.devices.size(); ++i) {
     rows.push_back({to_string(r.devices[i].device), device_text(r.devices[i])});
-    if (i >= facts.calibrations.size()) continue;
+    if (i >= facts.calibrations.size() || facts.calibrations[i] == Calibration()) continue;
     rows.push_back({"  ceilings", ceilings_text(facts.calibrations[i])});
     rows.push_back({"  costs", costs_text(facts.calibrations[i])});
   }
@@ -123,25 +154,44 @@ Json json_of(const Facts& facts) {
     one.calibration = calibration;
     calibrations.push_back(to_json(one)["calibration"]);
   }
-  return {{"tool", result["run"]["tool"]},
-          {"host", result["host"]},
-          {"reports", {{"interactive", *kReportScript != '\0'}, {"reason", reports_reason()}}},
-          {"cuda", cuda},
-          {"devices", result["devices"]},
-          {"calibrations", calibrations},
-          {"default_device", default_device(facts)}};
+  Json document = {
+      {"tool", result["run"]["tool"]},
+      {"started", facts.run.started},
+      {"host", result["host"]},
+      {"reports", {{"interactive", *kReportScript != '\0'}, {"reason", reports_reason()}}},
+      {"cuda", cuda},
+      {"devices", result["devices"]},
+      {"calibrations", calibrations},
+      {"default_device", default_device(facts)}};
+  if (facts.checks) document["self_check"] = to_json(*facts.checks);
+  return document;
 }
 
 }  // namespace
 
-int command_info(const GlobalOptions& global, bool as_json, bool calibrates, std::ostream& out) {
-  const Facts facts = collect(global.no_gpu, calibrates);
-  if (as_json) {
-    out << json_of(facts).dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
-  } else {
-    out << listing_text(rows_of(facts), output_width());
+int command_info(const GlobalOptions& global, const InfoOptions& options, std::ostream& out,
+                 std::ostream& err) {
+  Selection asked;
+  asked.device = options.device;
+  asked.no_gpu = global.no_gpu;
+  if (!asked.device.empty() && !make_context(asked, err)) return kEnvironment;
+  const Facts facts = collect(global.no_gpu, options);
+  bool is_document = false;
+  for (const std::string& path : options.json) {
+    const std::string text =
+        json_of(facts).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+    is_document = is_document || path == "-";
+    if (path == "-") {
+      out << text;
+    } else {
+      write_file(path, text);
+    }
   }
-  return kSuccess;
+  if (!is_document) {
+    out << listing_text(rows_of(facts), output_width());
+    if (facts.checks) out << "\n" << to_text(*facts.checks, output_width());
+  }
+  return facts.checks && has_failed(*facts.checks) ? kEnvironment : kSuccess;
 }
 
 }  // namespace wide::bench

@@ -104,6 +104,13 @@ struct CompareArguments {
   bool ignore_device = false, all = false, explain = false;
 };
 
+struct InfoOptions {
+  std::string device;             ///< of calibrations and self-checks; empty: all
+  std::vector<std::string> json;  ///< files, "-" for standard output
+  bool calibrates = false;        ///< measures ceilings, launches and timers
+  bool checks_measuring = false;  ///< --self-check
+};
+
 struct ReportArguments {
   std::vector<std::string> results;
   std::string html;     ///< a file, or "-"
@@ -130,7 +137,8 @@ int command_compare(const GlobalOptions& global, const CompareArguments& argumen
 int command_report(const ReportArguments& arguments, std::ostream& out, std::ostream& err);
 int command_suite(const GlobalOptions& global, const SuiteOptions& options, std::ostream& out,
                   std::ostream& err);
-int command_info(const GlobalOptions& global, bool as_json, bool calibrates, std::ostream& out);
+int command_info(const GlobalOptions& global, const InfoOptions& options, std::ostream& out,
+                 std::ostream& err);
 
 /// command_run() that leaves its result, as far as there is one.
 int run_selection(const GlobalOptions& global, RunOptions options, RunResult& result,

@@ -13,9 +13,9 @@ std::string exit_codes() {
          "results; 4 compare found what --fail-on names; 5 it could not tell; 6 nothing ran, "
          "matched or "
          "is common;\n"
-         "7 the device asked for is not usable, or another one was compared; 130 interrupted, "
-         "partial "
-         "results written.\n"
+         "7 the device asked for is not usable, another one was compared, its clocks cannot be "
+         "locked, or a\n"
+         "self-check failed; 130 interrupted, partial results written.\n"
          "Where several apply, the first of 2, 1, 7, 3, 4, 5, 6 wins.";
 }
 

@@ -13,6 +13,7 @@
 
 #include "bench/nvml/energy.hpp"
 #include "bench/nvml/throttle.hpp"
+#include "verify/hand_made_monitor.hpp"
 #include "verify/runner_case.hpp"
 #include "verify/support/folder.hpp"
 
@@ -31,28 +32,6 @@ NvmlMonitor scripted(const std::string& script, const char* bus = kBus) {
   setenv("WIDE_NVML", WIDE_FAKE_NVML_LIBRARY, 1);
   setenv("WIDE_FAKE_NVML", "script.txt", 1);
   return open_nvml(bus);
-}
-
-/// Says what a test wants; the last entry for ever.
-struct HandMadeMonitor final : Monitor {
-  Reading read_clock() override {
-    const Reading reading = readings[std::min(next, readings.size() - 1)];
-    ++next;
-    return reading;
-  }
-  Reading read_all() override { return readings[std::min(next, readings.size() - 1)]; }
-  std::optional<double> total_energy_j() override {
-    return counts ? std::optional(joules += 5) : std::nullopt;
-  }
-  std::vector<Reading> readings{{}};
-  size_t next = 0;
-  bool counts = true;
-  double joules = 0;
-};
-
-Reading clock_of(double mhz, uint32_t reasons = 0) {
-  Reading reading{mhz, 300.0, 60.0, reasons};
-  return reading;
 }
 
 TEST_CASE("NVML's clocks, power, temperature, reasons and energy in our units") {

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/self_check/chase.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+/// Past the L1, which is not what is asked about.
+__global__ void chase_kernel(const uint32_t* links, int64_t steps, uint32_t* end) {
+  constexpr int64_t kWords = kChaseStep / static_cast<int64_t>(sizeof(uint32_t));
+  uint32_t place = 0;
+  for (int64_t i = 0; i < steps; ++i) place = __ldcg(links + place * kWords);
+  *end = place;
+}
+
+}  // namespace
+
+cudaError_t launch_chase(const void* links, int64_t steps, uint32_t* end, cudaStream_t stream) {
+  chase_kernel<<<1, 1, 0, stream>>>(static_cast<const uint32_t*>(links), steps, end);
+  return cudaGetLastError();
+}
+
+}  // namespace wide::bench

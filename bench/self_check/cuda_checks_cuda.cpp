@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "bench/calibrate.hpp"
+#include "bench/self_check/chase.hpp"
+#include "bench/self_check/run.hpp"
+#include "bench/statistics/order.hpp"
+#include "bench/timer/device_timing.hpp"
+#include "bench/timer/empty_kernel.hpp"
+#include "bench/timer/stream_blocker.hpp"
+#include "wide/error.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double median_of(Sampler& sampler, int samples) {
+  std::vector<double> times;
+  for (int i = 0; i < samples; ++i) times.push_back(sampler.sample_ns());
+  return median(times);
+}
+
+ColdRule rule_of(const Context& context, Cache cache, int64_t footprint_bytes) {
+  return {cache, 2, context.info().last_level_cache_bytes, footprint_bytes};
+}
+
+/// The floor that cold calls are told from: nothing between two events behind a flush.
+double event_floor_ns(const Context& context, Stream stream) {
+  const auto empty =
+      make_cold_sampler(context, stream, {[] {}}, rule_of(context, Cache::flush, 1), 0, 1);
+  return median_of(*empty, 50);
+}
+
+/// Graphs of 128 and of 1024 launches.
+double graph_growth(Stream stream) {
+  constexpr int64_t kFew = 128, kMany = 1024;
+  EventPair events(stream);
+  const auto time_ns = [&](int64_t launches) {
+    const CapturedGraph graph(
+        stream, [&] { WIDE_CHECK_CUDA(launch_empty_kernel(native(stream))); }, launches);
+    graph.launch();
+    std::vector<double> times;
+    for (int i = 0; i < 20; ++i) times.push_back(events.time_ns([&] { graph.launch(); }));
+    return median(times);
+  };
+  return growth(time_ns(kFew), kFew, time_ns(kMany), kMany);
+}
+
+struct Hold {
+  double event_ns = 0, host_ns = 0;
+  bool ended_early = false;
+};
+
+/// A stream held for 100 ms, by the device's clock and by the host's.
+Hold hold_stream(const Context& context, Stream stream) {
+  StreamBlocker blocker(context, stream);
+  EventPair events(stream);
+  blocker.block();  // its first launch may load it
+  blocker.unblock();
+  context.synchronize(stream);
+  Hold hold;
+  const auto start = Clock::now();
+  events.enclose([&] { blocker.block(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  hold.ended_early = cudaStreamQuery(native(stream)) != cudaErrorNotReady;
+  hold.host_ns = std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+  blocker.unblock();
+  hold.event_ns = events.elapsed_ns();
+  blocker.require_in_time();
+  return hold;
+}
+
+/// A random cycle through all lines of some copies of a buffer, of which calls follow one each.
+class Chase {
+ public:
+  Chase(const Context& context, Stream stream, int64_t copies)
+      : stream_(stream), end_(context, Dtype::int32, {1}) {
+    std::vector<uint32_t> order(kLines), words(kLines * kChaseStep / 4);
+    std::iota(order.begin(), order.end(), 0u);
+    std::shuffle(order.begin() + 1, order.end(), std::mt19937(1));
+    for (size_t i = 0; i < order.size(); ++i)
+      words[order[i] * kChaseStep / 4] = order[(i + 1) % order.size()];
+    const ConstTensorView links(words.data(), Dtype::int32, {kBytes / 4}, Device{});
+    for (int64_t i = 0; i < copies; ++i) {
+      buffers_.emplace_back(context, Dtype::int32, Shape{kBytes / 4});
+      copy(links, buffers_.back(), stream);
+    }
+    context.synchronize(stream);
+  }
+  std::vector<Call> calls() const {
+    std::vector<Call> calls;
+    for (const Tensor& buffer : buffers_) {
+      calls.emplace_back([this, links = buffer.data()] {
+        WIDE_CHECK_CUDA(
+            launch_chase(links, kLines, static_cast<uint32_t*>(end_.data()), native(stream_)));
+      });
+    }
+    return calls;
+  }
+  /// Small enough that an L2 keeps it, and large enough that few copies fill one.
+  static constexpr int64_t kBytes = 1 << 20, kLines = kBytes / kChaseStep;
+
+ private:
+  Stream stream_;
+  Tensor end_;
+  std::vector<Tensor> buffers_;
+};
+
+/// A chase that was made cold against one that was not.
+double cold_over_warm(const Context& context, Stream stream, Cache cache) {
+  const ColdRule rule = rule_of(context, cache, Chase::kBytes);
+  const Chase chase(context, stream, copies_of(rule));
+  const std::vector<Call> calls = chase.calls();
+  const double warm = median_of(*make_stream_sampler(context, stream, calls.front()), 20);
+  const double cold = median_of(*make_cold_sampler(context, stream, calls, rule, 0, 1),
+                                cache == Cache::flush ? 20 : 3);
+  return cold / warm;
+}
+
+}  // namespace
+
+void check_cuda_timing(SelfChecks& checks, const Context& context, const Calibration& c) {
+  const OwnedStream owned(context);
+  const Stream stream = owned.get();
+  checks.measure("l2_size", [&] {
+    return static_cast<double>(context.info().last_level_cache_bytes) / (1 << 20);
+  });
+  checks.measure("event_quantum", [&] { return c.timer_quantum_ns; });
+  checks.measure("event_floor", [&] { return event_floor_ns(context, stream); });
+  checks.measure("empty_kernel", [&] { return c.empty_launch_ns; });
+  checks.measure("host_launch", [&] { return c.host_launch_ns; });
+  checks.measure("graph_launch", [&] { return c.graph_launch_ns; });
+  checks.measure("graph_growth", [&] { return graph_growth(stream); });
+  Hold hold;
+  checks.measure("event_clock", [&] {
+    hold = hold_stream(context, stream);
+    return disagreement_pct(hold.event_ns, hold.host_ns);
+  });
+  if (hold.event_ns > 0) {
+    checks.measure("blocker_holds", [&] { return hold.ended_early ? 1.0 : 0.0; });
+  } else {
+    checks.skip("blocker_holds", "no stream could be held: see event_clock");
+  }
+  checks.measure("cold_flush", [&] { return cold_over_warm(context, stream, Cache::flush); });
+  checks.measure("cold_rotate", [&] { return cold_over_warm(context, stream, Cache::rotate); });
+}
+
+void check_blocker_time_out(SelfChecks& checks, const Context& context, double timeout_s) {
+  checks.measure("blocker_times_out", [&] {
+    const OwnedStream stream(context);
+    StreamBlocker blocker(context, stream.get(), timeout_s);
+    blocker.block();
+    context.synchronize(stream.get());  // nobody has released it
+    try {
+      blocker.require_in_time();
+    } catch (const Error&) {
+      return 1.0;
+    }
+    return 0.0;
+  });
+}
+
+std::function<void()> cuda_load(const Context& context) {
+  // A copy of 256 MiB takes a tenth of a millisecond at the best rate known.
+  struct Load {
+    explicit Load(const Context& c)
+        : context(c),
+          stream(c),
+          source(c, Dtype::fp8_e4m3, {1 << 28}),
+          destination(c, Dtype::fp8_e4m3, {1 << 28}) {}
+    Context context;
+    OwnedStream stream;
+    Tensor source, destination;
+  };
+  return [load = std::make_shared<Load>(context)] {
+    for (int i = 0; i < 8; ++i) copy(load->source, load->destination, load->stream.get());
+    load->context.synchronize(load->stream.get());
+  };
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Takes the numbers that check.hpp judges. What throws is that check's failure and no other's.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/nvml/nvml.hpp"
+#include "bench/self_check/check.hpp"
+#include "wide/context.hpp"
+
+namespace wide::bench {
+
+/// The checks of one device, each with its outcome.
+class SelfChecks {
+ public:
+  explicit SelfChecks(const Device& device) : type_(device.type), name_(to_string(device)) {}
+  SelfChecks(DeviceType type, std::string name) : type_(type), name_(std::move(name)) {}
+
+  /// Judges what `number` returns.
+  void measure(std::string_view check, const std::function<double()>& number);
+  void skip(std::string_view check, const std::string& reason);
+  /// All of the device that have no outcome yet.
+  void skip_rest(const std::string& reason);
+  void add(SelfCheck check) { done_.push_back(std::move(check)); }
+  const Limit& limit(std::string_view check) const { return limit_of(check, type_); }
+  const std::string& device() const { return name_; }
+  /// In the order of limits().
+  std::vector<SelfCheck> in_order() const;
+
+ private:
+  DeviceType type_;
+  std::string name_;
+  std::vector<SelfCheck> done_;
+};
+
+/// All checks of the context's device. On the simulated GPU, which has no times, those of logic.
+std::vector<SelfCheck> check_device(const Context& context);
+/// Those of a GPU where there is none.
+std::vector<SelfCheck> skip_cuda(const std::string& reason);
+
+/// What NVML says while `load` keeps the device busy for a moment, over and over.
+void check_nvml(SelfChecks& checks, const NvmlMonitor& nvml, const std::function<void()>& load);
+
+/// Events, launches, holding back and emptying of a GPU; its calibration has been measured.
+void check_cuda_timing(SelfChecks& checks, const Context& context, const Calibration& calibration);
+/// The one check of a GPU that needs no time.
+void check_blocker_time_out(SelfChecks& checks, const Context& context, double timeout_s);
+/// Keeps a GPU busy for about a millisecond, again and again.
+std::function<void()> cuda_load(const Context& context);
+
+}  // namespace wide::bench
