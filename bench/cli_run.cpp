@@ -48,6 +48,10 @@ void add_run(CLI::App& app, RunOptions& o) {
                  "of the stable clock, below which a sample was throttled")
       ->group("Sampling")
       ->capture_default_str();
+  app.add_option("--lock-clocks", o.lock_clocks,
+                 "of the GPU, to base, max or MHZ, until the run ends; takes the right to do so. "
+                 "After a kill: nvidia-smi --reset-gpu-clocks")
+      ->group("Sampling");
   app.add_flag("--energy", o.config.energy, "joules per call, over a second more each")
       ->group("Sampling");
   app.add_flag("--isolate", o.config.isolate,

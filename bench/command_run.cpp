@@ -15,12 +15,14 @@
 #include "bench/history/names.hpp"
 #include "bench/interrupt.hpp"
 #include "bench/isolated.hpp"
+#include "bench/nvml/clock_lock.hpp"
 #include "bench/report/exports.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/terminal.hpp"
 #include "bench/result_json.hpp"
 #include "bench/running.hpp"
 #include "bench/simulation.hpp"
+#include "bench/timer/sampler.hpp"
 #include "host/core/file.hpp"
 #include "wide/error.hpp"
 
@@ -29,15 +31,16 @@ namespace wide::bench {
 namespace {
 
 /// What a case's command needs beyond its axes to be the same run.
-std::string reproduce_suffix(const RunPlan& plan) {
+std::string reproduce_suffix(const RunPlan& plan, const std::string& lock_clocks) {
   std::string text = " --device ";
   text += plan.context.device().type == DeviceType::cpu ? "cpu" : "cuda";
   if (plan.config.seed != RunConfig().seed) text += fmt::format(" --seed {}", plan.config.seed);
+  if (!lock_clocks.empty()) text += " --lock-clocks " + lock_clocks;
   return text;
 }
 
-void print_cases(const RunPlan& plan, const RunResult& result, std::ostream& out) {
-  const std::string suffix = reproduce_suffix(plan);
+void print_cases(const RunPlan& plan, const RunResult& result, const std::string& suffix,
+                 std::ostream& out) {
   int64_t count = 0;
   for (const auto& [spec, cases] : plan.work) {
     for (const catalog::Case& point : cases) {
@@ -162,6 +165,7 @@ void drop_cold(RunConfig& config) {
 /// A case's own process writes its result for the one that started it, and says nothing.
 void become_child(RunOptions& options) {
   options.config.isolate = false;
+  options.lock_clocks.clear();  // it runs within its parent's lock
   options.output = {};
   options.output.json = {options.isolated_result};
 }
@@ -176,6 +180,27 @@ std::vector<std::string> own_command(const GlobalOptions& global, const RunOptio
   words.front() = std::filesystem::read_symlink("/proc/self/exe").string();
   words.emplace_back("-q");
   return words;
+}
+
+/// Locks what is asked to be, and says so in the result; false where it cannot be, which is said.
+bool lock_clocks(const std::string& asked, const Context& context, std::optional<ClockLock>& lock,
+                 RunResult& result, std::ostream& err) {
+  if (asked.empty()) return true;
+  const bool has_clocks = context.device().type == DeviceType::cuda && !is_simulated();
+  try {
+    if (!has_clocks) {
+      throw Error(ErrorCode::unsupported, "--lock-clocks " + asked + ": device " +
+                                              to_string(context.device()) +
+                                              " has no clocks to lock, expected a GPU");
+    }
+    lock.emplace(pci_bus_id(context), asked);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::invalid_argument) throw;
+    err << "wbench: " << error.what() << "\n";
+    return false;
+  }
+  result.locked_clocks = lock->locked();
+  return true;
 }
 
 /// A run in which every strategy of every case was skipped has shown nothing.
@@ -231,6 +256,7 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
                                            : Cache::flush;
   config.clock_tol_pct = parse_percent("--warmup-clock-tol", options.clock_tol);
   config.throttle_pct = parse_percent("--throttle-threshold", options.throttle_threshold);
+  if (!options.lock_clocks.empty()) (void)parse_lock_clocks(options.lock_clocks);
   (void)select_ops(selection.ops);  // a misspelt op comes before a missing device
   const std::optional<Context> context = make_context(selection, err);
   if (!context) return kEnvironment;
@@ -249,12 +275,15 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   std::optional<TuningCache> tuning;
   if (!options.tuning.empty()) tuning = TuningCache::load(options.tuning);
   if (tuning) plan.tuning = &*tuning;
-  if (options.dry_run) print_cases(plan, result, out);
+  const std::string suffix = reproduce_suffix(plan, options.lock_clocks);
+  if (options.dry_run) print_cases(plan, result, suffix, out);
   if (!nothing.empty()) {
     report_nothing(nothing, result, err);
     return kNothingRan;
   }
   if (options.dry_run) return kSuccess;
+  std::optional<ClockLock> clocks;
+  if (!lock_clocks(options.lock_clocks, plan.context, clocks, result, err)) return kEnvironment;
   result.config = plan.config;
   result.devices = {plan.context.info()};
   describe_environment(result);
@@ -263,11 +292,12 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   EventLog events(options.output.events);
   plan.on_case = [&](const RunResult& so_far, CaseResult& finished) {
     drop_foreign_strategies(plan, finished);
-    if (options.isolated_case.empty()) finished.reproduce += reproduce_suffix(plan);
+    if (options.isolated_case.empty()) finished.reproduce += suffix;
     events.add(so_far, finished);
   };
   if (plan.config.isolate) plan.isolating_command = own_command(global, options);
   const bool has_run = run_guarded(plan, result, err);
+  clocks.reset();
   for (const EnvironmentCheck& check : result.environment_checks) {
     if (!global.quiet) err << "wbench: " << check.text << "\n";
   }
@@ -284,8 +314,8 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
     code = kRuntimeError;
   if (!is_document) {
     const OutputOptions& o = options.output;
-    out << report_text(
-        result, {output_width(), wants_color(global.color), o.top, o.explain, options.content});
+    out << report_text(result, {output_width(), wants_color(global.color), o.top, o.explain,
+                                options.content, global.verbose});
   }
   if (!saved.empty() && !global.quiet && code != kRuntimeError) err << "saved " << saved << "\n";
   return code;

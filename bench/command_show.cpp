@@ -59,7 +59,7 @@ int command_show(const GlobalOptions& global, const std::vector<std::string>& fi
     const RunResult result = load_named_result(file, output.store);
     if (files.size() > 1) out << file << "\n";
     out << report_text(result, {output_width(), wants_color(global.color), output.top,
-                                output.explain, content_of(result)});
+                                output.explain, content_of(result), global.verbose});
   }
   return kSuccess;
 }

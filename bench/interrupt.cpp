@@ -10,15 +10,15 @@ namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
 
-void note_interrupt(int) {
+void note_interrupt(int signal) {
   interrupted = 1;
-  std::signal(SIGINT, SIG_DFL);
+  std::signal(signal, SIG_DFL);
 }
 
 }  // namespace
 
 void install_interrupt_handler() {
-  std::signal(SIGINT, note_interrupt);
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, note_interrupt);
 }
 bool is_interrupted() {
   return interrupted != 0;

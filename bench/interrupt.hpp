@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ctrl-C ends a sweep after the block of samples under way, so that partial results are written; a
-// second one ends the process.
+// Ctrl-C, and SIGTERM, end a sweep after the block of samples under way, so that partial results
+// are written and locked clocks given back; a second one ends the process.
 #pragma once
 
 namespace wide::bench {

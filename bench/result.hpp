@@ -18,7 +18,7 @@
 namespace wide::bench {
 
 inline constexpr const char* kSchemaName = "wbench.result";
-inline constexpr const char* kSchemaVersion = "1.4.0";
+inline constexpr const char* kSchemaVersion = "1.5.0";
 
 /// How a call is timed. `stream`: launched by the host, launch cost included. `graph`: replay of a
 /// captured graph, device-limited. `cpu`: wall clock around the call; on a GPU that is what its
@@ -260,6 +260,13 @@ struct EnvironmentCheck {
   friend bool operator==(const EnvironmentCheck&, const EnvironmentCheck&) = default;
 };
 
+/// What --lock-clocks has done to the device's clocks. Since 1.5.
+struct LockedClocks {
+  std::string asked;             ///< "base", "max" or a number
+  std::optional<double> sm_mhz;  ///< none: what the device's power allows
+  friend bool operator==(const LockedClocks&, const LockedClocks&) = default;
+};
+
 struct RunResult {
   std::string id, started;  ///< RFC 3339, UTC
   double duration_s = 0;
@@ -271,6 +278,7 @@ struct RunResult {
   std::string hostname, os, kernel, cpu;
   int cores = 0;
   std::vector<DeviceInfo> devices;
+  std::optional<LockedClocks> locked_clocks;  ///< of the first device
   RunConfig config;
   Calibration calibration;
   std::vector<CaseResult> cases;

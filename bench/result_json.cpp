@@ -307,7 +307,13 @@ Json summary(const OpSummary& s) {
           {"geomean_speedup", number(s.geomean_speedup)}};
 }
 
-Json device(const DeviceInfo& d) {
+Json clocks(const std::optional<LockedClocks>& locked) {
+  Json lock;
+  if (locked) lock = {{"asked", locked->asked}, {"sm_mhz", number(locked->sm_mhz)}};
+  return {{"locked", lock}};
+}
+
+Json device(const DeviceInfo& d, const std::optional<LockedClocks>& locked) {
   return {{"id", d.device.ordinal},
           {"device", to_string(d.device)},
           {"name", d.name},
@@ -316,7 +322,8 @@ Json device(const DeviceInfo& d) {
           {"l2_bytes", known(d.last_level_cache_bytes)},
           {"mem_bytes", known(d.memory_bytes)},
           {"cuda_driver", d.driver_version},
-          {"cuda_runtime", d.runtime_version}};
+          {"cuda_runtime", d.runtime_version},
+          {"clocks", clocks(locked)}};
 }
 
 Json config(const RunConfig& c) {
@@ -367,7 +374,8 @@ Json totals(const RunResult& r) {
 Json to_json(const RunResult& r) {
   Json devices = Json::array(), cases = Json::array(), summaries = Json::array(),
        impossible = Json::object();
-  for (const DeviceInfo& d : r.devices) devices.push_back(device(d));
+  for (const DeviceInfo& d : r.devices)
+    devices.push_back(device(d, devices.empty() ? r.locked_clocks : std::nullopt));
   for (const CaseResult& c : r.cases) cases.push_back(one_case(c));
   for (const OpSummary& s : r.op_summaries) summaries.push_back(summary(s));
   for (const auto& [reason, count] : r.impossible_reasons) impossible[reason] = count;

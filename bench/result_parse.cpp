@@ -299,6 +299,14 @@ DeviceInfo parse_device(const Field& f) {
   return d;
 }
 
+/// Of the first device, since 1.5.
+std::optional<LockedClocks> parse_locked(const Field& device) {
+  const auto clocks = device.later("clocks");
+  if (!clocks || (*clocks)["locked"].is_null()) return std::nullopt;
+  const Field locked = (*clocks)["locked"];
+  return LockedClocks{locked["asked"].text(), locked["sm_mhz"].optional_real()};
+}
+
 RunConfig parse_config(const Field& f) {
   RunConfig c;
   c.preset = f["preset"].text();
@@ -372,7 +380,10 @@ RunResult parse_result(std::string_view text) {
   r.kernel = host["kernel"].text();
   r.cpu = host["cpu"].text();
   r.cores = host["cores"].small_integer();
-  for (const Field& device : root["devices"].items()) r.devices.push_back(parse_device(device));
+  for (const Field& device : root["devices"].items()) {
+    if (r.devices.empty()) r.locked_clocks = parse_locked(device);
+    r.devices.push_back(parse_device(device));
+  }
   r.calibration.mem_bw_bytes_per_s = calibration["mem_bw_bytes_per_s"].real_or_zero();
   for (const auto& [dtype, rate] : calibration["flops_per_s"].members())
     r.calibration.flops_per_s.emplace_back(dtype, rate.real_or_zero());

@@ -88,6 +88,7 @@ TEST_CASE("a result is read back as it was written, every bit of every double") 
   CHECK(loaded.op_summaries == result.op_summaries);
   CHECK(loaded.devices[0].device == Device{DeviceType::cuda, 1});
   CHECK(loaded.devices[0].memory_bytes == result.devices[0].memory_bytes);
+  CHECK(loaded.locked_clocks == result.locked_clocks);
   CHECK(loaded.argv == result.argv);
   CHECK(loaded.hostname == result.hostname);
   CHECK(loaded.impossible_reasons == result.impossible_reasons);

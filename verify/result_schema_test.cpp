@@ -51,19 +51,33 @@ TEST_CASE("what is written fits the schema") {
   CHECK(complaint(sample_document()) == "");
 }
 
-TEST_CASE("results that earlier versions wrote are read, and fit the schema") {
-  for (const char* version : {"1.3", "1.4"}) {
+/// 1.0 to 1.2 are 1.3's (1.1: the simulated GPU's) without what came later, as the schemas and the
+/// writers of those versions have it; the others were written by their own.
+TEST_CASE("results that earlier versions wrote are read, shown, and fit the schema") {
+  for (const std::string version : {"1.0", "1.1", "1.2", "1.3", "1.4", "1.5"}) {
     INFO(version);
-    const std::string text =
-        read_file(std::string(WIDE_SOURCE_DIR "/verify/results/") + version + ".json");
+    const std::string file = WIDE_SOURCE_DIR "/verify/results/" + version + ".json";
+    const std::string text = read_file(file);
+    CHECK_THAT(text, ContainsSubstring("\"version\":\"" + version + ".0\""));
     CHECK(complaint(json::parse(text)) == "");
     const RunResult result = parse_result(text);
     REQUIRE(result.cases.size() == 1);
-    CHECK(result.cases[0].strategies.at(0).measurements.at(0).stats.n >= 3);
-    CHECK(result.cases[0].speedups.size() == 2);
+    const RunnerResult& runner = result.cases[0].strategies.at(0);
+    const Outcome shown = wbench("show -v " + file);
+    CHECK(shown.code == kSuccess);
+    CHECK_THAT(shown.out, ContainsSubstring("linear") && ContainsSubstring(runner.name));
+    if (version == "1.1") {
+      CHECK(runner.launches.size() == 1);
+      CHECK_THAT(shown.out, ContainsSubstring("instructions"));
+    } else {
+      CHECK(runner.measurements.at(0).stats.n >= 3);
+      CHECK(result.cases[0].speedups.size() == 2);
+      CHECK_THAT(shown.out, ContainsSubstring("vs loop"));
+    }
     // Written again it is a result of today.
     CHECK(complaint(json::parse(to_json(result).dump())) == "");
   }
+  CHECK(std::string(kSchemaVersion) == "1.5.0");  // whose file has to be among them
 }
 
 TEST_CASE("the schema refuses documents that are not results") {
@@ -82,6 +96,8 @@ TEST_CASE("the schema refuses documents that are not results") {
       {"/devices/0/device", "gpu"},
       {"/devices/0/compute_capability", "9.0"},
       {"/devices/0/sm_count", -1},
+      {"/devices/0/clocks/locked/asked", "fast"},
+      {"/devices/0/clocks/locked/sm_mhz", 0},
       {"/calibration/mem_bw_bytes_per_s", 0},
       {"/calibration/flops_per_s/fp32", "fast"},
       {"/config/regimes/0", "hot"},
@@ -148,6 +164,8 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
                                            "/run/tool",
                                            "/host",
                                            "/devices/0",
+                                           "/devices/0/clocks",
+                                           "/devices/0/clocks/locked",
                                            "/calibration",
                                            "/config",
                                            "/config/stop",
@@ -184,10 +202,13 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
           "outliers",  // 1.3
           "process_isolated", "environment_checks",
           "noise_floors",  // 1.4
-          "host_launch_ns",   "throttle",           "kernels",      "sm_mhz", "cache",
-          "aa_floor_pct",     "max_noise_pct",      "clock_tol_pct"};
-      const bool is_of_1_0 = place == "/config" && item.key() == "cache";
-      if (later.contains(item.key()) && !is_of_1_0) {
+          "host_launch_ns",   "throttle",           "kernels",       "sm_mhz", "cache",
+          "aa_floor_pct",     "max_noise_pct",      "clock_tol_pct", "clocks"};  // 1.5: a device's
+      // The same words are needed elsewhere.
+      const std::set<std::string> needed{"/config/cache",
+                                         "/cases/0/strategies/0/measurements/0/clocks",
+                                         "/devices/0/clocks/locked/sm_mhz"};
+      if (later.contains(item.key()) && !needed.contains(place + "/" + item.key())) {
         CHECK((complaint(document) == "" && refusal(document.dump()) == ""));
         continue;
       }

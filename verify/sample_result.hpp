@@ -199,6 +199,7 @@ inline RunResult sample_result() {
   device.driver_version = 13000;
   device.runtime_version = 13000;
   r.devices = {device};
+  r.locked_clocks = LockedClocks{"max", 1980};
   r.config.preset = "quick";
   r.config.regimes = {Regime::stream, Regime::graph};
   r.config.budget_s = 60.5;

@@ -203,14 +203,71 @@ TEST_CASE("CSV and Markdown have one row per measurement, quoted where they must
   const std::string text = report_csv(result);
   CHECK_THAT(text, ContainsSubstring("\"a | pipe, a \"\"quote\"\",\na line"));
   CHECK_THAT(report_markdown(result), ContainsSubstring("a \\| pipe"));
-  const auto columns = std::count(markdown[2].begin(), markdown[2].end(), '|');
-  for (size_t i = 3; i < markdown.size(); ++i) {
+  std::ptrdiff_t columns = 0;
+  for (size_t i = 2; i < markdown.size(); ++i) {
+    if (i + 1 < markdown.size() && markdown[i + 1].starts_with("|---"))  // titles of a table
+      columns = std::count(markdown[i].begin(), markdown[i].end(), '|');
+    if (!markdown[i].starts_with("|")) continue;
     size_t bars = 0;
     for (size_t c = 0; c < markdown[i].size(); ++c)
       bars += markdown[i][c] == '|' && markdown[i][c - (c > 0)] != '\\';
     INFO(markdown[i]);
     CHECK(static_cast<std::ptrdiff_t>(bars) == columns);
   }
+}
+
+/// Text as words, so that widths do not matter.
+std::string words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::string words;
+  for (std::string word; stream >> word;) words += word + " ";
+  return words;
+}
+
+TEST_CASE("details: how was measured, launches, kernels, energy, clocks and memory") {
+  RunResult result = sample_result();
+  ReportOptions options{200, false};
+  const std::string plain = report_text(result, options);
+  options.details = true;
+  const std::string text = words_of(report_text(result, options));
+  CHECK_THAT(plain, !ContainsSubstring("per launch") && !ContainsSubstring("registers"));
+  CHECK_THAT(text, ContainsSubstring("warm-up 0.2 s, clocks within 1%; abba order, at least 12 "
+                                     "rounds; stop by stdrel, 0.5%"));
+  CHECK_THAT(text, ContainsSubstring("clocks locked: max, 1980 MHz"));
+  CHECK_THAT(text, ContainsSubstring("warn: clocks are unknown"));
+  // Of a launch, the host's share may be negative; energy that is not valid says why.
+  CHECK_THAT(text, ContainsSubstring("sequential stream 1 2.40 us -12.2 ns 333 mJ 400 W 1960 MHz "
+                                     "3 (sw_power_cap hw_thermal) 0.3% -0.0015%/s -0.25"));
+  CHECK_THAT(text, ContainsSubstring("256 B 4.00 MB ci"));
+  CHECK_THAT(text, ContainsSubstring("window<1s"));
+  CHECK_THAT(text, ContainsSubstring("sequential_kernel 8x1x1 128x1x1 64 50.2 kB 4 25%"));
+  CHECK_THAT(text, ContainsSubstring("simt_kernel 8x1x1 128x1x1 50.2 kB 4 25%"));  // registers: no
+  result.cases[0].strategies[0].kernels[0].name =
+      "_ZN4wide7kernels12_GLOBAL__N_15twiceIfEEvPKT_PS3_";
+  CHECK_THAT(report_text(result, options), ContainsSubstring("twice<float>(float const*"));
+  options.content = ReportContent::checks;
+  CHECK_THAT(report_text(result, options), !ContainsSubstring("method:"));
+}
+
+TEST_CASE("details in Markdown and CSV, and what is not known is left out") {
+  RunResult result = sample_result();
+  CHECK_THAT(report_markdown(result), ContainsSubstring("| per launch |") &&
+                                          ContainsSubstring("| 3 (sw_power_cap hw_thermal) |"));
+  const std::string csv = report_csv(result);
+  CHECK_THAT(csv, ContainsSubstring(",enqueue_ns_per_call,launch_overhead_ns_per_launch,"
+                                    "joules_per_call,avg_w,sm_mhz_median,"));
+  CHECK_THAT(csv, ContainsSubstring(",1,2400.5,-12.25,0.3333333333333333,400.0,1960.5,1941.0,3,"));
+  for (CaseResult& c : result.cases) {
+    for (RunnerResult& r : c.strategies) {
+      const std::string name = r.name;
+      r = {};
+      r.name = name;
+    }
+    c.baselines.clear();
+  }
+  ReportOptions options{200, false};
+  options.details = true;
+  CHECK_THAT(report_text(result, options), !ContainsSubstring("per launch"));
 }
 
 TEST_CASE("the width comes from COLUMNS, between 80 and 200") {

@@ -101,12 +101,6 @@ std::string heading(const Comparison& c) {
       c.candidate_device);
 }
 
-std::string escaped_markdown(const std::string& text) {
-  std::string out;
-  for (const char c : printable(text)) out += c == '|' ? std::string("\\|") : std::string(1, c);
-  return out;
-}
-
 }  // namespace
 
 FailOn parse_fail_on(const std::string& names) {

@@ -17,8 +17,7 @@ struct NvmlMonitor {
   std::string reason;                ///< why not
 };
 
-/// Of the device at this address on the bus ("0000:3b:00.0"). The library is WIDE_NVML where the
-/// environment has it, else libnvidia-ml.so.1.
+/// Of the device at this address on the bus.
 NvmlMonitor open_nvml(const std::string& pci_bus_id);
 
 }  // namespace wide::bench

@@ -3,6 +3,7 @@
 #include "bench/report/flat_rows.hpp"
 
 #include "bench/json_number.hpp"
+#include "bench/report/details.hpp"
 #include "bench/report/rows.hpp"
 
 namespace wide::bench {
@@ -57,6 +58,7 @@ std::vector<Json> flat_rows(const RunResult& result) {
     row["worst_error_ratio"] = json_number(runner.verify.worst_error_ratio);
     row["worst_member"] = runner.verify.worst_member;
     row["reason"] = r.runner == nullptr ? r.point->reason : runner.reason;
+    add_details(r, row);
     add_run(result, row);
     for (const auto& entry : r.point->point.entries()) {
       const auto* integer = std::get_if<int64_t>(&entry.value);

@@ -4,8 +4,10 @@
 // CSV (RFC 4180) and Markdown.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
+#include "bench/report/details.hpp"
 #include "bench/report/flat_rows.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/rows.hpp"
@@ -27,15 +29,6 @@ std::string quoted(const std::string& text) {
 std::string cell_of(const Json& value) {
   if (value.is_string()) return quoted(value.get<std::string>());
   return value.is_null() ? "" : value.dump();
-}
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '|') out += '\\';
-    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return out;
 }
 
 }  // namespace
@@ -69,10 +62,11 @@ std::string report_markdown(const RunResult& result) {
       "| op | case | strategy | regime | time | of floor | vs loop | vs streams | vs graph | "
       "err/tol | status |\n"
       "|---|---|---|---|---:|---:|---:|---:|---:|---:|---|\n";
-  for (const ReportRow& row : rows_of(result)) {
+  const std::vector<ReportRow> rows = rows_of(result);
+  for (const ReportRow& row : rows) {
     const bool is_timed = row.measurement != nullptr;
     text += fmt::format("| {} | {} | {} | {} | {} | {} |", row.point->point.op(),
-                        escaped(row.point->point.to_string()),
+                        escaped_markdown(row.point->point.to_string()),
                         row.runner == nullptr ? ""
                         : row.is_baseline     ? "(" + row.runner->name + ")"
                                               : row.runner->name,
@@ -88,7 +82,24 @@ std::string report_markdown(const RunResult& result) {
       text += " |";
     }
     text += fmt::format(" {} | {} |\n", row.runner == nullptr ? "" : error_text(*row.runner),
-                        escaped(status_text(row)));
+                        escaped_markdown(status_text(row)));
+  }
+  // Of each op what is known besides times.
+  Shown all;
+  std::vector<std::string> ops;
+  for (const ReportRow& row : rows) {
+    all.insert(&row);
+    if (row.measurement != nullptr &&
+        std::find(ops.begin(), ops.end(), row.point->point.op()) == ops.end())
+      ops.push_back(row.point->point.op());
+  }
+  for (const std::string& op : ops) {
+    const CommonAxes axes(result, op);
+    for (const Table& table :
+         {details_table(rows, op, axes, all), kernels_table(rows, op, axes, all)}) {
+      if (table.is_empty()) continue;
+      text += "\n" + escaped_markdown(op + axes.heading()) + "\n\n" + table.markdown();
+    }
   }
   return text;
 }

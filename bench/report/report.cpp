@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/report/details.hpp"
 #include "bench/report/rows.hpp"
 #include "bench/report/tables.hpp"
 
@@ -80,6 +81,17 @@ std::string row_command(const ReportRow& row) {
   return command;
 }
 
+/// Tables of what -v adds, of one op.
+std::string details_text(const std::vector<ReportRow>& rows, const std::string& op,
+                         const CommonAxes& axes, const Shown& shown, const ReportOptions& options) {
+  std::string text;
+  for (const Table& table :
+       {details_table(rows, op, axes, shown), kernels_table(rows, op, axes, shown)}) {
+    if (!table.is_empty()) text += "\n" + table.render(options.width, options.has_color) + "\n";
+  }
+  return text;
+}
+
 /// Failures with the command that repeats them, reasons of choices, points that do not exist.
 std::string notes_text(const RunResult& result, const std::vector<ReportRow>& rows, bool explains) {
   std::string notes;
@@ -138,6 +150,8 @@ std::string report_text(const RunResult& result, const ReportOptions& options) {
       ops.push_back(row.point->point.op());
   }
   std::string text = wrap(device_text(result), options.width);
+  if (options.details && options.content == ReportContent::times)
+    text += wrap(method_text(result), options.width);
   for (const std::string& op : ops) {
     const CommonAxes axes(result, op);
     const Table table = options.content == ReportContent::checks ? verify_table(rows, op, axes)
@@ -149,6 +163,7 @@ std::string report_text(const RunResult& result, const ReportOptions& options) {
     text += table.render(options.width, options.has_color) + "\n";
     for (const OpSummary& s : result.op_summaries)
       text += s.op == op ? wrap(summary_text(s), options.width) : "";
+    if (options.details) text += details_text(rows, op, axes, shown, options);
   }
   const std::string notes = notes_text(result, rows, options.explain);
   return notes.empty() ? text : text + "\n" + wrap(notes, options.width);

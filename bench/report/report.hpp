@@ -20,6 +20,7 @@ struct ReportOptions {
   int64_t top = 0;       ///< only the rows of this many largest speedups; 0: all
   bool explain = false;  ///< why each strategy was taken, and each case's command
   ReportContent content = ReportContent::times;
+  bool details = false;  ///< how was measured, launches, kernels, energy, clocks, memory
 };
 
 std::string report_text(const RunResult& result, const ReportOptions& options);

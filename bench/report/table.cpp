@@ -214,6 +214,30 @@ std::string Table::render(int width, bool has_color) const {
   return text;
 }
 
+std::string escaped_markdown(const std::string& text) {
+  std::string out;
+  for (const char c : printable(text)) out += c == '|' ? std::string("\\|") : std::string(1, c);
+  return out;
+}
+
+std::string Table::markdown() const {
+  std::string titles, rules;
+  std::vector<size_t> used;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    const auto has_text = [&](const auto& row) { return !row[c].text.empty(); };
+    if (std::none_of(rows_.begin(), rows_.end(), has_text)) continue;
+    used.push_back(c);
+    titles += "| " + columns_[c].title + " ";
+    rules += columns_[c].is_number ? "|---:" : "|---";
+  }
+  std::string text = titles + "|\n" + rules + "|\n";
+  for (const auto& row : rows_) {
+    for (const size_t c : used) text += "| " + escaped_markdown(row[c].text) + " ";
+    text += "|\n";
+  }
+  return text;
+}
+
 std::string listing_text(const std::vector<std::vector<std::string>>& rows, int width) {
   const size_t last = rows.front().size() - 1;
   std::vector<int> widths(last);

@@ -37,6 +37,8 @@ class Table {
   /// Every line at most `width` columns, without a newline at the end of the last. Columns without
   /// any value are left out.
   std::string render(int width, bool has_color) const;
+  /// The same columns as a table of Markdown, nothing cut.
+  std::string markdown() const;
 
  private:
   std::string line(const std::vector<Cell>& cells, const std::vector<int>& widths, bool is_brief,
@@ -51,6 +53,9 @@ int display_width(const std::string& text);
 
 /// Control characters, newlines too, become spaces.
 std::string printable(const std::string& text);
+
+/// The same for a cell of Markdown.
+std::string escaped_markdown(const std::string& text);
 
 /// Printable and at most `width` columns; what does not fit ends in "..".
 std::string fit(const std::string& text, int width);

@@ -36,11 +36,6 @@ Cell status_cell(const ReportRow& row) {
   return {status_text(row), tone};
 }
 
-std::string runner_text(const ReportRow& row) {
-  if (row.runner == nullptr) return "";
-  return row.is_baseline ? "(" + row.runner->name + ")" : row.runner->name;
-}
-
 std::vector<Cell> timing_cells(const ReportRow& row) {
   if (row.measurement == nullptr) return {{}, {}, {}, {}, {}, {}};
   const Measurement& m = *row.measurement;
@@ -113,6 +108,11 @@ std::vector<Cell> counter_cells(const ReportRow& row) {
 }
 
 }  // namespace
+
+std::string runner_text(const ReportRow& row) {
+  if (row.runner == nullptr) return "";
+  return row.is_baseline ? "(" + row.runner->name + ")" : row.runner->name;
+}
 
 std::string significant(double value) {
   const double size = std::fabs(value);

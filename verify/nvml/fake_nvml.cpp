@@ -3,7 +3,7 @@
 //
 // A libnvidia-ml.so that says what the file WIDE_FAKE_NVML scripts: a line per reading of the
 // clock, "sm_mhz power_mw temperature reasons energy_mj", the last one for ever. One device, at bus
-// address 0000:3b:00.0.
+// address 0000:3b:00.0, of at most 1980 MHz; WIDE_FAKE_NVML_LOCK=ERROR is its answer to who locks.
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -16,11 +16,12 @@ struct Line {
   unsigned long long reasons = 0, energy_mj = 0;
 };
 
-constexpr int kNotSupported = 3, kNotFound = 6;
+constexpr int kNotSupported = 3, kNoPermission = 4, kNotFound = 6;
 
 std::vector<Line> script;
 size_t num_read = 0;
 int num_open = 0;
+unsigned locked_least = 0, locked_most = 0;
 
 const Line& present() {
   return script[num_read == 0 ? 0 : num_read - 1];
@@ -52,7 +53,9 @@ int wide_fake_nvml_open() {
   return num_open;
 }
 const char* nvmlErrorString(int error) {
-  return error == kNotSupported ? "Not Supported" : "Not Found";
+  return error == kNotSupported   ? "Not Supported"
+         : error == kNoPermission ? "Insufficient Permissions"
+                                  : "Not Found";
 }
 int nvmlDeviceGetHandleByPciBusId_v2(const char* bus, void** device) {
   *device = &script;
@@ -81,6 +84,25 @@ int nvmlDeviceGetTotalEnergyConsumption(void*, unsigned long long* millijoules) 
   if (present().energy_mj == 0) return kNotSupported;
   *millijoules = present().energy_mj;
   return 0;
+}
+
+int nvmlDeviceGetMaxClockInfo(void*, unsigned type, unsigned* mhz) {
+  *mhz = 1980;
+  return type == 1 ? 0 : kNotSupported;
+}
+int nvmlDeviceSetGpuLockedClocks(void*, unsigned least, unsigned most) {
+  if (const char* error = std::getenv("WIDE_FAKE_NVML_LOCK")) return std::atoi(error);
+  locked_least = least;
+  locked_most = most;
+  return 0;
+}
+int nvmlDeviceResetGpuLockedClocks(void*) {
+  locked_least = locked_most = 0;
+  return 0;
+}
+/// For tests: what the clocks are locked to, 0 where they are not, 1 where the ends differ.
+unsigned wide_fake_nvml_locked() {
+  return locked_least == locked_most ? locked_most : 1;
 }
 
 }  // extern "C"

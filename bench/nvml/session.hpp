@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The driver's library, opened for one device. The few functions that are called are declared here,
+// as the driver's documentation has them: the header comes with a toolkit, and a build without one
+// measures clocks, too.
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace wide::bench::nvml {
+
+using Device = void*;
+using Number = unsigned int;
+using LongNumber = unsigned long long;
+
+inline constexpr int kSuccess = 0, kNotSupported = 3, kNoPermission = 4;  // nvmlReturn_t
+inline constexpr unsigned kClockSm = 1,
+                          kTemperatureGpu = 0;  // nvmlClockType_t, nvmlTemperatureSensors_t
+/// nvmlClockLimitId_t: instead of a clock, the one that the device keeps within its power.
+inline constexpr Number kLimitTdp = 0xffffff01u;
+
+/// Null where the library lacks one, which none but the first five may be.
+struct Functions {
+  int (*init)() = nullptr;
+  int (*shutdown)() = nullptr;
+  const char* (*error_string)(int) = nullptr;
+  int (*device)(const char*, Device*) = nullptr;
+  int (*clock)(Device, unsigned, Number*) = nullptr;
+  int (*power)(Device, Number*) = nullptr;                  // milliwatts
+  int (*temperature)(Device, unsigned, Number*) = nullptr;  // degrees Celsius
+  int (*reasons)(Device, LongNumber*) = nullptr;
+  int (*energy)(Device, LongNumber*) = nullptr;  // millijoules since the driver was loaded
+  int (*max_clock)(Device, unsigned, Number*) = nullptr;
+  int (*lock_clocks)(Device, Number, Number) = nullptr;
+  int (*reset_clocks)(Device) = nullptr;
+};
+
+class Session {
+ public:
+  Session(void* library, const Functions& functions, Device handle)
+      : f(functions), device(handle), library_(library) {}
+  ~Session();
+  Session(const Session&) = delete;
+
+  const Functions f;
+  const Device device;
+
+ private:
+  void* library_;
+};
+
+struct Opened {
+  std::unique_ptr<Session> session;  ///< null where there is none
+  std::string reason;                ///< why not
+};
+
+/// Of the device at this address on the bus ("0000:3b:00.0"). The library is WIDE_NVML where the
+/// environment has it, else libnvidia-ml.so.1.
+Opened open(const std::string& pci_bus_id);
+
+}  // namespace wide::bench::nvml

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is known of a measurement besides its time: what its launches cost and ask for, energy,
+// clocks, memory, and how its samples spread. For -v, Markdown and CSV.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/report/tables.hpp"
+
+namespace wide::bench {
+
+/// Of one op, a row for each measurement. Columns that nothing is known for are left out.
+Table details_table(const std::vector<ReportRow>& rows, const std::string& op,
+                    const CommonAxes& axes, const Shown& shown);
+/// Of one op, a row for each kernel of a call.
+Table kernels_table(const std::vector<ReportRow>& rows, const std::string& op,
+                    const CommonAxes& axes, const Shown& shown);
+
+/// How the run was measured: warm-up, order, when it stopped, clocks.
+std::string method_text(const RunResult& result);
+
+/// The same as keys of a flat row; null where not known.
+void add_details(const ReportRow& row, nlohmann::ordered_json& flat);
+
+}  // namespace wide::bench
