@@ -164,7 +164,7 @@ class GpuCheck(Tree):
         super().setUp()
         for name in ("gpu_check", "evidence.py"):
             self.put(f"scripts/{name}", (ROOT / "scripts" / name).read_text(), 0o755)
-        self.put("bin/nvidia-smi", '#!/bin/sh\ncase "$*" in -L) echo GPU 0 ;; *driver*) echo 580.1 ;; *) echo Toy ;; esac\n', 0o755)
+        self.put("bin/nvidia-smi", '#!/bin/sh\ncase "$*" in -L) echo GPU 0 ;; *driver*) echo 580.1 ;; *) echo Toy GPU ;; esac\n', 0o755)
         self.put("bin/compute-sanitizer", '#!/bin/sh\necho "========= ERROR SUMMARY: ${FINDINGS:-0} errors"\n'
                                           'exit ${SANITIZER_EXIT:-0}\n', 0o755)
         check = {"before": "pass", "elements_compared": 4, "worst_error_ratio": 0.25}
@@ -173,8 +173,10 @@ class GpuCheck(Tree):
                   "cases": [{"op": "toy", "strategies": [{"name": "simt", "status": "ok", "verify": check},
                                                          {"name": "sequential", "status": "ok", "verify": check}]}]}
         self.put("result.json", json.dumps(result))
-        self.put("build/bench/wbench", '#!/bin/bash\nwhile [ "$1" != --json ]; do shift; done\n'
-                                       f'cp {self.root}/result.json "$2"\nexit ${{WBENCH_EXIT:-0}}\n', 0o755)
+        self.put("self_check.json", json.dumps({"self_check": {"failed": 0, "checks": [{"name": "event_quantum"}]}}))
+        self.put("build/bench/wbench", '#!/bin/bash\nfile=result.json\n[ "$1" != info ] || file=self_check.json\n'
+                                       f'echo "$*" >>{self.root}/words\nwhile [ "$1" != --json ]; do shift; done\n'
+                                       f'cp {self.root}/$file "$2"\nexit ${{WBENCH_EXIT:-0}}\n', 0o755)
         self.put("build/verify/isolation_test", "#!/bin/sh\n", 0o755)
 
     def check(self, *parts, **env):
@@ -207,6 +209,52 @@ class GpuCheck(Tree):
         self.assertEqual(evidence.state_of(self.root, found), "verified")
         self.assertEqual(len(list(self.root.glob("bench/results/Toy-GPU/quick-*.json"))), 1)
         self.assertEqual(len(list(self.root.glob("verify/evidence/*"))), 1)  # none for sequential
+
+    def kept(self, name):
+        return len(list(self.root.glob(f"bench/results/Toy-GPU/{name}-*.json")))
+
+    def test_the_self_check_is_kept_whatever_it_found(self):
+        self.assertEqual(self.check("selfcheck").returncode, 0)
+        self.assertEqual(self.kept("self_check"), 1)
+        self.assertIn("info --self-check --device cuda", (self.root / "words").read_text())
+        shutil.rmtree(self.root / "bench")
+        failed = self.check("selfcheck", WBENCH_EXIT="7")
+        self.assertEqual((failed.returncode, self.kept("self_check")), (1, 1), failed.stdout)
+        self.assertIn("selfcheck: FAILED (exit code 7)", failed.stdout)
+        shutil.rmtree(self.root / "bench")
+        self.put("self_check.json", '{"self_check": {"checks": []}}')
+        empty = self.check("selfcheck")
+        self.assertEqual((empty.returncode, self.kept("self_check")), (1, 0), empty.stdout)
+        self.assertIn("no check was made", empty.stdout)
+
+    def put_regimes(self, regimes, clocks, reasons=(), complete=True):
+        made = [{"regime": name, "clocks": clocks, "energy": {"valid": True}} for name in regimes]
+        self.put("result.json", json.dumps({
+            "run": {"complete": complete}, "environment_checks": [{"text": text} for text in reasons],
+            "cases": [{"strategies": [{"measurements": made}], "baselines": [{"measurements": []}]}]}))
+
+    def test_every_regime_with_clocks_or_a_reason(self):
+        regimes = ["cold", "graph", "stream", "cpu"]
+        self.put_regimes(regimes, {"sm_mhz_median": 1980})
+        good = self.check("regimes")
+        self.assertEqual((good.returncode, self.kept("regimes"), self.kept("rotate")), (0, 1, 1), good.stdout)
+        self.assertIn("4 measurements, 4 with clocks, 4 with energy", good.stdout)
+        words = (self.root / "words").read_text()
+        for option in ("--regime cold,graph,stream,cpu", "--energy", "--aa", "--cache rotate"):
+            self.assertIn(option, words)
+        self.put_regimes(regimes, None)
+        self.assertEqual(self.check("regimes").returncode, 1)
+        self.put_regimes(regimes, None, ["clocks are unknown: no library"])
+        told = self.check("regimes")
+        self.assertEqual(told.returncode, 0, told.stdout)
+        self.assertIn("clocks are unknown: no library", told.stdout)
+        self.put_regimes(regimes[1:], {"sm_mhz_median": 1980})
+        less = self.check("regimes")
+        self.assertEqual(less.returncode, 1)
+        self.assertIn("nothing was measured in regime cold", less.stdout)
+        shutil.rmtree(self.root / "bench")
+        self.put_regimes(regimes, {"sm_mhz_median": 1980}, complete=False)
+        self.assertEqual((self.check("regimes").returncode, self.kept("regimes")), (1, 0))
 
     def test_findings_and_what_gave_no_verdict(self):
         for env, expected in [({"FINDINGS": "3", "SANITIZER_EXIT": "1"}, 3), ({"SANITIZER_EXIT": "42"}, None)]:
