@@ -39,6 +39,16 @@ std::string run_footer() {
              "  err/tol        worst error / tolerance against the fp64 reference @ its member; 1 "
              "passes\n"
              "  n              samples; few_samples below 30\n"
+             "With -v, of each measurement and of each kernel:\n"
+             "  launches       of a call; enqueue: what a call costs the host, measured apart\n"
+             "  per launch     (stream - graph) / launches: what launching by the host adds\n"
+             "  energy         of a call, over a second of calls; power: on average, or the "
+             "largest seen\n"
+             "  throttled      samples that were discarded, and every reason that was seen\n"
+             "  rounds, trend  deviation between rounds' medians, and their slope; autocorr: of "
+             "samples\n"
+             "                 with their neighbours\n"
+             "  memory         operands, packed weights and workspace of a call, at most\n"
              "After the sweep, per primitive, regime and baseline:\n") +
          summary_definitions() + "\n" + exit_codes();
 }

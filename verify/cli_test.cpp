@@ -54,6 +54,13 @@ TEST_CASE("a run end to end: JSON on standard output, and nothing else") {
   CHECK(result.op_summaries.size() == 1);
 }
 
+TEST_CASE("-v adds how was measured and what else is known") {
+  const Outcome o = wbench("run " + kTiny + "-v");
+  CHECK(o.code == kSuccess);
+  CHECK_THAT(o.out, ContainsSubstring("method: warm-up 0 s") && ContainsSubstring("stopped by"));
+  CHECK_THAT(wbench("run " + kTiny).out, !ContainsSubstring("stopped by"));
+}
+
 TEST_CASE("a bare run lists the primitives and is a usage error") {
   const Outcome o = wbench("run");
   CHECK(o.code == kUsage);
