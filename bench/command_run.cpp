@@ -203,6 +203,20 @@ bool lock_clocks(const std::string& asked, const Context& context, std::optional
   return true;
 }
 
+/// The options' texts as numbers. Throws invalid_argument for what is none.
+RunConfig config_of(const RunOptions& options) {
+  RunConfig config = options.config;
+  config.target_ci_pct = parse_percent("--target-ci", options.target_ci);
+  config.max_noise_pct = parse_percent("--max-noise", options.max_noise);
+  config.cache = options.cache == "rotate" ? Cache::rotate
+                 : options.cache == "warm" ? Cache::warm
+                                           : Cache::flush;
+  config.clock_tol_pct = parse_percent("--warmup-clock-tol", options.clock_tol);
+  config.throttle_pct = parse_percent("--throttle-threshold", options.throttle_threshold);
+  if (!options.lock_clocks.empty()) (void)parse_lock_clocks(options.lock_clocks);
+  return config;
+}
+
 /// A run in which every strategy of every case was skipped has shown nothing.
 bool ran_anything(const RunResult& result) {
   for (const CaseResult& c : result.cases) {
@@ -248,15 +262,7 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   const Selection& selection = options.selection;
   const bool is_document = goes_to_stdout(options.output);
   if (!options.output.tag.empty()) require_tag(options.output.tag);
-  RunConfig config = options.config;
-  config.target_ci_pct = parse_percent("--target-ci", options.target_ci);
-  config.max_noise_pct = parse_percent("--max-noise", options.max_noise);
-  config.cache = options.cache == "rotate" ? Cache::rotate
-                 : options.cache == "warm" ? Cache::warm
-                                           : Cache::flush;
-  config.clock_tol_pct = parse_percent("--warmup-clock-tol", options.clock_tol);
-  config.throttle_pct = parse_percent("--throttle-threshold", options.throttle_threshold);
-  if (!options.lock_clocks.empty()) (void)parse_lock_clocks(options.lock_clocks);
+  const RunConfig config = config_of(options);
   (void)select_ops(selection.ops);  // a misspelt op comes before a missing device
   const std::optional<Context> context = make_context(selection, err);
   if (!context) return kEnvironment;
