@@ -19,6 +19,7 @@
 #include "wide/conv.hpp"
 #include "wide/error.hpp"
 #include "wide/flash_attention.hpp"
+#include "wide/groupnorm.hpp"
 
 namespace {
 
@@ -155,6 +156,38 @@ TEST_CASE("batchnorm: auto is cuDNN where ours is unverified, and never silently
   const BatchnormPlan refused = make_batchnorm_plan(machine.context, plain);
   CHECK(refused.strategy() == "sequential");
   CHECK(has(refused.explain(), "mode train of cuDNN's wants gamma and beta"));
+}
+
+TEST_CASE("instancenorm: auto is cuDNN where ours is unverified, and ours for groups of channels") {
+  require_simulation();
+  require_cudnn_planning();
+  Machine machine;
+  if (is_verified("groupnorm", "wide", 90)) SKIP("wide is verified");
+  struct Operands {
+    explicit Operands(const Context& on)
+        : x(on, Dtype::fp32, {2, 16, 8, 8}, 1), y(on, Dtype::fp32, {2, 16, 8, 8}, 2) {}
+    GroupnormArguments at(int64_t element) const { return {x.at(element), {}, {}, y.at(element)}; }
+    Values x, y;
+  };
+  const Operands ours(Context::cpu()), theirs(machine.context);
+  GroupnormProblem problem = describe_groupnorm(theirs.at(0), {.num_members = 2, .groups = 8});
+  const GroupnormPlan automatic = make_groupnorm_plan(machine.context, problem);
+  INFO(automatic.explain());
+  CHECK(automatic.strategy() == "cudnn");
+  machine.run(automatic, theirs.at(0));
+  CHECK(calls_of_cudnn == 1);
+  machine.run(automatic, theirs.at(1));
+  CHECK(calls_of_cudnn == 0);
+  make_groupnorm_plan(Context::cpu(), problem).run(ours.at(1), {Stream::cpu()});
+  CHECK(worst_difference(ours.y, theirs.y) < 1e-5);
+  const auto named = make_groupnorm_plan(machine.context, problem, {.strategy = "cudnn"});
+  CHECK(machine.refusal(named, theirs.at(1)) ==
+        "groupnorm: cudnn: x is aligned to 4 bytes, expected cuDNN's = 16");
+
+  problem.groups = 4;
+  const GroupnormPlan grouped = make_groupnorm_plan(machine.context, problem);
+  CHECK(grouped.strategy() == "sequential");
+  CHECK(has(grouped.explain(), "cuDNN has no norm over groups of several channels"));
 }
 
 TEST_CASE("flash_attention: auto is cuDNN where ours is unverified, and by name cuDNN or none") {

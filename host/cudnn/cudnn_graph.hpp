@@ -97,8 +97,15 @@ struct CudnnBatchnorm {
   friend bool operator==(const CudnnBatchnorm&, const CudnnBatchnorm&) = default;
 };
 
-using CudnnOperation =
-    std::variant<CudnnPointwise, CudnnConvolution, CudnnMatmul, CudnnReduction, CudnnBatchnorm>;
+/// Every image of every channel by its own mean and biased variance.
+struct CudnnInstancenorm {
+  CudnnTensorId x = kNoCudnnTensor, scale = kNoCudnnTensor, bias = kNoCudnnTensor;
+  CudnnTensorId epsilon = kNoCudnnTensor, y = kNoCudnnTensor;
+  friend bool operator==(const CudnnInstancenorm&, const CudnnInstancenorm&) = default;
+};
+
+using CudnnOperation = std::variant<CudnnPointwise, CudnnConvolution, CudnnMatmul, CudnnReduction,
+                                    CudnnBatchnorm, CudnnInstancenorm>;
 
 class CudnnGraph {
  public:

@@ -147,4 +147,15 @@ cudnnBackendDescriptor_t Operations::add(const CudnnBatchnorm& b, const CudnnGra
                       {CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, b.y}});
 }
 
+cudnnBackendDescriptor_t Operations::add(const CudnnInstancenorm& i, const CudnnGraph&) {
+  Descriptor& d = others_.emplace_back(CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
+  d.set(CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_INSTANCE_NORM);
+  d.set(CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_NORM_FWD_INFERENCE);
+  return finished(d, {{CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, i.x},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, i.scale},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, i.bias},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, i.epsilon},
+                      {CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, i.y}});
+}
+
 }  // namespace wide::cudnn

@@ -14,6 +14,7 @@
 #include "host/norm/batchnorm_cudnn.hpp"
 #include "host/norm/batchnorm_run.hpp"
 #include "host/norm/channel_norm.hpp"
+#include "host/norm/channel_norm_cudnn.hpp"
 #include "wide/pack.hpp"
 
 namespace wide {
@@ -88,10 +89,7 @@ BatchnormProblem describe_batchnorm(const BatchnormArguments& a, const Batchnorm
   return p;
 }
 
-struct BatchnormPlan::State : WideState<BatchnormProblem> {
-  std::shared_ptr<const BatchnormCudnn> cudnn{};  ///< of the strategy, where y is not empty
-  bool has_stand_in = false;  ///< `sequential` runs what cuDNN does not: nobody asked for cuDNN
-};
+struct BatchnormPlan::State : ChannelNormState<BatchnormProblem, BatchnormCudnn> {};
 
 BatchnormPlan make_batchnorm_plan(const Context& context, const BatchnormProblem& problem,
                                   const PlanOptions& options) {
@@ -101,27 +99,11 @@ BatchnormPlan make_batchnorm_plan(const Context& context, const BatchnormProblem
   const int capability = context.info().compute_capability;
   const bool is_trusted = is_verified("batchnorm1d", "wide", capability) &&
                           is_verified("batchnorm2d", "wide", capability);
-  const bool is_empty = full.batch * full.channels * full.height * full.width == 0;
-  std::shared_ptr<const BatchnormCudnn> cudnn;
-  const auto make = [&] {
-    cudnn = std::make_shared<const BatchnormCudnn>(cudnn_device(context), full);
-  };
-  const auto refusal = [&] {
-    return is_empty ? "there is nothing to compute" : cudnn_refusal(make);
-  };
-  BatchnormPlan::State state{make_wide_state(kName, context, full, options, is_trusted, refusal)};
-  if (state.choice.strategy == WideStrategy::cudnn && !is_empty) {
-    if (cudnn == nullptr) make();
-    state.cudnn = std::move(cudnn);
-    state.has_stand_in = options.strategy == "auto";
-    state.choice.explain += "; " + state.cudnn->explain();
-    if (state.has_stand_in) {
-      state.choice.explain +=
-          "; sequential where operands are not aligned to 16 bytes, y is x, or members have an "
-          "epsilon or momentum of their own";
-    }
-  }
-  return BatchnormPlan(std::make_shared<const BatchnormPlan::State>(std::move(state)));
+  return BatchnormPlan(
+      std::make_shared<const BatchnormPlan::State>(make_channel_norm_state<BatchnormCudnn>(
+          kName, context, full, options, is_trusted,
+          "operands are not aligned to 16 bytes, y is x, or members have an epsilon or momentum "
+          "of their own")));
 }
 
 const BatchnormProblem& BatchnormPlan::problem() const {
@@ -134,7 +116,7 @@ std::string BatchnormPlan::explain() const {
   return state_->choice.explain;
 }
 int64_t BatchnormPlan::workspace_bytes() const {
-  return state_->cudnn ? state_->cudnn->workspace_bytes() : 0;
+  return state_->workspace_bytes();
 }
 std::string_view BatchnormPlan::weight_format() const {
   return "packed";
@@ -192,14 +174,11 @@ void BatchnormPlan::run(const BatchnormArguments& arguments, const Execution& ex
   if (s.context.device().type == DeviceType::cpu) {
     return run_batchnorm_cpu(s.context, s.problem, s.choice.strategy, arguments);
   }
-  WideStrategy strategy = s.choice.strategy;
-  if (s.cudnn) {
-    const std::string reason = batchnorm_cudnn_unsupported_reason(arguments);
-    if (reason.empty()) return s.cudnn->run(arguments, execution);
-    if (!s.has_stand_in) throw_unsupported("batchnorm: cudnn: " + reason);
-    strategy = WideStrategy::sequential;
-  }
-  run_batchnorm_cuda(s.context, s.problem, strategy, arguments, execution.stream);
+  const auto reason = [](const BatchnormArguments& a) {
+    return batchnorm_cudnn_unsupported_reason(a);
+  };
+  if (s.has_run(kName, reason, arguments, execution)) return;
+  run_batchnorm_cuda(s.context, s.problem, s.own_strategy(), arguments, execution.stream);
 }
 
 }  // namespace wide

@@ -8,6 +8,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/norm/channel_norm_cudnn.hpp"
 
 namespace wide {
 
@@ -17,11 +18,6 @@ using enum CudnnFunction;
 
 bool is_train(const BatchnormProblem& p) {
   return p.mode == BatchnormMode::train;
-}
-
-/// Whether members' channels lie as far apart as a member's.
-bool is_joined(const BatchnormProblem& p, const ChannelStrides& strides) {
-  return p.num_members == 1 || strides.member == p.channels * strides.channel;
 }
 
 bool has_gaps_between_rows(const BatchnormProblem& p, const ChannelStrides& strides) {
@@ -95,15 +91,10 @@ void* address(const ConstTensorView& view) {
 }  // namespace
 
 std::string batchnorm_cudnn_unsupported_reason(const BatchnormProblem& p) {
-  if (!is_joined(p, p.x) || !is_joined(p, p.y)) {
-    return "members do not lie side by side as channels";
-  }
-  for (const int64_t stride : {p.gamma_member_stride, p.beta_member_stride, p.mean_member_stride,
-                               p.variance_member_stride}) {
-    if (p.num_members > 1 && stride != 0 && stride != p.channels) {
-      return "members' parameters do not lie one behind the other";
-    }
-  }
+  const std::string reason =
+      joined_channels_reason(p, {p.gamma_member_stride, p.beta_member_stride, p.mean_member_stride,
+                                 p.variance_member_stride});
+  if (!reason.empty()) return reason;
   if (is_train(p)) {
     return p.has_gamma && p.has_beta ? "" : "mode train of cuDNN's wants gamma and beta";
   }

@@ -10,7 +10,9 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/verified.hpp"
 #include "host/norm/channel_norm.hpp"
+#include "host/norm/channel_norm_cudnn.hpp"
 #include "host/norm/groupnorm_run.hpp"
+#include "host/norm/instancenorm_cudnn.hpp"
 #include "wide/pack.hpp"
 
 namespace wide {
@@ -56,15 +58,17 @@ GroupnormProblem describe_groupnorm(const GroupnormArguments& a, const Groupnorm
   return p;
 }
 
-struct GroupnormPlan::State : WideState<GroupnormProblem> {};
+struct GroupnormPlan::State : ChannelNormState<GroupnormProblem, InstancenormCudnn> {};
 
 GroupnormPlan make_groupnorm_plan(const Context& context, const GroupnormProblem& problem,
                                   const PlanOptions& options) {
   const GroupnormProblem full = resolved(problem);
   require_no_policy(kName, options.policy);
   const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
-  return GroupnormPlan(std::make_shared<const GroupnormPlan::State>(
-      GroupnormPlan::State{make_wide_state(kName, context, full, options, is_trusted)}));
+  return GroupnormPlan(
+      std::make_shared<const GroupnormPlan::State>(make_channel_norm_state<InstancenormCudnn>(
+          kName, context, full, options, is_trusted,
+          "operands are not aligned to 16 bytes, or y is x")));
 }
 
 const GroupnormProblem& GroupnormPlan::problem() const {
@@ -77,7 +81,7 @@ std::string GroupnormPlan::explain() const {
   return state_->choice.explain;
 }
 int64_t GroupnormPlan::workspace_bytes() const {
-  return 0;
+  return state_->workspace_bytes();
 }
 std::string_view GroupnormPlan::weight_format() const {
   return "packed";
@@ -110,12 +114,16 @@ void GroupnormPlan::run(const GroupnormArguments& arguments, const Execution& ex
   const State& s = *state_;
   require_device(kName, "y", arguments.y, s.context.device());
   require_same_channels(kName, describe_groupnorm(arguments, s.problem), s.problem);
+  require_workspace(kName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {
-    run_groupnorm_cpu(s.context, s.problem, s.choice.strategy, arguments);
-  } else {
-    run_groupnorm_cuda(s.context, s.problem, s.choice.strategy, arguments, execution.stream);
+    return run_groupnorm_cpu(s.context, s.problem, s.choice.strategy, arguments);
   }
+  const auto reason = [](const GroupnormArguments& a) {
+    return instancenorm_cudnn_unsupported_reason(a);
+  };
+  if (s.has_run(kName, reason, arguments, execution)) return;
+  run_groupnorm_cuda(s.context, s.problem, s.own_strategy(), arguments, execution.stream);
 }
 
 }  // namespace wide

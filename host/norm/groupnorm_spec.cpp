@@ -170,6 +170,14 @@ PrimitiveSpec make_spec(std::string_view name, std::string_view summary,
   return spec;
 }
 
+/// cuDNN has the norm of one channel a group.
+PrimitiveSpec with_cudnn(PrimitiveSpec spec) {
+  spec.strategies.insert(spec.strategies.begin() + 1,
+                         {"cudnn", DeviceType::cuda, StrategyKind::vendor,
+                          "cuDNN's, over the channels of all members"});
+  return spec;
+}
+
 AxisInfo channels_axis() {
   return {"channels", "channels C of a member", int64_t{64}, {}, 0, {5, 7, 11}};
 }
@@ -197,11 +205,11 @@ const PrimitiveSpec& groupnorm_spec() {
 
 const PrimitiveSpec& instancenorm1d_spec();
 const PrimitiveSpec& instancenorm1d_spec() {
-  static const PrimitiveSpec spec = make_spec(
+  static const PrimitiveSpec spec = with_cudnn(make_spec(
       "instancenorm1d", "y = (x - mean) / sqrt(variance + eps) * gamma + beta, signal by signal",
       {channels_axis(), {"length", "positions L", int64_t{256}, {}, 0, {7, 13, 67}}},
       {{"channels", ints({64})}, {"length", ints({256})}},
-      {{"channels", ints({32, 64, 128, 256})}, {"length", ints({64, 256, 1024})}});
+      {{"channels", ints({32, 64, 128, 256})}, {"length", ints({64, 256, 1024})}}));
   return spec;
 }
 
@@ -210,10 +218,10 @@ const PrimitiveSpec& instancenorm2d_spec() {
   static const PrimitiveSpec spec = [] {
     std::vector<AxisInfo> axes = image_axes();
     axes.insert(axes.begin(), channels_axis());
-    return make_spec("instancenorm2d",
-                     "y = (x - mean) / sqrt(variance + eps) * gamma + beta, image by image", axes,
-                     {{"channels", ints({64})}, {"height", ints({32})}},
-                     {{"channels", ints({32, 64, 128, 256})}, {"height", ints({16, 32, 56})}});
+    return with_cudnn(make_spec(
+        "instancenorm2d", "y = (x - mean) / sqrt(variance + eps) * gamma + beta, image by image",
+        axes, {{"channels", ints({64})}, {"height", ints({32})}},
+        {{"channels", ints({32, 64, 128, 256})}, {"height", ints({16, 32, 56})}}));
   }();
   return spec;
 }

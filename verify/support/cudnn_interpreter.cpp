@@ -241,6 +241,25 @@ class Interpreter {
     });
   }
 
+  void compute(const CudnnInstancenorm& n) {
+    const Shape& shape = graph_.tensor(n.x).shape;
+    const double count = static_cast<double>(shape[2] * shape[3]);
+    std::vector<double> mean(static_cast<size_t>(shape[0] * shape[1])), square(mean.size());
+    const auto image = [&](const Index& i) { return static_cast<size_t>(i[0] * shape[1] + i[1]); };
+    for_each(shape, [&](const Index& i) { mean[image(i)] += get(n.x, i) / count; });
+    for_each(shape, [&](const Index& i) {
+      square[image(i)] += std::pow(get(n.x, i) - mean[image(i)], 2) / count;
+    });
+    const double epsilon = get(n.epsilon, {0, 0, 0, 0});
+    for_each(shape, [&](const Index& i) {
+      const Index c{0, i[1], 0, 0};
+      const double scale = n.scale == kNoCudnnTensor ? 1 : get(n.scale, c);
+      const double bias = n.bias == kNoCudnnTensor ? 0 : get(n.bias, c);
+      set(n.y, i,
+          (get(n.x, i) - mean[image(i)]) / std::sqrt(square[image(i)] + epsilon) * scale + bias);
+    });
+  }
+
   const CudnnGraph& graph_;
   std::vector<void*> data_;
   std::vector<std::vector<double>> values_;

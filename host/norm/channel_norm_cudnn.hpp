@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What plans of norms over channels do alike where cuDNN has the norm: the members' channels are
+// one tensor's.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "host/core/wide_plan.hpp"
+#include "host/cudnn/cudnn_plan.hpp"
+
+namespace wide {
+
+/// Why they are not, parameters of those member strides included; empty where they are.
+template <class Problem>
+std::string joined_channels_reason(const Problem& p, std::initializer_list<int64_t> parameters) {
+  for (const auto& strides : {p.x, p.y}) {
+    if (p.num_members > 1 && strides.member != p.channels * strides.channel)
+      return "members do not lie side by side as channels";
+  }
+  for (const int64_t stride : parameters) {
+    if (p.num_members > 1 && stride != 0 && stride != p.channels)
+      return "members' parameters do not lie one behind the other";
+  }
+  return "";
+}
+
+/// Cudnn: the norm's graph with its plan, made of a device and a problem.
+template <class Problem, class Cudnn>
+struct ChannelNormState : WideState<Problem> {
+  std::shared_ptr<const Cudnn> cudnn{};  ///< of the strategy, where y is not empty
+  bool has_stand_in = false;  ///< `sequential` runs what cuDNN does not: nobody asked for cuDNN
+
+  int64_t workspace_bytes() const { return cudnn ? cudnn->workspace_bytes() : 0; }
+
+  /// Whether cuDNN ran; else own_strategy() is to. reason_against(arguments) is why cuDNN cannot
+  /// run on the operands, or empty. Throws unsupported where there is one and nothing stands in.
+  template <class Arguments, class Reason>
+  bool has_run(std::string_view primitive, const Reason& reason_against, const Arguments& arguments,
+               const Execution& execution) const {
+    if (!cudnn) return false;
+    const std::string reason = reason_against(arguments);
+    if (reason.empty()) {
+      cudnn->run(arguments, execution);
+      return true;
+    }
+    if (!has_stand_in) throw_unsupported(std::string(primitive) + ": cudnn: " + reason);
+    return false;
+  }
+  WideStrategy own_strategy() const {
+    return cudnn ? WideStrategy::sequential : this->choice.strategy;
+  }
+};
+
+/// `stands_in`: where sequential does, for the plan's explanation.
+template <class Cudnn, class Problem>
+ChannelNormState<Problem, Cudnn> make_channel_norm_state(std::string_view primitive,
+                                                         const Context& context, const Problem& p,
+                                                         const PlanOptions& options,
+                                                         bool wide_is_verified,
+                                                         const std::string& stands_in) {
+  const bool is_empty = p.batch * p.channels * p.height * p.width == 0;
+  std::shared_ptr<const Cudnn> cudnn;
+  const auto make = [&] { cudnn = std::make_shared<const Cudnn>(cudnn_device(context), p); };
+  const auto refusal = [&] {
+    return is_empty ? "there is nothing to compute" : cudnn_refusal(make);
+  };
+  ChannelNormState<Problem, Cudnn> state{
+      make_wide_state(primitive, context, p, options, wide_is_verified, refusal)};
+  if (state.choice.strategy == WideStrategy::cudnn && !is_empty) {
+    if (cudnn == nullptr) make();
+    state.cudnn = std::move(cudnn);
+    state.has_stand_in = options.strategy == "auto";
+    state.choice.explain += "; " + state.cudnn->explain();
+    if (state.has_stand_in) state.choice.explain += "; sequential where " + stands_in;
+  }
+  return state;
+}
+
+}  // namespace wide

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Groupnorm by cuDNN where each channel is a group: instancenorm, an operation of cuDNN's own, over
+// the channels of all members.
+#pragma once
+
+#include "host/cudnn/cudnn_plan.hpp"
+#include "wide/groupnorm.hpp"
+
+namespace wide {
+
+/// Why cuDNN cannot be told of the problem; empty where it can.
+std::string instancenorm_cudnn_unsupported_reason(const GroupnormProblem& problem);
+/// Why a plan of cuDNN's cannot run on the operands, which no plan knows; empty where it can.
+std::string instancenorm_cudnn_unsupported_reason(const GroupnormArguments& arguments);
+
+/// The problem in cuDNN's terms. Ids are of tensors in memory, or of none.
+struct InstancenormCudnnGraph {
+  CudnnGraph graph;
+  CudnnInstancenorm operation;
+};
+InstancenormCudnnGraph describe_instancenorm_cudnn(const GroupnormProblem& problem);
+/// Addresses for all of the graph's tensors in memory.
+std::vector<CudnnBinding> bind_instancenorm_cudnn(const InstancenormCudnnGraph& graph,
+                                                  const GroupnormArguments& arguments);
+
+/// The graph with its plan.
+class InstancenormCudnn {
+ public:
+  /// Throws unsupported with the reason where cuDNN cannot run the problem, or is not there.
+  InstancenormCudnn(const CudnnDevice& device, const GroupnormProblem& problem);
+
+  int64_t workspace_bytes() const { return plan_->workspace_bytes(); }
+  const std::string& explain() const { return plan_->explain(); }
+  /// On operands that there is no reason against.
+  void run(const GroupnormArguments& arguments, const Execution& execution) const;
+
+ private:
+  InstancenormCudnnGraph graph_;
+  std::shared_ptr<const CudnnPlan> plan_;
+};
+
+}  // namespace wide
