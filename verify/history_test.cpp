@@ -13,8 +13,10 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -77,7 +79,8 @@ pid_t in_child(const F& body) {
   try {
     body();
     code = 0;
-  } catch (...) {
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "a child: %s\n", error.what());
   }
   ::_exit(code);
 }
@@ -215,6 +218,28 @@ TEST_CASE("sixteen processes write at a time, and nothing is lost") {
   for (const HistoryRun& run : store->runs()) tags += static_cast<int64_t>(run.tags.size());
   CHECK(tags == kProcesses);
   check_whole(*store);
+}
+
+TEST_CASE(
+    "a database that another connection is writing to is waited for, the write-ahead log too") {
+  const TemporaryFolder folder;
+  const SqliteDatabase writer("h.db");
+  writer.execute("PRAGMA journal_mode = DELETE");
+  writer.execute("CREATE TABLE t(a)");
+  writer.execute("BEGIN IMMEDIATE");
+  std::string trouble;
+  std::thread other([&] {
+    try {
+      const SqliteDatabase waiting("h.db");
+      waiting.execute("INSERT INTO t VALUES(1)");
+    } catch (const std::exception& error) {
+      trouble = error.what();
+    }
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  writer.execute("COMMIT");
+  other.join();
+  CHECK(trouble.empty());
 }
 
 TEST_CASE("a writer that is killed leaves a history that is whole") {

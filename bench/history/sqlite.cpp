@@ -4,6 +4,9 @@
 
 #include <sqlite3.h>
 
+#include <chrono>
+#include <thread>
+
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -19,12 +22,25 @@ SqliteDatabase::SqliteDatabase(const std::string& path) : path_(path) {
   try {
     if (sqlite3_open_v2(path.c_str(), &handle_, kFlags, nullptr) != SQLITE_OK) fail();
     sqlite3_busy_timeout(handle_, kPatienceMs);
-    execute("PRAGMA journal_mode = WAL");
+    write_ahead();
     execute("PRAGMA synchronous = FULL");  // what is said to be written survives a power cut
     execute("PRAGMA foreign_keys = ON");
   } catch (...) {
     sqlite3_close(handle_);
     throw;
+  }
+}
+
+/// To change how it writes a connection must be alone for a moment, and SQLite, which waits for
+/// other locks, may refuse at once while others open the database.
+void SqliteDatabase::write_ahead() const {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::milliseconds(kPatienceMs);
+  for (;;) {
+    const int code = sqlite3_exec(handle_, "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
+    if (code == SQLITE_OK) return;
+    if (code != SQLITE_BUSY || Clock::now() > end) fail();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
 

@@ -29,6 +29,8 @@ class SqliteDatabase {
   sqlite3* handle() const { return handle_; }
 
  private:
+  void write_ahead() const;
+
   std::string path_;
   sqlite3* handle_ = nullptr;
 };
