@@ -73,11 +73,12 @@ ConstTensorView dense(const std::vector<T>& values, Dtype dtype, const wide::Sha
 }  // namespace
 
 TEST_CASE("safetensors: a file worked out by hand") {
-  const Safetensors file = parse(file_of(
+  const std::string bytes = file_of(
       R"({"__metadata__":{"format":"pt"},"b":{"dtype":"I32","shape":[2],"data_offsets":[4,12]},)"
       R"("a":{"data_offsets":[0,4],"dtype":"U8","shape":[2,2]},"e":{"dtype":"F32","shape":[0,3],)"
       R"("data_offsets":[12,12]},"s":{"dtype":"BF16","shape":[],"data_offsets":[12,14]}}  )",
-      14));
+      14);
+  const Safetensors file = parse(bytes);
   REQUIRE(file.entries().size() == 4);
   CHECK(file.entries()[0].name == "a");
   CHECK(values_of<uint8_t>(file.view("a")) == std::vector<uint8_t>{0, 1, 2, 3});
@@ -92,8 +93,9 @@ TEST_CASE("safetensors: a file worked out by hand") {
 }
 
 TEST_CASE("safetensors: dtypes that no tensor has are listed, not viewed") {
-  const Safetensors file = parse(file_of(
-      "{" + entry("F64", "[1]", "[0,8]") + "," + entry("F4", "[3,2]", "[8,11]", "four") + "}", 11));
+  const std::string bytes = file_of(
+      "{" + entry("F64", "[1]", "[0,8]") + "," + entry("F4", "[3,2]", "[8,11]", "four") + "}", 11);
+  const Safetensors file = parse(bytes);
   REQUIRE(file.find("a") != nullptr);
   CHECK(file.find("a")->type == "F64");
   CHECK_FALSE(file.find("a")->dtype.has_value());
