@@ -23,4 +23,16 @@ __device__ inline void load_16_if(uint4& words, const void* address, bool exists
       : "l"(__cvta_generic_to_global(address)), "r"(static_cast<int>(exists)));
 }
 
+/// Two bytes likewise.
+__device__ inline void load_2_if(uint16_t& word, const void* address, bool exists) {
+  asm volatile(
+      "{\n"
+      "  .reg .pred exists;\n"
+      "  setp.ne.b32 exists, %2, 0;\n"
+      "  @exists ld.global.u16 %0, [%1];\n"
+      "}"
+      : "+h"(word)
+      : "l"(__cvta_generic_to_global(address)), "r"(static_cast<int>(exists)));
+}
+
 }  // namespace wide::kernels::arch

@@ -16,6 +16,7 @@
 
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/divisor.hpp"
+#include "kernels/common/vector_load.cuh"
 #include "kernels/embedding/embedding_indexed.hpp"
 #include "kernels/embedding/embedding_rows.cuh"
 
@@ -68,17 +69,17 @@ struct BagIds {
 template <WeightFormat kFormat, class T>
 constexpr int kUnitSize = kFormat == WeightFormat::packed ? Vec16<T>::kSize : 16;
 
-/// kSize neighbours of a row as they are loaded.
+/// kSize neighbours of a row as they are loaded, where `exists`; else zeros.
 template <WeightFormat kFormat, class T, int kSize>
 struct BagUnit {
   alignas(sizeof(T) * kSize) T values[kSize];
 
-  __device__ void load(const EmbeddingParams&, const char* row, int64_t unit) {
+  __device__ void load(const EmbeddingParams&, const char* row, int64_t unit, bool exists) {
     const T* from = reinterpret_cast<const T*>(row) + unit * kSize;
     if constexpr (kSize == 1) {
-      values[0] = __ldg(from);
+      values[0] = exists ? __ldg(from) : from_float<T>(0.0f);
     } else {
-      *reinterpret_cast<Vec16<T>*>(values) = load_vec16_readonly(from);
+      *reinterpret_cast<Vec16<T>*>(values) = load_vec16_if(from, exists);
     }
   }
   __device__ void add_to(float (&sums)[kSize]) const {
@@ -90,15 +91,16 @@ struct BagUnit {
 template <WeightFormat kFormat, class T, int kSize>
 requires(kFormat != WeightFormat::packed) struct BagUnit<kFormat, T, kSize> {
   Vec16<uint8_t> codes;
-  __nv_bfloat16 scale;
+  uint16_t scale = 0;  ///< a bf16's bits
 
-  __device__ void load(const EmbeddingParams& p, const char* row, int64_t unit) {
-    codes = load_vec16_readonly(reinterpret_cast<const uint8_t*>(row) + unit * kSize);
-    scale = load_scale(p, row);
+  __device__ void load(const EmbeddingParams& p, const char* row, int64_t unit, bool exists) {
+    codes = load_vec16_if(reinterpret_cast<const uint8_t*>(row) + unit * kSize, exists);
+    arch::load_2_if(scale, scale_of(p, row), exists);
   }
   __device__ void add_to(float (&sums)[kSize]) const {
 #pragma unroll
-    for (int e = 0; e < kSize; ++e) sums[e] += to_float(scale) * value_of<kFormat>(codes.v[e]);
+    for (int e = 0; e < kSize; ++e)
+      sums[e] += __uint_as_float(uint32_t{scale} << 16) * value_of<kFormat>(codes.v[e]);
   }
 };
 
@@ -124,20 +126,21 @@ __device__ int64_t add_rows(float (&sums)[kSize], const EmbeddingParams& p, cons
 #pragma unroll 1
     for (int row = 0; row < group.lanes && __any_sync(kAllLanes, first + row < end);
          row += kRowsInFlight) {
-      BagUnit<kFormat, T, kSize> units[kRowsInFlight];
-      bool is_loaded[kRowsInFlight];
+      const char* rows[kRowsInFlight];
 #pragma unroll
       for (int r = 0; r < kRowsInFlight; ++r) {
         const auto address = reinterpret_cast<unsigned long long>(own_row);
-        const auto* from =
+        rows[r] =
             reinterpret_cast<const char*>(__shfl_sync(kAllLanes, address, row + r, group.lanes));
-        is_loaded[r] = from != nullptr && has_unit;
-        if (is_loaded[r]) units[r].load(p, from, unit);
       }
+      // Apart from the shuffles, between which a load would be waited for.
+      BagUnit<kFormat, T, kSize> units[kRowsInFlight];
 #pragma unroll
       for (int r = 0; r < kRowsInFlight; ++r) {
-        if (is_loaded[r]) units[r].add_to(sums);
+        units[r].load(p, rows[r], unit, rows[r] != nullptr && has_unit);
       }
+#pragma unroll
+      for (int r = 0; r < kRowsInFlight; ++r) units[r].add_to(sums);
     }
   }
   return is_broken ? -1 : count;

@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(kThreads, 4)
     if constexpr (kFormat != WeightFormat::packed) {
 #pragma unroll
       for (RowMove& move : moves) {
-        if (move.source != nullptr) move.scale = load_scale(p, move.source);
+        if (move.source != nullptr) move.scale = __ldg(scale_of(p, move.source));
       }
     }
     for (int64_t unit = lane; unit < share.units_per_row; unit += lanes) {

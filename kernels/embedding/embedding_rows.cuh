@@ -47,9 +47,8 @@ __device__ inline float value_of(uint8_t code) {
 template <class T>
 using CodeUnit = std::conditional_t<sizeof(T) == 4, uint32_t, unsigned long long>;
 
-__device__ inline __nv_bfloat16 load_scale(const EmbeddingParams& p, const char* row) {
-  const char* scale = row + quantized_row_bytes(p.dim) - sizeof(__nv_bfloat16);
-  return __ldg(reinterpret_cast<const __nv_bfloat16*>(scale));
+__device__ inline const __nv_bfloat16* scale_of(const EmbeddingParams& p, const char* row) {
+  return reinterpret_cast<const __nv_bfloat16*>(row + quantized_row_bytes(p.dim)) - 1;
 }
 
 /// In fp32, 16 bytes of T once they are rounded.
