@@ -83,7 +83,8 @@ CompareOptions compare_options(const CompareArguments& a) {
   options.device_pairs = parse_device_pairs(a.device_pairs);
   if (a.noise_floor == "none") options.noise_floor_pct = 0;
   if (a.noise_floor != "none" && a.noise_floor != "runs" && a.noise_floor != kHistory)
-    options.noise_floor_pct = parse_percent("--noise-floor", a.noise_floor);
+    options.noise_floor_pct =
+        parse_percent("--noise-floor", a.noise_floor, "runs, history, none or ");
   return options;
 }
 

@@ -42,13 +42,13 @@ void log_progress(const Progress& progress, std::ostream& err) {
 
 }  // namespace
 
-double parse_percent(const std::string& option, const std::string& text) {
+double parse_percent(const std::string& option, const std::string& text, const std::string& words) {
   const std::string digits = text.ends_with('%') ? text.substr(0, text.size() - 1) : text;
   double value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size() || !(value > 0 && value < 100)) {
     throw Error(ErrorCode::invalid_argument,
-                option + ": \"" + text + "\", expected a percentage such as 0.5%");
+                option + ": \"" + text + "\", expected " + words + "a percentage such as 0.5%");
   }
   return value;
 }

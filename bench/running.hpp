@@ -13,8 +13,10 @@
 
 namespace wide::bench {
 
-/// "0.5%" as 0.5; throws invalid_argument outside (0, 100).
-double parse_percent(const std::string& option, const std::string& text);
+/// "0.5%" as 0.5; throws invalid_argument outside (0, 100). `words` are what else the option takes,
+/// for its message: "runs, none or ".
+double parse_percent(const std::string& option, const std::string& text,
+                     const std::string& words = "");
 
 /// None where the device asked for is not usable, which is said on `err`.
 std::optional<Context> make_context(const Selection& selection, std::ostream& err);

@@ -383,6 +383,8 @@ TEST_CASE("wrong arguments of compare are usage errors") {
     INFO(options);
     CHECK(store.compare("base base", options).code == kUsage);
   }
+  CHECK_THAT(store.compare("base base", "--noise-floor hist").err,
+             ContainsSubstring("\"hist\", expected runs, history, none or a percentage"));
   CHECK(store.compare("base").code == kUsage);
   CHECK(store.compare("base empty").code == kUsage);
   CHECK(store.compare("base absent.json").code == kRuntimeError);
