@@ -89,5 +89,5 @@ function(wide_libraries)
   target_link_libraries(wide_catalog PUBLIC wide)
   wide_target(wide_catalog)
 
-  wide_sources(core cudnn import pack)
+  wide_sources(core cudnn import model pack)
 endfunction()

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graphs and their builder. Values and nodes are numbered in the order in which they are made, so
+// that every graph is sorted: no pass has to.
+#include "wide/graph.hpp"
+
+#include <utility>
+
+#include "host/core/check.hpp"
+
+namespace wide {
+
+Value Node::operand(std::string_view operand_name) const {
+  for (const Operand& operand : operands) {
+    if (operand.name == operand_name) return operand.value;
+  }
+  return {};
+}
+
+const Graph::Info& Graph::at(Value value) const {
+  WIDE_REQUIRE(value.index >= 0 && value.index < num_values(),
+               "graph: value " + std::to_string(value.index) + " is none of the " +
+                   std::to_string(num_values()) + " of " + name_);
+  return values_[static_cast<size_t>(value.index)];
+}
+
+const Node* Graph::producer(Value value) const {
+  const int32_t index = at(value).producer;
+  return index < 0 ? nullptr : &nodes_[static_cast<size_t>(index)];
+}
+
+Value Graph::find_parameter(std::string_view parameter_name) const {
+  for (const Value parameter : parameters_) {
+    if (name(parameter) == parameter_name) return parameter;
+  }
+  return {};
+}
+
+int64_t Graph::num_parameters() const {
+  int64_t total = 0;
+  for (const Value parameter : parameters_) total += num_elements(type(parameter).shape);
+  return total;
+}
+
+GraphBuilder::GraphBuilder(std::string name, Dtype dtype) : dtype_(dtype) {
+  graph_.name_ = std::move(name);
+}
+
+Value GraphBuilder::add_value(const std::string& name, ValueType type, ValueKind kind,
+                              int32_t producer) {
+  graph_.values_.push_back({std::move(type), kind, name, producer});
+  return {static_cast<int32_t>(graph_.values_.size()) - 1};
+}
+
+Value GraphBuilder::declare(const std::string& name, const Shape& shape, Dtype dtype,
+                            ValueKind kind) {
+  const bool is_parameter = kind == ValueKind::parameter;
+  const std::string what = is_parameter ? "parameter" : "input";
+  WIDE_REQUIRE(!name.empty(), "graph: " + graph_.name_ + ": an " + what + " has no name");
+  const auto [known, is_new] = names_.emplace(name, what);
+  WIDE_REQUIRE(is_new, "graph: " + graph_.name_ + ": " + what + " " + name +
+                           ", expected another "
+                           "name: there is such a" +
+                           (known->second == "input" ? "n " : " ") + known->second);
+  const bool has_batch = shape.rank() >= 1 && shape[0] == kBatch;
+  WIDE_REQUIRE(is_parameter || has_batch, "graph: input " + name + " is " + to_string(shape) +
+                                              ", expected a shape that begins with kBatch");
+  for (int axis = has_batch && !is_parameter ? 1 : 0; axis < shape.rank(); ++axis) {
+    WIDE_REQUIRE(shape[axis] >= 1, "graph: " + what + " " + name + " is " + to_string(shape) +
+                                       ", expected extents of at least 1" +
+                                       (is_parameter ? "" : " behind the batch"));
+  }
+  // One axis more, that of the members, is to fit.
+  WIDE_REQUIRE(shape.rank() < kMaxRank, "graph: " + what + " " + name + " is " + to_string(shape) +
+                                            ", expected at most " + std::to_string(kMaxRank - 1) +
+                                            " axes");
+  return add_value(name, {dtype, shape}, kind, -1);
+}
+
+Value GraphBuilder::input(const std::string& name, const Shape& shape) {
+  return input(name, shape, dtype_);
+}
+Value GraphBuilder::input(const std::string& name, const Shape& shape, Dtype dtype) {
+  graph_.inputs_.push_back(declare(name, shape, dtype, ValueKind::input));
+  return graph_.inputs_.back();
+}
+Value GraphBuilder::shared_input(const std::string& name, const Shape& shape) {
+  return shared_input(name, shape, dtype_);
+}
+Value GraphBuilder::shared_input(const std::string& name, const Shape& shape, Dtype dtype) {
+  graph_.inputs_.push_back(declare(name, shape, dtype, ValueKind::shared_input));
+  return graph_.inputs_.back();
+}
+Value GraphBuilder::parameter(const std::string& name, const Shape& shape) {
+  return parameter(name, shape, dtype_);
+}
+Value GraphBuilder::parameter(const std::string& name, const Shape& shape, Dtype dtype) {
+  graph_.parameters_.push_back(declare(name, shape, dtype, ValueKind::parameter));
+  return graph_.parameters_.back();
+}
+
+void GraphBuilder::output(const std::string& name, Value value) {
+  for (const Operand& known : graph_.outputs_) {
+    WIDE_REQUIRE(known.name != name, "graph: " + graph_.name_ + ": output " + name +
+                                         ", expected another name: there is such an output");
+  }
+  WIDE_REQUIRE(graph_.kind(value) == ValueKind::computed,
+               "graph: output " + name + " is " + graph_.name(value) +
+                   ", an input or a parameter, expected what a node computes");
+  const ValueType& type = graph_.type(value);
+  WIDE_REQUIRE(type.shape.rank() >= 1 && type.shape[0] == kBatch,
+               "graph: output " + name + " is " + graph_.name(value) +
+                   ", which depends on parameters only, expected a value with a batch");
+  graph_.outputs_.push_back({name, value});
+}
+
+std::vector<Value> GraphBuilder::append_node(const std::string& name, const Operation& operation,
+                                             std::vector<Operand> operands) {
+  WIDE_REQUIRE(!name.empty(), "graph: " + graph_.name_ + ": a node has no name");
+  Node node{name, operation, {}, {}};
+  for (Operand& operand : operands) {
+    if (operand.value.is_absent()) continue;
+    const Node* producer = graph_.producer(operand.value);  // also that there is such a value
+    const bool is_ensemble =
+        producer != nullptr && std::holds_alternative<EnsembleOp>(producer->operation);
+    if (is_ensemble) {
+      throw_unsupported("graph: " + name + ": " + operand.name + " is the ensemble " +
+                        producer->name + ": what members were joined to can only be an output");
+    }
+    node.operands.push_back(std::move(operand));
+  }
+  const std::vector<ValueType> types = infer_types(graph_, node);
+  const bool is_new = names_.emplace(name, "node").second;
+  WIDE_REQUIRE(
+      is_new, "graph: " + graph_.name_ + ": node " + name + ", expected another name: it is taken");
+  const auto number = static_cast<int32_t>(graph_.nodes_.size());
+  for (const ValueType& type : types) {
+    const std::string value_name = node.outputs.empty() ? name : name + ".sum";
+    node.outputs.push_back(add_value(value_name, type, ValueKind::computed, number));
+  }
+  graph_.nodes_.push_back(std::move(node));
+  return graph_.nodes_.back().outputs;
+}
+
+Value GraphBuilder::append(const std::string& name, const Operation& operation,
+                           std::vector<Operand> operands) {
+  return append_node(name, operation, std::move(operands)).front();
+}
+
+std::pair<Value, Value> GraphBuilder::append_with_sum(const std::string& name,
+                                                      const Operation& operation,
+                                                      std::vector<Operand> operands) {
+  const std::vector<Value> values = append_node(name, operation, std::move(operands));
+  WIDE_REQUIRE(values.size() == 2,
+               "graph: " + name + " writes no sum, expected an operation with writes_sum");
+  return {values[0], values[1]};
+}
+
+Graph GraphBuilder::build() && {
+  WIDE_REQUIRE(!graph_.outputs_.empty(),
+               "graph: " + graph_.name_ + " has no output, expected at least one");
+  return std::move(graph_);
+}
+
+}  // namespace wide

@@ -1,0 +1,492 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Types of what nodes compute, from those of their operands. One function per operation; what they
+// have in common is Operands, whose messages name the node.
+#include <algorithm>
+#include <string>
+
+#include "host/core/check.hpp"
+#include "wide/graph.hpp"
+
+namespace wide {
+
+namespace {
+
+std::string text(std::string_view s) {
+  return std::string(s);
+}
+template <std::integral T>
+std::string text(T value) {
+  return std::to_string(value);
+}
+
+/// [B, 64]
+std::string shape_text(const Shape& shape) {
+  std::string out = "[";
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    out += axis == 0 ? "" : ", ";
+    out += shape[axis] == kBatch ? "B" : std::to_string(shape[axis]);
+  }
+  return out + "]";
+}
+
+/// A node's operands, looked up by name.
+class Operands {
+ public:
+  Operands(const Graph& graph, const Node& node) : graph_(graph), node_(node) {}
+
+  [[noreturn]] void fail(const std::string& message) const {
+    throw_invalid_argument("graph: " + node_.name + ": " + message);
+  }
+  void require(bool holds, const std::string& message) const {
+    if (!holds) fail(message);
+  }
+
+  bool has(std::string_view name) const { return !node_.operand(name).is_absent(); }
+  bool is_parameter(std::string_view name) const {
+    return graph_.type(node_.operand(name)).shape.rank() == 0 ||
+           graph_.type(node_.operand(name)).shape[0] != kBatch;
+  }
+  const ValueType& type(std::string_view name) const {
+    require(has(name), text(name) + " is absent, expected one");
+    return graph_.type(node_.operand(name));
+  }
+  /// An activation: its first axis is the batch.
+  const ValueType& activation(std::string_view name, int min_rank, int max_rank) const {
+    const ValueType& t = type(name);
+    require(!is_parameter(name), text(name) + " is a parameter of shape " + shape_text(t.shape) +
+                                     ", expected a value with a batch");
+    require(t.shape.rank() >= min_rank && t.shape.rank() <= max_rank,
+            text(name) + " is " + shape_text(t.shape) + ", expected " + text(min_rank) +
+                (min_rank == max_rank ? "" : " to " + text(max_rank)) + " axes");
+    return t;
+  }
+  const ValueType& floating(std::string_view name, int min_rank, int max_rank) const {
+    const ValueType& t = activation(name, min_rank, max_rank);
+    require(t.dtype == Dtype::fp32 || t.dtype == Dtype::fp16 || t.dtype == Dtype::bf16,
+            text(name) + " is " + text(dtype_name(t.dtype)) + ", expected fp32, fp16 or bf16");
+    return t;
+  }
+  /// A parameter of this shape; kBatch in it stands for any extent.
+  const ValueType& parameter(std::string_view name, const Shape& expected, Dtype dtype) const {
+    const ValueType& t = type(name);
+    require(is_parameter(name), text(name) + " is computed, of shape " + shape_text(t.shape) +
+                                    ", expected a parameter");
+    bool fits = t.shape.rank() == expected.rank();
+    for (int axis = 0; fits && axis < expected.rank(); ++axis) {
+      fits = expected[axis] == kBatch || expected[axis] == t.shape[axis];
+    }
+    std::string wanted = shape_text(expected);
+    std::replace(wanted.begin(), wanted.end(), 'B', '*');
+    require(fits, text(name) + " is " + shape_text(t.shape) + ", expected " + wanted);
+    require(t.dtype == dtype, text(name) + " is " + text(dtype_name(t.dtype)) + ", expected " +
+                                  text(dtype_name(dtype)));
+    return t;
+  }
+  void optional_parameter(std::string_view name, const Shape& expected, Dtype dtype) const {
+    if (has(name)) parameter(name, expected, dtype);
+  }
+  void same(std::string_view name, const ValueType& expected) const {
+    const ValueType& t = type(name);
+    require(t == expected,
+            text(name) + " is " + to_string(t) + ", expected " + to_string(expected));
+  }
+  void residual(Residual where, const ValueType& y) const {
+    require(has("residual") == (where != Residual::none),
+            has("residual") ? "residual is present, expected none: the operation adds none"
+                            : "residual is absent, expected one: the operation adds it");
+    if (has("residual")) same("residual", y);
+  }
+  /// No operand beside these.
+  void only(std::initializer_list<std::string_view> names) const {
+    for (const Operand& operand : node_.operands) {
+      require(std::find(names.begin(), names.end(), operand.name) != names.end(),
+              "operand " + operand.name + " is unknown to this operation");
+    }
+  }
+  const Node& node() const { return node_; }
+  const Graph& graph() const { return graph_; }
+
+ private:
+  const Graph& graph_;
+  const Node& node_;
+};
+
+ValueType with_last(ValueType type, int64_t last) {
+  type.shape[type.shape.rank() - 1] = last;
+  return type;
+}
+
+using Types = std::vector<ValueType>;
+
+Types infer(const LinearOp& op, const Operands& at) {
+  at.only({"x", "weight", "bias", "residual"});
+  const ValueType& x = at.floating("x", 2, 4);
+  const ValueType& weight = at.parameter("weight", {kBatch, x.shape.back()}, x.dtype);
+  const ValueType y = with_last(x, weight.shape[0]);
+  at.optional_parameter("bias", {weight.shape[0]}, x.dtype);
+  at.residual(op.residual, y);
+  return {y};
+}
+
+Types infer(const ConvOp& op, const Operands& at) {
+  at.only({"x", "weight", "bias", "residual"});
+  const ValueType& x = at.floating("x", 3, 4);
+  const int rank = x.shape.rank();
+  const bool is_last = op.layout == ConvLayout::channels_last;
+  const int channel = is_last ? rank - 1 : 1, first_position = is_last ? 1 : 2;
+  const int64_t in = x.shape[channel];
+  at.require(op.groups >= 1 && in % op.groups == 0,
+             "groups is " + text(op.groups) + ", expected a divisor of in_channels = " + text(in));
+  const Shape wanted = rank == 3 ? Shape{kBatch, in / op.groups, kBatch}
+                                 : Shape{kBatch, in / op.groups, kBatch, kBatch};
+  const ValueType& weight = at.parameter("weight", wanted, x.dtype);
+  const int64_t out = weight.shape[0];
+  at.require(out % op.groups == 0, "weight is " + shape_text(weight.shape) +
+                                       ", expected groups = " + text(op.groups) +
+                                       " to divide its first extent");
+  at.optional_parameter("bias", {out}, x.dtype);
+  ConvProblem problem{.input = {rank == 3 ? 1 : x.shape[first_position],
+                                x.shape[rank == 3 ? first_position : first_position + 1]},
+                      .kernel = {rank == 3 ? 1 : weight.shape[2], weight.shape.back()},
+                      .stride = op.stride,
+                      .padding = op.padding,
+                      .dilation = op.dilation};
+  const bool is_sound = op.stride.height >= 1 && op.stride.width >= 1 && op.dilation.height >= 1 &&
+                        op.dilation.width >= 1 && op.padding.height >= 0 && op.padding.width >= 0 &&
+                        problem.kernel.height >= 1 && problem.kernel.width >= 1;
+  at.require(is_sound,
+             "stride, dilation or padding is impossible, expected strides and dilations of "
+             "at least 1, padding of at least 0 and a kernel");
+  const PerAxis size = conv_output_size(problem);
+  at.require(size.height >= 1 && size.width >= 1,
+             "the kernel " + shape_text(weight.shape) + " is larger than the padded x " +
+                 shape_text(x.shape) + ", expected at least one output");
+  ValueType y = x;
+  y.shape[channel] = out;
+  if (rank == 4) y.shape[first_position] = size.height;
+  y.shape[rank == 4 ? first_position + 1 : first_position] = size.width;
+  at.residual(op.residual, y);
+  return {y};
+}
+
+void check_key_lengths(const Operands& at) {
+  if (at.has("key_lengths")) at.same("key_lengths", {Dtype::int32, {kBatch}});
+}
+
+Types infer(const AttentionOp& op, const Operands& at) {
+  at.only({"x", "key", "value", "qkv_weight", "q_weight", "k_weight", "v_weight", "qkv_bias",
+           "out_weight", "out_bias", "key_lengths"});
+  const ValueType& x = at.floating("x", 3, 3);
+  const int64_t d = x.shape.back();
+  at.require(op.heads >= 1 && d % op.heads == 0 && d / op.heads <= 256,
+             "heads is " + text(op.heads) + ", expected a divisor of " + text(d) +
+                 " that leaves at most 256 features a head");
+  const bool is_cross = at.has("key");
+  if (is_cross) {
+    const ValueType& key = at.floating("key", 3, 3);
+    const ValueType& value = at.floating("value", 3, 3);
+    at.require(key.shape[1] == value.shape[1] && key.dtype == x.dtype && value.dtype == x.dtype,
+               "value is " + to_string(value) + ", expected as many positions as key " +
+                   to_string(key) + " and x's dtype");
+    at.parameter("q_weight", {d, d}, x.dtype);
+    at.parameter("k_weight", {d, key.shape.back()}, x.dtype);
+    at.parameter("v_weight", {d, value.shape.back()}, x.dtype);
+  } else {
+    at.parameter("qkv_weight", {3 * d, d}, x.dtype);
+  }
+  at.require(at.has("qkv_bias") == at.has("out_bias"),
+             "qkv_bias or out_bias is absent, expected both or none");
+  at.optional_parameter("qkv_bias", {3 * d}, x.dtype);
+  at.parameter("out_weight", {d, d}, x.dtype);
+  at.optional_parameter("out_bias", {d}, x.dtype);
+  check_key_lengths(at);
+  return {x};
+}
+
+Types infer(const FlashAttentionOp& op, const Operands& at) {
+  at.only({"q", "k", "v", "key_lengths"});
+  const ValueType& q = at.floating("q", 3, 3);
+  const ValueType& k = at.floating("k", 3, 3);
+  at.same("v", k);
+  const int64_t kv_heads = op.kv_heads == 0 ? op.heads : op.kv_heads;
+  at.require(
+      op.heads >= 1 && kv_heads >= 1 && op.heads % kv_heads == 0 && q.shape.back() % op.heads == 0,
+      "heads is " + text(op.heads) + " and kv_heads " + text(kv_heads) + ", expected divisors of " +
+          text(q.shape.back()) + " and of one another");
+  at.require(k.dtype == q.dtype && k.shape.back() == q.shape.back() / op.heads * kv_heads,
+             "k is " + to_string(k) + ", expected q's dtype and " +
+                 text(q.shape.back() / op.heads * kv_heads) + " features");
+  check_key_lengths(at);
+  return {q};
+}
+
+Types infer(const EmbeddingOp&, const Operands& at) {
+  at.only({"ids", "table"});
+  const ValueType& ids = at.activation("ids", 2, 2);
+  at.require(ids.dtype == Dtype::int32 || ids.dtype == Dtype::int64,
+             "ids is " + text(dtype_name(ids.dtype)) + ", expected int32 or int64");
+  const Dtype dtype = at.type("table").dtype;
+  const ValueType& table = at.parameter("table", {kBatch, kBatch}, dtype);
+  return {{dtype, {kBatch, ids.shape[1], table.shape[1]}}};
+}
+
+/// What layernorm, rmsnorm and chain have in common.
+Types infer_rows(const Operands& at, bool has_norm, bool has_beta, bool writes_sum) {
+  const ValueType& x = at.floating("x", 2, 5);
+  if (has_norm) at.optional_parameter("gamma", {x.shape.back()}, x.dtype);
+  if (has_norm && has_beta) at.optional_parameter("beta", {x.shape.back()}, x.dtype);
+  if (at.has("residual")) at.same("residual", x);
+  at.require(!writes_sum || has_norm, "writes_sum is set, expected a norm: y is the sum");
+  return writes_sum ? Types{x, x} : Types{x};
+}
+Types infer(const LayernormOp& op, const Operands& at) {
+  at.only({"x", "gamma", "beta", "residual"});
+  return infer_rows(at, true, true, op.writes_sum);
+}
+Types infer(const RmsnormOp& op, const Operands& at) {
+  at.only({"x", "gamma", "residual"});
+  return infer_rows(at, true, false, op.writes_sum);
+}
+Types infer(const ChainOp& op, const Operands& at) {
+  at.only({"x", "bias", "gamma", "beta", "residual"});
+  at.require(op.norm == ChainNorm::layernorm || !at.has("beta"), "beta is present, expected none");
+  at.require(op.norm != ChainNorm::none || !at.has("gamma"), "gamma is present, expected none");
+  const ValueType& x = at.floating("x", 2, 5);
+  at.optional_parameter("bias", {x.shape.back()}, x.dtype);
+  return infer_rows(at, op.norm != ChainNorm::none, op.norm == ChainNorm::layernorm, op.writes_sum);
+}
+
+const ValueType& channels(const Operands& at, int min_rank) {
+  const ValueType& x = at.floating("x", min_rank, 5);
+  at.optional_parameter("gamma", {x.shape[1]}, x.dtype);
+  at.optional_parameter("beta", {x.shape[1]}, x.dtype);
+  return x;
+}
+Types infer(const BatchnormOp&, const Operands& at) {
+  at.only({"x", "gamma", "beta", "running_mean", "running_variance"});
+  const ValueType& x = channels(at, 2);
+  at.parameter("running_mean", {x.shape[1]}, Dtype::fp32);
+  at.parameter("running_variance", {x.shape[1]}, Dtype::fp32);
+  return {x};
+}
+Types infer(const GroupnormOp& op, const Operands& at) {
+  at.only({"x", "gamma", "beta"});
+  const ValueType& x = channels(at, 2);
+  at.require(op.groups >= 1 && x.shape[1] % op.groups == 0,
+             "groups is " + text(op.groups) + ", expected a divisor of " + text(x.shape[1]));
+  return {x};
+}
+Types infer(const InstancenormOp&, const Operands& at) {
+  at.only({"x", "gamma", "beta"});
+  return {channels(at, 3)};
+}
+
+Types infer(const PointwiseOp& op, const Operands& at) {
+  at.only({"x", "slope"});
+  const ValueType& x = at.floating("x", 1, 6);
+  at.require(at.has("slope") == (op.function == PointwiseFunction::prelu),
+             at.has("slope") ? "slope is present, expected none: only prelu has one"
+                             : "slope is absent, expected [1] or one for each feature");
+  if (at.has("slope")) {
+    const bool is_one = at.type("slope").shape == Shape{1};
+    at.parameter("slope", {is_one ? 1 : x.shape.back()}, x.dtype);
+  }
+  return {x};
+}
+
+/// [1], the last axes of x, or [C, 1, ..].
+bool broadcasts(const Shape& other, const Shape& x) {
+  const int missing = x.rank() - other.rank();
+  if (num_elements(other) == 1) return true;
+  if (missing < 1) return false;
+  bool is_suffix = true;
+  for (int a = 0; a < other.rank(); ++a) is_suffix = is_suffix && other[a] == x[a + missing];
+  bool is_channel = missing == 1 && x.rank() >= 3 && other[0] == x[1];
+  for (int a = 1; a < other.rank(); ++a) is_channel = is_channel && other[a] == 1;
+  return is_suffix || is_channel;
+}
+
+Types infer(const BinaryOp&, const Operands& at) {
+  at.only({"x", "other"});
+  if (at.is_parameter("x")) {  // of parameters only: computed before anything runs
+    at.same("other", at.type("x"));
+    return {at.type("x")};
+  }
+  const ValueType& x = at.floating("x", 2, 6);
+  const ValueType& other = at.type("other");
+  if (!at.is_parameter("other")) {
+    at.same("other", x);
+  } else {
+    at.require(other.dtype == x.dtype && broadcasts(other.shape, x.shape),
+               "other is " + to_string(other) +
+                   ", expected the dtype of x and one element, x's "
+                   "last axes or its channels: x is " +
+                   to_string(x));
+  }
+  return {x};
+}
+
+Types infer(const PoolingOp& op, const Operands& at) {
+  at.only({"x"});
+  ValueType y = at.floating("x", 3, 4);
+  const int rank = y.shape.rank();
+  const auto outputs = [&](int64_t size, const PoolingWindow& window, int64_t wanted) {
+    if (op.mode == PoolingMode::adaptive_average) return wanted == 0 ? 1 : wanted;
+    at.require(
+        window.kernel >= 1 && window.stride >= 0 && window.padding >= 0 && window.dilation >= 1,
+        "a window is impossible, expected a kernel and dilation of at least 1");
+    return pooling_outputs(size, window, op.ceil_mode);
+  };
+  const ValueType x = y;
+  y.shape[rank - 1] = outputs(x.shape[rank - 1], op.columns, op.out_width);
+  if (rank == 4) y.shape[2] = outputs(x.shape[2], op.rows, op.out_height);
+  for (int axis = 2; axis < rank; ++axis) {
+    at.require(y.shape[axis] >= 1, "a window is larger than x " + shape_text(x.shape) +
+                                       ", expected at least one output");
+  }
+  return {y};
+}
+
+Types infer(const SoftmaxOp&, const Operands& at) {
+  at.only({"x"});
+  return {at.floating("x", 2, 5)};
+}
+Types infer(const DropoutOp& op, const Operands& at) {
+  at.only({"x"});
+  at.require(op.probability >= 0 && op.probability <= 1,
+             "probability is " + std::to_string(op.probability) + ", expected one in [0, 1]");
+  return {at.floating("x", 2, 5)};
+}
+
+int checked_axis(const Operands& at, int axis, const Shape& x) {
+  const bool is_batch = axis == 0 && x.rank() > 0 && x[0] == kBatch;
+  at.require(axis >= 0 && axis < x.rank() && !is_batch, "axis is " + text(axis) +
+                                                            ", expected one of " + shape_text(x) +
+                                                            (is_batch ? " behind the batch" : ""));
+  return axis;
+}
+
+Types infer(const ConcatOp& op, const Operands& at) {
+  const std::vector<Operand>& parts = at.node().operands;
+  at.require(!parts.empty(), "there is no part, expected at least one");
+  const Operand* first = nullptr;
+  for (const Operand& part : parts) {
+    if (!at.is_parameter(part.name)) first = first == nullptr ? &part : first;
+  }
+  at.require(first != nullptr, "all parts are parameters, expected one that is computed");
+  ValueType y = at.graph().type(first->value);
+  const int axis = checked_axis(at, op.axis, y.shape);
+  const ValueType like = y;
+  y.shape[axis] = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    at.require(parts[i].name == "part" + text(i),
+               "operand " + parts[i].name + ", expected part" + text(i));
+    ValueType part = at.graph().type(parts[i].value);
+    if (at.is_parameter(parts[i].name)) {
+      at.require(part.shape.rank() == like.shape.rank() - 1,
+                 parts[i].name + " is a parameter " + to_string(part) + ", expected the axes of " +
+                     to_string(like) + " without the batch");
+      Shape shape = like.shape;
+      for (int a = 1; a < shape.rank(); ++a) shape[a] = part.shape[a - 1];
+      part.shape = shape;
+    }
+    at.require(
+        part.shape.rank() == like.shape.rank(),
+        parts[i].name + " is " + to_string(part) + ", expected the axes of " + to_string(like));
+    y.shape[axis] += part.shape[axis];
+    part.shape[axis] = like.shape[axis];
+    at.require(part == like, parts[i].name + " is " + to_string(at.graph().type(parts[i].value)) +
+                                 ", expected " + to_string(like) + " but for axis " + text(axis));
+  }
+  return {y};
+}
+
+Types infer(const SliceOp& op, const Operands& at) {
+  at.only({"x"});
+  ValueType y = at.type("x");
+  const int axis = checked_axis(at, op.axis, y.shape);
+  at.require(op.first >= 0 && op.count >= 1 && op.first <= y.shape[axis] - op.count,
+             "elements [" + text(op.first) + ", " + text(op.first + op.count) + ") of axis " +
+                 text(axis) + ", expected some of " + shape_text(y.shape));
+  y.shape[axis] = op.count;
+  return {y};
+}
+
+Types infer(const ReshapeOp& op, const Operands& at) {
+  at.only({"x"});
+  const ValueType& x = at.type("x");
+  const bool has_batch = !at.is_parameter("x");
+  const bool keeps_batch = op.shape.rank() >= 1 && op.shape[0] == kBatch;
+  if (has_batch && !keeps_batch) {
+    throw_unsupported("graph: " + at.node().name + ": reshapes " + shape_text(x.shape) + " to " +
+                      shape_text(op.shape) + ": the batch must stay in front");
+  }
+  at.require(has_batch == keeps_batch, "shape is " + shape_text(op.shape) + ", expected no batch");
+  const auto elements = [&](const Shape& shape) {
+    int64_t n = 1;
+    for (const int64_t extent : shape) {
+      at.require(extent >= 0 || extent == kBatch,
+                 "shape is " + shape_text(shape) + ", expected extents of at least 0");
+      if (extent != kBatch) n *= extent;
+    }
+    return n;
+  };
+  at.require(
+      elements(x.shape) == elements(op.shape),
+      "shape is " + shape_text(op.shape) + ", expected the elements of " + shape_text(x.shape));
+  return {{x.dtype, op.shape}};
+}
+
+Types infer(const TransposeOp& op, const Operands& at) {
+  at.only({"x"});
+  const ValueType& x = at.type("x");
+  if (!at.is_parameter("x")) {
+    throw_unsupported("graph: " + at.node().name + ": transposes " + shape_text(x.shape) +
+                      ", which is computed: no primitive moves the axes of an activation");
+  }
+  std::vector<bool> seen(static_cast<size_t>(x.shape.rank()));
+  bool is_order = op.order.rank() == x.shape.rank();
+  ValueType y = x;
+  for (int axis = 0; is_order && axis < op.order.rank(); ++axis) {
+    const int64_t from = op.order[axis];
+    is_order = from >= 0 && from < x.shape.rank() && !seen[static_cast<size_t>(from)];
+    if (!is_order) break;
+    seen[static_cast<size_t>(from)] = true;
+    y.shape[axis] = x.shape[static_cast<int>(from)];
+  }
+  at.require(is_order, "order is " + to_string(op.order) + ", expected the axes of " +
+                           shape_text(x.shape) + ", each once");
+  return {y};
+}
+
+Types infer(const FoldBatchnormOp& op, const Operands& at) {
+  at.only({"weight", "bias", "gamma", "beta", "running_mean", "running_variance"});
+  const Shape channels = at.parameter("running_variance", {kBatch}, Dtype::fp32).shape;
+  if (at.has("weight")) return {{op.dtype, at.type("weight").shape}};
+  at.parameter("running_mean", channels, Dtype::fp32);
+  return {{op.dtype, channels}};
+}
+
+Types infer(const EnsembleOp&, const Operands& at) {
+  at.only({"x"});
+  return {at.floating("x", 2, 5)};
+}
+
+}  // namespace
+
+std::string to_string(const ValueType& type) {
+  return text(dtype_name(type.dtype)) + " " + shape_text(type.shape);
+}
+
+std::vector<ValueType> infer_types(const Graph& graph, const Node& node) {
+  const Operands at(graph, node);
+  for (const Operand& operand : node.operands) {
+    at.require(operand.value.index >= 0 && operand.value.index < graph.num_values(),
+               operand.name + " is no value of this graph");
+  }
+  return std::visit([&](const auto& operation) { return infer(operation, at); }, node.operation);
+}
+
+}  // namespace wide

@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each layer declares its parameters and appends its node; what does not fit is told by the node.
+#include "wide/layers.hpp"
+
+#include "host/core/check.hpp"
+
+namespace wide::layers {
+
+namespace {
+
+/// The extent of one of x's axes; negative from the back.
+int64_t extent(const GraphBuilder& g, const std::string& name, Value x, int axis) {
+  const Shape& shape = g.type(x).shape;
+  WIDE_REQUIRE(shape.rank() >= 2, "graph: " + name + ": x is " + to_string(g.type(x)) +
+                                      ", expected a batch and at least one axis behind it");
+  return shape[axis < 0 ? shape.rank() + axis : axis];
+}
+
+/// "NAME.weight" of `weight` elements and "NAME.bias", of x's dtype.
+std::vector<Operand> affine(GraphBuilder& g, const std::string& name, Value x, int64_t size,
+                            bool has_beta = true) {
+  const Dtype dtype = g.type(x).dtype;
+  std::vector<Operand> operands{{"x", x}, {"gamma", g.parameter(name + ".weight", {size}, dtype)}};
+  if (has_beta) operands.push_back({"beta", g.parameter(name + ".bias", {size}, dtype)});
+  return operands;
+}
+
+}  // namespace
+
+Value linear(GraphBuilder& g, const std::string& name, Value x, int64_t out_features,
+             const LinearLayer& layer) {
+  const Dtype dtype = g.type(x).dtype;
+  std::vector<Operand> operands{
+      {"x", x},
+      {"weight", g.parameter(name + ".weight", {out_features, extent(g, name, x, -1)}, dtype)}};
+  if (layer.has_bias)
+    operands.push_back({"bias", g.parameter(name + ".bias", {out_features}, dtype)});
+  return g.append(name, LinearOp{.activation = layer.activation}, std::move(operands));
+}
+
+Value conv(GraphBuilder& g, const std::string& name, Value x, int64_t out_channels,
+           const ConvLayer& layer) {
+  const Dtype dtype = g.type(x).dtype;
+  const bool is_last = layer.layout == ConvLayout::channels_last;
+  const int64_t in = extent(g, name, x, is_last ? -1 : 1);
+  WIDE_REQUIRE(layer.groups >= 1 && in % layer.groups == 0,
+               "graph: " + name + ": groups is " + std::to_string(layer.groups) +
+                   ", expected a divisor of in_channels = " + std::to_string(in));
+  const int64_t own = in / layer.groups;
+  const bool is_signal = g.type(x).shape.rank() == 3;
+  const Shape weight = is_signal
+                           ? Shape{out_channels, own, layer.kernel.width}
+                           : Shape{out_channels, own, layer.kernel.height, layer.kernel.width};
+  std::vector<Operand> operands{{"x", x}, {"weight", g.parameter(name + ".weight", weight, dtype)}};
+  if (layer.has_bias)
+    operands.push_back({"bias", g.parameter(name + ".bias", {out_channels}, dtype)});
+  ConvOp op{.groups = layer.groups,
+            .stride = layer.stride,
+            .padding = layer.padding,
+            .dilation = layer.dilation,
+            .layout = layer.layout};
+  if (is_signal) op.stride.height = op.dilation.height = 1, op.padding.height = 0;
+  return g.append(name, op, std::move(operands));
+}
+
+Value attention(GraphBuilder& g, const std::string& name, Value x, int64_t heads,
+                const AttentionLayer& layer) {
+  const Dtype dtype = g.type(x).dtype;
+  const int64_t d = extent(g, name, x, -1);
+  std::vector<Operand> operands{
+      {"x", x},
+      {"qkv_weight", g.parameter(name + ".in_proj_weight", {3 * d, d}, dtype)},
+      {"out_weight", g.parameter(name + ".out_proj.weight", {d, d}, dtype)},
+      {"key_lengths", layer.key_lengths}};
+  if (layer.has_bias) {
+    operands.push_back({"qkv_bias", g.parameter(name + ".in_proj_bias", {3 * d}, dtype)});
+    operands.push_back({"out_bias", g.parameter(name + ".out_proj.bias", {d}, dtype)});
+  }
+  return g.append(name, AttentionOp{.heads = heads, .is_causal = layer.is_causal},
+                  std::move(operands));
+}
+
+Value embedding(GraphBuilder& g, const std::string& name, Value ids, int64_t vocab, int64_t dim) {
+  return g.append(name, EmbeddingOp{},
+                  {{"ids", ids}, {"table", g.parameter(name + ".weight", {vocab, dim})}});
+}
+
+Value layernorm(GraphBuilder& g, const std::string& name, Value x, float epsilon) {
+  return g.append(name, LayernormOp{.epsilon = epsilon},
+                  affine(g, name, x, extent(g, name, x, -1)));
+}
+Value rmsnorm(GraphBuilder& g, const std::string& name, Value x, float epsilon) {
+  return g.append(name, RmsnormOp{.epsilon = epsilon},
+                  affine(g, name, x, extent(g, name, x, -1), false));
+}
+Value batchnorm(GraphBuilder& g, const std::string& name, Value x, float epsilon) {
+  const int64_t channels = extent(g, name, x, 1);
+  std::vector<Operand> operands = affine(g, name, x, channels);
+  operands.push_back(
+      {"running_mean", g.parameter(name + ".running_mean", {channels}, Dtype::fp32)});
+  operands.push_back(
+      {"running_variance", g.parameter(name + ".running_var", {channels}, Dtype::fp32)});
+  return g.append(name, BatchnormOp{.epsilon = epsilon}, std::move(operands));
+}
+Value groupnorm(GraphBuilder& g, const std::string& name, Value x, int64_t groups, float epsilon) {
+  return g.append(name, GroupnormOp{.groups = groups, .epsilon = epsilon},
+                  affine(g, name, x, extent(g, name, x, 1)));
+}
+Value instancenorm(GraphBuilder& g, const std::string& name, Value x, float epsilon) {
+  return g.append(name, InstancenormOp{.epsilon = epsilon},
+                  affine(g, name, x, extent(g, name, x, 1)));
+}
+
+Value pointwise(GraphBuilder& g, const std::string& name, Value x, PointwiseFunction function) {
+  std::vector<Operand> operands{{"x", x}};
+  if (function == PointwiseFunction::prelu) {
+    operands.push_back({"slope", g.parameter(name + ".weight", {1}, g.type(x).dtype)});
+  }
+  return g.append(name, PointwiseOp{.function = function}, std::move(operands));
+}
+Value add(GraphBuilder& g, const std::string& name, Value x, Value other) {
+  return g.append(name, BinaryOp{}, {{"x", x}, {"other", other}});
+}
+
+Value max_pool(GraphBuilder& g, const std::string& name, Value x, const PoolingWindow& window) {
+  return g.append(name, PoolingOp{.rows = window, .columns = window}, {{"x", x}});
+}
+Value global_average_pool(GraphBuilder& g, const std::string& name, Value x) {
+  return g.append(name,
+                  PoolingOp{.mode = PoolingMode::adaptive_average, .out_height = 1, .out_width = 1},
+                  {{"x", x}});
+}
+Value softmax(GraphBuilder& g, const std::string& name, Value x) {
+  return g.append(name, SoftmaxOp{}, {{"x", x}});
+}
+Value log_softmax(GraphBuilder& g, const std::string& name, Value x) {
+  return g.append(name, SoftmaxOp{.is_log = true}, {{"x", x}});
+}
+Value dropout(GraphBuilder& g, const std::string& name, Value x, float probability) {
+  return g.append(name, DropoutOp{.probability = probability}, {{"x", x}});
+}
+
+Value flatten(GraphBuilder& g, const std::string& name, Value x) {
+  int64_t features = 1;
+  const Shape& shape = g.type(x).shape;
+  for (int axis = 1; axis < shape.rank(); ++axis) features *= shape[axis];
+  return reshape(g, name, x, {kBatch, features});
+}
+Value reshape(GraphBuilder& g, const std::string& name, Value x, const Shape& shape) {
+  return g.append(name, ReshapeOp{.shape = shape}, {{"x", x}});
+}
+Value concat(GraphBuilder& g, const std::string& name, std::initializer_list<Value> parts,
+             int axis) {
+  std::vector<Operand> operands;
+  for (const Value part : parts)
+    operands.push_back({"part" + std::to_string(operands.size()), part});
+  return g.append(name, ConcatOp{.axis = axis}, std::move(operands));
+}
+Value slice(GraphBuilder& g, const std::string& name, Value x, int axis, int64_t first,
+            int64_t count) {
+  return g.append(name, SliceOp{.axis = axis, .first = first, .count = count}, {{"x", x}});
+}
+Value ensemble(GraphBuilder& g, const std::string& name, Value x, Ensemble kind) {
+  return g.append(name, EnsembleOp{.ensemble = kind}, {{"x", x}});
+}
+
+}  // namespace wide::layers

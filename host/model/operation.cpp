@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operations in words: their names, and the attributes that are not as by default.
+#include "host/core/check.hpp"
+#include "wide/graph.hpp"
+
+namespace wide {
+
+namespace {
+
+/// Collects attributes; a value equal to the default is left out.
+class Attributes {
+ public:
+  template <class T>
+  void add(const char* name, const T& value, const T& usual) {
+    if (value == usual) return;
+    if constexpr (std::is_same_v<T, bool>) {
+      list_.emplace_back(name, "true");
+    } else if constexpr (std::is_same_v<T, PerAxis>) {
+      list_.emplace_back(name, std::to_string(value.height) + "x" + std::to_string(value.width));
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      list_.emplace_back(name, number(value));
+    } else {
+      list_.emplace_back(name, std::string(value));
+    }
+  }
+  void window(const std::string& prefix, const PoolingWindow& w) {
+    add((prefix + "kernel").c_str(), w.kernel, int64_t{1});
+    add((prefix + "stride").c_str(), w.stride, int64_t{0});
+    add((prefix + "padding").c_str(), w.padding, int64_t{0});
+    add((prefix + "dilation").c_str(), w.dilation, int64_t{1});
+  }
+  std::vector<std::pair<std::string, std::string>> take() { return std::move(list_); }
+
+ private:
+  template <class T>
+  static std::string number(T value) {
+    if constexpr (std::is_integral_v<T>) return std::to_string(value);
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%g", static_cast<double>(value));
+    return digits;
+  }
+  std::vector<std::pair<std::string, std::string>> list_;
+};
+
+void list(const LinearOp& op, Attributes& a) {
+  a.add("activation", activation_name(op.activation), activation_name(Activation::none));
+  a.add("residual", residual_name(op.residual), residual_name(Residual::none));
+}
+void list(const ConvOp& op, Attributes& a) {
+  a.add("groups", op.groups, int64_t{1});
+  a.add("stride", op.stride, PerAxis{});
+  a.add("padding", op.padding, PerAxis{0, 0});
+  a.add("dilation", op.dilation, PerAxis{});
+  a.add<std::string_view>(
+      "layout", op.layout == ConvLayout::channels_last ? "channels_last" : "channels_first",
+      "channels_first");
+  a.add("activation", activation_name(op.activation), activation_name(Activation::none));
+  a.add("residual", residual_name(op.residual), residual_name(Residual::none));
+}
+void list(const AttentionOp& op, Attributes& a) {
+  a.add("heads", op.heads, int64_t{0});
+  a.add("causal", op.is_causal, false);
+}
+void list(const FlashAttentionOp& op, Attributes& a) {
+  a.add("heads", op.heads, int64_t{0});
+  a.add("kv_heads", op.kv_heads, int64_t{0});
+  a.add("causal", op.is_causal, false);
+  if (op.scale) a.add("scale", *op.scale, 0.0f);
+}
+void list(const EmbeddingOp& op, Attributes& a) {
+  a.add("padding_id", op.padding_id, int64_t{-1});
+}
+void list(const LayernormOp& op, Attributes& a) {
+  a.add("epsilon", op.epsilon, 1e-5f);
+  a.add("writes_sum", op.writes_sum, false);
+}
+void list(const RmsnormOp& op, Attributes& a) {
+  a.add("epsilon", op.epsilon, 1e-5f);
+  a.add("writes_sum", op.writes_sum, false);
+}
+void list(const ChainOp& op, Attributes& a) {
+  a.add("activation", activation_name(op.activation), activation_name(Activation::none));
+  a.add("norm", chain_norm_name(op.norm), chain_norm_name(ChainNorm::none));
+  a.add("epsilon", op.epsilon, 1e-5f);
+  a.add("writes_sum", op.writes_sum, false);
+}
+void list(const BatchnormOp& op, Attributes& a) {
+  a.add("epsilon", op.epsilon, 1e-5f);
+}
+void list(const GroupnormOp& op, Attributes& a) {
+  a.add("groups", op.groups, int64_t{0});
+  a.add("epsilon", op.epsilon, 1e-5f);
+}
+void list(const InstancenormOp& op, Attributes& a) {
+  a.add("epsilon", op.epsilon, 1e-5f);
+}
+void list(const PointwiseOp& op, Attributes& a) {
+  const PointwiseOp usual;
+  a.add<std::string_view>("function", pointwise_function_name(op.function), "");
+  a.add("slope", op.slope, usual.slope);
+  a.add("alpha", op.alpha, usual.alpha);
+  a.add("beta", op.beta, usual.beta);
+  a.add("low", op.low, usual.low);
+  a.add("high", op.high, usual.high);
+}
+void list(const BinaryOp& op, Attributes& a) {
+  a.add<std::string_view>("function", binary_function_name(op.function), "");
+  a.add("activation", activation_name(op.activation), activation_name(Activation::none));
+}
+void list(const PoolingOp& op, Attributes& a) {
+  a.add<std::string_view>("mode", pooling_mode_name(op.mode), "");
+  if (op.mode == PoolingMode::adaptive_average) {
+    a.add("out_height", op.out_height, int64_t{0});
+    a.add("out_width", op.out_width, int64_t{0});
+  } else if (op.rows == op.columns) {
+    a.window("", op.columns);
+  } else {
+    a.window("row_", op.rows);
+    a.window("column_", op.columns);
+  }
+  a.add("ceil_mode", op.ceil_mode, false);
+  if (!op.counts_padding) a.add<std::string_view>("counts_padding", "false", "");
+}
+void list(const SoftmaxOp& op, Attributes& a) {
+  a.add("log", op.is_log, false);
+}
+void list(const DropoutOp& op, Attributes& a) {
+  a.add("probability", op.probability, -1.0f);
+}
+void list(const ConcatOp& op, Attributes& a) {
+  a.add("axis", op.axis, -1);
+}
+void list(const SliceOp& op, Attributes& a) {
+  a.add("axis", op.axis, -1);
+  a.add("first", op.first, int64_t{-1});
+  a.add("count", op.count, int64_t{-1});
+}
+void list(const ReshapeOp&, Attributes&) {}  // its type says it
+void list(const TransposeOp& op, Attributes& a) {
+  a.add<std::string>("order", to_string(op.order), "");
+}
+void list(const FoldBatchnormOp& op, Attributes& a) {
+  a.add("epsilon", op.epsilon, 1e-5f);
+}
+void list(const EnsembleOp& op, Attributes& a) {
+  a.add<std::string_view>("of", ensemble_name(op.ensemble), "");
+}
+
+struct Namer {
+  int rank;  ///< of x
+  std::string_view operator()(const LinearOp&) const { return "linear"; }
+  std::string_view operator()(const ConvOp&) const { return rank == 3 ? "conv1d" : "conv2d"; }
+  std::string_view operator()(const AttentionOp&) const { return "attention"; }
+  std::string_view operator()(const FlashAttentionOp&) const { return "flash_attention"; }
+  std::string_view operator()(const EmbeddingOp&) const { return "embedding"; }
+  std::string_view operator()(const LayernormOp&) const { return "layernorm"; }
+  std::string_view operator()(const RmsnormOp&) const { return "rmsnorm"; }
+  std::string_view operator()(const ChainOp&) const { return "chain"; }
+  std::string_view operator()(const BatchnormOp&) const {
+    return rank <= 3 ? "batchnorm1d" : "batchnorm2d";
+  }
+  std::string_view operator()(const GroupnormOp&) const { return "groupnorm"; }
+  std::string_view operator()(const InstancenormOp&) const {
+    return rank == 3 ? "instancenorm1d" : "instancenorm2d";
+  }
+  std::string_view operator()(const PointwiseOp&) const { return "pointwise"; }
+  std::string_view operator()(const BinaryOp&) const { return "binary"; }
+  std::string_view operator()(const PoolingOp&) const { return "pooling"; }
+  std::string_view operator()(const SoftmaxOp&) const { return "softmax"; }
+  std::string_view operator()(const DropoutOp&) const { return "dropout"; }
+  std::string_view operator()(const ConcatOp&) const { return "concat"; }
+  std::string_view operator()(const SliceOp&) const { return "slice"; }
+  std::string_view operator()(const ReshapeOp&) const { return "reshape"; }
+  std::string_view operator()(const TransposeOp&) const { return "transpose"; }
+  std::string_view operator()(const FoldBatchnormOp&) const { return "fold_batchnorm"; }
+  std::string_view operator()(const EnsembleOp&) const { return "ensemble"; }
+};
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> operation_attributes(const Operation& operation) {
+  Attributes attributes;
+  std::visit([&](const auto& op) { list(op, attributes); }, operation);
+  return attributes.take();
+}
+
+std::string_view operation_name(const Graph& graph, const Node& node) {
+  const Value x = node.operand("x");
+  return std::visit(Namer{x.is_absent() ? 0 : graph.type(x).shape.rank()}, node.operation);
+}
+
+}  // namespace wide

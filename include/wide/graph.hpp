@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// graph: the network of one member, as data. It is built, by hand or by an importer, then compiled
+// for N members: model.hpp.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wide/operation.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide {
+
+/// Stands for the batch, the first extent of every value that is no parameter. Its number is not
+/// known before a graph is compiled.
+inline constexpr int64_t kBatch = -1;
+
+/// A value of one graph: an input, a parameter, or what a node computes.
+struct Value {
+  int32_t index = -1;
+  bool is_absent() const { return index < 0; }
+  friend constexpr auto operator<=>(const Value&, const Value&) = default;
+};
+
+/// Of one member.
+struct ValueType {
+  Dtype dtype = Dtype::fp32;
+  Shape shape;  ///< begins with kBatch, unless it is a parameter's
+  friend bool operator==(const ValueType&, const ValueType&) = default;
+};
+
+/// "fp32 [B, 64]"
+std::string to_string(const ValueType& type);
+
+enum class ValueKind : uint8_t {
+  input,         ///< each member has its own
+  shared_input,  ///< all members read one
+  parameter,     ///< each member has its own, set when a model is made or a member replaced
+  computed,
+};
+
+/// An operand by its name in the primitive: "x", "weight", "bias".
+struct Operand {
+  std::string name;
+  Value value;
+  friend bool operator==(const Operand&, const Operand&) = default;
+};
+
+struct Node {
+  std::string name;  ///< "encoder.layer0.fc1": what stands before the last dot is its module
+  Operation operation;
+  std::vector<Operand> operands;  ///< without those that are absent
+  std::vector<Value> outputs;     ///< one, or two where the operation writes a sum, too
+
+  /// Absent where there is no such operand.
+  Value operand(std::string_view operand_name) const;
+};
+
+/// Immutable; copies are deep.
+class Graph {
+ public:
+  const std::string& name() const { return name_; }
+  /// Each behind those that it reads from.
+  std::span<const Node> nodes() const { return nodes_; }
+  int64_t num_values() const { return static_cast<int64_t>(values_.size()); }
+
+  const ValueType& type(Value value) const { return at(value).type; }
+  ValueKind kind(Value value) const { return at(value).kind; }
+  /// A parameter's name is that in a checkpoint; a computed value's that of its node.
+  const std::string& name(Value value) const { return at(value).name; }
+  /// nullptr for inputs and parameters.
+  const Node* producer(Value value) const;
+
+  std::span<const Value> inputs() const { return inputs_; }
+  std::span<const Value> parameters() const { return parameters_; }
+  std::span<const Operand> outputs() const { return outputs_; }  ///< under the outputs' names
+  /// Absent where there is none of that name.
+  Value find_parameter(std::string_view parameter_name) const;
+
+  /// Elements of all parameters of one member.
+  int64_t num_parameters() const;
+
+ private:
+  friend class GraphBuilder;
+  struct Info {
+    ValueType type;
+    ValueKind kind = ValueKind::computed;
+    std::string name;
+    int32_t producer = -1;  ///< the node's number
+  };
+  const Info& at(Value value) const;
+
+  std::string name_;
+  std::vector<Node> nodes_;
+  std::vector<Info> values_;
+  std::vector<Value> inputs_, parameters_;
+  std::vector<Operand> outputs_;
+};
+
+/// "linear", "conv2d", "reshape": the primitive's name where there is one.
+std::string_view operation_name(const Graph& graph, const Node& node);
+
+/// Attributes that differ from their defaults, as text: {"activation", "relu"}.
+std::vector<std::pair<std::string, std::string>> operation_attributes(const Operation& operation);
+
+/// What to_string() makes of a graph.
+enum class GraphStyle : uint8_t {
+  list,   ///< a line for each input, node and output, marked by what it is
+  tree,   ///< modules by the dots of their names
+  table,  ///< nodes with types, parameters and their bytes
+  dot,    ///< for Graphviz
+  json,   ///< everything but the parameters' contents
+};
+std::string to_string(const Graph& graph, GraphStyle style);
+
+/// Builds a graph node by node. Every call checks what it is given, and throws invalid_argument
+/// that names the node, what was got and what expected, or unsupported where no member-wise
+/// computation can be made of it.
+class GraphBuilder {
+ public:
+  /// `dtype` is that of the parameters that the layers below declare.
+  explicit GraphBuilder(std::string name, Dtype dtype = Dtype::fp32);
+
+  /// Each member its own: packed along the axis that its first reader wants.
+  Value input(const std::string& name, const Shape& shape);
+  Value input(const std::string& name, const Shape& shape, Dtype dtype);
+  /// All members read one.
+  Value shared_input(const std::string& name, const Shape& shape);
+  Value shared_input(const std::string& name, const Shape& shape, Dtype dtype);
+  Value parameter(const std::string& name, const Shape& shape);
+  Value parameter(const std::string& name, const Shape& shape, Dtype dtype);
+  void output(const std::string& name, Value value);
+
+  /// Any operation. Operands that are absent are left out.
+  Value append(const std::string& name, const Operation& operation, std::vector<Operand> operands);
+  /// The same, for an operation that writes a sum, too: its y, then its sum.
+  std::pair<Value, Value> append_with_sum(const std::string& name, const Operation& operation,
+                                          std::vector<Operand> operands);
+
+  const ValueType& type(Value value) const { return graph_.type(value); }
+  const Graph& graph() const { return graph_; }  ///< as far as it is built
+  Dtype dtype() const { return dtype_; }
+
+  /// Throws invalid_argument where there is no output.
+  Graph build() &&;
+
+ private:
+  Value add_value(const std::string& name, ValueType type, ValueKind kind, int32_t producer);
+  Value declare(const std::string& name, const Shape& shape, Dtype dtype, ValueKind kind);
+  std::vector<Value> append_node(const std::string& name, const Operation& operation,
+                                 std::vector<Operand> operands);
+  Graph graph_;
+  Dtype dtype_;
+  std::map<std::string, std::string, std::less<>> names_;  ///< of values and nodes: what has it
+};
+
+/// Types of a node's outputs. Throws as GraphBuilder says.
+std::vector<ValueType> infer_types(const Graph& graph, const Node& node);
+
+/// Parameters of one member by their names in the graph.
+using MemberParameters = std::map<std::string, ConstTensorView, std::less<>>;
+
+}  // namespace wide

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// layers: nodes with their parameters, so that a graph is written down as a model is defined:
+//
+//   GraphBuilder g("mlp");
+//   Value x = g.input("x", {kBatch, 64});
+//   x = layers::linear(g, "fc1", x, 128, {.activation = Activation::relu});
+//   g.output("y", layers::linear(g, "fc2", x, 64));
+//
+// Parameters are named as in PyTorch's checkpoints: "fc1.weight" [128, 64], "fc1.bias" [128].
+#pragma once
+
+#include <initializer_list>
+#include <string>
+
+#include "wide/graph.hpp"
+
+namespace wide::layers {
+
+struct LinearLayer {
+  bool has_bias = true;
+  Activation activation = Activation::none;
+};
+/// NAME.weight [out, in], NAME.bias [out]
+Value linear(GraphBuilder& g, const std::string& name, Value x, int64_t out_features,
+             const LinearLayer& layer = {});
+
+struct ConvLayer {
+  PerAxis kernel{3, 3};
+  PerAxis stride{}, padding{0, 0}, dilation{};
+  int64_t groups = 1;
+  bool has_bias = true;
+  ConvLayout layout = ConvLayout::channels_first;
+};
+/// conv1d of an x with three axes (of whose kernel only the width counts), else conv2d.
+/// NAME.weight [Cout, Cin/groups, k..], NAME.bias [Cout]
+Value conv(GraphBuilder& g, const std::string& name, Value x, int64_t out_channels,
+           const ConvLayer& layer);
+
+struct AttentionLayer {
+  bool has_bias = true;
+  bool is_causal = false;
+  Value key_lengths{};  ///< int32 [B]
+};
+/// NAME.in_proj_weight [3D, D], NAME.in_proj_bias, NAME.out_proj.weight [D, D], NAME.out_proj.bias
+Value attention(GraphBuilder& g, const std::string& name, Value x, int64_t heads,
+                const AttentionLayer& layer = {});
+
+/// NAME.weight [vocab, dim]
+Value embedding(GraphBuilder& g, const std::string& name, Value ids, int64_t vocab, int64_t dim);
+
+/// NAME.weight [D], NAME.bias [D]
+Value layernorm(GraphBuilder& g, const std::string& name, Value x, float epsilon = 1e-5f);
+/// NAME.weight [D]
+Value rmsnorm(GraphBuilder& g, const std::string& name, Value x, float epsilon = 1e-5f);
+/// NAME.weight [C], NAME.bias [C], fp32 NAME.running_mean [C], NAME.running_var [C]
+Value batchnorm(GraphBuilder& g, const std::string& name, Value x, float epsilon = 1e-5f);
+/// NAME.weight [C], NAME.bias [C]
+Value groupnorm(GraphBuilder& g, const std::string& name, Value x, int64_t groups,
+                float epsilon = 1e-5f);
+Value instancenorm(GraphBuilder& g, const std::string& name, Value x, float epsilon = 1e-5f);
+
+Value pointwise(GraphBuilder& g, const std::string& name, Value x, PointwiseFunction function);
+inline Value relu(GraphBuilder& g, const std::string& name, Value x) {
+  return pointwise(g, name, x, PointwiseFunction::relu);
+}
+inline Value gelu(GraphBuilder& g, const std::string& name, Value x) {
+  return pointwise(g, name, x, PointwiseFunction::gelu);
+}
+Value add(GraphBuilder& g, const std::string& name, Value x, Value other);
+
+Value max_pool(GraphBuilder& g, const std::string& name, Value x, const PoolingWindow& window);
+/// [B, C, ..] -> [B, C, 1, ..], the mean of all positions
+Value global_average_pool(GraphBuilder& g, const std::string& name, Value x);
+Value softmax(GraphBuilder& g, const std::string& name, Value x);
+Value log_softmax(GraphBuilder& g, const std::string& name, Value x);
+Value dropout(GraphBuilder& g, const std::string& name, Value x, float probability);
+
+/// [B, ..] -> [B, all the rest]
+Value flatten(GraphBuilder& g, const std::string& name, Value x);
+Value reshape(GraphBuilder& g, const std::string& name, Value x, const Shape& shape);
+Value concat(GraphBuilder& g, const std::string& name, std::initializer_list<Value> parts,
+             int axis);
+Value slice(GraphBuilder& g, const std::string& name, Value x, int axis, int64_t first,
+            int64_t count);
+Value ensemble(GraphBuilder& g, const std::string& name, Value x, Ensemble ensemble);
+
+}  // namespace wide::layers

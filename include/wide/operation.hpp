@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a node of a graph computes. A graph describes one member, so nothing here knows of members:
+// an operation is a primitive's attributes, and its operands are named as the primitive's are.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <variant>
+
+#include "wide/binary.hpp"
+#include "wide/chain.hpp"
+#include "wide/conv.hpp"
+#include "wide/epilogue.hpp"
+#include "wide/pointwise.hpp"
+#include "wide/pooling.hpp"
+#include "wide/shape.hpp"
+
+namespace wide {
+
+/// x [B, .., in], weight [out, in], bias [out] or none, residual as y or none -> y [B, .., out]
+struct LinearOp {
+  Activation activation = Activation::none;
+  Residual residual = Residual::none;
+  friend bool operator==(const LinearOp&, const LinearOp&) = default;
+};
+
+/// x [B, Cin, L] or [B, Cin, H, W], weight [Cout, Cin/groups, k..], bias [Cout] or none, residual
+/// as y or none -> y. Channels last: x [B, L, Cin] or [B, H, W, Cin]; the weight stays as it is.
+struct ConvOp {
+  int64_t groups = 1;
+  PerAxis stride{}, padding{0, 0}, dilation{};
+  ConvLayout layout = ConvLayout::channels_first;
+  Activation activation = Activation::none;
+  Residual residual = Residual::none;
+  friend bool operator==(const ConvOp&, const ConvOp&) = default;
+};
+
+/// x [B, T, D] -> y [B, T, D], with the parameters of AttentionParameters by their names; with
+/// operands key and value a cross attention; key_lengths int32 [B] or none.
+struct AttentionOp {
+  int64_t heads = 1;
+  bool is_causal = false;
+  friend bool operator==(const AttentionOp&, const AttentionOp&) = default;
+};
+
+/// q [B, Tq, heads*D], k and v [B, Tk, kv_heads*D], key_lengths int32 [B] or none -> y as q
+struct FlashAttentionOp {
+  int64_t heads = 1;
+  int64_t kv_heads = 0;  ///< 0: as heads
+  bool is_causal = false;
+  std::optional<float> scale{};  ///< absent: 1 / sqrt(D)
+  friend bool operator==(const FlashAttentionOp&, const FlashAttentionOp&) = default;
+};
+
+/// ids int32 or int64 [B, T], table [V, D] -> y [B, T, D]
+struct EmbeddingOp {
+  int64_t padding_id = -1;
+  friend bool operator==(const EmbeddingOp&, const EmbeddingOp&) = default;
+};
+
+/// x [.., D], gamma and beta [D] or none, residual as x or none -> y, and the sum of both where
+/// writes_sum
+struct LayernormOp {
+  float epsilon = 1e-5f;
+  bool writes_sum = false;
+  friend bool operator==(const LayernormOp&, const LayernormOp&) = default;
+};
+
+/// As layernorm, without beta.
+struct RmsnormOp {
+  float epsilon = 1e-5f;
+  bool writes_sum = false;
+  friend bool operator==(const RmsnormOp&, const RmsnormOp&) = default;
+};
+
+/// x [.., D], bias [D] or none, residual as x or none, gamma and beta [D] or none -> y, and what is
+/// normalised where writes_sum
+struct ChainOp {
+  Activation activation = Activation::none;
+  ChainNorm norm = ChainNorm::none;
+  float epsilon = 1e-5f;
+  bool writes_sum = false;
+  friend bool operator==(const ChainOp&, const ChainOp&) = default;
+};
+
+/// In inference: x [B, C, ..], gamma and beta [C] or none, running_mean and running_variance [C]
+struct BatchnormOp {
+  float epsilon = 1e-5f;
+  friend bool operator==(const BatchnormOp&, const BatchnormOp&) = default;
+};
+
+/// x [B, C, ..], gamma and beta [C] or none
+struct GroupnormOp {
+  int64_t groups = 1;
+  float epsilon = 1e-5f;
+  friend bool operator==(const GroupnormOp&, const GroupnormOp&) = default;
+};
+
+/// x [B, C, L] or [B, C, H, W], gamma and beta [C] or none
+struct InstancenormOp {
+  float epsilon = 1e-5f;
+  friend bool operator==(const InstancenormOp&, const InstancenormOp&) = default;
+};
+
+/// x, slope [1] or [D] for prelu -> y as x
+struct PointwiseOp {
+  PointwiseFunction function = PointwiseFunction::relu;
+  float slope = 0.01f, alpha = 1, beta = 1, low = -1, high = 1;  ///< as of PointwiseProblem
+  friend bool operator==(const PointwiseOp&, const PointwiseOp&) = default;
+};
+
+/// x, other -> y as x. other is as x; or a parameter: [1], as the last axes of x without its batch,
+/// or [C, 1, ..] of an x with channels first.
+struct BinaryOp {
+  BinaryFunction function = BinaryFunction::add;
+  Activation activation = Activation::none;
+  friend bool operator==(const BinaryOp&, const BinaryOp&) = default;
+};
+
+/// x [B, C, L] or [B, C, H, W] -> y; fields as of PoolingProblem
+struct PoolingOp {
+  PoolingMode mode = PoolingMode::max;
+  PoolingWindow rows{}, columns{};
+  bool ceil_mode = false;
+  bool counts_padding = true;
+  int64_t out_height = 0, out_width = 0;
+  friend bool operator==(const PoolingOp&, const PoolingOp&) = default;
+};
+
+/// x [.., D] -> y: over the last axis
+struct SoftmaxOp {
+  bool is_log = false;
+  friend bool operator==(const SoftmaxOp&, const SoftmaxOp&) = default;
+};
+
+/// x -> y. The identity, but in models that are made for Monte Carlo dropout.
+struct DropoutOp {
+  float probability = 0.5f;
+  friend bool operator==(const DropoutOp&, const DropoutOp&) = default;
+};
+
+/// part0, part1, .. -> y: one behind the other along an axis other than the batch. A part may be a
+/// parameter, which then stands in every row of the batch.
+struct ConcatOp {
+  int axis = 1;
+  friend bool operator==(const ConcatOp&, const ConcatOp&) = default;
+};
+
+/// x -> y: elements [first, first + count) of an axis other than the batch
+struct SliceOp {
+  int axis = 1;
+  int64_t first = 0, count = 0;
+  friend bool operator==(const SliceOp&, const SliceOp&) = default;
+};
+
+/// x -> y: the same elements in the same order. The batch stays in front.
+struct ReshapeOp {
+  Shape shape;
+  friend bool operator==(const ReshapeOp&, const ReshapeOp&) = default;
+};
+
+/// x -> y: axes in another order; of parameters only, before anything runs
+struct TransposeOp {
+  Dims order;  ///< axis i of y is axis order[i] of x
+  friend bool operator==(const TransposeOp&, const TransposeOp&) = default;
+};
+
+/// What a batchnorm in inference leaves of the weight in front of it, or of its bias; of parameters
+/// only: weight [C, ..], gamma, running_variance -> y = weight gamma / sqrt(variance + epsilon);
+/// or bias [C] or none, gamma, beta, running_mean, running_variance -> y [C]
+struct FoldBatchnormOp {
+  float epsilon = 1e-5f;
+  Dtype dtype = Dtype::fp32;  ///< of y
+  friend bool operator==(const FoldBatchnormOp&, const FoldBatchnormOp&) = default;
+};
+
+/// What becomes of the members' outputs.
+enum class Ensemble : uint8_t {
+  mean,
+  variance,      ///< the unbiased one, over members
+  vote,          ///< the share of members whose largest feature it is
+  log_mean_exp,  ///< of log-probabilities: the log of the mean probability
+};
+
+constexpr std::string_view ensemble_name(Ensemble ensemble) {
+  return ensemble == Ensemble::mean       ? "mean"
+         : ensemble == Ensemble::variance ? "variance"
+         : ensemble == Ensemble::vote     ? "vote"
+                                          : "log_mean_exp";
+}
+
+/// x [B, .., D] of each member -> y [B, .., D], one for all members; only as an output
+struct EnsembleOp {
+  Ensemble ensemble = Ensemble::mean;
+  friend bool operator==(const EnsembleOp&, const EnsembleOp&) = default;
+};
+
+using Operation =
+    std::variant<LinearOp, ConvOp, AttentionOp, FlashAttentionOp, EmbeddingOp, LayernormOp,
+                 RmsnormOp, ChainOp, BatchnormOp, GroupnormOp, InstancenormOp, PointwiseOp,
+                 BinaryOp, PoolingOp, SoftmaxOp, DropoutOp, ConcatOp, SliceOp, ReshapeOp,
+                 TransposeOp, FoldBatchnormOp, EnsembleOp>;
+
+}  // namespace wide
