@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "bench/timer/sampler.hpp"
+#include "host/core/capture_cuda.hpp"
 #include "host/core/cuda_check.hpp"
 
 namespace wide::bench {
@@ -54,12 +55,8 @@ class EventPair {
   cudaEvent_t start_ = nullptr, stop_ = nullptr;
 };
 
-struct DestroyGraph {
-  void operator()(cudaGraph_t graph) const { (void)cudaGraphDestroy(graph); }
-  void operator()(cudaGraphExec_t exec) const { (void)cudaGraphExecDestroy(exec); }
-};
 template <class Handle>
-using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, DestroyGraph>;
+using Owned = OwnedGraph<Handle>;
 
 /// What `call` enqueues on `stream`, `iters` times over. Throws what the capture throws, and leaves
 /// the stream as it was.

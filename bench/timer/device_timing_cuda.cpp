@@ -26,28 +26,16 @@ ProfilerRange::~ProfilerRange() {
 }
 
 Owned<cudaGraph_t> capture(Stream stream, const Call& call, int64_t iters) {
-  WIDE_CHECK_CUDA(cudaStreamBeginCapture(native(stream), cudaStreamCaptureModeThreadLocal));
-  cudaGraph_t graph = nullptr;
-  try {
+  return capture_graph(native(stream), [&] {
     for (int64_t i = 0; i < iters; ++i) call();
-  } catch (...) {
-    // A stream left capturing would fail everything after.
-    (void)cudaStreamEndCapture(native(stream), &graph);
-    if (graph != nullptr) (void)cudaGraphDestroy(graph);
-    (void)cudaGetLastError();
-    throw;
-  }
-  WIDE_CHECK_CUDA(cudaStreamEndCapture(native(stream), &graph));
-  return Owned<cudaGraph_t>(graph);
+  });
 }
 
 CapturedGraph::CapturedGraph(Stream stream, const Call& call, int64_t iters)
     : stream_(native(stream)) {
   const Owned<cudaGraph_t> graph = capture(stream, call, iters);
-  cudaGraphExec_t exec = nullptr;
-  WIDE_CHECK_CUDA(cudaGraphInstantiate(&exec, graph.get(), 0));
-  exec_.reset(exec);
-  WIDE_CHECK_CUDA(cudaGraphUpload(exec, stream_));
+  exec_ = instantiate_graph(graph.get());
+  WIDE_CHECK_CUDA(cudaGraphUpload(exec_.get(), stream_));
 }
 
 CapturedGraph::~CapturedGraph() {

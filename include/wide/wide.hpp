@@ -24,6 +24,8 @@
 #include "wide/layernorm.hpp"
 #include "wide/layers.hpp"
 #include "wide/linear.hpp"
+#include "wide/model.hpp"
+#include "wide/models.hpp"
 #include "wide/operation.hpp"
 #include "wide/pack.hpp"
 #include "wide/plan.hpp"

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Element by element: pointwise, binary, dropout; and what moves nothing, or only copies.
+#include "host/core/check.hpp"
+#include "host/model/lowering.hpp"
+#include "wide/binary.hpp"
+#include "wide/dropout.hpp"
+#include "wide/pointwise.hpp"
+
+namespace wide {
+
+namespace {
+
+/// Where rows end and features begin: at the members, so that any layout folds.
+int split_of(const Place& place) {
+  return place.is_shared() || place.member_axis == 0 ? place.shape.rank() - 1 : place.member_axis;
+}
+
+/// [R, N, F] of x and y alike.
+PlacedView folded(const Lowering& l, const Node& node, const Place& place, int split) {
+  return folded_view(node.name, place, split, l.device());
+}
+
+BinaryPlan plan_binary(Lowering& l, const BinaryOp& op, const BinaryArguments& arguments,
+                       Broadcast broadcast) {
+  BinaryProblem like;
+  like.num_members = arguments.y.shape[1];
+  like.features = arguments.y.shape[2];
+  like.function = op.function;
+  like.activation = op.activation;
+  like.broadcast = broadcast;
+  return make_binary_plan(l.context(), describe_binary(arguments, like), l.plan_options("binary"));
+}
+
+/// [B, C, ..] packed with C of each member: (N, C) in the place of members, positions as features.
+PlacedView channels_as_members(const Node& node, const Place& place, Device device) {
+  Place channels = place;
+  if (place.num_members > 1 && place.member_stride != place.shape[1] * place.strides[1]) {
+    throw_unsupported("model: " + node.name +
+                      ": members are apart, expected channels of all "
+                      "members one behind the other");
+  }
+  std::vector<int64_t> shape{place.shape[0]}, strides{place.strides[0]};
+  for (int axis = 2; axis < place.shape.rank(); ++axis) {
+    shape.push_back(place.shape[axis]);
+    strides.push_back(place.strides[axis]);
+  }
+  channels.shape = Shape(std::span<const int64_t>(shape));
+  channels.strides = Strides(std::span<const int64_t>(strides));
+  channels.num_members = place.num_members * place.shape[1];
+  channels.member_stride = place.strides[1];
+  channels.member_axis = 1;
+  return folded_view(node.name, channels, 1, device);
+}
+
+/// A parameter [N, ..] with all but the members in one axis.
+PlacedView flat_parameter(Lowering& l, const Node& node, std::string_view name, bool is_scalar) {
+  PlacedView view = l.parameter(node, name);
+  const int64_t members = view.view.shape[0];
+  const Shape shape =
+      is_scalar ? Shape{members} : Shape{members, view.view.num_elements() / members};
+  view.view = TensorView(nullptr, view.view.dtype, shape, view.view.device);
+  return view;
+}
+
+}  // namespace
+
+void lower(Lowering& l, const Node& node, const PointwiseOp& op) {
+  const Place from = l.operand(node, "x"), &to = l.place(node.outputs[0]);
+  const bool has_features =
+      !node.operand("slope").is_absent() && l.graph().type(node.operand("slope")).shape != Shape{1};
+  const int split = has_features ? to.shape.rank() - 1 : split_of(to);
+  const PlacedView x = folded(l, node, from, split), slope = l.parameter(node, "slope"),
+                   y = folded(l, node, to, split);
+  const auto arguments = [=](const Bases& at) {
+    return PointwiseArguments{.x = at.at(x), .slope = at.at(slope), .y = at.at(y)};
+  };
+  PointwiseProblem like;
+  like.num_members = l.members_of(node);
+  like.features = y.view.shape[2];
+  like.function = op.function;
+  like.slope = op.slope;
+  like.alpha = op.alpha;
+  like.beta = op.beta;
+  like.low = op.low;
+  like.high = op.high;
+  const PointwisePlan plan = make_pointwise_plan(
+      l.context(), describe_pointwise(arguments(l.example()), like), l.plan_options("pointwise"));
+  l.add(node, "pointwise", plan.strategy(), plan.explain(), plan.workspace_bytes(),
+        {&x, &slope, &y}, [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+void lower(Lowering& l, const Node& node, const BinaryOp& op) {
+  const Value other_value = node.operand("other");
+  const Place from = l.operand(node, "x"), &to = l.place(node.outputs[0]);
+  const Shape& other_shape = l.graph().type(other_value).shape;
+  const bool is_parameter = other_shape.rank() == 0 || other_shape[0] != kBatch;
+  const bool is_scalar = is_parameter && num_elements(other_shape) == 1;
+  const bool is_channel = is_parameter && !is_scalar && other_shape.back() != to.shape.back() &&
+                          other_shape[0] == to.shape[1];
+  PlacedView x, other, y;
+  Broadcast broadcast = Broadcast::none;
+  if (is_channel) {
+    x = channels_as_members(node, from, l.device());
+    y = channels_as_members(node, to, l.device());
+    other = l.parameter(node, "other");
+    other.view =
+        TensorView(nullptr, other.view.dtype, Shape{other.view.num_elements()}, l.device());
+    broadcast = Broadcast::features;
+  } else {
+    const int split =
+        is_parameter && !is_scalar ? to.shape.rank() - other_shape.rank() : split_of(to);
+    x = folded(l, node, from, split);
+    y = folded(l, node, to, split);
+    if (is_parameter) {
+      other = flat_parameter(l, node, "other", is_scalar);
+      broadcast = is_scalar ? Broadcast::features : Broadcast::rows;
+    } else {
+      other = folded(l, node, l.operand(node, "other"), split);
+    }
+  }
+  const auto arguments = [=](const Bases& at) {
+    return BinaryArguments{.x = at.at(x), .other = at.at(other), .y = at.at(y)};
+  };
+  const BinaryPlan plan = plan_binary(l, op, arguments(l.example()), broadcast);
+  l.add(node, "binary", plan.strategy(), plan.explain(), plan.workspace_bytes(), {&x, &other, &y},
+        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+void lower(Lowering& l, const Node& node, const DropoutOp& op) {
+  if (!l.options().drops_out) return;  // another name for x
+  const int64_t members = l.members_of(node);
+  const Place from = l.operand(node, "x"), &to = l.place(node.outputs[0]);
+  const PlacedView x = folded(l, node, from, split_of(to)), y = folded(l, node, to, split_of(to));
+  DropoutSlots slots;
+  slots.number = static_cast<int64_t>(l.dropouts.size());
+  slots.probability = op.probability;
+  const PlacedView seeds = l.own_parameter(Dtype::int64, {members, 2}, slots.seeds);
+  const PlacedView probabilities = l.own_parameter(Dtype::fp32, {members, 1}, slots.probabilities);
+  l.dropouts.push_back(slots);
+  const auto arguments = [=](const Bases& at) {
+    return DropoutArguments{
+        .x = at.at(x), .seeds = at.at(seeds), .probabilities = at.at(probabilities), .y = at.at(y)};
+  };
+  DropoutProblem like;
+  like.num_members = members;
+  like.features = y.view.shape[2];
+  const DropoutPlan plan = make_dropout_plan(
+      l.context(), describe_dropout(arguments(l.example()), like), l.plan_options("dropout"));
+  l.add(node, "dropout", plan.strategy(), plan.explain(), plan.workspace_bytes(),
+        {&x, &seeds, &probabilities, &y},
+        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+void lower(Lowering& l, const Node& node, const ConcatOp& op) {
+  const Place& whole = l.place(node.outputs[0]);
+  int64_t first = 0;
+  for (const Operand& operand : node.operands) {
+    const Shape& shape = l.graph().type(operand.value).shape;
+    Place part;
+    if (shape[0] == kBatch) {
+      part = l.operand(node, operand.name);
+    } else {  // a parameter, in every row of the batch
+      const PlacedView view = l.parameter(node, operand.name);
+      part = whole;
+      part.storage = view.storage;
+      part.offset = 0;
+      part.num_members = view.view.shape[0];
+      part.member_stride = view.view.strides[0];
+      part.strides[0] = 0;
+      for (int axis = 1; axis < whole.shape.rank(); ++axis) {
+        part.shape[axis] = shape[axis - 1];
+        part.strides[axis] = view.view.strides[axis];
+      }
+    }
+    const int64_t count = part.shape[op.axis];
+    const Place to = sliced_place(whole, op.axis, first, count);
+    first += count;
+    l.add_copy(node.name, stacked_view(part, l.device()), stacked_view(to, l.device()),
+               l.members_of(node));
+  }
+}
+
+// Views of x: nothing runs.
+void lower(Lowering&, const Node&, const SliceOp&) {}
+void lower(Lowering&, const Node&, const ReshapeOp&) {}
+
+// Of parameters: computed when members are loaded.
+void lower(Lowering&, const Node&, const TransposeOp&) {}
+void lower(Lowering&, const Node&, const FoldBatchnormOp&) {}
+
+}  // namespace wide

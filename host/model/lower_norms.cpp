@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Norms of rows and of channels, chains, softmax and pooling.
+#include "host/model/lowering.hpp"
+#include "wide/batchnorm.hpp"
+#include "wide/chain.hpp"
+#include "wide/groupnorm.hpp"
+#include "wide/layernorm.hpp"
+#include "wide/pooling.hpp"
+#include "wide/rmsnorm.hpp"
+#include "wide/softmax.hpp"
+
+namespace wide {
+
+namespace {
+
+/// The second output, or none.
+PlacedView sum_of(const Lowering& l, const Node& node) {
+  return node.outputs.size() > 1 ? l.rows(node, node.outputs[1]) : PlacedView{};
+}
+
+void lower_groups(Lowering& l, const Node& node, const char* primitive, int64_t groups,
+                  float epsilon) {
+  const PlacedView x = l.joined(node, "x"), gamma = l.parameter(node, "gamma"),
+                   beta = l.parameter(node, "beta"), y = l.joined(node, node.outputs[0]);
+  const auto arguments = [=](const Bases& at) {
+    return GroupnormArguments{
+        .x = at.at(x), .gamma = at.at(gamma), .beta = at.at(beta), .y = at.at(y)};
+  };
+  GroupnormProblem like;
+  like.num_members = l.members_of(node);
+  like.groups = groups;
+  like.epsilon = epsilon;
+  const GroupnormPlan plan = make_groupnorm_plan(
+      l.context(), describe_groupnorm(arguments(l.example()), like), l.plan_options("groupnorm"));
+  l.add(node, primitive, plan.strategy(), plan.explain(), plan.workspace_bytes(),
+        {&x, &gamma, &beta, &y},
+        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+}  // namespace
+
+void lower(Lowering& l, const Node& node, const LayernormOp& op) {
+  const PlacedView x = l.rows(node, "x"), gamma = l.parameter(node, "gamma"),
+                   beta = l.parameter(node, "beta"), residual = l.rows(node, "residual"),
+                   y = l.rows(node, node.outputs[0]), sum = sum_of(l, node);
+  const auto arguments = [=](const Bases& at) {
+    return LayernormArguments{.x = at.at(x),
+                              .gamma = at.at(gamma),
+                              .beta = at.at(beta),
+                              .y = at.at(y),
+                              .residual = at.at(residual),
+                              .sum = at.at(sum)};
+  };
+  LayernormProblem like;
+  like.num_members = l.members_of(node);
+  like.features = l.graph().type(node.outputs[0]).shape.back();
+  like.epsilon = op.epsilon;
+  const LayernormPlan plan = make_layernorm_plan(
+      l.context(), describe_layernorm(arguments(l.example()), like), l.plan_options("layernorm"));
+  l.add(node, "layernorm", plan.strategy(), plan.explain(), plan.workspace_bytes(),
+        {&x, &gamma, &beta, &residual, &y, &sum},
+        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+void lower(Lowering& l, const Node& node, const RmsnormOp& op) {
+  const PlacedView x = l.rows(node, "x"), gamma = l.parameter(node, "gamma"),
+                   residual = l.rows(node, "residual"), y = l.rows(node, node.outputs[0]),
+                   sum = sum_of(l, node);
+  const auto arguments = [=](const Bases& at) {
+    return RmsnormArguments{.x = at.at(x),
+                            .gamma = at.at(gamma),
+                            .y = at.at(y),
+                            .residual = at.at(residual),
+                            .sum = at.at(sum)};
+  };
+  RmsnormProblem like;
+  like.num_members = l.members_of(node);
+  like.features = l.graph().type(node.outputs[0]).shape.back();
+  like.epsilon = op.epsilon;
+  const RmsnormPlan plan = make_rmsnorm_plan(
+      l.context(), describe_rmsnorm(arguments(l.example()), like), l.plan_options("rmsnorm"));
+  l.add(node, "rmsnorm", plan.strategy(), plan.explain(), plan.workspace_bytes(),
+        {&x, &gamma, &residual, &y, &sum},
+        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+void lower(Lowering& l, const Node& node, const ChainOp& op) {
+  const PlacedView x = l.rows(node, "x"), bias = l.parameter(node, "bias"),
+                   residual = l.rows(node, "residual"), gamma = l.parameter(node, "gamma"),
+                   beta = l.parameter(node, "beta"), y = l.rows(node, node.outputs[0]),
+                   sum = sum_of(l, node);
+  const auto arguments = [=](const Bases& at) {
+    return ChainArguments{.x = at.at(x),
+                          .bias = at.at(bias),
+                          .residual = at.at(residual),
+                          .gamma = at.at(gamma),
+                          .beta = at.at(beta),
+                          .y = at.at(y),
+                          .sum = at.at(sum)};
+  };
+  ChainProblem like;
+  like.num_members = l.members_of(node);
+  like.features = l.graph().type(node.outputs[0]).shape.back();
+  like.activation = op.activation;
+  like.norm = op.norm;
+  like.epsilon = op.epsilon;
+  const ChainPlan plan = make_chain_plan(l.context(), describe_chain(arguments(l.example()), like),
+                                         l.plan_options("chain"));
+  l.add(node, "chain", plan.strategy(), plan.explain(), plan.workspace_bytes(),
+        {&x, &bias, &residual, &gamma, &beta, &y, &sum},
+        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+void lower(Lowering& l, const Node& node, const BatchnormOp& op) {
+  const PlacedView x = l.joined(node, "x"), gamma = l.parameter(node, "gamma"),
+                   beta = l.parameter(node, "beta"), mean = l.parameter(node, "running_mean"),
+                   variance = l.parameter(node, "running_variance"),
+                   y = l.joined(node, node.outputs[0]);
+  const auto arguments = [=](const Bases& at) {
+    return BatchnormArguments{.x = at.at(x),
+                              .gamma = at.at(gamma),
+                              .beta = at.at(beta),
+                              .running_mean = at.at(mean),
+                              .running_variance = at.at(variance),
+                              .y = at.at(y),
+                              .epsilon = {},
+                              .momentum = {}};
+  };
+  BatchnormProblem like;
+  like.num_members = l.members_of(node);
+  like.epsilon = op.epsilon;
+  const BatchnormPlan plan = make_batchnorm_plan(
+      l.context(), describe_batchnorm(arguments(l.example()), like), l.plan_options("batchnorm"));
+  l.add(node, operation_name(l.graph(), node), plan.strategy(), plan.explain(),
+        plan.workspace_bytes(), {&x, &gamma, &beta, &mean, &variance, &y},
+        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+void lower(Lowering& l, const Node& node, const GroupnormOp& op) {
+  lower_groups(l, node, "groupnorm", op.groups, op.epsilon);
+}
+
+void lower(Lowering& l, const Node& node, const InstancenormOp& op) {
+  const Shape& shape = l.graph().type(node.operand("x")).shape;
+  lower_groups(l, node, shape.rank() == 3 ? "instancenorm1d" : "instancenorm2d", shape[1],
+               op.epsilon);
+}
+
+void lower(Lowering& l, const Node& node, const SoftmaxOp& op) {
+  const PlacedView x = l.rows(node, "x"), y = l.rows(node, node.outputs[0]);
+  SoftmaxProblem like;
+  like.num_members = l.members_of(node);
+  like.features = l.graph().type(node.outputs[0]).shape.back();
+  like.is_log = op.is_log;
+  const Bases example = l.example();
+  const SoftmaxPlan plan =
+      make_softmax_plan(l.context(), describe_softmax({example.at(x), example.at(y)}, like),
+                        l.plan_options("softmax"));
+  l.add(node, "softmax", plan.strategy(), plan.explain(), plan.workspace_bytes(), {&x, &y},
+        [=](const Bases& at, const Execution& e) {
+          plan.run({at.at(x), at.at(y)}, e);
+        });
+}
+
+void lower(Lowering& l, const Node& node, const PoolingOp& op) {
+  const PlacedView x = l.joined(node, "x"), y = l.joined(node, node.outputs[0]);
+  PoolingProblem like;
+  like.num_members = l.members_of(node);
+  like.mode = op.mode;
+  like.rows = op.rows;
+  like.columns = op.columns;
+  if (l.graph().type(node.outputs[0]).shape.rank() == 3) like.rows = {};
+  like.ceil_mode = op.ceil_mode;
+  like.counts_padding = op.counts_padding;
+  const Bases example = l.example();
+  const PoolingPlan plan =
+      make_pooling_plan(l.context(), describe_pooling({example.at(x), example.at(y)}, like),
+                        l.plan_options("pooling"));
+  l.add(node, "pooling", plan.strategy(), plan.explain(), plan.workspace_bytes(), {&x, &y},
+        [=](const Bases& at, const Execution& e) {
+          plan.run({at.at(x), at.at(y)}, e);
+        });
+}
+
+}  // namespace wide

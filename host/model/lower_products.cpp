@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes with weights to multiply by: linear, conv, attention, flash_attention, embedding.
+#include "host/core/check.hpp"
+#include "host/model/lowering.hpp"
+#include "wide/attention.hpp"
+#include "wide/embedding.hpp"
+#include "wide/linear.hpp"
+
+namespace wide {
+
+namespace {
+
+/// [R, 1, D] as [R, D]: one x for all members.
+PlacedView without_members(PlacedView view) {
+  const Shape& shape = view.view.shape;
+  const Strides& strides = view.view.strides;
+  view.view = TensorView(nullptr, view.view.dtype, Shape{shape[0], shape[2]},
+                         Strides{strides[0], strides[2]}, view.view.device);
+  return view;
+}
+
+/// key_lengths [N, B], or [B] where one is for all.
+PlacedView key_lengths_of(const Lowering& l, const Node& node) {
+  const Value value = node.operand("key_lengths");
+  if (value.is_absent()) return {};
+  const Place& place = l.place(value);
+  return place.is_shared() ? shared_view(place, l.device()) : stacked_view(place, l.device());
+}
+
+}  // namespace
+
+void lower(Lowering& l, const Node& node, const LinearOp& op) {
+  const bool shares_input = l.is_shared(node.operand("x")) && l.members_of(node) > 1;
+  PlacedView x = l.rows(node, "x");
+  if (shares_input) x = without_members(x);
+  const PlacedView weight = l.parameter(node, "weight"), bias = l.parameter(node, "bias");
+  const PlacedView residual = l.rows(node, "residual"), y = l.rows(node, node.outputs[0]);
+  const auto arguments = [=](const Bases& at) {
+    return LinearArguments{.x = at.at(x),
+                           .weight = at.at(weight),
+                           .bias = at.at(bias),
+                           .y = at.at(y),
+                           .residual = at.at(residual)};
+  };
+  LinearProblem like;
+  like.shared_input = shares_input;
+  like.allow_tf32 = l.options().allows_tf32;
+  like.epilogue.activation = op.activation;
+  like.epilogue.residual = op.residual;
+  const LinearPlan plan = make_linear_plan(
+      l.context(), describe_linear(arguments(l.example()), like), l.plan_options("linear"));
+  l.add(node, "linear", plan.strategy(), plan.explain(), plan.workspace_bytes(),
+        {&x, &weight, &bias, &residual, &y},
+        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+void lower(Lowering& l, const Node& node, const ConvOp& op) {
+  const int64_t members = l.members_of(node);
+  const Value x_value = node.operand("x");
+  const bool is_signal = l.graph().type(x_value).shape.rank() == 3;
+  const bool is_last = op.layout == ConvLayout::channels_last;
+  const Dims order = !is_last ? Dims{} : is_signal ? Dims{0, 2, 1} : Dims{0, 2, 3, 1};
+  // One x for all members: their output channels are those of one convolution over it.
+  const bool is_one = l.is_shared(x_value) && members > 1;
+  const bool can_be_one = op.groups == 1 && op.residual == Residual::none;
+  if (is_one && !can_be_one) {
+    throw_unsupported("model: " + node.name +
+                      " (conv): x is one for all members, and groups or a residual do not let them "
+                      "be one convolution: declare the input as each member's own");
+  }
+  const PlacedView x = is_one ? shared_view(l.place(x_value), l.device()) : l.joined(node, "x");
+  const PlacedView weight = l.joined_parameter(node, "weight", order);
+  const PlacedView bias = l.joined_parameter(node, "bias");
+  const PlacedView residual = l.joined(node, "residual"), y = l.joined(node, node.outputs[0]);
+  const auto arguments = [=](const Bases& at) {
+    return ConvArguments{.x = at.at(x),
+                         .weight = at.at(weight),
+                         .bias = at.at(bias),
+                         .y = at.at(y),
+                         .residual = at.at(residual)};
+  };
+  ConvProblem like;
+  like.num_members = is_one ? 1 : members;
+  like.groups = op.groups;
+  like.stride = op.stride;
+  like.padding = op.padding;
+  like.dilation = op.dilation;
+  like.layout = op.layout;
+  like.allow_tf32 = l.options().allows_tf32;
+  like.epilogue.activation = op.activation;
+  like.epilogue.residual = op.residual;
+  const ConvPlan plan = make_conv_plan(l.context(), describe_conv(arguments(l.example()), like),
+                                       l.plan_options("conv"));
+  l.add(node, is_signal ? "conv1d" : "conv2d", plan.strategy(), plan.explain(),
+        plan.workspace_bytes(), {&x, &weight, &bias, &residual, &y},
+        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+void lower(Lowering& l, const Node& node, const AttentionOp& op) {
+  const PlacedView x = l.positions(node, "x"), key = l.positions(node, "key"),
+                   value = l.positions(node, "value"), y = l.positions(node.outputs[0]),
+                   lengths = key_lengths_of(l, node);
+  const BasicAttentionParameters<PlacedView> p{
+      l.parameter(node, "qkv_weight"), l.parameter(node, "q_weight"),
+      l.parameter(node, "k_weight"),   l.parameter(node, "v_weight"),
+      l.parameter(node, "qkv_bias"),   l.parameter(node, "out_weight"),
+      l.parameter(node, "out_bias")};
+  const auto arguments = [=](const Bases& at) {
+    return AttentionArguments{
+        .x = at.at(x),
+        .key = at.at(key),
+        .value = at.at(value),
+        .parameters = {at.at(p.qkv_weight), at.at(p.q_weight), at.at(p.k_weight), at.at(p.v_weight),
+                       at.at(p.qkv_bias), at.at(p.out_weight), at.at(p.out_bias)},
+        .key_lengths = at.at(lengths),
+        .y = at.at(y)};
+  };
+  AttentionProblem like;
+  like.num_members = l.members_of(node);
+  like.heads = op.heads;
+  like.is_causal = op.is_causal;
+  const AttentionPlan plan = make_attention_plan(
+      l.context(), describe_attention(arguments(l.example()), like), l.plan_options("attention"));
+  l.add(node, "attention", plan.strategy(), plan.explain(), plan.workspace_bytes(),
+        {&x, &key, &value, &lengths, &y, &p.qkv_weight, &p.q_weight, &p.k_weight, &p.v_weight,
+         &p.qkv_bias, &p.out_weight, &p.out_bias},
+        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+void lower(Lowering& l, const Node& node, const FlashAttentionOp& op) {
+  const PlacedView q = l.positions(node, "q"), k = l.positions(node, "k"),
+                   v = l.positions(node, "v"), y = l.positions(node.outputs[0]),
+                   lengths = key_lengths_of(l, node);
+  const auto arguments = [=](const Bases& at) {
+    return FlashAttentionArguments{.q = at.at(q),
+                                   .k = at.at(k),
+                                   .v = at.at(v),
+                                   .key_lengths = at.at(lengths),
+                                   .slopes = {},
+                                   .y = at.at(y)};
+  };
+  FlashAttentionProblem like;
+  like.num_members = l.members_of(node);
+  like.heads = op.heads;
+  like.kv_heads = op.kv_heads;
+  like.scale = op.scale;
+  like.is_causal = op.is_causal;
+  const FlashAttentionPlan plan =
+      make_flash_attention_plan(l.context(), describe_flash_attention(arguments(l.example()), like),
+                                l.plan_options("flash_attention"));
+  l.add(node, "flash_attention", plan.strategy(), plan.explain(), plan.workspace_bytes(),
+        {&q, &k, &v, &lengths, &y},
+        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+void lower(Lowering& l, const Node& node, const EmbeddingOp& op) {
+  const Place& ids_place = l.place(node.operand("ids"));
+  const bool shares_ids = ids_place.is_shared();
+  const PlacedView ids =
+      shares_ids ? shared_view(ids_place, l.device()) : rows_view(ids_place, l.device());
+  const PlacedView table = l.parameter(node, "table"), y = l.positions(node.outputs[0]);
+  const auto arguments = [=](const Bases& at) {
+    return EmbeddingArguments{.ids = at.at(ids), .table = at.at(table), .y = at.at(y)};
+  };
+  EmbeddingProblem like;
+  like.shared_ids = shares_ids;
+  like.padding_id = op.padding_id;
+  const EmbeddingPlan plan = make_embedding_plan(
+      l.context(), describe_embedding(arguments(l.example()), like), l.plan_options("embedding"));
+  l.add(node, "embedding", plan.strategy(), plan.explain(), plan.workspace_bytes(),
+        {&ids, &table, &y},
+        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+}  // namespace wide

@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What lowering of all operations shares.
+#include "host/model/lowering.hpp"
+
+#include <algorithm>
+
+#include "host/core/check.hpp"
+#include "host/model/layout.hpp"
+#include "host/pack/member_copy.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr int64_t aligned(int64_t bytes) {
+  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+}
+
+Shape permuted(const Shape& shape, const Dims& order) {
+  if (order.rank() == 0) return shape;
+  Shape out = shape;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    out[axis] = shape[static_cast<int>(order[axis])];
+  }
+  return out;
+}
+
+}  // namespace
+
+Lowering::Lowering(const Context& context, const Graph& graph, const ModelProblem& problem,
+                   const ModelOptions& options)
+    : context_(context),
+      graph_(graph),
+      problem_(problem),
+      options_(options),
+      is_shared_(shared_values(graph, options.shared_parameters, options.drops_out)),
+      places_(static_cast<size_t>(graph.num_values())) {}
+
+PlanOptions Lowering::plan_options(std::string_view primitive) const {
+  PlanOptions plan;
+  const auto named = options_.strategies.find(primitive);
+  const auto all = options_.strategies.find("all");
+  if (named != options_.strategies.end())
+    plan.strategy = named->second;
+  else if (all != options_.strategies.end())
+    plan.strategy = all->second;
+  plan.tuning = options_.tuning;
+  return plan;
+}
+
+int64_t Lowering::members_of(const Node& node) const {
+  const bool is_ensemble = std::holds_alternative<EnsembleOp>(node.operation);
+  return is_shared(node.outputs[0]) && !is_ensemble ? 1 : problem_.num_members;
+}
+
+Place Lowering::operand(const Node& node, std::string_view name) const {
+  const Value value = node.operand(name);
+  Place place = this->place(value);
+  if (place.is_shared() && members_of(node) > 1) {
+    place.num_members = members_of(node);
+    place.member_axis = place.shape.rank() - 1;
+  }
+  return place;
+}
+
+PlacedView Lowering::rows(const Node& node, std::string_view name) const {
+  if (node.operand(name).is_absent()) return {};
+  const Place place = operand(node, name);
+  return folded_view(node.name, place, place.shape.rank() - 1, device());
+}
+PlacedView Lowering::rows(const Node& node, Value value) const {
+  return folded_view(node.name, place(value), place(value).shape.rank() - 1, device());
+}
+
+PlacedView Lowering::positions(const Node& node, std::string_view name) const {
+  if (node.operand(name).is_absent()) return {};
+  return rows_view(operand(node, name), device());
+}
+PlacedView Lowering::positions(Value value) const {
+  return rows_view(place(value), device());
+}
+
+PlacedView Lowering::joined(const Node& node, std::string_view name) const {
+  const Value value = node.operand(name);
+  if (value.is_absent()) return {};
+  if (is_shared(value) && members_of(node) > 1) {
+    throw_unsupported("model: " + node.name + " (" + std::string(operation_name(graph_, node)) +
+                      "): " + std::string(name) +
+                      " is one for all members, expected one for "
+                      "each: declare the input as each member's own");
+  }
+  return joined_view(node.name, place(value), device());
+}
+PlacedView Lowering::joined(const Node& node, Value value) const {
+  return joined_view(node.name, place(value), device());
+}
+
+int32_t Lowering::add_weights(int64_t bytes) {
+  storages.push_back({MemoryKind::weights, 0, weights_bytes, bytes});
+  weights_bytes += aligned(bytes);
+  return static_cast<int32_t>(storages.size()) - 1;
+}
+
+int32_t Lowering::slot_storage(const Node& node, Value value, const Dims& order) {
+  const int64_t members = members_of(node);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const ParameterSlot& slot = slots[i];
+    if (slot.value == value && slot.order == order && slot.place.num_members == members) {
+      return static_cast<int32_t>(i);
+    }
+  }
+  const ValueType& type = graph_.type(value);
+  ParameterSlot slot{.value = value, .order = order, .place = {}, .storage = -1};
+  slot.place = packed_place(type.dtype, permuted(type.shape, order), members, 0);
+  slot.member_bytes = checked_bytes(slot.place.shape, dtype_bytes(type.dtype));
+  slot.storage = add_weights(slot.member_bytes * members);
+  slot.place.storage = slot.storage;
+  slots.push_back(slot);
+  return static_cast<int32_t>(slots.size()) - 1;
+}
+
+PlacedView Lowering::parameter(const Node& node, std::string_view name, const Dims& order) {
+  const Value value = node.operand(name);
+  if (value.is_absent()) return {};
+  return stacked_view(slots[static_cast<size_t>(slot_storage(node, value, order))].place, device());
+}
+
+PlacedView Lowering::joined_parameter(const Node& node, std::string_view name, const Dims& order) {
+  const Value value = node.operand(name);
+  if (value.is_absent()) return {};
+  return joined_view(node.name, slots[static_cast<size_t>(slot_storage(node, value, order))].place,
+                     device());
+}
+
+PlacedView Lowering::own_parameter(Dtype dtype, const Shape& shape, int32_t& storage) {
+  storage = add_weights(checked_bytes(shape, dtype_bytes(dtype)));
+  return {storage, 0, TensorView(nullptr, dtype, shape, device())};
+}
+
+Bases Lowering::example() const {
+  // Wherever plans look for overlaps they are to find none: storages are terabytes apart.
+  static std::byte* const anywhere = reinterpret_cast<std::byte*>(uintptr_t{1} << 44);
+  return {.inputs = {},
+          .outputs = {},
+          .weights = anywhere,
+          .activations = anywhere,
+          .storages = storages,
+          .is_example = true};
+}
+
+void Lowering::add(const Node& node, std::string_view primitive, std::string_view strategy,
+                   const std::string& explain, int64_t scratch_bytes,
+                   std::initializer_list<const PlacedView*> views, RunStep run) {
+  LoweredStep step{.info = {node.name, std::string(primitive), std::string(strategy), explain,
+                            members_of(node), scratch_bytes},
+                   .run = std::move(run),
+                   .storages = {}};
+  for (const PlacedView* view : views) {
+    if (view->storage >= 0) step.storages.push_back(view->storage);
+  }
+  steps.push_back(std::move(step));
+}
+
+void Lowering::add_copy(const std::string& node, const PlacedView& from, const PlacedView& to,
+                        int64_t num_members) {
+  LoweredStep step{.info = {node, "copy", "", "copies " + to_string(to.view.shape), num_members, 0},
+                   .run = {},
+                   .storages = {from.storage, to.storage}};
+  step.run = [from, to, is_cpu = device().type == DeviceType::cpu](const Bases& at,
+                                                                   const Execution& execution) {
+    const MemberCopy copy{at.at(from), at.at(to)};
+    if (is_cpu) return copy_members_cpu(std::span(&copy, 1));
+    copy_members_cuda(std::span(&copy, 1), execution.stream);
+  };
+  steps.push_back(std::move(step));
+}
+
+}  // namespace wide

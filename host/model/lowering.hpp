@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// From nodes to calls of primitives' plans. What each operation needs is in lower_*.cpp; here is
+// what they share: where operands lie, where parameters are to be put, and the steps so far.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/model/place.hpp"
+#include "wide/model.hpp"
+
+namespace wide {
+
+/// A parameter, or what is computed of parameters, as the model stores it: for all members one
+/// behind the other, or once for all.
+struct ParameterSlot {
+  Value value;
+  Dims order;  ///< of the axes of the value's shape; rank 0: as they are
+  Place place;
+  int64_t member_bytes = 0;
+  int32_t storage = -1;
+};
+
+using RunStep = std::function<void(const Bases&, const Execution&)>;
+
+struct LoweredStep {
+  ModelStep info;
+  RunStep run;
+  std::vector<int32_t> storages;  ///< that it reads or writes
+};
+
+/// Dropout's own parameters, which belong to members but not to the graph.
+struct DropoutSlots {
+  int32_t seeds = -1, probabilities = -1;  ///< storages
+  int64_t number = 0;                      ///< which of the graph's dropouts it is
+  float probability = 0;
+};
+
+class Lowering {
+ public:
+  Lowering(const Context& context, const Graph& graph, const ModelProblem& problem,
+           const ModelOptions& options);
+
+  const Context& context() const { return context_; }
+  const Graph& graph() const { return graph_; }
+  const ModelOptions& options() const { return options_; }
+  Device device() const { return context_.device(); }
+
+  /// Options for a plan of this primitive.
+  PlanOptions plan_options(std::string_view primitive) const;
+
+  bool is_shared(Value value) const { return is_shared_[static_cast<size_t>(value.index)]; }
+  /// Members that a node computes: 1 where its result is one for all.
+  int64_t members_of(const Node& node) const;
+  const Place& place(Value value) const { return places_[static_cast<size_t>(value.index)]; }
+  /// An operand as a node of N members reads it: what is shared has a member stride of 0.
+  Place operand(const Node& node, std::string_view name) const;
+
+  /// Absent operands give absent views.
+  PlacedView rows(const Node& node, std::string_view name) const;  ///< [R, N, D]
+  PlacedView rows(const Node& node, Value value) const;
+  PlacedView positions(const Node& node, std::string_view name) const;  ///< [B, T, N, D]
+  PlacedView positions(Value value) const;
+  PlacedView joined(const Node& node, std::string_view name) const;  ///< [B, N*C, ..]
+  PlacedView joined(const Node& node, Value value) const;
+  /// A parameter as [N, ..], in another order of axes where `order` is none of rank 0.
+  PlacedView parameter(const Node& node, std::string_view name, const Dims& order = {});
+  /// The same with the members' first axes joined: [N*Cout, ..].
+  PlacedView joined_parameter(const Node& node, std::string_view name, const Dims& order = {});
+  /// Memory beside the graph's parameters, in the weights.
+  PlacedView own_parameter(Dtype dtype, const Shape& shape, int32_t& storage);
+
+  /// The addresses that plans are described with: none of these is ever read.
+  Bases example() const;
+
+  void add(const Node& node, std::string_view primitive, std::string_view strategy,
+           const std::string& explain, int64_t scratch_bytes,
+           std::initializer_list<const PlacedView*> views, RunStep run);
+  /// Beside what a node is lowered to: copies of outputs, parts of a concat.
+  void add_copy(const std::string& node, const PlacedView& from, const PlacedView& to,
+                int64_t num_members);
+
+  std::vector<Storage> storages;
+  std::vector<ParameterSlot> slots;
+  std::vector<DropoutSlots> dropouts;
+  std::vector<LoweredStep> steps;
+  std::vector<ModelOperand> inputs, outputs;
+  int64_t weights_bytes = 0;
+  int32_t mask_storage = -1;  ///< uint8 [N], 1 for members that take part in ensembles
+
+ private:
+  friend class Placer;
+  int32_t slot_storage(const Node& node, Value value, const Dims& order);
+  int32_t add_weights(int64_t bytes);
+
+  const Context& context_;
+  const Graph& graph_;
+  const ModelProblem& problem_;
+  const ModelOptions& options_;
+  std::vector<bool> is_shared_;
+  std::vector<Place> places_;
+};
+
+/// Gives every value a place: inputs, outputs, activations, views, and results in place of operands
+/// that nobody needs any more. Copies of outputs that cannot be written where they are wanted are
+/// returned, to be added behind all steps.
+struct OutputCopy {
+  std::string name;
+  Place from, to;
+};
+std::vector<OutputCopy> place_values(Lowering& lowering, const ModelProblem& problem);
+
+void lower(Lowering& l, const Node& node, const LinearOp& op);
+void lower(Lowering& l, const Node& node, const ConvOp& op);
+void lower(Lowering& l, const Node& node, const AttentionOp& op);
+void lower(Lowering& l, const Node& node, const FlashAttentionOp& op);
+void lower(Lowering& l, const Node& node, const EmbeddingOp& op);
+void lower(Lowering& l, const Node& node, const LayernormOp& op);
+void lower(Lowering& l, const Node& node, const RmsnormOp& op);
+void lower(Lowering& l, const Node& node, const ChainOp& op);
+void lower(Lowering& l, const Node& node, const BatchnormOp& op);
+void lower(Lowering& l, const Node& node, const GroupnormOp& op);
+void lower(Lowering& l, const Node& node, const InstancenormOp& op);
+void lower(Lowering& l, const Node& node, const PointwiseOp& op);
+void lower(Lowering& l, const Node& node, const BinaryOp& op);
+void lower(Lowering& l, const Node& node, const PoolingOp& op);
+void lower(Lowering& l, const Node& node, const SoftmaxOp& op);
+void lower(Lowering& l, const Node& node, const DropoutOp& op);
+void lower(Lowering& l, const Node& node, const ConcatOp& op);
+void lower(Lowering& l, const Node& node, const SliceOp& op);
+void lower(Lowering& l, const Node& node, const ReshapeOp& op);
+void lower(Lowering& l, const Node& node, const TransposeOp& op);
+void lower(Lowering& l, const Node& node, const FoldBatchnormOp& op);
+void lower(Lowering& l, const Node& node, const EnsembleOp& op);
+
+}  // namespace wide

@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arithmetic in double, rounded once to the dtype; what only moves elements moves bytes.
+#include "host/model/member_values.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "host/core/check.hpp"
+#include "host/core/nearest.hpp"
+#include "wide/convert.hpp"
+
+namespace wide {
+
+namespace {
+
+/// A tensor of any strides and device as dense bytes on the host.
+HostValue on_host(const Context& context, const ConstTensorView& view, Stream stream) {
+  HostValue value{{view.dtype, view.shape}, {}};
+  const int64_t element = dtype_bytes(view.dtype);
+  std::vector<std::byte> span(static_cast<size_t>(view.span_bytes()));
+  if (span.empty()) return value;
+  if (view.device.type == DeviceType::cpu) {
+    std::memcpy(span.data(), view.data, span.size());
+  } else {
+    const Shape flat{static_cast<int64_t>(span.size())};
+    copy(ConstTensorView(view.data, Dtype::uint8, flat, view.device),
+         TensorView(span.data(), Dtype::uint8, flat, Device{}), stream);
+    context.synchronize(stream);
+  }
+  if (view.is_contiguous()) {
+    value.bytes = std::move(span);
+    return value;
+  }
+  value.bytes.resize(static_cast<size_t>(view.num_elements() * element));
+  std::array<int64_t, kMaxRank> index{};
+  for (int64_t i = 0; i < view.num_elements(); ++i) {
+    int64_t at = 0;
+    for (int axis = 0; axis < view.rank(); ++axis) {
+      at += index[static_cast<size_t>(axis)] * view.strides[axis];
+    }
+    std::memcpy(value.bytes.data() + i * element, span.data() + at * element,
+                static_cast<size_t>(element));
+    for (int axis = view.rank() - 1; axis >= 0; --axis) {
+      if (++index[static_cast<size_t>(axis)] < view.shape[axis]) break;
+      index[static_cast<size_t>(axis)] = 0;
+    }
+  }
+  return value;
+}
+
+bool is_wide_float(Dtype dtype) {
+  return dtype == Dtype::fp32 || dtype == Dtype::fp16 || dtype == Dtype::bf16;
+}
+
+std::vector<double> as_doubles(const HostValue& value) {
+  const auto count = static_cast<size_t>(num_elements(value.type.shape));
+  std::vector<double> doubles(count);
+  for (size_t i = 0; i < count; ++i) {
+    doubles[i] = load_element(value.bytes.data(), value.type.dtype, static_cast<int64_t>(i));
+  }
+  return doubles;
+}
+
+HostValue as_dtype(const std::vector<double>& values, const ValueType& type) {
+  HostValue out{
+      type, std::vector<std::byte>(values.size() * static_cast<size_t>(dtype_bytes(type.dtype)))};
+  for (size_t i = 0; i < values.size(); ++i) {
+    store_element(out.bytes.data(), type.dtype, static_cast<int64_t>(i), values[i]);
+  }
+  return out;
+}
+
+HostValue converted(HostValue value, Dtype dtype) {
+  if (value.type.dtype == dtype) return value;
+  return as_dtype(as_doubles(value), {dtype, value.type.shape});
+}
+
+/// Nodes whose operands are parameters.
+class Evaluator {
+ public:
+  Evaluator(const Graph& graph, const HostValues& parameters)
+      : graph_(graph), parameters_(parameters) {}
+
+  HostValue operator()(Value value) const {
+    const Node* node = graph_.producer(value);
+    if (node == nullptr) return parameters_.at(graph_.name(value));
+    return std::visit([&](const auto& op) { return compute(*node, op); }, node->operation);
+  }
+
+ private:
+  HostValue compute(const Node& node, const TransposeOp& op) const {
+    return permuted((*this)(node.operand("x")), op.order);
+  }
+  HostValue compute(const Node& node, const ReshapeOp& op) const {
+    HostValue value = (*this)(node.operand("x"));
+    value.type.shape = op.shape;
+    return value;
+  }
+  HostValue compute(const Node& node, const SliceOp& op) const {
+    const HostValue x = (*this)(node.operand("x"));
+    HostValue y{graph_.type(node.outputs[0]), {}};
+    int64_t outer = 1, inner = dtype_bytes(x.type.dtype);
+    for (int axis = 0; axis < op.axis; ++axis) outer *= x.type.shape[axis];
+    for (int axis = op.axis + 1; axis < x.type.shape.rank(); ++axis) inner *= x.type.shape[axis];
+    for (int64_t o = 0; o < outer; ++o) {
+      const auto from = x.bytes.begin() + (o * x.type.shape[op.axis] + op.first) * inner;
+      y.bytes.insert(y.bytes.end(), from, from + op.count * inner);
+    }
+    return y;
+  }
+  HostValue compute(const Node& node, const BinaryOp& op) const {
+    if (op.activation != Activation::none) return refuse(node);
+    std::vector<double> x = as_doubles((*this)(node.operand("x")));
+    const std::vector<double> other = as_doubles((*this)(node.operand("other")));
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = op.function == BinaryFunction::add        ? x[i] + other[i]
+             : op.function == BinaryFunction::subtract ? x[i] - other[i]
+             : op.function == BinaryFunction::multiply ? x[i] * other[i]
+                                                       : x[i] / other[i];
+    }
+    return as_dtype(x, graph_.type(node.outputs[0]));
+  }
+  HostValue compute(const Node& node, const FoldBatchnormOp& op) const {
+    const std::vector<double> variance = as_doubles((*this)(node.operand("running_variance")));
+    const size_t channels = variance.size();
+    std::vector<double> factor = optional(node, "gamma", channels, 1);
+    for (size_t c = 0; c < channels; ++c) {
+      factor[c] /= std::sqrt(variance[c] + static_cast<double>(op.epsilon));
+    }
+    const ValueType& type = graph_.type(node.outputs[0]);
+    if (!node.operand("weight").is_absent()) {
+      std::vector<double> weight = as_doubles((*this)(node.operand("weight")));
+      const size_t row = weight.size() / channels;
+      for (size_t i = 0; i < weight.size(); ++i) weight[i] *= factor[i / row];
+      return as_dtype(weight, type);
+    }
+    const std::vector<double> mean = as_doubles((*this)(node.operand("running_mean")));
+    const std::vector<double> beta = optional(node, "beta", channels, 0);
+    std::vector<double> bias = optional(node, "bias", channels, 0);
+    for (size_t c = 0; c < channels; ++c) bias[c] = (bias[c] - mean[c]) * factor[c] + beta[c];
+    return as_dtype(bias, type);
+  }
+  template <class Op>
+  HostValue compute(const Node& node, const Op&) const {
+    return refuse(node);
+  }
+
+  [[noreturn]] HostValue refuse(const Node& node) const {
+    throw_unsupported("model: " + node.name + " (" + std::string(operation_name(graph_, node)) +
+                      "): all its operands are parameters, and this is not computed before "
+                      "anything runs");
+  }
+  std::vector<double> optional(const Node& node, std::string_view name, size_t count,
+                               double absent) const {
+    const Value value = node.operand(name);
+    return value.is_absent() ? std::vector<double>(count, absent) : as_doubles((*this)(value));
+  }
+
+  const Graph& graph_;
+  const HostValues& parameters_;
+};
+
+void require_known(const Graph& source, const std::string& name,
+                   const MemberParameters& parameters) {
+  for (const auto& [given, view] : parameters) {
+    if (!source.find_parameter(given).is_absent()) continue;
+    std::vector<std::string_view> known;
+    for (const Value p : source.parameters()) known.push_back(source.name(p));
+    const std::vector<std::string> near = nearest_of(given, known);
+    throw_invalid_argument(name + " has a parameter " + given + ", which " + source.name() +
+                           " has not" + (near.empty() ? "" : ", did you mean " + near[0] + "?"));
+  }
+}
+
+}  // namespace
+
+HostValues checked_parameters(const Context& context, const Graph& source, int64_t member,
+                              const MemberParameters& parameters, Stream stream) {
+  const std::string name = "model: member " + std::to_string(member);
+  require_known(source, name, parameters);
+  HostValues values;
+  for (const Value parameter : source.parameters()) {
+    const std::string& parameter_name = source.name(parameter);
+    const ValueType& type = source.type(parameter);
+    const auto found = parameters.find(parameter_name);
+    WIDE_REQUIRE(found != parameters.end(),
+                 name + " has no parameter " + parameter_name + ", expected " + to_string(type));
+    const ConstTensorView& view = found->second;
+    const bool converts = is_wide_float(view.dtype) && is_wide_float(type.dtype);
+    WIDE_REQUIRE(view.shape == type.shape && (view.dtype == type.dtype || converts),
+                 name + ": " + parameter_name + " is " + std::string(dtype_name(view.dtype)) + " " +
+                     to_string(view.shape) + ", expected " + to_string(type));
+    WIDE_REQUIRE(view.data != nullptr || num_elements(view.shape) == 0,
+                 name + ": " + parameter_name + " is a null pointer, expected " + to_string(type));
+    values.emplace(parameter_name, converted(on_host(context, view, stream), type.dtype));
+  }
+  return values;
+}
+
+HostValue evaluate(const Graph& graph, Value value, const HostValues& parameters) {
+  return Evaluator(graph, parameters)(value);
+}
+
+HostValue permuted(const HostValue& value, const Dims& order) {
+  if (order.rank() == 0) return value;
+  HostValue out{value.type, std::vector<std::byte>(value.bytes.size())};
+  const Strides strides = contiguous_strides(value.type.shape);
+  Strides from = strides;
+  for (int axis = 0; axis < order.rank(); ++axis) {
+    out.type.shape[axis] = value.type.shape[static_cast<int>(order[axis])];
+    from[axis] = strides[static_cast<int>(order[axis])];
+  }
+  const auto element = static_cast<size_t>(dtype_bytes(value.type.dtype));
+  std::array<int64_t, kMaxRank> index{};
+  const int64_t count = num_elements(out.type.shape);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t at = 0;
+    for (int axis = 0; axis < order.rank(); ++axis) {
+      at += index[static_cast<size_t>(axis)] * from[axis];
+    }
+    std::memcpy(out.bytes.data() + static_cast<size_t>(i) * element,
+                value.bytes.data() + static_cast<size_t>(at) * element, element);
+    for (int axis = order.rank() - 1; axis >= 0; --axis) {
+      if (++index[static_cast<size_t>(axis)] < out.type.shape[axis]) break;
+      index[static_cast<size_t>(axis)] = 0;
+    }
+  }
+  return out;
+}
+
+Dims inverse(const Dims& order) {
+  Dims back = order;
+  for (int axis = 0; axis < order.rank(); ++axis) back[static_cast<int>(order[axis])] = axis;
+  return back;
+}
+
+}  // namespace wide

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// One member's parameters on the host, and what is computed of them before anything runs.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "wide/model.hpp"
+
+namespace wide {
+
+/// A dense tensor on the host.
+struct HostValue {
+  ValueType type;
+  std::vector<std::byte> bytes;
+  friend bool operator==(const HostValue&, const HostValue&) = default;
+};
+
+using HostValues = std::map<std::string, HostValue, std::less<>>;
+
+/// A member's parameters as the graph wants them: on the host, dense, of the graph's dtype. Throws
+/// invalid_argument, with `member`, for what is missing, unknown or of another shape.
+HostValues checked_parameters(const Context& context, const Graph& source, int64_t member,
+                              const MemberParameters& parameters, Stream stream);
+
+/// A parameter, or what nodes of parameters only make of it, of the graph behind the passes. Throws
+/// unsupported with the node's name where nothing computes it on the host.
+HostValue evaluate(const Graph& graph, Value value, const HostValues& parameters);
+
+/// Axes in another order: axis i of the result is axis order[i]; rank 0: as they are.
+HostValue permuted(const HostValue& value, const Dims& order);
+/// The order that undoes it.
+Dims inverse(const Dims& order);
+
+}  // namespace wide

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plans of models: passes, places, steps, memory.
+#include <algorithm>
+
+#include "host/core/check.hpp"
+#include "host/core/nearest.hpp"
+#include "host/model/memory.hpp"
+#include "host/model/model_state.hpp"
+#include "host/model/passes.hpp"
+
+namespace wide {
+
+namespace {
+
+void check_problem(const ModelProblem& problem) {
+  WIDE_REQUIRE(
+      problem.num_members >= 1,
+      "model: num_members is " + std::to_string(problem.num_members) + ", expected at least 1");
+  WIDE_REQUIRE(problem.batch >= 1,
+               "model: batch is " + std::to_string(problem.batch) + ", expected at least 1");
+}
+
+/// Primitives that a graph can be lowered to, for messages.
+void check_strategies(const ModelOptions& options) {
+  static constexpr std::string_view kKnown[] = {
+      "all",       "linear",  "conv",    "attention", "flash_attention", "embedding",
+      "layernorm", "rmsnorm", "chain",   "batchnorm", "groupnorm",       "pointwise",
+      "binary",    "pooling", "softmax", "dropout"};
+  for (const auto& [primitive, strategy] : options.strategies) {
+    const bool is_known =
+        std::find(std::begin(kKnown), std::end(kKnown), primitive) != std::end(kKnown);
+    std::string names;
+    for (const std::string& near : nearest_of(primitive, kKnown)) names += " " + near;
+    WIDE_REQUIRE(is_known, "model: strategies names the primitive " + primitive +
+                               ", expected one that models are made of" +
+                               (names.empty() ? "" : ":" + names));
+  }
+}
+
+/// Offsets of activations by when they are needed, and the scratch behind them.
+void plan_memory(ModelPlan::State& s, const std::vector<LoweredStep>& steps) {
+  std::vector<Lifetime> lifetimes;
+  std::vector<size_t> owners;
+  for (size_t storage = 0; storage < s.storages.size(); ++storage) {
+    if (s.storages[storage].kind != MemoryKind::activations) continue;
+    Lifetime life{s.storages[storage].bytes, static_cast<int64_t>(steps.size()), -1};
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const std::vector<int32_t>& used = steps[i].storages;
+      if (std::find(used.begin(), used.end(), static_cast<int32_t>(storage)) == used.end())
+        continue;
+      life.first = std::min(life.first, static_cast<int64_t>(i));
+      life.last = static_cast<int64_t>(i);
+    }
+    lifetimes.push_back(life);
+    owners.push_back(storage);
+  }
+  const Packing packing = pack_lifetimes(lifetimes, s.options.reuses_memory);
+  for (size_t i = 0; i < owners.size(); ++i) s.storages[owners[i]].offset = packing.offsets[i];
+  s.memory.activation_bytes = packing.bytes;
+  for (const LoweredStep& step : steps) {
+    s.memory.scratch_bytes = std::max(s.memory.scratch_bytes, step.info.scratch_bytes);
+  }
+}
+
+int64_t bytes_of(std::span<const ModelOperand> operands) {
+  int64_t bytes = 0;
+  for (const ModelOperand& o : operands) bytes += checked_bytes(o.shape, dtype_bytes(o.dtype));
+  return bytes;
+}
+
+}  // namespace
+
+ModelOptions model_options(std::string_view preset) {
+  if (preset == "default") return {};
+  if (preset == "fast") return {.allows_tf32 = true};
+  if (preset == "debug") {
+    return {.folds_batchnorm = false, .fuses_epilogues = false, .reuses_memory = false};
+  }
+  if (preset == "safe") {
+    return {
+        .folds_batchnorm = false, .fuses_epilogues = false, .strategies = {{"all", "sequential"}}};
+  }
+  throw_invalid_argument("model: preset is \"" + std::string(preset) +
+                         "\", expected default, fast, debug or safe");
+}
+
+ModelPlan make_model_plan(const Context& context, const Graph& graph, const ModelProblem& problem,
+                          const ModelOptions& options) {
+  check_problem(problem);
+  check_strategies(options);
+  ModelPlan::State s{.context = context,
+                     .source = graph,
+                     .graph = graph,
+                     .problem = problem,
+                     .options = options,
+                     .memory = {},
+                     .inputs = {},
+                     .outputs = {},
+                     .steps = {},
+                     .run = {},
+                     .storages = {},
+                     .slots = {},
+                     .dropouts = {},
+                     .notes = {}};
+  s.options.tuning = nullptr;  // read while plans are made, not kept
+  s.graph = run_passes(graph, options, s.notes);
+  Lowering l(s.context, s.graph, s.problem, options);
+  const std::vector<OutputCopy> copies = place_values(l, problem);
+  for (const Node& node : s.graph.nodes()) {
+    std::visit([&](const auto& op) { lower(l, node, op); }, node.operation);
+  }
+  for (const OutputCopy& copy : copies) {
+    l.add_copy(copy.name, stacked_view(copy.from, l.device()), stacked_view(copy.to, l.device()),
+               copy.to.num_members);
+  }
+  s.storages = std::move(l.storages);
+  s.slots = std::move(l.slots);
+  s.dropouts = std::move(l.dropouts);
+  s.mask_storage = l.mask_storage;
+  s.inputs = std::move(l.inputs);
+  s.outputs = std::move(l.outputs);
+  plan_memory(s, l.steps);
+  s.memory.weights_bytes = l.weights_bytes;
+  s.memory.input_bytes = bytes_of(s.inputs);
+  s.memory.output_bytes = bytes_of(s.outputs);
+  for (LoweredStep& step : l.steps) {
+    s.steps.push_back(std::move(step.info));
+    s.run.push_back(std::move(step.run));
+  }
+  return ModelPlan(std::make_shared<const ModelPlan::State>(std::move(s)));
+}
+
+const ModelProblem& ModelPlan::problem() const {
+  return state_->problem;
+}
+const Graph& ModelPlan::graph() const {
+  return state_->graph;
+}
+const ModelMemory& ModelPlan::memory() const {
+  return state_->memory;
+}
+std::span<const ModelOperand> ModelPlan::inputs() const {
+  return state_->inputs;
+}
+std::span<const ModelOperand> ModelPlan::outputs() const {
+  return state_->outputs;
+}
+std::span<const ModelStep> ModelPlan::steps() const {
+  return state_->steps;
+}
+
+std::string ModelPlan::explain() const {
+  std::string text;
+  for (const std::string& note : state_->notes) text += note + "\n";
+  for (const ModelStep& step : state_->steps) {
+    text +=
+        step.node + ": " + step.primitive + (step.strategy.empty() ? "" : " by " + step.strategy) +
+        (step.num_members == 1 && state_->problem.num_members > 1 ? ", once for all members" : "") +
+        ": " + step.explain + "\n";
+  }
+  return text;
+}
+
+int64_t largest_n_that_fits(const Context& context, const Graph& graph, int64_t batch,
+                            int64_t bytes, const ModelOptions& options) {
+  const auto fits = [&](int64_t n) {
+    const ModelPlan plan =
+        make_model_plan(context, graph, {.num_members = n, .batch = batch}, options);
+    return plan.memory().total_bytes() <= bytes;
+  };
+  if (!fits(1)) return 0;
+  int64_t most = 1, too_many = 2;
+  constexpr int64_t kLimit = int64_t{1} << 20;
+  while (too_many < kLimit && fits(too_many)) {
+    most = too_many;
+    too_many *= 2;
+  }
+  while (most + 1 < too_many) {
+    const int64_t middle = most + (too_many - most) / 2;
+    (fits(middle) ? most : too_many) = middle;
+  }
+  return most;
+}
+
+}  // namespace wide

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// ModelReplay: a captured run, or on the CPU the run itself.
+#include <utility>
+#include <vector>
+
+#include "host/model/replay.hpp"
+#include "wide/model.hpp"
+
+namespace wide {
+
+struct ModelReplay::State {
+  const Model* model;
+  std::vector<ConstTensorView> inputs;
+  std::vector<TensorView> outputs;
+  Execution execution;
+  std::unique_ptr<Replay> captured;  ///< null on the CPU
+
+  void enqueue(Stream stream) const {
+    Execution on_stream = execution;
+    on_stream.stream = stream;
+    model->run({inputs, outputs}, on_stream);
+  }
+};
+
+ModelReplay::ModelReplay(const Context& context, const Model& model,
+                         const ModelArguments& arguments, const Execution& execution)
+    : state_(new State{&model,
+                       {arguments.inputs.begin(), arguments.inputs.end()},
+                       {arguments.outputs.begin(), arguments.outputs.end()},
+                       execution,
+                       nullptr}) {
+  if (context.device().type == DeviceType::cpu) return;
+  state_->captured = capture_replay(context, [this](Stream stream) { state_->enqueue(stream); });
+}
+
+ModelReplay::~ModelReplay() = default;
+ModelReplay::ModelReplay(ModelReplay&&) noexcept = default;
+
+void ModelReplay::run(Stream stream) const {
+  if (state_->captured == nullptr) return state_->enqueue(stream);
+  state_->captured->launch(stream);
+}
+
+}  // namespace wide

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a ModelPlan holds.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "host/model/lowering.hpp"
+#include "wide/model.hpp"
+
+namespace wide {
+
+struct ModelPlan::State {
+  Context context;
+  Graph source;  ///< as it was given: its parameters are what members have
+  Graph graph;   ///< after the passes
+  ModelProblem problem;
+  ModelOptions options;
+  ModelMemory memory;
+  std::vector<ModelOperand> inputs, outputs;
+  std::vector<ModelStep> steps;
+  std::vector<RunStep> run;
+  std::vector<Storage> storages;
+  std::vector<ParameterSlot> slots;
+  std::vector<DropoutSlots> dropouts;
+  int32_t mask_storage = -1;
+  std::vector<std::string> notes;  ///< of the passes
+};
+
+}  // namespace wide

@@ -1,0 +1,208 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The named architectures, by the builder that everybody has.
+#include "wide/models.hpp"
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "host/core/check.hpp"
+#include "host/core/nearest.hpp"
+#include "wide/layers.hpp"
+
+namespace wide {
+
+namespace {
+
+namespace L = layers;
+
+int64_t or_else(int64_t size, int64_t usual) {
+  return size == 0 ? usual : size;
+}
+
+Graph two_layers(const char* name, const ModelSizes& sizes, int64_t ends, int64_t width) {
+  GraphBuilder g(name, sizes.dtype);
+  Value x = g.input("x", {kBatch, ends});
+  x = L::relu(g, "act", L::linear(g, "fc1", x, or_else(sizes.width, width)));
+  g.output("y", L::linear(g, "fc2", x, ends));
+  return std::move(g).build();
+}
+
+Graph mlp(const ModelSizes& sizes) {
+  return two_layers("mlp", sizes, 64, 128);
+}
+Graph mlp256(const ModelSizes& sizes) {
+  return two_layers("mlp256", sizes, 256, 512);
+}
+
+Graph deep_mlp(const ModelSizes& sizes) {
+  GraphBuilder g("deep_mlp", sizes.dtype);
+  const int64_t width = or_else(sizes.width, 512), count = or_else(sizes.layers, 8);
+  Value x = g.input("x", {kBatch, width});
+  for (int64_t i = 0; i < count; ++i) {
+    const std::string number = std::to_string(i);
+    x = L::linear(g, "fc" + number, x, width);
+    if (i + 1 < count) x = L::relu(g, "act" + number, x);
+  }
+  g.output("y", x);
+  return std::move(g).build();
+}
+
+Graph convnet(const ModelSizes& sizes) {
+  GraphBuilder g("convnet", sizes.dtype);
+  const int64_t width = or_else(sizes.width, 32), image = or_else(sizes.image, 32);
+  Value x = g.input("x", {kBatch, 3, image, image});
+  for (int64_t i = 0; i < 3; ++i) {
+    const std::string number = std::to_string(i);
+    x = L::conv(g, "conv" + number, x, width << i, {.padding = {1, 1}});
+    x = L::relu(g, "act" + number, L::batchnorm(g, "bn" + number, x));
+    if (i < 2) x = L::max_pool(g, "pool" + number, x, {.kernel = 2});
+  }
+  x = L::flatten(g, "flatten", L::global_average_pool(g, "gap", x));
+  g.output("y", L::linear(g, "fc", x, or_else(sizes.classes, 10)));
+  return std::move(g).build();
+}
+
+/// Two 3x3 convolutions around which x is added; a 1x1 one on the way where sizes change.
+Value basic_block(GraphBuilder& g, const std::string& name, Value x, int64_t channels,
+                  int64_t stride) {
+  Value shortcut = x;
+  Value y = L::conv(g, name + ".conv1", x, channels,
+                    {.stride = {stride, stride}, .padding = {1, 1}, .has_bias = false});
+  y = L::relu(g, name + ".relu1", L::batchnorm(g, name + ".bn1", y));
+  y = L::conv(g, name + ".conv2", y, channels, {.padding = {1, 1}, .has_bias = false});
+  y = L::batchnorm(g, name + ".bn2", y);
+  if (stride != 1 || g.type(x).shape[1] != channels) {
+    shortcut = L::conv(g, name + ".downsample.0", x, channels,
+                       {.kernel = {1, 1}, .stride = {stride, stride}, .has_bias = false});
+    shortcut = L::batchnorm(g, name + ".downsample.1", shortcut);
+  }
+  return L::relu(g, name + ".relu2", L::add(g, name + ".add", y, shortcut));
+}
+
+Graph resblock(const ModelSizes& sizes) {
+  GraphBuilder g("resblock", sizes.dtype);
+  const int64_t width = or_else(sizes.width, 64), image = or_else(sizes.image, 32);
+  const Value x = g.input("x", {kBatch, width, image, image});
+  g.output("y", basic_block(g, "block", x, width, 1));
+  return std::move(g).build();
+}
+
+Graph resnet18(const ModelSizes& sizes) {
+  GraphBuilder g("resnet18", sizes.dtype);
+  const int64_t width = or_else(sizes.width, 64), image = or_else(sizes.image, 224);
+  Value x = g.input("x", {kBatch, 3, image, image});
+  x = L::conv(g, "conv1", x, width,
+              {.kernel = {7, 7}, .stride = {2, 2}, .padding = {3, 3}, .has_bias = false});
+  x = L::relu(g, "relu", L::batchnorm(g, "bn1", x));
+  x = L::max_pool(g, "maxpool", x, {.kernel = 3, .stride = 2, .padding = 1});
+  for (int64_t stage = 0; stage < 4; ++stage) {
+    for (int64_t block = 0; block < 2; ++block) {
+      const std::string name = "layer" + std::to_string(stage + 1) + "." + std::to_string(block);
+      x = basic_block(g, name, x, width << stage, stage > 0 && block == 0 ? 2 : 1);
+    }
+  }
+  x = L::flatten(g, "flatten", L::global_average_pool(g, "avgpool", x));
+  g.output("y", L::linear(g, "fc", x, or_else(sizes.classes, 1000)));
+  return std::move(g).build();
+}
+
+/// Attention and two linear layers, x added to what each makes; norms behind, as BERT has them, or
+/// in front.
+Value encoder_layer(GraphBuilder& g, const std::string& name, Value x, int64_t heads,
+                    bool norm_first, Value key_lengths) {
+  const int64_t width = g.type(x).shape[2];
+  const auto attend = [&](Value at) {
+    return L::attention(g, name + ".self_attn", at, heads, {.key_lengths = key_lengths});
+  };
+  const auto feed_forward = [&](Value at) {
+    at = L::gelu(g, name + ".gelu", L::linear(g, name + ".linear1", at, 4 * width));
+    return L::linear(g, name + ".linear2", at, width);
+  };
+  if (norm_first) {
+    x = L::add(g, name + ".add1", x, attend(L::layernorm(g, name + ".norm1", x)));
+    return L::add(g, name + ".add2", x, feed_forward(L::layernorm(g, name + ".norm2", x)));
+  }
+  x = L::layernorm(g, name + ".norm1", L::add(g, name + ".add1", x, attend(x)));
+  return L::layernorm(g, name + ".norm2", L::add(g, name + ".add2", x, feed_forward(x)));
+}
+
+Graph bert(const ModelSizes& sizes) {
+  GraphBuilder g("bert", sizes.dtype);
+  const int64_t width = or_else(sizes.width, 256), seq = or_else(sizes.seq, 128);
+  const Value ids = g.shared_input("ids", {kBatch, seq}, Dtype::int64);
+  const Value lengths = g.shared_input("lengths", {kBatch}, Dtype::int32);
+  Value x = L::embedding(g, "token", ids, or_else(sizes.vocab, 30522), width);
+  x = L::add(g, "add", x, g.parameter("position.weight", {seq, width}));
+  x = L::layernorm(g, "norm", x);
+  for (int64_t i = 0; i < or_else(sizes.layers, 4); ++i) {
+    x = encoder_layer(g, "layers." + std::to_string(i), x, or_else(sizes.heads, 4), false, lengths);
+  }
+  const Value first = L::slice(g, "first", x, 1, 0, 1);
+  x = L::linear(g, "pooler", L::flatten(g, "flatten", first), width);
+  x = L::pointwise(g, "tanh", x, PointwiseFunction::tanh);
+  g.output("y", L::linear(g, "classifier", x, or_else(sizes.classes, 2)));
+  return std::move(g).build();
+}
+
+Graph vit(const ModelSizes& sizes) {
+  GraphBuilder g("vit", sizes.dtype);
+  const int64_t width = or_else(sizes.width, 192), image = or_else(sizes.image, 224);
+  const int64_t patch = 16, side = image / patch, patches = side * side;
+  WIDE_REQUIRE(image % patch == 0 && side >= 1,
+               "model: vit: image is " + std::to_string(image) + ", expected a multiple of 16");
+  Value x = g.input("x", {kBatch, image, image, 3});
+  x = L::conv(
+      g, "patch", x, width,
+      {.kernel = {patch, patch}, .stride = {patch, patch}, .layout = ConvLayout::channels_last});
+  x = L::reshape(g, "tokens", x, {kBatch, patches, width});
+  x = L::concat(g, "concat", {g.parameter("class_token", {1, width}), x}, 1);
+  x = L::add(g, "add", x, g.parameter("position.weight", {patches + 1, width}));
+  for (int64_t i = 0; i < or_else(sizes.layers, 12); ++i) {
+    x = encoder_layer(g, "layers." + std::to_string(i), x, or_else(sizes.heads, 3), true, {});
+  }
+  x = L::layernorm(g, "norm", x);
+  x = L::flatten(g, "flatten", L::slice(g, "first", x, 1, 0, 1));
+  g.output("y", L::linear(g, "head", x, or_else(sizes.classes, 1000)));
+  return std::move(g).build();
+}
+
+constexpr std::array<NamedModel, 8> kModels{{
+    {"mlp", "linear 64-128-64 with a relu", mlp},
+    {"mlp256", "linear 256-512-256 with a relu", mlp256},
+    {"deep_mlp", "8 linear layers of 512 with relus", deep_mlp},
+    {"convnet", "3 convolutions with batchnorms and pools, 32x32 images", convnet},
+    {"resblock", "a residual block of 64 channels, 32x32", resblock},
+    {"resnet18", "ResNet-18, 224x224 images", resnet18},
+    {"bert", "an encoder of 4 layers of 256 with its classifier, 128 positions", bert},
+    {"vit", "a vision transformer of 12 layers of 192, 224x224 images", vit},
+}};
+
+}  // namespace
+
+std::span<const NamedModel> named_models() {
+  return kModels;
+}
+
+Graph make_named_model(std::string_view name, const ModelSizes& sizes) {
+  std::vector<std::string_view> names;
+  for (const NamedModel& model : kModels) {
+    if (model.name == name) return model.make(sizes);
+    names.push_back(model.name);
+  }
+  std::string list;
+  const std::vector<std::string> near = nearest_of(name, names);
+  for (const std::string& candidate : near) list += (list.empty() ? "" : ", ") + candidate;
+  if (near.empty()) {
+    for (const std::string_view known : names) {
+      list += (list.empty() ? "" : ", ") + std::string(known);
+    }
+  }
+  throw_invalid_argument("model: there is no model \"" + std::string(name) + "\", " +
+                         (near.empty() ? "expected one of " : "did you mean ") + list +
+                         (near.empty() ? "" : "?"));
+}
+
+}  // namespace wide

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What goes without being replaced: dropout in inference, and what nobody reads.
+#include "host/model/passes.hpp"
+#include "host/model/rewrite.hpp"
+
+namespace wide {
+
+Graph remove_dropout(const Graph& graph, Notes& notes) {
+  Rewrite rewrite(graph);
+  for (const Node& node : graph.nodes()) {
+    if (std::holds_alternative<DropoutOp>(node.operation)) {
+      bool is_output = false;
+      for (const Operand& output : graph.outputs()) is_output |= output.value == node.outputs[0];
+      const Value x = node.operand("x");
+      // An output is to be what a node computes, so that an input's own name does not become one.
+      if (!is_output || graph.producer(x) != nullptr) {
+        rewrite.replace(node.outputs[0], rewrite(x));
+        notes.push_back(node.name + ": dropout does nothing in inference");
+        continue;
+      }
+    }
+    rewrite.copy(node);
+  }
+  return rewrite.finish();
+}
+
+Graph remove_dead_nodes(const Graph& graph, Notes& notes) {
+  std::vector<bool> is_read(static_cast<size_t>(graph.num_values()), false);
+  const auto read = [&](Value v) { is_read[static_cast<size_t>(v.index)] = true; };
+  const auto lives = [&](const Node& node) {
+    for (const Value y : node.outputs) {
+      if (is_read[static_cast<size_t>(y.index)]) return true;
+    }
+    return false;
+  };
+  for (const Operand& output : graph.outputs()) read(output.value);
+  const std::span<const Node> nodes = graph.nodes();
+  for (size_t i = nodes.size(); i-- > 0;) {
+    if (!lives(nodes[i])) continue;
+    for (const Operand& operand : nodes[i].operands) read(operand.value);
+  }
+  Rewrite rewrite(graph, [&](Value v) { return is_read[static_cast<size_t>(v.index)]; });
+  for (const Node& node : nodes) {
+    if (lives(node)) {
+      rewrite.copy(node);
+    } else {
+      notes.push_back(node.name + ": nobody reads it");
+    }
+  }
+  return rewrite.finish();
+}
+
+Graph run_passes(const Graph& graph, const ModelOptions& options, Notes& notes) {
+  Graph current = remove_dead_nodes(graph, notes);
+  if (!options.drops_out) current = remove_dropout(current, notes);
+  if (options.folds_batchnorm) current = fold_batchnorm(current, notes);
+  if (options.fuses_epilogues) current = fuse_epilogues(current, options, notes);
+  Notes unsaid;  // of parameters whose node another one took in
+  return remove_dead_nodes(current, unsaid);
+}
+
+}  // namespace wide

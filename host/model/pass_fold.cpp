@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batchnorm in inference is a factor and a summand of each channel: so is a layer's bias.
+#include "host/model/passes.hpp"
+#include "host/model/rewrite.hpp"
+
+namespace wide {
+
+namespace {
+
+/// Whether channels of y are the rows of the layer's weight, and nothing comes between.
+bool can_take_in(const Graph& graph, const Node& layer) {
+  if (const auto* conv = std::get_if<ConvOp>(&layer.operation)) {
+    return conv->activation == Activation::none && conv->residual == Residual::none &&
+           conv->layout == ConvLayout::channels_first;
+  }
+  const auto* linear = std::get_if<LinearOp>(&layer.operation);
+  return linear != nullptr && linear->activation == Activation::none &&
+         linear->residual == Residual::none && graph.type(layer.outputs[0]).shape.rank() == 2;
+}
+
+/// The layer that a batchnorm can be folded into; nullptr where there is none.
+const Node* layer_of(const Graph& graph, const Node& node) {
+  if (!std::holds_alternative<BatchnormOp>(node.operation)) return nullptr;
+  const Node* layer = graph.producer(node.operand("x"));
+  const bool fits = layer != nullptr && can_take_in(graph, *layer) &&
+                    only_reader(graph, node.operand("x")) == &node;
+  return fits ? layer : nullptr;
+}
+
+void emit(Rewrite& rewrite, const Node& batchnorm, const Node& layer) {
+  const Graph& graph = rewrite.graph();
+  const auto& op = std::get<BatchnormOp>(batchnorm.operation);
+  const FoldBatchnormOp fold{.epsilon = op.epsilon, .dtype = graph.type(layer.outputs[0]).dtype};
+  const auto old = [&](const Node& node, const char* name) {
+    const Value value = node.operand(name);
+    return Operand{name, value.is_absent() ? Value{} : rewrite(value)};
+  };
+  GraphBuilder& g = rewrite.builder();
+  const Value weight =
+      g.append(batchnorm.name + ".folded_weight", fold,
+               {old(layer, "weight"), old(batchnorm, "gamma"), old(batchnorm, "running_variance")});
+  const Value bias = g.append(batchnorm.name + ".folded_bias", fold,
+                              {old(layer, "bias"), old(batchnorm, "gamma"), old(batchnorm, "beta"),
+                               old(batchnorm, "running_mean"), old(batchnorm, "running_variance")});
+  rewrite.append(layer.name, layer.operation, {old(layer, "x"), {"weight", weight}, {"bias", bias}},
+                 batchnorm.outputs);
+}
+
+}  // namespace
+
+Graph fold_batchnorm(const Graph& graph, Notes& notes) {
+  Rewrite rewrite(graph);
+  std::vector<const Node*> taken(static_cast<size_t>(graph.num_values()), nullptr);
+  for (const Node& node : graph.nodes()) {
+    if (const Node* layer = layer_of(graph, node)) {
+      taken[static_cast<size_t>(layer->outputs[0].index)] = &node;
+    }
+  }
+  for (const Node& node : graph.nodes()) {
+    if (taken[static_cast<size_t>(node.outputs[0].index)] != nullptr) continue;
+    if (const Node* layer = layer_of(graph, node)) {
+      emit(rewrite, node, *layer);
+      notes.push_back(node.name + ": folded into " + layer->name);
+    } else {
+      rewrite.copy(node);
+    }
+  }
+  return rewrite.finish();
+}
+
+}  // namespace wide

@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a layer's epilogue can do is done there, while the sums are still in registers.
+#include <algorithm>
+#include <map>
+
+#include "host/model/layout.hpp"
+#include "host/model/passes.hpp"
+#include "host/model/rewrite.hpp"
+
+namespace wide {
+
+namespace {
+
+/// A layer with what it takes in.
+struct Fusion {
+  const Node* layer = nullptr;
+  std::vector<const Node*> taken;  ///< in their order; the fused node stands where the last stood
+  Activation activation = Activation::none;
+  Residual residual = Residual::none;
+  Value residual_value{}, bias{};
+};
+
+/// relu, gelu and silu; none for other functions.
+Activation activation_of(const Node& node) {
+  const auto* op = std::get_if<PointwiseOp>(&node.operation);
+  if (op == nullptr) return Activation::none;
+  switch (op->function) {
+    case PointwiseFunction::relu:
+      return Activation::relu;
+    case PointwiseFunction::gelu:
+      return Activation::gelu;
+    case PointwiseFunction::silu:
+      return Activation::silu;
+    default:
+      return Activation::none;
+  }
+}
+
+class Fuser {
+ public:
+  Fuser(const Graph& graph, const ModelOptions& options)
+      : graph_(graph),
+        is_shared_(shared_values(graph, options.shared_parameters, options.drops_out)) {
+    for (const Node& node : graph.nodes()) add(node);
+  }
+
+  Graph run(Notes& notes) {
+    Rewrite rewrite(graph_);
+    for (const Node& node : graph_.nodes()) {
+      const auto found = owner_.find(&node);
+      if (found == owner_.end()) {
+        rewrite.copy(node);
+        continue;
+      }
+      const Fusion& fusion = fusions_[found->second];
+      if (fusion.taken.back() != &node) continue;
+      emit(rewrite, fusion);
+      for (const Node* taken : fusion.taken) {
+        notes.push_back(taken->name + ": fused into " + fusion.layer->name);
+      }
+    }
+    return rewrite.finish();
+  }
+
+ private:
+  bool shared(Value v) const { return is_shared_[static_cast<size_t>(v.index)]; }
+
+  /// The other operand of an addition that `fusion` can do; absent where it is none.
+  Value summand(const Node& add, Value value) const {
+    const auto* op = std::get_if<BinaryOp>(&add.operation);
+    const bool is_sum =
+        op != nullptr && op->function == BinaryFunction::add && op->activation == Activation::none;
+    if (!is_sum) return {};
+    return add.operand("x") == value ? add.operand("other") : add.operand("x");
+  }
+
+  bool take_bias(Fusion& f, const Node& node, Value value) const {
+    const bool can = std::holds_alternative<LinearOp>(f.layer->operation) && f.taken.empty() &&
+                     f.layer->operand("bias").is_absent();
+    const Value other = summand(node, value);
+    if (!can || other.is_absent() || graph_.kind(other) != ValueKind::parameter) return false;
+    if (graph_.type(other).shape != Shape{graph_.type(value).shape.back()}) return false;
+    f.bias = other;
+    return true;
+  }
+
+  bool take_residual(Fusion& f, const Node& node, Value value) const {
+    const Value other = summand(node, value);
+    const bool can = f.residual == Residual::none && !other.is_absent() && other != value &&
+                     graph_.type(other) == graph_.type(value) && shared(other) == shared(value);
+    if (!can) return false;
+    f.residual =
+        f.activation == Activation::none ? Residual::before_activation : Residual::after_activation;
+    f.residual_value = other;
+    return true;
+  }
+
+  static bool take_activation(Fusion& f, const Node& node) {
+    const Activation activation = activation_of(node);
+    if (activation == Activation::none || f.activation != Activation::none) return false;
+    f.activation = activation;
+    return true;
+  }
+
+  void add(const Node& layer) {
+    Fusion f;
+    f.layer = &layer;
+    if (const auto* linear = std::get_if<LinearOp>(&layer.operation)) {
+      f.activation = linear->activation;
+      f.residual = linear->residual;
+    } else if (const auto* conv = std::get_if<ConvOp>(&layer.operation)) {
+      f.activation = conv->activation;
+      f.residual = conv->residual;
+    } else {
+      return;
+    }
+    Value value = layer.outputs[0];
+    while (const Node* reader = only_reader(graph_, value)) {
+      const bool is_free = owner_.find(reader) == owner_.end();
+      const bool is_taken = is_free && f.residual != Residual::after_activation &&
+                            (take_activation(f, *reader) || take_bias(f, *reader, value) ||
+                             take_residual(f, *reader, value));
+      if (!is_taken) break;
+      f.taken.push_back(reader);
+      value = reader->outputs[0];
+    }
+    if (f.taken.empty()) return;
+    owner_[&layer] = fusions_.size();
+    for (const Node* node : f.taken) owner_[node] = fusions_.size();
+    fusions_.push_back(std::move(f));
+  }
+
+  static void emit(Rewrite& rewrite, const Fusion& f) {
+    std::vector<Operand> operands = rewrite.operands(*f.layer);
+    if (!f.bias.is_absent()) operands.push_back({"bias", rewrite(f.bias)});
+    if (!f.residual_value.is_absent()) {
+      operands.push_back({"residual", rewrite(f.residual_value)});
+    }
+    Operation operation = f.layer->operation;
+    std::visit(
+        [&](auto& op) {
+          if constexpr (requires { op.residual; }) {
+            op.activation = f.activation;
+            op.residual = f.residual;
+          }
+        },
+        operation);
+    rewrite.append(f.layer->name, operation, std::move(operands), f.taken.back()->outputs);
+  }
+
+  const Graph& graph_;
+  std::vector<bool> is_shared_;
+  std::vector<Fusion> fusions_;
+  std::map<const Node*, size_t> owner_;
+};
+
+/// An addition in front of a norm, which then reads both and writes the sum where others want it.
+struct NormFusion {
+  const Node* norm = nullptr;
+  bool writes_sum = false;
+};
+
+bool is_plain_norm(const Node& node, Value x) {
+  const bool is_norm = std::holds_alternative<LayernormOp>(node.operation) ||
+                       std::holds_alternative<RmsnormOp>(node.operation);
+  return is_norm && node.operand("x") == x && node.operand("residual").is_absent() &&
+         node.outputs.size() == 1;
+}
+
+NormFusion norm_of(const Graph& graph, const Node& add, const std::vector<bool>& is_shared,
+                   const std::vector<int>& readers) {
+  const auto* op = std::get_if<BinaryOp>(&add.operation);
+  const bool is_sum =
+      op != nullptr && op->function == BinaryFunction::add && op->activation == Activation::none;
+  if (!is_sum) return {};
+  const Value x = add.operand("x"), other = add.operand("other"), y = add.outputs[0];
+  const bool fits =
+      graph.type(x) == graph.type(other) && x != other &&
+      is_shared[static_cast<size_t>(x.index)] == is_shared[static_cast<size_t>(other.index)];
+  if (!fits) return {};
+  for (const Node& node : graph.nodes()) {
+    if (is_plain_norm(node, y)) return {&node, readers[static_cast<size_t>(y.index)] > 1};
+  }
+  return {};
+}
+
+Graph fuse_norms(const Graph& graph, const ModelOptions& options, Notes& notes) {
+  const std::vector<bool> is_shared =
+      shared_values(graph, options.shared_parameters, options.drops_out);
+  const std::vector<int> readers = count_readers(graph);
+  Rewrite rewrite(graph);
+  std::vector<const Node*> done;
+  for (const Node& node : graph.nodes()) {
+    if (std::find(done.begin(), done.end(), &node) != done.end()) continue;
+    const NormFusion fusion = norm_of(graph, node, is_shared, readers);
+    if (fusion.norm == nullptr) {
+      rewrite.copy(node);
+      continue;
+    }
+    std::vector<Operand> operands{{"x", rewrite(node.operand("x"))},
+                                  {"residual", rewrite(node.operand("other"))}};
+    for (const Operand& operand : rewrite.operands(*fusion.norm)) {
+      if (operand.name != "x") operands.push_back(operand);
+    }
+    Operation operation = fusion.norm->operation;
+    if (auto* layernorm = std::get_if<LayernormOp>(&operation)) {
+      layernorm->writes_sum = fusion.writes_sum;
+    } else {
+      std::get<RmsnormOp>(operation).writes_sum = fusion.writes_sum;
+    }
+    std::vector<Value> outputs{fusion.norm->outputs[0]};
+    if (fusion.writes_sum) outputs.push_back(node.outputs[0]);
+    rewrite.append(fusion.norm->name, operation, std::move(operands), outputs);
+    notes.push_back(node.name + ": fused into " + fusion.norm->name);
+    done.push_back(fusion.norm);
+  }
+  return rewrite.finish();
+}
+
+}  // namespace
+
+Graph fuse_epilogues(const Graph& graph, const ModelOptions& options, Notes& notes) {
+  return fuse_norms(Fuser(graph, options).run(notes), options, notes);
+}
+
+}  // namespace wide

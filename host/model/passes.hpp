@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rewriting of graphs before they are lowered. A pass takes a graph and gives one that computes the
+// same; what it did it says in a note for each node that went.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "wide/model.hpp"
+
+namespace wide {
+
+using Notes = std::vector<std::string>;
+
+/// All of them that the options ask for, in their order.
+Graph run_passes(const Graph& graph, const ModelOptions& options, Notes& notes);
+
+/// Nodes whose results nobody reads, and parameters that only they had.
+Graph remove_dead_nodes(const Graph& graph, Notes& notes);
+
+/// Dropout, which is the identity where nothing is to be dropped.
+Graph remove_dropout(const Graph& graph, Notes& notes);
+
+/// A batchnorm behind a convolution or linear layer that only it reads becomes part of the layer's
+/// weight and bias: w' = w gamma / sqrt(var + eps), b' = (b - mean) gamma / sqrt(var + eps) + beta,
+/// in double, rounded once.
+Graph fold_batchnorm(const Graph& graph, Notes& notes);
+
+/// relu, gelu or silu, and the addition of a residual, behind linear or conv layers that only they
+/// read become part of the layer: one rounding where there were two or three. Likewise a residual
+/// in front of a layernorm or rmsnorm.
+Graph fuse_epilogues(const Graph& graph, const ModelOptions& options, Notes& notes);
+
+}  // namespace wide

@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Views of places: arithmetic on shapes and strides.
+#include "host/model/place.hpp"
+
+#include <array>
+
+#include "host/core/check.hpp"
+
+namespace wide {
+
+namespace {
+
+/// Extents and strides side by side, to be put together axis by axis.
+class Axes {
+ public:
+  void add(int64_t extent, int64_t stride) {
+    WIDE_REQUIRE(rank_ < kMaxRank, "model: a view of more than " + std::to_string(kMaxRank) +
+                                       " axes, expected values of fewer");
+    extents_[rank_] = extent;
+    strides_[rank_++] = stride;
+  }
+  Shape shape() const { return Shape(std::span(extents_.data(), rank_)); }
+  Strides strides() const { return Strides(std::span(strides_.data(), rank_)); }
+
+ private:
+  std::array<int64_t, kMaxRank> extents_{}, strides_{};
+  size_t rank_ = 0;
+};
+
+PlacedView placed(const Place& place, const Axes& axes, Device device) {
+  PlacedView view{place.storage, place.offset, {}};
+  view.view = TensorView(nullptr, place.dtype, axes.shape(), axes.strides(), device);
+  return view;
+}
+
+/// The axes [begin, end) as one: its extent and stride; stride -1 where they do not fold.
+struct Folded {
+  int64_t extent = 1, stride = 1;
+};
+Folded fold(const Place& place, int begin, int end) {
+  Folded folded;
+  bool is_stepped = false;
+  for (int axis = end - 1; axis >= begin; --axis) {
+    const int64_t extent = place.shape[axis];
+    if (extent == 1) continue;
+    if (!is_stepped) folded.stride = place.strides[axis];
+    if (is_stepped && place.strides[axis] != folded.extent * folded.stride) return {0, -1};
+    is_stepped = true;
+    folded.extent *= extent;
+  }
+  return folded;
+}
+
+/// Strides of the axes [to_begin, to_end) of `shape` that hold what [begin, end) of the place do.
+bool reshape_part(const Place& place, int begin, int end, const Shape& shape, int to_begin,
+                  int to_end, Strides& strides) {
+  int from = end - 1;
+  int64_t run = 1, stride = 1;  // of what is left of the old axes from the back
+  for (int to = to_end - 1; to >= to_begin; --to) {
+    if (shape[to] == 1) {
+      strides[to] = run == 1 ? 1 : stride;
+      continue;
+    }
+    if (run == 1) {
+      while (from >= begin && place.shape[from] == 1) --from;
+      if (from < begin) return false;
+      stride = place.strides[from];
+      run = place.shape[from--];
+    }
+    // Old axes that continue one another are one.
+    while (run % shape[to] != 0 || run < shape[to]) {
+      while (from >= begin && place.shape[from] == 1) --from;
+      if (from < begin || place.strides[from] != run * stride) return false;
+      run *= place.shape[from--];
+    }
+    strides[to] = stride;
+    stride *= shape[to];
+    run /= shape[to];
+  }
+  return run == 1;
+}
+
+}  // namespace
+
+Place packed_place(Dtype dtype, const Shape& shape, int64_t num_members, int member_axis) {
+  Place place{.storage = -1,
+              .offset = 0,
+              .dtype = dtype,
+              .shape = shape,
+              .strides = shape,
+              .num_members = member_axis < 0 ? 1 : num_members,
+              .member_stride = 0,
+              .member_axis = member_axis};
+  int64_t stride = 1;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    place.strides[axis] = stride;
+    stride *= shape[axis];
+    if (axis != member_axis) continue;
+    place.member_stride = stride;
+    stride *= num_members;
+  }
+  return place;
+}
+
+int64_t extent_elements(const Place& place) {
+  int64_t last = (place.num_members - 1) * place.member_stride;
+  for (int axis = 0; axis < place.shape.rank(); ++axis) {
+    if (place.shape[axis] == 0) return 0;
+    last += (place.shape[axis] - 1) * place.strides[axis];
+  }
+  return last + 1;
+}
+
+Place sliced_place(const Place& place, int axis, int64_t first, int64_t count) {
+  Place slice = place;
+  slice.offset += first * place.strides[axis];
+  slice.shape[axis] = count;
+  return slice;
+}
+
+Place reshaped_place(const std::string& node, const Place& place, const Shape& shape,
+                     int member_axis) {
+  Place reshaped = place;
+  reshaped.shape = shape;
+  reshaped.strides = shape;
+  const bool is_shared = place.is_shared();
+  const int split = is_shared ? 0 : place.member_axis, to_split = is_shared ? 0 : member_axis;
+  reshaped.member_axis = is_shared ? -1 : member_axis;
+  const bool fits = reshape_part(place, 0, split, shape, 0, to_split, reshaped.strides) &&
+                    reshape_part(place, split, place.shape.rank(), shape, to_split, shape.rank(),
+                                 reshaped.strides);
+  if (!fits) {
+    throw_unsupported("model: " + node + ": reshapes a part of " + to_string(place.shape) +
+                      " with strides " + to_string(place.strides) + " to " + to_string(shape) +
+                      ", which no strides can say: this would move data");
+  }
+  return reshaped;
+}
+
+PlacedView rows_view(const Place& place, Device device) {
+  Axes axes;
+  const int last = place.shape.rank() - 1;
+  for (int axis = 0; axis < last; ++axis) axes.add(place.shape[axis], place.strides[axis]);
+  axes.add(place.num_members, place.member_stride);
+  axes.add(place.shape[last], place.strides[last]);
+  return placed(place, axes, device);
+}
+
+PlacedView joined_view(const std::string& node, const Place& place, Device device) {
+  Axes axes;
+  for (int axis = 0; axis < place.shape.rank(); ++axis) {
+    const bool is_joined = axis == place.member_axis;
+    const int64_t extent = place.shape[axis];
+    if (is_joined && place.num_members > 1 && place.member_stride != extent * place.strides[axis]) {
+      throw_unsupported("model: " + node + ": members are apart on axis " + std::to_string(axis) +
+                        " of " + to_string(place.shape) +
+                        ", expected them one behind the other: this would move data");
+    }
+    axes.add(is_joined ? extent * place.num_members : extent, place.strides[axis]);
+  }
+  return placed(place, axes, device);
+}
+
+PlacedView folded_view(const std::string& node, const Place& place, int split, Device device) {
+  const Folded rows = fold(place, 0, split), features = fold(place, split, place.shape.rank());
+  if (rows.stride < 0 || features.stride != 1) {
+    throw_unsupported("model: " + node + ": " + to_string(place.shape) + " with strides " +
+                      to_string(place.strides) +
+                      " does not fold into rows of features: this would move data");
+  }
+  Axes axes;
+  axes.add(rows.extent, rows.stride);
+  axes.add(place.num_members, place.member_stride);
+  axes.add(features.extent, 1);
+  return placed(place, axes, device);
+}
+
+PlacedView stacked_view(const Place& place, Device device) {
+  Axes axes;
+  axes.add(place.num_members, place.member_stride);
+  for (int axis = 0; axis < place.shape.rank(); ++axis) {
+    axes.add(place.shape[axis], place.strides[axis]);
+  }
+  return placed(place, axes, device);
+}
+
+PlacedView shared_view(const Place& place, Device device) {
+  Axes axes;
+  for (int axis = 0; axis < place.shape.rank(); ++axis) {
+    axes.add(place.shape[axis], place.strides[axis]);
+  }
+  return placed(place, axes, device);
+}
+
+TensorView Bases::at(const PlacedView& placed) const {
+  TensorView view = placed.view;
+  if (placed.storage < 0) return view;
+  const Storage& storage = storages[static_cast<size_t>(placed.storage)];
+  const auto index = static_cast<size_t>(storage.index);
+  std::byte* start = nullptr;
+  if (is_example) {
+    view.data = weights + (int64_t{placed.storage} << 40);
+    return view;
+  }
+  switch (storage.kind) {
+    case MemoryKind::input:  // only ever read
+      start = static_cast<std::byte*>(const_cast<void*>(inputs[index].data));
+      break;
+    case MemoryKind::output:
+      start = static_cast<std::byte*>(outputs[index].data);
+      break;
+    case MemoryKind::weights:
+      start = weights + storage.offset;
+      break;
+    case MemoryKind::activations:
+      start = activations + storage.offset;
+      break;
+  }
+  view.data = start + placed.offset * dtype_bytes(view.dtype);
+  return view;
+}
+
+}  // namespace wide

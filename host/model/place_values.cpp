@@ -1,0 +1,226 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gives every value a place.
+#include <algorithm>
+#include <optional>
+
+#include "host/core/check.hpp"
+#include "host/model/layout.hpp"
+#include "host/model/lowering.hpp"
+
+namespace wide {
+
+namespace {
+
+/// Operations that read each element of x and write it back, and nothing of x later.
+struct MayBeInPlace {
+  bool operator()(const PointwiseOp&) const { return true; }
+  bool operator()(const BinaryOp&) const { return true; }
+  bool operator()(const DropoutOp&) const { return true; }
+  bool operator()(const SoftmaxOp&) const { return true; }
+  bool operator()(const BatchnormOp&) const { return true; }
+  bool operator()(const GroupnormOp&) const { return true; }
+  bool operator()(const InstancenormOp&) const { return true; }
+  bool operator()(const LayernormOp& op) const { return !op.writes_sum; }
+  bool operator()(const RmsnormOp& op) const { return !op.writes_sum; }
+  bool operator()(const ChainOp& op) const { return !op.writes_sum; }
+  template <class Op>
+  bool operator()(const Op&) const {
+    return false;
+  }
+};
+
+Shape with_batch(const Shape& shape, int64_t batch) {
+  Shape concrete = shape;
+  if (shape.rank() > 0 && shape[0] == kBatch) concrete[0] = batch;
+  return concrete;
+}
+
+/// The shape of all members, and how they are in it.
+ModelOperand operand_of(const std::string& name, const Place& place) {
+  ModelOperand operand{name, place.dtype, place.shape, place.member_axis, place.member_axis == 0};
+  if (place.member_axis > 0) {
+    operand.shape[place.member_axis] *= place.num_members;
+  } else if (place.member_axis == 0) {
+    std::vector<int64_t> extents(place.shape.begin(), place.shape.end());
+    extents.insert(extents.begin(), place.num_members);
+    operand.shape = Shape(std::span<const int64_t>(extents));
+  }
+  return operand;
+}
+
+}  // namespace
+
+class Placer {
+ public:
+  Placer(Lowering& lowering, const ModelProblem& problem)
+      : l_(lowering),
+        graph_(lowering.graph()),
+        batch_(problem.batch),
+        num_members_(problem.num_members),
+        axes_(choose_member_axes(graph_, lowering.is_shared_)),
+        last_use_(static_cast<size_t>(graph_.num_values()), -1) {}
+
+  std::vector<OutputCopy> run() {
+    find_last_uses();
+    for (size_t i = 0; i < graph_.inputs().size(); ++i) {
+      const Value input = graph_.inputs()[i];
+      place(input) = packed(input);
+      place(input).storage =
+          add({MemoryKind::input, static_cast<int64_t>(i), 0, bytes_of(place(input))});
+      l_.inputs.push_back(operand_of(graph_.name(input), place(input)));
+    }
+    choose_outputs();
+    for (size_t i = 0; i < graph_.nodes().size(); ++i) {
+      place_node(graph_.nodes()[i], static_cast<int>(i));
+    }
+    return copies();
+  }
+
+ private:
+  Place& place(Value v) { return l_.places_[static_cast<size_t>(v.index)]; }
+  int& last_use(Value v) { return last_use_[static_cast<size_t>(v.index)]; }
+  bool is_parameter(Value v) const {
+    const Shape& shape = graph_.type(v).shape;
+    return shape.rank() == 0 || shape[0] != kBatch;
+  }
+  Place packed(Value v) const {
+    const ValueType& type = graph_.type(v);
+    return packed_place(type.dtype, with_batch(type.shape, batch_), num_members_,
+                        axes_[static_cast<size_t>(v.index)]);
+  }
+  static int64_t bytes_of(const Place& place) {
+    return checked_bytes({place.num_members, num_elements(place.shape)}, dtype_bytes(place.dtype));
+  }
+  int32_t add(const Storage& storage) {
+    l_.storages.push_back(storage);
+    return static_cast<int32_t>(l_.storages.size()) - 1;
+  }
+
+  /// Whether y is another name for what x already holds.
+  bool is_view(const Node& node) const {
+    const bool keeps = std::holds_alternative<DropoutOp>(node.operation) && !l_.options().drops_out;
+    return keeps || std::holds_alternative<ReshapeOp>(node.operation) ||
+           std::holds_alternative<SliceOp>(node.operation);
+  }
+
+  /// The value whose memory v is a view of.
+  Value root(Value v) const {
+    const Node* node = graph_.producer(v);
+    return node == nullptr || !is_view(*node) ? v : root(node->operand("x"));
+  }
+
+  void find_last_uses() {
+    for (size_t i = 0; i < graph_.nodes().size(); ++i) {
+      for (const Operand& operand : graph_.nodes()[i].operands) {
+        last_use(root(operand.value)) = static_cast<int>(i);
+      }
+    }
+    for (const Operand& output : graph_.outputs()) {
+      last_use(root(output.value)) = static_cast<int>(graph_.nodes().size());
+    }
+  }
+
+  /// Roots that can be written where the caller wants an output: those that are not cut.
+  void choose_outputs() {
+    wanted_.assign(static_cast<size_t>(graph_.num_values()), -1);
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+      const Value v = graph_.outputs()[i].value, r = root(v);
+      const bool is_whole = !has_slice(v);
+      int& wanted = wanted_[static_cast<size_t>(r.index)];
+      if (is_whole && wanted < 0 && graph_.kind(r) == ValueKind::computed) {
+        wanted = static_cast<int>(i);
+      }
+    }
+  }
+  bool has_slice(Value v) const {
+    const Node* node = graph_.producer(v);
+    if (node == nullptr || !is_view(*node)) return false;
+    return std::holds_alternative<SliceOp>(node->operation) || has_slice(node->operand("x"));
+  }
+
+  void place_node(const Node& node, int number) {
+    if (is_parameter(node.outputs[0])) return;  // computed before anything runs
+    if (is_view(node)) {
+      place(node.outputs[0]) = view_of(node);
+      return;
+    }
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      const Value y = node.outputs[i];
+      place(y) = packed(y);
+      const int output = wanted_[static_cast<size_t>(y.index)];
+      if (output >= 0) {
+        place(y).storage = add({MemoryKind::output, output, 0, bytes_of(place(y))});
+      } else if (const std::optional<int32_t> storage = storage_of_x(node, number, place(y))) {
+        place(y).storage = *storage;
+        owner_[static_cast<size_t>(*storage)] = y;
+      } else {
+        place(y).storage = add({MemoryKind::activations, 0, 0, bytes_of(place(y))});
+      }
+      owner_.resize(l_.storages.size());
+      owner_[static_cast<size_t>(place(y).storage)] = y;
+    }
+  }
+
+  Place view_of(const Node& node) {
+    const Place& x = place(node.operand("x"));
+    if (const auto* slice = std::get_if<SliceOp>(&node.operation)) {
+      return sliced_place(x, slice->axis, slice->first, slice->count);
+    }
+    const Value y = node.outputs[0];
+    if (std::holds_alternative<DropoutOp>(node.operation)) return x;
+    return reshaped_place(node.name, x, with_batch(graph_.type(y).shape, batch_),
+                          axes_[static_cast<size_t>(y.index)]);
+  }
+
+  /// Where x lies, if this is the last that is read of it and y fits in it exactly.
+  std::optional<int32_t> storage_of_x(const Node& node, int number, const Place& y) {
+    if (!l_.options().reuses_memory || !std::visit(MayBeInPlace{}, node.operation)) return {};
+    const Value x = node.operand("x");
+    const Place& from = place(x);
+    const Storage& storage = l_.storages[static_cast<size_t>(from.storage)];
+    const bool is_same = from.shape == y.shape && from.strides == y.strides && from.offset == 0 &&
+                         from.member_stride == y.member_stride && from.dtype == y.dtype &&
+                         from.num_members == y.num_members && storage.bytes == bytes_of(y);
+    if (storage.kind != MemoryKind::activations || !is_same) return {};
+    if (owner_[static_cast<size_t>(from.storage)] != root(x) || last_use(root(x)) > number) {
+      return {};
+    }
+    for (const Operand& operand : node.operands) {
+      if (operand.name != "x" && !is_parameter(operand.value) &&
+          place(operand.value).storage == from.storage) {
+        return {};
+      }
+    }
+    return from.storage;
+  }
+
+  std::vector<OutputCopy> copies() {
+    std::vector<OutputCopy> list;
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+      const Operand& output = graph_.outputs()[i];
+      Place to = packed(output.value);
+      l_.outputs.push_back(operand_of(output.name, to));
+      const Place& from = place(output.value);
+      if (wanted_[static_cast<size_t>(root(output.value).index)] == static_cast<int>(i)) continue;
+      to.storage = add({MemoryKind::output, static_cast<int64_t>(i), 0, bytes_of(to)});
+      list.push_back({output.name, from, to});
+    }
+    return list;
+  }
+
+  Lowering& l_;
+  const Graph& graph_;
+  int64_t batch_, num_members_;
+  std::vector<int> axes_;
+  std::vector<int> last_use_;  ///< of roots: the last node that reads them
+  std::vector<int> wanted_;    ///< of roots: the output that they are written to
+  std::vector<Value> owner_;   ///< of storages: the value that lies there now
+};
+
+std::vector<OutputCopy> place_values(Lowering& lowering, const ModelProblem& problem) {
+  return Placer(lowering, problem).run();
+}
+
+}  // namespace wide

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parameters to try a graph with. A value depends on seed, member, parameter's name and place only.
+#include <cmath>
+
+#include "kernels/common/philox.hpp"
+#include "wide/convert.hpp"
+#include "wide/models.hpp"
+
+namespace wide {
+
+namespace {
+
+/// Uniform within [middle - reach, middle + reach].
+struct Range {
+  double middle = 0, reach = 0.1;
+};
+
+/// By what the nodes that read a parameter call it.
+Range range_of(const Graph& graph, Value parameter) {
+  const Shape& shape = graph.type(parameter).shape;
+  for (const Node& node : graph.nodes()) {
+    for (const Operand& operand : node.operands) {
+      if (operand.value != parameter) continue;
+      if (operand.name == "gamma" || operand.name == "running_variance") return {1, 0.25};
+      if (operand.name == "table") return {0, 1};
+    }
+  }
+  if (shape.rank() < 2 || shape[0] == 0) return {};
+  const auto inputs = static_cast<double>(num_elements(shape) / shape[0]);
+  return {0, std::sqrt(3.0 / std::max(inputs, 1.0))};
+}
+
+uint64_t hash_of(const std::string& name) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+}  // namespace
+
+std::map<std::string, Tensor, std::less<>> random_parameters(const Graph& graph, uint64_t seed,
+                                                             int64_t member) {
+  const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
+  std::map<std::string, Tensor, std::less<>> parameters;
+  for (const Value parameter : graph.parameters()) {
+    const ValueType& type = graph.type(parameter);
+    const Range range = range_of(graph, parameter);
+    Tensor tensor(cpu, type.dtype, type.shape);
+    const uint64_t high = hash_of(graph.name(parameter)) ^ (static_cast<uint64_t>(member) << 32);
+    kernels::PhiloxWords words{};
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+      if (i % 4 == 0) words = kernels::philox4x32(seed, static_cast<uint64_t>(i / 4), high);
+      const double unit = words.word[i % 4] * 0x1p-32 * 2 - 1;
+      store_element(tensor.data(), type.dtype, i, range.middle + range.reach * unit);
+    }
+    parameters.emplace(graph.name(parameter), std::move(tensor));
+  }
+  return parameters;
+}
+
+}  // namespace wide

@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Without CUDA there is no context that asks for this.
+#include "host/core/check.hpp"
+#include "host/model/replay.hpp"
+
+namespace wide {
+
+std::unique_ptr<Replay> capture_replay(const Context&, const std::function<void(Stream)>&) {
+  throw_unsupported("model: this build has no CUDA: there is nothing to capture");
+}
+
+}  // namespace wide

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies and replacements of nodes.
+#include "host/model/rewrite.hpp"
+
+#include <utility>
+
+namespace wide {
+
+Rewrite::Rewrite(const Graph& graph, const std::function<bool(Value)>& keeps)
+    : graph_(graph), builder_(graph.name()), new_values_(static_cast<size_t>(graph.num_values())) {
+  for (const Value input : graph.inputs()) {
+    const ValueType& type = graph.type(input);
+    const bool is_shared = graph.kind(input) == ValueKind::shared_input;
+    replace(input, is_shared ? builder_.shared_input(graph.name(input), type.shape, type.dtype)
+                             : builder_.input(graph.name(input), type.shape, type.dtype));
+  }
+  for (const Value parameter : graph.parameters()) {
+    if (keeps && !keeps(parameter)) continue;
+    const ValueType& type = graph.type(parameter);
+    replace(parameter, builder_.parameter(graph.name(parameter), type.shape, type.dtype));
+  }
+}
+
+std::vector<Operand> Rewrite::operands(const Node& node) const {
+  std::vector<Operand> list;
+  for (const Operand& operand : node.operands)
+    list.push_back({operand.name, (*this)(operand.value)});
+  return list;
+}
+
+void Rewrite::copy(const Node& node) {
+  append(node.name, node.operation, operands(node), node.outputs);
+}
+
+void Rewrite::append(const std::string& name, const Operation& operation,
+                     std::vector<Operand> operands, const std::vector<Value>& outputs) {
+  if (outputs.size() == 2) {
+    const auto [y, sum] = builder_.append_with_sum(name, operation, std::move(operands));
+    replace(outputs[0], y);
+    replace(outputs[1], sum);
+  } else {
+    replace(outputs[0], builder_.append(name, operation, std::move(operands)));
+  }
+}
+
+Graph Rewrite::finish() {
+  for (const Operand& output : graph_.outputs()) {
+    builder_.output(output.name, (*this)(output.value));
+  }
+  return std::move(builder_).build();
+}
+
+std::vector<int> count_readers(const Graph& graph) {
+  std::vector<int> readers(static_cast<size_t>(graph.num_values()), 0);
+  for (const Node& node : graph.nodes()) {
+    for (const Operand& operand : node.operands)
+      ++readers[static_cast<size_t>(operand.value.index)];
+  }
+  for (const Operand& output : graph.outputs()) ++readers[static_cast<size_t>(output.value.index)];
+  return readers;
+}
+
+const Node* only_reader(const Graph& graph, Value value) {
+  const Node* found = nullptr;
+  for (const Operand& output : graph.outputs()) {
+    if (output.value == value) return nullptr;
+  }
+  for (const Node& node : graph.nodes()) {
+    for (const Operand& operand : node.operands) {
+      if (operand.value != value) continue;
+      if (found != nullptr) return nullptr;
+      found = &node;
+    }
+  }
+  return found;
+}
+
+}  // namespace wide

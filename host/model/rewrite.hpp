@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// How passes make a graph of another: node by node, every value of the old graph knowing its own in
+// the new one.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "wide/graph.hpp"
+
+namespace wide {
+
+class Rewrite {
+ public:
+  /// Begins with the inputs and parameters of `graph`; those parameters that `keeps` refuses are
+  /// left out.
+  explicit Rewrite(const Graph& graph, const std::function<bool(Value)>& keeps = {});
+
+  const Graph& graph() const { return graph_; }
+  GraphBuilder& builder() { return builder_; }
+  Value operator()(Value old) const { return new_values_[static_cast<size_t>(old.index)]; }
+  void replace(Value old, Value by) { new_values_[static_cast<size_t>(old.index)] = by; }
+  /// As it is.
+  void copy(const Node& node);
+  /// Another operation in a node's place, that computes what `outputs` of the old graph are.
+  void append(const std::string& name, const Operation& operation, std::vector<Operand> operands,
+              const std::vector<Value>& outputs);
+  /// Operands of the old graph as those of the new one.
+  std::vector<Operand> operands(const Node& node) const;
+  Graph finish();
+
+ private:
+  const Graph& graph_;
+  GraphBuilder builder_;
+  std::vector<Value> new_values_;
+};
+
+/// How often each value is read, as an operand or an output.
+std::vector<int> count_readers(const Graph& graph);
+
+/// The one node that reads a value; nullptr where there are more, or none, or it is an output.
+const Node* only_reader(const Graph& graph, Value value);
+
+}  // namespace wide

@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// model: N members of one graph as one model.
+//
+//   ModelPlan plan = make_model_plan(context, graph, {.num_members = 8, .batch = 32});
+//   Model model(context, plan, members);            // loads the members' parameters
+//   model.run({inputs, outputs}, {stream, workspace});
+//
+// A plan says exactly how many bytes everything takes before anything is allocated. A Model owns
+// the parameters and nothing else: activations lie in the caller's workspace.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wide/graph.hpp"
+
+namespace wide {
+
+class TuningCache;
+
+struct ModelProblem {
+  int64_t num_members = 1;
+  int64_t batch = 1;  ///< rows of every input, per member
+  friend bool operator==(const ModelProblem&, const ModelProblem&) = default;
+};
+
+struct ModelOptions {
+  bool folds_batchnorm = true;  ///< into the convolution or linear layer in front of it
+  bool fuses_epilogues = true;  ///< activations and residuals into the product in front of them
+  bool reuses_memory = true;    ///< activations whose time is over give their place to others
+  bool allows_tf32 = false;     ///< fp32 products may round their operands to tf32
+  bool drops_out = false;       ///< Monte Carlo: dropout drops, each member by numbers of its own
+  /// Parameters that are the same for all members: what depends on these and on shared inputs only
+  /// is computed once.
+  std::vector<std::string> shared_parameters{};
+  /// Strategies by primitive: {"linear", "cublas_batched"}. Others are chosen as by "auto".
+  std::map<std::string, std::string, std::less<>> strategies{};
+  const TuningCache* tuning = nullptr;  ///< read while the plan is made
+};
+
+/// "default", "fast" (tf32 is allowed), "debug" (each node by itself, in memory of its own), "safe"
+/// (every member after the other, by the strategy `sequential`). Throws invalid_argument for
+/// others.
+ModelOptions model_options(std::string_view preset);
+
+/// Exact, before anything is allocated.
+struct ModelMemory {
+  int64_t weights_bytes = 0;                  ///< what a Model allocates
+  int64_t activation_bytes = 0;               ///< of the workspace: values between nodes
+  int64_t scratch_bytes = 0;                  ///< of the workspace: what single nodes need
+  int64_t input_bytes = 0, output_bytes = 0;  ///< the caller's
+  int64_t workspace_bytes() const { return activation_bytes + scratch_bytes; }
+  int64_t total_bytes() const {
+    return weights_bytes + workspace_bytes() + input_bytes + output_bytes;
+  }
+};
+
+/// An input or output as the caller provides it: densely packed.
+struct ModelOperand {
+  std::string name;
+  Dtype dtype = Dtype::fp32;
+  Shape shape;  ///< of all members: [B, N*D], [B, N*C, H, W], [N, B, ..]; or shared: [B, D]
+  /// The axis of a member's shape that members are joined along; where is_stacked they stand in
+  /// front of it, on an axis of their own; -1: one for all members.
+  int member_axis = -1;
+  bool is_stacked = false;
+};
+
+/// A node as it runs.
+struct ModelStep {
+  std::string node;
+  std::string primitive;
+  std::string strategy;  ///< empty for copies
+  std::string explain;
+  int64_t num_members = 1;  ///< 1 for what all members share
+  int64_t scratch_bytes = 0;
+};
+
+struct ModelArguments {
+  std::span<const ConstTensorView> inputs;  ///< in the order of the graph's
+  std::span<const TensorView> outputs;
+};
+
+/// How a graph runs with N members on one device. Immutable: may run from several threads at a
+/// time, each with its own Execution.
+class ModelPlan {
+ public:
+  const ModelProblem& problem() const;
+  const Graph& graph() const;  ///< after the passes
+  const ModelMemory& memory() const;
+  std::span<const ModelOperand> inputs() const;
+  std::span<const ModelOperand> outputs() const;
+  std::span<const ModelStep> steps() const;
+  /// What the passes did, and a line for each step.
+  std::string explain() const;
+  int64_t workspace_bytes() const { return memory().workspace_bytes(); }
+
+  struct State;
+  const State& state() const { return *state_; }
+
+ private:
+  friend ModelPlan make_model_plan(const Context&, const Graph&, const ModelProblem&,
+                                   const ModelOptions&);
+  explicit ModelPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+/// Passes, layouts, strategies, memory. Throws invalid_argument or unsupported, with the name of
+/// the node that cannot run with N members side by side.
+ModelPlan make_model_plan(const Context& context, const Graph& graph, const ModelProblem& problem,
+                          const ModelOptions& options = {});
+
+/// The most members whose total_bytes() are at most `bytes`; 0 where not even one fits.
+int64_t largest_n_that_fits(const Context& context, const Graph& graph, int64_t batch,
+                            int64_t bytes, const ModelOptions& options = {});
+
+/// A member's parameters, owned, on the CPU, by their names in the graph as it was given.
+using OwnedParameters = std::map<std::string, Tensor, std::less<>>;
+
+/// A plan with its parameters in place. Running is const and may be done from several threads, each
+/// with its own Execution; what changes members is for one thread, while nothing runs, or on the
+/// stream that the runs are on: pointers never change, so captured graphs go on as they are.
+class Model {
+ public:
+  /// Allocates memory().weights_bytes and loads the members. `members` has a set of parameters for
+  /// each member; tensors lie on the CPU or on the model's device. fp32, fp16 and bf16 become the
+  /// graph's dtype, rounded to nearest. Waits for its copies. Throws invalid_argument with member
+  /// and parameter where one is missing, of another shape, or unknown.
+  Model(const Context& context, const ModelPlan& plan, std::span<const MemberParameters> members);
+
+  const ModelPlan& plan() const { return plan_; }
+
+  /// Enqueues every step. Never allocates or synchronizes; may be captured in a CUDA graph.
+  /// Errors: invalid_argument (operands contradict the plan, workspace), those of the primitives.
+  void run(const ModelArguments& arguments, const Execution& execution) const;
+  /// One step of it, for measuring: those before it must have run on the same Execution.
+  void run_step(int64_t step, const ModelArguments& arguments, const Execution& execution) const;
+
+  /// Member i gets other parameters, all of them. On `stream`; waits for its copies from the host.
+  void replace(int64_t member, const MemberParameters& parameters, Stream stream);
+  /// Member `to` becomes what member `from` is; on the device, does not wait.
+  void clone(int64_t from, int64_t to, Stream stream);
+  /// A member's parameters as they were given, bit for bit; of those that a batchnorm was folded
+  /// into, too. Waits for `stream`.
+  OwnedParameters get(int64_t member, Stream stream) const;
+
+  /// Masked members are left out of ensembles; they go on being computed. Does not wait.
+  void mask(int64_t member, Stream stream);
+  void unmask(int64_t member, Stream stream);
+  bool is_masked(int64_t member) const;
+
+  /// Of a plan with drops_out: member i draws the numbers of seed + i, and of its own sequence for
+  /// each dropout of the graph; another `sequence` is another pass. Waits for its copies.
+  void seed_dropout(uint64_t seed, uint64_t sequence, Stream stream);
+
+  struct State;
+
+ private:
+  void require_member(int64_t member) const;
+  void replace(int64_t member, const MemberParameters& parameters, Stream stream,
+               bool checks_shared);
+  void set_mask(int64_t member, bool is_masked, Stream stream);
+  ModelPlan plan_;
+  std::shared_ptr<State> state_;
+};
+
+/// Names of the parameters that are the same, bit for bit, for all of several members: what
+/// ModelOptions::shared_parameters may be. Tensors lie on the CPU.
+std::vector<std::string> equal_parameters(const Graph& graph,
+                                          std::span<const MemberParameters> members);
+
+/// A model's run on fixed operands, captured once: run() is a single launch of a CUDA graph. On the
+/// CPU it is Model::run with these operands.
+class ModelReplay {
+ public:
+  /// Captures on a stream of its own. The operands' memory and `execution`'s workspace and handles
+  /// must outlive the replay; so must the model.
+  ModelReplay(const Context& context, const Model& model, const ModelArguments& arguments,
+              const Execution& execution);
+  ~ModelReplay();
+  ModelReplay(ModelReplay&&) noexcept;
+  ModelReplay& operator=(ModelReplay&&) = delete;
+
+  /// One launch; never allocates or synchronizes.
+  void run(Stream stream) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace wide

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Well-known architectures as graphs, for benchmarks, tests and as examples of the builder.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "wide/graph.hpp"
+
+namespace wide {
+
+/// Sizes that a model has; 0: the model's own.
+struct ModelSizes {
+  Dtype dtype = Dtype::fp32;
+  int64_t layers = 0;   ///< of deep_mlp, bert and vit
+  int64_t width = 0;    ///< hidden features, or channels of the first layer
+  int64_t heads = 0;    ///< of bert and vit
+  int64_t seq = 0;      ///< positions of bert
+  int64_t image = 0;    ///< height and width of images
+  int64_t classes = 0;  ///< of what classifies
+  int64_t vocab = 0;    ///< of bert
+};
+
+struct NamedModel {
+  std::string_view name;
+  std::string_view summary;
+  Graph (*make)(const ModelSizes& sizes);
+};
+
+/// mlp (64-128-64), mlp256 (256-512-256), deep_mlp (8 linear layers of 512), convnet, resblock (64
+/// channels, 32x32), resnet18 (224x224), bert (an encoder: 4 layers of 256, 128 positions) and vit
+/// (224x224 in patches of 16, images with channels last: [B, H, W, 3]).
+std::span<const NamedModel> named_models();
+
+/// Throws invalid_argument with the nearest names.
+Graph make_named_model(std::string_view name, const ModelSizes& sizes = {});
+
+/// Parameters to try a graph with, drawn for this member from `seed`: weights uniform within
+/// +-sqrt(3 / inputs), so that activations keep their size, gammas and variances around 1, biases,
+/// betas and means small.
+std::map<std::string, Tensor, std::less<>> random_parameters(const Graph& graph, uint64_t seed,
+                                                             int64_t member);
+
+}  // namespace wide

@@ -1,0 +1,263 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Models: the named architectures with several members against a plain evaluation of their graphs,
+// by all presets; isolation; members that are replaced, copied and read back; what is refused.
+#include "wide/model.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "verify/support/devices.hpp"
+#include "verify/support/model_run.hpp"
+#include "wide/error.hpp"
+#include "wide/layers.hpp"
+
+using namespace wide;
+using Catch::Matchers::ContainsSubstring;
+using test::ModelRun;
+
+namespace {
+
+/// Small enough for plain loops, and for a simulated GPU.
+Graph small_model(std::string_view name, Dtype dtype = Dtype::fp32) {
+  ModelSizes sizes{.dtype = dtype};
+  if (name == "mlp" || name == "mlp256") sizes.width = 48;
+  if (name == "deep_mlp") sizes.width = 24, sizes.layers = 4;
+  if (name == "convnet") sizes.width = 4, sizes.image = 8;
+  if (name == "resblock") sizes.width = 6, sizes.image = 7;
+  if (name == "resnet18") sizes.width = 4, sizes.image = 32, sizes.classes = 10;
+  if (name == "bert")
+    sizes.width = 16, sizes.layers = 2, sizes.heads = 2, sizes.seq = 5, sizes.vocab = 11;
+  if (name == "vit") {
+    sizes.width = 16, sizes.layers = 2, sizes.heads = 2, sizes.image = 32, sizes.classes = 5;
+  }
+  return make_named_model(name, sizes);
+}
+
+double tolerance(Dtype dtype) {
+  return dtype == Dtype::fp32 ? 2e-5 : dtype == Dtype::fp16 ? 2e-2 : 1e-1;
+}
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace
+
+TEST_CASE("model: every named architecture computes what its graph says, for every member") {
+  for (const Context& context : test::devices_at_hand()) {
+    for (const NamedModel& named : named_models()) {
+      for (const char* preset : {"default", "debug", "safe"}) {
+        CAPTURE(named.name, preset, to_string(context.device()));
+        ModelRun run(context, small_model(named.name), {.num_members = 3, .batch = 2},
+                     model_options(preset));
+        CHECK(run.worst_error(run.run()) < tolerance(Dtype::fp32));
+        if (std::string_view(preset) == "default") {
+          CHECK(run.worst_error(run.replay()) < tolerance(Dtype::fp32));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("model: in 16 bits, too") {
+  for (const Context& context : test::devices_at_hand()) {
+    for (const Dtype dtype : {Dtype::fp16, Dtype::bf16}) {
+      for (const char* name : {"mlp", "resblock", "bert"}) {
+        CAPTURE(name, dtype_name(dtype));
+        ModelRun run(context, small_model(name, dtype), {.num_members = 2, .batch = 3});
+        CHECK(run.worst_error(run.run()) < tolerance(dtype));
+      }
+    }
+  }
+}
+
+TEST_CASE("model: a member's bits depend on nothing but its own operands") {
+  for (const Context& context : test::devices_at_hand()) {
+    for (const char* name : {"mlp", "convnet", "bert"}) {
+      CAPTURE(name);
+      const Graph graph = small_model(name);
+      ModelRun a(context, graph, {.num_members = 3, .batch = 2}, {}, 7, {4, 5, 6});
+      ModelRun b(context, graph, {.num_members = 3, .batch = 2}, {}, 7, {6, 9, 4});
+      const auto first = a.run(), second = b.run();
+      const std::string y = graph.outputs()[0].name;
+      CHECK(first.at(y)[0].values == second.at(y)[2].values);
+      CHECK(first.at(y)[2].values == second.at(y)[0].values);
+      CHECK(first.at(y)[1].values != second.at(y)[1].values);
+    }
+  }
+}
+
+TEST_CASE("model: members are replaced, cloned and read back, and a captured run goes on") {
+  for (const Context& context : test::devices_at_hand()) {
+    for (const char* name : {"mlp", "resblock", "vit"}) {
+      CAPTURE(name);
+      const Graph graph = small_model(name);
+      ModelRun run(context, graph, {.num_members = 3, .batch = 2});
+      const ModelReplay replay(context, run.model(), run.arguments(), run.execution());
+      const auto replayed = [&] {
+        run.poison();
+        replay.run(run.stream());
+        return run.read();
+      };
+      CHECK(run.worst_error(replayed()) < 2e-5);
+      run.replace(1, 8);
+      CHECK(run.worst_error(replayed()) < 2e-5);
+
+      const std::string y = graph.outputs()[0].name;
+      run.model().clone(1, 2, run.stream());
+      for (const int64_t member : {1, 2}) {
+        const OwnedParameters got = run.model().get(member, run.stream());
+        const MemberParameters given = run.parameters_of(8);
+        REQUIRE(got.size() == given.size());
+        for (const auto& [parameter, tensor] : got) {
+          CAPTURE(parameter);
+          REQUIRE(tensor.shape() == given.at(parameter).shape);
+          CHECK(std::memcmp(tensor.data(), given.at(parameter).data,
+                            static_cast<size_t>(tensor.bytes())) == 0);
+        }
+      }
+      CHECK(replayed().at(y)[0].values != replayed().at(y)[1].values);
+      CHECK(run.model().is_masked(0) == false);
+    }
+  }
+}
+
+TEST_CASE("model: what members share is computed once") {
+  GraphBuilder g("trunk");
+  Value x = g.shared_input("x", {kBatch, 6});
+  x = layers::relu(g, "act", layers::linear(g, "trunk", x, 8));
+  g.output("y", layers::linear(g, "head", x, 4));
+  const Graph graph = std::move(g).build();
+  for (const Context& context : test::devices_at_hand()) {
+    ModelRun own(context, graph, {.num_members = 3, .batch = 2});
+    CHECK(own.worst_error(own.run()) < 2e-5);
+    CHECK(own.plan().steps()[0].num_members == 3);
+
+    // All members with member 0's trunk.
+    const auto source = random_parameters(graph, 7, 0);
+    std::vector<std::map<std::string, Tensor, std::less<>>> owned;
+    std::vector<MemberParameters> members;
+    for (int64_t i = 0; i < 3; ++i) {
+      owned.push_back(random_parameters(graph, 7, i));
+      MemberParameters views;
+      for (const auto& [name, tensor] : owned.back()) {
+        views.emplace(name, name.starts_with("trunk") ? source.at(name) : tensor);
+      }
+      members.push_back(views);
+    }
+    const std::vector<std::string> equal = equal_parameters(graph, members);
+    CHECK(equal == std::vector<std::string>{"trunk.weight", "trunk.bias"});
+    const ModelPlan plan = make_model_plan(context, graph, {.num_members = 3, .batch = 2},
+                                           {.shared_parameters = equal});
+    CHECK(plan.steps()[0].num_members == 1);
+    CHECK(plan.memory().weights_bytes < own.plan().memory().weights_bytes);
+    const Model model(context, plan, members);
+    members[2]["trunk.bias"] = owned[2].at("trunk.bias");
+    CHECK_THAT(error_of([&] { Model(context, plan, members); }),
+               ContainsSubstring("member 2: trunk.bias differs"));
+  }
+}
+
+TEST_CASE(
+    "model: memory is told before anything is allocated, and no two values that live at one "
+    "time share any") {
+  const Context cpu = Context::cpu();
+  const Graph graph = small_model("resnet18");
+  const ModelPlan tight = make_model_plan(cpu, graph, {.num_members = 4, .batch = 2});
+  const ModelPlan loose =
+      make_model_plan(cpu, graph, {.num_members = 4, .batch = 2}, {.reuses_memory = false});
+  CHECK(tight.memory().activation_bytes < loose.memory().activation_bytes / 2);
+  CHECK(tight.memory().input_bytes == 4 * 2 * 3 * 32 * 32 * 4);
+  CHECK(tight.memory().output_bytes == 4 * 2 * 10 * 4);
+  CHECK(tight.memory().weights_bytes >= 4 * 4 * graph.num_parameters() * 9 / 10);
+
+  const int64_t bytes = tight.memory().total_bytes();
+  CHECK(largest_n_that_fits(cpu, graph, 2, bytes) == 4);
+  CHECK(largest_n_that_fits(cpu, graph, 2, bytes - 1) == 3);
+  CHECK(largest_n_that_fits(cpu, graph, 2, 1000) == 0);
+}
+
+TEST_CASE("model: what would mix members is refused with the node's name") {
+  const Context cpu = Context::cpu();
+  const auto refusal = [&](const Graph& graph) {
+    return error_of([&] { (void)make_model_plan(cpu, graph, {.num_members = 2, .batch = 3}); });
+  };
+  {  // channels first, then a linear layer over what are positions
+    GraphBuilder g("mixed");
+    Value x = g.input("x", {kBatch, 3, 8});
+    x = layers::conv(g, "conv", x, 4, {.kernel = {1, 3}});
+    g.output("y", layers::linear(g, "over_positions", x, 5));
+    CHECK_THAT(refusal(std::move(g).build()),
+               ContainsSubstring("over_positions (linear)") && ContainsSubstring("conv1d conv"));
+  }
+  {
+    GraphBuilder g("shared");
+    Value x = g.shared_input("x", {kBatch, 3, 4, 4});
+    g.output("y", layers::groupnorm(g, "norm", x, 3));
+    CHECK_THAT(refusal(std::move(g).build()),
+               ContainsSubstring("norm (groupnorm): x is one for all members"));
+  }
+}
+
+TEST_CASE("model: arguments that contradict the plan are refused") {
+  const Context cpu = Context::cpu();
+  const Graph graph = small_model("mlp");
+  ModelRun run(cpu, graph, {.num_members = 2, .batch = 3});
+  std::vector<ConstTensorView> inputs(run.arguments().inputs.begin(), run.arguments().inputs.end());
+  const std::vector<TensorView> outputs(run.arguments().outputs.begin(),
+                                        run.arguments().outputs.end());
+  Execution execution = run.execution();
+  CHECK_THAT(error_of([&] {
+               run.model().run({{}, outputs}, execution);
+             }),
+             ContainsSubstring("0 inputs, expected 1"));
+  inputs[0].shape = {3, 64};
+  inputs[0].strides = {64, 1};
+  CHECK_THAT(error_of([&] {
+               run.model().run({inputs, outputs}, execution);
+             }),
+             ContainsSubstring("input x is fp32 [3, 64], expected fp32 [3, 128]"));
+  execution.workspace.bytes = 1;
+  CHECK_THAT(error_of([&] { run.model().run(run.arguments(), execution); }),
+             ContainsSubstring("workspace is 1 bytes"));
+  CHECK_THAT(error_of([&] { run.replace(2, 0); }), ContainsSubstring("member is 2"));
+
+  MemberParameters parameters = run.parameters_of(0);
+  const Stream stream = run.stream();
+  parameters.erase("fc2.bias");
+  CHECK_THAT(error_of([&] { run.model().replace(1, parameters, stream); }),
+             ContainsSubstring("member 1 has no parameter fc2.bias, expected fp32 [64]"));
+  parameters["fc2.bios"] = run.parameters_of(0).at("fc2.bias");
+  CHECK_THAT(error_of([&] { run.model().replace(1, parameters, stream); }),
+             ContainsSubstring("fc2.bios") && ContainsSubstring("did you mean fc2.bias?"));
+  parameters = run.parameters_of(0);
+  parameters["fc2.bias"].shape = {63};
+  CHECK_THAT(error_of([&] { run.model().replace(1, parameters, stream); }),
+             ContainsSubstring("member 1: fc2.bias is fp32 [63], expected fp32 [64]"));
+  CHECK(run.worst_error(run.run()) < 2e-5);  // nothing was changed
+
+  CHECK_THAT(error_of([&] { (void)make_model_plan(cpu, graph, {.num_members = 0, .batch = 3}); }),
+             ContainsSubstring("num_members is 0"));
+  CHECK_THAT(error_of([&] { (void)make_model_plan(cpu, graph, {.num_members = 1, .batch = 0}); }),
+             ContainsSubstring("batch is 0"));
+  CHECK_THAT(error_of([&] { (void)model_options("quick"); }),
+             ContainsSubstring("expected default, fast, debug or safe"));
+  CHECK_THAT(error_of([&] { (void)make_named_model("resnet"); }),
+             ContainsSubstring("did you mean resnet18?"));
+  CHECK_THAT(error_of([&] {
+               (void)make_model_plan(cpu, graph, {.num_members = 1, .batch = 1},
+                                     {.strategies = {{"linaer", "wide"}}});
+             }),
+             ContainsSubstring("linaer") && ContainsSubstring("linear"));
+}

@@ -1,0 +1,516 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plain loops. Every operation is written from its formula in include/wide.
+#include "verify/support/graph_reference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+#include "wide/convert.hpp"
+
+namespace wide::test {
+
+namespace {
+
+using Dimensions = std::vector<int64_t>;
+
+int64_t count(const Dimensions& shape, size_t from = 0) {
+  return std::accumulate(shape.begin() + static_cast<std::ptrdiff_t>(from), shape.end(), int64_t{1},
+                         std::multiplies<>());
+}
+
+double activate(Activation activation, double v) {
+  switch (activation) {
+    case Activation::none:
+      return v;
+    case Activation::relu:
+      return std::max(v, 0.0);
+    case Activation::gelu:
+      return v / 2 * (1 + std::erf(v / std::sqrt(2.0)));
+    case Activation::silu:
+      return v / (1 + std::exp(-v));
+  }
+  return v;
+}
+
+double apply(const PointwiseOp& op, double v, double slope) {
+  switch (op.function) {
+    case PointwiseFunction::relu:
+      return std::max(v, 0.0);
+    case PointwiseFunction::gelu:
+      return activate(Activation::gelu, v);
+    case PointwiseFunction::gelu_tanh:
+      return v / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
+    case PointwiseFunction::silu:
+      return activate(Activation::silu, v);
+    case PointwiseFunction::sigmoid:
+      return 1 / (1 + std::exp(-v));
+    case PointwiseFunction::tanh:
+      return std::tanh(v);
+    case PointwiseFunction::elu:
+      return v > 0 ? v : double{op.alpha} * (std::exp(v) - 1);
+    case PointwiseFunction::leaky_relu:
+      return v > 0 ? v : double{op.slope} * v;
+    case PointwiseFunction::prelu:
+      return v > 0 ? v : slope * v;
+    case PointwiseFunction::hardswish:
+      return v * std::min(std::max(v + 3, 0.0), 6.0) / 6;
+    case PointwiseFunction::softplus:
+      return std::log1p(std::exp(double{op.beta} * v)) / double{op.beta};
+    case PointwiseFunction::clamp:
+      return std::min(std::max(v, double{op.low}), double{op.high});
+  }
+  return v;
+}
+
+class Evaluator {
+ public:
+  Evaluator(const Graph& graph, std::vector<Doubles> values)
+      : graph_(graph), values_(std::move(values)) {}
+
+  void run() {
+    for (const Node& node : graph_.nodes()) {
+      node_ = &node;
+      std::visit([&](const auto& op) { compute(op); }, node.operation);
+    }
+  }
+  const Doubles& value(Value v) const { return values_[static_cast<size_t>(v.index)]; }
+
+ private:
+  bool has(const char* name) const { return !node_->operand(name).is_absent(); }
+  const Doubles& in(const char* name) const { return value(node_->operand(name)); }
+  void out(Doubles y, size_t which = 0) {
+    values_[static_cast<size_t>(node_->outputs[which].index)] = std::move(y);
+  }
+  /// An element of an optional operand, or what stands for it.
+  double at(const char* name, int64_t index, double absent) const {
+    return has(name) ? in(name).values[static_cast<size_t>(index)] : absent;
+  }
+  static size_t z(int64_t i) { return static_cast<size_t>(i); }
+
+  double finish(Residual where, Activation activation, double sum, int64_t index) const {
+    const double residual = where == Residual::none ? 0 : at("residual", index, 0);
+    if (where == Residual::before_activation) sum += residual;
+    sum = activate(activation, sum);
+    return where == Residual::after_activation ? sum + residual : sum;
+  }
+
+  void compute(const LinearOp& op) {
+    const Doubles &x = in("x"), &w = in("weight");
+    const int64_t out_features = w.shape[0], in_features = w.shape[1];
+    const int64_t rows = count(x.shape) / in_features;
+    Doubles y{x.shape, std::vector<double>(z(rows * out_features))};
+    y.shape.back() = out_features;
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t o = 0; o < out_features; ++o) {
+        double sum = at("bias", o, 0);
+        for (int64_t i = 0; i < in_features; ++i) {
+          sum += x.values[z(r * in_features + i)] * w.values[z(o * in_features + i)];
+        }
+        y.values[z(r * out_features + o)] =
+            finish(op.residual, op.activation, sum, r * out_features + o);
+      }
+    }
+    out(std::move(y));
+  }
+
+  void compute(const ConvOp& op) {
+    const Doubles &x = in("x"), &w = in("weight");
+    const bool is_signal = x.shape.size() == 3, is_last = op.layout == ConvLayout::channels_last;
+    const size_t c_axis = is_last ? x.shape.size() - 1 : 1,
+                 w_axis = x.shape.size() - (is_last ? 2 : 1);
+    const int64_t batch = x.shape[0], in_c = x.shape[c_axis], width = x.shape[w_axis];
+    const int64_t height = is_signal ? 1 : x.shape[w_axis - 1];
+    const int64_t out_c = w.shape[0], own = w.shape[1], kw = w.shape.back();
+    const int64_t kh = is_signal ? 1 : w.shape[2];
+    const auto size = [](int64_t n, int64_t k, int64_t s, int64_t p, int64_t d) {
+      return (n + 2 * p - d * (k - 1) - 1) / s + 1;
+    };
+    const int64_t oh =
+        is_signal ? 1 : size(height, kh, op.stride.height, op.padding.height, op.dilation.height);
+    const int64_t ow = size(width, kw, op.stride.width, op.padding.width, op.dilation.width);
+    const auto index = [&](int64_t b, int64_t c, int64_t i, int64_t j, int64_t channels,
+                           int64_t rows, int64_t columns) {
+      return is_last ? ((b * rows + i) * columns + j) * channels + c
+                     : ((b * channels + c) * rows + i) * columns + j;
+    };
+    Doubles y{x.shape, std::vector<double>(z(batch * out_c * oh * ow))};
+    y.shape[c_axis] = out_c;
+    y.shape[w_axis] = ow;
+    if (!is_signal) y.shape[w_axis - 1] = oh;
+    const int64_t out_per_group = out_c / op.groups;
+    for (int64_t b = 0; b < batch; ++b)
+      for (int64_t o = 0; o < out_c; ++o)
+        for (int64_t i = 0; i < oh; ++i)
+          for (int64_t j = 0; j < ow; ++j) {
+            double sum = at("bias", o, 0);
+            const int64_t first = o / out_per_group * own;
+            for (int64_t c = 0; c < own; ++c)
+              for (int64_t p = 0; p < kh; ++p)
+                for (int64_t q = 0; q < kw; ++q) {
+                  const int64_t yy =
+                      is_signal ? 0
+                                : i * op.stride.height - op.padding.height + p * op.dilation.height;
+                  const int64_t xx = j * op.stride.width - op.padding.width + q * op.dilation.width;
+                  if (yy < 0 || yy >= height || xx < 0 || xx >= width) continue;
+                  sum += x.values[z(index(b, first + c, yy, xx, in_c, height, width))] *
+                         w.values[z(((o * own + c) * kh + p) * kw + q)];
+                }
+            const int64_t at_y = index(b, o, i, j, out_c, oh, ow);
+            y.values[z(at_y)] = finish(op.residual, op.activation, sum, at_y);
+          }
+    out(std::move(y));
+  }
+
+  /// x [B, T, in] by rows [first, first + count) of a weight.
+  Doubles project(const Doubles& x, const Doubles& w, int64_t first, int64_t rows, const char* bias,
+                  int64_t bias_first) const {
+    const int64_t in_features = x.shape[2], n = x.shape[0] * x.shape[1];
+    Doubles y{{x.shape[0], x.shape[1], rows}, std::vector<double>(z(n * rows))};
+    for (int64_t r = 0; r < n; ++r)
+      for (int64_t o = 0; o < rows; ++o) {
+        double sum = at(bias, bias_first + o, 0);
+        for (int64_t i = 0; i < in_features; ++i)
+          sum += x.values[z(r * in_features + i)] * w.values[z((first + o) * in_features + i)];
+        y.values[z(r * rows + o)] = sum;
+      }
+    return y;
+  }
+
+  Doubles attend(const Doubles& q, const Doubles& k, const Doubles& v, int64_t heads,
+                 int64_t kv_heads, double scale, bool is_causal) const {
+    const int64_t batch = q.shape[0], tq = q.shape[1], tk = k.shape[1], d = q.shape[2] / heads;
+    Doubles y{q.shape, std::vector<double>(q.values.size())};
+    for (int64_t b = 0; b < batch; ++b)
+      for (int64_t h = 0; h < heads; ++h)
+        for (int64_t i = 0; i < tq; ++i) {
+          const int64_t g = h / (heads / kv_heads);
+          const int64_t length =
+              static_cast<int64_t>(at("key_lengths", b, static_cast<double>(tk)));
+          const int64_t seen = std::min(length, is_causal ? i + tk - tq + 1 : tk);
+          std::vector<double> p(z(std::max<int64_t>(seen, 0)));
+          double most = -std::numeric_limits<double>::infinity(), sum = 0;
+          for (int64_t j = 0; j < seen; ++j) {
+            double s = 0;
+            for (int64_t e = 0; e < d; ++e)
+              s += q.values[z((b * tq + i) * heads * d + h * d + e)] *
+                   k.values[z((b * tk + j) * kv_heads * d + g * d + e)];
+            p[z(j)] = s * scale;
+            most = std::max(most, p[z(j)]);
+          }
+          for (double& s : p) sum += s = std::exp(s - most);
+          for (int64_t e = 0; e < d; ++e) {
+            double value = 0;
+            for (int64_t j = 0; j < seen; ++j)
+              value += p[z(j)] / sum * v.values[z((b * tk + j) * kv_heads * d + g * d + e)];
+            y.values[z((b * tq + i) * heads * d + h * d + e)] = value;
+          }
+        }
+    return y;
+  }
+
+  void compute(const AttentionOp& op) {
+    const Doubles& x = in("x");
+    const int64_t d = x.shape[2];
+    const Doubles& key = has("key") ? in("key") : x;
+    const Doubles& value = has("value") ? in("value") : x;
+    const bool is_cross = has("key");
+    const Doubles q = project(x, in(is_cross ? "q_weight" : "qkv_weight"), 0, d, "qkv_bias", 0);
+    const Doubles k =
+        project(key, in(is_cross ? "k_weight" : "qkv_weight"), is_cross ? 0 : d, d, "qkv_bias", d);
+    const Doubles v = project(value, in(is_cross ? "v_weight" : "qkv_weight"), is_cross ? 0 : 2 * d,
+                              d, "qkv_bias", 2 * d);
+    const double scale = 1 / std::sqrt(static_cast<double>(d / op.heads));
+    out(project(attend(q, k, v, op.heads, op.heads, scale, op.is_causal), in("out_weight"), 0, d,
+                "out_bias", 0));
+  }
+
+  void compute(const FlashAttentionOp& op) {
+    const double usual = 1 / std::sqrt(static_cast<double>(in("q").shape[2] / op.heads));
+    out(attend(in("q"), in("k"), in("v"), op.heads, op.kv_heads == 0 ? op.heads : op.kv_heads,
+               op.scale ? double{*op.scale} : usual, op.is_causal));
+  }
+
+  void compute(const EmbeddingOp& op) {
+    const Doubles &ids = in("ids"), &table = in("table");
+    const int64_t d = table.shape[1];
+    Doubles y{{ids.shape[0], ids.shape[1], d}, {}};
+    for (const double id : ids.values)
+      for (int64_t e = 0; e < d; ++e)
+        y.values.push_back(static_cast<int64_t>(id) == op.padding_id
+                               ? 0
+                               : table.values[z(static_cast<int64_t>(id) * d + e)]);
+    out(std::move(y));
+  }
+
+  /// Rows of x, bias, activation and residual added, normalised or not.
+  void rows(Activation activation, ChainNorm norm, double epsilon, bool writes_sum) {
+    Doubles sum = in("x");
+    const int64_t d = sum.shape.back(), n = count(sum.shape) / d;
+    for (int64_t i = 0; i < n * d; ++i) {
+      double& v = sum.values[z(i)];
+      v = activate(activation, v + at("bias", i % d, 0)) + at("residual", i, 0);
+    }
+    Doubles y = sum;
+    for (int64_t r = 0; norm != ChainNorm::none && r < n; ++r) {
+      double mean = 0, square = 0;
+      for (int64_t e = 0; e < d; ++e) mean += sum.values[z(r * d + e)];
+      mean = norm == ChainNorm::layernorm ? mean / static_cast<double>(d) : 0;
+      for (int64_t e = 0; e < d; ++e) square += std::pow(sum.values[z(r * d + e)] - mean, 2);
+      const double scale = 1 / std::sqrt(square / static_cast<double>(d) + epsilon);
+      for (int64_t e = 0; e < d; ++e)
+        y.values[z(r * d + e)] =
+            (sum.values[z(r * d + e)] - mean) * scale * at("gamma", e, 1) + at("beta", e, 0);
+    }
+    out(std::move(y));
+    if (writes_sum) out(std::move(sum), 1);
+  }
+  void compute(const LayernormOp& op) {
+    rows(Activation::none, ChainNorm::layernorm, double{op.epsilon}, op.writes_sum);
+  }
+  void compute(const RmsnormOp& op) {
+    rows(Activation::none, ChainNorm::rmsnorm, double{op.epsilon}, op.writes_sum);
+  }
+  void compute(const ChainOp& op) {
+    rows(op.activation, op.norm, double{op.epsilon}, op.writes_sum);
+  }
+
+  void compute(const BatchnormOp& op) {
+    Doubles y = in("x");
+    const int64_t c = y.shape[1], inner = count(y.shape, 2);
+    for (int64_t i = 0; i < count(y.shape); ++i) {
+      const int64_t channel = i / inner % c;
+      double& v = y.values[z(i)];
+      v = (v - at("running_mean", channel, 0)) /
+              std::sqrt(at("running_variance", channel, 1) + double{op.epsilon}) *
+              at("gamma", channel, 1) +
+          at("beta", channel, 0);
+    }
+    out(std::move(y));
+  }
+
+  void groups(int64_t num_groups, double epsilon) {
+    Doubles y = in("x");
+    const int64_t c = y.shape[1], inner = count(y.shape, 2), size = c / num_groups * inner;
+    for (int64_t g = 0; g < y.shape[0] * num_groups; ++g) {
+      double mean = 0, square = 0;
+      for (int64_t i = 0; i < size; ++i) mean += y.values[z(g * size + i)];
+      mean /= static_cast<double>(size);
+      for (int64_t i = 0; i < size; ++i) square += std::pow(y.values[z(g * size + i)] - mean, 2);
+      const double scale = 1 / std::sqrt(square / static_cast<double>(size) + epsilon);
+      for (int64_t i = 0; i < size; ++i) {
+        const int64_t channel = (g * size + i) / inner % c;
+        double& v = y.values[z(g * size + i)];
+        v = (v - mean) * scale * at("gamma", channel, 1) + at("beta", channel, 0);
+      }
+    }
+    out(std::move(y));
+  }
+  void compute(const GroupnormOp& op) { groups(op.groups, double{op.epsilon}); }
+  void compute(const InstancenormOp& op) { groups(in("x").shape[1], double{op.epsilon}); }
+
+  void compute(const PointwiseOp& op) {
+    Doubles y = in("x");
+    const bool has_one = has("slope") && in("slope").values.size() == 1;
+    for (int64_t i = 0; i < count(y.shape); ++i) {
+      const double slope = has("slope") ? at("slope", has_one ? 0 : i % y.shape.back(), 0) : 0;
+      y.values[z(i)] = apply(op, y.values[z(i)], slope);
+    }
+    out(std::move(y));
+  }
+
+  void compute(const BinaryOp& op) {
+    Doubles y = in("x");
+    const Doubles& other = in("other");
+    const int64_t n = count(other.shape),
+                  inner = count(y.shape, std::min<size_t>(2, y.shape.size()));
+    const bool is_channel =
+        n > 1 && other.shape.back() != y.shape.back() && other.shape[0] == y.shape[1];
+    for (int64_t i = 0; i < count(y.shape); ++i) {
+      const double o = other.values[z(is_channel ? i / inner % n : i % n)];
+      double& v = y.values[z(i)];
+      v = op.function == BinaryFunction::add        ? v + o
+          : op.function == BinaryFunction::subtract ? v - o
+          : op.function == BinaryFunction::multiply ? v * o
+                                                    : v / o;
+      v = activate(op.activation, v);
+    }
+    out(std::move(y));
+  }
+
+  void compute(const PoolingOp& op) {
+    const Doubles& x = in("x");
+    const bool is_signal = x.shape.size() == 3;
+    const Shape& type = graph_.type(node_->outputs[0]).shape;
+    const int64_t planes = x.shape[0] * x.shape[1], width = x.shape.back();
+    const int64_t height = is_signal ? 1 : x.shape[2], ow = type.back(),
+                  oh = is_signal ? 1 : type[2];
+    Doubles y{x.shape, {}};
+    y.shape.back() = ow;
+    if (!is_signal) y.shape[2] = oh;
+    const auto window = [&](int64_t i, int64_t n, int64_t outputs, const PoolingWindow& w,
+                            double& divisor) {
+      std::vector<int64_t> positions;
+      if (op.mode == PoolingMode::adaptive_average) {
+        for (int64_t p = i * n / outputs; p < ((i + 1) * n + outputs - 1) / outputs; ++p)
+          positions.push_back(p);
+        divisor = static_cast<double>(positions.size());
+        return positions;
+      }
+      const int64_t start = i * (w.stride == 0 ? w.kernel : w.stride) - w.padding;
+      int64_t padded = 0;
+      for (int64_t t = 0; t < w.kernel; ++t) {
+        const int64_t p = start + t * w.dilation;
+        if (p >= 0 && p < n) positions.push_back(p);
+        if (p < n + w.padding) ++padded;
+      }
+      divisor =
+          static_cast<double>(op.counts_padding ? padded : static_cast<int64_t>(positions.size()));
+      return positions;
+    };
+    for (int64_t plane = 0; plane < planes; ++plane)
+      for (int64_t i = 0; i < oh; ++i)
+        for (int64_t j = 0; j < ow; ++j) {
+          double by_rows = 1, by_columns = 1, sum = 0;
+          double most = -std::numeric_limits<double>::infinity();
+          const std::vector<int64_t> rows_in =
+              is_signal ? std::vector<int64_t>{0} : window(i, height, oh, op.rows, by_rows);
+          for (const int64_t r : rows_in)
+            for (const int64_t c : window(j, width, ow, op.columns, by_columns)) {
+              const double v = x.values[z((plane * height + r) * width + c)];
+              sum += v;
+              most = std::max(most, v);
+            }
+          y.values.push_back(op.mode == PoolingMode::max ? most : sum / (by_rows * by_columns));
+        }
+    out(std::move(y));
+  }
+
+  void compute(const SoftmaxOp& op) {
+    Doubles y = in("x");
+    const int64_t d = y.shape.back();
+    for (int64_t r = 0; r < count(y.shape) / d; ++r) {
+      double* row = y.values.data() + r * d;
+      const double most = *std::max_element(row, row + d);
+      double sum = 0;
+      for (int64_t e = 0; e < d; ++e) sum += std::exp(row[e] - most);
+      for (int64_t e = 0; e < d; ++e)
+        row[e] = op.is_log ? row[e] - most - std::log(sum) : std::exp(row[e] - most) / sum;
+    }
+    out(std::move(y));
+  }
+
+  void compute(const DropoutOp&) { out(in("x")); }
+
+  void compute(const ConcatOp& op) {
+    const Shape& type = graph_.type(node_->outputs[0]).shape;
+    const int64_t batch = batch_of_activations();
+    Doubles y{Dimensions(type.begin(), type.end()), {}};
+    y.shape[0] = batch;
+    int64_t outer = 1;
+    for (int axis = 0; axis < op.axis; ++axis) outer *= y.shape[z(axis)];
+    for (int64_t o = 0; o < outer; ++o)
+      for (const Operand& part : node_->operands) {
+        const Doubles& p = value(part.value);
+        const bool is_parameter = p.shape.size() < y.shape.size();
+        const int64_t run = count(p.shape, z(op.axis) - (is_parameter ? 1 : 0));
+        const int64_t start = (is_parameter ? o % (outer / batch) : o) * run;
+        y.values.insert(y.values.end(), p.values.begin() + start, p.values.begin() + start + run);
+      }
+    out(std::move(y));
+  }
+  int64_t batch_of_activations() const {
+    for (const Operand& part : node_->operands) {
+      const Shape& shape = graph_.type(part.value).shape;
+      if (shape[0] == kBatch) return value(part.value).shape[0];
+    }
+    return 1;
+  }
+
+  void compute(const SliceOp& op) {
+    const Doubles& x = in("x");
+    Doubles y{x.shape, {}};
+    y.shape[z(op.axis)] = op.count;
+    const int64_t inner = count(x.shape, z(op.axis) + 1);
+    const int64_t outer = count(x.shape) / count(x.shape, z(op.axis));
+    for (int64_t o = 0; o < outer; ++o) {
+      const auto from = x.values.begin() + (o * x.shape[z(op.axis)] + op.first) * inner;
+      y.values.insert(y.values.end(), from, from + op.count * inner);
+    }
+    out(std::move(y));
+  }
+
+  void compute(const ReshapeOp& op) {
+    Doubles y = in("x");
+    const int64_t batch = y.shape.empty() ? 1 : y.shape[0];
+    y.shape.assign(op.shape.begin(), op.shape.end());
+    for (int64_t& extent : y.shape) {
+      if (extent == kBatch) extent = batch;
+    }
+    out(std::move(y));
+  }
+
+  void compute(const TransposeOp& op) {
+    const Doubles& x = in("x");
+    Doubles y = x;
+    for (size_t axis = 0; axis < y.shape.size(); ++axis)
+      y.shape[axis] = x.shape[z(op.order[static_cast<int>(axis)])];
+    std::vector<int64_t> index(y.shape.size(), 0);
+    for (double& v : y.values) {
+      int64_t from = 0;
+      for (size_t axis = 0; axis < x.shape.size(); ++axis) {
+        size_t where = 0;
+        while (op.order[static_cast<int>(where)] != static_cast<int64_t>(axis)) ++where;
+        from = from * x.shape[axis] + index[where];
+      }
+      v = x.values[z(from)];
+      for (size_t axis = index.size(); axis-- > 0;) {
+        if (++index[axis] < y.shape[axis]) break;
+        index[axis] = 0;
+      }
+    }
+    out(std::move(y));
+  }
+
+  template <class Op>
+  void compute(const Op&) {
+    throw std::logic_error("graph_reference: " + node_->name + ": unknown operation");
+  }
+
+  const Graph& graph_;
+  std::vector<Doubles> values_;
+  const Node* node_ = nullptr;
+};
+
+}  // namespace
+
+Doubles to_doubles(const ConstTensorView& view) {
+  Doubles out{{view.shape.begin(), view.shape.end()}, {}};
+  for (int64_t i = 0; i < view.num_elements(); ++i) {
+    out.values.push_back(load_element(view.data, view.dtype, i));
+  }
+  return out;
+}
+
+std::map<std::string, Doubles> evaluate_graph(const Graph& graph,
+                                              const std::map<std::string, Doubles>& inputs,
+                                              const std::map<std::string, Doubles>& parameters) {
+  std::vector<Doubles> values(static_cast<size_t>(graph.num_values()));
+  for (const Value v : graph.inputs())
+    values[static_cast<size_t>(v.index)] = inputs.at(graph.name(v));
+  for (const Value v : graph.parameters()) {
+    values[static_cast<size_t>(v.index)] = parameters.at(graph.name(v));
+  }
+  Evaluator evaluator(graph, std::move(values));
+  evaluator.run();
+  std::map<std::string, Doubles> outputs;
+  for (const Operand& output : graph.outputs())
+    outputs[output.name] = evaluator.value(output.value);
+  return outputs;
+}
+
+}  // namespace wide::test

@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Packing by hand, so that the library's own packing is no judge of itself.
+#include "verify/support/model_run.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "verify/support/simulation.hpp"
+#include "verify/support/tensors.hpp"
+
+namespace wide::test {
+
+namespace {
+
+int64_t product(const std::vector<int64_t>& shape, size_t begin, size_t end) {
+  int64_t n = 1;
+  for (size_t a = begin; a < end; ++a) n *= shape[a];
+  return n;
+}
+
+/// Where element `i` of member `m` stands among all, members in front of `axis` of the shape.
+int64_t place_of(const std::vector<int64_t>& shape, int axis, int64_t n, int64_t m, int64_t i) {
+  if (axis < 0) return i;
+  const int64_t inner = product(shape, static_cast<size_t>(axis), shape.size());
+  return (i / inner * n + m) * inner + i % inner;
+}
+
+/// A member's shape out of that of all.
+std::vector<int64_t> member_shape(const ModelOperand& operand, int64_t n) {
+  std::vector<int64_t> shape(operand.shape.begin(), operand.shape.end());
+  if (operand.is_stacked)
+    shape.erase(shape.begin());
+  else if (operand.member_axis > 0)
+    shape[static_cast<size_t>(operand.member_axis)] /= n;
+  return shape;
+}
+
+std::vector<int64_t> ids_or_counted(std::vector<int64_t> ids, int64_t n) {
+  if (!ids.empty()) return ids;
+  ids.resize(static_cast<size_t>(n));
+  std::iota(ids.begin(), ids.end(), 0);
+  return ids;
+}
+
+/// On a simulated GPU there are no vendors' libraries: our kernels, by name.
+ModelOptions with_kernels(const Context& context, const Graph& graph, ModelOptions options) {
+  if (context.device().type == DeviceType::cpu || !Simulation::is_present()) return options;
+  const Dtype dtype = graph.type(graph.outputs()[0].value).dtype;
+  options.strategies = {{"linear", dtype == Dtype::fp32 ? "simt" : "tensor_core"},
+                        {"conv", "direct"},
+                        {"attention", "fused"},
+                        {"flash_attention", "simt"},
+                        {"embedding", "indexed"}};
+  for (const char* name : {"layernorm", "rmsnorm", "chain", "batchnorm", "groupnorm", "pointwise",
+                           "binary", "pooling", "softmax", "dropout"}) {
+    options.strategies.emplace(name, "wide");
+  }
+  return options;
+}
+
+}  // namespace
+
+ModelRun::ModelRun(const Context& context, const Graph& graph, const ModelProblem& problem,
+                   const ModelOptions& options, uint64_t seed, std::vector<int64_t> member_ids)
+    : context_(context),
+      graph_(graph),
+      seed_(seed),
+      input_ids_(ids_or_counted(std::move(member_ids), problem.num_members)),
+      ids_(input_ids_),
+      plan_(make_model_plan(context, graph, problem, with_kernels(context, graph, options))),
+      model_(context, plan_, all_parameters()),
+      stream_(context),
+      handles_(context),
+      workspace_(context, Dtype::uint8, {plan_.workspace_bytes()}) {
+  const int64_t n = problem.num_members;
+  for (size_t k = 0; k < plan_.inputs().size(); ++k) {
+    const ModelOperand& operand = plan_.inputs()[k];
+    const std::vector<int64_t> shape = member_shape(operand, n);
+    std::vector<double> all(static_cast<size_t>(num_elements(operand.shape)));
+    for (int64_t m = 0; m < (operand.member_axis < 0 ? 1 : n); ++m) {
+      const Doubles own =
+          input_of(k, operand.member_axis < 0 ? 0 : input_ids_[static_cast<size_t>(m)]);
+      for (size_t i = 0; i < own.values.size(); ++i) {
+        all[static_cast<size_t>(
+            place_of(shape, operand.member_axis, n, m, static_cast<int64_t>(i)))] = own.values[i];
+      }
+    }
+    input_tensors_.push_back(upload(context, operand.dtype, operand.shape, all));
+    inputs_.push_back(input_tensors_.back());
+  }
+  for (const ModelOperand& operand : plan_.outputs()) {
+    output_tensors_.emplace_back(context, operand.dtype, operand.shape);
+    outputs_.push_back(output_tensors_.back());
+  }
+}
+
+std::vector<MemberParameters> ModelRun::all_parameters() {
+  std::vector<MemberParameters> members;
+  for (const int64_t id : ids_) members.push_back(parameters_of(id));
+  return members;
+}
+
+MemberParameters ModelRun::parameters_of(int64_t id) {
+  if (!parameters_.contains(id)) parameters_.emplace(id, random_parameters(graph_, seed_, id));
+  MemberParameters views;
+  for (const auto& [name, tensor] : parameters_.at(id)) views.emplace(name, tensor);
+  return views;
+}
+
+/// Of ids and lengths, what is in range; else uniform in [-1, 1], rounded to the dtype.
+Doubles ModelRun::input_of(size_t input, int64_t id) const {
+  const Value value = graph_.inputs()[input];
+  const ValueType& type = graph_.type(value);
+  std::vector<int64_t> shape(type.shape.begin(), type.shape.end());
+  shape[0] = plan_.problem().batch;
+  const int64_t count = product(shape, 0, shape.size());
+  const bool is_integer = type.dtype == Dtype::int32 || type.dtype == Dtype::int64;
+  double high = 1;
+  for (const Node& node : graph_.nodes()) {
+    const Value table = node.operand("table");
+    if (node.operand("ids") == value) high = static_cast<double>(graph_.type(table).shape[0]);
+    if (node.operand("key_lengths") == value) {
+      high = static_cast<double>(graph_.type(node.operand("x")).shape[1]);
+    }
+  }
+  std::vector<double> values =
+      uniform(count, is_integer ? 0 : -1, high,
+              seed_ * 1000003 + input * 101 + static_cast<uint64_t>(id) * 7919);
+  const bool is_length = is_integer && shape.size() == 1;
+  for (double& v : values) {
+    if (is_integer) v = std::min(std::floor(v), high - 1) + (is_length ? 1 : 0);
+  }
+  const Context cpu = Context::cpu();
+  return {shape,
+          download(cpu, upload(cpu, type.dtype, Shape(std::span<const int64_t>(shape)), values))};
+}
+
+Execution ModelRun::execution() const {
+  return {stream_.get(), {workspace_.data(), workspace_.bytes()}, &handles_};
+}
+
+void ModelRun::poison() {
+  for (const TensorView& y : outputs_) fill_bytes(y, 0xff, stream_.get());
+  if (workspace_.bytes() > 0) fill_bytes(workspace_, 0xff, stream_.get());
+}
+
+ModelRun::Outputs ModelRun::run() {
+  poison();
+  model_.run(arguments(), execution());
+  return read();
+}
+
+ModelRun::Outputs ModelRun::replay() {
+  const ModelReplay replay(context_, model_, arguments(), execution());
+  poison();
+  replay.run(stream_.get());
+  return read();
+}
+
+ModelRun::Outputs ModelRun::read() {
+  context_.synchronize(stream_.get());
+  Outputs outputs;
+  const int64_t n = plan_.problem().num_members;
+  for (size_t k = 0; k < output_tensors_.size(); ++k) {
+    const ModelOperand& operand = plan_.outputs()[k];
+    const std::vector<double> all = download(context_, output_tensors_[k]);
+    const std::vector<int64_t> shape = member_shape(operand, n);
+    for (int64_t m = 0; m < n; ++m) {
+      Doubles own{shape, std::vector<double>(static_cast<size_t>(product(shape, 0, shape.size())))};
+      for (size_t i = 0; i < own.values.size(); ++i) {
+        own.values[i] = all[static_cast<size_t>(
+            place_of(shape, operand.member_axis, n, m, static_cast<int64_t>(i)))];
+      }
+      outputs[operand.name].push_back(std::move(own));
+    }
+  }
+  return outputs;
+}
+
+ModelRun::Outputs ModelRun::reference() const {
+  Outputs outputs;
+  for (size_t m = 0; m < ids_.size(); ++m) {
+    std::map<std::string, Doubles> inputs, parameters;
+    for (size_t k = 0; k < graph_.inputs().size(); ++k) {
+      const bool is_shared = plan_.inputs()[k].member_axis < 0;
+      inputs[graph_.name(graph_.inputs()[k])] = input_of(k, is_shared ? 0 : input_ids_[m]);
+    }
+    for (const auto& [name, tensor] : parameters_.at(ids_[m]))
+      parameters[name] = to_doubles(tensor);
+    for (auto& [name, value] : evaluate_graph(graph_, inputs, parameters)) {
+      outputs[name].push_back(std::move(value));
+    }
+  }
+  return outputs;
+}
+
+double ModelRun::worst_error(const Outputs& outputs) const {
+  const Outputs expected = reference();
+  double worst = 0;
+  for (const auto& [name, members] : expected) {
+    const std::vector<Doubles>& got = outputs.at(name);
+    for (size_t m = 0; m < members.size(); ++m) {
+      double scale = 0;
+      for (const double v : members[m].values) scale = std::max(scale, std::abs(v));
+      if (got[m].shape != members[m].shape) return std::numeric_limits<double>::infinity();
+      for (size_t i = 0; i < members[m].values.size(); ++i) {
+        const double error = std::abs(got[m].values[i] - members[m].values[i]) / scale;
+        worst =
+            std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
+      }
+    }
+  }
+  return worst;
+}
+
+void ModelRun::replace(int64_t member, int64_t id) {
+  ids_[static_cast<size_t>(member)] = id;
+  model_.replace(member, parameters_of(id), stream_.get());
+}
+
+}  // namespace wide::test

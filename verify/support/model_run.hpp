@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A graph with N members on one device, with inputs and parameters of its own for each, run and
+// judged member by member.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "verify/support/graph_reference.hpp"
+#include "wide/model.hpp"
+#include "wide/models.hpp"
+
+namespace wide::test {
+
+class ModelRun {
+ public:
+  ModelRun(const Context& context, const Graph& graph, const ModelProblem& problem,
+           const ModelOptions& options = {}, uint64_t seed = 7,
+           std::vector<int64_t> member_ids = {});
+
+  const ModelPlan& plan() const { return plan_; }
+  Model& model() { return model_; }
+  const Context& context() const { return context_; }
+  ModelArguments arguments() const { return {inputs_, outputs_}; }
+  Execution execution() const;
+  Stream stream() const { return stream_.get(); }
+
+  /// Outputs filled with NaN, then written, and read back: by output, then member, each dense.
+  using Outputs = std::map<std::string, std::vector<Doubles>>;
+  Outputs run();
+  Outputs replay();
+  Outputs read();
+  void poison();
+
+  /// The largest difference from the reference over the largest value, of any member and output;
+  /// NaN counts as infinite.
+  double worst_error(const Outputs& outputs) const;
+  Outputs reference() const;
+  /// Other parameters for a member, as those of `id`.
+  void replace(int64_t member, int64_t id);
+  MemberParameters parameters_of(int64_t id);
+
+ private:
+  Doubles input_of(size_t input, int64_t id) const;
+  std::vector<MemberParameters> all_parameters();
+
+  Context context_;
+  Graph graph_;
+  uint64_t seed_;
+  std::vector<int64_t> input_ids_;  ///< of members: whose inputs they have
+  std::vector<int64_t> ids_;        ///< whose parameters
+  std::map<int64_t, std::map<std::string, Tensor, std::less<>>> parameters_;
+  ModelPlan plan_;
+  Model model_;
+  OwnedStream stream_;
+  VendorHandles handles_;
+  std::vector<Tensor> input_tensors_, output_tensors_;
+  std::vector<ConstTensorView> inputs_;
+  std::vector<TensorView> outputs_;
+  Tensor workspace_;
+};
+
+}  // namespace wide::test
