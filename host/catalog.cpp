@@ -49,6 +49,10 @@ const PrimitiveSpec& find_primitive(std::string_view name) {
     if (spec->name == name) return *spec;
     names.push_back(spec->name);
   }
+  for (const PrimitiveSpec* spec : models()) {
+    if (spec->name == name) return *spec;
+    names.push_back(spec->name);
+  }
   throw_invalid_argument(unknown_name_message("op", name, names));
 }
 

@@ -109,7 +109,7 @@ class Operand {
 class PackedWorkload : public Workload {
  public:
   int64_t num_members() const final { return num_members_; }
-  int64_t footprint_bytes() const final;
+  int64_t footprint_bytes() const override;
   void poison_outputs(OutputOf which, Stream stream) final;
   MemberOutputs read_outputs(OutputOf which, Stream stream) final;
   std::string damage(Stream stream) final;

@@ -20,6 +20,10 @@
 #include "wide/dtype.hpp"
 #include "wide/plan.hpp"
 
+namespace wide {
+class Graph;
+}
+
 namespace wide::catalog {
 
 using AxisValue = std::variant<int64_t, std::string>;
@@ -230,8 +234,14 @@ struct PrimitiveSpec {
 
 /// Every primitive of the library, in the order of the documentation.
 std::span<const PrimitiveSpec* const> primitives();
-/// Throws invalid_argument with the nearest names.
+/// Of primitives, and of models under their names: "model:resnet18". Throws invalid_argument with
+/// the nearest names.
 const PrimitiveSpec& find_primitive(std::string_view name);
+/// Models are measured and checked as primitives are: the named ones, and those that were added.
+std::vector<const PrimitiveSpec*> models();
+/// A graph of one output, as "model:NAME" from now on. Throws invalid_argument where there is such
+/// a name.
+const PrimitiveSpec& add_model(const std::string& name, Graph graph);
 /// Throws invalid_argument with the known names.
 const Sweep& find_sweep(const PrimitiveSpec& spec, std::string_view name);
 /// A case from "axis", value pairs over the spec's defaults. Throws invalid_argument for unknown

@@ -16,6 +16,8 @@ namespace wide::test {
 
 namespace {
 
+using catalog::Doubles;
+
 int64_t product(const std::vector<int64_t>& shape, size_t begin, size_t end) {
   int64_t n = 1;
   for (size_t a = begin; a < end; ++a) n *= shape[a];
@@ -112,7 +114,7 @@ MemberParameters ModelRun::parameters_of(int64_t id) {
 }
 
 /// Of ids and lengths, what is in range; else uniform in [-1, 1], rounded to the dtype.
-Doubles ModelRun::input_of(size_t input, int64_t id) const {
+catalog::Doubles ModelRun::input_of(size_t input, int64_t id) const {
   const Value value = graph_.inputs()[input];
   const ValueType& type = graph_.type(value);
   std::vector<int64_t> shape(type.shape.begin(), type.shape.end());
@@ -184,14 +186,14 @@ ModelRun::Outputs ModelRun::read() {
 ModelRun::Outputs ModelRun::reference() const {
   Outputs outputs;
   for (size_t m = 0; m < ids_.size(); ++m) {
-    std::map<std::string, Doubles> inputs, parameters;
+    std::map<std::string, catalog::Doubles> inputs, parameters;
     for (size_t k = 0; k < graph_.inputs().size(); ++k) {
       const bool is_shared = plan_.inputs()[k].member_axis < 0;
       inputs[graph_.name(graph_.inputs()[k])] = input_of(k, is_shared ? 0 : input_ids_[m]);
     }
     for (const auto& [name, tensor] : parameters_.at(ids_[m]))
-      parameters[name] = to_doubles(tensor);
-    for (auto& [name, value] : evaluate_graph(graph_, inputs, parameters)) {
+      parameters[name] = catalog::to_doubles(tensor);
+    for (auto& [name, value] : catalog::evaluate_graph(graph_, inputs, parameters)) {
       outputs[name].push_back(std::move(value));
     }
   }

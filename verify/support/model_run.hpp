@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "verify/support/graph_reference.hpp"
+#include "host/model/graph_reference.hpp"
 #include "wide/model.hpp"
 #include "wide/models.hpp"
 
@@ -29,7 +29,7 @@ class ModelRun {
   Stream stream() const { return stream_.get(); }
 
   /// Outputs filled with NaN, then written, and read back: by output, then member, each dense.
-  using Outputs = std::map<std::string, std::vector<Doubles>>;
+  using Outputs = std::map<std::string, std::vector<catalog::Doubles>>;
   Outputs run();
   Outputs replay();
   Outputs read();
@@ -44,7 +44,7 @@ class ModelRun {
   MemberParameters parameters_of(int64_t id);
 
  private:
-  Doubles input_of(size_t input, int64_t id) const;
+  catalog::Doubles input_of(size_t input, int64_t id) const;
   std::vector<MemberParameters> all_parameters();
 
   Context context_;

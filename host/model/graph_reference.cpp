@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plain loops. Every operation is written from its formula in include/wide.
-#include "verify/support/graph_reference.hpp"
+#include "host/model/graph_reference.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 
 #include "wide/convert.hpp"
 
-namespace wide::test {
+namespace wide::catalog {
 
 namespace {
 
@@ -69,8 +69,8 @@ double apply(const PointwiseOp& op, double v, double slope) {
 
 class Evaluator {
  public:
-  Evaluator(const Graph& graph, std::vector<Doubles> values)
-      : graph_(graph), values_(std::move(values)) {}
+  Evaluator(const Graph& graph, std::vector<Doubles> values, const RoundingNoise& noise)
+      : graph_(graph), values_(std::move(values)), noise_(noise), state_(noise.seed) {}
 
   void run() {
     for (const Node& node : graph_.nodes()) {
@@ -83,8 +83,29 @@ class Evaluator {
  private:
   bool has(const char* name) const { return !node_->operand(name).is_absent(); }
   const Doubles& in(const char* name) const { return value(node_->operand(name)); }
-  void out(Doubles y, size_t which = 0) {
+  /// What is computed is rounded, what is only moved is not.
+  void out(Doubles y, size_t which = 0) { keep(rounded(std::move(y)), which); }
+  Doubles rounded(Doubles y) {
+    if (noise_.result_error == 0) return y;
+    for (double& v : y.values) v *= 1 + noise_.result_error * sign();
+    return y;
+  }
+  void keep(Doubles y, size_t which = 0) {
     values_[static_cast<size_t>(node_->outputs[which].index)] = std::move(y);
+  }
+  /// An operand of sums of `terms` products.
+  Doubles noisy(Doubles x, int64_t terms) {
+    if (noise_.sum_error == 0) return x;
+    const double error = noise_.sum_error * std::sqrt(static_cast<double>(terms));
+    for (double& v : x.values) v *= 1 + error * sign();
+    return x;
+  }
+  /// -1 or 1 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
+  double sign() {
+    uint64_t word = state_ += 0x9e3779b97f4a7c15u;
+    word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
+    word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;
+    return (word ^ (word >> 31)) & 1 ? 1 : -1;
   }
   /// An element of an optional operand, or what stands for it.
   double at(const char* name, int64_t index, double absent) const {
@@ -100,7 +121,8 @@ class Evaluator {
   }
 
   void compute(const LinearOp& op) {
-    const Doubles &x = in("x"), &w = in("weight");
+    const Doubles& w = in("weight");
+    const Doubles x = noisy(in("x"), w.shape[1]);
     const int64_t out_features = w.shape[0], in_features = w.shape[1];
     const int64_t rows = count(x.shape) / in_features;
     Doubles y{x.shape, std::vector<double>(z(rows * out_features))};
@@ -119,50 +141,14 @@ class Evaluator {
   }
 
   void compute(const ConvOp& op) {
-    const Doubles &x = in("x"), &w = in("weight");
-    const bool is_signal = x.shape.size() == 3, is_last = op.layout == ConvLayout::channels_last;
-    const size_t c_axis = is_last ? x.shape.size() - 1 : 1,
-                 w_axis = x.shape.size() - (is_last ? 2 : 1);
-    const int64_t batch = x.shape[0], in_c = x.shape[c_axis], width = x.shape[w_axis];
-    const int64_t height = is_signal ? 1 : x.shape[w_axis - 1];
-    const int64_t out_c = w.shape[0], own = w.shape[1], kw = w.shape.back();
-    const int64_t kh = is_signal ? 1 : w.shape[2];
-    const auto size = [](int64_t n, int64_t k, int64_t s, int64_t p, int64_t d) {
-      return (n + 2 * p - d * (k - 1) - 1) / s + 1;
-    };
-    const int64_t oh =
-        is_signal ? 1 : size(height, kh, op.stride.height, op.padding.height, op.dilation.height);
-    const int64_t ow = size(width, kw, op.stride.width, op.padding.width, op.dilation.width);
-    const auto index = [&](int64_t b, int64_t c, int64_t i, int64_t j, int64_t channels,
-                           int64_t rows, int64_t columns) {
-      return is_last ? ((b * rows + i) * columns + j) * channels + c
-                     : ((b * channels + c) * rows + i) * columns + j;
-    };
-    Doubles y{x.shape, std::vector<double>(z(batch * out_c * oh * ow))};
-    y.shape[c_axis] = out_c;
-    y.shape[w_axis] = ow;
-    if (!is_signal) y.shape[w_axis - 1] = oh;
-    const int64_t out_per_group = out_c / op.groups;
-    for (int64_t b = 0; b < batch; ++b)
-      for (int64_t o = 0; o < out_c; ++o)
-        for (int64_t i = 0; i < oh; ++i)
-          for (int64_t j = 0; j < ow; ++j) {
-            double sum = at("bias", o, 0);
-            const int64_t first = o / out_per_group * own;
-            for (int64_t c = 0; c < own; ++c)
-              for (int64_t p = 0; p < kh; ++p)
-                for (int64_t q = 0; q < kw; ++q) {
-                  const int64_t yy =
-                      is_signal ? 0
-                                : i * op.stride.height - op.padding.height + p * op.dilation.height;
-                  const int64_t xx = j * op.stride.width - op.padding.width + q * op.dilation.width;
-                  if (yy < 0 || yy >= height || xx < 0 || xx >= width) continue;
-                  sum += x.values[z(index(b, first + c, yy, xx, in_c, height, width))] *
-                         w.values[z(((o * own + c) * kh + p) * kw + q)];
-                }
-            const int64_t at_y = index(b, o, i, j, out_c, oh, ow);
-            y.values[z(at_y)] = finish(op.residual, op.activation, sum, at_y);
-          }
+    const Doubles& w = in("weight");
+    Doubles y = conv_of(op, noisy(in("x"), count(w.shape, 1)), w);
+    const bool is_last = op.layout == ConvLayout::channels_last;
+    const int64_t channels = w.shape[0], inner = is_last ? 1 : count(y.shape, 2);
+    for (int64_t i = 0; i < count(y.shape); ++i) {
+      double& v = y.values[z(i)];
+      v = finish(op.residual, op.activation, v + at("bias", i / inner % channels, 0), i);
+    }
     out(std::move(y));
   }
 
@@ -214,19 +200,20 @@ class Evaluator {
   }
 
   void compute(const AttentionOp& op) {
-    const Doubles& x = in("x");
+    const Doubles x = noisy(in("x"), in("x").shape[2]);
     const int64_t d = x.shape[2];
-    const Doubles& key = has("key") ? in("key") : x;
-    const Doubles& value = has("value") ? in("value") : x;
+    const Doubles key = has("key") ? noisy(in("key"), in("key").shape[2]) : x;
+    const Doubles value = has("value") ? noisy(in("value"), in("value").shape[2]) : x;
     const bool is_cross = has("key");
-    const Doubles q = project(x, in(is_cross ? "q_weight" : "qkv_weight"), 0, d, "qkv_bias", 0);
-    const Doubles k =
-        project(key, in(is_cross ? "k_weight" : "qkv_weight"), is_cross ? 0 : d, d, "qkv_bias", d);
-    const Doubles v = project(value, in(is_cross ? "v_weight" : "qkv_weight"), is_cross ? 0 : 2 * d,
-                              d, "qkv_bias", 2 * d);
+    const Doubles q =
+        rounded(project(x, in(is_cross ? "q_weight" : "qkv_weight"), 0, d, "qkv_bias", 0));
+    const Doubles k = rounded(
+        project(key, in(is_cross ? "k_weight" : "qkv_weight"), is_cross ? 0 : d, d, "qkv_bias", d));
+    const Doubles v = rounded(project(value, in(is_cross ? "v_weight" : "qkv_weight"),
+                                      is_cross ? 0 : 2 * d, d, "qkv_bias", 2 * d));
     const double scale = 1 / std::sqrt(static_cast<double>(d / op.heads));
-    out(project(attend(q, k, v, op.heads, op.heads, scale, op.is_causal), in("out_weight"), 0, d,
-                "out_bias", 0));
+    const Doubles heads = rounded(attend(q, k, v, op.heads, op.heads, scale, op.is_causal));
+    out(project(noisy(heads, d), in("out_weight"), 0, d, "out_bias", 0));
   }
 
   void compute(const FlashAttentionOp& op) {
@@ -343,51 +330,8 @@ class Evaluator {
   }
 
   void compute(const PoolingOp& op) {
-    const Doubles& x = in("x");
-    const bool is_signal = x.shape.size() == 3;
     const Shape& type = graph_.type(node_->outputs[0]).shape;
-    const int64_t planes = x.shape[0] * x.shape[1], width = x.shape.back();
-    const int64_t height = is_signal ? 1 : x.shape[2], ow = type.back(),
-                  oh = is_signal ? 1 : type[2];
-    Doubles y{x.shape, {}};
-    y.shape.back() = ow;
-    if (!is_signal) y.shape[2] = oh;
-    const auto window = [&](int64_t i, int64_t n, int64_t outputs, const PoolingWindow& w,
-                            double& divisor) {
-      std::vector<int64_t> positions;
-      if (op.mode == PoolingMode::adaptive_average) {
-        for (int64_t p = i * n / outputs; p < ((i + 1) * n + outputs - 1) / outputs; ++p)
-          positions.push_back(p);
-        divisor = static_cast<double>(positions.size());
-        return positions;
-      }
-      const int64_t start = i * (w.stride == 0 ? w.kernel : w.stride) - w.padding;
-      int64_t padded = 0;
-      for (int64_t t = 0; t < w.kernel; ++t) {
-        const int64_t p = start + t * w.dilation;
-        if (p >= 0 && p < n) positions.push_back(p);
-        if (p < n + w.padding) ++padded;
-      }
-      divisor =
-          static_cast<double>(op.counts_padding ? padded : static_cast<int64_t>(positions.size()));
-      return positions;
-    };
-    for (int64_t plane = 0; plane < planes; ++plane)
-      for (int64_t i = 0; i < oh; ++i)
-        for (int64_t j = 0; j < ow; ++j) {
-          double by_rows = 1, by_columns = 1, sum = 0;
-          double most = -std::numeric_limits<double>::infinity();
-          const std::vector<int64_t> rows_in =
-              is_signal ? std::vector<int64_t>{0} : window(i, height, oh, op.rows, by_rows);
-          for (const int64_t r : rows_in)
-            for (const int64_t c : window(j, width, ow, op.columns, by_columns)) {
-              const double v = x.values[z((plane * height + r) * width + c)];
-              sum += v;
-              most = std::max(most, v);
-            }
-          y.values.push_back(op.mode == PoolingMode::max ? most : sum / (by_rows * by_columns));
-        }
-    out(std::move(y));
+    out(pooling_of(op, in("x"), type.rank() == 3 ? 1 : type[2], type.back()));
   }
 
   void compute(const SoftmaxOp& op) {
@@ -404,7 +348,7 @@ class Evaluator {
     out(std::move(y));
   }
 
-  void compute(const DropoutOp&) { out(in("x")); }
+  void compute(const DropoutOp&) { keep(in("x")); }
 
   void compute(const ConcatOp& op) {
     const Shape& type = graph_.type(node_->outputs[0]).shape;
@@ -421,7 +365,7 @@ class Evaluator {
         const int64_t start = (is_parameter ? o % (outer / batch) : o) * run;
         y.values.insert(y.values.end(), p.values.begin() + start, p.values.begin() + start + run);
       }
-    out(std::move(y));
+    keep(std::move(y));
   }
   int64_t batch_of_activations() const {
     for (const Operand& part : node_->operands) {
@@ -441,7 +385,7 @@ class Evaluator {
       const auto from = x.values.begin() + (o * x.shape[z(op.axis)] + op.first) * inner;
       y.values.insert(y.values.end(), from, from + op.count * inner);
     }
-    out(std::move(y));
+    keep(std::move(y));
   }
 
   void compute(const ReshapeOp& op) {
@@ -451,30 +395,10 @@ class Evaluator {
     for (int64_t& extent : y.shape) {
       if (extent == kBatch) extent = batch;
     }
-    out(std::move(y));
+    keep(std::move(y));
   }
 
-  void compute(const TransposeOp& op) {
-    const Doubles& x = in("x");
-    Doubles y = x;
-    for (size_t axis = 0; axis < y.shape.size(); ++axis)
-      y.shape[axis] = x.shape[z(op.order[static_cast<int>(axis)])];
-    std::vector<int64_t> index(y.shape.size(), 0);
-    for (double& v : y.values) {
-      int64_t from = 0;
-      for (size_t axis = 0; axis < x.shape.size(); ++axis) {
-        size_t where = 0;
-        while (op.order[static_cast<int>(where)] != static_cast<int64_t>(axis)) ++where;
-        from = from * x.shape[axis] + index[where];
-      }
-      v = x.values[z(from)];
-      for (size_t axis = index.size(); axis-- > 0;) {
-        if (++index[axis] < y.shape[axis]) break;
-        index[axis] = 0;
-      }
-    }
-    out(std::move(y));
-  }
+  void compute(const TransposeOp& op) { keep(transpose_of(op, in("x"))); }
 
   template <class Op>
   void compute(const Op&) {
@@ -483,6 +407,8 @@ class Evaluator {
 
   const Graph& graph_;
   std::vector<Doubles> values_;
+  RoundingNoise noise_;
+  uint64_t state_;
   const Node* node_ = nullptr;
 };
 
@@ -498,14 +424,15 @@ Doubles to_doubles(const ConstTensorView& view) {
 
 std::map<std::string, Doubles> evaluate_graph(const Graph& graph,
                                               const std::map<std::string, Doubles>& inputs,
-                                              const std::map<std::string, Doubles>& parameters) {
+                                              const std::map<std::string, Doubles>& parameters,
+                                              RoundingNoise noise) {
   std::vector<Doubles> values(static_cast<size_t>(graph.num_values()));
   for (const Value v : graph.inputs())
     values[static_cast<size_t>(v.index)] = inputs.at(graph.name(v));
   for (const Value v : graph.parameters()) {
     values[static_cast<size_t>(v.index)] = parameters.at(graph.name(v));
   }
-  Evaluator evaluator(graph, std::move(values));
+  Evaluator evaluator(graph, std::move(values), noise);
   evaluator.run();
   std::map<std::string, Doubles> outputs;
   for (const Operand& output : graph.outputs())
@@ -513,4 +440,4 @@ std::map<std::string, Doubles> evaluate_graph(const Graph& graph,
   return outputs;
 }
 
-}  // namespace wide::test
+}  // namespace wide::catalog

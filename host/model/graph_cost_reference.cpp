@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operations of a graph, counted from its definition.
+#include "host/model/graph_reference.hpp"
+
+namespace wide::catalog {
+
+namespace {
+
+/// Elements of one row of the batch.
+double elements(const Graph& graph, Value value) {
+  double n = 1;
+  for (const int64_t extent : graph.type(value).shape) {
+    if (extent != kBatch) n *= static_cast<double>(extent);
+  }
+  return n;
+}
+
+struct NodeFlops {
+  const Graph& graph;
+  const Node& node;
+  double out() const { return elements(graph, node.outputs[0]); }
+  double extent(const char* operand, int axis) const {
+    return static_cast<double>(graph.type(node.operand(operand)).shape[axis]);
+  }
+  /// Scores and sums over values, each a product of heads*D for all pairs of positions that meet.
+  static double core(double tq, double tk, double features, bool is_causal) {
+    return 4 * tq * tk * features * (is_causal ? 0.5 : 1);
+  }
+  double operator()(const LinearOp&) const { return 2 * out() * extent("weight", 1); }
+  double operator()(const ConvOp&) const {
+    const Shape& weight = graph.type(node.operand("weight")).shape;
+    return 2 * out() * static_cast<double>(num_elements(weight) / weight[0]);
+  }
+  double operator()(const AttentionOp& op) const {
+    const double t = extent("x", 1), d = extent("x", 2);
+    if (node.operand("key").is_absent()) return 8 * t * d * d + core(t, t, d, op.is_causal);
+    const double tk = extent("key", 1);
+    const double inputs = extent("key", 2) + extent("value", 2);
+    return 4 * t * d * d + 2 * tk * d * inputs + core(t, tk, d, op.is_causal);
+  }
+  double operator()(const FlashAttentionOp& op) const {
+    return core(extent("q", 1), extent("k", 1), extent("q", 2), op.is_causal);
+  }
+  double operator()(const PoolingOp&) const { return elements(graph, node.operand("x")); }
+  double operator()(const ReshapeOp&) const { return 0; }
+  double operator()(const SliceOp&) const { return 0; }
+  template <class Op>
+  double operator()(const Op&) const {
+    return out();
+  }
+};
+
+}  // namespace
+
+double graph_flops(const Graph& graph) {
+  double total = 0;
+  for (const Node& node : graph.nodes()) {
+    total += std::visit(NodeFlops{graph, node}, node.operation);
+  }
+  return total;
+}
+
+}  // namespace wide::catalog

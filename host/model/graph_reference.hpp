@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a graph computes for one member, in double, by plain loops over its definition: the judge of
+// models. Shares no code with the library but the graph itself.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "wide/graph.hpp"
+
+namespace wide::catalog {
+
+/// A dense tensor of doubles.
+struct Doubles {
+  std::vector<int64_t> shape;
+  std::vector<double> values;
+};
+
+Doubles to_doubles(const ConstTensorView& view);
+
+/// Rounding errors at random, to see what becomes of them: each operand of a sum of K products
+/// times 1 +- sum_error sqrt(K), each result times 1 +- result_error. Parker, "Monte Carlo
+/// Arithmetic", 1997: how far such evaluations are apart is how far a computation in that precision
+/// may be off.
+struct RoundingNoise {
+  double sum_error = 0, result_error = 0;
+  uint64_t seed = 1;
+};
+
+/// The values of the graph's outputs from those of its inputs (a member's own) and parameters.
+/// Throws std::logic_error for operations that it does not know.
+std::map<std::string, Doubles> evaluate_graph(const Graph& graph,
+                                              const std::map<std::string, Doubles>& inputs,
+                                              const std::map<std::string, Doubles>& parameters,
+                                              RoundingNoise noise = {});
+
+/// Multiplications and additions of one member for one row of the batch; of what moves or compares
+/// elements one each.
+double graph_flops(const Graph& graph);
+
+// What graph_reference.cpp is made of, in files of their own.
+Doubles conv_of(const ConvOp& op, const Doubles& x, const Doubles& weight);
+Doubles pooling_of(const PoolingOp& op, const Doubles& x, int64_t out_height, int64_t out_width);
+Doubles transpose_of(const TransposeOp& op, const Doubles& x);
+
+}  // namespace wide::catalog

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The reference's loops over windows and axes.
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "host/model/graph_reference.hpp"
+
+namespace wide::catalog {
+
+namespace {
+
+size_t z(int64_t i) {
+  return static_cast<size_t>(i);
+}
+
+}  // namespace
+
+Doubles conv_of(const ConvOp& op, const Doubles& x, const Doubles& w) {
+  const bool is_signal = x.shape.size() == 3, is_last = op.layout == ConvLayout::channels_last;
+  const size_t c_axis = is_last ? x.shape.size() - 1 : 1,
+               w_axis = x.shape.size() - (is_last ? 2 : 1);
+  const int64_t batch = x.shape[0], in_c = x.shape[c_axis], width = x.shape[w_axis];
+  const int64_t height = is_signal ? 1 : x.shape[w_axis - 1];
+  const int64_t out_c = w.shape[0], own = w.shape[1], kw = w.shape.back();
+  const int64_t kh = is_signal ? 1 : w.shape[2];
+  const auto size = [](int64_t n, int64_t k, int64_t s, int64_t p, int64_t d) {
+    return (n + 2 * p - d * (k - 1) - 1) / s + 1;
+  };
+  const int64_t oh =
+      is_signal ? 1 : size(height, kh, op.stride.height, op.padding.height, op.dilation.height);
+  const int64_t ow = size(width, kw, op.stride.width, op.padding.width, op.dilation.width);
+  const auto index = [&](int64_t b, int64_t c, int64_t i, int64_t j, int64_t channels, int64_t rows,
+                         int64_t columns) {
+    return is_last ? ((b * rows + i) * columns + j) * channels + c
+                   : ((b * channels + c) * rows + i) * columns + j;
+  };
+  Doubles y{x.shape, std::vector<double>(z(batch * out_c * oh * ow))};
+  y.shape[c_axis] = out_c;
+  y.shape[w_axis] = ow;
+  if (!is_signal) y.shape[w_axis - 1] = oh;
+  const int64_t out_per_group = out_c / op.groups;
+  for (int64_t b = 0; b < batch; ++b)
+    for (int64_t o = 0; o < out_c; ++o)
+      for (int64_t i = 0; i < oh; ++i)
+        for (int64_t j = 0; j < ow; ++j) {
+          double sum = 0;
+          const int64_t first = o / out_per_group * own;
+          for (int64_t c = 0; c < own; ++c)
+            for (int64_t p = 0; p < kh; ++p)
+              for (int64_t q = 0; q < kw; ++q) {
+                const int64_t yy =
+                    is_signal ? 0
+                              : i * op.stride.height - op.padding.height + p * op.dilation.height;
+                const int64_t xx = j * op.stride.width - op.padding.width + q * op.dilation.width;
+                if (yy < 0 || yy >= height || xx < 0 || xx >= width) continue;
+                sum += x.values[z(index(b, first + c, yy, xx, in_c, height, width))] *
+                       w.values[z(((o * own + c) * kh + p) * kw + q)];
+              }
+          y.values[z(index(b, o, i, j, out_c, oh, ow))] = sum;
+        }
+  return y;
+}
+
+Doubles pooling_of(const PoolingOp& op, const Doubles& x, int64_t oh, int64_t ow) {
+  const bool is_signal = x.shape.size() == 3;
+  const int64_t planes = x.shape[0] * x.shape[1], width = x.shape.back();
+  const int64_t height = is_signal ? 1 : x.shape[2];
+  Doubles y{x.shape, {}};
+  y.shape.back() = ow;
+  if (!is_signal) y.shape[2] = oh;
+  const auto window = [&](int64_t i, int64_t n, int64_t outputs, const PoolingWindow& w,
+                          double& divisor) {
+    std::vector<int64_t> positions;
+    if (op.mode == PoolingMode::adaptive_average) {
+      for (int64_t p = i * n / outputs; p < ((i + 1) * n + outputs - 1) / outputs; ++p)
+        positions.push_back(p);
+      divisor = static_cast<double>(positions.size());
+      return positions;
+    }
+    const int64_t start = i * (w.stride == 0 ? w.kernel : w.stride) - w.padding;
+    int64_t padded = 0;
+    for (int64_t t = 0; t < w.kernel; ++t) {
+      const int64_t p = start + t * w.dilation;
+      if (p >= 0 && p < n) positions.push_back(p);
+      if (p < n + w.padding) ++padded;
+    }
+    divisor =
+        static_cast<double>(op.counts_padding ? padded : static_cast<int64_t>(positions.size()));
+    return positions;
+  };
+  for (int64_t plane = 0; plane < planes; ++plane)
+    for (int64_t i = 0; i < oh; ++i)
+      for (int64_t j = 0; j < ow; ++j) {
+        double by_rows = 1, by_columns = 1, sum = 0;
+        double most = -std::numeric_limits<double>::infinity();
+        const std::vector<int64_t> rows_in =
+            is_signal ? std::vector<int64_t>{0} : window(i, height, oh, op.rows, by_rows);
+        for (const int64_t r : rows_in)
+          for (const int64_t c : window(j, width, ow, op.columns, by_columns)) {
+            const double v = x.values[z((plane * height + r) * width + c)];
+            sum += v;
+            most = std::max(most, v);
+          }
+        y.values.push_back(op.mode == PoolingMode::max ? most : sum / (by_rows * by_columns));
+      }
+  return y;
+}
+
+Doubles transpose_of(const TransposeOp& op, const Doubles& x) {
+  Doubles y = x;
+  for (size_t axis = 0; axis < y.shape.size(); ++axis)
+    y.shape[axis] = x.shape[z(op.order[static_cast<int>(axis)])];
+  std::vector<int64_t> index(y.shape.size(), 0);
+  for (double& v : y.values) {
+    int64_t from = 0;
+    for (size_t axis = 0; axis < x.shape.size(); ++axis) {
+      size_t where = 0;
+      while (op.order[static_cast<int>(where)] != static_cast<int64_t>(axis)) ++where;
+      from = from * x.shape[axis] + index[where];
+    }
+    v = x.values[z(from)];
+    for (size_t axis = index.size(); axis-- > 0;) {
+      if (++index[axis] < y.shape[axis]) break;
+      index[axis] = 0;
+    }
+  }
+  return y;
+}
+
+}  // namespace wide::catalog
