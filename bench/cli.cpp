@@ -48,7 +48,7 @@ const CLI::Validator kSeed = number_check(0, false, 0x1p53, "an integer from 0 t
 /// Names of every axis of every primitive, with the first summary of each.
 std::vector<std::pair<std::string, std::string>> all_axes() {
   std::vector<std::pair<std::string, std::string>> axes;
-  for (const catalog::PrimitiveSpec* spec : catalog::primitives()) {
+  for (const catalog::PrimitiveSpec* spec : select_ops("all,model:all")) {
     for (const catalog::AxisInfo& axis : spec->axes) {
       const auto same = std::find_if(axes.begin(), axes.end(),
                                      [&](const auto& a) { return a.first == axis.name; });
@@ -62,6 +62,8 @@ template <class Options>
 void add_selection(CLI::App& app, Options& o) {
   Selection& s = o.selection;
   app.add_option("--op", s.ops, "primitives, or all")->group("Cases");
+  app.add_option("--model", s.models, "whole models: see `wbench list models`; or all")
+      ->group("Cases");
   app.add_option("-p,--preset", s.preset, "quick, full or ci")
       ->group("Cases")
       ->capture_default_str();
@@ -204,6 +206,24 @@ void add_history(CLI::App& app, HistoryOptions& o) {
   app.footer(history_footer());
 }
 
+void add_trace(CLI::App& app, TraceOptions& o) {
+  app.add_option("-m,--model", o.selection.models, "one of `wbench list models`")->required();
+  for (const char* name : {"n", "batch", "layers", "hidden", "seq", "image", "dtype"}) {
+    app.add_option("--" + std::string(name), o.selection.axis_options[name],
+                   "of the model's axes: see `wbench list axes --op model:NAME`");
+  }
+  app.add_option("--style", o.style, "of the graph: list, tree, table, dot or json")
+      ->check(one_of({"list", "tree", "table", "dot", "json"}))
+      ->capture_default_str();
+  app.add_option("--compile", o.preset,
+                 "default, fast, debug, safe; none: the graph as it is given")
+      ->check(one_of({"default", "fast", "debug", "safe", "none"}))
+      ->capture_default_str();
+  app.add_flag("--times", o.measures, "measure every step by itself");
+  app.add_option("-d,--device", o.selection.device, "cpu, cuda or cuda:K");
+  app.add_option("-o,--output", o.file, "write to FILE");
+}
+
 /// CLI11 knows only that something is left over; this says what was probably meant.
 void require_no_extras(const CLI::App& app, const CLI::App& command) {
   std::vector<std::string> extras = command.remaining();
@@ -239,6 +259,7 @@ struct Program {
   ReportArguments report;
   SuiteOptions suite;
   ProfileOptions profile;
+  TraceOptions trace;
   OutputOptions show_output;
   std::vector<std::string> show_files;
   InfoOptions info;
@@ -247,7 +268,7 @@ struct Program {
   std::string shell, text_file;  ///< of completion and man
   CLI::App *run_command, *verify_command, *list_command, *info_command, *show_command,
       *tune_command, *quantize_command, *compare_command, *history_command, *report_command,
-      *suite_command, *profile_command, *completion_command, *man_command;
+      *suite_command, *profile_command, *trace_command, *completion_command, *man_command;
   CLI::App* inspect_command = nullptr;  ///< in builds with CUDA
 
   Program() {
@@ -287,6 +308,8 @@ struct Program {
     add_baselines(*profile_command, profile.run);
     add_profile(*profile_command, profile);
     profile.run.selection.baselines = "none";
+    trace_command = app.add_subcommand("trace", "a model's graph, and how it runs");
+    add_trace(*trace_command, trace);
     history_command = app.add_subcommand("history", "runs that were saved, and how they changed");
     add_history(*history_command, history);
     suite_command = app.add_subcommand("suite", "runs that belong together, from a file");
@@ -391,14 +414,17 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
                          : &command == p.verify_command  ? p.verify.selection
                          : &command == p.tune_command    ? p.tune.selection
                          : &command == p.profile_command ? p.profile.run.selection
+                         : &command == p.trace_command   ? p.trace.selection
                                                          : p.inspect.selection;
   selection.no_gpu = p.global.no_gpu;
   auto& axes = selection.axis_options;
   for (auto it = axes.begin(); it != axes.end();) {
     it = command.get_option("--" + it->first)->count() == 0 ? axes.erase(it) : std::next(it);
   }
-  if (command.get_option("--op")->count() == 0) {
-    err << "wbench: --op is missing: one or more of these, or all\n";
+  if (&command == p.trace_command) return command_trace(p.global, p.trace, out, err);
+  selection.ops = with_models(selection.ops, selection.models);
+  if (selection.ops.empty()) {
+    err << "wbench: --op is missing: one or more of these, or all; or --model\n";
     (void)command_list(p.global, "ops", "", false, out);
     return kUsage;
   }

@@ -156,10 +156,11 @@ void print_rows(const Rows& rows, bool as_json, std::ostream& out) {
 int command_list(const GlobalOptions& global, const std::string& what, const std::string& ops,
                  bool as_json, std::ostream& out) {
   const Specs specs = select_ops(ops.empty() ? "all" : ops);
-  static constexpr std::string_view kWhat[] = {"ops",     "strategies", "policies", "axes",
-                                               "presets", "dtypes",     "devices",  "metrics"};
+  static constexpr std::string_view kWhat[] = {
+      "ops", "models", "strategies", "policies", "axes", "presets", "dtypes", "devices", "metrics"};
   Rows rows;
   if (what == "ops") rows = ops_rows(specs);
+  if (what == "models") rows = ops_rows(select_ops("model:all"));
   if (what == "strategies") rows = strategy_rows(specs);
   if (what == "policies") rows = policy_rows(specs);
   if (what == "axes") rows = axis_rows(specs);

@@ -68,14 +68,16 @@ bool goes_to_stdout(const OutputOptions& output) {
   return documents == 1;
 }
 
-/// results/<id>-<ops>.json: no other run has it, not even one of the same second. Op names come
-/// from the catalogue, so they are safe in a file name; the time in an id loses its colons. Empty
-/// where nothing is to be saved.
+/// results/<id>-<ops>.json: no other run has it, not even one of the same second. What is no good
+/// in a file name, as the colons of times and models, goes. Empty where nothing is to be saved.
 std::string saved_path(const OutputOptions& output, const Selection& selection, std::string id) {
   if (!output.save_as.empty()) return output.save_as;
   if (!output.save && output.tag.empty()) return "";
   std::string ops = selection.ops;
   std::replace(ops.begin(), ops.end(), ',', '+');
+  for (char& c : ops) {
+    if (c == ':' || c == '/') c = '-';
+  }
   std::erase(id, ':');
   return "results/" + id + "-" + ops + ".json";
 }

@@ -55,6 +55,13 @@ struct ProfileOptions {
   std::vector<std::string> tool_arguments;
 };
 
+struct TraceOptions {
+  Selection selection;
+  std::string style = "list", preset = "default";
+  std::string file;  ///< empty: standard output
+  bool measures = false;
+};
+
 struct TuneOptions {
   Selection selection;
   RunConfig config;
@@ -126,6 +133,8 @@ int command_run(const GlobalOptions& global, RunOptions options, std::ostream& o
                 std::ostream& err);
 int command_profile(const GlobalOptions& global, const ProfileOptions& options, std::ostream& out,
                     std::ostream& err);
+int command_trace(const GlobalOptions& global, const TraceOptions& options, std::ostream& out,
+                  std::ostream& err);
 int command_show(const GlobalOptions& global, const std::vector<std::string>& files,
                  const OutputOptions& output, std::ostream& out);
 int command_history(const GlobalOptions& global, const HistoryOptions& options, std::ostream& out);

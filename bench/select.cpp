@@ -136,10 +136,27 @@ Context select_context(const Selection& selection) {
 
 std::vector<const catalog::PrimitiveSpec*> select_ops(const std::string& ops) {
   std::vector<const catalog::PrimitiveSpec*> specs;
-  if (ops == "all") return {catalog::primitives().begin(), catalog::primitives().end()};
-  for (const std::string& name : parse_list("op", ops))
-    specs.push_back(&catalog::find_primitive(name));
+  for (const std::string& name : parse_list("op", ops)) {
+    if (name == "all") {
+      specs.insert(specs.end(), catalog::primitives().begin(), catalog::primitives().end());
+    } else if (name == "model:all") {
+      const auto models = catalog::models();
+      specs.insert(specs.end(), models.begin(), models.end());
+    } else {
+      specs.push_back(&catalog::find_primitive(name));
+    }
+  }
   return specs;
+}
+
+std::string with_models(const std::string& ops, const std::string& models) {
+  std::string all = ops;
+  if (models.empty()) return all;
+  for (const std::string& name : parse_list("model", models)) {
+    all +=
+        (all.empty() ? "" : ",") + std::string(name.starts_with("model:") ? "" : "model:") + name;
+  }
+  return all;
 }
 
 std::vector<Regime> select_regimes(const std::string& names, DeviceType device) {

@@ -14,7 +14,7 @@
 namespace wide::bench {
 
 struct Selection {
-  std::string ops, preset = "quick", device, strategies, only, skip, filter;
+  std::string ops, models, preset = "quick", device, strategies, only, skip, filter;
   std::string baselines, regimes;                   ///< empty: all that the device has
   std::vector<std::string> axes;                    ///< of -a NAME=SPEC
   std::map<std::string, std::string> axis_options;  ///< of --NAME SPEC; empty: not given
@@ -27,6 +27,9 @@ Context select_context(const Selection& selection);
 
 /// Primitives of --op; throws invalid_argument with the nearest names.
 std::vector<const catalog::PrimitiveSpec*> select_ops(const std::string& ops);
+
+/// `ops` and, as "model:NAME", the models of --model.
+std::string with_models(const std::string& ops, const std::string& models);
 
 /// Cases, strategies, regimes and baselines into `plan`; impossible points into `result`. Returns
 /// why there is nothing to run; empty where there is.

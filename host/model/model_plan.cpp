@@ -150,6 +150,9 @@ std::span<const ModelOperand> ModelPlan::outputs() const {
 std::span<const ModelStep> ModelPlan::steps() const {
   return state_->steps;
 }
+std::span<const std::string> ModelPlan::notes() const {
+  return state_->notes;
+}
 
 std::string ModelPlan::explain() const {
   std::string text;

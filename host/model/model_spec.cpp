@@ -292,26 +292,30 @@ int64_t usual_batch(std::string_view name) {
   return name == "mlp" || name == "mlp256" || name == "deep_mlp" ? 32 : name == "vit" ? 4 : 8;
 }
 
-PrimitiveSpec named_spec(const NamedModel& named, const std::string& full_name) {
-  const auto graph_of = [&named](const Case& point) {
+GraphOf graph_of(const NamedModel& named) {
+  return [&named](const Case& point) {
     ModelSizes sizes{.dtype = point.dtype()};
     sizes.layers = point.integer("layers");
-    sizes.width = point.integer("width");
+    sizes.width = point.integer("hidden");
     sizes.seq = point.integer("seq");
     sizes.image = point.integer("image");
     return named.make(sizes);
   };
-  PrimitiveSpec spec = spec_of(full_name, named.summary, graph_of, usual_batch(named.name));
+}
+
+PrimitiveSpec named_spec(const NamedModel& named, const std::string& full_name) {
+  const GraphOf make = graph_of(named);
+  PrimitiveSpec spec = spec_of(full_name, named.summary, make, usual_batch(named.name));
   spec.axes.push_back(
       {"layers", "of deep_mlp, bert and vit; 0: the model's own", int64_t{0}, {}, 0});
   spec.axes.push_back(
-      {"width", "hidden features or channels; 0: the model's own", int64_t{0}, {}, 0});
+      {"hidden", "features between layers, or channels; 0: the model's own", int64_t{0}, {}, 0});
   spec.axes.push_back({"seq", "positions of bert; 0: the model's own", int64_t{0}, {}, 0});
   spec.axes.push_back(
       {"image", "height and width of images; 0: the model's own", int64_t{0}, {}, 0});
   spec.axes.push_back(dtype_axis("of parameters and values"));
-  spec.impossible_reason = [graph_of](const Case& point) {
-    return reason_against([&] { return graph_of(point); });
+  spec.impossible_reason = [make](const Case& point) {
+    return reason_against([&] { return make(point); });
   };
   return spec;
 }
@@ -321,9 +325,11 @@ struct Registry {
   std::mutex mutex;
   std::deque<std::string> names;
   std::deque<PrimitiveSpec> specs;
+  std::deque<GraphOf> graphs;
   Registry() {
     for (const NamedModel& named : named_models()) {
       names.push_back("model:" + std::string(named.name));
+      graphs.push_back(graph_of(named));
       specs.push_back(named_spec(named, names.back()));
     }
   }
@@ -356,6 +362,15 @@ const PrimitiveSpec& add_model(const std::string& name, Graph graph) {
   r.specs.push_back(spec_of(
       r.names.back(), "a model of a file", [shared](const Case&) { return *shared; }, 8));
   return r.specs.back();
+}
+
+Graph model_graph(const Case& point) {
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  for (size_t i = 0; i < r.specs.size(); ++i) {
+    if (r.specs[i].name == point.op()) return r.graphs[i](point);
+  }
+  throw_invalid_argument("model: " + point.op() + " is a primitive, expected a model");
 }
 
 }  // namespace wide::catalog

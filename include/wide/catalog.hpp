@@ -242,6 +242,8 @@ std::vector<const PrimitiveSpec*> models();
 /// A graph of one output, as "model:NAME" from now on. Throws invalid_argument where there is such
 /// a name.
 const PrimitiveSpec& add_model(const std::string& name, Graph graph);
+/// The graph of a model's case. Throws invalid_argument for a primitive's.
+Graph model_graph(const Case& point);
 /// Throws invalid_argument with the known names.
 const Sweep& find_sweep(const PrimitiveSpec& spec, std::string_view name);
 /// A case from "axis", value pairs over the spec's defaults. Throws invalid_argument for unknown

@@ -97,7 +97,9 @@ class ModelPlan {
   std::span<const ModelOperand> inputs() const;
   std::span<const ModelOperand> outputs() const;
   std::span<const ModelStep> steps() const;
-  /// What the passes did, and a line for each step.
+  /// What the passes did, a line for each node that went.
+  std::span<const std::string> notes() const;
+  /// The notes, and a line for each step.
   std::string explain() const;
   int64_t workspace_bytes() const { return memory().workspace_bytes(); }
 

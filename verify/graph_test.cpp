@@ -1,0 +1,308 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graphs: what builders refuse, and say; what graphs look like as text; what passes make of them;
+// where members may stand.
+#include "wide/graph.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "host/model/layout.hpp"
+#include "host/model/memory.hpp"
+#include "host/model/passes.hpp"
+#include "wide/error.hpp"
+#include "wide/layers.hpp"
+#include "wide/models.hpp"
+
+using namespace wide;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+std::string error_of(const std::function<void(GraphBuilder&)>& build) {
+  GraphBuilder g("net");
+  try {
+    build(g);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+/// "conv1 linear2 ..": operations in their order.
+std::string operations(const Graph& graph) {
+  std::string text;
+  for (const Node& node : graph.nodes()) {
+    text += (text.empty() ? "" : " ") + std::string(operation_name(graph, node));
+  }
+  return text;
+}
+
+Graph after(const Graph& graph, const ModelOptions& options, Notes& notes) {
+  return run_passes(graph, options, notes);
+}
+
+}  // namespace
+
+TEST_CASE("graph: what cannot be is refused with the node's name, what was got and expected") {
+  const Shape image{kBatch, 6, 8, 8}, rows{kBatch, 10, 12};
+  struct Wrong {
+    const char* message;
+    std::function<void(GraphBuilder&)> build;
+  };
+  const std::vector<Wrong> all{
+      {"input x is [3, 4], expected a shape that begins with kBatch",
+       [](auto& g) {
+         (void)g.input("x", {3, 4});
+       }},
+      {"there is such an input",
+       [&](auto& g) { (void)g.input("x", rows), (void)g.input("x", rows); }},
+      {"expected extents of at least 1 behind the batch",
+       [](auto& g) {
+         (void)g.input("x", {kBatch, 0});
+       }},
+      {"parameter w is [4, 0]",
+       [](auto& g) {
+         (void)g.parameter("w", {4, 0});
+       }},
+      {"expected at most 5 axes",
+       [](auto& g) {
+         (void)g.input("x", {kBatch, 1, 1, 1, 1, 1});
+       }},
+      {"fc: weight is [5, 11], expected [*, 12]",
+       [&](auto& g) {
+         const Value x = g.input("x", rows);
+         (void)g.append("fc", LinearOp{}, {{"x", x}, {"weight", g.parameter("w", {5, 11})}});
+       }},
+      {"fc: weight is absent",
+       [&](auto& g) {
+         (void)g.append("fc", LinearOp{}, {{"x", g.input("x", rows)}});
+       }},
+      {"fc: bias is [4], expected [5]",
+       [&](auto& g) {
+         const Value x = g.input("x", rows);
+         (void)g.append(
+             "fc", LinearOp{},
+             {{"x", x}, {"weight", g.parameter("w", {5, 12})}, {"bias", g.parameter("b", {4})}});
+       }},
+      {"fc: operand slope is unknown",
+       [&](auto& g) {
+         const Value x = g.input("x", rows);
+         (void)g.append(
+             "fc", LinearOp{},
+             {{"x", x}, {"weight", g.parameter("w", {5, 12})}, {"slope", g.parameter("b", {5})}});
+       }},
+      {"fc: residual is absent",
+       [&](auto& g) {
+         const Value x = g.input("x", rows);
+         (void)g.append("fc", LinearOp{.residual = Residual::after_activation},
+                        {{"x", x}, {"weight", g.parameter("w", {5, 12})}});
+       }},
+      {"conv: groups is 4, expected a divisor of in_channels = 6",
+       [&](auto& g) { (void)layers::conv(g, "conv", g.input("x", image), 8, {.groups = 4}); }},
+      {"conv: the kernel [8, 6, 9, 9] is larger than the padded x [B, 6, 8, 8]",
+       [&](auto& g) {
+         (void)layers::conv(g, "conv", g.input("x", image), 8, {.kernel = {9, 9}});
+       }},
+      {"conv: stride, dilation or padding is impossible",
+       [&](auto& g) {
+         (void)layers::conv(g, "conv", g.input("x", image), 8, {.stride = {0, 1}});
+       }},
+      {"attn: heads is 5, expected a divisor of 12",
+       [&](auto& g) { (void)layers::attention(g, "attn", g.input("x", rows), 5); }},
+      {"emb: ids is fp32, expected int32 or int64",
+       [&](auto& g) {
+         (void)layers::embedding(g, "emb", g.input("x", {kBatch, 3}), 9, 4);
+       }},
+      {"add: other is fp32 [B, 6, 8, 8], expected fp32 [B, 10, 12]",
+       [&](auto& g) { (void)layers::add(g, "add", g.input("x", rows), g.input("y", image)); }},
+      {"add: other is fp32 [10], expected the dtype of x and one element",
+       [&](auto& g) { (void)layers::add(g, "add", g.input("x", rows), g.parameter("p", {10})); }},
+      {"pool: a window is larger than x",
+       [&](auto& g) { (void)layers::max_pool(g, "pool", g.input("x", image), {.kernel = 9}); }},
+      {"norm: groups is 4",
+       [&](auto& g) { (void)layers::groupnorm(g, "norm", g.input("x", image), 4); }},
+      {"drop: probability is 1.5",
+       [&](auto& g) { (void)layers::dropout(g, "drop", g.input("x", rows), 1.5f); }},
+      {"cat: axis is 0, expected one of [B, 10, 12] behind the batch",
+       [&](auto& g) {
+         const Value x = g.input("x", rows);
+         (void)layers::concat(g, "cat", {x, x}, 0);
+       }},
+      {"cat: part1 is fp32 [B, 6, 8, 8], expected the axes of fp32 [B, 10, 12]",
+       [&](auto& g) {
+         (void)layers::concat(g, "cat", {g.input("x", rows), g.input("y", image)}, 1);
+       }},
+      {"cut: elements [8, 13) of axis 2",
+       [&](auto& g) { (void)layers::slice(g, "cut", g.input("x", rows), 2, 8, 5); }},
+      {"view: shape is [B, 11], expected the elements of [B, 10, 12]",
+       [&](auto& g) {
+         (void)layers::reshape(g, "view", g.input("x", rows), {kBatch, 11});
+       }},
+      {"view: reshapes [B, 10, 12] to [10, B, 12]: the batch must stay in front",
+       [&](auto& g) {
+         (void)layers::reshape(g, "view", g.input("x", rows), {10, kBatch, 12});
+       }},
+      {"turn: transposes [B, 10, 12], which is computed",
+       [&](auto& g) {
+         (void)g.append("turn", TransposeOp{.order = {0, 2, 1}}, {{"x", g.input("x", rows)}});
+       }},
+      {"turn: order is [0, 0], expected the axes of [3, 4], each once",
+       [&](auto& g) {
+         (void)g.append("turn", TransposeOp{.order = {0, 0}}, {{"x", g.parameter("p", {3, 4})}});
+       }},
+      {"node act, expected another name",
+       [&](auto& g) {
+         const Value x = g.input("x", rows);
+         (void)layers::relu(g, "act", x), (void)layers::relu(g, "act", x);
+       }},
+      {"output y is x, an input or a parameter",
+       [&](auto& g) { g.output("y", g.input("x", rows)); }},
+      {"there is such an output",
+       [&](auto& g) {
+         const Value y = layers::relu(g, "act", g.input("x", rows));
+         g.output("y", y), g.output("y", y);
+       }},
+      {"late: x is the ensemble mean",
+       [&](auto& g) {
+         const Value x = layers::relu(g, "act", g.input("x", rows));
+         (void)layers::relu(g, "late", layers::ensemble(g, "mean", x, Ensemble::mean));
+       }},
+      {"net has no output", [&](auto& g) {
+         (void)layers::relu(g, "act", g.input("x", rows));
+         (void)std::move(g).build();
+       }}};
+  for (const Wrong& wrong : all) {
+    CAPTURE(wrong.message);
+    CHECK_THAT(error_of(wrong.build), ContainsSubstring(wrong.message));
+  }
+}
+
+TEST_CASE("graph: a text for every reader") {
+  const Graph graph = make_named_model("resblock", {.width = 4, .image = 6});
+  const std::string list = to_string(graph, GraphStyle::list);
+  CHECK_THAT(list, ContainsSubstring("[input]  x: fp32 [B, 4, 6, 6]\n") &&
+                       ContainsSubstring("[module] block.conv1 = conv2d(x; padding=1x1): fp32") &&
+                       ContainsSubstring("[func]   block.add = binary(block.bn2, other=x; "
+                                         "function=add): fp32 [B, 4, 6, 6]\n") &&
+                       ContainsSubstring("[output] y = block.relu2"));
+  CHECK_THAT(to_string(graph, GraphStyle::tree),
+             ContainsSubstring("resblock\n  block\n    conv1: conv2d -> fp32 [B, 4, 6, 6]\n"));
+  CHECK_THAT(
+      to_string(graph, GraphStyle::table),
+      ContainsSubstring("block.bn1    batchnorm2d                fp32 [B, 4, 6, 6]          16\n"));
+  CHECK_THAT(to_string(graph, GraphStyle::dot),
+             ContainsSubstring("label=\"block.add\\nbinary\\nfp32 [B, 4, 6, 6]\"") &&
+                 ContainsSubstring("[label=\"other\"];"));
+  CHECK_THAT(to_string(graph, GraphStyle::json),
+             ContainsSubstring("\"operation\": \"conv2d\"") &&
+                 ContainsSubstring("\"running_variance\": \"block.bn1.running_var\""));
+}
+
+TEST_CASE("graph: passes fold, fuse and drop, and say so") {
+  Notes notes;
+  const Graph resblock = make_named_model("resblock", {.width = 4, .image = 6});
+  CHECK(operations(resblock) == "conv2d batchnorm2d pointwise conv2d batchnorm2d binary pointwise");
+  CHECK(operations(after(resblock, {}, notes)) ==
+        "fold_batchnorm fold_batchnorm conv2d fold_batchnorm fold_batchnorm conv2d");
+  CHECK(notes == Notes{"block.bn1: folded into block.conv1", "block.bn2: folded into block.conv2",
+                       "block.relu1: fused into block.conv1", "block.add: fused into block.conv2",
+                       "block.relu2: fused into block.conv2"});
+  CHECK(operations(after(resblock, {.fuses_epilogues = false}, notes)) ==
+        "fold_batchnorm fold_batchnorm conv2d pointwise fold_batchnorm fold_batchnorm conv2d "
+        "binary pointwise");
+  CHECK(operations(after(resblock, {.folds_batchnorm = false}, notes)) == operations(resblock));
+
+  GraphBuilder g("net");
+  Value x = g.input("x", {kBatch, 8});
+  Value h = layers::linear(g, "fc1", x, 8, {.has_bias = false});
+  h = layers::add(g, "bias", h, g.parameter("b", {8}));
+  h = layers::dropout(g, "drop", layers::gelu(g, "gelu", h), 0.5f);
+  h = layers::add(g, "sum", h, x);  // behind the activation
+  (void)layers::relu(g, "dead", layers::linear(g, "unread", h, 3));
+  const Value normed = layers::layernorm(g, "norm", layers::add(g, "twice", h, x));
+  g.output("y", normed);
+  g.output("h", h);
+  notes.clear();
+  const Graph fused = after(std::move(g).build(), {}, notes);
+  CHECK(operations(fused) == "linear layernorm");
+  CHECK(fused.find_parameter("unread.weight").is_absent());
+  const auto& linear = std::get<LinearOp>(fused.nodes()[0].operation);
+  CHECK(linear.activation == Activation::gelu);
+  CHECK(linear.residual == Residual::after_activation);
+  CHECK(!fused.nodes()[0].operand("bias").is_absent());
+  CHECK(!fused.nodes()[1].operand("residual").is_absent());
+}
+
+TEST_CASE("graph: a value that two nodes read is not fused away") {
+  GraphBuilder g("net");
+  const Value x = g.input("x", {kBatch, 8});
+  const Value h = layers::linear(g, "fc", x, 8);
+  g.output("a", layers::relu(g, "relu", h));
+  g.output("b", layers::gelu(g, "gelu", h));
+  Notes notes;
+  CHECK(operations(after(std::move(g).build(), {}, notes)) == "linear pointwise pointwise");
+  CHECK(notes.empty());
+}
+
+TEST_CASE("graph: members stand where every node can have them") {
+  GraphBuilder g("net");
+  const Value x = g.input("x", {kBatch, 5, 6});
+  const Value h = layers::layernorm(g, "norm", x);
+  const Value flat = layers::flatten(g, "flat", h);  // over positions: only if members are in front
+  const Value y = layers::linear(g, "fc", flat, 3);
+  g.output("y", y);
+  const Graph graph = std::move(g).build();
+  const std::vector<bool> none(static_cast<size_t>(graph.num_values()), false);
+  const std::vector<int> axes = choose_member_axes(graph, none);
+  const auto axis = [&](Value v) { return axes[static_cast<size_t>(v.index)]; };
+  CHECK(axis(x) == 2);
+  CHECK(axis(h) == 0);
+  CHECK(axis(flat) == 0);
+  CHECK(axis(y) == 1);
+
+  CHECK(reshaped_axis({kBatch, 4, 3, 3}, {kBatch, 36}, 1) == 1);
+  CHECK(reshaped_axis({kBatch, 4, 9}, {kBatch, 36}, 2) == -1);
+  CHECK(reshaped_axis({kBatch, 7, 7, 8}, {kBatch, 49, 8}, 3) == 2);
+}
+
+TEST_CASE("graph: memory is shared by what never lives at one time, and by nothing else") {
+  // Every placing of random lifetimes, checked pair by pair.
+  uint64_t state = 11;
+  const auto next = [&](int64_t below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<int64_t>(state >> 33) % below;
+  };
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Lifetime> lives;
+    int64_t most = 0;
+    for (int i = 0; i < 12; ++i) {
+      const int64_t first = next(20);
+      lives.push_back({next(5000), first, first + next(6)});
+    }
+    const Packing packing = pack_lifetimes(lives, true);
+    for (size_t a = 0; a < lives.size(); ++a) {
+      REQUIRE(packing.offsets[a] % 256 == 0);
+      REQUIRE(packing.offsets[a] + lives[a].bytes <= packing.bytes);
+      for (size_t b = 0; b < a; ++b) {
+        const bool meet = lives[a].first <= lives[b].last && lives[b].first <= lives[a].last;
+        const bool overlap = packing.offsets[a] < packing.offsets[b] + lives[b].bytes &&
+                             packing.offsets[b] < packing.offsets[a] + lives[a].bytes;
+        REQUIRE(!(meet && overlap));
+      }
+    }
+    for (int64_t t = 0; t < 26; ++t) {
+      int64_t now = 0;
+      for (const Lifetime& life : lives) {
+        if (life.first <= t && t <= life.last) now += (life.bytes + 255) / 256 * 256;
+      }
+      most = std::max(most, now);
+    }
+    CHECK(packing.bytes <= most * 3 / 2);
+    CHECK(pack_lifetimes(lives, false).bytes >= packing.bytes);
+  }
+}
