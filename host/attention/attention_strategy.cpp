@@ -13,16 +13,6 @@ namespace wide {
 
 namespace {
 
-/// The first of our kernels for linear that takes the problem, those for few rows before those for
-/// many. By a member's own problem: row strides are multiples of what a member has.
-LinearStrategy own_linear_kernel(const LinearProblem& problem, const DeviceInfo& device) {
-  using enum LinearStrategy;
-  for (const LinearStrategy kernel : {gemv, small_m, wgmma, tensor_core}) {
-    if (linear_unsupported_reason(kernel, problem, device).empty()) return kernel;
-  }
-  return simt;
-}
-
 std::string linear_part(AttentionStrategy strategy, const LinearProblem& problem,
                         const DeviceInfo& device) {
   if (strategy != AttentionStrategy::fused) return std::string(strategy_name(strategy));

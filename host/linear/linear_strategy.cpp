@@ -241,6 +241,14 @@ std::string linear_unsupported_reason(LinearStrategy strategy, const LinearProbl
   return kernel_unsupported_reason(linear_kernel_of(strategy, one, device), one, device);
 }
 
+LinearStrategy own_linear_kernel(const LinearProblem& problem, const DeviceInfo& device) {
+  using enum LinearStrategy;
+  for (const LinearStrategy kernel : {gemv, small_m, wgmma, tensor_core}) {
+    if (linear_unsupported_reason(kernel, problem, device).empty()) return kernel;
+  }
+  return simt;
+}
+
 LinearWorkspace cublas_workspace(const LinearProblem& problem, const DeviceInfo& device,
                                  bool has_sums) {
   LinearWorkspace workspace;

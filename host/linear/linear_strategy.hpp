@@ -91,6 +91,11 @@ LinearProblem as_one_member(const LinearProblem& problem);
 LinearStrategy linear_kernel_of(LinearStrategy strategy, const LinearProblem& problem,
                                 const DeviceInfo& device);
 
+/// The first of our kernels that takes the problem, those for few rows before those for many: what
+/// primitives made of linears run. By a member's own problem: row strides are multiples of what a
+/// member has.
+LinearStrategy own_linear_kernel(const LinearProblem& problem, const DeviceInfo& device);
+
 /// The tile of small_m, tensor_core and tf32x3. Where k is divided over warps, which changes the
 /// order of a sum, by the member's problem alone; the others add up in the same order, and may
 /// depend on what fills the device.

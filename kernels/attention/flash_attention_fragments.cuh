@@ -17,6 +17,7 @@
 #include "kernels/arch/opaque.cuh"
 #include "kernels/attention/flash_attention_tile.cuh"
 #include "kernels/common/numeric.cuh"
+#include "kernels/common/pack_pair.cuh"
 
 namespace wide::kernels {
 
@@ -172,19 +173,6 @@ __device__ inline float raise_scores(AttentionScores<policy>& s, int m, int half
 /// What powers are divided by: the largest, or 1 where nothing is seen and every power is 0.
 __device__ inline float base_of(float most) {
   return most == -std::numeric_limits<float>::infinity() ? 0.0f : most;
-}
-
-template <class T>
-__device__ inline uint32_t pack_pair(float low, float high);
-template <>
-__device__ inline uint32_t pack_pair<__half>(float low, float high) {
-  const __half2 pair = __floats2half2_rn(low, high);
-  return *reinterpret_cast<const uint32_t*>(&pair);
-}
-template <>
-__device__ inline uint32_t pack_pair<__nv_bfloat16>(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
 /// Of the first `keys` keys, a multiple of 16: two neighbouring blocks of eight are an
