@@ -27,6 +27,7 @@ const PrimitiveSpec& conv1d_spec();
 const PrimitiveSpec& conv2d_spec();
 const PrimitiveSpec& flash_attention_spec();
 const PrimitiveSpec& attention_spec();
+const PrimitiveSpec& mlp_spec();
 const PrimitiveSpec& pointwise_spec();
 const PrimitiveSpec& softmax_spec();
 const PrimitiveSpec& binary_spec();
@@ -38,8 +39,9 @@ std::span<const PrimitiveSpec* const> primitives() {
       &linear_spec(),    &ragged_linear_spec(),   &embedding_spec(),      &layernorm_spec(),
       &rmsnorm_spec(),   &chain_spec(),           &batchnorm1d_spec(),    &batchnorm2d_spec(),
       &groupnorm_spec(), &instancenorm1d_spec(),  &instancenorm2d_spec(), &conv1d_spec(),
-      &conv2d_spec(),    &flash_attention_spec(), &attention_spec(),      &pointwise_spec(),
-      &softmax_spec(),   &binary_spec(),          &dropout_spec(),        &pooling_spec()};
+      &conv2d_spec(),    &flash_attention_spec(), &attention_spec(),      &mlp_spec(),
+      &pointwise_spec(), &softmax_spec(),         &binary_spec(),         &dropout_spec(),
+      &pooling_spec()};
   return list;
 }
 

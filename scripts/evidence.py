@@ -26,7 +26,7 @@ INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+)[">]')
 KERNELS_OF = {"batchnorm1d": "batchnorm", "batchnorm2d": "batchnorm",
               "instancenorm1d": "groupnorm", "instancenorm2d": "groupnorm", "conv1d": "conv", "conv2d": "conv"}
 # Primitives whose strategies run the kernels of others, whichever suit; and single such strategies.
-PARTS_OF = {"attention": ("linear", "flash_attention"), ("embedding", "gather"): ("embedding",),
+PARTS_OF = {"attention": ("linear", "flash_attention"), ("embedding", "gather"): ("embedding",), ("mlp", "layerwise"): ("linear",),
             ("conv1d", "pointwise"): ("linear",), ("conv2d", "pointwise"): ("linear",)}
 # What C++ reads as one piece. Literals first, so that "//" inside one is no comment; numbers before
 # characters, because 1'000 opens none.

@@ -7,11 +7,13 @@ A launch and a trip to memory, and then the longest of
   memory      each operand once, at the rate of memory
   arithmetic  multiplications, at the rate of what multiplies; keys that causality hides are not multiplied
   exponents   of scores, at 16 a clock and multiprocessor
+  chain       of fused layers: what a quarter of a multiprocessor multiplies for a warp's rows, one layer after another
 
 each taken alone, as there. Tiles, halos and what is read again are left out: these kernels have theirs from the problem, and
-the simulated GPU counts what they read. attention is its parts one after another, each so.
+the simulated GPU counts what they read. attention is its parts one after another, each so; so is an mlp layer by layer.
 """
 import dataclasses
+import math
 
 import expectation
 from expectation import BYTES, Expectation, FLOPS_PER_S, LAUNCH_S, MEMORY_BYTES_PER_S, MMA_SHARE
@@ -128,9 +130,32 @@ def attention(axes):
                 {name: one.us - 1e6 * LAUNCH_S for name, one in parts.items()})]
 
 
+def mlp(axes):
+    """A layer a launch; or all in one, where a warp has to take its rows from layer to layer, and those that follow."""
+    axes = {"n": 4, "batch": 32, "d": 64, "in": 0, "hidden": 0, "out": 0, "layers": 2, "shared": "no"} | axes
+    rate, element, n, batch = mma_rate(axes) or FLOPS_PER_S["fp32"], BYTES[axes["dtype"]], axes["n"], axes["batch"]
+    hidden = [axes["hidden"] or axes["d"]] * (axes["layers"] - 1)
+    widths = [axes["in"] or axes["d"], *hidden, axes["out"] or axes["d"]]
+    x, y = widths[0] * batch * (1 if axes["shared"] == "yes" else n), widths[-1] * batch * n
+    layers = [(i, o) for i, o in zip(widths, widths[1:])]
+    weights = [n * o * (i + 1) for i, o in layers]
+    each = [of("", element * (n * batch * (i + o) + weight), 2 * n * batch * i * o, rate)
+            for (i, o), weight in zip(layers, weights)]
+    found = [Sum("layerwise", "", 0, 0.0, sum(one.bytes for one in each), sum(one.flops for one in each), 0.0,
+                 {f"layer {l}": one.us - 1e6 * LAUNCH_S for l, one in enumerate(each)})]
+    if max(widths) <= 256 and len(layers) <= 16:  # kernels/fused/mlp_fused_shape.hpp
+        rows, quarters = 16 if mma_rate(axes) else 8, 4 * expectation.MULTIPROCESSORS
+        turns = math.ceil(n * math.ceil(batch / rows) / quarters)
+        chain = turns * 2 * rows * sum(i * o for i, o in layers) / (rate / quarters)
+        fused = of("fused", element * (x + y + sum(weights)), found[0].flops, rate)
+        found.append(dataclasses.replace(fused, parts_us={"memory": fused.parts_us["memory"], "chain": 1e6 * chain}))
+    return found
+
+
 OPS = {"softmax": flat_rows, "pointwise": rows, "layernorm": lambda axes: rows(axes, parameters=2),
        "binary": lambda axes: flat_rows(axes, streams=3), "batchnorm2d": batchnorm, "pooling": pooling, "embedding": embedding,
-       "conv2d": conv, "flash_attention": flash_attention, "attention": attention}
+       "conv2d": conv, "flash_attention": flash_attention, "attention": attention,
+       "mlp": mlp}
 
 
 def of_target(op, axes, tile_name=None):

@@ -266,6 +266,23 @@ Bytes run_attention() {
   return read(context, y, stream.get());
 }
 
+/// So wide that more shared memory is asked for than is there unasked.
+Bytes run_mlp() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  const MlpProblem problem{.num_members = 1, .batch = 3, .widths = {8, 256, 4}};
+  const MlpPlan plan = make_mlp_plan(context, problem, {.strategy = "fused"});
+  const Tensor x = filled(context, {3, 8}, stream.get());
+  const Tensor first = filled(context, {256, 8}, stream.get()),
+               second = filled(context, {4, 256}, stream.get(), 0.0625f);
+  const MlpMember members[] = {{{{first, {}}, {second, {}}}}};
+  const Tensor weights(context, Dtype::fp32, {1, mlp_member_elements(problem)});
+  plan.prepare_weights(members, weights, stream.get());
+  Tensor y(context, Dtype::fp32, {3, 4});
+  plan.run({x, weights, y}, {stream.get()});
+  return read(context, y, stream.get());
+}
+
 Bytes run_pointwise() {
   const Context context = Context::cuda(0);
   const OwnedStream stream(context);
@@ -395,6 +412,7 @@ const std::vector<Scenario>& scenarios() {
       {"rmsnorm", run_rmsnorm},
       {"flash_attention", run_flash_attention},
       {"attention", run_attention},
+      {"mlp", run_mlp},
       {"pointwise", run_pointwise},
       {"softmax", run_softmax},
       {"binary", run_binary},

@@ -39,13 +39,13 @@ class TargetsTest(unittest.TestCase):
     """targets.py with a device that runs what is asked for, and takes the times that it is told to."""
 
     OURS = {"simt": 3, "wgmma": 1, "weight_only": 1, "tf32x3": 3, "shared_input": 2,
-            "wide": 1, "indexed": 1, "direct": 1, "implicit_gemm": 1, "tensor_core": 1, "short": 1, "fused": 1}
+            "wide": 1, "indexed": 1, "direct": 1, "implicit_gemm": 1, "tensor_core": 1, "short": 1, "fused": 1, "layerwise": 4}
 
     def measure(self, own_us, vendor_us, *options, ours=OURS, **facts):
-        """Quantised weights take half of own_us; the second case of a preset three times of it."""
+        """Quantised weights and an mlp take half of own_us; the second case of a preset three times of it."""
         def case(op, axes, factor):
             is_packed = axes.get("weights", "packed") == "packed"
-            own = own_us * factor * (1 if is_packed else 0.5)
+            own = own_us * factor * (1 if is_packed and op != "mlp" else 0.5)
             # Of quantised weights sequential is our own kernel, and no vendor's.
             known = {"cublas_batched", "cudnn", "grouped"} & targets.VENDORS.get(op, set())
             vendor = [strategy("sequential", 2 * vendor_us), *(strategy(name, vendor_us) for name in known)]
@@ -97,7 +97,7 @@ class TargetsTest(unittest.TestCase):
         self.assertIn("simt did not run", output)
 
     def test_every_vendor_strategy_counts_as_one(self):
-        for op, path, calls_in_sequential in (("linear", "linear/linear", True), ("attention", "attention/attention", True),
+        for op, path, calls_in_sequential in (("linear", "linear/linear", True), ("attention", "attention/attention", True), ("mlp", "fused/mlp", True),
                                               ("conv2d", "conv/conv", True), ("batchnorm2d", "norm/batchnorm", False),
                                               ("flash_attention", "attention/flash_attention", False), ("softmax", "pointwise/softmax", False)):
             spec = (ROOT / f"host/{path}_spec.cpp").read_text()
@@ -118,6 +118,15 @@ class TargetsTest(unittest.TestCase):
         self.assertEqual(results["fp8, 4096^3"]["verdict"], "met")
         self.assertEqual(results["67 MB of weights, 16 rows"]["missed"], ["of_floor_pct"])
         self.assertEqual(results["tf32x3, 8 x 1024^3"]["verdict"], "measured")
+
+    def test_a_time_and_a_strategy_of_ours_bound_a_target(self):
+        name = "mlp 64-128-64, 100 members"
+        met = self.measure(10, 50)[2][name]
+        self.assertEqual((met["verdict"], met["median_us"], met["vs_other"]), ("met", 5, 4))
+        self.assertEqual(self.measure(10.2, 50)[2][name]["missed"], ["most_us"])
+        self.assertEqual(self.measure(10, 50, ours=self.OURS | {"layerwise": 2})[2][name]["missed"], ["vs_other"])
+        alone = self.measure(10, 50, ours={"fused": 1})[2][name]
+        self.assertEqual((alone["verdict"], alone["why"]), ("not measured", "nothing to say of vs_other"))
 
     def test_nan_is_missed(self):
         self.assertEqual(self.measure(10, 25, floor=float("nan"))[2]["67 MB of weights, 1 row"]["verdict"], "missed")
@@ -220,6 +229,15 @@ class ExpectationTest(unittest.TestCase):
         self.assertIsNone(of("conv2d", "implicit_gemm", **conv))
         self.assertIsNotNone(of("conv2d", "implicit_gemm", **conv, tf32="yes"))
         self.assertEqual(of("conv2d", "direct", **conv | {"out": 0}, form="depthwise").flops, 2 * 2 * 3 * 16 * 35 * 9)
+        mlp = {"n": 2, "batch": 20, "d": 8, "hidden": 16, "out": 4, "dtype": "bf16"}
+        self.assertEqual(of("mlp", "fused", **mlp).bytes, 2 * 2 * (20 * 12 + 16 * 9 + 4 * 17))
+        self.assertEqual(of("mlp", "layerwise", **mlp).bytes, of("mlp", "fused", **mlp).bytes + 2 * 2 * 2 * 20 * 16)
+        self.assertEqual(of("mlp", "fused", **mlp).flops, 2 * 2 * 20 * (8 * 16 + 16 * 4))
+        # Four warps' rows, each on a quarter of its own.
+        self.assertAlmostEqual(of("mlp", "fused", **mlp).parts_us["chain"], 2 * 16 * 192 * 528 / (790 * 0.63) * 1e-6)
+        self.assertAlmostEqual(of("mlp", "layerwise", **mlp).us, 2 * 2 + sum(of("mlp", "layerwise", **mlp).parts_us.values()))
+        self.assertIsNone(of("mlp", "fused", **mlp | {"in": 257}))
+        self.assertIsNone(of("mlp", "fused", **mlp | {"layers": 17}))
         module = of("attention", "fused", n=8, batch=8, seq=128, d_model=768, heads=12, dtype="bf16")
         self.assertAlmostEqual(module.us, 3 * 2 + sum(module.parts_us.values()))
 
@@ -234,9 +252,9 @@ class ExpectationTest(unittest.TestCase):
     def test_every_strategy_of_ours_has_an_expectation(self):
         """Where linear gets another, a target and its arithmetic belong to it."""
         _, output = say("expect")
-        for op in ("linear", "ragged_linear"):
-            spec = (ROOT / f"host/linear/{op}_spec.cpp").read_text()
-            for strategy in re.findall(r'{"(\w+)",\s*DeviceType::cuda,\s*hand_written,', spec):
+        for path in ("linear/linear", "linear/ragged_linear", "fused/mlp"):
+            spec = (ROOT / f"host/{path}_spec.cpp").read_text()
+            for strategy in re.findall(r'{"(\w+)",\s*(?:DeviceType::)?cuda,\s*hand_written,', spec):
                 self.assertIn(f" {strategy} ", output)
 
 

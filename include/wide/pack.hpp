@@ -38,6 +38,7 @@ inline constexpr PackedOperand linear_residual{"linear residual", joined, -1, 2,
 inline constexpr PackedOperand flash_attention_q{"flash_attention q", joined, -1, 3, 3};
 inline constexpr PackedOperand flash_attention_k{"flash_attention k", joined, -1, 3, 3};
 inline constexpr PackedOperand flash_attention_v{"flash_attention v", joined, -1, 3, 3};
+inline constexpr PackedOperand mlp_x{"mlp x", joined, -1, 2, 3};
 inline constexpr PackedOperand attention_x{"attention x", joined, -1, 3, 3};
 inline constexpr PackedOperand embedding_y{"embedding y", joined, -1, 2, 3};
 inline constexpr PackedOperand layernorm_x{"layernorm x", joined, -1, 2, 5};
@@ -63,6 +64,7 @@ inline constexpr PackedOperand linear_weight{"linear weight", stacked, 0, 2, 2};
 inline constexpr PackedOperand linear_quantized_weight{"linear quantized weight", stacked, 0, 1, 1};
 inline constexpr PackedOperand linear_bias{"linear bias", stacked, 0, 1, 1};
 inline constexpr PackedOperand linear_scale{"linear scale", stacked, 0, 1, 1};
+inline constexpr PackedOperand mlp_weights{"mlp weights", stacked, 0, 1, 1};
 inline constexpr PackedOperand attention_weight{"attention weight", stacked, 0, 2, 2};
 inline constexpr PackedOperand attention_bias{"attention bias", stacked, 0, 1, 1};
 inline constexpr PackedOperand embedding_table{"embedding table", stacked, 0, 2, 2};

@@ -24,6 +24,7 @@
 #include "wide/layernorm.hpp"
 #include "wide/layers.hpp"
 #include "wide/linear.hpp"
+#include "wide/mlp.hpp"
 #include "wide/model.hpp"
 #include "wide/models.hpp"
 #include "wide/operation.hpp"

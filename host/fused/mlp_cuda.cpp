@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "host/core/cuda_check.hpp"
+#include "host/core/current_device.hpp"
+#include "host/fused/mlp_run.hpp"
+#include "kernels/fused/mlp_fused.hpp"
+
+namespace wide {
+
+void run_mlp_fused(const DeviceInfo& device, const MlpProblem& problem,
+                   const kernels::MlpFusedNet& net, const kernels::MlpFusedShape& shape,
+                   const MlpArguments& arguments, Stream stream) {
+  kernels::MlpFusedParams params{};
+  params.x = arguments.x.data;
+  params.weights = arguments.weights.data;
+  params.y = arguments.y.data;
+  params.num_members = problem.num_members;
+  params.rows = problem.batch;
+  params.x_strides = problem.x;
+  params.y_strides = problem.y;
+  params.weights_member_bytes = problem.weights_member_stride * dtype_bytes(problem.dtype);
+  params.net = net;
+  params.shape = shape;
+  params.activation = problem.activation;
+  params.last_activation = problem.last_activation;
+  const CurrentDevice current(device.device.ordinal);
+  const auto native = static_cast<cudaStream_t>(stream.native());
+  switch (mlp_math(problem)) {
+    case kernels::MlpMath::fp16:
+      WIDE_CHECK_CUDA(kernels::launch_mlp_fused_fp16(params, native));
+      break;
+    case kernels::MlpMath::bf16:
+      WIDE_CHECK_CUDA(kernels::launch_mlp_fused_bf16(params, native));
+      break;
+    case kernels::MlpMath::tf32:
+      WIDE_CHECK_CUDA(kernels::launch_mlp_fused_tf32(params, native));
+      break;
+    case kernels::MlpMath::fp32:
+      WIDE_CHECK_CUDA(kernels::launch_mlp_fused_fp32(params, native));
+      break;
+  }
+}
+
+}  // namespace wide

@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stands in for mlp_cuda.cpp where there is no CUDA.
+#include "host/core/check.hpp"
+#include "host/fused/mlp_run.hpp"
+
+namespace wide {
+
+void run_mlp_fused(const DeviceInfo&, const MlpProblem&, const kernels::MlpFusedNet&,
+                   const kernels::MlpFusedShape&, const MlpArguments&, Stream) {
+  throw_unsupported("mlp: this build of wide has no CUDA");
+}
+
+}  // namespace wide

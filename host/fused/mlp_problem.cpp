@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "host/fused/mlp_problem.hpp"
+
+#include <limits>
+#include <string>
+
+#include "host/core/check.hpp"
+#include "host/linear/linear_problem.hpp"
+
+namespace wide {
+
+namespace {
+
+std::string text(const RowStrides& strides) {
+  return "{row " + std::to_string(strides.row) + ", member " + std::to_string(strides.member) + "}";
+}
+
+void check_sizes(const MlpProblem& p) {
+  const auto require_least = [](const std::string& field, int64_t value, int64_t least) {
+    WIDE_REQUIRE(value >= least, "mlp: " + field + " is " + std::to_string(value) +
+                                     ", expected >= " + std::to_string(least));
+  };
+  require_least("num_members", p.num_members, 1);
+  require_least("batch", p.batch, 0);
+  WIDE_REQUIRE(p.widths.size() >= 2, "mlp: widths has " + std::to_string(p.widths.size()) +
+                                         " entries, expected in and out at least: 2");
+  for (size_t i = 0; i < p.widths.size(); ++i) {
+    require_least("widths[" + std::to_string(i) + "]", p.widths[i], 1);
+  }
+  WIDE_REQUIRE(
+      p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
+      "mlp: dtype is " + std::string(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
+}
+
+int64_t multiple_above(int64_t value, int64_t step) {
+  int64_t rounded = 0;
+  WIDE_REQUIRE(!__builtin_add_overflow(value, step - 1, &rounded),
+               "mlp: widths has " + std::to_string(value) + ", expected what fits in 64 bits");
+  return rounded / step * step;
+}
+
+/// Elements of what rows and biases are filled up to.
+int64_t row_step(Dtype dtype) {
+  return 32 / dtype_bytes(dtype);
+}
+
+/// A problem whose sizes are checked: places, and behind them the end.
+std::vector<MlpLayerPlace> places_of(const MlpProblem& p, int64_t& end) {
+  end = 0;
+  const auto take = [&](int64_t elements) {
+    const int64_t first = end;
+    WIDE_REQUIRE(!__builtin_add_overflow(end, elements, &end),
+                 "mlp: weights of widths " + mlp_widths_text(p) +
+                     " do not fit in 64 bits, expected smaller ones");
+    return first;
+  };
+  std::vector<MlpLayerPlace> places(p.widths.size() - 1);
+  if (p.has_bias) {
+    for (size_t l = 0; l < places.size(); ++l) {
+      places[l].bias = take(multiple_above(p.widths[l + 1], row_step(p.dtype)));
+    }
+  }
+  for (size_t l = 0; l < places.size(); ++l) {
+    places[l].row = mlp_row_elements(p.widths[l], p.dtype);
+    places[l].weight = take(num_elements({p.widths[l + 1], places[l].row}));
+  }
+  (void)checked_bytes({end}, dtype_bytes(p.dtype));
+  return places;
+}
+
+}  // namespace
+
+int64_t mlp_row_elements(int64_t in_features, Dtype dtype) {
+  return multiple_above(in_features, row_step(dtype)) + kMlpAlignment / dtype_bytes(dtype);
+}
+
+std::string mlp_widths_text(const MlpProblem& problem) {
+  std::string widths;
+  for (const int64_t width : problem.widths) {
+    widths += (widths.empty() ? "" : "-") + std::to_string(width);
+  }
+  return widths;
+}
+
+std::vector<MlpLayerPlace> mlp_layer_places(const MlpProblem& problem) {
+  check_sizes(problem);
+  int64_t end = 0;
+  return places_of(problem, end);
+}
+
+int64_t mlp_member_elements(const MlpProblem& problem) {
+  check_sizes(problem);
+  int64_t end = 0;
+  (void)places_of(problem, end);
+  return end;
+}
+
+std::vector<LinearProblem> mlp_layers(const MlpProblem& p, int64_t members) {
+  const std::vector<MlpLayerPlace> places = mlp_layer_places(p);
+  std::vector<LinearProblem> layers;
+  for (size_t l = 0; l < places.size(); ++l) {
+    const bool is_first = l == 0, is_last = l + 1 == places.size();
+    LinearProblem layer;
+    layer.num_members = members;
+    layer.batch = p.batch;
+    layer.in_features = p.widths[l];
+    layer.out_features = p.widths[l + 1];
+    layer.dtype = p.dtype;
+    layer.allow_tf32 = p.allow_tf32;
+    layer.shared_input = is_first && p.shared_input && (members > 1 || p.num_members == 1);
+    layer.epilogue.has_bias = p.has_bias;
+    layer.epilogue.activation = is_last ? p.last_activation : p.activation;
+    layer.weight = {places[l].row, p.weights_member_stride};
+    layer.bias_member_stride = p.has_bias ? p.weights_member_stride : 0;
+    if (is_first) layer.x = p.x;
+    if (is_last) layer.y = p.y;
+    layers.push_back(complete_linear_problem(layer));
+  }
+  return layers;
+}
+
+MlpProblem complete_mlp_problem(MlpProblem p) {
+  const int64_t elements = mlp_member_elements(p), vector = kMlpAlignment / dtype_bytes(p.dtype);
+  if (p.num_members == 1 || p.weights_member_stride == 0) p.weights_member_stride = elements;
+  WIDE_REQUIRE(p.weights_member_stride >= elements && p.weights_member_stride % vector == 0,
+               "mlp: weights has member stride " + std::to_string(p.weights_member_stride) +
+                   ", expected a multiple of " + std::to_string(vector) + ", at least " +
+                   std::to_string(elements));
+  int64_t all = 0;
+  WIDE_REQUIRE(!__builtin_mul_overflow(p.weights_member_stride, p.num_members, &all) &&
+                   all <= std::numeric_limits<int64_t>::max() / dtype_bytes(p.dtype),
+               "mlp: weights of " + std::to_string(p.num_members) + " members with member stride " +
+                   std::to_string(p.weights_member_stride) +
+                   ", expected an extent that fits in 64 bits");
+  const std::vector<LinearProblem> layers = mlp_layers(p, p.num_members);
+  p.x = layers.front().x;
+  p.y = layers.back().y;
+  return p;
+}
+
+void require_same_mlp_problem(const MlpProblem& got, const MlpProblem& plan) {
+  if (got == plan) return;
+  const auto differ = [](const char* field, const std::string& a, const std::string& b) {
+    WIDE_REQUIRE(a == b, "mlp: the operands' " + std::string(field) + " is " + a +
+                             ", expected the plan's = " + b);
+  };
+  differ("dtype", std::string(dtype_name(got.dtype)), std::string(dtype_name(plan.dtype)));
+  differ("num_members", std::to_string(got.num_members), std::to_string(plan.num_members));
+  differ("batch", std::to_string(got.batch), std::to_string(plan.batch));
+  differ("stride of x", text(got.x), text(plan.x));
+  differ("stride of y", text(got.y), text(plan.y));
+  differ("member stride of weights", std::to_string(got.weights_member_stride),
+         std::to_string(plan.weights_member_stride));
+}
+
+bool is_empty(const MlpProblem& problem) {
+  return problem.batch == 0;
+}
+
+}  // namespace wide

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What makes an MlpProblem a possible one, and the same as the problems of its layers. What those
+// refuse, the whole refuses; nothing is checked twice.
+#pragma once
+
+#include <vector>
+
+#include "wide/linear.hpp"
+#include "wide/mlp.hpp"
+
+namespace wide {
+
+/// The layers of `members` neighbouring members, complete. What lies between them is packed for so
+/// many. Of one member, x is its own even where it is shared.
+std::vector<LinearProblem> mlp_layers(const MlpProblem& problem, int64_t members);
+
+/// The problem with all strides filled in. Throws invalid_argument that names the field.
+MlpProblem complete_mlp_problem(MlpProblem problem);
+
+/// Throws invalid_argument that names the first field in which `got` differs from the plan's; both
+/// complete.
+void require_same_mlp_problem(const MlpProblem& got, const MlpProblem& plan);
+
+/// Elements that rows of a layer's weight are filled up to.
+int64_t mlp_row_elements(int64_t in_features, Dtype dtype);
+
+/// "64-128-64"
+std::string mlp_widths_text(const MlpProblem& problem);
+
+bool is_empty(const MlpProblem& problem);
+
+}  // namespace wide

@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// mlp for bench and verify: axes, sweeps, strategies, operands, cost.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "host/fused/mlp_problem.hpp"
+#include "host/fused/mlp_reference.hpp"
+#include "host/operand_values.hpp"
+#include "host/spec.hpp"
+
+namespace wide::catalog {
+
+namespace {
+
+/// The one place where axis values become a problem.
+MlpProblem problem_of(const Case& point) {
+  const auto width = [&](const char* axis) {
+    return point.integer(axis) == 0 ? point.integer("d") : point.integer(axis);
+  };
+  MlpProblem p;
+  p.num_members = point.integer("n");
+  p.batch = point.integer("batch");
+  p.widths.assign(static_cast<size_t>(point.integer("layers")) + 1, width("hidden"));
+  p.widths.front() = width("in");
+  p.widths.back() = width("out");
+  p.dtype = point.dtype();
+  p.activation = *parse_activation(point.word("activation"));
+  if (point.word("last") == "yes") p.last_activation = p.activation;
+  p.has_bias = point.word("bias") == "yes";
+  p.shared_input = point.word("shared") == "yes";
+  p.allow_tf32 = point.word("tf32") == "yes";
+  return p;
+}
+
+std::string impossible_reason(const Case& point) {
+  if (point.word("tf32") == "yes" && point.dtype() != Dtype::fp32) {
+    return "tf32 is a way to multiply fp32, dtype is " + std::string(dtype_name(point.dtype()));
+  }
+  constexpr int64_t kMostLayers = 64;
+  if (point.integer("layers") > kMostLayers) return "more than 64 layers";
+  return "";
+}
+
+/// Whole numbers whose sums stay exact in every dtype however many layers there are: an output is
+/// two inputs, from the fifth layer on one, of either sign, and a bias up to 1, so that what begins
+/// with 2 is at most 47 after four layers.
+void draw_whole_weight(uint64_t key, int64_t first, size_t layer, std::span<double> row) {
+  for (int64_t i = 0; i < (layer < 4 ? 2 : 1); ++i) {
+    const uint64_t bits = random_bits(key, static_cast<uint64_t>(2 * first + i));
+    row[(bits >> 1) % row.size()] = bits % 2 == 0 ? 1 : -1;
+  }
+}
+
+/// Such that values neither grow nor vanish from layer to layer.
+void draw_weight(uint64_t key, int64_t first, std::span<double> row) {
+  const double spread = std::sqrt(6.0 / static_cast<double>(row.size()));
+  draw_values(Distribution::uniform(-spread, spread), key, first, row);
+}
+
+/// A member's weights, by number: with zeros where the layout has gaps.
+void fill_weights(const MlpProblem& p, const WorkloadOptions& options, int64_t id, bool is_poisoned,
+                  std::span<std::byte> bytes) {
+  if (is_poisoned) return std::fill(bytes.begin(), bytes.end(), std::byte{0xff});  // NaN
+  const uint64_t key = stream_key(options.seed, operands::mlp_weights.name, 0, id);
+  const bool is_whole = options.fill == Fill::integers;
+  std::vector<double> values(bytes.size() / static_cast<size_t>(dtype_bytes(p.dtype)));
+  const std::vector<MlpLayerPlace> places = mlp_layer_places(p);
+  for (size_t l = 0; l < places.size(); ++l) {
+    const auto in = static_cast<size_t>(p.widths[l]), out = static_cast<size_t>(p.widths[l + 1]);
+    const auto part = [&](int64_t first, size_t count) {
+      return std::span(values).subspan(static_cast<size_t>(first), count);
+    };
+    if (p.has_bias) {
+      draw_values(is_whole ? Distribution::integers(-1, 1) : Distribution::uniform(-0.5, 0.5), key,
+                  places[l].bias, part(places[l].bias, out));
+    }
+    for (size_t o = 0; o < out; ++o) {
+      const int64_t first = places[l].weight + static_cast<int64_t>(o) * places[l].row;
+      if (is_whole) {
+        draw_whole_weight(key, first, l, part(first, in));
+      } else {
+        draw_weight(key, first, part(first, in));
+      }
+    }
+  }
+  store_values(values, p.dtype, bytes.data());
+}
+
+class MlpWorkload final : public PackedWorkload {
+ public:
+  MlpWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
+      : PackedWorkload(context, point.integer("n"), options),
+        like_(complete_mlp_problem(problem_of(point))),
+        x_(add_operand(operands::mlp_x, like_.dtype, {like_.batch, like_.widths.front()},
+                       options.fill == Fill::integers ? Distribution::integers(-2, 2)
+                                                      : Distribution::uniform(),
+                       like_.shared_input)),
+        weights_(add_operand(weights_description())),
+        y_(add_operand(operands::mlp_x, like_.dtype, {like_.batch, like_.widths.back()},
+                       Distribution::none())) {}
+
+  std::string unsupported_reason(std::string_view strategy) const override {
+    try {
+      const MlpPlan plan = make_mlp_plan(context(), describe_mlp(arguments(), like_),
+                                         {.strategy = std::string(strategy)});
+      const bool is_ours = plan.strategy() == "fused" || plan.strategy() == "layerwise";
+      return is_ours ? "" : cublas_unavailable_reason();
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+
+  Prepared prepare(const PlanOptions& options) override {
+    const MlpArguments operands = arguments();
+    return prepared(make_mlp_plan(context(), describe_mlp(operands, like_), options), operands);
+  }
+
+  std::string baseline_unsupported_reason() const override { return cublas_unavailable_reason(); }
+
+  /// A baseline member is sequential with N = 1: a call a layer.
+  PreparedMembers prepare_members() override {
+    std::vector<MlpArguments> members;
+    for (int64_t n = 0; n < num_members(); ++n) {
+      members.push_back({x_.member(n), own_parameters(&weights_, n), y_.member(n)});
+    }
+    const MlpProblem one = describe_mlp(members.front(), like_);
+    return prepared_members(make_mlp_plan(context(), one, {.strategy = "sequential"}),
+                            std::move(members));
+  }
+
+  /// What lies between the layers need not be in memory, nor what weights are filled up with.
+  Cost cost() const override {
+    double products = 0, outputs = 0;
+    for (size_t l = 0; l + 1 < like_.widths.size(); ++l) {
+      const auto in = static_cast<double>(like_.widths[l]);
+      const auto out = static_cast<double>(like_.widths[l + 1]);
+      products += in * out;
+      outputs += like_.has_bias ? out : 0;
+    }
+    const auto members = static_cast<double>(like_.num_members);
+    Cost cost;
+    cost.flops = members * static_cast<double>(like_.batch) * (2 * products + outputs);
+    cost.bytes_read =
+        static_cast<double>(x_.bytes()) +
+        members * (products + outputs) * static_cast<double>(dtype_bytes(like_.dtype));
+    cost.bytes_written = static_cast<double>(y_.bytes());
+    return cost;
+  }
+
+  void reference_row(int64_t member, int64_t row, std::span<double> values,
+                     std::span<double> tolerances) const override {
+    const auto in = static_cast<size_t>(like_.widths.front());
+    judge_mlp_row(like_, x_.values(member).subspan(static_cast<size_t>(row) * in, in),
+                  weights_.values(member), options().fill, values, tolerances);
+  }
+
+  double reference_row_flops() const override {
+    double products = 0;
+    for (size_t l = 0; l + 1 < like_.widths.size(); ++l) {
+      products += static_cast<double>(like_.widths[l]) * static_cast<double>(like_.widths[l + 1]);
+    }
+    return 10 * products;
+  }
+
+ private:
+  Operand::Description weights_description() const {
+    Operand::Description description{.packing = operands::mlp_weights,
+                                     .dtype = like_.dtype,
+                                     .member_shape = {mlp_member_elements(like_)}};
+    description.granule = kMlpAlignment / dtype_bytes(like_.dtype);
+    description.contents = [p = like_, options = options()](int64_t id, bool is_poisoned,
+                                                            std::span<std::byte> bytes) {
+      fill_weights(p, options, id, is_poisoned, bytes);
+    };
+    return description;
+  }
+
+  MlpArguments arguments() const { return {x_.packed(), weights_.packed(), y_.packed()}; }
+
+  /// Asked once, when first needed: starting cuBLAS takes milliseconds. Nothing to do needs none.
+  const std::string& cublas_unavailable_reason() const {
+    if (!cublas_reason_) {
+      const bool needs_none = context().device().type == DeviceType::cpu || is_empty(like_);
+      cublas_reason_ = needs_none ? "" : VendorHandles(context()).cublas_unavailable_reason();
+    }
+    return *cublas_reason_;
+  }
+
+  MlpProblem like_;
+  const Operand& x_;
+  const Operand& weights_;
+  const Operand& y_;
+  mutable std::optional<std::string> cublas_reason_;
+};
+
+std::vector<AxisInfo> axes() {
+  return {{"n", "members", int64_t{4}, {}, 1},
+          {"batch", "rows of x per member", int64_t{32}, {}, 0},
+          {"d", "in = out = hidden = d", int64_t{64}, {}, 1},
+          {"in", "features of x; 0: d", int64_t{0}, {}, 0},
+          {"hidden", "features between layers; 0: d", int64_t{0}, {}, 0},
+          {"out", "features of y; 0: d", int64_t{0}, {}, 0},
+          {"layers", "linear layers: weights", int64_t{2}, {}, 1, {2, 3, 4}},
+          dtype_axis("of all operands"),
+          {"activation", "behind hidden layers", "relu", {"none", "relu", "gelu", "silu"}},
+          {"last", "whether the last layer has the activation, too", "no", {"no", "yes"}},
+          {"bias", "of every layer", "yes", {"yes", "no"}},
+          {"shared", "whether all members read one x", "no", {"no", "yes"}},
+          {"tf32", "whether fp32 may be multiplied as tf32", "no", {"no", "yes"}}};
+}
+
+std::vector<StrategyInfo> strategies() {
+  using enum DeviceType;
+  using enum StrategyKind;
+  return {{"sequential", cuda, sequential, "member by member, a cuBLAS GEMM and epilogue a layer"},
+          {"cublas_batched", cuda, vendor,
+           "layer by layer, one strided-batched cuBLAS GEMM and one epilogue for all members"},
+          {"layerwise",
+           cuda,
+           hand_written,
+           "layer by layer, one of linear's kernels for all members, epilogue fused",
+           // What lies between layers is written and read; linear's kernels read x again.
+           {.streamed = 2.0, .rereads = 2.0, .bank_conflicts = 0.15}},
+          {"fused",
+           cuda,
+           hand_written,
+           "all layers of all members in one launch, what lies between them in registers",
+           {.streamed = 1.3, .rereads = 0.1, .bank_conflicts = 0.1}},
+          {"sequential", cpu, sequential, "member by member, each layer over all threads"},
+          {"wide", cpu, hand_written, "layer by layer, all members over all threads at once"}};
+}
+
+std::vector<Sweep> sweeps() {
+  return {{"quick",
+           {{"n", ints({20, 100})},
+            {"batch", ints({32})},
+            {"d", ints({64})},
+            {"hidden", ints({128})},
+            {"layers", ints({2})}}},
+          {"full",
+           {{"n", ints({4, 20, 100})},
+            {"batch", ints({32, 256})},
+            {"d", ints({64, 256, 512})},
+            {"hidden", ints({128, 512})},
+            {"layers", ints({2, 8})}}},
+          {"ci",
+           {{"n", ints({4, 16})},
+            {"batch", ints({32})},
+            {"d", ints({64})},
+            {"hidden", ints({128})},
+            {"layers", ints({2})}}}};
+}
+
+}  // namespace
+
+const PrimitiveSpec& mlp_spec();
+const PrimitiveSpec& mlp_spec() {
+  static const PrimitiveSpec spec = [] {
+    PrimitiveSpec s;
+    s.name = "mlp";
+    s.summary = "whole multilayer perceptrons, one per member, in one call";
+    s.axes = axes();
+    s.strategies = strategies();
+    s.sweeps = sweeps();
+    s.tolerance_formula = kMlpToleranceFormula;
+    s.impossible_reason = impossible_reason;
+    s.make_workload = make_workload<MlpWorkload>;
+    return s;
+  }();
+  return spec;
+}
+
+}  // namespace wide::catalog

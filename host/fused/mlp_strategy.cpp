@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "host/fused/mlp_strategy.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "host/core/check.hpp"
+#include "host/core/plan_checks.hpp"
+#include "host/linear/linear_strategy.hpp"
+
+namespace wide {
+
+namespace {
+
+/// More than half of what a multiprocessor has registers for with the widest rows.
+constexpr int64_t kThreadsAtOnce = 512;
+constexpr int kFewestWarps = 4;  ///< that bring weights, if not all of them have rows
+
+std::string fused_reason(const MlpProblem& p, const DeviceInfo& device) {
+  if (device.compute_capability < 80) {
+    return "the kernel is built for compute capability 8.0 and later, " + device.name + " has " +
+           std::to_string(device.compute_capability / 10) + "." +
+           std::to_string(device.compute_capability % 10);
+  }
+  const auto layers = static_cast<int64_t>(p.widths.size()) - 1;
+  if (layers > kernels::kMaxMlpLayers) {
+    return "it takes up to " + std::to_string(kernels::kMaxMlpLayers) + " layers, there are " +
+           std::to_string(layers);
+  }
+  const int64_t widest = *std::max_element(p.widths.begin(), p.widths.end());
+  if (widest > kernels::kMaxMlpWidth) {
+    return "it takes widths up to " + std::to_string(kernels::kMaxMlpWidth) + ", widths is " +
+           mlp_widths_text(p);
+  }
+  if (choose_mlp_fused_shape(p, device).warps == 0) {
+    const kernels::MlpFusedShape least =
+        kernels::mlp_fused_shape(mlp_fused_net(p), mlp_math(p), 1, 2);
+    return "widths " + mlp_widths_text(p) + " need " + std::to_string(least.shared_bytes) +
+           " bytes of shared memory at the least, " + device.name + " has " +
+           std::to_string(device.shared_bytes_per_block);
+  }
+  return "";
+}
+
+std::string layers_reason(MlpStrategy strategy, const MlpProblem& problem,
+                          const DeviceInfo& device) {
+  const int64_t members = strategy == MlpStrategy::sequential ? 1 : problem.num_members;
+  for (const LinearProblem& layer : mlp_layers(problem, members)) {
+    const std::string name = mlp_layer_strategy(strategy, layer, device);
+    const std::string reason =
+        linear_unsupported_reason(*parse_linear_strategy(name, device.device.type), layer, device);
+    if (!reason.empty()) return "linear by " + name + ": " + reason;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string_view strategy_name(MlpStrategy strategy) {
+  static constexpr std::array<std::string_view, 5> kNames{"sequential", "cublas_batched",
+                                                          "layerwise", "fused", "wide"};
+  return kNames[static_cast<size_t>(strategy)];
+}
+
+std::string mlp_layer_strategy(MlpStrategy strategy, const LinearProblem& layer,
+                               const DeviceInfo& device) {
+  if (strategy != MlpStrategy::layerwise) return std::string(strategy_name(strategy));
+  return std::string(linear_strategy_name(own_linear_kernel(layer, device)));
+}
+
+kernels::MlpMath mlp_math(const MlpProblem& problem) {
+  using enum kernels::MlpMath;
+  if (problem.dtype == Dtype::fp32) return problem.allow_tf32 ? tf32 : fp32;
+  return problem.dtype == Dtype::fp16 ? fp16 : bf16;
+}
+
+kernels::MlpFusedNet mlp_fused_net(const MlpProblem& p) {
+  const std::vector<MlpLayerPlace> places = mlp_layer_places(p);
+  const int64_t element = dtype_bytes(p.dtype);
+  kernels::MlpFusedNet net{};
+  net.num_layers = static_cast<int32_t>(places.size());
+  for (size_t l = 0; l < places.size(); ++l) {
+    kernels::MlpFusedLayer& layer = net.layers[l];
+    layer.in = static_cast<int32_t>(p.widths[l]);
+    layer.out = static_cast<int32_t>(p.widths[l + 1]);
+    layer.bias = static_cast<int32_t>(places[l].bias * element);
+    layer.weight = static_cast<int32_t>(places[l].weight * element);
+    layer.row_bytes = static_cast<int32_t>(places[l].row * element);
+    net.num_strips += (layer.out - 1) / kernels::kMlpStrip + 1;
+  }
+  net.bias_bytes = net.layers[0].weight;
+  net.weight_bytes = static_cast<int32_t>(mlp_member_elements(p) * element) - net.bias_bytes;
+  return net;
+}
+
+kernels::MlpFusedShape choose_mlp_fused_shape(const MlpProblem& p, const DeviceInfo& device) {
+  const kernels::MlpMath math = mlp_math(p);
+  const kernels::MlpFusedNet net = mlp_fused_net(p);
+  const int64_t tiles = std::max<int64_t>(p.batch - 1, 0) / kernels::mlp_warp_rows(math) + 1;
+  const int wanted =
+      static_cast<int>(std::clamp<int64_t>(tiles, kFewestWarps, kernels::kMaxMlpWarps));
+  kernels::MlpFusedShape chosen{};
+  // Rather a ring than few warps, rather few warps than a ring without anything ahead.
+  for (int warps = wanted; warps > 0 && chosen.warps == 0; warps /= 2) {
+    for (const int slots : {0, kernels::kMaxMlpSlots, 3, 2}) {
+      if (slots == 2 && warps > kFewestWarps) continue;
+      const kernels::MlpFusedShape shape = kernels::mlp_fused_shape(net, math, warps, slots);
+      if (shape.shared_bytes > device.shared_bytes_per_block) continue;
+      chosen = shape;
+      break;
+    }
+  }
+  if (chosen.warps == 0) return chosen;
+  const int64_t by_memory = device.shared_bytes_per_multiprocessor / chosen.shared_bytes;
+  const int64_t resident =
+      std::clamp<int64_t>(kThreadsAtOnce / (32 * chosen.warps), 1, std::max<int64_t>(by_memory, 1));
+  const int64_t at_once = std::max<int64_t>(resident * device.num_multiprocessors, 1);
+  const int64_t blocks = (tiles - 1) / chosen.warps + 1;
+  chosen.blocks_per_member = static_cast<int32_t>(std::clamp<int64_t>(
+      (at_once - 1) / p.num_members + 1, 1, std::min<int64_t>(blocks, at_once)));
+  return chosen;
+}
+
+std::string mlp_unsupported_reason(MlpStrategy strategy, const MlpProblem& problem,
+                                   const DeviceInfo& device) {
+  using enum MlpStrategy;
+  const std::string name(strategy_name(strategy));
+  const bool on_cpu = device.device.type == DeviceType::cpu;
+  if (on_cpu && strategy != wide && strategy != sequential) {
+    return name + " is no strategy on the CPU";
+  }
+  if (!on_cpu && strategy == wide) return "wide is no strategy on CUDA";
+  const std::string reason =
+      strategy == fused ? fused_reason(problem, device) : layers_reason(strategy, problem, device);
+  return reason.empty() ? "" : name + ": " + reason;
+}
+
+MlpChoice choose_mlp_strategy(const MlpProblem& problem, const DeviceInfo& device,
+                              std::string_view name, std::span<const VerifiedStrategy> verified) {
+  using enum MlpStrategy;
+  const bool on_cpu = device.device.type == DeviceType::cpu;
+  const std::vector<MlpStrategy> all =
+      on_cpu ? std::vector{sequential, wide}
+             : std::vector{sequential, cublas_batched, layerwise, fused};
+  std::vector<std::string_view> known{"auto"};
+  for (const MlpStrategy strategy : all) known.push_back(strategy_name(strategy));
+  require_known_strategy("mlp", name, known);
+
+  const auto require_supported = [&](MlpStrategy strategy) {
+    const std::string reason = mlp_unsupported_reason(strategy, problem, device);
+    if (!reason.empty()) throw_unsupported("mlp: " + reason);
+    return strategy;
+  };
+  for (const MlpStrategy strategy : all) {
+    if (strategy_name(strategy) == name) {
+      return {require_supported(strategy), std::string(name) + ": asked for by name"};
+    }
+  }
+  if (on_cpu) return {require_supported(wide), "wide: layer by layer, members share the threads"};
+  std::string why_not;
+  const auto explain = [&](MlpStrategy strategy, std::string_view why) {
+    return std::string(strategy_name(strategy)) + (why.empty() ? "" : ": ") + std::string(why) +
+           why_not;
+  };
+  for (const auto& [strategy, why] : {std::pair{fused, "all layers of all members in one launch"},
+                                      {layerwise, "one launch a layer"}}) {
+    const std::string of_strategy(strategy_name(strategy));
+    const std::string reason = mlp_unsupported_reason(strategy, problem, device);
+    if (reason.empty() && is_verified_in(verified, "mlp", of_strategy, device.compute_capability)) {
+      return {strategy, explain(strategy, why)};
+    }
+    why_not += "; " + (reason.empty() ? of_strategy + " is unverified on compute capability " +
+                                            std::to_string(device.compute_capability)
+                                      : reason);
+  }
+  for (const MlpStrategy strategy : {cublas_batched, sequential}) {
+    if (mlp_unsupported_reason(strategy, problem, device).empty()) {
+      return {strategy, explain(strategy, "")};
+    }
+  }
+  return {require_supported(sequential), ""};
+}
+
+}  // namespace wide

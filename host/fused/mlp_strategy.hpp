@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which strategy runs an mlp, how the fused kernel is laid out, and by what layers run where they
+// run one by one: pure functions of problem, device and what was verified.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "host/core/verified.hpp"
+#include "host/fused/mlp_problem.hpp"
+#include "kernels/fused/mlp_fused_shape.hpp"
+#include "wide/device.hpp"
+
+namespace wide {
+
+enum class MlpStrategy : uint8_t {
+  sequential,      ///< member by member, layer by layer, by linear's `sequential`
+  cublas_batched,  ///< CUDA: one strided-batched cuBLAS GEMM and its epilogue a layer
+  layerwise,       ///< CUDA: one of linear's kernels a layer, all members at once
+  fused,           ///< CUDA: all layers of all members in one launch: kernels/fused/mlp_fused.cuh
+  wide,            ///< CPU: layer by layer, all members at once
+};
+
+std::string_view strategy_name(MlpStrategy strategy);
+
+/// The strategy of linear that runs a layer; not for fused.
+std::string mlp_layer_strategy(MlpStrategy strategy, const LinearProblem& layer,
+                               const DeviceInfo& device);
+
+/// What the fused kernel multiplies, and what it is told of the layers. The problem is complete and
+/// has no more and no wider layers than the kernel takes.
+kernels::MlpMath mlp_math(const MlpProblem& problem);
+kernels::MlpFusedNet mlp_fused_net(const MlpProblem& problem);
+/// With as many warps as rows keep busy, and all weights in shared memory where they fit, else in a
+/// ring; warps == 0 where not even that fits. Changes no bit.
+kernels::MlpFusedShape choose_mlp_fused_shape(const MlpProblem& problem, const DeviceInfo& device);
+
+/// Why the strategy cannot run the problem on the device; empty where it can.
+std::string mlp_unsupported_reason(MlpStrategy strategy, const MlpProblem& problem,
+                                   const DeviceInfo& device);
+
+struct MlpChoice {
+  MlpStrategy strategy = MlpStrategy::sequential;
+  std::string explain;
+};
+
+/// What "auto" is: on the CPU `wide`; on CUDA fused where it is verified and takes the problem,
+/// else layerwise where that is verified, else cublas_batched, else sequential. Throws
+/// invalid_argument for an unknown name, unsupported with the reason for one that cannot run.
+MlpChoice choose_mlp_strategy(const MlpProblem& problem, const DeviceInfo& device,
+                              std::string_view name, std::span<const VerifiedStrategy> verified);
+
+}  // namespace wide

@@ -1,0 +1,323 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole multilayer perceptrons: h_l[b, n, o] = f_l(sum_i w_l[n, o, i] h_{l-1}[b, n, i] +
+// bias_l[n, o]), all layers of all members in one launch.
+//
+// Plan: a block has one member, and a part of its rows; each of its warps takes 16 rows (8 on the
+// fp32 units) through all layers, then the next 16. What lies between layers is the warp's own, so
+// that warps wait for each other only where weights arrive. A layer is computed in strips of 64
+// outputs: a strip is 64 rows of the weight, one run of bytes in memory, which cp.async brings as
+// it is, since rows are filled up so that eight rows' same chunk lies in eight different banks.
+//
+//   all weights fit     strip  0 1 2 3 ...   all begun at once; a strip is waited for when it is
+//                                            needed first, and stays for the rows that follow
+//   they do not         slot   0 1 2 0 1 ..  a ring: strip s + slots - 1 is begun while s is
+//                                            multiplied, again for every round of rows
+//
+// Shared memory: biases of all layers | each warp's rows as they come and go (with fp32 elements:
+// and what lies between layers) | weights.
+//
+// Every output is summed over k upwards by one warp, and rows do not meet: its bits depend neither
+// on the shape of blocks nor on N.
+// Source: Mueller et al., "Real-time Neural Radiance Caching for Path Tracing", section 5 (fully
+// fused networks); register chaining as of P in Dao, "FlashAttention-2".
+#pragma once
+
+#include "kernels/arch/cp_async.cuh"
+#include "kernels/arch/opaque.cuh"
+#include "kernels/common/activation.cuh"
+#include "kernels/common/launch.hpp"
+#include "kernels/common/numeric.cuh"
+#include "kernels/common/tile.cuh"
+#include "kernels/fused/mlp_fused.hpp"
+
+namespace wide::kernels {
+
+constexpr int kMlpBlocksOf8 = kMlpStrip / 8;  // of an instruction's outputs, in a strip
+
+/// Waits until at most `pending` of this thread's groups of copies are under way, or fewer.
+__device__ inline void wait_for_copies(int pending) {
+  switch (pending) {
+    case 0:
+      return arch::cp_async_wait<0>();
+    case 1:
+      return arch::cp_async_wait<1>();
+    case 2:
+      return arch::cp_async_wait<2>();
+    default:
+      return arch::cp_async_wait<3>();
+  }
+}
+
+/// All threads of the block bring `bytes`, a multiple of 16.
+__device__ inline void copy_run(char* to, const char* from, int bytes) {
+  const int step = static_cast<int>(blockDim.x) * kChunkBytes;
+  for (int byte = static_cast<int>(threadIdx.x) * kChunkBytes; byte < bytes; byte += step) {
+    arch::cp_async_16(to + byte, from + byte, kChunkBytes);
+  }
+}
+
+/// The strips of a member's weights, one after another, round after round. All threads of the block
+/// call it alike.
+class MlpStrips {
+ public:
+  __device__ MlpStrips(const MlpFusedParams& p, const char* blob, char* place, int rounds)
+      : p_(p), blob_(blob), place_(place), left_(p.net.num_strips * (stays() ? 1 : rounds)) {}
+
+  /// Begins with what there is room for; what this thread copied before goes with the first.
+  __device__ void start() {
+    const int room = stays() ? p_.net.num_strips : p_.shape.slots - 1;
+    for (int i = 0; i < room; ++i) load();
+  }
+
+  /// Waits for the next strip, the one of those outputs of that layer; the one before is done with.
+  __device__ const char* next(int layer, int strip) {
+    if (stays()) {
+      if (step_ < p_.net.num_strips) {
+        ++step_;
+        wait_for_copies(p_.net.num_strips - step_);
+        __syncthreads();
+      }
+      return place_ + offset_of(layer, strip);
+    }
+    wait_for_copies(p_.shape.slots - 2);
+    __syncthreads();
+    load();  // to where the one before lay
+    const char* arrived = place_ + step_ * p_.shape.slot_bytes;
+    step_ = step_ == p_.shape.slots - 1 ? 0 : step_ + 1;
+    return arrived;
+  }
+
+ private:
+  __device__ bool stays() const { return p_.shape.slots == 0; }
+  __device__ int offset_of(int layer, int strip) const {
+    const MlpFusedLayer& of = p_.net.layers[layer];
+    return of.weight - p_.net.bias_bytes + strip * kMlpStrip * of.row_bytes;
+  }
+
+  __device__ void load() {
+    if (left_ > 0) {
+      const MlpFusedLayer& layer = p_.net.layers[layer_];
+      const int offset = offset_of(layer_, strip_);
+      const int outputs = min(layer.out - strip_ * kMlpStrip, kMlpStrip);
+      char* to = place_ + (stays() ? offset : slot_ * p_.shape.slot_bytes);
+      copy_run(to, blob_ + p_.net.bias_bytes + offset, outputs * layer.row_bytes);
+      slot_ = slot_ == p_.shape.slots - 1 ? 0 : slot_ + 1;
+      if (++strip_ * kMlpStrip >= layer.out) {
+        strip_ = 0;
+        layer_ = layer_ == p_.net.num_layers - 1 ? 0 : layer_ + 1;
+      }
+      --left_;
+    }
+    arch::cp_async_commit();  // empty groups keep the count of pending ones
+  }
+
+  const MlpFusedParams& p_;
+  const char* blob_;
+  char* place_;
+  int left_;                              // to be begun
+  int layer_ = 0, strip_ = 0, slot_ = 0;  // of the one begun next
+  int step_ = 0;                          // strips waited for; in a ring the slot of the next
+};
+
+/// A warp's rows of x or y: the first, how many there are, and where their elements lie.
+template <class T>
+struct MlpRows {
+  T* first;
+  int64_t stride;
+  int count, features;
+  bool is_aligned;
+};
+
+/// Lanes that move a row of so many chunks together.
+__device__ inline int lanes_of_row(int chunks) {
+  return chunks <= 4 ? 4 : chunks <= 8 ? 8 : chunks <= 16 ? 16 : 32;
+}
+
+/// A warp begins to bring its rows, filled up with zeros to a multiple of 32 bytes; those that do
+/// not exist are zeros.
+template <class T, int rows>
+__device__ inline void load_mlp_rows(char* tile, int pitch, const MlpRows<const T>& from) {
+  constexpr int kVector = Vec16<T>::kSize;
+  const int chunks = (from.features + 2 * kVector - 1) / (2 * kVector) * 2;
+  const int lanes = lanes_of_row(chunks), lane = static_cast<int>(threadIdx.x % 32);
+  for (int row = lane / lanes; row < rows; row += 32 / lanes) {
+    for (int chunk = lane % lanes; chunk < chunks; chunk += lanes) {
+      const int left = row < from.count ? min(from.features - chunk * kVector, kVector) : 0;
+      // An address is formed only where something is read from it.
+      const T* source = left > 0 ? from.first + row * from.stride + chunk * kVector : from.first;
+      char* to = tile + row * pitch + chunk * kChunkBytes;
+      if (from.is_aligned) {
+        arch::cp_async_16(to, source, max(left, 0) * static_cast<int>(sizeof(T)));
+      } else {
+#pragma unroll
+        for (int e = 0; e < kVector; ++e) {
+          reinterpret_cast<T*>(to)[e] = e < left ? source[e] : T{};
+        }
+      }
+    }
+  }
+}
+
+/// The way back; what the warp wrote there is ordered by a __syncwarp before.
+template <class T, int rows>
+__device__ inline void store_mlp_rows(const char* tile, int pitch, const MlpRows<T>& to) {
+  constexpr int kVector = Vec16<T>::kSize;
+  const int chunks = (to.features + kVector - 1) / kVector;
+  const int lanes = lanes_of_row(chunks), lane = static_cast<int>(threadIdx.x % 32);
+  for (int row = lane / lanes; row < to.count; row += 32 / lanes) {
+    for (int chunk = lane % lanes; chunk < chunks; chunk += lanes) {
+      const int left = to.features - chunk * kVector;
+      const Vec16<T> values =
+          load_vec16(reinterpret_cast<const T*>(tile + row * pitch + chunk * kChunkBytes));
+      T* y = to.first + row * to.stride + chunk * kVector;
+      if (to.is_aligned && left >= kVector) {
+        store_vec16(y, values);
+      } else {
+#pragma unroll
+        for (int e = 0; e < kVector; ++e) {
+          if (e < left) y[e] = values.v[e];
+        }
+      }
+    }
+  }
+}
+
+/// Calls f(values[i], i) for all i, in a loop that is not unrolled: what is done once is there
+/// once, and registers are numbered when compiling, so that the values move past them.
+template <int count, int size, class F>
+__device__ inline void for_each_in_turn(float (&values)[count][size], const F& f) {
+#pragma unroll 1
+  for (int i = 0; i < count; ++i) {
+    f(values[0], i);
+#pragma unroll
+    for (int e = 0; e < size; ++e) {
+      const float first = values[0][e];
+#pragma unroll
+      for (int next = 1; next < count; ++next) values[next - 1][e] = values[next][e];
+      values[count - 1][e] = first;
+    }
+  }
+}
+
+/// What a warp has at hand for a strip of a layer.
+struct MlpStripOf {
+  const MlpFusedLayer& layer;
+  Activation activation;
+  const char* weights;  ///< [outputs, row_bytes]
+  const char* biases;   ///< of the strip's outputs; null: none
+  int outputs;
+};
+
+/// The weight of an instruction's B: of outputs 16 `pair` to 16 `pair` + 15 the lane's row and
+/// chunk of ldmatrix's four matrices, at k 0. Rows behind the last are the last one's, and their
+/// sums nobody's.
+__device__ inline const char* b_weights(const MlpStripOf& strip, int pair, int lane) {
+  const int row = min(16 * pair + lane / 16 * 8 + lane % 8, strip.outputs - 1);
+  return strip.weights + row * strip.layer.row_bytes + lane / 8 % 2 * kChunkBytes;
+}
+
+/// A lane's sums of 16 rows and a strip on tensor cores begin with the biases of its columns.
+template <class T>
+__device__ inline void begin_sums(const MlpStripOf& strip, int lane,
+                                  float (&sums)[kMlpBlocksOf8][4]) {
+#pragma unroll
+  for (int n = 0; n < kMlpBlocksOf8; ++n) {
+    float bias[2] = {};
+    if (strip.biases != nullptr && 8 * n < strip.outputs) {
+      const T* of_lane = reinterpret_cast<const T*>(strip.biases) + 8 * n + lane % 4 * 2;
+      bias[0] = to_float(of_lane[0]), bias[1] = to_float(of_lane[1]);
+    }
+    sums[n][0] = sums[n][2] = bias[0];
+    sums[n][1] = sums[n][3] = bias[1];
+  }
+}
+
+template <class Rows>
+__global__ void __launch_bounds__(32 * kMaxMlpWarps)
+    mlp_fused(const __grid_constant__ MlpFusedParams p) {
+  using T = typename Rows::Element;
+  extern __shared__ __align__(128) char shared[];
+  const auto per_member = static_cast<uint32_t>(p.shape.blocks_per_member);
+  const int64_t member = blockIdx.x / per_member;
+  const int warp = static_cast<int>(threadIdx.x / 32);
+  const auto* blob = static_cast<const char*>(p.weights) + member * p.weights_member_bytes;
+  char* own = shared + p.net.bias_bytes + warp * Rows::kBuffers * p.shape.buffer_bytes;
+  char* weights = shared + p.net.bias_bytes + p.shape.warps * Rows::kBuffers * p.shape.buffer_bytes;
+
+  // The warp's rows of a round; none where the others have some left.
+  const int64_t rows_at_once = int64_t{per_member} * p.shape.warps * Rows::kRows;
+  const auto rounds = static_cast<int>((p.rows + rows_at_once - 1) / rows_at_once);
+  int64_t row = (int64_t{blockIdx.x % per_member} * p.shape.warps + warp) * int64_t{Rows::kRows};
+  const MlpFusedLayer& last = p.net.layers[p.net.num_layers - 1];
+
+  MlpStrips strips(p, blob, weights, rounds);
+  Rows rows;
+#pragma unroll 1
+  for (int round = 0; round < rounds; ++round, row += rows_at_once) {
+    const int count = static_cast<int>(max(min(p.rows - row, int64_t{Rows::kRows}), int64_t{0}));
+    if (count > 0) {
+      const T* x = static_cast<const T*>(p.x) + member * p.x_strides.member + row * p.x_strides.row;
+      load_mlp_rows<T, Rows::kRows>(
+          own, p.shape.pitch, {x, p.x_strides.row, count, p.net.layers[0].in, p.x_is_aligned});
+    }
+    if (round == 0) {
+      copy_run(shared, blob, p.net.bias_bytes);
+      strips.start();
+    } else {
+      arch::cp_async_commit();
+    }
+#pragma unroll 1
+    for (int l = 0; l < p.net.num_layers; ++l) {
+      const MlpFusedLayer& layer = p.net.layers[l];
+      const Activation activation = l == p.net.num_layers - 1 ? p.last_activation : p.activation;
+#pragma unroll 1
+      for (int strip = 0; strip * kMlpStrip < layer.out; ++strip) {
+        const char* arrived = strips.next(l, strip);
+        if (count == 0) continue;
+        if (l == 0 && strip == 0) {
+          if (round > 0) {
+            arch::cp_async_wait<0>();
+            __syncwarp();
+          }
+          rows.take(own, p.shape, layer);
+        }
+        const int first = strip * kMlpStrip;
+        rows.multiply(
+            {layer, activation, arrived,
+             p.net.bias_bytes > 0 ? shared + layer.bias + first * static_cast<int>(sizeof(T))
+                                  : nullptr,
+             min(layer.out - first, kMlpStrip)},
+            strip);
+      }
+      if (count > 0) rows.finish_layer(layer);
+    }
+    if (count > 0) {
+      const char* tile = rows.put(own, p.shape, last);
+      __syncwarp();
+      T* y = static_cast<T*>(p.y) + member * p.y_strides.member + row * p.y_strides.row;
+      store_mlp_rows<T, Rows::kRows>(tile, p.shape.pitch,
+                                     {y, p.y_strides.row, count, last.out, p.y_is_aligned});
+      __syncwarp();  // the next rows of x take their place
+    }
+  }
+}
+
+template <class Rows>
+cudaError_t launch_mlp(MlpFusedParams p, cudaStream_t stream) {
+  constexpr int64_t kMaxBlocks = 0x7fffffff;
+  constexpr int64_t kBytes = sizeof(typename Rows::Element), kVector = 16 / kBytes;
+  p.x_is_aligned = is_aligned(p.x, p.x_strides.row, p.x_strides.member, kVector, kBytes);
+  p.y_is_aligned = is_aligned(p.y, p.y_strides.row, p.y_strides.member, kVector, kBytes);
+  if (p.num_members > kMaxBlocks / p.shape.blocks_per_member) return cudaErrorInvalidConfiguration;
+  const auto kernel = mlp_fused<Rows>;
+  const cudaError_t status = allow_shared_bytes(kernel, p.shape.shared_bytes);
+  if (status != cudaSuccess) return status;
+  kernel<<<static_cast<unsigned>(p.num_members * p.shape.blocks_per_member),
+           static_cast<unsigned>(32 * p.shape.warps), static_cast<size_t>(p.shape.shared_bytes),
+           stream>>>(p);
+  return cudaGetLastError();
+}
+
+}  // namespace wide::kernels

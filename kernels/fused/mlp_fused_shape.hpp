@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernels of whole multilayer perceptrons are told, and how they divide shared memory:
+// plain numbers, which the host chooses without a GPU.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "wide/epilogue.hpp"
+#include "wide/plan.hpp"
+
+namespace wide::kernels {
+
+/// What is multiplied, sums always in fp32; fp32 on its own units.
+enum class MlpMath : uint8_t { fp16, bf16, tf32, fp32 };
+
+constexpr int kMaxMlpLayers = 16, kMaxMlpWidth = 256;
+/// Outputs that are computed together: so many rows of a weight are a strip, brought as one piece.
+constexpr int kMlpStrip = 64;
+constexpr int kMaxMlpWarps = 8, kMaxMlpSlots = 4;
+
+/// Rows of x that a warp takes through all layers at a time.
+constexpr int mlp_warp_rows(MlpMath math) {
+  return math == MlpMath::fp32 ? 8 : 16;
+}
+constexpr int mlp_element_bytes(MlpMath math) {
+  return math == MlpMath::fp16 || math == MlpMath::bf16 ? 2 : 4;
+}
+/// Buffers of a warp's rows: 16-bit activations stay in registers, and what comes and goes has one.
+constexpr int mlp_buffers(MlpMath math) {
+  return mlp_element_bytes(math) == 2 ? 1 : 2;
+}
+
+/// Bytes from the beginning of a member's weights: wide/mlp.hpp, MlpLayerPlace.
+struct MlpFusedLayer {
+  int32_t in, out;
+  int32_t bias, weight;
+  int32_t row_bytes;
+};
+
+struct MlpFusedNet {
+  MlpFusedLayer layers[kMaxMlpLayers];
+  int32_t num_layers, num_strips;
+  int32_t bias_bytes;    ///< of all layers; 0: there are none
+  int32_t weight_bytes;  ///< behind those
+};
+
+/// How a block has its shared memory: biases, the warps' rows, strips of weights. Those are all
+/// there for as long as the block runs, or pass by in a ring of slots.
+struct MlpFusedShape {
+  int32_t warps;
+  int32_t pitch;  ///< bytes from row to row of a warp's buffer
+  int32_t buffer_bytes;
+  int32_t slot_bytes;
+  int32_t slots;  ///< 0: everything stays
+  int32_t shared_bytes;
+  int32_t blocks_per_member;
+};
+
+struct MlpFusedParams {
+  const void* x;        ///< [rows, num_members, in]; member stride 0: shared
+  const void* weights;  ///< [num_members, bytes]
+  void* y;              ///< [rows, num_members, out]
+  int64_t num_members, rows;
+  RowStrides x_strides, y_strides;
+  int64_t weights_member_bytes;
+  MlpFusedNet net;
+  MlpFusedShape shape;
+  Activation activation, last_activation;
+  bool x_is_aligned, y_is_aligned;  ///< to 16 bytes. Set by the launcher
+};
+
+/// Bytes of a filled-up row of so many features, as weights have them.
+constexpr int mlp_row_bytes(int features, int element_bytes) {
+  return (features * element_bytes + 31) / 32 * 32 + 16;
+}
+
+constexpr int mlp_max_width(const MlpFusedNet& net) {
+  int width = 0;
+  for (int l = 0; l < net.num_layers; ++l) {
+    width = std::max(width, std::max(net.layers[l].in, net.layers[l].out));
+  }
+  return width;
+}
+
+/// The widest activations that the kernel for 16 bits has registers for.
+constexpr int mlp_register_width(const MlpFusedNet& net) {
+  const int width = mlp_max_width(net);
+  return width <= 64 ? 64 : width <= 128 ? 128 : 256;
+}
+
+/// A block of so many warps; `slots`: of the ring, 0 where all weights stay. How many blocks a
+/// member has is left open.
+constexpr MlpFusedShape mlp_fused_shape(const MlpFusedNet& net, MlpMath math, int warps,
+                                        int slots) {
+  const int ends = std::max(net.layers[0].in, net.layers[net.num_layers - 1].out);
+  MlpFusedShape shape{};
+  shape.warps = warps;
+  shape.slots = slots;
+  shape.pitch =
+      mlp_row_bytes(mlp_buffers(math) == 1 ? ends : mlp_max_width(net), mlp_element_bytes(math));
+  shape.buffer_bytes = mlp_warp_rows(math) * shape.pitch;
+  for (int l = 0; l < net.num_layers; ++l) {
+    const MlpFusedLayer& layer = net.layers[l];
+    shape.slot_bytes = std::max(shape.slot_bytes, std::min(layer.out, kMlpStrip) * layer.row_bytes);
+  }
+  shape.shared_bytes = net.bias_bytes + warps * mlp_buffers(math) * shape.buffer_bytes +
+                       (slots == 0 ? net.weight_bytes : slots * shape.slot_bytes);
+  return shape;
+}
+
+}  // namespace wide::kernels
