@@ -73,20 +73,14 @@ class MlpStrips {
 
   /// Waits for the next strip, the one of those outputs of that layer; the one before is done with.
   __device__ const char* next(int layer, int strip) {
-    if (stays()) {
-      if (step_ < p_.net.num_strips) {
-        ++step_;
-        wait_for_copies(p_.net.num_strips - step_);
-        __syncthreads();
-      }
-      return place_ + offset_of(layer, strip);
+    const int slot = step_;
+    if (!stays() || step_ < p_.net.num_strips) {
+      wait_for_copies(stays() ? p_.net.num_strips - 1 - step_ : p_.shape.slots - 2);
+      __syncthreads();
+      if (!stays()) load();  // to where the one before lay
+      step_ = !stays() && step_ == p_.shape.slots - 1 ? 0 : step_ + 1;
     }
-    wait_for_copies(p_.shape.slots - 2);
-    __syncthreads();
-    load();  // to where the one before lay
-    const char* arrived = place_ + step_ * p_.shape.slot_bytes;
-    step_ = step_ == p_.shape.slots - 1 ? 0 : step_ + 1;
-    return arrived;
+    return place_ + (stays() ? offset_of(layer, strip) : slot * p_.shape.slot_bytes);
   }
 
  private:
@@ -118,7 +112,7 @@ class MlpStrips {
   char* place_;
   int left_;                              // to be begun
   int layer_ = 0, strip_ = 0, slot_ = 0;  // of the one begun next
-  int step_ = 0;                          // strips waited for; in a ring the slot of the next
+  int step_ = 0;                          // strips waited for; in a ring the next one's slot
 };
 
 /// A warp's rows of x or y: the first, how many there are, and where their elements lie.
@@ -160,7 +154,7 @@ __device__ inline void load_mlp_rows(char* tile, int pitch, const MlpRows<const 
   }
 }
 
-/// The way back; what the warp wrote there is ordered by a __syncwarp before.
+/// The way back, of what all of the warp knows to be there.
 template <class T, int rows>
 __device__ inline void store_mlp_rows(const char* tile, int pitch, const MlpRows<T>& to) {
   constexpr int kVector = Vec16<T>::kSize;
@@ -295,7 +289,6 @@ __global__ void __launch_bounds__(32 * kMaxMlpWarps)
     }
     if (count > 0) {
       const char* tile = rows.put(own, p.shape, last);
-      __syncwarp();
       T* y = static_cast<T*>(p.y) + member * p.y_strides.member + row * p.y_strides.row;
       store_mlp_rows<T, Rows::kRows>(tile, p.shape.pitch,
                                      {y, p.y_strides.row, count, last.out, p.y_is_aligned});

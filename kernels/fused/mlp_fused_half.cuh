@@ -71,7 +71,7 @@ class MlpHalfRows {
     }
   }
 
-  /// Into the buffer, in rows; where that is.
+  /// Into the buffer, in rows, for all of the warp; where that is.
   __device__ const char* put(char* buffer, const MlpFusedShape& shape, const MlpFusedLayer& last) {
     __syncwarp();  // x has been taken from there
     const int lane = lane_of();
@@ -85,6 +85,7 @@ class MlpHalfRows {
             now_[k][i];
       }
     }
+    __syncwarp();
     return buffer;
   }
 
