@@ -13,9 +13,29 @@ namespace wide {
 
 namespace {
 
-/// More than half of what a multiprocessor has registers for with the widest rows.
-constexpr int64_t kThreadsAtOnce = 512;
 constexpr int kFewestWarps = 4;  ///< that bring weights, if not all of them have rows
+
+/// Threads that a multiprocessor has registers for: 65,536 by what ptxas makes of each kernel.
+int64_t threads_at_once(const kernels::MlpFusedNet& net, kernels::MlpMath math) {
+  if (math == kernels::MlpMath::fp32) return 1024;
+  if (math == kernels::MlpMath::tf32) return 640;
+  const int width = kernels::mlp_register_width(net);
+  return width == 64 ? 512 : width == 128 ? 384 : 256;
+}
+
+/// Such that the whole takes least, in rounds of rows: a block that begins waits for its weights.
+int64_t choose_blocks(int64_t members, int64_t tiles, int64_t warps, int64_t at_once) {
+  constexpr int64_t kRoundsToBegin = 2, kMostWaves = 8;
+  const int64_t most = std::min((tiles - 1) / warps + 1, kMostWaves * at_once / members + 1);
+  int64_t best = 1, least = 0;
+  for (int64_t blocks = 1; blocks <= most; ++blocks) {
+    const int64_t rounds = (tiles - 1) / (blocks * warps) + 1;
+    const int64_t waves = (members * blocks - 1) / at_once + 1;
+    const int64_t takes = waves * (rounds + kRoundsToBegin);
+    if (least == 0 || takes < least) best = blocks, least = takes;
+  }
+  return best;
+}
 
 std::string fused_reason(const MlpProblem& p, const DeviceInfo& device) {
   if (device.compute_capability < 80) {
@@ -113,12 +133,11 @@ kernels::MlpFusedShape choose_mlp_fused_shape(const MlpProblem& p, const DeviceI
   }
   if (chosen.warps == 0) return chosen;
   const int64_t by_memory = device.shared_bytes_per_multiprocessor / chosen.shared_bytes;
-  const int64_t resident =
-      std::clamp<int64_t>(kThreadsAtOnce / (32 * chosen.warps), 1, std::max<int64_t>(by_memory, 1));
+  const int64_t resident = std::clamp<int64_t>(threads_at_once(net, math) / (32 * chosen.warps), 1,
+                                               std::max<int64_t>(by_memory, 1));
   const int64_t at_once = std::max<int64_t>(resident * device.num_multiprocessors, 1);
-  const int64_t blocks = (tiles - 1) / chosen.warps + 1;
-  chosen.blocks_per_member = static_cast<int32_t>(std::clamp<int64_t>(
-      (at_once - 1) / p.num_members + 1, 1, std::min<int64_t>(blocks, at_once)));
+  chosen.blocks_per_member =
+      static_cast<int32_t>(choose_blocks(p.num_members, tiles, chosen.warps, at_once));
   return chosen;
 }
 

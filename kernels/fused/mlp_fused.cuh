@@ -229,7 +229,7 @@ __device__ inline void begin_sums(const MlpStripOf& strip, int lane,
 }
 
 template <class Rows>
-__global__ void __launch_bounds__(32 * kMaxMlpWarps)
+__global__ void __launch_bounds__(32 * kMaxMlpWarps, 1)
     mlp_fused(const __grid_constant__ MlpFusedParams p) {
   using T = typename Rows::Element;
   extern __shared__ __align__(128) char shared[];

@@ -37,15 +37,27 @@ class MlpHalfRows {
     const char* weights[kPairs];
 #pragma unroll
     for (int pair = 0; pair < kPairs; ++pair) weights[pair] = b_weights(strip, pair, lane);
-#pragma unroll
-    for (int k = 0; k < kSteps; ++k) {
-      if (16 * k >= strip.layer.in) break;
+    const auto step = [&](int k) {
 #pragma unroll
       for (int pair = 0; pair < kPairs; ++pair) {
         uint32_t b[4];
         arch::ldmatrix(b, weights[pair] + k * 2 * kChunkBytes);
         arch::mma_m16n8k16<T>(sums[2 * pair], now_[k], {b[0], b[1]});
         arch::mma_m16n8k16<T>(sums[2 * pair + 1], now_[k], {b[2], b[3]});
+      }
+    };
+    // Four steps without a branch between them, so that one loads while another multiplies.
+#pragma unroll
+    for (int k = 0; k < kSteps; k += 4) {
+      const int left = strip.layer.in - 16 * k;
+      if (left <= 0) break;
+      if (left > 48) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) step(k + i);
+      } else {
+        step(k);
+        if (left > 16) step(k + 1);
+        if (left > 32) step(k + 2);
       }
     }
     activate_sums(strip.activation, sums);
