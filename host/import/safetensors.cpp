@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "host/core/check.hpp"
-#include "host/core/nearest.hpp"
 #include "host/import/mapped_file.hpp"
+#include "host/import/messages.hpp"
 #include "host/import/safetensors_header.hpp"
 
 namespace wide {
@@ -172,11 +172,7 @@ ConstTensorView Safetensors::view(std::string_view name) const {
   if (entry == nullptr) {
     std::vector<std::string_view> names;
     for (const size_t place : state_->by_name) names.push_back(state_->entries[place].name);
-    std::string message = "safetensors: there is no tensor " + in_quotes(name);
-    const std::vector<std::string> nearest = nearest_of(name, names);
-    for (size_t i = 0; i < nearest.size(); ++i)
-      message += (i == 0 ? ", did you mean " : ", ") + in_quotes(nearest[i]);
-    throw_invalid_argument(message);
+    refuse_unknown_tensor("safetensors", name, names);
   }
   if (!entry->dtype) {
     throw_unsupported("safetensors: tensor " + in_quotes(entry->name) + " is " +

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/check.hpp"
+#include "host/import/messages.hpp"
 
 namespace wide {
 
@@ -220,16 +221,6 @@ const SafetensorsType* find_safetensors_type(std::string_view name) {
 const SafetensorsType& safetensors_type(Dtype dtype) {
   return *std::find_if(kTypes.begin(), kTypes.end(),
                        [&](const SafetensorsType& type) { return type.dtype == dtype; });
-}
-
-std::string in_quotes(std::string_view text) {
-  const bool is_long = text.size() > 60;
-  if (is_long) text = text.substr(0, 57);
-  while (is_long && !text.empty() && (text.back() & 0x80) != 0)
-    text.remove_suffix(1);  // no half of a character
-  std::string out = "\"";
-  for (const char c : text) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return out + (is_long ? "..\"" : "\"");
 }
 
 void refuse_safetensors(const std::string& file, const std::string& why) {

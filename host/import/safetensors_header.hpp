@@ -42,8 +42,6 @@ struct SafetensorsHeader {
 SafetensorsHeader parse_safetensors_header(std::string_view text, int64_t data_bytes,
                                            const std::string& file);
 
-/// "a", as messages show what a file holds: long and unprintable texts cut and marked.
-std::string in_quotes(std::string_view text);
 [[noreturn]] void refuse_safetensors(const std::string& file, const std::string& why);
 
 }  // namespace wide

@@ -9,6 +9,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/file.hpp"
+#include "host/import/messages.hpp"
 #include "host/import/safetensors_header.hpp"
 #include "wide/safetensors.hpp"
 

@@ -27,6 +27,7 @@
 #include "wide/mlp.hpp"
 #include "wide/model.hpp"
 #include "wide/models.hpp"
+#include "wide/npy.hpp"
 #include "wide/operation.hpp"
 #include "wide/pack.hpp"
 #include "wide/plan.hpp"

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What readers of files have to say.
+#include "host/import/messages.hpp"
+
+#include "host/core/check.hpp"
+#include "host/core/nearest.hpp"
+
+namespace wide {
+
+std::string in_quotes(std::string_view text) {
+  const bool is_long = text.size() > 60;
+  if (is_long) text = text.substr(0, 57);
+  while (is_long && !text.empty() && (text.back() & 0x80) != 0)
+    text.remove_suffix(1);  // no half of a character
+  std::string out = "\"";
+  for (const char c : text) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return out + (is_long ? "..\"" : "\"");
+}
+
+void refuse_unknown_tensor(const std::string& format, std::string_view name,
+                           std::span<const std::string_view> names) {
+  std::string message = format + ": there is no tensor " + in_quotes(name);
+  const std::vector<std::string> nearest = nearest_of(name, names);
+  for (size_t i = 0; i < nearest.size(); ++i)
+    message += (i == 0 ? ", did you mean " : ", ") + in_quotes(nearest[i]);
+  throw_invalid_argument(message);
+}
+
+}  // namespace wide

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Zip archives, to read: what the directory says, checked against what each entry says of itself.
+// Format: PKWARE's APPNOTE 6.3.10, with zip64, without encryption and archives in several parts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wide {
+
+struct ZipEntry {
+  std::string name;
+  std::span<const std::byte> packed;  ///< as it lies in the archive
+  int64_t bytes = 0;                  ///< unpacked
+  uint32_t checksum = 0;              ///< CRC-32 of the unpacked bytes
+  bool is_deflated = false;
+};
+
+/// In the order of the archive, no two of which overlap. `what` is the archive's name in messages.
+/// Throws invalid_argument.
+std::vector<ZipEntry> read_zip(std::span<const std::byte> archive, const std::string& what);
+
+/// The first `out.size()` bytes of an entry, which has so many. Throws invalid_argument where it is
+/// broken.
+void unpack_start(const ZipEntry& entry, std::span<std::byte> out, const std::string& what);
+/// All bytes: `out.size()` is `entry.bytes`. Throws invalid_argument also where they are more or
+/// less, or not those that the checksum is of.
+void unpack(const ZipEntry& entry, std::span<std::byte> out, const std::string& what);
+
+/// CRC-32 of what `so_far` is of, and of these bytes behind it.
+uint32_t zip_checksum(std::span<const std::byte> bytes, uint32_t so_far = 0);
+void require_checksum(const ZipEntry& entry, std::span<const std::byte> bytes,
+                      const std::string& what);
+
+}  // namespace wide
