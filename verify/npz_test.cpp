@@ -319,6 +319,18 @@ TEST_CASE("npz: archives that lie are refused, with the reason") {
       {zip64(zip64_end(begin, UINT64_MAX, 1, end)), "expected to end at"},
       {zip64(zip64_end(UINT64_MAX, 1, 1, end)), "expected to end at"},
       {zip64(zip64_end(begin, end - begin, 2, end)), "has no room for 2"},
+      {zip64([&] {
+         std::string text = zip64_end(begin, end - begin, 1, end);
+         text[16] = 1;
+         return text;
+       }()),
+       "one part of several"},
+      {[&] {
+         std::string text = plain;
+         text[begin + 3] = 'x';
+         return text;
+       }(),
+       "its directory is broken"},
       {named("a.txt"), "is no array, expected a name that ends in .npy"},
       {named(""), "is no array"},
       {named("folder/"), "is no array"},

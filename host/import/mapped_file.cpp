@@ -16,13 +16,24 @@
 
 namespace wide {
 
-MappedFile::MappedFile(const std::string& path) {
-  const auto fail = [&](const std::string& why) {
-    throw Error(ErrorCode::io, "cannot read " + path + ": " + why);
-  };
+namespace {
+
+[[noreturn]] void fail(const std::string& shown, const std::string& why) {
+  throw Error(ErrorCode::io, "cannot read " + shown + ": " + why);
+}
+
+int open_file(const std::string& path) {
   // Without O_NONBLOCK to open a pipe is to wait for its writer.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) fail(std::strerror(errno));
+  if (fd < 0) fail(path, std::strerror(errno));
+  return fd;
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::string& path) : MappedFile(open_file(path), path) {}
+
+MappedFile::MappedFile(int fd, const std::string& shown) {
   struct stat status {};
   const bool is_known = ::fstat(fd, &status) == 0;
   void* data = nullptr;
@@ -31,8 +42,8 @@ MappedFile::MappedFile(const std::string& path) {
   }
   const int error = errno;
   ::close(fd);
-  if (!is_known || data == MAP_FAILED) fail(std::strerror(error));
-  if (!S_ISREG(status.st_mode)) fail("it is no regular file");
+  if (!is_known || data == MAP_FAILED) fail(shown, std::strerror(error));
+  if (!S_ISREG(status.st_mode)) fail(shown, "it is no regular file");
   data_ = static_cast<const std::byte*>(data);
   size_ = static_cast<size_t>(status.st_size);
 }

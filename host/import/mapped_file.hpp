@@ -14,6 +14,8 @@ class MappedFile {
  public:
   /// Throws io, also for what is no regular file: a pipe would be waited for.
   explicit MappedFile(const std::string& path);
+  /// An open file, which is closed here; `shown` is its name in messages.
+  MappedFile(int fd, const std::string& shown);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
 

@@ -198,7 +198,7 @@ NpyHeader parse_npy_header(std::span<const std::byte> start, int64_t total_bytes
                            const std::string& what) {
   const std::string_view text{reinterpret_cast<const char*>(start.data()), start.size()};
   if (!text.starts_with(kMagic)) refuse_npy(what, "it does not begin as NumPy's arrays do");
-  if (text.size() < 10) refuse_npy(what, "it ends within the length of its header");
+  if (text.size() < 12) refuse_npy(what, "it ends within the length of its header");
   const auto byte = [&](size_t at) {
     return static_cast<uint64_t>(static_cast<uint8_t>(text[at]));
   };
@@ -208,7 +208,6 @@ NpyHeader parse_npy_header(std::span<const std::byte> start, int64_t total_bytes
                          ", expected 1.0, 2.0 or 3.0");
   }
   const size_t prefix = major == 1 ? 10 : 12;
-  if (text.size() < prefix) refuse_npy(what, "it ends within the length of its header");
   uint64_t length = byte(8) | byte(9) << 8;
   if (major > 1) length |= byte(10) << 16 | byte(11) << 24;
   const uint64_t most = std::min<uint64_t>(65535, text.size() - prefix);

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What ONNX's operators say of axes, for constants and activations alike. Errors are without the
+// node's name: whoever calls adds it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "wide/shape.hpp"
+
+namespace wide::onnx {
+
+/// -1 is the last one.
+int checked_axis(int64_t axis, int rank);
+/// Of `axes`, each once.
+std::vector<bool> marked_axes(const std::vector<int64_t>& axes, int rank);
+
+/// No axes: all of extent 1.
+std::vector<int64_t> squeezed(const Shape& shape, const std::vector<int64_t>& axes);
+std::vector<int64_t> unsqueezed(const Shape& shape, const std::vector<int64_t>& axes);
+
+struct SliceRange {
+  int64_t first = 0, step = 1, count = 0;
+};
+/// One range for each axis. `extents` may have kBatch, of which all must be taken.
+std::vector<SliceRange> slice_ranges(const Shape& shape, const std::vector<int64_t>& starts,
+                                     const std::vector<int64_t>& ends, std::vector<int64_t> axes,
+                                     std::vector<int64_t> steps);
+
+/// No order: the axes reversed.
+Dims transpose_order(std::vector<int64_t> perm, int rank);
+
+/// No sizes: equal parts, of which the last may be smaller.
+std::vector<int64_t> split_sizes(int64_t extent, size_t num_parts, std::vector<int64_t> sizes);
+
+}  // namespace wide::onnx

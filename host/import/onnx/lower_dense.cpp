@@ -1,0 +1,205 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators with weights: products, norms, tables.
+#include <string>
+
+#include "host/import/onnx/lowering.hpp"
+#include "wide/convert.hpp"
+
+namespace wide::onnx {
+
+namespace {
+
+/// A bias [out] of a constant that is broadcast to it: [out], [1, out], [1] or a scalar.
+Value bias_of(Lowering& at, size_t input, int64_t out, Dtype dtype, double factor) {
+  const Shape& shape = at.constant_shape(input);
+  const int64_t size = num_elements(shape);
+  bool is_row = (size == out || size == 1) && shape.rank() <= 2;
+  for (int axis = 0; axis + 1 < shape.rank(); ++axis) is_row = is_row && shape[axis] == 1;
+  at.support(is_row, "adds " + to_string(shape) + ", expected " + std::to_string(out) +
+                         " numbers that all rows share, or one");
+  if (shape == Shape{out}) return at.scaled(input, dtype, factor);
+  return at.changed(input, dtype, {out}, [=](const Initializer& t, int64_t i) {
+    return factor * load_element(t.data, *t.type->dtype, size == 1 ? 0 : i);
+  });
+}
+
+void lower_gemm(Lowering& at) {
+  at.only({"alpha", "beta", "transA", "transB"});
+  const Value x = at.x(0);
+  at.support(at.integer("transA", 0) == 0,
+             "transposes its first input, in which the batch is in front");
+  const Shape& weight_shape = at.constant_shape(1);
+  at.require(at.shape(x).rank() == 2 && weight_shape.rank() == 2,
+             "multiplies " + to_string(at.shape(x)) + " and " + to_string(weight_shape) +
+                 ", expected two matrices");
+  const bool is_transposed = at.integer("transB", 0) != 0;
+  const Dtype dtype = at.dtype(x);
+  const int64_t out = weight_shape[is_transposed ? 0 : 1];
+  Value weight = at.scaled(1, dtype, at.number("alpha", 1));
+  if (!is_transposed) weight = at.transposed(weight);
+  const float beta = at.number("beta", 1);
+  std::vector<Operand> operands{{"x", x}, {"weight", weight}};
+  const bool adds = at.has(2) && beta != 0;
+  if (adds && !at.is_computed(2)) operands.push_back({"bias", bias_of(at, 2, out, dtype, beta)});
+  Value y = at.append(LinearOp{}, operands);
+  if (adds && at.is_computed(2)) {
+    at.support(beta == 1, "scales what it adds, which is computed");
+    y = at.append(BinaryOp{}, {{"x", y}, {"other", at.x(2)}});
+  }
+  at.set(y);
+}
+
+/// The bias that the one node behind a product adds, if that is what it does.
+const OnnxNode* find_bias(Lowering& at, int64_t out, size_t& place) {
+  const OnnxNode* reader = at.only_reader();
+  if (reader == nullptr || reader->op != "Add" || reader->inputs.size() != 2) return nullptr;
+  place = reader->inputs[0] == at.node().outputs[0] ? 1 : 0;
+  const std::string_view other = reader->inputs[place];
+  if (!at.is_constant(other)) return nullptr;
+  const Term& term = at.term(other);
+  return term.tensor != nullptr && term.tensor->shape == Shape{out} ? reader : nullptr;
+}
+
+void lower_matmul(Lowering& at) {
+  at.only({});
+  const Value x = at.x(0);
+  at.support(!at.is_computed(1), "multiplies two activations, for which there is no primitive");
+  const Shape& weight_shape = at.constant_shape(1);
+  at.support(weight_shape.rank() == 2,
+             "multiplies by " + to_string(weight_shape) + ", expected a matrix");
+  at.support(at.shape(x).rank() >= 2, "multiplies a vector, expected rows");
+  const Dtype dtype = at.dtype(x);
+  std::vector<Operand> operands{{"x", x}, {"weight", at.transposed(at.parameter(1, dtype))}};
+  size_t place = 0;
+  if (const OnnxNode* reader = find_bias(at, weight_shape[1], place)) {
+    at.visit(*reader, [&] { operands.push_back({"bias", at.parameter(place, dtype)}); });
+    const Value y = at.append(LinearOp{}, operands);
+    at.visit(*reader, [&] { at.set(y); });
+    at.absorb(*reader);
+    return;
+  }
+  at.set(at.append(LinearOp{}, operands));
+}
+
+void lower_batchnorm(Lowering& at) {
+  at.only({"epsilon", "momentum", "training_mode", "spatial"});
+  at.support(at.integer("training_mode", 0) == 0 && at.integer("spatial", 1) == 1,
+             "is in training mode, expected inference");
+  for (size_t i = 1; i < at.node().outputs.size(); ++i)
+    at.support(!at.is_used(i), "computes statistics, expected inference");
+  at.require(at.num_inputs() == 5,
+             "has " + std::to_string(at.num_inputs()) + " inputs, expected 5");
+  const Value x = at.x(0);
+  at.set(at.append(BatchnormOp{at.number("epsilon", 1e-5f)},
+                   {{"x", x},
+                    {"gamma", at.parameter(1, at.dtype(x))},
+                    {"beta", at.parameter(2, at.dtype(x))},
+                    {"running_mean", at.parameter(3, Dtype::fp32)},
+                    {"running_variance", at.parameter(4, Dtype::fp32)}}));
+}
+
+void lower_instancenorm(Lowering& at) {
+  at.only({"epsilon"});
+  const Value x = at.x(0);
+  at.set(at.append(
+      InstancenormOp{at.number("epsilon", 1e-5f)},
+      {{"x", x}, {"gamma", at.parameter(1, at.dtype(x))}, {"beta", at.parameter(2, at.dtype(x))}}));
+}
+
+void lower_groupnorm(Lowering& at) {
+  at.only({"epsilon", "num_groups", "stash_type"});
+  const Value x = at.x(0);
+  const Shape& gamma = at.constant_shape(1);
+  at.support(
+      at.shape(x).rank() >= 2 && gamma == Shape{at.shape(x)[1]},
+      "has a scale " + to_string(gamma) + ", expected one for each channel, as from opset 21 on");
+  at.set(at.append(
+      GroupnormOp{at.integer("num_groups", 1), at.number("epsilon", 1e-5f)},
+      {{"x", x}, {"gamma", at.parameter(1, at.dtype(x))}, {"beta", at.parameter(2, at.dtype(x))}}));
+}
+
+/// gamma or beta, as many numbers as are normalised together.
+Value norm_parameter(Lowering& at, size_t input, int64_t size, Dtype dtype) {
+  if (!at.has(input)) return {};
+  at.support(num_elements(at.constant_shape(input)) == size,
+             "has a scale or bias " + to_string(at.constant_shape(input)) + ", expected " +
+                 std::to_string(size) + " numbers");
+  return at.reshaped(at.parameter(input, dtype), {size});
+}
+
+void lower_layernorm(Lowering& at) {
+  at.only({"axis", "epsilon", "stash_type"});
+  at.support(at.integer("stash_type", 1) == 1, "computes in another type than FLOAT");
+  at.support(!at.is_used(1) && !at.is_used(2), "writes its statistics, which no primitive does");
+  const Value x = at.x(0);
+  const Shape shape = at.shape(x);
+  const int axis = checked_axis(at.integer("axis", -1), shape.rank());
+  at.support(axis > 0, "normalises over the batch");
+  std::vector<int64_t> rows(shape.begin(), shape.begin() + axis);
+  int64_t size = 1;
+  for (int i = axis; i < shape.rank(); ++i) size *= shape[i];
+  rows.push_back(size);
+  const Value y = at.append(LayernormOp{at.number("epsilon", 1e-5f), false},
+                            {{"x", at.reshaped(x, Shape(rows))},
+                             {"gamma", norm_parameter(at, 1, size, at.dtype(x))},
+                             {"beta", norm_parameter(at, 2, size, at.dtype(x))}});
+  at.set(at.reshaped(y, shape));
+}
+
+/// A table read by computed ids, or one element, or some that lie together, of an activation's
+/// axis.
+void lower_gather(Lowering& at) {
+  at.only({"axis"});
+  if (at.is_computed(0)) {
+    const Value x = at.x(0);
+    const Shape shape = at.shape(x);
+    const int axis = checked_axis(at.integer("axis", 0), shape.rank());
+    const Numbers& which = at.numbers(1);
+    at.support(axis > 0, "gathers rows of the batch");
+    at.support(which.shape.rank() <= 1 && !which.values.empty(),
+               "gathers by " + to_string(which.shape) + " indices, expected one or a list");
+    int64_t first = to_integer(which, 0);
+    if (first < 0) first += shape[axis];
+    for (size_t i = 0; i < which.values.size(); ++i) {
+      const int64_t index = to_integer(which, i);
+      at.support((index < 0 ? index + shape[axis] : index) == first + static_cast<int64_t>(i),
+                 "gathers elements that do not lie together");
+    }
+    Value y = at.append(SliceOp{axis, first, std::ssize(which.values)}, {{"x", x}});
+    if (which.shape.rank() == 0) {
+      Shape squeezed_shape(squeezed(at.shape(y), {axis}));
+      y = at.reshaped(y, squeezed_shape);
+    }
+    return at.set(y);
+  }
+  const Value ids = at.x(1);
+  const Shape& table = at.constant_shape(0);
+  at.support(table.rank() == 2 && at.integer("axis", 0) == 0,
+             "gathers from " + to_string(table) + " along axis " +
+                 std::to_string(at.integer("axis", 0)) + ", expected rows of a table");
+  const Shape shape = at.shape(ids);
+  int64_t per_sample = 1;
+  for (int axis = 1; axis < shape.rank(); ++axis) per_sample *= shape[axis];
+  const Value y = at.append(EmbeddingOp{}, {{"ids", at.reshaped(ids, {kBatch, per_sample})},
+                                            {"table", at.parameter(0, Dtype::fp32)}});
+  std::vector<int64_t> out(shape.begin(), shape.end());
+  out.push_back(table[1]);
+  at.support(out.size() < kMaxRank, "computes more than 5 axes");
+  at.set(at.reshaped(y, Shape(out)));
+}
+
+}  // namespace
+
+void add_dense_operators(std::map<std::string_view, Lower>& table) {
+  table["Gemm"] = lower_gemm;
+  table["MatMul"] = lower_matmul;
+  table["BatchNormalization"] = lower_batchnorm;
+  table["InstanceNormalization"] = lower_instancenorm;
+  table["GroupNormalization"] = lower_groupnorm;
+  table["LayerNormalization"] = lower_layernorm;
+  table["Gather"] = lower_gather;
+}
+
+}  // namespace wide::onnx

@@ -1,0 +1,284 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators of one element, of two, and of a row.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "host/import/onnx/lowering.hpp"
+#include "wide/convert.hpp"
+
+namespace wide::onnx {
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+Value pointwise(Lowering& at, Value x, const PointwiseOp& op) {
+  return at.append(op, {{"x", x}});
+}
+Value binary(Lowering& at, BinaryFunction function, Value x, Value other) {
+  return at.append(BinaryOp{function}, {{"x", x}, {"other", other}});
+}
+Value with_number(Lowering& at, BinaryFunction function, Value x, double number) {
+  return binary(at, function, x, at.constant(number, at.dtype(x)));
+}
+
+template <PointwiseFunction kFunction>
+void lower_function(Lowering& at) {
+  at.only({});
+  at.set(pointwise(at, at.x(0), {.function = kFunction}));
+}
+
+void lower_gelu(Lowering& at) {
+  at.only({"approximate"});
+  const std::string_view mode = at.text("approximate", "none");
+  at.require(mode == "none" || mode == "tanh",
+             "has approximate " + std::string(mode) + ", expected none or tanh");
+  at.set(pointwise(
+      at, at.x(0),
+      {.function = mode == "tanh" ? PointwiseFunction::gelu_tanh : PointwiseFunction::gelu}));
+}
+void lower_leaky_relu(Lowering& at) {
+  at.only({"alpha"});
+  at.set(
+      pointwise(at, at.x(0),
+                {.function = PointwiseFunction::leaky_relu, .slope = at.number("alpha", 0.01f)}));
+}
+void lower_elu(Lowering& at) {
+  at.only({"alpha"});
+  at.set(
+      pointwise(at, at.x(0), {.function = PointwiseFunction::elu, .alpha = at.number("alpha", 1)}));
+}
+/// gamma * elu(x)
+void lower_selu(Lowering& at) {
+  at.only({"alpha", "gamma"});
+  const Value elu = pointwise(at, at.x(0),
+                              {.function = PointwiseFunction::elu,
+                               .alpha = at.number("alpha", 1.67326319217681884765625f)});
+  at.set(with_number(at, BinaryFunction::multiply, elu,
+                     static_cast<double>(at.number("gamma", 1.05070102214813232421875f))));
+}
+/// alpha * elu(x / alpha)
+void lower_celu(Lowering& at) {
+  at.only({"alpha"});
+  const double alpha = static_cast<double>(at.number("alpha", 1));
+  at.support(alpha > 0, "has alpha " + std::to_string(alpha) + ", expected one above 0");
+  const Value x = with_number(at, BinaryFunction::divide, at.x(0), alpha);
+  at.set(with_number(at, BinaryFunction::multiply,
+                     pointwise(at, x, {.function = PointwiseFunction::elu}), alpha));
+}
+void lower_hard_sigmoid(Lowering& at) {
+  at.only({"alpha", "beta"});
+  Value y = with_number(at, BinaryFunction::multiply, at.x(0),
+                        static_cast<double>(at.number("alpha", 0.2f)));
+  y = with_number(at, BinaryFunction::add, y, static_cast<double>(at.number("beta", 0.5f)));
+  at.set(pointwise(at, y, {.function = PointwiseFunction::clamp, .low = 0, .high = 1}));
+}
+/// x * tanh(softplus(x))
+void lower_mish(Lowering& at) {
+  at.only({});
+  const Value x = at.x(0);
+  const Value soft = pointwise(at, x, {.function = PointwiseFunction::softplus});
+  at.set(binary(at, BinaryFunction::multiply, x,
+                pointwise(at, soft, {.function = PointwiseFunction::tanh})));
+}
+void lower_neg(Lowering& at) {
+  at.only({});
+  at.set(with_number(at, BinaryFunction::multiply, at.x(0), -1));
+}
+
+void lower_clip(Lowering& at) {
+  at.only({"min", "max"});
+  const auto bound = [&](size_t input, const char* attribute, float usual) {
+    return at.has(input) ? static_cast<float>(at.scalar(input)) : at.number(attribute, usual);
+  };
+  const float low = bound(1, "min", -kInfinity), high = bound(2, "max", kInfinity);
+  at.support(low <= high, "clips to [" + std::to_string(low) + ", " + std::to_string(high) + "]");
+  at.set(pointwise(at, at.x(0), {.function = PointwiseFunction::clamp, .low = low, .high = high}));
+}
+
+/// The larger or smaller of x and numbers that are one for all.
+template <bool kIsMax>
+void lower_extreme(Lowering& at) {
+  at.only({});
+  if (at.num_inputs() == 1) return at.set(at.x(0));
+  at.support(at.num_inputs() == 2,
+             "compares " + std::to_string(at.num_inputs()) + " inputs, expected x and a number");
+  const size_t data = at.is_computed(0) ? 0 : 1;
+  at.support(!at.is_computed(1 - data),
+             "compares two activations, for which there is no primitive");
+  const auto number = static_cast<float>(at.scalar(1 - data));
+  at.set(pointwise(at, at.x(data),
+                   {.function = PointwiseFunction::clamp,
+                    .low = kIsMax ? number : -kInfinity,
+                    .high = kIsMax ? kInfinity : number}));
+}
+
+/// A constant as an operand of x: one number, x's last axes, or its channels.
+Value other_of(Lowering& at, size_t input, Value x) {
+  const Shape shape = at.shape(x), own = at.constant_shape(input);
+  const Dtype dtype = at.dtype(x);
+  if (num_elements(own) == 1) return at.reshaped(at.parameter(input, dtype), {1});
+  const int missing = shape.rank() - own.rank();
+  at.support(missing > 0 || (missing == 0 && own[0] == 1),
+             "combines " + to_string(shape) + " and the constant " + to_string(own) +
+                 ", which has a batch or more axes");
+  std::vector<int64_t> extents(own.begin() + (missing == 0 ? 1 : 0), own.end());
+  while (extents.front() == 1) extents.erase(extents.begin());  // there is one that is not 1
+  const int skipped = shape.rank() - static_cast<int>(extents.size());
+  bool is_suffix = true, is_channel = skipped == 1 && shape.rank() >= 3 && extents[0] == shape[1];
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const int64_t extent = shape[static_cast<int>(i) + skipped];
+    is_suffix = is_suffix && extents[i] == extent;
+    is_channel = is_channel && (i == 0 || extents[i] == 1);
+    at.support(extents[i] == extent || extents[i] == 1, "combines " + to_string(shape) +
+                                                            " and the constant " + to_string(own) +
+                                                            ", which does not fit or is larger");
+  }
+  if (is_suffix || is_channel) return at.reshaped(at.parameter(input, dtype), Shape(extents));
+  const Shape full(std::span(shape.begin() + skipped, shape.end()));
+  const Shape from(extents);
+  return at.changed(input, dtype, full, [=](const Initializer& t, int64_t i) {
+    int64_t source = 0, step = 1;
+    for (int axis = full.rank(); axis-- > 0; i /= full[axis]) {
+      if (from[axis] == 1) continue;
+      source += i % full[axis] * step;
+      step *= from[axis];
+    }
+    return load_element(t.data, *t.type->dtype, source);
+  });
+}
+
+Value combined(Lowering& at, BinaryFunction function, size_t left, size_t right) {
+  if (at.is_computed(left)) {
+    const Value x = at.x(left);
+    return binary(at, function, x, at.is_computed(right) ? at.x(right) : other_of(at, right, x));
+  }
+  Value x = at.x(right);
+  at.support(function != BinaryFunction::divide,
+             "divides a constant by an activation, for which there is no primitive");
+  if (function == BinaryFunction::subtract) {
+    x = with_number(at, BinaryFunction::multiply, x, -1);
+    function = BinaryFunction::add;
+  }
+  return binary(at, function, x, other_of(at, left, x));
+}
+
+template <BinaryFunction kFunction>
+void lower_binary(Lowering& at) {
+  at.only({});
+  at.require(at.num_inputs() == 2,
+             "has " + std::to_string(at.num_inputs()) + " inputs, expected 2");
+  at.set(combined(at, kFunction, 0, 1));
+}
+
+template <bool kIsMean>
+void lower_sum(Lowering& at) {
+  at.only({});
+  Value total = at.x(0);
+  for (size_t i = 1; i < at.num_inputs(); ++i)
+    total = binary(at, BinaryFunction::add, total,
+                   at.is_computed(i) ? at.x(i) : other_of(at, i, total));
+  if (kIsMean && at.num_inputs() > 1)
+    total = with_number(at, BinaryFunction::divide, total, static_cast<double>(at.num_inputs()));
+  at.set(total);
+}
+
+void lower_pow(Lowering& at) {
+  at.only({});
+  const Value x = at.x(0);
+  const double power = at.scalar(1);
+  at.support(power == 1 || power == 2 || power == 3,
+             "raises to the power of " + std::to_string(power) + ", expected 1, 2 or 3");
+  Value y = x;
+  for (int i = 1; i < static_cast<int>(power); ++i) y = binary(at, BinaryFunction::multiply, y, x);
+  at.set(y);
+}
+
+/// Slopes of channels have no function of their own: relu(x) - slope * relu(-x).
+void lower_prelu(Lowering& at) {
+  at.only({});
+  const Value x = at.x(0);
+  const Shape& own = at.constant_shape(1);
+  const Dtype dtype = at.dtype(x);
+  const int64_t size = num_elements(own);
+  const bool is_row = own.rank() > 0 && own.back() == size && size == at.shape(x).back();
+  if (size == 1 || is_row) {
+    return at.set(at.append(PointwiseOp{.function = PointwiseFunction::prelu},
+                            {{"x", x}, {"slope", at.reshaped(at.parameter(1, dtype), {size})}}));
+  }
+  const Value slope = other_of(at, 1, x);
+  const Value above = pointwise(at, x, {.function = PointwiseFunction::relu});
+  const Value below = pointwise(at, with_number(at, BinaryFunction::multiply, x, -1),
+                                {.function = PointwiseFunction::relu});
+  at.set(binary(at, BinaryFunction::subtract, above,
+                binary(at, BinaryFunction::multiply, below, slope)));
+}
+
+/// Before opset 13 over all axes from one on, since then over one.
+template <bool kIsLog>
+void lower_softmax(Lowering& at) {
+  at.only({"axis"});
+  const Value x = at.x(0);
+  const Shape shape = at.shape(x);
+  const bool is_old = at.opset() < 13;
+  const int axis = checked_axis(at.integer("axis", is_old ? 1 : -1), shape.rank());
+  at.support(axis > 0, "is over the batch");
+  at.support(is_old || axis == shape.rank() - 1, "is over axis " + std::to_string(axis) + " of " +
+                                                     to_string(shape) + ", expected the last one");
+  std::vector<int64_t> rows(shape.begin(), shape.begin() + axis);
+  int64_t size = 1;
+  for (int i = axis; i < shape.rank(); ++i) size *= shape[i];
+  rows.push_back(size);
+  at.set(at.reshaped(at.append(SoftmaxOp{kIsLog}, {{"x", at.reshaped(x, Shape(rows))}}), shape));
+}
+
+}  // namespace
+
+void add_elementwise_operators(std::map<std::string_view, Lower>& table) {
+  using enum PointwiseFunction;
+  table["Relu"] = lower_function<relu>;
+  table["Sigmoid"] = lower_function<sigmoid>;
+  table["Tanh"] = lower_function<tanh>;
+  table["HardSwish"] = lower_function<hardswish>;
+  table["Softplus"] = lower_function<softplus>;
+  table["Gelu"] = lower_gelu;
+  table["LeakyRelu"] = lower_leaky_relu;
+  table["Elu"] = lower_elu;
+  table["Selu"] = lower_selu;
+  table["Celu"] = lower_celu;
+  table["HardSigmoid"] = lower_hard_sigmoid;
+  table["Mish"] = lower_mish;
+  table["Neg"] = lower_neg;
+  table["Clip"] = lower_clip;
+  table["Max"] = lower_extreme<true>;
+  table["Min"] = lower_extreme<false>;
+  table["PRelu"] = lower_prelu;
+  table["Pow"] = lower_pow;
+  table["Add"] = lower_binary<BinaryFunction::add>;
+  table["Sub"] = lower_binary<BinaryFunction::subtract>;
+  table["Mul"] = lower_binary<BinaryFunction::multiply>;
+  table["Div"] = lower_binary<BinaryFunction::divide>;
+  table["Sum"] = lower_sum<false>;
+  table["Mean"] = lower_sum<true>;
+  table["Softmax"] = lower_softmax<false>;
+  table["LogSoftmax"] = lower_softmax<true>;
+}
+
+Lower find_lower(std::string_view op) {
+  static const std::map<std::string_view, Lower> table = [] {
+    std::map<std::string_view, Lower> all;
+    add_dense_operators(all);
+    add_elementwise_operators(all);
+    add_shape_operators(all);
+    add_window_operators(all);
+    return all;
+  }();
+  const auto found = table.find(op);
+  return found == table.end() ? nullptr : found->second;
+}
+
+}  // namespace wide::onnx

@@ -1,0 +1,236 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators that move elements: shapes, parts, and what leaves all as it is.
+#include <algorithm>
+#include <string>
+
+#include "host/import/onnx/lowering.hpp"
+
+namespace wide::onnx {
+
+namespace {
+
+int64_t per_sample(const Shape& shape) {
+  int64_t size = 1;
+  for (int axis = 1; axis < shape.rank(); ++axis) size *= shape[axis];
+  return size;
+}
+
+/// The extents behind the batch, which must stay in front.
+void set_reshaped(Lowering& at, Value x, const std::vector<int64_t>& extents) {
+  at.support(extents.size() < kMaxRank,
+             "makes " + std::to_string(extents.size()) + " axes, expected at most 5");
+  at.set(at.reshaped(x, Shape(extents)));
+}
+
+void lower_reshape(Lowering& at) {
+  at.only({"allowzero"});
+  const Value x = at.x(0);
+  const Shape shape = at.shape(x);
+  const Numbers& wanted = at.numbers(1);
+  const bool copies_zero = at.integer("allowzero", 0) == 0;
+  at.require(wanted.shape.rank() == 1 && !wanted.values.empty(),
+             "has a shape " + to_string(wanted.shape) + ", expected a list of extents");
+  std::vector<int64_t> extents{kBatch};
+  int64_t known = 1;
+  int unknown = 0;
+  for (size_t i = 1; i < wanted.values.size(); ++i) {
+    at.support(!is_batch(wanted, i), "moves the batch to axis " + std::to_string(i));
+    int64_t extent = to_integer(wanted, i);
+    if (extent == 0 && copies_zero && i < static_cast<size_t>(shape.rank()))
+      extent = shape[static_cast<int>(i)];
+    at.require(extent >= 1 || extent == -1,
+               "has extent " + std::to_string(extent) + ", expected at least 1 or -1");
+    if (extent == -1) unknown = static_cast<int>(i);
+    at.require(extent == -1 || known <= INT64_MAX / extent,
+               "makes more elements than can be counted");
+    known *= extent == -1 ? 1 : extent;
+    extents.push_back(extent);
+  }
+  const int64_t size = per_sample(shape);
+  if (unknown != 0) extents[static_cast<size_t>(unknown)] = size / known;
+  const bool fits = unknown != 0 ? size % known == 0 : size == known;
+  // In front: the batch, or what must be it: a 0 that stands for it, a -1, or the number that it
+  // had.
+  const bool is_front = is_batch(wanted, 0) || to_integer(wanted, 0) == -1 ||
+                        at.batch() == to_integer(wanted, 0) ||
+                        (to_integer(wanted, 0) == 0 && copies_zero);
+  at.support(fits && is_front,
+             "reshapes " + to_string(shape) + " such that the batch does not stay in front");
+  set_reshaped(at, x, extents);
+}
+
+void lower_flatten(Lowering& at) {
+  at.only({"axis"});
+  const Value x = at.x(0);
+  const Shape& shape = at.shape(x);
+  const int64_t axis = at.integer("axis", 1);
+  int64_t behind = 1;
+  const int64_t split = axis < 0 ? axis + shape.rank() : axis;
+  at.require(split >= 0 && split <= shape.rank(), "has axis " + std::to_string(axis));
+  for (int64_t i = 1; i < split; ++i) behind *= shape[static_cast<int>(i)];
+  at.support(split >= 1 && behind == 1, "flattens the batch with other axes");
+  set_reshaped(at, x, {kBatch, per_sample(shape)});
+}
+
+void lower_squeeze(Lowering& at) {
+  at.only({"axes"});
+  const Value x = at.x(0);
+  set_reshaped(at, x, squeezed(at.shape(x), at.integers(1, "axes")));
+}
+void lower_unsqueeze(Lowering& at) {
+  at.only({"axes"});
+  const Value x = at.x(0);
+  const std::vector<int64_t> extents = unsqueezed(at.shape(x), at.integers(1, "axes"));
+  at.support(extents[0] == kBatch, "puts an axis in front of the batch");
+  set_reshaped(at, x, extents);
+}
+
+/// Of an activation only where no element moves: nothing but extents of 1 changes its place.
+void lower_transpose(Lowering& at) {
+  at.only({"perm"});
+  const Value x = at.x(0);
+  const Shape shape = at.shape(x);
+  const Dims order = transpose_order(at.integers("perm"), shape.rank());
+  std::vector<int64_t> extents;
+  int64_t last = -1;
+  for (const int64_t axis : order) {
+    const int64_t extent = shape[static_cast<int>(axis)];
+    extents.push_back(extent);
+    at.support(extent == 1 || axis > last,
+               "moves axes of " + to_string(shape) + ": no primitive moves those of an activation");
+    if (extent != 1) last = axis;
+  }
+  at.support(extents[0] == kBatch, "puts an axis in front of the batch");
+  set_reshaped(at, x, extents);
+}
+
+void lower_concat(Lowering& at) {
+  at.only({"axis"});
+  std::vector<Operand> parts;
+  Value like;
+  for (size_t i = 0; i < at.num_inputs(); ++i) {
+    if (like.is_absent() && at.is_computed(i)) like = at.x(i);
+  }
+  const Shape shape = at.shape(like);
+  const int axis = checked_axis(at.integer("axis", 0), shape.rank());
+  at.support(axis > 0, "joins batches");
+  for (size_t i = 0; i < at.num_inputs(); ++i) {
+    Value part;
+    if (at.is_computed(i)) {
+      part = at.x(i);
+    } else {  // in every row of the batch, so that it has one row or none
+      const Shape& own = at.constant_shape(i);
+      at.support(own.rank() == shape.rank() && own[0] == 1,
+                 "joins the constant " + to_string(own) + ", expected one row");
+      part = at.reshaped(at.parameter(i, at.dtype(like)),
+                         Shape(std::span(own.begin() + 1, own.end())));
+    }
+    parts.push_back({"part" + std::to_string(i), part});
+  }
+  at.set(parts.size() == 1 ? parts[0].value : at.append(ConcatOp{axis}, parts));
+}
+
+void lower_slice(Lowering& at) {
+  at.only({"starts", "ends", "axes"});
+  Value y = at.x(0);
+  const std::vector<SliceRange> ranges =
+      slice_ranges(at.shape(y), at.integers(1, "starts"), at.integers(2, "ends"),
+                   at.integers(3, "axes"), at.integers(4, "steps"));
+  for (int axis = 1; axis < at.shape(y).rank(); ++axis) {
+    const SliceRange& range = ranges[static_cast<size_t>(axis)];
+    const bool is_step = range.step == 1 || range.count <= 1;
+    at.support(is_step, "slices in steps of " + std::to_string(range.step));
+    at.support(range.count >= 1, "slices no elements");
+    if (range.first != 0 || range.count != at.shape(y)[axis])
+      y = at.append(SliceOp{axis, range.first, range.count}, {{"x", y}});
+  }
+  at.set(y);
+}
+
+void lower_split(Lowering& at) {
+  at.only({"axis", "split", "num_outputs"});
+  const Value x = at.x(0);
+  const int axis = checked_axis(at.integer("axis", 0), at.shape(x).rank());
+  at.support(axis > 0, "splits the batch");
+  const std::vector<int64_t> sizes =
+      split_sizes(at.shape(x)[axis], at.node().outputs.size(), at.integers(1, "split"));
+  int64_t first = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (at.is_used(i)) {
+      at.support(sizes[i] >= 1, "makes a part without elements");
+      at.set(i, at.append(SliceOp{axis, first, sizes[i]}, {{"x", x}}));
+    }
+    first += sizes[i];
+  }
+}
+
+void lower_identity(Lowering& at) {
+  at.only({});
+  at.set(at.x(0));
+}
+
+void lower_dropout(Lowering& at) {
+  at.only({"ratio", "seed"});
+  at.support(!at.is_used(1), "writes its mask, which no primitive does");
+  at.support(!at.has(2) || at.scalar(2) == 0, "is in training mode, expected inference");
+  const Value x = at.x(0);
+  const double ratio = at.has(1) ? at.scalar(1) : static_cast<double>(at.number("ratio", 0.5f));
+  const int rank = at.shape(x).rank();
+  at.set(rank < 2 || rank > 5 ? x : at.append(DropoutOp{static_cast<float>(ratio)}, {{"x", x}}));
+}
+
+void lower_cast(Lowering& at) {
+  at.only({"to", "saturate"});
+  const Value x = at.x(0);
+  const ElementType* to = find_element_type(at.integer("to", 0));
+  at.require(to != nullptr, "casts to a type that is unknown");
+  at.support(to->dtype == at.dtype(x), "casts " + std::string(dtype_name(at.dtype(x))) + " to " +
+                                           std::string(to->name) +
+                                           ", for which there is no primitive");
+  at.set(x);
+}
+
+void lower_expand(Lowering& at) {
+  at.only({});
+  const Value x = at.x(0);
+  const Numbers& wanted = at.numbers(1);
+  const int missing = at.shape(x).rank() - static_cast<int>(wanted.values.size());
+  at.support(missing >= 0, "makes more axes than there are");
+  for (size_t i = 0; i < wanted.values.size(); ++i) {
+    const int64_t own = at.shape(x)[static_cast<int>(i) + missing];
+    const bool is_same = is_batch(wanted, i)
+                             ? own == kBatch
+                             : to_integer(wanted, i) == 1 || to_integer(wanted, i) == own;
+    at.support(is_same, "repeats elements, for which there is no primitive");
+  }
+  at.set(x);
+}
+
+void lower_pad(Lowering& at) {
+  at.only({"mode", "pads", "value"});
+  for (const int64_t pad : at.integers(1, "pads"))
+    at.support(pad == 0, "pads by itself, for which there is no primitive");
+  at.set(at.x(0));
+}
+
+}  // namespace
+
+void add_shape_operators(std::map<std::string_view, Lower>& table) {
+  table["Reshape"] = lower_reshape;
+  table["Flatten"] = lower_flatten;
+  table["Squeeze"] = lower_squeeze;
+  table["Unsqueeze"] = lower_unsqueeze;
+  table["Transpose"] = lower_transpose;
+  table["Concat"] = lower_concat;
+  table["Slice"] = lower_slice;
+  table["Split"] = lower_split;
+  table["Identity"] = lower_identity;
+  table["Dropout"] = lower_dropout;
+  table["Cast"] = lower_cast;
+  table["Expand"] = lower_expand;
+  table["Pad"] = lower_pad;
+}
+
+}  // namespace wide::onnx

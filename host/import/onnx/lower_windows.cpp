@@ -1,0 +1,250 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators with windows: convolutions, pools, and reductions, which are pools of one window.
+#include <algorithm>
+#include <string>
+
+#include "host/import/onnx/lowering.hpp"
+#include "wide/convert.hpp"
+
+namespace wide::onnx {
+
+namespace {
+
+/// Per axis of positions: one for signals, two for images.
+struct Windows {
+  std::vector<int64_t> kernel, stride, dilation, padding;
+};
+
+int64_t limited(Lowering& at, const char* what, int64_t value, int64_t least) {
+  constexpr int64_t kMost = int64_t{1} << 30;
+  at.require(value >= least && value <= kMost, std::string("has ") + what + " " +
+                                                   std::to_string(value) + ", expected at least " +
+                                                   std::to_string(least));
+  return value;
+}
+
+std::vector<int64_t> per_axis(Lowering& at, const char* attribute, size_t num_axes, int64_t usual,
+                              int64_t least) {
+  std::vector<int64_t> values = at.integers(attribute);
+  if (values.empty()) values.assign(num_axes, usual);
+  at.require(values.size() == num_axes, std::string("has ") + std::to_string(values.size()) + " " +
+                                            attribute + ", expected " + std::to_string(num_axes));
+  for (const int64_t value : values) limited(at, attribute, value, least);
+  return values;
+}
+
+/// `positions`: the extents of x behind its channels.
+Windows windows_of(Lowering& at, const std::vector<int64_t>& kernel,
+                   std::span<const int64_t> positions) {
+  const size_t n = positions.size();
+  Windows w{kernel, per_axis(at, "strides", n, 1, 1), per_axis(at, "dilations", n, 1, 1), {}};
+  for (const int64_t extent : kernel) limited(at, "kernel", extent, 1);
+  std::vector<int64_t> pads = per_axis(at, "pads", 2 * n, 0, 0);
+  const std::string_view mode = at.text("auto_pad", "NOTSET");
+  const bool is_same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
+  at.require(is_same || mode == "NOTSET" || mode == "VALID", "has auto_pad " + std::string(mode));
+  if (mode == "VALID") std::fill(pads.begin(), pads.end(), 0);
+  for (size_t i = 0; i < n; ++i) {
+    if (is_same) {
+      const int64_t outputs = (positions[i] + w.stride[i] - 1) / w.stride[i];
+      const int64_t reach = (kernel[i] - 1) * w.dilation[i] + 1;
+      const int64_t all = std::max<int64_t>(0, (outputs - 1) * w.stride[i] + reach - positions[i]);
+      pads[i] = pads[i + n] = all / 2;
+      if (all % 2 != 0) ++pads[mode == "SAME_UPPER" ? i + n : i];
+    }
+    at.support(pads[i] == pads[i + n], "pads " + std::to_string(pads[i]) + " in front and " +
+                                           std::to_string(pads[i + n]) +
+                                           " behind, expected as much");
+    w.padding.push_back(pads[i]);
+  }
+  return w;
+}
+
+PerAxis pair(const std::vector<int64_t>& values, int64_t usual) {
+  return values.size() == 1 ? PerAxis{usual, values[0]} : PerAxis{values[0], values[1]};
+}
+
+/// The positions of x [B, C, L] or [B, C, H, W].
+std::span<const int64_t> positions_of(Lowering& at, Value x) {
+  const Shape& shape = at.shape(x);
+  at.support(shape.rank() == 3 || shape.rank() == 4,
+             "has an input of " + std::to_string(shape.rank()) + " axes, expected 3 or 4");
+  return {shape.begin() + 2, shape.end()};
+}
+
+void lower_conv(Lowering& at) {
+  at.only({"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"});
+  const Value x = at.x(0);
+  const Shape& weight = at.constant_shape(1);
+  const auto positions = positions_of(at, x);
+  at.require(weight.rank() == at.shape(x).rank(), "has a weight " + to_string(weight) +
+                                                      ", expected " +
+                                                      std::to_string(at.shape(x).rank()) + " axes");
+  const std::vector<int64_t> kernel(weight.begin() + 2, weight.end());
+  const std::vector<int64_t> said = at.integers("kernel_shape");
+  at.require(said.empty() || said == kernel,
+             "has a kernel_shape that is not its weight's " + to_string(weight));
+  const Windows w = windows_of(at, kernel, positions);
+  ConvOp op;
+  op.groups = at.integer("group", 1);
+  op.stride = pair(w.stride, 1);
+  op.padding = pair(w.padding, 0);
+  op.dilation = pair(w.dilation, 1);
+  std::vector<Operand> operands{{"x", x}, {"weight", at.parameter(1, at.dtype(x))}};
+  if (at.has(2)) operands.push_back({"bias", at.parameter(2, at.dtype(x))});
+  at.set(at.append(op, operands));
+}
+
+PoolingWindow window(const Windows& w, size_t i) {
+  return {w.kernel[i], w.stride[i], w.padding[i], w.dilation[i]};
+}
+
+void lower_pool(Lowering& at, PoolingMode mode) {
+  const Value x = at.x(0);
+  const auto positions = positions_of(at, x);
+  const std::vector<int64_t> kernel = at.integers("kernel_shape");
+  at.require(kernel.size() == positions.size(),
+             "has a kernel_shape of " + std::to_string(kernel.size()) + " axes, expected " +
+                 std::to_string(positions.size()));
+  const Windows w = windows_of(at, kernel, positions);
+  PoolingOp op;
+  op.mode = mode;
+  op.ceil_mode = at.integer("ceil_mode", 0) != 0;
+  op.columns = window(w, w.kernel.size() - 1);
+  if (w.kernel.size() == 2) op.rows = window(w, 0);
+  if (mode == PoolingMode::average) op.counts_padding = at.integer("count_include_pad", 0) != 0;
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    at.support(w.padding[i] <= kernel[i] / 2,
+               "pads " + std::to_string(w.padding[i]) + ", expected at most half its kernel");
+    at.support(mode == PoolingMode::max || w.dilation[i] == 1, "takes averages with dilation");
+  }
+  at.set(at.append(op, {{"x", x}}));
+}
+
+void lower_max_pool(Lowering& at) {
+  at.only(
+      {"auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "storage_order", "strides"});
+  at.support(!at.is_used(1), "writes indices, which no primitive does");
+  lower_pool(at, PoolingMode::max);
+}
+void lower_average_pool(Lowering& at) {
+  at.only({"auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape", "pads",
+           "strides"});
+  lower_pool(at, PoolingMode::average);
+}
+
+PoolingOp whole_window(PoolingMode mode, std::span<const int64_t> positions) {
+  PoolingOp op;
+  op.mode = mode == PoolingMode::average ? PoolingMode::adaptive_average : mode;
+  op.columns.kernel = positions.back();
+  if (positions.size() == 2) op.rows.kernel = positions[0];
+  if (mode == PoolingMode::average) {
+    op.columns = op.rows = {};
+    op.out_height = op.out_width = 1;
+  }
+  return op;
+}
+
+void lower_global_average(Lowering& at) {
+  at.only({});
+  const Value x = at.x(0);
+  at.set(at.append(whole_window(PoolingMode::average, positions_of(at, x)), {{"x", x}}));
+}
+void lower_global_max(Lowering& at) {
+  at.only({});
+  const Value x = at.x(0);
+  at.set(at.append(whole_window(PoolingMode::max, positions_of(at, x)), {{"x", x}}));
+}
+
+/// The axes of a reduction as the middle one of [B, outer, reduced, inner].
+struct Reduction {
+  int first = 0, end = 0;  ///< of x's axes
+  int64_t size = 1;
+  Shape kept;
+};
+
+Reduction reduction_of(Lowering& at, Value x) {
+  const Shape& shape = at.shape(x);
+  const std::vector<int64_t> axes = at.integers(1, "axes");
+  const std::vector<bool> marked = marked_axes(axes, shape.rank());
+  at.support(!axes.empty() && !marked[0], "reduces the batch");
+  Reduction r;
+  while (!marked[static_cast<size_t>(r.first)]) ++r.first;
+  r.end = r.first;
+  while (r.end < shape.rank() && marked[static_cast<size_t>(r.end)]) r.size *= shape[r.end++];
+  std::vector<int64_t> kept;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const bool is_reduced = marked[static_cast<size_t>(axis)];
+    at.support(!is_reduced || axis < r.end, "reduces axes that do not lie together");
+    if (!is_reduced) kept.push_back(shape[axis]);
+    if (is_reduced && at.integer("keepdims", 1) != 0) kept.push_back(1);
+  }
+  r.kept = Shape(kept);
+  return r;
+}
+
+Value reduce(Lowering& at, Value x, PoolingMode mode, double factor) {
+  at.only({"axes", "keepdims", "noop_with_empty_axes"});
+  const Shape shape = at.shape(x);
+  const Reduction r = reduction_of(at, x);
+  const bool is_image = r.first == 2 && r.end == shape.rank() && shape.rank() <= 4;
+  Value y;
+  if (is_image) {
+    y = at.append(whole_window(mode, {shape.begin() + 2, shape.end()}), {{"x", x}});
+  } else {
+    int64_t outer = 1, inner = 1;
+    for (int axis = 1; axis < r.first; ++axis) outer *= shape[axis];
+    for (int axis = r.end; axis < shape.rank(); ++axis) inner *= shape[axis];
+    PoolingOp op;
+    op.mode = mode;
+    op.rows.kernel = r.size;
+    y = at.append(op, {{"x", at.reshaped(x, {kBatch, outer, r.size, inner})}});
+  }
+  y = at.reshaped(y, r.kept);
+  if (factor == 0) factor = static_cast<double>(r.size);
+  if (factor == 1) return y;
+  return at.append(BinaryOp{BinaryFunction::multiply},
+                   {{"x", y}, {"other", at.constant(factor, at.dtype(y))}});
+}
+
+Value negated(Lowering& at, Value x) {
+  return at.append(BinaryOp{BinaryFunction::multiply},
+                   {{"x", x}, {"other", at.constant(-1, at.dtype(x))}});
+}
+
+void lower_reduce_mean(Lowering& at) {
+  at.set(reduce(at, at.x(0), PoolingMode::average, 1));
+}
+void lower_reduce_sum(Lowering& at) {
+  at.set(reduce(at, at.x(0), PoolingMode::average, 0));
+}
+void lower_reduce_max(Lowering& at) {
+  at.set(reduce(at, at.x(0), PoolingMode::max, 1));
+}
+void lower_reduce_min(Lowering& at) {
+  at.set(negated(at, reduce(at, negated(at, at.x(0)), PoolingMode::max, 1)));
+}
+void lower_reduce_sum_square(Lowering& at) {
+  const Value x = at.x(0);
+  const Value square = at.append(BinaryOp{BinaryFunction::multiply}, {{"x", x}, {"other", x}});
+  at.set(reduce(at, square, PoolingMode::average, 0));
+}
+
+}  // namespace
+
+void add_window_operators(std::map<std::string_view, Lower>& table) {
+  table["Conv"] = lower_conv;
+  table["MaxPool"] = lower_max_pool;
+  table["AveragePool"] = lower_average_pool;
+  table["GlobalAveragePool"] = lower_global_average;
+  table["GlobalMaxPool"] = lower_global_max;
+  table["ReduceMean"] = lower_reduce_mean;
+  table["ReduceSum"] = lower_reduce_sum;
+  table["ReduceMax"] = lower_reduce_max;
+  table["ReduceMin"] = lower_reduce_min;
+  table["ReduceSumSquare"] = lower_reduce_sum_square;
+}
+
+}  // namespace wide::onnx

@@ -1,0 +1,389 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lowering node by node: what is needed, what is known, and what a graph is to compute.
+#include "host/import/onnx/lowering.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "host/core/check.hpp"
+#include "host/import/messages.hpp"
+#include "wide/convert.hpp"
+
+namespace wide::onnx {
+
+namespace {
+
+/// Numbers that may be folded in all: far beyond any model's shapes, and done in a second.
+constexpr int64_t kMaxFolded = 10'000'000;
+
+bool is_floating_point(Dtype dtype) {
+  return dtype == Dtype::fp32 || dtype == Dtype::fp16 || dtype == Dtype::bf16;
+}
+
+}  // namespace
+
+Lowering::Lowering(OnnxFile& file, const OnnxOptions& options)
+    : file_(file), options_(options), builder_(file.name.empty() ? "onnx" : file.name) {}
+
+void Lowering::refuse(const std::string& why) const {
+  throw_invalid_argument("onnx: " + file_.where + ": node " + in_quotes(node_->name) + " (" +
+                         node_->op + ") " + why);
+}
+void Lowering::unsupported(const std::string& why) const {
+  throw_unsupported("onnx: " + file_.where + ": node " + in_quotes(node_->name) + " (" + node_->op +
+                    ") " + why);
+}
+
+void Lowering::spend(int64_t numbers) {
+  spent_ += numbers;
+  if (spent_ > kMaxFolded) refuse("is one of more constants than any model computes");
+}
+
+void Lowering::only(std::initializer_list<std::string_view> attributes) const {
+  for (const Attribute& a : node_->attributes) {
+    const bool is_known =
+        std::find(attributes.begin(), attributes.end(), a.name) != attributes.end();
+    support(is_known, "has attribute " + in_quotes(a.name) + ", which is not supported");
+  }
+}
+
+int64_t Lowering::integer(std::string_view attribute, int64_t usual) const {
+  const Attribute* a = node_->find(attribute);
+  if (a == nullptr) return usual;
+  require(a->type == Attribute::Type::i,
+          "has attribute " + in_quotes(attribute) + ", expected an integer");
+  return a->i;
+}
+float Lowering::number(std::string_view attribute, float usual) const {
+  const Attribute* a = node_->find(attribute);
+  if (a == nullptr) return usual;
+  require(a->type == Attribute::Type::f && std::isfinite(a->f),
+          "has attribute " + in_quotes(attribute) + ", expected a finite number");
+  return a->f;
+}
+std::string_view Lowering::text(std::string_view attribute, std::string_view usual) const {
+  const Attribute* a = node_->find(attribute);
+  if (a == nullptr) return usual;
+  require(a->type == Attribute::Type::s,
+          "has attribute " + in_quotes(attribute) + ", expected a text");
+  return a->s;
+}
+std::vector<int64_t> Lowering::integers(std::string_view attribute) const {
+  const Attribute* a = node_->find(attribute);
+  if (a == nullptr) return {};
+  require(a->type == Attribute::Type::ints,
+          "has attribute " + in_quotes(attribute) + ", expected integers");
+  return a->ints;
+}
+std::vector<int64_t> Lowering::integers(size_t input, std::string_view attribute) {
+  return has(input) ? to_integers(numbers(input)) : integers(attribute);
+}
+
+const Term& Lowering::term(std::string_view name) const {
+  const auto found = terms_.find(name);
+  if (found == terms_.end()) refuse("reads " + in_quotes(name) + ", which was not computed");
+  return found->second;
+}
+
+bool Lowering::is_constant(std::string_view name) const {
+  const auto found = terms_.find(name);
+  return found != terms_.end() && found->second.value.is_absent();
+}
+
+bool Lowering::has(size_t input) const {
+  return input < node_->inputs.size() && !node_->inputs[input].empty();
+}
+bool Lowering::is_computed(size_t input) {
+  require(has(input), "has no input " + std::to_string(input));
+  return !term(node_->inputs[input]).value.is_absent();
+}
+Value Lowering::x(size_t input) {
+  support(is_computed(input), "reads the constant " + in_quotes(node_->inputs[input]) +
+                                  " as input " + std::to_string(input) +
+                                  ", expected what depends on the graph's inputs");
+  return term(node_->inputs[input]).value;
+}
+
+const Numbers& Lowering::numbers(size_t input) {
+  support(!is_computed(input), "reads " + in_quotes(node_->inputs[input]) + " as input " +
+                                   std::to_string(input) + ", expected a constant");
+  Term& found = terms_[node_->inputs[input]];
+  if (!found.numbers) {
+    found.numbers = numbers_of(*found.tensor);
+    support(found.numbers.has_value(),
+            "reads " + in_quotes(node_->inputs[input]) + ", expected few numbers: it is " +
+                std::string(found.tensor->type->name) + " " + to_string(found.tensor->shape));
+  }
+  spend(std::ssize(found.numbers->values));
+  return *found.numbers;
+}
+
+const Shape& Lowering::constant_shape(size_t input) {
+  support(!is_computed(input), "computes with " + in_quotes(node_->inputs[input]) + " as input " +
+                                   std::to_string(input) + ", expected a constant");
+  const Term& found = term(node_->inputs[input]);
+  return found.tensor != nullptr ? found.tensor->shape : found.numbers->shape;
+}
+
+double Lowering::scalar(size_t input) {
+  const Numbers& one = numbers(input);
+  require(one.values.size() == 1 && !one.has_batch(), "has " + to_string(one.shape) + " as input " +
+                                                          std::to_string(input) +
+                                                          ", expected one number");
+  return static_cast<double>(one.values[0]);
+}
+
+std::string Lowering::free_name(const std::string& wanted) {
+  const auto known = taken_.find(wanted);
+  if (known == taken_.end()) return taken_.emplace(wanted, 1), wanted;
+  std::string name;
+  do {
+    name = wanted + "." + std::to_string(known->second++);
+  } while (!taken_.emplace(name, 1).second);
+  return name;
+}
+
+/// What the file says, or what is known of it as numbers.
+const Initializer& Lowering::tensor(size_t input, Dtype dtype) {
+  const Shape& shape = constant_shape(input);  // also that it is one
+  Term& found = terms_[node_->inputs[input]];
+  if (found.tensor == nullptr) {
+    support(found.numbers->is_float, "reads " + in_quotes(node_->inputs[input]) +
+                                         ", which are whole numbers, expected " +
+                                         std::string(dtype_name(dtype)));
+    lowered_.made.push_back(to_initializer(*found.numbers, std::string(node_->inputs[input])));
+    found.tensor = &lowered_.made.back();
+  }
+  const bool is_number = found.tensor->type->dtype && is_floating_point(*found.tensor->type->dtype);
+  support(is_number, "reads " + in_quotes(found.tensor->name) + ", which is " +
+                         std::string(found.tensor->type->name) + " " + to_string(shape) +
+                         ", expected " + std::string(dtype_name(dtype)));
+  return *found.tensor;
+}
+
+Value Lowering::declare(const Initializer& tensor, Dtype dtype, const std::string& name) {
+  const auto known = declared_.find(&tensor);
+  if (known != declared_.end()) return known->second;
+  for (const int64_t extent : tensor.shape)
+    support(extent > 0, "reads " + in_quotes(tensor.name) + ", which has no elements");
+  const Value value = builder_.parameter(free_name(name), tensor.shape, dtype);
+  lowered_.parameters.push_back(&tensor);
+  declared_.emplace(&tensor, value);
+  return value;
+}
+
+Value Lowering::parameter(size_t input, Dtype dtype) {
+  const Initializer& found = tensor(input, dtype);
+  if (*found.type->dtype == dtype) return declare(found, dtype, found.name);
+  return changed(input, dtype, found.shape, [](const Initializer& t, int64_t i) {
+    return load_element(t.data, *t.type->dtype, i);
+  });
+}
+
+Value Lowering::changed(size_t input, Dtype dtype, const Shape& shape,
+                        const std::function<double(const Initializer&, int64_t)>& change) {
+  const Initializer& found = tensor(input, dtype);
+  const int64_t size = num_elements(shape);
+  support(
+      size <= num_elements(found.shape) || size <= int64_t{1} << 20,
+      "broadcasts " + in_quotes(found.name) + " to " + to_string(shape) + ", which is too large");
+  spend(size / 64);
+  auto storage = std::make_shared<std::vector<std::byte>>(
+      static_cast<size_t>(checked_bytes(shape, dtype_bytes(dtype))));
+  for (int64_t i = 0; i < size; ++i) store_element(storage->data(), dtype, i, change(found, i));
+  const int type = dtype == Dtype::fp32 ? 1 : dtype == Dtype::fp16 ? 10 : 16;
+  lowered_.made.push_back(
+      {found.name, find_element_type(type), shape, storage->data(), std::ssize(*storage), storage});
+  return declare(lowered_.made.back(), dtype, found.name + "." + node_->name);
+}
+
+Value Lowering::scaled(size_t input, Dtype dtype, double factor) {
+  if (factor == 1) return parameter(input, dtype);
+  return changed(input, dtype, constant_shape(input), [factor](const Initializer& t, int64_t i) {
+    return factor * load_element(t.data, *t.type->dtype, i);
+  });
+}
+
+Value Lowering::constant(double number, Dtype dtype) {
+  auto storage = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(dtype_bytes(dtype)));
+  store_element(storage->data(), dtype, 0, number);
+  const int type = dtype == Dtype::fp32 ? 1 : dtype == Dtype::fp16 ? 10 : 16;
+  lowered_.made.push_back({node_->name + ".constant",
+                           find_element_type(type),
+                           {1},
+                           storage->data(),
+                           std::ssize(*storage),
+                           storage});
+  return declare(lowered_.made.back(), dtype, node_->name + ".constant");
+}
+
+Value Lowering::append(const Operation& operation, std::vector<Operand> operands) {
+  try {
+    return builder_.append(free_name(node_->name), operation, std::move(operands));
+  } catch (const Error& error) {
+    throw Error(error.code(), "onnx: " + file_.where + ": node " + in_quotes(node_->name) + " (" +
+                                  node_->op + "): " + error.what());
+  }
+}
+
+Value Lowering::reshaped(Value value, const Shape& to) {
+  return shape(value) == to ? value : append(ReshapeOp{to}, {{"x", value}});
+}
+Value Lowering::transposed(Value parameter) {
+  return append(TransposeOp{{1, 0}}, {{"x", parameter}});
+}
+
+void Lowering::set(size_t output, Value value) {
+  if (output < node_->outputs.size() && !node_->outputs[output].empty())
+    terms_[node_->outputs[output]] = {value, nullptr, {}};
+}
+void Lowering::set_numbers(size_t output, Numbers numbers) {
+  spend(std::ssize(numbers.values) + 1);
+  if (output < node_->outputs.size() && !node_->outputs[output].empty())
+    terms_[node_->outputs[output]] = {{}, nullptr, std::move(numbers)};
+}
+
+void Lowering::set_tensor(size_t output, const Initializer& tensor) {
+  terms_[node_->outputs[output]] = {{}, &tensor, {}};
+}
+
+bool Lowering::is_used(size_t output) const {
+  if (output >= node_->outputs.size() || node_->outputs[output].empty()) return false;
+  const std::string_view name = node_->outputs[output];
+  const auto readers = readers_.find(name);
+  return (readers != readers_.end() && !readers->second.empty()) ||
+         std::find(outputs_.begin(), outputs_.end(), name) != outputs_.end();
+}
+
+const OnnxNode* Lowering::only_reader() const {
+  const auto readers = readers_.find(node_->outputs.at(0));
+  const bool is_output =
+      std::find(outputs_.begin(), outputs_.end(), node_->outputs[0]) != outputs_.end();
+  return is_output || readers == readers_.end() || readers->second.size() != 1 ? nullptr
+                                                                               : readers->second[0];
+}
+
+/// The nodes that the wanted outputs need, and who reads what.
+void Lowering::find_needed() {
+  std::map<std::string_view, size_t> producers;
+  for (size_t i = 0; i < file_.nodes.size(); ++i) {
+    for (const std::string_view output : file_.nodes[i].outputs) {
+      if (!output.empty()) producers[output] = i;
+    }
+  }
+  needed_.resize(file_.nodes.size());
+  for (const std::string_view output : outputs_) {
+    const auto producer = producers.find(output);
+    if (producer != producers.end()) needed_[producer->second] = true;
+  }
+  for (size_t i = file_.nodes.size(); i-- > 0;) {  // each behind those that it reads from
+    if (!needed_[i]) continue;
+    for (const std::string_view input : file_.nodes[i].inputs) {
+      if (input.empty()) continue;
+      readers_[input].push_back(&file_.nodes[i]);
+      const auto producer = producers.find(input);
+      if (producer != producers.end()) needed_[producer->second] = true;
+    }
+  }
+}
+
+void Lowering::declare_inputs() {
+  const auto refuse_input = [&](const ValueInfo& input, const std::string& why) {
+    throw_invalid_argument("onnx: " + file_.where + ": input " + in_quotes(input.name) + " " + why);
+  };
+  const ValueInfo::Extent* batch = nullptr;
+  for (const Initializer& initializer : file_.initializers)
+    terms_[initializer.name] = {{}, &initializer, {}};
+  for (const ValueInfo& input : file_.inputs) {
+    const bool is_read = readers_.contains(input.name) ||
+                         std::find(outputs_.begin(), outputs_.end(), input.name) != outputs_.end();
+    if (terms_.contains(input.name) || !is_read) continue;
+    if (input.type == nullptr || !input.type->dtype)
+      refuse_input(input, input.type == nullptr ? "is no tensor, or of a type that it does not say"
+                                                : "is " + std::string(input.type->name) +
+                                                      ", which no tensor of wide can be");
+    if (!input.has_shape || input.extents.empty() || input.extents.size() >= kMaxRank)
+      refuse_input(input, "has no shape or " + std::to_string(input.extents.size()) +
+                              " axes, expected 1 to 5, the batch in front");
+    const ValueInfo::Extent& first = input.extents[0];
+    if (batch != nullptr && (first.number != batch->number || first.symbol != batch->symbol))
+      refuse_input(input, "does not begin as another input does, expected one batch of all");
+    batch = &first;
+    batch_ = first.number;
+    std::vector<int64_t> extents{kBatch};
+    for (size_t i = 1; i < input.extents.size(); ++i) {
+      int64_t extent = input.extents[i].number;
+      const auto known = options_.extents.find(std::string(input.extents[i].symbol));
+      if (extent < 0 && known != options_.extents.end()) extent = known->second;
+      if (extent < 1)
+        refuse_input(
+            input,
+            "has extent " + in_quotes(input.extents[i].symbol) + " on axis " + std::to_string(i) +
+                ", expected a number of at least 1: OnnxOptions::extents says those of symbols");
+      extents.push_back(extent);
+    }
+    const auto& shared = options_.shared_inputs;
+    const bool is_shared = std::find(shared.begin(), shared.end(), input.name) != shared.end();
+    taken_[input.name] = 1;
+    terms_[input.name].value =
+        is_shared ? builder_.shared_input(input.name, Shape(extents), *input.type->dtype)
+                  : builder_.input(input.name, Shape(extents), *input.type->dtype);
+  }
+}
+
+void Lowering::lower_node(const OnnxNode& node) {
+  node_ = &node;
+  if (absorbed_.contains(&node)) return;
+  try {
+    if (fold_node()) return;
+    const Lower lower = find_lower(node.op);
+    support(lower != nullptr, "is not supported");
+    lower(*this);
+  } catch (const Error& error) {
+    const std::string_view what = error.what();
+    if (what.starts_with("onnx: ")) throw;
+    if (error.code() == ErrorCode::unsupported) unsupported(std::string(what));
+    refuse(std::string(what));
+  }
+}
+
+Lowered Lowering::run() && {
+  const auto refuse_file = [&](const std::string& why) {
+    throw_invalid_argument("onnx: " + file_.where + ": " + why);
+  };
+  if (file_.has_sparse_initializer)
+    throw_unsupported("onnx: " + file_.where + ": it has sparse initializers, expected dense ones");
+  for (const ValueInfo& output : file_.outputs) {
+    const auto& wanted = options_.outputs;
+    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), output.name) != wanted.end())
+      outputs_.push_back(output.name);
+  }
+  for (const std::string& wanted : options_.outputs) {
+    if (std::find(outputs_.begin(), outputs_.end(), wanted) == outputs_.end())
+      refuse_file("it has no output " + in_quotes(wanted));
+  }
+  find_needed();
+  declare_inputs();
+  for (size_t i = 0; i < file_.nodes.size(); ++i) {
+    if (needed_[i]) lower_node(file_.nodes[i]);
+  }
+  for (const std::string_view output : outputs_) {
+    const auto found = terms_.find(output);
+    if (found == terms_.end() || found->second.value.is_absent()) {
+      throw_unsupported("onnx: " + file_.where + ": output " + in_quotes(output) +
+                        " is a constant, expected what depends on an input");
+    }
+    Value value = found->second.value;
+    if (builder_.graph().kind(value) != ValueKind::computed) {  // an input, passed through
+      value =
+          builder_.append(free_name(std::string(output)), ReshapeOp{shape(value)}, {{"x", value}});
+    }
+    builder_.output(std::string(output), value);
+  }
+  lowered_.graph = std::move(builder_).build();
+  return std::move(lowered_);
+}
+
+}  // namespace wide::onnx

@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file's nodes as nodes of a graph, one after the other. What a name of the file stands for is a
+// Term: a value of the graph, a tensor of the file, or numbers that are known.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "host/import/onnx/axes.hpp"
+#include "host/import/onnx/numbers.hpp"
+#include "wide/graph.hpp"
+#include "wide/onnx.hpp"
+
+namespace wide::onnx {
+
+struct Lowered {
+  Graph graph;
+  std::vector<const Initializer*> parameters;  ///< as graph.parameters()
+  std::deque<Initializer> made;                ///< those that are not the file's
+};
+
+struct Term {
+  Value value;
+  const Initializer* tensor = nullptr;
+  std::optional<Numbers> numbers;
+};
+
+class Lowering {
+ public:
+  Lowering(OnnxFile& file, const OnnxOptions& options);
+  Lowered run() &&;
+
+  // What the operators' functions see: the node that is lowered, by the numbers of its operands.
+  const OnnxNode& node() const { return *node_; }
+  int64_t opset() const { return file_.opset; }
+  [[noreturn]] void refuse(const std::string& why) const;       ///< invalid_argument
+  [[noreturn]] void unsupported(const std::string& why) const;  ///< likewise
+  void require(bool holds, const std::string& why) const {
+    if (!holds) refuse(why);
+  }
+  void support(bool holds, const std::string& why) const {
+    if (!holds) unsupported(why);
+  }
+
+  /// Throws for attributes beside these.
+  void only(std::initializer_list<std::string_view> attributes) const;
+  int64_t integer(std::string_view attribute, int64_t usual) const;
+  float number(std::string_view attribute, float usual) const;
+  std::string_view text(std::string_view attribute, std::string_view usual) const;
+  std::vector<int64_t> integers(std::string_view attribute) const;
+  /// From an input where there is one, else from an attribute.
+  std::vector<int64_t> integers(size_t input, std::string_view attribute);
+
+  size_t num_inputs() const { return node_->inputs.size(); }
+  bool has(size_t input) const;
+  bool is_computed(size_t input);  ///< an activation, else something constant
+  Value x(size_t input);           ///< throws for constants
+  const Shape& shape(Value value) const { return builder_.type(value).shape; }
+  Dtype dtype(Value value) const { return builder_.type(value).dtype; }
+  const Shape& constant_shape(size_t input);
+  /// Numbers of a constant. Throws where there are too many of them.
+  const Numbers& numbers(size_t input);
+  double scalar(size_t input);
+  /// A constant of that dtype as a parameter, shaped as in the file.
+  Value parameter(size_t input, Dtype dtype);
+  /// A constant with `change` made to it, as a parameter of its own.
+  Value changed(size_t input, Dtype dtype, const Shape& shape,
+                const std::function<double(const Initializer&, int64_t)>& change);
+  Value scaled(size_t input, Dtype dtype, double factor);
+  /// One number as a parameter [1].
+  Value constant(double number, Dtype dtype);
+  Value reshaped(Value value, const Shape& shape);
+  Value transposed(Value parameter);
+
+  Value append(const Operation& operation, std::vector<Operand> operands);
+  void set(size_t output, Value value);
+  void set(Value value) { set(0, value); }
+  void set_numbers(size_t output, Numbers numbers);
+  bool is_used(size_t output) const;  ///< by another node, or an output of the graph
+  /// The only node that reads the first output, which is no output of the graph; else nullptr.
+  const OnnxNode* only_reader() const;
+  /// `reader`, too, is what was lowered last.
+  void absorb(const OnnxNode& reader) { absorbed_.insert(&reader); }
+  const Term& term(std::string_view name) const;
+  bool is_constant(std::string_view name) const;  ///< known by now, and no activation
+  /// As if the other node were lowered.
+  template <class Do>
+  void visit(const OnnxNode& other, const Do& action) {
+    const OnnxNode* own = std::exchange(node_, &other);
+    action();
+    node_ = own;
+  }
+  /// The batch's number in the file; -1 where it has none.
+  int64_t batch() const { return batch_; }
+
+ private:
+  void declare_inputs();
+  void find_needed();
+  void lower_node(const OnnxNode& node);
+  bool fold_node();
+  bool fold_tensor();
+  void set_tensor(size_t output, const Initializer& tensor);
+  void fold_shape();
+  void fold_constant();
+  std::string free_name(const std::string& wanted);
+  const Initializer& tensor(size_t input, Dtype dtype);
+  Value declare(const Initializer& tensor, Dtype dtype, const std::string& name);
+  void spend(int64_t numbers);
+
+  OnnxFile& file_;
+  const OnnxOptions& options_;
+  GraphBuilder builder_;
+  Lowered lowered_;
+  const OnnxNode* node_ = nullptr;
+  std::map<std::string_view, Term, std::less<>> terms_;
+  std::map<std::string_view, std::vector<const OnnxNode*>, std::less<>> readers_;
+  std::vector<bool> needed_;  ///< of the file's nodes
+  std::set<const OnnxNode*> absorbed_;
+  std::map<const Initializer*, Value> declared_;
+  std::map<std::string, int64_t, std::less<>> taken_;  ///< with the next number to try
+  std::vector<std::string_view> outputs_;
+  int64_t spent_ = 0;
+  int64_t batch_ = -1;
+};
+
+/// The function that lowers an operator; nullptr for those that are not supported.
+using Lower = void (*)(Lowering&);
+Lower find_lower(std::string_view op);
+void add_dense_operators(std::map<std::string_view, Lower>& table);
+void add_elementwise_operators(std::map<std::string_view, Lower>& table);
+void add_shape_operators(std::map<std::string_view, Lower>& table);
+void add_window_operators(std::map<std::string_view, Lower>& table);
+
+/// Operators that exporters spell out are written as one: gelu, layernorm.
+void join_patterns(OnnxFile& file);
+
+}  // namespace wide::onnx

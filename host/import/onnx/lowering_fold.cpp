@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes that are done when a model is imported: constants, shapes, and what is computed of them.
+#include <algorithm>
+
+#include "host/import/messages.hpp"
+#include "host/import/onnx/lowering.hpp"
+
+namespace wide::onnx {
+
+void Lowering::fold_constant() {
+  only({"value", "value_int", "value_ints", "value_float", "value_floats"});
+  require(node_->attributes.size() == 1,
+          "has " + std::to_string(node_->attributes.size()) + " attributes, expected one");
+  const Attribute& a = node_->attributes[0];
+  using Type = Attribute::Type;
+  if (a.type == Type::tensor) {
+    lowered_.made.push_back(read_tensor(file_, a.tensor, "node " + in_quotes(node_->name)));
+    lowered_.made.back().name = std::string(node_->outputs[0]);
+    set_tensor(0, lowered_.made.back());
+    return;
+  }
+  Numbers numbers{{}, a.type == Type::f || a.type == Type::floats, {}};
+  if (a.type == Type::f) numbers.values = {a.f};
+  if (a.type == Type::i) numbers.values = {static_cast<long double>(a.i)};
+  if (a.type == Type::ints || a.type == Type::floats) {
+    for (const int64_t value : a.ints) numbers.values.push_back(static_cast<long double>(value));
+    for (const float value : a.floats) numbers.values.push_back(value);
+    numbers.shape = {std::ssize(numbers.values)};
+  }
+  require(a.type == Type::f || a.type == Type::i || numbers.shape.rank() == 1,
+          "has a value of an unexpected type");
+  set_numbers(0, std::move(numbers));
+}
+
+void Lowering::fold_shape() {
+  only({"start", "end"});
+  const Shape extents = is_computed(0) ? shape(x(0)) : constant_shape(0);
+  const Numbers all = extents_of(extents);
+  if (node_->op == "Size") {
+    long double size = 1;
+    for (size_t i = 0; i < all.values.size(); ++i) {
+      if (is_batch(all, i)) unsupported("computes with the batch, whose number is not known");
+      size *= all.values[i];
+    }
+    return set_numbers(0, {{}, false, {size}});
+  }
+  const int64_t rank = extents.rank();
+  const auto place = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
+  const int64_t first = place(std::max(integer("start", 0), -rank)),
+                end = place(std::max(integer("end", rank), -rank));
+  Numbers out{{std::max<int64_t>(0, end - first)}, false, {}};
+  for (int64_t i = first; i < end; ++i) out.values.push_back(all.values[static_cast<size_t>(i)]);
+  set_numbers(0, std::move(out));
+}
+
+/// A large constant in another shape, or with its axes in another order.
+bool Lowering::fold_tensor() {
+  const std::string& op = node_->op;
+  const bool is_copy = op == "Identity" || op == "Reshape" || op == "Squeeze" ||
+                       op == "Unsqueeze" || op == "Flatten";
+  if ((!is_copy && op != "Transpose") || is_computed(0)) return false;
+  for (size_t i = 1; i < num_inputs(); ++i) {
+    if (!has(i) || is_computed(i)) return false;
+  }
+  const Initializer& from = *term(node_->inputs[0]).tensor;
+  Initializer to = from;
+  to.name = std::string(node_->outputs[0]);
+  if (is_copy) {
+    std::vector<const Numbers*> inputs{nullptr};
+    for (size_t i = 1; i < num_inputs(); ++i) inputs.push_back(&numbers(i));
+    if (op != "Identity") to.shape = Shape(changed_shape(*node_, from.shape, inputs));
+  } else {
+    const Dims order = transpose_order(integers("perm"), from.shape.rank());
+    const int64_t element = from.type->bits / 8;
+    support(element >= 1, "moves axes of " + std::string(from.type->name));
+    spend(num_elements(from.shape) / 64);
+    for (int axis = 0; axis < order.rank(); ++axis)
+      to.shape[axis] = from.shape[static_cast<int>(order[axis])];
+    to.storage = std::make_shared<const std::vector<std::byte>>(
+        moved_axes(from.data, element, from.shape, order));
+    to.data = to.storage->data();
+  }
+  lowered_.made.push_back(std::move(to));
+  set_tensor(0, lowered_.made.back());
+  return true;
+}
+
+/// Whether the node is done: its inputs are constants, or their shapes suffice.
+bool Lowering::fold_node() {
+  if (node_->op == "Constant") return fold_constant(), true;
+  if (node_->op == "Shape" || node_->op == "Size") return fold_shape(), true;
+  if (node_->op == "ConstantOfShape") {
+    Numbers value{{}, true, {0}};
+    if (const Attribute* a = node_->find("value")) {
+      const std::optional<Numbers> read =
+          numbers_of(read_tensor(file_, a->tensor, "node " + in_quotes(node_->name)));
+      require(read && read->values.size() == 1, "has a value, expected one number");
+      value = *read;
+    }
+    const std::vector<int64_t> extents = to_integers(numbers(0));
+    int64_t size = 1;
+    for (const int64_t extent : extents) {
+      require(extent >= 0, "fills a negative number of elements");
+      size = std::min(size, kMaxNumbers + 1) * std::min(extent, kMaxNumbers + 1);
+    }
+    support(size <= kMaxNumbers && extents.size() <= kMaxRank,
+            "fills more than " + std::to_string(kMaxNumbers) + " elements");
+    value.shape = Shape(extents);
+    value.values.resize(static_cast<size_t>(size), value.values.empty() ? 0 : value.values[0]);
+    return set_numbers(0, std::move(value)), true;
+  }
+  std::vector<const Numbers*> inputs;
+  for (size_t i = 0; i < num_inputs(); ++i) {
+    if (has(i) && is_computed(i)) return false;
+    if (has(i) && num_elements(constant_shape(i)) > kMaxNumbers) return fold_tensor();
+    inputs.push_back(has(i) ? &numbers(i) : nullptr);
+  }
+  if (inputs.empty()) return false;
+  std::optional<std::vector<Numbers>> outputs = fold(*node_, inputs);
+  if (!outputs) return false;
+  for (size_t i = 0; i < outputs->size(); ++i) set_numbers(i, std::move((*outputs)[i]));
+  return true;
+}
+
+}  // namespace wide::onnx

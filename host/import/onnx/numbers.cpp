@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small tensors whose numbers are known when a model is imported.
+#include "host/import/onnx/numbers.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "host/core/check.hpp"
+#include "wide/convert.hpp"
+#include "wide/graph.hpp"
+
+namespace wide::onnx {
+
+namespace {
+
+template <class T>
+long double load(const std::byte* from, int64_t i) {
+  T value;
+  std::memcpy(&value, from + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  return static_cast<long double>(value);
+}
+
+/// One of ONNX's element types that is a number or a truth.
+long double load_number(const Initializer& tensor, int64_t i) {
+  switch (tensor.type->number) {
+    case 1:
+      return load<float>(tensor.data, i);
+    case 2:
+    case 9:
+      return load<uint8_t>(tensor.data, i);
+    case 3:
+      return load<int8_t>(tensor.data, i);
+    case 4:
+      return load<uint16_t>(tensor.data, i);
+    case 5:
+      return load<int16_t>(tensor.data, i);
+    case 6:
+      return load<int32_t>(tensor.data, i);
+    case 7:
+      return load<int64_t>(tensor.data, i);
+    case 11:
+      return load<double>(tensor.data, i);
+    case 12:
+      return load<uint32_t>(tensor.data, i);
+    case 13:
+      return load<uint64_t>(tensor.data, i);
+    default:
+      return load_element(tensor.data, *tensor.type->dtype, i);
+  }
+}
+
+bool is_floating_type(int number) {
+  return number == 1 || number == 10 || number == 11 || number >= 16;
+}
+
+}  // namespace
+
+long double batch_number() {
+  return std::numeric_limits<long double>::quiet_NaN();
+}
+
+bool is_batch(const Numbers& numbers, size_t i) {
+  return !numbers.is_float && !std::isfinite(numbers.values[i]);
+}
+
+bool Numbers::has_batch() const {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (is_batch(*this, i)) return true;
+  }
+  return false;
+}
+
+void refuse_batch() {
+  throw_unsupported("computes with the batch, whose number is not known");
+}
+
+int64_t to_integer(const Numbers& numbers, size_t i) {
+  if (is_batch(numbers, i)) refuse_batch();
+  const long double value = numbers.values[i];
+  if (!(value > -0x1p63L)) return INT64_MIN;
+  return value >= 0x1p63L ? INT64_MAX : static_cast<int64_t>(value);
+}
+
+std::vector<int64_t> to_integers(const Numbers& numbers) {
+  std::vector<int64_t> out;
+  for (size_t i = 0; i < numbers.values.size(); ++i) out.push_back(to_integer(numbers, i));
+  return out;
+}
+
+Numbers extents_of(const Shape& shape) {
+  Numbers out{{shape.rank()}, false, {}};
+  for (const int64_t value : shape)
+    out.values.push_back(value == kBatch ? batch_number() : static_cast<long double>(value));
+  return out;
+}
+
+std::optional<Numbers> numbers_of(const Initializer& tensor) {
+  const int number = tensor.type->number;
+  const bool is_number = tensor.type->bits >= 8 && number != 14 && number != 15 &&
+                         (number <= 13 || tensor.type->dtype.has_value());
+  const int64_t size = num_elements(tensor.shape);
+  if (!is_number || size > kMaxNumbers) return {};
+  Numbers out{tensor.shape, is_floating_type(number), {}};
+  for (int64_t i = 0; i < size; ++i) out.values.push_back(load_number(tensor, i));
+  return out;
+}
+
+Initializer to_initializer(const Numbers& numbers, const std::string& name) {
+  auto storage = std::make_shared<std::vector<std::byte>>(numbers.values.size() * sizeof(float));
+  for (size_t i = 0; i < numbers.values.size(); ++i) {
+    const auto value = static_cast<float>(numbers.values[i]);
+    std::memcpy(storage->data() + i * sizeof value, &value, sizeof value);
+  }
+  Initializer out{name, find_element_type(1), numbers.shape, storage->data(), std::ssize(*storage),
+                  {}};
+  out.storage = std::move(storage);
+  return out;
+}
+
+}  // namespace wide::onnx

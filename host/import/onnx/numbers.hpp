@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small tensors whose numbers are known when a model is imported: shapes, axes, indices, scalars.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "host/import/onnx/file.hpp"
+
+namespace wide::onnx {
+
+/// More elements than any shape's arithmetic has.
+inline constexpr int64_t kMaxNumbers = 4096;
+
+struct Numbers {
+  Shape shape;
+  bool is_float = false;
+  /// Exact for int64 and double alike (64 bits of mantissa, or more). A whole number that is not
+  /// finite is the batch, whose number is not known.
+  std::vector<long double> values;
+
+  bool has_batch() const;
+};
+
+/// The batch among whole numbers.
+long double batch_number();
+bool is_batch(const Numbers& numbers, size_t i);
+/// Throws unsupported, without a node's name.
+[[noreturn]] void refuse_batch();
+/// Rounded to what 64 bits hold, saturating. Throws unsupported for the batch.
+int64_t to_integer(const Numbers& numbers, size_t i);
+std::vector<int64_t> to_integers(const Numbers& numbers);
+
+/// The extents of a shape, of which kBatch is the batch.
+Numbers extents_of(const Shape& shape);
+/// None where there are too many or they are no numbers.
+std::optional<Numbers> numbers_of(const Initializer& tensor);
+/// FLOAT's, or those of another type where `type` is given.
+Initializer to_initializer(const Numbers& numbers, const std::string& name);
+
+/// What a node computes of numbers alone; none for operators that are not known here. Throws
+/// invalid_argument, without the node's name, where it contradicts itself, and unsupported where it
+/// needs the batch's number. `inputs` has nullptr where one is absent.
+std::optional<std::vector<Numbers>> fold(const OnnxNode& node,
+                                         const std::vector<const Numbers*>& inputs);
+
+/// What Reshape, Squeeze, Unsqueeze or Flatten makes of the shape of a constant, checked likewise;
+/// of `inputs` only those behind the first are looked at.
+std::vector<int64_t> changed_shape(const OnnxNode& node, const Shape& shape,
+                                   const std::vector<const Numbers*>& inputs);
+
+/// Elements of so many bytes with axis i of the result being axis order[i].
+std::vector<std::byte> moved_axes(const std::byte* data, int64_t element_bytes, const Shape& shape,
+                                  const Dims& order);
+
+}  // namespace wide::onnx

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Opening ONNX models: a file for each member, all of one architecture.
+#include "wide/onnx.hpp"
+
+#include "host/core/check.hpp"
+#include "host/import/messages.hpp"
+#include "host/import/onnx/lowering.hpp"
+
+namespace wide {
+
+struct OnnxModel::State {
+  struct Member {
+    std::unique_ptr<MappedFile> mapped;
+    onnx::OnnxFile file;
+    onnx::Lowered lowered;
+  };
+  std::vector<std::unique_ptr<Member>> members;
+};
+
+namespace {
+
+using onnx::Lowered;
+
+std::string called(const Graph& graph, const Node& node) {
+  std::string text = std::string(operation_name(graph, node)) + " (";
+  for (const auto& [name, value] : operation_attributes(node.operation))
+    text += name + " " + value + " ";
+  if (text.back() == ' ') text.back() = ',';
+  text += text.back() == ',' ? " of" : "of";
+  for (const Operand& operand : node.operands) text += " " + to_string(graph.type(operand.value));
+  return text + ")";
+}
+
+/// That `other` is `first` but for names: values are numbered in the order of the nodes, so that
+/// equal numbers are equal places.
+void require_same(const Lowered& first, const std::string& first_name, const Lowered& other,
+                  const std::string& name) {
+  const Graph &a = first.graph, &b = other.graph;
+  const auto refuse = [&](const std::string& why) {
+    throw_invalid_argument("onnx: " + name + " is no member of " + first_name + ": " + why);
+  };
+  const size_t common = std::min(a.nodes().size(), b.nodes().size());
+  for (size_t i = 0; i < common; ++i) {
+    const Node &x = a.nodes()[i], &y = b.nodes()[i];
+    bool is_same = x.operation == y.operation && x.operands == y.operands && x.outputs == y.outputs;
+    for (size_t k = 0; is_same && k < x.operands.size(); ++k)
+      is_same = a.type(x.operands[k].value) == b.type(y.operands[k].value);
+    if (!is_same) {
+      refuse("node " + in_quotes(y.name) + " is " + called(b, y) + ", expected " + called(a, x) +
+             " as node " + in_quotes(x.name));
+    }
+  }
+  if (a.nodes().size() != b.nodes().size()) {
+    refuse("it has " + std::to_string(b.nodes().size()) + " nodes, expected " +
+           std::to_string(a.nodes().size()));
+  }
+  bool is_same = a.num_values() == b.num_values() && std::ranges::equal(a.inputs(), b.inputs()) &&
+                 std::ranges::equal(a.parameters(), b.parameters()) &&
+                 a.outputs().size() == b.outputs().size();
+  for (size_t i = 0; is_same && i < a.outputs().size(); ++i)
+    is_same = a.outputs()[i].value == b.outputs()[i].value;
+  if (!is_same) refuse("its inputs, parameters or outputs are others");
+}
+
+template <class Member>
+void import_member(Member& member, std::string_view bytes, const OnnxOptions& options) {
+  onnx::read_onnx(member.file, bytes);
+  onnx::join_patterns(member.file);
+  member.lowered = onnx::Lowering(member.file, options).run();
+}
+
+}  // namespace
+
+OnnxModel OnnxModel::open(std::span<const std::string> paths, const OnnxOptions& options) {
+  WIDE_REQUIRE(!paths.empty(), "onnx: there is no file, expected one or one for each member");
+  auto state = std::make_shared<State>();
+  for (const std::string& path : paths) {
+    state->members.push_back(std::make_unique<State::Member>());
+    State::Member& member = *state->members.back();
+    member.mapped = std::make_unique<MappedFile>(path);
+    member.file.where = path;
+    member.file.folder =
+        path.find('/') == std::string::npos ? "./" : path.substr(0, path.rfind('/') + 1);
+    const auto bytes = member.mapped->bytes();
+    import_member(member, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, options);
+    const State::Member& first = *state->members.front();
+    require_same(first.lowered, first.file.where, member.lowered, path);
+  }
+  return OnnxModel(std::move(state));
+}
+
+OnnxModel OnnxModel::open(const std::string& path, const OnnxOptions& options) {
+  return open(std::span(&path, 1), options);
+}
+
+OnnxModel OnnxModel::parse(std::span<const std::byte> file, const std::string& name,
+                           const OnnxOptions& options) {
+  auto state = std::make_shared<State>();
+  state->members.push_back(std::make_unique<State::Member>());
+  state->members.back()->file.where = name;
+  import_member(*state->members.back(), {reinterpret_cast<const char*>(file.data()), file.size()},
+                options);
+  return OnnxModel(std::move(state));
+}
+
+const Graph& OnnxModel::graph() const {
+  return state_->members.front()->lowered.graph;
+}
+int64_t OnnxModel::num_members() const {
+  return std::ssize(state_->members);
+}
+
+MemberParameters OnnxModel::parameters(int64_t member) const {
+  WIDE_REQUIRE(member >= 0 && member < num_members(), "onnx: member is " + std::to_string(member) +
+                                                          ", expected one of " +
+                                                          std::to_string(num_members()));
+  const Lowered& own = state_->members[static_cast<size_t>(member)]->lowered;
+  MemberParameters parameters;
+  for (size_t i = 0; i < own.parameters.size(); ++i) {
+    const onnx::Initializer& tensor = *own.parameters[i];
+    parameters.emplace(graph().name(graph().parameters()[i]),
+                       ConstTensorView(tensor.data, *tensor.type->dtype, tensor.shape, Device{}));
+  }
+  return parameters;
+}
+
+}  // namespace wide

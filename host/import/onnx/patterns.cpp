@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators that exporters spell out, found by their last node, which becomes the operator; what
+// nobody needs any more is left out later. A pattern is taken only where nothing else reads what is
+// inside.
+#include <cmath>
+
+#include "host/import/onnx/lowering.hpp"
+
+namespace wide::onnx {
+
+namespace {
+
+class Patterns {
+ public:
+  explicit Patterns(OnnxFile& file) : file_(file) {
+    for (const Initializer& initializer : file.initializers)
+      constants_[initializer.name] = &initializer;
+    for (OnnxNode& node : file.nodes) {
+      for (const std::string_view output : node.outputs) producers_[output] = &node;
+      for (const std::string_view input : node.inputs) readers_[input].push_back(&node);
+    }
+    for (const ValueInfo& output : file.outputs)
+      readers_[output.name].resize(readers_[output.name].size() + 2);
+  }
+  void join() {
+    for (OnnxNode& node : file_.nodes) {
+      if (node.op == "Erf") join_gelu(node);
+      if (node.op == "Div") join_layernorm(node);
+    }
+  }
+
+ private:
+  OnnxNode* producer(std::string_view name, std::string_view op) const {
+    const auto found = producers_.find(name);
+    const bool fits =
+        found != producers_.end() && found->second->op == op && found->second->outputs[0] == name;
+    return fits ? found->second : nullptr;
+  }
+  /// The only one.
+  OnnxNode* reader(const OnnxNode& of, std::string_view op) const {
+    const auto found = readers_.find(of.outputs[0]);
+    const bool fits =
+        found != readers_.end() && found->second.size() == 1 && found->second[0]->op == op;
+    return fits ? found->second[0] : nullptr;
+  }
+  const Initializer* constant(std::string_view name) {
+    const auto found = constants_.find(name);
+    if (found != constants_.end()) return found->second;
+    const OnnxNode* node = producer(name, "Constant");
+    const Attribute* value = node == nullptr ? nullptr : node->find("value");
+    if (value == nullptr || value->type != Attribute::Type::tensor || value->tensor.size() > 1024)
+      return nullptr;
+    made_.push_back(read_tensor(file_, value->tensor, "node"));
+    return constants_[name] = &made_.back();
+  }
+  bool is_number(std::string_view name, double number) {
+    const std::optional<double> value = scalar(name);
+    return value && std::fabs(*value - number) <= 1e-3 * std::fabs(number);
+  }
+  std::optional<double> scalar(std::string_view name) {
+    const Initializer* found = constant(name);
+    if (found == nullptr || num_elements(found->shape) != 1) return {};
+    const std::optional<Numbers> numbers = numbers_of(*found);
+    return numbers ? std::optional(static_cast<double>(numbers->values[0])) : std::nullopt;
+  }
+  /// What a node of two inputs combines with `known`; "" where it does not.
+  static std::string_view other(const OnnxNode& node, std::string_view known) {
+    if (node.inputs.size() != 2) return {};
+    return node.inputs[0] == known ? node.inputs[1] : node.inputs[1] == known ? node.inputs[0] : "";
+  }
+  /// What a node of two inputs combines with that number; "" where it does not.
+  std::string_view beside(const OnnxNode& node, double number, bool commutes = true) {
+    if (node.inputs.size() != 2) return {};
+    if (is_number(node.inputs[1], number)) return node.inputs[0];
+    return commutes && is_number(node.inputs[0], number) ? node.inputs[1] : std::string_view();
+  }
+  static void become(OnnxNode& node, std::string op, std::vector<std::string_view> inputs,
+                     std::vector<Attribute> attributes) {
+    node.op = std::move(op);
+    node.inputs = std::move(inputs);
+    node.attributes = std::move(attributes);
+  }
+
+  /// x/2 * (1 + erf(x / sqrt 2)), its factors in any order.
+  void join_gelu(OnnxNode& erf) {
+    if (erf.inputs.size() != 1) return;
+    std::string_view x;
+    if (OnnxNode* divide = producer(erf.inputs[0], "Div"))
+      x = beside(*divide, std::sqrt(2.0), false);
+    if (OnnxNode* multiply = producer(erf.inputs[0], "Mul")) x = beside(*multiply, std::sqrt(0.5));
+    OnnxNode* add = reader(erf, "Add");
+    if (x.empty() || add == nullptr || beside(*add, 1) != erf.outputs[0]) return;
+    OnnxNode* first = reader(*add, "Mul");
+    if (first == nullptr) return;
+    const std::string_view factor = other(*first, add->outputs[0]);
+    if (factor.empty()) return;
+    if (OnnxNode* half = producer(factor, "Mul"); half != nullptr && beside(*half, 0.5) == x)
+      return become(*first, "Gelu", {x}, {});
+    OnnxNode* second = reader(*first, "Mul");
+    if (second == nullptr) return;
+    const std::string_view rest = other(*second, first->outputs[0]);
+    const bool is_gelu =
+        (factor == x && is_number(rest, 0.5)) || (rest == x && is_number(factor, 0.5));
+    if (is_gelu) become(*second, "Gelu", {x}, {});
+  }
+
+  /// The mean over the last axis of what is returned; "" where it is no such mean.
+  std::string_view mean_of(std::string_view name) {
+    const OnnxNode* mean = producer(name, "ReduceMean");
+    if (mean == nullptr || mean->inputs.empty()) return {};
+    const Attribute* keep = mean->find("keepdims");
+    const Attribute* axes = mean->find("axes");
+    const bool is_last = mean->inputs.size() > 1
+                             ? scalar(mean->inputs[1]) == -1.0
+                             : axes != nullptr && axes->ints == std::vector<int64_t>{-1};
+    return is_last && (keep == nullptr || keep->i == 1) ? mean->inputs[0] : std::string_view();
+  }
+  /// x where it is x - mean(x); "" where it is not.
+  std::string_view centred(std::string_view name) {
+    const OnnxNode* subtract = producer(name, "Sub");
+    if (subtract == nullptr || subtract->inputs.size() != 2) return {};
+    const std::string_view x = subtract->inputs[0];
+    return mean_of(subtract->inputs[1]) == x ? x : std::string_view();
+  }
+
+  /// (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon), and gamma and beta behind it.
+  void join_layernorm(OnnxNode& divide) {
+    if (divide.inputs.size() != 2) return;
+    const std::string_view x = centred(divide.inputs[0]);
+    const OnnxNode* root = producer(divide.inputs[1], "Sqrt");
+    const OnnxNode* add =
+        root == nullptr || root->inputs.size() != 1 ? nullptr : producer(root->inputs[0], "Add");
+    if (x.empty() || add == nullptr || add->inputs.size() != 2) return;
+    const size_t place = scalar(add->inputs[1]) ? 1 : 0;
+    const std::optional<double> epsilon = scalar(add->inputs[place]);
+    const std::string_view square = mean_of(add->inputs[1 - place]);
+    const OnnxNode* power = producer(square, "Pow");
+    const OnnxNode* product = producer(square, "Mul");
+    const bool is_power = power != nullptr && power->inputs.size() == 2 &&
+                          is_number(power->inputs[1], 2) && centred(power->inputs[0]) == x;
+    const bool is_product = product != nullptr && product->inputs.size() == 2 &&
+                            product->inputs[0] == product->inputs[1] &&
+                            centred(product->inputs[0]) == x;
+    if (!epsilon || !(is_power || is_product)) return;
+    Attribute axis, small;
+    axis.name = "axis";
+    axis.type = Attribute::Type::i;
+    axis.i = -1;
+    small.name = "epsilon";
+    small.type = Attribute::Type::f;
+    small.f = static_cast<float>(*epsilon);
+    OnnxNode* last = &divide;
+    std::vector<std::string_view> inputs{x};
+    for (const char* op : {"Mul", "Add"}) {
+      OnnxNode* next = reader(*last, op);
+      const std::string_view parameter =
+          next == nullptr ? std::string_view() : other(*next, last->outputs[0]);
+      const auto found = constants_.find(parameter);
+      if (parameter.empty() || found == constants_.end() || found->second->shape.rank() != 1 ||
+          found->second->shape[0] == 1)
+        break;
+      inputs.push_back(parameter);
+      last = next;
+    }
+    become(*last, "LayerNormalization", inputs, {axis, small});
+  }
+
+  OnnxFile& file_;
+  std::map<std::string_view, const Initializer*> constants_;
+  std::map<std::string_view, OnnxNode*> producers_;
+  std::map<std::string_view, std::vector<OnnxNode*>> readers_;
+  std::deque<Initializer> made_;
+};
+
+}  // namespace
+
+void join_patterns(OnnxFile& file) {
+  Patterns(file).join();
+}
+
+}  // namespace wide::onnx

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX models as graphs: link wide_onnx.
+//
+// The first axis of every input is the batch, whatever its number or symbol is there. Shapes are
+// computed here, with what computes them (Shape, Gather, Concat, ..): a graph has none of it. What
+// has no member-wise equivalent is refused by the name of its node. Opsets 9 to 21.
+//
+// A file from anywhere may be opened: it is checked as it is read, weights stay in the file, which
+// is mapped, and what else is kept takes memory in proportion to it. Tensors' files must lie in the
+// model's folder or below it; links are not followed.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "wide/graph.hpp"
+
+namespace wide {
+
+struct OnnxOptions {
+  /// Numbers of symbolic extents behind the batch: {"sequence", 128}.
+  std::map<std::string, int64_t> extents;
+  /// Inputs that all members read one of; the others are each member's own.
+  std::vector<std::string> shared_inputs;
+  /// The outputs that are wanted, with what they need; none: all.
+  std::vector<std::string> outputs;
+};
+
+/// The members of one graph: a file each, or one file.
+class OnnxModel {
+ public:
+  /// Throws io; invalid_argument for what is no sound model, and where the files differ by more
+  /// than names and weights, with the node; unsupported, with the node.
+  static OnnxModel open(std::span<const std::string> paths, const OnnxOptions& options = {});
+  static OnnxModel open(const std::string& path, const OnnxOptions& options = {});
+  /// A whole file in memory, which must outlive this object; `name` is what errors call it. Tensors
+  /// in other files are refused.
+  static OnnxModel parse(std::span<const std::byte> file, const std::string& name,
+                         const OnnxOptions& options = {});
+
+  /// Named as the first file is and what is in it.
+  const Graph& graph() const;
+  int64_t num_members() const;  ///< files
+  /// One member's, by their names in the graph, on the CPU, at any address; valid as long as a copy
+  /// of this object lives. Nobody may shorten or write to the files meanwhile.
+  MemberParameters parameters(int64_t member) const;
+
+ private:
+  struct State;
+  explicit OnnxModel(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace wide
