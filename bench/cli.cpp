@@ -108,6 +108,13 @@ void add_output(CLI::App& app, OutputOptions& o) {
   app.add_option("--csv", o.csv, "write a CSV table")->group("Output");
   app.add_option("--md", o.md, "write a Markdown table")->group("Output");
   add_exports(app, o)->group("Output");
+  app.add_option(
+         "--samples", o.samples,
+         "of --json FILE and --save: inline, in a sidecar FILE.samples.f64le, or none; auto "
+         "is a sidecar for more than 4096 of one measurement or 65536 in all")
+      ->group("Output")
+      ->check(one_of({"auto", "inline", "sidecar", "none"}))
+      ->capture_default_str();
   app.add_flag("-s,--save", o.save, "save as results/<id>-<op>.json, and in the history")
       ->group("Output");
   app.add_option("--events", o.events,

@@ -105,6 +105,12 @@ int command_compare(const GlobalOptions& global, const CompareArguments& argumen
   const FailOn fail_on = parse_fail_on(arguments.fail_on);
   const auto [base, candidate] = runs_of(arguments, err);
   if (is_interrupted()) return kInterrupted;
+  for (const auto* runs : {&base, &candidate}) {
+    for (const RunResult& run : *runs) {
+      const std::string note = samples_note(run);
+      if (!note.empty()) err << "wbench: compare: run " << run.id << ": " << note << "\n";
+    }
+  }
   if (arguments.noise_floor == kHistory)
     options.history = history_without(candidate, arguments.store);
   const Comparison comparison = compare(base, candidate, options);

@@ -18,7 +18,6 @@
 #include "bench/report/terminal.hpp"
 #include "bench/result_json.hpp"
 #include "bench/select.hpp"
-#include "host/core/file.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -83,7 +82,7 @@ int list(const HistoryStore& store, bool as_json, std::ostream& out) {
 int add(HistoryStore& store, const std::vector<std::string>& files, std::ostream& out) {
   if (files.empty()) throw Error(ErrorCode::invalid_argument, "history add: no file");
   for (const std::string& file : files) {
-    const std::string text = read_file(file);
+    const std::string text = load_document(file);
     RunResult result;
     try {
       result = parse_result(text);

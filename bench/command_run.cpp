@@ -21,6 +21,7 @@
 #include "bench/report/terminal.hpp"
 #include "bench/result_json.hpp"
 #include "bench/running.hpp"
+#include "bench/samples_file.hpp"
 #include "bench/simulation.hpp"
 #include "bench/timer/sampler.hpp"
 #include "host/core/file.hpp"
@@ -65,6 +66,10 @@ bool goes_to_stdout(const OutputOptions& output) {
     throw Error(ErrorCode::invalid_argument,
                 "standard output takes one of --json -, --csv -, --md - and --export FORMAT=-");
   }
+  if (count(output.json) > 0 && samples_in(output.samples) == SamplesIn::side_car) {
+    throw Error(ErrorCode::invalid_argument,
+                "--samples sidecar: standard output has nothing beside it, expected --json FILE");
+  }
   return documents == 1;
 }
 
@@ -82,9 +87,11 @@ std::string saved_path(const OutputOptions& output, const Selection& selection, 
   return "results/" + id + "-" + ops + ".json";
 }
 
-void remember(const RunResult& result, const std::string& json, const OutputOptions& output) {
+/// The history keeps whole documents: nothing lies beside them.
+void remember(const RunResult& result, SamplesIn samples, const OutputOptions& output) {
+  const SamplesIn kept = samples == SamplesIn::nowhere ? samples : SamplesIn::document;
   const std::unique_ptr<HistoryStore> store = open_history(store_or_default(output.store));
-  (void)store->add(record_of(result, json));
+  (void)store->add(record_of(result, document_text(result, kept)));
   if (!output.tag.empty()) store->tag(result.id, output.tag);
 }
 
@@ -93,40 +100,40 @@ void remember(const RunResult& result, const std::string& json, const OutputOpti
 bool write_outputs(const RunResult& result, const OutputOptions& output, const std::string& saved,
                    std::ostream& out, std::ostream& err) {
   bool all_written = true;
-  const auto write = [&](const std::string& path, const std::string& text) {
-    if (path == "-") {
-      out << text;
-      return;
-    }
+  const auto guarded = [&](const auto& write) {
     try {
-      write_file(path, text);
+      write();
     } catch (const Error& error) {
       err << "wbench: " << error.what() << "\n";
       all_written = false;
     }
   };
-  std::string json;
-  if (!output.json.empty() || !saved.empty()) {
-    json = to_json(result).dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-           "\n";
-  }
-  for (const std::string& path : output.json) write(path, json);
-  if (!saved.empty()) {
-    std::error_code ignored;  // write() says what is wrong
-    std::filesystem::create_directories(std::filesystem::path(saved).parent_path(), ignored);
-    write(saved, json);
-    try {
-      remember(result, json, output);
-    } catch (const Error& error) {
-      err << "wbench: " << error.what() << "\n";
-      all_written = false;
+  const auto write = [&](const std::string& path, const std::string& text) {
+    if (path == "-") {
+      out << text;
+    } else {
+      guarded([&] { write_file(path, text); });
     }
+  };
+  const SamplesIn samples = *samples_in(output.samples);
+  for (const std::string& path : output.json) {
+    if (path == "-") {
+      out << document_text(result, samples);
+    } else {
+      guarded([&] { write_result(result, path, samples); });
+    }
+  }
+  if (!saved.empty()) {
+    std::error_code ignored;  // write_result() says what is wrong
+    std::filesystem::create_directories(std::filesystem::path(saved).parent_path(), ignored);
+    guarded([&] { write_result(result, saved, samples); });
+    guarded([&] { remember(result, samples, output); });
   }
   for (const std::string& path : output.csv) write(path, report_csv(result));
   for (const std::string& path : output.md) write(path, report_markdown(result));
   for (const std::string& text : output.exports) {
     const Export asked = parse_export(text);
-    write(asked.path, asked.format->write(result));
+    write(asked.path, export_text(*asked.format, result));
   }
   return all_written;
 }

@@ -3,6 +3,7 @@
 //
 // `show`: a saved result as it was printed when it was made, or in another tool's format. Needs no
 // device.
+#include <algorithm>
 #include <ostream>
 
 #include "bench/cli.hpp"
@@ -38,9 +39,13 @@ int export_result(const std::vector<std::string>& files, const OutputOptions& ou
   }
   std::vector<Export> exports;
   for (const std::string& text : output.exports) exports.push_back(parse_export(text));
-  const RunResult result = load_named_result(files.front(), output.store);
+  const bool needs_samples = std::any_of(exports.begin(), exports.end(), [](const Export& asked) {
+    return asked.format->needs_samples;
+  });
+  const RunResult result = load_named_result(files.front(), output.store,
+                                             needs_samples ? Samples::needed : Samples::if_there);
   for (const Export& asked : exports) {
-    const std::string document = asked.format->write(result);
+    const std::string document = export_text(*asked.format, result);
     if (asked.path == "-") {
       out << document;
     } else {
@@ -56,7 +61,7 @@ int command_show(const GlobalOptions& global, const std::vector<std::string>& fi
                  const OutputOptions& output, std::ostream& out) {
   if (!output.exports.empty()) return export_result(files, output, out);
   for (const std::string& file : files) {
-    const RunResult result = load_named_result(file, output.store);
+    const RunResult result = load_named_result(file, output.store, Samples::if_there);
     if (files.size() > 1) out << file << "\n";
     out << report_text(result, {output_width(), wants_color(global.color), output.top,
                                 output.explain, content_of(result), global.verbose});

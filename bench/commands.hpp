@@ -28,6 +28,7 @@ struct OutputOptions {
   std::string events;   ///< a file that gets each case as it ends, or empty
   std::string tag;      ///< of the saved run in the history, or empty
   std::string store;    ///< the history's; empty: store_or_default()
+  std::string samples = "auto";  ///< where they go: samples_in() of samples_file.hpp
   int64_t top = 0;
   bool explain = false;
 };

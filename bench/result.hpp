@@ -18,7 +18,7 @@
 namespace wide::bench {
 
 inline constexpr const char* kSchemaName = "wbench.result";
-inline constexpr const char* kSchemaVersion = "1.5.0";
+inline constexpr const char* kSchemaVersion = "1.6.0";
 
 /// How a call is timed. `stream`: launched by the host, launch cost included. `graph`: replay of a
 /// captured graph, device-limited. `cpu`: wall clock around the call; on a GPU that is what its
@@ -87,7 +87,7 @@ struct Measurement {
   bool below_resolution = false;
   bool few_samples = false;  ///< fewer than 30
   double walltime_s = 0;
-  std::vector<double> samples_ns;
+  std::vector<double> samples_ns;      ///< empty where a result was read without them
   std::vector<int64_t> samples_round;  ///< the round each sample was taken in
   std::vector<double> samples_sm_mhz;  ///< since 1.4; empty where no clock is known
   Statistics stats;
@@ -287,6 +287,7 @@ struct RunResult {
   std::vector<OpSummary> op_summaries;
   int64_t peak_host_bytes = 0;
   std::vector<EnvironmentCheck> environment_checks;
+  std::string samples_missing;  ///< the side-car that was expected (samples_file.hpp), or empty
 };
 
 std::string_view to_string(Regime regime);

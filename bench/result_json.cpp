@@ -371,6 +371,10 @@ Json totals(const RunResult& r) {
 
 }  // namespace
 
+std::string dumped(const Json& document) {
+  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 Json to_json(const RunResult& r) {
   Json devices = Json::array(), cases = Json::array(), summaries = Json::array(),
        impossible = Json::object();

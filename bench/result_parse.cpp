@@ -5,13 +5,9 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <iostream>
-#include <iterator>
 
-#include "bench/events.hpp"
 #include "bench/json_field.hpp"
 #include "bench/result_json.hpp"
-#include "host/core/file.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -91,16 +87,40 @@ Energy parse_energy(const Field& f) {
   return e;
 }
 
+/// A column's length; `take` gets its values, which a side-car that is not there has kept.
+template <class Take>
+int64_t parse_column(const Field& f, const Take& take) {
+  if (f.has("offset")) {
+    if (f["offset"].integer() < 0 || f["count"].integer() < 0)
+      f.refuse("an offset and a count of 0 or above");
+    return f["count"].integer();
+  }
+  const std::vector<Field> values = f.items();
+  for (const Field& value : values) take(value);
+  return static_cast<int64_t>(values.size());
+}
+
+void parse_samples(const Field& f, Measurement& m) {
+  const auto require_as_many = [](int64_t samples, int64_t others, const char* what) {
+    if (samples == others) return;
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("result: {} samples with {} {}, expected as many", samples, others, what));
+  };
+  const int64_t count =
+      parse_column(f["time_ns"], [&](const Field& value) { m.samples_ns.push_back(value.real()); });
+  const int64_t rounds = parse_column(
+      f["round"], [&](const Field& value) { m.samples_round.push_back(value.integer()); });
+  require_as_many(count, rounds, "rounds");
+  const auto mhz = f.later("sm_mhz");  // since 1.4
+  if (!mhz) return;
+  const int64_t clocks =
+      parse_column(*mhz, [&](const Field& value) { m.samples_sm_mhz.push_back(value.real()); });
+  require_as_many(count, clocks, "clocks");
+}
+
 /// What measurements have since 1.4.
 void parse_later_measurement(const Field& f, Measurement& m) {
-  if (const auto mhz = f["samples"].later("sm_mhz")) {
-    for (const Field& one : mhz->items()) m.samples_sm_mhz.push_back(one.real());
-    if (m.samples_sm_mhz.size() != m.samples_ns.size()) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("result: {} samples with {} clocks, expected as many",
-                              m.samples_ns.size(), m.samples_sm_mhz.size()));
-    }
-  }
   if (!f.has("cache")) return;
   m.cache = f["cache"].one_of(kCaches);
   m.buffers_rotated = f["buffers_rotated"].integer();
@@ -122,14 +142,7 @@ Measurement parse_measurement(const Field& f) {
   m.walltime_s = f["walltime_s"].real_or_zero();
   m.below_resolution = f["below_resolution"].boolean();
   m.few_samples = f["few_samples"].boolean();
-  for (const Field& sample : f["samples"]["time_ns"].items()) m.samples_ns.push_back(sample.real());
-  for (const Field& round : f["samples"]["round"].items())
-    m.samples_round.push_back(round.integer());
-  if (m.samples_ns.size() != m.samples_round.size()) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("result: {} samples with {} rounds, expected as many",
-                            m.samples_ns.size(), m.samples_round.size()));
-  }
+  parse_samples(f["samples"], m);
   m.stats = parse_statistics(f["stats"]);
   m.flops_per_s = f["rates"]["flops_per_s"].optional_real();
   m.mem_bw_bytes_per_s = f["rates"]["mem_bw_bytes_per_s"].optional_real();
@@ -348,17 +361,11 @@ void require_version(const Field& schema) {
 
 }  // namespace
 
-RunResult parse_result(std::string_view text) {
-  require_shallow("result", text);
-  Json document;
-  try {
-    document = are_events(text) ? document_of_events(text) : Json::parse(text);
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorCode::invalid_argument, std::string("result: not JSON: ") + error.what());
-  }
+RunResult parse_document(const Json& document) {
   const Field root(document, "result: $");
   require_version(root["schema"]);
   RunResult r;
+  if (const auto file = root.later("samples_file")) r.samples_missing = (*file)["file"].text();
   const Field run = root["run"], tool = run["tool"], host = root["host"],
               calibration = root["calibration"];
   r.id = run["id"].text();
@@ -415,16 +422,6 @@ std::vector<LaunchCounters> launches_from_json(const Json& document) {
   for (const Field& l : Field(document, "result: launches").items())
     launches.push_back(parse_launch(l));
   return launches;
-}
-
-RunResult load_result(const std::string& path) {
-  const std::string text =
-      path == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : read_file(path);
-  try {
-    return parse_result(text);
-  } catch (const Error& error) {
-    throw Error(error.code(), path + ": " + error.what());
-  }
 }
 
 }  // namespace wide::bench

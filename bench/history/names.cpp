@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "bench/result_json.hpp"
 #include "wide/error.hpp"
 
 extern char** environ;
@@ -146,8 +145,8 @@ std::string find_run(const HistoryStore& store, const std::string& name) {
   return runs[static_cast<size_t>(count - 1 - steps)].id;
 }
 
-RunResult load_named_result(const std::string& name, const std::string& store) {
-  if (!is_history_name(name)) return load_result(name);
+RunResult load_named_result(const std::string& name, const std::string& store, Samples samples) {
+  if (!is_history_name(name)) return load_result(name, samples);
   const std::unique_ptr<HistoryStore> history = open_history(store_or_default(store), true);
   const std::string id = find_run(*history, name);
   try {
@@ -158,7 +157,8 @@ RunResult load_named_result(const std::string& name, const std::string& store) {
 }
 
 std::vector<RunResult> load_named_results(const std::string& name, const std::string& store) {
-  if (!std::filesystem::is_directory(name)) return {load_named_result(name, store)};
+  if (!std::filesystem::is_directory(name))
+    return {load_named_result(name, store, Samples::if_there)};
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(name)) {
     if (entry.path().extension() == ".json") files.push_back(entry.path());
@@ -167,7 +167,7 @@ std::vector<RunResult> load_named_results(const std::string& name, const std::st
     throw Error(ErrorCode::invalid_argument, name + ": no .json file in this folder");
   std::sort(files.begin(), files.end());
   std::vector<RunResult> runs;
-  for (const auto& file : files) runs.push_back(load_result(file.string()));
+  for (const auto& file : files) runs.push_back(load_result(file.string(), Samples::if_there));
   return runs;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/history/history.hpp"
+#include "bench/result_json.hpp"
 
 namespace wide::bench {
 
@@ -29,10 +30,10 @@ void require_tag(const std::string& tag);
 bool is_history_name(const std::string& name);
 
 /// The result in a file, on standard input ("-"), or in the history at store_or_default(store).
-RunResult load_named_result(const std::string& name, const std::string& store);
+RunResult load_named_result(const std::string& name, const std::string& store, Samples samples);
 
-/// The same, or all results in a folder, in the order of their files' names. Throws
-/// invalid_argument for a folder without any.
+/// The same, or all results in a folder, in the order of their files' names, with the samples that
+/// are there. Throws invalid_argument for a folder without any.
 std::vector<RunResult> load_named_results(const std::string& name, const std::string& store);
 
 }  // namespace wide::bench

@@ -29,9 +29,9 @@ constexpr ExportFormat kFormats[] = {
     {"csv", "a row per case, strategy and regime", report_csv},
     {"md", "a Markdown table", report_markdown},
     {"jsonl", "the rows of csv as JSON, one a line", export_jsonl},
-    {"trace", "samples as Chrome's trace events, for Perfetto", export_trace},
+    {"trace", "samples as Chrome's trace events, for Perfetto", export_trace, true},
     {"google-benchmark", "JSON of Google Benchmark; rounds are repetitions",
-     export_google_benchmark},
+     export_google_benchmark, true},
     {"github-action-benchmark", "medians as customSmallerIsBetter", export_github_action}};
 
 std::string dumped(const Json& document, int indent) {
@@ -161,6 +161,18 @@ void add_google_rows(const ReportRow& row, int64_t family, Json& benchmarks) {
 
 std::span<const ExportFormat> export_formats() {
   return kFormats;
+}
+
+std::string export_text(const ExportFormat& format, const RunResult& result) {
+  for (const ReportRow& row : rows_of(result)) {
+    const Measurement* m = row.measurement;
+    if (!format.needs_samples || m == nullptr || m->stats.n == 0 || !m->samples_ns.empty())
+      continue;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--export {}: run {} was written without its samples, which {} needs",
+                            format.name, result.id, format.name));
+  }
+  return format.write(result);
 }
 
 Export parse_export(const std::string& text) {

@@ -15,8 +15,13 @@ struct ExportFormat {
   const char* name;
   const char* summary;
   std::string (*write)(const RunResult&);
+  bool needs_samples = false;
 };
 std::span<const ExportFormat> export_formats();
+
+/// The result in that format. Throws invalid_argument where it needs samples that the result was
+/// written without.
+std::string export_text(const ExportFormat& format, const RunResult& result);
 
 struct Export {
   const ExportFormat* format = nullptr;

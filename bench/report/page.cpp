@@ -12,6 +12,7 @@
 #include "bench/report/html.hpp"
 #include "bench/report/page_parts.hpp"
 #include "bench/report/svg.hpp"
+#include "bench/result_json.hpp"
 
 namespace wide::bench {
 
@@ -158,6 +159,8 @@ void add_rooflines(Page& page, const RunResult& result) {
 void add_result(Page& page, const RunResult& result) {
   page.text("<section>\n");
   page.heading(2, device_name(result) + ", run " + result.id);
+  const std::string samples = samples_note(result);
+  if (!samples.empty()) page.text("<p class=\"bad\">" + escape_html(samples) + "</p>\n");
   const std::string failures = failures_list(result);
   if (!failures.empty()) {
     page.heading(3, "What failed or was not run");

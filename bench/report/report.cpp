@@ -10,6 +10,7 @@
 #include "bench/report/details.hpp"
 #include "bench/report/rows.hpp"
 #include "bench/report/tables.hpp"
+#include "bench/result_json.hpp"
 
 namespace wide::bench {
 
@@ -113,6 +114,8 @@ std::string notes_text(const RunResult& result, const std::vector<ReportRow>& ro
   }
   for (const auto& [reason, count] : result.impossible_reasons)
     notes += fmt::format("impossible: {} point{}: {}\n", count, count == 1 ? "" : "s", reason);
+  const std::string samples = samples_note(result);
+  if (!samples.empty()) notes += printable(samples) + "\n";
   if (!result.complete) notes += "incomplete: the sweep was ended before its last case\n";
   return notes;
 }
