@@ -295,8 +295,8 @@ class CaseRunner {
   void evaluate_all() {
     const int64_t cache = plan_.context.info().last_level_cache_bytes;
     const bool outgrows_cache = cache > 0 && result_.footprint_bytes >= 4 * cache;
-    const Yardstick yardstick{result_.cost, floor_, request_.calibration.timer_floor_ns,
-                              outgrows_cache, config_.seed};
+    const Yardstick yardstick{result_.cost,   floor_,       request_.calibration.timer_floor_ns,
+                              outgrows_cache, config_.seed, request_.calibration.timer_quantum_ns};
     for (const auto& contender : contenders_) {
       try {
         evaluate(contender->result, yardstick);

@@ -122,6 +122,9 @@ void add_output(CLI::App& app, OutputOptions& o) {
       ->group("Output");
   app.add_option("--tag", o.tag, "save, and call it so in the history: @TAG")->group("Output");
   add_store(app, o.store)->group("Output");
+  app.add_option("--note", o.note, "a sentence that the result keeps")->group("Output");
+  app.add_option("--context", o.context, "NAME=VALUE that the result keeps, such as a job's number")
+      ->group("Output");
   app.add_option("-t,--top", o.top, "only the N largest speedups")
       ->group("Output")
       ->check(kPositive);

@@ -15,7 +15,7 @@ enum ExitCode : int {
   kUsage = 2,          ///< a wrong option, name, value or file
   kWrong = 3,          ///< verification failed, or a result is implausible
   kRegression = 4,     ///< a comparison found what --fail-on names
-  kInconclusive = 5,   ///< the same of cells that could not be told apart
+  kInconclusive = 5,   ///< the same of cells that could not be told apart, or are unreliable
   kNothingRan = 6,     ///< nothing matched, or nothing is common
   kEnvironment = 7,    ///< the device asked for is not usable, not the one compared with, does not
                        ///< let its clocks be locked, or fails a self-check

@@ -32,6 +32,9 @@ std::string compare_footer(const std::string& exit_codes) {
              "the log ratio, with\n"
              "          bootstrap a seeded BCa bootstrap's, which is narrower where runs are few; "
              "its tests are auto's.\n"
+             "What a run of either side has doubts about (see run --help) is unreliable: "
+             "that is said, and decides\n"
+             "nothing but with --fail-on unreliable.\n"
              "Severity, by the worse end of the interval: mild from 5 %, moderate from 10 %, "
              "severe from 20 %.\n\n") +
          exit_codes;
@@ -60,15 +63,16 @@ void add_compare(CLI::App& app, CompareArguments& a, const std::string& exit_cod
       ->capture_default_str();
   app.add_option("--pair-devices", a.device_pairs,
                  "A:B,..: the base's results of device A with the candidate's of B, each a name, "
-                 "an ordinal of CUDA's or cpu");
+                 "an ordinal of CUDA's, a UUID or its beginning, or cpu");
   app.add_option("--alpha", a.alpha, "level of significance reported")
       ->check(CLI::Range(1e-9, 0.5))
       ->capture_default_str();
   app.add_option("--fdr", a.fdr, "adjust p over the sweep: bh or none")
       ->check(one_of({"bh", "none"}))
       ->capture_default_str();
-  app.add_option("--fail-on", a.fail_on,
-                 "of regression, missing, invalid, inconclusive, device-mismatch; or none")
+  app.add_option(
+         "--fail-on", a.fail_on,
+         "of regression, missing, invalid, inconclusive, unreliable, device-mismatch; or none")
       ->capture_default_str();
   app.add_flag("--ignore-device", a.ignore_device, "compare results of different devices");
   app.add_option("--format", a.format, "table, md, json, junit or github")

@@ -57,6 +57,9 @@ void add_run(CLI::App& app, RunOptions& o) {
   app.add_flag("--isolate", o.config.isolate,
                "each case in a process of its own: one that crashes does not end the sweep")
       ->group("Sampling");
+  app.add_flag("--strict", o.is_strict,
+               "a time that is unreliable makes the exit code 5: see doubts below")
+      ->group("Sampling");
   app.add_flag("--profile", o.is_profiled,
                "for a profiler: warm calls between cudaProfilerStart and Stop, no times")
       ->group("Sampling");

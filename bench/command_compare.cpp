@@ -120,6 +120,8 @@ int command_compare(const GlobalOptions& global, const CompareArguments& argumen
         << "; --ignore-device or --pair-devices compares them all the same\n";
     return kEnvironment;
   }
+  const std::string units = units_note(comparison);
+  if (!units.empty()) err << "wbench: compare: " << units << "\n";
   const CompareView view{output_width(), wants_color(global.color), arguments.all,
                          arguments.explain};
   const std::string document = document_of(comparison, arguments, view, fail_on);

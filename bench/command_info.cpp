@@ -20,6 +20,7 @@
 #include "bench/running.hpp"
 #include "bench/self_check/report.hpp"
 #include "bench/self_check/run.hpp"
+#include "bench/timer/sampler.hpp"
 #include "host/core/file.hpp"
 #include "wide/error.hpp"
 
@@ -67,10 +68,10 @@ Facts collect(bool no_gpu, const InfoOptions& options) {
   Facts facts;
   describe_environment(facts.run);
   facts.cuda = no_gpu ? CudaAvailability{0, "not asked (--no-gpu)"} : query_cuda();
-  facts.run.devices.push_back(Context::cpu().info());
+  facts.run.devices.push_back(run_device(Context::cpu()));
   for (int i = 0; i < facts.cuda.num_devices; ++i) {
     try {
-      facts.run.devices.push_back(Context::cuda(i).info());
+      facts.run.devices.push_back(run_device(Context::cuda(i)));
     } catch (const Error& error) {
       facts.broken_devices.push_back(fmt::format("cuda:{}: {}", i, error.what()));
     }
@@ -98,15 +99,15 @@ std::string costs_text(const Calibration& c) {
   return text;
 }
 
-std::string device_text(const DeviceInfo& d) {
+std::string device_text(const RunDevice& d) {
   if (d.device.type == DeviceType::cpu) {
     return fmt::format("{}, {} threads, last-level cache {} MiB", d.name, d.num_multiprocessors,
                        d.last_level_cache_bytes >> 20);
   }
-  return fmt::format("{}, sm_{}, {} SMs, {} GiB, L2 {} MiB, driver {}.{}", d.name,
+  return fmt::format("{}, sm_{}, {} SMs, {} GiB, L2 {} MiB, driver {}.{}, {}, PCI {}", d.name,
                      d.compute_capability, d.num_multiprocessors, d.memory_bytes >> 30,
                      d.last_level_cache_bytes >> 20, d.driver_version / 1000,
-                     d.driver_version % 1000 / 10);
+                     d.driver_version % 1000 / 10, d.uuid, d.pci_bus_id);
 }
 
 std::string default_device(const Facts& facts) {

@@ -10,6 +10,7 @@
 
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
+#include "bench/doubts.hpp"
 #include "bench/environment.hpp"
 #include "bench/events.hpp"
 #include "bench/history/names.hpp"
@@ -71,6 +72,23 @@ bool goes_to_stdout(const OutputOptions& output) {
                 "--samples sidecar: standard output has nothing beside it, expected --json FILE");
   }
   return documents == 1;
+}
+
+/// "NAME=VALUE" by "NAME=VALUE", each name once.
+std::vector<std::pair<std::string, std::string>> context_of(const std::vector<std::string>& texts) {
+  std::vector<std::pair<std::string, std::string>> context;
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    const std::string name = text.substr(0, equals);
+    const bool is_new = std::none_of(context.begin(), context.end(),
+                                     [&](const auto& known) { return known.first == name; });
+    if (equals == std::string::npos || equals == 0 || !is_new) {
+      throw Error(ErrorCode::invalid_argument,
+                  "--context: \"" + text + "\", expected NAME=VALUE, each name once");
+    }
+    context.emplace_back(name, text.substr(equals + 1));
+  }
+  return context;
 }
 
 /// results/<id>-<ops>.json: no other run has it, not even one of the same second. What is no good
@@ -237,6 +255,16 @@ bool ran_anything(const RunResult& result) {
   return false;
 }
 
+/// Of --strict, and which cases it is for.
+int strict_exit_code(const RunResult& result, std::ostream& err) {
+  const auto count = std::count_if(result.cases.begin(), result.cases.end(),
+                                   [](const CaseResult& c) { return is_doubtful(c); });
+  if (count == 0) return kSuccess;
+  err << fmt::format("wbench: unreliable: {} of {} cases; -v names what speaks against them\n",
+                     count, result.cases.size());
+  return kInconclusive;
+}
+
 }  // namespace
 
 int exit_code_of(const RunResult& result, bool was_interrupted) {
@@ -283,6 +311,8 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   if (options.budget_s >= 0) plan.config.budget_s = options.budget_s;
   if (options.budget_s < 0 && selection.preset == "ci") plan.config.budget_s = 60;
   result.argv = global.argv;
+  result.note = options.output.note;
+  result.context = context_of(options.output.context);
   const std::string nothing = select_work(selection, plan, result);
   drop_cold(plan.config);
   if (!options.isolated_case.empty())
@@ -300,7 +330,7 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   std::optional<ClockLock> clocks;
   if (!lock_clocks(options.lock_clocks, plan.context, clocks, result, err)) return kEnvironment;
   result.config = plan.config;
-  result.devices = {plan.context.info()};
+  result.devices = {run_device(plan.context)};
   describe_environment(result);
   set_progress(global, err, plan);
   const std::string saved = saved_path(options.output, selection, result.id);
@@ -317,6 +347,8 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
     if (!global.quiet) err << "wbench: " << check.text << "\n";
   }
   int code = has_run ? exit_code_of(result, is_interrupted()) : kRuntimeError;
+  if (code == kSuccess && options.is_strict && options.isolated_case.empty())
+    code = strict_exit_code(result, err);
   if (code == kNothingRan)
     err << "wbench: nothing ran: no strategy of the selection can run here\n";
   result.exit_code = code;

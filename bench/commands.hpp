@@ -28,7 +28,9 @@ struct OutputOptions {
   std::string events;   ///< a file that gets each case as it ends, or empty
   std::string tag;      ///< of the saved run in the history, or empty
   std::string store;    ///< the history's; empty: store_or_default()
-  std::string samples = "auto";  ///< where they go: samples_in() of samples_file.hpp
+  std::string samples = "auto";      ///< where they go: samples_in() of samples_file.hpp
+  std::string note;                  ///< into the result
+  std::vector<std::string> context;  ///< the same: NAME=VALUE
   int64_t top = 0;
   bool explain = false;
 };
@@ -43,6 +45,7 @@ struct RunOptions {
   std::string lock_clocks;  ///< "base", "max", MHz, or empty
   double budget_s = -1;     ///< negative: 60 for preset ci, none otherwise
   bool dry_run = false;
+  bool is_strict = false;                      ///< what is unreliable makes the exit code 5
   bool is_profiled = false;                    ///< calls for a profiler instead of times
   int64_t profiled_calls = 3;                  ///< of each strategy
   std::string isolated_case, isolated_result;  ///< this is a child of --isolate

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "bench/doubts.hpp"
 #include "bench/statistics/statistics.hpp"
 
 namespace wide::bench {
 
 namespace {
 
-constexpr int64_t kReliableSamples = 30;
 constexpr double kPlausible = 1.05;  // a ceiling is a measurement, too
 constexpr double kResolution = 5;    // samples below this many timer floors are noise
 
@@ -71,6 +71,7 @@ Speedup speedup_of(const RunnerResult& strategy, const Measurement& mine,
   speedup.speedup_ratio = ratio->value;
   speedup.ci_lo = ratio->interval.lo;
   speedup.ci_hi = ratio->interval.hi;
+  speedup.p_wilcoxon = ratio->p;
   for (const NoiseFloor& floor : floors) {
     if (floor.baseline == speedup.baseline && floor.regime == speedup.regime)
       speedup.aa_floor_pct = floor.floor_pct;
@@ -110,8 +111,10 @@ void evaluate(RunnerResult& runner, const Yardstick& y) {
     describe_rounds(rounds, m.walltime_s / count, m.stats);
     const double time_ns = m.stats.median_ns;
     // The clock is read once per sample, whose calls are many where one is short.
-    m.below_resolution =
-        !(time_ns * static_cast<double>(m.iters_per_sample) >= kResolution * y.timer_floor_ns);
+    const auto iterations = static_cast<double>(m.iters_per_sample);
+    m.below_resolution = !(time_ns * iterations >= kResolution * y.timer_floor_ns);
+    m.stats.dip = dip_test(m.samples_ns, y.timer_quantum_ns / iterations);
+    m.stats.doubts = doubts_of(m);
     if (!(time_ns > 0)) continue;
     m.flops_per_s = y.cost.flops / (time_ns * 1e-9);
     m.mem_bw_bytes_per_s = y.cost.bytes() / (time_ns * 1e-9);

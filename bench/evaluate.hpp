@@ -22,6 +22,7 @@ struct Yardstick {
   /// and bandwidth is a ceiling. False where the cache's size is unknown.
   bool outgrows_cache = false;
   uint64_t seed = 1;
+  double timer_quantum_ns = 0;
 };
 
 /// Of regimes stream and graph: what a launch by the host adds to what the device needs, into the

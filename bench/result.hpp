@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/statistics/modes.hpp"
 #include "bench/statistics/order.hpp"
 #include "wide/catalog.hpp"
 #include "wide/device.hpp"
@@ -56,6 +57,11 @@ struct Statistics {
   std::optional<double> between_round_cv_pct;  ///< of the rounds' medians
   std::optional<double> trend_pct_per_s;       ///< of the rounds' medians (Theil and Sen)
   std::optional<Normality> normality;
+  // Since 1.6.
+  std::optional<Dip> dip;         ///< of the samples; none where they are too few or equal
+  std::optional<double> trend_p;  ///< of the rounds' medians (Mann and Kendall)
+  /// What speaks against the median, by names of doubts.hpp; none: not judged.
+  std::optional<std::vector<std::string>> doubts;
   friend bool operator==(const Statistics&, const Statistics&) = default;
 };
 
@@ -99,6 +105,7 @@ struct Measurement {
   int64_t buffers_rotated = 1;  ///< copies of the operands that calls take in turn
   std::optional<bool> rotation_covers_l2;
   int64_t discarded_throttle = 0;
+  int64_t kept_throttle = 0;  ///< throttled samples that are among the others; since 1.6
   std::optional<Clocks> clocks;
   std::optional<Energy> energy;
   std::optional<double> enqueue_ns_per_call;            ///< of the host, in regime stream
@@ -173,6 +180,8 @@ struct Speedup {
   std::optional<double> speedup_ratio, ci_lo, ci_hi;
   std::string verdict;  ///< "faster", "slower", "same", "ambiguous" or "not_comparable"
   std::optional<double> aa_floor_pct = std::nullopt;  ///< since 1.4: what the verdict had to exceed
+  /// Since 1.6: of the pairs' log ratios (Wilcoxon's signed ranks); it informs and gates nothing.
+  std::optional<double> p_wilcoxon = std::nullopt;
   friend bool operator==(const Speedup&, const Speedup&) = default;
 };
 
@@ -260,6 +269,12 @@ struct EnvironmentCheck {
   friend bool operator==(const EnvironmentCheck&, const EnvironmentCheck&) = default;
 };
 
+/// A device of a run, and which of its model it is. Since 1.6.
+struct RunDevice : DeviceInfo {
+  std::string uuid;        ///< "GPU-" and 32 digits: this unit and no other; empty on the CPU
+  std::string pci_bus_id;  ///< "0000:3b:00.0"; empty on the CPU
+};
+
 /// What --lock-clocks has done to the device's clocks. Since 1.5.
 struct LockedClocks {
   std::string asked;             ///< "base", "max" or a number
@@ -273,11 +288,13 @@ struct RunResult {
   bool complete = false;
   int exit_code = 0;
   std::vector<std::string> argv;
+  std::string note;                                          ///< of --note; since 1.6, as context
+  std::vector<std::pair<std::string, std::string>> context;  ///< of --context: names and values
   std::string tool_version, git_sha, build_type, compiler, cuda_toolkit, cuda_archs;
   bool git_dirty = false;
   std::string hostname, os, kernel, cpu;
   int cores = 0;
-  std::vector<DeviceInfo> devices;
+  std::vector<RunDevice> devices;
   std::optional<LockedClocks> locked_clocks;  ///< of the first device
   RunConfig config;
   Calibration calibration;

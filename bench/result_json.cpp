@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "bench/doubts.hpp"
 #include "bench/metrics.hpp"
 
 namespace wide::bench {
@@ -40,6 +41,13 @@ Json normality(const Normality& n) {
           {"test", n.test},
           {"statistic", number(n.statistic)},
           {"p", number(n.p)}};
+}
+
+Json dip(const Dip& d) {
+  return {{"unit", "sample"},
+          {"test", "hartigan_dip"},
+          {"statistic", number(d.statistic)},
+          {"p", number(d.p)}};
 }
 
 Json statistics(const Statistics& s) {
@@ -76,7 +84,12 @@ Json statistics(const Statistics& s) {
           {"normality", s.normality ? normality(*s.normality) : Json(nullptr)},
           {"trend_pct_per_s", number(s.trend_pct_per_s)},
           {"autocorr_lag1", number(s.autocorr_lag1)},
-          {"between_round_cv_pct", number(s.between_round_cv_pct)}};
+          {"between_round_cv_pct", number(s.between_round_cv_pct)},
+          {"trend_p", number(s.trend_p)},
+          {"dip", s.dip ? dip(*s.dip) : Json(nullptr)},
+          {"modes", s.dip ? Json(s.dip->modes()) : Json(nullptr)},
+          {"reliable", s.doubts ? Json(s.doubts->empty()) : Json(nullptr)},
+          {"doubts", s.doubts.value_or(std::vector<std::string>())}};
 }
 
 Json clocks(const Clocks& c) {
@@ -122,6 +135,7 @@ Json measurement(const Measurement& m) {
       {"buffers_rotated", m.buffers_rotated},
       {"rotation_covers_l2", m.rotation_covers_l2 ? Json(*m.rotation_covers_l2) : Json(nullptr)},
       {"discarded_throttle", m.discarded_throttle},
+      {"kept_throttle", m.kept_throttle},
       {"clocks", m.clocks ? clocks(*m.clocks) : Json(nullptr)},
       {"energy", m.energy ? energy(*m.energy) : Json(nullptr)},
       {"host",
@@ -202,7 +216,8 @@ Json speedups_of(const CaseResult& c, const std::string& strategy) {
                      {"ci_lo", number(s.ci_lo)},
                      {"ci_hi", number(s.ci_hi)},
                      {"verdict", s.verdict},
-                     {"aa_floor_pct", number(s.aa_floor_pct)}});
+                     {"aa_floor_pct", number(s.aa_floor_pct)},
+                     {"p_wilcoxon", number(s.p_wilcoxon)}});
   }
   return array;
 }
@@ -313,10 +328,12 @@ Json clocks(const std::optional<LockedClocks>& locked) {
   return {{"locked", lock}};
 }
 
-Json device(const DeviceInfo& d, const std::optional<LockedClocks>& locked) {
+Json device(const RunDevice& d, const std::optional<LockedClocks>& locked) {
   return {{"id", d.device.ordinal},
           {"device", to_string(d.device)},
           {"name", d.name},
+          {"uuid", text_or_null(d.uuid)},
+          {"pci_bus", text_or_null(d.pci_bus_id)},
           {"compute_capability", d.compute_capability},
           {"sm_count", d.num_multiprocessors},
           {"l2_bytes", known(d.last_level_cache_bytes)},
@@ -362,8 +379,11 @@ Json metrics_meta() {
 Json totals(const RunResult& r) {
   std::map<std::string, int64_t> counts{
       {"ok", 0},          {"failed", 0},  {"skipped", 0}, {"verify_failed", 0},
-      {"implausible", 0}, {"timeout", 0}, {"oom", 0}};
-  for (const CaseResult& c : r.cases) ++counts[std::string(to_string(c.status))];
+      {"implausible", 0}, {"timeout", 0}, {"oom", 0},     {"unreliable", 0}};
+  for (const CaseResult& c : r.cases) {
+    ++counts[std::string(to_string(c.status))];
+    if (is_doubtful(c)) ++counts["unreliable"];
+  }
   Json object = {{"cases", r.cases.size()}, {"impossible", r.impossible_cases}};
   for (const auto& [status, count] : counts) object[status] = count;
   return object;
@@ -378,7 +398,7 @@ std::string dumped(const Json& document) {
 Json to_json(const RunResult& r) {
   Json devices = Json::array(), cases = Json::array(), summaries = Json::array(),
        impossible = Json::object();
-  for (const DeviceInfo& d : r.devices)
+  for (const RunDevice& d : r.devices)
     devices.push_back(device(d, devices.empty() ? r.locked_clocks : std::nullopt));
   for (const CaseResult& c : r.cases) cases.push_back(one_case(c));
   for (const OpSummary& s : r.op_summaries) summaries.push_back(summary(s));
@@ -386,6 +406,8 @@ Json to_json(const RunResult& r) {
   Json checks = Json::array();
   for (const EnvironmentCheck& e : r.environment_checks)
     checks.push_back({{"code", e.code}, {"severity", e.severity}, {"text", e.text}});
+  Json context = Json::object();
+  for (const auto& [name, value] : r.context) context[name] = value;
   Json rates = Json::object();
   for (const auto& [dtype, rate] : r.calibration.flops_per_s) rates[dtype] = number(rate);
   return {{"schema", {{"name", kSchemaName}, {"version", kSchemaVersion}}},
@@ -396,6 +418,8 @@ Json to_json(const RunResult& r) {
             {"complete", r.complete},
             {"exit_code", r.exit_code},
             {"argv", r.argv},
+            {"note", text_or_null(r.note)},
+            {"context", context},
             {"peak_host_bytes", r.peak_host_bytes},
             {"process_isolated", r.config.isolate},
             {"tool",

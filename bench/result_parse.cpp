@@ -41,6 +41,13 @@ void parse_later_statistics(const Field& f, Statistics& s) {
   s.trend_pct_per_s = f["trend_pct_per_s"].optional_real();
   s.autocorr_lag1 = f["autocorr_lag1"].optional_real();
   s.between_round_cv_pct = f["between_round_cv_pct"].optional_real();
+  if (!f.has("doubts")) return;  // since 1.6
+  s.trend_p = f["trend_p"].optional_real();
+  const Field dip = f["dip"];
+  if (!dip.is_null()) s.dip = Dip{dip["statistic"].real(), dip["p"].real()};
+  if (f["reliable"].is_null()) return;
+  s.doubts.emplace();
+  for (const Field& doubt : f["doubts"].items()) s.doubts->push_back(doubt.text());
 }
 
 Statistics parse_statistics(const Field& f) {
@@ -127,6 +134,7 @@ void parse_later_measurement(const Field& f, Measurement& m) {
   const Field covers = f["rotation_covers_l2"];
   if (!covers.is_null()) m.rotation_covers_l2 = covers.boolean();
   m.discarded_throttle = f["discarded_throttle"].integer();
+  if (const auto kept = f.later("kept_throttle")) m.kept_throttle = kept->integer();
   if (!f["clocks"].is_null()) m.clocks = parse_clocks(f["clocks"]);
   if (!f["energy"].is_null()) m.energy = parse_energy(f["energy"]);
   m.enqueue_ns_per_call = f["host"]["enqueue_ns_per_call"].optional_real();
@@ -246,7 +254,7 @@ void parse_speedups(const Field& f, const std::string& strategy, std::vector<Spe
     speedups.push_back({strategy, s["baseline"].one_of(kBaselines), s["regime"].one_of(kRegimes),
                         s["pairs"].integer(), s["speedup_ratio"].optional_real(),
                         s["ci_lo"].optional_real(), s["ci_hi"].optional_real(), s["verdict"].text(),
-                        later_real(s, "aa_floor_pct")});
+                        later_real(s, "aa_floor_pct"), later_real(s, "p_wilcoxon")});
   }
 }
 
@@ -295,8 +303,8 @@ OpSummary parse_summary(const Field& f) {
   return s;
 }
 
-DeviceInfo parse_device(const Field& f) {
-  DeviceInfo d;
+RunDevice parse_device(const Field& f) {
+  RunDevice d;
   const std::string where = f["device"].text();
   if (where.starts_with("cuda:")) {
     d.device.type = DeviceType::cuda;
@@ -309,6 +317,8 @@ DeviceInfo parse_device(const Field& f) {
   d.memory_bytes = f["mem_bytes"].integer_or(0);
   d.driver_version = f["cuda_driver"].small_integer();
   d.runtime_version = f["cuda_runtime"].small_integer();
+  if (const auto uuid = f.later("uuid")) d.uuid = uuid->text_or_empty();  // since 1.6
+  if (const auto bus = f.later("pci_bus")) d.pci_bus_id = bus->text_or_empty();
   return d;
 }
 
@@ -374,6 +384,10 @@ RunResult parse_document(const Json& document) {
   r.complete = run["complete"].boolean();
   r.exit_code = run["exit_code"].small_integer();
   for (const Field& argument : run["argv"].items()) r.argv.push_back(argument.text());
+  if (const auto note = run.later("note")) r.note = note->text_or_empty();  // since 1.6
+  if (const auto context = run.later("context")) {
+    for (const auto& [name, value] : context->members()) r.context.emplace_back(name, value.text());
+  }
   r.peak_host_bytes = run["peak_host_bytes"].integer();
   r.tool_version = tool["version"].text();
   r.git_sha = tool["git_sha"].text_or_empty();

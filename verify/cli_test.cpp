@@ -31,9 +31,15 @@ using test::TemporaryFolder;
 }  // namespace
 
 TEST_CASE("a run end to end: JSON on standard output, and nothing else") {
-  const Outcome o = wbench("run --op linear --n 4,8 --device cpu --budget 2 --json -");
+  const Outcome o = wbench(
+      "run --op linear --n 4,8 --device cpu --budget 2 --json - --note nightly --context job=12=b "
+      "--context empty=");
   CHECK(o.code == kSuccess);
   const RunResult result = parse_result(o.out);
+  CHECK(result.note == "nightly");
+  CHECK(result.context ==
+        std::vector<std::pair<std::string, std::string>>{{"job", "12=b"}, {"empty", ""}});
+  CHECK(result.devices.at(0).uuid.empty());
   CHECK(result.complete);
   CHECK(result.exit_code == 0);
   REQUIRE(result.cases.size() == 2);
@@ -52,6 +58,14 @@ TEST_CASE("a run end to end: JSON on standard output, and nothing else") {
     CHECK_THAT(c.reproduce, ContainsSubstring("--device cpu"));
   }
   CHECK(result.op_summaries.size() == 1);
+}
+
+TEST_CASE("what the result is to keep has a name, and each one once") {
+  for (const char* wrong : {"--context x", "--context =1", "--context a=1 --context a=2"}) {
+    const Outcome o = wbench("run " + kTiny + wrong);
+    CHECK(o.code == kUsage);
+    CHECK_THAT(o.err, ContainsSubstring("expected NAME=VALUE"));
+  }
 }
 
 TEST_CASE("-v adds how was measured and what else is known") {

@@ -150,6 +150,38 @@ TEST_CASE("paired devices are compared with each other, and with no other") {
   CHECK_THROWS_AS(compare(base, candidate, options), Error);
 }
 
+TEST_CASE("another unit of the same model is no mismatch, but is said") {
+  const auto base = runs_of({1000});
+  auto candidate = base;
+  const std::string one = base[0].devices[0].uuid, other = "GPU-" + std::string(36, 'f');
+  CHECK(units_of(base) == std::vector{one});
+  CHECK_FALSE(compare(base, candidate, options_of()).has_other_units());
+  for (RunResult& run : candidate) run.devices[0].uuid = other;
+  const Comparison c = compare(base, candidate, options_of());
+  CHECK(c.has_other_units());
+  CHECK_FALSE(c.has_device_mismatch());
+  CHECK(units_note(c) == "base ran on " + one + ", candidate on " + other + ", of the same model");
+  const json document = json::parse(compare_json(c, {}));
+  CHECK(document["base"]["uuids"] == json{one});
+  CHECK(document["candidate"]["uuids"] == json{other});
+  // Devices of one side by their units, or how those begin.
+  CompareOptions options = options_of();
+  options.device_pairs = {{one, "GPU-ffff"}};
+  CHECK(compare(base, candidate, options).cells.at(0).judgement.verdict == Verdict::same);
+  for (const char* none : {"GPU-eeee", "GPU-", "GPU-f"}) {
+    options.device_pairs[0].candidate = none;
+    CHECK_THROWS_MATCHES(
+        compare(base, candidate, options), Error,
+        Catch::Matchers::MessageMatches(ContainsSubstring(none) && ContainsSubstring("device")));
+  }
+  // What is not known is not said.
+  for (RunResult& run : candidate) run.devices[0].uuid.clear();
+  CHECK(units_note(compare(base, candidate, options_of())).empty());
+  candidate[0].devices[0].uuid = other;
+  candidate[0].devices[0].name = "another model";
+  CHECK(units_note(compare(base, candidate, options_of())).empty());
+}
+
 TEST_CASE("a cell's floor is the history's where that knows the cell on the device") {
   const auto base = runs_of({1000, 2000}), candidate = runs_of({1100, 2200});
   const std::string device = history_device(base[0]);
@@ -242,7 +274,7 @@ TEST_CASE("the JSON document holds all, and no NaN") {
   const std::string text = compare_json(hostile(), {});
   CHECK_THAT(text, !ContainsSubstring("nan") && !ContainsSubstring("inf\""));
   const json document = json::parse(text);
-  CHECK(document["schema"] == json{{"name", "wbench.compare"}, {"version", "1.0.0"}});
+  CHECK(document["schema"] == json{{"name", "wbench.compare"}, {"version", "1.1.0"}});
   CHECK(document["method"]["threshold_pct"] == 1.5);
   CHECK(document["method"]["better"] == "lower");
   CHECK(document["summary"]["counts"]["SLOWER"] == 1);

@@ -119,7 +119,7 @@ TEST_CASE("each sample has its clock, and throttled ones are discarded and count
   const RunnerResult r = run_watched(monitor, short_config());
   CHECK(r.status == Status::ok);
   const Measurement& m = r.measurements.at(0);
-  CHECK(m.discarded_throttle == 2);
+  CHECK((m.discarded_throttle == 2 && m.kept_throttle == 0));
   CHECK(m.samples_sm_mhz == std::vector<double>(m.samples_ns.size(), 1980));
   REQUIRE(m.clocks);
   CHECK(m.clocks->sm_mhz_median == 1980);
@@ -140,6 +140,7 @@ TEST_CASE("a device that is throttled all the time is no measurement, and ends")
   const RunnerResult warned = run_watched(monitor, config);
   CHECK(warned.status == Status::ok);
   CHECK(warned.measurements.at(0).discarded_throttle == 0);
+  CHECK(warned.measurements.at(0).kept_throttle > 0);
   CHECK(warned.measurements.at(0).warnings.size() == 1);
   config.throttle = "fail";
   CHECK(run_watched(monitor, config).status == Status::failed);

@@ -90,6 +90,9 @@ TEST_CASE("a result is read back as it was written, every bit of every double") 
   CHECK(loaded.devices[0].memory_bytes == result.devices[0].memory_bytes);
   CHECK(loaded.locked_clocks == result.locked_clocks);
   CHECK(loaded.argv == result.argv);
+  CHECK((loaded.note == result.note && loaded.context == result.context));
+  CHECK(loaded.devices[0].uuid == result.devices[0].uuid);
+  CHECK(loaded.devices[0].pci_bus_id == result.devices[0].pci_bus_id);
   CHECK(loaded.hostname == result.hostname);
   CHECK(loaded.impossible_reasons == result.impossible_reasons);
   CHECK(loaded.impossible_cases == 3);

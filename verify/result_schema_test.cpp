@@ -143,6 +143,22 @@ TEST_CASE("the schema refuses documents that are not results") {
       {"/cases/0/strategies/0/measurements/0/stats/outliers/mild_low", -1},
       {"/cases/0/strategies/0/measurements/0/stats/normality/p", 1.5},
       {"/cases/0/strategies/0/measurements/0/stats/autocorr_lag1", -2},
+      {"/cases/0/strategies/0/measurements/0/stats/trend_p", 2},
+      {"/cases/0/strategies/0/measurements/0/stats/dip/statistic", 0.3},
+      {"/cases/0/strategies/0/measurements/0/stats/dip/p", -1},
+      {"/cases/0/strategies/0/measurements/0/stats/dip/test", "silverman"},
+      {"/cases/0/strategies/0/measurements/0/stats/modes", 3},
+      {"/cases/0/strategies/0/measurements/0/stats/reliable", "yes"},
+      {"/cases/0/strategies/0/measurements/0/stats/doubts", {"a_hunch"}},
+      {"/cases/0/strategies/0/measurements/0/kept_throttle", -1},
+      {"/cases/0/strategies/0/measurements/0/samples/time_ns", {{"offset", 0}}},
+      {"/cases/0/strategies/0/measurements/0/samples/round", {{"offset", -1}, {"count", 1}}},
+      {"/samples_file", {{"file", "x"}, {"dtype", "f32le"}, {"bytes", 0}}},
+      {"/devices/0/uuid", "H200"},
+      {"/run/note", ""},
+      {"/run/context/ci_job", 123},
+      {"/cases/0/strategies/0/vs_baseline/0/p_wilcoxon", 1.5},
+      {"/devices/0/pci_bus", "3b"},
       {"/cases/0/strategies/0/measurements/0/warnings", "none"},
       {"/cases/0/strategies/0/vs_baseline/0/speedup_ratio", 0},
       {"/cases/0/strategies/0/vs_baseline/0/verdict", "better"},
@@ -183,6 +199,7 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
                                            "/cases/0/strategies/0/measurements/0/stats/ci_mean_t",
                                            "/cases/0/strategies/0/measurements/0/stats/outliers",
                                            "/cases/0/strategies/0/measurements/0/stats/normality",
+                                           "/cases/0/strategies/0/measurements/0/stats/dip",
                                            "/cases/0/strategies/0/measurements/0/rates",
                                            "/cases/0/strategies/0/measurements/0/clocks",
                                            "/cases/0/strategies/0/measurements/0/energy",
@@ -202,10 +219,13 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
           "strategy",
           "policy",    // 1.2
           "outliers",  // 1.3
-          "process_isolated", "environment_checks",
+          "doubts",    // 1.6
+          "kept_throttle",  "note",         "context",          "p_wilcoxon",
+          "uuid",           "pci_bus",      "process_isolated", "environment_checks",
           "noise_floors",  // 1.4
-          "host_launch_ns",   "throttle",           "kernels",       "sm_mhz", "cache",
-          "aa_floor_pct",     "max_noise_pct",      "clock_tol_pct", "clocks"};  // 1.5: a device's
+          "host_launch_ns", "throttle",     "kernels",          "sm_mhz",
+          "cache",          "aa_floor_pct", "max_noise_pct",    "clock_tol_pct",
+          "clocks"};  // 1.5: a device's
       // The same words are needed elsewhere.
       const std::set<std::string> needed{"/config/cache",
                                          "/cases/0/strategies/0/measurements/0/clocks",

@@ -50,15 +50,21 @@ inline Measurement sample_measurement(Regime regime, double median_ns) {
              -0.25,
              0.3,
              -1.5e-3,
-             Normality{"shapiro_wilk", 0.97, 1. / 3}};
+             Normality{"shapiro_wilk", 0.97, 1. / 3},
+             Dip{0.0625, 1. / 3},
+             1. / 7,
+             std::vector<std::string>{}};
   m.warnings = {"throttled: 3 of 43 samples discarded"};
   m.discarded_throttle = 3;
+  m.kept_throttle = 1;
   m.clocks = Clocks{1960.5, 1941, {"sw_power_cap", "hw_thermal"}, 61, 412.5};
   m.energy = Energy{"nvml_total_energy", 1.25, 500, 1. / 3, 400, 70, ""};
   m.enqueue_ns_per_call = 2400.5;
   m.launch_overhead_ns_per_launch = -12.25;
   if (regime == Regime::stream) return m;
   m.stats.normality.reset();
+  m.stats.dip->p = 0.001;
+  m.stats.doubts = {"wide_interval", "multimodal"};
   m.energy->joules.reset();
   m.energy->invalid_reason = "window<1s";
   m.cache = Cache::rotate;
@@ -108,7 +114,8 @@ inline Speedup sample_speedup(const std::string& strategy, Baseline baseline, do
           ratio - 0.0123,
           ratio + 0.0123,
           ratio > 1 ? "faster" : "slower",
-          0.4};
+          0.4,
+          0.03125};
 }
 
 inline catalog::Case sample_point(const std::string& op, int64_t n, const std::string& dtype) {
@@ -177,6 +184,8 @@ inline RunResult sample_result() {
   r.duration_s = 12.3;
   r.exit_code = 3;
   r.argv = {"wbench", "run", "--op", "linear,layernorm"};
+  r.note = "a note with \"quotes\", | pipes and <tags>";
+  r.context = {{"ci_job", "123"}, {"<b>", ""}};
   r.tool_version = "0.1.0";
   r.git_sha = "0123456789012345678901234567890123456789";
   r.git_dirty = true;
@@ -189,7 +198,7 @@ inline RunResult sample_result() {
   r.kernel = "6.1";
   r.cpu = "a CPU";
   r.cores = 16;
-  DeviceInfo device;
+  RunDevice device;
   device.device = {DeviceType::cuda, 1};
   device.name = "NVIDIA H200";
   device.compute_capability = 90;
@@ -198,6 +207,8 @@ inline RunResult sample_result() {
   device.memory_bytes = int64_t{141} << 30;
   device.driver_version = 13000;
   device.runtime_version = 13000;
+  device.uuid = "GPU-01234567-89ab-cdef-0123-456789abcdef";
+  device.pci_bus_id = "0000:3b:00.0";
   r.devices = {device};
   r.locked_clocks = LockedClocks{"max", 1980};
   r.config.preset = "quick";

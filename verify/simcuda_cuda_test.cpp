@@ -15,7 +15,9 @@
 #include <cstring>
 #include <vector>
 
+#include "bench/timer/sampler.hpp"
 #include "verify/support/simulation.hpp"
+#include "wide/context.hpp"
 
 namespace wide::test {
 namespace {
@@ -233,6 +235,9 @@ TEST_CASE("simulated device: it says what it is, and refuses what it has not") {
   CHECK_THAT(properties.name, ContainsSubstring("simulated"));
   CHECK((properties.major == 9 || properties.major == 8));
   CHECK(properties.warpSize == 32);
+  const bench::RunDevice info = bench::run_device(Context::cuda(0));
+  CHECK(info.uuid == "GPU-73696d75-6c61-7465-6420-475055203030");  // "simulated GPU 00"
+  CHECK(info.pci_bus_id == "0000:00:00.0");
   CHECK(cudaSetDevice(7) == cudaErrorInvalidDevice);
   CHECK(cudaGetLastError() == cudaErrorInvalidDevice);
   CHECK(cudaGetLastError() == cudaSuccess);

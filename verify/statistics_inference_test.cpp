@@ -8,6 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <random>
 
@@ -110,6 +111,37 @@ TEST_CASE("exact and approximated p are close where they meet") {
   CHECK(std::fabs(mann_whitney(a, b).value().p - exact) < 0.03);
   CHECK_FALSE(wilcoxon_signed_rank(differences).value().is_exact);
   CHECK(std::fabs(wilcoxon_signed_rank(differences).value().p - exact_pairs) < 0.03);
+}
+
+TEST_CASE("a trend's p is close to that of all orders") {
+  // 5 values that rise: S = 10 of 10 pairs, z = 9 / sqrt(50 / 3).
+  const auto rising = mann_kendall(Values{1, 2, 3, 4, 5});
+  REQUIRE(rising);
+  CHECK(rising->statistic == 10);
+  CHECK(rising->rank_biserial == 1);
+  CHECK(rising->p == Approx(0.0274864).epsilon(1e-5));
+  CHECK(mann_kendall(Values{5, 4, 3, 2, 1})->statistic == -10);
+  CHECK(mann_kendall(Values{5, 4, 3, 2, 1})->p == rising->p);
+  CHECK_FALSE(mann_kendall(Values{1, 2}));
+  CHECK_FALSE(mann_kendall(Values(9, 4)));
+  CHECK_FALSE(mann_kendall(Values{1, std::nan(""), 3}));
+  for (const Values& values : {Values{1, 2, 3, 4, 5, 6, 7, 8}, Values{1, 2, 2, 3, 3, 3, 4, 5}}) {
+    Values order = values;                               // sorted: the first of all orders
+    std::map<double, std::pair<double, double>> orders;  // by |S|: how many, and p
+    double count = 0;
+    do {
+      const auto test = mann_kendall(order);
+      auto& [number, p] = orders[std::fabs(test->statistic)];
+      number += 1;
+      p = test->p;
+      count += 1;
+    } while (std::next_permutation(order.begin(), order.end()));
+    double beyond = 0;
+    for (auto it = orders.rbegin(); it != orders.rend(); ++it) {
+      beyond += it->second.first / count;
+      CHECK(it->second.second == Approx(beyond).margin(0.015));
+    }
+  }
 }
 
 TEST_CASE("signs, bands and sides") {

@@ -179,6 +179,7 @@ TEST_CASE("speedups pair a regime with its own") {
   CHECK(*speedups[0].speedup_ratio == Approx(3));
   CHECK(speedups[0].verdict == "faster");
   CHECK(speedups[0].pairs == 12);
+  CHECK(speedups[0].p_wilcoxon == 2. / 4096);  // all 12 rounds say the same
   CHECK(speedups[1].baseline == Baseline::streams);
   CHECK(*speedups[1].speedup_ratio == Approx(2));
   CHECK(speedups[2].baseline == Baseline::graph);

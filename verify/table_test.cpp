@@ -226,7 +226,7 @@ std::string words_of(const std::string& text) {
 
 TEST_CASE("details: how was measured, launches, kernels, energy, clocks and memory") {
   RunResult result = sample_result();
-  ReportOptions options{200, false};
+  ReportOptions options{240, false};
   const std::string plain = report_text(result, options);
   options.details = true;
   const std::string text = words_of(report_text(result, options));
@@ -235,6 +235,10 @@ TEST_CASE("details: how was measured, launches, kernels, energy, clocks and memo
                                      "rounds; stop by stdrel, 0.5%"));
   CHECK_THAT(text, ContainsSubstring("clocks locked: max, 1980 MHz"));
   CHECK_THAT(text, ContainsSubstring("warn: clocks are unknown"));
+  CHECK_THAT(text,
+             ContainsSubstring("note: a note with \"quotes\"") && ContainsSubstring("ci_job: 123"));
+  CHECK_THAT(text, ContainsSubstring(
+                       "cuda:1: GPU-01234567-89ab-cdef-0123-456789abcdef, PCI 0000:3b:00.0"));
   // Of a launch, the host's share may be negative; energy that is not valid says why.
   CHECK_THAT(text, ContainsSubstring("sequential stream 1 2.40 us -12.2 ns 333 mJ 400 W 1960 MHz "
                                      "3 (sw_power_cap hw_thermal) 0.3% -0.0015%/s -0.25"));

@@ -78,8 +78,10 @@ std::optional<Interval> interval_of_runs(std::span<const double> runs) {
   return Interval{std::exp(interval->lo), std::exp(interval->hi)};
 }
 
-ComparedCell::Runs runs_of(const Side& side) {
+ComparedCell::Runs runs_of(const Seen& seen) {
+  const Side& side = seen.side;
   ComparedCell::Runs runs;
+  runs.doubts.assign(seen.doubts.begin(), seen.doubts.end());
   runs.count = static_cast<int64_t>(side.runs.size());
   if (runs.count > 0) runs.median = median(side.runs);
   runs.ci = interval_of_runs(side.runs);
@@ -99,10 +101,31 @@ int64_t Comparison::count(Verdict verdict) const {
                        [&](const ComparedCell& cell) { return cell.judgement.verdict == verdict; });
 }
 
+int64_t Comparison::count_unreliable() const {
+  return std::count_if(cells.begin(), cells.end(),
+                       [](const ComparedCell& cell) { return cell.is_unreliable(); });
+}
+
+std::vector<std::string> units_of(std::span<const RunResult> runs) {
+  std::set<std::string> units;
+  for (const RunResult& run : runs) {
+    for (const RunDevice& d : run.devices) {
+      if (!d.uuid.empty()) units.insert(d.uuid);
+    }
+  }
+  return {units.begin(), units.end()};
+}
+
+std::string units_note(const Comparison& c) {
+  if (!c.has_other_units()) return "";
+  return fmt::format("base ran on {}, candidate on {}, of the same model",
+                     fmt::join(c.base_units, ", "), fmt::join(c.candidate_units, ", "));
+}
+
 std::string devices_of(std::span<const RunResult> runs) {
   std::set<std::string> names;
   for (const RunResult& run : runs) {
-    for (const DeviceInfo& d : run.devices) {
+    for (const RunDevice& d : run.devices) {
       const bool is_cuda = d.device.type == DeviceType::cuda;
       names.insert(is_cuda ? fmt::format("{}, sm_{}, {} SMs", d.name, d.compute_capability,
                                          d.num_multiprocessors)
@@ -114,6 +137,11 @@ std::string devices_of(std::span<const RunResult> runs) {
 
 bool Comparison::has_device_mismatch() const {
   return options.device_pairs.empty() && base_device != candidate_device;
+}
+
+bool Comparison::has_other_units() const {
+  return base_device == candidate_device && !base_units.empty() && !candidate_units.empty() &&
+         base_units != candidate_units;
 }
 
 std::string Comparison::label(const ComparedCell& cell) const {
@@ -137,6 +165,8 @@ Comparison compare(std::span<const RunResult> base, std::span<const RunResult> c
                         ids_of(candidate),
                         devices_of(base),
                         devices_of(candidate),
+                        units_of(base),
+                        units_of(candidate),
                         {},
                         std::nullopt};
   GateOptions gate{options.metric->better, options.threshold_pct, 0, options.min_effect_pct,
@@ -149,8 +179,8 @@ Comparison compare(std::span<const RunResult> base, std::span<const RunResult> c
     ComparedCell& cell = pair.cell;
     cell.has_history_floor = floor.has_value();
     cell.noise_floor_pct = gate.noise_floor_pct = floor.value_or(comparison.noise_floor_pct);
-    cell.base = runs_of(pair.base.side);
-    cell.candidate = runs_of(pair.candidate.side);
+    cell.base = runs_of(pair.base);
+    cell.candidate = runs_of(pair.candidate);
     cell.judgement = judge_pair(pair, gate);
     if (cell.judgement.verdict <= Verdict::ambiguous) {
       changes.push_back(std::log1p(cell.judgement.change_pct / 100));

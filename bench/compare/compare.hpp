@@ -19,7 +19,7 @@
 namespace wide::bench {
 
 /// Results of device `base` against those of device `candidate`: by name, by ordinal among CUDA's,
-/// or "cpu".
+/// by UUID or its beginning, or "cpu".
 struct DevicePair {
   std::string base, candidate;
 };
@@ -43,6 +43,7 @@ struct ComparedCell {
     std::optional<double> median{};  ///< over runs
     std::optional<Interval> ci{};    ///< 95 %, of the geometric mean over runs, from kMinRuns
     int64_t count = 0;
+    std::vector<std::string> doubts{};  ///< of any run, by names of doubts.hpp
   };
   std::string case_id, op, point, strategy, reproduce;
   std::vector<catalog::Case::Entry> axes;
@@ -53,6 +54,8 @@ struct ComparedCell {
   bool has_history_floor = false;  ///< else the comparison's
   Judgement judgement;
   std::optional<CellTests> tests;
+  /// A run of either side was unreliable: its median says less than the verdict does.
+  bool is_unreliable() const { return !base.doubts.empty() || !candidate.doubts.empty(); }
 };
 
 struct Comparison {
@@ -60,11 +63,16 @@ struct Comparison {
   double noise_floor_pct = 0;
   std::vector<std::string> base_ids, candidate_ids;  ///< of runs
   std::string base_device, candidate_device;
+  std::vector<std::string> base_units, candidate_units;  ///< UUIDs of devices, as far as known
   std::vector<ComparedCell> cells;           ///< in the order of the base, then what is new
   std::optional<double> geomean_change_pct;  ///< over cells that both sides have
   int64_t count(Verdict verdict) const;
+  /// Cells of which a run is unreliable.
+  int64_t count_unreliable() const;
   /// Sides of different devices that nobody paired.
   bool has_device_mismatch() const;
+  /// Sides of the same model, but not of the same units: what they differ in is no mismatch.
+  bool has_other_units() const;
   /// "linear n=4 ..", and which devices where they are paired: "(0:1)".
   std::string label(const ComparedCell& cell) const;
 };
@@ -74,6 +82,11 @@ struct Comparison {
 /// side has it in no run. Throws invalid_argument for a device pair that no run is of.
 Comparison compare(std::span<const RunResult> base, std::span<const RunResult> candidate,
                    const CompareOptions& options);
+
+/// UUIDs of all runs' devices, sorted.
+std::vector<std::string> units_of(std::span<const RunResult> runs);
+/// "base ran on GPU-.., candidate on GPU-.., of the same model", where units differ; else empty.
+std::string units_note(const Comparison& comparison);
 
 /// Devices of all runs, by all that tells them apart; several where runs differ.
 std::string devices_of(std::span<const RunResult> runs);

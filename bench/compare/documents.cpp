@@ -42,7 +42,10 @@ Json tests_of(const CellTests& t) {
 Json runs_of(const ComparedCell::Runs& runs) {
   const Json ci = runs.ci ? Json{{"lo", json_number(runs.ci->lo)}, {"hi", json_number(runs.ci->hi)}}
                           : Json(nullptr);
-  return {{"median", json_number(runs.median)}, {"ci", ci}, {"n_runs", runs.count}};
+  return {{"median", json_number(runs.median)},
+          {"ci", ci},
+          {"n_runs", runs.count},
+          {"doubts", runs.doubts}};
 }
 
 Json axes_of(const ComparedCell& cell) {
@@ -119,6 +122,7 @@ Json rules_of(const FailOn& f) {
   if (f.missing) rules.push_back("missing");
   if (f.invalid) rules.push_back("invalid");
   if (f.inconclusive) rules.push_back("inconclusive");
+  if (f.unreliable) rules.push_back("unreliable");
   if (f.device_mismatch) rules.push_back("device-mismatch");
   return rules;
 }
@@ -149,6 +153,7 @@ std::string message_of(const Comparison& c, const ComparedCell& cell) {
     text += fmt::format(", {} -> {}", format_metric(*c.options.metric, *cell.base.median),
                         format_metric(*c.options.metric, *cell.candidate.median));
   }
+  if (cell.is_unreliable()) text += ", unreliable";
   return text + fmt::format(", {}; {}", cell.judgement.reason, cell.reproduce);
 }
 
@@ -166,13 +171,17 @@ std::string compare_json(const Comparison& c, const FailOn& fail_on) {
     counts[std::string(to_string(v))] = c.count(v);
   const int code = exit_code_of(c, fail_on);
   const Json document = {
-      {"schema", {{"name", "wbench.compare"}, {"version", "1.0.0"}}},
+      {"schema", {{"name", "wbench.compare"}, {"version", "1.1.0"}}},
       {"tool", {{"version", version()}}},
-      {"base", {{"runs", c.base_ids}, {"devices", c.base_device}}},
-      {"candidate", {{"runs", c.candidate_ids}, {"devices", c.candidate_device}}},
+      {"base", {{"runs", c.base_ids}, {"devices", c.base_device}, {"uuids", c.base_units}}},
+      {"candidate",
+       {{"runs", c.candidate_ids}, {"devices", c.candidate_device}, {"uuids", c.candidate_units}}},
       {"method", method_of(c)},
       {"rows", rows},
-      {"summary", {{"counts", counts}, {"geomean_change_pct", json_number(c.geomean_change_pct)}}},
+      {"summary",
+       {{"counts", counts},
+        {"unreliable", c.count_unreliable()},
+        {"geomean_change_pct", json_number(c.geomean_change_pct)}}},
       {"gate", {{"tripped", is_gate_tripped || code != 0}, {"rules", rules_of(fail_on)}}},
       {"exit_code", code}};
   return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -13,8 +13,11 @@ namespace wide::bench {
 
 namespace {
 
-bool is_device(const DeviceInfo& info, const std::string& name) {
+bool is_device(const RunDevice& info, const std::string& name) {
+  constexpr std::string_view kUuid = "GPU-";
+  constexpr size_t kShortestUuid = 8;  // "GPU-" and four digits
   if (name == info.name) return true;
+  if (name.starts_with(kUuid) && name.size() >= kShortestUuid) return info.uuid.starts_with(name);
   return name ==
          (info.device.type == DeviceType::cpu ? "cpu" : std::to_string(info.device.ordinal));
 }
@@ -35,8 +38,9 @@ std::vector<PlacedRun> placed(std::span<const RunResult> runs, const std::vector
     const size_t before = all.size();
     std::set<std::string_view> names;
     for (const RunResult& run : runs) {
-      for (const DeviceInfo& info : run.devices) {
+      for (const RunDevice& info : run.devices) {
         names.insert(info.name);
+        if (!info.uuid.empty()) names.insert(info.uuid);
         if (is_device(info, pairs[i].*side)) all.push_back({&run, i});
       }
     }
@@ -100,6 +104,7 @@ class Pairs {
       // What the host does takes no cycles of the device.
       if (m.clocks && m.regime != Regime::cpu && m.clocks->sm_mhz_median > 0)
         seen.side.sm_mhz.push_back(m.clocks->sm_mhz_median);
+      if (m.stats.doubts) seen.doubts.insert(m.stats.doubts->begin(), m.stats.doubts->end());
       seen.side.runs.push_back(*value);
       seen.side.best.push_back(at(m.stats.min_ns));
       seen.side.q3.push_back(at(m.stats.q3_ns));

@@ -4,6 +4,7 @@
 // Which measurements of two sets of runs are of one cell.
 #pragma once
 
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ namespace wide::bench {
 struct Seen {
   Side side;
   bool is_invalid = false;
+  std::set<std::string> doubts;
 };
 
 struct PairedCell {

@@ -27,13 +27,14 @@ bool is_judged(const ComparedCell& cell) {
 }
 
 /// "SLOWER, mild", "AMBIGUOUS: few_runs": a reason where the verdict is none of a change.
-std::string verdict_text(const Judgement& j) {
+std::string verdict_text(const ComparedCell& cell) {
+  const Judgement& j = cell.judgement;
   std::string text(to_string(j.verdict));
   if (j.verdict == Verdict::slower && j.severity != Severity::none)
     text += fmt::format(", {}", to_string(j.severity));
   if (j.verdict == Verdict::ambiguous || j.verdict == Verdict::invalid)
     text += fmt::format(": {}", j.reason);
-  return text;
+  return cell.is_unreliable() ? text + ", unreliable" : text;
 }
 
 Tone tone_of(Verdict verdict) {
@@ -53,6 +54,19 @@ Tone tone_of(Verdict verdict) {
   return Tone::plain;
 }
 
+/// "  unreliable: base drift; candidate wide_interval", a line; empty where nothing is.
+std::string doubts_text(const ComparedCell& cell) {
+  std::string text;
+  const auto add = [&](const char* side, const std::vector<std::string>& doubts) {
+    if (doubts.empty()) return;
+    text += fmt::format("{}{} {}", text.empty() ? "  unreliable: " : "; ", side,
+                        printable(fmt::format("{}", fmt::join(doubts, " "))));
+  };
+  add("base", cell.base.doubts);
+  add("candidate", cell.candidate.doubts);
+  return text.empty() ? text : text + "\n";
+}
+
 /// The cells of a row of text, the same for all formats of people.
 std::vector<std::string> columns_of(const Comparison& c, const ComparedCell& cell) {
   const auto value = [&](const std::optional<double>& v) {
@@ -65,7 +79,7 @@ std::vector<std::string> columns_of(const Comparison& c, const ComparedCell& cel
           value(cell.candidate.median),
           is_judged(cell) ? change_text(cell.judgement) : "",
           cell.tests ? fmt::format("{:.2g}", cell.tests->p_adjusted) : "",
-          verdict_text(cell.judgement)};
+          verdict_text(cell)};
 }
 
 std::vector<const ComparedCell*> shown_cells(const Comparison& c, const CompareView& view) {
@@ -104,13 +118,11 @@ std::string heading(const Comparison& c) {
 }  // namespace
 
 FailOn parse_fail_on(const std::string& names) {
-  FailOn fail_on{false, false, false, false, false};
+  FailOn fail_on{false, false, false, false, false, false};
   const std::pair<std::string_view, bool FailOn::*> known[] = {
-      {"regression", &FailOn::regression},
-      {"missing", &FailOn::missing},
-      {"invalid", &FailOn::invalid},
-      {"inconclusive", &FailOn::inconclusive},
-      {"device-mismatch", &FailOn::device_mismatch}};
+      {"regression", &FailOn::regression}, {"missing", &FailOn::missing},
+      {"invalid", &FailOn::invalid},       {"inconclusive", &FailOn::inconclusive},
+      {"unreliable", &FailOn::unreliable}, {"device-mismatch", &FailOn::device_mismatch}};
   if (names == "none") return fail_on;
   std::istringstream list(names + ",");
   for (std::string name; std::getline(list, name, ',');) {
@@ -128,6 +140,7 @@ FailOn parse_fail_on(const std::string& names) {
 }
 
 bool is_tripped(const ComparedCell& cell, const FailOn& fail_on) {
+  if (fail_on.unreliable && cell.is_unreliable()) return true;
   switch (cell.judgement.verdict) {
     case Verdict::slower:
       return fail_on.regression;
@@ -151,8 +164,11 @@ int exit_code_of(const Comparison& c, const FailOn& fail_on) {
   for (const ComparedCell& cell : c.cells) {
     const Verdict v = cell.judgement.verdict;
     has_common = has_common || (v != Verdict::missing && v != Verdict::added);
-    if (!is_tripped(cell, fail_on)) continue;
-    (v == Verdict::ambiguous ? is_inconclusive : has_failed) = true;
+    FailOn but_for_doubts = fail_on;
+    but_for_doubts.unreliable = false;
+    const bool is_verdict = is_tripped(cell, but_for_doubts);
+    has_failed = has_failed || (is_verdict && v != Verdict::ambiguous);
+    is_inconclusive = is_inconclusive || is_tripped(cell, fail_on);
   }
   if (has_failed) return kRegression;
   if (is_inconclusive) return kInconclusive;
@@ -183,6 +199,8 @@ std::string summary_line(const Comparison& c) {
     text += fmt::format("{}{} {}", separator, count, to_string(verdict));
     separator = ", ";
   }
+  if (const int64_t count = c.count_unreliable(); count > 0)
+    text += fmt::format("; {} unreliable", count);
   if (c.geomean_change_pct) text += fmt::format("; geomean change {:+.2f}%", *c.geomean_change_pct);
   return text + fmt::format("; threshold {:.3g}%, {}", c.options.threshold_pct, floor_text(c));
 }
@@ -203,7 +221,8 @@ std::string compare_text(const Comparison& c, const CompareView& view) {
     row.back().tone = tone_of(cell->judgement.verdict);
     table.add(std::move(row));
     if (view.explains)
-      commands += printable(cell->reproduce) + " --strategy " + printable(cell->strategy) + "\n";
+      commands += printable(cell->reproduce) + " --strategy " + printable(cell->strategy) + "\n" +
+                  doubts_text(*cell);
   }
   std::string text = wrap(printable(heading(c)) + "\n", view.width);
   if (!table.is_empty()) text += table.render(view.width, view.has_color) + "\n";

@@ -13,18 +13,18 @@ namespace wide::bench {
 /// What --fail-on names.
 struct FailOn {
   bool regression = true, missing = false, invalid = true, inconclusive = false,
-       device_mismatch = false;
+       device_mismatch = false, unreliable = false;
 };
 
-/// "regression,missing,invalid,inconclusive,device-mismatch" or "none". Throws invalid_argument
-/// with the nearest names.
+/// "regression,missing,invalid,inconclusive,unreliable,device-mismatch" or "none". Throws
+/// invalid_argument with the nearest names.
 FailOn parse_fail_on(const std::string& names);
 
-/// Whether --fail-on names this cell's verdict.
+/// Whether --fail-on names this cell's verdict, or that it is unreliable.
 bool is_tripped(const ComparedCell& cell, const FailOn& fail_on);
 
-/// 4 where a verdict or a device mismatch was to fail, 5 where only inconclusive cells were, 6
-/// where no cell is on both sides, else 0.
+/// 4 where a verdict or a device mismatch was to fail, 5 where only inconclusive or unreliable
+/// cells were, 6 where no cell is on both sides, else 0.
 int exit_code_of(const Comparison& comparison, const FailOn& fail_on);
 
 struct CompareView {
@@ -36,7 +36,7 @@ struct CompareView {
 
 std::string compare_text(const Comparison& comparison, const CompareView& view);
 std::string compare_markdown(const Comparison& comparison, const CompareView& view);
-/// A document "wbench.compare", version 1.0.0.
+/// A document "wbench.compare", version 1.1.0.
 std::string compare_json(const Comparison& comparison, const FailOn& fail_on);
 /// Cells as test cases; what --fail-on names has failed, what could not be judged was skipped.
 std::string compare_junit(const Comparison& comparison, const FailOn& fail_on);

@@ -86,6 +86,7 @@ void ClockRecord::add_block(const Reading& reading) {
 
 std::string ClockRecord::finish(const ThrottleRule& rule, Measurement& m) const {
   m.discarded_throttle = discarded_;
+  m.kept_throttle = throttled_ - discarded_;
   if (!m.samples_sm_mhz.empty()) {
     m.clocks = Clocks{median(m.samples_sm_mhz),
                       *std::min_element(m.samples_sm_mhz.begin(), m.samples_sm_mhz.end()),

@@ -65,6 +65,14 @@ Cell throttle_cell(const Measurement& m) {
   return {text + (reasons.empty() ? "" : " (" + reasons + ")"), Tone::bad, text};
 }
 
+/// All of them, or the first and how many there are besides.
+Cell doubts_cell(const Measurement& m) {
+  const std::vector<std::string> doubts = m.stats.doubts.value_or(std::vector<std::string>());
+  if (doubts.size() < 2) return {doubts.empty() ? "" : doubts.front()};
+  return {fmt::format("{}", fmt::join(doubts, " ")), Tone::plain,
+          fmt::format("{} +{}", doubts.front(), doubts.size() - 1)};
+}
+
 std::string cache_text(const Measurement& m) {
   if (m.regime != Regime::cold) return "";
   return m.cache == Cache::rotate ? fmt::format("{} copies", m.buffers_rotated)
@@ -132,7 +140,8 @@ Table details_table(const std::vector<ReportRow>& rows, const std::string& op,
                {"autocorr", true, 1},
                {"workspace", true, 3},
                {"memory", true, 3},
-               {"stopped by", false, 4}});
+               {"stopped by", false, 4},
+               {"doubts", false, 3}});
   const auto integer = [](int64_t value) { return std::to_string(value); };
   const auto watts = [](double value) { return fmt::format("{:.0f} W", value); };
   const CaseResult* last = nullptr;
@@ -162,7 +171,8 @@ Table details_table(const std::vector<ReportRow>& rows, const std::string& op,
          known(m.stats.autocorr_lag1, [](double v) { return fmt::format("{:+.2f}", v); }),
          {r.workspace_bytes > 0 ? bytes_text(r.workspace_bytes) : ""},
          known(r.peak_device_bytes, bytes_text),
-         {m.stop_reason}});
+         {m.stop_reason},
+         doubts_cell(m)});
   }
   return table;
 }
@@ -218,6 +228,13 @@ std::string method_text(const RunResult& result) {
     if (locked.sm_mhz) text += fmt::format(", {:g} MHz", *locked.sm_mhz);
   }
   text += "\n";
+  if (!result.note.empty()) text += "note: " + printable(result.note) + "\n";
+  for (const auto& [name, value] : result.context)
+    text += fmt::format("{}: {}\n", printable(name), printable(value));
+  for (const RunDevice& d : result.devices) {
+    if (!d.uuid.empty())
+      text += fmt::format("{}: {}, PCI {}\n", to_string(d.device), d.uuid, d.pci_bus_id);
+  }
   for (const EnvironmentCheck& check : result.environment_checks)
     text += fmt::format("{}: {}\n", check.severity, printable(check.text));
   return text;
@@ -249,6 +266,11 @@ void add_details(const ReportRow& row, Json& flat) {
   flat["max_registers"] = json_of(most_registers(r));
   flat["min_occupancy_pct"] = json_of(least_occupancy(r));
   flat["stop_reason"] = m.stop_reason;
+  flat["modes"] = m.stats.dip ? Json(m.stats.dip->modes()) : Json(nullptr);
+  flat["dip_p"] = m.stats.dip ? Json(m.stats.dip->p) : Json(nullptr);
+  flat["reliable"] = m.stats.doubts ? Json(m.stats.doubts->empty()) : Json(nullptr);
+  flat["doubts"] =
+      fmt::format("{}", fmt::join(m.stats.doubts.value_or(std::vector<std::string>()), " "));
 }
 
 }  // namespace wide::bench

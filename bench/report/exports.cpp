@@ -68,6 +68,12 @@ std::vector<double> round_medians(const Measurement& m) {
   return medians;
 }
 
+/// Names of what speaks against the median; empty where nothing does.
+std::string doubts_of(const Statistics& s, const char* prefix) {
+  if (!s.doubts || s.doubts->empty()) return "";
+  return fmt::format("{}{}", prefix, fmt::join(*s.doubts, " "));
+}
+
 Json event_of(const char* phase, const std::string& name, int64_t process, int64_t thread) {
   return {{"name", name}, {"ph", phase}, {"pid", process}, {"tid", thread}};
 }
@@ -140,6 +146,8 @@ void add_google_rows(const ReportRow& row, int64_t family, Json& benchmarks) {
     set_times(entry, finite(rounds[i]));
     if (m.mem_bw_bytes_per_s) entry["bytes_per_second"] = finite(*m.mem_bw_bytes_per_s);
     if (m.flops_per_s) entry["flops_per_second"] = finite(*m.flops_per_s);
+    const std::string doubts = doubts_of(m.stats, "unreliable: ");
+    if (!doubts.empty()) entry["label"] = doubts;
     benchmarks.push_back(std::move(entry));
   }
   const std::pair<const char*, double> aggregates[] = {{"mean", m.stats.mean_ns},
@@ -268,8 +276,9 @@ std::string export_github_action(const RunResult& result) {
          {"unit", "ns"},
          {"value", s.median_ns},
          {"range", fmt::format("± {:.3g}", s.mad_ns)},
-         {"extra", fmt::format("95 % interval [{:.6g}, {:.6g}] ns, {} samples\n{}", s.ci_lo_ns,
-                               s.ci_hi_ns, s.n, row.point->reproduce)}});
+         {"extra",
+          fmt::format("95 % interval [{:.6g}, {:.6g}] ns, {} samples{}\n{}", s.ci_lo_ns, s.ci_hi_ns,
+                      s.n, doubts_of(s, ", unreliable: "), row.point->reproduce)}});
   }
   return dumped(benchmarks, 1);
 }

@@ -184,6 +184,8 @@ void add_comparison(Page& page, const Comparison& comparison) {
     page.text("<p class=\"bad\">Base ran on " + escape_html(comparison.base_device) +
               ", candidate on " + escape_html(comparison.candidate_device) + ".</p>\n");
   }
+  const std::string units = units_note(comparison);
+  if (!units.empty()) page.text("<p>" + escape_html(units) + ".</p>\n");
   page.figure(comparison_chart(comparison));
   page.text(comparison_table(comparison));
 }

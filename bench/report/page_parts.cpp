@@ -9,6 +9,7 @@
 #include <set>
 
 #include "bench/compare/verdicts.hpp"
+#include "bench/doubts.hpp"
 #include "bench/report/html.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/rows.hpp"
@@ -51,6 +52,12 @@ std::vector<HtmlCell> timing_cells(const Measurement* m) {
           {std::to_string(s.n)}};
 }
 
+/// ": wide_interval drift", where the status says that there is something.
+std::string doubts_text(const Measurement* m) {
+  if (m == nullptr || !is_doubtful(*m)) return "";
+  return fmt::format(": {}", fmt::join(*m->stats.doubts, " "));
+}
+
 /// How far from 1 on a scale of logarithms, where 4 and 1/4 are as far as colours go.
 HtmlCell heat_cell(const Speedup& s) {
   const double away = std::log2(*s.speedup_ratio) / 2;
@@ -85,7 +92,7 @@ std::vector<std::string> ops_of(const RunResult& result) {
 
 std::string device_name(const RunResult& result) {
   std::string text;
-  for (const DeviceInfo& d : result.devices) text += (text.empty() ? "" : ", ") + d.name;
+  for (const RunDevice& d : result.devices) text += (text.empty() ? "" : ", ") + d.name;
   return text.empty() ? "no device" : text;
 }
 
@@ -145,8 +152,8 @@ std::string results_table(const RunResult& result, const std::string& op) {
     for (const Speedup* s : row.speedups) cells.push_back(speedup_cell(s));
     cells.push_back({row.runner == nullptr ? "" : error_text(*row.runner)});
     const Status status = status_of(row);
-    cells.push_back(
-        {status_text(row), status == Status::ok || status == Status::skipped ? "" : "bad"});
+    cells.push_back({status_text(row) + doubts_text(row.measurement),
+                     status == Status::ok || status == Status::skipped ? "" : "bad"});
     table.add(std::move(cells));
   }
   return table.render("results");
@@ -218,6 +225,8 @@ std::string environment_table(const RunResult& r) {
   HtmlTable table("Environment", {{"fact", false}, {"value", false}});
   table.add({{"run"}, {r.id}});
   table.add({{"command"}, {joined(r.argv)}});
+  if (!r.note.empty()) table.add({{"note"}, {r.note}});
+  for (const auto& [name, value] : r.context) table.add({{name}, {value}});
   table.add({{"state"},
              {fmt::format("{}, exit code {}, {:.1f} s", r.complete ? "complete" : "incomplete",
                           r.exit_code, r.duration_s)}});
@@ -229,11 +238,12 @@ std::string environment_table(const RunResult& r) {
   table.add({{"host"},
              {fmt::format("{}, {}, Linux {}, {}, {} threads", r.hostname, r.os, r.kernel, r.cpu,
                           r.cores)}});
-  for (const DeviceInfo& d : r.devices) {
+  for (const RunDevice& d : r.devices) {
     table.add({{to_string(d.device)},
                {fmt::format("{}, {} {}, last-level cache {} MiB", d.name, d.num_multiprocessors,
                             d.device.type == DeviceType::cuda ? "SMs" : "threads",
-                            d.last_level_cache_bytes >> 20)}});
+                            d.last_level_cache_bytes >> 20) +
+                (d.uuid.empty() ? "" : fmt::format(", {}, PCI {}", d.uuid, d.pci_bus_id))}});
   }
   const Calibration& c = r.calibration;
   table.add({{"measured ceilings"}, {c.empty_launch_ns > 0 ? ceilings_text(c) : ""}});
@@ -275,9 +285,10 @@ std::string comparison_table(const Comparison& comparison) {
                {value(cell.candidate.median)},
                {has_both ? change_text(j) : ""},
                {cell.tests ? fmt::format("{:.3g}", cell.tests->p_adjusted) : ""},
-               {std::string(to_string(j.verdict)), j.verdict == Verdict::faster   ? "good"
-                                                   : j.verdict == Verdict::slower ? "bad"
-                                                                                  : ""},
+               {std::string(to_string(j.verdict)) + (cell.is_unreliable() ? ", unreliable" : ""),
+                j.verdict == Verdict::faster   ? "good"
+                : j.verdict == Verdict::slower ? "bad"
+                                               : ""},
                {std::string(j.reason)}});
   }
   return table.render("results");

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/doubts.hpp"
 #include "bench/report/details.hpp"
 #include "bench/report/rows.hpp"
 #include "bench/report/tables.hpp"
@@ -110,6 +111,12 @@ std::string notes_text(const RunResult& result, const std::vector<ReportRow>& ro
     if (!explains || row.runner == nullptr) continue;
     if (row.opens_runner && !row.runner->explain.empty())
       notes += fmt::format("{}: {}\n", place(row), printable(row.runner->explain));
+    if (row.measurement != nullptr && is_doubtful(*row.measurement)) {
+      for (const std::string& doubt : *row.measurement->stats.doubts)
+        notes +=
+            fmt::format("{} {}: unreliable, {}\n", place(row), to_string(row.measurement->regime),
+                        printable(doubt_text(*row.measurement, doubt)));
+    }
     notes += "  " + row_command(row) + "\n";
   }
   for (const auto& [reason, count] : result.impossible_reasons)

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "bench/doubts.hpp"
+
 namespace wide::bench {
 
 namespace {
@@ -59,7 +61,11 @@ std::string status_text(const ReportRow& row) {
   const RunnerResult& runner = *row.runner;
   if (row.measurement != nullptr && row.measurement->below_resolution) return "below_resolution";
   std::string text = runner.verified ? "ok" : "unverified";
-  if (row.measurement != nullptr && row.measurement->few_samples) text += ", few_samples";
+  if (row.measurement != nullptr && row.measurement->few_samples) {
+    text += ", few_samples";
+  } else if (row.measurement != nullptr && is_doubtful(*row.measurement)) {
+    text += ", unreliable";
+  }
   if (runner.verify.before == "not_run") text += ", not_checked";
   return text;
 }

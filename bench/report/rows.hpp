@@ -26,7 +26,8 @@ std::vector<ReportRow> rows_of(const RunResult& result);
 /// Of the strategy or baseline; of the case where there is none, or where the case failed before
 /// this one was run.
 Status status_of(const ReportRow& row);
-/// "ok", "unverified", "few_samples", "below_resolution", "VERIFY FAILED", "skipped: reason", ..
+/// "ok", "unverified", "few_samples", "unreliable", "below_resolution", "VERIFY FAILED", "skipped:
+/// reason", ..
 std::string status_text(const ReportRow& row);
 /// "0.31 @3": worst error ratio and its member; empty where nothing was compared.
 std::string error_text(const RunnerResult& runner);

@@ -33,7 +33,11 @@ Cell status_cell(const ReportRow& row) {
   const Tone tone = status == Status::ok        ? Tone::plain
                     : status == Status::skipped ? Tone::dim
                                                 : Tone::bad;
-  return {status_text(row), tone};
+  constexpr std::string_view kUnreliable = ", unreliable";  // "ok?" where there is little room
+  const std::string text = status_text(row);
+  const size_t at = text.find(kUnreliable);
+  if (status != Status::ok || at == std::string::npos) return {text, tone};
+  return {text, tone, text.substr(0, at) + "?" + text.substr(at + kUnreliable.size())};
 }
 
 std::vector<Cell> timing_cells(const ReportRow& row) {

@@ -13,18 +13,21 @@ namespace wide::bench {
 
 namespace {
 
-/// sum of t^3 - t over groups of t equal values.
-double tie_term(std::span<const double> ranks) {
-  std::vector<double> sorted(ranks.begin(), ranks.end());
+/// sum of `term` over the sizes of groups of equal values.
+template <class Term>
+double sum_of_ties(std::span<const double> values, const Term& term) {
+  std::vector<double> sorted(values.begin(), values.end());
   std::sort(sorted.begin(), sorted.end());
-  double term = 0;
+  double sum = 0;
   for (auto first = sorted.begin(); first != sorted.end();) {
     const auto last = std::upper_bound(first, sorted.end(), *first);
-    const auto t = static_cast<double>(last - first);
-    term += t * t * t - t;
+    sum += term(static_cast<double>(last - first));
     first = last;
   }
-  return term;
+  return sum;
+}
+double tie_term(std::span<const double> ranks) {
+  return sum_of_ties(ranks, [](double t) { return t * t * t - t; });
 }
 
 /// Ranks are multiples of a half, and sums of their doubles index counts.
@@ -130,6 +133,23 @@ std::optional<RankTest> wilcoxon_signed_rank(std::span<const double> differences
   }
   const double variance = n * (n + 1) * (2 * n + 1) / 24 - tie_term(ranks) / 48;
   test.p = normal_p(test.statistic - total / 2, variance);
+  return test;
+}
+
+std::optional<RankTest> mann_kendall(std::span<const double> values) {
+  if (values.size() < 3 || !are_finite(values)) return std::nullopt;
+  RankTest test;
+  for (size_t i = 0; i < values.size(); ++i) {
+    for (size_t j = i + 1; j < values.size(); ++j)
+      test.statistic += values[j] > values[i] ? 1 : values[j] < values[i] ? -1 : 0;
+  }
+  const auto term = [](double t) { return t * (t - 1) * (2 * t + 5); };
+  const auto n = static_cast<double>(values.size());
+  const double variance = (term(n) - sum_of_ties(values, term)) / 18;
+  if (!(variance > 0)) return std::nullopt;
+  // S moves by two: half of it is what a correction of a half continues.
+  test.p = normal_p(test.statistic / 2, variance / 4);
+  test.rank_biserial = test.statistic / (n * (n - 1) / 2);
   return test;
 }
 

@@ -34,6 +34,11 @@ std::optional<RankTest> mann_whitney(std::span<const double> a, std::span<const 
 /// corrections for ties and continuity. rank_biserial = (W+ - W-) / (W+ + W-).
 std::optional<RankTest> wilcoxon_signed_rank(std::span<const double> differences);
 
+/// S = pairs that rise minus pairs that fall, in order of time (Mann 1945, Kendall 1955): whether
+/// values have a trend. p is normal, with corrections for ties and continuity. rank_biserial = S
+/// over all pairs: Kendall's tau. None where nothing varies, and below three values.
+std::optional<RankTest> mann_kendall(std::span<const double> values);
+
 inline constexpr size_t kMaxExactValues = 50;
 
 }  // namespace wide::bench

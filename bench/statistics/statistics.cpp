@@ -9,6 +9,7 @@
 #include "bench/statistics/moments.hpp"
 #include "bench/statistics/normality.hpp"
 #include "bench/statistics/order.hpp"
+#include "bench/statistics/ranks.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -62,6 +63,7 @@ void describe_rounds(const RoundMedians& rounds, double round_s, Statistics& s) 
   const auto slope = trend_per_step(medians);
   if (slope && round_s > 0 && s.median_ns > 0)
     s.trend_pct_per_s = 100 * *slope / s.median_ns / round_s;
+  if (const auto trend = mann_kendall(medians)) s.trend_p = trend->p;
   Normality normality{"shapiro_wilk", 0, 0};
   auto test = shapiro_wilk(medians);
   if (!test) {
@@ -82,9 +84,11 @@ std::optional<Ratio> paired_ratio(std::span<const double> baseline,
   }
   if (logs.empty()) return std::nullopt;
   const Interval interval = bootstrap_median(logs, seed);
+  const auto test = wilcoxon_signed_rank(logs);
   return Ratio{std::exp(median(logs)),
                {std::exp(interval.lo), std::exp(interval.hi)},
-               static_cast<int64_t>(logs.size())};
+               static_cast<int64_t>(logs.size()),
+               test ? test->p : 1};
 }
 
 RoundMedians round_medians(std::span<const double> samples, std::span<const int64_t> rounds) {

@@ -33,6 +33,7 @@ struct Ratio {
   double value = 0;  ///< exp(median of log ratios)
   Interval interval;
   int64_t pairs = 0;
+  double p = 1;  ///< Wilcoxon's signed ranks of the log ratios, two-sided
 };
 
 /// baseline / strategy, paired: one value each per round. None where no pair has two positive

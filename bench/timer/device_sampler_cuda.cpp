@@ -3,6 +3,8 @@
 //
 // Samplers of warm calls on a GPU's own clock, and the streams of the baseline `streams`.
 #include <algorithm>
+#include <cstdio>
+#include <iterator>
 #include <vector>
 
 #include "bench/timer/device_timing.hpp"
@@ -65,6 +67,18 @@ class GraphSampler final : public Sampler {
   double expected_s_ = 0;
 };
 
+/// As nvidia-smi and CUDA_VISIBLE_DEVICES have it.
+std::string uuid_text(const char (&bytes)[16]) {
+  std::string text = "GPU";
+  char digits[3];
+  for (size_t i = 0; i < std::size(bytes); ++i) {
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += "-";
+    std::snprintf(digits, sizeof(digits), "%02x", static_cast<unsigned char>(bytes[i]));
+    text += digits;
+  }
+  return text;
+}
+
 }  // namespace
 
 ActiveDevice::ActiveDevice(const Context& context) {
@@ -75,6 +89,13 @@ ActiveDevice::ActiveDevice(const Context& context) {
 
 ActiveDevice::~ActiveDevice() {
   if (previous_ >= 0) (void)cudaSetDevice(previous_);
+}
+
+RunDevice run_device(const Context& context) {
+  if (context.device().type != DeviceType::cuda) return {context.info(), "", ""};
+  cudaDeviceProp properties{};
+  WIDE_CHECK_CUDA(cudaGetDeviceProperties(&properties, context.device().ordinal));
+  return {context.info(), uuid_text(properties.uuid.bytes), pci_bus_id(context)};
 }
 
 std::string pci_bus_id(const Context& context) {

@@ -18,6 +18,10 @@ namespace {
 ActiveDevice::ActiveDevice(const Context&) {}
 ActiveDevice::~ActiveDevice() = default;
 
+RunDevice run_device(const Context& context) {
+  return {context.info(), "", ""};
+}
+
 std::string pci_bus_id(const Context&) {
   return "";
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/result.hpp"
 #include "bench/timer/cold.hpp"
 #include "wide/catalog.hpp"
 #include "wide/context.hpp"
@@ -45,6 +46,9 @@ class ActiveDevice {
  private:
   int previous_ = -1;  ///< none to return to
 };
+
+/// The context's device as results have it.
+RunDevice run_device(const Context& context);
 
 /// "0000:3b:00.0", as NVML knows the context's device; empty on the CPU.
 std::string pci_bus_id(const Context& context);

@@ -226,6 +226,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int ordinal) {
     const DeviceModel& m = device_model(d.architecture);
     *p = cudaDeviceProp{};
     std::strncpy(p->name, m.name, sizeof(p->name) - 1);
+    std::memcpy(p->uuid.bytes, "simulated GPU 00", sizeof(p->uuid.bytes));
     p->totalGlobalMem = static_cast<size_t>(d.memory.capacity_bytes());
     p->sharedMemPerBlock = 48 << 10;
     p->sharedMemPerBlockOptin = static_cast<size_t>(m.shared_bytes_opt_in);

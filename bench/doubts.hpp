@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether a measurement may be relied on: what speaks against its median, by name. Doubts fail
+// nothing unless --strict asks for it; comparisons, tables and files say them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/result.hpp"
+
+namespace wide::bench {
+
+/// Samples and rounds that a median takes, and the spread up to which it is one: percent of it.
+inline constexpr int64_t kReliableSamples = 30, kReliableRounds = 10;
+inline constexpr double kWidestInterval_pct = 1;  ///< half of it; a verdict turns on no less
+inline constexpr double kUnsteadyRounds_pct = 5, kDrift_pct = 1, kDrift_p = 0.01;
+
+/// Of a measurement that has been evaluated, in a fixed order; empty: it is reliable.
+///   few_samples      fewer than 30
+///   few_rounds       fewer than 10
+///   below_resolution a sample is shorter than five floors of the timer
+///   wide_interval    half the median's 95 % interval is above 1 % of it
+///   unsteady_rounds  the rounds' medians deviate by more than 5 %
+///   drift            they rise or fall (Mann and Kendall, p below 0.01), by more than 1 % in all
+///   multimodal       two modes or more (dip, p below 0.01), and the 5th and 95th percentiles are
+///                    more than 1 % apart
+///   throttled        more than a fifth of the samples were throttled, discarded or not
+std::vector<std::string> doubts_of(const Measurement& m);
+
+/// "multimodal: dip 0.083, p 0.001": a doubt with the numbers it is from.
+std::string doubt_text(const Measurement& m, const std::string& doubt);
+
+/// Whether a measurement is known to be unreliable; results before 1.6 do not say.
+inline bool is_doubtful(const Measurement& m) {
+  return m.stats.doubts && !m.stats.doubts->empty();
+}
+/// Whether any measurement of a case is.
+bool is_doubtful(const CaseResult& c);
+
+}  // namespace wide::bench
