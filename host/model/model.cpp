@@ -64,13 +64,13 @@ std::string shape_text(const Shape& shape) {
 
 void check_operand(const char* what, const ModelOperand& expected, const ConstTensorView& got,
                    Device device) {
-  const std::string name = std::string("model: ") + what + " " + expected.name;
+  const auto name = [&] { return std::string("model: ") + what + " " + expected.name; };
   WIDE_REQUIRE(got.shape == expected.shape && got.dtype == expected.dtype,
-               name + " is " + std::string(dtype_name(got.dtype)) + " " + shape_text(got.shape) +
+               name() + " is " + std::string(dtype_name(got.dtype)) + " " + shape_text(got.shape) +
                    ", expected " + std::string(dtype_name(expected.dtype)) + " " +
                    shape_text(expected.shape));
   WIDE_REQUIRE(got.is_contiguous(),
-               name + " has strides " + to_string(got.strides) + ", expected it densely packed");
+               name() + " has strides " + to_string(got.strides) + ", expected it densely packed");
   require_device("model", expected.name, got, device);
 }
 
@@ -278,6 +278,10 @@ void Model::run(const ModelArguments& arguments, const Execution& execution) con
   const Bases bases = bases_of(plan_, state_->weights, arguments, execution);
   const Execution own = of_steps(plan_, execution);
   for (const RunStep& step : state_of(plan_).run) step(bases, own);
+}
+
+void Model::check(const ModelArguments& arguments, const Execution& execution) const {
+  bases_of(plan_, state_->weights, arguments, execution);
 }
 
 void Model::run_step(int64_t step, const ModelArguments& arguments,

@@ -31,6 +31,7 @@ ModelReplay::ModelReplay(const Context& context, const Model& model,
                        {arguments.outputs.begin(), arguments.outputs.end()},
                        execution,
                        nullptr}) {
+  model.check(arguments, execution);
   if (context.device().type == DeviceType::cpu) return;
   state_->captured = capture_replay(context, [this](Stream stream) { state_->enqueue(stream); });
 }

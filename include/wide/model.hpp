@@ -164,6 +164,8 @@ class Model {
   struct State;
 
  private:
+  friend class ModelReplay;
+  void check(const ModelArguments& arguments, const Execution& execution) const;
   void require_member(int64_t member) const;
   void replace(int64_t member, const MemberParameters& parameters, Stream stream,
                bool checks_shared);

@@ -89,7 +89,7 @@ function(wide_libraries)
   target_link_libraries(wide_catalog PUBLIC wide)
   wide_target(wide_catalog)
 
-  wide_sources(core cudnn import model pack)
+  wide_sources(core cudnn import model pack c_api)
 endfunction()
 
 # Creates wide_onnx, the importer: beside libwide, for those who want it.

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contexts, streams and vendors' handles.
+#include "host/c_api/handles.hpp"
+
+using namespace wide;
+using namespace wide::c_api;
+
+namespace {
+
+class CallbackAllocator final : public Allocator {
+ public:
+  explicit CallbackAllocator(const wide_context_options& options) : options_(options) {}
+  void* allocate(int64_t bytes) override {
+    void* data = options_.allocate(options_.user, bytes);
+    if (data == nullptr) {
+      throw Error(ErrorCode::out_of_memory,
+                  "the engine's allocator gave nothing for " + std::to_string(bytes) + " bytes");
+    }
+    return data;
+  }
+  void deallocate(void* data, int64_t bytes) noexcept override {
+    options_.deallocate(options_.user, data, bytes);
+  }
+
+ private:
+  wide_context_options options_;
+};
+
+Context make_context(const wide_context_options& options) {
+  WIDE_REQUIRE((options.allocate == nullptr) == (options.deallocate == nullptr),
+               "options has one of allocate and deallocate, expected both or neither");
+  std::shared_ptr<Allocator> allocator;
+  if (options.allocate != nullptr) allocator = std::make_shared<CallbackAllocator>(options);
+  if (options.device.type == WIDE_CUDA) {
+    return Context::cuda(options.device.ordinal, {.allocator = allocator});
+  }
+  WIDE_REQUIRE(options.device.type == WIDE_CPU && options.device.ordinal == 0,
+               "options.device is {" + std::to_string(options.device.type) + ", " +
+                   std::to_string(options.device.ordinal) +
+                   "}, expected {WIDE_CPU, 0} or {WIDE_CUDA, ordinal}");
+  return Context::cpu({.num_threads = options.num_threads, .allocator = allocator});
+}
+
+}  // namespace
+
+wide_status wide_context_create(const wide_context_options* options, wide_context** out) {
+  return created(__func__, out, [&] {
+    return wide_context{make_context(options_or_default(options, "options"))};
+  });
+}
+
+wide_status wide_context_query(const wide_context* context, wide_context_info* out) {
+  return guarded(__func__, [&] {
+    const DeviceInfo& info = required(context, "context").context.info();
+    wide_context_info value{};
+    value.name = info.name.c_str();
+    value.device = {info.device.type == DeviceType::cpu ? WIDE_CPU : WIDE_CUDA,
+                    info.device.ordinal};
+    value.compute_capability = info.compute_capability;
+    value.num_threads = info.num_multiprocessors;
+    write(out, value);
+  });
+}
+
+void wide_context_destroy(wide_context* context) {
+  delete context;
+}
+
+wide_status wide_synchronize(const wide_context* context, void* stream) {
+  return guarded(__func__, [&] {
+    const Context& own = required(context, "context").context;
+    own.synchronize(stream_of(own.device(), stream));
+  });
+}
+
+wide_status wide_stream_create(const wide_context* context, wide_stream** out) {
+  return created(__func__, out,
+                 [&] { return wide_stream{OwnedStream(required(context, "context").context)}; });
+}
+void* wide_stream_native(const wide_stream* stream) {
+  return stream == nullptr ? nullptr : stream->stream.get().native();
+}
+void wide_stream_destroy(wide_stream* stream) {
+  delete stream;
+}
+
+wide_status wide_handles_create(const wide_context* context, wide_handles** out) {
+  return created(__func__, out,
+                 [&] { return wide_handles{VendorHandles(required(context, "context").context)}; });
+}
+wide_status wide_handles_borrow(void* cublas, void* cudnn, wide_handles** out) {
+  return created(__func__, out, [&] { return wide_handles{VendorHandles::borrow(cublas, cudnn)}; });
+}
+void wide_handles_destroy(wide_handles* handles) {
+  delete handles;
+}

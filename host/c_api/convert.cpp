@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers and plain structs of C as what they are in C++.
+#include <algorithm>
+
+#include "host/c_api/handles.hpp"
+
+namespace wide::c_api {
+
+Dtype dtype_of(wide_dtype dtype) {
+  WIDE_REQUIRE(dtype >= 0 && dtype < static_cast<wide_dtype>(kAllDtypes.size()),
+               "dtype is " + std::to_string(dtype) + ", expected one of WIDE_FP32 = 0 to " +
+                   "WIDE_UINT8 = " + std::to_string(WIDE_UINT8));
+  return kAllDtypes[static_cast<size_t>(dtype)];
+}
+
+static_assert(kAllDtypes.size() == WIDE_UINT8 + 1 && kAllDtypes[WIDE_FP16] == Dtype::fp16 &&
+              kAllDtypes[WIDE_BF16] == Dtype::bf16 &&
+              kAllDtypes[WIDE_FP8_E4M3] == Dtype::fp8_e4m3 &&
+              kAllDtypes[WIDE_FP8_E5M2] == Dtype::fp8_e5m2 &&
+              kAllDtypes[WIDE_INT32] == Dtype::int32 && kAllDtypes[WIDE_INT64] == Dtype::int64);
+static_assert(WIDE_MAX_RANK == kMaxRank && WIDE_BATCH == kBatch);
+static_assert(WIDE_WORKSPACE_ALIGNMENT == kWorkspaceAlignment);
+
+Dims dims_of(const int64_t* values, int32_t rank) {
+  WIDE_REQUIRE(rank >= 0 && rank <= kMaxRank,
+               "rank is " + std::to_string(rank) + ", expected 0 to " + std::to_string(kMaxRank));
+  require_array(values, rank, "shape");
+  return Dims(std::span<const int64_t>(values, static_cast<size_t>(rank)));
+}
+
+TensorView view_of(const wide_view* view, const char* name, int64_t index) {
+  try {
+    const wide_view& given = sized(view, "view");
+    const Dtype dtype = dtype_of(given.dtype);
+    const Shape shape = dims_of(given.shape, given.rank);
+    const Dims strides = dims_of(given.strides, given.rank);
+    const bool is_dense =
+        std::all_of(strides.begin(), strides.end(), [](int64_t s) { return s == 0; });
+    const int32_t type = given.device.type;
+    WIDE_REQUIRE(type == WIDE_CPU || type == WIDE_CUDA,
+                 "device.type is " + std::to_string(type) + ", expected WIDE_CPU or WIDE_CUDA");
+    const Device device{type == WIDE_CPU ? DeviceType::cpu : DeviceType::cuda,
+                        given.device.ordinal};
+    num_elements(shape);  // throws where it has none
+    return is_dense ? TensorView(given.data, dtype, shape, device)
+                    : TensorView(given.data, dtype, shape, strides, device);
+  } catch (const Error& error) {
+    const std::string place = index < 0 ? "" : "[" + std::to_string(index) + "]";
+    throw Error(error.code(), std::string(name) + place + ": " + error.what());
+  }
+}
+
+void write_view(wide_view* out, const TensorView& view) {
+  wide_view value{};
+  value.data = view.data;
+  value.dtype = static_cast<wide_dtype>(view.dtype);
+  value.rank = view.rank();
+  std::copy(view.shape.begin(), view.shape.end(), value.shape);
+  std::copy(view.strides.begin(), view.strides.end(), value.strides);
+  value.device = {view.device.type == DeviceType::cpu ? WIDE_CPU : WIDE_CUDA, view.device.ordinal};
+  write(out, value);
+}
+
+Stream stream_of(Device device, void* stream) {
+  if (device.type == DeviceType::cpu) return Stream::cpu();
+  WIDE_REQUIRE(stream != nullptr,
+               "stream is null, expected a cudaStream_t (cudaStreamLegacy: the default one)");
+  return Stream(stream);
+}
+
+}  // namespace wide::c_api

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graphs: builders, and what is no layer of them.
+#include "wide/graph.hpp"
+
+#include "host/c_api/builder.hpp"
+#include "wide/models.hpp"
+
+using namespace wide;
+using namespace wide::c_api;
+
+wide_status wide_graph_create_named(const char* name, const wide_model_sizes* sizes,
+                                    wide_graph** out) {
+  return created(__func__, out, [&] {
+    const wide_model_sizes given = options_or_default(sizes, "sizes");
+    return wide_graph{make_named_model(text(name, "name"), {.dtype = dtype_of(given.dtype),
+                                                            .layers = given.layers,
+                                                            .width = given.width,
+                                                            .heads = given.heads,
+                                                            .seq = given.seq,
+                                                            .image = given.image,
+                                                            .classes = given.classes,
+                                                            .vocab = given.vocab})};
+  });
+}
+
+wide_status wide_graph_create(const wide_builder* builder, wide_graph** out) {
+  return created(__func__, out, [&] {
+    const wide_builder& own = required(builder, "builder");
+    if (own.first_error) throw Error(*own.first_error);
+    return wide_graph{GraphBuilder(own.builder).build()};
+  });
+}
+void wide_graph_destroy(wide_graph* graph) {
+  delete graph;
+}
+
+wide_status wide_builder_create(const char* name, wide_dtype dtype, wide_builder** out) {
+  return created(__func__, out, [&] {
+    return wide_builder{GraphBuilder(text(name, "name"), dtype_of(dtype)), std::nullopt};
+  });
+}
+void wide_builder_destroy(wide_builder* builder) {
+  delete builder;
+}
+
+wide_status wide_builder_input(wide_builder* builder, const char* name, wide_dtype dtype,
+                               const int64_t* shape, int32_t rank, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, const std::string& own) {
+    return g.input(own, dims_of(shape, rank), dtype_of(dtype));
+  });
+}
+wide_status wide_builder_shared_input(wide_builder* builder, const char* name, wide_dtype dtype,
+                                      const int64_t* shape, int32_t rank, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, const std::string& own) {
+    return g.shared_input(own, dims_of(shape, rank), dtype_of(dtype));
+  });
+}
+wide_status wide_builder_parameter(wide_builder* builder, const char* name, wide_dtype dtype,
+                                   const int64_t* shape, int32_t rank, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, const std::string& own) {
+    return g.parameter(own, dims_of(shape, rank), dtype_of(dtype));
+  });
+}
+wide_status wide_builder_output(wide_builder* builder, const char* name, wide_value value) {
+  return extended(__func__, builder,
+                  [&](GraphBuilder& g) { g.output(text(name, "name"), Value{value}); });
+}

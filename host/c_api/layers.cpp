@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The layers of wide/layers.hpp, one by one.
+#include "wide/layers.hpp"
+
+#include "host/c_api/builder.hpp"
+
+using namespace wide;
+using namespace wide::c_api;
+
+namespace {
+
+using Name = const std::string&;
+
+template <class T>
+T or_default(T given, T otherwise) {
+  return given == T{} ? otherwise : given;
+}
+
+float epsilon_of(float given) {
+  return or_default(given, 1e-5f);
+}
+
+/// One of several by its name.
+template <class T, class Names>
+T named(const char* given, const char* what, const Names& all, std::string_view (*name_of)(T)) {
+  const std::string name = text(given, what);
+  std::string list;
+  for (const T candidate : all) {
+    if (name_of(candidate) == name) return candidate;
+    list += (list.empty() ? "" : ", ") + std::string(name_of(candidate));
+  }
+  throw_invalid_argument(std::string(what) + " is \"" + name + "\", expected one of " + list);
+}
+
+constexpr std::array<Ensemble, 4> kAllEnsembles{Ensemble::mean, Ensemble::variance, Ensemble::vote,
+                                                Ensemble::log_mean_exp};
+
+}  // namespace
+
+wide_status wide_builder_linear(wide_builder* builder, const char* name, wide_value x,
+                                int64_t out_features, const wide_linear_layer* options,
+                                wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    const wide_linear_layer given = options_or_default(options, "options");
+    layers::LinearLayer layer{.has_bias = given.has_no_bias == 0};
+    if (given.activation != nullptr) {
+      layer.activation = named<Activation>(given.activation, "options.activation", kAllActivations,
+                                           activation_name);
+    }
+    return layers::linear(g, own, Value{x}, out_features, layer);
+  });
+}
+
+wide_status wide_builder_conv(wide_builder* builder, const char* name, wide_value x,
+                              int64_t out_channels, const wide_conv_layer* options,
+                              wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    const wide_conv_layer given = options_or_default(options, "options");
+    const auto pair = [](int64_t height, int64_t width, int64_t otherwise) {
+      return PerAxis{or_default(height, otherwise), or_default(width, otherwise)};
+    };
+    return layers::conv(g, own, Value{x}, out_channels,
+                        {.kernel = pair(given.kernel_height, given.kernel_width, 3),
+                         .stride = pair(given.stride_height, given.stride_width, 1),
+                         .padding = {given.padding_height, given.padding_width},
+                         .dilation = pair(given.dilation_height, given.dilation_width, 1),
+                         .groups = or_default(given.groups, int64_t{1}),
+                         .has_bias = given.has_no_bias == 0,
+                         .layout = given.is_channels_last != 0 ? ConvLayout::channels_last
+                                                               : ConvLayout::channels_first});
+  });
+}
+
+wide_status wide_builder_attention(wide_builder* builder, const char* name, wide_value x,
+                                   int64_t heads, const wide_attention_layer* options,
+                                   wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    const wide_attention_layer given = options_or_default(options, "options");
+    return layers::attention(
+        g, own, Value{x}, heads,
+        {.has_bias = given.has_no_bias == 0,
+         .is_causal = given.is_causal != 0,
+         .key_lengths = given.has_key_lengths != 0 ? Value{given.key_lengths} : Value{}});
+  });
+}
+
+wide_status wide_builder_embedding(wide_builder* builder, const char* name, wide_value ids,
+                                   int64_t vocab, int64_t dim, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::embedding(g, own, Value{ids}, vocab, dim);
+  });
+}
+
+wide_status wide_builder_layernorm(wide_builder* builder, const char* name, wide_value x,
+                                   float epsilon, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::layernorm(g, own, Value{x}, epsilon_of(epsilon));
+  });
+}
+wide_status wide_builder_rmsnorm(wide_builder* builder, const char* name, wide_value x,
+                                 float epsilon, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::rmsnorm(g, own, Value{x}, epsilon_of(epsilon));
+  });
+}
+wide_status wide_builder_batchnorm(wide_builder* builder, const char* name, wide_value x,
+                                   float epsilon, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::batchnorm(g, own, Value{x}, epsilon_of(epsilon));
+  });
+}
+wide_status wide_builder_groupnorm(wide_builder* builder, const char* name, wide_value x,
+                                   int64_t groups, float epsilon, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::groupnorm(g, own, Value{x}, groups, epsilon_of(epsilon));
+  });
+}
+wide_status wide_builder_instancenorm(wide_builder* builder, const char* name, wide_value x,
+                                      float epsilon, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::instancenorm(g, own, Value{x}, epsilon_of(epsilon));
+  });
+}
+
+wide_status wide_builder_pointwise(wide_builder* builder, const char* name, wide_value x,
+                                   const char* function, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::pointwise(g, own, Value{x},
+                             named<PointwiseFunction>(function, "function", kAllPointwiseFunctions,
+                                                      pointwise_function_name));
+  });
+}
+wide_status wide_builder_add(wide_builder* builder, const char* name, wide_value x,
+                             wide_value other, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::add(g, own, Value{x}, Value{other});
+  });
+}
+
+wide_status wide_builder_max_pool(wide_builder* builder, const char* name, wide_value x,
+                                  const wide_pool_layer* options, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    const wide_pool_layer given = options_or_default(options, "options");
+    return layers::max_pool(g, own, Value{x},
+                            {.kernel = or_default(given.kernel, int64_t{1}),
+                             .stride = given.stride,
+                             .padding = given.padding,
+                             .dilation = or_default(given.dilation, int64_t{1})});
+  });
+}
+wide_status wide_builder_global_average_pool(wide_builder* builder, const char* name, wide_value x,
+                                             wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::global_average_pool(g, own, Value{x});
+  });
+}
+wide_status wide_builder_softmax(wide_builder* builder, const char* name, wide_value x,
+                                 wide_value* out) {
+  return appended(__func__, builder, name, out,
+                  [&](GraphBuilder& g, Name own) { return layers::softmax(g, own, Value{x}); });
+}
+wide_status wide_builder_log_softmax(wide_builder* builder, const char* name, wide_value x,
+                                     wide_value* out) {
+  return appended(__func__, builder, name, out,
+                  [&](GraphBuilder& g, Name own) { return layers::log_softmax(g, own, Value{x}); });
+}
+wide_status wide_builder_dropout(wide_builder* builder, const char* name, wide_value x,
+                                 float probability, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::dropout(g, own, Value{x}, probability);
+  });
+}
+wide_status wide_builder_flatten(wide_builder* builder, const char* name, wide_value x,
+                                 wide_value* out) {
+  return appended(__func__, builder, name, out,
+                  [&](GraphBuilder& g, Name own) { return layers::flatten(g, own, Value{x}); });
+}
+wide_status wide_builder_reshape(wide_builder* builder, const char* name, wide_value x,
+                                 const int64_t* shape, int32_t rank, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::reshape(g, own, Value{x}, dims_of(shape, rank));
+  });
+}
+wide_status wide_builder_concat(wide_builder* builder, const char* name, const wide_value* parts,
+                                int64_t num_parts, int32_t axis, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    require_array(parts, num_parts, "parts");
+    std::vector<Operand> operands;
+    for (int64_t i = 0; i < num_parts; ++i) {
+      operands.push_back({"part" + std::to_string(i), Value{parts[i]}});
+    }
+    return g.append(own, ConcatOp{.axis = axis}, std::move(operands));
+  });
+}
+wide_status wide_builder_slice(wide_builder* builder, const char* name, wide_value x, int32_t axis,
+                               int64_t first, int64_t count, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::slice(g, own, Value{x}, axis, first, count);
+  });
+}
+wide_status wide_builder_ensemble(wide_builder* builder, const char* name, wide_value x,
+                                  const char* ensemble, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::ensemble(g, own, Value{x},
+                            named<Ensemble>(ensemble, "ensemble", kAllEnsembles, ensemble_name));
+  });
+}

@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Models and replays.
+#include "wide/model.hpp"
+
+#include "host/c_api/handles.hpp"
+
+using namespace wide;
+using namespace wide::c_api;
+
+namespace {
+
+/// Views of a call's operands, in vectors of the calling thread: nothing is allocated once it has
+/// run with as many.
+ModelArguments arguments_of(const wide_view* inputs, int64_t num_inputs, const wide_view* outputs,
+                            int64_t num_outputs) {
+  thread_local std::vector<ConstTensorView> own_inputs;
+  thread_local std::vector<TensorView> own_outputs;
+  own_inputs.clear();
+  own_outputs.clear();
+  require_array(inputs, num_inputs, "inputs");
+  require_array(outputs, num_outputs, "outputs");
+  for (int64_t i = 0; i < num_inputs; ++i) {
+    own_inputs.push_back(view_of(&inputs[i], "inputs", i));
+  }
+  for (int64_t i = 0; i < num_outputs; ++i) {
+    own_outputs.push_back(view_of(&outputs[i], "outputs", i));
+  }
+  return {own_inputs, own_outputs};
+}
+
+Execution execution_of(Device device, const wide_execution* execution) {
+  const wide_execution& given = sized(execution, "execution");
+  return {stream_of(device, given.stream),
+          {given.workspace, given.workspace_bytes},
+          given.handles == nullptr ? nullptr : &given.handles->handles};
+}
+
+/// What changes a member: `change` has the model and the stream.
+template <class Change>
+wide_status changed(const char* function, wide_model* model, void* stream,
+                    const Change& change) noexcept {
+  return guarded(function, [&] {
+    const wide_model& own = required(model, "model");
+    change(*own.model, stream_of(own.context.device(), stream));
+  });
+}
+
+}  // namespace
+
+wide_status wide_model_create(const wide_context* context, const wide_plan* plan,
+                              const wide_parameters* const* members, int64_t num_members,
+                              wide_model** out) {
+  return created(__func__, out, [&] {
+    const Context& own = required(context, "context").context;
+    const ModelPlan& planned = required(plan, "plan").plan;
+    require_array(members, num_members, "members");
+    std::vector<MemberParameters> parameters;
+    for (int64_t i = 0; i < num_members; ++i) {
+      parameters.push_back(required(members[i], "an element of members").views);
+    }
+    return wide_model{own, std::make_shared<Model>(own, planned, parameters)};
+  });
+}
+
+wide_status wide_model_run(const wide_model* model, const wide_view* inputs, int64_t num_inputs,
+                           const wide_view* outputs, int64_t num_outputs,
+                           const wide_execution* execution) {
+  return guarded(__func__, [&] {
+    const wide_model& own = required(model, "model");
+    own.model->run(arguments_of(inputs, num_inputs, outputs, num_outputs),
+                   execution_of(own.context.device(), execution));
+  });
+}
+
+wide_status wide_model_replace(wide_model* model, int64_t member, const wide_parameters* parameters,
+                               void* stream) {
+  return changed(__func__, model, stream, [&](Model& own, Stream on) {
+    own.replace(member, required(parameters, "parameters").views, on);
+  });
+}
+wide_status wide_model_clone(wide_model* model, int64_t from, int64_t to, void* stream) {
+  return changed(__func__, model, stream, [&](Model& own, Stream on) { own.clone(from, to, on); });
+}
+wide_status wide_model_mask(wide_model* model, int64_t member, void* stream) {
+  return changed(__func__, model, stream, [&](Model& own, Stream on) { own.mask(member, on); });
+}
+wide_status wide_model_unmask(wide_model* model, int64_t member, void* stream) {
+  return changed(__func__, model, stream, [&](Model& own, Stream on) { own.unmask(member, on); });
+}
+wide_status wide_model_seed_dropout(wide_model* model, uint64_t seed, uint64_t sequence,
+                                    void* stream) {
+  return changed(__func__, model, stream,
+                 [&](Model& own, Stream on) { own.seed_dropout(seed, sequence, on); });
+}
+
+wide_status wide_model_is_masked(const wide_model* model, int64_t member, int32_t* out) {
+  return guarded(__func__, [&] {
+    int32_t& place = required(out, "out");
+    place = required(model, "model").model->is_masked(member) ? 1 : 0;
+  });
+}
+
+wide_status wide_model_get(const wide_model* model, int64_t member, void* stream,
+                           wide_parameters** out) {
+  return created(__func__, out, [&] {
+    const wide_model& own = required(model, "model");
+    wide_parameters parameters;
+    parameters.owned = own.model->get(member, stream_of(own.context.device(), stream));
+    for (const auto& [name, tensor] : parameters.owned) parameters.views.emplace(name, tensor);
+    return parameters;
+  });
+}
+void wide_model_destroy(wide_model* model) {
+  delete model;
+}
+
+wide_status wide_replay_create(const wide_model* model, const wide_view* inputs, int64_t num_inputs,
+                               const wide_view* outputs, int64_t num_outputs,
+                               const wide_execution* execution, wide_replay** out) {
+  return created(__func__, out, [&] {
+    const wide_model& own = required(model, "model");
+    const Device device = own.context.device();
+    return wide_replay{
+        device, own.model,
+        ModelReplay(own.context, *own.model, arguments_of(inputs, num_inputs, outputs, num_outputs),
+                    execution_of(device, execution))};
+  });
+}
+wide_status wide_replay_run(const wide_replay* replay, void* stream) {
+  return guarded(__func__, [&] {
+    const wide_replay& own = required(replay, "replay");
+    own.replay.run(stream_of(own.device, stream));
+  });
+}
+void wide_replay_destroy(wide_replay* replay) {
+  delete replay;
+}

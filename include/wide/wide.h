@@ -1,0 +1,443 @@
+/* SPDX-FileCopyrightText: the wide developers
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * wide.h: the C interface. N members of one graph, loaded and run as one model:
+ *
+ *   wide_graph_create_named("mlp", NULL, &graph);
+ *   wide_plan_create(context, graph, &options, &plan);
+ *   wide_model_create(context, plan, parameters, num_members, &model);
+ *   wide_model_run(model, inputs, num_inputs, outputs, num_outputs, &execution);
+ *
+ * Every function returns a wide_status, and what it makes through its last argument, which is
+ * written only where it returns WIDE_OK. Whatever else it returns, wide_last_error() says what was
+ * wrong, what was got and what expected. Nothing throws, aborts or exits through this interface.
+ * What returns void or text cannot fail; every *_destroy takes NULL.
+ *
+ * Structs begin with struct_size, which the caller sets to sizeof: `wide_plan_options options =
+ * {.struct_size = sizeof options}`. A field that is zero has its default. Elements of an array of
+ * structs have one struct_size. A pointer to options may be NULL where the comment says so.
+ *
+ * Handles may be destroyed in any order, since each keeps alive what it needs of others; what a
+ * caller lends (memory of views, streams, vendors' handles, an allocator) is the caller's to keep.
+ * Text and views that a handle hands out are valid as long as the handle.
+ *
+ * Threads: wide_last_error() is of the calling thread. Graphs and plans never change and may be
+ * used by all threads at once; so may models and replays while they run, each thread with a stream
+ * and a workspace of its own. What changes a model's members is for one thread while nothing runs,
+ * or goes on the stream that the runs are on. Contexts, builders, parameters and vendor handles are
+ * for one thread at a time. A handle may not be destroyed while another thread uses it.
+ */
+#ifndef WIDE_WIDE_H
+#define WIDE_WIDE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Grows with every change of this header; wide_api_version() is that of the library, which knows
+ * the structs of all earlier versions by their struct_size. */
+#define WIDE_API_VERSION 1
+
+#if defined(__GNUC__)
+#define WIDE_API __attribute__((visibility("default")))
+#else
+#define WIDE_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- status ---------------------------------------------------------------------------------- */
+
+typedef int32_t wide_status;
+enum {
+  WIDE_OK = 0,
+  WIDE_INVALID_ARGUMENT = 1, /* what contradicts the documentation */
+  WIDE_UNSUPPORTED = 2,      /* valid, but this device or build cannot; the message says why */
+  WIDE_OUT_OF_MEMORY = 3,    /* an allocation failed; nothing was changed */
+  WIDE_CUDA_ERROR = 4,
+  WIDE_CUBLAS_ERROR = 5,
+  WIDE_CUDNN_ERROR = 6,
+  WIDE_IO_ERROR = 7,      /* a file could not be read or written */
+  WIDE_INTERNAL_ERROR = 8 /* anything else: a mistake in wide */
+};
+
+WIDE_API int32_t wide_api_version(void);
+WIDE_API const char* wide_version(void);                   /* "0.1.0" */
+WIDE_API const char* wide_status_name(wide_status status); /* "invalid_argument" */
+/* What this thread's last call that failed said; "" before. Overwritten by the next that fails. */
+WIDE_API const char* wide_last_error(void);
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+#define WIDE_MAX_RANK 6
+#define WIDE_BATCH (-1)              /* the first extent of a graph's values: known to the plan */
+#define WIDE_WORKSPACE_ALIGNMENT 256 /* bytes */
+
+typedef int32_t wide_dtype;
+enum {
+  WIDE_FP32 = 0,
+  WIDE_FP16 = 1,
+  WIDE_BF16 = 2,
+  WIDE_FP8_E4M3 = 3,
+  WIDE_FP8_E5M2 = 4,
+  WIDE_INT32 = 5,
+  WIDE_INT64 = 6,
+  WIDE_UINT8 = 7
+};
+
+typedef struct wide_device {
+  int32_t type; /* WIDE_CPU, WIDE_CUDA */
+  int32_t ordinal;
+} wide_device;
+enum { WIDE_CPU = 0, WIDE_CUDA = 1 };
+
+/* A tensor that somebody else owns. Strides are in elements; all zero: densely packed. */
+typedef struct wide_view {
+  size_t struct_size;
+  void* data;
+  wide_dtype dtype;
+  int32_t rank;
+  int64_t shape[WIDE_MAX_RANK];
+  int64_t strides[WIDE_MAX_RANK];
+  wide_device device;
+} wide_view;
+
+typedef struct wide_context wide_context;       /* a device, its allocator, its threads */
+typedef struct wide_stream wide_stream;         /* a stream of one's own */
+typedef struct wide_handles wide_handles;       /* the vendors' libraries, for one thread */
+typedef struct wide_tensor wide_tensor;         /* memory on a context's device */
+typedef struct wide_builder wide_builder;       /* a graph that grows */
+typedef struct wide_graph wide_graph;           /* the network of one member */
+typedef struct wide_parameters wide_parameters; /* tensors by name: a member's parameters */
+typedef struct wide_plan wide_plan;             /* how a graph runs with N members on a device */
+typedef struct wide_model wide_model;           /* a plan with its members' parameters */
+typedef struct wide_replay wide_replay;         /* a model's run, captured */
+
+/* ---- contexts, streams, vendors' handles ------------------------------------------------------
+ */
+
+typedef struct wide_context_options {
+  size_t struct_size;
+  wide_device device;
+  int32_t num_threads; /* of the CPU; 0: as many as the process may run on */
+  /* Where memory comes from; both or neither. Called by any thread. `allocate` has bytes > 0 and
+   * returns memory of the device aligned to 256 bytes, or NULL. */
+  void* user;
+  void* (*allocate)(void* user, int64_t bytes);
+  void (*deallocate)(void* user, void* data, int64_t bytes);
+} wide_context_options;
+
+typedef struct wide_context_info {
+  size_t struct_size;
+  const char* name; /* of the device */
+  wide_device device;
+  int32_t compute_capability; /* 90 for 9.0; 0 on the CPU */
+  int32_t num_threads;        /* of the CPU; on CUDA multiprocessors */
+} wide_context_info;
+
+/* `options` NULL: the CPU. */
+WIDE_API wide_status wide_context_create(const wide_context_options* options, wide_context** out);
+WIDE_API wide_status wide_context_query(const wide_context* context, wide_context_info* out);
+WIDE_API void wide_context_destroy(wide_context* context);
+
+/* `stream` is a cudaStream_t, here and everywhere. On the CPU, where work is finished when a call
+ * returns, it is not looked at. On CUDA NULL is refused: the default stream has the name
+ * cudaStreamLegacy. */
+WIDE_API wide_status wide_synchronize(const wide_context* context, void* stream);
+
+WIDE_API wide_status wide_stream_create(const wide_context* context, wide_stream** out);
+WIDE_API void* wide_stream_native(const wide_stream* stream); /* cudaStream_t; NULL on the CPU */
+WIDE_API void wide_stream_destroy(wide_stream* stream);       /* does not wait */
+
+/* Creates what the build and the machine have; nothing on the CPU. */
+WIDE_API wide_status wide_handles_create(const wide_context* context, wide_handles** out);
+/* Takes the engine's cublasHandle_t and cudnnHandle_t, which stay the engine's; one may be NULL. */
+WIDE_API wide_status wide_handles_borrow(void* cublas, void* cudnn, wide_handles** out);
+WIDE_API void wide_handles_destroy(wide_handles* handles);
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* Densely packed, aligned to 256 bytes, uninitialised. Workspaces are of WIDE_UINT8. */
+WIDE_API wide_status wide_tensor_create(const wide_context* context, wide_dtype dtype,
+                                        const int64_t* shape, int32_t rank, wide_tensor** out);
+WIDE_API wide_status wide_tensor_view(const wide_tensor* tensor, wide_view* out);
+WIDE_API void wide_tensor_destroy(wide_tensor* tensor);
+
+/* Between host and device, too; both dense, of one shape and dtype. Does not wait on CUDA. */
+WIDE_API wide_status wide_copy(const wide_view* source, const wide_view* destination, void* stream);
+
+/* DLPack (dlpack.h): a view of the tensor's memory, which stays `managed`'s; and a tensor's memory
+ * as a managed tensor, which keeps it alive until its deleter is called. */
+struct DLManagedTensor;
+WIDE_API wide_status wide_view_from_dlpack(const struct DLManagedTensor* managed, wide_view* out);
+WIDE_API wide_status wide_tensor_to_dlpack(const wide_tensor* tensor, struct DLManagedTensor** out);
+
+/* ---- graphs ---------------------------------------------------------------------------------- */
+
+/* A value of one builder. */
+typedef int32_t wide_value;
+#define WIDE_ABSENT (-1)
+
+typedef struct wide_model_sizes {
+  size_t struct_size; /* other fields 0: the model's own */
+  wide_dtype dtype;
+  int64_t layers, width, heads, seq, image, classes, vocab;
+} wide_model_sizes;
+
+/* mlp, mlp256, deep_mlp, convnet, resblock, resnet18, bert, vit. `sizes` may be NULL. */
+WIDE_API wide_status wide_graph_create_named(const char* name, const wide_model_sizes* sizes,
+                                             wide_graph** out);
+/* The builder stays as it is. */
+WIDE_API wide_status wide_graph_create(const wide_builder* builder, wide_graph** out);
+WIDE_API void wide_graph_destroy(wide_graph* graph);
+
+/* A builder's first error stays: its later calls, wide_graph_create too, return it again, so that
+ * it is enough to look at the last. `dtype` is that of the parameters that layers declare. */
+WIDE_API wide_status wide_builder_create(const char* name, wide_dtype dtype, wide_builder** out);
+WIDE_API void wide_builder_destroy(wide_builder* builder);
+
+/* Inputs begin with WIDE_BATCH. A shared input is one that all members read. */
+WIDE_API wide_status wide_builder_input(wide_builder* builder, const char* name, wide_dtype dtype,
+                                        const int64_t* shape, int32_t rank, wide_value* out);
+WIDE_API wide_status wide_builder_shared_input(wide_builder* builder, const char* name,
+                                               wide_dtype dtype, const int64_t* shape, int32_t rank,
+                                               wide_value* out);
+WIDE_API wide_status wide_builder_parameter(wide_builder* builder, const char* name,
+                                            wide_dtype dtype, const int64_t* shape, int32_t rank,
+                                            wide_value* out);
+WIDE_API wide_status wide_builder_output(wide_builder* builder, const char* name, wide_value value);
+
+/* Layers. Each declares its parameters, named as in PyTorch's checkpoints: NAME.weight, NAME.bias.
+ * Options may be NULL. */
+typedef struct wide_linear_layer {
+  size_t struct_size;
+  const char* activation; /* NULL: "none"; "relu", "gelu", "silu" */
+  int32_t has_no_bias;
+} wide_linear_layer;
+WIDE_API wide_status wide_builder_linear(wide_builder* builder, const char* name, wide_value x,
+                                         int64_t out_features, const wide_linear_layer* options,
+                                         wide_value* out);
+
+typedef struct wide_conv_layer {
+  size_t struct_size;
+  int64_t kernel_height, kernel_width;     /* 0: 3 */
+  int64_t stride_height, stride_width;     /* 0: 1 */
+  int64_t padding_height, padding_width;   /* 0: none */
+  int64_t dilation_height, dilation_width; /* 0: 1 */
+  int64_t groups;                          /* 0: 1 */
+  int32_t has_no_bias;
+  int32_t is_channels_last;
+} wide_conv_layer;
+/* conv1d of an x with three axes, of whose numbers only the widths count; else conv2d. */
+WIDE_API wide_status wide_builder_conv(wide_builder* builder, const char* name, wide_value x,
+                                       int64_t out_channels, const wide_conv_layer* options,
+                                       wide_value* out);
+
+typedef struct wide_attention_layer {
+  size_t struct_size;
+  int32_t has_no_bias;
+  int32_t is_causal;
+  int32_t has_key_lengths;
+  wide_value key_lengths; /* int32 [B], where has_key_lengths */
+} wide_attention_layer;
+WIDE_API wide_status wide_builder_attention(wide_builder* builder, const char* name, wide_value x,
+                                            int64_t heads, const wide_attention_layer* options,
+                                            wide_value* out);
+
+WIDE_API wide_status wide_builder_embedding(wide_builder* builder, const char* name, wide_value ids,
+                                            int64_t vocab, int64_t dim, wide_value* out);
+
+/* An epsilon of 0 is 1e-5. */
+WIDE_API wide_status wide_builder_layernorm(wide_builder* builder, const char* name, wide_value x,
+                                            float epsilon, wide_value* out);
+WIDE_API wide_status wide_builder_rmsnorm(wide_builder* builder, const char* name, wide_value x,
+                                          float epsilon, wide_value* out);
+WIDE_API wide_status wide_builder_batchnorm(wide_builder* builder, const char* name, wide_value x,
+                                            float epsilon, wide_value* out);
+WIDE_API wide_status wide_builder_groupnorm(wide_builder* builder, const char* name, wide_value x,
+                                            int64_t groups, float epsilon, wide_value* out);
+WIDE_API wide_status wide_builder_instancenorm(wide_builder* builder, const char* name,
+                                               wide_value x, float epsilon, wide_value* out);
+
+/* By the function's name: relu, gelu, gelu_tanh, silu, sigmoid, tanh, elu, leaky_relu, prelu,
+ * hardswish, softplus, clamp. */
+WIDE_API wide_status wide_builder_pointwise(wide_builder* builder, const char* name, wide_value x,
+                                            const char* function, wide_value* out);
+WIDE_API wide_status wide_builder_add(wide_builder* builder, const char* name, wide_value x,
+                                      wide_value other, wide_value* out);
+
+typedef struct wide_pool_layer {
+  size_t struct_size;
+  int64_t kernel;   /* 0: 1; of rows and columns */
+  int64_t stride;   /* 0: kernel */
+  int64_t padding;  /* 0: none */
+  int64_t dilation; /* 0: 1 */
+} wide_pool_layer;
+WIDE_API wide_status wide_builder_max_pool(wide_builder* builder, const char* name, wide_value x,
+                                           const wide_pool_layer* options, wide_value* out);
+WIDE_API wide_status wide_builder_global_average_pool(wide_builder* builder, const char* name,
+                                                      wide_value x, wide_value* out);
+WIDE_API wide_status wide_builder_softmax(wide_builder* builder, const char* name, wide_value x,
+                                          wide_value* out);
+WIDE_API wide_status wide_builder_log_softmax(wide_builder* builder, const char* name, wide_value x,
+                                              wide_value* out);
+WIDE_API wide_status wide_builder_dropout(wide_builder* builder, const char* name, wide_value x,
+                                          float probability, wide_value* out);
+WIDE_API wide_status wide_builder_flatten(wide_builder* builder, const char* name, wide_value x,
+                                          wide_value* out);
+WIDE_API wide_status wide_builder_reshape(wide_builder* builder, const char* name, wide_value x,
+                                          const int64_t* shape, int32_t rank, wide_value* out);
+WIDE_API wide_status wide_builder_concat(wide_builder* builder, const char* name,
+                                         const wide_value* parts, int64_t num_parts, int32_t axis,
+                                         wide_value* out);
+WIDE_API wide_status wide_builder_slice(wide_builder* builder, const char* name, wide_value x,
+                                        int32_t axis, int64_t first, int64_t count,
+                                        wide_value* out);
+/* What becomes of the members' outputs: mean, variance, vote, log_mean_exp. */
+WIDE_API wide_status wide_builder_ensemble(wide_builder* builder, const char* name, wide_value x,
+                                           const char* ensemble, wide_value* out);
+
+/* ---- a member's parameters --------------------------------------------------------------------
+ */
+
+WIDE_API wide_status wide_parameters_create(wide_parameters** out);
+/* To try a graph with: drawn for this member from `seed`. */
+WIDE_API wide_status wide_parameters_create_random(const wide_graph* graph, uint64_t seed,
+                                                   int64_t member, wide_parameters** out);
+/* Takes the place of one of that name. The memory stays the caller's and is not copied. */
+WIDE_API wide_status wide_parameters_set(wide_parameters* parameters, const char* name,
+                                         const wide_view* view);
+/* Every tensor of a safetensors file, or of an index of several; mapped, not copied. */
+WIDE_API wide_status wide_parameters_load(wide_parameters* parameters, const char* path);
+/* As a safetensors file; tensors lie densely packed on the CPU. A crash leaves the old file or the
+ * new one. */
+WIDE_API wide_status wide_parameters_save(const wide_parameters* parameters, const char* path);
+WIDE_API wide_status wide_parameters_get(const wide_parameters* parameters, const char* name,
+                                         wide_view* out);
+/* The names in order, NULL behind the last: for (i = 0; (name = wide_parameters_name(p, i)); ++i)
+ */
+WIDE_API const char* wide_parameters_name(const wide_parameters* parameters, int64_t index);
+WIDE_API void wide_parameters_destroy(wide_parameters* parameters);
+
+/* ---- plans ----------------------------------------------------------------------------------- */
+
+typedef struct wide_strategy {
+  size_t struct_size;
+  const char* primitive; /* "linear", or "all" */
+  const char* strategy;  /* "sequential" */
+} wide_strategy;
+
+typedef struct wide_plan_options {
+  size_t struct_size;
+  int64_t num_members; /* 0: 1 */
+  int64_t batch;       /* rows of every input, per member; 0: 1 */
+  const char* preset;  /* NULL: "default"; "fast", "debug", "safe" */
+  int32_t allows_tf32; /* fp32 products may round their operands to tf32 */
+  int32_t drops_out;   /* Monte Carlo: dropout drops */
+  /* Parameters that are the same for all members; what depends on these alone is computed once. */
+  const char* const* shared_parameters;
+  int64_t num_shared_parameters;
+  const wide_strategy* strategies; /* others are chosen automatically */
+  int64_t num_strategies;
+} wide_plan_options;
+
+typedef struct wide_plan_info {
+  size_t struct_size;
+  int64_t num_members, batch;
+  int64_t num_inputs, num_outputs, num_steps;
+  int64_t weights_bytes;   /* what a model allocates */
+  int64_t workspace_bytes; /* the caller's for each run at a time */
+  int64_t input_bytes, output_bytes;
+  int64_t total_bytes;
+} wide_plan_info;
+
+/* An input or output as the caller provides it: densely packed. */
+typedef struct wide_operand {
+  size_t struct_size;
+  const char* name;
+  wide_dtype dtype;
+  int32_t rank;
+  int64_t shape[WIDE_MAX_RANK]; /* of all members: [B, N*D], [B, N*C, H, W], [N, B, ..] */
+  int32_t member_axis;          /* that members are joined along; -1: one for all members */
+  int32_t is_stacked;           /* members stand on an axis of their own, in front */
+} wide_operand;
+
+/* A node as it runs. */
+typedef struct wide_step {
+  size_t struct_size;
+  const char* node;
+  const char* primitive;
+  const char* strategy; /* "" for copies */
+  const char* explain;
+  int64_t num_members; /* 1 for what all members share */
+  int64_t scratch_bytes;
+} wide_step;
+
+WIDE_API wide_status wide_plan_create(const wide_context* context, const wide_graph* graph,
+                                      const wide_plan_options* options, wide_plan** out);
+WIDE_API wide_status wide_plan_query(const wide_plan* plan, wide_plan_info* out);
+WIDE_API wide_status wide_plan_input(const wide_plan* plan, int64_t index, wide_operand* out);
+WIDE_API wide_status wide_plan_output(const wide_plan* plan, int64_t index, wide_operand* out);
+WIDE_API wide_status wide_plan_step(const wide_plan* plan, int64_t index, wide_step* out);
+/* What the passes did, and a line for each step. */
+WIDE_API const char* wide_plan_explain(const wide_plan* plan);
+WIDE_API void wide_plan_destroy(wide_plan* plan);
+
+/* The most members whose total_bytes are at most `bytes`, 0 where not even one fits;
+ * options.num_members is not looked at. */
+WIDE_API wide_status wide_largest_n_that_fits(const wide_context* context, const wide_graph* graph,
+                                              const wide_plan_options* options, int64_t bytes,
+                                              int64_t* out);
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+/* What one run needs besides its operands; `workspace` is aligned to 256 bytes. */
+typedef struct wide_execution {
+  size_t struct_size;
+  void* stream;
+  void* workspace;
+  int64_t workspace_bytes;
+  const wide_handles* handles; /* may be NULL where no step calls a vendor's library */
+} wide_execution;
+
+/* One wide_parameters for each member, copied; waits for it. */
+WIDE_API wide_status wide_model_create(const wide_context* context, const wide_plan* plan,
+                                       const wide_parameters* const* members, int64_t num_members,
+                                       wide_model** out);
+/* Enqueues every step, operands in the order of the plan's. Never waits; allocates nothing, but for
+ * a thread's first run; may be captured in a CUDA graph. */
+WIDE_API wide_status wide_model_run(const wide_model* model, const wide_view* inputs,
+                                    int64_t num_inputs, const wide_view* outputs,
+                                    int64_t num_outputs, const wide_execution* execution);
+/* A member gets other parameters, all of them; waits for its copies from the host. */
+WIDE_API wide_status wide_model_replace(wide_model* model, int64_t member,
+                                        const wide_parameters* parameters, void* stream);
+/* Member `to` becomes what member `from` is. Does not wait. */
+WIDE_API wide_status wide_model_clone(wide_model* model, int64_t from, int64_t to, void* stream);
+/* A member's parameters as they were given, bit for bit, copied to the host. Waits. */
+WIDE_API wide_status wide_model_get(const wide_model* model, int64_t member, void* stream,
+                                    wide_parameters** out);
+/* Masked members are left out of ensembles; they go on being computed. Does not wait. */
+WIDE_API wide_status wide_model_mask(wide_model* model, int64_t member, void* stream);
+WIDE_API wide_status wide_model_unmask(wide_model* model, int64_t member, void* stream);
+WIDE_API wide_status wide_model_is_masked(const wide_model* model, int64_t member, int32_t* out);
+/* Of a plan with drops_out; see wide/model.hpp. Waits for its copies. */
+WIDE_API wide_status wide_model_seed_dropout(wide_model* model, uint64_t seed, uint64_t sequence,
+                                             void* stream);
+WIDE_API void wide_model_destroy(wide_model* model);
+
+/* A run on fixed operands, captured once: running it is one launch of a CUDA graph, on the CPU the
+ * run itself. Operands, workspace and handles must outlive it. */
+WIDE_API wide_status wide_replay_create(const wide_model* model, const wide_view* inputs,
+                                        int64_t num_inputs, const wide_view* outputs,
+                                        int64_t num_outputs, const wide_execution* execution,
+                                        wide_replay** out);
+WIDE_API wide_status wide_replay_run(const wide_replay* replay, void* stream);
+WIDE_API void wide_replay_destroy(wide_replay* replay);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

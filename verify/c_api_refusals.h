@@ -1,0 +1,248 @@
+/* SPDX-FileCopyrightText: the wide developers
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Part of c_api_test.c: calls that are wrong, each with the status and the words that it must get.
+ */
+#ifndef WIDE_VERIFY_C_API_REFUSALS_H
+#define WIDE_VERIFY_C_API_REFUSALS_H
+
+static void refuse_contexts(void) {
+  wide_context* context = NULL;
+  wide_context_options options = {.struct_size = 7};
+  REFUSED("wide_context_create: out is null", wide_context_create(NULL, NULL));
+  REFUSED("options.struct_size is 7, expected sizeof", wide_context_create(&options, &context));
+  options.struct_size = sizeof options;
+  options.num_threads = -2;
+  REFUSED("num_threads is -2", wide_context_create(&options, &context));
+  options.num_threads = 0;
+  options.device.type = 5;
+  REFUSED("options.device is {5, 0}, expected {WIDE_CPU, 0}",
+          wide_context_create(&options, &context));
+  options.device.type = WIDE_CUDA;
+  options.device.ordinal = 99;
+  FAILS(WIDE_CUDA_ERROR, "cuda", wide_context_create(&options, &context));
+  options.device.type = WIDE_CPU;
+  options.device.ordinal = 0;
+  options.allocate = count_allocate;
+  REFUSED("one of allocate and deallocate", wide_context_create(&options, &context));
+  CHECK(context == NULL);
+  wide_stream* stream = NULL;
+  wide_handles* handles = NULL;
+  REFUSED("context is null", wide_stream_create(NULL, &stream));
+  REFUSED("context is null", wide_synchronize(NULL, NULL));
+  REFUSED("context is null", wide_handles_create(NULL, &handles));
+  REFUSED("cublas and cudnn are null", wide_handles_borrow(NULL, NULL, &handles));
+}
+
+static void refuse_tensors(const Engine* e) {
+  wide_tensor* tensor = NULL;
+  const int64_t shape[2] = {2, 3}, negative[1] = {-4};
+  REFUSED("dtype is 8, expected one of", wide_tensor_create(e->context, 8, shape, 2, &tensor));
+  REFUSED("rank is 7, expected 0 to 6", wide_tensor_create(e->context, 0, shape, 7, &tensor));
+  REFUSED("shape is null, expected 2", wide_tensor_create(e->context, 0, NULL, 2, &tensor));
+  REFUSED("-4", wide_tensor_create(e->context, 0, negative, 1, &tensor));
+  wide_view view = {.struct_size = sizeof view - 1};
+  REFUSED("out.struct_size is", wide_tensor_view(e->x, &view));
+  float data[6];
+  const wide_view a = host_view(data, 2, shape);
+  wide_view b = host_view(data, 1, shape);
+  REFUSED("source: view is null", wide_copy(NULL, &a, e->stream));
+  REFUSED("source is fp32 [2, 3], destination fp32 [2]", wide_copy(&a, &b, e->stream));
+  b.device.type = 3;
+  REFUSED("destination: device.type is 3", wide_copy(&a, &b, e->stream));
+  REFUSED("managed is null", wide_view_from_dlpack(NULL, &view));
+  REFUSED("tensor is null", wide_tensor_to_dlpack(NULL, &(DLManagedTensor*){NULL}));
+  DLManagedTensor foreign = {.dl_tensor = {.ndim = 1, .shape = (int64_t[]){2}}};
+  foreign.dl_tensor.device.device_type = kDLVulkan;
+  foreign.dl_tensor.dtype = (DLDataType){kDLFloat, 32, 1};
+  view.struct_size = sizeof view;
+  FAILS(WIDE_UNSUPPORTED, "dlpack: device type", wide_view_from_dlpack(&foreign, &view));
+}
+
+/* One builder for each wrong call, since a builder's first error stays. */
+#define REFUSED_BY_BUILDER(words, call)                         \
+  do {                                                          \
+    wide_builder* b = make_builder();                           \
+    wide_value x = WIDE_ABSENT, y = WIDE_ABSENT;                \
+    const int64_t two_axes[2] = {WIDE_BATCH, kIn};              \
+    OK(wide_builder_input(b, "x", WIDE_FP32, two_axes, 2, &x)); \
+    REFUSED(words, call);                                       \
+    CHECK(y == WIDE_ABSENT);                                    \
+    wide_builder_destroy(b);                                    \
+  } while (0)
+
+static void refuse_graphs(void) {
+  wide_graph* graph = NULL;
+  wide_builder* builder = NULL;
+  REFUSED("name is null", wide_graph_create_named(NULL, NULL, &graph));
+  REFUSED("did you mean", wide_graph_create_named("resnet81", NULL, &graph));
+  REFUSED("builder is null", wide_graph_create(NULL, &graph));
+  REFUSED("dtype is -1", wide_builder_create("g", -1, &builder));
+  const int64_t no_batch[2] = {4, 4};
+  const wide_linear_layer tanh_layer = {.struct_size = sizeof tanh_layer, .activation = "tahn"};
+  const wide_linear_layer unsized = {.activation = "relu"};
+  const wide_conv_layer three_groups = {.struct_size = sizeof three_groups, .groups = 4};
+  REFUSED_BY_BUILDER("has no output", wide_graph_create(b, &graph));
+  REFUSED_BY_BUILDER("out is null", wide_builder_linear(b, "fc", x, 4, NULL, NULL));
+  REFUSED_BY_BUILDER("name is null", wide_builder_linear(b, NULL, x, 4, NULL, &y));
+  REFUSED_BY_BUILDER("options.activation is \"tahn\", expected one of none, relu",
+                     wide_builder_linear(b, "fc", x, 4, &tanh_layer, &y));
+  REFUSED_BY_BUILDER("options.struct_size is 0", wide_builder_linear(b, "fc", x, 4, &unsized, &y));
+  REFUSED_BY_BUILDER("value", wide_builder_linear(b, "fc", 77, 4, NULL, &y));
+  REFUSED_BY_BUILDER("value", wide_builder_linear(b, "fc", WIDE_ABSENT, 4, NULL, &y));
+  REFUSED_BY_BUILDER("fc", wide_builder_linear(b, "fc", x, -4, NULL, &y));
+  REFUSED_BY_BUILDER("input z is [4, 4]", wide_builder_input(b, "z", WIDE_FP32, no_batch, 2, &y));
+  REFUSED_BY_BUILDER("x", wide_builder_input(b, "x", WIDE_FP32, two_axes, 2, &y));
+  REFUSED_BY_BUILDER("groups is 4, expected a divisor of in_channels = 6",
+                     wide_builder_conv(b, "conv", x, 4, &three_groups, &y));
+  REFUSED_BY_BUILDER("function is \"rleu\"", wide_builder_pointwise(b, "act", x, "rleu", &y));
+  REFUSED_BY_BUILDER("ensemble is null", wide_builder_ensemble(b, "mean", x, NULL, &y));
+  REFUSED_BY_BUILDER("parts is null", wide_builder_concat(b, "cat", NULL, 2, 1, &y));
+  REFUSED_BY_BUILDER("an input or a parameter", wide_builder_output(b, "y", x));
+  CHECK(graph == NULL && builder == NULL);
+
+  /* The first error stays, and the last call tells it. */
+  wide_builder* failed = make_builder();
+  wide_value x = WIDE_ABSENT;
+  const int64_t shape[2] = {WIDE_BATCH, kIn};
+  OK(wide_builder_input(failed, "x", WIDE_FP32, shape, 2, &x));
+  (void)wide_builder_pointwise(failed, "act", x, "swosh", &x);
+  (void)wide_builder_linear(failed, "fc", x, 4, NULL, &x);
+  REFUSED("wide_graph_create: function is \"swosh\"", wide_graph_create(failed, &graph));
+  wide_builder_destroy(failed);
+}
+
+static void refuse_parameters(const Engine* e) {
+  wide_parameters* parameters_of_one = make_parameters(0);
+  wide_view view = {.struct_size = sizeof view, .rank = 9};
+  REFUSED("out is null", wide_parameters_create(NULL));
+  REFUSED("view: rank is 9", wide_parameters_set(parameters_of_one, "fc1.bias", &view));
+  REFUSED("parameters is null", wide_parameters_load(NULL, "x.safetensors"));
+  FAILS(WIDE_IO_ERROR, "no-such-file", wide_parameters_load(parameters_of_one, "no-such-file"));
+  REFUSED("path is null", wide_parameters_save(parameters_of_one, NULL));
+  FAILS(WIDE_IO_ERROR, "no-such-folder",
+        wide_parameters_save(parameters_of_one, "no-such-folder/x.safetensors"));
+  REFUSED("there is no parameter \"fc1.wieght\" among 4, expected one such as fc1.weight",
+          wide_parameters_get(parameters_of_one, "fc1.wieght", &view));
+  CHECK(wide_parameters_name(NULL, 0) == NULL);
+
+  /* Members that do not fit their plan. */
+  wide_model* model = NULL;
+  const wide_parameters* members[kMembers] = {e->members[0], parameters_of_one, NULL};
+  REFUSED("an element of members is null",
+          wide_model_create(e->context, e->plan, members, kMembers, &model));
+  REFUSED("2 members, expected the plan's = 3",
+          wide_model_create(e->context, e->plan, members, 2, &model));
+  members[2] = e->members[2];
+  const int64_t short_bias[1] = {kHidden - 1};
+  view = host_view(parameters[0][1], 1, short_bias);
+  OK(wide_parameters_set(parameters_of_one, "fc1.bias", &view));
+  REFUSED("member 1: fc1.bias", wide_model_create(e->context, e->plan, members, kMembers, &model));
+  CHECK(model == NULL);
+  REFUSED("fc1.bias", wide_model_replace(e->model, 0, parameters_of_one, e->stream));
+  view = host_view(parameters[0][1], 1, kShapes[1]);
+  OK(wide_parameters_set(parameters_of_one, "fc1.bias", &view));
+  OK(wide_parameters_set(parameters_of_one, "fc3.bias", &view));
+  REFUSED("fc3.bias", wide_model_replace(e->model, 0, parameters_of_one, e->stream));
+  wide_parameters_destroy(parameters_of_one);
+}
+
+static void refuse_plans(const Engine* e) {
+  wide_plan* plan = NULL;
+  wide_plan_options options = plan_options(e);
+  REFUSED("graph is null", wide_plan_create(e->context, NULL, &options, &plan));
+  options.num_members = -1;
+  REFUSED("-1", wide_plan_create(e->context, e->graph, &options, &plan));
+  options = plan_options(e);
+  options.preset = "fats";
+  REFUSED("fats", wide_plan_create(e->context, e->graph, &options, &plan));
+  options.preset = NULL;
+  options.num_shared_parameters = 1;
+  REFUSED("options.shared_parameters is null",
+          wide_plan_create(e->context, e->graph, &options, &plan));
+  options.num_shared_parameters = 0;
+  const wide_strategy unknown = {sizeof unknown, "linear", "fastest"};
+  options.strategies = &unknown;
+  options.num_strategies = 1;
+  REFUSED("fastest", wide_plan_create(e->context, e->graph, &options, &plan));
+  CHECK(plan == NULL);
+  wide_operand operand = {.struct_size = sizeof operand};
+  wide_step step = {.struct_size = sizeof step};
+  wide_plan_info info = {.struct_size = 0};
+  REFUSED("input is 1, expected one in [0, 1)", wide_plan_input(e->plan, 1, &operand));
+  REFUSED("output is -1", wide_plan_output(e->plan, -1, &operand));
+  REFUSED("step is 2", wide_plan_step(e->plan, 2, &step));
+  REFUSED("out.struct_size is 0", wide_plan_query(e->plan, &info));
+  REFUSED("out is null", wide_largest_n_that_fits(e->context, e->graph, NULL, 1, NULL));
+}
+
+static void refuse_runs(const Engine* e) {
+  const wide_view *x = &e->x_view, *y = &e->y_view;
+  wide_execution execution = e->execution;
+  REFUSED("model is null", wide_model_run(NULL, x, 1, y, 1, &execution));
+  REFUSED("0 inputs, expected 1", wide_model_run(e->model, NULL, 0, y, 1, &execution));
+  REFUSED("inputs is null, expected 1", wide_model_run(e->model, NULL, 1, y, 1, &execution));
+  REFUSED("2 outputs, expected 1",
+          wide_model_run(e->model, x, 1, (const wide_view[]){*y, *y}, 2, &execution));
+  REFUSED("execution is null", wide_model_run(e->model, x, 1, y, 1, NULL));
+  wide_view wrong = *x;
+  wrong.shape[1] -= 1;
+  REFUSED("input x is fp32 [2, 17], expected fp32 [2, 18]",
+          wide_model_run(e->model, &wrong, 1, y, 1, &execution));
+  wrong = *x;
+  wrong.dtype = WIDE_BF16;
+  REFUSED("input x is bf16", wide_model_run(e->model, &wrong, 1, y, 1, &execution));
+  wrong = *x;
+  wrong.struct_size = 8;
+  REFUSED("inputs[0]: view.struct_size is 8",
+          wide_model_run(e->model, &wrong, 1, y, 1, &execution));
+  wrong = *x;
+  wrong.data = NULL;
+  REFUSED("null pointer", wide_model_run(e->model, &wrong, 1, y, 1, &execution));
+  wrong = *x;
+  wrong.device.type = e->device.type == WIDE_CPU ? WIDE_CUDA : WIDE_CPU;
+  REFUSED("expected the plan's device", wide_model_run(e->model, &wrong, 1, y, 1, &execution));
+  execution.workspace_bytes = 3;
+  REFUSED("workspace is 3 bytes", wide_model_run(e->model, x, 1, y, 1, &execution));
+  execution = e->execution;
+  execution.workspace = (char*)execution.workspace + 1;
+  REFUSED("workspace is not aligned", wide_model_run(e->model, x, 1, y, 1, &execution));
+  execution = e->execution;
+  execution.stream = NULL;
+  if (e->device.type == WIDE_CUDA)
+    REFUSED("stream is null", wide_model_run(e->model, x, 1, y, 1, &execution));
+
+  wide_replay* replay = NULL;
+  wide_parameters* got = NULL;
+  int32_t is_masked = -1;
+  REFUSED("0 inputs", wide_replay_create(e->model, NULL, 0, y, 1, &e->execution, &replay));
+  REFUSED("replay is null", wide_replay_run(NULL, e->stream));
+  REFUSED("member is 3, expected one in [0, 3)",
+          wide_model_replace(e->model, 3, e->members[0], e->stream));
+  REFUSED("parameters is null", wide_model_replace(e->model, 0, NULL, e->stream));
+  REFUSED("member is -1", wide_model_clone(e->model, 0, -1, e->stream));
+  REFUSED("member is 9", wide_model_get(e->model, 9, e->stream, &got));
+  REFUSED("member is 4", wide_model_mask(e->model, 4, e->stream));
+  REFUSED("out is null", wide_model_is_masked(e->model, 0, NULL));
+  REFUSED("nothing is dropped", wide_model_seed_dropout(e->model, 1, 0, e->stream));
+  CHECK(replay == NULL && got == NULL && is_masked == -1);
+}
+
+static void test_refusals(wide_device device) {
+  Engine e = make_engine(device);
+  const int before = num_checks;
+  refuse_contexts();
+  refuse_tensors(&e);
+  refuse_graphs();
+  refuse_parameters(&e);
+  refuse_plans(&e);
+  refuse_runs(&e);
+  CHECK(num_checks - before > 80);
+  float y[kBatchRows * kMembers * kOut]; /* nothing of all that changed the model */
+  OK(run(&e));
+  read_output(&e, y);
+  CHECK(is_right(y, (const int[]){0, 1, 2}));
+  destroy_engine(&e);
+}
+
+#endif
