@@ -11,6 +11,7 @@
 #include "bench/contender.hpp"
 #include "bench/counting_allocator.hpp"
 #include "bench/expand.hpp"
+#include "bench/model_file.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -143,6 +144,7 @@ std::vector<const catalog::PrimitiveSpec*> select_ops(const std::string& ops) {
       const auto models = catalog::models();
       specs.insert(specs.end(), models.begin(), models.end());
     } else {
+      if (is_model_file(name)) load_model_file(name);
       specs.push_back(&catalog::find_primitive(name));
     }
   }

@@ -7,15 +7,19 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "verify/support/devices.hpp"
+#include "verify/support/folder.hpp"
 #include "verify/support/model_run.hpp"
 #include "wide/error.hpp"
 #include "wide/layers.hpp"
+#include "wide/safetensors.hpp"
 
 using namespace wide;
 using Catch::Matchers::ContainsSubstring;
@@ -77,6 +81,28 @@ TEST_CASE("model: in 16 bits, too") {
         CAPTURE(name, dtype_name(dtype));
         ModelRun run(context, small_model(name, dtype), {.num_members = 2, .batch = 3});
         CHECK(run.worst_error(run.run()) < tolerance(dtype));
+      }
+    }
+  }
+}
+
+TEST_CASE("model: layers behind one another run as one mlp where that is asked for") {
+  for (const Context& context : test::devices_at_hand()) {
+    const bool is_cpu = context.device().type == DeviceType::cpu;
+    for (const char* name : {"mlp", "deep_mlp"}) {
+      CAPTURE(name, to_string(context.device()));
+      ModelRun run(context, small_model(name), {.num_members = 3, .batch = 5},
+                   {.strategies = {{"mlp", is_cpu ? "wide" : "fused"}}});
+      REQUIRE(run.plan().steps().size() == 1);
+      CHECK(run.plan().steps()[0].primitive == "mlp");
+      CHECK(run.worst_error(run.run()) < tolerance(Dtype::fp32));
+      run.replace(1, 9);
+      CHECK(run.worst_error(run.replay()) < tolerance(Dtype::fp32));
+      const OwnedParameters got = run.model().get(1, run.stream());
+      const MemberParameters given = run.parameters_of(9);
+      for (const auto& [parameter, tensor] : got) {
+        CHECK(std::memcmp(tensor.data(), given.at(parameter).data,
+                          static_cast<size_t>(tensor.bytes())) == 0);
       }
     }
   }
@@ -186,6 +212,126 @@ TEST_CASE(
   CHECK(largest_n_that_fits(cpu, graph, 2, bytes) == 4);
   CHECK(largest_n_that_fits(cpu, graph, 2, bytes - 1) == 3);
   CHECK(largest_n_that_fits(cpu, graph, 2, 1000) == 0);
+}
+
+TEST_CASE("model: a batch in chunks gives the bits of the whole") {
+  for (const Context& context : test::devices_at_hand()) {
+    const Graph graph = small_model("convnet");
+    ModelRun whole(context, graph, {.num_members = 2, .batch = 5});
+    const auto expected = whole.run();
+    const Model part = whole.model().with_batch(2);
+    const ChunkedModel chunked(part, 5);
+    CHECK(chunked.workspace_bytes() < whole.plan().workspace_bytes());
+    const Tensor workspace(context, Dtype::uint8, {chunked.workspace_bytes()});
+    whole.poison();
+    Execution execution = whole.execution();
+    execution.workspace = {workspace.data(), workspace.bytes()};
+    chunked.run(whole.arguments(), execution);
+    CHECK(whole.read().at("y")[1].values == expected.at("y")[1].values);
+    whole.replace(1, 9);  // of both
+    chunked.run(whole.arguments(), execution);
+    CHECK(whole.worst_error(whole.read()) < 2e-5);
+    CHECK_THAT(error_of([&] { ChunkedModel(part, 4).run(whole.arguments(), execution); }),
+               ContainsSubstring("input x is [5, 6, 8, 8], expected [4, 6, 8, 8]"));
+  }
+}
+
+TEST_CASE("model: members are saved, all or one, and loaded as they were") {
+  const Context cpu = Context::cpu();
+  const test::TemporaryFolder folder;
+  const Graph graph = small_model("convnet");
+  ModelRun run(cpu, graph, {.num_members = 3, .batch = 2});
+  const std::string path = "all.safetensors";
+  save_members(path, run.model(), run.stream());
+  const MembersFile file = MembersFile::open(path);
+  CHECK(file.num_members() == 3);
+  CHECK(file.graph_name() == "convnet");
+  for (int64_t i = 0; i < 3; ++i) {
+    const MemberParameters given = run.parameters_of(i);
+    const MemberParameters& got = file.members()[static_cast<size_t>(i)];
+    REQUIRE(got.size() == given.size());
+    for (const auto& [name, view] : given) {
+      REQUIRE(got.at(name).shape == view.shape);
+      CHECK(std::memcmp(got.at(name).data, view.data, static_cast<size_t>(view.span_bytes())) == 0);
+    }
+  }
+  const std::string single = "one.safetensors";
+  save_member(single, run.model(), 1, run.stream());
+  CHECK(Safetensors::open(single).find("fc.weight") != nullptr);
+  CHECK_THAT(error_of([&] { (void)MembersFile::open(single); }),
+             ContainsSubstring("has no wide.num_members"));
+}
+
+TEST_CASE("model: members that are not masked move to the front") {
+  const Context cpu = Context::cpu();
+  ModelRun run(cpu, small_model("mlp"), {.num_members = 4, .batch = 2});
+  run.model().mask(0, run.stream());
+  run.model().mask(2, run.stream());
+  CHECK(run.model().compact(run.stream()) == std::vector<int64_t>{1, 3});
+  CHECK(!run.model().is_masked(1));
+  CHECK(run.model().is_masked(2));
+  const OwnedParameters got = run.model().get(1, run.stream());
+  const MemberParameters given = run.parameters_of(3);
+  CHECK(std::memcmp(got.at("fc1.weight").data(), given.at("fc1.weight").data, 64 * 48 * 4) == 0);
+  run.model().mask(0, run.stream());
+  CHECK_THAT(error_of([&] { run.model().mask(1, run.stream()); }),
+             ContainsSubstring("would leave none"));
+}
+
+TEST_CASE("model: validation sees every member, and one that is broken") {
+  for (const Context& context : test::devices_at_hand()) {
+    if (context.device().type != DeviceType::cpu) continue;  // the members alone need vendors there
+    const Graph graph = small_model("bert");
+    std::vector<std::map<std::string, Tensor, std::less<>>> owned;
+    std::vector<MemberParameters> members;
+    for (int64_t i = 0; i < 3; ++i) {
+      owned.push_back(random_parameters(graph, 5, i));
+      MemberParameters views;
+      for (const auto& [name, tensor] : owned.back()) views.emplace(name, tensor);
+      members.push_back(views);
+    }
+    const std::vector<double> errors =
+        validate_model(context, graph, {.num_members = 3, .batch = 2}, members);
+    REQUIRE(errors.size() == 3);
+    for (const double error : errors) CHECK(error < 2e-5);
+    auto* bias = static_cast<float*>(owned[1].at("classifier.bias").data());
+    bias[0] = std::numeric_limits<float>::quiet_NaN();
+    const std::vector<double> broken =
+        validate_model(context, graph, {.num_members = 3, .batch = 2}, members);
+    CHECK(broken[0] < 2e-5);
+    CHECK(std::isinf(broken[1]));
+    CHECK(broken[2] < 2e-5);
+  }
+}
+
+TEST_CASE("model: dropout drops where that is asked for, and draws what seed and sequence say") {
+  GraphBuilder g("mc");
+  Value x = g.shared_input("x", {kBatch, 32});
+  x = layers::relu(g, "act", layers::linear(g, "fc", x, 256));
+  g.output("y", layers::dropout(g, "drop", x, 0.5f));
+  const Graph graph = std::move(g).build();
+  for (const Context& context : test::devices_at_hand()) {
+    ModelRun plain(context, graph, {.num_members = 3, .batch = 4}, {}, 7, {1, 1, 1});
+    CHECK(plain.worst_error(plain.run()) < 2e-5);
+    ModelRun run(context, graph, {.num_members = 3, .batch = 4}, {.drops_out = true}, 7, {1, 1, 1});
+    const auto expected = plain.run().at("y"), first = run.run().at("y");
+    // Equal members, other masks: what is kept is doubled.
+    CHECK(first[0].values != first[1].values);
+    int64_t kept = 0, positive = 0;
+    for (size_t i = 0; i < first[0].values.size(); ++i) {
+      const double was = expected[0].values[i], is = first[0].values[i];
+      positive += was > 0;
+      kept += is > 0;
+      CHECK((is == 0 || std::abs(is - 2 * was) <= 1e-5 * was));
+    }
+    CHECK(kept > positive * 2 / 5);
+    CHECK(kept < positive * 3 / 5);
+    run.model().seed_dropout(0, 1, run.stream());
+    const auto second = run.run().at("y");
+    CHECK(second[0].values != first[0].values);
+    run.model().seed_dropout(0, 0, run.stream());
+    CHECK(run.run().at("y")[0].values == first[0].values);
+  }
 }
 
 TEST_CASE("model: what would mix members is refused with the node's name") {

@@ -8,6 +8,7 @@
 
 #include "host/core/check.hpp"
 #include "wide/graph.hpp"
+#include "wide/mlp.hpp"
 
 namespace wide {
 
@@ -467,6 +468,36 @@ Types infer(const FoldBatchnormOp& op, const Operands& at) {
   if (at.has("weight")) return {{op.dtype, at.type("weight").shape}};
   at.parameter("running_mean", channels, Dtype::fp32);
   return {{op.dtype, channels}};
+}
+
+MlpProblem mlp_of(const std::vector<int64_t>& widths, bool has_bias, Dtype dtype) {
+  MlpProblem problem;
+  problem.widths = widths;
+  problem.has_bias = has_bias;
+  problem.dtype = dtype;
+  return problem;
+}
+
+Types infer(const MlpOp& op, const Operands& at) {
+  at.only({"x", "weights"});
+  const ValueType& x = at.floating("x", 2, 4);
+  at.require(op.widths.size() >= 2 && op.widths.front() == x.shape.back(),
+             "widths are " + text(op.widths.size()) +
+                 " numbers, expected at least two, of which the "
+                 "first is x's last extent");
+  const int64_t elements = mlp_member_elements(mlp_of(op.widths, op.has_bias, x.dtype));
+  at.parameter("weights", {elements}, x.dtype);
+  return {with_last(x, op.widths.back())};
+}
+
+Types infer(const PackMlpOp& op, const Operands& at) {
+  const Dtype dtype = at.type("weight0").dtype;
+  for (size_t i = 0; i + 1 < op.widths.size(); ++i) {
+    const std::string number = std::to_string(i);
+    at.parameter("weight" + number, {op.widths[i + 1], op.widths[i]}, dtype);
+    if (op.has_bias) at.parameter("bias" + number, {op.widths[i + 1]}, dtype);
+  }
+  return {{dtype, {mlp_member_elements(mlp_of(op.widths, op.has_bias, dtype))}}};
 }
 
 Types infer(const EnsembleOp&, const Operands& at) {

@@ -203,6 +203,8 @@ class Layouts {
   }
   void constrain(const TransposeOp&) {}      // of parameters
   void constrain(const FoldBatchnormOp&) {}  // likewise
+  void constrain(const MlpOp&) { rows({"x"}); }
+  void constrain(const PackMlpOp&) {}  // of parameters
   void constrain(const EnsembleOp&) { rows({"x"}); }
 
   const Graph& graph_;

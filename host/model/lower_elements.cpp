@@ -189,5 +189,6 @@ void lower(Lowering&, const Node&, const ReshapeOp&) {}
 // Of parameters: computed when members are loaded.
 void lower(Lowering&, const Node&, const TransposeOp&) {}
 void lower(Lowering&, const Node&, const FoldBatchnormOp&) {}
+void lower(Lowering&, const Node&, const PackMlpOp&) {}
 
 }  // namespace wide

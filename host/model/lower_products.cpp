@@ -7,6 +7,7 @@
 #include "wide/attention.hpp"
 #include "wide/embedding.hpp"
 #include "wide/linear.hpp"
+#include "wide/mlp.hpp"
 
 namespace wide {
 
@@ -53,6 +54,27 @@ void lower(Lowering& l, const Node& node, const LinearOp& op) {
       l.context(), describe_linear(arguments(l.example()), like), l.plan_options("linear"));
   l.add(node, "linear", plan.strategy(), plan.explain(), plan.workspace_bytes(),
         {&x, &weight, &bias, &residual, &y},
+        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+void lower(Lowering& l, const Node& node, const MlpOp& op) {
+  const bool shares_input = l.is_shared(node.operand("x")) && l.members_of(node) > 1;
+  PlacedView x = l.rows(node, "x");
+  if (shares_input) x = without_members(x);
+  const PlacedView weights = l.parameter(node, "weights"), y = l.rows(node, node.outputs[0]);
+  const auto arguments = [=](const Bases& at) {
+    return MlpArguments{.x = at.at(x), .weights = at.at(weights), .y = at.at(y)};
+  };
+  MlpProblem like;
+  like.widths = op.widths;
+  like.has_bias = op.has_bias;
+  like.activation = op.activation;
+  like.last_activation = op.last_activation;
+  like.shared_input = shares_input;
+  like.allow_tf32 = l.options().allows_tf32;
+  const MlpPlan plan =
+      make_mlp_plan(l.context(), describe_mlp(arguments(l.example()), like), l.plan_options("mlp"));
+  l.add(node, "mlp", plan.strategy(), plan.explain(), plan.workspace_bytes(), {&x, &weights, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 

@@ -11,6 +11,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nearest.hpp"
 #include "wide/convert.hpp"
+#include "wide/mlp.hpp"
 
 namespace wide {
 
@@ -142,6 +143,30 @@ class Evaluator {
     std::vector<double> bias = optional(node, "bias", channels, 0);
     for (size_t c = 0; c < channels; ++c) bias[c] = (bias[c] - mean[c]) * factor[c] + beta[c];
     return as_dtype(bias, type);
+  }
+  HostValue compute(const Node& node, const PackMlpOp& op) const {
+    const ValueType& type = graph_.type(node.outputs[0]);
+    const int64_t element = dtype_bytes(type.dtype);
+    MlpProblem problem;
+    problem.widths = op.widths;
+    problem.has_bias = op.has_bias;
+    problem.dtype = type.dtype;
+    HostValue packed{type, std::vector<std::byte>(static_cast<size_t>(type.shape[0] * element))};
+    const std::vector<MlpLayerPlace> places = mlp_layer_places(problem);
+    for (size_t i = 0; i < places.size(); ++i) {
+      const std::string number = std::to_string(i);
+      const HostValue weight = (*this)(node.operand("weight" + number));
+      const int64_t row = op.widths[i] * element;
+      for (int64_t o = 0; o < op.widths[i + 1]; ++o) {
+        std::memcpy(packed.bytes.data() + (places[i].weight + o * places[i].row) * element,
+                    weight.bytes.data() + o * row, static_cast<size_t>(row));
+      }
+      if (!op.has_bias) continue;
+      const HostValue bias = (*this)(node.operand("bias" + number));
+      std::memcpy(packed.bytes.data() + places[i].bias * element, bias.bytes.data(),
+                  bias.bytes.size());
+    }
+    return packed;
   }
   template <class Op>
   HostValue compute(const Node& node, const Op&) const {

@@ -183,6 +183,39 @@ OwnedParameters Model::get(int64_t member, Stream stream) const {
   return parameters;
 }
 
+std::vector<int64_t> Model::compact(Stream stream) {
+  const int64_t n = plan_.problem().num_members;
+  std::vector<int64_t> from;
+  for (int64_t member = 0; member < n; ++member) {
+    if (!is_masked(member)) from.push_back(member);
+  }
+  const auto active = static_cast<int64_t>(from.size());
+  for (int64_t to = 0; to < active; ++to) clone(from[static_cast<size_t>(to)], to, stream);
+  for (int64_t member = 0; member < n; ++member) set_mask(member, member >= active, stream);
+  return from;
+}
+
+Model Model::with_batch(int64_t batch) const {
+  const ModelPlan::State& s = state_of(plan_);
+  ModelPlan plan = make_model_plan(
+      s.context, s.source, {.num_members = s.problem.num_members, .batch = batch}, s.options);
+  const ModelPlan::State& other = plan.state();
+  bool fits = other.slots.size() == s.slots.size() && other.mask_storage == s.mask_storage &&
+              other.memory.weights_bytes == s.memory.weights_bytes;
+  for (size_t i = 0; fits && i < s.slots.size(); ++i) {
+    const ParameterSlot &a = s.slots[i], &b = other.slots[i];
+    fits = s.graph.name(a.value) == other.graph.name(b.value) && a.order == b.order &&
+           s.storages[static_cast<size_t>(a.storage)].offset ==
+               other.storages[static_cast<size_t>(b.storage)].offset;
+  }
+  if (!fits) {
+    throw_unsupported("model: a batch of " + std::to_string(batch) +
+                      " would store parameters otherwise than one of " +
+                      std::to_string(s.problem.batch) + ": make a model of its own");
+  }
+  return Model(std::move(plan), state_);
+}
+
 void Model::set_mask(int64_t member, bool is_masked, Stream stream) {
   require_member(member);
   const ModelPlan::State& s = state_of(plan_);

@@ -3,6 +3,7 @@
 //
 // Plans of models: passes, places, steps, memory.
 #include <algorithm>
+#include <functional>
 
 #include "host/core/check.hpp"
 #include "host/core/nearest.hpp"
@@ -27,7 +28,7 @@ void check_strategies(const ModelOptions& options) {
   static constexpr std::string_view kKnown[] = {
       "all",       "linear",  "conv",    "attention", "flash_attention", "embedding",
       "layernorm", "rmsnorm", "chain",   "batchnorm", "groupnorm",       "pointwise",
-      "binary",    "pooling", "softmax", "dropout"};
+      "binary",    "mlp",     "pooling", "softmax",   "dropout"};
   for (const auto& [primitive, strategy] : options.strategies) {
     const bool is_known =
         std::find(std::begin(kKnown), std::end(kKnown), primitive) != std::end(kKnown);
@@ -106,6 +107,9 @@ ModelPlan make_model_plan(const Context& context, const Graph& graph, const Mode
                      .notes = {}};
   s.options.tuning = nullptr;  // read while plans are made, not kept
   s.graph = run_passes(graph, options, s.notes);
+  if (options.fuses_epilogues) {
+    s.graph = fuse_mlps(context, s.graph, problem, options, s.notes);
+  }
   Lowering l(s.context, s.graph, s.problem, options);
   const std::vector<OutputCopy> copies = place_values(l, problem);
   for (const Node& node : s.graph.nodes()) {
@@ -166,25 +170,43 @@ std::string ModelPlan::explain() const {
   return text;
 }
 
-int64_t largest_n_that_fits(const Context& context, const Graph& graph, int64_t batch,
-                            int64_t bytes, const ModelOptions& options) {
-  const auto fits = [&](int64_t n) {
-    const ModelPlan plan =
-        make_model_plan(context, graph, {.num_members = n, .batch = batch}, options);
-    return plan.memory().total_bytes() <= bytes;
-  };
-  if (!fits(1)) return 0;
+namespace {
+
+/// The largest count up to `limit` that fits, for what grows with it.
+int64_t largest(int64_t limit, const std::function<bool(int64_t)>& fits) {
+  if (limit < 1 || !fits(1)) return 0;
   int64_t most = 1, too_many = 2;
-  constexpr int64_t kLimit = int64_t{1} << 20;
-  while (too_many < kLimit && fits(too_many)) {
+  while (too_many <= limit && fits(too_many)) {
     most = too_many;
     too_many *= 2;
   }
+  too_many = std::min(too_many, limit + 1);
   while (most + 1 < too_many) {
     const int64_t middle = most + (too_many - most) / 2;
     (fits(middle) ? most : too_many) = middle;
   }
   return most;
+}
+
+}  // namespace
+
+int64_t largest_n_that_fits(const Context& context, const Graph& graph, int64_t batch,
+                            int64_t bytes, const ModelOptions& options) {
+  constexpr int64_t kLimit = int64_t{1} << 20;
+  return largest(kLimit, [&](int64_t n) {
+    return make_model_plan(context, graph, {.num_members = n, .batch = batch}, options)
+               .memory()
+               .total_bytes() <= bytes;
+  });
+}
+
+int64_t largest_batch_that_fits(const Context& context, const Graph& graph, int64_t num_members,
+                                int64_t bytes, int64_t most, const ModelOptions& options) {
+  return largest(most, [&](int64_t batch) {
+    return make_model_plan(context, graph, {.num_members = num_members, .batch = batch}, options)
+               .memory()
+               .total_bytes() <= bytes;
+  });
 }
 
 }  // namespace wide

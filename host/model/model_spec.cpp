@@ -5,6 +5,7 @@
 // model:NAME.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -12,7 +13,9 @@
 
 #include "host/core/check.hpp"
 #include "host/model/graph_reference.hpp"
+#include "host/model/model_catalog.hpp"
 #include "host/spec.hpp"
+#include "kernels/common/philox.hpp"
 #include "wide/convert.hpp"
 #include "wide/model.hpp"
 #include "wide/models.hpp"
@@ -46,7 +49,8 @@ Distribution distribution_of(const Graph& graph, Value input) {
 class ModelWorkload final : public PackedWorkload {
  public:
   ModelWorkload(const Context& context, std::shared_ptr<const Graph> graph,
-                const ModelProblem& problem, const WorkloadOptions& options)
+                const ModelProblem& problem, const WorkloadOptions& options,
+                const ParametersOf& parameters_of)
       : PackedWorkload(context, problem.num_members, options),
         graph_(std::move(graph)),
         problem_(problem),
@@ -64,7 +68,8 @@ class ModelWorkload final : public PackedWorkload {
     for (int64_t m = 0; m < num_members(); ++m) {
       const auto index = static_cast<size_t>(m);
       const int64_t id = index < options.member_ids.size() ? options.member_ids[index] : m;
-      parameters_.push_back(random_parameters(*graph_, options.seed, id));
+      parameters_.push_back(parameters_of ? parameters_of(options.seed, id)
+                                          : random_parameters(*graph_, options.seed, id));
     }
   }
 
@@ -263,7 +268,7 @@ std::vector<StrategyInfo> strategies() {
 }
 
 PrimitiveSpec spec_of(std::string_view name, std::string_view summary, const GraphOf& graph_of,
-                      int64_t usual_batch) {
+                      int64_t usual_batch, const ParametersOf& parameters_of = {}) {
   PrimitiveSpec spec;
   spec.name = name;
   spec.summary = summary;
@@ -278,11 +283,12 @@ PrimitiveSpec spec_of(std::string_view name, std::string_view summary, const Gra
       "double whose operands of sums of K products are multiplied by 1 +- 2^-24 sqrt(K), and whose "
       "results by 1 +- u_out (Monte Carlo arithmetic)";
   spec.impossible_reason = [](const Case&) { return std::string(); };
-  spec.make_workload = [graph_of](const Context& context, const Case& point,
-                                  const WorkloadOptions& options) -> std::unique_ptr<Workload> {
+  spec.make_workload = [graph_of, parameters_of](
+                           const Context& context, const Case& point,
+                           const WorkloadOptions& options) -> std::unique_ptr<Workload> {
     return std::make_unique<ModelWorkload>(context, std::make_shared<const Graph>(graph_of(point)),
                                            ModelProblem{point.integer("n"), point.integer("batch")},
-                                           options);
+                                           options, parameters_of);
   };
   return spec;
 }
@@ -351,6 +357,10 @@ std::vector<const PrimitiveSpec*> models() {
 }
 
 const PrimitiveSpec& add_model(const std::string& name, Graph graph) {
+  return add_model(name, std::move(graph), {});
+}
+
+const PrimitiveSpec& add_model(const std::string& name, Graph graph, ParametersOf parameters) {
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
   const std::string full = "model:" + name;
@@ -359,9 +369,37 @@ const PrimitiveSpec& add_model(const std::string& name, Graph graph) {
   }
   const auto shared = std::make_shared<const Graph>(std::move(graph));
   r.names.push_back(full);
-  r.specs.push_back(spec_of(
-      r.names.back(), "a model of a file", [shared](const Case&) { return *shared; }, 8));
+  r.graphs.push_back([shared](const Case&) { return *shared; });
+  r.specs.push_back(spec_of(r.names.back(), "a model of a file", r.graphs.back(), 8, parameters));
   return r.specs.back();
+}
+
+ParametersOf spread_parameters(const MemberParameters& parameters, double spread) {
+  const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
+  const auto base = std::make_shared<OwnedParameters>();
+  for (const auto& [name, view] : parameters) {
+    Tensor tensor(cpu, view.dtype, view.shape);
+    std::memcpy(tensor.data(), view.data, static_cast<size_t>(tensor.bytes()));
+    base->emplace(name, std::move(tensor));
+  }
+  return [cpu, base, spread](uint64_t seed, int64_t id) {
+    OwnedParameters own;
+    uint64_t operand = 0;
+    for (const auto& [name, given] : *base) {
+      Tensor tensor(cpu, given.dtype(), given.shape());
+      std::memcpy(tensor.data(), given.data(), static_cast<size_t>(tensor.bytes()));
+      ++operand;
+      for (int64_t i = 0; id > 0 && is_floating(given.dtype()) && i < tensor.num_elements(); ++i) {
+        const auto words = kernels::philox4x32(seed, static_cast<uint64_t>(i),
+                                               operand << 32 | static_cast<uint64_t>(id));
+        const double factor = 1 + spread * (words.word[0] * 0x1p-31 - 1);
+        store_element(tensor.data(), given.dtype(), i,
+                      factor * load_element(given.data(), given.dtype(), i));
+      }
+      own.emplace(name, std::move(tensor));
+    }
+    return own;
+  };
 }
 
 Graph model_graph(const Case& point) {

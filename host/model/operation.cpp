@@ -144,6 +144,19 @@ void list(const TransposeOp& op, Attributes& a) {
 void list(const FoldBatchnormOp& op, Attributes& a) {
   a.add("epsilon", op.epsilon, 1e-5f);
 }
+std::string widths_text(const std::vector<int64_t>& widths) {
+  std::string text;
+  for (const int64_t width : widths) text += (text.empty() ? "" : "-") + std::to_string(width);
+  return text;
+}
+void list(const MlpOp& op, Attributes& a) {
+  a.add<std::string>("widths", widths_text(op.widths), "");
+  a.add("activation", activation_name(op.activation), activation_name(Activation::none));
+  a.add("last_activation", activation_name(op.last_activation), activation_name(Activation::none));
+}
+void list(const PackMlpOp& op, Attributes& a) {
+  a.add<std::string>("widths", widths_text(op.widths), "");
+}
 void list(const EnsembleOp& op, Attributes& a) {
   a.add<std::string_view>("of", ensemble_name(op.ensemble), "");
 }
@@ -175,6 +188,8 @@ struct Namer {
   std::string_view operator()(const ReshapeOp&) const { return "reshape"; }
   std::string_view operator()(const TransposeOp&) const { return "transpose"; }
   std::string_view operator()(const FoldBatchnormOp&) const { return "fold_batchnorm"; }
+  std::string_view operator()(const MlpOp&) const { return "mlp"; }
+  std::string_view operator()(const PackMlpOp&) const { return "pack_mlp"; }
   std::string_view operator()(const EnsembleOp&) const { return "ensemble"; }
 };
 

@@ -33,4 +33,9 @@ Graph fold_batchnorm(const Graph& graph, Notes& notes);
 /// in front of a layernorm or rmsnorm.
 Graph fuse_epilogues(const Graph& graph, const ModelOptions& options, Notes& notes);
 
+/// Linear layers behind one another, with one activation between them, in one launch: where the
+/// primitive mlp would take its strategy `fused`, or where the options name a strategy for it.
+Graph fuse_mlps(const Context& context, const Graph& graph, const ModelProblem& problem,
+                const ModelOptions& options, Notes& notes);
+
 }  // namespace wide

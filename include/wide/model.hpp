@@ -152,6 +152,14 @@ class Model {
   /// into, too. Waits for `stream`.
   OwnedParameters get(int64_t member, Stream stream) const;
 
+  /// The members that are not masked move to the front, in their order, on the device; those behind
+  /// them are masked. Returns which member each of the first ones was. Does not wait.
+  std::vector<int64_t> compact(Stream stream);
+
+  /// The same members, for another batch: parameters are shared, so that what changes a member
+  /// changes it in both. Throws unsupported where that batch would store parameters otherwise.
+  Model with_batch(int64_t batch) const;
+
   /// Masked members are left out of ensembles; they go on being computed. Does not wait.
   void mask(int64_t member, Stream stream);
   void unmask(int64_t member, Stream stream);
@@ -170,8 +178,63 @@ class Model {
   void replace(int64_t member, const MemberParameters& parameters, Stream stream,
                bool checks_shared);
   void set_mask(int64_t member, bool is_masked, Stream stream);
+  Model(ModelPlan plan, std::shared_ptr<State> state)
+      : plan_(std::move(plan)), state_(std::move(state)) {}
   ModelPlan plan_;
   std::shared_ptr<State> state_;
+};
+
+/// Runs a model on more rows than its plan's batch, some at a time: memory is bounded by the
+/// plan's. Inputs and outputs must have the batch in front: no operand of the plan is_stacked.
+class ChunkedModel {
+ public:
+  /// `batch` rows in all. Throws unsupported where an operand is stacked.
+  ChunkedModel(const Model& model, int64_t batch);
+  /// Of all rows.
+  int64_t workspace_bytes() const;
+  /// Operands with the extent `batch` in front, else as the plan's. As Model::run.
+  void run(const ModelArguments& arguments, const Execution& execution) const;
+
+ private:
+  Model model_;
+  std::vector<Model> rest_;  ///< none, or one: for the rows that do not fill a batch
+  int64_t batch_;
+};
+
+/// The largest batch, up to `most`, whose total_bytes() are at most `bytes`; 0 where not even one
+/// row fits.
+int64_t largest_batch_that_fits(const Context& context, const Graph& graph, int64_t num_members,
+                                int64_t bytes, int64_t most, const ModelOptions& options = {});
+
+/// How far each member of the wide model is from the same member run alone, node by node
+/// (preset "safe"), on random inputs: the largest difference over the largest value; NaN counts as
+/// infinite. Allocates and waits.
+std::vector<double> validate_model(const Context& context, const Graph& graph,
+                                   const ModelProblem& problem,
+                                   std::span<const MemberParameters> members,
+                                   const ModelOptions& options = {}, uint64_t seed = 42);
+
+/// All members' parameters in one safetensors file: "3/fc1.weight" is member 3's; the metadata has
+/// the number of members and the graph's name. Waits for `stream`.
+void save_members(const std::string& path, const Model& model, Stream stream);
+/// One member's, under the graph's own names.
+void save_member(const std::string& path, const Model& model, int64_t member, Stream stream);
+
+/// The members of a file that save_members wrote, as long as this object lives.
+class MembersFile {
+ public:
+  /// Throws io, and invalid_argument for what is no such file.
+  static MembersFile open(const std::string& path);
+  int64_t num_members() const { return static_cast<int64_t>(members_.size()); }
+  const std::string& graph_name() const { return graph_name_; }
+  std::span<const MemberParameters> members() const { return members_; }
+
+ private:
+  MembersFile(std::shared_ptr<const void> file, std::string graph_name,
+              std::vector<MemberParameters> members);
+  std::shared_ptr<const void> file_;
+  std::string graph_name_;
+  std::vector<MemberParameters> members_;
 };
 
 /// Names of the parameters that are the same, bit for bit, for all of several members: what

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "wide/binary.hpp"
 #include "wide/chain.hpp"
@@ -177,6 +178,23 @@ struct FoldBatchnormOp {
   friend bool operator==(const FoldBatchnormOp&, const FoldBatchnormOp&) = default;
 };
 
+/// x [B, .., widths[0]], weights [E], what pack_mlp makes of the layers -> y [B, .., widths.back()]
+struct MlpOp {
+  std::vector<int64_t> widths;
+  bool has_bias = true;
+  Activation activation = Activation::none;  ///< behind every layer but the last
+  Activation last_activation = Activation::none;
+  friend bool operator==(const MlpOp&, const MlpOp&) = default;
+};
+
+/// weight0 [out, in], bias0 [out] or none, weight1, .. -> y [E], as MlpLayerPlace has it; of
+/// parameters only
+struct PackMlpOp {
+  std::vector<int64_t> widths;
+  bool has_bias = true;
+  friend bool operator==(const PackMlpOp&, const PackMlpOp&) = default;
+};
+
 /// What becomes of the members' outputs.
 enum class Ensemble : uint8_t {
   mean,
@@ -202,6 +220,6 @@ using Operation =
     std::variant<LinearOp, ConvOp, AttentionOp, FlashAttentionOp, EmbeddingOp, LayernormOp,
                  RmsnormOp, ChainOp, BatchnormOp, GroupnormOp, InstancenormOp, PointwiseOp,
                  BinaryOp, PoolingOp, SoftmaxOp, DropoutOp, ConcatOp, SliceOp, ReshapeOp,
-                 TransposeOp, FoldBatchnormOp, EnsembleOp>;
+                 TransposeOp, FoldBatchnormOp, MlpOp, PackMlpOp, EnsembleOp>;
 
 }  // namespace wide

@@ -52,14 +52,18 @@ std::vector<int64_t> ids_or_counted(std::vector<int64_t> ids, int64_t n) {
 ModelOptions with_kernels(const Context& context, const Graph& graph, ModelOptions options) {
   if (context.device().type == DeviceType::cpu || !Simulation::is_present()) return options;
   const Dtype dtype = graph.type(graph.outputs()[0].value).dtype;
-  options.strategies = {{"linear", dtype == Dtype::fp32 ? "simt" : "tensor_core"},
-                        {"conv", "direct"},
-                        {"attention", "fused"},
-                        {"flash_attention", "simt"},
-                        {"embedding", "indexed"}};
+  std::map<std::string, std::string> kernels{
+      {"linear", dtype == Dtype::fp32 ? "simt" : "tensor_core"},
+      {"conv", "direct"},
+      {"attention", "fused"},
+      {"flash_attention", "simt"},
+      {"embedding", "indexed"}};
   for (const char* name : {"layernorm", "rmsnorm", "chain", "batchnorm", "groupnorm", "pointwise",
                            "binary", "pooling", "softmax", "dropout"}) {
-    options.strategies.emplace(name, "wide");
+    kernels.emplace(name, "wide");
+  }
+  for (const auto& [primitive, strategy] : kernels) {
+    options.strategies.emplace(primitive, strategy);
   }
   return options;
 }

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/model_file.hpp"
+
+#include <memory>
+
+#include "host/model/model_catalog.hpp"
+#include "wide/error.hpp"
+#if WIDE_HAS_ONNX
+#include "wide/onnx.hpp"
+#endif
+
+namespace wide::bench {
+
+namespace {
+
+constexpr std::string_view kPrefix = "model:";
+/// How far members' weights are from the file's: enough for outputs to differ, too little for
+/// activations to grow.
+[[maybe_unused]] constexpr double kSpread = 0.05;
+
+}  // namespace
+
+bool is_model_file(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(".onnx");
+}
+
+void load_model_file(const std::string& op) {
+  for (const catalog::PrimitiveSpec* spec : catalog::models()) {
+    if (spec->name == op) return;
+  }
+  const std::string path = op.starts_with(kPrefix) ? op.substr(kPrefix.size()) : op;
+#if WIDE_HAS_ONNX
+  const OnnxModel model = OnnxModel::open(path);
+  (void)catalog::add_model(path, model.graph(),
+                           catalog::spread_parameters(model.parameters(0), kSpread));
+#else
+  throw Error(ErrorCode::unsupported,
+              "--model " + path + ": this build has no ONNX importer (WIDE_ONNX)");
+#endif
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A batch in pieces: rows of packed operands are contiguous, so a piece is a view.
+#include <algorithm>
+#include <array>
+
+#include "host/core/check.hpp"
+#include "wide/model.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr size_t kMaxOperands = 64;  // of a chunked model; a run allocates nothing
+
+void require_in_front(const char* what, std::span<const ModelOperand> operands) {
+  WIDE_REQUIRE(operands.size() <= kMaxOperands,
+               "model: " + std::to_string(operands.size()) + " " + what +
+                   "s, expected at most 64 of a model that runs in chunks");
+  for (const ModelOperand& operand : operands) {
+    if (operand.is_stacked) {
+      throw_unsupported("model: " + std::string(what) + " " + operand.name +
+                        " has its members in front of the batch, so that rows of it are not "
+                        "contiguous: it cannot run in chunks");
+    }
+  }
+}
+
+template <class View>
+void check_rows(const char* what, const ModelOperand& operand, const View& view, int64_t batch) {
+  Shape expected = operand.shape;
+  expected[0] = batch;
+  WIDE_REQUIRE(view.shape == expected, "model: " + std::string(what) + " " + operand.name + " is " +
+                                           to_string(view.shape) + ", expected " +
+                                           to_string(expected));
+}
+
+}  // namespace
+
+ChunkedModel::ChunkedModel(const Model& model, int64_t batch) : model_(model), batch_(batch) {
+  const ModelPlan& plan = model.plan();
+  WIDE_REQUIRE(batch >= 1, "model: batch is " + std::to_string(batch) + ", expected at least 1");
+  require_in_front("input", plan.inputs());
+  require_in_front("output", plan.outputs());
+  const int64_t rest = batch % plan.problem().batch;
+  if (rest > 0) rest_.push_back(model.with_batch(rest));
+}
+
+int64_t ChunkedModel::workspace_bytes() const {
+  int64_t bytes = batch_ >= model_.plan().problem().batch ? model_.plan().workspace_bytes() : 0;
+  for (const Model& rest : rest_) bytes = std::max(bytes, rest.plan().workspace_bytes());
+  return bytes;
+}
+
+void ChunkedModel::run(const ModelArguments& arguments, const Execution& execution) const {
+  const ModelPlan& plan = model_.plan();
+  const size_t num_inputs = plan.inputs().size(), num_outputs = plan.outputs().size();
+  WIDE_REQUIRE(arguments.inputs.size() == num_inputs && arguments.outputs.size() == num_outputs,
+               "model: " + std::to_string(arguments.inputs.size()) + " inputs and " +
+                   std::to_string(arguments.outputs.size()) + " outputs, expected " +
+                   std::to_string(num_inputs) + " and " + std::to_string(num_outputs));
+  for (size_t i = 0; i < num_inputs; ++i) {
+    check_rows("input", plan.inputs()[i], arguments.inputs[i], batch_);
+  }
+  for (size_t i = 0; i < num_outputs; ++i) {
+    check_rows("output", plan.outputs()[i], arguments.outputs[i], batch_);
+  }
+  std::array<ConstTensorView, kMaxOperands> inputs;
+  std::array<TensorView, kMaxOperands> outputs;
+  for (int64_t first = 0; first < batch_;) {
+    const int64_t left = batch_ - first, usual = plan.problem().batch;
+    const Model& model = left >= usual ? model_ : rest_.front();
+    const int64_t rows = std::min(left, usual);
+    for (size_t i = 0; i < num_inputs; ++i) {
+      inputs[i] = arguments.inputs[i].narrow(0, first, rows);
+    }
+    for (size_t i = 0; i < num_outputs; ++i) {
+      outputs[i] = arguments.outputs[i].narrow(0, first, rows);
+    }
+    model.run({std::span(inputs.data(), num_inputs), std::span(outputs.data(), num_outputs)},
+              execution);
+    first += rows;
+  }
+}
+
+}  // namespace wide

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Models that the catalogue takes in while a program runs.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "wide/catalog.hpp"
+#include "wide/model.hpp"
+
+namespace wide::catalog {
+
+/// A member's parameters, from a seed and its id.
+using ParametersOf = std::function<OwnedParameters(uint64_t seed, int64_t id)>;
+
+/// As add_model of the catalogue, with parameters that are not drawn at random.
+const PrimitiveSpec& add_model(const std::string& name, Graph graph, ParametersOf parameters);
+
+/// What a file has for member 0; for the others every floating element multiplied by something in
+/// [1 - spread, 1 + spread], each member's own.
+ParametersOf spread_parameters(const MemberParameters& parameters, double spread);
+
+}  // namespace wide::catalog

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole multilayer perceptrons in one launch.
+#include <algorithm>
+
+#include "host/model/layout.hpp"
+#include "host/model/passes.hpp"
+#include "host/model/rewrite.hpp"
+#include "wide/error.hpp"
+#include "wide/mlp.hpp"
+
+namespace wide {
+
+namespace {
+
+using Layers = std::vector<const Node*>;
+
+const LinearOp* plain_layer(const Node* node) {
+  const auto* op = node == nullptr ? nullptr : std::get_if<LinearOp>(&node->operation);
+  return op != nullptr && op->residual == Residual::none ? op : nullptr;
+}
+
+class MlpFuser {
+ public:
+  MlpFuser(const Context& context, const Graph& graph, const ModelProblem& problem,
+           const ModelOptions& options)
+      : context_(context),
+        graph_(graph),
+        problem_(problem),
+        options_(options),
+        is_shared_(shared_values(graph, options.shared_parameters, options.drops_out)) {}
+
+  Graph run(Notes& notes) {
+    Rewrite rewrite(graph_);
+    for (const Node& node : graph_.nodes()) {
+      if (std::find(taken_.begin(), taken_.end(), &node) != taken_.end()) continue;
+      const Layers layers = layers_from(node);
+      if (layers.size() < 2 || !is_worth_it(layers)) {
+        rewrite.copy(node);
+        continue;
+      }
+      emit(rewrite, layers);
+      taken_.insert(taken_.end(), layers.begin(), layers.end());
+      for (size_t i = 1; i < layers.size(); ++i) {
+        notes.push_back(layers[i]->name + ": fused with " + layers[0]->name + " to one mlp");
+      }
+    }
+    return rewrite.finish();
+  }
+
+ private:
+  bool shared(Value v) const { return is_shared_[static_cast<size_t>(v.index)]; }
+
+  /// The longest run of layers from `first` that an mlp can be.
+  Layers layers_from(const Node& first) const {
+    if (plain_layer(&first) == nullptr) return {};
+    Layers layers{&first};
+    for (;;) {
+      const Node& last = *layers.back();
+      const Node* next = only_reader(graph_, last.outputs[0]);
+      const LinearOp* op = plain_layer(next);
+      const bool fits = op != nullptr && next->operand("x") == last.outputs[0] &&
+                        next->operand("bias").is_absent() == last.operand("bias").is_absent() &&
+                        shared(next->outputs[0]) == shared(first.outputs[0]) &&
+                        plain_layer(&last)->activation == plain_layer(&first)->activation;
+      if (!fits) return layers;
+      layers.push_back(next);
+    }
+  }
+
+  MlpProblem problem_of(const Layers& layers) const {
+    const ValueType& x = graph_.type(layers[0]->operand("x"));
+    MlpProblem p;
+    p.num_members = shared(layers[0]->outputs[0]) ? 1 : problem_.num_members;
+    p.batch = problem_.batch;
+    for (int axis = 1; axis + 1 < x.shape.rank(); ++axis) p.batch *= x.shape[axis];
+    p.widths = {x.shape.back()};
+    for (const Node* layer : layers) {
+      p.widths.push_back(graph_.type(layer->outputs[0]).shape.back());
+    }
+    p.dtype = x.dtype;
+    p.allow_tf32 = options_.allows_tf32;
+    p.has_bias = !layers[0]->operand("bias").is_absent();
+    p.activation = plain_layer(layers[0])->activation;
+    p.last_activation = plain_layer(layers.back())->activation;
+    return p;
+  }
+
+  bool is_worth_it(const Layers& layers) const {
+    const auto named = options_.strategies.find("mlp");
+    const bool is_named = named != options_.strategies.end();
+    PlanOptions plan;
+    if (is_named) plan.strategy = named->second;
+    try {
+      const MlpPlan made = make_mlp_plan(context_, problem_of(layers), plan);
+      return is_named || made.strategy() == "fused";
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::unsupported) throw;
+      return false;  // too wide, too deep: layer by layer
+    }
+  }
+
+  void emit(Rewrite& rewrite, const Layers& layers) const {
+    const MlpProblem p = problem_of(layers);
+    std::vector<Operand> parts;
+    for (size_t i = 0; i < layers.size(); ++i) {
+      const std::string number = std::to_string(i);
+      parts.push_back({"weight" + number, rewrite(layers[i]->operand("weight"))});
+      if (p.has_bias) parts.push_back({"bias" + number, rewrite(layers[i]->operand("bias"))});
+    }
+    const std::string& name = layers[0]->name;
+    const Value weights =
+        rewrite.builder().append(name + ".packed_weights", PackMlpOp{p.widths, p.has_bias}, parts);
+    rewrite.append(name, MlpOp{p.widths, p.has_bias, p.activation, p.last_activation},
+                   {{"x", rewrite(layers[0]->operand("x"))}, {"weights", weights}},
+                   layers.back()->outputs);
+  }
+
+  const Context& context_;
+  const Graph& graph_;
+  const ModelProblem& problem_;
+  const ModelOptions& options_;
+  std::vector<bool> is_shared_;
+  Layers taken_;
+};
+
+}  // namespace
+
+Graph fuse_mlps(const Context& context, const Graph& graph, const ModelProblem& problem,
+                const ModelOptions& options, Notes& notes) {
+  return MlpFuser(context, graph, problem, options).run(notes);
+}
+
+}  // namespace wide

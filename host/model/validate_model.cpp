@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The wide model against its members one by one.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/common/philox.hpp"
+#include "wide/convert.hpp"
+#include "wide/model.hpp"
+
+namespace wide {
+
+namespace {
+
+/// A model with operands of its own, and a stream.
+class Run {
+ public:
+  Run(const Context& context, const ModelPlan& plan, std::span<const MemberParameters> members)
+      : context_(context),
+        model_(context, plan, members),
+        stream_(context),
+        handles_(context),
+        workspace_(context, Dtype::uint8, {plan.workspace_bytes()}) {
+    for (const ModelOperand& o : plan.inputs()) inputs_.emplace_back(context, o.dtype, o.shape);
+    for (const ModelOperand& o : plan.outputs()) outputs_.emplace_back(context, o.dtype, o.shape);
+  }
+
+  void set_input(size_t k, const std::vector<std::byte>& bytes) {
+    const Shape shape{static_cast<int64_t>(bytes.size())};
+    copy(ConstTensorView(bytes.data(), Dtype::uint8, shape, Device{}),
+         TensorView(inputs_[k].data(), Dtype::uint8, shape, context_.device()), stream_.get());
+    context_.synchronize(stream_.get());
+  }
+
+  std::vector<std::vector<std::byte>> run() {
+    const std::vector<ConstTensorView> inputs(inputs_.begin(), inputs_.end());
+    const std::vector<TensorView> outputs(outputs_.begin(), outputs_.end());
+    model_.run({inputs, outputs},
+               {stream_.get(), {workspace_.data(), workspace_.bytes()}, &handles_});
+    std::vector<std::vector<std::byte>> all;
+    for (const Tensor& y : outputs_) {
+      std::vector<std::byte>& bytes = all.emplace_back(static_cast<size_t>(y.bytes()));
+      const Shape shape{y.bytes()};
+      copy(ConstTensorView(y.data(), Dtype::uint8, shape, context_.device()),
+           TensorView(bytes.data(), Dtype::uint8, shape, Device{}), stream_.get());
+    }
+    context_.synchronize(stream_.get());
+    return all;
+  }
+
+ private:
+  Context context_;
+  Model model_;
+  OwnedStream stream_;
+  VendorHandles handles_;
+  Tensor workspace_;
+  std::vector<Tensor> inputs_, outputs_;
+};
+
+/// Element `i` of member `m` among those of all, where members stand in front of `axis`.
+int64_t place_of(const ModelOperand& operand, const ModelOperand& single, int64_t n, int64_t m,
+                 int64_t i) {
+  if (operand.member_axis < 0) return i;
+  int64_t inner = 1;
+  const int first = operand.is_stacked ? 0 : operand.member_axis;
+  for (int axis = first; axis < single.shape.rank(); ++axis) inner *= single.shape[axis];
+  return (i / inner * n + m) * inner + i % inner;
+}
+
+/// Ids below what tables have, lengths below what there are positions; floats in [-1, 1].
+double input_value(const Graph& graph, Value input, uint32_t word) {
+  double below = 2;
+  bool is_length = false;
+  for (const Node& node : graph.nodes()) {
+    if (node.operand("ids") == input) {
+      below = static_cast<double>(graph.type(node.operand("table")).shape[0]);
+    }
+    if (node.operand("key_lengths") == input) {
+      const Value x = node.operand("x").is_absent() ? node.operand("k") : node.operand("x");
+      below = static_cast<double>(graph.type(x).shape[1]);
+      is_length = true;
+    }
+  }
+  const double unit = word * 0x1p-32;
+  if (is_floating(graph.type(input).dtype)) return 2 * unit - 1;
+  return std::floor(unit * below) + (is_length ? 1 : 0);
+}
+
+/// A member alone has the layout of a dense tensor, wherever its one member stands.
+ModelOperand dense(ModelOperand single) {
+  if (single.is_stacked) {
+    single.shape = Shape(std::span(single.shape.begin() + 1, single.shape.end()));
+  }
+  return single;
+}
+
+using Bytes = std::vector<std::byte>;
+
+/// An input for all members, and each member's own part of it.
+struct Input {
+  Bytes packed;
+  std::vector<Bytes> own;
+};
+
+Input random_input(const Graph& graph, size_t k, const ModelOperand& wide_operand,
+                   const ModelOperand& single, int64_t n, uint64_t seed) {
+  const int64_t count = num_elements(single.shape), element = dtype_bytes(single.dtype);
+  Input input;
+  input.packed.resize(static_cast<size_t>(num_elements(wide_operand.shape) * element));
+  for (int64_t m = 0; m < n; ++m) {
+    const uint64_t member = wide_operand.member_axis < 0 ? 0 : static_cast<uint64_t>(m);
+    Bytes& own = input.own.emplace_back(static_cast<size_t>(count * element));
+    for (int64_t i = 0; i < count; ++i) {
+      const auto words = kernels::philox4x32(seed, static_cast<uint64_t>(i), k << 32 | member);
+      const double value = input_value(graph, graph.inputs()[k], words.word[0]);
+      store_element(own.data(), single.dtype, i, value);
+      store_element(input.packed.data(), single.dtype, place_of(wide_operand, single, n, m, i),
+                    value);
+    }
+  }
+  return input;
+}
+
+/// Of one output: what a member has in that of all against what it has alone.
+double error_of(const ModelOperand& wide_operand, const ModelOperand& single, int64_t n, int64_t m,
+                const Bytes& all, const Bytes& alone) {
+  double scale = 0, error = 0;
+  for (int64_t i = 0; i < num_elements(single.shape); ++i) {
+    const double expected = load_element(alone.data(), single.dtype, i);
+    const double got =
+        load_element(all.data(), single.dtype, place_of(wide_operand, single, n, m, i));
+    scale = std::max(scale, std::abs(expected));
+    const double difference = std::abs(got - expected);
+    error = std::isnan(difference) ? std::numeric_limits<double>::infinity()
+                                   : std::max(error, difference);
+  }
+  return error == 0 ? 0 : error / scale;
+}
+
+bool is_ensemble(const Graph& graph, Value output) {
+  return std::holds_alternative<EnsembleOp>(graph.producer(output)->operation);
+}
+
+}  // namespace
+
+std::vector<double> validate_model(const Context& context, const Graph& graph,
+                                   const ModelProblem& problem,
+                                   std::span<const MemberParameters> members,
+                                   const ModelOptions& options, uint64_t seed) {
+  const int64_t n = problem.num_members;
+  const ModelPlan wide_plan = make_model_plan(context, graph, problem, options);
+  const ModelPlan plan = make_model_plan(context, graph, {.num_members = 1, .batch = problem.batch},
+                                         model_options("safe"));
+  Run all(context, wide_plan, members);
+  std::vector<Input> inputs;
+  for (size_t k = 0; k < plan.inputs().size(); ++k) {
+    inputs.push_back(
+        random_input(graph, k, wide_plan.inputs()[k], dense(plan.inputs()[k]), n, seed));
+    all.set_input(k, inputs.back().packed);
+  }
+  const std::vector<Bytes> wide_outputs = all.run();
+  std::vector<double> errors;
+  for (int64_t m = 0; m < n; ++m) {
+    Run one(context, plan, members.subspan(static_cast<size_t>(m), 1));
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      one.set_input(k, inputs[k].own[static_cast<size_t>(m)]);
+    }
+    const std::vector<Bytes> outputs = one.run();
+    double worst = 0;
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      if (is_ensemble(graph, graph.outputs()[k].value)) continue;  // of one member it says nothing
+      worst = std::max(worst, error_of(wide_plan.outputs()[k], dense(plan.outputs()[k]), n, m,
+                                       wide_outputs[k], outputs[k]));
+    }
+    errors.push_back(worst);
+  }
+  return errors;
+}
+
+}  // namespace wide
