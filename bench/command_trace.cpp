@@ -62,7 +62,7 @@ catalog::Case case_of(const Selection& selection) {
 
 /// Medians of a few hundred calls of every step, in order, on real operands.
 std::vector<double> step_times(const Context& context, const Graph& graph, const ModelPlan& plan) {
-  std::vector<std::map<std::string, Tensor, std::less<>>> owned;
+  std::vector<OwnedParameters> owned;
   std::vector<MemberParameters> members;
   for (int64_t i = 0; i < plan.problem().num_members; ++i) {
     owned.push_back(random_parameters(graph, 42, i));

@@ -6,6 +6,7 @@
 
 #include "host/model/model_catalog.hpp"
 #include "wide/error.hpp"
+#include "wide/models.hpp"
 #if WIDE_HAS_ONNX
 #include "wide/onnx.hpp"
 #endif
@@ -32,8 +33,10 @@ void load_model_file(const std::string& op) {
   const std::string path = op.starts_with(kPrefix) ? op.substr(kPrefix.size()) : op;
 #if WIDE_HAS_ONNX
   const OnnxModel model = OnnxModel::open(path);
-  (void)catalog::add_model(path, model.graph(),
-                           catalog::spread_parameters(model.parameters(0), kSpread));
+  const MemberParameters parameters = model.parameters(0);
+  (void)catalog::add_model(path, model.graph(), [model, parameters](uint64_t seed, int64_t id) {
+    return perturbed_parameters(parameters, kSpread, seed, id);
+  });
 #else
   throw Error(ErrorCode::unsupported,
               "--model " + path + ": this build has no ONNX importer (WIDE_ONNX)");

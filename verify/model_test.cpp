@@ -172,7 +172,7 @@ TEST_CASE("model: what members share is computed once") {
 
     // All members with member 0's trunk.
     const auto source = random_parameters(graph, 7, 0);
-    std::vector<std::map<std::string, Tensor, std::less<>>> owned;
+    std::vector<OwnedParameters> owned;
     std::vector<MemberParameters> members;
     for (int64_t i = 0; i < 3; ++i) {
       owned.push_back(random_parameters(graph, 7, i));
@@ -188,7 +188,8 @@ TEST_CASE("model: what members share is computed once") {
                                            {.shared_parameters = equal});
     CHECK(plan.steps()[0].num_members == 1);
     CHECK(plan.memory().weights_bytes < own.plan().memory().weights_bytes);
-    const Model model(context, plan, members);
+    const Model model = compile(context, graph, members, 2, {.shared_parameters = equal});
+    CHECK(model.plan().memory().weights_bytes == plan.memory().weights_bytes);
     members[2]["trunk.bias"] = owned[2].at("trunk.bias");
     CHECK_THAT(error_of([&] { Model(context, plan, members); }),
                ContainsSubstring("member 2: trunk.bias differs"));
@@ -282,7 +283,7 @@ TEST_CASE("model: validation sees every member, and one that is broken") {
   for (const Context& context : test::devices_at_hand()) {
     if (context.device().type != DeviceType::cpu) continue;  // the members alone need vendors there
     const Graph graph = small_model("bert");
-    std::vector<std::map<std::string, Tensor, std::less<>>> owned;
+    std::vector<OwnedParameters> owned;
     std::vector<MemberParameters> members;
     for (int64_t i = 0; i < 3; ++i) {
       owned.push_back(random_parameters(graph, 5, i));

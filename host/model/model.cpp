@@ -327,6 +327,14 @@ void Model::run_step(int64_t step, const ModelArguments& arguments,
   steps[static_cast<size_t>(step)](bases, of_steps(plan_, execution));
 }
 
+Model compile(const Context& context, const Graph& graph, std::span<const MemberParameters> members,
+              int64_t batch, const ModelOptions& options) {
+  const auto n = static_cast<int64_t>(members.size());
+  return Model(context,
+               make_model_plan(context, graph, {.num_members = n, .batch = batch}, options),
+               members);
+}
+
 std::vector<std::string> equal_parameters(const Graph& graph,
                                           std::span<const MemberParameters> members) {
   std::vector<std::string> names;

@@ -18,8 +18,4 @@ using ParametersOf = std::function<OwnedParameters(uint64_t seed, int64_t id)>;
 /// As add_model of the catalogue, with parameters that are not drawn at random.
 const PrimitiveSpec& add_model(const std::string& name, Graph graph, ParametersOf parameters);
 
-/// What a file has for member 0; for the others every floating element multiplied by something in
-/// [1 - spread, 1 + spread], each member's own.
-ParametersOf spread_parameters(const MemberParameters& parameters, double spread);
-
 }  // namespace wide::catalog

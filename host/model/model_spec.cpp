@@ -5,7 +5,6 @@
 // model:NAME.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -15,8 +14,6 @@
 #include "host/model/graph_reference.hpp"
 #include "host/model/model_catalog.hpp"
 #include "host/spec.hpp"
-#include "kernels/common/philox.hpp"
-#include "wide/convert.hpp"
 #include "wide/model.hpp"
 #include "wide/models.hpp"
 
@@ -250,7 +247,7 @@ class ModelWorkload final : public PackedWorkload {
   Operand* y_ = nullptr;
   std::vector<ConstTensorView> input_views_;
   std::vector<TensorView> output_views_;
-  std::vector<std::map<std::string, Tensor, std::less<>>> parameters_;
+  std::vector<OwnedParameters> parameters_;
   mutable std::map<std::pair<int64_t, int64_t>, Evaluated> cache_;
 };
 
@@ -372,34 +369,6 @@ const PrimitiveSpec& add_model(const std::string& name, Graph graph, ParametersO
   r.graphs.push_back([shared](const Case&) { return *shared; });
   r.specs.push_back(spec_of(r.names.back(), "a model of a file", r.graphs.back(), 8, parameters));
   return r.specs.back();
-}
-
-ParametersOf spread_parameters(const MemberParameters& parameters, double spread) {
-  const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
-  const auto base = std::make_shared<OwnedParameters>();
-  for (const auto& [name, view] : parameters) {
-    Tensor tensor(cpu, view.dtype, view.shape);
-    std::memcpy(tensor.data(), view.data, static_cast<size_t>(tensor.bytes()));
-    base->emplace(name, std::move(tensor));
-  }
-  return [cpu, base, spread](uint64_t seed, int64_t id) {
-    OwnedParameters own;
-    uint64_t operand = 0;
-    for (const auto& [name, given] : *base) {
-      Tensor tensor(cpu, given.dtype(), given.shape());
-      std::memcpy(tensor.data(), given.data(), static_cast<size_t>(tensor.bytes()));
-      ++operand;
-      for (int64_t i = 0; id > 0 && is_floating(given.dtype()) && i < tensor.num_elements(); ++i) {
-        const auto words = kernels::philox4x32(seed, static_cast<uint64_t>(i),
-                                               operand << 32 | static_cast<uint64_t>(id));
-        const double factor = 1 + spread * (words.word[0] * 0x1p-31 - 1);
-        store_element(tensor.data(), given.dtype(), i,
-                      factor * load_element(given.data(), given.dtype(), i));
-      }
-      own.emplace(name, std::move(tensor));
-    }
-    return own;
-  };
 }
 
 Graph model_graph(const Case& point) {

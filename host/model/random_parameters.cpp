@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Parameters to try a graph with. A value depends on seed, member, parameter's name and place only.
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
+#include "host/core/check.hpp"
 #include "kernels/common/philox.hpp"
 #include "wide/convert.hpp"
 #include "wide/models.hpp"
@@ -40,10 +43,9 @@ uint64_t hash_of(const std::string& name) {
 
 }  // namespace
 
-std::map<std::string, Tensor, std::less<>> random_parameters(const Graph& graph, uint64_t seed,
-                                                             int64_t member) {
+OwnedParameters random_parameters(const Graph& graph, uint64_t seed, int64_t member) {
   const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
-  std::map<std::string, Tensor, std::less<>> parameters;
+  OwnedParameters parameters;
   for (const Value parameter : graph.parameters()) {
     const ValueType& type = graph.type(parameter);
     const Range range = range_of(graph, parameter);
@@ -58,6 +60,32 @@ std::map<std::string, Tensor, std::less<>> random_parameters(const Graph& graph,
     parameters.emplace(graph.name(parameter), std::move(tensor));
   }
   return parameters;
+}
+
+OwnedParameters perturbed_parameters(const MemberParameters& parameters, double spread,
+                                     uint64_t seed, int64_t member) {
+  const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
+  OwnedParameters own;
+  for (const auto& [name, given] : parameters) {
+    WIDE_REQUIRE(given.device.type == DeviceType::cpu && given.is_contiguous(),
+                 "perturbed_parameters: " + name + " is on " + to_string(given.device) +
+                     " with strides " + to_string(given.strides) +
+                     ", expected it on the CPU, densely packed");
+    Tensor tensor(cpu, given.dtype, given.shape);
+    if (tensor.bytes() > 0) {
+      std::memcpy(tensor.data(), given.data, static_cast<size_t>(tensor.bytes()));
+    }
+    const uint64_t high = hash_of(name) ^ (static_cast<uint64_t>(member) << 32);
+    const bool moves = member > 0 && is_floating(given.dtype);
+    for (int64_t i = 0; moves && i < tensor.num_elements(); ++i) {
+      const auto words = kernels::philox4x32(seed, static_cast<uint64_t>(i), high);
+      const double factor = 1 + spread * (words.word[0] * 0x1p-31 - 1);
+      store_element(tensor.data(), given.dtype, i,
+                    factor * load_element(given.data, given.dtype, i));
+    }
+    own.emplace(name, std::move(tensor));
+  }
+  return own;
 }
 
 }  // namespace wide

@@ -184,6 +184,10 @@ class Model {
   std::shared_ptr<State> state_;
 };
 
+/// Plan and model in one: N sets of parameters, N members.
+Model compile(const Context& context, const Graph& graph, std::span<const MemberParameters> members,
+              int64_t batch, const ModelOptions& options = {});
+
 /// Runs a model on more rows than its plan's batch, some at a time: memory is bounded by the
 /// plan's. Inputs and outputs must have the batch in front: no operand of the plan is_stacked.
 class ChunkedModel {

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "wide/graph.hpp"
+#include "wide/model.hpp"
 
 namespace wide {
 
@@ -42,7 +43,12 @@ Graph make_named_model(std::string_view name, const ModelSizes& sizes = {});
 /// Parameters to try a graph with, drawn for this member from `seed`: weights uniform within
 /// +-sqrt(3 / inputs), so that activations keep their size, gammas and variances around 1, biases,
 /// betas and means small.
-std::map<std::string, Tensor, std::less<>> random_parameters(const Graph& graph, uint64_t seed,
-                                                             int64_t member);
+OwnedParameters random_parameters(const Graph& graph, uint64_t seed, int64_t member);
+
+/// Members around one: member 0 is `parameters`, which lie on the CPU, densely packed; of the
+/// others every floating element is multiplied by something in [1 - spread, 1 + spread], drawn from
+/// `seed`.
+OwnedParameters perturbed_parameters(const MemberParameters& parameters, double spread,
+                                     uint64_t seed, int64_t member);
 
 }  // namespace wide

@@ -52,7 +52,7 @@ class ModelRun {
   uint64_t seed_;
   std::vector<int64_t> input_ids_;  ///< of members: whose inputs they have
   std::vector<int64_t> ids_;        ///< whose parameters
-  std::map<int64_t, std::map<std::string, Tensor, std::less<>>> parameters_;
+  std::map<int64_t, OwnedParameters> parameters_;
   ModelPlan plan_;
   Model model_;
   OwnedStream stream_;
