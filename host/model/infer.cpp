@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "host/core/check.hpp"
+#include "host/model/infer_operands.hpp"
 #include "wide/graph.hpp"
 #include "wide/mlp.hpp"
 
@@ -14,105 +14,7 @@ namespace wide {
 
 namespace {
 
-std::string text(std::string_view s) {
-  return std::string(s);
-}
-template <std::integral T>
-std::string text(T value) {
-  return std::to_string(value);
-}
-
-/// [B, 64]
-std::string shape_text(const Shape& shape) {
-  std::string out = "[";
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    out += axis == 0 ? "" : ", ";
-    out += shape[axis] == kBatch ? "B" : std::to_string(shape[axis]);
-  }
-  return out + "]";
-}
-
-/// A node's operands, looked up by name.
-class Operands {
- public:
-  Operands(const Graph& graph, const Node& node) : graph_(graph), node_(node) {}
-
-  [[noreturn]] void fail(const std::string& message) const {
-    throw_invalid_argument("graph: " + node_.name + ": " + message);
-  }
-  void require(bool holds, const std::string& message) const {
-    if (!holds) fail(message);
-  }
-
-  bool has(std::string_view name) const { return !node_.operand(name).is_absent(); }
-  bool is_parameter(std::string_view name) const {
-    return graph_.type(node_.operand(name)).shape.rank() == 0 ||
-           graph_.type(node_.operand(name)).shape[0] != kBatch;
-  }
-  const ValueType& type(std::string_view name) const {
-    require(has(name), text(name) + " is absent, expected one");
-    return graph_.type(node_.operand(name));
-  }
-  /// An activation: its first axis is the batch.
-  const ValueType& activation(std::string_view name, int min_rank, int max_rank) const {
-    const ValueType& t = type(name);
-    require(!is_parameter(name), text(name) + " is a parameter of shape " + shape_text(t.shape) +
-                                     ", expected a value with a batch");
-    require(t.shape.rank() >= min_rank && t.shape.rank() <= max_rank,
-            text(name) + " is " + shape_text(t.shape) + ", expected " + text(min_rank) +
-                (min_rank == max_rank ? "" : " to " + text(max_rank)) + " axes");
-    return t;
-  }
-  const ValueType& floating(std::string_view name, int min_rank, int max_rank) const {
-    const ValueType& t = activation(name, min_rank, max_rank);
-    require(t.dtype == Dtype::fp32 || t.dtype == Dtype::fp16 || t.dtype == Dtype::bf16,
-            text(name) + " is " + text(dtype_name(t.dtype)) + ", expected fp32, fp16 or bf16");
-    return t;
-  }
-  /// A parameter of this shape; kBatch in it stands for any extent.
-  const ValueType& parameter(std::string_view name, const Shape& expected, Dtype dtype) const {
-    const ValueType& t = type(name);
-    require(is_parameter(name), text(name) + " is computed, of shape " + shape_text(t.shape) +
-                                    ", expected a parameter");
-    bool fits = t.shape.rank() == expected.rank();
-    for (int axis = 0; fits && axis < expected.rank(); ++axis) {
-      fits = expected[axis] == kBatch || expected[axis] == t.shape[axis];
-    }
-    std::string wanted = shape_text(expected);
-    std::replace(wanted.begin(), wanted.end(), 'B', '*');
-    require(fits, text(name) + " is " + shape_text(t.shape) + ", expected " + wanted);
-    require(t.dtype == dtype, text(name) + " is " + text(dtype_name(t.dtype)) + ", expected " +
-                                  text(dtype_name(dtype)));
-    return t;
-  }
-  void optional_parameter(std::string_view name, const Shape& expected, Dtype dtype) const {
-    if (has(name)) parameter(name, expected, dtype);
-  }
-  void same(std::string_view name, const ValueType& expected) const {
-    const ValueType& t = type(name);
-    require(t == expected,
-            text(name) + " is " + to_string(t) + ", expected " + to_string(expected));
-  }
-  void residual(Residual where, const ValueType& y) const {
-    require(has("residual") == (where != Residual::none),
-            has("residual") ? "residual is present, expected none: the operation adds none"
-                            : "residual is absent, expected one: the operation adds it");
-    if (has("residual")) same("residual", y);
-  }
-  /// No operand beside these.
-  void only(std::initializer_list<std::string_view> names) const {
-    for (const Operand& operand : node_.operands) {
-      require(std::find(names.begin(), names.end(), operand.name) != names.end(),
-              "operand " + operand.name + " is unknown to this operation");
-    }
-  }
-  const Node& node() const { return node_; }
-  const Graph& graph() const { return graph_; }
-
- private:
-  const Graph& graph_;
-  const Node& node_;
-};
+using infer_detail::Operands, infer_detail::shape_text, infer_detail::text;
 
 ValueType with_last(ValueType type, int64_t last) {
   type.shape[type.shape.rank() - 1] = last;
