@@ -73,6 +73,20 @@ TEST_CASE("layernorm: a case worked out by hand") {
   }
 }
 
+TEST_CASE("layernorm: without parameters, members may stand on an axis of their own") {
+  for (const Context& context : test::devices_at_hand()) {
+    const Tensor x = upload(context, Dtype::fp32, {1, 2, 4}, {1, 1, 3, 3, 10, 30, 30, 10});
+    const Tensor y(context, Dtype::fp32, {1, 2, 4});
+    for (const char* strategy : {"sequential", "wide"}) {
+      run(context, {x, {}, {}, y}, {.num_members = 2, .features = 4, .epsilon = 0x1p-20f},
+          strategy);
+      const std::vector<double> got = download(context, y);
+      for (const size_t i : {0, 1, 4, 7}) CHECK(std::fabs(got[i] + 1) < 1e-5);
+      for (const size_t i : {2, 3, 5, 6}) CHECK(std::fabs(got[i] - 1) < 1e-5);
+    }
+  }
+}
+
 TEST_CASE("layernorm: every path, dtype and odd size stays within its bound, whatever the offset") {
   for (const Context& context : test::devices_at_hand()) {
     for (const int64_t d : {1, 3, 7, 31, 33, 255, 257, 1000, 1024, 1025, 4097, 8200, 17000}) {

@@ -58,7 +58,8 @@ RowStrides output_strides(std::string_view primitive, const char* name, const Te
   return rows.strides;
 }
 
-/// num_members and features from the first parameter that there is, else from x.
+/// num_members and features from the first parameter that there is, else as they are; features
+/// that are not said (0) are x's, packed.
 void read_sizes(std::string_view primitive, const ChainArguments& a, ChainProblem& p) {
   const std::string name = std::string(primitive) + ": ";
   struct Parameter {
@@ -75,6 +76,7 @@ void read_sizes(std::string_view primitive, const ChainArguments& a, ChainProble
     p.features = parameter.view->shape[1];
     return;
   }
+  if (p.features > 0) return;
   WIDE_REQUIRE(a.x.rank() >= 1 && p.num_members >= 1 && a.x.shape.back() % p.num_members == 0,
                name + "x is " + to_string(a.x.shape) +
                    ", expected [.., num_members * features] with num_members = " +
@@ -131,6 +133,7 @@ ChainProblem describe_rows(std::string_view primitive, const ChainArguments& a,
   p.has_beta = !a.beta.is_absent();
   p.dtype = a.x.dtype;
   p.num_members = like.num_members;
+  p.features = like.features;
   read_sizes(primitive, a, p);
   const MemberRows x = member_rows(primitive, "x", a.x, p.num_members, p.features);
   p.rows = x.rows;

@@ -80,7 +80,7 @@ struct ChainParameters {
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members (where there
-/// are no parameters), activation, norm and epsilon.
+/// are no parameters, with features where x is not packed), activation, norm and epsilon.
 ChainProblem describe_chain(const ChainArguments& arguments, const ChainProblem& like);
 
 class ChainPlan {

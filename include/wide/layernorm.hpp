@@ -45,7 +45,7 @@ struct LayernormMember {
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members (where both
-/// gamma and beta are absent) and epsilon.
+/// gamma and beta are absent, with features where x is not packed) and epsilon.
 LayernormProblem describe_layernorm(const LayernormArguments& arguments,
                                     const LayernormProblem& like = {});
 

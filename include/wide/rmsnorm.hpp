@@ -38,7 +38,7 @@ struct RmsnormArguments {
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members (where gamma
-/// is absent) and epsilon.
+/// is absent, with features where x is not packed) and epsilon.
 RmsnormProblem describe_rmsnorm(const RmsnormArguments& arguments, const RmsnormProblem& like = {});
 
 class RmsnormPlan {
