@@ -9,7 +9,7 @@
 set -euo pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 
-libraries=(libcli11-dev nlohmann-json3-dev libfmt-dev libvalijson-dev libdlpack-dev libboost-dev libsqlite3-dev zlib1g-dev)
+libraries=(libcli11-dev nlohmann-json3-dev libfmt-dev libvalijson-dev libdlpack-dev libboost-dev libsqlite3-dev zlib1g-dev libonnx-testdata)
 # A tool counts wherever it comes from; command:package.
 tools=(c++:build-essential cmake:cmake ninja:ninja-build git:git python3:python3)
 if [ "${1:-}" = --browser ]; then tools+=(chromium:chromium); fi

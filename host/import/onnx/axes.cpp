@@ -34,6 +34,7 @@ std::vector<int64_t> squeezed(const Shape& shape, const std::vector<int64_t>& ax
   for (int axis = 0; axis < shape.rank(); ++axis) {
     const bool is_squeezed = axes.empty() ? shape[axis] == 1 : marked[static_cast<size_t>(axis)];
     if (!is_squeezed) kept.push_back(shape[axis]);
+    if (is_squeezed && shape[axis] == kBatch) throw_unsupported("squeezes the batch");
     WIDE_REQUIRE(!is_squeezed || shape[axis] == 1,
                  "squeezes axis " + std::to_string(axis) + ", expected an extent of 1");
   }

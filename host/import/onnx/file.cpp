@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kMaxNodes = 100'000, kMaxTensors = 100'000, kMaxValues = 1'000,
                  kMaxNodeValues = 1'000, kMaxAttributes = 100, kMaxNumbers = 10'000,
                  kMaxTotal = 1'000'000;
-constexpr int64_t kMinOpset = 9, kMaxOpset = 21;
+constexpr int64_t kMinOpset = 1, kMaxOpset = 21;
 
 class Reader {
  public:
@@ -284,7 +284,10 @@ void Reader::model(std::string_view message) {
     if (wire.field() == 8) opset(wire.text());
   }
   if (!has_graph_) refuse("it has no graph: it is empty, or no ONNX file");
-  if (!domains_.contains("")) refuse("it does not say its opset");
+  if (!domains_.contains("")) {
+    throw_unsupported("onnx: " + file_.where + ": it has no opset of ONNX's own, expected " +
+                      std::to_string(kMinOpset) + " to " + std::to_string(kMaxOpset));
+  }
   require_graph();
 }
 

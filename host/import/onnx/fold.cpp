@@ -10,6 +10,7 @@
 #include "host/core/check.hpp"
 #include "host/import/onnx/axes.hpp"
 #include "host/import/onnx/numbers.hpp"
+#include "wide/convert.hpp"
 
 namespace wide::onnx {
 
@@ -113,6 +114,14 @@ Numbers elementwise(const OnnxNode& node, const Inputs& inputs, const Operation&
   return out;
 }
 
+/// Of any number of inputs.
+Numbers extreme(const OnnxNode& node, const Inputs& inputs, const Operation& operation) {
+  require_count(inputs, 1, inputs.size());
+  Numbers out = *inputs[0];
+  for (size_t i = 1; i < inputs.size(); ++i) out = elementwise(node, {&out, inputs[i]}, operation);
+  return out;
+}
+
 Numbers map_each(const Inputs& inputs, const std::function<long double(long double)>& function) {
   require_count(inputs, 1, 1);
   Numbers out = *inputs[0];
@@ -143,15 +152,26 @@ Numbers with_shape(const Numbers& in, const std::vector<int64_t>& extents) {
   return out;
 }
 
+long double rounded(long double value, Dtype dtype) {
+  uint64_t place = 0;
+  store_element(&place, dtype, 0, static_cast<double>(value));
+  return load_element(&place, dtype, 0);
+}
+
 Numbers fold_cast(const OnnxNode& node, const Inputs& inputs) {
   require_count(inputs, 1, 1);
   const ElementType* to = find_element_type(integer(node, "to", 0));
-  WIDE_REQUIRE(to != nullptr && to->bits >= 8, "casts to an unknown type");
+  WIDE_REQUIRE(to != nullptr, "casts to a type that is unknown");
+  if (to->bits < 8 || to->number == 14 || to->number == 15)
+    throw_unsupported("casts to " + std::string(to->name));
   Numbers out = *inputs[0];
   const bool is_float = to->number == 1 || to->number == 10 || to->number == 11 || to->number == 16;
   for (long double& value : out.values) {
     if (!out.is_float && !std::isfinite(value) && (is_float || to->number == 9)) refuse_batch();
-    if (is_float) continue;
+    if (is_float) {
+      if (to->dtype) value = rounded(value, *to->dtype);
+      continue;
+    }
     if (std::isfinite(value)) value = to->number == 9 ? value != 0 : std::trunc(value);
     WIDE_REQUIRE(std::isfinite(value) || !out.is_float, "casts what is not finite");
   }
@@ -402,7 +422,7 @@ std::vector<int64_t> changed_shape(const OnnxNode& node, const Shape& shape, con
       if (extents[i] == 0 && integer(node, "allowzero", 0) == 0 &&
           i < static_cast<size_t>(shape.rank()))
         extents[i] = shape[static_cast<int>(i)];
-      WIDE_REQUIRE(extents[i] >= -1 && extents[i] <= size,
+      WIDE_REQUIRE(extents[i] >= -1 && extents[i] <= std::max(size, kMaxNumbers),
                    "makes an extent of " + std::to_string(extents[i]));
       if (extents[i] != -1) known = std::min(known, size + 1) * extents[i];
       known = std::min(known, size + 1);
@@ -443,7 +463,7 @@ std::optional<std::vector<Numbers>> fold(const OnnxNode& node, const Inputs& inp
   const bool has_all =
       std::none_of(inputs.begin(), inputs.end(), [](auto* in) { return in == nullptr; });
   if (const auto found = arithmetic().find(op); found != arithmetic().end() && has_all) {
-    if (inputs.size() == 1 && (op == "Min" || op == "Max")) return one(*inputs[0]);
+    if (op == "Min" || op == "Max") return one(extreme(node, inputs, found->second));
     if (op == "Div" && inputs.size() == 2 && !inputs[0]->is_float) {
       for (const long double value : inputs[1]->values) WIDE_REQUIRE(value != 0, "divides by zero");
     }
@@ -465,10 +485,11 @@ std::optional<std::vector<Numbers>> fold(const OnnxNode& node, const Inputs& inp
   if (op == "ReduceProd") return one(fold_reduce(node, inputs, true));
   if (op == "ReduceSum") return one(fold_reduce(node, inputs, false));
   if (op == "Split") return fold_split(node, inputs);
-  WIDE_REQUIRE(!inputs.empty() && inputs[0] != nullptr, "has no first input");
-  if (op == "Squeeze" || op == "Unsqueeze" || op == "Flatten" || op == "Reshape")
-    return one({shape_of(changed_shape(node, inputs.at(0)->shape, inputs)), inputs[0]->is_float,
-                inputs[0]->values});
+  if (op == "Squeeze" || op == "Unsqueeze" || op == "Flatten" || op == "Reshape") {
+    WIDE_REQUIRE(!inputs.empty() && inputs[0] != nullptr, "has no first input");
+    const Numbers& in = *inputs[0];
+    return one({shape_of(changed_shape(node, in.shape, inputs)), in.is_float, in.values});
+  }
   return {};
 }
 

@@ -26,7 +26,7 @@ Value bias_of(Lowering& at, size_t input, int64_t out, Dtype dtype, double facto
 }
 
 void lower_gemm(Lowering& at) {
-  at.only({"alpha", "beta", "transA", "transB"});
+  at.only({"alpha", "beta", "broadcast", "transA", "transB"});
   const Value x = at.x(0);
   at.support(at.integer("transA", 0) == 0,
              "transposes its first input, in which the batch is in front");
@@ -84,7 +84,9 @@ void lower_matmul(Lowering& at) {
 }
 
 void lower_batchnorm(Lowering& at) {
-  at.only({"epsilon", "momentum", "training_mode", "spatial"});
+  at.only({"consumed_inputs", "epsilon", "is_test", "momentum", "training_mode", "spatial"});
+  at.support(at.opset() >= 7 || at.integer("is_test", 0) != 0,
+             "is in training mode, expected inference");
   at.support(at.integer("training_mode", 0) == 0 && at.integer("spatial", 1) == 1,
              "is in training mode, expected inference");
   for (size_t i = 1; i < at.node().outputs.size(); ++i)

@@ -20,6 +20,16 @@ Value pointwise(Lowering& at, Value x, const PointwiseOp& op) {
   return at.append(op, {{"x", x}});
 }
 Value binary(Lowering& at, BinaryFunction function, Value x, Value other) {
+  const bool is_row = at.shape(other).rank() > 0 && at.shape(other)[0] == kBatch;
+  at.support(!is_row || at.shape(x) == at.shape(other),
+             "combines " + to_string(at.shape(x)) + " and " + to_string(at.shape(other)) +
+                 ", expected equal shapes: no primitive repeats what is computed");
+  if (at.shape(x).rank() == 1) {  // a number of each row
+    const bool is_batch = at.shape(other) == Shape{kBatch};
+    const Value y = binary(at, function, at.reshaped(x, {kBatch, 1}),
+                           is_batch ? at.reshaped(other, {kBatch, 1}) : other);
+    return at.reshaped(y, {kBatch});
+  }
   return at.append(BinaryOp{function}, {{"x", x}, {"other", other}});
 }
 Value with_number(Lowering& at, BinaryFunction function, Value x, double number) {
@@ -88,6 +98,25 @@ void lower_mish(Lowering& at) {
 void lower_neg(Lowering& at) {
   at.only({});
   at.set(with_number(at, BinaryFunction::multiply, at.x(0), -1));
+}
+
+/// relu(x) + relu(-x)
+Value absolute(Lowering& at, Value x) {
+  const Value above = pointwise(at, x, {.function = PointwiseFunction::relu});
+  const Value negative = with_number(at, BinaryFunction::multiply, x, -1);
+  return binary(at, BinaryFunction::add, above,
+                pointwise(at, negative, {.function = PointwiseFunction::relu}));
+}
+void lower_abs(Lowering& at) {
+  at.only({});
+  at.set(absolute(at, at.x(0)));
+}
+/// x / (1 + |x|)
+void lower_softsign(Lowering& at) {
+  at.only({});
+  const Value x = at.x(0);
+  at.set(binary(at, BinaryFunction::divide, x,
+                with_number(at, BinaryFunction::add, absolute(at, x), 1)));
 }
 
 void lower_clip(Lowering& at) {
@@ -205,12 +234,18 @@ void lower_prelu(Lowering& at) {
   const Shape& own = at.constant_shape(1);
   const Dtype dtype = at.dtype(x);
   const int64_t size = num_elements(own);
-  const bool is_row = own.rank() > 0 && own.back() == size && size == at.shape(x).back();
+  // Before opset 7 a list of slopes is of channels, since then of the last axis, as elsewhere.
+  const bool is_old = at.opset() < 7 && own == Shape{at.shape(x).rank() > 1 ? at.shape(x)[1] : 0};
+  const bool is_row = own.rank() > 0 && own.back() == size && size == at.shape(x).back() &&
+                      (!is_old || at.shape(x).rank() == 2);
   if (size == 1 || is_row) {
     return at.set(at.append(PointwiseOp{.function = PointwiseFunction::prelu},
                             {{"x", x}, {"slope", at.reshaped(at.parameter(1, dtype), {size})}}));
   }
-  const Value slope = other_of(at, 1, x);
+  std::vector<int64_t> channels(static_cast<size_t>(at.shape(x).rank() - 1), 1);
+  channels.front() = size;
+  const Value slope =
+      is_old ? at.reshaped(at.parameter(1, dtype), Shape(channels)) : other_of(at, 1, x);
   const Value above = pointwise(at, x, {.function = PointwiseFunction::relu});
   const Value below = pointwise(at, with_number(at, BinaryFunction::multiply, x, -1),
                                 {.function = PointwiseFunction::relu});
@@ -253,6 +288,8 @@ void add_elementwise_operators(std::map<std::string_view, Lower>& table) {
   table["HardSigmoid"] = lower_hard_sigmoid;
   table["Mish"] = lower_mish;
   table["Neg"] = lower_neg;
+  table["Abs"] = lower_abs;
+  table["Softsign"] = lower_softsign;
   table["Clip"] = lower_clip;
   table["Max"] = lower_extreme<true>;
   table["Min"] = lower_extreme<false>;

@@ -40,7 +40,7 @@ void lower_reshape(Lowering& at) {
     int64_t extent = to_integer(wanted, i);
     if (extent == 0 && copies_zero && i < static_cast<size_t>(shape.rank()))
       extent = shape[static_cast<int>(i)];
-    at.require(extent >= 1 || extent == -1,
+    at.support(extent >= 1 || extent == -1,
                "has extent " + std::to_string(extent) + ", expected at least 1 or -1");
     if (extent == -1) unknown = static_cast<int>(i);
     at.require(extent == -1 || known <= INT64_MAX / extent,
@@ -108,6 +108,7 @@ void lower_transpose(Lowering& at) {
 
 void lower_concat(Lowering& at) {
   at.only({"axis"});
+  at.require(at.node().find("axis") != nullptr, "has no axis");
   std::vector<Operand> parts;
   Value like;
   for (size_t i = 0; i < at.num_inputs(); ++i) {
@@ -172,7 +173,9 @@ void lower_identity(Lowering& at) {
 }
 
 void lower_dropout(Lowering& at) {
-  at.only({"ratio", "seed"});
+  at.only({"is_test", "ratio", "seed"});
+  at.support(at.opset() >= 7 || at.integer("is_test", 0) != 0,
+             "is in training mode, expected inference");
   at.support(!at.is_used(1), "writes its mask, which no primitive does");
   at.support(!at.has(2) || at.scalar(2) == 0, "is in training mode, expected inference");
   const Value x = at.x(0);

@@ -95,33 +95,37 @@ bool Lowering::is_constant(std::string_view name) const {
 bool Lowering::has(size_t input) const {
   return input < node_->inputs.size() && !node_->inputs[input].empty();
 }
+std::string Lowering::shown(size_t input) const {
+  return has(input) ? in_quotes(node_->inputs[input]) : "nothing";
+}
+
 bool Lowering::is_computed(size_t input) {
   require(has(input), "has no input " + std::to_string(input));
   return !term(node_->inputs[input]).value.is_absent();
 }
 Value Lowering::x(size_t input) {
-  support(is_computed(input), "reads the constant " + in_quotes(node_->inputs[input]) +
-                                  " as input " + std::to_string(input) +
+  support(is_computed(input), "reads the constant " + shown(input) + " as input " +
+                                  std::to_string(input) +
                                   ", expected what depends on the graph's inputs");
   return term(node_->inputs[input]).value;
 }
 
 const Numbers& Lowering::numbers(size_t input) {
-  support(!is_computed(input), "reads " + in_quotes(node_->inputs[input]) + " as input " +
-                                   std::to_string(input) + ", expected a constant");
+  support(!is_computed(input),
+          "reads " + shown(input) + " as input " + std::to_string(input) + ", expected a constant");
   Term& found = terms_[node_->inputs[input]];
   if (!found.numbers) {
     found.numbers = numbers_of(*found.tensor);
-    support(found.numbers.has_value(),
-            "reads " + in_quotes(node_->inputs[input]) + ", expected few numbers: it is " +
-                std::string(found.tensor->type->name) + " " + to_string(found.tensor->shape));
+    support(found.numbers.has_value(), "reads " + shown(input) + ", expected few numbers: it is " +
+                                           std::string(found.tensor->type->name) + " " +
+                                           to_string(found.tensor->shape));
   }
   spend(std::ssize(found.numbers->values));
   return *found.numbers;
 }
 
 const Shape& Lowering::constant_shape(size_t input) {
-  support(!is_computed(input), "computes with " + in_quotes(node_->inputs[input]) + " as input " +
+  support(!is_computed(input), "computes with " + shown(input) + " as input " +
                                    std::to_string(input) + ", expected a constant");
   const Term& found = term(node_->inputs[input]);
   return found.tensor != nullptr ? found.tensor->shape : found.numbers->shape;
@@ -129,7 +133,7 @@ const Shape& Lowering::constant_shape(size_t input) {
 
 double Lowering::scalar(size_t input) {
   const Numbers& one = numbers(input);
-  require(one.values.size() == 1 && !one.has_batch(), "has " + to_string(one.shape) + " as input " +
+  support(one.values.size() == 1 && !one.has_batch(), "has " + to_string(one.shape) + " as input " +
                                                           std::to_string(input) +
                                                           ", expected one number");
   return static_cast<double>(one.values[0]);
@@ -150,7 +154,7 @@ const Initializer& Lowering::tensor(size_t input, Dtype dtype) {
   const Shape& shape = constant_shape(input);  // also that it is one
   Term& found = terms_[node_->inputs[input]];
   if (found.tensor == nullptr) {
-    support(found.numbers->is_float, "reads " + in_quotes(node_->inputs[input]) +
+    support(found.numbers->is_float, "reads " + shown(input) +
                                          ", which are whole numbers, expected " +
                                          std::string(dtype_name(dtype)));
     lowered_.made.push_back(to_initializer(*found.numbers, std::string(node_->inputs[input])));
@@ -223,8 +227,9 @@ Value Lowering::append(const Operation& operation, std::vector<Operand> operands
   try {
     return builder_.append(free_name(node_->name), operation, std::move(operands));
   } catch (const Error& error) {
-    throw Error(error.code(), "onnx: " + file_.where + ": node " + in_quotes(node_->name) + " (" +
-                                  node_->op + "): " + error.what());
+    throw Error(ErrorCode::unsupported, "onnx: " + file_.where + ": node " +
+                                            in_quotes(node_->name) + " (" + node_->op +
+                                            "): " + error.what());
   }
 }
 
@@ -291,7 +296,7 @@ void Lowering::find_needed() {
 
 void Lowering::declare_inputs() {
   const auto refuse_input = [&](const ValueInfo& input, const std::string& why) {
-    throw_invalid_argument("onnx: " + file_.where + ": input " + in_quotes(input.name) + " " + why);
+    throw_unsupported("onnx: " + file_.where + ": input " + in_quotes(input.name) + " " + why);
   };
   const ValueInfo::Extent* batch = nullptr;
   for (const Initializer& initializer : file_.initializers)
@@ -364,6 +369,7 @@ Lowered Lowering::run() && {
     if (std::find(outputs_.begin(), outputs_.end(), wanted) == outputs_.end())
       refuse_file("it has no output " + in_quotes(wanted));
   }
+  if (outputs_.empty()) refuse_file("it has no output, expected at least one");
   find_needed();
   declare_inputs();
   for (size_t i = 0; i < file_.nodes.size(); ++i) {

@@ -107,6 +107,7 @@ class Lowering {
   void set_tensor(size_t output, const Initializer& tensor);
   void fold_shape();
   void fold_constant();
+  std::string shown(size_t input) const;
   std::string free_name(const std::string& wanted);
   const Initializer& tensor(size_t input, Dtype dtype);
   Value declare(const Initializer& tensor, Dtype dtype, const std::string& name);

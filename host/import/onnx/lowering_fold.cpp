@@ -66,6 +66,7 @@ bool Lowering::fold_tensor() {
   for (size_t i = 1; i < num_inputs(); ++i) {
     if (!has(i) || is_computed(i)) return false;
   }
+  if (term(node_->inputs[0]).tensor == nullptr) return false;
   const Initializer& from = *term(node_->inputs[0]).tensor;
   Initializer to = from;
   to.name = std::string(node_->outputs[0]);

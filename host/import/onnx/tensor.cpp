@@ -133,7 +133,7 @@ void TensorReader::read_fields(std::string_view message) {
   for (Wire wire(message, where_); wire.next();) {
     switch (wire.field()) {
       case 1:
-        wire.integers(dims_, kMaxRank + 1);
+        wire.integers(dims_, 64);
         break;
       case 2:
         type_ = wire.integer();
@@ -177,7 +177,11 @@ void TensorReader::set_shape() {
   tensor_.type = find_element_type(type_);
   if (tensor_.type == nullptr)
     refuse("is of element type " + std::to_string(type_) + ", which is unknown");
-  if (dims_.size() > kMaxRank) refuse("has more than " + std::to_string(kMaxRank) + " axes");
+  if (dims_.size() > kMaxRank) {
+    throw_unsupported("onnx: " + where_ + " " + in_quotes(tensor_.name) + " has " +
+                      std::to_string(dims_.size()) + " axes, expected at most " +
+                      std::to_string(kMaxRank));
+  }
   tensor_.shape = Shape(dims_);
   try {
     const int64_t bits = checked_bytes(tensor_.shape, tensor_.type->bits);

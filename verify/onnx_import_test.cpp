@@ -1,0 +1,313 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Networks as exporters write them become the graphs that they mean: shapes that are computed,
+// operators that are spelled out, one file for each member.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+
+#include "host/core/file.hpp"
+#include "verify/onnx_case.hpp"
+#include "verify/support/folder.hpp"
+#include "verify/support/model_run.hpp"
+#include "wide/error.hpp"
+#include "wide/onnx.hpp"
+
+namespace {
+
+using namespace wide::test::onnx;
+using namespace wide;
+using Catch::Matchers::ContainsSubstring;
+using Strings = std::vector<std::string>;
+
+OnnxModel parse(const std::string& file, const OnnxOptions& options = {}) {
+  return OnnxModel::parse(std::as_bytes(std::span(file)), "a file", options);
+}
+
+/// What is left of nodes that only change shapes and parameters.
+Strings operations(const Graph& graph) {
+  Strings names;
+  for (const wide::Node& n : graph.nodes()) {
+    const std::string name(operation_name(graph, n));
+    if (name != "reshape" && name != "transpose") names.push_back(name);
+  }
+  return names;
+}
+
+/// Members with parameters of their own compute what the graph says.
+void require_runs(const Graph& graph) {
+  test::ModelRun run(Context::cpu(), graph, {.num_members = 3, .batch = 2});
+  CHECK(run.worst_error(run.run()) < 2e-5);
+}
+
+std::string scalar(const std::string& name, float number) {
+  return floats(name, {}, {number});
+}
+std::string constant(const std::string& name, const std::vector<int64_t>& values,
+                     bool is_scalar = false) {
+  const Extents dims = is_scalar ? Extents{} : Extents{std::ssize(values)};
+  return node("Constant", {}, {name}, tensor_attribute("value", ints("", dims, values)));
+}
+
+/// erf, its factors in each of the orders that exporters have.
+Strings gelu(const std::string& x, const std::string& y, int order) {
+  const std::string p = y + "_";
+  Strings nodes{node("Div", {x, "root2"}, {p + "a"}), node("Erf", {p + "a"}, {p + "e"}),
+                node("Add", {p + "e", "one"}, {p + "s"})};
+  if (order == 0) {
+    nodes.push_back(node("Mul", {x, p + "s"}, {p + "m"}));
+    nodes.push_back(node("Mul", {p + "m", "half"}, {y}));
+  } else if (order == 1) {
+    nodes.push_back(node("Mul", {x, "half"}, {p + "h"}));
+    nodes.push_back(node("Mul", {p + "h", p + "s"}, {y}));
+  } else {
+    nodes[0] = node("Mul", {"root_half", x}, {p + "a"});
+    nodes.push_back(node("Mul", {"half", p + "s"}, {p + "m"}));
+    nodes.push_back(node("Mul", {p + "m", x}, {y}));
+  }
+  return nodes;
+}
+const Strings kGeluNumbers{scalar("root2", 1.41421354f), scalar("root_half", 0.707106769f),
+                           scalar("one", 1), scalar("half", 0.5f)};
+
+Strings layernorm(const std::string& x, const std::string& y, bool has_affine) {
+  const std::string p = y + "_", axes = ints_attribute("axes", {-1});
+  Strings nodes{node("ReduceMean", {x}, {p + "mean"}, axes),
+                node("Sub", {x, p + "mean"}, {p + "c"}),
+                node("Pow", {p + "c", "two"}, {p + "sq"}),
+                node("ReduceMean", {p + "sq"}, {p + "var"}, axes),
+                node("Add", {p + "var", "eps"}, {p + "ve"}),
+                node("Sqrt", {p + "ve"}, {p + "sd"}),
+                node("Div", {p + "c", p + "sd"}, {has_affine ? p + "n" : y})};
+  if (has_affine) {
+    nodes.push_back(node("Mul", {p + "n", "gamma"}, {p + "g"}));
+    nodes.push_back(node("Add", {p + "g", "beta"}, {y}));
+  }
+  return nodes;
+}
+
+Strings operator+(Strings a, const Strings& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+std::string mlp(float first = 1, const std::string& activation = "Relu", int64_t width = 5) {
+  return network({4},
+                 {node("MatMul", {"x", "w1"}, {"a"}), node("Add", {"a", "b1"}, {"b"}),
+                  node(activation, {"b"}, {"c"}),
+                  node("Gemm", {"c", "w2", "b2"}, {"y"},
+                       int_attribute("transB", 1) + float_attribute("alpha", 2))},
+                 {filled("w1", {4, width}, first), filled("b1", {width}), filled("w2", {3, width}),
+                  filled("b2", {1, 3})})
+      .bytes_of();
+}
+
+}  // namespace
+
+TEST_CASE("onnx: products take the bias that is added behind them, and their factors") {
+  const OnnxModel model = parse(mlp(3));
+  CHECK(operations(model.graph()) == Strings{"linear", "pointwise", "linear"});
+  CHECK(model.graph().name() == "network");
+  CHECK(model.graph().inputs().size() == 1);
+  CHECK(model.graph().type(model.graph().inputs()[0]).shape == Shape{kBatch, 4});
+  const auto outputs = test::evaluate_graph(model.graph(), {{"x", {{1, 4}, {1, 2, 3, 4}}}}, [&] {
+    std::map<std::string, test::Doubles> parameters;
+    for (const auto& [name, view] : model.parameters(0)) parameters[name] = test::to_doubles(view);
+    return parameters;
+  }());
+  // relu(3 * 10 + 1) = 31 five times; 2 * 155 + 1.
+  CHECK(outputs.at("y").values == std::vector<double>(3, 311));
+  require_runs(model.graph());
+}
+
+TEST_CASE("onnx: a convolutional network") {
+  const Strings norm{filled("s", {4}), filled("t", {4}), filled("m", {4}), filled("v", {4})};
+  const File file = network(
+      {3, 8, 8},
+      {node("Conv", {"x", "k", "kb"}, {"a"},
+            ints_attribute("pads", {1, 1, 1, 1}) + ints_attribute("kernel_shape", {3, 3})),
+       node("BatchNormalization", {"a", "s", "t", "m", "v"}, {"b"}), node("Relu", {"b"}, {"c"}),
+       node("MaxPool", {"c"}, {"d"},
+            ints_attribute("kernel_shape", {2, 2}) + ints_attribute("strides", {2, 2})),
+       node("Conv", {"d", "k2"}, {"e"}, ints_attribute("pads", {1, 1, 1, 1})),
+       node("Add", {"e", "d"}, {"f"}), node("Clip", {"f", "", "six"}, {"g"}),
+       node("GlobalAveragePool", {"g"}, {"h"}), node("Flatten", {"h"}, {"i"}),
+       node("Dropout", {"i", "p"}, {"j"}), node("Gemm", {"j", "w"}, {"l"}),
+       node("Softmax", {"l"}, {"y"})},
+      norm + Strings{filled("k", {4, 3, 3, 3}), filled("kb", {4}), filled("k2", {4, 4, 3, 3}),
+                     scalar("six", 6), scalar("p", 0.25f), filled("w", {4, 10})});
+  const std::string text = file.bytes_of();
+  const OnnxModel model = parse(text);
+  CHECK(operations(model.graph()) == Strings{"conv2d", "batchnorm2d", "pointwise", "pooling",
+                                             "conv2d", "binary", "pointwise", "pooling", "dropout",
+                                             "linear", "softmax"});
+  require_runs(model.graph());
+}
+
+TEST_CASE("onnx: gelu and layernorm that are spelled out are one node each, in any order") {
+  for (const int order : {0, 1, 2}) {
+    CAPTURE(order);
+    const std::string text = network({6}, gelu("x", "y", order), kGeluNumbers).bytes_of();
+    CHECK(operations(parse(text).graph()) == Strings{"pointwise"});
+    require_runs(parse(text).graph());
+  }
+  const Strings numbers{scalar("two", 2), scalar("eps", 1e-5f), filled("gamma", {6}),
+                        filled("beta", {6})};
+  for (const bool has_affine : {false, true}) {
+    const std::string text = network({3, 6}, layernorm("x", "y", has_affine), numbers).bytes_of();
+    const OnnxModel model = parse(text);
+    CHECK(operations(model.graph()) == Strings{"layernorm"});
+    CHECK(model.graph().nodes().back().operand("gamma").is_absent() != has_affine);
+    require_runs(model.graph());
+  }
+  // What is inside is wanted elsewhere, or is another function.
+  File file = network({6}, gelu("x", "y", 0), kGeluNumbers);
+  file.outputs.push_back(value("y_e", {}));
+  const std::string twice = file.bytes_of();
+  CHECK_THROWS_WITH(parse(twice), ContainsSubstring("\"node_y_e\" (Erf) is not supported"));
+  Strings other = kGeluNumbers;
+  other[3] = scalar("half", 0.6f);
+  const std::string scaled = network({6}, gelu("x", "y", 0), other).bytes_of();
+  CHECK_THROWS_WITH(parse(scaled), ContainsSubstring("(Erf) is not supported"));
+}
+
+TEST_CASE("onnx: shapes that are computed from the batch are folded") {
+  // [batch, 12] -> [Shape(x)[0], 3, -1] -> [batch, 3, 2, 2], as exporters write it.
+  const std::string text =
+      network({12}, {node("Shape", {"x"}, {"shape"}), constant("zero", {0}, true),
+                     node("Gather", {"shape", "zero"}, {"n"}, int_attribute("axis", 0)),
+                     constant("axes", {0}), node("Unsqueeze", {"n", "axes"}, {"n1"}),
+                     constant("rest", {3, -1}),
+                     node("Concat", {"n1", "rest"}, {"s"}, int_attribute("axis", 0)),
+                     node("Reshape", {"x", "s"}, {"r"}), constant("again", {0, 0, 2, 2}),
+                     node("Reshape", {"r", "again"}, {"i"}), node("Relu", {"i"}, {"y"})})
+          .bytes_of();
+  const OnnxModel model = parse(text);
+  const Graph& graph = model.graph();
+  CHECK(operations(graph) == Strings{"pointwise"});
+  CHECK(graph.type(graph.outputs()[0].value).shape == Shape{kBatch, 3, 2, 2});
+  const auto with = [&](const Strings& nodes) {
+    const std::string bytes = network({12}, nodes).bytes_of();
+    return operations(parse(bytes).graph());
+  };
+  const Strings shape{node("Shape", {"x"}, {"shape"})};
+  // The batch's number is not known, and its place is in front.
+  CHECK_THROWS_WITH(with(shape + Strings{constant("c", {2}), node("Mul", {"shape", "c"}, {"d"}),
+                                         node("Reshape", {"x", "d"}, {"y"})}),
+                    ContainsSubstring("node \"node_d\" (Mul) computes with the batch"));
+  CHECK_THROWS_WITH(with({constant("c", {12, -1}), node("Reshape", {"x", "c"}, {"y"})}),
+                    ContainsSubstring("the batch does not stay in front"));
+  CHECK_THROWS_WITH(with({node("Transpose", {"x"}, {"y"})}),
+                    ContainsSubstring("no primitive moves"));
+  CHECK_THROWS_WITH(with({node("Flatten", {"x"}, {"y"}, int_attribute("axis", 0))}),
+                    ContainsSubstring("flattens the batch"));
+  CHECK_THROWS_WITH(with(shape + Strings{node("Identity", {"shape"}, {"y"})}),
+                    ContainsSubstring("output \"y\" is a constant"));
+  // The number that the batch has in the file is the batch, too.
+  File fixed = network({12}, {constant("c", {2, 3, 4}), node("Reshape", {"x", "c"}, {"y"})});
+  fixed.inputs = {value("x", {2, 12})};
+  const std::string fixed_text = fixed.bytes_of();
+  CHECK(parse(fixed_text).graph().type(parse(fixed_text).graph().outputs()[0].value).shape ==
+        Shape{kBatch, 3, 4});
+}
+
+TEST_CASE("onnx: ids, parts of activations, and constants in every form") {
+  File file = network({},
+                      {node("Gather", {"table", "ids"}, {"e"}), constant("first", {0}, true),
+                       node("Gather", {"e", "first"}, {"cls"}, int_attribute("axis", 1)),
+                       node("Split", {"cls"}, {"l", "r"}, int_attribute("axis", 1)),
+                       node("Sigmoid", {"r"}, {"gate"}), node("Mul", {"l", "gate"}, {"g"}),
+                       node("Sub", {"three", "g"}, {"h"}),
+                       node("Concat", {"h", "g"}, {"y"}, int_attribute("axis", 1))},
+                      {filled("table", {11, 8}), scalar("three", 3)});
+  file.inputs = {value("ids", {-1, 5}, 7)};
+  const std::string text = file.bytes_of();
+  const OnnxModel model = parse(text);
+  CHECK(operations(model.graph()) == Strings{"embedding", "slice", "slice", "slice", "pointwise",
+                                             "binary", "binary", "binary", "concat"});
+  require_runs(model.graph());
+  // Large weights that are turned before they are used.
+  const std::string turned =
+      network({70}, {node("Transpose", {"w"}, {"t"}), node("MatMul", {"x", "t"}, {"y"})},
+              {filled("w", {80, 70})})
+          .bytes_of();
+  CHECK(parse(turned).parameters(0).at("t").shape == Shape{70, 80});
+}
+
+TEST_CASE("onnx: options name extents, shared inputs and outputs") {
+  File file = network(
+      {}, {node("Relu", {"x"}, {"y"}), node("Add", {"y", "z"}, {"w"}), node("Erf", {"x"}, {"v"})});
+  file.inputs = {value("x", {-1, -2}), value("z", {-1, -2})};
+  file.outputs = {value("y", {}), value("w", {}), value("v", {})};
+  const std::string text = file.bytes_of();
+  CHECK_THROWS_WITH(parse(text), ContainsSubstring("input \"x\" has extent \"s\" on axis 1"));
+  CHECK_THROWS_WITH(parse(text, {.extents = {{"s", 7}}, .shared_inputs = {}, .outputs = {}}),
+                    ContainsSubstring("(Erf) is not supported"));
+  const OnnxModel both =
+      parse(text, {.extents = {{"s", 7}}, .shared_inputs = {"z"}, .outputs = {"w"}});
+  REQUIRE(both.graph().inputs().size() == 2);
+  CHECK(both.graph().kind(both.graph().inputs()[0]) == ValueKind::input);
+  CHECK(both.graph().kind(both.graph().inputs()[1]) == ValueKind::shared_input);
+  const OnnxModel one = parse(text, {.extents = {{"s", 7}}, .shared_inputs = {}, .outputs = {"y"}});
+  CHECK(one.graph().inputs().size() == 1);
+  CHECK_THROWS_WITH(parse(text, {.extents = {}, .shared_inputs = {}, .outputs = {"q"}}),
+                    ContainsSubstring("it has no output \"q\""));
+  File apart = network({3}, {node("Add", {"x", "z"}, {"y"})});
+  apart.inputs = {value("x", {4, 3}), value("z", {5, 3})};
+  const std::string apart_text = apart.bytes_of();
+  CHECK_THROWS_WITH(parse(apart_text), ContainsSubstring("expected one batch of all"));
+}
+
+TEST_CASE("onnx: a file for each member, of one architecture") {
+  const test::TemporaryFolder folder;
+  write_file("a.onnx", mlp(1));
+  write_file("b.onnx", mlp(2));
+  const Strings paths{"a.onnx", "b.onnx"};
+  const OnnxModel model = OnnxModel::open(paths);
+  REQUIRE(model.num_members() == 2);
+  const auto weight = [&](int64_t member) {
+    return *static_cast<const float*>(model.parameters(member).at("w1").data);
+  };
+  CHECK(weight(0) == 1);
+  CHECK(weight(1) == 2);
+  CHECK_THROWS_WITH(model.parameters(2), ContainsSubstring("member is 2, expected one of 2"));
+  std::vector<MemberParameters> members{model.parameters(0), model.parameters(1)};
+  const ModelPlan plan =
+      make_model_plan(Context::cpu(), model.graph(), {.num_members = 2, .batch = 3});
+  const Model loaded(Context::cpu(), plan, members);
+  CHECK(plan.memory().weights_bytes > 0);
+
+  // Other names, the same network.
+  File renamed = network({4}, {node("Tanh", {"x"}, {"q"}), node("Tanh", {"q"}, {"y"})});
+  write_file("a.onnx", renamed.bytes_of());
+  renamed.nodes = {node("Tanh", {"x"}, {"other"}), node("Tanh", {"other"}, {"y"})};
+  write_file("b.onnx", renamed.bytes_of());
+  CHECK(OnnxModel::open(paths).num_members() == 2);
+
+  const auto complaint = [&](const std::string& second) {
+    write_file("a.onnx", mlp());
+    write_file("b.onnx", second);
+    try {
+      (void)OnnxModel::open(paths);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("it is taken");
+  };
+  CHECK_THAT(complaint(mlp(1, "Tanh")),
+             ContainsSubstring("b.onnx is no member of a.onnx: node \"node_c\" is pointwise "
+                               "(function tanh, of fp32 [B, 5]), "
+                               "expected pointwise (function relu"));
+  CHECK_THAT(
+      complaint(mlp(1, "Relu", 6)),
+      ContainsSubstring(
+          "node \"node_a\" is transpose (order [1, 0], of fp32 [4, 6]), expected transpose"));
+  CHECK_THAT(
+      complaint(
+          network({4}, {node("MatMul", {"x", "w1"}, {"y"})}, {filled("w1", {4, 5})}).bytes_of()),
+      ContainsSubstring("is no member of a.onnx"));
+  CHECK_THAT(
+      complaint(mlp() + bytes(7, bytes(1, node("Relu", {"y"}, {"z"})) + bytes(12, value("z", {})))),
+      ContainsSubstring("it has 5 nodes, expected 4"));
+}
