@@ -111,9 +111,10 @@ TEST_CASE("onnx: products take the bias that is added behind them, and their fac
   CHECK(model.graph().name() == "network");
   CHECK(model.graph().inputs().size() == 1);
   CHECK(model.graph().type(model.graph().inputs()[0]).shape == Shape{kBatch, 4});
-  const auto outputs = test::evaluate_graph(model.graph(), {{"x", {{1, 4}, {1, 2, 3, 4}}}}, [&] {
-    std::map<std::string, test::Doubles> parameters;
-    for (const auto& [name, view] : model.parameters(0)) parameters[name] = test::to_doubles(view);
+  const auto outputs = catalog::evaluate_graph(model.graph(), {{"x", {{1, 4}, {1, 2, 3, 4}}}}, [&] {
+    std::map<std::string, catalog::Doubles> parameters;
+    for (const auto& [name, view] : model.parameters(0))
+      parameters[name] = catalog::to_doubles(view);
     return parameters;
   }());
   // relu(3 * 10 + 1) = 31 five times; 2 * 155 + 1.

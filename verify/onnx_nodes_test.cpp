@@ -14,8 +14,8 @@
 
 #include "host/core/file.hpp"
 #include "host/import/onnx/numbers.hpp"
+#include "host/model/graph_reference.hpp"
 #include "verify/onnx_case.hpp"
-#include "verify/support/graph_reference.hpp"
 #include "verify/support/model_run.hpp"
 #include "wide/error.hpp"
 #include "wide/onnx.hpp"
@@ -23,7 +23,7 @@
 namespace {
 
 using namespace wide;
-using test::Doubles;
+using catalog::Doubles;
 namespace fs = std::filesystem;
 
 struct Sample {
@@ -71,7 +71,7 @@ std::optional<onnx::Initializer> tensor_of(const std::string& bytes) {
 std::optional<Doubles> doubles_of(const std::string& bytes) {
   const std::optional<onnx::Initializer> read = tensor_of(bytes);
   if (!read || !read->type->dtype || read->data == nullptr) return {};
-  return test::to_doubles({read->data, *read->type->dtype, read->shape, Device{}});
+  return catalog::to_doubles({read->data, *read->type->dtype, read->shape, Device{}});
 }
 
 bool is_close(const Doubles& got, const Doubles& expected) {
@@ -119,8 +119,8 @@ Outcome try_import(const Sample& sample, int computed, size_t num_outputs) {
     const OnnxModel imported = OnnxModel::parse(std::as_bytes(std::span(model)), "model", options);
     std::map<std::string, Doubles> parameters;
     for (const auto& [name, view] : imported.parameters(0))
-      parameters[name] = test::to_doubles(view);
-    const auto outputs = test::evaluate_graph(imported.graph(), inputs, parameters);
+      parameters[name] = catalog::to_doubles(view);
+    const auto outputs = catalog::evaluate_graph(imported.graph(), inputs, parameters);
     for (size_t i = 0; i < num_outputs; ++i) {
       const std::optional<Doubles> expected = doubles_of(sample.outputs[i]);
       const auto got = outputs.find(file.outputs[i].name);

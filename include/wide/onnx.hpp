@@ -5,7 +5,8 @@
 //
 // The first axis of every input is the batch, whatever its number or symbol is there. Shapes are
 // computed here, with what computes them (Shape, Gather, Concat, ..): a graph has none of it. What
-// has no member-wise equivalent is refused by the name of its node. Opsets 9 to 21.
+// has no member-wise equivalent is refused by the name of its node. Opsets up to 21; of those
+// before 9 what later ones have in common with them.
 //
 // A file from anywhere may be opened: it is checked as it is read, weights stay in the file, which
 // is mapped, and what else is kept takes memory in proportion to it. Tensors' files must lie in the
