@@ -143,6 +143,9 @@ TEST_CASE("p is that of the table that others simulated") {
     INFO(k.n << " values, tail " << k.tail);
     CHECK(dip_p(k.dip, k.n) == Catch::Approx(k.tail).epsilon(0.03));
   }
+  // Between the table's sizes, half way from 50 to 100 and at 20000, which is beyond it.
+  CHECK(dip_p((0.49706 + 0.51073) / 2 / std::sqrt(75.), 75) == Catch::Approx(0.05).epsilon(0.005));
+  CHECK(dip_p(0.62697 / std::sqrt(20000.), 20000) == Catch::Approx(0.01).epsilon(0.005));
   CHECK(dip_p(0.25, 1000) == kLeastDipP);
   CHECK(dip_p(0.005, 100) == 1);
   for (double dip = 0.001, last = 1; dip < 0.25; dip += 0.001) {
