@@ -9,7 +9,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "host/fused/mlp_reference.hpp"

@@ -25,7 +25,6 @@
 #pragma once
 
 #include "kernels/arch/cp_async.cuh"
-#include "kernels/arch/opaque.cuh"
 #include "kernels/common/activation.cuh"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/numeric.cuh"
