@@ -33,6 +33,7 @@ const PrimitiveSpec& softmax_spec();
 const PrimitiveSpec& binary_spec();
 const PrimitiveSpec& dropout_spec();
 const PrimitiveSpec& pooling_spec();
+const PrimitiveSpec& ensemble_spec();
 
 std::span<const PrimitiveSpec* const> primitives() {
   static const std::array list{
@@ -41,7 +42,7 @@ std::span<const PrimitiveSpec* const> primitives() {
       &groupnorm_spec(), &instancenorm1d_spec(),  &instancenorm2d_spec(), &conv1d_spec(),
       &conv2d_spec(),    &flash_attention_spec(), &attention_spec(),      &mlp_spec(),
       &pointwise_spec(), &softmax_spec(),         &binary_spec(),         &dropout_spec(),
-      &pooling_spec()};
+      &pooling_spec(),   &ensemble_spec()};
   return list;
 }
 

@@ -148,7 +148,7 @@ std::string shape_trouble(const ReferenceSample& reference, const MemberOutputs&
 }  // namespace
 
 ReferenceSample::ReferenceSample(const Workload& workload, double flops_budget, uint64_t seed) {
-  const int64_t members = workload.num_members();
+  const int64_t members = workload.num_outputs();
   const double row_flops = std::max(workload.reference_row_flops(), 1.0);
   const double affordable =
       flops_budget / (row_flops * static_cast<double>(std::max<int64_t>(members, 1)));

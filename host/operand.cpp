@@ -377,6 +377,10 @@ int64_t Operand::bytes() const {
   return bytes;
 }
 
+int64_t Operand::num_tensors() const {
+  return static_cast<int64_t>(state_->places.size());
+}
+
 const Shape& Operand::member_shape(int64_t index) const {
   return state_->place_of(index).shape;
 }
@@ -428,7 +432,7 @@ MemberOutputs Operand::read(OutputOf which, Stream stream) const {
   const bool is_baseline = which == OutputOf::baseline;
   if (is_baseline && s.separate.empty()) s.make_separate();
   const std::byte* packed = is_baseline ? nullptr : read_buffer(s.context, s.buffer, scratch);
-  for (int64_t m = 0; m < s.description.num_members; ++m) {
+  for (int64_t m = 0; m < num_tensors(); ++m) {
     const MemberPlace& place = s.place_of(m);
     const Extent own = s.extent_of(place);
     auto& member = outputs.members.emplace_back();

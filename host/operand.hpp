@@ -83,6 +83,7 @@ class Operand {
   const Description& description() const;
   bool is_output() const;
   const Shape& member_shape(int64_t index) const;
+  int64_t num_tensors() const;  ///< one for each member, or one for all
   /// The packed tensor (shared: the one tensor); strided where the options ask for padding.
   TensorView packed() const;
   /// Member i's own tensor for the baseline.
@@ -109,6 +110,7 @@ class Operand {
 class PackedWorkload : public Workload {
  public:
   int64_t num_members() const final { return num_members_; }
+  int64_t num_outputs() const final;
   int64_t footprint_bytes() const override;
   void poison_outputs(OutputOf which, Stream stream) final;
   MemberOutputs read_outputs(OutputOf which, Stream stream) final;

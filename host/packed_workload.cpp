@@ -44,6 +44,10 @@ Operand& PackedWorkload::add_ragged_operand(std::string_view name, Dtype dtype,
   return add_operand(std::move(description));
 }
 
+int64_t PackedWorkload::num_outputs() const {
+  return operands_.back().num_tensors();
+}
+
 int64_t PackedWorkload::footprint_bytes() const {
   int64_t bytes = 0;
   for (const Operand& operand : operands_) bytes += operand.bytes();

@@ -335,6 +335,19 @@ Bytes run_rmsnorm() {
   return read(context, y, stream.get());
 }
 
+Bytes run_ensemble(Ensemble mode) {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  const Tensor x = filled(context, {3, 20}, stream.get());
+  Tensor mask(context, Dtype::uint8, {2}), y(context, Dtype::fp32, {3, 10});
+  fill_bytes(mask.view(), 1, stream.get());
+  const EnsembleArguments arguments{.x = x, .mask = mask, .y = y};
+  const EnsemblePlan plan = make_ensemble_plan(
+      context, describe_ensemble(arguments, {.num_members = 2, .mode = mode}), {"wide"});
+  plan.run(arguments, {stream.get()});
+  return read(context, y, stream.get());
+}
+
 Bytes run_softmax() {
   const Context context = Context::cuda(0);
   const OwnedStream stream(context);
@@ -417,6 +430,8 @@ const std::vector<Scenario>& scenarios() {
       {"softmax", run_softmax},
       {"binary", run_binary},
       {"dropout", run_dropout},
+      {"ensemble mean", [] { return run_ensemble(Ensemble::mean); }},
+      {"ensemble vote", [] { return run_ensemble(Ensemble::vote); }},
       {"chain", run_chain},
       {"pooling", run_pooling}};
   return all;

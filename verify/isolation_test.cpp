@@ -93,10 +93,14 @@ std::vector<Subject> subjects_of(const Context& context, const PrimitiveSpec& sp
   return result;
 }
 
+/// Whose strategies a property is of. Where members become one result they meet by definition.
+enum class Of : uint8_t { all, separate, joined };
+
 /// Every strategy with every word; a kernel that no single word lets run, with a dtype and a word.
-std::vector<Subject> subjects(const Context& context) {
+std::vector<Subject> subjects(const Context& context, Of which) {
   std::vector<Subject> result;
   for (const PrimitiveSpec* spec : catalog::primitives()) {
+    if (which != Of::all && spec->joins_members != (which == Of::joined)) continue;
     for (const auto& strategy : spec->strategies) {
       if (strategy.device != context.device().type) continue;
       auto found = subjects_of(context, *spec, strategy, single_words(*spec));
@@ -109,10 +113,10 @@ std::vector<Subject> subjects(const Context& context) {
   return result;
 }
 
-void for_every_strategy(const Context& context, const Property& property) {
+void for_every_strategy(const Context& context, const Property& property, Of which) {
   Session session(context);
-  const std::vector<Subject> all = subjects(context);
-  CHECK(all.size() >= 2 * catalog::primitives().size());
+  const std::vector<Subject> all = subjects(context, which);
+  CHECK(all.size() >= (which == Of::joined ? 2 : 2 * (catalog::primitives().size() - 1)));
   for (const Subject& subject : all) {
     INFO(describe(*subject.spec, subject.with(kMembers)) << " --strategy " << subject.strategy);
     try {
@@ -195,22 +199,82 @@ void seeds_and_members_differ(const Run& run) {
   }
 }
 
+void one_result_differs_by_seed(const Run& run) {
+  WorkloadOptions other_seed;
+  other_seed.seed = 43;
+  const MemberOutputs first = run(kMembers, {});
+  CHECK(first.members.size() == 1);
+  CHECK(first_difference(first, run(kMembers, other_seed)) != "");
+}
+
+/// Where the workload masks a member, that one's poison changes nothing; the first it never masks.
+void poison_of_masked_members_reaches_nothing(const Run& run) {
+  const MemberOutputs clean = run(kMembers, {});
+  const auto with_poison = [&](int64_t member) {
+    WorkloadOptions options;
+    options.poisoned_member = member;
+    return run(kMembers, options);
+  };
+  CHECK(first_difference(clean, with_poison(0)) != "");
+  CHECK(first_difference(clean, with_poison(1)) == "");
+}
+
+const Values kMasked{{"mask", std::string("some")}};
+
+/// Every primitive whose members become one, in every mode and dtype.
+void for_every_masked_ensemble(const Context& context) {
+  Session session(context);
+  int64_t runs = 0;
+  for (const PrimitiveSpec* spec : catalog::primitives()) {
+    if (!spec->joins_members) continue;
+    std::vector<Values> variants;
+    for (const Values& word : single_words(*spec)) {
+      if (!word.empty() && word.front().first == "mask") continue;
+      variants.push_back(kMasked);
+      variants.back().insert(variants.back().end(), word.begin(), word.end());
+    }
+    for (const auto& strategy : spec->strategies) {
+      if (strategy.device != context.device().type) continue;
+      for (const Subject& subject : subjects_of(context, *spec, strategy, variants)) {
+        INFO(describe(*spec, subject.with(kMembers)) << " --strategy " << subject.strategy);
+        poison_of_masked_members_reaches_nothing([&](int64_t num_members,
+                                                     const WorkloadOptions& options) {
+          const auto workload = spec->make_workload(context, subject.with(num_members), options);
+          return session.run(*workload, subject.strategy);
+        });
+        ++runs;
+      }
+    }
+  }
+  CHECK(runs > 0);
+}
+
 }  // namespace
 
-#define WIDE_ISOLATION_TEST(sentence, property)   \
-  TEST_CASE(sentence " on the CPU") {             \
-    for_every_strategy(Context::cpu(), property); \
-  }                                               \
-  TEST_CASE(sentence " on CUDA", "[gpu]") {       \
-    for_every_strategy(require_cuda(), property); \
+TEST_CASE("NaN in a masked member reaches no ensemble on the CPU") {
+  for_every_masked_ensemble(Context::cpu());
+}
+TEST_CASE("NaN in a masked member reaches no ensemble on CUDA", "[gpu]") {
+  for_every_masked_ensemble(require_cuda());
+}
+
+#define WIDE_ISOLATION_TEST(sentence, property, which)   \
+  TEST_CASE(sentence " on the CPU") {                    \
+    for_every_strategy(Context::cpu(), property, which); \
+  }                                                      \
+  TEST_CASE(sentence " on CUDA", "[gpu]") {              \
+    for_every_strategy(require_cuda(), property, which); \
   }
 
-WIDE_ISOLATION_TEST("NaN in one member reaches no other", poison_stays_where_it_is)
-WIDE_ISOLATION_TEST("permuting members permutes outputs", permuting_members_permutes_outputs)
-WIDE_ISOLATION_TEST("copies of one member agree", copies_of_one_member_agree)
+WIDE_ISOLATION_TEST("NaN in one member reaches no other", poison_stays_where_it_is, Of::separate)
+WIDE_ISOLATION_TEST("permuting members permutes outputs", permuting_members_permutes_outputs,
+                    Of::separate)
+WIDE_ISOLATION_TEST("copies of one member agree", copies_of_one_member_agree, Of::separate)
 WIDE_ISOLATION_TEST("a member alone equals itself among others",
-                    one_member_alone_equals_itself_among_others)
-WIDE_ISOLATION_TEST("padding and alignment change no bit", layout_changes_no_bit)
-WIDE_ISOLATION_TEST("members and seeds differ in content", seeds_and_members_differ)
+                    one_member_alone_equals_itself_among_others, Of::separate)
+WIDE_ISOLATION_TEST("padding and alignment change no bit", layout_changes_no_bit, Of::all)
+WIDE_ISOLATION_TEST("members and seeds differ in content", seeds_and_members_differ, Of::separate)
+WIDE_ISOLATION_TEST("one result of all members differs by seed", one_result_differs_by_seed,
+                    Of::joined)
 
 }  // namespace wide::test

@@ -32,11 +32,15 @@ struct RoundingNoise {
 };
 
 /// The values of the graph's outputs from those of its inputs (a member's own) and parameters.
+/// What becomes of several members' values is not known here: an ensemble gives the member's own.
 /// Throws std::logic_error for operations that it does not know.
 std::map<std::string, Doubles> evaluate_graph(const Graph& graph,
                                               const std::map<std::string, Doubles>& inputs,
                                               const std::map<std::string, Doubles>& parameters,
                                               RoundingNoise noise = {});
+
+/// An ensemble of members' values, features last.
+Doubles joined_members(Ensemble mode, const std::vector<Doubles>& members);
 
 /// Multiplications and additions of one member for one row of the batch; of what moves or compares
 /// elements one each.

@@ -1,12 +1,26 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
-#include "host/core/check.hpp"
 #include "host/model/lowering.hpp"
+#include "wide/ensemble.hpp"
 
 namespace wide {
 
-void lower(Lowering&, const Node& node, const EnsembleOp&) {
-  throw_unsupported("model: " + node.name + " (ensemble)");
+/// An x that is one for all members is read as that of each: the same value so many times.
+void lower(Lowering& l, const Node& node, const EnsembleOp& op) {
+  const int64_t members = l.members_of(node);
+  const PlacedView x = l.rows(node, "x"), y = l.rows(node, node.outputs[0]);
+  PlacedView mask{l.mask_storage, 0, TensorView(nullptr, Dtype::uint8, {members}, l.device())};
+  if (l.mask_storage < 0) mask = l.own_parameter(Dtype::uint8, {members}, l.mask_storage);
+  const auto arguments = [=](const Bases& at) {
+    return EnsembleArguments{.x = at.at(x), .mask = at.at(mask), .y = at.at(y)};
+  };
+  EnsembleProblem like;
+  like.num_members = members;
+  like.mode = op.ensemble;
+  const EnsemblePlan plan = make_ensemble_plan(
+      l.context(), describe_ensemble(arguments(l.example()), like), l.plan_options("ensemble"));
+  l.add(node, "ensemble", plan.strategy(), plan.explain(), plan.workspace_bytes(), {&x, &mask, &y},
+        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 
 }  // namespace wide

@@ -28,7 +28,7 @@ void check_strategies(const ModelOptions& options) {
   static constexpr std::string_view kKnown[] = {
       "all",       "linear",  "conv",    "attention", "flash_attention", "embedding",
       "layernorm", "rmsnorm", "chain",   "batchnorm", "groupnorm",       "pointwise",
-      "binary",    "mlp",     "pooling", "softmax",   "dropout"};
+      "binary",    "mlp",     "pooling", "softmax",   "dropout",         "ensemble"};
   for (const auto& [primitive, strategy] : options.strategies) {
     const bool is_known =
         std::find(std::begin(kKnown), std::end(kKnown), primitive) != std::end(kKnown);

@@ -38,6 +38,7 @@ std::span<const PackedOperand> all() {
                                    softmax_x,
                                    binary_x,
                                    dropout_x,
+                                   ensemble_x,
                                    conv1d_x,
                                    conv2d_x,
                                    conv1d_x_channels_last,

@@ -193,6 +193,8 @@ class Workload {
   virtual PreparedMembers prepare_members() = 0;
 
   virtual int64_t num_members() const = 0;
+  /// Members of the output: all, or 1 where they become one.
+  virtual int64_t num_outputs() const { return num_members(); }
   virtual Cost cost() const = 0;
   /// Bytes of all operands that one call touches, for cache considerations.
   virtual int64_t footprint_bytes() const = 0;
@@ -223,6 +225,7 @@ struct PrimitiveSpec {
   std::vector<AxisInfo> axes;
   std::vector<StrategyInfo> strategies;
   std::vector<Sweep> sweeps;
+  bool joins_members = false;  ///< the output is one for all members: there they meet
   std::string_view tolerance_formula;
   /// Why no such problem exists ("12 heads do not divide 256"); empty where one does.
   std::function<std::string(const Case&)> impossible_reason;

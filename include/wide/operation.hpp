@@ -7,13 +7,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "wide/binary.hpp"
 #include "wide/chain.hpp"
 #include "wide/conv.hpp"
+#include "wide/ensemble.hpp"
 #include "wide/epilogue.hpp"
 #include "wide/pointwise.hpp"
 #include "wide/pooling.hpp"
@@ -194,21 +194,6 @@ struct PackMlpOp {
   bool has_bias = true;
   friend bool operator==(const PackMlpOp&, const PackMlpOp&) = default;
 };
-
-/// What becomes of the members' outputs.
-enum class Ensemble : uint8_t {
-  mean,
-  variance,      ///< the unbiased one, over members
-  vote,          ///< the share of members whose largest feature it is
-  log_mean_exp,  ///< of log-probabilities: the log of the mean probability
-};
-
-constexpr std::string_view ensemble_name(Ensemble ensemble) {
-  return ensemble == Ensemble::mean       ? "mean"
-         : ensemble == Ensemble::variance ? "variance"
-         : ensemble == Ensemble::vote     ? "vote"
-                                          : "log_mean_exp";
-}
 
 /// x [B, .., D] of each member -> y [B, .., D], one for all members; only as an output
 struct EnsembleOp {

@@ -48,6 +48,7 @@ inline constexpr PackedOperand pointwise_x{"pointwise x", joined, -1, 2, 5};
 inline constexpr PackedOperand softmax_x{"softmax x", joined, -1, 2, 5};
 inline constexpr PackedOperand binary_x{"binary x", joined, -1, 2, 5};
 inline constexpr PackedOperand dropout_x{"dropout x", joined, -1, 2, 5};
+inline constexpr PackedOperand ensemble_x{"ensemble x", joined, -1, 2, 5};
 // Activations with channels first: [B, C, ...] -> [B, N*C, ...].
 inline constexpr PackedOperand conv1d_x{"conv1d x", joined, 1, 3, 3};
 inline constexpr PackedOperand conv2d_x{"conv2d x", joined, 1, 4, 4};

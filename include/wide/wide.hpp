@@ -16,6 +16,7 @@
 #include "wide/dropout.hpp"
 #include "wide/dtype.hpp"
 #include "wide/embedding.hpp"
+#include "wide/ensemble.hpp"
 #include "wide/epilogue.hpp"
 #include "wide/error.hpp"
 #include "wide/flash_attention.hpp"

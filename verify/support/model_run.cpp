@@ -59,7 +59,7 @@ ModelOptions with_kernels(const Context& context, const Graph& graph, ModelOptio
       {"flash_attention", "simt"},
       {"embedding", "indexed"}};
   for (const char* name : {"layernorm", "rmsnorm", "chain", "batchnorm", "groupnorm", "pointwise",
-                           "binary", "pooling", "softmax", "dropout"}) {
+                           "binary", "pooling", "softmax", "dropout", "ensemble"}) {
     kernels.emplace(name, "wide");
   }
   for (const auto& [primitive, strategy] : kernels) {
@@ -201,7 +201,21 @@ ModelRun::Outputs ModelRun::reference() const {
       outputs[name].push_back(std::move(value));
     }
   }
+  for (const Operand& output : graph_.outputs()) {
+    const auto* op = std::get_if<EnsembleOp>(&graph_.producer(output.value)->operation);
+    if (op != nullptr) join(op->ensemble, outputs[output.name]);
+  }
   return outputs;
+}
+
+/// Every member's value becomes that of all that are not masked.
+void ModelRun::join(Ensemble mode, std::vector<catalog::Doubles>& members) const {
+  std::vector<Doubles> counted;
+  for (size_t m = 0; m < members.size(); ++m) {
+    if (!model_.is_masked(static_cast<int64_t>(m))) counted.push_back(members[m]);
+  }
+  const Doubles joined = catalog::joined_members(mode, counted);
+  for (Doubles& member : members) member = joined;
 }
 
 double ModelRun::worst_error(const Outputs& outputs) const {

@@ -45,6 +45,7 @@ class ModelRun {
 
  private:
   catalog::Doubles input_of(size_t input, int64_t id) const;
+  void join(Ensemble mode, std::vector<catalog::Doubles>& members) const;
   std::vector<MemberParameters> all_parameters();
 
   Context context_;

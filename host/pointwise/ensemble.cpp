@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// ensemble's verbs: validate, choose, launch.
+#include "wide/ensemble.hpp"
+
+#include "host/core/check.hpp"
+#include "host/core/nvtx.hpp"
+#include "host/core/plan_checks.hpp"
+#include "host/core/verified.hpp"
+#include "host/core/wide_plan.hpp"
+#include "host/pointwise/ensemble_run.hpp"
+#include "host/pointwise/packed_rows.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr std::string_view kName = "ensemble";
+
+/// y's rows stand alone: [rows, 1, features].
+PackedRows rows_of_x(const EnsembleProblem& p) {
+  return {p.num_members, p.rows, p.features, p.dtype, p.x, {p.y_row_stride, p.features}};
+}
+
+EnsembleProblem resolved(EnsembleProblem p) {
+  require_legal_rows(kName, rows_of_x(p));
+  if (p.x == RowStrides{}) p.x = packed_rows(p.num_members, p.features);
+  if (p.y_row_stride == 0) p.y_row_stride = p.features;
+  return p;
+}
+
+void check_mask(const EnsembleArguments& a, int64_t num_members) {
+  require_shape(kName, "mask", a.mask, "[num_members]", {num_members});
+  require_dtype(kName, "mask", a.mask, Dtype::uint8);
+  require_device(kName, "mask", a.mask, a.y.device);
+  WIDE_REQUIRE(a.mask.is_contiguous(), "ensemble: mask has strides " + to_string(a.mask.strides) +
+                                           ", expected members side by side: stride 1");
+  WIDE_REQUIRE(!may_overlap(a.mask, a.y), "ensemble: y overlaps mask");
+}
+
+void require_same(const EnsembleProblem& got, const EnsembleProblem& expected) {
+  require_same_rows(kName, rows_of_x(got), rows_of_x(expected));
+  WIDE_REQUIRE(got.has_mask == expected.has_mask,
+               std::string("ensemble: there is ") + (got.has_mask ? "a" : "no") +
+                   " mask, expected " + (expected.has_mask ? "one" : "none") +
+                   " as in the plan's problem");
+}
+
+}  // namespace
+
+EnsembleProblem describe_ensemble(const EnsembleArguments& a, const EnsembleProblem& like) {
+  const int64_t n = like.num_members;
+  WIDE_REQUIRE(n >= 1, "ensemble: num_members is " + std::to_string(n) + ", expected >= 1");
+  WIDE_REQUIRE(a.y.rank() >= 1,
+               "ensemble: y is " + to_string(a.y.shape) + ", expected [.., features]");
+  EnsembleProblem p;
+  p.num_members = n;
+  p.features = a.y.shape.back();
+  p.mode = like.mode;
+  p.dtype = a.x.dtype;
+  const MemberRows from = member_rows(kName, "x", a.x, n, p.features);
+  p.rows = from.rows;
+  p.x = from.strides;
+  require_legal_rows(kName, rows_of_x(p));
+  const MemberRows to = shared_rows(kName, "y", a.y, p.features);
+  WIDE_REQUIRE(to.rows == p.rows, "ensemble: y is " + to_string(a.y.shape) +
+                                      ", expected the rows of x = " + to_string(a.x.shape));
+  require_disjoint_rows(kName, "y", to, 1, p.features);
+  p.y_row_stride = to.strides.row;
+  require_dtype(kName, "y", a.y, p.dtype);
+  require_device(kName, "x", a.x, a.y.device);
+  WIDE_REQUIRE(!may_overlap(a.x, a.y), "ensemble: y overlaps x, expected memory of its own");
+  p.has_mask = a.mask.rank() > 0;
+  if (p.has_mask) check_mask(a, n);
+  return p;
+}
+
+struct EnsemblePlan::State : WideState<EnsembleProblem> {};
+
+EnsemblePlan make_ensemble_plan(const Context& context, const EnsembleProblem& problem,
+                                const PlanOptions& options) {
+  constexpr int64_t kMostFeatures = 0x7fffffff;
+  const EnsembleProblem full = resolved(problem);
+  require_no_policy(kName, options.policy);
+  const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
+  const EnsemblePlan::State state{make_wide_state(kName, context, full, options, is_trusted)};
+  if (full.mode == Ensemble::vote &&
+      (full.num_members > kMostVoters || full.features > kMostFeatures)) {
+    throw_unsupported("ensemble: vote of " + std::to_string(full.num_members) + " members on " +
+                      std::to_string(full.features) + " features, expected up to " +
+                      std::to_string(kMostVoters) + " and " + std::to_string(kMostFeatures));
+  }
+  return EnsemblePlan(std::make_shared<const EnsemblePlan::State>(state));
+}
+
+const EnsembleProblem& EnsemblePlan::problem() const {
+  return state_->problem;
+}
+std::string_view EnsemblePlan::strategy() const {
+  return strategy_name(state_->choice.strategy);
+}
+std::string EnsemblePlan::explain() const {
+  return state_->choice.explain;
+}
+
+/// What `sequential` keeps between members, and on the CPU the votes of every row.
+int64_t EnsemblePlan::workspace_bytes() const {
+  const EnsembleProblem& p = state_->problem;
+  const bool is_cpu = state_->context.device().type == DeviceType::cpu;
+  const bool keeps =
+      state_->choice.strategy == WideStrategy::sequential || (is_cpu && p.mode == Ensemble::vote);
+  return keeps ? checked_bytes({ensemble_parts(p.mode), p.rows, p.features}, 4) : 0;
+}
+
+void EnsemblePlan::run(const EnsembleArguments& arguments, const Execution& execution) const {
+  const State& s = *state_;
+  require_device(kName, "y", arguments.y, s.context.device());
+  require_same(describe_ensemble(arguments, s.problem), s.problem);
+  require_workspace(kName, execution, workspace_bytes());
+  const NvtxRange range(s.range.c_str());
+  void* state = execution.workspace.data;
+  if (s.context.device().type == DeviceType::cpu) {
+    run_ensemble_cpu(s.context, s.problem, s.choice.strategy, arguments, state);
+  } else {
+    run_ensemble_cuda(s.context, s.problem, s.choice.strategy, arguments, state, execution.stream);
+  }
+}
+
+}  // namespace wide

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CPU device's ensembles, over chunks of a row that are decoded to floats: `wide` takes all
+// members of a chunk while its sums lie on the stack, `sequential` one member's rows after the
+// other's, sums in the workspace. Votes lie there in either case: a row's features have no limit.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "host/pointwise/ensemble_run.hpp"
+#include "host/pointwise/packed_rows_cpu.hpp"
+#include "wide/convert.hpp"
+
+namespace wide {
+
+namespace {
+
+constexpr int64_t kChunk = 512;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// A chunk's sums: of up to three kinds, as the mode has them.
+using Parts = std::array<float*, 3>;
+
+void begin(Ensemble mode, const Parts& parts, int64_t count) {
+  for (int64_t part = 0; part < ensemble_parts(mode); ++part) {
+    const bool is_largest = mode == Ensemble::log_mean_exp && part == 0;
+    std::fill_n(parts[static_cast<size_t>(part)], count, is_largest ? -kInfinity : 0.0f);
+  }
+}
+
+/// The k-th member that counts, k from 1.
+void add(Ensemble mode, const Parts& parts, const float* x, int64_t count, int64_t k) {
+  float *a = parts[0], *b = parts[1], *c = parts[2];
+  const float inverse = 1.0f / static_cast<float>(k);
+  if (mode == Ensemble::mean) {
+    for (int64_t i = 0; i < count; ++i) a[i] += x[i];
+  } else if (mode == Ensemble::variance) {  // Welford's, of differences to the first
+    if (k == 1) std::copy_n(x, count, a);
+    for (int64_t i = 0; i < count; ++i) {
+      const float difference = x[i] - a[i], delta = difference - b[i];
+      b[i] += delta * inverse;
+      c[i] += delta * (difference - b[i]);
+    }
+  } else {  // the largest, and the sum of exp(x - largest)
+    for (int64_t i = 0; i < count; ++i) {
+      const float power = x[i] == a[i] ? 1.0f : std::exp(-std::fabs(x[i] - a[i]));
+      b[i] = x[i] > a[i] ? b[i] * power + 1.0f : b[i] + power;
+      a[i] = x[i] > a[i] ? x[i] : a[i];
+    }
+  }
+}
+
+/// Of k members, into the mode's first part.
+void finish(Ensemble mode, const Parts& parts, int64_t count, int64_t k) {
+  float *a = parts[0], *b = parts[1], *c = parts[2];
+  const auto members = static_cast<float>(k);
+  const auto others = static_cast<float>(std::max<int64_t>(k - 1, 0));  // 0 / 0 for one, for none
+  for (int64_t i = 0; i < count; ++i) {
+    a[i] = mode == Ensemble::variance       ? c[i] / others
+           : mode == Ensemble::log_mean_exp ? a[i] + std::log(b[i] / members)
+                                            : a[i] / members;
+  }
+}
+
+/// Of equals the first; the first NaN, where there is one.
+int64_t largest_of(Dtype dtype, const char* row, int64_t features) {
+  float values[kChunk], largest = -kInfinity;
+  int64_t index = 0;
+  for (int64_t first = 0; first < features; first += kChunk) {
+    const int64_t count = std::min(kChunk, features - first);
+    decode_row(dtype, row + first * dtype_bytes(dtype), values, count);
+    for (int64_t i = 0; i < count; ++i) {
+      if (std::isnan(values[i])) return first + i;
+      if (values[i] <= largest) continue;
+      largest = values[i];
+      index = first + i;
+    }
+  }
+  return index;
+}
+
+class Runner {
+ public:
+  Runner(const Context& context, const EnsembleProblem& p, const EnsembleArguments& a, void* state)
+      : context_(context), p_(p), a_(a), state_(static_cast<float*>(state)) {
+    for (int64_t n = 0; n < p.num_members; ++n) num_counted_ += counts(n) ? 1 : 0;
+  }
+
+  void run_wide() const {
+    if (p_.mode == Ensemble::vote) {
+      for_each_piece([&](int64_t row, int64_t first, int64_t) {
+        if (first > 0) return;
+        begin(p_.mode, kept(row, 0), p_.features);
+        for (int64_t n = 0; n < p_.num_members; ++n) add_vote(row, n);
+        write(row, 0, p_.features, kept(row, 0));
+      });
+      return;
+    }
+    for_each_piece([&](int64_t row, int64_t first, int64_t count) {
+      float sums[3][kChunk];
+      const Parts parts{sums[0], sums[1], sums[2]};
+      begin(p_.mode, parts, count);
+      int64_t k = 0;
+      for (int64_t n = 0; n < p_.num_members; ++n) {
+        if (counts(n)) add_member(row, first, count, n, ++k, parts);
+      }
+      write(row, first, count, parts);
+    });
+  }
+
+  void run_sequential() const {
+    for_each_piece([&](int64_t row, int64_t first, int64_t count) {
+      begin(p_.mode, kept(row, first), count);
+    });
+    int64_t k = 0;
+    for (int64_t n = 0; n < p_.num_members; ++n) {
+      if (!counts(n)) continue;
+      ++k;
+      for_each_piece([&](int64_t row, int64_t first, int64_t count) {
+        if (p_.mode != Ensemble::vote) return add_member(row, first, count, n, k, kept(row, first));
+        if (first == 0) add_vote(row, n);
+      });
+    }
+    for_each_piece([&](int64_t row, int64_t first, int64_t count) {
+      write(row, first, count, kept(row, first));
+    });
+  }
+
+ private:
+  bool counts(int64_t member) const {
+    return !p_.has_mask || static_cast<const uint8_t*>(a_.mask.data)[member] != 0;
+  }
+  Parts kept(int64_t row, int64_t first) const {
+    const int64_t plane = p_.rows * p_.features;
+    float* parts = state_ + row * p_.features + first;
+    return {parts, parts + plane, parts + 2 * plane};
+  }
+
+  /// body(row, first, count), from several threads.
+  template <class Body>
+  void for_each_piece(const Body& body) const {
+    const PackedRows rows{1, p_.rows, p_.features, p_.dtype, {}, {}};
+    for_each_row(context_, rows, WideStrategy::wide, [&](int64_t row, int64_t) {
+      for (int64_t first = 0; first < p_.features; first += kChunk) {
+        body(row, first, std::min(kChunk, p_.features - first));
+      }
+    });
+  }
+
+  void add_vote(int64_t row, int64_t n) const {
+    if (!counts(n)) return;
+    const char* x = row_at(a_.x.data, p_.x, row, n, p_.dtype);
+    kept(row, 0)[0][largest_of(p_.dtype, x, p_.features)] += 1.0f;
+  }
+  void add_member(int64_t row, int64_t first, int64_t count, int64_t n, int64_t k,
+                  const Parts& parts) const {
+    float values[kChunk];
+    const char* x = row_at(a_.x.data, p_.x, row, n, p_.dtype);
+    decode_row(p_.dtype, x + first * dtype_bytes(p_.dtype), values, count);
+    add(p_.mode, parts, values, count, k);
+  }
+
+  void write(int64_t row, int64_t first, int64_t count, const Parts& parts) const {
+    finish(p_.mode, parts, count, num_counted_);
+    char* y = row_at(a_.y.data, {p_.y_row_stride, 0}, row, 0, p_.dtype);
+    encode_row(p_.dtype, parts[0], y + first * dtype_bytes(p_.dtype), count);
+  }
+
+  const Context& context_;
+  const EnsembleProblem& p_;
+  const EnsembleArguments& a_;
+  float* state_;
+  int64_t num_counted_ = 0;
+};
+
+}  // namespace
+
+void run_ensemble_cpu(const Context& context, const EnsembleProblem& problem, WideStrategy strategy,
+                      const EnsembleArguments& arguments, void* state) {
+  const Runner runner(context, problem, arguments, state);
+  if (strategy == WideStrategy::wide) return runner.run_wide();
+  runner.run_sequential();
+}
+
+}  // namespace wide

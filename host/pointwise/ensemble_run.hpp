@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What ensemble's plan calls once operands are known to be right.
+#pragma once
+
+#include "host/core/wide_strategy.hpp"
+#include "wide/ensemble.hpp"
+
+namespace wide {
+
+/// `state`: what strategies keep between members, in the plan's workspace.
+void run_ensemble_cpu(const Context& context, const EnsembleProblem& problem, WideStrategy strategy,
+                      const EnsembleArguments& arguments, void* state);
+void run_ensemble_cuda(const Context& context, const EnsembleProblem& problem,
+                       WideStrategy strategy, const EnsembleArguments& arguments, void* state,
+                       Stream stream);
+
+/// Numbers of four bytes that are kept of each element of y while members go by.
+constexpr int64_t ensemble_parts(Ensemble mode) {
+  return mode == Ensemble::variance ? 3 : mode == Ensemble::log_mean_exp ? 2 : 1;
+}
+
+}  // namespace wide

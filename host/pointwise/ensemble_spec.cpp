@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// ensemble for bench and verify: axes, sweeps, strategies, operands, cost.
+#include "host/pointwise/ensemble_reference.hpp"
+#include "host/spec.hpp"
+
+namespace wide::catalog {
+
+namespace {
+
+/// The one place where axis values become a problem.
+EnsembleProblem problem_of(const Case& point) {
+  EnsembleProblem p;
+  p.num_members = point.integer("n");
+  p.rows = point.integer("batch");
+  p.features = point.integer("d");
+  p.mode = *parse_ensemble(point.word("mode"));
+  p.has_mask = point.word("mask") == "some";
+  p.dtype = point.dtype();
+  return p;
+}
+
+class EnsembleWorkload final : public PackedWorkload {
+ public:
+  EnsembleWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
+      : PackedWorkload(context, point.integer("n"), options), shape_(problem_of(point)) {
+    const Shape rows{shape_.rows, shape_.features};
+    x_ = &add_operand(operands::ensemble_x, shape_.dtype, rows,
+                      options.fill == Fill::integers ? Distribution::integers(-8, 8)
+                                                     : Distribution::uniform(-4, 4));
+    if (shape_.has_mask) mask_ = &add_mask();
+    y_ = &add_operand(operands::ensemble_x, shape_.dtype, rows, Distribution::none(), true);
+    arguments_ = {x_->packed(), mask_ == nullptr ? TensorView() : mask_->packed(), y_->packed()};
+    problem_ = describe_ensemble(arguments_, shape_);
+  }
+
+  std::string unsupported_reason(std::string_view strategy) const override {
+    return reason_against([&] {
+      return make_ensemble_plan(context(), problem_, {.strategy = std::string(strategy)});
+    });
+  }
+
+  Prepared prepare(const PlanOptions& options) override {
+    return prepared(make_ensemble_plan(context(), problem_, options), arguments_);
+  }
+
+  std::string baseline_unsupported_reason() const override {
+    return "ensemble: members meet in one result, which no calls of single members make";
+  }
+  PreparedMembers prepare_members() override {
+    throw Error(ErrorCode::unsupported, baseline_unsupported_reason());
+  }
+
+  /// One operation per element of x, whatever the mode takes: the time is that of the bytes.
+  Cost cost() const override {
+    const double elements =
+        counted() * static_cast<double>(problem_.rows) * static_cast<double>(problem_.features);
+    const double x_bytes = elements * static_cast<double>(dtype_bytes(problem_.dtype));
+    return {elements, x_bytes + static_cast<double>(bytes_of(mask_)),
+            static_cast<double>(y_->bytes())};
+  }
+
+  void reference_row(int64_t, int64_t row, std::span<double> values,
+                     std::span<double> tolerances) const override {
+    const auto d = static_cast<size_t>(problem_.features);
+    std::vector<std::span<const double>> members;
+    if (values_.empty()) {
+      for (int64_t n = 0; n < num_members(); ++n) {
+        const auto own = x_->values(n);
+        values_.emplace_back(own.begin(), own.end());
+      }
+    }
+    for (int64_t n = 0; n < num_members(); ++n) {
+      if (problem_.has_mask && is_left_out(n)) continue;
+      const std::span<const double> own = values_[static_cast<size_t>(n)];
+      members.push_back(own.subspan(static_cast<size_t>(row) * d, d));
+    }
+    ensemble_reference(problem_, members, values, tolerances);
+  }
+  double reference_row_flops() const override {
+    return 64 * static_cast<double>(problem_.features) * static_cast<double>(num_members());
+  }
+
+ private:
+  /// By the mask "some": a third, and never the first.
+  static bool is_left_out(int64_t member) { return member % 3 == 1; }
+
+  Operand& add_mask() {
+    Operand::Description mask;
+    mask.packing.name = "ensemble mask";
+    mask.dtype = Dtype::uint8;
+    mask.member_shape = {shape_.num_members};
+    mask.is_shared = true;
+    mask.contents = [](int64_t, bool, std::span<std::byte> bytes) {
+      for (size_t n = 0; n < bytes.size(); ++n) {
+        bytes[n] =
+            std::byte{static_cast<uint8_t>(is_left_out(static_cast<int64_t>(n)) ? 0 : n + 1)};
+      }
+    };
+    return add_operand(std::move(mask));
+  }
+
+  double counted() const {
+    int64_t count = 0;
+    for (int64_t n = 0; n < num_members(); ++n) {
+      count += problem_.has_mask && is_left_out(n) ? 0 : 1;
+    }
+    return static_cast<double>(count);
+  }
+
+  EnsembleProblem shape_;
+  Operand* x_ = nullptr;
+  Operand* mask_ = nullptr;
+  Operand* y_ = nullptr;
+  EnsembleArguments arguments_;
+  EnsembleProblem problem_;
+  mutable std::vector<std::vector<double>> values_;  ///< of each member
+};
+
+PrimitiveSpec make_spec() {
+  PrimitiveSpec spec;
+  spec.name = "ensemble";
+  spec.summary = "y = mean, variance, vote or log mean exp of x over the members";
+  spec.joins_members = true;
+  spec.axes = {{"n", "members", int64_t{4}, {}, 1},
+               {"batch", "rows of x per member: B, or B*T", int64_t{1024}, {}, 0},
+               {"d", "features", int64_t{256}, {}, 0},
+               {"mode",
+                "what members become: vote is the share of those whose largest feature it is",
+                "mean",
+                {"mean", "variance", "vote", "log_mean_exp"},
+                0},
+               {"mask", "which members are left out", "no", {"no", "some"}, 0},
+               dtype_axis("of x and y")};
+  spec.strategies =
+      wide_strategies("one launch: all of x is read once, the result is all that is written",
+                      {.streamed = 1.03, .is_memory_bound = true});
+  std::vector<AxisValue> modes;
+  for (const Ensemble mode : kAllEnsembles) modes.emplace_back(std::string(ensemble_name(mode)));
+  spec.sweeps = {
+      {"quick",
+       {{"n", ints({8, 32})}, {"batch", ints({1024})}, {"d", ints({256})}, {"mode", modes}}},
+      {"full",
+       {{"n", ints({2, 4, 8, 16, 32, 64, 100})},
+        {"batch", ints({1024, 4096})},
+        {"d", ints({10, 256, 1000, 4096})},
+        {"mode", modes}}},
+      {"ci", {{"n", ints({4, 16})}, {"batch", ints({128})}, {"d", ints({256})}}}};
+  spec.tolerance_formula =
+      "K members that count: mean (K + 1) 2^-24 mean |x| + min_subnormal + u_out |y|; variance "
+      "((7 K + 8) 2^-24 + u_out) y + min_subnormal; vote (2^-24 + u_out) y; log_mean_exp 2^-24 "
+      "(2 A + 8 K + 8 + 2 |log(sum exp(d) / K)| + |y|) + u_out |y| + min_subnormal, d = x - max, "
+      "A = sum |d| exp(d) / sum exp(d)";
+  spec.impossible_reason = [](const Case&) { return std::string(); };
+  spec.make_workload = make_workload<EnsembleWorkload>;
+  return spec;
+}
+
+}  // namespace
+
+const PrimitiveSpec& ensemble_spec();
+const PrimitiveSpec& ensemble_spec() {
+  static const PrimitiveSpec spec = make_spec();
+  return spec;
+}
+
+}  // namespace wide::catalog

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// ensemble: what the outputs of N members become as one, in one call.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "wide/plan.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide {
+
+/// What becomes of the members' outputs.
+enum class Ensemble : uint8_t {
+  mean,
+  variance,      ///< the unbiased one, over members
+  vote,          ///< the share of members whose largest feature it is
+  log_mean_exp,  ///< of log-probabilities: the log of the mean probability
+};
+
+inline constexpr std::array<Ensemble, 4> kAllEnsembles{Ensemble::mean, Ensemble::variance,
+                                                       Ensemble::vote, Ensemble::log_mean_exp};
+
+constexpr std::string_view ensemble_name(Ensemble ensemble) {
+  switch (ensemble) {
+    case Ensemble::mean:
+      return "mean";
+    case Ensemble::variance:
+      return "variance";
+    case Ensemble::vote:
+      return "vote";
+    case Ensemble::log_mean_exp:
+      return "log_mean_exp";
+  }
+  return "?";
+}
+
+constexpr std::optional<Ensemble> parse_ensemble(std::string_view name) {
+  for (const Ensemble ensemble : kAllEnsembles) {
+    if (ensemble_name(ensemble) == name) return ensemble;
+  }
+  return std::nullopt;
+}
+
+inline constexpr int64_t kMostVoters = 4096;  ///< members of a vote
+
+struct EnsembleProblem {
+  int64_t num_members = 1;
+  int64_t rows = 0;      ///< per member: the product of all axes but the last
+  int64_t features = 0;  ///< D, the last axis of a member
+  Ensemble mode = Ensemble::mean;
+  Dtype dtype = Dtype::fp32;  ///< of x and y: fp32, fp16 or bf16
+  bool has_mask = false;
+  RowStrides x{};            ///< a member stride of 0: all members have the same x
+  int64_t y_row_stride = 0;  ///< 0: packed
+  friend bool operator==(const EnsembleProblem&, const EnsembleProblem&) = default;
+};
+
+struct EnsembleArguments {
+  ConstTensorView x;     ///< [.., N*D]
+  ConstTensorView mask;  ///< uint8 [N], 0 for members that are left out; absent: none is
+  TensorView y;          ///< [.., D], one for all members
+};
+
+/// Reads the problem off the operands; `like` gives what they do not show: num_members and mode.
+EnsembleProblem describe_ensemble(const EnsembleArguments& arguments, const EnsembleProblem& like);
+
+/// There are no parameters, so nothing is prepared.
+class EnsemblePlan {
+ public:
+  const EnsembleProblem& problem() const;
+  std::string_view strategy() const;
+  std::string explain() const;
+  int64_t workspace_bytes() const;
+
+  /// Over the K members n whose mask[n] is not 0, with x_n = x[r, n, d]:
+  ///   mean          y[r, d] = sum x_n / K
+  ///   variance      y[r, d] = sum (x_n - mean)^2 / (K - 1); differences are taken to the first of
+  ///                 these members before anything is squared, so that what all have in common
+  ///                 costs nothing
+  ///   vote          y[r, d] = the share of members n for which d is the largest of x[r, n, :]: of
+  ///                 equals the first, of a row with NaN the first NaN, as argmax has it elsewhere
+  ///   log_mean_exp  y[r, d] = m + log(sum exp(x_n - m) / K), m the largest x_n; -infinity where
+  ///                 all are, +infinity where one is
+  /// With K = 0 all is NaN, the variance with K = 1, too. Else NaN comes of NaN (but for votes), of
+  /// infinities in a mean of both signs and in any variance. What is left out is never looked at.
+  /// The mask is read when the call runs: where it changes, a captured call goes by the new one.
+  /// Layout: as EnsembleArguments says; features contiguous, any row and member strides of x, any
+  ///         row stride of y, any alignment of an element; y overlaps neither x nor mask.
+  /// Types: x and y share a dtype in {fp32, fp16, bf16}; everything between in fp32, added in the
+  ///        order of members, rounded once: the same bits every time and by every strategy of a
+  ///        device.
+  /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
+  /// Memory: workspace_bytes() of execution.workspace.
+  /// Errors: invalid_argument, unsupported (votes of more than kMostVoters or on 2^31 features),
+  ///         cuda. Threads: safe with an Execution each.
+  /// Sources: Welford, "Note on a method for calculating corrected sums of squares and products",
+  ///          Technometrics 4 (1962); the largest and the sum in one pass as in Milakov,
+  ///          Gimelshein, arXiv:1805.02867.
+  void run(const EnsembleArguments& arguments, const Execution& execution) const;
+
+  struct State;
+
+ private:
+  friend EnsemblePlan make_ensemble_plan(const Context&, const EnsembleProblem&,
+                                         const PlanOptions&);
+  explicit EnsemblePlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+EnsemblePlan make_ensemble_plan(const Context& context, const EnsembleProblem& problem,
+                                const PlanOptions& options = {});
+
+}  // namespace wide

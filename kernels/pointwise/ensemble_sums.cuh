@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is kept of one element while members go by, and what comes of it: the sums of ensemble's
+// modes, in fp32, in the order of members.
+#pragma once
+
+#include "kernels/arch/math.cuh"
+#include "wide/ensemble.hpp"
+
+namespace wide::kernels {
+
+/// parts: what sequential launches hand on. add(value, k): the k-th member that counts, k from 1;
+/// inverse: 1 / k. result(k): of k members.
+template <Ensemble kMode>
+struct EnsembleSum;
+
+template <>
+struct EnsembleSum<Ensemble::mean> {
+  static constexpr int kParts = 1;
+  float parts[kParts] = {0.0f};
+
+  __device__ void add(float value, int, float) { parts[0] += value; }
+  __device__ float result(int k) const { return parts[0] / static_cast<float>(k); }
+};
+
+/// Welford's, of differences to the first: a common offset is gone before it can cost digits.
+template <>
+struct EnsembleSum<Ensemble::variance> {
+  static constexpr int kParts = 3;
+  float parts[kParts] = {0.0f, 0.0f, 0.0f};  ///< the first, the mean of differences, their squares
+
+  __device__ void add(float value, int k, float inverse) {
+    if (k == 1) parts[0] = value;
+    const float difference = value - parts[0], delta = difference - parts[1];
+    parts[1] = fmaf(delta, inverse, parts[1]);
+    parts[2] = fmaf(delta, difference - parts[1], parts[2]);
+  }
+  __device__ float result(int k) const {
+    return parts[2] / static_cast<float>(max(k - 1, 0));  // 0 / 0 for one and for none
+  }
+};
+
+/// The largest, and the sum of exp(value - largest), which is corrected whenever the largest grows.
+template <>
+struct EnsembleSum<Ensemble::log_mean_exp> {
+  static constexpr int kParts = 2;
+  float parts[kParts] = {-INFINITY, 0.0f};
+
+  __device__ void add(float value, int, float) {
+    constexpr float kLog2e = 1.44269504f;
+    const float largest = parts[0];
+    // Equals differ by nothing, infinite ones, too; NaN equals nothing and stays.
+    const float power =
+        value == largest ? 1.0f : arch::exp2_approximately(-fabsf(value - largest) * kLog2e);
+    parts[1] = value > largest ? fmaf(parts[1], power, 1.0f) : parts[1] + power;
+    parts[0] = fmaxf(largest, value);
+  }
+  __device__ float result(int k) const { return parts[0] + logf(parts[1] / static_cast<float>(k)); }
+};
+
+}  // namespace wide::kernels

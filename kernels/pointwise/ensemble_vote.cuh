@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// y[r, d] = share of members n that count whose x[r, n, :] is largest at d
+//
+// Plan: a warp, or 8 lanes where rows are short, finds the largest feature of one row of one
+// member, 16 bytes a load, four loads under way, whatever the row's first address: only its ends
+// are loaded one by one. Winners stay in shared memory; a block has all members of its rows, so it
+// counts them there, some thousand features at a time, and writes shares. Memory: 4 bytes a member
+// and row of the block, 8 KiB of counts, and the shares on their way out.
+#pragma once
+
+#include "kernels/common/launch.hpp"
+#include "kernels/common/staged_runs.cuh"
+#include "kernels/common/vector_load.cuh"
+#include "kernels/pointwise/ensemble_wide.hpp"
+
+namespace wide::kernels {
+
+constexpr int kVoteThreads = 256;
+constexpr int kVoteCounts = 2048;  ///< features of all rows of a block that are counted at a time
+
+/// How blocks are cut; in a launch all alike.
+struct VoteCut {
+  int lanes = 32;  ///< that look at a row
+  int rows = 1;    ///< of a block: more than one only where all their features are counted at once
+  StagedRuns runs{};
+};
+
+/// The largest so far, and the first place where it is. NaN is larger than all.
+struct Largest {
+  static constexpr int kNowhere = 0x7fffffff;
+  float value = -INFINITY;
+  int index = kNowhere;
+
+  /// Of a later place.
+  __device__ void take(float candidate, int at) {
+    if (value != value || candidate <= value) return;
+    value = candidate;
+    index = at;
+  }
+  __device__ void join(const Largest& other) {
+    const bool is_nan = value != value, other_is_nan = other.value != other.value;
+    const bool is_equal = other.value == value || (is_nan && other_is_nan);
+    const bool is_larger = other_is_nan ? !is_nan : other.value > value;
+    if (is_larger || (is_equal && other.index < index)) *this = other;
+  }
+};
+
+/// Of a row, in every one of its lanes; of one without features 0. Whole warps call it.
+template <class T>
+__device__ int largest_of(const T* row, int features, int lane, int lanes) {
+  constexpr int kSize = Vec16<T>::kSize, kAtOnce = 4;
+  const int head = min((kSize - phase_of(row)) % kSize, features);
+  const int vectors = (features - head) / kSize, tail = head + vectors * kSize;
+  Vec16<T> nothing;
+#pragma unroll
+  for (T& value : nothing.v) value = from_float<T>(-INFINITY);  // is never taken
+  Largest largest;
+  if (lane < head) largest.take(to_float(row[lane]), lane);
+  for (int first = lane; first < vectors; first += kAtOnce * lanes) {
+    Vec16<T> loaded[kAtOnce];
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) {
+      const int vector = first + u * lanes;
+      loaded[u] = load_vec16_if(row + head + int64_t{vector} * kSize, vector < vectors, nothing);
+    }
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) {
+#pragma unroll
+      for (int e = 0; e < kSize; ++e) {
+        largest.take(to_float(loaded[u].v[e]), head + (first + u * lanes) * kSize + e);
+      }
+    }
+  }
+  if (tail + lane < features) largest.take(to_float(row[tail + lane]), tail + lane);
+  for (int distance = lanes / 2; distance > 0; distance /= 2) {
+    largest.join({__shfl_xor_sync(0xffffffffu, largest.value, distance),
+                  __shfl_xor_sync(0xffffffffu, largest.index, distance)});
+  }
+  return largest.index == Largest::kNowhere ? 0 : largest.index;  // all are -infinity
+}
+
+/// Members that count, of the first `count`. Whole warps call it.
+__device__ inline int members_that_count(const EnsembleParams& p, int64_t count) {
+  if (p.mask == nullptr) return static_cast<int>(count);
+  int sum = 0;
+  for (int64_t base = 0; base < count; base += 32) {
+    const int64_t n = base + threadIdx.x % 32;
+    sum += __popc(__ballot_sync(0xffffffffu, n < count && p.mask[n] != 0));
+  }
+  return sum;
+}
+
+/// winners[row, member] of the block's rows and the launch's members; -1: left out.
+template <class T>
+__device__ void find_winners(const EnsembleParams& p, const VoteCut& cut, int64_t first_row,
+                             int rows, int* winners) {
+  const int lane = static_cast<int>(threadIdx.x) % cut.lanes;
+  const int teams = static_cast<int>(blockDim.x) / cut.lanes;
+  const int members = static_cast<int>(p.last - p.first), pairs = rows * members;
+  const int team = static_cast<int>(threadIdx.x) / cut.lanes;
+  const int teams_before = static_cast<int>(threadIdx.x) / 32 * (32 / cut.lanes);  // of its warp
+  for (int first = 0; first + teams_before < pairs; first += teams) {
+    const int i = first + team;
+    const int64_t row = first_row + i / members, n = p.first + i % members;
+    const bool counts = i < pairs && (p.mask == nullptr || p.mask[n] != 0);
+    const int winner =
+        largest_of(static_cast<const T*>(p.x) + row * p.x_row_stride + n * p.x_member_stride,
+                   counts ? static_cast<int>(p.features) : 0, lane, cut.lanes);
+    if (lane == 0 && i < pairs) winners[i] = counts ? winner : -1;
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kVoteThreads)
+    ensemble_vote_kernel(const __grid_constant__ EnsembleParams p,
+                         const __grid_constant__ VoteCut cut) {
+  extern __shared__ uint4 staged[];
+  __shared__ int counts[kVoteCounts];
+  auto* shares = reinterpret_cast<T*>(staged);
+  auto* winners = reinterpret_cast<int*>(shares + cut.rows * cut.runs.pitch);
+  const int64_t first_row = int64_t{blockIdx.x} * cut.rows;
+  const int rows = static_cast<int>(min(int64_t{cut.rows}, p.rows - first_row));
+  const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+  const int votes = rows * static_cast<int>(p.last - p.first);
+  const bool is_last = p.last == p.num_members;
+  find_winners<T>(p, cut, first_row, rows, winners);
+  const auto voters = static_cast<float>(is_last ? members_that_count(p, p.last) : 0);
+
+  const int length = static_cast<int>(min(p.features, int64_t{kVoteCounts}));  // counted at a time
+  for (int64_t first = 0; first < p.features; first += length) {
+    const int count = static_cast<int>(min(int64_t{length}, p.features - first));
+    int* state = static_cast<int*>(p.state) + first_row * p.features + first;
+    for (int i = thread; i < rows * count; i += threads) counts[i] = p.first > 0 ? state[i] : 0;
+    __syncthreads();
+    for (int i = thread; i < votes; i += threads) {
+      const int64_t place = winners[i] - first;
+      const int row = i / static_cast<int>(p.last - p.first);
+      if (place >= 0 && place < count) atomicAdd(&counts[row * count + place], 1);
+    }
+    __syncthreads();
+    const auto y_of = [&](int row) {
+      return static_cast<T*>(p.y) + (first_row + row) * p.y_row_stride + first;
+    };
+    if (is_last) {
+      for (int row = thread / 32; row < rows; row += threads / 32) {
+        T* to = shares + row * cut.runs.pitch + phase_of(y_of(row));
+        for (int d = thread % 32; d < count; d += 32) {
+          to[d] = from_float<T>(static_cast<float>(counts[row * count + d]) / voters);
+        }
+      }
+      __syncthreads();
+      write_runs(shares, cut.runs, rows, count, StagingTeam{thread, threads}, y_of);
+    } else {
+      for (int i = thread; i < rows * count; i += threads) state[i] = counts[i];
+    }
+    __syncthreads();  // counts and shares are written anew
+  }
+}
+
+template <class T>
+cudaError_t launch_votes(const EnsembleParams& p, cudaStream_t stream) {
+  constexpr int64_t kSize = Vec16<T>::kSize;
+  const int64_t members = p.last - p.first;
+  if (p.num_members > kMostVoters || p.features > 0x7fffffff) return cudaErrorInvalidValue;
+  VoteCut cut;
+  cut.lanes = p.features <= 8 * kSize ? 8 : 32;
+  // Two rows of members to each team, where they are so few.
+  const int64_t at_once = 2 * kVoteThreads / cut.lanes / members;
+  const int64_t length = std::min<int64_t>(p.features, kVoteCounts);
+  cut.rows = static_cast<int>(std::clamp<int64_t>(std::min(at_once, kVoteCounts / length), 1, 16));
+  if (p.features > kVoteCounts) cut.rows = 1;
+  const int64_t pitch = staged_pitch(length, kSize);
+  cut.runs = staged_runs(pitch, kSize);
+  const int64_t warps = (cut.rows * members * cut.lanes + 31) / 32;
+  const auto threads = static_cast<unsigned>(std::min<int64_t>(warps * 32, kVoteThreads));
+  const int64_t blocks = (p.rows + cut.rows - 1) / cut.rows;
+  if (blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
+  const int64_t bytes = cut.rows * (pitch * static_cast<int64_t>(sizeof(T)) +
+                                    members * static_cast<int64_t>(sizeof(int)));
+  ensemble_vote_kernel<T>
+      <<<static_cast<unsigned>(blocks), threads, static_cast<size_t>(bytes), stream>>>(p, cut);
+  return cudaGetLastError();
+}
+
+}  // namespace wide::kernels

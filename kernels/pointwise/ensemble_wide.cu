@@ -1,0 +1,266 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// y[r, d] = mean, variance or log mean exp of x[r, :, d] over the members that count
+//
+// Plan: a thread has 16 bytes of y's elements and goes through the members, four loads under way,
+// their sums in registers: all of x is read once, y is written once, nothing else. A row is cut
+// into pieces of up to 256 threads; rows shorter than a warp's share it. Which members count is
+// one ballot for 32 of them. Where rows are not whole vectors of 16 bytes, four members' pieces at
+// a time come through shared memory instead, 16 bytes a copy whatever their first address, and y
+// leaves the same way (staged_runs.cuh): 16 KiB. An element's sum is in the order of members
+// however it comes. Votes: ensemble_vote.cuh.
+#include <algorithm>
+
+#include "kernels/common/dispatch.hpp"
+#include "kernels/common/staged_runs.cuh"
+#include "kernels/common/vector_load.cuh"
+#include "kernels/pointwise/ensemble_sums.cuh"
+#include "kernels/pointwise/ensemble_vote.cuh"
+#include "kernels/pointwise/ensemble_wide.hpp"
+
+namespace wide::kernels {
+
+namespace {
+
+constexpr int kShortThreads = 128;  ///< of a block that has several rows
+constexpr int kMostThreads = 256;
+constexpr int kAtOnce = 4;  ///< members whose loads are under way
+
+/// How y is cut into pieces of rows; the same for all of a launch.
+struct EnsembleCut {
+  int lanes = 32;  ///< threads of a piece
+  int pieces = 1;  ///< of a block: rows, which then are of one piece each
+  int length = 0;  ///< elements of a piece; the last of a row may have fewer
+  int64_t pieces_per_row = 1;
+  Divisor by_pieces;
+  bool is_staged = false;
+  StagedRuns runs{};
+};
+
+/// The next members that count, as distances to `base`; -1: there are no more.
+struct NextMembers {
+  int of[kAtOnce];
+
+  __device__ explicit NextMembers(uint32_t& left) {
+#pragma unroll
+    for (int& member : of) {
+      member = __ffs(static_cast<int>(left)) - 1;
+      left &= left - 1;
+    }
+  }
+  /// By an index that is not known when this is compiled.
+  __device__ int at(int index) const {
+    int member = of[0];
+#pragma unroll
+    for (int g = 1; g < kAtOnce; ++g) member = index == g ? of[g] : member;
+    return member;
+  }
+};
+
+/// A block's pieces, and which elements of one are this thread's.
+template <class T>
+class EnsembleTile {
+ public:
+  static constexpr int kSize = Vec16<T>::kSize;
+
+  __device__ EnsembleTile(const EnsembleParams& p, const EnsembleCut& cut)
+      : p_(p),
+        cut_(cut),
+        thread_(static_cast<int>(threadIdx.x) % cut.lanes),
+        piece_(static_cast<int>(threadIdx.x) / cut.lanes) {
+    int64_t piece_of_row;
+    row_ = cut.by_pieces.divide(int64_t{blockIdx.x} * cut.pieces, piece_of_row);
+    first_ = piece_of_row * cut.length;
+    pieces_ = static_cast<int>(min(int64_t{cut.pieces}, p.rows - row_));
+    length_ = static_cast<int>(min(int64_t{cut.length}, p.features - first_));
+  }
+
+  /// Whether the thread's e-th element exists, and where it is in its piece.
+  __device__ bool exists(int e) const { return piece_ < pieces_ && position(e) < length_; }
+  __device__ int position(int e) const {
+    return cut_.is_staged ? e * cut_.lanes + thread_ : thread_ * kSize + e;
+  }
+  /// Of y, as if that were packed.
+  __device__ int64_t index(int e) const {
+    return (row_ + piece_) * p_.features + first_ + position(e);
+  }
+
+  /// The thread's elements of members base + next.of[..], where those are.
+  __device__ void load(Vec16<T> (&values)[kAtOnce], const NextMembers& next, int64_t base,
+                       T* kept) const {
+    if (!cut_.is_staged) {
+#pragma unroll
+      for (int g = 0; g < kAtOnce; ++g) {
+        values[g] = load_vec16_if(x_of(piece_, base + next.of[g]) + position(0),
+                                  next.of[g] >= 0 && exists(0));
+      }
+      return;
+    }
+    bring_runs(kept, cut_.runs, kAtOnce * cut_.pieces, length_, team(), [&](int run) {
+      const int member = next.at(run / cut_.pieces), piece = run % cut_.pieces;
+      return member >= 0 && piece < pieces_ ? x_of(piece, base + member) : nullptr;
+    });
+    arch::cp_async_wait<0>();
+    __syncthreads();
+#pragma unroll
+    for (int g = 0; g < kAtOnce; ++g) {
+      if (next.of[g] < 0) continue;
+      const T* run = kept + (g * cut_.pieces + piece_) * cut_.runs.pitch +
+                     phase_of(x_of(piece_, base + next.of[g]));
+#pragma unroll
+      for (int e = 0; e < kSize; ++e) values[g].v[e] = exists(e) ? run[position(e)] : T{};
+    }
+    __syncthreads();
+  }
+
+  __device__ void store(const Vec16<T>& values, T* kept) const {
+    if (!cut_.is_staged) {
+      if (exists(0)) store_vec16(y_of(piece_) + position(0), values);
+      return;
+    }
+    T* run = kept + piece_ * cut_.runs.pitch + phase_of(y_of(piece_));
+#pragma unroll
+    for (int e = 0; e < kSize; ++e) {
+      if (exists(e)) run[position(e)] = values.v[e];
+    }
+    __syncthreads();
+    write_runs(kept, cut_.runs, pieces_, length_, team(), [&](int piece) { return y_of(piece); });
+  }
+
+ private:
+  __device__ const T* x_of(int piece, int64_t member) const {
+    return static_cast<const T*>(p_.x) + (row_ + piece) * p_.x_row_stride +
+           member * p_.x_member_stride + first_;
+  }
+  __device__ T* y_of(int piece) const {
+    return static_cast<T*>(p_.y) + (row_ + piece) * p_.y_row_stride + first_;
+  }
+  __device__ static StagingTeam team() {
+    return {static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)};
+  }
+
+  const EnsembleParams& p_;
+  const EnsembleCut& cut_;
+  int thread_, piece_;
+  int64_t row_, first_;  ///< of the block's first piece, and where it begins in the row
+  int pieces_, length_;
+};
+
+template <class T, Ensemble kMode>
+__global__ void __launch_bounds__(kMostThreads)
+    ensemble_kernel(const __grid_constant__ EnsembleParams p,
+                    const __grid_constant__ EnsembleCut cut) {
+  constexpr int kSize = Vec16<T>::kSize;
+  using Sum = EnsembleSum<kMode>;
+  extern __shared__ uint4 staged[];
+  auto* kept = reinterpret_cast<T*>(staged);
+  const EnsembleTile<T> tile(p, cut);
+  const int64_t plane = p.rows * p.features;
+  auto* state = static_cast<float*>(p.state);
+
+  Sum sums[kSize];
+  if (p.first > 0) {
+#pragma unroll
+    for (int e = 0; e < kSize; ++e) {
+#pragma unroll
+      for (int part = 0; part < Sum::kParts; ++part) {
+        if (tile.exists(e)) sums[e].parts[part] = state[part * plane + tile.index(e)];
+      }
+    }
+  }
+  int k = 0;
+  for (int64_t base = 0; base < p.last; base += 32) {
+    const int64_t n = base + threadIdx.x % 32;
+    uint32_t left = __ballot_sync(0xffffffffu, n < p.last && (p.mask == nullptr || p.mask[n] != 0));
+    if (base < p.first) {
+      const uint32_t earlier = p.first - base < 32 ? (1u << (p.first - base)) - 1 : 0xffffffffu;
+      k += __popc(left & earlier);
+      left &= ~earlier;
+    }
+    while (left != 0) {
+      const NextMembers next(left);
+      Vec16<T> values[kAtOnce];
+      tile.load(values, next, base, kept);
+#pragma unroll
+      for (int g = 0; g < kAtOnce; ++g) {
+        if (next.of[g] < 0) break;
+        ++k;
+        const float inverse = 1.0f / static_cast<float>(k);
+#pragma unroll
+        for (int e = 0; e < kSize; ++e) sums[e].add(to_float(values[g].v[e]), k, inverse);
+      }
+    }
+  }
+  if (p.last < p.num_members) {
+#pragma unroll
+    for (int e = 0; e < kSize; ++e) {
+#pragma unroll
+      for (int part = 0; part < Sum::kParts; ++part) {
+        if (tile.exists(e)) state[part * plane + tile.index(e)] = sums[e].parts[part];
+      }
+    }
+    return;
+  }
+  Vec16<T> out;
+#pragma unroll
+  for (int e = 0; e < kSize; ++e) out.v[e] = from_float<T>(sums[e].result(k));
+  tile.store(out, kept);
+}
+
+template <class T>
+EnsembleCut cut_rows(const EnsembleParams& p) {
+  constexpr int64_t kSize = Vec16<T>::kSize;
+  const int64_t vectors = (p.features + kSize - 1) / kSize;
+  EnsembleCut cut;
+  cut.lanes = vectors <= 8 ? 8
+              : vectors <= 16
+                  ? 16
+                  : static_cast<int>(std::min<int64_t>((vectors + 31) / 32 * 32, kMostThreads));
+  cut.pieces = cut.lanes <= 32 ? kShortThreads / cut.lanes : 1;
+  cut.length = static_cast<int>(std::min(p.features, cut.lanes * kSize));
+  cut.pieces_per_row = (p.features + cut.length - 1) / cut.length;
+  cut.by_pieces = Divisor(cut.pieces_per_row);
+  const bool is_aligned =
+      p.features % kSize == 0 &&
+      kernels::is_aligned(p.x, p.x_row_stride, p.x_member_stride, kSize, int64_t{sizeof(T)}) &&
+      kernels::is_aligned(p.y, p.y_row_stride, 0, kSize, int64_t{sizeof(T)});
+  cut.is_staged = !is_aligned;
+  cut.runs = staged_runs(staged_pitch(cut.length, kSize), kSize);
+  return cut;
+}
+
+template <class T, Ensemble kMode>
+cudaError_t launch(const EnsembleParams& p, cudaStream_t stream) {
+  const EnsembleCut cut = cut_rows<T>(p);
+  const int64_t blocks = (p.rows * cut.pieces_per_row + cut.pieces - 1) / cut.pieces;
+  if (blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
+  const size_t bytes =
+      cut.is_staged ? static_cast<size_t>(kAtOnce * cut.pieces * cut.runs.pitch) * sizeof(T) : 0;
+  ensemble_kernel<T, kMode>
+      <<<static_cast<unsigned>(blocks), static_cast<unsigned>(cut.pieces * cut.lanes), bytes,
+         stream>>>(p, cut);
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+cudaError_t launch_ensemble_wide(Ensemble mode, Dtype dtype, const EnsembleParams& p,
+                                 cudaStream_t stream) {
+  if (p.rows * p.features == 0) return cudaSuccess;
+  return dispatch_float(dtype, [&]<class T>(std::type_identity<T>) {
+    switch (mode) {
+      case Ensemble::mean:
+        return launch<T, Ensemble::mean>(p, stream);
+      case Ensemble::variance:
+        return launch<T, Ensemble::variance>(p, stream);
+      case Ensemble::log_mean_exp:
+        return launch<T, Ensemble::log_mean_exp>(p, stream);
+      case Ensemble::vote:
+        return launch_votes<T>(p, stream);
+    }
+    return cudaErrorInvalidValue;
+  });
+}
+
+}  // namespace wide::kernels
