@@ -423,28 +423,6 @@ Doubles to_doubles(const ConstTensorView& view) {
   return out;
 }
 
-Doubles joined_members(Ensemble mode, const std::vector<Doubles>& members) {
-  Doubles y = members.front();
-  const auto k = static_cast<double>(members.size());
-  const auto features = static_cast<size_t>(y.shape.back());
-  for (size_t i = 0; i < y.values.size(); ++i) {
-    double mean = 0, powers = 0, squares = 0, votes = 0;
-    for (const Doubles& member : members) {
-      const auto row = member.values.begin() + static_cast<std::ptrdiff_t>(i - i % features);
-      const auto largest = std::max_element(row, row + static_cast<std::ptrdiff_t>(features));
-      mean += member.values[i] / k;
-      powers += std::exp(member.values[i]) / k;
-      votes += static_cast<size_t>(largest - row) == i % features ? 1 / k : 0;
-    }
-    for (const Doubles& member : members) squares += std::pow(member.values[i] - mean, 2);
-    y.values[i] = mode == Ensemble::mean       ? mean
-                  : mode == Ensemble::variance ? squares / (k - 1)
-                  : mode == Ensemble::vote     ? votes
-                                               : std::log(powers);
-  }
-  return y;
-}
-
 std::map<std::string, Doubles> evaluate_graph(const Graph& graph,
                                               const std::map<std::string, Doubles>& inputs,
                                               const std::map<std::string, Doubles>& parameters,

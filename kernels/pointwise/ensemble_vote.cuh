@@ -171,7 +171,10 @@ cudaError_t launch_votes(const EnsembleParams& p, cudaStream_t stream) {
   const int64_t length = std::min<int64_t>(p.features, kVoteCounts);
   cut.rows = static_cast<int>(std::clamp<int64_t>(std::min(at_once, kVoteCounts / length), 1, 16));
   if (p.features > kVoteCounts) cut.rows = 1;
-  const int64_t pitch = staged_pitch(length, kSize);
+  // Whole vectors need no room for a phase: chunks of all rows are then as many as there are.
+  const bool is_whole =
+      length % kSize == 0 && is_aligned(p.y, p.y_row_stride, 0, kSize, int64_t{sizeof(T)});
+  const int64_t pitch = is_whole ? length : staged_pitch(length, kSize);
   cut.runs = staged_runs(pitch, kSize);
   const int64_t warps = (cut.rows * members * cut.lanes + 31) / 32;
   const auto threads = static_cast<unsigned>(std::min<int64_t>(warps * 32, kVoteThreads));
