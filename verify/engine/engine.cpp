@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// An engine in C++: members from safetensors files, one model of them all, requests in a loop,
+// their latencies. Needs the public headers and libwide, nothing else.
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+#include <wide/wide.hpp>
+
+namespace {
+
+constexpr const char* kUsage =
+    "usage: engine [options] [MEMBER.safetensors ..]\n"
+    "Runs all members on every request, and says how long that took.\n"
+    "  --model NAME     mlp (default), mlp256, convnet, resnet18, bert, vit, ..; own: the one "
+    "that\n"
+    "                   this program builds\n"
+    "  --device DEVICE  cpu (default), cuda\n"
+    "  --members N      without files: so many random members (default 4)\n"
+    "  --batch B        rows of a request (default 1)\n"
+    "  --requests R     default 200\n"
+    "  -h, --help       this text\n";
+
+struct Misuse : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct Settings {
+  std::string model = "mlp", device = "cpu";
+  int64_t num_members = 4, batch = 1, num_requests = 200;
+  std::vector<std::string> files;
+  bool wants_help = false;
+};
+
+int64_t positive(std::string_view option, std::string_view text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.begin(), text.end(), number);
+  if (error != std::errc{} || end != text.end() || number < 1 || number > 1000000) {
+    throw Misuse(std::string(option) + " is " + std::string(text) +
+                 ", expected a number from 1 to 1000000");
+  }
+  return number;
+}
+
+Settings parse(int argc, char** argv) {
+  Settings s;
+  for (int i = 1; i < argc; ++i) {
+    const std::string option = argv[i];
+    if (option == "-h" || option == "--help") {
+      s.wants_help = true;
+      return s;
+    }
+    if (!option.starts_with("-")) {
+      s.files.assign(argv + i, argv + argc);
+      s.num_members = argc - i;
+      break;
+    }
+    if (i + 1 == argc) throw Misuse("no value behind, or no such option: " + option);
+    const std::string value = argv[++i];
+    if (option == "--model")
+      s.model = value;
+    else if (option == "--device")
+      s.device = value;
+    else if (option == "--members")
+      s.num_members = positive(option, value);
+    else if (option == "--batch")
+      s.batch = positive(option, value);
+    else if (option == "--requests")
+      s.num_requests = positive(option, value);
+    else
+      throw Misuse("no such option: " + option);
+  }
+  if (s.device != "cpu" && s.device != "cuda")
+    throw Misuse("--device is " + s.device + ", expected cpu or cuda");
+  return s;
+}
+
+/// A convolution, a norm, a mean over positions, and a linear layer: as an engine writes it down.
+wide::Graph own_graph() {
+  using namespace wide;
+  GraphBuilder g("own");
+  Value x = g.input("image", {kBatch, 3, 16, 16});
+  x = layers::conv(g, "stem", x, 16, {.padding = {1, 1}});
+  x = layers::relu(g, "act", layers::batchnorm(g, "norm", x));
+  x = layers::flatten(g, "flat", layers::global_average_pool(g, "pool", x));
+  g.output("scores", layers::linear(g, "head", x, 10));
+  return std::move(g).build();
+}
+
+/// A model, with what its files or its random members are kept in until it has been made.
+wide::Model load_model(const wide::Context& context, const Settings& s) {
+  const wide::Graph graph = s.model == "own" ? own_graph() : wide::make_named_model(s.model);
+  const wide::ModelPlan plan =
+      wide::make_model_plan(context, graph, {.num_members = s.num_members, .batch = s.batch});
+  std::vector<wide::Safetensors> files;
+  std::vector<wide::OwnedParameters> random;
+  std::vector<wide::MemberParameters> members;
+  for (int64_t i = 0; i < s.num_members; ++i) {
+    wide::MemberParameters& member = members.emplace_back();
+    if (s.files.empty()) {
+      random.push_back(wide::random_parameters(graph, 1, i));
+      for (const auto& [name, tensor] : random.back()) member.emplace(name, tensor);
+    } else {
+      files.push_back(wide::Safetensors::open(s.files[static_cast<size_t>(i)]));
+      for (const auto& entry : files.back().entries()) {
+        member.emplace(entry.name, files.back().view(entry.name));
+      }
+    }
+  }
+  return wide::Model(context, plan, members);
+}
+
+/// An operand on the device, and as many zeros on the host.
+struct Operand {
+  wide::Tensor device, host;
+  Operand(const wide::Context& context, const wide::ModelOperand& like)
+      : device(context, like.dtype, like.shape),
+        host(wide::Context::cpu(), like.dtype, like.shape) {
+    std::memset(host.data(), 0, static_cast<size_t>(host.bytes()));
+  }
+};
+
+void serve(const wide::Context& context, const wide::Model& model, const Settings& s) {
+  const wide::ModelPlan& plan = model.plan();
+  if (plan.inputs().size() != 1 || plan.outputs().size() != 1)
+    throw std::runtime_error("the model has several inputs or outputs, expected one of each");
+  const Operand x(context, plan.inputs()[0]), y(context, plan.outputs()[0]);
+  if (x.host.dtype() == wide::Dtype::fp32) {  // else ids, for which zeros will do
+    for (int64_t i = 0; i < x.host.num_elements(); ++i) {
+      static_cast<float*>(x.host.data())[i] = static_cast<float>(i * 37 % 201 - 100) / 100;
+    }
+  }
+  const wide::OwnedStream stream(context);
+  const wide::VendorHandles handles(context);
+  const wide::Tensor workspace(context, wide::Dtype::uint8, {plan.workspace_bytes()});
+  const wide::Execution execution{stream.get(), {workspace.data(), workspace.bytes()}, &handles};
+  const wide::ConstTensorView in = x.device;
+  const wide::TensorView out = y.device;
+  const wide::ModelReplay replay(context, model, {{&in, 1}, {&out, 1}}, execution);
+
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> latencies_us;
+  latencies_us.reserve(static_cast<size_t>(s.num_requests));
+  Clock::time_point begin{};
+  for (int64_t i = -10; i < s.num_requests; ++i) {  // the first ones warm up
+    const auto start = Clock::now();
+    if (i == 0) begin = start;
+    wide::copy(x.host, x.device, stream.get());
+    replay.run(stream.get());
+    wide::copy(y.device, y.host, stream.get());
+    context.synchronize(stream.get());
+    const std::chrono::duration<double, std::micro> took = Clock::now() - start;
+    if (i >= 0) latencies_us.push_back(took.count());
+  }
+  const std::chrono::duration<double> took = Clock::now() - begin;
+  std::sort(latencies_us.begin(), latencies_us.end());
+  const size_t n = latencies_us.size();
+  std::printf("%s: %d members, batch %d, %.1f MB of weights, on %s\n", s.model.c_str(),
+              static_cast<int>(s.num_members), static_cast<int>(s.batch),
+              static_cast<double>(plan.memory().weights_bytes) / 1e6, context.info().name.c_str());
+  std::printf("p50 %.1f us, p99 %.1f us, %.0f requests/s\n", latencies_us[n / 2],
+              latencies_us[n * 99 / 100], static_cast<double>(n) / took.count());
+  if (y.host.dtype() == wide::Dtype::fp32)
+    std::printf("first output: %.6g\n",
+                static_cast<double>(*static_cast<const float*>(y.host.data())));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const Settings s = parse(argc, argv);
+    if (s.wants_help) {
+      std::fputs(kUsage, stdout);
+      return 0;
+    }
+    const wide::Context context =
+        s.device == "cuda" ? wide::Context::cuda(0) : wide::Context::cpu();
+    serve(context, load_model(context, s), s);
+    return 0;
+  } catch (const Misuse& error) {
+    std::fprintf(stderr, "engine: %s\n%s", error.what(), kUsage);
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "engine: %s\n", error.what());
+    return 1;
+  }
+}
