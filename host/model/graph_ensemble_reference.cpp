@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
+//
+// What members' values come to, by plain loops.
 #include <algorithm>
 #include <cmath>
 
-#include "verify/support/graph_reference.hpp"
+#include "host/model/graph_reference.hpp"
 
-namespace wide::test {
+namespace wide::catalog {
 
 Doubles joined_members(Ensemble mode, const std::vector<Doubles>& members) {
   Doubles y = members.front();
@@ -29,4 +31,4 @@ Doubles joined_members(Ensemble mode, const std::vector<Doubles>& members) {
   return y;
 }
 
-}  // namespace wide::test
+}  // namespace wide::catalog
