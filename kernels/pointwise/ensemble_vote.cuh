@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(kVoteThreads)
     } else {
       for (int i = thread; i < rows * count; i += threads) state[i] = counts[i];
     }
-    __syncthreads();  // counts and shares are written anew
+    // No barrier: counts are read no more, or by who writes them next; before shares come two.
   }
 }
 
