@@ -10,6 +10,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "host/core/file.hpp"
 #include "verify/onnx_case.hpp"
@@ -132,6 +133,8 @@ TEST_CASE("onnx: graphs that contradict themselves are refused, with the node") 
       {with_attribute(bytes(1, "alpha") + single(2, 1)), "attribute \"alpha\" has no type"},
       {with_attribute(bytes(1, "alpha") + integer(20, 99)), "is of type 99, which is unknown"},
       {with_attribute(bytes(1, "alpha") + integer(20, -1)), "is of type -1"},
+      {with_attribute(bytes(1, "alpha") + bytes(7, std::string(40'004, '\0')) + integer(20, 6)),
+       "field 7 has more than 10000 values"},
       {with_attribute(bytes(1, "alpha") + integer(3, 1) + integer(20, 2)),
        "expected a finite number"},
       {with_attribute(bytes(1, "alpha") + single(2, NAN) + integer(20, 1)),
@@ -311,7 +314,38 @@ TEST_CASE("onnx: tensors' files lie in the model's folder, and nowhere else") {
                     ContainsSubstring("there is no file"));
 }
 
-TEST_CASE("onnx: absurd models end soon") {
+TEST_CASE("onnx: absurd models end soon, and sizes do not overflow") {
+  Strings doubled;
+  for (int i = 0; i < 80; ++i) {
+    const std::string from = i == 0 ? "x" : "c" + std::to_string(i);
+    doubled.push_back(node("Concat", {from, from}, {i == 79 ? "y" : "c" + std::to_string(i + 1)},
+                           int_attribute("axis", 1)));
+  }
+  CHECK_THAT(complaint_about(with_nodes(doubled)), ContainsSubstring("which no device holds"));
+  CHECK_THAT(complaint_about(with_input(value("x", {-1, int64_t{1} << 62, 4}))),
+             ContainsSubstring("more elements than any device holds"));
+  CHECK_THAT(
+      complaint_about(with_nodes({node("Gather", {"x", "i"}, {"y"}, int_attribute("axis", 1))},
+                                 {ints("i", {2}, {INT64_MAX, INT64_MIN})})),
+      ContainsSubstring("gathers element 9223372036854775807, expected one of 3"));
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Strings ends{floats("a", {}, {0}), floats("b", {}, {-infinity}), floats("d", {}, {1})};
+  CHECK_THAT(complaint_about(with_nodes(
+                 {node("Range", {"a", "b", "d"}, {"r"}), node("Add", {"x", "r"}, {"y"})}, ends)),
+             ContainsSubstring("node \"node_y\" (Add)"));
+  // One large constant, copied by each of many nodes.
+  Strings copies;
+  std::string last_copy = "x";
+  for (int i = 0; i < 200; ++i) {
+    const std::string next = i == 199 ? "y" : "k" + std::to_string(i);
+    copies.push_back(node("Add", {last_copy, "column"}, {next}));
+    last_copy = next;
+  }
+  File wide_file = network({1024, 1000}, copies, {filled("column", {1024, 1})});
+  const std::string wide_bytes = wide_file.bytes_of();
+  CHECK(complaint_about(wide_bytes) == "it is taken");  // as channels: nothing is copied
+  wide_file = network({2, 1024, 512}, copies, {filled("column", {1024, 1})});
+  CHECK_THAT(complaint_about(wide_file.bytes_of()), ContainsSubstring("too large in all"));
   // Names that are all the same, constants that grow, a chain of joins.
   Strings same;
   std::string last = "x";

@@ -277,7 +277,8 @@ Numbers fold_range(const Inputs& inputs) {
                     delta = inputs[2]->values[0];
   const long double count = std::ceil((limit - start) / delta);
   WIDE_REQUIRE(delta != 0 && count <= kMaxNumbers, "ranges over too many numbers");
-  Numbers out{{std::max<int64_t>(0, static_cast<int64_t>(count))}, inputs[0]->is_float, {}};
+  Numbers out{
+      {std::max<int64_t>(0, static_cast<int64_t>(std::max(count, 0.0L)))}, inputs[0]->is_float, {}};
   for (int64_t i = 0; i < out.shape[0]; ++i)
     out.values.push_back(start + static_cast<long double>(i) * delta);
   return out;

@@ -164,6 +164,9 @@ void lower_gather(Lowering& at) {
                "gathers by " + to_string(which.shape) + " indices, expected one or a list");
     int64_t first = to_integer(which, 0);
     if (first < 0) first += shape[axis];
+    at.require(first >= 0 && first < shape[axis], "gathers element " + std::to_string(first) +
+                                                      ", expected one of " +
+                                                      std::to_string(shape[axis]));
     for (size_t i = 0; i < which.values.size(); ++i) {
       const int64_t index = to_integer(which, i);
       at.support((index < 0 ? index + shape[axis] : index) == first + static_cast<int64_t>(i),

@@ -17,6 +17,21 @@ namespace {
 
 /// Numbers that may be folded in all: far beyond any model's shapes, and done in a second.
 constexpr int64_t kMaxFolded = 10'000'000;
+constexpr int64_t kMaxCopied = int64_t{1} << 26;  ///< bytes
+
+/// Elements of one row of the batch: no device holds more, and products of two such sizes with a
+/// small number still fit in 64 bits.
+constexpr int64_t kMaxElements = int64_t{1} << 40;
+
+bool is_small(const Shape& shape) {
+  int64_t size = 1;
+  for (const int64_t extent : shape) {
+    if (extent == kBatch) continue;
+    if (extent > kMaxElements / size) return false;
+    size *= std::max<int64_t>(extent, 1);
+  }
+  return true;
+}
 
 bool is_floating_point(Dtype dtype) {
   return dtype == Dtype::fp32 || dtype == Dtype::fp16 || dtype == Dtype::bf16;
@@ -39,6 +54,17 @@ void Lowering::unsupported(const std::string& why) const {
 void Lowering::spend(int64_t numbers) {
   spent_ += numbers;
   if (spent_ > kMaxFolded) refuse("is one of more constants than any model computes");
+}
+
+/// Copies of constants: a few times what the file has.
+void Lowering::allow(int64_t bytes) {
+  made_bytes_ += bytes;
+  int64_t own = 0;
+  if (made_bytes_ > kMaxCopied) {
+    for (const Initializer& initializer : file_.initializers) own += initializer.bytes;
+  }
+  support(made_bytes_ <= std::max(kMaxCopied, 4 * own),
+          "copies constants that are too large in all");
 }
 
 void Lowering::only(std::initializer_list<std::string_view> attributes) const {
@@ -193,7 +219,7 @@ Value Lowering::changed(size_t input, Dtype dtype, const Shape& shape,
   support(
       size <= num_elements(found.shape) || size <= int64_t{1} << 20,
       "broadcasts " + in_quotes(found.name) + " to " + to_string(shape) + ", which is too large");
-  spend(size / 64);
+  allow(checked_bytes(shape, dtype_bytes(dtype)));
   auto storage = std::make_shared<std::vector<std::byte>>(
       static_cast<size_t>(checked_bytes(shape, dtype_bytes(dtype))));
   for (int64_t i = 0; i < size; ++i) store_element(storage->data(), dtype, i, change(found, i));
@@ -224,13 +250,17 @@ Value Lowering::constant(double number, Dtype dtype) {
 }
 
 Value Lowering::append(const Operation& operation, std::vector<Operand> operands) {
+  Value value;
   try {
-    return builder_.append(free_name(node_->name), operation, std::move(operands));
+    value = builder_.append(free_name(node_->name), operation, std::move(operands));
   } catch (const Error& error) {
     throw Error(ErrorCode::unsupported, "onnx: " + file_.where + ": node " +
                                             in_quotes(node_->name) + " (" + node_->op +
                                             "): " + error.what());
   }
+  support(is_small(shape(value)),
+          "computes " + to_string(shape(value)) + ", which no device holds");
+  return value;
 }
 
 Value Lowering::reshaped(Value value, const Shape& to) {
@@ -331,6 +361,7 @@ void Lowering::declare_inputs() {
     }
     const auto& shared = options_.shared_inputs;
     const bool is_shared = std::find(shared.begin(), shared.end(), input.name) != shared.end();
+    if (!is_small(Shape(extents))) refuse_input(input, "has more elements than any device holds");
     taken_[input.name] = 1;
     terms_[input.name].value =
         is_shared ? builder_.shared_input(input.name, Shape(extents), *input.type->dtype)

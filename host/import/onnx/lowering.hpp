@@ -112,6 +112,7 @@ class Lowering {
   const Initializer& tensor(size_t input, Dtype dtype);
   Value declare(const Initializer& tensor, Dtype dtype, const std::string& name);
   void spend(int64_t numbers);
+  void allow(int64_t bytes);
 
   OnnxFile& file_;
   const OnnxOptions& options_;
@@ -125,7 +126,7 @@ class Lowering {
   std::map<const Initializer*, Value> declared_;
   std::map<std::string, int64_t, std::less<>> taken_;  ///< with the next number to try
   std::vector<std::string_view> outputs_;
-  int64_t spent_ = 0;
+  int64_t spent_ = 0, made_bytes_ = 0;
   int64_t batch_ = -1;
 };
 

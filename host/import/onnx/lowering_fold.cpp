@@ -78,7 +78,7 @@ bool Lowering::fold_tensor() {
     const Dims order = transpose_order(integers("perm"), from.shape.rank());
     const int64_t element = from.type->bits / 8;
     support(element >= 1, "moves axes of " + std::string(from.type->name));
-    spend(num_elements(from.shape) / 64);
+    allow(from.bytes);
     for (int axis = 0; axis < order.rank(); ++axis)
       to.shape[axis] = from.shape[static_cast<int>(order[axis])];
     to.storage = std::make_shared<const std::vector<std::byte>>(
