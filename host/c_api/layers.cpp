@@ -34,9 +34,6 @@ T named(const char* given, const char* what, const Names& all, std::string_view 
   throw_invalid_argument(std::string(what) + " is \"" + name + "\", expected one of " + list);
 }
 
-constexpr std::array<Ensemble, 4> kAllEnsembles{Ensemble::mean, Ensemble::variance, Ensemble::vote,
-                                                Ensemble::log_mean_exp};
-
 }  // namespace
 
 wide_status wide_builder_linear(wide_builder* builder, const char* name, wide_value x,
