@@ -32,7 +32,7 @@ Graph classifier(int64_t classes, Dtype dtype = Dtype::fp32) {
   return std::move(g).build();
 }
 
-bool is_equal(const test::Doubles& a, const test::Doubles& b) {
+bool is_equal(const catalog::Doubles& a, const catalog::Doubles& b) {
   return a.values == b.values;
 }
 
