@@ -24,24 +24,9 @@
 using namespace wide;
 using Catch::Matchers::ContainsSubstring;
 using test::ModelRun;
+using test::small_model;
 
 namespace {
-
-/// Small enough for plain loops, and for a simulated GPU.
-Graph small_model(std::string_view name, Dtype dtype = Dtype::fp32) {
-  ModelSizes sizes{.dtype = dtype};
-  if (name == "mlp" || name == "mlp256") sizes.width = 48;
-  if (name == "deep_mlp") sizes.width = 24, sizes.layers = 4;
-  if (name == "convnet") sizes.width = 4, sizes.image = 8;
-  if (name == "resblock") sizes.width = 6, sizes.image = 7;
-  if (name == "resnet18") sizes.width = 4, sizes.image = 32, sizes.classes = 10;
-  if (name == "bert")
-    sizes.width = 16, sizes.layers = 2, sizes.heads = 2, sizes.seq = 5, sizes.vocab = 11;
-  if (name == "vit") {
-    sizes.width = 16, sizes.layers = 2, sizes.heads = 2, sizes.image = 32, sizes.classes = 5;
-  }
-  return make_named_model(name, sizes);
-}
 
 double tolerance(Dtype dtype) {
   return dtype == Dtype::fp32 ? 2e-5 : dtype == Dtype::fp16 ? 2e-2 : 1e-1;

@@ -62,10 +62,10 @@ LinearProblem layer(const AttentionProblem& p, int64_t members, int64_t rows, in
   return linear;
 }
 
-std::vector<LinearProblem> projections_of(const AttentionProblem& p, int64_t members) {
+Projections projections_of(const AttentionProblem& p, int64_t members) {
   const int64_t d = p.features, queries = num_elements({p.batch, p.seq}),
                 keys = num_elements({p.batch, *p.kv_seq});
-  std::vector<LinearProblem> projections;
+  Projections projections;
   const auto add = [&](int64_t rows, int64_t in, int64_t out, const RowStrides& x,
                        const RowStrides& weight) {
     LinearProblem linear = layer(p, members, rows, in, out);

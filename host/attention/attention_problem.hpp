@@ -5,17 +5,34 @@
 // its heads. What the parts refuse, the whole refuses; nothing is checked twice.
 #pragma once
 
-#include <vector>
+#include <array>
+#include <cstddef>
 
 #include "wide/attention.hpp"
 #include "wide/linear.hpp"
 
 namespace wide {
 
+/// One, or three of a cross attention; a run of a plan makes them, and allocates nothing.
+class Projections {
+ public:
+  void push_back(const LinearProblem& problem) { problems_[count_++] = problem; }
+  size_t size() const { return count_; }
+  const LinearProblem& operator[](size_t i) const { return problems_[i]; }
+  const LinearProblem& front() const { return problems_[0]; }
+  const LinearProblem& back() const { return problems_[count_ - 1]; }
+  const LinearProblem* begin() const { return problems_.data(); }
+  const LinearProblem* end() const { return problems_.data() + count_; }
+
+ private:
+  std::array<LinearProblem, 3> problems_{};
+  size_t count_ = 0;
+};
+
 /// Complete ones, of `members` neighbouring members. What lies between the parts is packed for so
 /// many members: one tensor [rows, members, 3D] of queries, keys and values, or three.
 struct AttentionParts {
-  std::vector<LinearProblem> projections;  ///< one to 3D; cross: to queries, to keys, to values
+  Projections projections;  ///< one to 3D; cross: to queries, to keys, to values
   FlashAttentionProblem core;
   LinearProblem output;
 };

@@ -7,6 +7,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "host/attention/attention_problem.hpp"
 #include "host/core/verified.hpp"

@@ -43,10 +43,12 @@ std::string text(KeyLengths lengths) {
 }
 
 void require_range(const char* field, int64_t value, int64_t least, int64_t most = kUnbounded) {
-  const std::string range =
-      most == kUnbounded ? ">= " + text(least) : "in [" + text(least) + ", " + text(most) + "]";
+  const auto range = [&]() -> std::string {
+    return most == kUnbounded ? ">= " + text(least)
+                              : "in [" + text(least) + ", " + text(most) + "]";
+  };
   WIDE_REQUIRE(value >= least && value <= most, "flash_attention: " + std::string(field) + " is " +
-                                                    text(value) + ", expected " + range);
+                                                    text(value) + ", expected " + range());
 }
 
 void check_sizes(const FlashAttentionProblem& p) {

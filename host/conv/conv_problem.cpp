@@ -36,21 +36,22 @@ std::string text(const ConvWeightStrides& s) {
          text(s.in_channel) + ", row " + text(s.row) + ", column " + text(s.column) + "}";
 }
 
-void require_range(const std::string& field, int64_t value, int64_t least, int64_t most = kMost) {
-  WIDE_REQUIRE(value >= least && value <= most, "conv: " + field + " is " + text(value) +
-                                                    ", expected a number in [" + text(least) +
-                                                    ", " + text(most) + "]");
+/// `field` and, where there is one, `axis` name it.
+void require_range(const char* field, int64_t value, int64_t least, int64_t most = kMost,
+                   const char* axis = "") {
+  WIDE_REQUIRE(value >= least && value <= most, std::string("conv: ") + field + axis + " is " +
+                                                    text(value) + ", expected a number in [" +
+                                                    text(least) + ", " + text(most) + "]");
 }
 
 void check_axis(const char* name, const ConvProblem& p, int64_t PerAxis::*axis) {
-  const std::string suffix = std::string(".") + name;
-  require_range("input" + suffix, p.input.*axis, 1);
-  require_range("kernel" + suffix, p.kernel.*axis, 1);
-  require_range("stride" + suffix, p.stride.*axis, 1);
-  require_range("padding" + suffix, p.padding.*axis, 0);
-  require_range("dilation" + suffix, p.dilation.*axis, 1);
+  require_range("input.", p.input.*axis, 1, kMost, name);
+  require_range("kernel.", p.kernel.*axis, 1, kMost, name);
+  require_range("stride.", p.stride.*axis, 1, kMost, name);
+  require_range("padding.", p.padding.*axis, 0, kMost, name);
+  require_range("dilation.", p.dilation.*axis, 1, kMost, name);
   const int64_t padded = p.input.*axis + 2 * (p.padding.*axis);
-  require_range("input + 2 padding along the " + std::string(name), padded, 1);
+  require_range("input + 2 padding along the ", padded, 1, kMost, name);
   const int64_t reach = p.dilation.*axis * (p.kernel.*axis - 1) + 1;
   WIDE_REQUIRE(reach <= padded, "conv: the kernel reaches over " + text(reach) +
                                     " positions along the " + name +

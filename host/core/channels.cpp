@@ -15,16 +15,12 @@ namespace wide {
 
 namespace {
 
-std::string name_of(std::string_view primitive, std::string_view argument) {
-  return std::string(primitive) + ": " + std::string(argument);
-}
-
 bool is_channels_last(const ConstTensorView& view) {
   return view.shape[1] > 1 && view.strides[1] == 1 && view.strides.back() > 1;
 }
 
 /// Folds the axes [2, rank - 1) into rows of one stride; 0 where nothing steps along them.
-void fold_positions(const std::string& name, const ConstTensorView& view, MemberChannels& c) {
+void fold_positions(const ArgumentName& name, const ConstTensorView& view, MemberChannels& c) {
   bool folds = true;
   for (int axis = view.rank() - 2; axis >= 2; --axis) {
     const int64_t extent = view.shape[axis];
@@ -59,7 +55,7 @@ ChannelStrides complete_strides(const MemberChannels& e, const ChannelStrides& s
 
 MemberChannels member_channels(std::string_view primitive, std::string_view argument,
                                const ConstTensorView& view, int64_t num_members) {
-  const std::string name = name_of(primitive, argument);
+  const ArgumentName name = name_of(primitive, argument);
   (void)view.num_elements();  // refuses negative extents and overflow
   WIDE_REQUIRE(num_members >= 1, std::string(primitive) + ": num_members is " +
                                      std::to_string(num_members) + ", expected >= 1");
@@ -89,14 +85,18 @@ MemberChannels member_channels(std::string_view primitive, std::string_view argu
 
 void require_disjoint(std::string_view primitive, std::string_view argument,
                       std::span<const SteppedAxis> axes) {
-  std::vector<SteppedAxis> inner_first(axes.begin(), axes.end());
+  std::array<SteppedAxis, kMaxRank> inner_first{};
+  size_t count = 0;
   for (const SteppedAxis& axis : axes) {
     if (axis.extent == 0) return;
+    size_t i = count++;
+    for (; i > 0 && inner_first[i - 1].stride > axis.stride; --i)
+      inner_first[i] = inner_first[i - 1];
+    inner_first[i] = axis;
   }
-  std::sort(inner_first.begin(), inner_first.end(),
-            [](const SteppedAxis& a, const SteppedAxis& b) { return a.stride < b.stride; });
   int64_t span = 1;
-  for (const SteppedAxis& axis : inner_first) {
+  for (size_t i = 0; i < count; ++i) {
+    const SteppedAxis& axis = inner_first[i];
     if (axis.extent == 1) continue;
     WIDE_REQUIRE(axis.stride >= span, name_of(primitive, argument) + " has a stride of " +
                                           std::to_string(axis.stride) + " over " +

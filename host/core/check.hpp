@@ -6,10 +6,24 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "wide/error.hpp"
 
 namespace wide {
+
+/// "linear: weight", put together only where it becomes part of a message: calls that are right
+/// allocate nothing.
+struct ArgumentName {
+  std::string_view primitive, argument;
+  friend std::string operator+(const ArgumentName& name, const char* text) {
+    return std::string(name.primitive) + ": " + std::string(name.argument) + text;
+  }
+};
+
+inline ArgumentName name_of(std::string_view primitive, std::string_view argument) {
+  return {primitive, argument};
+}
 
 [[noreturn]] void throw_invalid_argument(const std::string& message);
 [[noreturn]] void throw_unsupported(const std::string& message);

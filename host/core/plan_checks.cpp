@@ -11,14 +11,6 @@
 
 namespace wide {
 
-namespace {
-
-std::string name_of(std::string_view primitive, std::string_view argument) {
-  return std::string(primitive) + ": " + std::string(argument);
-}
-
-}  // namespace
-
 void require_device(std::string_view primitive, std::string_view argument,
                     const ConstTensorView& view, Device expected) {
   WIDE_REQUIRE(view.device == expected,

@@ -13,10 +13,6 @@ namespace wide {
 
 namespace {
 
-std::string name_of(std::string_view primitive, std::string_view argument) {
-  return std::string(primitive) + ": " + std::string(argument);
-}
-
 int64_t checked_product(int64_t num_members, int64_t features) {
   WIDE_REQUIRE(num_members >= 1,
                "num_members is " + std::to_string(num_members) + ", expected >= 1");
@@ -28,7 +24,7 @@ int64_t checked_product(int64_t num_members, int64_t features) {
 }
 
 /// The first `num_axes` axes as rows with one stride; `packed_stride` where there is at most one.
-MemberRows fold_rows(const std::string& name, const ConstTensorView& view, int num_axes,
+MemberRows fold_rows(const ArgumentName& name, const ConstTensorView& view, int num_axes,
                      int64_t packed_stride) {
   int64_t rows = 1;
   int64_t stride = packed_stride;
@@ -49,7 +45,7 @@ MemberRows fold_rows(const std::string& name, const ConstTensorView& view, int n
   return {rows, {stride, 0}};
 }
 
-void require_contiguous_features(const std::string& name, const ConstTensorView& view) {
+void require_contiguous_features(const ArgumentName& name, const ConstTensorView& view) {
   WIDE_REQUIRE(view.shape.back() <= 1 || view.strides.back() == 1,
                name + " has strides " + to_string(view.strides) +
                    ", expected the last axis contiguous: stride 1");
@@ -63,7 +59,7 @@ RowStrides packed_rows(int64_t num_members, int64_t features) {
 
 MemberRows member_rows(std::string_view primitive, std::string_view argument,
                        const ConstTensorView& view, int64_t num_members, int64_t features) {
-  const std::string name = name_of(primitive, argument);
+  const ArgumentName name = name_of(primitive, argument);
   const RowStrides packed = packed_rows(num_members, features);
   const int rank = view.rank();
   (void)view.num_elements();  // refuses negative extents and overflow
@@ -88,7 +84,7 @@ MemberRows member_rows(std::string_view primitive, std::string_view argument,
 
 MemberRows shared_rows(std::string_view primitive, std::string_view argument,
                        const ConstTensorView& view, int64_t features) {
-  const std::string name = name_of(primitive, argument);
+  const ArgumentName name = name_of(primitive, argument);
   (void)view.num_elements();
   WIDE_REQUIRE(view.rank() >= 1 && view.shape.back() == features,
                name + " is " + to_string(view.shape) + ", expected [.., features] = [.., " +

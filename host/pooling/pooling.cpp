@@ -19,36 +19,39 @@ constexpr std::string_view kName = "pooling";
 constexpr int64_t kMostPositions = int64_t{1} << 30;  // of an image: kernels count them in 32 bits
 constexpr int64_t kMostSpan = int64_t{1} << 29;       // of a window
 
-[[noreturn]] void refuse(const std::string& argument, int64_t value, const std::string& expected) {
-  throw_invalid_argument("pooling: " + argument + " is " + std::to_string(value) + ", expected " +
-                         expected);
+/// `argument` and, where there is one, `field` name it.
+[[noreturn]] void refuse(const char* argument, int64_t value, const std::string& expected,
+                         const char* field = "") {
+  throw_invalid_argument(std::string("pooling: ") + argument + field + " is " +
+                         std::to_string(value) + ", expected " + expected);
 }
 
-void require_range(const std::string& argument, int64_t value, int64_t least, int64_t most) {
+void require_range(const char* argument, int64_t value, int64_t least, int64_t most,
+                   const char* field = "") {
   if (value >= least && value <= most) return;
-  refuse(argument, value, std::to_string(least) + " to " + std::to_string(most));
+  refuse(argument, value, std::to_string(least) + " to " + std::to_string(most), field);
 }
 
-void require_legal_window(const std::string& name, const PoolingWindow& w, PoolingMode mode) {
-  require_range(name + ".kernel", w.kernel, 1, kMostSpan);
-  require_range(name + ".stride", w.stride, 1, kMostSpan);
-  require_range(name + ".padding", w.padding, 0, w.kernel / 2);
-  require_range(name + ".dilation", w.dilation, 1, kMostSpan);
+void require_legal_window(const char* name, const PoolingWindow& w, PoolingMode mode) {
+  require_range(name, w.kernel, 1, kMostSpan, ".kernel");
+  require_range(name, w.stride, 1, kMostSpan, ".stride");
+  require_range(name, w.padding, 0, w.kernel / 2, ".padding");
+  require_range(name, w.dilation, 1, kMostSpan, ".dilation");
   if (mode == PoolingMode::average && w.dilation != 1) {
-    refuse(name + ".dilation", w.dilation, "1 for averages");
+    refuse(name, w.dilation, "1 for averages", ".dilation");
   }
   const bool is_short = (w.kernel - 1) <= (kMostSpan - 1) / w.dilation;
-  if (!is_short) refuse(name + ".dilation", w.dilation, "a window below 2^29 positions");
+  if (!is_short) refuse(name, w.dilation, "a window below 2^29 positions", ".dilation");
 }
 
-void require_outputs(const std::string& name, int64_t size, int64_t got, const PoolingWindow& w,
+void require_outputs(const char* name, int64_t size, int64_t got, const PoolingWindow& w,
                      bool ceil_mode) {
   const int64_t expected = pooling_outputs(size, w, ceil_mode);
   WIDE_REQUIRE(expected >= 1, "pooling: a window of " + std::to_string(w.kernel) + " " + name +
                                   " with dilation " + std::to_string(w.dilation) +
                                   " is larger than x's " + std::to_string(size) + " and padding " +
                                   std::to_string(w.padding));
-  if (got != expected) refuse("y's number of " + name, got, std::to_string(expected));
+  if (got != expected) refuse("y's number of ", got, std::to_string(expected), name);
 }
 
 void require_legal(const PoolingProblem& p) {

@@ -70,6 +70,21 @@ ModelOptions with_kernels(const Context& context, const Graph& graph, ModelOptio
 
 }  // namespace
 
+Graph small_model(std::string_view name, Dtype dtype) {
+  ModelSizes sizes{.dtype = dtype};
+  if (name == "mlp" || name == "mlp256") sizes.width = 48;
+  if (name == "deep_mlp") sizes.width = 24, sizes.layers = 4;
+  if (name == "convnet") sizes.width = 4, sizes.image = 8;
+  if (name == "resblock") sizes.width = 6, sizes.image = 7;
+  if (name == "resnet18") sizes.width = 4, sizes.image = 32, sizes.classes = 10;
+  if (name == "bert")
+    sizes.width = 16, sizes.layers = 2, sizes.heads = 2, sizes.seq = 5, sizes.vocab = 11;
+  if (name == "vit") {
+    sizes.width = 16, sizes.layers = 2, sizes.heads = 2, sizes.image = 32, sizes.classes = 5;
+  }
+  return make_named_model(name, sizes);
+}
+
 ModelRun::ModelRun(const Context& context, const Graph& graph, const ModelProblem& problem,
                    const ModelOptions& options, uint64_t seed, std::vector<int64_t> member_ids)
     : context_(context),

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "host/model/graph_reference.hpp"
@@ -14,6 +15,9 @@
 #include "wide/models.hpp"
 
 namespace wide::test {
+
+/// A named model that is small enough for plain loops, and for a simulated GPU.
+Graph small_model(std::string_view name, Dtype dtype = Dtype::fp32);
 
 class ModelRun {
  public:
