@@ -433,7 +433,7 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   }
   if (&command == p.trace_command) return command_trace(p.global, p.trace, out, err);
   selection.ops = with_models(selection.ops, selection.models);
-  if (selection.ops.empty()) {
+  if (selection.ops.empty() && command.get_option("--op")->count() == 0) {
     err << "wbench: --op is missing: one or more of these, or all; or --model\n";
     (void)command_list(p.global, "ops", "", false, out);
     return kUsage;

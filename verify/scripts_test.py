@@ -188,7 +188,7 @@ class RunTestsTest(ScriptTest):
 class SetupTest(ScriptTest):
     """setup.sh on machines made of stubs; what it would do is in the log."""
     LIBRARIES = ("libcli11-dev", "nlohmann-json3-dev", "libfmt-dev", "libvalijson-dev", "libdlpack-dev", "libboost-dev",
-                 "libsqlite3-dev")
+                 "libsqlite3-dev", "zlib1g-dev", "libonnx-testdata")
 
     def setUp(self):
         super().setUp()
