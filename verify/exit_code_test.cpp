@@ -73,7 +73,6 @@ TEST_CASE("exit code 2, with a message that says what to type instead") {
        "expected one of run, verify, list, info, show, tune, quantize, compare, report, "
        "profile, trace, history, suite, completion, man"},
       {"run --model restnet18", "did you mean model:resnet18?"},
-      {"run --op linear --model ''", "--model"},
       {"trace", "--model is required"},
       {"trace -m mlp,bert", "--model names 2 models, expected one"},
       {"trace -m mlp --seq x", "x"},

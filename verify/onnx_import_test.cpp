@@ -106,7 +106,8 @@ std::string mlp(float first = 1, const std::string& activation = "Relu", int64_t
 }  // namespace
 
 TEST_CASE("onnx: products take the bias that is added behind them, and their factors") {
-  const OnnxModel model = parse(mlp(3));
+  const auto file = mlp(3);  // parameters are views of it
+  const OnnxModel model = parse(file);
   CHECK(operations(model.graph()) == Strings{"linear", "pointwise", "linear"});
   CHECK(model.graph().name() == "network");
   CHECK(model.graph().inputs().size() == 1);

@@ -253,8 +253,8 @@ double ModelRun::worst_error(const Outputs& outputs) const {
 }
 
 void ModelRun::replace(int64_t member, int64_t id) {
+  model_.replace(member, parameters_of(id), stream_.get());  // refuses members that are none
   ids_[static_cast<size_t>(member)] = id;
-  model_.replace(member, parameters_of(id), stream_.get());
 }
 
 }  // namespace wide::test
