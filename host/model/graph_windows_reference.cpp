@@ -18,49 +18,66 @@ size_t z(int64_t i) {
 
 }  // namespace
 
+namespace {
+
+/// Where a convolution's values lie: one formula for both layouts.
+struct Grid {
+  int64_t channels, height, width;
+  bool is_last;
+  int64_t row() const { return is_last ? width * channels : width; }
+  int64_t column() const { return is_last ? channels : 1; }
+  int64_t start(int64_t image, int64_t channel) const {
+    return image * channels * height * width + (is_last ? channel : channel * height * width);
+  }
+};
+
+/// One weight's products with all that it meets, added to a channel of y: the innermost loop runs
+/// along a row, for networks take their time.
+void add_products(const ConvOp& op, double weight, const double* x, const Grid& in, int64_t p,
+                  int64_t q, double* y, const Grid& out, bool is_signal) {
+  for (int64_t i = 0; i < out.height; ++i) {
+    const int64_t from =
+        is_signal ? 0 : i * op.stride.height - op.padding.height + p * op.dilation.height;
+    if (from < 0 || from >= in.height) continue;
+    const int64_t offset = q * op.dilation.width - op.padding.width;
+    int64_t first = 0, end = out.width;
+    while (first < end && first * op.stride.width + offset < 0) ++first;
+    while (end > first && (end - 1) * op.stride.width + offset >= in.width) --end;
+    const double* row = x + from * in.row() + offset * in.column();
+    double* to = y + i * out.row();
+    const int64_t step = op.stride.width * in.column();
+    for (int64_t j = first; j < end; ++j) to[j * out.column()] += weight * row[j * step];
+  }
+}
+
+}  // namespace
+
 Doubles conv_of(const ConvOp& op, const Doubles& x, const Doubles& w) {
   const bool is_signal = x.shape.size() == 3, is_last = op.layout == ConvLayout::channels_last;
   const size_t c_axis = is_last ? x.shape.size() - 1 : 1,
                w_axis = x.shape.size() - (is_last ? 2 : 1);
-  const int64_t batch = x.shape[0], in_c = x.shape[c_axis], width = x.shape[w_axis];
-  const int64_t height = is_signal ? 1 : x.shape[w_axis - 1];
-  const int64_t out_c = w.shape[0], own = w.shape[1], kw = w.shape.back();
-  const int64_t kh = is_signal ? 1 : w.shape[2];
+  const Grid in{x.shape[c_axis], is_signal ? 1 : x.shape[w_axis - 1], x.shape[w_axis], is_last};
+  const int64_t own = w.shape[1], kw = w.shape.back(), kh = is_signal ? 1 : w.shape[2];
   const auto size = [](int64_t n, int64_t k, int64_t s, int64_t p, int64_t d) {
     return (n + 2 * p - d * (k - 1) - 1) / s + 1;
   };
-  const int64_t oh =
-      is_signal ? 1 : size(height, kh, op.stride.height, op.padding.height, op.dilation.height);
-  const int64_t ow = size(width, kw, op.stride.width, op.padding.width, op.dilation.width);
-  const auto index = [&](int64_t b, int64_t c, int64_t i, int64_t j, int64_t channels, int64_t rows,
-                         int64_t columns) {
-    return is_last ? ((b * rows + i) * columns + j) * channels + c
-                   : ((b * channels + c) * rows + i) * columns + j;
-  };
-  Doubles y{x.shape, std::vector<double>(z(batch * out_c * oh * ow))};
-  y.shape[c_axis] = out_c;
-  y.shape[w_axis] = ow;
-  if (!is_signal) y.shape[w_axis - 1] = oh;
-  const int64_t out_per_group = out_c / op.groups;
-  for (int64_t b = 0; b < batch; ++b)
-    for (int64_t o = 0; o < out_c; ++o)
-      for (int64_t i = 0; i < oh; ++i)
-        for (int64_t j = 0; j < ow; ++j) {
-          double sum = 0;
-          const int64_t first = o / out_per_group * own;
-          for (int64_t c = 0; c < own; ++c)
-            for (int64_t p = 0; p < kh; ++p)
-              for (int64_t q = 0; q < kw; ++q) {
-                const int64_t yy =
-                    is_signal ? 0
-                              : i * op.stride.height - op.padding.height + p * op.dilation.height;
-                const int64_t xx = j * op.stride.width - op.padding.width + q * op.dilation.width;
-                if (yy < 0 || yy >= height || xx < 0 || xx >= width) continue;
-                sum += x.values[z(index(b, first + c, yy, xx, in_c, height, width))] *
-                       w.values[z(((o * own + c) * kh + p) * kw + q)];
-              }
-          y.values[z(index(b, o, i, j, out_c, oh, ow))] = sum;
-        }
+  const Grid out{
+      w.shape[0],
+      is_signal ? 1 : size(in.height, kh, op.stride.height, op.padding.height, op.dilation.height),
+      size(in.width, kw, op.stride.width, op.padding.width, op.dilation.width), is_last};
+  Doubles y{x.shape, std::vector<double>(z(x.shape[0] * out.channels * out.height * out.width))};
+  y.shape[c_axis] = out.channels;
+  y.shape[w_axis] = out.width;
+  if (!is_signal) y.shape[w_axis - 1] = out.height;
+  const int64_t out_per_group = out.channels / op.groups;
+  for (int64_t b = 0; b < x.shape[0]; ++b)
+    for (int64_t o = 0; o < out.channels; ++o)
+      for (int64_t c = 0; c < own; ++c)
+        for (int64_t p = 0; p < kh; ++p)
+          for (int64_t q = 0; q < kw; ++q)
+            add_products(op, w.values[z(((o * own + c) * kh + p) * kw + q)],
+                         x.values.data() + in.start(b, o / out_per_group * own + c), in, p, q,
+                         y.values.data() + out.start(b, o), out, is_signal);
   return y;
 }
 
