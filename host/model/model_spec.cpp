@@ -368,6 +368,8 @@ const PrimitiveSpec& add_model(const std::string& name, Graph graph, ParametersO
   r.names.push_back(full);
   r.graphs.push_back([shared](const Case&) { return *shared; });
   r.specs.push_back(spec_of(r.names.back(), "a model of a file", r.graphs.back(), 8, parameters));
+  const std::string_view dtype = dtype_name(shared->type(shared->outputs()[0].value).dtype);
+  r.specs.back().axes.push_back({"dtype", "as the file has it", std::string(dtype), {dtype}, 0});
   return r.specs.back();
 }
 
