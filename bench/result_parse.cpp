@@ -272,7 +272,11 @@ CaseResult parse_case(const Field& f) {
   c.footprint_bytes = work["footprint_bytes"].integer();
   c.floor_ns = work["floor_ns"].real_or_zero();
   for (const Field& s : f["strategies"].items()) {
-    c.strategies.push_back(parse_runner(s));
+    RunnerResult runner = parse_runner(s);
+    // A speedup says whose it is by the strategy's name.
+    for (const RunnerResult& other : c.strategies)
+      if (other.name == runner.name) s["name"].refuse("another name than an earlier strategy's");
+    c.strategies.push_back(std::move(runner));
     parse_speedups(s, c.strategies.back().name, c.speedups);
   }
   for (const Field& b : f["baselines"].items()) c.baselines.push_back(parse_runner(b));

@@ -142,6 +142,10 @@ TEST_CASE("errors name the field, what it is and what it should be") {
   CHECK_THAT(with("/run/complete", 1),
              ContainsSubstring("$.run.complete is 1, expected true or false"));
   CHECK_THAT(with("/run/argv", json::object()), ContainsSubstring("expected an array"));
+  const std::string first = sample_document()["cases"][0]["strategies"][0]["name"];
+  CHECK_THAT(with("/cases/0/strategies/1/name", first),
+             ContainsSubstring("$.cases[0].strategies[1].name is \"" + first +
+                               "\", expected another name than an earlier strategy's"));
   CHECK_THAT(with("/host", 3), ContainsSubstring("expected an object"));
   CHECK_THAT(with("/cases/0/axes/n", 1.5),
              ContainsSubstring("$.cases[0].axes.n is 1.5, expected an integer or a word"));

@@ -7,6 +7,7 @@
 // scripts/fuzz builds and runs them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +25,18 @@ inline void expect(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "fuzz: %s\n", what);
   std::abort();
+}
+
+/// Shows where two texts part: the input that makes them is seldom at hand where it was found.
+inline void expect_same(std::string_view first, std::string_view second, const char* what) {
+  const auto [a, b] = std::mismatch(first.begin(), first.end(), second.begin(), second.end());
+  if (a == first.end() && b == second.end()) return;
+  const size_t same = static_cast<size_t>(a - first.begin()),
+               from = same - std::min<size_t>(same, 200);
+  const std::string before(first.substr(from, 400)), after(second.substr(from, 400));
+  std::fprintf(stderr, "fuzz: from character %zu: %s\nand then: %s\n", from, before.c_str(),
+               after.c_str());
+  expect(false, what);
 }
 
 }  // namespace wide::fuzz
