@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operations that no named model has, in models of several members: each against plain loops.
+#include <catch2/catch_test_macros.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "verify/support/devices.hpp"
+#include "verify/support/model_run.hpp"
+#include "wide/layers.hpp"
+
+using namespace wide;
+using test::ModelRun;
+
+namespace {
+
+/// Built, run with three members on every device, by the passes and without, and judged.
+void check(const char* name, const std::function<void(GraphBuilder&)>& build) {
+  GraphBuilder g(name);
+  build(g);
+  const Graph graph = std::move(g).build();
+  for (const Context& context : test::devices_at_hand()) {
+    for (const char* preset : {"default", "debug"}) {
+      CAPTURE(name, preset, to_string(context.device()));
+      ModelRun run(context, graph, {.num_members = 3, .batch = 2}, model_options(preset));
+      CHECK(run.worst_error(run.run()) < 2e-5);
+    }
+  }
+}
+
+Value pointwise(GraphBuilder& g, const std::string& name, Value x, const PointwiseOp& op) {
+  return g.append(name, op, {{"x", x}});
+}
+
+}  // namespace
+
+TEST_CASE("model: norms, pools and factors of channels") {
+  check("channels", [](GraphBuilder& g) {
+    const Value x = g.input("x", {kBatch, 6, 7, 5});
+    Value h = layers::groupnorm(g, "group", x, 3);
+    h = layers::pointwise(g, "prelu", h, PointwiseFunction::prelu);
+    h = layers::instancenorm(g, "instance", h);
+    h = g.append("scale", BinaryOp{.function = BinaryFunction::multiply},
+                 {{"x", h}, {"other", g.parameter("factors", {6, 1, 1})}});
+    h = g.append("pool",
+                 PoolingOp{.mode = PoolingMode::average,
+                           .rows = {.kernel = 3, .stride = 2, .padding = 1},
+                           .columns = {.kernel = 2, .stride = 1, .padding = 0},
+                           .counts_padding = false},
+                 {{"x", h}});
+    g.output("y", h);
+    const Value more = layers::conv(g, "conv", h, 4, {.kernel = {1, 1}, .groups = 2});
+    const Value both = layers::concat(g, "both", {h, more}, 1);
+    g.output("cut", layers::relu(g, "act", layers::slice(g, "slice", both, 1, 3, 5)));
+  });
+}
+
+TEST_CASE("model: signals, dilated and grouped, and vectors of channels") {
+  check("signals", [](GraphBuilder& g) {
+    const Value x = g.input("x", {kBatch, 4, 12});
+    Value h = layers::conv(
+        g, "conv", x, 8,
+        {.kernel = {1, 3}, .stride = {1, 2}, .padding = {0, 2}, .dilation = {1, 2}, .groups = 2});
+    h = layers::batchnorm(g, "bn", h);
+    h = layers::max_pool(g, "pool", h, {.kernel = 2});
+    h = layers::flatten(g, "flat", h);
+    g.output("y", layers::batchnorm(g, "bn1", layers::linear(g, "fc", h, 5)));
+  });
+}
+
+TEST_CASE("model: rows with residuals, sums and chains") {
+  check("rows", [](GraphBuilder& g) {
+    const Value x = g.input("x", {kBatch, 4, 12}), r = g.input("r", {kBatch, 4, 12});
+    const auto [a, sum] =
+        g.append_with_sum("rms", RmsnormOp{.writes_sum = true},
+                          {{"x", x}, {"gamma", g.parameter("g", {12})}, {"residual", r}});
+    const auto [b, chained] = g.append_with_sum(
+        "chain",
+        ChainOp{.activation = Activation::gelu, .norm = ChainNorm::layernorm, .writes_sum = true},
+        {{"x", a},
+         {"bias", g.parameter("bias", {12})},
+         {"residual", sum},
+         {"gamma", g.parameter("gamma", {12})},
+         {"beta", g.parameter("beta", {12})}});
+    Value h = g.append("divide", BinaryOp{.function = BinaryFunction::divide},
+                       {{"x", b}, {"other", g.parameter("gain", {1})}});
+    h = g.append("subtract", BinaryOp{.function = BinaryFunction::subtract},
+                 {{"x", h}, {"other", chained}});
+    g.output("y", layers::log_softmax(g, "log", h));
+    g.output("probabilities", layers::softmax(g, "soft", h));
+    const Value both = layers::concat(g, "both", {x, h}, 2);
+    g.output("features", layers::slice(g, "slice", both, 2, 7, 9));
+  });
+}
+
+TEST_CASE("model: attention over other positions, with shared heads and lengths") {
+  check("attention", [](GraphBuilder& g) {
+    const Value x = g.input("x", {kBatch, 3, 8}), other = g.input("other", {kBatch, 5, 6});
+    const Value lengths = g.input("lengths", {kBatch}, Dtype::int32);
+    const auto weight = [&](const char* name, int64_t in) { return g.parameter(name, {8, in}); };
+    Value h = g.append("cross", AttentionOp{.heads = 2},
+                       {{"x", x},
+                        {"key", other},
+                        {"value", other},
+                        {"q_weight", weight("q", 8)},
+                        {"k_weight", weight("k", 6)},
+                        {"v_weight", weight("v", 6)},
+                        {"qkv_bias", g.parameter("qkv_bias", {24})},
+                        {"out_weight", weight("out", 8)},
+                        {"out_bias", g.parameter("out_bias", {8})}});
+    const Value k = layers::linear(g, "keys", h, 4), v = layers::linear(g, "values", h, 4);
+    h = g.append("flash",
+                 FlashAttentionOp{.heads = 4, .kv_heads = 2, .is_causal = true, .scale = 0.7f},
+                 {{"q", h}, {"k", k}, {"v", v}});
+    g.output("y", layers::attention(g, "self", h, 2, {.key_lengths = lengths}));
+  });
+}
+
+TEST_CASE("model: every function of an element") {
+  check("pointwise", [](GraphBuilder& g) {
+    const Value x = g.input("x", {kBatch, 9});
+    for (const PointwiseFunction function : kAllPointwiseFunctions) {
+      if (function == PointwiseFunction::prelu) continue;  // among channels
+      const std::string name(pointwise_function_name(function));
+      g.output(name, pointwise(g, name + "_node", x,
+                               {.function = function,
+                                .slope = 0.2f,
+                                .alpha = 0.7f,
+                                .beta = 1.5f,
+                                .low = -0.3f,
+                                .high = 0.4f}));
+    }
+  });
+}
+
+TEST_CASE(
+    "model: an image for all members is one convolution over it, and what nobody tells apart "
+    "runs once") {
+  GraphBuilder g("shared");
+  const Value x = g.shared_input("x", {kBatch, 3, 6, 6});
+  Value h = layers::relu(g, "once", x);
+  h = layers::conv(g, "conv", h, 4, {.padding = {1, 1}});
+  g.output("y", h);
+  const Graph graph = std::move(g).build();
+  for (const Context& context : test::devices_at_hand()) {
+    ModelRun run(context, graph, {.num_members = 3, .batch = 2});
+    CHECK(run.plan().steps()[0].num_members == 1);
+    CHECK(run.worst_error(run.run()) < 2e-5);
+  }
+}
