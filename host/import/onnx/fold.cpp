@@ -86,30 +86,44 @@ void require_count(const Inputs& inputs, size_t least, size_t most, size_t first
 
 using Operation = std::function<long double(long double, long double)>;
 
-/// What is the same for every batch may be done with it; any other arithmetic may not.
-long double apply(const Operation& operation, std::string_view op, long double a, long double b,
-                  bool is_float) {
-  if (!is_float && (!std::isfinite(a) || !std::isfinite(b))) {
-    const bool keeps_left = !std::isfinite(a) && ((b == 1 && (op == "Mul" || op == "Div")) ||
-                                                  (b == 0 && (op == "Add" || op == "Sub")));
-    const bool keeps_right =
-        !std::isfinite(b) && ((a == 1 && op == "Mul") || (a == 0 && op == "Add"));
-    if (keeps_left || keeps_right) return batch_number();
-    if (op == "Equal" && (a < 1 || b < 1)) return 0;  // a batch has at least one row
-    refuse_batch();
+/// A whole number of 64 bits: larger ones would be taken for the batch.
+long double whole(long double value) {
+  WIDE_REQUIRE(std::fabs(value) < 0x1p65L, "computes a whole number beyond 64 bits");
+  return std::trunc(value);
+}
+
+/// What is the same for every batch may be done with it: multiples of it are made, divided, and
+/// compared with one another. Any other arithmetic is not possible.
+long double apply_to_batch(std::string_view op, long double a, long double b) {
+  if (op == "Equal") {
+    if (is_batch(a) && is_batch(b) && a == b) return 1;
+    if (a < 1 || b < 1) return 0;  // a batch has at least one row
   }
-  return operation(a, b);
+  const bool is_left = !is_batch(b), is_right = !is_batch(a);
+  if ((op == "Add" || (op == "Sub" && is_left)) && (is_left ? b : a) == 0) return is_left ? a : b;
+  const long double factor = is_left ? b : a;
+  const bool is_factor = (is_left || is_right) && factor >= 1 && factor < 0x1p40L;
+  if (op == "Mul" && is_factor && a / batch_number() * b < 0x1p60L &&
+      b / batch_number() * a < 0x1p60L)
+    return a * b;
+  if (op == "Div" && is_left && is_factor && std::fmod(a / batch_number(), b) == 0) return a / b;
+  refuse_batch();
 }
 
 Numbers elementwise(const OnnxNode& node, const Inputs& inputs, const Operation& operation,
                     bool is_bool = false) {
   require_count(inputs, 2, 2);
+  WIDE_REQUIRE(inputs[0]->is_float == inputs[1]->is_float || node.op == "Pow",
+               "combines whole numbers with others");
   Numbers out{broadcast_shape(inputs), inputs[0]->is_float && !is_bool, {}};
   for_each_place(out.shape, [&](const Dims& place) {
-    const long double value =
-        apply(operation, node.op, inputs[0]->values[broadcast_index(*inputs[0], place)],
-              inputs[1]->values[broadcast_index(*inputs[1], place)], inputs[0]->is_float);
-    out.values.push_back(out.is_float || !std::isfinite(value) ? value : std::trunc(value));
+    const long double a = inputs[0]->values[broadcast_index(*inputs[0], place)],
+                      b = inputs[1]->values[broadcast_index(*inputs[1], place)];
+    const bool has_batch = !inputs[0]->is_float && (is_batch(a) || is_batch(b));
+    if (has_batch)
+      out.values.push_back(apply_to_batch(node.op, a, b));
+    else
+      out.values.push_back(out.is_float ? operation(a, b) : whole(operation(a, b)));
   });
   return out;
 }
@@ -126,8 +140,8 @@ Numbers map_each(const Inputs& inputs, const std::function<long double(long doub
   require_count(inputs, 1, 1);
   Numbers out = *inputs[0];
   for (long double& value : out.values) {
-    if (!out.is_float && !std::isfinite(value)) refuse_batch();
-    value = function(value);
+    if (!out.is_float && is_batch(value)) refuse_batch();
+    value = out.is_float ? function(value) : whole(function(value));
   }
   return out;
 }
@@ -167,13 +181,13 @@ Numbers fold_cast(const OnnxNode& node, const Inputs& inputs) {
   Numbers out = *inputs[0];
   const bool is_float = to->number == 1 || to->number == 10 || to->number == 11 || to->number == 16;
   for (long double& value : out.values) {
-    if (!out.is_float && !std::isfinite(value) && (is_float || to->number == 9)) refuse_batch();
+    if (!out.is_float && is_batch(value) && (is_float || to->number == 9)) refuse_batch();
     if (is_float) {
       if (to->dtype) value = rounded(value, *to->dtype);
       continue;
     }
-    if (std::isfinite(value)) value = to->number == 9 ? value != 0 : std::trunc(value);
-    WIDE_REQUIRE(std::isfinite(value) || !out.is_float, "casts what is not finite");
+    if (!out.is_float && is_batch(value)) continue;
+    value = to->number == 9 ? value != 0 : whole(value);
   }
   out.is_float = is_float;
   return out;
@@ -217,6 +231,7 @@ Numbers fold_concat(const OnnxNode& node, const Inputs& inputs) {
     WIDE_REQUIRE(like.rank() == out.shape.rank(), "joins shapes of different ranks");
     out.shape[axis] += like[axis];
     like[axis] = inputs[0]->shape[axis];
+    WIDE_REQUIRE(in->is_float == out.is_float, "joins whole numbers with others");
     WIDE_REQUIRE(like == inputs[0]->shape, "joins " + to_string(in->shape) + " and " +
                                                to_string(inputs[0]->shape) +
                                                ", expected shapes that fit");
@@ -292,6 +307,8 @@ Numbers fold_filled(const std::vector<int64_t>& extents, const Numbers& value) {
 
 Numbers fold_where(const Inputs& inputs) {
   require_count(inputs, 3, 3);
+  WIDE_REQUIRE(inputs[1]->is_float == inputs[2]->is_float,
+               "chooses between whole numbers and others");
   Numbers out{broadcast_shape(inputs), inputs[1]->is_float, {}};
   for_each_place(out.shape, [&](const Dims& place) {
     const Numbers& from =
@@ -332,9 +349,10 @@ Numbers fold_reduce(const OnnxNode& node, const Inputs& inputs, bool is_product)
   kept.values.assign(static_cast<size_t>(checked_size(kept.shape)), is_product ? 1 : 0);
   for_each_place(in.shape, [&](const Dims& place) {
     const long double value = in.values[broadcast_index(in, place)];
-    if (!in.is_float && !std::isfinite(value)) refuse_batch();
+    if (!in.is_float && is_batch(value)) refuse_batch();
     long double& total = kept.values[broadcast_index(kept, place)];
     total = is_product ? total * value : total + value;
+    if (!in.is_float) total = whole(total);
   });
   return with_shape(kept, extents);
 }

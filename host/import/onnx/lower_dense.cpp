@@ -27,11 +27,12 @@ Value bias_of(Lowering& at, size_t input, int64_t out, Dtype dtype, double facto
 
 void lower_gemm(Lowering& at) {
   at.only({"alpha", "beta", "broadcast", "transA", "transB"});
-  const Value x = at.x(0);
   at.support(at.integer("transA", 0) == 0,
              "transposes its first input, in which the batch is in front");
+  const Moved rows = at.rows(0);
+  const Value x = rows.value;
   const Shape& weight_shape = at.constant_shape(1);
-  at.require(at.shape(x).rank() == 2 && weight_shape.rank() == 2,
+  at.require(at.view(rows).rank() == 2 && weight_shape.rank() == 2,
              "multiplies " + to_string(at.shape(x)) + " and " + to_string(weight_shape) +
                  ", expected two matrices");
   const bool is_transposed = at.integer("transB", 0) != 0;
@@ -46,9 +47,10 @@ void lower_gemm(Lowering& at) {
   Value y = at.append(LinearOp{}, operands);
   if (adds && at.is_computed(2)) {
     at.support(beta == 1, "scales what it adds, which is computed");
+    at.support(!rows.view, "adds to rows whose axes were moved");
     y = at.append(BinaryOp{}, {{"x", y}, {"other", at.x(2)}});
   }
-  at.set(y);
+  at.set_like(rows, y);
 }
 
 /// The bias that the one node behind a product adds, if that is what it does.
@@ -64,8 +66,9 @@ const OnnxNode* find_bias(Lowering& at, int64_t out, size_t& place) {
 
 void lower_matmul(Lowering& at) {
   at.only({});
-  const Value x = at.x(0);
-  at.support(!at.is_computed(1), "multiplies two activations, for which there is no primitive");
+  if (at.is_computed(0) && at.is_computed(1)) return lower_products(at);
+  const Moved rows = at.rows(0);
+  const Value x = rows.value;
   const Shape& weight_shape = at.constant_shape(1);
   at.support(weight_shape.rank() == 2,
              "multiplies by " + to_string(weight_shape) + ", expected a matrix");
@@ -76,11 +79,11 @@ void lower_matmul(Lowering& at) {
   if (const OnnxNode* reader = find_bias(at, weight_shape[1], place)) {
     at.visit(*reader, [&] { operands.push_back({"bias", at.parameter(place, dtype)}); });
     const Value y = at.append(LinearOp{}, operands);
-    at.visit(*reader, [&] { at.set(y); });
+    at.visit(*reader, [&] { at.set_like(rows, y); });
     at.absorb(*reader);
     return;
   }
-  at.set(at.append(LinearOp{}, operands));
+  at.set_like(rows, at.append(LinearOp{}, operands));
 }
 
 void lower_batchnorm(Lowering& at) {
@@ -135,9 +138,13 @@ void lower_layernorm(Lowering& at) {
   at.only({"axis", "epsilon", "stash_type"});
   at.support(at.integer("stash_type", 1) == 1, "computes in another type than FLOAT");
   at.support(!at.is_used(1) && !at.is_used(2), "writes its statistics, which no primitive does");
-  const Value x = at.x(0);
+  const Moved own = at.moved(0);
+  const int rank = at.view(own).rank();
+  const bool is_row = checked_axis(at.integer("axis", -1), rank) == rank - 1;
+  const Moved like = is_row ? at.rows(0) : Moved{at.x(0)};
+  const Value x = like.value;
   const Shape shape = at.shape(x);
-  const int axis = checked_axis(at.integer("axis", -1), shape.rank());
+  const int axis = is_row ? shape.rank() - 1 : checked_axis(at.integer("axis", -1), shape.rank());
   at.support(axis > 0, "normalises over the batch");
   std::vector<int64_t> rows(shape.begin(), shape.begin() + axis);
   int64_t size = 1;
@@ -147,7 +154,31 @@ void lower_layernorm(Lowering& at) {
                             {{"x", at.reshaped(x, Shape(rows))},
                              {"gamma", norm_parameter(at, 1, size, at.dtype(x))},
                              {"beta", norm_parameter(at, 2, size, at.dtype(x))}});
-  at.set(at.reshaped(y, shape));
+  at.set_like(like, at.reshaped(y, shape));
+}
+
+/// One element of an activation's axis, or some that lie together.
+void gather_parts(Lowering& at) {
+  const Moved x = at.moved(0);
+  const Numbers extents = at.view(x).extents();
+  const int axis = checked_axis(at.integer("axis", 0), at.view(x).rank());
+  const Numbers& which = at.numbers(1);
+  at.support(!is_batch(extents, static_cast<size_t>(axis)), "gathers rows of the batch");
+  const int64_t extent = to_integer(extents, static_cast<size_t>(axis));
+  at.support(which.shape.rank() <= 1 && !which.values.empty(),
+             "gathers by " + to_string(which.shape) + " indices, expected one or a list");
+  int64_t first = to_integer(which, 0);
+  if (first < 0) first += extent;
+  at.require(first >= 0 && first < extent, "gathers element " + std::to_string(first) +
+                                               ", expected one of " + std::to_string(extent));
+  for (size_t i = 0; i < which.values.size(); ++i) {
+    const int64_t index = to_integer(which, i);
+    at.support((index < 0 ? index + extent : index) == first + static_cast<int64_t>(i),
+               "gathers elements that do not lie together");
+  }
+  Moved y = at.part(x, axis, first, std::ssize(which.values));
+  if (which.shape.rank() == 0) y.view = at.view(y).without(axis);
+  at.set(0, y);
 }
 
 /// A table read by computed ids, or one element, or some that lie together, of an activation's
@@ -155,29 +186,7 @@ void lower_layernorm(Lowering& at) {
 void lower_gather(Lowering& at) {
   at.only({"axis"});
   if (at.is_computed(0)) {
-    const Value x = at.x(0);
-    const Shape shape = at.shape(x);
-    const int axis = checked_axis(at.integer("axis", 0), shape.rank());
-    const Numbers& which = at.numbers(1);
-    at.support(axis > 0, "gathers rows of the batch");
-    at.support(which.shape.rank() <= 1 && !which.values.empty(),
-               "gathers by " + to_string(which.shape) + " indices, expected one or a list");
-    int64_t first = to_integer(which, 0);
-    if (first < 0) first += shape[axis];
-    at.require(first >= 0 && first < shape[axis], "gathers element " + std::to_string(first) +
-                                                      ", expected one of " +
-                                                      std::to_string(shape[axis]));
-    for (size_t i = 0; i < which.values.size(); ++i) {
-      const int64_t index = to_integer(which, i);
-      at.support((index < 0 ? index + shape[axis] : index) == first + static_cast<int64_t>(i),
-                 "gathers elements that do not lie together");
-    }
-    Value y = at.append(SliceOp{axis, first, std::ssize(which.values)}, {{"x", x}});
-    if (which.shape.rank() == 0) {
-      Shape squeezed_shape(squeezed(at.shape(y), {axis}));
-      y = at.reshaped(y, squeezed_shape);
-    }
-    return at.set(y);
+    return gather_parts(at);
   }
   const Value ids = at.x(1);
   const Shape& table = at.constant_shape(0);

@@ -32,6 +32,10 @@ Value binary(Lowering& at, BinaryFunction function, Value x, Value other) {
   }
   return at.append(BinaryOp{function}, {{"x", x}, {"other", other}});
 }
+void set_pointwise(Lowering& at, const PointwiseOp& op) {
+  const Moved x = at.elements(0);
+  at.set_like(x, pointwise(at, x.value, op));
+}
 Value with_number(Lowering& at, BinaryFunction function, Value x, double number) {
   return binary(at, function, x, at.constant(number, at.dtype(x)));
 }
@@ -39,7 +43,7 @@ Value with_number(Lowering& at, BinaryFunction function, Value x, double number)
 template <PointwiseFunction kFunction>
 void lower_function(Lowering& at) {
   at.only({});
-  at.set(pointwise(at, at.x(0), {.function = kFunction}));
+  set_pointwise(at, {.function = kFunction});
 }
 
 void lower_gelu(Lowering& at) {
@@ -47,20 +51,17 @@ void lower_gelu(Lowering& at) {
   const std::string_view mode = at.text("approximate", "none");
   at.require(mode == "none" || mode == "tanh",
              "has approximate " + std::string(mode) + ", expected none or tanh");
-  at.set(pointwise(
-      at, at.x(0),
-      {.function = mode == "tanh" ? PointwiseFunction::gelu_tanh : PointwiseFunction::gelu}));
+  set_pointwise(
+      at, {.function = mode == "tanh" ? PointwiseFunction::gelu_tanh : PointwiseFunction::gelu});
 }
 void lower_leaky_relu(Lowering& at) {
   at.only({"alpha"});
-  at.set(
-      pointwise(at, at.x(0),
-                {.function = PointwiseFunction::leaky_relu, .slope = at.number("alpha", 0.01f)}));
+  set_pointwise(at,
+                {.function = PointwiseFunction::leaky_relu, .slope = at.number("alpha", 0.01f)});
 }
 void lower_elu(Lowering& at) {
   at.only({"alpha"});
-  at.set(
-      pointwise(at, at.x(0), {.function = PointwiseFunction::elu, .alpha = at.number("alpha", 1)}));
+  set_pointwise(at, {.function = PointwiseFunction::elu, .alpha = at.number("alpha", 1)});
 }
 /// gamma * elu(x)
 void lower_selu(Lowering& at) {
@@ -126,7 +127,7 @@ void lower_clip(Lowering& at) {
   };
   const float low = bound(1, "min", -kInfinity), high = bound(2, "max", kInfinity);
   at.support(low <= high, "clips to [" + std::to_string(low) + ", " + std::to_string(high) + "]");
-  at.set(pointwise(at, at.x(0), {.function = PointwiseFunction::clamp, .low = low, .high = high}));
+  set_pointwise(at, {.function = PointwiseFunction::clamp, .low = low, .high = high});
 }
 
 /// The larger or smaller of x and numbers that are one for all.
@@ -196,11 +197,47 @@ Value combined(Lowering& at, BinaryFunction function, size_t left, size_t right)
   return binary(at, function, x, other_of(at, left, x));
 }
 
+bool is_moved(Lowering& at, size_t input) {
+  if (!at.is_computed(input)) return false;
+  const Moved own = at.moved(input);
+  return own.view && !own.view->in_place();
+}
+
+/// Where axes were moved: two that were moved alike, a number, or a row for all rows.
+void combine_moved(Lowering& at, BinaryFunction function) {
+  if (at.is_computed(0) && at.is_computed(1)) {
+    const Moved a = at.elements(0), b = at.elements(1);
+    at.support(at.view(a) == at.view(b),
+               "combines activations whose axes were not moved alike: no primitive moves axes");
+    return at.set_like(a, binary(at, function, a.value, at.reshaped(b.value, at.shape(a.value))));
+  }
+  const size_t data = at.is_computed(0) ? 0 : 1;
+  const bool is_factor =
+      function == BinaryFunction::multiply || (function == BinaryFunction::divide && data == 0);
+  const Shape& own = at.constant_shape(1 - data);
+  if (num_elements(own) == 1 && is_factor) {
+    Moved x = at.moved(data);
+    const double number = at.scalar(1 - data);
+    x.factor = function == BinaryFunction::divide ? x.factor / number : x.factor * number;
+    at.support(std::isfinite(x.factor), "scales by " + std::to_string(number));
+    return at.set(0, x);
+  }
+  at.support(data == 0 || is_factor || function == BinaryFunction::add,
+             "combines a constant and an activation whose axes were moved");
+  const Moved x = num_elements(own) == 1 ? at.elements(data) : at.rows(data);
+  at.support(num_elements(own) == 1 || own.back() == num_elements(own),
+             "combines " + to_string(own) + " and an activation whose axes were moved");
+  const Value other = at.reshaped(at.parameter(1 - data, at.dtype(x.value)), {num_elements(own)});
+  at.set_like(x, binary(at, function, x.value, other));
+}
+
 template <BinaryFunction kFunction>
 void lower_binary(Lowering& at) {
   at.only({});
   at.require(at.num_inputs() == 2,
              "has " + std::to_string(at.num_inputs()) + " inputs, expected 2");
+  if (lower_scores_arithmetic(at)) return;
+  if (is_moved(at, 0) || is_moved(at, 1)) return combine_moved(at, kFunction);
   at.set(combined(at, kFunction, 0, 1));
 }
 
@@ -257,9 +294,17 @@ void lower_prelu(Lowering& at) {
 template <bool kIsLog>
 void lower_softmax(Lowering& at) {
   at.only({"axis"});
+  if (!kIsLog && lower_scores_softmax(at)) return;
+  const bool is_old = at.opset() < 13;
+  if (!is_old && is_moved(at, 0)) {
+    const Moved rows = at.rows(0);
+    const int rank = at.view(rows).rank();
+    at.support(checked_axis(at.integer("axis", -1), rank) == rank - 1,
+               "is over another axis than the last one");
+    return at.set_like(rows, at.append(SoftmaxOp{kIsLog}, {{"x", rows.value}}));
+  }
   const Value x = at.x(0);
   const Shape shape = at.shape(x);
-  const bool is_old = at.opset() < 13;
   const int axis = checked_axis(at.integer("axis", is_old ? 1 : -1), shape.rank());
   at.support(axis > 0, "is over the batch");
   at.support(is_old || axis == shape.rank() - 1, "is over axis " + std::to_string(axis) + " of " +
@@ -308,6 +353,7 @@ void add_elementwise_operators(std::map<std::string_view, Lower>& table) {
 Lower find_lower(std::string_view op) {
   static const std::map<std::string_view, Lower> table = [] {
     std::map<std::string_view, Lower> all;
+    add_attention_operators(all);
     add_dense_operators(all);
     add_elementwise_operators(all);
     add_shape_operators(all);

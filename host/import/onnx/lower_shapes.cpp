@@ -24,41 +24,15 @@ void set_reshaped(Lowering& at, Value x, const std::vector<int64_t>& extents) {
   at.set(at.reshaped(x, Shape(extents)));
 }
 
+/// The same elements with other axes.
+void set_view(Lowering& at, const Moved& x, View view) {
+  at.set(0, {x.value, std::move(view), x.factor});
+}
+
 void lower_reshape(Lowering& at) {
   at.only({"allowzero"});
-  const Value x = at.x(0);
-  const Shape shape = at.shape(x);
-  const Numbers& wanted = at.numbers(1);
-  const bool copies_zero = at.integer("allowzero", 0) == 0;
-  at.require(wanted.shape.rank() == 1 && !wanted.values.empty(),
-             "has a shape " + to_string(wanted.shape) + ", expected a list of extents");
-  std::vector<int64_t> extents{kBatch};
-  int64_t known = 1;
-  int unknown = 0;
-  for (size_t i = 1; i < wanted.values.size(); ++i) {
-    at.support(!is_batch(wanted, i), "moves the batch to axis " + std::to_string(i));
-    int64_t extent = to_integer(wanted, i);
-    if (extent == 0 && copies_zero && i < static_cast<size_t>(shape.rank()))
-      extent = shape[static_cast<int>(i)];
-    at.support(extent >= 1 || extent == -1,
-               "has extent " + std::to_string(extent) + ", expected at least 1 or -1");
-    if (extent == -1) unknown = static_cast<int>(i);
-    at.require(extent == -1 || known <= INT64_MAX / extent,
-               "makes more elements than can be counted");
-    known *= extent == -1 ? 1 : extent;
-    extents.push_back(extent);
-  }
-  const int64_t size = per_sample(shape);
-  if (unknown != 0) extents[static_cast<size_t>(unknown)] = size / known;
-  const bool fits = unknown != 0 ? size % known == 0 : size == known;
-  // In front: the batch, or what must be it: a 0 that stands for it, a -1, or the number that it
-  // had.
-  const bool is_front = is_batch(wanted, 0) || to_integer(wanted, 0) == -1 ||
-                        at.batch() == to_integer(wanted, 0) ||
-                        (to_integer(wanted, 0) == 0 && copies_zero);
-  at.support(fits && is_front,
-             "reshapes " + to_string(shape) + " such that the batch does not stay in front");
-  set_reshaped(at, x, extents);
+  const Moved x = at.moved(0);
+  set_view(at, x, at.view(x).reshaped(at.numbers(1), at.integer("allowzero", 0) == 0, at.batch()));
 }
 
 void lower_flatten(Lowering& at) {
@@ -76,34 +50,19 @@ void lower_flatten(Lowering& at) {
 
 void lower_squeeze(Lowering& at) {
   at.only({"axes"});
-  const Value x = at.x(0);
-  set_reshaped(at, x, squeezed(at.shape(x), at.integers(1, "axes")));
+  const Moved x = at.moved(0);
+  set_view(at, x, at.view(x).squeezed(at.integers(1, "axes")));
 }
 void lower_unsqueeze(Lowering& at) {
   at.only({"axes"});
-  const Value x = at.x(0);
-  const std::vector<int64_t> extents = unsqueezed(at.shape(x), at.integers(1, "axes"));
-  at.support(extents[0] == kBatch, "puts an axis in front of the batch");
-  set_reshaped(at, x, extents);
+  const Moved x = at.moved(0);
+  set_view(at, x, at.view(x).unsqueezed(at.integers(1, "axes")));
 }
-
-/// Of an activation only where no element moves: nothing but extents of 1 changes its place.
 void lower_transpose(Lowering& at) {
   at.only({"perm"});
-  const Value x = at.x(0);
-  const Shape shape = at.shape(x);
-  const Dims order = transpose_order(at.integers("perm"), shape.rank());
-  std::vector<int64_t> extents;
-  int64_t last = -1;
-  for (const int64_t axis : order) {
-    const int64_t extent = shape[static_cast<int>(axis)];
-    extents.push_back(extent);
-    at.support(extent == 1 || axis > last,
-               "moves axes of " + to_string(shape) + ": no primitive moves those of an activation");
-    if (extent != 1) last = axis;
-  }
-  at.support(extents[0] == kBatch, "puts an axis in front of the batch");
-  set_reshaped(at, x, extents);
+  const Moved x = at.moved(0);
+  const View view = at.view(x);
+  set_view(at, x, view.transposed(transpose_order(at.integers("perm"), view.rank())));
 }
 
 void lower_concat(Lowering& at) {
@@ -135,33 +94,39 @@ void lower_concat(Lowering& at) {
 
 void lower_slice(Lowering& at) {
   at.only({"starts", "ends", "axes"});
-  Value y = at.x(0);
+  const Moved x = at.moved(0);
+  std::vector<int64_t> extents;
+  const Numbers own = at.view(x).extents();
+  for (size_t i = 0; i < own.values.size(); ++i)
+    extents.push_back(is_batch(own, i) ? kBatch : to_integer(own, i));
   const std::vector<SliceRange> ranges =
-      slice_ranges(at.shape(y), at.integers(1, "starts"), at.integers(2, "ends"),
+      slice_ranges(Shape(extents), at.integers(1, "starts"), at.integers(2, "ends"),
                    at.integers(3, "axes"), at.integers(4, "steps"));
-  for (int axis = 1; axis < at.shape(y).rank(); ++axis) {
-    const SliceRange& range = ranges[static_cast<size_t>(axis)];
+  Moved y = x;
+  for (size_t axis = 0; axis < ranges.size(); ++axis) {
+    const SliceRange& range = ranges[axis];
+    if (extents[axis] == kBatch) continue;
     const bool is_step = range.step == 1 || range.count <= 1;
     at.support(is_step, "slices in steps of " + std::to_string(range.step));
     at.support(range.count >= 1, "slices no elements");
-    if (range.first != 0 || range.count != at.shape(y)[axis])
-      y = at.append(SliceOp{axis, range.first, range.count}, {{"x", y}});
+    y = at.part(y, static_cast<int>(axis), range.first, range.count);
   }
-  at.set(y);
+  at.set(0, y);
 }
 
 void lower_split(Lowering& at) {
   at.only({"axis", "split", "num_outputs"});
-  const Value x = at.x(0);
-  const int axis = checked_axis(at.integer("axis", 0), at.shape(x).rank());
-  at.support(axis > 0, "splits the batch");
-  const std::vector<int64_t> sizes =
-      split_sizes(at.shape(x)[axis], at.node().outputs.size(), at.integers(1, "split"));
+  const Moved x = at.moved(0);
+  const Numbers extents = at.view(x).extents();
+  const int axis = checked_axis(at.integer("axis", 0), at.view(x).rank());
+  at.support(!is_batch(extents, static_cast<size_t>(axis)), "splits the batch");
+  const std::vector<int64_t> sizes = split_sizes(to_integer(extents, static_cast<size_t>(axis)),
+                                                 at.node().outputs.size(), at.integers(1, "split"));
   int64_t first = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (at.is_used(i)) {
       at.support(sizes[i] >= 1, "makes a part without elements");
-      at.set(i, at.append(SliceOp{axis, first, sizes[i]}, {{"x", x}}));
+      at.set(i, at.part(x, axis, first, sizes[i]));
     }
     first += sizes[i];
   }
@@ -169,7 +134,7 @@ void lower_split(Lowering& at) {
 
 void lower_identity(Lowering& at) {
   at.only({});
-  at.set(at.x(0));
+  at.set(0, at.moved(0));
 }
 
 void lower_dropout(Lowering& at) {

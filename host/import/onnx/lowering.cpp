@@ -115,7 +115,7 @@ const Term& Lowering::term(std::string_view name) const {
 
 bool Lowering::is_constant(std::string_view name) const {
   const auto found = terms_.find(name);
-  return found != terms_.end() && found->second.value.is_absent();
+  return found != terms_.end() && found->second.is_constant();
 }
 
 bool Lowering::has(size_t input) const {
@@ -127,15 +127,8 @@ std::string Lowering::shown(size_t input) const {
 
 bool Lowering::is_computed(size_t input) {
   require(has(input), "has no input " + std::to_string(input));
-  return !term(node_->inputs[input]).value.is_absent();
+  return !term(node_->inputs[input]).is_constant();
 }
-Value Lowering::x(size_t input) {
-  support(is_computed(input), "reads the constant " + shown(input) + " as input " +
-                                  std::to_string(input) +
-                                  ", expected what depends on the graph's inputs");
-  return term(node_->inputs[input]).value;
-}
-
 const Numbers& Lowering::numbers(size_t input) {
   support(!is_computed(input),
           "reads " + shown(input) + " as input " + std::to_string(input) + ", expected a constant");
@@ -163,6 +156,19 @@ double Lowering::scalar(size_t input) {
                                                           std::to_string(input) +
                                                           ", expected one number");
   return static_cast<double>(one.values[0]);
+}
+
+std::function<double(int64_t)> Lowering::reader(size_t input) {
+  (void)constant_shape(input);  // that it is one
+  const Term& found = term(node_->inputs[input]);
+  if (found.numbers)
+    return [&found](int64_t i) {
+      return static_cast<double>(found.numbers->values[static_cast<size_t>(i)]);
+    };
+  support(is_numeric(*found.tensor), "reads " + shown(input) + ", which is " +
+                                         std::string(found.tensor->type->name) +
+                                         ", expected numbers");
+  return [&found](int64_t i) { return static_cast<double>(load_number(*found.tensor, i)); };
 }
 
 std::string Lowering::free_name(const std::string& wanted) {
@@ -272,16 +278,16 @@ Value Lowering::transposed(Value parameter) {
 
 void Lowering::set(size_t output, Value value) {
   if (output < node_->outputs.size() && !node_->outputs[output].empty())
-    terms_[node_->outputs[output]] = {value, nullptr, {}};
+    terms_[node_->outputs[output]] = {.activation = {value}};
 }
 void Lowering::set_numbers(size_t output, Numbers numbers) {
   spend(std::ssize(numbers.values) + 1);
   if (output < node_->outputs.size() && !node_->outputs[output].empty())
-    terms_[node_->outputs[output]] = {{}, nullptr, std::move(numbers)};
+    terms_[node_->outputs[output]] = {.numbers = std::move(numbers)};
 }
 
 void Lowering::set_tensor(size_t output, const Initializer& tensor) {
-  terms_[node_->outputs[output]] = {{}, &tensor, {}};
+  terms_[node_->outputs[output]] = {.tensor = &tensor};
 }
 
 bool Lowering::is_used(size_t output) const {
@@ -330,7 +336,7 @@ void Lowering::declare_inputs() {
   };
   const ValueInfo::Extent* batch = nullptr;
   for (const Initializer& initializer : file_.initializers)
-    terms_[initializer.name] = {{}, &initializer, {}};
+    terms_[initializer.name] = {.tensor = &initializer};
   for (const ValueInfo& input : file_.inputs) {
     const bool is_read = readers_.contains(input.name) ||
                          std::find(outputs_.begin(), outputs_.end(), input.name) != outputs_.end();
@@ -363,7 +369,7 @@ void Lowering::declare_inputs() {
     const bool is_shared = std::find(shared.begin(), shared.end(), input.name) != shared.end();
     if (!is_small(Shape(extents))) refuse_input(input, "has more elements than any device holds");
     taken_[input.name] = 1;
-    terms_[input.name].value =
+    terms_[input.name].activation.value =
         is_shared ? builder_.shared_input(input.name, Shape(extents), *input.type->dtype)
                   : builder_.input(input.name, Shape(extents), *input.type->dtype);
   }
@@ -408,11 +414,11 @@ Lowered Lowering::run() && {
   }
   for (const std::string_view output : outputs_) {
     const auto found = terms_.find(output);
-    if (found == terms_.end() || found->second.value.is_absent()) {
+    if (found == terms_.end() || found->second.is_constant()) {
       throw_unsupported("onnx: " + file_.where + ": output " + in_quotes(output) +
                         " is a constant, expected what depends on an input");
     }
-    Value value = found->second.value;
+    Value value = settle(found->second, "onnx: " + file_.where + ": output " + in_quotes(output));
     if (builder_.graph().kind(value) != ValueKind::computed) {  // an input, passed through
       value =
           builder_.append(free_name(std::string(output)), ReshapeOp{shape(value)}, {{"x", value}});

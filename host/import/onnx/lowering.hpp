@@ -7,12 +7,13 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "host/import/onnx/axes.hpp"
-#include "host/import/onnx/numbers.hpp"
+#include "host/import/onnx/view.hpp"
 #include "wide/graph.hpp"
 #include "wide/onnx.hpp"
 
@@ -24,10 +25,27 @@ struct Lowered {
   std::deque<Initializer> made;                ///< those that are not the file's
 };
 
+/// An activation whose axes may be others than those of the value that has its elements.
+struct Moved {
+  Value value{};
+  std::optional<View> view{};  ///< none: as it lies
+  double factor = 1;           ///< of all elements, not applied yet
+};
+
+/// The product of two activations, which only attention computes, and what became of it.
+struct Scores {
+  Moved q, k;
+  double scale = 1;
+  bool is_causal = false, is_normalised = false;
+};
+
 struct Term {
-  Value value;
+  Moved activation{};
   const Initializer* tensor = nullptr;
-  std::optional<Numbers> numbers;
+  std::optional<Numbers> numbers{};
+  std::shared_ptr<const Scores> scores{};  ///< then `activation` is its q
+
+  bool is_constant() const { return activation.value.is_absent(); }
 };
 
 class Lowering {
@@ -59,13 +77,27 @@ class Lowering {
   size_t num_inputs() const { return node_->inputs.size(); }
   bool has(size_t input) const;
   bool is_computed(size_t input);  ///< an activation, else something constant
-  Value x(size_t input);           ///< throws for constants
+  Value x(size_t input);           ///< throws for constants and where axes were moved
+  /// Whatever its axes; throws for constants and scores.
+  Moved moved(size_t input);
+  /// The same, every element as it is to be read.
+  Moved elements(size_t input);
+  /// The same with its last axis in place: the value is [B, row] or [B, rows, row].
+  Moved rows(size_t input);
+  /// nullptr where the input is something else.
+  const Scores* scores(size_t input);
+  View view(const Moved& moved) const;
+  /// Some of what lies along an axis.
+  Moved part(const Moved& of, int axis, int64_t first, int64_t count);
+  Value multiplied(Value value, double factor);
   const Shape& shape(Value value) const { return builder_.type(value).shape; }
   Dtype dtype(Value value) const { return builder_.type(value).dtype; }
   const Shape& constant_shape(size_t input);
   /// Numbers of a constant. Throws where there are too many of them.
   const Numbers& numbers(size_t input);
   double scalar(size_t input);
+  /// Elements of a constant of any size, in row-major order.
+  std::function<double(int64_t)> reader(size_t input);
   /// A constant of that dtype as a parameter, shaped as in the file.
   Value parameter(size_t input, Dtype dtype);
   /// A constant with `change` made to it, as a parameter of its own.
@@ -80,6 +112,10 @@ class Lowering {
   Value append(const Operation& operation, std::vector<Operand> operands);
   void set(size_t output, Value value);
   void set(Value value) { set(0, value); }
+  void set(size_t output, Moved moved);
+  /// What was computed of each element or row of `like`.
+  void set_like(const Moved& like, Value y);
+  void set_scores(Scores scores);
   void set_numbers(size_t output, Numbers numbers);
   bool is_used(size_t output) const;  ///< by another node, or an output of the graph
   /// The only node that reads the first output, which is no output of the graph; else nullptr.
@@ -109,6 +145,7 @@ class Lowering {
   void fold_constant();
   std::string shown(size_t input) const;
   std::string free_name(const std::string& wanted);
+  Value settle(Term& term, const std::string& what);
   const Initializer& tensor(size_t input, Dtype dtype);
   Value declare(const Initializer& tensor, Dtype dtype, const std::string& name);
   void spend(int64_t numbers);
@@ -133,10 +170,17 @@ class Lowering {
 /// The function that lowers an operator; nullptr for those that are not supported.
 using Lower = void (*)(Lowering&);
 Lower find_lower(std::string_view op);
+void add_attention_operators(std::map<std::string_view, Lower>& table);
 void add_dense_operators(std::map<std::string_view, Lower>& table);
 void add_elementwise_operators(std::map<std::string_view, Lower>& table);
 void add_shape_operators(std::map<std::string_view, Lower>& table);
 void add_window_operators(std::map<std::string_view, Lower>& table);
+
+/// What they do with scores; false where none of the inputs is one.
+bool lower_scores_arithmetic(Lowering& at);
+bool lower_scores_softmax(Lowering& at);
+/// MatMul of two activations.
+void lower_products(Lowering& at);
 
 /// Operators that exporters spell out are written as one: gelu, layernorm.
 void join_patterns(OnnxFile& file);

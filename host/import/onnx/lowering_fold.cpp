@@ -36,8 +36,7 @@ void Lowering::fold_constant() {
 
 void Lowering::fold_shape() {
   only({"start", "end"});
-  const Shape extents = is_computed(0) ? shape(x(0)) : constant_shape(0);
-  const Numbers all = extents_of(extents);
+  const Numbers all = is_computed(0) ? view(moved(0)).extents() : extents_of(constant_shape(0));
   if (node_->op == "Size") {
     long double size = 1;
     for (size_t i = 0; i < all.values.size(); ++i) {
@@ -46,7 +45,7 @@ void Lowering::fold_shape() {
     }
     return set_numbers(0, {{}, false, {size}});
   }
-  const int64_t rank = extents.rank();
+  const int64_t rank = all.shape[0];
   const auto place = [&](int64_t at) {
     return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
   };

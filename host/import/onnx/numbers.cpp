@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "host/core/check.hpp"
 #include "wide/convert.hpp"
@@ -17,40 +16,14 @@ namespace wide::onnx {
 
 namespace {
 
+/// So far above 64 bits that a multiple of it is no other number's.
+constexpr long double kBatchUnit = 0x1p100L;
+
 template <class T>
 long double load(const std::byte* from, int64_t i) {
   T value;
   std::memcpy(&value, from + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
   return static_cast<long double>(value);
-}
-
-/// One of ONNX's element types that is a number or a truth.
-long double load_number(const Initializer& tensor, int64_t i) {
-  switch (tensor.type->number) {
-    case 1:
-      return load<float>(tensor.data, i);
-    case 2:
-    case 9:
-      return load<uint8_t>(tensor.data, i);
-    case 3:
-      return load<int8_t>(tensor.data, i);
-    case 4:
-      return load<uint16_t>(tensor.data, i);
-    case 5:
-      return load<int16_t>(tensor.data, i);
-    case 6:
-      return load<int32_t>(tensor.data, i);
-    case 7:
-      return load<int64_t>(tensor.data, i);
-    case 11:
-      return load<double>(tensor.data, i);
-    case 12:
-      return load<uint32_t>(tensor.data, i);
-    case 13:
-      return load<uint64_t>(tensor.data, i);
-    default:
-      return load_element(tensor.data, *tensor.type->dtype, i);
-  }
 }
 
 bool is_floating_type(int number) {
@@ -59,12 +32,20 @@ bool is_floating_type(int number) {
 
 }  // namespace
 
-long double batch_number() {
-  return std::numeric_limits<long double>::quiet_NaN();
+long double batch_number(int64_t multiple) {
+  return static_cast<long double>(multiple) * kBatchUnit;
+}
+
+bool is_batch(long double whole) {
+  return std::fabs(whole) >= kBatchUnit;
 }
 
 bool is_batch(const Numbers& numbers, size_t i) {
-  return !numbers.is_float && !std::isfinite(numbers.values[i]);
+  return !numbers.is_float && is_batch(numbers.values[i]);
+}
+
+int64_t batch_multiple(const Numbers& numbers, size_t i) {
+  return static_cast<int64_t>(numbers.values[i] / kBatchUnit);
 }
 
 bool Numbers::has_batch() const {
@@ -98,13 +79,44 @@ Numbers extents_of(const Shape& shape) {
   return out;
 }
 
-std::optional<Numbers> numbers_of(const Initializer& tensor) {
+long double load_number(const Initializer& tensor, int64_t i) {
+  switch (tensor.type->number) {
+    case 1:
+      return load<float>(tensor.data, i);
+    case 2:
+    case 9:
+      return load<uint8_t>(tensor.data, i);
+    case 3:
+      return load<int8_t>(tensor.data, i);
+    case 4:
+      return load<uint16_t>(tensor.data, i);
+    case 5:
+      return load<int16_t>(tensor.data, i);
+    case 6:
+      return load<int32_t>(tensor.data, i);
+    case 7:
+      return load<int64_t>(tensor.data, i);
+    case 11:
+      return load<double>(tensor.data, i);
+    case 12:
+      return load<uint32_t>(tensor.data, i);
+    case 13:
+      return load<uint64_t>(tensor.data, i);
+    default:
+      return load_element(tensor.data, *tensor.type->dtype, i);
+  }
+}
+
+bool is_numeric(const Initializer& tensor) {
   const int number = tensor.type->number;
-  const bool is_number = tensor.type->bits >= 8 && number != 14 && number != 15 &&
-                         (number <= 13 || tensor.type->dtype.has_value());
+  return tensor.type->bits >= 8 && number != 14 && number != 15 &&
+         (number <= 13 || tensor.type->dtype.has_value());
+}
+
+std::optional<Numbers> numbers_of(const Initializer& tensor) {
   const int64_t size = num_elements(tensor.shape);
-  if (!is_number || size > kMaxNumbers) return {};
-  Numbers out{tensor.shape, is_floating_type(number), {}};
+  if (!is_numeric(tensor) || size > kMaxNumbers) return {};
+  Numbers out{tensor.shape, is_floating_type(tensor.type->number), {}};
   for (int64_t i = 0; i < size; ++i) out.values.push_back(load_number(tensor, i));
   return out;
 }

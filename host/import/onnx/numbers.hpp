@@ -17,16 +17,18 @@ inline constexpr int64_t kMaxNumbers = 4096;
 struct Numbers {
   Shape shape;
   bool is_float = false;
-  /// Exact for int64 and double alike (64 bits of mantissa, or more). A whole number that is not
-  /// finite is the batch, whose number is not known.
+  /// Exact for int64 and double alike (64 bits of mantissa, or more). A whole number beyond all
+  /// 64-bit ones is a multiple of the batch, whose number is not known.
   std::vector<long double> values;
 
   bool has_batch() const;
 };
 
-/// The batch among whole numbers.
-long double batch_number();
+/// The batch among whole numbers, or a multiple of it.
+long double batch_number(int64_t multiple = 1);
+bool is_batch(long double whole);
 bool is_batch(const Numbers& numbers, size_t i);
+int64_t batch_multiple(const Numbers& numbers, size_t i);
 /// Throws unsupported, without a node's name.
 [[noreturn]] void refuse_batch();
 /// Rounded to what 64 bits hold, saturating. Throws unsupported for the batch.
@@ -35,6 +37,9 @@ std::vector<int64_t> to_integers(const Numbers& numbers);
 
 /// The extents of a shape, of which kBatch is the batch.
 Numbers extents_of(const Shape& shape);
+/// Whether its elements are numbers or truths that load_number() reads.
+bool is_numeric(const Initializer& tensor);
+long double load_number(const Initializer& tensor, int64_t i);
 /// None where there are too many or they are no numbers.
 std::optional<Numbers> numbers_of(const Initializer& tensor);
 /// FLOAT's, or those of another type where `type` is given.

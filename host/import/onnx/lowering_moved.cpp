@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Activations as operators read them: as they lie, or with axes that are moved by nobody as long
+// as every element or every row is for itself.
+#include "host/core/check.hpp"
+#include "host/import/messages.hpp"
+#include "host/import/onnx/lowering.hpp"
+
+namespace wide::onnx {
+
+View Lowering::view(const Moved& moved) const {
+  return moved.view ? *moved.view : View::of(shape(moved.value));
+}
+
+Moved Lowering::moved(size_t input) {
+  support(is_computed(input), "reads the constant " + shown(input) + " as input " +
+                                  std::to_string(input) +
+                                  ", expected what depends on the graph's inputs");
+  const Term& found = term(node_->inputs[input]);
+  support(found.scores == nullptr, "reads " + shown(input) +
+                                       ", the product of two activations, which no primitive "
+                                       "computes outside of attention");
+  return found.activation;
+}
+
+const Scores* Lowering::scores(size_t input) {
+  return is_computed(input) ? term(node_->inputs[input]).scores.get() : nullptr;
+}
+
+Value Lowering::settle(Term& term, const std::string& what) {
+  Moved& own = term.activation;
+  if (term.scores != nullptr)
+    throw_unsupported(what +
+                      " is the product of two activations, which no primitive computes outside of "
+                      "attention");
+  if (own.view) {
+    const std::optional<Shape> to = own.view->in_place();
+    if (!to)
+      throw_unsupported(what +
+                        " has axes that were moved: no primitive moves those of an activation");
+    own.value = reshaped(own.value, *to);
+    own.view.reset();
+  }
+  own.value = multiplied(own.value, std::exchange(own.factor, 1.0));
+  return own.value;
+}
+
+Value Lowering::x(size_t input) {
+  (void)moved(input);  // says what is no activation
+  return settle(terms_[node_->inputs[input]], "onnx: " + file_.where + ": node " +
+                                                  in_quotes(node_->name) + " (" + node_->op +
+                                                  ") reads " + shown(input) + ", which");
+}
+
+Value Lowering::multiplied(Value value, double factor) {
+  if (factor == 1) return value;
+  return append(BinaryOp{BinaryFunction::multiply},
+                {{"x", value}, {"other", constant(factor, dtype(value))}});
+}
+
+Moved Lowering::elements(size_t input) {
+  const Moved own = moved(input);
+  if (!own.view || own.view->in_place()) return {x(input)};
+  return {multiplied(own.value, own.factor), own.view};
+}
+
+Moved Lowering::rows(size_t input) {
+  Moved own = elements(input);
+  if (!own.view) return own;
+  const auto cut = own.view->rank() == 0 ? std::nullopt : own.view->cut(own.view->rank() - 1);
+  support(cut && cut->behind == 1, "reads " + shown(input) +
+                                       ", whose last axis was moved: no primitive moves axes of an "
+                                       "activation");
+  own.value = reshaped(own.value, cut->before == 1 ? Shape{kBatch, cut->extent}
+                                                   : Shape{kBatch, cut->before, cut->extent});
+  return own;
+}
+
+Moved Lowering::part(const Moved& of, int axis, int64_t first, int64_t count) {
+  const View own = view(of);
+  if (!of.view) {
+    if (first == 0 && count == shape(of.value)[axis]) return of;
+    return {append(SliceOp{axis, first, count}, {{"x", of.value}}), {}, of.factor};
+  }
+  if (first == 0 &&
+      static_cast<long double>(count) == own.extents().values[static_cast<size_t>(axis)])
+    return of;
+  const auto cut = own.cut(axis);
+  support(cut.has_value(), "takes a part of an axis that was moved together with another");
+  std::vector<int64_t> extents{kBatch};
+  if (cut->before != 1) extents.push_back(cut->before);
+  const int place = static_cast<int>(extents.size());
+  extents.push_back(cut->extent);
+  if (cut->behind != 1) extents.push_back(cut->behind);
+  const Value y = append(SliceOp{place, first, count}, {{"x", reshaped(of.value, Shape(extents))}});
+  return {y, own.resized(axis, count), of.factor};
+}
+
+void Lowering::set(size_t output, Moved moved) {
+  if (output < node_->outputs.size() && !node_->outputs[output].empty())
+    terms_[node_->outputs[output]] = {.activation = std::move(moved)};
+}
+
+void Lowering::set_like(const Moved& like, Value y) {
+  if (!like.view) return set(y);
+  const bool is_same = shape(y) == shape(like.value);
+  set(0, {y, is_same ? *like.view : like.view->resized(like.view->rank() - 1, shape(y).back())});
+}
+
+void Lowering::set_scores(Scores scores) {
+  Term& term = terms_[node_->outputs.at(0)];
+  term = {.activation = scores.q};
+  term.scores = std::make_shared<const Scores>(std::move(scores));
+}
+
+}  // namespace wide::onnx

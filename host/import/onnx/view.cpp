@@ -1,0 +1,269 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Regrouping and reordering axes that are not computed yet.
+#include "host/import/onnx/view.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <string>
+
+#include "host/core/check.hpp"
+#include "host/import/onnx/axes.hpp"
+#include "wide/graph.hpp"
+
+namespace wide::onnx {
+
+namespace {
+
+/// An extent, or a multiple of the batch.
+struct Extent {
+  int64_t number = 1;
+  bool has_batch = false;
+};
+
+Extent extent_of(const View::Axis& axis) {
+  Extent all;
+  for (const View::Part& part : axis) {
+    if (part.extent == kBatch)
+      all.has_batch = true;
+    else
+      all.number *= part.extent;
+  }
+  return all;
+}
+
+/// Parts that lie together are one.
+View::Axis joined(const View::Axis& axis) {
+  View::Axis out;
+  for (const View::Part& part : axis) {
+    if (part.extent == 1) continue;
+    const bool lies_behind = !out.empty() && part.extent != kBatch && out.back().extent != kBatch &&
+                             out.back().step == part.extent * part.step;
+    if (lies_behind)
+      out.back() = {out.back().extent * part.extent, part.step};
+    else
+      out.push_back(part);
+  }
+  return out;
+}
+
+/// Takes parts from the front of what is left until they make up an extent.
+class Taker {
+ public:
+  Taker(std::deque<View::Part> left, int64_t batch) : left_(std::move(left)), batch_(batch) {}
+
+  /// `next` is the extent behind it, where there is one. None where the parts do not make it up.
+  std::optional<View::Axis> take(Extent wanted, std::optional<Extent> next) {
+    View::Axis axis;
+    if (is_batch_next() && stands_for_batch(wanted)) {
+      axis.push_back(pop());
+      return axis;
+    }
+    while (wanted.number != 1 || wanted.has_batch) {
+      if (left_.empty()) return std::nullopt;
+      const View::Part part = left_.front();
+      if (part.extent == kBatch) {
+        if (wanted.has_batch)
+          wanted.has_batch = false;
+        else if (batch_ >= 1 && wanted.number % batch_ == 0)
+          wanted.number /= batch_;
+        else
+          return std::nullopt;
+        axis.push_back(pop());
+      } else if (wanted.number % part.extent == 0) {
+        wanted.number /= part.extent;
+        axis.push_back(pop());
+      } else if (part.extent % wanted.number == 0 && !wanted.has_batch) {
+        const int64_t rest = part.extent / wanted.number;
+        axis.push_back({wanted.number, part.step * rest});
+        left_.front().extent = rest;
+        wanted.number = 1;
+      } else {
+        return std::nullopt;
+      }
+    }
+    // A batch of 1 belongs to either side: to this one where what follows is whole without it.
+    const bool is_whole = next && left_.size() > 1 && !next->has_batch && batch_ == 1 &&
+                          is_batch_next() && left_[1].extent == next->number && next->number != 1;
+    if (is_whole) axis.push_back(pop());
+    return axis;
+  }
+  bool is_done() const { return left_.empty(); }
+
+ private:
+  bool is_batch_next() const { return !left_.empty() && left_.front().extent == kBatch; }
+  bool stands_for_batch(const Extent& wanted) const {
+    return wanted.has_batch ? wanted.number == 1 : wanted.number == batch_;
+  }
+  View::Part pop() {
+    const View::Part part = left_.front();
+    left_.pop_front();
+    return part;
+  }
+  std::deque<View::Part> left_;
+  int64_t batch_;
+};
+
+/// The extents that are wanted, of which one may be left open.
+std::vector<Extent> resolve(const View& view, const Numbers& wanted, bool copies_zero,
+                            int64_t batch) {
+  WIDE_REQUIRE(wanted.shape.rank() == 1 && !wanted.values.empty(),
+               "has a shape " + to_string(wanted.shape) + ", expected a list of extents");
+  std::vector<Extent> extents;
+  Extent known;
+  int open = -1;
+  for (size_t i = 0; i < wanted.values.size(); ++i) {
+    Extent extent;
+    if (is_batch(wanted, i)) {
+      extent = {batch_multiple(wanted, i), true};
+    } else if (to_integer(wanted, i) == 0 && copies_zero && static_cast<int>(i) < view.rank()) {
+      extent = extent_of(view.axis(static_cast<int>(i)));
+    } else {
+      extent.number = to_integer(wanted, i);
+    }
+    const bool is_open = extent.number == -1 && open < 0;
+    if (extent.number < 1 && !is_open)
+      throw_unsupported("has extent " + std::to_string(extent.number) +
+                        ", expected at least 1, or -1 once");
+    if (is_open) open = static_cast<int>(i);
+    WIDE_REQUIRE(is_open || known.number <= INT64_MAX / extent.number,
+                 "makes more elements than can be counted");
+    if (!is_open) known.number *= extent.number;
+    known.has_batch = known.has_batch || (!is_open && extent.has_batch);
+    extents.push_back(extent);
+  }
+  if (open < 0) return extents;
+  // In a file whose batch has a number, literal extents are made of that, too.
+  const bool is_literal = !known.has_batch && batch >= 1 && batch <= INT64_MAX / view.elements();
+  const int64_t all = is_literal ? view.elements() * batch : view.elements();
+  if (all % known.number != 0) throw_unsupported("leaves an extent open that is not whole");
+  extents[static_cast<size_t>(open)] = {all / known.number, !known.has_batch && !is_literal};
+  return extents;
+}
+
+}  // namespace
+
+View View::of(const Shape& shape) {
+  View view;
+  int64_t step = 1;
+  for (int i = shape.rank(); i-- > 0;) {
+    Axis axis;
+    if (shape[i] == kBatch)
+      axis.push_back({kBatch, 0});
+    else if (shape[i] != 1)
+      axis.push_back({shape[i], step});
+    step *= shape[i] == kBatch ? 1 : shape[i];
+    view.axes_.insert(view.axes_.begin(), std::move(axis));
+  }
+  view.elements_ = step;
+  return view;
+}
+
+Numbers View::extents() const {
+  Numbers out{{rank()}, false, {}};
+  for (const Axis& axis : axes_) {
+    const Extent extent = extent_of(axis);
+    out.values.push_back(extent.has_batch ? batch_number(extent.number)
+                                          : static_cast<long double>(extent.number));
+  }
+  return out;
+}
+
+std::optional<Shape> View::in_place() const {
+  if (rank() < 1 || rank() >= kMaxRank || axes_[0] != Axis{{kBatch, 0}}) return std::nullopt;
+  std::vector<int64_t> extents{kBatch};
+  int64_t behind = elements_;
+  for (int i = 1; i < rank(); ++i) {
+    const Extent extent = extent_of(axis(i));
+    for (const Part& part : axis(i)) {
+      behind /= part.extent;
+      if (part.step != behind) return std::nullopt;
+    }
+    extents.push_back(extent.number);
+  }
+  return Shape(extents);
+}
+
+View View::transposed(const Dims& order) const {
+  View out = *this;
+  for (int i = 0; i < order.rank(); ++i)
+    out.axes_[static_cast<size_t>(i)] = axis(static_cast<int>(order[i]));
+  return out;
+}
+
+View View::reshaped(const Numbers& wanted, bool copies_zero, int64_t batch) const {
+  const std::vector<Extent> extents = resolve(*this, wanted, copies_zero, batch);
+  Axis all;
+  for (const Axis& axis : axes_) all.insert(all.end(), axis.begin(), axis.end());
+  all = joined(all);
+  Taker taker({all.begin(), all.end()}, batch);
+  View out;
+  out.elements_ = elements_;
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const auto next = i + 1 < extents.size() ? std::optional(extents[i + 1]) : std::nullopt;
+    std::optional<Axis> axis = taker.take(extents[i], next);
+    if (!axis) throw_unsupported("mixes axes with one another or with the batch");
+    out.axes_.push_back(joined(*axis));
+  }
+  if (!taker.is_done()) throw_unsupported("leaves elements over");
+  return out;
+}
+
+View View::squeezed(const std::vector<int64_t>& axes) const {
+  const std::vector<bool> marked = marked_axes(axes, rank());
+  View out;
+  out.elements_ = elements_;
+  for (int i = 0; i < rank(); ++i) {
+    const bool is_squeezed = axes.empty() ? axis(i).empty() : marked[static_cast<size_t>(i)];
+    if (!is_squeezed) {
+      out.axes_.push_back(axis(i));
+      continue;
+    }
+    if (extent_of(axis(i)).has_batch) throw_unsupported("squeezes the batch");
+    WIDE_REQUIRE(axis(i).empty(),
+                 "squeezes axis " + std::to_string(i) + ", expected an extent of 1");
+  }
+  return out;
+}
+
+View View::unsqueezed(const std::vector<int64_t>& axes) const {
+  const int to = rank() + static_cast<int>(axes.size());
+  WIDE_REQUIRE(to <= 2 * kMaxRank, "makes " + std::to_string(to) + " axes");
+  const std::vector<bool> marked = marked_axes(axes, to);
+  View out;
+  out.elements_ = elements_;
+  for (int i = 0, from = 0; i < to; ++i)
+    out.axes_.push_back(marked[static_cast<size_t>(i)] ? Axis{} : axis(from++));
+  return out;
+}
+
+View View::without(int axis) const {
+  View out = *this;
+  out.axes_.erase(out.axes_.begin() + axis);
+  return out;
+}
+
+std::optional<View::Cut> View::cut(int axis) const {
+  const Axis& parts = this->axis(axis);
+  if (parts.size() != 1 || parts[0].extent == kBatch) return std::nullopt;
+  const auto [extent, step] = parts[0];
+  return Cut{elements_ / (extent * step), extent, step};
+}
+
+View View::resized(int axis, int64_t extent) const {
+  View out = *this;
+  const Part own = this->axis(axis)[0];
+  for (Axis& parts : out.axes_) {
+    for (Part& part : parts) {
+      if (part.extent != kBatch && part.step >= own.extent * own.step)
+        part.step = part.step / own.extent * extent;
+    }
+  }
+  out.axes_[static_cast<size_t>(axis)][0].extent = extent;
+  out.elements_ = elements_ / own.extent * extent;
+  for (Axis& parts : out.axes_) parts = joined(parts);
+  return out;
+}
+
+}  // namespace wide::onnx

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the axes of an activation come from, when nodes only regroup and reorder them: nothing is
+// computed until a node asks for what a primitive can read. Attention's heads are such axes.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "host/import/onnx/numbers.hpp"
+
+namespace wide::onnx {
+
+/// Each axis is made of parts of the value's row-major elements, the slowest in front:
+/// [B, T, H * D] as [B, H, T, D] is {{B}, {H, D}, {T, H * D}, {D, 1}}, each an extent and a step.
+class View {
+ public:
+  struct Part {
+    int64_t extent = 1;  ///< kBatch: all of the batch
+    int64_t step = 1;    ///< elements of one sample; 0 for the batch
+    friend bool operator==(const Part&, const Part&) = default;
+  };
+  using Axis = std::vector<Part>;  ///< none: an extent of 1
+
+  /// A value as it lies.
+  static View of(const Shape& shape);
+
+  int rank() const { return static_cast<int>(axes_.size()); }
+  const Axis& axis(int i) const { return axes_[static_cast<size_t>(i)]; }
+  int64_t elements() const { return elements_; }  ///< of one sample
+  /// What Shape computes: numbers, and a multiple of the batch.
+  Numbers extents() const;
+  /// The shape, where nothing moved, the batch is in front, and a graph can have so many axes.
+  std::optional<Shape> in_place() const;
+
+  // What the operators make of it. Throws, without the node's name: invalid_argument where the
+  // operator contradicts itself, unsupported where parts would have to be cut out of one another.
+  View transposed(const Dims& order) const;
+  /// `batch` is the batch's number in the file, of which literal extents are made; -1: none.
+  View reshaped(const Numbers& wanted, bool copies_zero, int64_t batch) const;
+  View squeezed(const std::vector<int64_t>& axes) const;
+  View unsqueezed(const std::vector<int64_t>& axes) const;
+  View without(int axis) const;  ///< an axis of extent 1
+
+  /// The value's elements as [B, before, extent, behind], of which the axis is `extent`: where it
+  /// is one part.
+  struct Cut {
+    int64_t before = 1, extent = 1, behind = 1;
+  };
+  std::optional<Cut> cut(int axis) const;
+  /// After that part got another extent.
+  View resized(int axis, int64_t extent) const;
+
+  friend bool operator==(const View&, const View&) = default;
+
+ private:
+  std::vector<Axis> axes_;
+  int64_t elements_ = 1;
+};
+
+}  // namespace wide::onnx

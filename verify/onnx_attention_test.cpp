@@ -1,0 +1,290 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention as exporters spell it out becomes flash_attention, with nothing moved around it, and
+// computes what the file's nodes say; what cannot be attention is refused.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <set>
+
+#include "host/import/onnx/view.hpp"
+#include "verify/support/model_run.hpp"
+#include "verify/support/onnx_loops.hpp"
+#include "wide/error.hpp"
+#include "wide/onnx.hpp"
+
+namespace {
+
+using namespace wide;
+using namespace wide::test::onnx;
+using Catch::Matchers::ContainsSubstring;
+using Strings = std::vector<std::string>;
+using Steps = std::vector<Step>;
+
+constexpr int64_t kB = 2, kT = 5, kH = 3, kD = 4, kE = kH * kD;
+
+Steps operator+(Steps a, const Steps& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+double number(size_t i) {
+  return std::sin(static_cast<double>(i * i) * 0.37 + 1) * 0.7;
+}
+
+/// What every network here may read.
+Tensors constants() {
+  Tensors all;
+  const auto fill = [&](const char* name, Extents shape) {
+    Doubles& tensor = all[name];
+    tensor.shape = std::move(shape);
+    int64_t size = 1;
+    for (const int64_t extent : tensor.shape) size *= extent;
+    for (int64_t i = 0; i < size; ++i)
+      tensor.values.push_back(
+          static_cast<double>(static_cast<float>(number(static_cast<size_t>(i) + 7 * all.size()))));
+  };
+  for (const char* name : {"wq", "wk", "wv", "wo"}) fill(name, {kE, kE});
+  for (const char* name : {"bq", "bk", "bv", "bo"}) fill(name, {kE});
+  fill("wqkv", {kE, 3 * kE});
+  fill("bqkv", {3 * kE});
+  all["root"] = {{}, {2}};
+  all["scale"] = {{1}, {0.5}};
+  all["fourth"] = {{}, {0.70710677}};
+  all["hidden"] = {{}, {-10000}};
+  all["zeros"] = {{1, 1, 1, kT}, std::vector<double>(kT, 0)};
+  for (const char* name : {"mask", "keep", "some"}) {
+    const bool is_mask = name[0] != 'k';
+    all[name] = {is_mask ? Extents{1, 1, kT, kT} : Extents{kT, kT}, {}};
+    for (int64_t i = 0; i < kT * kT; ++i) {
+      const bool is_behind = i % kT > i / kT;
+      all[name].values.push_back(is_mask ? (is_behind ? -1e9 : 0) : (is_behind ? 0 : 1));
+    }
+  }
+  all["some"].values[0] = -1e9;
+  return all;
+}
+
+/// A file of the steps from x [batch, T, E], of the constants that they read.
+std::string file_of(const Steps& steps, int64_t batch = -1) {
+  std::set<std::string> read;
+  for (const Step& step : steps) read.insert(step.in.begin(), step.in.end());
+  Strings initializers;
+  for (const auto& [name, tensor] : constants()) {
+    if (!read.contains(name)) continue;
+    if (name == "keep") {
+      std::string truths;
+      for (const double value : tensor.values) truths += static_cast<char>(value);
+      initializers.push_back(tensor_head(name, 9, tensor.shape) + bytes(9, truths));
+      continue;
+    }
+    std::vector<float> values(tensor.values.begin(), tensor.values.end());
+    initializers.push_back(floats(name, tensor.shape, values));
+  }
+  File file = network({kT, kE}, nodes_of(steps), initializers);
+  if (batch > 0) file.inputs = {value("x", {batch, kT, kE})};
+  return file.bytes_of();
+}
+
+OnnxModel parse(const std::string& file) {
+  return OnnxModel::parse(std::as_bytes(std::span(file)), "a file");
+}
+
+Strings operations(const Graph& graph) {
+  Strings names;
+  for (const wide::Node& n : graph.nodes()) {
+    const std::string name(operation_name(graph, n));
+    if (name != "reshape" && name != "transpose") names.push_back(name);
+  }
+  return names;
+}
+
+/// Imported, it has these operations and computes what the loops do, alone and with three members.
+void check(const Steps& steps, const Strings& expected, int64_t batch = -1) {
+  const std::string file = file_of(steps, batch);
+  const OnnxModel model = parse(file);
+  const Graph& graph = model.graph();
+  CHECK(operations(graph) == expected);
+  const int64_t rows = batch > 0 ? batch : kB;
+  Doubles x{{rows, kT, kE}, {}};
+  for (int64_t i = 0; i < rows * kT * kE; ++i)
+    x.values.push_back(number(static_cast<size_t>(i) + 99));
+  Tensors known = constants();
+  known["x"] = x;
+  const Doubles wanted = evaluate_steps(steps, known).at("y");
+  std::map<std::string, Doubles> parameters;
+  for (const auto& [name, view] : model.parameters(0)) parameters[name] = catalog::to_doubles(view);
+  const Doubles got = catalog::evaluate_graph(graph, {{"x", x}}, parameters).at("y");
+  REQUIRE(got.shape == wanted.shape);
+  for (size_t i = 0; i < got.values.size(); ++i)
+    CHECK(std::fabs(got.values[i] - wanted.values[i]) < 1e-5);
+  test::ModelRun run(Context::cpu(), graph, {.num_members = 3, .batch = 2});
+  CHECK(run.worst_error(run.run()) < 2e-5);
+}
+
+std::string refusal(const Steps& steps) {
+  try {
+    (void)parse(file_of(steps));
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::unsupported);
+    return error.what();
+  }
+  return "it is taken";
+}
+
+/// x W + b of one projection, its heads taken apart: [B, H, T, D].
+Steps heads(const std::string& name, const Extents& order = {0, 2, 1, 3}) {
+  return {{"MatMul", {"x", "w" + name}, {name + "1"}},
+          {"Add", {name + "1", "b" + name}, {name + "2"}},
+          {"Reshape", {name + "2"}, {name + "3"}, {0, 0, kH, kD}},
+          {"Transpose", {name + "3"}, {name}, order}};
+}
+Steps together() {
+  return {{"Transpose", {"c"}, {"c1"}, {0, 2, 1, 3}},
+          {"Reshape", {"c1"}, {"c2"}, {0, 0, -1}},
+          {"MatMul", {"c2", "wo"}, {"y1"}},
+          {"Add", {"y1", "bo"}, {"y"}}};
+}
+/// k is transposed with its heads; `between` stands between the products, from s to p.
+Steps attention(const Steps& between) {
+  return heads("q") + heads("k", {0, 2, 3, 1}) + heads("v") + Steps{{"MatMul", {"q", "k"}, {"s"}}} +
+         between + Steps{{"MatMul", {"p", "v"}, {"c"}}} + together();
+}
+
+const Strings kAttention{"linear", "linear", "linear", "flash_attention", "linear"};
+
+}  // namespace
+
+TEST_CASE("onnx: scores that are scaled and masked in any order are one attention") {
+  const Steps softmax{{"Softmax", {"s1"}, {"p"}}};
+  check(attention({{"Softmax", {"s"}, {"p"}}}), kAttention);
+  check(attention(Steps{{"Div", {"s", "root"}, {"s1"}}} + softmax), kAttention);
+  check(attention(Steps{{"Mul", {"scale", "s"}, {"s1"}}} + softmax), kAttention);
+  check(attention(Steps{{"Div", {"s", "root"}, {"s0"}}, {"Add", {"s0", "mask"}, {"s1"}}} + softmax),
+        kAttention);
+  check(
+      attention(Steps{{"Add", {"zeros", "s"}, {"s0"}}, {"Mul", {"s0", "scale"}, {"s1"}}} + softmax),
+      kAttention);
+  check(attention(Steps{{"Where", {"keep", "s", "hidden"}, {"s1"}}} + softmax), kAttention);
+  const std::string file =
+      file_of(attention(Steps{{"Where", {"keep", "s", "hidden"}, {"s1"}}} + softmax));
+  for (const wide::Node& n : parse(file).graph().nodes()) {
+    if (const auto* op = std::get_if<FlashAttentionOp>(&n.operation))
+      CHECK(*op == FlashAttentionOp{.heads = kH, .is_causal = true, .scale = 1});
+  }
+}
+
+TEST_CASE("onnx: factors of queries and keys are the attention's scale") {
+  // As torch exports scaled_dot_product_attention.
+  const Steps scaled = heads("q") + heads("k") + heads("v") +
+                       Steps{{"Transpose", {"k"}, {"kt"}, {0, 1, 3, 2}},
+                             {"Div", {"q", "root"}, {"q_scaled"}},
+                             {"Mul", {"kt", "fourth"}, {"k_scaled"}},
+                             {"MatMul", {"q_scaled", "k_scaled"}, {"s"}},
+                             {"Softmax", {"s"}, {"p"}},
+                             {"MatMul", {"p", "v"}, {"c"}}} +
+                       together();
+  check(scaled, kAttention);
+}
+
+TEST_CASE("onnx: projections in one, their parts split or gathered") {
+  const Steps tail = Steps{{"MatMul", {"q", "kt"}, {"s"}},
+                           {"Softmax", {"s"}, {"p"}},
+                           {"MatMul", {"p", "v"}, {"c"}}} +
+                     together();
+  const auto apart = [](const std::string& from, const std::string& to, const Extents& order) {
+    return Steps{{"Reshape", {from}, {to + "4"}, {0, 0, kH, kD}},
+                 {"Transpose", {to + "4"}, {to}, order}};
+  };
+  // As GPT-2: rows of all samples, one product, split.
+  check(Steps{{"Reshape", {"x"}, {"rows"}, {-1, kE}},
+              {"Gemm", {"rows", "wqkv", "bqkv"}, {"r"}},
+              {"Reshape", {"r"}, {"qkv"}, {-1, kT, 3 * kE}},
+              {"Split", {"qkv"}, {"q0", "k0", "v0"}, {2}}} +
+            apart("q0", "q", {0, 2, 1, 3}) + apart("k0", "kt", {0, 2, 3, 1}) +
+            apart("v0", "v", {0, 2, 1, 3}) + tail,
+        {"linear", "slice", "slice", "slice", "flash_attention", "linear"});
+  // As vision transformers: [B, T, 3, H, D] moved to [3, B, H, T, D], and gathered.
+  check(Steps{{"MatMul", {"x", "wqkv"}, {"r"}},
+              {"Reshape", {"r"}, {"r5"}, {0, kT, 3, kH, kD}},
+              {"Transpose", {"r5"}, {"moved"}, {2, 0, 3, 1, 4}},
+              {"Gather", {"moved"}, {"q"}, {0, 0}},
+              {"Gather", {"moved"}, {"k"}, {0, 1}},
+              {"Gather", {"moved"}, {"v"}, {0, 2}},
+              {"Transpose", {"k"}, {"kt"}, {0, 1, 3, 2}}} +
+            tail,
+        {"linear", "slice", "slice", "slice", "flash_attention", "linear"});
+}
+
+TEST_CASE("onnx: torch's MultiheadAttention, whose batch is behind the positions") {
+  // Positions in front, the batch among the heads, and all of it undone: in files whose batch has a
+  // number, as exporters leave it.
+  for (const int64_t batch : {int64_t{1}, int64_t{2}, int64_t{3}}) {
+    CAPTURE(batch);
+    const auto apart = [&](const std::string& from, const std::string& to) {
+      return Steps{{"Reshape", {from}, {to + "4"}, {kT, batch * kH, kD}},
+                   {"Transpose", {to + "4"}, {to}, {1, 0, 2}}};
+    };
+    check(Steps{{"Transpose", {"x"}, {"xt"}, {1, 0, 2}},
+                {"MatMul", {"xt", "wqkv"}, {"r"}},
+                {"Add", {"r", "bqkv"}, {"rb"}},
+                {"Reshape", {"rb"}, {"r4"}, {kT, batch, 3, kE}},
+                {"Unsqueeze", {"r4"}, {"r5"}, {0}},
+                {"Transpose", {"r5"}, {"r6"}, {3, 1, 2, 0, 4}},
+                {"Squeeze", {"r6"}, {"r7"}, {3}},
+                {"Gather", {"r7"}, {"q0"}, {0, 0}},
+                {"Gather", {"r7"}, {"k0"}, {0, 1}},
+                {"Gather", {"r7"}, {"v0"}, {0, 2}}} +
+              apart("q0", "q") + apart("k0", "k") + apart("v0", "v") +
+              Steps{{"Mul", {"q", "scale"}, {"qs"}},
+                    {"Transpose", {"k"}, {"kt"}, {0, 2, 1}},
+                    {"MatMul", {"qs", "kt"}, {"s"}},
+                    {"Softmax", {"s"}, {"p"}},
+                    {"MatMul", {"p", "v"}, {"c"}},
+                    {"Transpose", {"c"}, {"c1"}, {1, 0, 2}},
+                    {"Reshape", {"c1"}, {"c2"}, {kT * batch, kE}},
+                    {"Gemm", {"c2", "wo"}, {"o"}},
+                    {"Relu", {"o"}, {"o1"}},
+                    {"Reshape", {"o1"}, {"o2"}, {kT, batch, kE}},
+                    {"Add", {"o2", "xt"}, {"o3"}},
+                    {"Transpose", {"o3"}, {"y"}, {1, 0, 2}}},
+          {"linear", "slice", "slice", "slice", "flash_attention", "linear", "pointwise", "binary"},
+          batch);
+  }
+}
+
+TEST_CASE("onnx: what is done to each element does not mind where the axes are") {
+  check({{"Transpose", {"x"}, {"t"}, {0, 2, 1}},
+         {"Mul", {"t", "scale"}, {"m"}},
+         {"Relu", {"m"}, {"r"}},
+         {"Add", {"r", "t"}, {"a"}},
+         {"Mul", {"a", "root"}, {"b"}},
+         {"Transpose", {"b"}, {"y"}, {0, 2, 1}}},
+        {"binary", "pointwise", "binary", "binary"});
+}
+
+TEST_CASE("onnx: products of activations that are no attention are refused by name") {
+  const Steps softmax{{"Softmax", {"s1"}, {"p"}}};
+  CHECK_THAT(refusal(attention(Steps{{"Add", {"s", "some"}, {"s1"}}} + softmax)),
+             ContainsSubstring("node \"node_s1\" (Add) masks attention by [1, 1, 5, 5]"));
+  CHECK_THAT(refusal(attention(Steps{{"Relu", {"s"}, {"s1"}}} + softmax)),
+             ContainsSubstring("(Relu) reads \"s\", the product of two activations"));
+  CHECK_THAT(refusal(attention(Steps{{"Mul", {"s", "scale"}, {"p"}}})),
+             ContainsSubstring("(MatMul) multiplies scores without a softmax"));
+  CHECK_THAT(refusal(attention(Steps{{"Softmax", {"s"}, {"s1"}}, {"Mul", {"s1", "scale"}, {"p"}}})),
+             ContainsSubstring("(Mul) scales behind the softmax"));
+  CHECK_THAT(refusal(attention(Steps{{"Softmax", {"s"}, {"s1"}}} + softmax)),
+             ContainsSubstring("(Softmax) is over axis -1 of scores, expected the last one, once"));
+  // Heads that would have to be moved, and no heads at all.
+  CHECK_THAT(refusal({{"Reshape", {"x"}, {"q"}, {0, kH, kT, kD}},
+                      {"Transpose", {"q"}, {"k"}, {0, 1, 3, 2}},
+                      {"MatMul", {"q", "k"}, {"y"}}}),
+             ContainsSubstring("(MatMul) multiplies two activations of which the first is not"));
+  CHECK_THAT(refusal({{"Transpose", {"x"}, {"k"}, {0, 2, 1}}, {"MatMul", {"x", "k"}, {"y"}}}),
+             ContainsSubstring("output \"y\" is the product of two activations"));
+  CHECK_THAT(refusal({{"Transpose", {"x"}, {"y"}, {0, 2, 1}}}),
+             ContainsSubstring("output \"y\" has axes that were moved: no primitive moves"));
+  CHECK_THAT(refusal({{"Transpose", {"x"}, {"t"}, {0, 2, 1}}, {"Add", {"t", "x"}, {"y"}}}),
+             ContainsSubstring("(Add)"));
+}

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX's operators around attention as plain loops.
+#include "verify/support/onnx_loops.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <stdexcept>
+
+namespace wide::test::onnx {
+
+namespace {
+
+int64_t size_of(const Extents& shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+size_t at(int64_t i) {
+  return static_cast<size_t>(i);
+}
+
+/// Element `i` of a shape, in a tensor that is broadcast to it.
+double broadcast(const Doubles& x, const Extents& shape, int64_t i) {
+  int64_t index = 0, step = 1;
+  for (int64_t axis = std::ssize(shape) - 1, own = std::ssize(x.shape) - 1; own >= 0;
+       --axis, --own) {
+    const int64_t place = i % shape[at(axis)];
+    i /= shape[at(axis)];
+    if (x.shape[at(own)] == 1) continue;
+    index += place * step;
+    step *= x.shape[at(own)];
+  }
+  return x.values[at(index)];
+}
+
+Doubles elementwise(const std::vector<Doubles>& x,
+                    const std::function<double(const std::vector<double>&)>& f) {
+  Doubles y;
+  for (const Doubles& each : x) {
+    Extents own = each.shape;
+    own.insert(own.begin(), at(std::max<int64_t>(0, std::ssize(y.shape) - std::ssize(own))), 1);
+    y.shape.insert(y.shape.begin(), own.size() - y.shape.size(), 1);
+    for (size_t i = 0; i < own.size(); ++i) y.shape[i] = std::max(y.shape[i], own[i]);
+  }
+  for (int64_t i = 0; i < size_of(y.shape); ++i) {
+    std::vector<double> values;
+    for (const Doubles& each : x) values.push_back(broadcast(each, y.shape, i));
+    y.values.push_back(f(values));
+  }
+  return y;
+}
+
+Doubles matmul(const Doubles& a, const Doubles& b) {
+  const int64_t rows = a.shape[a.shape.size() - 2], inner = a.shape.back(),
+                columns = b.shape.back();
+  const int64_t blocks = size_of(a.shape) / (rows * inner),
+                b_blocks = size_of(b.shape) / (inner * columns);
+  Doubles y{a.shape, std::vector<double>(at(blocks * rows * columns))};
+  y.shape.back() = columns;
+  for (int64_t block = 0; block < blocks; ++block)
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        for (int64_t k = 0; k < inner; ++k)
+          y.values[at((block * rows + i) * columns + j)] +=
+              a.values[at((block * rows + i) * inner + k)] *
+              b.values[at((block % b_blocks * inner + k) * columns + j)];
+  return y;
+}
+
+Doubles reshape(const Doubles& x, const Extents& wanted) {
+  Extents shape = wanted;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] == 0) shape[i] = x.shape[i];
+  const int64_t known = -size_of(shape);
+  for (int64_t& extent : shape)
+    if (extent == -1) extent = size_of(x.shape) / known;
+  if (size_of(shape) != size_of(x.shape)) throw std::logic_error("reshape");
+  return {shape, x.values};
+}
+
+Doubles transpose(const Doubles& x, const Extents& order) {
+  Doubles y;
+  Extents steps(x.shape.size(), 1);
+  for (size_t i = x.shape.size() - 1; i-- > 0;) steps[i] = steps[i + 1] * x.shape[i + 1];
+  for (const int64_t axis : order) y.shape.push_back(x.shape[at(axis)]);
+  for (int64_t i = 0; i < size_of(y.shape); ++i) {
+    int64_t rest = i, from = 0;
+    for (size_t axis = y.shape.size(); axis-- > 0; rest /= y.shape[axis])
+      from += rest % y.shape[axis] * steps[at(order[axis])];
+    y.values.push_back(x.values[at(from)]);
+  }
+  return y;
+}
+
+Doubles softmax(Doubles x) {
+  const int64_t row = x.shape.back();
+  for (auto from = x.values.begin(); from != x.values.end(); from += row) {
+    const double most = *std::max_element(from, from + row);
+    double sum = 0;
+    for (auto each = from; each != from + row; ++each) sum += * each = std::exp(*each - most);
+    for (auto each = from; each != from + row; ++each) *each /= sum;
+  }
+  return x;
+}
+
+/// `count` elements of an axis from `first` on.
+Doubles part(const Doubles& x, int64_t axis, int64_t first, int64_t count) {
+  Doubles y{x.shape, {}};
+  y.shape[at(axis)] = count;
+  const int64_t inner = size_of({x.shape.begin() + axis + 1, x.shape.end()});
+  for (int64_t i = 0; i < size_of(y.shape); ++i) {
+    const int64_t place = i / inner % count, outer = i / inner / count;
+    y.values.push_back(
+        x.values[at((outer * x.shape[at(axis)] + first + place) * inner + i % inner)]);
+  }
+  return y;
+}
+
+}  // namespace
+
+std::vector<std::string> nodes_of(const std::vector<Step>& steps) {
+  std::vector<std::string> nodes;
+  for (const Step& step : steps) {
+    std::vector<std::string> in = step.in;
+    std::string attributes;
+    if (step.op == "Transpose") attributes = ints_attribute("perm", step.numbers);
+    if (step.op == "Split" || step.op == "Gather")
+      attributes = int_attribute("axis", step.numbers[0]);
+    if (step.op == "Gather") {
+      in.push_back(step.out[0] + "_index");
+      nodes.push_back(node("Constant", {}, {in.back()},
+                           tensor_attribute("value", ints("", {}, {step.numbers[1]}))));
+    }
+    if (step.op == "Reshape" || step.op == "Squeeze" || step.op == "Unsqueeze") {
+      in.push_back(step.out[0] + "_numbers");
+      nodes.push_back(
+          node("Constant", {}, {in.back()},
+               tensor_attribute("value", ints("", {std::ssize(step.numbers)}, step.numbers))));
+    }
+    nodes.push_back(node(step.op, in, step.out, attributes));
+  }
+  return nodes;
+}
+
+Tensors evaluate_steps(const std::vector<Step>& steps, Tensors known) {
+  for (const Step& step : steps) {
+    std::vector<Doubles> in;
+    for (const std::string& name : step.in) in.push_back(known.at(name));
+    using Values = std::vector<double>;
+    Doubles y;
+    if (step.op == "MatMul") y = matmul(in[0], in[1]);
+    if (step.op == "Gemm") {
+      y = matmul(in[0], in[1]);
+      if (in.size() > 2) y = elementwise({y, in[2]}, [](const Values& v) { return v[0] + v[1]; });
+    }
+    if (step.op == "Add") y = elementwise(in, [](const Values& v) { return v[0] + v[1]; });
+    if (step.op == "Mul") y = elementwise(in, [](const Values& v) { return v[0] * v[1]; });
+    if (step.op == "Div") y = elementwise(in, [](const Values& v) { return v[0] / v[1]; });
+    if (step.op == "Where")
+      y = elementwise(in, [](const Values& v) { return v[0] != 0 ? v[1] : v[2]; });
+    if (step.op == "Relu") y = elementwise(in, [](const Values& v) { return std::max(v[0], 0.0); });
+    if (step.op == "Reshape") y = reshape(in[0], step.numbers);
+    if (step.op == "Transpose") y = transpose(in[0], step.numbers);
+    if (step.op == "Softmax") y = softmax(in[0]);
+    if (step.op == "Gather") {
+      y = part(in[0], step.numbers[0], step.numbers[1], 1);
+      y.shape.erase(y.shape.begin() + step.numbers[0]);
+    }
+    if (step.op == "Unsqueeze") y = in[0], y.shape.insert(y.shape.begin() + step.numbers[0], 1);
+    if (step.op == "Squeeze") y = in[0], y.shape.erase(y.shape.begin() + step.numbers[0]);
+    if (step.op == "Split") {
+      const int64_t axis = step.numbers[0], count = in[0].shape[at(axis)] / std::ssize(step.out);
+      for (size_t i = 0; i < step.out.size(); ++i)
+        known[step.out[i]] = part(in[0], axis, static_cast<int64_t>(i) * count, count);
+      continue;
+    }
+    if (y.shape.empty()) throw std::logic_error("no loops for " + step.op);
+    known[step.out[0]] = std::move(y);
+  }
+  return known;
+}
+
+}  // namespace wide::test::onnx

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX's operators around attention as plain loops over doubles, one node after the other: what a
+// file means, whatever an importer makes of it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "host/model/graph_reference.hpp"
+#include "verify/onnx_case.hpp"
+
+namespace wide::test::onnx {
+
+using catalog::Doubles;
+
+/// A node whose second input, where it is one of integers, is written as a constant.
+struct Step {
+  std::string op;
+  std::vector<std::string> in, out;
+  Extents numbers{};  ///< Reshape's shape, Transpose's order, Split's, Squeeze's and Gather's axis
+};
+
+/// The steps as a file's nodes.
+std::vector<std::string> nodes_of(const std::vector<Step>& steps);
+
+using Tensors = std::map<std::string, Doubles>;
+
+/// What the steps make of `known`.
+Tensors evaluate_steps(const std::vector<Step>& steps, Tensors known);
+
+}  // namespace wide::test::onnx
