@@ -147,9 +147,9 @@ TEST_CASE("graph: what cannot be is refused with the node's name, what was got a
        [&](auto& g) {
          (void)layers::reshape(g, "view", g.input("x", rows), {10, kBatch, 12});
        }},
-      {"turn: transposes [B, 10, 12], which is computed",
+      {"turn: order is [1, 0, 2], expected the batch of [B, 10, 12] to stay in front",
        [&](auto& g) {
-         (void)g.append("turn", TransposeOp{.order = {0, 2, 1}}, {{"x", g.input("x", rows)}});
+         (void)g.append("turn", TransposeOp{.order = {1, 0, 2}}, {{"x", g.input("x", rows)}});
        }},
       {"turn: order is [0, 0], expected the axes of [3, 4], each once",
        [&](auto& g) {

@@ -3,6 +3,7 @@
 //
 // Operations that no named model has, in models of several members: each against plain loops.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "wide/layers.hpp"
 
 using namespace wide;
+using Catch::Matchers::ContainsSubstring;
 using test::ModelRun;
 
 namespace {
@@ -116,6 +118,40 @@ TEST_CASE("model: attention over other positions, with shared heads and lengths"
                  {{"q", h}, {"k", k}, {"v", v}});
     g.output("y", layers::attention(g, "self", h, 2, {.key_lengths = lengths}));
   });
+}
+
+TEST_CASE("model: axes that change their places, and values that two readers want elsewhere") {
+  check("moves", [](GraphBuilder& g) {
+    const Value x = g.input("x", {kBatch, 3, 4, 5});
+    const Value h = layers::conv(g, "conv", x, 6, {.padding = {1, 1}});
+    // Channels of the convolution as features of rows, and its columns as well.
+    const Value turned = g.append("turn", TransposeOp{{0, 2, 3, 1}}, {{"x", h}});
+    g.output("rows", layers::linear(g, "features", turned, 7));
+    g.output("columns", layers::linear(g, "columns_fc", h, 4));
+    g.output("y", layers::pointwise(g, "act", h, PointwiseFunction::tanh));
+  });
+  check("parts", [](GraphBuilder& g) {  // a part that is reshaped, of all members, and of one
+    const Value x = g.input("x", {kBatch, 5, 6}), s = g.shared_input("s", {kBatch, 5, 6});
+    const Value part = layers::slice(g, "slice", layers::relu(g, "act", x), 1, 1, 3);
+    g.output("y", layers::linear(g, "fc", layers::flatten(g, "flat", part), 4));
+    const Value turned =
+        g.append("turn", TransposeOp{{0, 2, 1}}, {{"x", layers::relu(g, "one", s)}});
+    g.output("z", layers::linear(g, "fc2", turned, 4));
+  });
+}
+
+TEST_CASE("model: copies between layouts are noted, or refused where nothing may be moved") {
+  GraphBuilder g("moved");
+  const Value h = layers::conv(g, "conv", g.input("x", {kBatch, 3, 4, 5}), 6, {.padding = {1, 1}});
+  g.output("y", layers::linear(g, "fc", h, 4));
+  const Graph graph = std::move(g).build();
+  const ModelPlan plan = make_model_plan(Context::cpu(), graph, {.num_members = 3, .batch = 2});
+  CHECK_THAT(plan.explain(), ContainsSubstring("fc: x is copied, to lie as the node reads it"));
+  CHECK(plan.steps()[1].primitive == "copy");
+  ModelOptions strict;
+  strict.moves_data = false;
+  CHECK_THROWS_WITH(make_model_plan(Context::cpu(), graph, {.num_members = 3, .batch = 2}, strict),
+                    ContainsSubstring("fc (linear): conv") && ContainsSubstring("would move data"));
 }
 
 TEST_CASE("model: every function of an element") {

@@ -345,10 +345,6 @@ Types infer(const ReshapeOp& op, const Operands& at) {
 Types infer(const TransposeOp& op, const Operands& at) {
   at.only({"x"});
   const ValueType& x = at.type("x");
-  if (!at.is_parameter("x")) {
-    throw_unsupported("graph: " + at.node().name + ": transposes " + shape_text(x.shape) +
-                      ", which is computed: no primitive moves the axes of an activation");
-  }
   std::vector<bool> seen(static_cast<size_t>(x.shape.rank()));
   bool is_order = op.order.rank() == x.shape.rank();
   ValueType y = x;
@@ -361,6 +357,9 @@ Types infer(const TransposeOp& op, const Operands& at) {
   }
   at.require(is_order, "order is " + to_string(op.order) + ", expected the axes of " +
                            shape_text(x.shape) + ", each once");
+  at.require(at.is_parameter("x") || op.order[0] == 0,
+             "order is " + to_string(op.order) + ", expected the batch of " + shape_text(x.shape) +
+                 " to stay in front");
   return {y};
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "host/core/check.hpp"
+#include "host/model/move.hpp"
 
 namespace wide {
 
@@ -94,14 +95,16 @@ class Layouts {
   }
   [[noreturn]] void refuse(Value v, const Node& node) const {
     const Node* producer = graph_.producer(v);
-    throw_unsupported(
+    throw MoveNeeded(
+        node.name, v,
         "model: " + node.name + " (" + std::string(operation_name(graph_, node)) +
-        "): " + graph_.name(v) + " " + to_string(graph_.type(v)) +
-        (producer == nullptr
-             ? std::string(", an input,")
-             : " of " + std::string(operation_name(graph_, *producer)) + " " + producer->name) +
-        " cannot lie so that members stay side by side for all that read and write it: this would "
-        "move data between layouts");
+            "): " + graph_.name(v) + " " + to_string(graph_.type(v)) +
+            (producer == nullptr
+                 ? std::string(", an input,")
+                 : " of " + std::string(operation_name(graph_, *producer)) + " " + producer->name) +
+            " cannot lie so that members stay side by side for all that read and write it: this "
+            "would "
+            "move data between layouts");
   }
 
   void tie(Value from, Value to) {
@@ -201,7 +204,7 @@ class Layouts {
     }
     tie(x, y, map);
   }
-  void constrain(const TransposeOp&) {}      // of parameters
+  void constrain(const TransposeOp&) {}      // copies from any layout to any other
   void constrain(const FoldBatchnormOp&) {}  // likewise
   void constrain(const MlpOp&) { rows({"x"}); }
   void constrain(const PackMlpOp&) {}  // of parameters

@@ -186,8 +186,21 @@ void lower(Lowering& l, const Node& node, const ConcatOp& op) {
 void lower(Lowering&, const Node&, const SliceOp&) {}
 void lower(Lowering&, const Node&, const ReshapeOp&) {}
 
+void lower(Lowering& l, const Node& node, const TransposeOp& op) {
+  const Value y = node.outputs[0];
+  if (l.graph().type(y).shape[0] != kBatch)
+    return;  // a parameter: computed when members are loaded
+  const Place from = l.operand(node, "x");
+  Place moved = from;
+  for (int axis = 0; axis < op.order.rank(); ++axis) {
+    moved.shape[axis] = from.shape[static_cast<int>(op.order[axis])];
+    moved.strides[axis] = from.strides[static_cast<int>(op.order[axis])];
+  }
+  l.add_copy(node.name, stacked_view(moved, l.device()), stacked_view(l.place(y), l.device()),
+             l.members_of(node));
+}
+
 // Of parameters: computed when members are loaded.
-void lower(Lowering&, const Node&, const TransposeOp&) {}
 void lower(Lowering&, const Node&, const FoldBatchnormOp&) {}
 void lower(Lowering&, const Node&, const PackMlpOp&) {}
 

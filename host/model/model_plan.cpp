@@ -9,6 +9,7 @@
 #include "host/core/nearest.hpp"
 #include "host/model/memory.hpp"
 #include "host/model/model_state.hpp"
+#include "host/model/move.hpp"
 #include "host/model/passes.hpp"
 
 namespace wide {
@@ -71,6 +72,33 @@ int64_t bytes_of(std::span<const ModelOperand> operands) {
   return bytes;
 }
 
+/// Places, steps and memory of s.graph. Throws MoveNeeded where something must be copied first.
+void lower_graph(ModelPlan::State& s, const ModelOptions& options) {
+  Lowering l(s.context, s.graph, s.problem, options);
+  const std::vector<OutputCopy> copies = place_values(l, s.problem);
+  for (const Node& node : s.graph.nodes()) {
+    std::visit([&](const auto& op) { lower(l, node, op); }, node.operation);
+  }
+  for (const OutputCopy& copy : copies) {
+    l.add_copy(copy.name, stacked_view(copy.from, l.device()), stacked_view(copy.to, l.device()),
+               copy.to.num_members);
+  }
+  s.storages = std::move(l.storages);
+  s.slots = std::move(l.slots);
+  s.dropouts = std::move(l.dropouts);
+  s.mask_storage = l.mask_storage;
+  s.inputs = std::move(l.inputs);
+  s.outputs = std::move(l.outputs);
+  plan_memory(s, l.steps);
+  s.memory.weights_bytes = l.weights_bytes;
+  s.memory.input_bytes = bytes_of(s.inputs);
+  s.memory.output_bytes = bytes_of(s.outputs);
+  for (LoweredStep& step : l.steps) {
+    s.steps.push_back(std::move(step.info));
+    s.run.push_back(std::move(step.run));
+  }
+}
+
 }  // namespace
 
 ModelOptions model_options(std::string_view preset) {
@@ -110,28 +138,14 @@ ModelPlan make_model_plan(const Context& context, const Graph& graph, const Mode
   if (options.fuses_epilogues) {
     s.graph = fuse_mlps(context, s.graph, problem, options, s.notes);
   }
-  Lowering l(s.context, s.graph, s.problem, options);
-  const std::vector<OutputCopy> copies = place_values(l, problem);
-  for (const Node& node : s.graph.nodes()) {
-    std::visit([&](const auto& op) { lower(l, node, op); }, node.operation);
-  }
-  for (const OutputCopy& copy : copies) {
-    l.add_copy(copy.name, stacked_view(copy.from, l.device()), stacked_view(copy.to, l.device()),
-               copy.to.num_members);
-  }
-  s.storages = std::move(l.storages);
-  s.slots = std::move(l.slots);
-  s.dropouts = std::move(l.dropouts);
-  s.mask_storage = l.mask_storage;
-  s.inputs = std::move(l.inputs);
-  s.outputs = std::move(l.outputs);
-  plan_memory(s, l.steps);
-  s.memory.weights_bytes = l.weights_bytes;
-  s.memory.input_bytes = bytes_of(s.inputs);
-  s.memory.output_bytes = bytes_of(s.outputs);
-  for (LoweredStep& step : l.steps) {
-    s.steps.push_back(std::move(step.info));
-    s.run.push_back(std::move(step.run));
+  for (Moves moves;;) {
+    try {
+      lower_graph(s, options);
+      break;
+    } catch (const MoveNeeded& needed) {
+      if (!options.moves_data) throw;
+      s.graph = moves.insert(s.graph, needed, s.notes);
+    }
   }
   return ModelPlan(std::make_shared<const ModelPlan::State>(std::move(s)));
 }

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "host/core/check.hpp"
+#include "host/model/move.hpp"
 
 namespace wide {
 
@@ -132,9 +133,10 @@ Place reshaped_place(const std::string& node, const Place& place, const Shape& s
                     reshape_part(place, split, place.shape.rank(), shape, to_split, shape.rank(),
                                  reshaped.strides);
   if (!fits) {
-    throw_unsupported("model: " + node + ": reshapes a part of " + to_string(place.shape) +
-                      " with strides " + to_string(place.strides) + " to " + to_string(shape) +
-                      ", which no strides can say: this would move data");
+    throw MoveNeeded(node, {},
+                     "model: " + node + ": reshapes a part of " + to_string(place.shape) +
+                         " with strides " + to_string(place.strides) + " to " + to_string(shape) +
+                         ", which no strides can say: this would move data");
   }
   return reshaped;
 }
@@ -154,9 +156,10 @@ PlacedView joined_view(const std::string& node, const Place& place, Device devic
     const bool is_joined = axis == place.member_axis;
     const int64_t extent = place.shape[axis];
     if (is_joined && place.num_members > 1 && place.member_stride != extent * place.strides[axis]) {
-      throw_unsupported("model: " + node + ": members are apart on axis " + std::to_string(axis) +
-                        " of " + to_string(place.shape) +
-                        ", expected them one behind the other: this would move data");
+      throw MoveNeeded(node, {},
+                       "model: " + node + ": members are apart on axis " + std::to_string(axis) +
+                           " of " + to_string(place.shape) +
+                           ", expected them one behind the other: this would move data");
     }
     axes.add(is_joined ? extent * place.num_members : extent, place.strides[axis]);
   }
@@ -166,9 +169,10 @@ PlacedView joined_view(const std::string& node, const Place& place, Device devic
 PlacedView folded_view(const std::string& node, const Place& place, int split, Device device) {
   const Folded rows = fold(place, 0, split), features = fold(place, split, place.shape.rank());
   if (rows.stride < 0 || features.stride != 1) {
-    throw_unsupported("model: " + node + ": " + to_string(place.shape) + " with strides " +
-                      to_string(place.strides) +
-                      " does not fold into rows of features: this would move data");
+    throw MoveNeeded(node, {},
+                     "model: " + node + ": " + to_string(place.shape) + " with strides " +
+                         to_string(place.strides) +
+                         " does not fold into rows of features: this would move data");
   }
   Axes axes;
   axes.add(rows.extent, rows.stride);

@@ -35,7 +35,10 @@ struct ModelOptions {
   bool fuses_epilogues = true;  ///< activations and residuals into the product in front of them
   bool reuses_memory = true;    ///< activations whose time is over give their place to others
   bool allows_tf32 = false;     ///< fp32 products may round their operands to tf32
-  bool drops_out = false;       ///< Monte Carlo: dropout drops, each member by numbers of its own
+  /// Copies where members cannot lie as all that read a value want them; else that is refused, with
+  /// the node's name.
+  bool moves_data = true;
+  bool drops_out = false;  ///< Monte Carlo: dropout drops, each member by numbers of its own
   /// Parameters that are the same for all members: what depends on these and on shared inputs only
   /// is computed once.
   std::vector<std::string> shared_parameters{};

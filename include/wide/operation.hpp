@@ -163,7 +163,9 @@ struct ReshapeOp {
   friend bool operator==(const ReshapeOp&, const ReshapeOp&) = default;
 };
 
-/// x -> y: axes in another order; of parameters only, before anything runs
+/// x -> y: axes in another order. Of parameters it is done before anything runs; of an activation,
+/// whose batch stays in front, it is a copy, also where the order is the same: into a layout of its
+/// own.
 struct TransposeOp {
   Dims order;  ///< axis i of y is axis order[i] of x
   friend bool operator==(const TransposeOp&, const TransposeOp&) = default;

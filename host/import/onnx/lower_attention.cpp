@@ -49,19 +49,38 @@ std::optional<Heads> heads_of(const View& view, int positions_axis, int features
   return own;
 }
 
-/// The heads of an operand whose last two axes are named so.
-Heads require_heads(Lowering& at, const Moved& operand, bool is_transposed, const char* what) {
+/// [batch, .., positions, features], or with the last two transposed, such that heads_of() knows
+/// its heads: as it is, or copied.
+Moved with_heads(Lowering& at, const Moved& operand, bool is_transposed, const char* what) {
   const View view = at.view(operand);
-  at.support(view.rank() >= 3, "multiplies two activations of " + std::to_string(view.rank()) +
-                                   " axes, which no primitive computes outside of attention");
   const int last = view.rank() - 1;
-  const auto heads =
-      heads_of(view, is_transposed ? last : last - 1, is_transposed ? last - 1 : last);
-  at.support(heads.has_value(),
-             std::string("multiplies two activations of which ") + what +
-                 " is not [batch, positions, heads * features] with heads taken apart: attention "
-                 "is the only product of activations");
-  return *heads;
+  at.support(last >= 2, "multiplies two activations of " + std::to_string(view.rank()) +
+                            " axes, which no primitive computes outside of attention");
+  const int positions = is_transposed ? last : last - 1, features = is_transposed ? last - 1 : last;
+  if (heads_of(view, positions, features)) return operand;
+  std::vector<int64_t> order{0, positions}, back{0};
+  for (int i = 1; i + 1 < last; ++i) {
+    order.push_back(i);
+    back.push_back(i + 1);
+  }
+  order.push_back(features);
+  for (const int64_t place :
+       is_transposed ? std::vector<int64_t>{last, 1} : std::vector<int64_t>{1, last})
+    back.push_back(place);
+  const Value copied =
+      order.size() > kMaxRank ? Value{} : at.laid_out(operand.value, view.transposed(Dims(order)));
+  at.support(!copied.is_absent(), std::string("multiplies two activations of which ") + what +
+                                      " is not [batch, heads, positions, features]: attention is "
+                                      "the only product of activations");
+  const View laid = View::of(at.shape(copied));
+  return {copied, laid.transposed(Dims(back)), operand.factor};
+}
+
+/// Of an operand that with_heads() gave.
+Heads own_heads(Lowering& at, const Moved& operand, bool is_transposed) {
+  const View view = at.view(operand);
+  const int last = view.rank() - 1;
+  return *heads_of(view, is_transposed ? last : last - 1, is_transposed ? last - 1 : last);
 }
 
 Value flattened(Lowering& at, const Moved& operand, const Heads& heads) {
@@ -71,10 +90,9 @@ Value flattened(Lowering& at, const Moved& operand, const Heads& heads) {
 /// softmax(scale q k^T) v
 void finish_attention(Lowering& at, const Scores& scores) {
   at.support(scores.is_normalised, "multiplies scores without a softmax");
-  const Moved v = at.elements(1);
-  const Heads q = require_heads(at, scores.q, false, "the queries"),
-              k = require_heads(at, scores.k, true, "the keys"),
-              own = require_heads(at, v, false, "the values");
+  const Moved v = with_heads(at, at.elements(1), false, "the second");
+  const Heads q = own_heads(at, scores.q, false), k = own_heads(at, scores.k, true),
+              own = own_heads(at, v, false);
   at.support(own == k, "multiplies scores by values of other heads, positions or features");
   const double scale = scores.scale * scores.q.factor * scores.k.factor;
   const Value y = at.append(
@@ -112,8 +130,8 @@ bool is_minus_infinity(double number) {
 void add_mask(Lowering& at, Scores& scores, const Shape& shape,
               const std::function<bool(int64_t)>& is_hidden,
               const std::function<bool(int64_t)>& is_kept) {
-  const Mask mask = mask_of(shape, require_heads(at, scores.q, false, "the queries"),
-                            require_heads(at, scores.k, true, "the keys"), is_hidden, is_kept);
+  const Mask mask = mask_of(shape, own_heads(at, scores.q, false), own_heads(at, scores.k, true),
+                            is_hidden, is_kept);
   at.support(mask != Mask::other,
              "masks attention by " + to_string(shape) +
                  ", expected a causal mask: key lengths or other masks cannot be told from it");
@@ -125,9 +143,9 @@ void add_mask(Lowering& at, Scores& scores, const Shape& shape,
 
 void lower_products(Lowering& at) {
   if (const Scores* scores = at.scores(0)) return finish_attention(at, *scores);
-  Scores scores{.q = at.moved(0), .k = at.moved(1)};
-  const Heads q = require_heads(at, scores.q, false, "the first"),
-              k = require_heads(at, scores.k, true, "the second, transposed,");
+  Scores scores{.q = with_heads(at, at.moved(0), false, "the first"),
+                .k = with_heads(at, at.moved(1), true, "the second, transposed,")};
+  const Heads q = own_heads(at, scores.q, false), k = own_heads(at, scores.k, true);
   at.require(q.heads == k.heads && q.features == k.features,
              "multiplies " + std::to_string(q.heads) + " x " + std::to_string(q.features) +
                  " features by " + std::to_string(k.heads) + " x " + std::to_string(k.features));

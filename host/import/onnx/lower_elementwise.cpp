@@ -207,8 +207,7 @@ bool is_moved(Lowering& at, size_t input) {
 void combine_moved(Lowering& at, BinaryFunction function) {
   if (at.is_computed(0) && at.is_computed(1)) {
     const Moved a = at.elements(0), b = at.elements(1);
-    at.support(at.view(a) == at.view(b),
-               "combines activations whose axes were not moved alike: no primitive moves axes");
+    if (at.view(a) != at.view(b)) return at.set(binary(at, function, at.x(0), at.x(1)));
     return at.set_like(a, binary(at, function, a.value, at.reshaped(b.value, at.shape(a.value))));
   }
   const size_t data = at.is_computed(0) ? 0 : 1;
@@ -307,8 +306,14 @@ void lower_softmax(Lowering& at) {
   const Shape shape = at.shape(x);
   const int axis = checked_axis(at.integer("axis", is_old ? 1 : -1), shape.rank());
   at.support(axis > 0, "is over the batch");
-  at.support(is_old || axis == shape.rank() - 1, "is over axis " + std::to_string(axis) + " of " +
-                                                     to_string(shape) + ", expected the last one");
+  if (!is_old && axis != shape.rank() - 1) {  // that axis behind the others, and back
+    Dims order = shape;
+    for (int i = 0; i < shape.rank(); ++i) order[i] = i;
+    std::swap(order[axis], order[shape.rank() - 1]);
+    const Value rows = at.laid_out(x, View::of(shape).transposed(order));
+    const Value y = at.append(SoftmaxOp{kIsLog}, {{"x", rows}});
+    return at.set(0, {y, View::of(at.shape(y)).transposed(order)});
+  }
   std::vector<int64_t> rows(shape.begin(), shape.begin() + axis);
   int64_t size = 1;
   for (int i = axis; i < shape.rank(); ++i) size *= shape[i];

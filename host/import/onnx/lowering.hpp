@@ -82,11 +82,15 @@ class Lowering {
   Moved moved(size_t input);
   /// The same, every element as it is to be read.
   Moved elements(size_t input);
-  /// The same with its last axis in place: the value is [B, row] or [B, rows, row].
+  /// The same with its last axis in place, where it must be by a copy: the value has all of a row
+  /// in its last axis.
   Moved rows(size_t input);
   /// nullptr where the input is something else.
   const Scores* scores(size_t input);
   View view(const Moved& moved) const;
+  /// The value's elements as the view has them: reshaped, or copied where that is not enough.
+  /// Absent where a copy is not enough, either.
+  Value laid_out(Value value, const View& view);
   /// Some of what lies along an axis.
   Moved part(const Moved& of, int axis, int64_t first, int64_t count);
   Value multiplied(Value value, double factor);

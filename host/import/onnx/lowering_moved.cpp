@@ -28,6 +28,14 @@ const Scores* Lowering::scores(size_t input) {
   return is_computed(input) ? term(node_->inputs[input]).scores.get() : nullptr;
 }
 
+Value Lowering::laid_out(Value value, const View& view) {
+  if (const std::optional<Shape> to = view.in_place()) return reshaped(value, *to);
+  const std::optional<View::Copy> copy = view.copy();
+  if (!copy) return {};
+  const Value lying = reshaped(value, copy->from);
+  return reshaped(append(TransposeOp{copy->order}, {{"x", lying}}), copy->to);
+}
+
 Value Lowering::settle(Term& term, const std::string& what) {
   Moved& own = term.activation;
   if (term.scores != nullptr)
@@ -35,11 +43,10 @@ Value Lowering::settle(Term& term, const std::string& what) {
                       " is the product of two activations, which no primitive computes outside of "
                       "attention");
   if (own.view) {
-    const std::optional<Shape> to = own.view->in_place();
-    if (!to)
-      throw_unsupported(what +
-                        " has axes that were moved: no primitive moves those of an activation");
-    own.value = reshaped(own.value, *to);
+    const Value value = laid_out(own.value, *own.view);
+    if (value.is_absent())
+      throw_unsupported(what + " has its batch elsewhere than in front, or more axes than 5");
+    own.value = value;
     own.view.reset();
   }
   own.value = multiplied(own.value, std::exchange(own.factor, 1.0));
@@ -69,9 +76,7 @@ Moved Lowering::rows(size_t input) {
   Moved own = elements(input);
   if (!own.view) return own;
   const auto cut = own.view->rank() == 0 ? std::nullopt : own.view->cut(own.view->rank() - 1);
-  support(cut && cut->behind == 1, "reads " + shown(input) +
-                                       ", whose last axis was moved: no primitive moves axes of an "
-                                       "activation");
+  if (!cut || cut->behind != 1) return {x(input)};
   own.value = reshaped(own.value, cut->before == 1 ? Shape{kBatch, cut->extent}
                                                    : Shape{kBatch, cut->before, cut->extent});
   return own;
@@ -87,7 +92,11 @@ Moved Lowering::part(const Moved& of, int axis, int64_t first, int64_t count) {
       static_cast<long double>(count) == own.extents().values[static_cast<size_t>(axis)])
     return of;
   const auto cut = own.cut(axis);
-  support(cut.has_value(), "takes a part of an axis that was moved together with another");
+  if (!cut) {
+    const Value value = laid_out(of.value, own);
+    support(!value.is_absent(), "takes a part of an axis that was moved together with the batch");
+    return part({value, {}, of.factor}, axis, first, count);
+  }
   std::vector<int64_t> extents{kBatch};
   if (cut->before != 1) extents.push_back(cut->before);
   const int place = static_cast<int>(extents.size());

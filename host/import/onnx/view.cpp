@@ -185,6 +185,24 @@ std::optional<Shape> View::in_place() const {
   return Shape(extents);
 }
 
+std::optional<View::Copy> View::copy() const {
+  if (rank() < 1 || rank() >= kMaxRank || axes_[0] != Axis{{kBatch, 0}}) return std::nullopt;
+  std::vector<Part> parts;
+  std::vector<int64_t> to{kBatch}, from{kBatch}, order{0};
+  for (int i = 1; i < rank(); ++i) {
+    parts.insert(parts.end(), axis(i).begin(), axis(i).end());
+    to.push_back(extent_of(axis(i)).number);
+  }
+  std::vector<Part> lying = parts;
+  std::sort(lying.begin(), lying.end(),
+            [](const Part& a, const Part& b) { return a.step > b.step; });
+  if (lying.size() + 1 >= kMaxRank) return std::nullopt;
+  for (const Part& part : lying) from.push_back(part.extent);
+  for (const Part& part : parts)
+    order.push_back(1 + (std::find(lying.begin(), lying.end(), part) - lying.begin()));
+  return Copy{Shape(from), Dims(order), Shape(to)};
+}
+
 View View::transposed(const Dims& order) const {
   View out = *this;
   for (int i = 0; i < order.rank(); ++i)

@@ -34,6 +34,15 @@ class View {
   /// The shape, where nothing moved, the batch is in front, and a graph can have so many axes.
   std::optional<Shape> in_place() const;
 
+  /// How the elements are to be copied so that they lie so: `from`, its axes in another order, is
+  /// `to`. None where the batch is not in front by itself, or a graph has not so many axes.
+  struct Copy {
+    Shape from;
+    Dims order;
+    Shape to;
+  };
+  std::optional<Copy> copy() const;
+
   // What the operators make of it. Throws, without the node's name: invalid_argument where the
   // operator contradicts itself, unsupported where parts would have to be cut out of one another.
   View transposed(const Dims& order) const;
