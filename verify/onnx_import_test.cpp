@@ -217,6 +217,90 @@ TEST_CASE("onnx: shapes that are computed from the batch are folded") {
         Shape{kBatch, 3, 4});
 }
 
+TEST_CASE("onnx: an encoder reads ids, a table of positions and a mask that hides nothing") {
+  // 512 positions of 12 features: more numbers than are folded one by one.
+  std::vector<float> positions(512 * 12);
+  for (size_t i = 0; i < positions.size(); ++i) positions[i] = static_cast<float>(i);
+  const auto encoder = [&](bool has_mask) {
+    const auto heads = [](const std::string& name, const std::vector<int64_t>& order) {
+      return Strings{node("MatMul", {"h", "w" + name}, {name + "1"}),
+                     node("Reshape", {name + "1", "apart"}, {name + "2"}),
+                     node("Transpose", {name + "2"}, {name}, ints_attribute("perm", order))};
+    };
+    const Strings mask{node("Unsqueeze", {"mask", "first"}, {"m1"}),
+                       node("Unsqueeze", {"m1", "second"}, {"m2"}),
+                       node("Cast", {"m2"}, {"m3"}, int_attribute("to", 1)),
+                       node("Sub", {"one", "m3"}, {"m4"}),
+                       node("Mul", {"m4", "low"}, {"m5"}),
+                       node("Add", {"s", "m5"}, {"t"})};
+    File file = network(
+        {},
+        Strings{node("Gather", {"table", "ids"}, {"e"}), constant("first", {1}),
+                constant("second", {2}), constant("apart", {0, 0, 3, 4}), constant("from", {0}),
+                constant("to", {5}),
+                node("Slice", {"all_ids", "from", "to", "first"}, {"position_ids"}),
+                node("Gather", {"positions", "position_ids"}, {"p"}),
+                node("Add", {"e", "p"}, {"h"})} +
+            heads("q", {0, 2, 1, 3}) + heads("k", {0, 2, 3, 1}) + heads("v", {0, 2, 1, 3}) +
+            Strings{node("MatMul", {"q", "k"}, {"s"})} + (has_mask ? mask : Strings{}) +
+            Strings{
+                node("Softmax", {has_mask ? "t" : "s"}, {"u"}),
+                node("MatMul", {"u", "v"}, {"c"}),
+                node("Transpose", {"c"}, {"c1"}, ints_attribute("perm", {0, 2, 1, 3})),
+                node("Reshape", {"c1", "joined"}, {"y"}),
+            },
+        {filled("table", {11, 12}), scalar("one", 1), scalar("low", -10000),
+         floats("positions", {512, 12}, positions),
+         filled("wq", {12, 12}), filled("wk", {12, 12}), filled("wv", {12, 12}),
+         ints("joined", {3}, {0, 0, 12}), ints("all_ids", {1, 8}, {0, 1, -510, 3, 4, 5, 6, 511})});
+    file.inputs = {value("ids", {-1, 5}, 7)};
+    if (has_mask) file.inputs.push_back(value("mask", {-1, 5}, 7));
+    return file.bytes_of();
+  };
+  const std::string masked = encoder(true), plain = encoder(false);
+  CHECK_THROWS_WITH(parse(masked), ContainsSubstring("(Unsqueeze)") || ContainsSubstring("(Cast)"));
+  const OnnxOptions options{
+      .extents = {}, .shared_inputs = {}, .fixed_inputs = {{"mask", 1}}, .outputs = {}};
+  const OnnxModel model = parse(masked, options);
+  CHECK(operations(model.graph()) == operations(parse(plain).graph()));
+  CHECK(operations(model.graph()) ==
+        Strings{"embedding", "binary", "linear", "linear", "linear", "flash_attention"});
+  CHECK(model.graph().inputs().size() == 1);
+  const ConstTensorView position = model.parameters(0).at("p");
+  CHECK(position.num_elements() == 60);
+  for (int64_t i = 0; i < 60; ++i)
+    CHECK(static_cast<const float*>(position.data)[i] == static_cast<float>(i));
+  require_runs(model.graph());
+  OnnxOptions hidden = options;
+  hidden.fixed_inputs["mask"] = 0;
+  CHECK_THROWS_WITH(parse(masked, hidden), ContainsSubstring("(Add) masks attention"));
+  hidden.fixed_inputs = {{"musk", 1}};
+  CHECK_THROWS_WITH(parse(masked, hidden), ContainsSubstring("it has no input \"musk\""));
+  hidden.fixed_inputs = {{"mask", 1e300}};
+  CHECK_THROWS_WITH(parse(masked, hidden), ContainsSubstring("expected a number below 2^53"));
+}
+
+TEST_CASE("onnx: gelu by tanh is one node") {
+  for (const bool has_power : {true, false}) {
+    const Strings cube =
+        has_power ? Strings{node("Pow", {"x", "three"}, {"x3"})}
+                  : Strings{node("Mul", {"x", "x"}, {"x2"}), node("Mul", {"x", "x2"}, {"x3"})};
+    const std::string text =
+        network({6},
+                cube + Strings{node("Mul", {"x3", "small"}, {"a"}), node("Add", {"x", "a"}, {"b"}),
+                               node("Mul", {"b", "root"}, {"c"}), node("Tanh", {"c"}, {"d"}),
+                               node("Add", {"d", "one"}, {"e"}), node("Mul", {"x", "half"}, {"h"}),
+                               node("Mul", {"h", "e"}, {"y"})},
+                {scalar("three", 3), scalar("small", 0.044715f), scalar("root", 0.797884583f),
+                 scalar("one", 1), scalar("half", 0.5f)})
+            .bytes_of();
+    const Graph graph = parse(text).graph();
+    CHECK(operations(graph) == Strings{"pointwise"});
+    const auto* op = std::get_if<PointwiseOp>(&graph.nodes().back().operation);
+    CHECK((op != nullptr && op->function == PointwiseFunction::gelu_tanh));
+  }
+}
+
 TEST_CASE("onnx: ids, parts of activations, and constants in every form") {
   File file = network({},
                       {node("Gather", {"table", "ids"}, {"e"}), constant("first", {0}, true),
@@ -247,17 +331,20 @@ TEST_CASE("onnx: options name extents, shared inputs and outputs") {
   file.outputs = {value("y", {}), value("w", {}), value("v", {})};
   const std::string text = file.bytes_of();
   CHECK_THROWS_WITH(parse(text), ContainsSubstring("input \"x\" has extent \"s\" on axis 1"));
-  CHECK_THROWS_WITH(parse(text, {.extents = {{"s", 7}}, .shared_inputs = {}, .outputs = {}}),
-                    ContainsSubstring("(Erf) is not supported"));
-  const OnnxModel both =
-      parse(text, {.extents = {{"s", 7}}, .shared_inputs = {"z"}, .outputs = {"w"}});
+  CHECK_THROWS_WITH(
+      parse(text, {.extents = {{"s", 7}}, .shared_inputs = {}, .fixed_inputs = {}, .outputs = {}}),
+      ContainsSubstring("(Erf) is not supported"));
+  const OnnxModel both = parse(
+      text, {.extents = {{"s", 7}}, .shared_inputs = {"z"}, .fixed_inputs = {}, .outputs = {"w"}});
   REQUIRE(both.graph().inputs().size() == 2);
   CHECK(both.graph().kind(both.graph().inputs()[0]) == ValueKind::input);
   CHECK(both.graph().kind(both.graph().inputs()[1]) == ValueKind::shared_input);
-  const OnnxModel one = parse(text, {.extents = {{"s", 7}}, .shared_inputs = {}, .outputs = {"y"}});
+  const OnnxModel one = parse(
+      text, {.extents = {{"s", 7}}, .shared_inputs = {}, .fixed_inputs = {}, .outputs = {"y"}});
   CHECK(one.graph().inputs().size() == 1);
-  CHECK_THROWS_WITH(parse(text, {.extents = {}, .shared_inputs = {}, .outputs = {"q"}}),
-                    ContainsSubstring("it has no output \"q\""));
+  CHECK_THROWS_WITH(
+      parse(text, {.extents = {}, .shared_inputs = {}, .fixed_inputs = {}, .outputs = {"q"}}),
+      ContainsSubstring("it has no output \"q\""));
   File apart = network({3}, {node("Add", {"x", "z"}, {"y"})});
   apart.inputs = {value("x", {4, 3}), value("z", {5, 3})};
   const std::string apart_text = apart.bytes_of();

@@ -124,4 +124,24 @@ std::vector<int64_t> split_sizes(int64_t extent, size_t num_parts, std::vector<i
   return sizes;
 }
 
+std::vector<std::byte> moved_axes(const std::byte* data, int64_t element_bytes, const Shape& shape,
+                                  const Dims& order) {
+  std::vector<std::byte> out(static_cast<size_t>(checked_bytes(shape, element_bytes)));
+  const Strides strides = contiguous_strides(shape);
+  Dims place = shape;
+  for (int axis = 0; axis < shape.rank(); ++axis) place[axis] = 0;
+  for (size_t to = 0; to < out.size(); to += static_cast<size_t>(element_bytes)) {
+    int64_t from = 0;
+    for (int axis = 0; axis < order.rank(); ++axis)
+      from += place[axis] * strides[static_cast<int>(order[axis])];
+    std::copy_n(data + from * element_bytes, element_bytes,
+                out.begin() + static_cast<std::ptrdiff_t>(to));
+    for (int axis = order.rank(); axis-- > 0;) {
+      if (++place[axis] < shape[static_cast<int>(order[axis])]) break;
+      place[axis] = 0;
+    }
+  }
+  return out;
+}
+
 }  // namespace wide::onnx

@@ -5,6 +5,7 @@
 // node's name: whoever calls adds it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -34,5 +35,9 @@ Dims transpose_order(std::vector<int64_t> perm, int rank);
 
 /// No sizes: equal parts, of which the last may be smaller.
 std::vector<int64_t> split_sizes(int64_t extent, size_t num_parts, std::vector<int64_t> sizes);
+
+/// Elements of so many bytes with axis i of the result being axis order[i].
+std::vector<std::byte> moved_axes(const std::byte* data, int64_t element_bytes, const Shape& shape,
+                                  const Dims& order);
 
 }  // namespace wide::onnx

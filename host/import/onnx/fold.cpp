@@ -320,7 +320,10 @@ Numbers fold_where(const Inputs& inputs) {
 
 Numbers fold_expand(const Inputs& inputs) {
   require_count(inputs, 2, 2);
-  std::vector<int64_t> extents = to_integers(*inputs[1]);
+  // What is repeated for each sample is broadcast to it as it is.
+  std::vector<int64_t> extents;
+  for (size_t i = 0; i < inputs[1]->values.size(); ++i)
+    extents.push_back(is_batch(*inputs[1], i) ? 1 : to_integer(*inputs[1], i));
   const Numbers wanted = fold_filled(extents, {{}, false, {0}});
   const Inputs both{inputs[0], &wanted};
   Numbers out{broadcast_shape(both), inputs[0]->is_float, {}};
@@ -454,26 +457,6 @@ std::vector<int64_t> changed_shape(const OnnxNode& node, const Shape& shape, con
                                                             " of " + to_string(shape) +
                                                             ", expected as many elements");
   return extents;
-}
-
-std::vector<std::byte> moved_axes(const std::byte* data, int64_t element_bytes, const Shape& shape,
-                                  const Dims& order) {
-  std::vector<std::byte> out(static_cast<size_t>(checked_bytes(shape, element_bytes)));
-  const Strides strides = contiguous_strides(shape);
-  Dims place = shape;
-  for (int axis = 0; axis < shape.rank(); ++axis) place[axis] = 0;
-  for (size_t to = 0; to < out.size(); to += static_cast<size_t>(element_bytes)) {
-    int64_t from = 0;
-    for (int axis = 0; axis < order.rank(); ++axis)
-      from += place[axis] * strides[static_cast<int>(order[axis])];
-    std::copy_n(data + from * element_bytes, element_bytes,
-                out.begin() + static_cast<std::ptrdiff_t>(to));
-    for (int axis = order.rank(); axis-- > 0;) {
-      if (++place[axis] < shape[static_cast<int>(order[axis])]) break;
-      place[axis] = 0;
-    }
-  }
-  return out;
 }
 
 std::optional<std::vector<Numbers>> fold(const OnnxNode& node, const Inputs& inputs) {

@@ -341,7 +341,9 @@ void Lowering::declare_inputs() {
     const bool is_read = readers_.contains(input.name) ||
                          std::find(outputs_.begin(), outputs_.end(), input.name) != outputs_.end();
     if (terms_.contains(input.name) || !is_read) continue;
-    if (input.type == nullptr || !input.type->dtype)
+    const auto fixed = options_.fixed_inputs.find(input.name);
+    const bool is_fixed = fixed != options_.fixed_inputs.end();
+    if (input.type == nullptr || (!input.type->dtype && !is_fixed))
       refuse_input(input, input.type == nullptr ? "is no tensor, or of a type that it does not say"
                                                 : "is " + std::string(input.type->name) +
                                                       ", which no tensor of wide can be");
@@ -365,9 +367,21 @@ void Lowering::declare_inputs() {
                 ", expected a number of at least 1: OnnxOptions::extents says those of symbols");
       extents.push_back(extent);
     }
+    if (!is_small(Shape(extents))) refuse_input(input, "has more elements than any device holds");
+    if (is_fixed) {
+      // A batch of 1: as it is broadcast, it is the same for every sample.
+      Numbers numbers{Shape(extents), is_floating_type(input.type->number), {}};
+      numbers.shape[0] = 1;
+      if (num_elements(numbers.shape) > kMaxNumbers)
+        refuse_input(input, "has more than " + std::to_string(kMaxNumbers) +
+                                " elements, expected fewer of an input that is fixed");
+      numbers.values.assign(static_cast<size_t>(num_elements(numbers.shape)),
+                            numbers.is_float ? fixed->second : std::trunc(fixed->second));
+      terms_[input.name].numbers = std::move(numbers);
+      continue;
+    }
     const auto& shared = options_.shared_inputs;
     const bool is_shared = std::find(shared.begin(), shared.end(), input.name) != shared.end();
-    if (!is_small(Shape(extents))) refuse_input(input, "has more elements than any device holds");
     taken_[input.name] = 1;
     terms_[input.name].activation.value =
         is_shared ? builder_.shared_input(input.name, Shape(extents), *input.type->dtype)
@@ -407,6 +421,15 @@ Lowered Lowering::run() && {
       refuse_file("it has no output " + in_quotes(wanted));
   }
   if (outputs_.empty()) refuse_file("it has no output, expected at least one");
+  for (const auto& [name, number] : options_.fixed_inputs) {
+    const bool is_there = std::any_of(file_.inputs.begin(), file_.inputs.end(),
+                                      [&](const ValueInfo& input) { return input.name == name; });
+    if (!is_there) refuse_file("it has no input " + in_quotes(name));
+    const bool is_sound = std::fabs(number) < 0x1p53;
+    if (!is_sound)
+      refuse_file("input " + in_quotes(name) + " is fixed to " + std::to_string(number) +
+                  ", expected a number below 2^53");
+  }
   find_needed();
   declare_inputs();
   for (size_t i = 0; i < file_.nodes.size(); ++i) {

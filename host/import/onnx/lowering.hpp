@@ -144,6 +144,8 @@ class Lowering {
   void lower_node(const OnnxNode& node);
   bool fold_node();
   bool fold_tensor();
+  Initializer picked(const Initializer& from, int axis, const std::vector<int64_t>& which);
+  Initializer picked_by_node(Initializer from);
   void set_tensor(size_t output, const Initializer& tensor);
   void fold_shape();
   void fold_constant();

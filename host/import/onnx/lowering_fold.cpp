@@ -56,20 +56,79 @@ void Lowering::fold_shape() {
   set_numbers(0, std::move(out));
 }
 
-/// A large constant in another shape, or with its axes in another order.
+/// Those elements of an axis of a large constant.
+Initializer Lowering::picked(const Initializer& from, int axis, const std::vector<int64_t>& which) {
+  const int64_t element = from.type->bits / 8;
+  support(element >= 1, "takes parts of " + std::string(from.type->name));
+  Initializer to = from;
+  to.shape[axis] = std::ssize(which);
+  const int64_t bytes = checked_bytes(to.shape, element);
+  allow(bytes);
+  int64_t outer = 1, inner = element;
+  for (int i = 0; i < axis; ++i) outer *= from.shape[i];
+  for (int i = axis + 1; i < from.shape.rank(); ++i) inner *= from.shape[i];
+  auto storage = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(bytes));
+  std::byte* out = storage->data();
+  for (int64_t o = 0; o < outer; ++o) {
+    for (const int64_t index : which)
+      out = std::copy_n(from.data + (o * from.shape[axis] + index) * inner, inner, out);
+  }
+  to.data = storage->data();
+  to.bytes = bytes;
+  to.storage = std::move(storage);
+  return to;
+}
+
+/// Gather's or Slice's part of a large constant.
+Initializer Lowering::picked_by_node(Initializer from) {
+  if (node_->op == "Gather") {
+    const int axis = checked_axis(integer("axis", 0), from.shape.rank());
+    const Numbers& at = numbers(1);
+    std::vector<int64_t> which = to_integers(at);
+    for (int64_t& index : which) {
+      require(index >= -from.shape[axis] && index < from.shape[axis],
+              "takes element " + std::to_string(index) + ", expected one of " +
+                  std::to_string(from.shape[axis]));
+      if (index < 0) index += from.shape[axis];
+    }
+    Initializer to = picked(from, axis, which);
+    std::vector<int64_t> extents(to.shape.begin(), to.shape.begin() + axis);
+    extents.insert(extents.end(), at.shape.begin(), at.shape.end());
+    extents.insert(extents.end(), to.shape.begin() + axis + 1, to.shape.end());
+    to.shape = Shape(extents);
+    return to;
+  }
+  const std::vector<SliceRange> ranges =
+      slice_ranges(from.shape, integers(1, "starts"), integers(2, "ends"), integers(3, "axes"),
+                   integers(4, "steps"));
+  for (int axis = 0; axis < from.shape.rank(); ++axis) {
+    const SliceRange& range = ranges[static_cast<size_t>(axis)];
+    if (range.step == 1 && range.count == from.shape[axis]) continue;
+    std::vector<int64_t> which;
+    for (int64_t i = 0; i < range.count; ++i) which.push_back(range.first + i * range.step);
+    from = picked(from, axis, which);
+  }
+  return from;
+}
+
+/// A large constant in another shape, with its axes in another order, or parts of it.
 bool Lowering::fold_tensor() {
   const std::string& op = node_->op;
   const bool is_copy = op == "Identity" || op == "Reshape" || op == "Squeeze" ||
                        op == "Unsqueeze" || op == "Flatten";
-  if ((!is_copy && op != "Transpose") || is_computed(0)) return false;
+  const bool is_part = op == "Gather" || op == "Slice";
+  if ((!is_copy && !is_part && op != "Transpose") || is_computed(0)) return false;
   for (size_t i = 1; i < num_inputs(); ++i) {
-    if (!has(i) || is_computed(i)) return false;
+    if (has(i) && is_computed(i)) return false;
+    if (!has(i) && !is_part) return false;
   }
   if (term(node_->inputs[0]).tensor == nullptr) return false;
   const Initializer& from = *term(node_->inputs[0]).tensor;
   Initializer to = from;
   to.name = std::string(node_->outputs[0]);
-  if (is_copy) {
+  if (is_part) {
+    to = picked_by_node(std::move(to));
+  } else if (is_copy) {
     std::vector<const Numbers*> inputs{nullptr};
     for (size_t i = 1; i < num_inputs(); ++i) inputs.push_back(&numbers(i));
     if (op != "Identity") to.shape = Shape(changed_shape(*node_, from.shape, inputs));

@@ -26,11 +26,11 @@ long double load(const std::byte* from, int64_t i) {
   return static_cast<long double>(value);
 }
 
+}  // namespace
+
 bool is_floating_type(int number) {
   return number == 1 || number == 10 || number == 11 || number >= 16;
 }
-
-}  // namespace
 
 long double batch_number(int64_t multiple) {
   return static_cast<long double>(multiple) * kBatchUnit;

@@ -37,6 +37,8 @@ std::vector<int64_t> to_integers(const Numbers& numbers);
 
 /// The extents of a shape, of which kBatch is the batch.
 Numbers extents_of(const Shape& shape);
+/// Of ONNX's numbers of element types.
+bool is_floating_type(int number);
 /// Whether its elements are numbers or truths that load_number() reads.
 bool is_numeric(const Initializer& tensor);
 long double load_number(const Initializer& tensor, int64_t i);
@@ -55,9 +57,5 @@ std::optional<std::vector<Numbers>> fold(const OnnxNode& node,
 /// of `inputs` only those behind the first are looked at.
 std::vector<int64_t> changed_shape(const OnnxNode& node, const Shape& shape,
                                    const std::vector<const Numbers*>& inputs);
-
-/// Elements of so many bytes with axis i of the result being axis order[i].
-std::vector<std::byte> moved_axes(const std::byte* data, int64_t element_bytes, const Shape& shape,
-                                  const Dims& order);
 
 }  // namespace wide::onnx

@@ -5,6 +5,7 @@
 // nobody needs any more is left out later. A pattern is taken only where nothing else reads what is
 // inside.
 #include <cmath>
+#include <numbers>
 
 #include "host/import/onnx/lowering.hpp"
 
@@ -27,6 +28,7 @@ class Patterns {
   void join() {
     for (OnnxNode& node : file_.nodes) {
       if (node.op == "Erf") join_gelu(node);
+      if (node.op == "Tanh") join_gelu_tanh(node);
       if (node.op == "Div") join_layernorm(node);
     }
   }
@@ -90,20 +92,51 @@ class Patterns {
     if (OnnxNode* divide = producer(erf.inputs[0], "Div"))
       x = beside(*divide, std::sqrt(2.0), false);
     if (OnnxNode* multiply = producer(erf.inputs[0], "Mul")) x = beside(*multiply, std::sqrt(0.5));
-    OnnxNode* add = reader(erf, "Add");
-    if (x.empty() || add == nullptr || beside(*add, 1) != erf.outputs[0]) return;
+    join_gelu_tail(erf, x, {});
+  }
+
+  /// x/2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))).
+  void join_gelu_tanh(OnnxNode& tanh) {
+    const OnnxNode* scaled = tanh.inputs.size() == 1 ? producer(tanh.inputs[0], "Mul") : nullptr;
+    if (scaled == nullptr) return;
+    const OnnxNode* sum = producer(beside(*scaled, std::sqrt(2 / std::numbers::pi)), "Add");
+    if (sum == nullptr || sum->inputs.size() != 2) return;
+    for (const size_t place : {size_t{0}, size_t{1}}) {
+      const OnnxNode* cubic = producer(sum->inputs[place], "Mul");
+      const std::string_view x = sum->inputs[1 - place];
+      if (cubic == nullptr || !is_cube(beside(*cubic, 0.044715), x)) continue;
+      Attribute mode;
+      mode.name = "approximate";
+      mode.type = Attribute::Type::s;
+      mode.s = "tanh";
+      return join_gelu_tail(tanh, x, {mode});
+    }
+  }
+  bool is_cube(std::string_view name, std::string_view x) {
+    const OnnxNode* power = producer(name, "Pow");
+    if (power != nullptr) return beside(*power, 3, false) == x;
+    const OnnxNode* product = producer(name, "Mul");
+    const OnnxNode* square = product == nullptr ? nullptr : producer(other(*product, x), "Mul");
+    return square != nullptr && square->inputs == std::vector<std::string_view>{x, x};
+  }
+
+  /// x/2 * (1 + function), its factors in any order, whose last node becomes Gelu.
+  void join_gelu_tail(const OnnxNode& function, std::string_view x,
+                      const std::vector<Attribute>& attributes) {
+    const OnnxNode* add = reader(function, "Add");
+    if (x.empty() || add == nullptr || beside(*add, 1) != function.outputs[0]) return;
     OnnxNode* first = reader(*add, "Mul");
     if (first == nullptr) return;
     const std::string_view factor = other(*first, add->outputs[0]);
     if (factor.empty()) return;
     if (OnnxNode* half = producer(factor, "Mul"); half != nullptr && beside(*half, 0.5) == x)
-      return become(*first, "Gelu", {x}, {});
+      return become(*first, "Gelu", {x}, attributes);
     OnnxNode* second = reader(*first, "Mul");
     if (second == nullptr) return;
     const std::string_view rest = other(*second, first->outputs[0]);
     const bool is_gelu =
         (factor == x && is_number(rest, 0.5)) || (rest == x && is_number(factor, 0.5));
-    if (is_gelu) become(*second, "Gelu", {x}, {});
+    if (is_gelu) become(*second, "Gelu", {x}, attributes);
   }
 
   /// The mean over the last axis of what is returned; "" where it is no such mean.
