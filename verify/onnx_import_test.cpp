@@ -233,26 +233,26 @@ TEST_CASE("onnx: an encoder reads ids, a table of positions and a mask that hide
                        node("Sub", {"one", "m3"}, {"m4"}),
                        node("Mul", {"m4", "low"}, {"m5"}),
                        node("Add", {"s", "m5"}, {"t"})};
-    File file = network(
-        {},
-        Strings{node("Gather", {"table", "ids"}, {"e"}), constant("first", {1}),
-                constant("second", {2}), constant("apart", {0, 0, 3, 4}), constant("from", {0}),
-                constant("to", {5}),
-                node("Slice", {"all_ids", "from", "to", "first"}, {"position_ids"}),
-                node("Gather", {"positions", "position_ids"}, {"p"}),
-                node("Add", {"e", "p"}, {"h"})} +
-            heads("q", {0, 2, 1, 3}) + heads("k", {0, 2, 3, 1}) + heads("v", {0, 2, 1, 3}) +
-            Strings{node("MatMul", {"q", "k"}, {"s"})} + (has_mask ? mask : Strings{}) +
-            Strings{
-                node("Softmax", {has_mask ? "t" : "s"}, {"u"}),
-                node("MatMul", {"u", "v"}, {"c"}),
-                node("Transpose", {"c"}, {"c1"}, ints_attribute("perm", {0, 2, 1, 3})),
-                node("Reshape", {"c1", "joined"}, {"y"}),
-            },
-        {filled("table", {11, 12}), scalar("one", 1), scalar("low", -10000),
-         floats("positions", {512, 12}, positions),
-         filled("wq", {12, 12}), filled("wk", {12, 12}), filled("wv", {12, 12}),
-         ints("joined", {3}, {0, 0, 12}), ints("all_ids", {1, 8}, {0, 1, -510, 3, 4, 5, 6, 511})});
+    File file =
+        network({},
+                Strings{node("Gather", {"table", "ids"}, {"e"}), constant("first", {1}),
+                        constant("second", {2}), constant("apart", {0, 0, 3, 4}),
+                        constant("from", {0}), constant("to", {5}),
+                        node("Slice", {"all_ids", "from", "to", "first"}, {"position_ids"}),
+                        node("Gather", {"positions", "position_ids"}, {"p"}),
+                        node("Add", {"e", "p"}, {"h"})} +
+                    heads("q", {0, 2, 1, 3}) + heads("k", {0, 2, 3, 1}) + heads("v", {0, 2, 1, 3}) +
+                    Strings{node("MatMul", {"q", "k"}, {"s"})} + (has_mask ? mask : Strings{}) +
+                    Strings{
+                        node("Softmax", {has_mask ? "t" : "s"}, {"u"}),
+                        node("MatMul", {"u", "v"}, {"c"}),
+                        node("Transpose", {"c"}, {"c1"}, ints_attribute("perm", {0, 2, 1, 3})),
+                        node("Reshape", {"c1", "joined"}, {"y"}),
+                    },
+                {filled("table", {11, 12}), scalar("one", 1), scalar("low", -10000),
+                 floats("positions", {512, 12}, positions), filled("wq", {12, 12}),
+                 filled("wk", {12, 12}), filled("wv", {12, 12}), ints("joined", {3}, {0, 0, 12}),
+                 ints("all_ids", {1, 8}, {0, 1, -510, 3, 4, 5, 6, 511})});
     file.inputs = {value("ids", {-1, 5}, 7)};
     if (has_mask) file.inputs.push_back(value("mask", {-1, 5}, 7));
     return file.bytes_of();

@@ -27,6 +27,7 @@
 #include "wide/linear.hpp"
 #include "wide/mlp.hpp"
 #include "wide/model.hpp"
+#include "wide/model_builder.hpp"
 #include "wide/models.hpp"
 #include "wide/npy.hpp"
 #include "wide/operation.hpp"

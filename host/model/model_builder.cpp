@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Members, batch and options put together.
+#include "wide/model_builder.hpp"
+
+#include "host/core/check.hpp"
+#include "wide/models.hpp"
+
+namespace wide {
+
+ModelBuilder::ModelBuilder(const Context& context, Graph graph)
+    : context_(context), graph_(std::move(graph)) {}
+
+ModelBuilder& ModelBuilder::members(std::span<const MemberParameters> parameters) {
+  owned_.clear();
+  members_.assign(parameters.begin(), parameters.end());
+  return *this;
+}
+
+ModelBuilder& ModelBuilder::random_members(int64_t num_members, uint64_t seed) {
+  WIDE_REQUIRE(num_members >= 1,
+               "model: num_members is " + std::to_string(num_members) + ", expected at least 1");
+  owned_.clear();
+  members_.clear();
+  for (int64_t member = 0; member < num_members; ++member) {
+    owned_.push_back(random_parameters(graph_, seed, member));
+    members_.emplace_back(owned_.back().begin(), owned_.back().end());
+  }
+  return *this;
+}
+
+ModelBuilder& ModelBuilder::with_sample(const ConstTensorView& x) {
+  WIDE_REQUIRE(!graph_.inputs().empty(), "model: " + graph_.name() + " has no input");
+  const Value input = graph_.inputs()[0];
+  const ValueType& type = graph_.type(input);
+  Shape wanted = type.shape;
+  wanted[0] = x.shape.rank() > 0 ? x.shape[0] : 0;
+  WIDE_REQUIRE(x.dtype == type.dtype && x.shape == wanted && wanted[0] >= 1,
+               "model: the sample of " + graph_.name(input) + " is " +
+                   std::string(dtype_name(x.dtype)) + " " + to_string(x.shape) + ", expected " +
+                   to_string(type) + " with at least one row");
+  return batch(wanted[0]);
+}
+
+ModelBuilder& ModelBuilder::batch(int64_t rows) {
+  WIDE_REQUIRE(rows >= 1, "model: batch is " + std::to_string(rows) + ", expected at least 1");
+  batch_ = rows;
+  return *this;
+}
+
+ModelBuilder& ModelBuilder::compile(std::string_view preset) {
+  options_ = model_options(preset);
+  return *this;
+}
+
+ModelBuilder& ModelBuilder::options(const ModelOptions& options) {
+  options_ = options;
+  return *this;
+}
+
+ModelBuilder& ModelBuilder::validate(double tolerance) {
+  WIDE_REQUIRE(tolerance >= 0,
+               "model: tolerance is " + std::to_string(tolerance) + ", expected at least 0");
+  tolerance_ = tolerance;
+  return *this;
+}
+
+Model ModelBuilder::build() {
+  WIDE_REQUIRE(!members_.empty(), "model: " + graph_.name() +
+                                      " has no members, expected members() or random_members()");
+  WIDE_REQUIRE(batch_ >= 1,
+               "model: " + graph_.name() + " has no batch, expected batch() or with_sample()");
+  const ModelProblem problem{.num_members = std::ssize(members_), .batch = batch_};
+  if (tolerance_) {
+    const std::vector<double> errors =
+        validate_model(context_, graph_, problem, members_, options_);
+    for (size_t member = 0; member < errors.size(); ++member) {
+      WIDE_REQUIRE(errors[member] <= *tolerance_,
+                   "model: member " + std::to_string(member) + " of " + graph_.name() + " is " +
+                       std::to_string(errors[member]) +
+                       " of its largest value away from itself run alone, expected at most " +
+                       std::to_string(*tolerance_));
+    }
+  }
+  return wide::compile(context_, graph_, members_, batch_, options_);
+}
+
+}  // namespace wide

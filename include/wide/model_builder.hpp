@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model step by step: its graph, members, batch and options, checked together when it is built.
+//
+//   const Model model = ModelBuilder(context, graph)
+//                           .members(parameters)
+//                           .with_sample(x)
+//                           .compile("fast")
+//                           .validate(1e-3)
+//                           .build();
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "wide/model.hpp"
+
+namespace wide {
+
+class ModelBuilder {
+ public:
+  ModelBuilder(const Context& context, Graph graph);
+
+  /// N sets of parameters, which must live until build().
+  ModelBuilder& members(std::span<const MemberParameters> parameters);
+  /// N members with parameters made of `seed`, as random_parameters() makes them.
+  ModelBuilder& random_members(int64_t num_members, uint64_t seed = 42);
+  /// A member's own first input, [B, ..]: the batch is its B. Only its type is looked at. Throws
+  /// invalid_argument where it is not of the graph's shape and dtype.
+  ModelBuilder& with_sample(const ConstTensorView& x);
+  ModelBuilder& batch(int64_t rows);
+  /// A preset of model_options(). Throws invalid_argument for others.
+  ModelBuilder& compile(std::string_view preset);
+  ModelBuilder& options(const ModelOptions& options);
+  /// build() compares each member with itself run alone and throws where one is farther off: see
+  /// validate_model().
+  ModelBuilder& validate(double tolerance);
+
+  /// Allocates and waits. Throws invalid_argument where members or the batch are missing, and for
+  /// a member that is not validated, by its number; else as make_model_plan() and Model.
+  Model build();
+
+ private:
+  Context context_;
+  Graph graph_;
+  std::vector<MemberParameters> members_;
+  std::vector<OwnedParameters> owned_;  ///< of random members
+  int64_t batch_ = 0;
+  ModelOptions options_{};
+  std::optional<double> tolerance_;
+};
+
+}  // namespace wide
