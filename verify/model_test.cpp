@@ -322,8 +322,11 @@ TEST_CASE("model: dropout drops where that is asked for, and draws what seed and
 
 TEST_CASE("model: what would mix members is refused with the node's name") {
   const Context cpu = Context::cpu();
+  ModelOptions strict;
+  strict.moves_data = false;
   const auto refusal = [&](const Graph& graph) {
-    return error_of([&] { (void)make_model_plan(cpu, graph, {.num_members = 2, .batch = 3}); });
+    return error_of(
+        [&] { (void)make_model_plan(cpu, graph, {.num_members = 2, .batch = 3}, strict); });
   };
   {  // channels first, then a linear layer over what are positions
     GraphBuilder g("mixed");
