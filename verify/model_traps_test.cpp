@@ -48,7 +48,7 @@ TEST_CASE("model traps: what is read by another name is not written over") {
   check(0, [](GraphBuilder& g) {
     const Value x = tanh(g, "x_node", g.input("x", {kBatch, 4, 3}));
     const Value name = layers::flatten(g, "view", x);
-    g.output("y", tanh(g, "last_of_x", x));
+    g.output("y", layers::linear(g, "fc2", tanh(g, "last_of_x", x), 2));
     g.output("z", layers::linear(g, "fc", name, 5));
   });
 }
@@ -66,6 +66,9 @@ TEST_CASE("model traps: residuals that are one for all members, and sums of a va
   check(0, [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 6}), s = g.shared_input("s", {kBatch, 6});
     g.output("y", add(g, "sum", layers::linear(g, "fc", x, 6), s));
+    const Value image = g.input("image", {kBatch, 3, 5, 5});
+    const Value mean = g.shared_input("mean", {kBatch, 4, 5, 5});
+    g.output("w", add(g, "shift", layers::conv(g, "conv", image, 4, {.padding = {1, 1}}), mean));
     const Value h = layers::linear(g, "fc2", x, 6);
     g.output("z", layers::layernorm(g, "norm", add(g, "twice", h, h)));
   });
