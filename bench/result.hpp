@@ -19,7 +19,7 @@
 namespace wide::bench {
 
 inline constexpr const char* kSchemaName = "wbench.result";
-inline constexpr const char* kSchemaVersion = "1.6.0";
+inline constexpr const char* kSchemaVersion = "1.7.0";
 
 /// How a call is timed. `stream`: launched by the host, launch cost included. `graph`: replay of a
 /// captured graph, device-limited. `cpu`: wall clock around the call; on a GPU that is what its
@@ -238,6 +238,13 @@ struct Calibration {
   friend bool operator==(const Calibration&, const Calibration&) = default;
 };
 
+/// What operands are filled with, besides the seed. Before 1.7 always uniform.
+struct Init {
+  std::string dist = "uniform";             ///< or "normal", "int", "trig", "zeros"
+  std::optional<double> min = -1, max = 1;  ///< none: the distribution has no bound
+  friend bool operator==(const Init&, const Init&) = default;
+};
+
 struct RunConfig {
   std::string preset;
   std::vector<Regime> regimes;
@@ -258,6 +265,11 @@ struct RunConfig {
   std::string throttle = "discard";  ///< or "warn", "fail", "off"
   double throttle_pct = 75;          ///< of the stable clock, below which a sample was throttled
   bool aa = false, energy = false, isolate = false;
+  // Since 1.7.
+  Init init;
+  double min_time_s = 0;                       ///< of sampling a case, whatever else would stop it
+  double cooldown_s = 0;                       ///< of rest before a case
+  int64_t repeat_index = 0, repeat_count = 1;  ///< which of how many runs of one command
   friend bool operator==(const RunConfig&, const RunConfig&) = default;
 };
 

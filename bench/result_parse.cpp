@@ -346,7 +346,11 @@ RunConfig parse_config(const Field& f) {
   c.timeout_s = f["stop"]["timeout_s"].real();
   c.budget_s = f["stop"]["budget_s"].optional_real();
   c.warmup_s = f["warmup"]["time_s"].real();
-  c.seed = f["init"]["seed"].seed();
+  const Field init = f["init"];
+  c.seed = init["seed"].seed();
+  c.init = {init["dist"].text(), init["min"].optional_real(), init["max"].optional_real()};
+  c.min_time_s = later_real(f["stop"], "min_time_s").value_or(0);  // since 1.7, and the next
+  c.cooldown_s = later_real(f, "cooldown_s").value_or(0);
   c.verify = f["verify"].text();
   c.cache = f["cache"].one_of(kCaches);
   if (!f.has("throttle")) return c;  // since 1.4
@@ -420,6 +424,10 @@ RunResult parse_document(const Json& document) {
   r.calibration.flush_ns = later_real(calibration, "flush_ns").value_or(0);
   r.config = parse_config(root["config"]);
   if (const auto isolated = run.later("process_isolated")) r.config.isolate = isolated->boolean();
+  if (const auto index = run.later("repeat_index")) {  // since 1.7
+    r.config.repeat_index = index->integer();
+    r.config.repeat_count = run["repeat_count"].integer();
+  }
   if (const auto checks = root.later("environment_checks")) {
     for (const Field& check : checks->items()) {
       r.environment_checks.push_back(

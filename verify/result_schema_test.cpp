@@ -54,7 +54,7 @@ TEST_CASE("what is written fits the schema") {
 /// 1.0 to 1.2 are 1.3's (1.1: the simulated GPU's) without what came later, as the schemas and the
 /// writers of those versions have it; the others were written by their own.
 TEST_CASE("results that earlier versions wrote are read, shown, and fit the schema") {
-  for (const std::string version : {"1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6"}) {
+  for (const std::string version : {"1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7"}) {
     INFO(version);
     const std::string file = WIDE_SOURCE_DIR "/verify/results/" + version + ".json";
     const std::string text = read_file(file);
@@ -79,7 +79,7 @@ TEST_CASE("results that earlier versions wrote are read, shown, and fit the sche
     // Written again it is a result of today.
     CHECK(complaint(json::parse(to_json(result).dump())) == "");
   }
-  CHECK(std::string(kSchemaVersion) == "1.6.0");  // whose file has to be among them
+  CHECK(std::string(kSchemaVersion) == "1.7.0");  // whose file has to be among them
 }
 
 TEST_CASE("the schema refuses documents that are not results") {
@@ -123,6 +123,12 @@ TEST_CASE("the schema refuses documents that are not results") {
       {"/config/preset", "quik"},
       {"/config/verify", true},
       {"/config/init/seed", -1},
+      {"/config/init/dist", "random"},
+      {"/config/init/min", "low"},
+      {"/config/stop/min_time_s", -1},
+      {"/config/cooldown_s", nullptr},
+      {"/run/repeat_index", -1},
+      {"/run/repeat_count", 0},
       {"/cases", nullptr},
       {"/cases/0/case_id", "xyz"},
       {"/cases/0/status", "fine"},
@@ -187,6 +193,7 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
                                            "/calibration",
                                            "/config",
                                            "/config/stop",
+                                           "/config/init",
                                            "/config/warmup",
                                            "/cases/0",
                                            "/cases/0/work",
@@ -225,7 +232,8 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
           "noise_floors",  // 1.4
           "host_launch_ns", "throttle",     "kernels",          "sm_mhz",
           "cache",          "aa_floor_pct", "max_noise_pct",    "clock_tol_pct",
-          "clocks"};  // 1.5: a device's
+          "clocks",  // 1.5: a device's
+          "min_time_s",     "cooldown_s",   "repeat_index"};
       // The same words are needed elsewhere.
       const std::set<std::string> needed{"/config/cache",
                                          "/cases/0/strategies/0/measurements/0/clocks",

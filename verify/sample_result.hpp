@@ -217,6 +217,11 @@ inline RunResult sample_result() {
   r.config.cache = Cache::rotate;
   r.config.stop = "stdrel";
   r.config.aa = r.config.isolate = true;
+  r.config.init = {"normal", std::nullopt, std::nullopt};
+  r.config.min_time_s = 0.1;
+  r.config.cooldown_s = 0.25;
+  r.config.repeat_index = 1;
+  r.config.repeat_count = 3;
   r.calibration = {4.1e12, {{"fp32", 5.2e13}, {"fp16", 7.7e14}}, 2345.6, 32, 1500, 2400, 5100.5,
                    41000};
   r.cases = {sample_case("linear", 4, "fp16"), sample_case("linear", 16, "fp16"),
