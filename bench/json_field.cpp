@@ -96,6 +96,11 @@ std::optional<int64_t> Field::optional_integer() const {
   return is_null() ? std::nullopt : std::optional(integer());
 }
 
+std::optional<double> Field::later_real(const char* key) const {
+  const auto field = later(key);
+  return field ? field->optional_real() : std::nullopt;
+}
+
 void Field::refuse(const std::string& expected) const {
   std::string shown = value_->dump(-1, ' ', false, Json::error_handler_t::replace);
   if (shown.size() > 60) shown = shown.substr(0, 60) + "..";

@@ -46,6 +46,8 @@ class Field {
   double real_or_zero() const { return is_null() ? 0 : real(); }
   std::optional<double> optional_real() const;
   std::optional<int64_t> optional_integer() const;
+  /// None where the key is not there or null.
+  std::optional<double> later_real(const char* key) const;
 
   template <class Enum>
   Enum one_of(std::initializer_list<Enum> values) const {

@@ -5,14 +5,34 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 
 namespace wide::bench {
 
 inline nlohmann::ordered_json json_number(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? nlohmann::ordered_json(*value)
                                         : nlohmann::ordered_json(nullptr);
+}
+inline nlohmann::ordered_json json_number(double value) {
+  return json_number(std::optional(value));
+}
+/// Integers and truths: whatever has no value is null.
+template <class Value>
+nlohmann::ordered_json json_or_null(const std::optional<Value>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+/// Zero stands for "not known" in quantities that cannot be zero.
+inline nlohmann::ordered_json json_known(double value) {
+  return value > 0 ? json_number(value) : nlohmann::ordered_json(nullptr);
+}
+inline nlohmann::ordered_json json_known(int64_t value) {
+  return value > 0 ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+inline nlohmann::ordered_json json_text(const std::string& text) {
+  return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
 }
 
 }  // namespace wide::bench

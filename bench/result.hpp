@@ -28,6 +28,7 @@ enum class Regime : uint8_t { stream, graph, cpu, cold };
 inline constexpr auto kRegimes = {Regime::stream, Regime::graph, Regime::cpu, Regime::cold};
 /// How the L2 is kept from holding the operands of a call in regime cold; `warm`: it is not.
 enum class Cache : uint8_t { warm, flush, rotate };
+inline constexpr auto kCaches = {Cache::warm, Cache::flush, Cache::rotate};
 /// N separate single-member calls. `loop`: one after another on one stream (the CPU's only one),
 /// paired with regimes stream, cpu and cold. `streams`: spread over several streams, paired with
 /// stream. `graph`: the loop captured in one graph, paired with regime graph.

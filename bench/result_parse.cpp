@@ -7,6 +7,8 @@
 #include <charconv>
 
 #include "bench/json_field.hpp"
+#include "bench/machine_json.hpp"
+#include "bench/measurement_json.hpp"
 #include "bench/result_json.hpp"
 #include "wide/error.hpp"
 
@@ -16,149 +18,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr auto kCaches = {Cache::warm, Cache::flush, Cache::rotate};
 constexpr auto kBaselines = {Baseline::loop, Baseline::streams, Baseline::graph};
 constexpr auto kStatuses = {
     Status::ok,          Status::failed,  Status::skipped, Status::verify_failed,
     Status::implausible, Status::timeout, Status::oom};
-
-/// What results have since 1.3; in older ones it is not known.
-void parse_later_statistics(const Field& f, Statistics& s) {
-  if (!f.has("outliers")) return;
-  s.p99_ns = f["p99_ns"].real_or_zero();
-  s.iqr_ns = f["iqr_ns"].real_or_zero();
-  s.ci_resamples = f["ci"]["resamples"].integer_or(0);
-  s.ci_mean_lo_ns = f["ci_mean_t"]["lo_ns"].optional_real();
-  s.ci_mean_hi_ns = f["ci_mean_t"]["hi_ns"].optional_real();
-  const Field outliers = f["outliers"];
-  s.outliers = {outliers["mild_low"].integer(), outliers["mild_high"].integer(),
-                outliers["severe_low"].integer(), outliers["severe_high"].integer()};
-  const Field normality = f["normality"];
-  if (!normality.is_null()) {
-    s.normality = {normality["test"].text(), normality["statistic"].real_or_zero(),
-                   normality["p"].real_or_zero()};
-  }
-  s.trend_pct_per_s = f["trend_pct_per_s"].optional_real();
-  s.autocorr_lag1 = f["autocorr_lag1"].optional_real();
-  s.between_round_cv_pct = f["between_round_cv_pct"].optional_real();
-  if (!f.has("doubts")) return;  // since 1.6
-  s.trend_p = f["trend_p"].optional_real();
-  const Field dip = f["dip"];
-  if (!dip.is_null()) s.dip = Dip{dip["statistic"].real(), dip["p"].real()};
-  if (f["reliable"].is_null()) return;
-  s.doubts.emplace();
-  for (const Field& doubt : f["doubts"].items()) s.doubts->push_back(doubt.text());
-}
-
-Statistics parse_statistics(const Field& f) {
-  Statistics s;
-  s.n = f["n"].integer();
-  s.mean_ns = f["mean_ns"].real_or_zero();
-  s.stdev_ns = f["stdev_ns"].real_or_zero();
-  s.cv_pct = f["cv_pct"].real_or_zero();
-  s.min_ns = f["min_ns"].real_or_zero();
-  s.p5_ns = f["p5_ns"].real_or_zero();
-  s.q1_ns = f["q1_ns"].real_or_zero();
-  s.median_ns = f["median_ns"].real_or_zero();
-  s.q3_ns = f["q3_ns"].real_or_zero();
-  s.p95_ns = f["p95_ns"].real_or_zero();
-  s.max_ns = f["max_ns"].real_or_zero();
-  s.mad_ns = f["mad_ns"].real_or_zero();
-  s.ci_lo_ns = f["ci"]["lo_ns"].real_or_zero();
-  s.ci_hi_ns = f["ci"]["hi_ns"].real_or_zero();
-  s.ci_method = f["ci"]["method"].text();
-  parse_later_statistics(f, s);
-  return s;
-}
-
-Clocks parse_clocks(const Field& f) {
-  Clocks c;
-  c.sm_mhz_median = f["sm_mhz_median"].real_or_zero();
-  c.sm_mhz_min = f["sm_mhz_min"].real_or_zero();
-  for (const Field& reason : f["throttle_reasons"].items())
-    c.throttle_reasons.push_back(reason.text());
-  c.temp_c = f["temp_c"].optional_real();
-  c.power_w = f["power_w"].optional_real();
-  return c;
-}
-
-Energy parse_energy(const Field& f) {
-  Energy e;
-  e.method = f["method"].text();
-  e.window_s = f["window_s"].real_or_zero();
-  e.joules = f["joules"].optional_real();
-  e.joules_per_call = f["joules_per_call"].optional_real();
-  e.avg_w = f["avg_w"].optional_real();
-  e.idle_w = f["idle_w"].optional_real();
-  e.invalid_reason = f["invalid_reason"].text_or_empty();
-  return e;
-}
-
-/// A column's length; `take` gets its values, which a side-car that is not there has kept.
-template <class Take>
-int64_t parse_column(const Field& f, const Take& take) {
-  if (f.has("offset")) {
-    if (f["offset"].integer() < 0 || f["count"].integer() < 0)
-      f.refuse("an offset and a count of 0 or above");
-    return f["count"].integer();
-  }
-  const std::vector<Field> values = f.items();
-  for (const Field& value : values) take(value);
-  return static_cast<int64_t>(values.size());
-}
-
-void parse_samples(const Field& f, Measurement& m) {
-  const auto require_as_many = [](int64_t samples, int64_t others, const char* what) {
-    if (samples == others) return;
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("result: {} samples with {} {}, expected as many", samples, others, what));
-  };
-  const int64_t count =
-      parse_column(f["time_ns"], [&](const Field& value) { m.samples_ns.push_back(value.real()); });
-  const int64_t rounds = parse_column(
-      f["round"], [&](const Field& value) { m.samples_round.push_back(value.integer()); });
-  require_as_many(count, rounds, "rounds");
-  const auto mhz = f.later("sm_mhz");  // since 1.4
-  if (!mhz) return;
-  const int64_t clocks =
-      parse_column(*mhz, [&](const Field& value) { m.samples_sm_mhz.push_back(value.real()); });
-  require_as_many(count, clocks, "clocks");
-}
-
-/// What measurements have since 1.4.
-void parse_later_measurement(const Field& f, Measurement& m) {
-  if (!f.has("cache")) return;
-  m.cache = f["cache"].one_of(kCaches);
-  m.buffers_rotated = f["buffers_rotated"].integer();
-  const Field covers = f["rotation_covers_l2"];
-  if (!covers.is_null()) m.rotation_covers_l2 = covers.boolean();
-  m.discarded_throttle = f["discarded_throttle"].integer();
-  if (const auto kept = f.later("kept_throttle")) m.kept_throttle = kept->integer();
-  if (!f["clocks"].is_null()) m.clocks = parse_clocks(f["clocks"]);
-  if (!f["energy"].is_null()) m.energy = parse_energy(f["energy"]);
-  m.enqueue_ns_per_call = f["host"]["enqueue_ns_per_call"].optional_real();
-  m.launch_overhead_ns_per_launch = f["host"]["launch_overhead_ns_per_launch"].optional_real();
-}
-
-Measurement parse_measurement(const Field& f) {
-  Measurement m;
-  m.regime = f["regime"].one_of(kRegimes);
-  m.timer = f["timer"].text();
-  m.iters_per_sample = f["iters_per_sample"].integer();
-  m.stop_reason = f["stop_reason"].text();
-  m.walltime_s = f["walltime_s"].real_or_zero();
-  m.below_resolution = f["below_resolution"].boolean();
-  m.few_samples = f["few_samples"].boolean();
-  parse_samples(f["samples"], m);
-  m.stats = parse_statistics(f["stats"]);
-  m.flops_per_s = f["rates"]["flops_per_s"].optional_real();
-  m.mem_bw_bytes_per_s = f["rates"]["mem_bw_bytes_per_s"].optional_real();
-  m.pct_of_floor = f["rates"]["pct_of_floor"].optional_real();
-  for (const Field& warning : f["warnings"].items()) m.warnings.push_back(warning["text"].text());
-  parse_later_measurement(f, m);
-  return m;
-}
 
 std::vector<int64_t> integers_of(const Field& f) {
   std::vector<int64_t> values;
@@ -244,17 +107,12 @@ catalog::Case parse_point(const Field& f) {
   return catalog::Case(f["op"].text(), std::move(entries));
 }
 
-std::optional<double> later_real(const Field& f, const char* key) {
-  const auto field = f.later(key);
-  return field ? field->optional_real() : std::nullopt;
-}
-
 void parse_speedups(const Field& f, const std::string& strategy, std::vector<Speedup>& speedups) {
   for (const Field& s : f["vs_baseline"].items()) {
     speedups.push_back({strategy, s["baseline"].one_of(kBaselines), s["regime"].one_of(kRegimes),
                         s["pairs"].integer(), s["speedup_ratio"].optional_real(),
                         s["ci_lo"].optional_real(), s["ci_hi"].optional_real(), s["verdict"].text(),
-                        later_real(s, "aa_floor_pct"), later_real(s, "p_wilcoxon")});
+                        s.later_real("aa_floor_pct"), s.later_real("p_wilcoxon")});
   }
 }
 
@@ -307,33 +165,6 @@ OpSummary parse_summary(const Field& f) {
   return s;
 }
 
-RunDevice parse_device(const Field& f) {
-  RunDevice d;
-  const std::string where = f["device"].text();
-  if (where.starts_with("cuda:")) {
-    d.device.type = DeviceType::cuda;
-    std::from_chars(where.data() + 5, where.data() + where.size(), d.device.ordinal);
-  }
-  d.name = f["name"].text();
-  d.compute_capability = f["compute_capability"].small_integer();
-  d.num_multiprocessors = f["sm_count"].small_integer();
-  d.last_level_cache_bytes = f["l2_bytes"].integer_or(0);
-  d.memory_bytes = f["mem_bytes"].integer_or(0);
-  d.driver_version = f["cuda_driver"].small_integer();
-  d.runtime_version = f["cuda_runtime"].small_integer();
-  if (const auto uuid = f.later("uuid")) d.uuid = uuid->text_or_empty();  // since 1.6
-  if (const auto bus = f.later("pci_bus")) d.pci_bus_id = bus->text_or_empty();
-  return d;
-}
-
-/// Of the first device, since 1.5.
-std::optional<LockedClocks> parse_locked(const Field& device) {
-  const auto clocks = device.later("clocks");
-  if (!clocks || (*clocks)["locked"].is_null()) return std::nullopt;
-  const Field locked = (*clocks)["locked"];
-  return LockedClocks{locked["asked"].text(), locked["sm_mhz"].optional_real()};
-}
-
 RunConfig parse_config(const Field& f) {
   RunConfig c;
   c.preset = f["preset"].text();
@@ -349,16 +180,16 @@ RunConfig parse_config(const Field& f) {
   const Field init = f["init"];
   c.seed = init["seed"].seed();
   c.init = {init["dist"].text(), init["min"].optional_real(), init["max"].optional_real()};
-  c.min_time_s = later_real(f["stop"], "min_time_s").value_or(0);  // since 1.7, and the next
-  c.cooldown_s = later_real(f, "cooldown_s").value_or(0);
+  c.min_time_s = f["stop"].later_real("min_time_s").value_or(0);  // since 1.7, and the next
+  c.cooldown_s = f.later_real("cooldown_s").value_or(0);
   c.verify = f["verify"].text();
   c.cache = f["cache"].one_of(kCaches);
   if (!f.has("throttle")) return c;  // since 1.4
   c.l2_factor = f["l2_factor"].real();
   c.interleave = f["interleave"].text();
   c.stop = f["stop"]["criterion"].text();
-  c.max_noise_pct = later_real(f["stop"], "max_noise_pct").value_or(c.max_noise_pct);
-  c.clock_tol_pct = later_real(f["warmup"], "clock_tol_pct").value_or(c.clock_tol_pct);
+  c.max_noise_pct = f["stop"].later_real("max_noise_pct").value_or(c.max_noise_pct);
+  c.clock_tol_pct = f["warmup"].later_real("clock_tol_pct").value_or(c.clock_tol_pct);
   c.throttle = f["throttle"]["policy"].text();
   c.throttle_pct = f["throttle"]["threshold_pct"].real();
   c.aa = f["aa"].boolean();
@@ -384,8 +215,7 @@ RunResult parse_document(const Json& document) {
   require_version(root["schema"]);
   RunResult r;
   if (const auto file = root.later("samples_file")) r.samples_missing = (*file)["file"].text();
-  const Field run = root["run"], tool = run["tool"], host = root["host"],
-              calibration = root["calibration"];
+  const Field run = root["run"], tool = run["tool"];
   r.id = run["id"].text();
   r.started = run["started"].text();
   r.duration_s = run["duration_s"].real_or_zero();
@@ -404,35 +234,12 @@ RunResult parse_document(const Json& document) {
   r.compiler = tool["compiler"].text();
   r.cuda_toolkit = tool["cuda_toolkit"].text_or_empty();
   r.cuda_archs = tool["cuda_archs"].text_or_empty();
-  r.hostname = host["hostname"].text();
-  r.os = host["os"].text();
-  r.kernel = host["kernel"].text();
-  r.cpu = host["cpu"].text();
-  r.cores = host["cores"].small_integer();
-  for (const Field& device : root["devices"].items()) {
-    if (r.devices.empty()) r.locked_clocks = parse_locked(device);
-    r.devices.push_back(parse_device(device));
-  }
-  r.calibration.mem_bw_bytes_per_s = calibration["mem_bw_bytes_per_s"].real_or_zero();
-  for (const auto& [dtype, rate] : calibration["flops_per_s"].members())
-    r.calibration.flops_per_s.emplace_back(dtype, rate.real_or_zero());
-  r.calibration.empty_launch_ns = calibration["empty_launch_ns"].real_or_zero();
-  r.calibration.timer_quantum_ns = calibration["timer_quantum_ns"].real_or_zero();
-  r.calibration.timer_floor_ns = calibration["timer_floor_ns"].real_or_zero();
-  r.calibration.host_launch_ns = later_real(calibration, "host_launch_ns").value_or(0);
-  r.calibration.graph_launch_ns = later_real(calibration, "graph_launch_ns").value_or(0);
-  r.calibration.flush_ns = later_real(calibration, "flush_ns").value_or(0);
+  parse_machine(root, r);
   r.config = parse_config(root["config"]);
   if (const auto isolated = run.later("process_isolated")) r.config.isolate = isolated->boolean();
   if (const auto index = run.later("repeat_index")) {  // since 1.7
     r.config.repeat_index = index->integer();
     r.config.repeat_count = run["repeat_count"].integer();
-  }
-  if (const auto checks = root.later("environment_checks")) {
-    for (const Field& check : checks->items()) {
-      r.environment_checks.push_back(
-          {check["code"].text(), check["severity"].text(), check["text"].text()});
-    }
   }
   for (const Field& c : root["cases"].items()) r.cases.push_back(parse_case(c));
   for (const auto& [reason, count] : root["impossible"].members()) {
