@@ -227,7 +227,8 @@ void Contender::warm_up() const {
   context_.synchronize(stream_);
 }
 
-void Contender::sample_block(int64_t round, const StopRule& rule, int64_t measurements) {
+void Contender::sample_block(int64_t round, const StopRule& rule, int64_t measurements,
+                             SampleSequence& sequence) {
   const NvtxRange range(is_baseline() ? "baseline" : "sample");
   for (size_t i = 0; i < samplers_.size(); ++i) {
     Measurement& measurement = result.measurements[i];
@@ -240,21 +241,31 @@ void Contender::sample_block(int64_t round, const StopRule& rule, int64_t measur
     // A device that is throttled for good ends the block, too.
     const auto taken = [&] { return static_cast<int64_t>(measurement.samples_ns.size()); };
     const int64_t wanted = taken() + count;
-    for (int64_t tries = 2 * count; tries > 0 && taken() < wanted; --tries) take_sample(i, round);
+    for (int64_t tries = 2 * count; tries > 0 && taken() < wanted; --tries)
+      take_sample(i, round, sequence);
     if (monitor_ != nullptr) clocks_[i].add_block(monitor_->read_all());
   }
 }
 
-void Contender::take_sample(size_t i, int64_t round) {
+void Contender::take_sample(size_t i, int64_t round, SampleSequence& sequence) {
+  using Seconds = std::chrono::duration<double>;
   Measurement& measurement = result.measurements[i];
+  const int64_t order = sequence.next++;
+  const Seconds begun = std::chrono::steady_clock::now() - sequence.start;
   const double time_ns = samplers_[i]->sample_ns();
+  int64_t flags = 0;
   if (monitor_ != nullptr) {
     const Reading reading = monitor_->read_clock();
-    if (!clocks_[i].keeps(throttle_, reading)) return;
+    const ClockRecord::Sample sample = clocks_[i].judge(throttle_, reading);
+    if (sample == ClockRecord::Sample::discarded) return;
+    if (sample == ClockRecord::Sample::throttled) flags |= kThrottledSample;
     measurement.samples_sm_mhz.push_back(reading.sm_mhz.value_or(0));
   }
   measurement.samples_ns.push_back(time_ns);
   measurement.samples_round.push_back(round);
+  measurement.samples_order.push_back(order);
+  measurement.samples_t_rel_s.push_back(begun.count());
+  measurement.samples_flags.push_back(flags);
 }
 
 void Contender::watch(Monitor* monitor, const ThrottleRule& rule) {

@@ -32,6 +32,12 @@ struct Sampling {
   std::vector<catalog::Workload*> copies = {};  ///< of the operands, where calls rotate over them
 };
 
+/// Of a case's samples, over all its contenders: how many were begun, and since when.
+struct SampleSequence {
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  int64_t next = 0;
+};
+
 /// Throws on: whoever calls its members decides whose failure that is.
 class Contender {
  public:
@@ -67,7 +73,8 @@ class Contender {
   void watch(Monitor* monitor, const ThrottleRule& rule);
   int64_t num_measurements() const { return static_cast<int64_t>(samplers_.size()); }
   /// Takes a block of samples in every regime; `measurements` share the rule's time limit.
-  void sample_block(int64_t round, const StopRule& rule, int64_t measurements);
+  void sample_block(int64_t round, const StopRule& rule, int64_t measurements,
+                    SampleSequence& sequence);
   /// What a call costs the host, into the measurement of regime stream.
   void measure_enqueueing();
   /// What the clocks were. A contender that was throttled beyond what the rule allows has failed.
@@ -77,7 +84,7 @@ class Contender {
 
  private:
   /// One sample of measurement `i`, unless the device was throttled.
-  void take_sample(size_t i, int64_t round);
+  void take_sample(size_t i, int64_t round, SampleSequence& sequence);
   std::unique_ptr<Sampler> sampler_of(Regime regime, const Sampling& sampling);
   void verify_call(const Call& call, const catalog::ReferenceSample& reference,
                    std::string VerifyOutcome::*phase);

@@ -44,6 +44,16 @@ void judge_plausibility(RunnerResult& runner, const Measurement& m, const Yardst
   runner.reason = text;
 }
 
+void flag_outliers(Measurement& m) {
+  if (m.samples_flags.size() != m.samples_ns.size()) return;  // what makes none by hand has none
+  const Fences fences(sorted_copy(m.samples_ns));
+  for (size_t i = 0; i < m.samples_ns.size(); ++i) {
+    const int severity = fences.severity(m.samples_ns[i]);
+    m.samples_flags[i] &= ~int64_t{kMildOutlier | kSevereOutlier};
+    if (severity > 0) m.samples_flags[i] |= severity == 1 ? kMildOutlier : kSevereOutlier;
+  }
+}
+
 bool is_comparable(const RunnerResult& runner, const Measurement& m) {
   return runner.status == Status::ok && !m.below_resolution;
 }
@@ -106,6 +116,7 @@ void evaluate(RunnerResult& runner, const Yardstick& y) {
     m.stats = describe_samples(m.samples_ns, y.seed);
     m.few_samples = m.stats.n < kReliableSamples;
     if (m.stats.n == 0) continue;
+    flag_outliers(m);
     const RoundMedians rounds = round_medians(m.samples_ns, m.samples_round);
     const auto count = static_cast<double>(rounds.rounds.back() - rounds.rounds.front() + 1);
     describe_rounds(rounds, m.walltime_s / count, m.stats);

@@ -96,6 +96,9 @@ Json measurement_json(const Measurement& m) {
   for (const std::string& text : m.warnings) warnings.push_back({{"text", text}});
   Json samples = {{"time_ns", m.samples_ns}, {"round", m.samples_round}};
   if (!m.samples_sm_mhz.empty()) samples["sm_mhz"] = m.samples_sm_mhz;
+  if (!m.samples_order.empty()) samples["order"] = m.samples_order;
+  if (!m.samples_t_rel_s.empty()) samples["t_rel_s"] = m.samples_t_rel_s;
+  if (!m.samples_flags.empty()) samples["flags"] = m.samples_flags;
   return {
       {"regime", to_string(m.regime)},
       {"timer", m.timer},
@@ -210,6 +213,12 @@ int64_t parse_column(const Field& f, const Take& take) {
   return static_cast<int64_t>(values.size());
 }
 
+/// Columns of a document's samples, as numbers or integers. Since 1.4 and 1.7.
+constexpr std::pair<const char*, std::vector<double> Measurement::*> kLaterReals[] = {
+    {"sm_mhz", &Measurement::samples_sm_mhz}, {"t_rel_s", &Measurement::samples_t_rel_s}};
+constexpr std::pair<const char*, std::vector<int64_t> Measurement::*> kLaterIntegers[] = {
+    {"order", &Measurement::samples_order}, {"flags", &Measurement::samples_flags}};
+
 void parse_samples(const Field& f, Measurement& m) {
   const auto require_as_many = [](int64_t samples, int64_t others, const char* what) {
     if (samples == others) return;
@@ -222,11 +231,20 @@ void parse_samples(const Field& f, Measurement& m) {
   const int64_t rounds = parse_column(
       f["round"], [&](const Field& value) { m.samples_round.push_back(value.integer()); });
   require_as_many(count, rounds, "rounds");
-  const auto mhz = f.later("sm_mhz");  // since 1.4
-  if (!mhz) return;
-  const int64_t clocks =
-      parse_column(*mhz, [&](const Field& value) { m.samples_sm_mhz.push_back(value.real()); });
-  require_as_many(count, clocks, "clocks");
+  for (const auto& [name, column] : kLaterReals) {
+    const auto values = f.later(name);
+    if (!values) continue;
+    std::vector<double>& target = m.*column;
+    const auto take = [&](const Field& value) { target.push_back(value.real()); };
+    require_as_many(count, parse_column(*values, take), name);
+  }
+  for (const auto& [name, column] : kLaterIntegers) {
+    const auto values = f.later(name);
+    if (!values) continue;
+    std::vector<int64_t>& target = m.*column;
+    const auto take = [&](const Field& value) { target.push_back(value.integer()); };
+    require_as_many(count, parse_column(*values, take), name);
+  }
 }
 
 /// What measurements have since 1.4.

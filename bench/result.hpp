@@ -83,6 +83,13 @@ struct Energy {
   friend bool operator==(const Energy&, const Energy&) = default;
 };
 
+/// What is known of a sample, as bits of its flag.
+enum SampleFlag : int64_t {
+  kThrottledSample = 1 << 0,  ///< the device was throttled, and the sample kept
+  kMildOutlier = 1 << 1,      ///< beyond Tukey's inner fences, not the outer
+  kSevereOutlier = 1 << 2,    ///< beyond the outer
+};
+
 /// Samples of one strategy or baseline in one regime. One sample is `iters_per_sample` calls,
 /// divided by their number.
 struct Measurement {
@@ -97,6 +104,13 @@ struct Measurement {
   std::vector<double> samples_ns;      ///< empty where a result was read without them
   std::vector<int64_t> samples_round;  ///< the round each sample was taken in
   std::vector<double> samples_sm_mhz;  ///< since 1.4; empty where no clock is known
+  // Since 1.7; empty in older results.
+  /// How many samples of the case, of whatever strategy, baseline and regime, were begun before
+  /// this one: sorted by it, a case's samples are in the order in which they were taken. What was
+  /// discarded and what --aa took of a twin leaves gaps.
+  std::vector<int64_t> samples_order;
+  std::vector<double> samples_t_rel_s;  ///< when it began, since the case's sampling did
+  std::vector<int64_t> samples_flags;   ///< of SampleFlag
   Statistics stats;
   // Rates at the median; the floor is defined in the catalogue entry "floor" of --help.
   std::optional<double> flops_per_s, mem_bw_bytes_per_s, pct_of_floor;

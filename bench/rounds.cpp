@@ -139,12 +139,13 @@ void time_in_rounds(std::vector<Contender*> contenders, const Timing& timing, co
   std::shuffle(contenders.begin(), contenders.end(), random);
   const StopRule rule{config.rounds, config.min_samples, config.max_samples,
                       std::max(0.0, timing.limit_s - seconds_since(start)), config.stop};
-  const auto first_round = Clock::now();
+  SampleSequence sequence;
+  const auto first_round = sequence.start;
   std::string reason;
   for (int64_t round = 0; reason.empty(); ++round) {
     for (Contender* contender : contenders) {
       if (is_interrupted()) break;
-      guard(*contender, [&] { contender->sample_block(round, rule, measurements); });
+      guard(*contender, [&] { contender->sample_block(round, rule, measurements, sequence); });
     }
     reorder(contenders, config.interleave, random);
     StopState state = state_of(contenders);

@@ -70,6 +70,10 @@ void for_each_samples(Json& document, const Use& use) {
   });
 }
 
+bool is_integral(std::string_view column) {
+  return column == "round" || column == "order" || column == "flags";
+}
+
 /// Only the name of a file, and none that leads elsewhere.
 fs::path side_car_path(const Field& name, const std::string& folder) {
   const std::string file = name.text();
@@ -203,7 +207,7 @@ void place_samples(Json& document, std::string bytes) {
     for (const auto& item : samples.items()) {
       if (!item.value().is_object()) continue;
       const Json slice = item.value();
-      item.value() = values.column(Field(slice, where + "." + item.key()), item.key() == "round");
+      item.value() = values.column(Field(slice, where + "." + item.key()), is_integral(item.key()));
     }
   });
   document.erase(kKey);

@@ -121,6 +121,10 @@ TEST_CASE("each sample has its clock, and throttled ones are discarded and count
   const Measurement& m = r.measurements.at(0);
   CHECK((m.discarded_throttle == 2 && m.kept_throttle == 0));
   CHECK(m.samples_sm_mhz == std::vector<double>(m.samples_ns.size(), 1980));
+  // The order has gaps where samples were discarded.
+  CHECK(m.samples_order.back() == static_cast<int64_t>(m.samples_ns.size()) + 1);
+  CHECK((m.samples_order[4] == 4 && m.samples_order[5] == 6 && m.samples_order[8] == 10));
+  for (const int64_t flags : m.samples_flags) CHECK((flags & kThrottledSample) == 0);
   REQUIRE(m.clocks);
   CHECK(m.clocks->sm_mhz_median == 1980);
   CHECK(m.clocks->throttle_reasons == std::vector<std::string>{"sw_power_cap", "hw_thermal"});
@@ -141,6 +145,8 @@ TEST_CASE("a device that is throttled all the time is no measurement, and ends")
   CHECK(warned.status == Status::ok);
   CHECK(warned.measurements.at(0).discarded_throttle == 0);
   CHECK(warned.measurements.at(0).kept_throttle > 0);
+  for (const int64_t flags : warned.measurements.at(0).samples_flags)
+    CHECK((flags & kThrottledSample) != 0);
   CHECK(warned.measurements.at(0).warnings.size() == 1);
   config.throttle = "fail";
   CHECK(run_watched(monitor, config).status == Status::failed);

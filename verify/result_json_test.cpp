@@ -153,6 +153,13 @@ TEST_CASE("errors name the field, what it is and what it should be") {
   CHECK_THAT(with("/run/exit_code", int64_t{1} << 40), ContainsSubstring("32 bits"));
   CHECK_THAT(with("/cases/0/strategies/0/measurements/0/samples/round", json::array({1})),
              ContainsSubstring("40 samples with 1 rounds"));
+  for (const std::string column : {"sm_mhz", "order", "t_rel_s", "flags"}) {
+    const std::string place = "/cases/0/strategies/0/measurements/0/samples/" + column;
+    CHECK_THAT(with(place.c_str(), json::array({1})),
+               ContainsSubstring("40 samples with 1 " + column));
+  }
+  CHECK_THAT(with("/cases/0/strategies/0/measurements/0/samples/order/1", 1.5),
+             ContainsSubstring("samples.order[1] is 1.5, expected an integer"));
 }
 
 TEST_CASE("a higher major version is refused, a higher minor one and unknown keys are not") {

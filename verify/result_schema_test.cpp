@@ -143,6 +143,9 @@ TEST_CASE("the schema refuses documents that are not results") {
       {"/cases/0/strategies/0/measurements/0/iters_per_sample", 0},
       {"/cases/0/strategies/0/measurements/0/samples/time_ns/0", nullptr},
       {"/cases/0/strategies/0/measurements/0/samples/round", 3},
+      {"/cases/0/strategies/0/measurements/0/samples/order/0", 0.5},
+      {"/cases/0/strategies/0/measurements/0/samples/t_rel_s/0", -1},
+      {"/cases/0/strategies/0/measurements/0/samples/flags/0", 8},
       {"/cases/0/strategies/0/measurements/0/stats/median_ns", "12 us"},
       {"/cases/0/strategies/0/measurements/0/stats/ci/method", "guess"},
       {"/cases/0/strategies/0/measurements/0/stats/outliers/removed", 1},
@@ -233,7 +236,8 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
           "host_launch_ns", "throttle",     "kernels",          "sm_mhz",
           "cache",          "aa_floor_pct", "max_noise_pct",    "clock_tol_pct",
           "clocks",  // 1.5: a device's
-          "min_time_s",     "cooldown_s",   "repeat_index"};
+          "min_time_s",     "cooldown_s",   "repeat_index",     "order",
+          "t_rel_s",        "flags"};
       // The same words are needed elsewhere.
       const std::set<std::string> needed{"/config/cache",
                                          "/cases/0/strategies/0/measurements/0/clocks",

@@ -48,6 +48,60 @@ TEST_CASE("a case that goes well") {
   CHECK(r.result.op_summaries[0].best_strategy == "wide");
 }
 
+TEST_CASE("samples say in which order they were taken, when, and which are outliers") {
+  FakePrimitive fake = fake_with({{"a", ""}, {"b", ""}});
+  RunConfig config = short_config();
+  config.max_samples = 600;
+  config.rounds = 4;
+  config.min_samples = 4;
+  config.target_ci_pct = 100;
+  const Run r = run(fake, config);
+  struct Sample {
+    int64_t order = 0, round = 0;
+    double t_rel_s = 0, length_s = 0;
+    size_t runner = 0;
+  };
+  std::vector<Sample> samples;
+  std::vector<RunnerResult> runners = r.result.cases[0].strategies;
+  runners.push_back(r.result.cases[0].baselines[0]);
+  for (size_t k = 0; k < runners.size(); ++k) {
+    const Measurement& m = runners[k].measurements.at(0);
+    REQUIRE(m.samples_order.size() == m.samples_ns.size());
+    REQUIRE(m.samples_t_rel_s.size() == m.samples_ns.size());
+    REQUIRE(m.samples_flags.size() == m.samples_ns.size());
+    for (size_t i = 0; i < m.samples_ns.size(); ++i) {
+      samples.push_back({m.samples_order[i], m.samples_round[i], m.samples_t_rel_s[i],
+                         1e-9 * m.samples_ns[i] * static_cast<double>(m.iters_per_sample), k});
+    }
+    const auto flagged = [&](int64_t flag) {
+      return std::count_if(m.samples_flags.begin(), m.samples_flags.end(),
+                           [&](int64_t flags) { return (flags & flag) != 0; });
+    };
+    const Outliers& o = m.stats.outliers;
+    CHECK(flagged(kMildOutlier) == o.mild_low + o.mild_high);
+    CHECK(flagged(kSevereOutlier) == o.severe_low + o.severe_high);
+    CHECK(flagged(kThrottledSample) == 0);
+  }
+  std::sort(samples.begin(), samples.end(),
+            [](const Sample& a, const Sample& b) { return a.order < b.order; });
+  for (size_t i = 0; i < samples.size(); ++i) {
+    CHECK(samples[i].order == static_cast<int64_t>(i));  // each once, none discarded
+    if (i == 0) continue;
+    // One behind the other, and a visit to each runner in each round.
+    CHECK(samples[i].t_rel_s >= samples[i - 1].t_rel_s + samples[i - 1].length_s);
+    CHECK(samples[i].round >= samples[i - 1].round);
+  }
+  std::vector<size_t> visits;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (i == 0 || samples[i].runner != samples[i - 1].runner ||
+        samples[i].round != samples[i - 1].round)
+      visits.push_back(samples[i].runner);
+  }
+  REQUIRE(visits.size() == 4 * runners.size());
+  for (size_t k = 0; k < 2 * runners.size(); ++k)
+    CHECK(visits[2 * runners.size() - 1 - k] == visits[k]);  // ABBA
+}
+
 TEST_CASE("blocks alternate forward and backward") {
   FakePrimitive fake = fake_with({{"a", ""}, {"b", ""}, {"c", ""}});
   RunConfig config = short_config();

@@ -22,6 +22,9 @@ inline Measurement sample_measurement(Regime regime, double median_ns) {
     m.samples_ns.push_back(median_ns * (1 + 1e-3 / (i + 3)));
     m.samples_round.push_back(i / 4);
     m.samples_sm_mhz.push_back(1980 - i);
+    m.samples_order.push_back(12 * i + 5);
+    m.samples_t_rel_s.push_back(i / 7.);
+    m.samples_flags.push_back(i == 0 ? kThrottledSample | kSevereOutlier : 0);
   }
   m.flops_per_s = 1.23456789e13;
   m.mem_bw_bytes_per_s = 4.8e12 / 7;

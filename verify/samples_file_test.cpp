@@ -100,7 +100,8 @@ TEST_CASE("a result with a side-car is read back bit for bit") {
   CHECK(file.at("sha256") == sha256(read_file(kBeside)));
   CHECK(document.at(Json::json_pointer(kSamples)).dump() ==
         R"({"time_ns":{"offset":0,"count":40},"round":{"offset":40,"count":40},)"
-        R"("sm_mhz":{"offset":80,"count":40}})");
+        R"("sm_mhz":{"offset":80,"count":40},"order":{"offset":120,"count":40},)"
+        R"("t_rel_s":{"offset":160,"count":40},"flags":{"offset":200,"count":40}})");
   // The smallest double there is, lowest byte first.
   CHECK(read_file(kBeside).substr(0, 8) == std::string("\x01\0\0\0\0\0\0\0", 8));
   // The folder is the document's, wherever one is.
@@ -235,7 +236,7 @@ TEST_CASE("slices that are none of the side-car's are refused") {
   CHECK_THAT(with("/time_ns/count", 41), ContainsSubstring("40 rounds") ||
                                              ContainsSubstring("each value of the side-car once"));
   CHECK_THAT(with("/round/count", 39), ContainsSubstring("40 samples with 39 rounds"));
-  CHECK_THAT(with("/sm_mhz/count", 39), ContainsSubstring("40 samples with 39 clocks"));
+  CHECK_THAT(with("/sm_mhz/count", 39), ContainsSubstring("40 samples with 39 sm_mhz"));
   CHECK_THAT(with("/round/offset", 0), ContainsSubstring("expected an integer"));
   // A document of slices that are more than their file would be as large as it likes.
   CHECK_THAT(with("/time_ns", {{"offset", 0}, {"count", 240}}),

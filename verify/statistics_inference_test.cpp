@@ -46,6 +46,10 @@ TEST_CASE("outliers are counted by their fences") {
   CHECK(count_outliers(nine) == Outliers{0, 1, 1, 0});
   CHECK(count_outliers(Values{3, 3, 3, 3, 7, 7, 7, 7, 13}) == Outliers{});  // on a fence: inside
   CHECK(count_outliers({}) == Outliers{});
+  const Fences fences(Values{3, 3, 3, 3, 7, 7, 7, 7, 13});  // of quartiles 3 and 7
+  CHECK((fences.severity(13) == 0 && fences.severity(13.5) == 1 && fences.severity(19) == 1));
+  CHECK((fences.severity(19.5) == 2 && fences.severity(-3) == 0 && fences.severity(-3.5) == 1));
+  CHECK((fences.severity(-9) == 1 && fences.severity(-9.5) == 2));
 }
 
 TEST_CASE("undefined tests say so, and give no NaN") {

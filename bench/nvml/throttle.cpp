@@ -68,14 +68,15 @@ bool is_throttled(const ThrottleRule& rule, const Reading& reading) {
          *reading.sm_mhz < rule.threshold_pct / 100 * *rule.stable_mhz;
 }
 
-bool ClockRecord::keeps(const ThrottleRule& rule, const Reading& reading) {
+ClockRecord::Sample ClockRecord::judge(const ThrottleRule& rule, const Reading& reading) {
   ++total_;
   reasons_ |= reading.reasons;
-  if (rule.policy == ThrottleRule::Policy::off || !is_throttled(rule, reading)) return true;
+  if (rule.policy == ThrottleRule::Policy::off || !is_throttled(rule, reading))
+    return Sample::steady;
   ++throttled_;
-  if (rule.policy != ThrottleRule::Policy::discard) return true;
+  if (rule.policy != ThrottleRule::Policy::discard) return Sample::throttled;
   ++discarded_;
-  return false;
+  return Sample::discarded;
 }
 
 void ClockRecord::add_block(const Reading& reading) {

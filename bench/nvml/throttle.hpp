@@ -63,8 +63,9 @@ inline constexpr double kMaxDiscarded = 0.2;
 /// Clocks of one measurement, sample by sample.
 class ClockRecord {
  public:
-  /// Whether the sample before this reading is to be kept.
-  bool keeps(const ThrottleRule& rule, const Reading& reading);
+  enum class Sample : uint8_t { steady, throttled, discarded };
+  /// What the sample before this reading is; a throttled one is kept.
+  Sample judge(const ThrottleRule& rule, const Reading& reading);
   void add_block(const Reading& reading);
   /// Into a measurement: clocks, discards, warnings. Why it is no measurement; empty where it is.
   std::string finish(const ThrottleRule& rule, Measurement& measurement) const;

@@ -32,20 +32,24 @@ double median_absolute_deviation(std::span<const double> values) {
   return median(deviations);
 }
 
+Fences::Fences(std::span<const double> sorted)
+    : q1(quantile(sorted, 0.25)), q3(quantile(sorted, 0.75)) {}
+
+int Fences::severity(double value) const {
+  const double range = q3 - q1;
+  if (value < q1 - 3 * range || value > q3 + 3 * range) return 2;
+  return value < q1 - 1.5 * range || value > q3 + 1.5 * range ? 1 : 0;
+}
+
 Outliers count_outliers(std::span<const double> sorted) {
   Outliers outliers;
   if (sorted.empty()) return outliers;
-  const double q1 = quantile(sorted, 0.25), q3 = quantile(sorted, 0.75), range = q3 - q1;
+  const Fences fences(sorted);
   for (const double value : sorted) {
-    if (value < q1 - 3 * range) {
-      ++outliers.severe_low;
-    } else if (value < q1 - 1.5 * range) {
-      ++outliers.mild_low;
-    } else if (value > q3 + 3 * range) {
-      ++outliers.severe_high;
-    } else if (value > q3 + 1.5 * range) {
-      ++outliers.mild_high;
-    }
+    const int severity = fences.severity(value);
+    const bool is_low = value < fences.q1;
+    if (severity == 1) ++(is_low ? outliers.mild_low : outliers.mild_high);
+    if (severity == 2) ++(is_low ? outliers.severe_low : outliers.severe_high);
   }
   return outliers;
 }

@@ -28,4 +28,11 @@ struct Outliers {
 };
 Outliers count_outliers(std::span<const double> sorted);
 
+/// Tukey's fences themselves: whether a value is no outlier (0), a mild (1) or a severe one (2).
+struct Fences {
+  explicit Fences(std::span<const double> sorted);  ///< not empty
+  int severity(double value) const;
+  double q1 = 0, q3 = 0;
+};
+
 }  // namespace wide::bench
