@@ -66,7 +66,6 @@ std::vector<SelfCheck> check_all(const Facts& facts, const std::string& device) 
 
 Facts collect(bool no_gpu, const InfoOptions& options) {
   Facts facts;
-  describe_environment(facts.run);
   facts.cuda = no_gpu ? CudaAvailability{0, "not asked (--no-gpu)"} : query_cuda();
   facts.run.devices.push_back(run_device(Context::cpu()));
   for (int i = 0; i < facts.cuda.num_devices; ++i) {
@@ -76,6 +75,7 @@ Facts collect(bool no_gpu, const InfoOptions& options) {
       facts.broken_devices.push_back(fmt::format("cuda:{}: {}", i, error.what()));
     }
   }
+  describe_environment(facts.run);
   for (const DeviceInfo& device : facts.run.devices) {
     if (!options.calibrates) break;
     facts.calibrations.push_back(
@@ -110,6 +110,16 @@ std::string device_text(const RunDevice& d) {
                      d.driver_version % 1000 / 10, d.uuid, d.pci_bus_id);
 }
 
+/// What is known of it, behind what is always known.
+std::string host_state_text(const HostState& s) {
+  std::string text;
+  if (!s.governor.empty()) text += ", governor " + s.governor;
+  if (s.in_container) text += *s.in_container ? ", in a container" : ", in no container";
+  if (s.numa_nodes)
+    text += fmt::format(", {} NUMA node{}", *s.numa_nodes, *s.numa_nodes == 1 ? "" : "s");
+  return text;
+}
+
 std::string default_device(const Facts& facts) {
   return facts.run.devices.size() > 1 ? to_string(facts.run.devices[1].device) : "cpu";
 }
@@ -126,7 +136,7 @@ std::vector<std::vector<std::string>> rows_of(const Facts& facts) {
                       : fmt::format("with static charts only: {}", kWhyNoReportScript)},
       {"CUDA toolkit", r.cuda_toolkit.empty() ? "none: built without CUDA"
                                               : r.cuda_toolkit + ", architectures " + r.cuda_archs},
-      {"host", r.hostname + ", " + r.os + ", Linux " + r.kernel}};
+      {"host", r.hostname + ", " + r.os + ", Linux " + r.kernel + host_state_text(r.host_state)}};
   for (size_t i = 0; i < r.devices.size(); ++i) {
     rows.push_back({to_string(r.devices[i].device), device_text(r.devices[i])});
     if (i >= facts.calibrations.size() || facts.calibrations[i] == Calibration()) continue;

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <random>
 
+#include "bench/host_state.hpp"
 #include "wide/context.hpp"
 #include "wide/version.hpp"
 #include "wide_build_info.hpp"
@@ -59,6 +60,7 @@ void describe_environment(RunResult& result) {
   const Context cpu = Context::cpu();
   result.cpu = cpu.info().name;
   result.cores = cpu.info().num_multiprocessors;
+  result.host_state = host_state(result.devices.empty() ? "" : result.devices[0].pci_bus_id);
 }
 
 }  // namespace wide::bench

@@ -10,7 +10,8 @@
 
 namespace wide::bench {
 
-/// Fills id, started, tool_*, git_*, compiler, hostname, os, kernel, cpu, cores.
+/// Fills id, started, tool_*, git_*, compiler, hostname, os, kernel, cpu, cores and, by the first
+/// of its devices, host_state.
 void describe_environment(RunResult& result);
 
 }  // namespace wide::bench

@@ -96,6 +96,10 @@ std::optional<int64_t> Field::optional_integer() const {
   return is_null() ? std::nullopt : std::optional(integer());
 }
 
+std::optional<bool> Field::optional_boolean() const {
+  return is_null() ? std::nullopt : std::optional(boolean());
+}
+
 std::optional<double> Field::later_real(const char* key) const {
   const auto field = later(key);
   return field ? field->optional_real() : std::nullopt;

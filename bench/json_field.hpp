@@ -46,6 +46,7 @@ class Field {
   double real_or_zero() const { return is_null() ? 0 : real(); }
   std::optional<double> optional_real() const;
   std::optional<int64_t> optional_integer() const;
+  std::optional<bool> optional_boolean() const;
   /// None where the key is not there or null.
   std::optional<double> later_real(const char* key) const;
 

@@ -60,6 +60,12 @@ std::optional<LockedClocks> parse_locked(const Field& device) {
   return LockedClocks{locked["asked"].text(), locked["sm_mhz"].optional_real()};
 }
 
+HostState parse_host_state(const Field& f) {
+  if (!f.has("governor")) return {};  // since 1.7
+  return {f["governor"].text_or_empty(), f["container"].optional_boolean(),
+          f["numa_node"].optional_integer(), f["numa_nodes"].optional_integer()};
+}
+
 }  // namespace
 
 Json host_json(const RunResult& r) {
@@ -67,7 +73,11 @@ Json host_json(const RunResult& r) {
           {"os", r.os},
           {"kernel", r.kernel},
           {"cpu", r.cpu},
-          {"cores", r.cores}};
+          {"cores", r.cores},
+          {"governor", json_text(r.host_state.governor)},
+          {"container", json_or_null(r.host_state.in_container)},
+          {"numa_node", json_or_null(r.host_state.numa_node)},
+          {"numa_nodes", json_or_null(r.host_state.numa_nodes)}};
 }
 
 Json devices_json(const RunResult& r) {
@@ -104,6 +114,7 @@ void parse_machine(const Field& root, RunResult& r) {
   r.kernel = host["kernel"].text();
   r.cpu = host["cpu"].text();
   r.cores = host["cores"].small_integer();
+  r.host_state = parse_host_state(host);
   for (const Field& device : root["devices"].items()) {
     if (r.devices.empty()) r.locked_clocks = parse_locked(device);
     r.devices.push_back(parse_device(device));

@@ -296,6 +296,15 @@ struct EnvironmentCheck {
   friend bool operator==(const EnvironmentCheck&, const EnvironmentCheck&) = default;
 };
 
+/// How a host is set up (host_state.hpp). Since 1.7; what is not known is empty or none.
+struct HostState {
+  std::string governor;  ///< of the CPU's clock: "performance", "powersave", ..
+  std::optional<bool> in_container;
+  std::optional<int64_t> numa_node;   ///< of the first device
+  std::optional<int64_t> numa_nodes;  ///< of the host
+  friend bool operator==(const HostState&, const HostState&) = default;
+};
+
 /// A device of a run, and which of its model it is. Since 1.6.
 struct RunDevice : DeviceInfo {
   std::string uuid;        ///< "GPU-" and 32 digits: this unit and no other; empty on the CPU
@@ -321,6 +330,7 @@ struct RunResult {
   bool git_dirty = false;
   std::string hostname, os, kernel, cpu;
   int cores = 0;
+  HostState host_state;
   std::vector<RunDevice> devices;
   std::optional<LockedClocks> locked_clocks;  ///< of the first device
   RunConfig config;

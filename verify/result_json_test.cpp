@@ -94,6 +94,7 @@ TEST_CASE("a result is read back as it was written, every bit of every double") 
   CHECK(loaded.devices[0].uuid == result.devices[0].uuid);
   CHECK(loaded.devices[0].pci_bus_id == result.devices[0].pci_bus_id);
   CHECK(loaded.hostname == result.hostname);
+  CHECK(loaded.host_state == result.host_state);
   CHECK(loaded.impossible_reasons == result.impossible_reasons);
   CHECK(loaded.impossible_cases == 3);
 }

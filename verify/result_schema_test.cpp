@@ -94,6 +94,10 @@ TEST_CASE("the schema refuses documents that are not results") {
       {"/run/argv", "wbench"},
       {"/run/tool/git_dirty", nullptr},
       {"/host/cores", 1.5},
+      {"/host/governor", ""},
+      {"/host/container", "docker"},
+      {"/host/numa_node", -1},
+      {"/host/numa_nodes", 0},
       {"/devices", json::array()},
       {"/devices/0/device", "gpu"},
       {"/devices/0/compute_capability", "9.0"},
@@ -237,7 +241,7 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
           "cache",          "aa_floor_pct", "max_noise_pct",    "clock_tol_pct",
           "clocks",  // 1.5: a device's
           "min_time_s",     "cooldown_s",   "repeat_index",     "order",
-          "t_rel_s",        "flags"};
+          "t_rel_s",        "flags",        "governor"};
       // The same words are needed elsewhere.
       const std::set<std::string> needed{"/config/cache",
                                          "/cases/0/strategies/0/measurements/0/clocks",

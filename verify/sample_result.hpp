@@ -201,6 +201,7 @@ inline RunResult sample_result() {
   r.kernel = "6.1";
   r.cpu = "a CPU";
   r.cores = 16;
+  r.host_state = {"powersave", true, 1, 2};
   RunDevice device;
   device.device = {DeviceType::cuda, 1};
   device.name = "NVIDIA H200";
