@@ -12,6 +12,7 @@
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
 #include "bench/environment.hpp"
+#include "bench/machine_checks.hpp"
 #include "bench/report/assets.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/table.hpp"
@@ -67,10 +68,10 @@ std::vector<SelfCheck> check_all(const Facts& facts, const std::string& device) 
 Facts collect(bool no_gpu, const InfoOptions& options) {
   Facts facts;
   facts.cuda = no_gpu ? CudaAvailability{0, "not asked (--no-gpu)"} : query_cuda();
-  facts.run.devices.push_back(run_device(Context::cpu()));
+  facts.run.devices.push_back(device_of(Context::cpu()));
   for (int i = 0; i < facts.cuda.num_devices; ++i) {
     try {
-      facts.run.devices.push_back(run_device(Context::cuda(i)));
+      facts.run.devices.push_back(device_of(Context::cuda(i)));
     } catch (const Error& error) {
       facts.broken_devices.push_back(fmt::format("cuda:{}: {}", i, error.what()));
     }
@@ -110,6 +111,31 @@ std::string device_text(const RunDevice& d) {
                      d.driver_version % 1000 / 10, d.uuid, d.pci_bus_id);
 }
 
+/// What the driver says; empty where it says nothing.
+std::string device_state_text(const DeviceState& s) {
+  std::vector<std::string> words;
+  const auto add_mode = [&](const char* name, const std::optional<bool>& is_on) {
+    if (is_on) words.push_back(fmt::format("{} {}", name, *is_on ? "on" : "off"));
+  };
+  const auto add_number = [&](const char* name, const std::optional<double>& value,
+                              const char* unit) {
+    if (value) words.push_back(fmt::format("{} {:g} {}", name, *value, unit));
+  };
+  add_mode("MIG", s.mig);
+  add_mode("ECC", s.ecc);
+  add_mode("persistence", s.persistence);
+  if (!s.compute_mode.empty()) words.push_back("compute mode " + s.compute_mode);
+  add_number("power limit", s.power_limit_w, "W");
+  add_number("SM clock", s.sm_default_mhz, "MHz");
+  add_number("at most", s.sm_max_mhz, "MHz");
+  add_number("memory clock", s.mem_mhz, "MHz");
+  if (s.other_processes) {
+    words.push_back(
+        fmt::format("{} other process{}", *s.other_processes, *s.other_processes == 1 ? "" : "es"));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
 /// What is known of it, behind what is always known.
 std::string host_state_text(const HostState& s) {
   std::string text;
@@ -139,10 +165,14 @@ std::vector<std::vector<std::string>> rows_of(const Facts& facts) {
       {"host", r.hostname + ", " + r.os + ", Linux " + r.kernel + host_state_text(r.host_state)}};
   for (size_t i = 0; i < r.devices.size(); ++i) {
     rows.push_back({to_string(r.devices[i].device), device_text(r.devices[i])});
+    const std::string state = device_state_text(r.devices[i].state);
+    if (!state.empty()) rows.push_back({"  state", state});
     if (i >= facts.calibrations.size() || facts.calibrations[i] == Calibration()) continue;
     rows.push_back({"  ceilings", ceilings_text(facts.calibrations[i])});
     rows.push_back({"  costs", costs_text(facts.calibrations[i])});
   }
+  for (const EnvironmentCheck& check : machine_checks(r))
+    rows.push_back({check.severity, check.text});
   if (facts.cuda.num_devices == 0) rows.push_back({"cuda", "not usable: " + facts.cuda.reason});
   for (const std::string& reason : facts.broken_devices) rows.push_back({"cuda", reason});
   rows.push_back({"default device", default_device(facts)});

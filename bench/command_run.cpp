@@ -16,6 +16,7 @@
 #include "bench/history/names.hpp"
 #include "bench/interrupt.hpp"
 #include "bench/isolated.hpp"
+#include "bench/machine_checks.hpp"
 #include "bench/nvml/clock_lock.hpp"
 #include "bench/report/exports.hpp"
 #include "bench/report/report.hpp"
@@ -330,8 +331,10 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   std::optional<ClockLock> clocks;
   if (!lock_clocks(options.lock_clocks, plan.context, clocks, result, err)) return kEnvironment;
   result.config = plan.config;
-  result.devices = {run_device(plan.context)};
+  result.devices = {device_of(plan.context)};
   describe_environment(result);
+  // A case's own process shares the device with the one that started it.
+  if (options.isolated_case.empty()) result.environment_checks = machine_checks(result);
   set_progress(global, err, plan);
   const std::string saved = saved_path(options.output, selection, result.id);
   EventLog events(options.output.events);

@@ -12,10 +12,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json clocks(const std::optional<LockedClocks>& locked) {
+Json clocks(const DeviceState& s, const std::optional<LockedClocks>& locked) {
   Json lock;
   if (locked) lock = {{"asked", locked->asked}, {"sm_mhz", json_number(locked->sm_mhz)}};
-  return {{"locked", lock}};
+  return {{"sm_default_mhz", json_number(s.sm_default_mhz)},
+          {"sm_max_mhz", json_number(s.sm_max_mhz)},
+          {"mem_mhz", json_number(s.mem_mhz)},
+          {"locked", lock}};
 }
 
 Json device(const RunDevice& d, const std::optional<LockedClocks>& locked) {
@@ -30,7 +33,27 @@ Json device(const RunDevice& d, const std::optional<LockedClocks>& locked) {
           {"mem_bytes", json_known(d.memory_bytes)},
           {"cuda_driver", d.driver_version},
           {"cuda_runtime", d.runtime_version},
-          {"clocks", clocks(locked)}};
+          {"mig", json_or_null(d.state.mig)},
+          {"ecc", json_or_null(d.state.ecc)},
+          {"persistence", json_or_null(d.state.persistence)},
+          {"compute_mode", json_text(d.state.compute_mode)},
+          {"power_limit_w", json_number(d.state.power_limit_w)},
+          {"other_processes", json_or_null(d.state.other_processes)},
+          {"clocks", clocks(d.state, locked)}};
+}
+
+DeviceState parse_device_state(const Field& f) {
+  if (!f.has("mig")) return {};  // since 1.7
+  const Field clocks = f["clocks"];
+  return {f["mig"].optional_boolean(),
+          f["ecc"].optional_boolean(),
+          f["persistence"].optional_boolean(),
+          f["compute_mode"].text_or_empty(),
+          f["power_limit_w"].optional_real(),
+          f["other_processes"].optional_integer(),
+          clocks["sm_default_mhz"].optional_real(),
+          clocks["sm_max_mhz"].optional_real(),
+          clocks["mem_mhz"].optional_real()};
 }
 
 RunDevice parse_device(const Field& f) {
@@ -49,6 +72,7 @@ RunDevice parse_device(const Field& f) {
   d.runtime_version = f["cuda_runtime"].small_integer();
   if (const auto uuid = f.later("uuid")) d.uuid = uuid->text_or_empty();  // since 1.6
   if (const auto bus = f.later("pci_bus")) d.pci_bus_id = bus->text_or_empty();
+  d.state = parse_device_state(f);
   return d;
 }
 

@@ -305,10 +305,22 @@ struct HostState {
   friend bool operator==(const HostState&, const HostState&) = default;
 };
 
+/// How a GPU is set up, by its driver (nvml/device_state.hpp). Since 1.7; what is not known is
+/// none.
+struct DeviceState {
+  std::optional<bool> mig, ecc, persistence;
+  std::string compute_mode;  ///< "default", "exclusive_process", "exclusive_thread", "prohibited"
+  std::optional<double> power_limit_w;
+  std::optional<int64_t> other_processes;  ///< that compute on it
+  std::optional<double> sm_default_mhz, sm_max_mhz, mem_mhz;
+  friend bool operator==(const DeviceState&, const DeviceState&) = default;
+};
+
 /// A device of a run, and which of its model it is. Since 1.6.
 struct RunDevice : DeviceInfo {
   std::string uuid;        ///< "GPU-" and 32 digits: this unit and no other; empty on the CPU
   std::string pci_bus_id;  ///< "0000:3b:00.0"; empty on the CPU
+  DeviceState state = {};  ///< nothing is known on the CPU
 };
 
 /// What --lock-clocks has done to the device's clocks. Since 1.5.

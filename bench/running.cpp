@@ -10,6 +10,9 @@
 
 #include "bench/interrupt.hpp"
 #include "bench/isolated.hpp"
+#include "bench/nvml/device_state.hpp"
+#include "bench/simulation.hpp"
+#include "bench/timer/sampler.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -41,6 +44,13 @@ void log_progress(const Progress& progress, std::ostream& err) {
 }
 
 }  // namespace
+
+RunDevice device_of(const Context& context) {
+  RunDevice device = run_device(context);
+  if (context.device().type == DeviceType::cuda && !is_simulated())
+    device.state = device_state(device.pci_bus_id);
+  return device;
+}
 
 double parse_percent(const std::string& option, const std::string& text, const std::string& words) {
   const std::string digits = text.ends_with('%') ? text.substr(0, text.size() - 1) : text;

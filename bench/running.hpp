@@ -18,6 +18,9 @@ namespace wide::bench {
 double parse_percent(const std::string& option, const std::string& text,
                      const std::string& words = "");
 
+/// The context's device as results have it, and what its driver says of its state.
+RunDevice device_of(const Context& context);
+
 /// None where the device asked for is not usable, which is said on `err`.
 std::optional<Context> make_context(const Selection& selection, std::ostream& err);
 

@@ -92,6 +92,7 @@ TEST_CASE("a result is read back as it was written, every bit of every double") 
   CHECK(loaded.argv == result.argv);
   CHECK((loaded.note == result.note && loaded.context == result.context));
   CHECK(loaded.devices[0].uuid == result.devices[0].uuid);
+  CHECK(loaded.devices[0].state == result.devices[0].state);
   CHECK(loaded.devices[0].pci_bus_id == result.devices[0].pci_bus_id);
   CHECK(loaded.hostname == result.hostname);
   CHECK(loaded.host_state == result.host_state);

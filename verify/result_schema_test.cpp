@@ -103,6 +103,11 @@ TEST_CASE("the schema refuses documents that are not results") {
       {"/devices/0/compute_capability", "9.0"},
       {"/devices/0/sm_count", -1},
       {"/devices/0/clocks/locked/asked", "fast"},
+      {"/devices/0/clocks/sm_max_mhz", 0},
+      {"/devices/0/mig", "on"},
+      {"/devices/0/compute_mode", "shared"},
+      {"/devices/0/power_limit_w", 0},
+      {"/devices/0/other_processes", -1},
       {"/devices/0/clocks/locked/sm_mhz", 0},
       {"/calibration/mem_bw_bytes_per_s", 0},
       {"/calibration/flops_per_s/fp32", "fast"},
@@ -241,10 +246,11 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
           "cache",          "aa_floor_pct", "max_noise_pct",    "clock_tol_pct",
           "clocks",  // 1.5: a device's
           "min_time_s",     "cooldown_s",   "repeat_index",     "order",
-          "t_rel_s",        "flags",        "governor"};
+          "t_rel_s",        "flags",        "governor",         "mig"};
       // The same words are needed elsewhere.
       const std::set<std::string> needed{"/config/cache",
                                          "/cases/0/strategies/0/measurements/0/clocks",
+                                         "/devices/0/clocks",  // since 1.7
                                          "/devices/0/clocks/locked/sm_mhz"};
       if (later.contains(item.key()) && !needed.contains(place + "/" + item.key())) {
         CHECK((complaint(document) == "" && refusal(document.dump()) == ""));

@@ -213,6 +213,7 @@ inline RunResult sample_result() {
   device.runtime_version = 13000;
   device.uuid = "GPU-01234567-89ab-cdef-0123-456789abcdef";
   device.pci_bus_id = "0000:3b:00.0";
+  device.state = {false, true, true, "exclusive_process", 700, 2, 1755, 1980, 3201.5};
   r.devices = {device};
   r.locked_clocks = LockedClocks{"max", 1980};
   r.config.preset = "quick";

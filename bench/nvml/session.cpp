@@ -42,6 +42,13 @@ const char* missing_function(const Library& library, Functions& f) {
   (void)find(library, f.max_clock, "nvmlDeviceGetMaxClockInfo");
   (void)find(library, f.lock_clocks, "nvmlDeviceSetGpuLockedClocks");
   (void)find(library, f.reset_clocks, "nvmlDeviceResetGpuLockedClocks");
+  (void)find(library, f.mig, "nvmlDeviceGetMigMode");
+  (void)find(library, f.ecc, "nvmlDeviceGetEccMode");
+  (void)find(library, f.persistence, "nvmlDeviceGetPersistenceMode");
+  (void)find(library, f.compute_mode, "nvmlDeviceGetComputeMode");
+  (void)find(library, f.power_limit, "nvmlDeviceGetEnforcedPowerLimit");
+  (void)find(library, f.default_clock, "nvmlDeviceGetDefaultApplicationsClock");
+  (void)find(library, f.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
   return nullptr;
 }
 

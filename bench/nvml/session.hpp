@@ -15,11 +15,19 @@ using Device = void*;
 using Number = unsigned int;
 using LongNumber = unsigned long long;
 
-inline constexpr int kSuccess = 0, kNotSupported = 3, kNoPermission = 4;  // nvmlReturn_t
-inline constexpr unsigned kClockSm = 1,
-                          kTemperatureGpu = 0;  // nvmlClockType_t, nvmlTemperatureSensors_t
+inline constexpr int kSuccess = 0, kNotSupported = 3, kNoPermission = 4,
+                     kInsufficientSize = 7;                // nvmlReturn_t
+inline constexpr unsigned kClockSm = 1, kClockMemory = 2;  // nvmlClockType_t
+inline constexpr unsigned kTemperatureGpu = 0;             // nvmlTemperatureSensors_t
 /// nvmlClockLimitId_t: instead of a clock, the one that the device keeps within its power.
 inline constexpr Number kLimitTdp = 0xffffff01u;
+
+/// nvmlProcessInfo_t, of the functions' third version.
+struct Process {
+  unsigned pid = 0;
+  LongNumber memory_bytes = 0;
+  unsigned gpu_instance = 0, compute_instance = 0;
+};
 
 /// Null where the library lacks one, which none but the first five may be.
 struct Functions {
@@ -35,6 +43,14 @@ struct Functions {
   int (*max_clock)(Device, unsigned, Number*) = nullptr;
   int (*lock_clocks)(Device, Number, Number) = nullptr;
   int (*reset_clocks)(Device) = nullptr;
+  // How the device is set up. Modes that wait for a reset have a present and a pending value.
+  int (*mig)(Device, Number*, Number*) = nullptr;
+  int (*ecc)(Device, Number*, Number*) = nullptr;
+  int (*persistence)(Device, Number*) = nullptr;
+  int (*compute_mode)(Device, Number*) = nullptr;
+  int (*power_limit)(Device, Number*) = nullptr;  // milliwatts
+  int (*default_clock)(Device, unsigned, Number*) = nullptr;
+  int (*processes)(Device, Number*, Process*) = nullptr;
 };
 
 class Session {

@@ -3,10 +3,13 @@
 //
 // A libnvidia-ml.so that says what the file WIDE_FAKE_NVML scripts: a line per reading of the
 // clock, "sm_mhz power_mw temperature reasons energy_mj", the last one for ever. One device, at bus
-// address 0000:3b:00.0, of at most 1980 MHz; WIDE_FAKE_NVML_LOCK=ERROR is its answer to who locks.
+// address 0000:3b:00.0, of at most 1980 MHz; WIDE_FAKE_NVML_LOCK=ERROR is its answer to who locks,
+// WIDE_FAKE_NVML_STATE=ERROR to who asks how it is set up, WIDE_FAKE_NVML_PIDS="N N .." who is on
+// it.
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 #include <vector>
 
 namespace {
@@ -16,12 +19,25 @@ struct Line {
   unsigned long long reasons = 0, energy_mj = 0;
 };
 
-constexpr int kNotSupported = 3, kNoPermission = 4, kNotFound = 6;
+constexpr int kNotSupported = 3, kNoPermission = 4, kNotFound = 6, kInsufficientSize = 7;
 
 std::vector<Line> script;
 size_t num_read = 0;
 int num_open = 0;
 unsigned locked_least = 0, locked_most = 0;
+
+/// The answer of what asks for the device's state.
+int state_error() {
+  const char* error = std::getenv("WIDE_FAKE_NVML_STATE");
+  return error == nullptr ? 0 : std::atoi(error);
+}
+
+/// nvmlProcessInfo_t.
+struct Process {
+  unsigned pid;
+  unsigned long long memory_bytes;
+  unsigned gpu_instance, compute_instance;
+};
 
 const Line& present() {
   return script[num_read == 0 ? 0 : num_read - 1];
@@ -62,6 +78,10 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* bus, void** device) {
   return std::strcmp(bus, "0000:3b:00.0") == 0 ? 0 : kNotFound;
 }
 int nvmlDeviceGetClockInfo(void*, unsigned type, unsigned* mhz) {
+  if (type == 2) {
+    *mhz = 3201;
+    return state_error();
+  }
   if (type != 1) return kNotSupported;
   if (num_read < script.size()) ++num_read;
   *mhz = present().sm_mhz;
@@ -89,6 +109,43 @@ int nvmlDeviceGetTotalEnergyConsumption(void*, unsigned long long* millijoules) 
 int nvmlDeviceGetMaxClockInfo(void*, unsigned type, unsigned* mhz) {
   *mhz = 1980;
   return type == 1 ? 0 : kNotSupported;
+}
+int nvmlDeviceGetDefaultApplicationsClock(void*, unsigned type, unsigned* mhz) {
+  *mhz = 1755;
+  return type == 1 ? state_error() : kNotSupported;
+}
+int nvmlDeviceGetMigMode(void*, unsigned* present, unsigned* pending) {
+  *present = 0;
+  *pending = 1;
+  return state_error();
+}
+int nvmlDeviceGetEccMode(void*, unsigned* present, unsigned* pending) {
+  *present = 1;
+  *pending = 0;
+  return state_error();
+}
+int nvmlDeviceGetPersistenceMode(void*, unsigned* mode) {
+  *mode = 1;
+  return state_error();
+}
+int nvmlDeviceGetComputeMode(void*, unsigned* mode) {
+  *mode = 3;
+  return state_error();
+}
+int nvmlDeviceGetEnforcedPowerLimit(void*, unsigned* milliwatts) {
+  *milliwatts = 700'000;
+  return state_error();
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, Process* processes) {
+  const char* pids = std::getenv("WIDE_FAKE_NVML_PIDS");
+  std::istringstream stream(pids == nullptr ? "" : pids);
+  unsigned found = 0;
+  for (unsigned pid = 0; stream >> pid; ++found) {
+    if (found < *count) processes[found] = {pid, 1 << 20, 0, 0};
+  }
+  const bool fits = found <= *count;
+  *count = found;
+  return fits ? state_error() : kInsufficientSize;
 }
 int nvmlDeviceSetGpuLockedClocks(void*, unsigned least, unsigned most) {
   if (const char* error = std::getenv("WIDE_FAKE_NVML_LOCK")) return std::atoi(error);

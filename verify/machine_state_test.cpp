@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a GPU's driver says of its state, by a library that plays the driver; and what of it, and of
+// a host's, costs belief.
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "bench/machine_checks.hpp"
+#include "bench/nvml/device_state.hpp"
+#include "verify/support/folder.hpp"
+
+namespace wide::bench {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+constexpr const char* kBus = "0000:3b:00.0";
+
+class FakeDriver {
+ public:
+  FakeDriver() {
+    std::ofstream("script.txt") << "1980 70000 33 0 0\n";
+    setenv("WIDE_NVML", WIDE_FAKE_NVML_LIBRARY, 1);
+    setenv("WIDE_FAKE_NVML", "script.txt", 1);
+  }
+  ~FakeDriver() {
+    for (const char* name :
+         {"WIDE_NVML", "WIDE_FAKE_NVML", "WIDE_FAKE_NVML_STATE", "WIDE_FAKE_NVML_PIDS"})
+      unsetenv(name);
+  }
+  FakeDriver(const FakeDriver&) = delete;
+
+ private:
+  test::TemporaryFolder folder_;
+};
+
+std::string own_pid() {
+  return std::to_string(::getpid());
+}
+
+std::vector<std::string> codes_of(const RunResult& result) {
+  std::vector<std::string> codes;
+  for (const EnvironmentCheck& check : machine_checks(result)) {
+    CHECK(check.severity == "warn");
+    codes.push_back(check.code);
+  }
+  return codes;
+}
+
+RunResult result_on(DeviceType type) {
+  RunResult result;
+  result.devices.emplace_back();
+  result.devices[0].device = {type, 0};
+  return result;
+}
+
+using Codes = std::vector<std::string>;
+
+TEST_CASE("a device's state is what its driver says") {
+  const FakeDriver driver;
+  setenv("WIDE_FAKE_NVML_PIDS", ("1 " + own_pid() + " 2").c_str(), 1);
+  const DeviceState expected{false,  true,   true,  "exclusive_process", 700.0, 2,
+                             1755.0, 1980.0, 3201.0};
+  CHECK(device_state(kBus) == expected);
+}
+
+TEST_CASE("what a driver does not say is not known") {
+  CHECK(device_state("ffff:00:00.0") == DeviceState());  // no driver knows it
+  const FakeDriver driver;
+  CHECK(device_state("0000:3c:00.0") == DeviceState());
+  setenv("WIDE_FAKE_NVML_STATE", "3", 1);
+  DeviceState clock_alone;
+  clock_alone.sm_max_mhz = 1980;  // is no matter of how the device is set up
+  CHECK(device_state(kBus) == clock_alone);
+}
+
+TEST_CASE("other processes are counted, however many there are") {
+  const FakeDriver driver;
+  CHECK(device_state(kBus).other_processes == 0);
+  std::string many = own_pid();
+  for (int pid = 1; pid <= 200; ++pid) many += " " + std::to_string(10'000'000 + pid);
+  setenv("WIDE_FAKE_NVML_PIDS", many.c_str(), 1);
+  CHECK(device_state(kBus).other_processes == 200);
+}
+
+TEST_CASE("one process is ours, by its number or by another") {
+  const auto count = [](const std::vector<unsigned>& pids) { return count_others(pids, 7); };
+  CHECK(count({}) == 0);
+  CHECK(count({7}) == 0);
+  CHECK(count({7, 8, 9}) == 2);
+  CHECK(count({41}) == 0);
+  CHECK(count({41, 42}) == 1);
+}
+
+TEST_CASE("a CPU's governor counts where the CPU is measured") {
+  RunResult cpu = result_on(DeviceType::cpu), gpu = result_on(DeviceType::cuda);
+  CHECK(codes_of(cpu).empty());
+  cpu.host_state.governor = gpu.host_state.governor = "powersave";
+  CHECK(codes_of(cpu) == Codes{"E_GOVERNOR"});
+  CHECK_THAT(machine_checks(cpu)[0].text, ContainsSubstring("governor is powersave"));
+  CHECK(codes_of(gpu).empty());
+  cpu.host_state.governor = "performance";
+  CHECK(codes_of(cpu).empty());
+}
+
+TEST_CASE("a GPU that others use, or a part of one, costs belief") {
+  RunResult gpu = result_on(DeviceType::cuda);
+  CHECK(codes_of(gpu).empty());
+  gpu.devices[0].state.other_processes = 0;
+  gpu.devices[0].state.mig = false;
+  CHECK(codes_of(gpu).empty());
+  gpu.devices[0].state.other_processes = 1;
+  CHECK(codes_of(gpu) == Codes{"E_OTHER_PROCESSES"});
+  CHECK_THAT(machine_checks(gpu)[0].text, ContainsSubstring("1 other process on cuda:0"));
+  gpu.devices[0].state.mig = true;
+  CHECK(codes_of(gpu) == Codes{"E_OTHER_PROCESSES", "E_MIG"});
+}
+
+}  // namespace
+}  // namespace wide::bench
