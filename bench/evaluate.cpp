@@ -111,6 +111,15 @@ int severity(Status status) {
 
 }  // namespace
 
+std::string roofline_bound(const Yardstick& y) {
+  const Floor& f = y.floor;
+  const bool misses_flops = y.cost.flops > 0 && !(f.flops_ns > 0);
+  const bool misses_bytes = y.cost.bytes() > 0 && !(f.bytes_ns > 0);
+  if (misses_flops || misses_bytes || !(f.total_ns() > 0)) return "";
+  if (f.launch_ns > std::max(f.bytes_ns, f.flops_ns)) return "launch";
+  return f.flops_ns > f.bytes_ns ? "compute" : "memory";
+}
+
 void evaluate(RunnerResult& runner, const Yardstick& y) {
   for (Measurement& m : runner.measurements) {
     m.stats = describe_samples(m.samples_ns, y.seed);
@@ -130,6 +139,9 @@ void evaluate(RunnerResult& runner, const Yardstick& y) {
     m.flops_per_s = y.cost.flops / (time_ns * 1e-9);
     m.mem_bw_bytes_per_s = y.cost.bytes() / (time_ns * 1e-9);
     m.pct_of_floor = 100 * y.floor.total_ns() / time_ns;
+    if (y.floor.bytes_ns > 0) m.pct_of_mem_peak = 100 * y.floor.bytes_ns / time_ns;
+    if (y.floor.flops_ns > 0) m.pct_of_flop_peak = 100 * y.floor.flops_ns / time_ns;
+    m.roofline_bound = roofline_bound(y);
     judge_plausibility(runner, m, y);
   }
 }

@@ -25,6 +25,10 @@ struct Yardstick {
   double timer_quantum_ns = 0;
 };
 
+/// Which part of the floor is the largest: "memory", "compute" or "launch"; empty where a ceiling
+/// that the work needs is not known.
+std::string roofline_bound(const Yardstick& yardstick);
+
 /// Of regimes stream and graph: what a launch by the host adds to what the device needs, into the
 /// measurement of regime stream. Nothing where either was not timed.
 void find_launch_overhead(RunnerResult& runner);

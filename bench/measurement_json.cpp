@@ -49,7 +49,8 @@ Json statistics(const Statistics& s) {
             {"of", "median"},
             {"lo_ns", json_number(s.ci_lo_ns)},
             {"hi_ns", json_number(s.ci_hi_ns)},
-            {"resamples", json_known(s.ci_resamples)}}},
+            {"resamples", json_known(s.ci_resamples)},
+            {"seed", json_or_null(s.ci_seed)}}},
           {"ci_mean_t",
            {{"lo_ns", json_number(s.ci_mean_lo_ns)}, {"hi_ns", json_number(s.ci_mean_hi_ns)}}},
           {"outliers",
@@ -112,7 +113,10 @@ Json measurement_json(const Measurement& m) {
       {"rates",
        {{"flops_per_s", json_number(m.flops_per_s)},
         {"mem_bw_bytes_per_s", json_number(m.mem_bw_bytes_per_s)},
-        {"pct_of_floor", json_number(m.pct_of_floor)}}},
+        {"pct_of_floor", json_number(m.pct_of_floor)},
+        {"pct_of_mem_peak", json_number(m.pct_of_mem_peak)},
+        {"pct_of_flop_peak", json_number(m.pct_of_flop_peak)},
+        {"roofline_bound", json_text(m.roofline_bound)}}},
       {"warnings", warnings},
       {"cache", to_string(m.cache)},
       {"buffers_rotated", m.buffers_rotated},
@@ -134,6 +138,8 @@ void parse_later_statistics(const Field& f, Statistics& s) {
   s.p99_ns = f["p99_ns"].real_or_zero();
   s.iqr_ns = f["iqr_ns"].real_or_zero();
   s.ci_resamples = f["ci"]["resamples"].integer_or(0);
+  const auto seed = f["ci"].later("seed");  // since 1.7
+  if (seed && !seed->is_null()) s.ci_seed = seed->seed();
   s.ci_mean_lo_ns = f["ci_mean_t"]["lo_ns"].optional_real();
   s.ci_mean_hi_ns = f["ci_mean_t"]["hi_ns"].optional_real();
   const Field outliers = f["outliers"];
@@ -277,7 +283,13 @@ Measurement parse_measurement(const Field& f) {
   m.stats = parse_statistics(f["stats"]);
   m.flops_per_s = f["rates"]["flops_per_s"].optional_real();
   m.mem_bw_bytes_per_s = f["rates"]["mem_bw_bytes_per_s"].optional_real();
-  m.pct_of_floor = f["rates"]["pct_of_floor"].optional_real();
+  const Field rates = f["rates"];
+  m.pct_of_floor = rates["pct_of_floor"].optional_real();
+  if (rates.has("roofline_bound")) {  // since 1.7
+    m.pct_of_mem_peak = rates["pct_of_mem_peak"].optional_real();
+    m.pct_of_flop_peak = rates["pct_of_flop_peak"].optional_real();
+    m.roofline_bound = rates["roofline_bound"].text_or_empty();
+  }
   for (const Field& warning : f["warnings"].items()) m.warnings.push_back(warning["text"].text());
   parse_later_measurement(f, m);
   return m;

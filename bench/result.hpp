@@ -63,6 +63,7 @@ struct Statistics {
   std::optional<double> trend_p;  ///< of the rounds' medians (Mann and Kendall)
   /// What speaks against the median, by names of doubts.hpp; none: not judged.
   std::optional<std::vector<std::string>> doubts;
+  std::optional<uint64_t> ci_seed;  ///< of the resamples; since 1.7
   friend bool operator==(const Statistics&, const Statistics&) = default;
 };
 
@@ -114,6 +115,9 @@ struct Measurement {
   Statistics stats;
   // Rates at the median; the floor is defined in the catalogue entry "floor" of --help.
   std::optional<double> flops_per_s, mem_bw_bytes_per_s, pct_of_floor;
+  // Since 1.7: of the measured ceilings, and which of the floor's parts is the largest.
+  std::optional<double> pct_of_mem_peak, pct_of_flop_peak;
+  std::string roofline_bound;  ///< "memory", "compute" or "launch"; empty where it is not known
   std::vector<std::string> warnings;
   // Since 1.4.
   Cache cache = Cache::warm;
@@ -226,6 +230,16 @@ struct CaseResult {
   std::vector<NoiseFloor> noise_floors;  ///< with --aa
 };
 
+/// How a strategy's median grows with n where all other axes are alike. Since 1.7.
+struct ScalingFit {
+  std::string strategy;
+  std::string axes;    ///< the others that the sweep or the user named: "batch=16 dtype=fp16"
+  std::string model;   ///< "a", "a+b*log2(n)", "a+b*n", "a+b*n*log2(n)", "a+b*n^2" or "a+b*n^3"
+  int64_t points = 0;  ///< values of n
+  double a_ns = 0, b_ns = 0, rms_pct = 0;
+  friend bool operator==(const ScalingFit&, const ScalingFit&) = default;
+};
+
 /// Per primitive and pair (regime, baseline), after the sweep. Definitions: `wbench run --help`.
 struct OpSummary {
   std::string op;
@@ -237,6 +251,9 @@ struct OpSummary {
   std::optional<double> best_speedup_ratio;
   std::string best_strategy, best_case;
   std::optional<double> geomean_speedup;
+  // Since 1.7.
+  std::optional<int64_t> crossover_lo, crossover_hi;  ///< the smallest and largest N it could be
+  std::vector<ScalingFit> scaling_fits;
   friend bool operator==(const OpSummary&, const OpSummary&) = default;
 };
 

@@ -183,19 +183,35 @@ Json one_case(const CaseResult& c) {
       {"summary", case_summary(c)}};
 }
 
+Json scaling_fit(const ScalingFit& f) {
+  return {{"strategy", f.strategy},
+          {"axis", "n"},
+          {"axes", f.axes},
+          {"model", f.model},
+          {"points", f.points},
+          {"a_ns", json_number(f.a_ns)},
+          {"b_ns", json_number(f.b_ns)},
+          {"rms_pct", json_number(f.rms_pct)}};
+}
+
 Json summary(const OpSummary& s) {
-  Json wins = Json::object();
+  Json wins = Json::object(), fits = Json::array();
+  for (const ScalingFit& f : s.scaling_fits) fits.push_back(scaling_fit(f));
   for (const auto& [name, count] : s.strategy_wins) wins[name] = count;
   return {{"op", s.op},
           {"regime", to_string(s.regime)},
           {"baseline", to_string(s.baseline)},
-          {"crossover_n", {{"value", json_or_null(s.crossover_n)}}},
+          {"crossover_n",
+           {{"value", json_or_null(s.crossover_n)},
+            {"ci_lo", json_or_null(s.crossover_lo)},
+            {"ci_hi", json_or_null(s.crossover_hi)}}},
           {"recommended_threshold", json_or_null(s.recommended_threshold)},
           {"strategy_wins", wins},
           {"best_speedup_ratio", json_number(s.best_speedup_ratio)},
           {"best_strategy", json_text(s.best_strategy)},
           {"best_case", json_text(s.best_case)},
-          {"geomean_speedup", json_number(s.geomean_speedup)}};
+          {"geomean_speedup", json_number(s.geomean_speedup)},
+          {"scaling_fit", fits}};
 }
 
 Json config(const RunConfig& c) {

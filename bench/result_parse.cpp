@@ -162,6 +162,14 @@ OpSummary parse_summary(const Field& f) {
   s.best_strategy = f["best_strategy"].text_or_empty();
   s.best_case = f["best_case"].text_or_empty();
   s.geomean_speedup = f["geomean_speedup"].optional_real();
+  if (!f.has("scaling_fit")) return s;  // since 1.7
+  s.crossover_lo = f["crossover_n"]["ci_lo"].optional_integer();
+  s.crossover_hi = f["crossover_n"]["ci_hi"].optional_integer();
+  for (const Field& fit : f["scaling_fit"].items()) {
+    s.scaling_fits.push_back({fit["strategy"].text(), fit["axes"].text(), fit["model"].text(),
+                              fit["points"].integer(), fit["a_ns"].real_or_zero(),
+                              fit["b_ns"].real_or_zero(), fit["rms_pct"].real_or_zero()});
+  }
   return s;
 }
 

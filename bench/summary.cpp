@@ -8,6 +8,7 @@
 #include <optional>
 #include <tuple>
 
+#include "bench/scaling.hpp"
 #include "bench/statistics/statistics.hpp"
 
 namespace wide::bench {
@@ -42,6 +43,13 @@ bool is_above(const Best& best, double bound) {
          *best.speedup->ci_lo >= bound;
 }
 
+/// Nothing says that it does not lie above 1: its interval reaches there, or too few rounds stand
+/// behind it to tell.
+bool may_be_above(const Best& best, double bound) {
+  return best.speedup != nullptr &&
+         (best.speedup->pairs < kMinPairs || !best.speedup->ci_hi || *best.speedup->ci_hi >= bound);
+}
+
 /// The smallest n from which on, up to the largest n of the sweep, `holds` is true for every case.
 template <class F>
 std::optional<int64_t> smallest_from_which(const std::map<int64_t, std::vector<Best>>& by_n,
@@ -56,7 +64,7 @@ std::optional<int64_t> smallest_from_which(const std::map<int64_t, std::vector<B
 
 OpSummary summarize_one(const std::string& op, Regime regime, Baseline baseline,
                         const std::vector<Best>& bests) {
-  OpSummary summary{op, regime, baseline, {}, {}, {}, {}, {}, {}, {}};
+  OpSummary summary{op, regime, baseline, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   std::map<int64_t, std::vector<Best>> by_n;
   std::map<std::string, int64_t> wins;
   double logs = 0;
@@ -76,6 +84,9 @@ OpSummary summarize_one(const std::string& op, Regime regime, Baseline baseline,
   constexpr double kJustAboveOne = 1 + 1e-12;
   summary.crossover_n =
       smallest_from_which(by_n, [](const Best& best) { return is_above(best, kJustAboveOne); });
+  summary.crossover_lo =
+      smallest_from_which(by_n, [](const Best& best) { return may_be_above(best, kJustAboveOne); });
+  summary.crossover_hi = summary.crossover_n;
   summary.recommended_threshold =
       smallest_from_which(by_n, [](const Best& best) { return is_above(best, kWorthwhile); });
   summary.strategy_wins.assign(wins.begin(), wins.end());
@@ -107,6 +118,7 @@ std::vector<OpSummary> summarize(std::span<const CaseResult> cases) {
     const auto is_compared = [](const Best& best) { return best.speedup != nullptr; };
     if (std::none_of(groups[key].begin(), groups[key].end(), is_compared)) continue;
     summaries.push_back(summarize_one(op, regime, baseline, groups[key]));
+    summaries.back().scaling_fits = scaling_fits(cases, op, regime);
   }
   return summaries;
 }
@@ -117,7 +129,10 @@ const char* summary_definitions() {
          "                 two medians of a round)), with its 95 % bootstrap interval over rounds\n"
          "  crossover N    smallest N of the sweep from which on, in every case with that or a "
          "larger N, the\n"
-         "                 fastest strategy's interval lies above 1, from six rounds or more\n"
+         "                 fastest strategy's interval lies above 1, from six rounds or more; "
+         "behind it, where\n"
+         "                 it differs, the smallest from which on the intervals only reach above "
+         "1\n"
          "  threshold      the same with the interval at or above 1.05: where going wide is worth "
          "its trouble\n"
          "  wins           in how many cases a strategy has the largest speedup\n"

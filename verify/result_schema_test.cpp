@@ -183,6 +183,14 @@ TEST_CASE("the schema refuses documents that are not results") {
       {"/cases/0/baselines/0/name", "loops"},
       {"/metrics_meta/time_ns/better", "less"},
       {"/op_summaries/0/crossover_n", 4},
+      {"/op_summaries/0/crossover_n/ci_lo", "n"},
+      {"/op_summaries/0/scaling_fit/0/axis", "batch"},
+      {"/op_summaries/0/scaling_fit/0/model", "a*n"},
+      {"/op_summaries/0/scaling_fit/0/points", 2},
+      {"/op_summaries/0/scaling_fit/0/b_ns", -1},
+      {"/cases/0/strategies/0/measurements/0/stats/ci/seed", -1},
+      {"/cases/0/strategies/0/measurements/0/rates/roofline_bound", "cache"},
+      {"/cases/0/strategies/0/measurements/0/rates/pct_of_mem_peak", -1},
       {"/totals/ok", -1},
       {"/impossible/x", 0}};
   for (const auto& [place, value] : mutations) {
@@ -226,7 +234,9 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
                                            "/cases/0/noise_floors/0",
                                            "/environment_checks/0",
                                            "/cases/0/strategies/0/vs_baseline/0",
-                                           "/op_summaries/0"};
+                                           "/op_summaries/0",
+                                           "/op_summaries/0/crossover_n",
+                                           "/op_summaries/0/scaling_fit/0"};
   const json whole = sample_document();
   for (const std::string& place : places) {
     for (const auto& item : whole[json::json_pointer(place)].items()) {
@@ -246,12 +256,15 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
           "cache",          "aa_floor_pct", "max_noise_pct",    "clock_tol_pct",
           "clocks",  // 1.5: a device's
           "min_time_s",     "cooldown_s",   "repeat_index",     "order",
-          "t_rel_s",        "flags",        "governor",         "mig"};
+          "t_rel_s",        "flags",        "governor",         "mig",
+          "scaling_fit",    "seed",         "roofline_bound"};
       // The same words are needed elsewhere.
       const std::set<std::string> needed{"/config/cache",
+                                         "/config/init/seed",
                                          "/cases/0/strategies/0/measurements/0/clocks",
                                          "/devices/0/clocks",  // since 1.7
-                                         "/devices/0/clocks/locked/sm_mhz"};
+                                         "/devices/0/clocks/locked/sm_mhz",
+                                         "/op_summaries/0/scaling_fit/0/strategy"};
       if (later.contains(item.key()) && !needed.contains(place + "/" + item.key())) {
         CHECK((complaint(document) == "" && refusal(document.dump()) == ""));
         continue;

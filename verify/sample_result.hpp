@@ -29,6 +29,9 @@ inline Measurement sample_measurement(Regime regime, double median_ns) {
   m.flops_per_s = 1.23456789e13;
   m.mem_bw_bytes_per_s = 4.8e12 / 7;
   m.pct_of_floor = 61.5;
+  m.pct_of_mem_peak = 50. / 3;
+  m.pct_of_flop_peak = 7.25;
+  m.roofline_bound = "memory";
   m.stats = {40,
              median_ns,
              1. / 3,
@@ -56,7 +59,8 @@ inline Measurement sample_measurement(Regime regime, double median_ns) {
              Normality{"shapiro_wilk", 0.97, 1. / 3},
              Dip{0.0625, 1. / 3},
              1. / 7,
-             std::vector<std::string>{}};
+             std::vector<std::string>{},
+             42};
   m.warnings = {"throttled: 3 of 43 samples discarded"};
   m.discarded_throttle = 3;
   m.kept_throttle = 1;
@@ -66,6 +70,8 @@ inline Measurement sample_measurement(Regime regime, double median_ns) {
   m.launch_overhead_ns_per_launch = -12.25;
   if (regime == Regime::stream) return m;
   m.stats.normality.reset();
+  m.pct_of_flop_peak.reset();
+  m.roofline_bound.clear();
   m.stats.dip->p = 0.001;
   m.stats.doubts = {"wide_interval", "multimodal"};
   m.energy->joules.reset();
@@ -242,7 +248,11 @@ inline RunResult sample_result() {
                      4.96,
                      "simt",
                      "n=4 batch=16 d=256 dtype=fp16",
-                     4.9},
+                     4.9,
+                     2,
+                     4,
+                     {{"simt", "batch=16 d=256 dtype=fp16", "a+b*n", 3, 1234.5, 1. / 3, 2.5},
+                      {"sequential", "", "a", 4, 12.5, 0, 0.125}}},
                     {"linear",
                      Regime::graph,
                      Baseline::graph,
@@ -252,7 +262,10 @@ inline RunResult sample_result() {
                      std::nullopt,
                      "",
                      "",
-                     std::nullopt}};
+                     std::nullopt,
+                     std::nullopt,
+                     std::nullopt,
+                     {}}};
   r.peak_host_bytes = 123'456'789;
   r.environment_checks = {{"E_NO_NVML", "warn", "clocks are unknown: no \"library\""}};
   return r;

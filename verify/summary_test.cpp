@@ -67,6 +67,76 @@ TEST_CASE("every case of an N counts, and a failed one breaks the claim") {
   CHECK_FALSE(summarize(cases)[0].crossover_n);
 }
 
+TEST_CASE("the crossover lies between where intervals reach above 1 and where they lie above it") {
+  std::vector<CaseResult> cases{
+      case_of(2, {speedup("a", 0.8, 0.7, 0.9)}), case_of(4, {speedup("a", 0.98, 0.9, 1.1)}),
+      case_of(8, {speedup("a", 1.1, 0.95, 1.2)}), case_of(16, {speedup("a", 1.5, 1.4, 1.6)})};
+  const auto bounds = [&] {
+    const OpSummary s = summarize(cases)[0];
+    CHECK(s.crossover_hi == s.crossover_n);
+    return std::pair(s.crossover_lo, s.crossover_hi);
+  };
+  using Bounds = std::pair<std::optional<int64_t>, std::optional<int64_t>>;
+  CHECK(bounds() == Bounds{4, 16});
+  cases[3].speedups[0] = speedup("a", 1.05, 0.99, 1.1);
+  CHECK(bounds() == Bounds{4, std::nullopt});  // beyond the sweep, perhaps
+  cases[3].speedups[0] = speedup("a", 0.9, 0.85, 0.99);
+  CHECK(bounds() == Bounds{std::nullopt, std::nullopt});
+  cases[3].speedups[0].pairs = 3;  // too few to rule it out
+  CHECK(bounds() == Bounds{4, std::nullopt});
+  cases[2].speedups.clear();
+  cases[2].status = Status::oom;  // nobody goes wide there
+  CHECK(bounds() == Bounds{16, std::nullopt});
+}
+
+/// Cases of two strategies whose times are a law's, at some n and batch.
+CaseResult timed(int64_t n, int64_t batch, double wide_ns, double slow_ns) {
+  CaseResult c = case_of(n, {speedup("wide", 2, 1.9, 2.1)});
+  c.point =
+      catalog::Case("linear", {{"n", n, false}, {"batch", batch, false}, {"d", int64_t{8}, true}});
+  const auto add = [&](const char* name, double ns) {
+    RunnerResult r;
+    r.name = name;
+    Measurement m;
+    m.regime = Regime::cpu;
+    m.stats.n = 30;
+    m.stats.median_ns = ns;
+    r.measurements.push_back(m);
+    c.strategies.push_back(r);
+  };
+  add("wide", wide_ns);
+  add("slow", slow_ns);
+  return c;
+}
+
+TEST_CASE("times are fitted over n where the other axes are alike") {
+  std::vector<CaseResult> cases;
+  for (const int64_t batch : {int64_t{1}, int64_t{32}}) {
+    for (const double n : {2.0, 4.0, 8.0, 16.0}) {
+      const auto scale = static_cast<double>(batch);
+      cases.push_back(
+          timed(static_cast<int64_t>(n), batch, 1000 * scale + 10 * n, 50 * scale * n * n));
+    }
+  }
+  cases.pop_back();
+  cases.pop_back();  // batch 32 has two values of n left: too few
+  const std::vector<ScalingFit> fits = summarize(cases)[0].scaling_fits;
+  REQUIRE(fits.size() == 2);
+  CHECK((fits[0].strategy == "wide" && fits[0].axes == "batch=1" && fits[0].points == 4));
+  CHECK(fits[0].model == "a+b*n");
+  CHECK((fits[0].a_ns == Approx(1000) && fits[0].b_ns == Approx(10)));
+  CHECK((fits[1].strategy == "slow" && fits[1].model == "a+b*n^2" && fits[1].b_ns == Approx(50)));
+  CHECK(fits[1].rms_pct < 1e-6);
+  // What failed, or is below the timer's resolution, is no point.
+  cases[0].strategies[0].status = Status::failed;
+  cases[1].strategies[1].measurements[0].below_resolution = true;
+  const std::vector<ScalingFit> fewer = summarize(cases)[0].scaling_fits;
+  REQUIRE(fewer.size() == 2);
+  CHECK((fewer[0].points == 3 && fewer[1].points == 3));
+  cases[2].strategies[0].measurements[0].regime = Regime::graph;
+  CHECK(summarize(cases)[0].scaling_fits.size() == 1);
+}
+
 TEST_CASE("summaries are per op, regime and baseline") {
   std::vector<CaseResult> cases{case_of(4, {speedup("a", 2, 1.9, 2.1)}),
                                 case_of(4, {speedup("a", 0.5, 0.4, 0.6)}, "embedding")};
@@ -116,6 +186,10 @@ TEST_CASE("rates, floor and resolution") {
   CHECK(*m.flops_per_s == Approx(1e12));
   CHECK(*m.mem_bw_bytes_per_s == Approx(2e9));
   CHECK(*m.pct_of_floor == Approx(70));
+  CHECK(*m.pct_of_mem_peak == Approx(20));
+  CHECK(*m.pct_of_flop_peak == Approx(5));
+  CHECK(m.roofline_bound == "launch");
+  CHECK(m.stats.ci_seed == y.seed);
   CHECK_FALSE(m.few_samples);
   CHECK_FALSE(m.below_resolution);
   y.timer_floor_ns = 401;
@@ -127,6 +201,25 @@ TEST_CASE("rates, floor and resolution") {
   r.measurements[0] = measurement(2000, 9);
   evaluate(r, y);
   CHECK(r.measurements[0].few_samples);
+}
+
+TEST_CASE("what bounds a call is the floor's largest part, where all of it is known") {
+  const auto bound = [](const catalog::Cost& cost, const Floor& floor) {
+    Yardstick y;
+    y.cost = cost;
+    y.floor = floor;
+    return roofline_bound(y);
+  };
+  const catalog::Cost both{1, 1, 1}, moves{0, 1, 1}, computes{1, 0, 0};
+  CHECK(bound(both, {300, 200, 100}) == "memory");
+  CHECK(bound(both, {200, 300, 100}) == "compute");
+  CHECK(bound(both, {200, 300, 400}) == "launch");
+  CHECK(bound(moves, {300, 0, 100}) == "memory");
+  CHECK(bound(computes, {0, 300, 100}) == "compute");
+  CHECK(bound(both, {300, 0, 100}).empty());
+  CHECK(bound(both, {0, 300, 100}).empty());
+  CHECK(bound({}, {0, 0, 0}).empty());
+  CHECK(bound({}, {0, 0, 100}) == "launch");
 }
 
 TEST_CASE("plausibility") {

@@ -86,8 +86,8 @@ TEST_CASE("at 200 columns everything is there") {
   CHECK(line_with(text, "simt") ==
         "                 simt        stream  12.3 us  0.0%  12.3 TFLOP/s   686 GB/s       62%"
         "  4.96x [4.95, 4.97]  4.96x [4.95, 4.97]                      0.31 @3  40  unverified");
-  CHECK_THAT(text,
-             ContainsSubstring("stream vs loop: crossover N 4, threshold none, wins: simt 3"));
+  CHECK_THAT(text, ContainsSubstring(
+                       "stream vs loop: crossover N 4 (maybe 2), threshold none, wins: simt 3"));
   CHECK_THAT(text, ContainsSubstring("impossible: 3 points: linear: 12 heads do not divide 256"));
   CHECK_THAT(text, ContainsSubstring("incomplete: the sweep was ended before its last case"));
 }
@@ -240,9 +240,14 @@ TEST_CASE("details: how was measured, launches, kernels, energy, clocks and memo
   CHECK_THAT(text, ContainsSubstring(
                        "cuda:1: GPU-01234567-89ab-cdef-0123-456789abcdef, PCI 0000:3b:00.0"));
   // Of a launch, the host's share may be negative; energy that is not valid says why.
-  CHECK_THAT(text, ContainsSubstring("sequential stream 1 2.40 us -12.2 ns 333 mJ 400 W 1960 MHz "
-                                     "3 (sw_power_cap hw_thermal) 0.3% -0.0015%/s -0.25"));
+  CHECK_THAT(text,
+             ContainsSubstring("sequential stream 1 2.40 us -12.2 ns memory 333 mJ 400 W 1960 MHz "
+                               "3 (sw_power_cap hw_thermal) 0.3% -0.0015%/s -0.25"));
   CHECK_THAT(text, ContainsSubstring("256 B 4.00 MB ci"));
+  CHECK_THAT(text,
+             ContainsSubstring("stream simt at batch=16 d=256 dtype=fp16: 1.23 us + 0.33 ns * "
+                               "n, within 2.5% at 3 values of n"));
+  CHECK_THAT(text, ContainsSubstring("stream sequential: 12.5 ns, within 0.1% at 4 values of n"));
   CHECK_THAT(text, ContainsSubstring("window<1s"));
   CHECK_THAT(text, ContainsSubstring("sequential_kernel 8x1x1 128x1x1 64 50.2 kB 4 25%"));
   CHECK_THAT(text, ContainsSubstring("simt_kernel 8x1x1 128x1x1 50.2 kB 4 25%"));  // registers: no

@@ -130,6 +130,7 @@ Table details_table(const std::vector<ReportRow>& rows, const std::string& op,
                {"launches", true, 6},
                {"enqueue", true, 7},
                {"per launch", true, 7},
+               {"bound", false, 3},
                {"cache", false, 4},
                {"energy", true, 6},
                {"power", true, 5},
@@ -161,6 +162,7 @@ Table details_table(const std::vector<ReportRow>& rows, const std::string& op,
          known(r.launches_per_call, integer),
          known(m.enqueue_ns_per_call, format_time),
          known(m.launch_overhead_ns_per_launch, signed_time),
+         {m.roofline_bound},
          {cache_text(m)},
          energy_cell(m),
          known(power, watts),
@@ -271,6 +273,9 @@ void add_details(const ReportRow& row, Json& flat) {
   flat["reliable"] = m.stats.doubts ? Json(m.stats.doubts->empty()) : Json(nullptr);
   flat["doubts"] =
       fmt::format("{}", fmt::join(m.stats.doubts.value_or(std::vector<std::string>()), " "));
+  flat["pct_of_mem_peak"] = json_of(m.pct_of_mem_peak);
+  flat["pct_of_flop_peak"] = json_of(m.pct_of_flop_peak);
+  flat["roofline_bound"] = m.roofline_bound;
 }
 
 }  // namespace wide::bench

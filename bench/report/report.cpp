@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "bench/doubts.hpp"
 #include "bench/report/details.hpp"
@@ -55,6 +56,36 @@ std::string device_text(const RunResult& r) {
                             format_time(c.empty_launch_ns));
 }
 
+/// "a+b*n" with its numbers: "1.20 us + 310 ns * n".
+std::string formula_text(const ScalingFit& f) {
+  const size_t factor = f.model.find("b*");
+  if (factor == std::string::npos) return format_time(f.a_ns);
+  return fmt::format("{} + {} * {}", format_time(f.a_ns), format_time(f.b_ns),
+                     f.model.substr(factor + 2));
+}
+
+/// Of one regime, which summaries against several baselines repeat.
+std::string scaling_text(const RunResult& result, const std::string& op) {
+  std::string text;
+  std::set<Regime> shown;
+  for (const OpSummary& s : result.op_summaries) {
+    if (s.op != op || !shown.insert(s.regime).second) continue;
+    for (const ScalingFit& f : s.scaling_fits) {
+      text += fmt::format("  {} {}{}: {}, within {:.1f}% at {} values of n\n", to_string(s.regime),
+                          f.strategy, f.axes.empty() ? "" : " at " + f.axes, formula_text(f),
+                          f.rms_pct, f.points);
+    }
+  }
+  return text;
+}
+
+/// The smallest that it could be, where that differs.
+std::string crossover_text(const OpSummary& s) {
+  const std::string value = s.crossover_n ? std::to_string(*s.crossover_n) : "none";
+  if (!s.crossover_lo || s.crossover_lo == s.crossover_n) return value;
+  return fmt::format("{} (maybe {})", value, *s.crossover_lo);
+}
+
 std::string summary_text(const OpSummary& s) {
   std::string wins;
   for (const auto& [name, count] : s.strategy_wins)
@@ -64,7 +95,7 @@ std::string summary_text(const OpSummary& s) {
   };
   std::string text =
       fmt::format("  {} vs {}: crossover N {}, threshold {}", to_string(s.regime),
-                  to_string(s.baseline), n(s.crossover_n), n(s.recommended_threshold));
+                  to_string(s.baseline), crossover_text(s), n(s.recommended_threshold));
   if (!wins.empty()) text += ", wins: " + wins;
   if (s.best_speedup_ratio) {
     text += fmt::format("; best {}x ({}: {})", significant(*s.best_speedup_ratio), s.best_strategy,
@@ -173,7 +204,10 @@ std::string report_text(const RunResult& result, const ReportOptions& options) {
     text += table.render(options.width, options.has_color) + "\n";
     for (const OpSummary& s : result.op_summaries)
       text += s.op == op ? wrap(summary_text(s), options.width) : "";
-    if (options.details) text += details_text(rows, op, axes, shown, options);
+    if (options.details) {
+      text += wrap(scaling_text(result, op), options.width);
+      text += details_text(rows, op, axes, shown, options);
+    }
   }
   const std::string notes = notes_text(result, rows, options.explain);
   return notes.empty() ? text : text + "\n" + wrap(notes, options.width);

@@ -47,6 +47,7 @@ Statistics describe_samples(std::span<const double> samples, uint64_t seed) {
   s.mad_ns = median_absolute_deviation(sorted);
   s.iqr_ns = s.q3_ns - s.q1_ns;
   s.ci_resamples = kResamples;
+  s.ci_seed = seed;
   const Interval interval = bootstrap_median(sorted, seed, kResamples);
   s.ci_lo_ns = interval.lo;
   s.ci_hi_ns = interval.hi;
