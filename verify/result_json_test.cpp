@@ -178,7 +178,7 @@ TEST_CASE("a higher major version is refused, a higher minor one and unknown key
 }
 
 TEST_CASE("a document that ends anywhere is refused, and never crashes the reader") {
-  const std::string text = sample_text();
+  const std::string text = to_json(short_sample_result()).dump();
   for (size_t length = 0; length < text.size(); length += 1 + 62 * kTimesSlower) {
     if (refusal(text.substr(0, length)).empty()) FAIL("accepted " << length << " bytes");
   }
@@ -186,7 +186,7 @@ TEST_CASE("a document that ends anywhere is refused, and never crashes the reade
 }
 
 TEST_CASE("a document with a damaged byte is read or refused, and never crashes the reader") {
-  const std::string text = sample_text();
+  const std::string text = to_json(short_sample_result()).dump();
   for (size_t place = 0; place < text.size(); place += 1 + 60 * kTimesSlower) {
     std::string damaged = text;
     damaged[place] = static_cast<char>(damaged[place] ^ (1 << (place % 7)));

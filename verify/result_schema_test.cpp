@@ -24,7 +24,7 @@ using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
 std::string sample_text() {
-  return to_json(sample_result()).dump();
+  return to_json(short_sample_result()).dump();
 }
 
 json sample_document() {
