@@ -248,6 +248,9 @@ TEST_CASE("details: how was measured, launches, kernels, energy, clocks and memo
              ContainsSubstring("stream simt at batch=16 d=256 dtype=fp16: 1.23 us + 0.33 ns * "
                                "n, within 2.5% at 3 values of n"));
   CHECK_THAT(text, ContainsSubstring("stream sequential: 12.5 ns, within 0.1% at 4 values of n"));
+  result.op_summaries[0].scaling_fits[0].a_ns = 0;
+  CHECK_THAT(words_of(report_text(result, options)),
+             ContainsSubstring("fp16: 0.33 ns * n, within"));
   CHECK_THAT(text, ContainsSubstring("window<1s"));
   CHECK_THAT(text, ContainsSubstring("sequential_kernel 8x1x1 128x1x1 64 50.2 kB 4 25%"));
   CHECK_THAT(text, ContainsSubstring("simt_kernel 8x1x1 128x1x1 50.2 kB 4 25%"));  // registers: no

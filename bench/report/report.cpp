@@ -60,8 +60,8 @@ std::string device_text(const RunResult& r) {
 std::string formula_text(const ScalingFit& f) {
   const size_t factor = f.model.find("b*");
   if (factor == std::string::npos) return format_time(f.a_ns);
-  return fmt::format("{} + {} * {}", format_time(f.a_ns), format_time(f.b_ns),
-                     f.model.substr(factor + 2));
+  return fmt::format("{}{} * {}", f.a_ns > 0 ? format_time(f.a_ns) + " + " : "",
+                     format_time(f.b_ns), f.model.substr(factor + 2));
 }
 
 /// Of one regime, which summaries against several baselines repeat.
