@@ -232,6 +232,7 @@ void add_trace(CLI::App& app, TraceOptions& o) {
   app.add_flag("--times", o.measures, "measure every step by itself");
   app.add_option("-d,--device", o.selection.device, "cpu, cuda or cuda:K");
   app.add_option("-o,--output", o.file, "write to FILE");
+  app.add_option("--json", o.json, "all of it as JSON, to FILE or - for standard output");
 }
 
 /// CLI11 knows only that something is left over; this says what was probably meant.
@@ -261,7 +262,8 @@ void require_no_extras(const CLI::App& app, const CLI::App& command) {
 struct Program {
   CLI::App app{"wbench: N models as one, checked and measured", "wbench"};
   GlobalOptions global;
-  RunOptions run, verify, inspect;
+  RunOptions run, verify;
+  InspectOptions inspect;
   TuneOptions tune;
   QuantizeOptions quantize;
   HistoryOptions history;
@@ -274,7 +276,6 @@ struct Program {
   std::vector<std::string> show_files;
   InfoOptions info;
   std::string list_what = "ops", list_ops, list_json;
-  std::string inspect_what = "counters";
   std::string shell, text_file;  ///< of completion and man
   CLI::App *run_command, *verify_command, *list_command, *info_command, *show_command,
       *tune_command, *quantize_command, *compare_command, *history_command, *report_command,
@@ -370,17 +371,29 @@ struct Program {
   }
 
   void add_inspect() {
-    inspect_command = app.add_subcommand("inspect", "what the kernels do, on the simulated GPU");
-    add_selection(*inspect_command, inspect);
-    add_baselines(*inspect_command, inspect);
-    add_output(*inspect_command, inspect.output);
-    inspect_command->add_option("--what", inspect_what, "counters")
-        ->check(one_of({"counters"}))
+    inspect_command = app.add_subcommand(
+        "inspect", "what one call does: launches, kernels' resources, counters, code; no times");
+    add_selection(*inspect_command, inspect.run);
+    add_baselines(*inspect_command, inspect.run);
+    add_output(*inspect_command, inspect.run.output);
+    inspect_command
+        ->add_option("--what", inspect.what,
+                     "counters, on the simulated GPU; launches, resources, occupancy, ptx or sass, "
+                     "there where no GPU is; graph of a model")
+        ->check(one_of({"counters", "launches", "resources", "occupancy", "graph", "ptx", "sass"}))
         ->capture_default_str();
     inspect_command->footer(inspect_footer());
-    inspect.content = ReportContent::counters;
+    inspect.run.content = ReportContent::counters;
   }
 };
+
+/// Whether the command is to run on the simulated GPU.
+bool needs_simulation(const Program& p, const CLI::App& command) {
+  if (p.global.simulate) return true;
+  if (&command != p.inspect_command || p.inspect.what == "graph") return false;
+  return p.inspect.what == "counters" ||
+         launches_need_simulation(p.inspect.run.selection, p.global);
+}
 
 int write_text(const std::string& text, const std::string& file, std::ostream& out) {
   if (file.empty()) {
@@ -406,8 +419,7 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   }
   const CLI::App& command = *p.app.get_subcommands().front();
   require_no_extras(p.app, command);
-  const bool needs_simulation = p.global.simulate || &command == p.inspect_command;
-  if (needs_simulation && !is_simulated()) restart_simulated(p.global.argv);
+  if (needs_simulation(p, command) && !is_simulated()) restart_simulated(p.global.argv);
   if (&command == p.list_command)
     return command_list(p.global, p.list_what, p.list_ops, !p.list_json.empty(), out);
   if (&command == p.info_command) return command_info(p.global, p.info, out, err);
@@ -425,7 +437,7 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
                          : &command == p.tune_command    ? p.tune.selection
                          : &command == p.profile_command ? p.profile.run.selection
                          : &command == p.trace_command   ? p.trace.selection
-                                                         : p.inspect.selection;
+                                                         : p.inspect.run.selection;
   selection.no_gpu = p.global.no_gpu;
   auto& axes = selection.axis_options;
   for (auto it = axes.begin(); it != axes.end();) {
@@ -440,11 +452,8 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   }
   if (&command == p.profile_command) return command_profile(p.global, p.profile, out, err);
   if (&command == p.tune_command) return command_tune(p.global, p.tune, out, err);
-  return command_run(p.global,
-                     &command == p.run_command      ? p.run
-                     : &command == p.verify_command ? p.verify
-                                                    : p.inspect,
-                     out, err);
+  if (&command == p.inspect_command) return command_inspect(p.global, p.inspect, out, err);
+  return command_run(p.global, &command == p.run_command ? p.run : p.verify, out, err);
 }
 
 }  // namespace

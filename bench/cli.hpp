@@ -18,7 +18,7 @@ enum ExitCode : int {
   kInconclusive = 5,   ///< the same of cells that could not be told apart, or are unreliable
   kNothingRan = 6,     ///< nothing matched, or nothing is common
   kEnvironment = 7,    ///< the device asked for is not usable, not the one compared with, does not
-                       ///< let its clocks be locked, or fails a self-check
+                       ///< let its clocks be locked, or fails a self-check; a tool is not there
   kInterrupted = 130,  ///< partial results were written
 };
 

@@ -3,13 +3,9 @@
 //
 // `profile`: the command by which NVIDIA's profilers see one case and nothing else. Where the tool
 // is there, it runs. A profiler serialises launches, so what it sees has no times of ours.
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <ostream>
-#include <sstream>
 
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
@@ -20,15 +16,6 @@
 namespace wide::bench {
 
 namespace {
-
-bool is_on_path(const std::string& tool) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (::access((folder + "/" + tool).c_str(), X_OK) == 0) return true;
-  }
-  return false;
-}
 
 /// The words of this command that select: without its name, and without its own options.
 std::vector<std::string> selecting_words(const std::vector<std::string>& argv) {
@@ -65,17 +52,6 @@ std::vector<std::string> tool_words(const ProfileOptions& o, const std::string& 
             o.set, "--force-overwrite",    "--export", file};
   }
   return {};
-}
-
-/// As a shell takes it.
-std::string shell_word(const std::string& word) {
-  const bool is_plain = !word.empty() && word.find_first_not_of(
-                                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                             "0123456789-_=./:,+@%") == std::string::npos;
-  if (is_plain) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
 }
 
 }  // namespace

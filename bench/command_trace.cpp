@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
@@ -24,6 +26,8 @@
 namespace wide::bench {
 
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 GraphStyle style_of(const std::string& name) {
   return name == "tree"    ? GraphStyle::tree
@@ -139,6 +143,41 @@ std::string plan_text(const ModelPlan& plan, const std::vector<double>& times) {
   return text;
 }
 
+Json operands_json(std::span<const ModelOperand> operands) {
+  Json json = Json::array();
+  for (const ModelOperand& operand : operands) {
+    json.push_back({{"name", operand.name},
+                    {"dtype", dtype_name(operand.dtype)},
+                    {"shape", to_string(operand.shape)},
+                    {"is_shared", operand.member_axis < 0}});
+  }
+  return json;
+}
+
+/// What plan_text() says, for programs.
+void add_plan(Json& json, const ModelPlan& plan, const std::vector<double>& times) {
+  const ModelMemory& memory = plan.memory();
+  Json steps = Json::array();
+  for (size_t i = 0; i < plan.steps().size(); ++i) {
+    const ModelStep& step = plan.steps()[i];
+    steps.push_back({{"node", step.node},
+                     {"primitive", step.primitive},
+                     {"strategy", step.strategy},
+                     {"members", step.num_members},
+                     {"time_ns", times.empty() ? Json(nullptr) : Json(times[i])}});
+  }
+  json["members"] = plan.problem().num_members;
+  json["batch"] = plan.problem().batch;
+  json["notes"] = plan.notes();
+  json["steps"] = std::move(steps);
+  json["inputs"] = operands_json(plan.inputs());
+  json["outputs"] = operands_json(plan.outputs());
+  json["memory_bytes"] = {
+      {"weights", memory.weights_bytes},        {"workspace", memory.workspace_bytes()},
+      {"activations", memory.activation_bytes}, {"scratch", memory.scratch_bytes},
+      {"inputs", memory.input_bytes},           {"outputs", memory.output_bytes}};
+}
+
 }  // namespace
 
 int command_trace(const GlobalOptions&, const TraceOptions& options, std::ostream& out,
@@ -146,26 +185,31 @@ int command_trace(const GlobalOptions&, const TraceOptions& options, std::ostrea
   const catalog::Case point = case_of(options.selection);
   const Graph graph = catalog::model_graph(point);
   std::string text;
-  const bool is_compiled = options.preset != "none";
-  const bool is_document = options.style == "dot" || options.style == "json";
-  if (!is_compiled) {
-    text = to_string(graph, style_of(options.style));
+  Json json{{"schema", {{"name", "wbench.trace"}, {"version", "1.0.0"}}}, {"model", point.op()}};
+  const auto show = [&](const Graph& shown) {
+    text = to_string(shown, style_of(options.style));
+    if (!options.json.empty()) json["graph"] = Json::parse(to_string(shown, GraphStyle::json));
+  };
+  if (options.preset == "none") {
+    show(graph);
   } else {
     const std::optional<Context> context = make_context(options.selection, err);
     if (!context) return kEnvironment;
     const ModelPlan plan =
         make_model_plan(*context, graph, {point.integer("n"), point.integer("batch")},
                         model_options(options.preset));
-    text = to_string(plan.graph(), style_of(options.style));
-    if (!is_document) {
-      text += plan_text(
-          plan, options.measures ? step_times(*context, graph, plan) : std::vector<double>());
-    }
+    const std::vector<double> times =
+        options.measures ? step_times(*context, graph, plan) : std::vector<double>();
+    show(plan.graph());
+    add_plan(json, plan, times);
+    const bool is_document = options.style == "dot" || options.style == "json";
+    if (!is_document) text += plan_text(plan, times);
   }
-  if (options.file.empty()) {
-    out << text;
-  } else {
+  if (write_documents(json.dump(2) + "\n", options.json, out)) text.clear();
+  if (!options.file.empty()) {
     write_file(options.file, text);
+  } else {
+    out << text;
   }
   return kSuccess;
 }

@@ -59,10 +59,16 @@ struct ProfileOptions {
   std::vector<std::string> tool_arguments;
 };
 
+struct InspectOptions {
+  RunOptions run;
+  std::string what = "counters";
+};
+
 struct TraceOptions {
   Selection selection;
   std::string style = "list", preset = "default";
-  std::string file;  ///< empty: standard output
+  std::string file;               ///< empty: standard output
+  std::vector<std::string> json;  ///< files, "-" for standard output
   bool measures = false;
 };
 
@@ -137,6 +143,8 @@ int command_run(const GlobalOptions& global, RunOptions options, std::ostream& o
                 std::ostream& err);
 int command_profile(const GlobalOptions& global, const ProfileOptions& options, std::ostream& out,
                     std::ostream& err);
+int command_inspect(const GlobalOptions& global, const InspectOptions& options, std::ostream& out,
+                    std::ostream& err);
 int command_trace(const GlobalOptions& global, const TraceOptions& options, std::ostream& out,
                   std::ostream& err);
 int command_show(const GlobalOptions& global, const std::vector<std::string>& files,
@@ -157,6 +165,18 @@ int command_info(const GlobalOptions& global, const InfoOptions& options, std::o
 /// command_run() that leaves its result, as far as there is one.
 int run_selection(const GlobalOptions& global, RunOptions options, RunResult& result,
                   std::ostream& out, std::ostream& err);
+
+/// Runs nothing but one captured call of everything selected, for its launches; the exit code. A
+/// dry run prints its cases to `out`, and nothing else does.
+int capture_selection(const GlobalOptions& global, RunOptions options, RunResult& result,
+                      std::ostream& out, std::ostream& err);
+
+/// Whether that takes the simulated GPU, as there is no other.
+bool launches_need_simulation(const Selection& selection, const GlobalOptions& global);
+
+/// Writes a document to each file, once to `out` for "-"; whether it did that.
+bool write_documents(const std::string& text, const std::vector<std::string>& files,
+                     std::ostream& out);
 
 /// What the cases of a run come to; interrupted counts first, then the first of 1, 3, 6, 0.
 int exit_code_of(const RunResult& result, bool was_interrupted);

@@ -95,7 +95,7 @@ std::string quantize_footer() {
 
 std::string inspect_footer() {
   return std::string(
-             "Meaning of the columns, of one call of all N members:\n"
+             "Meaning of the columns, of one call of all N members; counters:\n"
              "  instructions   executed by threads; fp32: those of them on the fp32 units\n"
              "  loads, stores  32-byte sectors requested of global memory / the least that the "
              "same bytes need\n"
@@ -104,7 +104,17 @@ std::string inspect_footer() {
              "  rereads        bytes that a block requests after another block has / minimum: a "
              "cache serves them\n"
              "  conflicts      passes of shared memory lost to bank conflicts, of all\n"
-             "  tensor         operations issued to tensor cores / useful ones\n") +
+             "  tensor         operations issued to tensor cores / useful ones\n"
+             "launches, resources and occupancy, in the order of the stream:\n"
+             "  shared         static and dynamic; local: stack and spills of a thread\n"
+             "  registers      of a thread; where no GPU says it cuobjdump does, from PATH or "
+             "CUDA_HOME\n"
+             "  blocks/SM      that a multiprocessor holds at once; occupancy: of its threads\n"
+             "  limited by     what admits the fewest blocks; behind it, how many each would\n"
+             "ptx and sass are cuobjdump's of the kernels that are launched. Without it the exit "
+             "code is 7, and the\n"
+             "message has its command. --json FILE has the same for programs; of graph, what "
+             "`trace --json` has.\n") +
          exit_codes();
 }
 

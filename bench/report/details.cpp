@@ -34,18 +34,6 @@ std::string energy_text(double joules) {
                        : significant(joules) + " J";
 }
 
-std::string bytes_text(int64_t bytes) {
-  const auto size = static_cast<double>(bytes);
-  return size < 1e3   ? fmt::format("{} B", bytes)
-         : size < 1e6 ? significant(size / 1e3) + " kB"
-         : size < 1e9 ? significant(size / 1e6) + " MB"
-                      : significant(size / 1e9) + " GB";
-}
-
-std::string extents_text(const std::vector<int64_t>& extents) {
-  return fmt::format("{}", fmt::join(extents, "x"));
-}
-
 std::string percent(double value) {
   return fmt::format("{:.1f}%", value);
 }
@@ -79,19 +67,6 @@ std::string cache_text(const Measurement& m) {
                                   : std::string(to_string(m.cache));
 }
 
-/// As a person would call it: not mangled, and without what all of them have.
-std::string kernel_name(std::string name) {
-  const std::unique_ptr<char, decltype(&std::free)> plain(
-      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, nullptr), &std::free);
-  if (plain) name = plain.get();
-  for (const std::string_view part :
-       {"wide::kernels::", "wide::", "(anonymous namespace)::", "void "}) {
-    for (size_t at = name.find(part); at != std::string::npos; at = name.find(part))
-      name.erase(at, part.size());
-  }
-  return name;
-}
-
 Cell case_cell(const ReportRow& row, const CommonAxes& axes, const CaseResult*& last) {
   const bool opens = last != row.point;
   last = row.point;
@@ -120,6 +95,30 @@ Json json_of(const std::optional<Value>& value) {
 }
 
 }  // namespace
+
+std::string bytes_text(int64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  return size < 1e3   ? fmt::format("{} B", bytes)
+         : size < 1e6 ? significant(size / 1e3) + " kB"
+         : size < 1e9 ? significant(size / 1e6) + " MB"
+                      : significant(size / 1e9) + " GB";
+}
+
+std::string extents_text(const std::vector<int64_t>& extents) {
+  return fmt::format("{}", fmt::join(extents, "x"));
+}
+
+std::string kernel_name(std::string name) {
+  const std::unique_ptr<char, decltype(&std::free)> plain(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, nullptr), &std::free);
+  if (plain) name = plain.get();
+  for (const std::string_view part :
+       {"wide::kernels::", "wide::", "(anonymous namespace)::", "void "}) {
+    for (size_t at = name.find(part); at != std::string::npos; at = name.find(part))
+      name.erase(at, part.size());
+  }
+  return name;
+}
 
 Table details_table(const std::vector<ReportRow>& rows, const std::string& op,
                     const CommonAxes& axes, const Shown& shown) {

@@ -13,6 +13,12 @@
 
 namespace wide::bench {
 
+/// "1.5 kB"; "8x1x1".
+std::string bytes_text(int64_t bytes);
+std::string extents_text(const std::vector<int64_t>& extents);
+/// As a person would call it: not mangled, and without what all of them have.
+std::string kernel_name(std::string name);
+
 /// Of one op, a row for each measurement. Columns that nothing is known for are left out.
 Table details_table(const std::vector<ReportRow>& rows, const std::string& op,
                     const CommonAxes& axes, const Shown& shown);

@@ -1,0 +1,274 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// `inspect`: occupancy against NVIDIA's calculator, listings cut into kernels, and the program on
+// the simulated GPU with a cuobjdump that is a script.
+#include "bench/inspect/cuobjdump.hpp"
+#include "bench/inspect/launches.hpp"
+#include "bench/inspect/occupancy.hpp"
+
+#include <sys/stat.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+#include <fstream>
+#if __has_include(<cuda_occupancy.h>)
+#include <cuda_occupancy.h>
+#define WIDE_HAS_CALCULATOR 1
+#endif
+
+#include "bench/run_program.hpp"
+#include "host/core/file.hpp"
+#include "verify/cli_case.hpp"
+#include "verify/support/folder.hpp"
+#include "wide/error.hpp"
+
+namespace wide::bench {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+KernelUse kernel(int64_t threads, std::optional<int64_t> registers, int64_t shared = 0,
+                 int64_t dynamic = 0) {
+  KernelUse k;
+  k.name = "_ZN4wide7kernels4fillEv";
+  k.grid = {1, 1, 1};
+  k.block = {threads, 1, 1};
+  k.registers = registers;
+  k.static_shared_bytes = shared;
+  k.dynamic_shared_bytes = dynamic;
+  return k;
+}
+
+Occupancy on(int capability, const KernelUse& k) {
+  return occupancy_of(k, sm_limits(capability).value());
+}
+
+using Words = std::vector<std::string>;
+
+TEST_CASE("occupancy: known values, and what limits it") {
+  const Occupancy registers = on(80, kernel(128, 128));
+  CHECK(registers.blocks == 4);
+  CHECK(registers.pct == 25);
+  CHECK(registers.limited_by == Words{"registers"});
+  const Occupancy threads = on(90, kernel(1024, 32));
+  CHECK(threads.blocks == 2);
+  CHECK(threads.pct == 100);
+  CHECK(threads.limited_by == Words{"registers", "threads"});
+  CHECK(on(90, kernel(32, 16)).limited_by == Words{"blocks"});
+  CHECK(on(90, kernel(32, 16)).blocks == 32);
+  // 48 KiB and the system's 1 KiB: three times in 164 KiB, four times in 228 KiB.
+  CHECK(on(80, kernel(128, 32, 0, 48 << 10)).blocks == 3);
+  CHECK(on(90, kernel(128, 32, 1024, 47 << 10)).blocks == 4);
+  CHECK(on(90, kernel(128, 32, 0, 48 << 10)).limited_by == Words{"shared memory"});
+  CHECK(on(90, kernel(384, 168, 0, 227 << 10)).blocks == 1);
+  CHECK(on(80, kernel(384, 168, 0, 227 << 10)).blocks == 0);  // more than a block may have
+  CHECK(on(90, kernel(1024, 128)).blocks == 0);
+  CHECK_FALSE(on(90, kernel(128, std::nullopt)).by_registers);
+  CHECK_FALSE(sm_limits(75));
+  CHECK_THROWS_AS(occupancy_of(KernelUse(), *sm_limits(80)), Error);
+}
+
+#ifdef WIDE_HAS_CALCULATOR
+TEST_CASE("occupancy is what NVIDIA's calculator says") {
+  for (const int capability : {80, 90}) {
+    const SmLimits limits = sm_limits(capability).value();
+    cudaOccDeviceProp device;
+    device.computeMajor = capability / 10;
+    device.computeMinor = capability % 10;
+    device.maxThreadsPerBlock = 1024;
+    device.maxThreadsPerMultiprocessor = static_cast<int>(limits.threads);
+    device.regsPerBlock = device.regsPerMultiprocessor = static_cast<int>(limits.registers);
+    device.warpSize = 32;
+    device.sharedMemPerBlock = 48 << 10;
+    device.sharedMemPerMultiprocessor = static_cast<size_t>(limits.shared_bytes);
+    device.numSms = 1;
+    device.sharedMemPerBlockOptin = static_cast<size_t>(limits.shared_bytes_of_block);
+    device.reservedSharedMemPerBlock = static_cast<size_t>(limits.shared_reserved);
+    for (int threads = 1; threads <= 1024; threads += threads < 64 ? 9 : 37) {
+      for (int registers = 8; registers <= 255; registers += 3) {
+        for (const int shared : {0, 1, 1000, 16 << 10, 50'000, 99 << 10, 163 << 10}) {
+          cudaOccFuncAttributes asked;
+          asked.maxThreadsPerBlock = 1024;
+          asked.numRegs = registers;
+          asked.sharedSizeBytes = 0;
+          asked.partitionedGCConfig = PARTITIONED_GC_OFF;
+          asked.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;
+          asked.maxDynamicSharedSizeBytes = static_cast<size_t>(limits.shared_bytes_of_block);
+          asked.numBlockBarriers = 1;
+          const cudaOccDeviceState state;
+          cudaOccResult expected;
+          REQUIRE(cudaOccMaxActiveBlocksPerMultiprocessor(&expected, &device, &asked, &state,
+                                                          threads, static_cast<size_t>(shared)) ==
+                  CUDA_OCC_SUCCESS);
+          const int64_t blocks = on(capability, kernel(threads, registers, 0, shared)).blocks;
+          if (blocks == expected.activeBlocksPerMultiprocessor) continue;
+          FAIL("sm_" << capability << ", " << threads << " threads, " << registers << " registers, "
+                     << shared << " bytes: " << blocks << ", expected "
+                     << expected.activeBlocksPerMultiprocessor);
+        }
+      }
+    }
+  }
+}
+#endif
+
+TEST_CASE("the architecture that a device runs is one that was built") {
+  CHECK(architecture_of(80, "80;90a") == "sm_80");
+  CHECK(architecture_of(90, "80;90a") == "sm_90a");
+  CHECK(architecture_of(90, "80-real;90a-real") == "sm_90a");
+  CHECK_THROWS_WITH(architecture_of(120, "80;90a"), ContainsSubstring("12.0, but for 80;90a"));
+}
+
+constexpr const char* kPtx =
+    "Fatbin ptx code:\n.version 9.0\n\n.visible .entry fill_more(\n.param .u64 p\n)\n{\nret;\n}\n"
+    ".visible .entry fill(\n.param .u64 p\n)\n.maxntid 128, 1, 1\n{\n{\nadd.s32 %r1, %r1, 1;\n}\n"
+    "ret;\n}\n.func (.param .b32 x) fill_part(\n)\n{\n}\n";
+constexpr const char* kSass =
+    "Fatbin elf code:\n\tcode for sm_80\n\t\tFunction : fill_more\n\t.headerflags\nEXIT more;\n"
+    "\t\tFunction : fill\n\t.headerflags\nEXIT ;\n\t\t.......\n\nFatbin ptx code:\nother\n";
+constexpr const char* kUsageListing =
+    "Resource usage:\n Common:\n  GLOBAL:0\n Function fill_more:\n  REG:22 STACK:16 SHARED:0 "
+    "LOCAL:8 "
+    "CONSTANT[0]:376\n Function fill:\n  REG:168 STACK:0 SHARED:1024 LOCAL:0 CONSTANT[0]:1\n";
+
+TEST_CASE("listings are cut into kernels by their whole names") {
+  CHECK(ptx_of(kPtx, "fill") ==
+        ".visible .entry fill(\n.param .u64 p\n)\n.maxntid 128, 1, 1\n{\n{\nadd.s32 %r1, %r1, "
+        "1;\n}\nret;\n}\n");
+  CHECK_THAT(ptx_of(kPtx, "fill_more"), !ContainsSubstring("maxntid"));
+  CHECK(ptx_of(kPtx, "fill_part").empty());
+  CHECK_THAT(sass_of(kSass, "fill"), ContainsSubstring("EXIT ;") && !ContainsSubstring("more") &&
+                                         !ContainsSubstring("other"));
+  CHECK_THAT(sass_of(kSass, "fill_more"),
+             ContainsSubstring("more;") && !ContainsSubstring("EXIT ;"));
+  CHECK(sass_of(kSass, "fil").empty());
+  const ResourcesByKernel usage = resources_of(kUsageListing);
+  REQUIRE(usage.size() == 2);
+  CHECK(usage.at("fill_more").registers == 22);
+  CHECK(usage.at("fill_more").local_bytes == 24);
+  CHECK(usage.at("fill").registers == 168);
+  CHECK(resources_of("nothing").empty());
+}
+
+RunResult result_of(const KernelUse& use) {
+  RunResult result;
+  result.devices.emplace_back();
+  result.devices[0].device = {DeviceType::cuda, 0};
+  result.devices[0].compute_capability = 80;
+  CaseResult c;
+  c.point = catalog::make_case(catalog::find_primitive("linear"), {});
+  RunnerResult ran, skipped;
+  ran.name = "simt";
+  ran.launches_per_call = 1;
+  ran.kernels = {use};
+  skipped.name = "gemv";
+  skipped.status = Status::skipped;
+  skipped.reason = "too many rows";
+  c.strategies = {ran, skipped};
+  result.cases = {c};
+  return result;
+}
+
+TEST_CASE("registers that are found complete a kernel and its occupancy") {
+  RunResult result = result_of(kernel(256, std::nullopt));
+  const std::string name = result.cases[0].strategies[0].kernels[0].name;
+  CHECK(kernels_without_registers(result) == Words{name});
+  CHECK_THAT(inspection_text(result, Inspected::resources, 120, false), ContainsSubstring("?"));
+  add_resources(result, {{"other", {1, 2}}});
+  CHECK(kernels_without_registers(result) == Words{name});
+  add_resources(result, {{name, {128, 8}}});
+  CHECK(kernels_without_registers(result).empty());
+  CHECK(launched_kernels(result) == Words{name});
+  const KernelUse& use = result.cases[0].strategies[0].kernels[0];
+  CHECK(use.blocks_per_sm == 2);
+  CHECK(use.occupancy_pct == 25);
+  CHECK(use.local_bytes == 8);
+  const std::string text = inspection_text(result, Inspected::occupancy, 200, false);
+  for (const char* part : {"fill()", "25%", "registers", "skipped: too many rows"})
+    CHECK_THAT(text, ContainsSubstring(part));
+  const auto json = inspection_json(result, "occupancy");
+  CHECK(json["what"] == "occupancy");
+  const auto& written = json["cases"][0]["strategies"][0]["kernels"][0];
+  CHECK(written["limited_by"] == Words{"registers"});
+  CHECK(written["blocks_by"]["threads"] == 8);
+  CHECK(json["cases"][0]["strategies"][1]["reason"] == "too many rows");
+}
+
+#if WIDE_HAS_CUDA
+/// The real program on the simulated GPU, with a folder of its own on PATH.
+struct Inspection {
+  int code;
+  std::string out, err;
+};
+Inspection inspect(const std::string& path, Words words) {
+  words.insert(words.begin(), {"env", "PATH=" + path, "CUDA_HOME=", "CUDA_PATH=",
+                               WIDE_BINARY_DIR "/bench/wbench", "--sim"});
+  const int code = run_program_into("out", "err", words);
+  return {code, read_file("out"), read_file("err")};
+}
+const Words kCase{"inspect", "--op", "linear",  "--n",  "2",          "--batch", "5",
+                  "--d",     "32",   "--dtype", "fp32", "--strategy", "simt",    "--what"};
+Words with(Words words, std::initializer_list<std::string> more) {
+  words.insert(words.end(), more);
+  return words;
+}
+
+TEST_CASE("inspect shows launches, and registers and code where there is a cuobjdump") {
+  const test::TemporaryFolder folder;
+  const std::string here = std::filesystem::current_path().string();
+  const Inspection launches = inspect(here, with(kCase, {"launches", "--json", "l.json"}));
+  CHECK(launches.code == kSuccess);
+  CHECK_THAT(launches.out, ContainsSubstring("linear_simt"));
+  const auto document = nlohmann::json::parse(read_file("l.json"));
+  const auto& launched = document["cases"][0]["strategies"][0]["kernels"];
+  REQUIRE(launched.size() == 1);
+  const std::string name = launched[0]["mangled"];
+  CHECK(launched[0]["registers"].is_null());
+
+  const Inspection without = inspect(here, with(kCase, {"resources"}));
+  CHECK(without.code == kEnvironment);
+  CHECK_THAT(without.out, ContainsSubstring("linear_simt"));
+  CHECK_THAT(without.err, ContainsSubstring("cuobjdump -arch sm_90a -res-usage"));
+  CHECK(inspect(here, with(kCase, {"sass"})).code == kEnvironment);
+
+  std::ofstream("cuobjdump") << "#!/bin/sh\ncase \"$*\" in\n"
+                             << "*-res-usage*) printf ' Function " << name
+                             << ":\\n  REG:77 STACK:0 LOCAL:0\\n';;\n*-ptx*) printf '.entry "
+                             << name
+                             << "(\\n)\\n{\\nret;\\n}\\n';;\n*) echo broken >&2; exit 3;;\nesac\n";
+  REQUIRE(::chmod("cuobjdump", 0755) == 0);
+  const Inspection resources = inspect(here + ":/bin", with(kCase, {"resources"}));
+  CHECK(resources.code == kSuccess);
+  CHECK_THAT(resources.out, ContainsSubstring("77"));
+  const Inspection ptx = inspect(here + ":/bin", with(kCase, {"ptx", "--json", "-"}));
+  CHECK(ptx.code == kSuccess);
+  CHECK(nlohmann::json::parse(ptx.out)["kernels"][0]["mangled"] == name);
+  const Inspection sass = inspect(here + ":/bin", with(kCase, {"sass"}));
+  CHECK(sass.code == kEnvironment);
+  CHECK_THAT(sass.err, ContainsSubstring("exit code 3") && ContainsSubstring("broken"));
+  const Inspection table = inspect(here, with(kCase, {"launches", "--csv", "-"}));
+  CHECK(table.code == kUsage);
+  CHECK_THAT(table.err, ContainsSubstring("--csv is of --what counters"));
+}
+#endif
+
+TEST_CASE("inspect on a CPU and of what is unknown") {
+  const Outcome trace = wbench("trace -m mlp --json -");
+  CHECK(trace.code == kSuccess);
+#if WIDE_HAS_CUDA
+  const Outcome cpu = wbench("inspect --op linear -p ci -d cpu --what launches");
+  CHECK(cpu.code == kEnvironment);
+  CHECK_THAT(cpu.err, ContainsSubstring("launches no kernels"));
+  const Outcome unknown = wbench("inspect --op linear --what launch");
+  CHECK(unknown.code == kUsage);
+  CHECK_THAT(unknown.err, ContainsSubstring("did you mean launches"));
+  const Outcome graph = wbench("inspect --what graph --model mlp -d cpu --json -");
+  CHECK(graph.code == kSuccess);
+  CHECK(graph.out == wbench("trace --model mlp -d cpu --json -").out);
+#endif
+}
+
+}  // namespace
+}  // namespace wide::bench
