@@ -58,6 +58,20 @@ std::vector<std::pair<std::string, std::string>> all_axes() {
   return axes;
 }
 
+void add_axes(CLI::App& app, Selection& s) {
+  app.add_option("-a,--axis", s.axes, "NAME=SPEC, for any axis; NAME[pow2]=SPEC for powers of two")
+      ->group("Cases");
+  for (const auto& [name, summary] : all_axes()) {
+    app.add_option("--" + name, s.axis_options[name], summary)->group("Axes");
+  }
+}
+
+void add_strategies(CLI::App& app, Selection& s) {
+  app.add_option("--strategy", s.strategies, "strategies to run, or auto")->group("Strategies");
+  app.add_option("--only", s.only, "the same")->group("Strategies");
+  app.add_option("--skip", s.skip, "strategies to leave out")->group("Strategies");
+}
+
 template <class Options>
 void add_selection(CLI::App& app, Options& o) {
   Selection& s = o.selection;
@@ -67,16 +81,10 @@ void add_selection(CLI::App& app, Options& o) {
   app.add_option("-p,--preset", s.preset, "quick, full or ci")
       ->group("Cases")
       ->capture_default_str();
-  app.add_option("-a,--axis", s.axes, "NAME=SPEC, for any axis; NAME[pow2]=SPEC for powers of two")
-      ->group("Cases");
-  for (const auto& [name, summary] : all_axes()) {
-    app.add_option("--" + name, s.axis_options[name], summary)->group("Axes");
-  }
+  add_axes(app, s);
   app.add_option("--filter", s.filter, "regular expression over \"op axis=value ..\"")
       ->group("Cases");
-  app.add_option("--strategy", s.strategies, "strategies to run, or auto")->group("Strategies");
-  app.add_option("--only", s.only, "the same")->group("Strategies");
-  app.add_option("--skip", s.skip, "strategies to leave out")->group("Strategies");
+  add_strategies(app, s);
   app.add_option("-d,--device", s.device,
                  "cpu, cuda or cuda:K; default: cuda where usable, else cpu");
   app.add_option("--seed", o.config.seed, "of the operands")->check(kSeed)->capture_default_str();
@@ -217,11 +225,16 @@ void add_history(CLI::App& app, HistoryOptions& o) {
 }
 
 void add_trace(CLI::App& app, TraceOptions& o) {
-  app.add_option("-m,--model", o.selection.models, "one of `wbench list models`")->required();
-  for (const char* name : {"n", "batch", "layers", "hidden", "seq", "image", "dtype"}) {
-    app.add_option("--" + std::string(name), o.selection.axis_options[name],
-                   "of the model's axes: see `wbench list axes --op model:NAME`");
-  }
+  app.add_option("-m,--model", o.selection.models, "one of `wbench list models`, or a file's path")
+      ->group("Cases");
+  app.add_option("--onnx", o.onnx, "a model's file")->group("Cases");
+  app.add_option("--extent", o.extents,
+                 "NAME=NUMBER of a symbolic extent of the file's, but for the batch")
+      ->group("Cases");
+  app.add_option("--op", o.selection.ops, "a primitive: what one call of it launches")
+      ->group("Cases");
+  add_axes(app, o.selection);
+  add_strategies(app, o.selection);
   app.add_option("--style", o.style, "of the graph: list, tree, table, dot or json")
       ->check(one_of({"list", "tree", "table", "dot", "json"}))
       ->capture_default_str();
@@ -242,6 +255,7 @@ void require_no_extras(const CLI::App& app, const CLI::App& command) {
   std::erase(extras, "--");  // ends the options, and is none
   if (extras.empty()) return;
   const auto option =
+  app.add_flag("--dot", o.is_dot, "the same as --style dot");
       std::find_if(extras.begin(), extras.end(), [](const auto& e) { return e.starts_with("-"); });
   const std::string& extra = option != extras.end() ? *option : extras.front();
   std::vector<std::string> names;
@@ -250,6 +264,7 @@ void require_no_extras(const CLI::App& app, const CLI::App& command) {
       for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
     }
   }
+  app.footer(exit_codes());
   const std::vector<std::string_view> views(names.begin(), names.end());
   const auto nearest = catalog::nearest_names(extra.substr(0, extra.find('=')), views);
   std::string message = "unknown argument \"" + extra + "\"";
@@ -319,7 +334,8 @@ struct Program {
     add_baselines(*profile_command, profile.run);
     add_profile(*profile_command, profile);
     profile.run.selection.baselines = "none";
-    trace_command = app.add_subcommand("trace", "a model's graph, and how it runs");
+    trace_command =
+        app.add_subcommand("trace", "a model's graph, and how it runs; or what one call launches");
     add_trace(*trace_command, trace);
     history_command = app.add_subcommand("history", "runs that were saved, and how they changed");
     add_history(*history_command, history);
@@ -404,6 +420,11 @@ int write_text(const std::string& text, const std::string& file, std::ostream& o
   return kSuccess;
 }
 
+  const Selection& traced = p.trace.selection;
+  if (&command == p.trace_command) {
+    return !traced.ops.empty() && traced.models.empty() && p.trace.onnx.empty() &&
+           launches_need_simulation(traced, p.global);
+  }
 int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   if (p.app.get_subcommands().empty()) {
     const auto extras = p.app.remaining();

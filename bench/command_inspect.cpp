@@ -101,6 +101,8 @@ int inspect_graph(const GlobalOptions& global, const InspectOptions& options, st
                   std::ostream& err) {
   TraceOptions trace;
   trace.selection = options.run.selection;
+  trace.selection.models = trace.selection.ops;  // --model's are among them
+  trace.selection.ops.clear();
   trace.json = options.run.output.json;
   return command_trace(global, trace, out, err);
 }

@@ -2,16 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `wbench trace`: a model's graph, what the passes made of it, its steps, its memory, and on demand
-// the time of each step.
+// the time of each step; or of a primitive, what one call launches.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
+#include "bench/inspect/launches.hpp"
+#include "bench/model_file.hpp"
+#include "bench/report/details.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
 #include "bench/running.hpp"
@@ -37,31 +42,82 @@ GraphStyle style_of(const std::string& name) {
                            : GraphStyle::list;
 }
 
-/// The one case that is asked for: defaults but for the axes that are given.
-catalog::Case case_of(const Selection& selection) {
-  const auto specs = select_ops(with_models("", selection.models));
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ErrorCode::invalid_argument, "trace: " + message);
+}
+
+/// "sequence=128" by "sequence=128".
+std::map<std::string, int64_t> extents_of(const std::vector<std::string>& texts) {
+  std::map<std::string, int64_t> extents;
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    const std::string_view digits =
+        std::string_view(text).substr(std::min(equals, text.size() - 1) + 1);
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const bool is_number = error == std::errc() && end == digits.data() + digits.size();
+    const bool is_good = equals != std::string::npos && equals > 0 && is_number && value > 0;
+    if (!is_good || !extents.emplace(text.substr(0, equals), value).second) {
+      refuse("--extent is \"" + text +
+             "\", expected NAME=NUMBER, a number above 0, each name once");
+    }
+  }
+  return extents;
+}
+
+/// A primitive's or a model's, whichever is named.
+const catalog::PrimitiveSpec& spec_of(const TraceOptions& options) {
+  const Selection& selection = options.selection;
+  std::string models = selection.models;
+  if (!options.onnx.empty()) {
+    models = is_model_file(options.onnx) ? options.onnx : "./" + options.onnx;
+    load_model_file("model:" + models, extents_of(options.extents));
+  } else if (!options.extents.empty()) {
+    refuse("--extent is of --onnx FILE, which is not given");
+  }
+  const auto specs = select_ops(with_models(selection.ops, models));
   if (specs.size() != 1) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("trace: --model names {} models, expected one", specs.size()));
+    refuse(fmt::format("{} names {} {}, expected one", selection.ops.empty() ? "--model" : "--op",
+                       specs.size(), selection.ops.empty() ? "models" : "primitives"));
   }
-  std::vector<std::pair<std::string, catalog::AxisValue>> values;
+  return *specs.front();
+}
+
+/// The axes that are given, in whichever way, with one value each.
+std::vector<std::pair<std::string, catalog::AxisValue>> values_of(
+    const Selection& selection, const catalog::PrimitiveSpec& spec) {
+  std::vector<AxisOverride> given;
   for (const auto& [name, text] : selection.axis_options) {
-    if (text.empty()) continue;
-    const auto& axes = specs.front()->axes;
-    const auto axis = std::find_if(
-        axes.begin(), axes.end(), [&](const catalog::AxisInfo& info) { return info.name == name; });
-    if (axis == axes.end()) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("trace: --{}: {} has no such axis", name, specs.front()->name));
-    }
-    const std::vector<catalog::AxisValue> one = parse_values(*axis, text);
-    if (one.size() != 1) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("trace: --{} is \"{}\", expected one value", name, text));
-    }
-    values.emplace_back(name, one.front());
+    if (!text.empty()) given.push_back({name, text, false});
   }
-  return catalog::make_case(*specs.front(), values);
+  for (const std::string& text : selection.axes) given.push_back(parse_override(text));
+  std::vector<std::pair<std::string, catalog::AxisValue>> values;
+  for (const AxisOverride& change : given) {
+    const auto& axes = spec.axes;
+    const auto axis = std::find_if(axes.begin(), axes.end(), [&](const catalog::AxisInfo& info) {
+      return info.name == change.name;
+    });
+    if (axis == axes.end())
+      refuse(fmt::format("--{}: {} has no such axis", change.name, spec.name));
+    const auto one = parse_values(*axis, change.spec, change.powers);
+    if (one.size() != 1)
+      refuse(fmt::format("--{} is \"{}\", expected one value", change.name, change.spec));
+    const auto is_same = [&](const auto& earlier) { return earlier.first == change.name; };
+    if (std::any_of(values.begin(), values.end(), is_same))
+      refuse("axis " + change.name + " is given twice");
+    values.emplace_back(change.name, one.front());
+  }
+  return values;
+}
+
+/// The one case that is asked for: defaults but for the axes that are given.
+catalog::Case case_of(const TraceOptions& options) {
+  const int given = int{!options.selection.ops.empty()} + int{!options.selection.models.empty()} +
+                    int{!options.onnx.empty()};
+  if (given != 1)
+    refuse(fmt::format("{} of --op, --model and --onnx are given, expected one", given));
+  const catalog::PrimitiveSpec& spec = spec_of(options);
+  return catalog::make_case(spec, values_of(options.selection, spec));
 }
 
 /// Medians of a few hundred calls of every step, in order, on real operands.
@@ -154,6 +210,17 @@ Json operands_json(std::span<const ModelOperand> operands) {
   return json;
 }
 
+/// To the files that are asked for; the text is not printed behind a document.
+void write_trace(const TraceOptions& options, const Json& json, std::string text,
+                 std::ostream& out) {
+  if (write_documents(json.dump(2) + "\n", options.json, out)) text.clear();
+  if (!options.file.empty()) {
+    write_file(options.file, text);
+  } else {
+    out << text;
+  }
+}
+
 /// What plan_text() says, for programs.
 void add_plan(Json& json, const ModelPlan& plan, const std::vector<double>& times) {
   const ModelMemory& memory = plan.memory();
@@ -178,16 +245,45 @@ void add_plan(Json& json, const ModelPlan& plan, const std::vector<double>& time
       {"inputs", memory.input_bytes},           {"outputs", memory.output_bytes}};
 }
 
+/// What one call of the primitive launches, by each strategy: `inspect` of one case.
+int trace_launches(const GlobalOptions& global, const TraceOptions& options,
+                   const catalog::Case& point, std::ostream& out, std::ostream& err) {
+  if (options.is_dot || options.style != "list" || options.measures || options.preset != "default")
+    refuse("--style, --dot, --compile and --times are of a model's graph, expected none with --op");
+  RunOptions run;
+  run.selection = options.selection;
+  run.selection.axes.clear();
+  run.selection.axis_options.clear();
+  for (const catalog::Case::Entry& entry : point.entries())
+    run.selection.axis_options[entry.name] = catalog::to_string(entry.value);
+  RunResult result;
+  const int code = capture_selection(global, run, result, out, err);
+  if (code != kSuccess) return code;
+  std::string text = inspection_text(result, Inspected::launches, output_width(),
+                                     options.file.empty() && wants_color(global.color));
+  for (const CaseResult& c : result.cases) {
+    text += fmt::format("least work: {:.4g} FLOP, {} read, {} written\n", c.cost.flops,
+                        bytes_text(static_cast<int64_t>(c.cost.bytes_read)),
+                        bytes_text(static_cast<int64_t>(c.cost.bytes_written)));
+  }
+  write_trace(options, inspection_json(result, "launches"), std::move(text), out);
+  return kSuccess;
+}
+
 }  // namespace
 
-int command_trace(const GlobalOptions&, const TraceOptions& options, std::ostream& out,
+int command_trace(const GlobalOptions& global, const TraceOptions& options, std::ostream& out,
                   std::ostream& err) {
-  const catalog::Case point = case_of(options.selection);
+  const catalog::Case point = case_of(options);
+  if (!options.selection.ops.empty()) return trace_launches(global, options, point, out, err);
+  const std::string style = options.is_dot ? "dot" : options.style;
+  if (options.is_dot && options.style != "list" && options.style != "dot")
+    refuse("--dot contradicts --style " + options.style);
   const Graph graph = catalog::model_graph(point);
   std::string text;
   Json json{{"schema", {{"name", "wbench.trace"}, {"version", "1.0.0"}}}, {"model", point.op()}};
   const auto show = [&](const Graph& shown) {
-    text = to_string(shown, style_of(options.style));
+    text = to_string(shown, style_of(style));
     if (!options.json.empty()) json["graph"] = Json::parse(to_string(shown, GraphStyle::json));
   };
   if (options.preset == "none") {
@@ -202,15 +298,10 @@ int command_trace(const GlobalOptions&, const TraceOptions& options, std::ostrea
         options.measures ? step_times(*context, graph, plan) : std::vector<double>();
     show(plan.graph());
     add_plan(json, plan, times);
-    const bool is_document = options.style == "dot" || options.style == "json";
+    const bool is_document = style == "dot" || style == "json";
     if (!is_document) text += plan_text(plan, times);
   }
-  if (write_documents(json.dump(2) + "\n", options.json, out)) text.clear();
-  if (!options.file.empty()) {
-    write_file(options.file, text);
-  } else {
-    out << text;
-  }
+  write_trace(options, json, std::move(text), out);
   return kSuccess;
 }
 

@@ -65,7 +65,10 @@ struct InspectOptions {
 };
 
 struct TraceOptions {
-  Selection selection;
+  Selection selection;               ///< one of ops, models and `onnx`
+  std::string onnx;                  ///< a model's file
+  std::vector<std::string> extents;  ///< NAME=NUMBER of its symbolic extents
+  bool is_dot = false;
   std::string style = "list", preset = "default";
   std::string file;               ///< empty: standard output
   std::vector<std::string> json;  ///< files, "-" for standard output

@@ -26,13 +26,14 @@ bool is_model_file(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(".onnx");
 }
 
-void load_model_file(const std::string& op) {
+void load_model_file(const std::string& op,
+                     [[maybe_unused]] const std::map<std::string, int64_t>& extents) {
   for (const catalog::PrimitiveSpec* spec : catalog::models()) {
     if (spec->name == op) return;
   }
   const std::string path = op.starts_with(kPrefix) ? op.substr(kPrefix.size()) : op;
 #if WIDE_HAS_ONNX
-  const OnnxModel model = OnnxModel::open(path);
+  const OnnxModel model = OnnxModel::open(path, {extents, {}, {}});
   const MemberParameters parameters = model.parameters(0);
   (void)catalog::add_model(path, model.graph(), [model, parameters](uint64_t seed, int64_t id) {
     return perturbed_parameters(parameters, kSpread, seed, id);

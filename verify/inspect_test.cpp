@@ -21,6 +21,7 @@
 #include "bench/run_program.hpp"
 #include "host/core/file.hpp"
 #include "verify/cli_case.hpp"
+#include "verify/onnx_case.hpp"
 #include "verify/support/folder.hpp"
 #include "wide/error.hpp"
 
@@ -252,11 +253,50 @@ TEST_CASE("inspect shows launches, and registers and code where there is a cuobj
   CHECK(table.code == kUsage);
   CHECK_THAT(table.err, ContainsSubstring("--csv is of --what counters"));
 }
+
+TEST_CASE("trace --op shows what inspect shows, of one case") {
+  const test::TemporaryFolder folder;
+  const Words words{"trace", "--op", "linear",     "-a",   "n=2",    "--batch", "5",
+                    "--d",   "32",   "--strategy", "simt", "--json", "t.json"};
+  const Inspection traced = inspect("/bin", words);
+  CHECK(traced.code == kSuccess);
+  CHECK_THAT(traced.out, ContainsSubstring("linear_simt") && ContainsSubstring("least work: "));
+  const auto trace = nlohmann::json::parse(read_file("t.json"));
+  REQUIRE(inspect("/bin", with(kCase, {"launches", "--json", "i.json"})).code == kSuccess);
+  CHECK(trace["cases"] == nlohmann::json::parse(read_file("i.json"))["cases"]);
+}
+#endif
+
+TEST_CASE("trace of a model, as DOT and for programs") {
+  const Outcome dot = wbench("trace -m mlp -d cpu --dot");
+  CHECK(dot.code == kSuccess);
+  CHECK(dot.out.starts_with("digraph"));
+  CHECK(dot.out == wbench("trace -m mlp -d cpu --style dot").out);
+  const Outcome trace = wbench("trace -m mlp -d cpu --n 3 --times --json -");
+  CHECK(trace.code == kSuccess);
+  const auto json = nlohmann::json::parse(trace.out);
+  CHECK(json["members"] == 3);
+  CHECK(json["graph"]["name"] == "mlp");
+  REQUIRE(json["steps"].size() == 2);
+  CHECK(json["steps"][0]["time_ns"] > 0);
+}
+
+#if WIDE_HAS_ONNX
+TEST_CASE("trace of a file takes the numbers of its symbolic extents") {
+  namespace onnx = test::onnx;
+  const test::TemporaryFolder folder;
+  write_file("model", onnx::network({-2, 4}, {onnx::node("Relu", {"x"}, {"y"})}).bytes_of());
+  const Outcome known = wbench("trace --onnx model --extent s=7 --n 2 -d cpu");
+  CHECK(known.code == kSuccess);
+  CHECK_THAT(known.out, ContainsSubstring("[B, 7, 4]") && ContainsSubstring("2 members"));
+  std::filesystem::rename("model", "other");  // the first is in the catalogue now
+  const Outcome unknown = wbench("trace --onnx other -d cpu");
+  CHECK(unknown.code != kSuccess);
+  CHECK_THAT(unknown.err, ContainsSubstring("has extent \"s\""));
+}
 #endif
 
 TEST_CASE("inspect on a CPU and of what is unknown") {
-  const Outcome trace = wbench("trace -m mlp --json -");
-  CHECK(trace.code == kSuccess);
 #if WIDE_HAS_CUDA
   const Outcome cpu = wbench("inspect --op linear -p ci -d cpu --what launches");
   CHECK(cpu.code == kEnvironment);
