@@ -210,17 +210,17 @@ void add_quantize(CLI::App& app, QuantizeOptions& o) {
 
 void add_history(CLI::App& app, HistoryOptions& o) {
   app.add_option("what", o.what, "what to do")
-      ->check(one_of({"list", "show", "add", "tag", "rm", "gc", "trend", "noise"}))
+      ->check(one_of({"list", "show", "add", "tag", "rm", "gc", "trend", "noise", "bisect-hint"}))
       ->capture_default_str();
   app.add_option("arguments", o.arguments, "runs; add: files; tag: a run and its tag");
   add_store(app, o.store);
-  app.add_option("--op", o.op, "trend, noise: of these primitives");
-  app.add_option("--filter", o.filter,
-                 "trend, noise: regular expression over \"op axis=value ..\"");
-  app.add_option("--strategy", o.strategy, "trend, noise: of this strategy, or (baseline)");
+  app.add_option("--op", o.op, "trend, noise, bisect-hint: of these primitives");
+  app.add_option("-a,--axis", o.axes, "the same: NAME=VALUE,VALUE of cases");
+  app.add_option("--filter", o.filter, "the same: regular expression over \"op axis=value ..\"");
+  app.add_option("--strategy", o.strategy, "the same: of this strategy, or (baseline)");
   app.add_option("--keep", o.keep, "gc: so many newest runs stay, and all that have a tag")
       ->check(kNotNegative);
-  app.add_flag("--json", o.as_json, "list, trend, noise: JSON");
+  app.add_flag("--json", o.as_json, "list, trend, noise, bisect-hint: JSON");
   app.footer(history_footer());
 }
 

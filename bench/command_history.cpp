@@ -5,12 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <ostream>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
+#include "bench/history/change_point.hpp"
 #include "bench/history/names.hpp"
 #include "bench/history/run_json.hpp"
 #include "bench/report/report.hpp"
@@ -18,6 +21,7 @@
 #include "bench/report/terminal.hpp"
 #include "bench/result_json.hpp"
 #include "bench/select.hpp"
+#include "bench/value_spec.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -130,6 +134,35 @@ int collect_garbage(HistoryStore& store, int64_t keep, std::ostream& out) {
   return kSuccess;
 }
 
+/// NAME=VALUE,VALUE of each axis that is named.
+std::map<std::string, std::set<std::string>> axis_filters(const std::vector<std::string>& texts) {
+  std::map<std::string, std::set<std::string>> filters;
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+      throw Error(ErrorCode::invalid_argument,
+                  "--axis: \"" + text + "\", expected NAME=VALUE or NAME=VALUE,VALUE");
+    }
+    for (const std::string& value : parse_list("axis", text.substr(equals + 1)))
+      filters[text.substr(0, equals)].insert(value);
+  }
+  return filters;
+}
+
+/// Whether "n=4 batch=16" has each of the axes with one of its values.
+bool has_axes(const std::string& axes, const std::map<std::string, std::set<std::string>>& wanted) {
+  std::map<std::string, std::string> values;
+  std::istringstream words(axes);
+  for (std::string word; words >> word;) {
+    const size_t equals = word.find('=');
+    if (equals != std::string::npos) values[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& axis) {
+    const auto found = values.find(axis.first);
+    return found != values.end() && axis.second.contains(found->second);
+  });
+}
+
 std::vector<HistorySeries> selected_series(const HistoryStore& store,
                                            const HistoryOptions& options) {
   std::set<std::string> ops;
@@ -143,11 +176,12 @@ std::vector<HistorySeries> selected_series(const HistoryStore& store,
     throw Error(ErrorCode::invalid_argument,
                 "--filter " + options.filter + " is no regular expression: " + error.what());
   }
+  const auto wanted = axis_filters(options.axes);
   std::vector<HistorySeries> all = series_of(store.points());
   std::erase_if(all, [&](const HistorySeries& s) {
     const bool is_other_op = !ops.empty() && !ops.contains(s.last.op);
     const bool is_other_runner = !options.strategy.empty() && s.last.runner != options.strategy;
-    return is_other_op || is_other_runner ||
+    return is_other_op || is_other_runner || !has_axes(s.last.axes, wanted) ||
            !std::regex_search(s.last.op + " " + s.last.axes, filter);
   });
   return all;
@@ -222,6 +256,81 @@ int show_series(const HistoryStore& store, const HistoryOptions& options, std::o
   return kNothingRan;
 }
 
+/// By id.
+std::map<std::string, HistoryRun> runs_by_id(const HistoryStore& store) {
+  std::map<std::string, HistoryRun> runs;
+  for (const HistoryRun& run : store.runs()) runs[run.id] = run;
+  return runs;
+}
+
+/// What finds the commit between two runs; or why there is none to find.
+std::string bisect_command(const HistoryRun& before, const HistoryRun& after, bool is_slower) {
+  if (before.git_sha.empty() || after.git_sha.empty())
+    return "no git bisect: the runs do not say their commits";
+  if (before.git_sha == after.git_sha)
+    return "no git bisect: both runs are of one commit, so it is the machine, or what was not "
+           "committed";
+  const std::string command = "git bisect start " +
+                              std::string(is_slower ? "" : "--term-new=faster --term-old=slower ") +
+                              after.git_sha + " " + before.git_sha;
+  const bool is_dirty = before.git_dirty || after.git_dirty;
+  return command + (is_dirty ? "  (a run is of a commit that was changed)" : "");
+}
+
+std::string run_text(const HistoryRun& run) {
+  return run.id + " (" + (run.git_sha.empty() ? "no commit" : commit_text(run)) + ")";
+}
+
+/// Where series stepped, and the commands that find the commits.
+int bisect_hint(const HistoryStore& store, const HistoryOptions& options, std::ostream& out) {
+  const std::vector<HistorySeries> all = selected_series(store, options);
+  if (all.empty()) {
+    out << (options.as_json ? "[]\n" : "no runs\n");
+    return kNothingRan;
+  }
+  const auto runs = runs_by_id(store);
+  const std::vector<SeriesChange> changes = find_changes(all);
+  Json document = Json::array();
+  std::vector<std::pair<std::string, std::vector<std::string>>> hints;  // command, its cells
+  for (const SeriesChange& c : changes) {
+    const HistorySeries& s = all[c.series];
+    const HistoryRun& before = runs.at(s.runs[c.change.first_after - 1]);
+    const HistoryRun& after = runs.at(s.runs[c.change.first_after]);
+    const double pct = c.change.change_pct();
+    const std::string command = bisect_command(before, after, pct > 0);
+    auto hint = std::find_if(hints.begin(), hints.end(),
+                             [&](const auto& known) { return known.first == command; });
+    if (hint == hints.end()) hint = hints.insert(hints.end(), {command, {}});
+    hint->second.push_back(fmt::format(
+        "{} {}, {} {}, {}: between {} and {}: {:+.1f}% ({} to {}, p {:.2g})", s.last.op,
+        s.last.axes, s.last.runner, s.last.regime, s.last.device, run_text(before), run_text(after),
+        pct, format_time(c.change.before_ns), format_time(c.change.after_ns), c.p_adjusted));
+    Json cell = series_json(s);
+    cell["before"] = {{"run", before.id}, {"git_sha", before.git_sha}};
+    cell["after"] = {{"run", after.id}, {"git_sha", after.git_sha}};
+    cell["change_pct"] = pct;
+    cell["p_adjusted"] = c.p_adjusted;
+    cell["bisect"] = command;
+    document.push_back(std::move(cell));
+  }
+  if (options.as_json) {
+    print_json(document, out);
+    return kSuccess;
+  }
+  for (const auto& [command, cells] : hints) {
+    for (const std::string& cell : cells) out << cell << "\n";
+    out << "  " << command << "\n";
+  }
+  if (changes.empty()) {
+    const auto longest = std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) {
+      return a.runs.size() < b.runs.size();
+    });
+    out << fmt::format("no change is certain: {} series, the longest of {} runs; {} are needed\n",
+                       all.size(), longest->runs.size(), 2 * kRunsAside);
+  }
+  return kSuccess;
+}
+
 }  // namespace
 
 int command_history(const GlobalOptions& global, const HistoryOptions& options, std::ostream& out) {
@@ -241,6 +350,7 @@ int command_history(const GlobalOptions& global, const HistoryOptions& options, 
   if (options.what == "tag") return tag(*store, options.arguments, out);
   if (options.what == "rm") return remove(*store, options.arguments, out);
   if (options.what == "gc") return collect_garbage(*store, options.keep, out);
+  if (options.what == "bisect-hint") return bisect_hint(*store, options, out);
   return show_series(*store, options, out);
 }
 

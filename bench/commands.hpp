@@ -85,10 +85,11 @@ struct TuneOptions {
 };
 
 struct HistoryOptions {
-  std::string what = "list";           ///< or show, add, tag, rm, gc, trend, noise
+  std::string what = "list";           ///< or show, add, tag, rm, gc, trend, noise, bisect-hint
   std::vector<std::string> arguments;  ///< files of add; runs; a run and its tag
   std::string store;                   ///< empty: store_or_default()
-  std::string op, filter, strategy;    ///< of trend and noise; empty: all
+  std::string op, filter, strategy;    ///< of trend, noise, bisect-hint; empty: all
+  std::vector<std::string> axes;       ///< the same: NAME=VALUE,VALUE
   int64_t keep = -1;                   ///< runs that gc leaves
   bool as_json = false;
 };

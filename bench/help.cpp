@@ -130,7 +130,14 @@ std::string history_footer() {
              "20 "
              "runs' medians;\n"
              "               empty below 3 runs\n"
-             "  trend        the last 16 medians, from their smallest to their largest\n\n") +
+             "  trend        the last 16 medians, from their smallest to their largest\n"
+             "bisect-hint names the two runs between which a median has stepped, and the git "
+             "bisect "
+             "between their\n"
+             "commits: the split with 3 runs or more aside that leaves both sides closest to their "
+             "medians, where it is\n"
+             "1 % or more and Mann and Whitney's p, times the splits, is at most 0.05 over all "
+             "(Benjamini, Hochberg).\n\n") +
          exit_codes();
 }
 

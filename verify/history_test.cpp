@@ -19,8 +19,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <thread>
 
+#include "bench/history/change_point.hpp"
 #include "bench/history/names.hpp"
 #include "bench/history/sqlite.hpp"
 #include "bench/result_json.hpp"
@@ -342,6 +344,71 @@ TEST_CASE("the noise of a series is twice the robust spread of its last medians"
   CHECK(noise_band(series, 4)->centre_ns == 115.5);
   series.medians_ns = {5, 5, 5, 9};
   CHECK((noise_band(series)->floor_pct == 0 && noise_band(series)->centre_ns == 5));
+}
+
+/// Runs' medians around 100, with 1 % of noise and a step behind `step`, in so many cells.
+std::vector<HistorySeries> made_up(size_t cells, size_t runs, unsigned seed, size_t step = 0,
+                                   double factor = 1) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> noise(0, 0.01);
+  std::vector<HistorySeries> all(cells);
+  for (size_t cell = 0; cell < cells; ++cell) {
+    for (size_t run = 0; run < runs; ++run) {
+      const bool is_after = cell == 0 && step > 0 && run >= step;
+      all[cell].medians_ns.push_back(100 * (is_after ? factor : 1) * std::exp(noise(random)));
+      all[cell].runs.push_back("run-" + std::to_string(run));
+    }
+  }
+  return all;
+}
+
+TEST_CASE("a step that was planted in a history is found, and in noise none is") {
+  for (const double factor : {1.12, 1 / 1.12}) {
+    for (unsigned seed = 1; seed <= 20; ++seed) {
+      const auto found = find_changes(made_up(50, 20, seed, 13, factor));
+      REQUIRE(!found.empty());
+      CHECK(found[0].series == 0);
+      CHECK(found[0].change.first_after == 13);
+      CHECK(std::abs(found[0].change.after_ns / found[0].change.before_ns / factor - 1) < 0.02);
+    }
+  }
+  int wrong = 0;
+  for (unsigned seed = 1; seed <= 100; ++seed)
+    wrong += !find_changes(made_up(50, 20, seed)).empty();
+  CHECK(wrong <= 5);
+  CHECK_FALSE(find_change(std::vector<double>{1, 1, 1, 2, 2}));
+  CHECK(find_change(std::vector<double>{1, 1, 1, 2, 2, 2})->first_after == 3);
+  CHECK(find_change(std::vector<double>{1, 1, 1, 1, 1, 1})->p == 1);
+  // Certain, but too small to look for.
+  std::vector<HistorySeries> tiny(1);
+  for (int run = 0; run < 30; ++run)
+    tiny[0].medians_ns.push_back(run < 15 ? 100 + 1e-3 * run : 100.5 + 1e-3 * run);
+  CHECK(find_changes(tiny).empty());
+  CHECK(find_changes(tiny, 0.05, 0.1).size() == 1);
+}
+
+TEST_CASE("bisect-hint names the runs, their commits and the command") {
+  const TemporaryFolder folder;
+  const auto store = open_history("results");
+  for (int i = 0; i < 14; ++i) {
+    const double median = (i < 8 ? 100 : 112) + 0.01 * i;
+    const RunResult result = run_of(i, median);
+    store->add(record_of(result, dumped(to_json(result))));
+  }
+  const Outcome hint = wbench("history bisect-hint --op linear --axis n=2,4");
+  CHECK(hint.code == kSuccess);
+  CHECK_THAT(hint.out, ContainsSubstring("between run-7 (aaaaaaaaaa) and run-8 (aaaaaaaaaa): +12"));
+  CHECK_THAT(hint.out, ContainsSubstring("git bisect start " + std::string(39, 'a') + "8 " +
+                                         std::string(39, 'a') + "7"));
+  const auto json = nlohmann::json::parse(wbench("history bisect-hint --json").out);
+  REQUIRE(json.size() == 1);
+  CHECK(json[0]["after"]["run"] == "run-8");
+  CHECK(wbench("history bisect-hint --axis n=8").code == kNothingRan);
+  CHECK(wbench("history trend --axis n").code == kUsage);
+  for (int i = 8; i < 14; ++i) store->remove({"run-" + std::to_string(i)});
+  const Outcome none = wbench("history bisect-hint");
+  CHECK(none.code == kSuccess);
+  CHECK_THAT(none.out, ContainsSubstring("no change is certain: 1 series, the longest of 8 runs"));
 }
 
 TEST_CASE("wbench history: saved, listed, called by name, tagged, trimmed") {
