@@ -317,7 +317,8 @@ struct Program {
     verify_command =
         app.add_subcommand("verify", "check strategies and baselines, measure nothing");
     list_command = app.add_subcommand(
-        "list", "ops, strategies, policies, axes, presets, dtypes, devices, metrics");
+        "list",
+        "ops, models, strategies, policies, axes, presets, dtypes, devices, metrics, suites");
     info_command = app.add_subcommand("info", "build, machine, devices");
     show_command = app.add_subcommand("show", "print saved results");
     tune_command = app.add_subcommand("tune", "find the fastest strategy and policy for auto");
@@ -367,8 +368,7 @@ struct Program {
     if constexpr (has_simulation()) add_inspect();
     list_command->add_option("what", list_what, "what to list")->capture_default_str();
     list_command->add_option("--op", list_ops, "of these primitives");
-    list_command->add_option("--json", list_json, "- for JSON on standard output")
-        ->check(one_of({"-"}));
+    list_command->add_option("--json", list_json, "write JSON to FILE, or - for standard output");
     add_info(*info_command, info);
     show_command
         ->add_option("files", show_files,
@@ -442,7 +442,7 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   require_no_extras(p.app, command);
   if (needs_simulation(p, command) && !is_simulated()) restart_simulated(p.global.argv);
   if (&command == p.list_command)
-    return command_list(p.global, p.list_what, p.list_ops, !p.list_json.empty(), out);
+    return command_list(p.global, p.list_what, p.list_ops, p.list_json, out);
   if (&command == p.info_command) return command_info(p.global, p.info, out, err);
   if (&command == p.show_command) return command_show(p.global, p.show_files, p.show_output, out);
   if (&command == p.history_command) return command_history(p.global, p.history, out);
@@ -468,7 +468,7 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   selection.ops = with_models(selection.ops, selection.models);
   if (selection.ops.empty() && command.get_option("--op")->count() == 0) {
     err << "wbench: --op is missing: one or more of these, or all; or --model\n";
-    (void)command_list(p.global, "ops", "", false, out);
+    (void)command_list(p.global, "ops", "", "", out);
     return kUsage;
   }
   if (&command == p.profile_command) return command_profile(p.global, p.profile, out, err);

@@ -6,11 +6,13 @@
 
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <sstream>
 
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
+#include "host/core/file.hpp"
 #include "host/core/verified.hpp"
 #include "wide/error.hpp"
 
@@ -137,27 +139,33 @@ Rows device_rows(bool no_gpu) {
   return rows;
 }
 
-void print_rows(const Rows& rows, bool as_json, std::ostream& out) {
-  if (as_json) {
-    Json array = Json::array();
-    for (size_t r = 1; r < rows.size(); ++r) {
-      Json object;
-      for (size_t c = 0; c < rows[r].size(); ++c) object[rows[0][c]] = rows[r][c];
-      array.push_back(std::move(object));
-    }
-    out << array.dump(1) << "\n";
-    return;
+std::string json_text(const Rows& rows) {
+  Json array = Json::array();
+  for (size_t r = 1; r < rows.size(); ++r) {
+    Json object;
+    for (size_t c = 0; c < rows[r].size(); ++c) object[rows[0][c]] = rows[r][c];
+    array.push_back(std::move(object));
   }
-  out << listing_text(rows, output_width());
+  return array.dump(1) + "\n";
+}
+
+/// `suite list`'s own.
+std::string suites_text(const GlobalOptions& global, bool as_json) {
+  SuiteOptions options;
+  if (as_json) options.json = "-";
+  std::ostringstream out, err;
+  (void)command_suite(global, options, out, err);
+  return out.str();
 }
 
 }  // namespace
 
 int command_list(const GlobalOptions& global, const std::string& what, const std::string& ops,
-                 bool as_json, std::ostream& out) {
+                 const std::string& json, std::ostream& out) {
   const Specs specs = select_ops(ops.empty() ? "all" : ops);
-  static constexpr std::string_view kWhat[] = {
-      "ops", "models", "strategies", "policies", "axes", "presets", "dtypes", "devices", "metrics"};
+  static constexpr std::string_view kWhat[] = {"ops",     "models",  "strategies", "policies",
+                                               "axes",    "presets", "dtypes",     "devices",
+                                               "metrics", "suites"};
   Rows rows;
   if (what == "ops") rows = ops_rows(specs);
   if (what == "models") rows = ops_rows(select_ops("model:all"));
@@ -168,10 +176,18 @@ int command_list(const GlobalOptions& global, const std::string& what, const std
   if (what == "dtypes") rows = dtype_rows();
   if (what == "devices") rows = device_rows(global.no_gpu);
   if (what == "metrics") rows = metric_rows();
-  if (rows.empty())
+  if (rows.empty() && what != "suites")
     throw Error(ErrorCode::invalid_argument,
                 "list: " + catalog::unknown_name_message("listing", what, kWhat));
-  print_rows(rows, as_json, out);
+  const bool as_json = !json.empty();
+  const std::string text = what == "suites" ? suites_text(global, as_json)
+                           : as_json        ? json_text(rows)
+                                            : listing_text(rows, output_width());
+  if (as_json && json != "-") {
+    write_file(json, text);
+  } else {
+    out << text;
+  }
   return kSuccess;
 }
 

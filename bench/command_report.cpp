@@ -2,15 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `report`: results as a page for people. Needs no device, and neither does who reads the page.
+#include <algorithm>
+#include <optional>
 #include <ostream>
 #include <set>
 
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
+#include "bench/compare/verdicts.hpp"
 #include "bench/history/names.hpp"
 #include "bench/report/page.hpp"
+#include "bench/report/report.hpp"
 #include "bench/running.hpp"
+#include "bench/value_spec.hpp"
 #include "host/core/file.hpp"
+#include "wide/error.hpp"
 
 namespace wide::bench {
 
@@ -28,10 +34,45 @@ std::vector<HistorySeries> history_of(const std::vector<RunResult>& results,
   return all;
 }
 
+std::optional<std::set<std::string>> plots_of(const std::string& list) {
+  if (list == "all") return std::nullopt;
+  std::set<std::string> plots;
+  if (list == "none") return plots;
+  for (const std::string& name : parse_list("plots", list)) {
+    const auto known = plot_names();
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw Error(ErrorCode::invalid_argument,
+                  "--plots: " + catalog::unknown_name_message("plot", name, known));
+    plots.insert(name);
+  }
+  return plots;
+}
+
+/// What goes to standard output is one document.
+void check_outputs(const ReportArguments& a) {
+  const auto refuse = [](const std::string& message) {
+    throw Error(ErrorCode::invalid_argument, "report: " + message);
+  };
+  if (a.html.empty() && a.md.empty()) refuse("neither --html nor --md is given, expected one");
+  if (a.html == "-" && a.md == "-") refuse("standard output takes one of --html - and --md -");
+  if (a.html.empty() && a.with_history) refuse("--history is of --html FILE, which is not given");
+}
+
+/// The results' tables, one behind the other.
+std::string markdown_of(const PageContent& content) {
+  std::string text;
+  if (content.comparison) text += compare_markdown(*content.comparison, CompareView()) + "\n";
+  for (size_t i = 0; i < content.results.size(); ++i)
+    text += (i == 0 ? "" : "\n") + report_markdown(content.results[i]);
+  return text;
+}
+
 }  // namespace
 
 int command_report(const ReportArguments& arguments, std::ostream& out, std::ostream& err) {
+  check_outputs(arguments);
   PageContent content;
+  content.plots = plots_of(arguments.plots);
   for (const std::string& name : arguments.results) {
     for (RunResult& result : load_named_results(name, arguments.store))
       content.results.push_back(std::move(result));
@@ -46,12 +87,15 @@ int command_report(const ReportArguments& arguments, std::ostream& out, std::ost
   if (arguments.with_history) content.history = history_of(content.results, arguments.store);
   size_t num_cases = 0;
   for (const RunResult& result : content.results) num_cases += result.cases.size();
-  const std::string page = report_page(content);
-  if (arguments.html == "-") {
-    out << page;
-  } else {
-    write_file(arguments.html, page);
-  }
+  const auto write = [&](const std::string& file, const std::string& text) {
+    if (file == "-") {
+      out << text;
+    } else {
+      write_file(file, text);
+    }
+  };
+  if (!arguments.html.empty()) write(arguments.html, report_page(content));
+  if (!arguments.md.empty()) write(arguments.md, markdown_of(content));
   if (num_cases > 0) return kSuccess;
   err << "wbench: report: no result has a case\n";
   return kNothingRan;

@@ -135,8 +135,10 @@ struct InfoOptions {
 
 struct ReportArguments {
   std::vector<std::string> results;
-  std::string html;     ///< a file, or "-"
-  std::string compare;  ///< an earlier result or a folder of them, or empty
+  std::string html, md;  ///< files, or "-"; one of them is given
+  std::string plots = "all";
+  bool is_offline = false;  ///< pages are so in any case
+  std::string compare;      ///< an earlier result or a folder of them, or empty
   std::string metric = "time_ns", threshold = "1.5%", store;
   bool with_history = false;
 };
@@ -155,8 +157,9 @@ int command_show(const GlobalOptions& global, const std::vector<std::string>& fi
                  const OutputOptions& output, std::ostream& out);
 int command_history(const GlobalOptions& global, const HistoryOptions& options, std::ostream& out);
 int command_list(const GlobalOptions& global, const std::string& what, const std::string& ops,
-                 bool as_json, std::ostream& out);
+                 const std::string& json, std::ostream& out);
 int command_quantize(const GlobalOptions& global, const QuantizeOptions& options,
+/// `json` is a file, "-" for standard output, or empty.
                      std::ostream& out);
 int command_compare(const GlobalOptions& global, const CompareArguments& arguments,
                     std::ostream& out, std::ostream& err);

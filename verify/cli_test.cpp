@@ -181,6 +181,17 @@ TEST_CASE("info measures a device's ceilings where asked to") {
   CHECK(facts.at("calibrations").at(0).at("mem_bw_bytes_per_s").get<double>() > 1e8);
 }
 
+TEST_CASE("list suites is suite list, and lists go to files") {
+  CHECK(wbench("list suites").out == wbench("suite list").out);
+  CHECK_THAT(wbench("list suites").out, ContainsSubstring("end_to_end"));
+  const TemporaryFolder folder;
+  const Outcome written = wbench("list suites --json suites.json");
+  CHECK((written.code == kSuccess && written.out.empty()));
+  CHECK(read_file("suites.json") == wbench("list suites --json -").out);
+  CHECK(wbench("list dtypes --json /no/such/folder/x").code == kRuntimeError);
+  CHECK_THAT(wbench("info --help").out, ContainsSubstring("--peaks"));
+}
+
 TEST_CASE("every strategy is listed with device, kind, state and summary") {
   const auto rows = nlohmann::json::parse(wbench("list strategies --json -").out);
   size_t strategies = 0;

@@ -14,6 +14,7 @@
 #include "bench/report/charts.hpp"
 #include "bench/report/html.hpp"
 #include "bench/report/page.hpp"
+#include "bench/report/report.hpp"
 #include "bench/report/svg.hpp"
 #include "bench/result_json.hpp"
 #include "host/core/file.hpp"
@@ -266,6 +267,24 @@ TEST_CASE("a result of nothing is a page, too") {
   CHECK_HAS(report_page({}), "</html>");
 }
 
+TEST_CASE("a page has the plots that are asked for, and every table") {
+  PageContent content;
+  content.results = {sample_result()};
+  const size_t all = count_of(report_page(content), "<figure");
+  content.plots = std::set<std::string>();
+  const std::string none = report_page(content);
+  CHECK(count_of(none, "<figure") == 0);
+  CHECK(count_of(none, "distributions of samples") + count_of(none, "Roofline") == 0);
+  CHECK(count_of(none, "<table") > 2);
+  size_t sum = 0;
+  for (const std::string_view plot : plot_names()) {
+    content.plots = {std::string(plot)};
+    sum += count_of(report_page(content), "<figure");
+  }
+  CHECK(sum == all);
+  CHECK(sum > 4);
+}
+
 TEST_CASE("report writes what it was asked for, and says what it cannot read") {
   const auto folder = std::filesystem::temp_directory_path() / "wide_report_page_test";
   std::filesystem::create_directories(folder);
@@ -274,6 +293,9 @@ TEST_CASE("report writes what it was asked for, and says what it cannot read") {
   CHECK(wbench("report " + file + " --html " + html).code == 0);
   CHECK(read_file(html) == page_of(sample_result()));
   CHECK(wbench("report " + folder.string() + " --html -").out == read_file(html));
+  const Outcome tables = wbench("report " + file + " --offline --md - --compare " + file);
+  CHECK(tables.code == 0);
+  CHECK_HAS(tables.out, report_markdown(load_result(file)));
   const Outcome compared = wbench("report " + file + " --html - --compare " + file);
   CHECK_HAS(compared.out, "Candidate against base");
   RunResult none = sample_result();
@@ -281,6 +303,11 @@ TEST_CASE("report writes what it was asked for, and says what it cannot read") {
   std::ofstream(file) << to_json(none).dump();
   CHECK(wbench("report " + file + " --html " + html).code == kNothingRan);
   CHECK(wbench("report " + file).code == kUsage);
+  CHECK(wbench("report " + file + " --html - --md -").code == kUsage);
+  CHECK(wbench("report " + file + " --md - --history").code == kUsage);
+  const Outcome plot = wbench("report " + file + " --html - --plots sped");
+  CHECK(plot.code == kUsage);
+  CHECK_HAS(plot.err, "did you mean speedup");
   CHECK(wbench("report nowhere.json --html -").code == kRuntimeError);
   std::filesystem::remove_all(folder);
 }

@@ -29,9 +29,16 @@ constexpr Pairing kPairings[] = {{Regime::stream, Baseline::loop},
                                  {Regime::graph, Baseline::graph},
                                  {Regime::cpu, Baseline::loop}};
 
+constexpr std::string_view kPlots[] = {"heat",     "speedup",    "time",   "distribution",
+                                       "roofline", "comparison", "history"};
+
 class Page {
  public:
+  explicit Page(const std::optional<std::set<std::string>>& plots) : plots_(plots) {}
+
   Palette palette;
+
+  bool draws(const std::string& plot) const { return !plots_ || plots_->contains(plot); }
 
   void text(const std::string& html) { body_ += html; }
 
@@ -44,9 +51,9 @@ class Page {
     body_ += fmt::format("<h{0} id=\"{1}\">{2}</h{0}>\n", level, id, escape_html(title));
   }
 
-  /// Nothing, where there is nothing to draw.
-  void figure(const Chart& chart) {
-    if (chart.is_empty()) return;
+  /// Nothing, where there is nothing to draw, or nobody wants to see it.
+  void figure(const std::string& plot, const Chart& chart) {
+    if (chart.is_empty() || !draws(plot)) return;
     std::string legend;
     for (const ChartSeries& s : chart.series) {
       legend += s.mark == ChartSeries::Mark::guide
@@ -84,6 +91,7 @@ class Page {
   }
 
  private:
+  const std::optional<std::set<std::string>>& plots_;
   std::string body_, contents_;
   int num_headings_ = 0;
   Json charts_ = Json::object();
@@ -110,29 +118,39 @@ std::set<Regime> regimes_of(const RunResult& result) {
   return regimes;
 }
 
+void add_distributions(Page& page, const RunResult& result, const std::string& op,
+                       const std::set<Regime>& regimes) {
+  page.text("<details><summary>" + escape_html(op) +
+            ": distributions of samples</summary><div class=\"figures\">\n");
+  for (const CaseResult& c : result.cases) {
+    if (c.point.op() != op) continue;
+    for (const Regime regime : regimes)
+      page.figure("distribution", distribution_chart(c, regime, page.palette));
+  }
+  page.text("</div></details>\n");
+}
+
 void add_op(Page& page, const RunResult& result, const std::string& op) {
   const std::vector<CaseGroup> groups = groups_of(result, op);
   const std::set<Regime> regimes = regimes_of(result);
   page.heading(3, op);
   page.text("<div class=\"heats\">\n");
-  for (const Pairing& pairing : kPairings)
-    page.text(heat_table(groups, pairing.regime, pairing.baseline));
+  for (const Pairing& pairing : kPairings) {
+    if (page.draws("heat")) page.text(heat_table(groups, pairing.regime, pairing.baseline));
+  }
   page.text("</div>\n<div class=\"figures\">\n");
   for (const CaseGroup& group : groups) {
     for (const Pairing& pairing : kPairings)
-      page.figure(speedup_chart(group, pairing.regime, pairing.baseline, page.palette));
+      page.figure("speedup", speedup_chart(group, pairing.regime, pairing.baseline, page.palette));
     for (const Regime regime : regimes) {
       const Pairing pairing{regime, regime == Regime::graph ? Baseline::graph : Baseline::loop};
-      page.figure(time_chart(group, regime, crossover_of(result, op, pairing), page.palette));
+      page.figure("time",
+                  time_chart(group, regime, crossover_of(result, op, pairing), page.palette));
     }
   }
-  page.text("</div>\n" + results_table(result, op) + "<details><summary>" + escape_html(op) +
-            ": distributions of samples</summary><div class=\"figures\">\n");
-  for (const CaseResult& c : result.cases) {
-    if (c.point.op() != op) continue;
-    for (const Regime regime : regimes) page.figure(distribution_chart(c, regime, page.palette));
-  }
-  page.text("</div></details>\n" + reproduce_list(result, op));
+  page.text("</div>\n" + results_table(result, op));
+  if (page.draws("distribution")) add_distributions(page, result, op, regimes);
+  page.text(reproduce_list(result, op));
 }
 
 void add_rooflines(Page& page, const RunResult& result) {
@@ -149,10 +167,10 @@ void add_rooflines(Page& page, const RunResult& result) {
       if (!chart.is_empty()) charts.push_back(std::move(chart));
     }
   }
-  if (charts.empty()) return;
+  if (charts.empty() || !page.draws("roofline")) return;
   page.heading(3, "Roofline");
   page.text("<div class=\"figures\">\n");
-  for (const Chart& chart : charts) page.figure(chart);
+  for (const Chart& chart : charts) page.figure("roofline", chart);
   page.text("</div>\n");
 }
 
@@ -186,7 +204,7 @@ void add_comparison(Page& page, const Comparison& comparison) {
   }
   const std::string units = units_note(comparison);
   if (!units.empty()) page.text("<p>" + escape_html(units) + ".</p>\n");
-  page.figure(comparison_chart(comparison));
+  page.figure("comparison", comparison_chart(comparison));
   page.text(comparison_table(comparison));
 }
 
@@ -227,14 +245,19 @@ void add_history(Page& page, const std::vector<HistorySeries>& history) {
       "<p>Medians over runs. Bands: the noise floor, two robust deviations of the last runs around "
       "their median, from three runs; what lies outside is hardly noise.</p>\n"
       "<div class=\"figures\">\n");
-  for (const auto& [key, series] : groups) page.figure(history_chart(series, page.palette));
+  for (const auto& [key, series] : groups)
+    page.figure("history", history_chart(series, page.palette));
   page.text("</div>\n" + table.render("results"));
 }
 
 }  // namespace
 
+std::span<const std::string_view> plot_names() {
+  return kPlots;
+}
+
 std::string report_page(const PageContent& content) {
-  Page page;
+  Page page(content.plots);
   if (content.comparison) add_comparison(page, *content.comparison);
   for (const RunResult& result : content.results) add_result(page, result);
   if (!content.history.empty()) add_history(page, content.history);

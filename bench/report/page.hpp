@@ -6,7 +6,10 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/compare/compare.hpp"
@@ -15,10 +18,14 @@
 
 namespace wide::bench {
 
+/// Names of the charts that a page may have.
+std::span<const std::string_view> plot_names();
+
 struct PageContent {
   std::vector<RunResult> results;
   std::optional<Comparison> comparison;  ///< of these results with earlier ones
   std::vector<HistorySeries> history;    ///< of the cases of these results
+  std::optional<std::set<std::string>> plots = std::nullopt;  ///< of plot_names(); none: all
 };
 
 std::string report_page(const PageContent& content);
