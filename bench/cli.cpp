@@ -6,13 +6,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <ostream>
 
 #include "bench/cli_compare.hpp"
+#include "bench/cli_numbers.hpp"
 #include "bench/cli_report.hpp"
 #include "bench/cli_run.hpp"
 #include "bench/cli_suite.hpp"
+#include "bench/cli_tools.hpp"
 #include "bench/commands.hpp"
 #include "bench/completion.hpp"
 #include "bench/help.hpp"
@@ -26,24 +27,6 @@
 namespace wide::bench {
 
 namespace {
-
-/// A number of the range, said in a sentence: CLI11's own spells out the largest double.
-CLI::Validator number_check(double least, bool is_open, double most, const std::string& expected) {
-  return CLI::Validator(
-      [=](std::string& text) {
-        double value = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        const bool is_number = error == std::errc() && end == text.data() + text.size();
-        const bool is_in = (is_open ? value > least : value >= least) && value <= most;
-        return is_number && is_in ? "" : "\"" + text + "\", expected " + expected;
-      },
-      "");
-}
-
-const CLI::Validator kPositive = number_check(0, true, 1e9, "a number above 0");
-const CLI::Validator kNotNegative = number_check(0, false, 1e9, "a number, 0 or above");
-/// JSON keeps integers up to here exact everywhere.
-const CLI::Validator kSeed = number_check(0, false, 0x1p53, "an integer from 0 to 2^53");
 
 /// Names of every axis of every primitive, with the first summary of each.
 std::vector<std::pair<std::string, std::string>> all_axes() {
@@ -94,12 +77,6 @@ void add_selection(CLI::App& app, Options& o) {
 void add_baselines(CLI::App& app, RunOptions& o) {
   app.add_option("--baseline", o.selection.baselines, "loop,streams,graph or none; default: all")
       ->group("Strategies");
-}
-
-CLI::Option* add_store(CLI::App& app, std::string& store) {
-  return app.add_option(
-      "--store", store,
-      "the history: FOLDER, or jsonl:FOLDER; default: WBENCH_HISTORY, or results");
 }
 
 CLI::Option* add_exports(CLI::App& app, OutputOptions& o) {
@@ -179,49 +156,21 @@ void add_sampling(CLI::App& app, Options& o) {
       ->capture_default_str();
 }
 
-void add_info(CLI::App& app, InfoOptions& o) {
-  app.add_option("--json", o.json, "write JSON to FILE, or - for standard output");
-  app.add_flag("--calibrate", o.calibrates, "measure ceilings, launches and timers");
-  app.add_flag("--self-check", o.checks_measuring,
-               "whether clocks, events, launches and cold calls are what measuring relies on");
-  app.add_option("-d,--device", o.device,
-                 "cpu, cuda or cuda:K; of --calibrate and --self-check; default: all");
-  app.footer(exit_codes());
-}
-
-void add_quantize(CLI::App& app, QuantizeOptions& o) {
-  // Features of a weight that is quantised on the spot.
-  const CLI::Validator size = number_check(1, false, 1e6, "an integer from 1 to 10^6");
-  app.add_option("file", o.file, "elements of one weight [out, in], nothing else; default: random");
-  app.add_option("--out", o.out_features, "out_features")->check(size)->capture_default_str();
-  app.add_option("--in", o.in_features, "in_features")->check(size)->capture_default_str();
-  app.add_option("--dtype", o.dtype, "of the weight: fp32, fp16 or bf16")->capture_default_str();
-  app.add_option("--seed", o.seed, "of random weights, normally distributed")
-      ->check(kSeed)
+void add_tune(CLI::App& app, TuneOptions& o) {
+  app.add_option("--tuning,--write", o.tuning,
+                 "the cache to add to, made where there is none; default: keep nothing");
+  app.add_option("--apply", o.apply, "a cache that auto reads, for column vs auto");
+  app.add_option("--space", o.space,
+                 "what to search: STRATEGY, STRATEGY:POLICY or OP/STRATEGY:POLICY of `wbench list "
+                 "policies`, ..; default: all")
+      ->group("Strategies");
+  app.add_option(
+         "--search", o.search,
+         "exhaustive: measure all in full; random: so many as --budget allows; halving: all "
+         "a little, then ever fewer ever better. The best two are measured in full")
+      ->check(one_of({"exhaustive", "random", "halving"}))
       ->capture_default_str();
-  app.add_option("--format", o.formats, "formats, or all")->delimiter(',')->capture_default_str();
-  app.add_option("--group", o.group_sizes, "inputs that share a scale: 64, 128 or both")
-      ->delimiter(',')
-      ->capture_default_str();
-  app.add_option("-o,--output,--json", o.json,
-                 "write the report as JSON to FILE, or - for standard output");
-  app.footer(quantize_footer());
-}
-
-void add_history(CLI::App& app, HistoryOptions& o) {
-  app.add_option("what", o.what, "what to do")
-      ->check(one_of({"list", "show", "add", "tag", "rm", "gc", "trend", "noise", "bisect-hint"}))
-      ->capture_default_str();
-  app.add_option("arguments", o.arguments, "runs; add: files; tag: a run and its tag");
-  add_store(app, o.store);
-  app.add_option("--op", o.op, "trend, noise, bisect-hint: of these primitives");
-  app.add_option("-a,--axis", o.axes, "the same: NAME=VALUE,VALUE of cases");
-  app.add_option("--filter", o.filter, "the same: regular expression over \"op axis=value ..\"");
-  app.add_option("--strategy", o.strategy, "the same: of this strategy, or (baseline)");
-  app.add_option("--keep", o.keep, "gc: so many newest runs stay, and all that have a tag")
-      ->check(kNotNegative);
-  app.add_flag("--json", o.as_json, "list, trend, noise, bisect-hint: JSON");
-  app.footer(history_footer());
+  app.footer(tune_footer());
 }
 
 void add_trace(CLI::App& app, TraceOptions& o) {
@@ -238,6 +187,7 @@ void add_trace(CLI::App& app, TraceOptions& o) {
   app.add_option("--style", o.style, "of the graph: list, tree, table, dot or json")
       ->check(one_of({"list", "tree", "table", "dot", "json"}))
       ->capture_default_str();
+  app.add_flag("--dot", o.is_dot, "the same as --style dot");
   app.add_option("--compile", o.preset,
                  "default, fast, debug, safe; none: the graph as it is given")
       ->check(one_of({"default", "fast", "debug", "safe", "none"}))
@@ -246,6 +196,7 @@ void add_trace(CLI::App& app, TraceOptions& o) {
   app.add_option("-d,--device", o.selection.device, "cpu, cuda or cuda:K");
   app.add_option("-o,--output", o.file, "write to FILE");
   app.add_option("--json", o.json, "all of it as JSON, to FILE or - for standard output");
+  app.footer(exit_codes());
 }
 
 /// CLI11 knows only that something is left over; this says what was probably meant.
@@ -255,7 +206,6 @@ void require_no_extras(const CLI::App& app, const CLI::App& command) {
   std::erase(extras, "--");  // ends the options, and is none
   if (extras.empty()) return;
   const auto option =
-  app.add_flag("--dot", o.is_dot, "the same as --style dot");
       std::find_if(extras.begin(), extras.end(), [](const auto& e) { return e.starts_with("-"); });
   const std::string& extra = option != extras.end() ? *option : extras.front();
   std::vector<std::string> names;
@@ -264,7 +214,6 @@ void require_no_extras(const CLI::App& app, const CLI::App& command) {
       for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
     }
   }
-  app.footer(exit_codes());
   const std::vector<std::string_view> views(names.begin(), names.end());
   const auto nearest = catalog::nearest_names(extra.substr(0, extra.find('=')), views);
   std::string message = "unknown argument \"" + extra + "\"";
@@ -361,10 +310,7 @@ struct Program {
     verify.content = ReportContent::checks;
     add_selection(*tune_command, tune);
     add_sampling(*tune_command, tune);
-    tune_command->add_option(
-        "--tuning", tune.tuning,
-        "the cache to add to, made where there is none; default: keep nothing");
-    tune_command->footer(tune_footer());
+    add_tune(*tune_command, tune);
     if constexpr (has_simulation()) add_inspect();
     list_command->add_option("what", list_what, "what to list")->capture_default_str();
     list_command->add_option("--op", list_ops, "of these primitives");
@@ -406,6 +352,11 @@ struct Program {
 /// Whether the command is to run on the simulated GPU.
 bool needs_simulation(const Program& p, const CLI::App& command) {
   if (p.global.simulate) return true;
+  const Selection& traced = p.trace.selection;
+  if (&command == p.trace_command) {
+    return !traced.ops.empty() && traced.models.empty() && p.trace.onnx.empty() &&
+           launches_need_simulation(traced, p.global);
+  }
   if (&command != p.inspect_command || p.inspect.what == "graph") return false;
   return p.inspect.what == "counters" ||
          launches_need_simulation(p.inspect.run.selection, p.global);
@@ -420,11 +371,6 @@ int write_text(const std::string& text, const std::string& file, std::ostream& o
   return kSuccess;
 }
 
-  const Selection& traced = p.trace.selection;
-  if (&command == p.trace_command) {
-    return !traced.ops.empty() && traced.models.empty() && p.trace.onnx.empty() &&
-           launches_need_simulation(traced, p.global);
-  }
 int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   if (p.app.get_subcommands().empty()) {
     const auto extras = p.app.remaining();

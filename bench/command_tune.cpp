@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tune`: measures every strategy by every policy, as `run` does, and keeps the fastest in a file
-// that plans with strategy "auto" read.
+// `tune`: measures every strategy by every policy, as `run` does, or those that a search picks, and
+// keeps the fastest in a file that plans with strategy "auto" read.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <ostream>
 
@@ -17,7 +18,9 @@
 #include "bench/report/terminal.hpp"
 #include "bench/running.hpp"
 #include "bench/simulation.hpp"
+#include "bench/statistics/stop_rule.hpp"
 #include "bench/tune.hpp"
+#include "bench/tune_search.hpp"
 #include "host/core/verified.hpp"
 #include "wide/error.hpp"
 
@@ -83,17 +86,133 @@ struct Tuned {
   std::vector<std::pair<catalog::Case, TunedCase>> cases;
   std::string nothing;  ///< why nothing was selected
   bool has_run = true;
+  std::optional<Calibration> calibration;  ///< measured once
 };
 
+constexpr double kSearchShare = 0.6;  // of a case's budget; the rest is for what it found
+constexpr size_t kFinalists = 2;
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Runs one case with these strategies and adds it to `tuned`; null where the run failed.
+const CaseResult* run_one(RunPlan plan, const catalog::PrimitiveSpec& spec,
+                          const catalog::Case& point, std::vector<std::string> strategies,
+                          Tuned& tuned, std::ostream& err) {
+  plan.work = {{&spec, {point}}};
+  plan.strategies = std::move(strategies);
+  RunResult result;
+  tuned.has_run = run_guarded(plan, result, err) && tuned.has_run;
+  tuned.calibration = result.calibration;
+  std::move(result.cases.begin(), result.cases.end(), std::back_inserter(tuned.result.cases));
+  return result.cases.empty() ? nullptr : &tuned.result.cases.back();
+}
+
+/// Few samples of some candidates: not checked, as what wins is measured again in full.
+MeasureCandidates measure_of(const RunPlan& plan, const catalog::PrimitiveSpec& spec,
+                             const catalog::Case& point, const std::vector<std::string>& names,
+                             Tuned& tuned, std::ostream& err) {
+  return [&](std::span<const size_t> candidates, int64_t samples) {
+    RunPlan quick = plan;
+    quick.calibration = tuned.calibration;
+    quick.config.verify = "off";
+    quick.config.stop = "count";
+    quick.config.rounds = kMinRounds;
+    quick.config.min_samples = quick.config.max_samples = samples;
+    quick.config.warmup_s = std::min(quick.config.warmup_s, 0.02);
+    quick.config.budget_s.reset();
+    std::vector<std::string> strategies;
+    for (const size_t candidate : candidates) strategies.push_back(names[candidate]);
+    std::vector<std::vector<double>> times(candidates.size());
+    const CaseResult* one = run_one(quick, spec, point, strategies, tuned, err);
+    if (one == nullptr) return times;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      for (const RunnerResult& runner : one->strategies) {
+        if (runner.name == strategies[i]) times[i] = deciding_samples(runner);
+      }
+    }
+    tuned.result.cases.pop_back();
+    return times;
+  };
+}
+
+/// Searches one case, and measures in full what the search ranks first until one is right.
+void search_case(const RunPlan& plan, const catalog::PrimitiveSpec& spec,
+                 const catalog::Case& point, const TuneOptions& options, double budget_s,
+                 Tuned& tuned, std::ostream& err) {
+  const std::vector<std::string>& names = plan.strategies;
+  const auto start = Clock::now();
+  SearchLimits limits;
+  limits.seed = options.config.order_seed;
+  limits.samples = options.config.min_samples;
+  limits.is_over = [&] {
+    return is_interrupted() || (budget_s > 0 && seconds_since(start) > kSearchShare * budget_s);
+  };
+  const MeasureCandidates measure = measure_of(plan, spec, point, names, tuned, err);
+  const SearchResult found = options.search == "random"
+                                 ? search_at_random(names.size(), limits, measure)
+                                 : search_by_halving(names.size(), limits, measure);
+  for (size_t from = 0; from < found.ranking.size() && !is_interrupted(); from += kFinalists) {
+    std::vector<std::string> finalists;
+    for (size_t i = from; i < std::min(from + kFinalists, found.ranking.size()); ++i)
+      finalists.push_back(names[found.ranking[i]]);
+    finalists.emplace_back("auto");  // the heuristic's choice, to compare with
+    RunPlan full = plan;
+    full.calibration = tuned.calibration;
+    full.config.budget_s.reset();
+    if (budget_s > 0) full.config.budget_s = std::max(0.1, budget_s - seconds_since(start));
+    const CaseResult* one = run_one(full, spec, point, finalists, tuned, err);
+    auto best = one == nullptr ? std::nullopt : tuned_case(*one, spec);
+    if (!best) continue;
+    best->num_candidates = found.num_measured;
+    tuned.cases.emplace_back(point, *best);
+    return;
+  }
+}
+
+/// Each case in turn, with its share of the budget.
+void search_op(const RunPlan& plan, const catalog::PrimitiveSpec& spec, const TuneOptions& options,
+               double budget_s, Tuned& tuned, std::ostream& err) {
+  const std::vector<catalog::Case>& cases = plan.work.front().second;
+  const auto start = Clock::now();
+  for (size_t i = 0; i < cases.size() && !is_interrupted() && tuned.has_run; ++i) {
+    const double left = budget_s - seconds_since(start);
+    const double share =
+        budget_s > 0 ? std::max(0.1, left / static_cast<double>(cases.size() - i)) : 0;
+    search_case(plan, spec, cases[i], options, share, tuned, err);
+  }
+}
+
+/// What --space names of the op, instead of --strategy; false where that is nothing.
+bool narrow(Selection& selection, const std::string& space, const catalog::PrimitiveSpec& spec,
+            const std::vector<const catalog::PrimitiveSpec*>& ops) {
+  if (space.empty()) return true;
+  selection.strategies.clear();
+  for (const std::string& name : space_of(space, spec, ops))
+    selection.strategies += (selection.strategies.empty() ? "" : ",") + name;
+  return !selection.strategies.empty();
+}
+
+/// `budget_s` is the op's share; 0: none.
 Tuned tune_op(const GlobalOptions& global, const TuneOptions& options, const Context& context,
-              const catalog::PrimitiveSpec& spec, std::ostream& out, std::ostream& err) {
+              const catalog::PrimitiveSpec& spec,
+              const std::vector<const catalog::PrimitiveSpec*>& ops, const TuningCache* applied,
+              double budget_s, std::ostream& out, std::ostream& err) {
   Selection selection = options.selection;
   selection.ops = spec.name;
   selection.baselines = "none";
   const DeviceType device = context.device().type;
   if (selection.regimes.empty() && device == DeviceType::cuda) selection.regimes = "graph";
   RunPlan plan = plan_of(context, options);
+  plan.tuning = applied;
   Tuned tuned;
+  if (!narrow(selection, options.space, spec, ops)) {
+    tuned.nothing = "--space has nothing of " + std::string(spec.name);
+    return tuned;
+  }
   tuned.nothing = select_work(selection, plan, tuned.result);
   plan.strategies = tune_candidates(spec, device, plan.strategies);
   if (tuned.nothing.empty() && plan.strategies.empty()) tuned.nothing = "no strategy is left";
@@ -103,13 +222,28 @@ Tuned tune_op(const GlobalOptions& global, const TuneOptions& options, const Con
     for (const std::string& name : plan.strategies) out << "  " << name << "\n";
   }
   if (!tuned.nothing.empty() || options.dry_run) return tuned;
-  plan.strategies.emplace_back("auto");  // the heuristic's choice, to compare with
   set_progress(global, err, plan);
+  if (options.search != "exhaustive") {
+    search_op(plan, spec, options, budget_s, tuned, err);
+    return tuned;
+  }
+  plan.strategies.emplace_back("auto");  // the heuristic's choice, to compare with
   tuned.has_run = run_guarded(plan, tuned.result, err);
   for (const CaseResult& one : tuned.result.cases) {
     if (auto found = tuned_case(one, spec)) tuned.cases.emplace_back(one.point, *found);
   }
   return tuned;
+}
+
+void check_search(const TuneOptions& options) {
+  const auto refuse = [](const std::string& message) {
+    throw Error(ErrorCode::invalid_argument, "tune: " + message);
+  };
+  if (options.search == "random" && options.budget_s < 0)
+    refuse("--search random goes on as long as --budget SECONDS allows, which is not given");
+  const Selection& s = options.selection;
+  if (!options.space.empty() && !(s.strategies + s.only + s.skip).empty())
+    refuse("--space contradicts --strategy, --only and --skip, expected one of them");
 }
 
 /// Reasons on `err`: what was wrong or failed is not in the table.
@@ -143,14 +277,26 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
     throw Error(ErrorCode::invalid_argument, "tune: the simulated GPU has no times");
   }
   const auto specs = tunable_ops(options.selection.ops);
+  check_search(options);
+  for (const auto* spec : specs) {  // what is misspelt comes before a missing device
+    if (!options.space.empty()) (void)space_of(options.space, *spec, specs);
+  }
+  std::optional<TuningCache> applied;
+  if (!options.apply.empty()) applied = TuningCache::load(options.apply);
   TuningCache cache = cache_at(options.tuning);
   const std::optional<Context> context = make_context(options.selection, err);
   if (!context) return kEnvironment;
   std::vector<Row> rows{{"case", "fastest", "time", "runner-up", "vs auto", "vs vendor", "of"}};
   RunResult all;
   bool has_run = true;
-  for (const catalog::PrimitiveSpec* spec : specs) {
-    Tuned tuned = tune_op(global, options, *context, *spec, out, err);
+  const auto start = Clock::now();
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const catalog::PrimitiveSpec* spec = specs[i];
+    const double left = options.budget_s - seconds_since(start);
+    const double share =
+        options.budget_s > 0 ? std::max(0.1, left / static_cast<double>(specs.size() - i)) : 0;
+    Tuned tuned = tune_op(global, options, *context, *spec, specs, applied ? &*applied : nullptr,
+                          share, out, err);
     if (!tuned.nothing.empty()) report_nothing(tuned.nothing, tuned.result, err);
     for (const auto& [point, one] : tuned.cases) {
       rows.push_back(row_of(point, one));

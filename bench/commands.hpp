@@ -79,8 +79,11 @@ struct TuneOptions {
   Selection selection;
   RunConfig config;
   std::string target_ci = "0.5%";
-  double budget_s = -1;  ///< negative: none
-  std::string tuning;    ///< the cache's file; empty: nothing is kept
+  double budget_s = -1;               ///< negative: none
+  std::string tuning;                 ///< the cache's file; empty: nothing is kept
+  std::string apply;                  ///< a cache that "auto" reads here; empty: none
+  std::string space;                  ///< of space_of(); empty: everything that is selected
+  std::string search = "exhaustive";  ///< or random, halving
   bool dry_run = false;
 };
 
@@ -156,10 +159,10 @@ int command_trace(const GlobalOptions& global, const TraceOptions& options, std:
 int command_show(const GlobalOptions& global, const std::vector<std::string>& files,
                  const OutputOptions& output, std::ostream& out);
 int command_history(const GlobalOptions& global, const HistoryOptions& options, std::ostream& out);
+/// `json` is a file, "-" for standard output, or empty.
 int command_list(const GlobalOptions& global, const std::string& what, const std::string& ops,
                  const std::string& json, std::ostream& out);
 int command_quantize(const GlobalOptions& global, const QuantizeOptions& options,
-/// `json` is a file, "-" for standard output, or empty.
                      std::ostream& out);
 int command_compare(const GlobalOptions& global, const CompareArguments& arguments,
                     std::ostream& out, std::ostream& err);

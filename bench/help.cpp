@@ -76,8 +76,13 @@ std::string tune_footer() {
              "  vs auto        what auto takes without a cache: its time / the fastest's\n"
              "  vs vendor      the vendor library's best: its time / the fastest's\n"
              "  of             candidates that ran and were right\n"
-             "`wbench run --tuning FILE` and PlanOptions::tuning read what --tuning FILE "
-             "keeps.\n\n") +
+             "A search (--search random, halving) measures first with few samples, unchecked, and "
+             "then its best two in\n"
+             "full: only those can be the fastest, runner-up and vendor's best here. It takes 60 % "
+             "of --budget.\n"
+             "`wbench run --tuning FILE`, `wbench tune --apply FILE` and PlanOptions::tuning read "
+             "what --tuning FILE, or\n"
+             "--write FILE, keeps.\n\n") +
          exit_codes();
 }
 

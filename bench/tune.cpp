@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "bench/runner.hpp"
+#include "bench/value_spec.hpp"
+#include "wide/error.hpp"
 
 namespace wide::bench {
 
@@ -65,7 +67,74 @@ std::optional<TunedCase> tuned_in(const CaseResult& result, const catalog::Primi
   return tuned;
 }
 
+constexpr Regime kDeciding[] = {Regime::graph, Regime::stream, Regime::cold, Regime::cpu};
+
+/// "op/strategy:policy" in its parts.
+struct SpaceItem {
+  std::string op, way;
+  PlanOptions options;
+};
+
+SpaceItem space_item(const std::string& text) {
+  const size_t slash = text.find('/');
+  SpaceItem item;
+  if (slash != std::string::npos) item.op = text.substr(0, slash);
+  item.way = slash == std::string::npos ? text : text.substr(slash + 1);
+  item.options = plan_options(item.way);
+  return item;
+}
+
+bool has_way(const catalog::PrimitiveSpec& spec, const SpaceItem& item) {
+  const bool names_policy = item.way.find(':') != std::string::npos;
+  return std::any_of(spec.strategies.begin(), spec.strategies.end(), [&](const auto& info) {
+    const auto& policies = info.policies;
+    return info.name == item.options.strategy &&
+           (!names_policy ||
+            std::find(policies.begin(), policies.end(), item.options.policy) != policies.end());
+  });
+}
+
+[[noreturn]] void refuse_item(const std::string& text, const SpaceItem& item,
+                              const std::vector<const catalog::PrimitiveSpec*>& ops) {
+  std::vector<std::string> known;
+  for (const catalog::PrimitiveSpec* spec : ops) {
+    const std::string prefix = item.op.empty() ? "" : std::string(spec->name) + "/";
+    for (const catalog::StrategyInfo& info : spec->strategies) {
+      known.push_back(prefix + std::string(info.name));
+      for (const std::string_view policy : info.policies)
+        known.push_back(prefix + std::string(info.name) + ":" + std::string(policy));
+    }
+  }
+  const std::vector<std::string_view> views(known.begin(), known.end());
+  throw Error(ErrorCode::invalid_argument,
+              "--space: " + catalog::unknown_name_message("strategy", text, views));
+}
+
 }  // namespace
+
+std::vector<std::string> space_of(const std::string& list, const catalog::PrimitiveSpec& spec,
+                                  const std::vector<const catalog::PrimitiveSpec*>& ops) {
+  std::vector<std::string> names;
+  for (const std::string& text : parse_list("space", list)) {
+    const SpaceItem item = space_item(text);
+    const auto takes = [&](const catalog::PrimitiveSpec* one) {
+      return (item.op.empty() || item.op == one->name) && has_way(*one, item);
+    };
+    if (std::none_of(ops.begin(), ops.end(), takes)) refuse_item(text, item, ops);
+    if (takes(&spec)) names.push_back(item.way);
+  }
+  return names;
+}
+
+std::vector<double> deciding_samples(const RunnerResult& runner) {
+  if (runner.status != Status::ok) return {};
+  for (const Regime regime : kDeciding) {
+    for (const Measurement& m : runner.measurements) {
+      if (m.regime == regime && !m.samples_ns.empty()) return m.samples_ns;
+    }
+  }
+  return {};
+}
 
 std::vector<std::string> tune_candidates(const catalog::PrimitiveSpec& spec, DeviceType device,
                                          const std::vector<std::string>& named) {
@@ -89,7 +158,7 @@ std::vector<std::string> tune_candidates(const catalog::PrimitiveSpec& spec, Dev
 }
 
 std::optional<TunedCase> tuned_case(const CaseResult& result, const catalog::PrimitiveSpec& spec) {
-  for (const Regime regime : {Regime::graph, Regime::stream, Regime::cold, Regime::cpu}) {
+  for (const Regime regime : kDeciding) {
     if (auto tuned = tuned_in(result, spec, regime)) return tuned;
   }
   return std::nullopt;

@@ -19,6 +19,15 @@ namespace wide::bench {
 std::vector<std::string> tune_candidates(const catalog::PrimitiveSpec& spec, DeviceType device,
                                          const std::vector<std::string>& named);
 
+/// Of "op/strategy:policy", "strategy:policy" and "strategy", those that are this op's, without the
+/// op. Throws invalid_argument for one that is none of the ops'.
+std::vector<std::string> space_of(const std::string& list, const catalog::PrimitiveSpec& spec,
+                                  const std::vector<const catalog::PrimitiveSpec*>& ops);
+
+/// A runner's times in the regime that decides: the first of graph, stream, cold and cpu that it
+/// has; empty where it was not timed, or is not right.
+std::vector<double> deciding_samples(const RunnerResult& runner);
+
 struct Timed {
   std::string name;
   double time_ns = 0;  ///< median

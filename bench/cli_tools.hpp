@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options of info, quantize and history.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "bench/commands.hpp"
+
+namespace wide::bench {
+
+CLI::Option* add_store(CLI::App& app, std::string& store);
+
+void add_info(CLI::App& app, InfoOptions& options);
+void add_quantize(CLI::App& app, QuantizeOptions& options);
+void add_history(CLI::App& app, HistoryOptions& options);
+
+}  // namespace wide::bench
