@@ -111,6 +111,14 @@ const CaseResult* run_one(RunPlan plan, const catalog::PrimitiveSpec& spec,
   return result.cases.empty() ? nullptr : &tuned.result.cases.back();
 }
 
+/// Whether a case, or a strategy in it, did worse than not to apply.
+bool has_trouble(const CaseResult& c) {
+  if (c.strategies.empty()) return c.status != Status::ok;
+  return std::any_of(c.strategies.begin(), c.strategies.end(), [](const RunnerResult& r) {
+    return r.status != Status::ok && r.status != Status::skipped;
+  });
+}
+
 /// Few samples of some candidates: not checked, as what wins is measured again in full.
 MeasureCandidates measure_of(const RunPlan& plan, const catalog::PrimitiveSpec& spec,
                              const catalog::Case& point, const std::vector<std::string>& names,
@@ -134,7 +142,7 @@ MeasureCandidates measure_of(const RunPlan& plan, const catalog::PrimitiveSpec& 
         if (runner.name == strategies[i]) times[i] = deciding_samples(runner);
       }
     }
-    tuned.result.cases.pop_back();
+    if (!has_trouble(*one)) tuned.result.cases.pop_back();
     return times;
   };
 }
