@@ -153,7 +153,8 @@ int capture_selection(const GlobalOptions& global, RunOptions options, RunResult
   const int code = run_selection(global, options, result, options.dry_run ? out : table, err);
   if (options.dry_run || code != kSuccess) return code;
   if (result.devices.at(0).device.type == DeviceType::cuda) return code;
-  err << "wbench: a CPU launches no kernels: expected a GPU, or the simulated one (--sim)\n";
+  err << "wbench: a CPU launches no kernels: expected a GPU"
+      << (has_simulation() ? ", or the simulated one (--sim)\n" : "\n");
   return kEnvironment;
 }
 

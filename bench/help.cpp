@@ -14,8 +14,8 @@ std::string exit_codes() {
          "found a time\n"
          "unreliable; 6 nothing ran, matched or is common;\n"
          "7 the device asked for is not usable, another one was compared, its clocks cannot be "
-         "locked, or a\n"
-         "self-check failed; 130 interrupted, partial results written.\n"
+         "locked, a\n"
+         "self-check failed, or a tool is missing; 130 interrupted, partial results written.\n"
          "Where several apply, the first of 2, 1, 7, 3, 4, 5, 6 wins.";
 }
 
