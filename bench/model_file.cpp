@@ -33,7 +33,7 @@ void load_model_file(const std::string& op,
   }
   const std::string path = op.starts_with(kPrefix) ? op.substr(kPrefix.size()) : op;
 #if WIDE_HAS_ONNX
-  const OnnxModel model = OnnxModel::open(path, {extents, {}, {}});
+  const OnnxModel model = OnnxModel::open(path, {.extents = extents});
   const MemberParameters parameters = model.parameters(0);
   (void)catalog::add_model(path, model.graph(), [model, parameters](uint64_t seed, int64_t id) {
     return perturbed_parameters(parameters, kSpread, seed, id);

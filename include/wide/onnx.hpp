@@ -25,14 +25,14 @@ namespace wide {
 
 struct OnnxOptions {
   /// Numbers of symbolic extents behind the batch: {"sequence", 128}.
-  std::map<std::string, int64_t> extents;
+  std::map<std::string, int64_t> extents{};
   /// Inputs that all members read one of; the others are each member's own.
-  std::vector<std::string> shared_inputs;
+  std::vector<std::string> shared_inputs{};
   /// Inputs of which every element is one number, whoever runs the model: {"attention_mask", 1}
   /// hides nothing. They are constants, no inputs of the graph.
-  std::map<std::string, double> fixed_inputs;
+  std::map<std::string, double> fixed_inputs{};
   /// The outputs that are wanted, with what they need; none: all.
-  std::vector<std::string> outputs;
+  std::vector<std::string> outputs{};
 };
 
 /// The members of one graph: a file each, or one file.
