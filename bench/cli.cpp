@@ -67,6 +67,10 @@ void add_selection(CLI::App& app, Options& o) {
   add_axes(app, s);
   app.add_option("--filter", s.filter, "regular expression over \"op axis=value ..\"")
       ->group("Cases");
+  app.add_option("--where", s.where,
+                 "a condition over axes, such as \"n*batch*d <= 1M and dtype == fp16\": + - * / % "
+                 "== != < <= > >= and or not ( )")
+      ->group("Cases");
   add_strategies(app, s);
   app.add_option("-d,--device", s.device,
                  "cpu, cuda or cuda:K; default: cuda where usable, else cpu");

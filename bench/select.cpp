@@ -12,6 +12,7 @@
 #include "bench/counting_allocator.hpp"
 #include "bench/expand.hpp"
 #include "bench/model_file.hpp"
+#include "bench/where.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -216,8 +217,10 @@ std::string select_work(const Selection& selection, RunPlan& plan, RunResult& re
   size_t num_cases = 0, num_filtered = 0;
   for (const catalog::PrimitiveSpec* spec : ops) {
     Expansion expansion = expand(*spec, catalog::find_sweep(*spec, selection.preset), overrides);
+    const Where where(selection.where, *spec);
     num_filtered += std::erase_if(expansion.cases, [&](const catalog::Case& point) {
-      return !std::regex_search(point.op() + " " + point.to_string(), filter);
+      return !std::regex_search(point.op() + " " + point.to_string(), filter) ||
+             !where.holds(point);
     });
     for (const auto& [reason, count] : expansion.impossible) {
       result.impossible_reasons.emplace_back(std::string(spec->name) + ": " + reason, count);
@@ -228,8 +231,12 @@ std::string select_work(const Selection& selection, RunPlan& plan, RunResult& re
   }
   if (strategies && strategies->empty()) return "--skip leaves no strategy";
   if (num_cases > 0) return "";
-  return num_filtered > 0 ? "no case matches --filter \"" + selection.filter + "\""
-                          : "all points are impossible";
+  if (num_filtered == 0) return "all points are impossible";
+  std::string options;
+  if (!selection.filter.empty()) options = "--filter \"" + selection.filter + "\"";
+  if (!selection.where.empty())
+    options += (options.empty() ? "" : " and ") + ("--where \"" + selection.where + "\"");
+  return "no case matches " + options;
 }
 
 }  // namespace wide::bench

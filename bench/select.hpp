@@ -14,7 +14,7 @@
 namespace wide::bench {
 
 struct Selection {
-  std::string ops, models, preset = "quick", device, strategies, only, skip, filter;
+  std::string ops, models, preset = "quick", device, strategies, only, skip, filter, where;
   std::string baselines, regimes;                   ///< empty: all that the device has
   std::vector<std::string> axes;                    ///< of -a NAME=SPEC
   std::map<std::string, std::string> axis_options;  ///< of --NAME SPEC; empty: not given

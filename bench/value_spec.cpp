@@ -45,6 +45,11 @@ Digits parse_digits(std::string_view text, int64_t& value) {
                                                    : Digits::bad;
 }
 
+int64_t power_of_two(std::string_view axis, int64_t exponent, std::string_view text) {
+  if (exponent < 0 || exponent > 62) refuse(axis, text, "a power of two from 2^0 to 2^62");
+  return int64_t{1} << exponent;
+}
+
 class IntegerParser {
  public:
   IntegerParser(const catalog::AxisInfo& axis, bool powers) : axis_(axis), powers_(powers) {}
@@ -69,35 +74,10 @@ class IntegerParser {
   }
 
  private:
-  int64_t integer(std::string_view text) const {
-    const char* expected = "an integer, with K, M or G for binary thousands, or 2^N";
-    if (text.starts_with("2^")) {
-      int64_t exponent = 0;
-      if (parse_digits(text.substr(2), exponent) != Digits::good)
-        refuse(axis_.name, text, expected);
-      return power(exponent, text);
-    }
-    int shift = 0;
-    std::string_view digits = text;
-    if (!text.empty()) {
-      shift = text.back() == 'K' ? 10 : text.back() == 'M' ? 20 : text.back() == 'G' ? 30 : 0;
-      if (shift > 0) digits.remove_suffix(1);
-    }
-    int64_t value = 0;
-    const Digits digits_read = parse_digits(digits, value);
-    if (digits_read == Digits::bad) refuse(axis_.name, text, expected);
-    if (digits_read == Digits::too_large || value > (std::numeric_limits<int64_t>::max() >> shift))
-      refuse(axis_.name, text, "at most 2^63 - 1");
-    return value << shift;
-  }
-
-  int64_t power(int64_t exponent, std::string_view text) const {
-    if (exponent < 0 || exponent > 62) refuse(axis_.name, text, "a power of two from 2^0 to 2^62");
-    return int64_t{1} << exponent;
-  }
+  int64_t integer(std::string_view text) const { return parse_integer(axis_.name, text); }
 
   void add(int64_t value, std::string_view text, std::vector<int64_t>& values) const {
-    if (powers_) value = power(value, text);
+    if (powers_) value = power_of_two(axis_.name, value, text);
     if (value < axis_.min) refuse(axis_.name, text, "values >= " + std::to_string(axis_.min));
     if (static_cast<int64_t>(values.size()) >= kMaxValues) refuse_length(axis_.name, text);
     values.push_back(value);
@@ -108,6 +88,27 @@ class IntegerParser {
 };
 
 }  // namespace
+
+int64_t parse_integer(std::string_view axis, std::string_view text) {
+  const char* expected = "an integer, with K, M or G for binary thousands, or 2^N";
+  if (text.starts_with("2^")) {
+    int64_t exponent = 0;
+    if (parse_digits(text.substr(2), exponent) != Digits::good) refuse(axis, text, expected);
+    return power_of_two(axis, exponent, text);
+  }
+  int shift = 0;
+  std::string_view digits = text;
+  if (!text.empty()) {
+    shift = text.back() == 'K' ? 10 : text.back() == 'M' ? 20 : text.back() == 'G' ? 30 : 0;
+    if (shift > 0) digits.remove_suffix(1);
+  }
+  int64_t value = 0;
+  const Digits digits_read = parse_digits(digits, value);
+  if (digits_read == Digits::bad) refuse(axis, text, expected);
+  if (digits_read == Digits::too_large || value > (std::numeric_limits<int64_t>::max() >> shift))
+    refuse(axis, text, "at most 2^63 - 1");
+  return value << shift;
+}
 
 std::vector<catalog::AxisValue> parse_values(const catalog::AxisInfo& axis, std::string_view spec,
                                              bool powers) {

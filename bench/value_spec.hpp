@@ -21,6 +21,9 @@ namespace wide::bench {
 std::vector<catalog::AxisValue> parse_values(const catalog::AxisInfo& axis, std::string_view spec,
                                              bool powers = false);
 
+/// INT [ K | M | G ] | "2^" INT; throws as parse_values() does.
+int64_t parse_integer(std::string_view axis, std::string_view text);
+
 struct AxisOverride {
   std::string name;
   std::string spec;
