@@ -10,6 +10,7 @@
 
 #include "bench/cli_compare.hpp"
 #include "bench/cli_numbers.hpp"
+#include "bench/cli_output.hpp"
 #include "bench/cli_report.hpp"
 #include "bench/cli_run.hpp"
 #include "bench/cli_suite.hpp"
@@ -17,7 +18,6 @@
 #include "bench/commands.hpp"
 #include "bench/completion.hpp"
 #include "bench/help.hpp"
-#include "bench/report/exports.hpp"
 #include "bench/report/terminal.hpp"
 #include "bench/simulation.hpp"
 #include "host/core/file.hpp"
@@ -81,44 +81,6 @@ void add_selection(CLI::App& app, Options& o) {
 void add_baselines(CLI::App& app, RunOptions& o) {
   app.add_option("--baseline", o.selection.baselines, "loop,streams,graph or none; default: all")
       ->group("Strategies");
-}
-
-CLI::Option* add_exports(CLI::App& app, OutputOptions& o) {
-  std::string names;
-  for (const ExportFormat& format : export_formats())
-    names += (names.empty() ? "" : ", ") + std::string(format.name);
-  return app.add_option("--export", o.exports, "FORMAT=FILE, or FORMAT=-; of " + names);
-}
-
-void add_output(CLI::App& app, OutputOptions& o) {
-  app.add_option("--json", o.json, "write the result as JSON to FILE, or - for standard output")
-      ->group("Output");
-  app.add_option("-o,--output", o.json, "the same as --json FILE")->group("Output");
-  app.add_option("--csv", o.csv, "write a CSV table")->group("Output");
-  app.add_option("--md", o.md, "write a Markdown table")->group("Output");
-  add_exports(app, o)->group("Output");
-  app.add_option(
-         "--samples", o.samples,
-         "of --json FILE and --save: inline, in a sidecar FILE.samples.f64le, or none; auto "
-         "is a sidecar for more than 4096 of one measurement or 65536 in all")
-      ->group("Output")
-      ->check(one_of({"auto", "inline", "sidecar", "none"}))
-      ->capture_default_str();
-  app.add_flag("-s,--save", o.save, "save as results/<id>-<op>.json, and in the history")
-      ->group("Output");
-  app.add_option("--events", o.events,
-                 "write each case to FILE as it ends, a line of JSON; `show` reads it")
-      ->group("Output");
-  app.add_option("--tag", o.tag, "save, and call it so in the history: @TAG")->group("Output");
-  add_store(app, o.store)->group("Output");
-  app.add_option("--note", o.note, "a sentence that the result keeps")->group("Output");
-  app.add_option("--context", o.context, "NAME=VALUE that the result keeps, such as a job's number")
-      ->group("Output");
-  app.add_option("-t,--top", o.top, "only the N largest speedups")
-      ->group("Output")
-      ->check(kPositive);
-  app.add_flag("--explain", o.explain, "why each strategy was taken, and each row's command")
-      ->group("Output");
 }
 
 template <class Options>

@@ -67,6 +67,8 @@ void add_run(CLI::App& app, RunOptions& o) {
       ->group("Sampling")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_option("--html", o.output.html, "write a page for browsers, as report does")
+      ->group("Output");
   app.add_option(kIsolatedCase, o.isolated_case)->group("");
   app.add_option(kIsolatedResult, o.isolated_result)->group("");
   app.add_option("--tuning", o.tuning,

@@ -18,12 +18,10 @@
 #include "bench/isolated.hpp"
 #include "bench/machine_checks.hpp"
 #include "bench/nvml/clock_lock.hpp"
-#include "bench/report/exports.hpp"
+#include "bench/outputs.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/terminal.hpp"
-#include "bench/result_json.hpp"
 #include "bench/running.hpp"
-#include "bench/samples_file.hpp"
 #include "bench/simulation.hpp"
 #include "bench/timer/sampler.hpp"
 #include "host/core/file.hpp"
@@ -57,24 +55,6 @@ void print_cases(const RunPlan& plan, const RunResult& result, const std::string
     out << "impossible: " << number << (number == 1 ? " point: " : " points: ") << reason << "\n";
 }
 
-/// At most one document goes to standard output, which is then nothing else.
-bool goes_to_stdout(const OutputOptions& output) {
-  const auto count = [](const std::vector<std::string>& paths) {
-    return std::count(paths.begin(), paths.end(), "-");
-  };
-  auto documents = count(output.json) + count(output.csv) + count(output.md);
-  for (const std::string& text : output.exports) documents += parse_export(text).path == "-";
-  if (documents > 1) {
-    throw Error(ErrorCode::invalid_argument,
-                "standard output takes one of --json -, --csv -, --md - and --export FORMAT=-");
-  }
-  if (count(output.json) > 0 && samples_in(output.samples) == SamplesIn::side_car) {
-    throw Error(ErrorCode::invalid_argument,
-                "--samples sidecar: standard output has nothing beside it, expected --json FILE");
-  }
-  return documents == 1;
-}
-
 /// "NAME=VALUE" by "NAME=VALUE", each name once.
 std::vector<std::pair<std::string, std::string>> context_of(const std::vector<std::string>& texts) {
   std::vector<std::pair<std::string, std::string>> context;
@@ -90,71 +70,6 @@ std::vector<std::pair<std::string, std::string>> context_of(const std::vector<st
     context.emplace_back(name, text.substr(equals + 1));
   }
   return context;
-}
-
-/// results/<id>-<ops>.json: no other run has it, not even one of the same second. What is no good
-/// in a file name, as the colons of times and models, goes. Empty where nothing is to be saved.
-std::string saved_path(const OutputOptions& output, const Selection& selection, std::string id) {
-  if (!output.save_as.empty()) return output.save_as;
-  if (!output.save && output.tag.empty()) return "";
-  std::string ops = selection.ops;
-  std::replace(ops.begin(), ops.end(), ',', '+');
-  for (char& c : ops) {
-    if (c == ':' || c == '/') c = '-';
-  }
-  std::erase(id, ':');
-  return "results/" + id + "-" + ops + ".json";
-}
-
-/// The history keeps whole documents: nothing lies beside them.
-void remember(const RunResult& result, SamplesIn samples, const OutputOptions& output) {
-  const SamplesIn kept = samples == SamplesIn::nowhere ? samples : SamplesIn::document;
-  const std::unique_ptr<HistoryStore> store = open_history(store_or_default(output.store));
-  (void)store->add(record_of(result, document_text(result, kept)));
-  if (!output.tag.empty()) store->tag(result.id, output.tag);
-}
-
-/// Writes every format asked for. A file that cannot be written is reported and makes the exit code
-/// 1; the other outputs are written all the same.
-bool write_outputs(const RunResult& result, const OutputOptions& output, const std::string& saved,
-                   std::ostream& out, std::ostream& err) {
-  bool all_written = true;
-  const auto guarded = [&](const auto& write) {
-    try {
-      write();
-    } catch (const Error& error) {
-      err << "wbench: " << error.what() << "\n";
-      all_written = false;
-    }
-  };
-  const auto write = [&](const std::string& path, const std::string& text) {
-    if (path == "-") {
-      out << text;
-    } else {
-      guarded([&] { write_file(path, text); });
-    }
-  };
-  const SamplesIn samples = *samples_in(output.samples);
-  for (const std::string& path : output.json) {
-    if (path == "-") {
-      out << document_text(result, samples);
-    } else {
-      guarded([&] { write_result(result, path, samples); });
-    }
-  }
-  if (!saved.empty()) {
-    std::error_code ignored;  // write_result() says what is wrong
-    std::filesystem::create_directories(std::filesystem::path(saved).parent_path(), ignored);
-    guarded([&] { write_result(result, saved, samples); });
-    guarded([&] { remember(result, samples, output); });
-  }
-  for (const std::string& path : output.csv) write(path, report_csv(result));
-  for (const std::string& path : output.md) write(path, report_markdown(result));
-  for (const std::string& text : output.exports) {
-    const Export asked = parse_export(text);
-    write(asked.path, export_text(*asked.format, result));
-  }
-  return all_written;
 }
 
 /// Strategies that an op does not have say nothing about it, as long as it has another one of the

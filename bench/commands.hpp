@@ -21,7 +21,7 @@ struct GlobalOptions {
 };
 
 struct OutputOptions {
-  std::vector<std::string> json, csv, md;
+  std::vector<std::string> json, csv, md, html, junit;
   std::vector<std::string> exports;  ///< FORMAT=FILE of report/exports.hpp
   bool save = false;
   std::string save_as;  ///< a file to save as, instead of one that is named by time; or empty

@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "bench/report/junit.hpp"
 #include "bench/report/report.hpp"
 #include "host/core/file.hpp"
 #include "verify/cli_case.hpp"
@@ -186,6 +187,55 @@ TEST_CASE("github-action-benchmark gets unique names, numbers and a unit") {
     CHECK(b.at("extra").is_string());
   }
   CHECK_FALSE(names.empty());
+}
+
+TEST_CASE("JUnit has a test a strategy, and why it did not pass") {
+  RunResult r = sample_result();
+  const CaseResult whole = r.cases.front();
+  r.cases.assign(1, whole);
+  r.cases.front().baselines.resize(1);
+  r.cases.front().strategies.resize(1);
+  const auto add = [&](const std::string& name, Status status, const std::string& reason) {
+    RunnerResult runner;
+    runner.name = name;
+    runner.status = status;
+    runner.reason = reason;
+    r.cases.front().strategies.push_back(runner);
+  };
+  add("wrong", Status::verify_failed, "member 1, [0, 3]: got 1, expected \"<2>\"\x01");
+  add("fast", Status::implausible, "faster than memory");
+  add("broken", Status::failed, "no such file");
+  add("large", Status::oom, "out of memory");
+  add("other", Status::skipped, "needs 16 bits");
+  CaseResult unrun = whole;
+  unrun.baselines.clear();
+  unrun.strategies.clear();
+  unrun.status = Status::failed;
+  unrun.reason = "not run: the device failed before";
+  r.cases.push_back(unrun);
+  const std::string text = report_junit(r), point = whole.point.to_string();
+  CHECK_THAT(text, ContainsSubstring("tests=\"8\" failures=\"2\" errors=\"3\" skipped=\"1\""));
+  CHECK_THAT(text, ContainsSubstring("name=\"(loop) " + point + "\"></testcase>"));
+  CHECK_THAT(text, ContainsSubstring("name=\"wrong " + point +
+                                     "\"><failure type=\"verify_failed\" message=\"VERIFY FAILED"));
+  CHECK_THAT(text, ContainsSubstring("expected &quot;&lt;2&gt;&quot; "));
+  CHECK_THAT(text, ContainsSubstring("<error type=\"oom\" message=\"oom: out of memory; wbench"));
+  CHECK_THAT(text, ContainsSubstring("<skipped message=\"skipped: needs 16 bits"));
+  CHECK_THAT(text, ContainsSubstring("name=\"" + point + "\"><error type=\"failed\""));
+  CHECK_THAT(report_junit({}), ContainsSubstring("tests=\"0\""));
+}
+
+TEST_CASE("run writes the page that report does, and verify tests") {
+  test::TemporaryFolder folder;
+  REQUIRE(wbench("run " + kTiny + "--json r.json --html r.html --junit r.xml").code == kSuccess);
+  CHECK(wbench("report r.json --html -").out == read_file("r.html"));
+  CHECK_THAT(read_file("r.xml"), ContainsSubstring("tests=\"3\" failures=\"0\""));
+  const Outcome verified = wbench("verify --op linear --n 2 --batch 2 --d 8 -d cpu -q --junit -");
+  CHECK(verified.code == kSuccess);
+  CHECK(verified.out.starts_with("<?xml"));
+  CHECK_THAT(verified.out, ContainsSubstring("classname=\"linear\" name=\"wide n=2"));
+  CHECK(wbench("run " + kTiny + "--junit - --html -").code == kUsage);
+  CHECK(wbench("run " + kTiny + "--html /no/such/r.html").code == kRuntimeError);
 }
 
 TEST_CASE("an empty result exports as empty documents") {

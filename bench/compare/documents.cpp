@@ -8,7 +8,7 @@
 
 #include "bench/compare/verdicts.hpp"
 #include "bench/json_number.hpp"
-#include "bench/report/html.hpp"
+#include "bench/report/junit.hpp"
 #include "bench/report/table.hpp"
 #include "wide/version.hpp"
 
@@ -127,11 +127,6 @@ Json rules_of(const FailOn& f) {
   return rules;
 }
 
-/// Characters that XML 1.0 does not have become spaces; what HTML escapes is escaped in XML alike.
-std::string xml(const std::string& text) {
-  return escape_html(printable(text));
-}
-
 std::string github(const std::string& text, bool is_property) {
   std::string out;
   for (const char c : printable(text)) {
@@ -188,28 +183,17 @@ std::string compare_json(const Comparison& c, const FailOn& fail_on) {
 }
 
 std::string compare_junit(const Comparison& c, const FailOn& fail_on) {
-  std::string cases;
-  int64_t failures = 0, skipped = 0;
+  JunitSuite suite("wbench compare");
   for (const ComparedCell& cell : c.cells) {
-    const std::string message = xml(message_of(c, cell));
-    const bool has_failed = is_tripped(cell, fail_on);
     const Verdict v = cell.judgement.verdict;
-    const bool is_skipped = !has_failed && v >= Verdict::ambiguous;
-    cases += fmt::format(
-        "  <testcase classname=\"{}\" name=\"{}\">", xml(cell.op),
-        xml(cell.strategy + " " + std::string(to_string(cell.regime)) + " " + c.label(cell)));
-    if (has_failed)
-      cases += fmt::format("<failure type=\"{}\" message=\"{}\"/>", to_string(v), message);
-    if (is_skipped) cases += fmt::format("<skipped message=\"{}\"/>", message);
-    cases += "</testcase>\n";
-    failures += has_failed ? 1 : 0;
-    skipped += is_skipped ? 1 : 0;
+    const auto outcome = is_tripped(cell, fail_on) ? JunitSuite::Outcome::failed
+                         : v >= Verdict::ambiguous ? JunitSuite::Outcome::skipped
+                                                   : JunitSuite::Outcome::passed;
+    suite.add(cell.op,
+              cell.strategy + " " + std::string(to_string(cell.regime)) + " " + c.label(cell),
+              outcome, std::string(to_string(v)), message_of(c, cell));
   }
-  return fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<testsuite name=\"wbench compare\" tests=\"{}\" failures=\"{}\" errors=\"0\" "
-      "skipped=\"{}\">\n{}</testsuite>\n",
-      c.cells.size(), failures, skipped, cases);
+  return suite.text();
 }
 
 std::string compare_github(const Comparison& c, const FailOn& fail_on) {
