@@ -69,6 +69,22 @@ void add_run(CLI::App& app, RunOptions& o) {
       ->capture_default_str();
   app.add_option("--html", o.output.html, "write a page for browsers, as report does")
       ->group("Output");
+  CLI::Option* base =
+      app.add_option(
+             "--compare", o.compare.base,
+             "compare with a result, a folder of results or a run of the history, as `wbench "
+             "compare` does")
+          ->group("Gate");
+  app.add_option("--fail-on", o.compare.fail_on,
+                 "--compare: of regression, missing, invalid, inconclusive, unreliable, "
+                 "device-mismatch; or none")
+      ->needs(base)
+      ->group("Gate")
+      ->capture_default_str();
+  app.add_option("--threshold", o.compare.threshold, "--compare: changes within it are none")
+      ->needs(base)
+      ->group("Gate")
+      ->capture_default_str();
   app.add_option(kIsolatedCase, o.isolated_case)->group("");
   app.add_option(kIsolatedResult, o.isolated_result)->group("");
   app.add_option("--tuning", o.tuning,

@@ -99,14 +99,18 @@ std::string document_of(const Comparison& comparison, const CompareArguments& a,
 
 }  // namespace
 
-int command_compare(const GlobalOptions& global, const CompareArguments& arguments,
+void require_compare_arguments(const CompareArguments& arguments) {
+  (void)compare_options(arguments);
+  (void)parse_fail_on(arguments.fail_on);
+}
+
+int compare_results(const GlobalOptions& global, const CompareArguments& arguments,
+                    std::span<const RunResult> base, std::span<const RunResult> candidate,
                     std::ostream& out, std::ostream& err) {
   CompareOptions options = compare_options(arguments);
   const FailOn fail_on = parse_fail_on(arguments.fail_on);
-  const auto [base, candidate] = runs_of(arguments, err);
-  if (is_interrupted()) return kInterrupted;
-  for (const auto* runs : {&base, &candidate}) {
-    for (const RunResult& run : *runs) {
+  for (const auto& runs : {base, candidate}) {
+    for (const RunResult& run : runs) {
       const std::string note = samples_note(run);
       if (!note.empty()) err << "wbench: compare: run " << run.id << ": " << note << "\n";
     }
@@ -134,6 +138,14 @@ int command_compare(const GlobalOptions& global, const CompareArguments& argumen
   const int code = exit_code_of(comparison, fail_on);
   if (code == kNothingRan) err << "wbench: compare: no cell is in both\n";
   return code;
+}
+
+int command_compare(const GlobalOptions& global, const CompareArguments& arguments,
+                    std::ostream& out, std::ostream& err) {
+  require_compare_arguments(arguments);
+  const auto [base, candidate] = runs_of(arguments, err);
+  if (is_interrupted()) return kInterrupted;
+  return compare_results(global, arguments, base, candidate, out, err);
 }
 
 }  // namespace wide::bench

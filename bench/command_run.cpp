@@ -201,10 +201,33 @@ int exit_code_of(const RunResult& result, bool was_interrupted) {
   return ran_anything(result) ? kSuccess : kNothingRan;
 }
 
+int worse_code(int a, int b) {
+  constexpr int kWorstFirst[] = {kInterrupted, kUsage,        kRuntimeError, kEnvironment, kWrong,
+                                 kRegression,  kInconclusive, kNothingRan,   kSuccess};
+  const auto rank = [&](int code) {
+    return std::find(std::begin(kWorstFirst), std::end(kWorstFirst), code);
+  };
+  return rank(a) < rank(b) ? a : b;
+}
+
 int command_run(const GlobalOptions& global, RunOptions options, std::ostream& out,
                 std::ostream& err) {
-  RunResult result;
-  return run_selection(global, std::move(options), result, out, err);
+  if (!options.isolated_case.empty()) options.compare.base.clear();  // that is its parent's
+  const bool compares = !options.compare.base.empty() && !options.dry_run;
+  std::vector<RunResult> base, runs;
+  if (compares) {
+    require_compare_arguments(options.compare);
+    base = load_named_results(options.compare.base, options.output.store);  // before this is last
+  }
+  runs.emplace_back();
+  const int code = run_selection(global, options, runs.front(), out, err);
+  if (runs.front().cases.empty()) runs.clear();
+  if (!compares || runs.empty() || code == kInterrupted) return code;
+  // A document on standard output is all there is: people read the table elsewhere.
+  std::ostream nowhere(nullptr);
+  std::ostream& table = !goes_to_stdout(options.output) ? out : global.quiet ? nowhere : err;
+  table << "\n";
+  return worse_code(code, compare_results(global, options.compare, base, runs, table, err));
 }
 
 int run_selection(const GlobalOptions& global, RunOptions options, RunResult& result,

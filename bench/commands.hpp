@@ -6,6 +6,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,19 @@ struct OutputOptions {
   bool explain = false;
 };
 
+struct CompareArguments {
+  std::string base, candidate;  ///< a result, or a folder of results of one build; executables
+  bool is_rerun = false;        ///< measure the two executables
+  std::vector<std::string> run_arguments;  ///< of their `run`
+  int64_t repeat = 5;
+  std::string metric = "time_ns", threshold = "1.5%", noise_floor = "runs", fdr = "bh",
+              method = "auto";
+  std::string min_effect, device_pairs;  ///< empty: none
+  double alpha = 0.01;
+  std::string fail_on = "regression,invalid", format = "table", output, store;
+  bool ignore_device = false, all = false, explain = false;
+};
+
 struct RunOptions {
   Selection selection;
   RunConfig config;
@@ -51,6 +65,7 @@ struct RunOptions {
   std::string isolated_case, isolated_result;  ///< this is a child of --isolate
   std::vector<std::string> words;  ///< of this run, where the command line is of another command
   ReportContent content = ReportContent::times;  ///< what is not times measures nothing
+  CompareArguments compare;                      ///< with a base; empty: nothing is compared
 };
 
 struct ProfileOptions {
@@ -116,19 +131,6 @@ struct SuiteOptions {
   bool save = false, dry_run = false, is_strict = false;
 };
 
-struct CompareArguments {
-  std::string base, candidate;  ///< a result, or a folder of results of one build; executables
-  bool is_rerun = false;        ///< measure the two executables
-  std::vector<std::string> run_arguments;  ///< of their `run`
-  int64_t repeat = 5;
-  std::string metric = "time_ns", threshold = "1.5%", noise_floor = "runs", fdr = "bh",
-              method = "auto";
-  std::string min_effect, device_pairs;  ///< empty: none
-  double alpha = 0.01;
-  std::string fail_on = "regression,invalid", format = "table", output, store;
-  bool ignore_device = false, all = false, explain = false;
-};
-
 struct InfoOptions {
   std::string device;             ///< of calibrations and self-checks; empty: all
   std::vector<std::string> json;  ///< files, "-" for standard output
@@ -166,6 +168,12 @@ int command_quantize(const GlobalOptions& global, const QuantizeOptions& options
                      std::ostream& out);
 int command_compare(const GlobalOptions& global, const CompareArguments& arguments,
                     std::ostream& out, std::ostream& err);
+/// Throws invalid_argument for what command_compare() would refuse, before there are results.
+void require_compare_arguments(const CompareArguments& arguments);
+/// command_compare() of results at hand.
+int compare_results(const GlobalOptions& global, const CompareArguments& arguments,
+                    std::span<const RunResult> base, std::span<const RunResult> candidate,
+                    std::ostream& out, std::ostream& err);
 int command_report(const ReportArguments& arguments, std::ostream& out, std::ostream& err);
 int command_suite(const GlobalOptions& global, const SuiteOptions& options, std::ostream& out,
                   std::ostream& err);
@@ -184,9 +192,8 @@ int capture_selection(const GlobalOptions& global, RunOptions options, RunResult
 /// Whether that takes the simulated GPU, as there is no other.
 bool launches_need_simulation(const Selection& selection, const GlobalOptions& global);
 
-/// Writes a document to each file, once to `out` for "-"; whether it did that.
-bool write_documents(const std::string& text, const std::vector<std::string>& files,
-                     std::ostream& out);
+/// The one that wins where several apply.
+int worse_code(int a, int b);
 
 /// What the cases of a run come to; interrupted counts first, then the first of 1, 3, 6, 0.
 int exit_code_of(const RunResult& result, bool was_interrupted);

@@ -15,6 +15,7 @@
 #include "host/core/file.hpp"
 #include "verify/cli_case.hpp"
 #include "verify/compare_case.hpp"
+#include "verify/support/folder.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -402,6 +403,49 @@ TEST_CASE("two builds are run by turns") {
   CHECK_THAT(wbench("compare --rerun " + no_result + " " + no_result).err,
              ContainsSubstring("exit code 3 and left no result"));
   CHECK(wbench("compare " + both + " extra").code == kUsage);
+}
+
+TEST_CASE("a run compares itself with a result as compare would") {
+  const test::TemporaryFolder folder;
+  REQUIRE(wbench("run " + kTiny + "--json base.json").code == kSuccess);
+  const Outcome run = wbench("run " + kTiny + "--json new.json --compare base.json --fail-on none");
+  CHECK(run.code == kSuccess);
+  const Outcome same = wbench("compare base.json new.json --color never --fail-on none");
+  CHECK(run.out.ends_with("\n\n" + same.out));
+  // Ten times as fast as it was: a change that no machine's noise hides.
+  RunResult base = load_result("base.json");
+  for (CaseResult& c : base.cases) {
+    for (auto* group : {&c.strategies, &c.baselines}) {
+      for (RunnerResult& r : *group) {
+        for (Measurement& m : r.measurements) {
+          for (double& ns : m.samples_ns) ns /= 100;
+          m.below_resolution = false;
+          m.stats.median_ns /= 100;
+          m.stats.min_ns /= 100;
+          m.stats.q3_ns /= 100;
+        }
+      }
+    }
+  }
+  write_file("fast.json", to_json(base).dump());
+  const Outcome slow = wbench("run " + kTiny + "--compare fast.json");
+  CHECK(slow.code == kRegression);
+  CHECK_THAT(slow.out, ContainsSubstring("SLOWER"));
+  CHECK(wbench("run " + kTiny + "--compare fast.json --fail-on invalid").code == kSuccess);
+  const Outcome document = wbench("run " + kTiny + "--json - --compare fast.json");
+  CHECK(document.code == kRegression);
+  CHECK(json::parse(document.out).at("run").at("exit_code") == kSuccess);
+  // The last run before this one, although this one is saved.
+  REQUIRE(wbench("history add fast.json").code == kSuccess);
+  CHECK(wbench("run " + kTiny + "-s --compare @last").code == kRegression);
+  CHECK(wbench("run " + kTiny + "--compare @last --fail-on none").code == kSuccess);
+  // Nothing is measured where there is nothing to compare with.
+  CHECK(wbench("run " + kTiny + "--json x.json --compare absent.json").code == kRuntimeError);
+  CHECK(wbench("run " + kTiny + "--json x.json --compare @absent").code == kUsage);
+  CHECK(wbench("run " + kTiny + "--json x.json --compare base.json --fail-on x").code == kUsage);
+  CHECK(wbench("run " + kTiny + "--json x.json --compare base.json --threshold x").code == kUsage);
+  CHECK(wbench("run " + kTiny + "--json x.json --threshold 2%").code == kUsage);
+  CHECK(!std::filesystem::exists("x.json"));
 }
 
 TEST_CASE("wrong arguments of compare are usage errors") {

@@ -68,13 +68,4 @@ int SuiteOutcome::exit_code() const {
   return code;
 }
 
-int worse_code(int a, int b) {
-  constexpr int kWorstFirst[] = {kInterrupted, kUsage,        kRuntimeError, kEnvironment, kWrong,
-                                 kRegression,  kInconclusive, kNothingRan,   kSuccess};
-  const auto rank = [&](int code) {
-    return std::find(std::begin(kWorstFirst), std::end(kWorstFirst), code);
-  };
-  return rank(a) < rank(b) ? a : b;
-}
-
 }  // namespace wide::bench

@@ -50,9 +50,6 @@ struct SuiteOutcome {
   int exit_code() const;  ///< the worst of its entries'
 };
 
-/// The one that wins where several apply.
-int worse_code(int a, int b);
-
 /// A table of the entries, what was missed, and one line of all.
 std::string suite_text(const SuiteOutcome& outcome, int width, bool has_color);
 /// A document "wbench.suite_result", version 1.0.0.
