@@ -2,15 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/cli_run.hpp"
 
+#include "bench/cli_checks.hpp"
 #include "bench/completion.hpp"
 #include "bench/isolated.hpp"
 
 namespace wide::bench {
 
 void add_run(CLI::App& app, RunOptions& o) {
-  app.add_option("--verify", o.config.verify, "both, before or off")
+  app.add_option("--verify", o.config.verify, "both, before, off, or only: measure nothing")
       ->group("Sampling")
-      ->check(one_of({"both", "before", "off"}))
+      ->check(one_of({"both", "before", "off", "only"}))
       ->capture_default_str();
   app.add_option("--cache", o.cache,
                  "how regime cold is cold: flush the L2, rotate over copies of the operands, or "
@@ -26,6 +27,12 @@ void add_run(CLI::App& app, RunOptions& o) {
   app.add_option("--stop", o.config.stop, "when samples are enough: ci, stdrel, entropy or count")
       ->group("Sampling")
       ->check(one_of({"ci", "stdrel", "entropy", "count"}))
+      ->capture_default_str();
+  app.add_option("--min-time", o.config.min_time_s,
+                 "seconds that the samples of every strategy and case add up to before --stop may "
+                 "end them; --timeout and --max-samples end them all the same")
+      ->group("Sampling")
+      ->check(kNotNegative)
       ->capture_default_str();
   app.add_option("--max-noise", o.max_noise, "stop stdrel: the largest deviation")
       ->group("Sampling")
@@ -57,6 +64,23 @@ void add_run(CLI::App& app, RunOptions& o) {
   app.add_flag("--isolate", o.config.isolate,
                "each case in a process of its own: one that crashes does not end the sweep")
       ->group("Sampling");
+  app.add_option("--cooldown", o.config.cooldown_s,
+                 "seconds of rest between cases: of --budget, but of no case's share")
+      ->group("Sampling")
+      ->check(kNotNegative)
+      ->capture_default_str();
+  app.add_option("--repeat", o.repeat,
+                 "run the whole sweep N times: N results, whose files and --tag get the number, as "
+                 "r-1.json of --json r.json; each has the whole --budget")
+      ->group("Sampling")
+      ->check(number_check(1, false, 1000, "an integer from 1 to 1000"))
+      ->capture_default_str();
+  CLI::Option* stops =
+      app.add_flag("--exit-on-error", o.exits_on_error,
+                   "stop after the first case that failed, was wrong or implausible")
+          ->group("Sampling");
+  const std::string keep_going = "run the other cases all the same, which is the default";
+  app.add_flag("--keep-going", keep_going)->excludes(stops)->group("Sampling");
   app.add_flag("--strict", o.is_strict,
                "a time that is unreliable makes the exit code 5: see doubts below")
       ->group("Sampling");

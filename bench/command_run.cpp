@@ -23,6 +23,7 @@
 #include "bench/report/terminal.hpp"
 #include "bench/running.hpp"
 #include "bench/simulation.hpp"
+#include "bench/sweep.hpp"
 #include "bench/timer/sampler.hpp"
 #include "host/core/file.hpp"
 #include "wide/error.hpp"
@@ -181,6 +182,46 @@ int strict_exit_code(const RunResult& result, std::ostream& err) {
   return kInconclusive;
 }
 
+/// As many sweeps as are asked for, each with its files; those that have cases into `runs`.
+int run_repeatedly(const GlobalOptions& global, const RunOptions& options,
+                   std::vector<RunResult>& runs, std::ostream& out, std::ostream& err) {
+  int code = kSuccess;
+  for (int64_t i = 0; i < options.repeat; ++i) {
+    RunOptions one = options;
+    one.config.repeat_index = i;
+    one.config.repeat_count = options.repeat;
+    if (options.repeat > 1 && !options.dry_run) {
+      one.output = numbered(one.output, i + 1);
+      if (i > 0) pause_for(options.config.cooldown_s);
+      if (is_interrupted()) return kInterrupted;
+      if (!global.quiet) err << fmt::format("wbench: run {} of {}\n", i + 1, options.repeat);
+    }
+    RunResult result;
+    const int its_code = run_selection(global, std::move(one), result, out, err);
+    code = worse_code(code, its_code);
+    const bool has_stopped = result.cases.empty() || its_code == kInterrupted ||
+                             (options.exits_on_error && !result.complete);
+    if (!result.cases.empty()) runs.push_back(std::move(result));
+    if (has_stopped || options.dry_run) break;  // the others would come to the same
+  }
+  return code;
+}
+
+size_t num_cases(const RunPlan& plan) {
+  size_t total = 0;
+  for (const auto& [spec, cases] : plan.work) total += cases.size();
+  return total;
+}
+
+/// Says which case of --exit-on-error was the last.
+void report_stop(const RunPlan& plan, const RunResult& result, std::ostream& err) {
+  if (!plan.exits_on_error || result.cases.empty() || !is_error(result.cases.back())) return;
+  const CaseResult& last = result.cases.back();
+  err << fmt::format("wbench: --exit-on-error: {} of {} cases run; {} {} is {}: {}\n",
+                     result.cases.size(), num_cases(plan), last.point.op(), last.point.to_string(),
+                     to_string(last.status), last.reason);
+}
+
 }  // namespace
 
 int exit_code_of(const RunResult& result, bool was_interrupted) {
@@ -212,16 +253,17 @@ int worse_code(int a, int b) {
 
 int command_run(const GlobalOptions& global, RunOptions options, std::ostream& out,
                 std::ostream& err) {
-  if (!options.isolated_case.empty()) options.compare.base.clear();  // that is its parent's
+  if (!options.isolated_case.empty()) {  // the others are its parent's
+    options.repeat = 1;
+    options.compare.base.clear();
+  }
   const bool compares = !options.compare.base.empty() && !options.dry_run;
   std::vector<RunResult> base, runs;
   if (compares) {
     require_compare_arguments(options.compare);
     base = load_named_results(options.compare.base, options.output.store);  // before this is last
   }
-  runs.emplace_back();
-  const int code = run_selection(global, options, runs.front(), out, err);
-  if (runs.front().cases.empty()) runs.clear();
+  const int code = run_repeatedly(global, options, runs, out, err);
   if (!compares || runs.empty() || code == kInterrupted) return code;
   // A document on standard output is all there is: people read the table elsewhere.
   std::ostream nowhere(nullptr);
@@ -232,6 +274,10 @@ int command_run(const GlobalOptions& global, RunOptions options, std::ostream& o
 
 int run_selection(const GlobalOptions& global, RunOptions options, RunResult& result,
                   std::ostream& out, std::ostream& err) {
+  if (options.config.verify == "only") {
+    options.config.verify = RunConfig().verify;
+    options.content = ReportContent::checks;
+  }
   if (options.is_profiled) options.content = ReportContent::checks;
   if (is_simulated()) prefer_counters(options, err);
   if (!options.isolated_case.empty()) become_child(options);
@@ -246,6 +292,7 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   plan.config = config;
   plan.config.preset = selection.preset;
   plan.verify_only = options.content != ReportContent::times;
+  plan.exits_on_error = options.exits_on_error;
   if (options.is_profiled) plan.profiled_calls = options.profiled_calls;
   if (options.budget_s >= 0) plan.config.budget_s = options.budget_s;
   if (options.budget_s < 0 && selection.preset == "ci") plan.config.budget_s = 60;
@@ -288,6 +335,7 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
     if (!global.quiet) err << "wbench: " << check.text << "\n";
   }
   int code = has_run ? exit_code_of(result, is_interrupted()) : kRuntimeError;
+  report_stop(plan, result, err);
   if (code == kSuccess && options.is_strict && options.isolated_case.empty())
     code = strict_exit_code(result, err);
   if (code == kNothingRan)

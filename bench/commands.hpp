@@ -66,6 +66,8 @@ struct RunOptions {
   std::vector<std::string> words;  ///< of this run, where the command line is of another command
   ReportContent content = ReportContent::times;  ///< what is not times measures nothing
   CompareArguments compare;                      ///< with a base; empty: nothing is compared
+  int64_t repeat = 1;                            ///< sweeps, each with a result of its own
+  bool exits_on_error = false;                   ///< after the first case that failed or is wrong
 };
 
 struct ProfileOptions {
@@ -194,6 +196,10 @@ bool launches_need_simulation(const Selection& selection, const GlobalOptions& g
 
 /// The one that wins where several apply.
 int worse_code(int a, int b);
+
+/// Writes a document to each file, once to `out` for "-"; whether it did that.
+bool write_documents(const std::string& text, const std::vector<std::string>& files,
+                     std::ostream& out);
 
 /// What the cases of a run come to; interrupted counts first, then the first of 1, 3, 6, 0.
 int exit_code_of(const RunResult& result, bool was_interrupted);

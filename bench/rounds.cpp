@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <random>
 #include <span>
 
@@ -53,14 +54,22 @@ ThrottleRule warm_up(const std::vector<Contender*>& contenders, const Timing& ti
   return {throttle_policy(config.throttle), config.throttle_pct, clocks.stable_mhz()};
 }
 
+/// What the samples took, without what lies between them.
+double sampled_s(const Measurement& m) {
+  const double ns = std::accumulate(m.samples_ns.begin(), m.samples_ns.end(), 0.0);
+  return 1e-9 * ns * static_cast<double>(m.iters_per_sample);
+}
+
 StopState state_of(const std::vector<Contender*>& contenders) {
   StopState state;
   for (const Contender* contender : contenders) {
     if (contender->result.status != Status::ok) continue;
     for (const Measurement& m : contender->result.measurements) {
       const auto count = static_cast<int64_t>(m.samples_ns.size());
-      state.fewest_samples =
-          state.most_samples == 0 ? count : std::min(state.fewest_samples, count);
+      const bool is_first = state.most_samples == 0;
+      state.fewest_samples = is_first ? count : std::min(state.fewest_samples, count);
+      const double time_s = sampled_s(m);
+      state.least_sampled_s = is_first ? time_s : std::min(state.least_sampled_s, time_s);
       state.most_samples = std::max(state.most_samples, count);
     }
   }
@@ -137,8 +146,9 @@ void time_in_rounds(std::vector<Contender*> contenders, const Timing& timing, co
   }
   std::mt19937_64 random(config.order_seed);
   std::shuffle(contenders.begin(), contenders.end(), random);
-  const StopRule rule{config.rounds, config.min_samples, config.max_samples,
-                      std::max(0.0, timing.limit_s - seconds_since(start)), config.stop};
+  const StopRule rule{config.rounds,      config.min_samples,
+                      config.max_samples, std::max(0.0, timing.limit_s - seconds_since(start)),
+                      config.stop,        config.min_time_s};
   SampleSequence sequence;
   const auto first_round = sequence.start;
   std::string reason;

@@ -3,11 +3,25 @@
 #include "bench/sweep.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "bench/interrupt.hpp"
 #include "bench/summary.hpp"
 
 namespace wide::bench {
+
+bool is_error(const CaseResult& result) {
+  return result.status != Status::ok && result.status != Status::skipped;
+}
+
+void pause_for(double seconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  while (Clock::now() < end && !is_interrupted()) {
+    const std::chrono::duration<double> left = end - Clock::now();
+    std::this_thread::sleep_for(std::min(left, std::chrono::duration<double>(0.05)));
+  }
+}
 
 Sweep::Sweep(const RunPlan& plan, RunResult& result) : plan_(plan), result_(result) {
   for (const auto& [spec, cases] : plan.work) total_ += static_cast<int64_t>(cases.size());
@@ -21,6 +35,7 @@ void Sweep::run(const std::function<std::optional<CaseResult>(const Turn&)>& run
   bool has_ended = false;
   for (const auto& [spec, cases] : plan_.work) {
     for (const catalog::Case& point : cases) {
+      if (done_ > 0 && !has_ended) cool_down();
       if (has_ended || is_interrupted()) break;
       report(point.op() + " " + point.to_string());
       const std::string impossible = spec->impossible_reason ? spec->impossible_reason(point) : "";
@@ -32,6 +47,7 @@ void Sweep::run(const std::function<std::optional<CaseResult>(const Turn&)>& run
       result_.cases.push_back(std::move(*ran));
       if (plan_.on_case) plan_.on_case(result_, result_.cases.back());
       ++done_;
+      has_ended = plan_.exits_on_error && is_error(result_.cases.back());
     }
   }
   report("");
@@ -44,11 +60,17 @@ double Sweep::elapsed_s() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
+/// Not before the first case, nor where nothing is timed.
+void Sweep::cool_down() const {
+  if (!plan_.verify_only) pause_for(plan_.config.cooldown_s);
+}
+
 /// An equal share of what is left, for every case that is left. A little of it all stays for
-/// starting, summing up and writing.
+/// starting, summing up and writing, and what pauses take is nobody's.
 std::optional<double> Sweep::budget_s() const {
   if (!plan_.config.budget_s) return std::nullopt;
-  const double left = std::max(0.0, 0.95 * *plan_.config.budget_s - elapsed_s());
+  const double pauses_s = plan_.config.cooldown_s * static_cast<double>(total_ - done_ - 1);
+  const double left = std::max(0.0, 0.95 * *plan_.config.budget_s - elapsed_s() - pauses_s);
   return std::max(0.1, left / static_cast<double>(total_ - done_));
 }
 

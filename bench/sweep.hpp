@@ -20,6 +20,12 @@ struct Turn {
   std::optional<double> budget_s;  ///< its share of the plan's
 };
 
+/// A case that failed, ran out of memory or time, was wrong or implausible.
+bool is_error(const CaseResult& result);
+
+/// Sleeps, but an interrupt ends it.
+void pause_for(double seconds);
+
 class Sweep {
  public:
   /// The sweep begins, and its clock.
@@ -28,12 +34,14 @@ class Sweep {
   /// Says what begins; "" at the end.
   void report(const std::string& next) const;
 
-  /// Cases of the plan in their order, each by `run_turn` but for those that cannot be; ends where
-  /// it returns none or an interrupt came. Fills cases, summaries, `complete` and the duration.
+  /// Cases of the plan in their order, each by `run_turn` but for those that cannot be, with the
+  /// plan's pause between them; ends where it returns none, an interrupt came, or after the first
+  /// case in error where the plan says so. Fills cases, summaries, `complete` and the duration.
   void run(const std::function<std::optional<CaseResult>(const Turn&)>& run_turn);
 
  private:
   double elapsed_s() const;
+  void cool_down() const;
   std::optional<double> budget_s() const;
 
   const RunPlan& plan_;

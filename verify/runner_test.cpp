@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <csignal>
+#include <numeric>
 #include <set>
 
 #include "bench/interrupt.hpp"
 #include "verify/runner_case.hpp"
+#include "wide/error.hpp"
 
 namespace wide::bench {
 namespace {
@@ -167,6 +169,76 @@ TEST_CASE("a budget takes samples, not cases") {
     CHECK(m.few_samples);
     CHECK(speedup(tight.result.cases[0], "slow").verdict == "ambiguous");
     CHECK(tight.seconds < 1.5);
+  }
+}
+
+TEST_CASE("samples add up to the least time before a rule may end them") {
+  FakePrimitive fake = fake_with({{"quick", ""}, {"wide", ""}});
+  fake.strategies[0].on_run = spin_us(20);
+  const catalog::PrimitiveSpec spec = fake.spec();
+  RunPlan plan = fake_plan(spec, short_config());
+  plan.config.max_samples = 100'000;
+  plan.config.stop = "count";
+  const auto least_s = [&] {
+    RunResult result;
+    run_plan(plan, result);
+    double least = 1e9;
+    for (const char* name : {"quick", "wide"}) {
+      const Measurement& m = strategy(result.cases.at(0), name).measurements.at(0);
+      CHECK(m.stop_reason == "count");
+      const double ns = std::accumulate(m.samples_ns.begin(), m.samples_ns.end(), 0.0);
+      least = std::min(least, 1e-9 * ns * static_cast<double>(m.iters_per_sample));
+    }
+    return least;
+  };
+  CHECK(least_s() < 0.05);
+  plan.config.min_time_s = 0.05;
+  CHECK(least_s() >= 0.05);
+}
+
+TEST_CASE("pauses lie between cases, and are of the budget but of no case's share") {
+  FakePrimitive fake = fake_with({{"wide", ""}});
+  const catalog::PrimitiveSpec spec = fake.spec();
+  RunPlan plan = fake_plan(spec, short_config());
+  plan.work.front().second = {fake_case(2), fake_case(3), fake_case(4)};
+  plan.config.cooldown_s = 0.25;
+  const auto seconds = [&] {
+    RunResult result;
+    const auto start = Clock::now();
+    run_plan(plan, result);
+    CHECK(result.complete);
+    return seconds_since(start);
+  };
+  const double pauses_s = 0.5;
+  CHECK(seconds() > pauses_s);
+  plan.config.budget_s = 1;
+  plan.config.target_ci_pct = 0;
+  plan.config.max_samples = 100'000;
+  const double with_budget = seconds();
+  CHECK(with_budget > pauses_s);
+  CHECK(with_budget < 1.1);
+  plan.verify_only = true;
+  CHECK(seconds() < pauses_s);  // nothing is timed, nothing heats
+}
+
+TEST_CASE("a sweep may end with the first case in error") {
+  FakePrimitive fake = fake_with({{"wide", ""}});
+  const catalog::PrimitiveSpec spec = fake.spec();
+  RunPlan plan = fake_plan(spec, short_config());
+  plan.verify_only = true;
+  plan.work.front().second = {fake_case(2), fake_case(3), fake_case(4)};
+  int calls = 0;
+  fake.strategies[0].on_run = [&] {
+    if (++calls == 2) throw Error(ErrorCode::io, "a planted fault");
+  };
+  for (const bool exits : {false, true}) {
+    calls = 0;
+    plan.exits_on_error = exits;
+    RunResult result;
+    run_plan(plan, result);
+    CHECK(result.cases.size() == (exits ? 2 : 3));
+    CHECK(result.cases.at(1).status == Status::failed);
+    CHECK(result.complete == !exits);
   }
 }
 

@@ -228,6 +228,15 @@ TEST_CASE("when a measurement stops") {
   CHECK(stop_reason(rule, state(3, 9, 99), unsettled) == "timeout");
   CHECK(stop_reason(rule, state(500, 5000, 1), unsettled) == "max_samples");
   CHECK(stop_reason(rule, {1, 3, 3, 0, true}, unsettled) == "interrupted");
+  // A criterion waits for the least time of samples, what bounds the case does not.
+  const StopRule long_rule{12, 30, 5000, 15, "ci", 2};
+  const auto sampled = [&](double least_s) {
+    return stop_reason(long_rule, {12, 36, 36, 10, false, least_s}, settled);
+  };
+  CHECK(sampled(1.9).empty());
+  CHECK(sampled(2) == "ci");
+  CHECK(stop_reason(long_rule, state(13, 39, 15), settled) == "timeout");
+  CHECK(stop_reason(long_rule, state(500, 5000, 1), settled) == "max_samples");
   // Every measurement has its samples, not one of them.
   CHECK(stop_reason(rule, {12, 12, 120, 1, false}, settled).empty());
 }

@@ -28,6 +28,7 @@ std::string stop_reason(const StopRule& rule, const StopState& state,
   if (state.most_samples >= rule.max_samples) return "max_samples";
   if (state.elapsed_s >= rule.limit_s) return "timeout";
   if (state.rounds < rule.rounds || state.fewest_samples < rule.min_samples) return "";
+  if (state.least_sampled_s < rule.min_time_s) return "";
   return is_checkpoint(state.rounds, rule.rounds) && is_settled() ? rule.criterion : "";
 }
 

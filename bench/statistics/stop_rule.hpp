@@ -16,6 +16,7 @@ struct StopRule {
   int64_t min_samples = 30, max_samples = 5000;
   double limit_s = 15;
   std::string criterion = "ci";  ///< what `is_settled` asks, and the reason it gives
+  double min_time_s = 0;         ///< of samples, in every measurement, before that is asked
 };
 
 struct StopState {
@@ -23,6 +24,7 @@ struct StopState {
   int64_t fewest_samples = 0, most_samples = 0;  ///< over all measurements
   double elapsed_s = 0;
   bool is_interrupted = false;
+  double least_sampled_s = 0;  ///< over all measurements: what their samples add up to
 };
 
 /// Even where time has run out, so many rounds are taken: fewer have no spread to speak of.
