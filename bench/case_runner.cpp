@@ -65,6 +65,15 @@ bool is_device_lost(const Context& context) {
   }
 }
 
+catalog::Fill fill_of(const Init& init) {
+  using catalog::Fill;
+  return init.dist == "normal"  ? Fill::normal
+         : init.dist == "int"   ? Fill::integers
+         : init.dist == "trig"  ? Fill::trig
+         : init.dist == "zeros" ? Fill::zeros
+                                : Fill::uniform;
+}
+
 class CaseRunner {
  public:
   CaseRunner(const CaseRequest& request, CaseResult& result, std::string& fatal)
@@ -77,10 +86,8 @@ class CaseRunner {
         stream_(plan_.context) {}
 
   void run() {
-    catalog::WorkloadOptions options;
-    options.seed = config_.seed;
     const int64_t before = present_bytes();
-    workload_ = request_.spec->make_workload(plan_.context, request_.point, options);
+    workload_ = make_workload(workload_options());
     workload_bytes_ = present_bytes() - before;
     result_.cost = workload_->cost();
     result_.footprint_bytes = workload_->footprint_bytes();
@@ -111,6 +118,17 @@ class CaseRunner {
   }
 
  private:
+  /// How the case's own operands are laid out and filled.
+  catalog::WorkloadOptions workload_options() const {
+    catalog::WorkloadOptions options;
+    options.seed = config_.seed;
+    options.fill = fill_of(config_.init);
+    return options;
+  }
+  std::unique_ptr<catalog::Workload> make_workload(const catalog::WorkloadOptions& options) const {
+    return request_.spec->make_workload(plan_.context, request_.point, options);
+  }
+
   /// Adds a result in its place; a contender, where it can be made, replaces it in the end.
   template <class Make>
   void add(std::vector<RunnerResult>& group, std::string_view name, const std::string& unsupported,
@@ -259,10 +277,8 @@ class CaseRunner {
         std::find(s.regimes.begin(), s.regimes.end(), Regime::cold) != s.regimes.end();
     if (!is_cold || config_.cache != Cache::rotate) return s;
     try {
-      catalog::WorkloadOptions options;
-      options.seed = config_.seed;
       for (int64_t i = 1; i < copies_of(s.cold); ++i) {
-        copies_.push_back(request_.spec->make_workload(plan_.context, request_.point, options));
+        copies_.push_back(make_workload(workload_options()));
         s.copies.push_back(copies_.back().get());
       }
     } catch (const Error&) {  // the contenders say why they have no regime cold
@@ -343,6 +359,14 @@ class CaseRunner {
 };
 
 }  // namespace
+
+Init init_of(const std::string& dist) {
+  Init init{dist, -1, 1};
+  if (dist == "normal") init.min = init.max = std::nullopt;
+  if (dist == "zeros") init.min = init.max = 0;
+  if (dist == "int") init.min = init.max = std::nullopt;  // each primitive has its own
+  return init;
+}
 
 CaseResult run_case(const CaseRequest& request, std::string& fatal) {
   CaseResult result;

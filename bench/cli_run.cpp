@@ -28,6 +28,12 @@ void add_run(CLI::App& app, RunOptions& o) {
       ->group("Sampling")
       ->check(one_of({"ci", "stdrel", "entropy", "count"}))
       ->capture_default_str();
+  app.add_option("--init", o.init,
+                 "of operands: uniform, normal, int, trig or zeros. What must keep its sign, as "
+                 "variances, stays uniform; weights of models stay what they are")
+      ->group("Cases")
+      ->check(one_of({"uniform", "normal", "int", "trig", "zeros"}))
+      ->capture_default_str();
   app.add_option("--min-time", o.config.min_time_s,
                  "seconds that the samples of every strategy and case add up to before --stop may "
                  "end them; --timeout and --max-samples end them all the same")

@@ -8,6 +8,7 @@
 #include <optional>
 #include <ostream>
 
+#include "bench/case_runner.hpp"
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
 #include "bench/doubts.hpp"
@@ -36,6 +37,7 @@ namespace {
 std::string reproduce_suffix(const RunPlan& plan, const std::string& lock_clocks) {
   std::string text = " --device ";
   text += plan.context.device().type == DeviceType::cpu ? "cpu" : "cuda";
+  if (plan.config.init != Init()) text += " --init " + plan.config.init.dist;
   if (plan.config.seed != RunConfig().seed) text += fmt::format(" --seed {}", plan.config.seed);
   if (!lock_clocks.empty()) text += " --lock-clocks " + lock_clocks;
   return text;
@@ -152,6 +154,7 @@ RunConfig config_of(const RunOptions& options) {
   RunConfig config = options.config;
   config.target_ci_pct = parse_percent("--target-ci", options.target_ci);
   config.max_noise_pct = parse_percent("--max-noise", options.max_noise);
+  config.init = init_of(options.init);
   config.cache = options.cache == "rotate" ? Cache::rotate
                  : options.cache == "warm" ? Cache::warm
                                            : Cache::flush;
@@ -328,6 +331,10 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
     if (options.isolated_case.empty()) finished.reproduce += suffix;
     events.add(so_far, finished);
   };
+  if (plan.config.init.dist == "zeros" && !global.quiet && options.isolated_case.empty()) {
+    err << "wbench: --init zeros: zeros cost less power, so clocks stay higher: such times are "
+           "those of no real operands\n";
+  }
   if (plan.config.isolate) plan.isolating_command = own_command(global, options);
   const bool has_run = run_guarded(plan, result, err);
   clocks.reset();

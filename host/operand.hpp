@@ -20,9 +20,21 @@ namespace wide::catalog {
 
 /// Where an operand's values come from.
 struct Distribution {
-  enum class Kind : uint8_t { uniform, integers, ids, few_ids, zipf_ids, none };
+  enum class Kind : uint8_t {
+    uniform,
+    normal,
+    trig,
+    cancelling,
+    paired,
+    wide_range,
+    integers,
+    ids,
+    few_ids,
+    zipf_ids,
+    none
+  };
   Kind kind = Kind::uniform;
-  double low = -1, high = 1;  ///< inclusive for integers and ids
+  double low = -1, high = 1;  ///< inclusive for integers and ids; normal's deviation is high
   double density = 1;         ///< integers: share of non-zeros
   double specials = 0;        ///< uniform: share of NaN and infinities
 
@@ -45,6 +57,10 @@ struct Distribution {
   }
   static Distribution none() { return {Kind::none, 0, 0, 0}; }  ///< an output
 };
+
+/// What a fill makes of an operand's distribution, by its rules; the first operand of a workload is
+/// the one that others weigh. Integers and specials are not its business.
+Distribution shaped(const Distribution& from, Fill fill, Dtype dtype, bool is_first);
 
 /// Where a member's values lie in a stored tensor: a view of it, in elements, the last axis
 /// contiguous.

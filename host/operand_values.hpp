@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 #include <span>
 #include <string_view>
 
@@ -61,10 +62,36 @@ inline double draw_id(const Distribution& from, double unit) {
   return std::floor(std::floor(distinct * unit) * vocab / distinct);
 }
 
+/// Value `index` of a kind of its own among floats, none of which is the uniform one.
+inline double draw_float(const Distribution& from, uint64_t key, uint64_t index) {
+  constexpr double kTurn = 2 * std::numbers::pi;
+  const double unit = to_unit(random_bits(key, index));
+  switch (from.kind) {
+    case Distribution::Kind::normal:  // Box and Muller's
+      return from.high * std::sqrt(-2 * std::log1p(-unit)) *
+             std::cos(kTurn * to_unit(random_bits(~key, index)));
+    case Distribution::Kind::trig:
+      return from.high * std::sin(static_cast<double>(index) + kTurn * to_unit(key));
+    case Distribution::Kind::wide_range: {
+      const double magnitude = std::exp2(from.high * (2 * unit - 1));
+      return random_bits(~key, index) % 2 == 0 ? magnitude : -magnitude;
+    }
+    default: {
+      const bool is_second = index % 2 == 1 && from.kind == Distribution::Kind::cancelling;
+      const double value = from.high * (2 * to_unit(random_bits(key, index / 2)) - 1);
+      return is_second ? -value * (1 - 0x1p-7) : value;
+    }
+  }
+}
+
 /// Values [first, first + out.size()) of a stream.
 inline void draw_values(const Distribution& from, uint64_t key, int64_t first,
                         std::span<double> out) {
   const auto start = static_cast<uint64_t>(first);
+  if (from.kind > Distribution::Kind::uniform && from.kind < Distribution::Kind::integers) {
+    for (size_t i = 0; i < out.size(); ++i) out[i] = draw_float(from, key, start + i);
+    return;
+  }
   const bool is_discrete = from.kind != Distribution::Kind::uniform;
   const double range = from.high - from.low + (is_discrete ? 1 : 0);
   if (!is_discrete) {

@@ -12,7 +12,40 @@ PackedWorkload::PackedWorkload(const Context& context, int64_t num_members,
                                const WorkloadOptions& options)
     : context_(context), num_members_(num_members), options_(options) {}
 
+Distribution shaped(const Distribution& from, Fill fill, Dtype dtype, bool is_first) {
+  using Kind = Distribution::Kind;
+  const bool is_around_zero =
+      from.kind == Kind::uniform && from.low == -from.high && is_floating(dtype);
+  if (!is_around_zero) return from;
+  const auto of_kind = [&](Kind kind) { return Distribution{kind, from.low, from.high}; };
+  switch (fill) {
+    case Fill::uniform:
+    case Fill::integers:
+    case Fill::specials:
+      return from;
+    case Fill::normal:
+      return of_kind(Kind::normal);
+    case Fill::trig:
+      return of_kind(Kind::trig);
+    case Fill::zeros:
+      return Distribution::uniform(0, 0);
+    case Fill::cancelling:
+      return of_kind(is_first ? Kind::cancelling : Kind::paired);
+    case Fill::tiny: {
+      const double bound = min_subnormal(dtype) / unit_roundoff(dtype);  // half are
+      return is_first ? Distribution::uniform(-bound, bound) : from;
+    }
+    case Fill::wide_range: {
+      const double exponent = dtype_bytes(dtype) <= 2 ? 6 : 10;
+      return is_first ? Distribution{Kind::wide_range, -exponent, exponent} : from;
+    }
+  }
+  return from;
+}
+
 Operand& PackedWorkload::add_operand(Operand::Description description) {
+  description.distribution =
+      shaped(description.distribution, options_.fill, description.dtype, operands_.empty());
   description.num_members = num_members_;
   description.occurrence =
       std::count_if(operands_.begin(), operands_.end(), [&](const Operand& operand) {

@@ -202,6 +202,33 @@ TEST_CASE("run --verify only measures nothing, as verify does") {
   CHECK(strategy_named(result, "wide").measurements.empty());
 }
 
+TEST_CASE("every primitive is right however its operands are filled") {
+  const std::string init = GENERATE("normal", "zeros");
+  INFO(init);
+  const Outcome o = wbench(
+      "run --op all --n 2 -p ci -d cpu --verify only --baseline none --json - --init " + init);
+  CHECK(o.code == kSuccess);
+  CHECK((o.err.find("zeros cost less power") != std::string::npos) == (init == "zeros"));
+  std::set<std::string> ops;
+  for (const CaseResult& c : parse_result(o.out).cases) {
+    ops.insert(c.point.op());
+    CHECK_THAT(c.reproduce, ContainsSubstring("--init " + init));
+  }
+  CHECK(ops.size() == catalog::primitives().size());
+}
+
+TEST_CASE("--init fills operands, and is kept") {
+  for (const std::string init : {"uniform", "normal", "int", "trig", "zeros"}) {
+    INFO(init);
+    const RunResult result = parse_result(
+        wbench("run " + kTiny + "--bias no --verify only --json - --init " + init).out);
+    CHECK(result.config.init.dist == init);
+    CHECK(result.config.init.max.has_value() == (init != "normal" && init != "int"));
+    const bool is_exact = init == "zeros" || init == "int";
+    CHECK((*strategy_named(result, "wide").verify.worst_error_ratio == 0) == is_exact);
+  }
+}
+
 TEST_CASE("what a run was told of pauses, times and errors is kept") {
   const RunResult result = parse_result(
       wbench("run " + kTiny + "--json - --cooldown 0.25 --min-time 0.001 --keep-going").out);

@@ -70,6 +70,7 @@ TEST_CASE("exit code 2, with a message that says what to type instead") {
       {"run --op linear -t 0", "--top"},
       {"run --op linear --min-time -1", "--min-time: \"-1\", expected a number, 0 or above"},
       {"run --op linear --cooldown x", "--cooldown: \"x\", expected a number, 0 or above"},
+      {"run --op linear --init gauss", "--init"},
       {"run --op linear --repeat 0", "--repeat: \"0\", expected an integer from 1 to 1000"},
       {"run --op linear --repeat 2.5", "--repeat"},
       {"run --op linear --exit-on-error --keep-going", "excludes"},

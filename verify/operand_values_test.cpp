@@ -83,6 +83,57 @@ TEST_CASE("uniform values fill their range and are rounded to the dtype") {
   }
 }
 
+TEST_CASE("fills shape what lies around zero, and nothing that has to keep its sign") {
+  using catalog::Fill;
+  const auto filled = [](Fill fill, bool is_first = true, Dtype dtype = Dtype::fp32,
+                         const Distribution& from = Distribution::uniform(-2, 2)) {
+    return content({operands::linear_bias,
+                    dtype,
+                    {100000},
+                    1,
+                    false,
+                    catalog::shaped(from, fill, dtype, is_first)},
+                   {}, 0);
+  };
+  const auto deviation = [](const std::vector<double>& values) {
+    double sum = 0, squares = 0;
+    for (const double v : values) sum += v, squares += v * v;
+    CHECK(std::fabs(sum / 1e5) < 0.03);
+    return std::sqrt(squares / 1e5);
+  };
+  const auto normal = filled(Fill::normal);
+  CHECK(std::fabs(deviation(normal) - 2) < 0.03);
+  const auto within =
+      std::count_if(normal.begin(), normal.end(), [](double v) { return std::fabs(v) < 2; });
+  CHECK(std::fabs(static_cast<double>(within) / 1e5 - 0.6827) < 0.01);
+  const auto trig = filled(Fill::trig);
+  CHECK(std::fabs(deviation(trig) - std::sqrt(2.0)) < 0.03);
+  CHECK(std::fabs(trig[0] - 2 * trig[1] * std::cos(1.0) + trig[2]) < 1e-5);  // of a sine
+  for (const double v : filled(Fill::zeros)) REQUIRE(v == 0);
+  const auto tiny = filled(Fill::tiny, true, Dtype::fp16);
+  const auto subnormals =
+      std::count_if(tiny.begin(), tiny.end(), [](double v) { return std::fabs(v) < 0x1p-14; });
+  CHECK(subnormals > 20'000);
+  CHECK(subnormals < 80'000);
+  const auto a = filled(Fill::cancelling), b = filled(Fill::cancelling, false);
+  for (size_t i = 0; i < a.size(); i += 2) {
+    REQUIRE(b[i] == b[i + 1]);
+    REQUIRE(std::fabs(a[i] + a[i + 1]) <= 0x1p-6);
+  }
+  const auto wide = filled(Fill::wide_range);
+  const auto [low, high] = std::minmax_element(wide.begin(), wide.end());
+  CHECK((*low < -900 && *low >= -1024 && *high > 900 && *high <= 1024));
+  for (const Fill fill : {Fill::tiny, Fill::wide_range})
+    CHECK(filled(fill, false) == filled(Fill::uniform));
+  const Distribution variance = Distribution::uniform(0.25, 1), ids = Distribution::ids(5);
+  for (const Fill fill :
+       {Fill::normal, Fill::trig, Fill::zeros, Fill::cancelling, Fill::tiny, Fill::wide_range}) {
+    CHECK(filled(fill, true, Dtype::fp32, variance) ==
+          filled(Fill::uniform, true, Dtype::fp32, variance));
+    CHECK(filled(fill, true, Dtype::int32, ids) == filled(Fill::uniform, true, Dtype::int32, ids));
+  }
+}
+
 TEST_CASE("integers and ids are whole, within their limits, and as dense as asked") {
   Operand::Description description{
       operands::linear_bias, Dtype::bf16, {100000}, 1, false, Distribution::integers(-2, 2, 0.25)};

@@ -207,8 +207,10 @@ class EmbeddingWorkload final : public PackedWorkload {
     description.dtype = Dtype::uint8;
     description.member_shape = {shape_.vocab * quantized_row_bytes(shape_.dim)};
     description.granule = 16;
-    description.contents = [p = shape_, from = elements_of(options().fill), seed = options().seed](
-                               int64_t id, bool is_poisoned, std::span<std::byte> bytes) {
+    const Fill fill = options().fill;
+    description.contents = [p = shape_, from = shaped(elements_of(fill), fill, Dtype::fp32, false),
+                            seed = options().seed](int64_t id, bool is_poisoned,
+                                                   std::span<std::byte> bytes) {
       fill_table(p, from, stream_key(seed, operands::embedding_table.name, 0, id), is_poisoned,
                  bytes);
     };

@@ -55,9 +55,10 @@ void draw_whole_weight(uint64_t key, int64_t first, size_t layer, std::span<doub
 }
 
 /// Such that values neither grow nor vanish from layer to layer.
-void draw_weight(uint64_t key, int64_t first, std::span<double> row) {
+void draw_weight(Fill fill, uint64_t key, int64_t first, std::span<double> row) {
   const double spread = std::sqrt(6.0 / static_cast<double>(row.size()));
-  draw_values(Distribution::uniform(-spread, spread), key, first, row);
+  draw_values(shaped(Distribution::uniform(-spread, spread), fill, Dtype::fp32, false), key, first,
+              row);
 }
 
 /// A member's weights, by number: with zeros where the layout has gaps.
@@ -74,15 +75,17 @@ void fill_weights(const MlpProblem& p, const WorkloadOptions& options, int64_t i
       return std::span(values).subspan(static_cast<size_t>(first), count);
     };
     if (p.has_bias) {
-      draw_values(is_whole ? Distribution::integers(-1, 1) : Distribution::uniform(-0.5, 0.5), key,
-                  places[l].bias, part(places[l].bias, out));
+      const Distribution uniform = Distribution::uniform(-0.5, 0.5);
+      draw_values(is_whole ? Distribution::integers(-1, 1)
+                           : shaped(uniform, options.fill, Dtype::fp32, false),
+                  key, places[l].bias, part(places[l].bias, out));
     }
     for (size_t o = 0; o < out; ++o) {
       const int64_t first = places[l].weight + static_cast<int64_t>(o) * places[l].row;
       if (is_whole) {
         draw_whole_weight(key, first, l, part(first, in));
       } else {
-        draw_weight(key, first, part(first, in));
+        draw_weight(options.fill, key, first, part(first, in));
       }
     }
   }

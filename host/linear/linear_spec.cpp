@@ -57,7 +57,8 @@ int64_t scales_of(const LinearProblem& problem) {
 Operand::Description quantized_weight(const LinearProblem& problem,
                                       const WorkloadOptions& options) {
   const QuantizedWeight weight = linear_quantized_weight(problem);
-  const Distribution from = linear_parameter_distribution(options.fill);
+  const Distribution from =
+      shaped(linear_parameter_distribution(options.fill), options.fill, Dtype::fp32, false);
   Operand::Description description{.packing = operands::linear_quantized_weight,
                                    .dtype = Dtype::uint8,
                                    .member_shape = {quantized_bytes(weight)}};

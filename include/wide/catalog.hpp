@@ -122,12 +122,21 @@ struct StrategyInfo {
   bool keeps_infinities = true;  ///< else what an infinite operand goes into may be NaN
 };
 
+/// Those below `specials` are of floats around zero alone: what has to keep its sign, such as a
+/// variance, is uniform whichever the fill.
 enum class Fill : uint8_t {
-  uniform,   ///< floats uniform in [-1, 1], rounded to the dtype
-  integers,  ///< small integers, thinned out so that every partial sum is exact: results must be
-             ///< too
-  specials,  ///< uniform, and here and there a NaN or an infinity, which must go where the
-             ///< reference says and nowhere else
+  uniform,     ///< floats uniform in [-1, 1], rounded to the dtype
+  integers,    ///< small integers, thinned out so that every partial sum is exact: results must be
+               ///< too
+  specials,    ///< uniform, and here and there a NaN or an infinity, which must go where the
+               ///< reference says and nowhere else
+  normal,      ///< the standard deviation is uniform's bound
+  trig,        ///< sines of the values' numbers
+  zeros,       ///< nothing else: what is computed is fast, and proves nothing
+  cancelling,  ///< pairs (a, -a), nearly, in the first operand, of equal ones in the others
+  tiny,        ///< the first operand is subnormal, or hardly more
+  wide_range,  ///< magnitudes from 2^-10 to 2^10 (2^-6 to 2^6 where bits are 16 or fewer) in the
+               ///< first operand
 };
 
 /// How a workload's operands are laid out and filled. The defaults are what is timed; the rest is
