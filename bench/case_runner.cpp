@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "bench/adversarial.hpp"
 #include "bench/contender.hpp"
 #include "bench/counting_allocator.hpp"
 #include "bench/evaluate.hpp"
@@ -101,6 +102,7 @@ class CaseRunner {
           std::make_unique<catalog::ReferenceSample>(*workload_, reference_flops(), config_.seed);
       verify_all(*reference, &VerifyOutcome::before);
     }
+    if (plan_.is_adversarial) verify_hostile();
     for (const auto& contender : contenders_) {
       guarded(*contender, [&] {
         if (!reference && !is_cpu()) contender->warm_up();  // what is captured has been loaded
@@ -127,6 +129,16 @@ class CaseRunner {
   }
   std::unique_ptr<catalog::Workload> make_workload(const catalog::WorkloadOptions& options) const {
     return request_.spec->make_workload(plan_.context, request_.point, options);
+  }
+
+  void verify_hostile() {
+    const Adversary adversary{*request_.spec, config_.seed, reference_flops(),
+                              [this](const auto& options) { return make_workload(options); },
+                              workload_options()};
+    verify_adversarially(adversary, contenders_,
+                         [this](Contender& contender, const std::function<void()>& body) {
+                           guarded(contender, body);
+                         });
   }
 
   /// Adds a result in its place; a contender, where it can be made, replaces it in the end.

@@ -272,6 +272,7 @@ struct Program {
     run_command->footer(run_footer());
     add_selection(*verify_command, verify);
     add_baselines(*verify_command, verify);
+    add_verify(*verify_command, verify);
     add_output(*verify_command, verify.output);
     verify.content = ReportContent::checks;
     add_selection(*tune_command, tune);

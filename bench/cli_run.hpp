@@ -13,6 +13,9 @@ namespace wide::bench {
 /// `tune` has none of these: it recommends nothing that was not checked, and measures by graphs.
 void add_run(CLI::App& app, RunOptions& options);
 
+/// The options that `wbench verify` has besides those that select and write.
+void add_verify(CLI::App& app, RunOptions& options);
+
 /// The options that `wbench profile` has besides those that select.
 void add_profile(CLI::App& app, ProfileOptions& options);
 

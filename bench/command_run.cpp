@@ -216,6 +216,14 @@ size_t num_cases(const RunPlan& plan) {
   return total;
 }
 
+/// Of --cases, which is said: whoever reads "passed" is to know of what.
+void take_sample(RunPlan& plan, int64_t count, std::ostream& err) {
+  const size_t total = num_cases(plan);
+  sample_cases(plan, count, plan.config.seed);
+  err << fmt::format("wbench: --cases {}: {} of {} cases, drawn by --seed {}\n", count,
+                     num_cases(plan), total, plan.config.seed);
+}
+
 /// Says which case of --exit-on-error was the last.
 void report_stop(const RunPlan& plan, const RunResult& result, std::ostream& err) {
   if (!plan.exits_on_error || result.cases.empty() || !is_error(result.cases.back())) return;
@@ -296,6 +304,7 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   plan.config.preset = selection.preset;
   plan.verify_only = options.content != ReportContent::times;
   plan.exits_on_error = options.exits_on_error;
+  plan.is_adversarial = options.is_adversarial;
   if (options.is_profiled) plan.profiled_calls = options.profiled_calls;
   if (options.budget_s >= 0) plan.config.budget_s = options.budget_s;
   if (options.budget_s < 0 && selection.preset == "ci") plan.config.budget_s = 60;
@@ -304,6 +313,7 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   result.context = context_of(options.output.context);
   const std::string nothing = select_work(selection, plan, result);
   drop_cold(plan.config);
+  if (options.sampled_cases > 0) take_sample(plan, options.sampled_cases, err);
   if (!options.isolated_case.empty())
     take_job(plan, options.isolated_case, options.isolated_result);
   std::optional<TuningCache> tuning;

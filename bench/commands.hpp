@@ -69,6 +69,8 @@ struct RunOptions {
   CompareArguments compare;                      ///< with a base; empty: nothing is compared
   int64_t repeat = 1;                            ///< sweeps, each with a result of its own
   bool exits_on_error = false;                   ///< after the first case that failed or is wrong
+  int64_t sampled_cases = 0;                     ///< of the selection; 0: all
+  bool is_adversarial = false;                   ///< verify_adversarially() of adversarial.hpp, too
 };
 
 struct ProfileOptions {

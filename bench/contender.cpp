@@ -46,6 +46,7 @@ Contender::Contender(const Context& context, Stream stream, catalog::Workload& w
       stream_(stream),
       workload_(&workload),
       output_(catalog::OutputOf::strategy),
+      options_(options),
       handles_(context),
       execution_{stream} {
   const catalog::Prepared prepared = workload.prepare(options);
@@ -95,19 +96,30 @@ Contender::Contender(const Context& context, Stream stream, catalog::Workload& w
   }
 }
 
-void Contender::verify(const catalog::ReferenceSample& reference,
-                       std::string VerifyOutcome::*phase) {
+void Contender::verify(const catalog::ReferenceSample& reference, std::string VerifyOutcome::*phase,
+                       bool keeps_infinities) {
   const NvtxRange range("verify");
-  verify_call(call_, reference, phase);
+  verify_call(call_, reference, phase, keeps_infinities);
   for (const auto& sampler : samplers_) {
     const bool replays = sampler->timer() == "graph" && phase == &VerifyOutcome::after;
     if (!replays || result.status != Status::ok) continue;
-    verify_call([&] { (void)sampler->sample_ns(); }, reference, phase);
+    verify_call([&] { (void)sampler->sample_ns(); }, reference, phase, keeps_infinities);
   }
 }
 
+catalog::MemberOutputs Contender::outputs() {
+  workload_->poison_outputs(output_, stream_);
+  call_();
+  return workload_->read_outputs(output_, stream_);
+}
+
+std::unique_ptr<Contender> Contender::on(catalog::Workload& other) const {
+  if (is_baseline()) return std::make_unique<Contender>(context_, stream_, other, baseline_);
+  return std::make_unique<Contender>(context_, stream_, other, result.name, options_);
+}
+
 void Contender::verify_call(const Call& call, const catalog::ReferenceSample& reference,
-                            std::string VerifyOutcome::*phase) {
+                            std::string VerifyOutcome::*phase, bool keeps_infinities) {
   VerifyOutcome& outcome = result.verify;
   workload_->poison_outputs(output_, stream_);
   if (is_simulated()) {
@@ -120,7 +132,7 @@ void Contender::verify_call(const Call& call, const catalog::ReferenceSample& re
     result.launches = counted_launches();
   }
   const catalog::Verdict verdict =
-      catalog::compare(reference, workload_->read_outputs(output_, stream_));
+      catalog::compare(reference, workload_->read_outputs(output_, stream_), keeps_infinities);
   const std::string damage = workload_->damage(stream_);
   const bool passed = verdict.passed && damage.empty();
   const double ratio = verdict.worst_error_ratio;

@@ -56,8 +56,14 @@ class Contender {
   const std::string& chosen_strategy() const { return chosen_; }
 
   /// Poisons the outputs, runs once, compares. `phase` is result.verify.before or .after. After
-  /// timing, captured graphs are replayed and compared as well: they are what was timed.
-  void verify(const catalog::ReferenceSample& reference, std::string VerifyOutcome::*phase);
+  /// timing, captured graphs are replayed and compared as well: they are what was timed. Where
+  /// infinities are not kept, NaN passes for what they go into.
+  void verify(const catalog::ReferenceSample& reference, std::string VerifyOutcome::*phase,
+              bool keeps_infinities = true);
+  /// Poisons the outputs, runs once, and reads them.
+  catalog::MemberOutputs outputs();
+  /// The same contender on another workload of the same case.
+  std::unique_ptr<Contender> on(catalog::Workload& other) const;
 
   /// What a call launches, by capturing one; on CUDA. Unknown where that cannot be done.
   void describe_launches();
@@ -87,7 +93,7 @@ class Contender {
   void take_sample(size_t i, int64_t round, SampleSequence& sequence);
   std::unique_ptr<Sampler> sampler_of(Regime regime, const Sampling& sampling);
   void verify_call(const Call& call, const catalog::ReferenceSample& reference,
-                   std::string VerifyOutcome::*phase);
+                   std::string VerifyOutcome::*phase, bool keeps_infinities);
 
   Context context_;
   Stream stream_;
@@ -95,6 +101,7 @@ class Contender {
   catalog::OutputOf output_;
   Baseline baseline_ = Baseline::loop;
   bool is_twin_ = false;
+  PlanOptions options_;  ///< of a strategy
   std::string chosen_;
   Tensor workspace_;
   VendorHandles handles_;

@@ -33,6 +33,7 @@ struct RunPlan {
   const TuningCache* tuning = nullptr;  ///< for "auto"
   std::vector<Baseline> baselines;
   bool verify_only = false;
+  bool is_adversarial = false;  ///< also by verify_adversarially() of adversarial.hpp
   bool exits_on_error = false;  ///< the first case that fails or is wrong is the last one
   std::vector<std::string> isolating_command;  ///< of this run, where cases are to be isolated
   int64_t profiled_calls = 0;                  ///< made for a profiler, where nothing is timed

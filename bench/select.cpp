@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <random>
 #include <regex>
 #include <set>
 
@@ -237,6 +238,21 @@ std::string select_work(const Selection& selection, RunPlan& plan, RunResult& re
   if (!selection.where.empty())
     options += (options.empty() ? "" : " and ") + ("--where \"" + selection.where + "\"");
   return "no case matches " + options;
+}
+
+void sample_cases(RunPlan& plan, int64_t count, uint64_t seed) {
+  int64_t left = 0;
+  for (const auto& [spec, cases] : plan.work) left += static_cast<int64_t>(cases.size());
+  std::mt19937_64 random(seed);
+  // Each of those left is as likely as any other to be of those that are still to be taken.
+  for (auto& [spec, cases] : plan.work) {
+    std::erase_if(cases, [&](const catalog::Case&) {
+      const bool is_taken = random() % static_cast<uint64_t>(left--) <
+                            static_cast<uint64_t>(std::max<int64_t>(0, count));
+      count -= is_taken ? 1 : 0;
+      return !is_taken;
+    });
+  }
 }
 
 }  // namespace wide::bench

@@ -35,6 +35,9 @@ std::string with_models(const std::string& ops, const std::string& models);
 /// why there is nothing to run; empty where there is.
 std::string select_work(const Selection& selection, RunPlan& plan, RunResult& result);
 
+/// Leaves `count` cases of the plan, drawn by the seed, in their order; all where there are fewer.
+void sample_cases(RunPlan& plan, int64_t count, uint64_t seed);
+
 /// Of the regimes named, those of `device`. Throws invalid_argument where none is.
 std::vector<Regime> select_regimes(const std::string& names, DeviceType device);
 

@@ -229,6 +229,19 @@ TEST_CASE("--init fills operands, and is kept") {
   }
 }
 
+TEST_CASE("verify --adversarial holds, and --cases draws by the seed") {
+  const std::string few =
+      "verify --op linear --n 3 --batch 5 --d 24 --dtype fp32,fp16,bf16 -d cpu ";
+  const Outcome some = wbench(few + "--adversarial --cases 2 --json -");
+  CHECK(some.code == kSuccess);
+  CHECK_THAT(some.err, ContainsSubstring("--cases 2: 2 of 3 cases, drawn by --seed 42"));
+  CHECK(parse_result(some.out).cases.size() == 2);
+  const std::string dry = "verify --op linear --n 1:30 -d cpu --dry-run ";
+  CHECK_THAT(wbench(dry + "--cases 9").out, ContainsSubstring("\n9 cases\n"));
+  CHECK(wbench(dry + "--cases 9").out == wbench(dry + "--cases 9").out);
+  CHECK(wbench(dry + "--cases 1000000").out == wbench(dry).out);
+}
+
 TEST_CASE("what a run was told of pauses, times and errors is kept") {
   const RunResult result = parse_result(
       wbench("run " + kTiny + "--json - --cooldown 0.25 --min-time 0.001 --keep-going").out);

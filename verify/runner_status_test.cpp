@@ -36,6 +36,34 @@ TEST_CASE("a wrong strategy is neither timed nor ranked") {
   CHECK(r.result.complete);
 }
 
+TEST_CASE("adversarial operands find what the first ones hid, and members that are not apart") {
+  FakePrimitive fake = fake_with({{"wide", ""}});
+  const catalog::PrimitiveSpec spec = fake.spec();
+  RunPlan plan = fake_plan(spec, short_config());
+  plan.verify_only = plan.is_adversarial = true;
+  int calls = 0, wrong_call = 0;
+  fake.strategies[0].on_run = [&] { fake.strategies[0].factor = ++calls == wrong_call ? 3 : 2; };
+  const auto reason = [&](int call) {
+    calls = 0, wrong_call = call;
+    RunResult result;
+    run_plan(plan, result);
+    const RunnerResult& wide = strategy(result.cases.at(0), "wide");
+    CHECK((wide.status == Status::ok) == wide.reason.empty());
+    CHECK((wide.verify.before == "pass") == wide.reason.empty());
+    return wide.reason;
+  };
+  CHECK(reason(0).empty());
+  CHECK(calls == 8);  // its own operands, five fills, and with and without NaN in a member
+  CHECK(reason(1).starts_with("member "));
+  CHECK(calls == 1);
+  const std::vector<std::string> fills{"whole numbers", "NaN and infinities", "sums that cancel",
+                                       "subnormals", "a wide range"};
+  for (int i = 0; i < 5; ++i) CHECK(reason(2 + i).starts_with("with " + fills[size_t(i)] + ": "));
+  CHECK(reason(8) == "NaN in member 1 changes member 0");
+  plan.is_adversarial = false;
+  CHECK(reason(2).empty());
+}
+
 TEST_CASE("what the strategy before has left is no output") {
   FakePrimitive fake = fake_with({{"right", ""}, {"lazy", ""}});
   fake.strategies[1].writes = false;

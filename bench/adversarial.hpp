@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// `verify --adversarial`: operands that show what random ones hide, and members that must not know
+// of one another. The tests of every primitive do the same on problems of their own; this is for
+// the problem at hand, on the device at hand.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "bench/contender.hpp"
+#include "bench/rounds.hpp"
+
+namespace wide::bench {
+
+struct Adversary {
+  const catalog::PrimitiveSpec& spec;
+  uint64_t seed = 0;
+  double reference_flops = 0;  ///< of each fill
+  std::function<std::unique_ptr<catalog::Workload>(const catalog::WorkloadOptions&)> make_workload;
+  catalog::WorkloadOptions options;  ///< of the contenders' own workload
+};
+
+/// Every contender that is ok, against the reference: with whole numbers, NaN and infinities
+/// (where all of the output is compared: else the result's reason says that they were not tried),
+/// sums that cancel, subnormals and a wide range of magnitudes; and whether NaN in all operands of
+/// one member changes a bit of another's output, unless members are joined. What was found becomes
+/// the contender's result, as does what `guard` catches.
+void verify_adversarially(const Adversary& adversary,
+                          const std::vector<std::unique_ptr<Contender>>& contenders,
+                          const Guard& guard);
+
+}  // namespace wide::bench
