@@ -49,6 +49,15 @@ void add_axes(CLI::App& app, Selection& s) {
   }
 }
 
+void add_model_file(CLI::App& app, Selection& s) {
+  app.add_option("--extent", s.file.extents,
+                 "NAME=NUMBER of a symbolic extent of the model's file, but for the batch")
+      ->group("Cases");
+  app.add_option("--fixed-input", s.file.fixed_inputs,
+                 "NAME=NUMBER of which all of an input of the file is: attention_mask=1")
+      ->group("Cases");
+}
+
 void add_strategies(CLI::App& app, Selection& s) {
   app.add_option("--strategy", s.strategies, "strategies to run, or auto")->group("Strategies");
   app.add_option("--only", s.only, "the same")->group("Strategies");
@@ -59,8 +68,10 @@ template <class Options>
 void add_selection(CLI::App& app, Options& o) {
   Selection& s = o.selection;
   app.add_option("--op", s.ops, "primitives, or all")->group("Cases");
-  app.add_option("--model", s.models, "whole models: see `wbench list models`; or all")
+  app.add_option("--model", s.models,
+                 "whole models: see `wbench list models`; or all; or a file's path")
       ->group("Cases");
+  add_model_file(app, s);
   app.add_option("-p,--preset", s.preset, "quick, full or ci")
       ->group("Cases")
       ->capture_default_str();
@@ -143,9 +154,7 @@ void add_trace(CLI::App& app, TraceOptions& o) {
   app.add_option("-m,--model", o.selection.models, "one of `wbench list models`, or a file's path")
       ->group("Cases");
   app.add_option("--onnx", o.onnx, "a model's file")->group("Cases");
-  app.add_option("--extent", o.extents,
-                 "NAME=NUMBER of a symbolic extent of the file's, but for the batch")
-      ->group("Cases");
+  add_model_file(app, o.selection);
   app.add_option("--op", o.selection.ops, "a primitive: what one call of it launches")
       ->group("Cases");
   add_axes(app, o.selection);
@@ -379,6 +388,7 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   }
   if (&command == p.trace_command) return command_trace(p.global, p.trace, out, err);
   selection.ops = with_models(selection.ops, selection.models);
+  load_model_files(selection.ops, selection.file);
   if (selection.ops.empty() && command.get_option("--op")->count() == 0) {
     err << "wbench: --op is missing: one or more of these, or all; or --model\n";
     (void)command_list(p.global, "ops", "", "", out);

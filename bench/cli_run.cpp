@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/cli_run.hpp"
 
-#include "bench/cli_checks.hpp"
+#include "bench/cli_numbers.hpp"
 #include "bench/completion.hpp"
 #include "bench/isolated.hpp"
 

@@ -3,16 +3,11 @@
 #include "bench/cli_tools.hpp"
 
 #include "bench/cli_numbers.hpp"
+#include "bench/cli_output.hpp"
 #include "bench/completion.hpp"
 #include "bench/help.hpp"
 
 namespace wide::bench {
-
-CLI::Option* add_store(CLI::App& app, std::string& store) {
-  return app.add_option(
-      "--store", store,
-      "the history: FOLDER, or jsonl:FOLDER; default: WBENCH_HISTORY, or results");
-}
 
 void add_info(CLI::App& app, InfoOptions& o) {
   app.add_option("--json", o.json, "write JSON to FILE, or - for standard output");

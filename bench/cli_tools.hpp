@@ -11,8 +11,6 @@
 
 namespace wide::bench {
 
-CLI::Option* add_store(CLI::App& app, std::string& store);
-
 void add_info(CLI::App& app, InfoOptions& options);
 void add_quantize(CLI::App& app, QuantizeOptions& options);
 void add_history(CLI::App& app, HistoryOptions& options);

@@ -34,12 +34,12 @@ namespace wide::bench {
 namespace {
 
 /// What a case's command needs beyond its axes to be the same run.
-std::string reproduce_suffix(const RunPlan& plan, const std::string& lock_clocks) {
-  std::string text = " --device ";
+std::string reproduce_suffix(const RunPlan& plan, const RunOptions& options) {
+  std::string text = options.selection.file.words() + " --device ";
   text += plan.context.device().type == DeviceType::cpu ? "cpu" : "cuda";
   if (plan.config.init != Init()) text += " --init " + plan.config.init.dist;
   if (plan.config.seed != RunConfig().seed) text += fmt::format(" --seed {}", plan.config.seed);
-  if (!lock_clocks.empty()) text += " --lock-clocks " + lock_clocks;
+  if (!options.lock_clocks.empty()) text += " --lock-clocks " + options.lock_clocks;
   return text;
 }
 
@@ -319,7 +319,7 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   std::optional<TuningCache> tuning;
   if (!options.tuning.empty()) tuning = TuningCache::load(options.tuning);
   if (tuning) plan.tuning = &*tuning;
-  const std::string suffix = reproduce_suffix(plan, options.lock_clocks);
+  const std::string suffix = reproduce_suffix(plan, options);
   if (options.dry_run) print_cases(plan, result, suffix, out);
   if (!nothing.empty()) {
     report_nothing(nothing, result, err);

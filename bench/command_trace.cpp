@@ -46,36 +46,16 @@ GraphStyle style_of(const std::string& name) {
   throw Error(ErrorCode::invalid_argument, "trace: " + message);
 }
 
-/// "sequence=128" by "sequence=128".
-std::map<std::string, int64_t> extents_of(const std::vector<std::string>& texts) {
-  std::map<std::string, int64_t> extents;
-  for (const std::string& text : texts) {
-    const size_t equals = text.find('=');
-    const std::string_view digits =
-        std::string_view(text).substr(std::min(equals, text.size() - 1) + 1);
-    int64_t value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    const bool is_number = error == std::errc() && end == digits.data() + digits.size();
-    const bool is_good = equals != std::string::npos && equals > 0 && is_number && value > 0;
-    if (!is_good || !extents.emplace(text.substr(0, equals), value).second) {
-      refuse("--extent is \"" + text +
-             "\", expected NAME=NUMBER, a number above 0, each name once");
-    }
-  }
-  return extents;
-}
-
 /// A primitive's or a model's, whichever is named.
 const catalog::PrimitiveSpec& spec_of(const TraceOptions& options) {
   const Selection& selection = options.selection;
   std::string models = selection.models;
   if (!options.onnx.empty()) {
     models = is_model_file(options.onnx) ? options.onnx : "./" + options.onnx;
-    load_model_file("model:" + models, extents_of(options.extents));
-  } else if (!options.extents.empty()) {
-    refuse("--extent is of --onnx FILE, which is not given");
   }
-  const auto specs = select_ops(with_models(selection.ops, models));
+  const std::string ops = with_models(selection.ops, models);
+  load_model_files(ops, selection.file);
+  const auto specs = select_ops(ops);
   if (specs.size() != 1) {
     refuse(fmt::format("{} names {} {}, expected one", selection.ops.empty() ? "--model" : "--op",
                        specs.size(), selection.ops.empty() ? "models" : "primitives"));

@@ -85,9 +85,8 @@ struct InspectOptions {
 };
 
 struct TraceOptions {
-  Selection selection;               ///< one of ops, models and `onnx`
-  std::string onnx;                  ///< a model's file
-  std::vector<std::string> extents;  ///< NAME=NUMBER of its symbolic extents
+  Selection selection;  ///< one of ops, models and `onnx`
+  std::string onnx;     ///< a model's file
   bool is_dot = false;
   std::string style = "list", preset = "default";
   std::string file;               ///< empty: standard output

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/model_file.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
 #include <memory>
 
 #include "host/model/model_catalog.hpp"
@@ -20,20 +24,53 @@ constexpr std::string_view kPrefix = "model:";
 /// activations to grow.
 [[maybe_unused]] constexpr double kSpread = 0.05;
 
+/// "sequence=128", each name once, by its name.
+[[maybe_unused]] std::map<std::string, double> numbers_of(const char* option,
+                                                          const std::vector<std::string>& texts,
+                                                          bool is_extent) {
+  std::map<std::string, double> numbers;
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    const std::string_view digits =
+        std::string_view(text).substr(std::min(equals, text.size() - 1) + 1);
+    double value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const bool is_number = error == std::errc() && end == digits.data() + digits.size();
+    const bool is_in = !is_extent || (value >= 1 && value <= 0x1p31 && std::floor(value) == value);
+    const bool is_good = equals != std::string::npos && equals > 0 && is_number && is_in;
+    if (!is_good || !numbers.emplace(text.substr(0, equals), value).second) {
+      throw Error(ErrorCode::invalid_argument,
+                  std::string(option) + " is \"" + text + "\", expected NAME=NUMBER, " +
+                      (is_extent ? "a number above 0, " : "") + "each name once");
+    }
+  }
+  return numbers;
+}
+
 }  // namespace
+
+std::string ModelFileOptions::words() const {
+  std::string all;
+  for (const std::string& text : extents) all += " --extent " + text;
+  for (const std::string& text : fixed_inputs) all += " --fixed-input " + text;
+  return all;
+}
 
 bool is_model_file(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(".onnx");
 }
 
-void load_model_file(const std::string& op,
-                     [[maybe_unused]] const std::map<std::string, int64_t>& extents) {
+void load_model_file(const std::string& op, [[maybe_unused]] const ModelFileOptions& options) {
   for (const catalog::PrimitiveSpec* spec : catalog::models()) {
     if (spec->name == op) return;
   }
   const std::string path = op.starts_with(kPrefix) ? op.substr(kPrefix.size()) : op;
 #if WIDE_HAS_ONNX
-  const OnnxModel model = OnnxModel::open(path, {.extents = extents});
+  OnnxOptions import;
+  for (const auto& [name, number] : numbers_of("--extent", options.extents, true))
+    import.extents[name] = static_cast<int64_t>(number);
+  import.fixed_inputs = numbers_of("--fixed-input", options.fixed_inputs, false);
+  const OnnxModel model = OnnxModel::open(path, import);
   const MemberParameters parameters = model.parameters(0);
   (void)catalog::add_model(path, model.graph(), [model, parameters](uint64_t seed, int64_t id) {
     return perturbed_parameters(parameters, kSpread, seed, id);

@@ -153,6 +153,19 @@ std::vector<const catalog::PrimitiveSpec*> select_ops(const std::string& ops) {
   return specs;
 }
 
+void load_model_files(const std::string& ops, const ModelFileOptions& options) {
+  bool has_file = false;
+  for (const std::string& name : ops.empty() ? std::vector<std::string>() : parse_list("op", ops)) {
+    if (!is_model_file(name)) continue;
+    has_file = true;
+    load_model_file(name, options);
+  }
+  if (!has_file && !options.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                options.words().substr(1) + " is of a model's file, which is not given");
+  }
+}
+
 std::string with_models(const std::string& ops, const std::string& models) {
   std::string all = ops;
   if (models.empty()) return all;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/model_file.hpp"
 #include "bench/result.hpp"
 #include "bench/runner.hpp"
 
@@ -18,6 +19,7 @@ struct Selection {
   std::string baselines, regimes;                   ///< empty: all that the device has
   std::vector<std::string> axes;                    ///< of -a NAME=SPEC
   std::map<std::string, std::string> axis_options;  ///< of --NAME SPEC; empty: not given
+  ModelFileOptions file;                            ///< of --model FILE
   bool no_gpu = false;
 };
 
@@ -30,6 +32,10 @@ std::vector<const catalog::PrimitiveSpec*> select_ops(const std::string& ops);
 
 /// `ops` and, as "model:NAME", the models of --model.
 std::string with_models(const std::string& ops, const std::string& models);
+
+/// Reads the files among them. Throws invalid_argument where there are options for files, but no
+/// file.
+void load_model_files(const std::string& ops, const ModelFileOptions& options);
 
 /// Cases, strategies, regimes and baselines into `plan`; impossible points into `result`. Returns
 /// why there is nothing to run; empty where there is.

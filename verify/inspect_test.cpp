@@ -18,6 +18,7 @@
 #define WIDE_HAS_CALCULATOR 1
 #endif
 
+#include "bench/result_json.hpp"
 #include "bench/run_program.hpp"
 #include "host/core/file.hpp"
 #include "verify/cli_case.hpp"
@@ -293,6 +294,34 @@ TEST_CASE("trace of a file takes the numbers of its symbolic extents") {
   const Outcome unknown = wbench("trace --onnx other -d cpu");
   CHECK(unknown.code != kSuccess);
   CHECK_THAT(unknown.err, ContainsSubstring("has extent \"s\""));
+}
+#endif
+
+#if WIDE_HAS_ONNX
+TEST_CASE("run and verify take a model's file, with members around it") {
+  namespace onnx = test::onnx;
+  const test::TemporaryFolder folder;
+  auto file = onnx::network(
+      {-2, 4}, {onnx::node("MatMul", {"x", "w"}, {"h"}), onnx::node("Add", {"h", "m"}, {"y"})},
+      {onnx::filled("w", {4, 5}, 0.5f)});
+  file.inputs.push_back(onnx::value("m", {-1, 1, 1}));
+  write_file("mlp.onnx", file.bytes_of());
+  const std::string model =
+      " --model mlp.onnx --extent s=3 --fixed-input m=2 --n 3 --batch 2 -d cpu ";
+  const Outcome verified = wbench("verify" + model + "--json v.json");
+  CHECK(verified.code == kSuccess);
+  const RunResult result = load_result("v.json");
+  REQUIRE(result.cases.size() == 1);
+  CHECK(result.cases[0].point.op() == "model:mlp.onnx");
+  REQUIRE(!result.cases[0].strategies.empty());
+  for (const RunnerResult& strategy : result.cases[0].strategies) {
+    CHECK(strategy.verify.elements == 3 * 2 * 3 * 5);
+    CHECK(strategy.verified);
+  }
+  CHECK_THAT(result.cases[0].reproduce, ContainsSubstring(" --extent s=3 --fixed-input m=2 "));
+  const Outcome measured = wbench("run" + model + "--budget 1 --rounds 3 --json r.json");
+  CHECK(measured.code == kSuccess);
+  CHECK(!load_result("r.json").cases.at(0).strategies.at(0).measurements.empty());
 }
 #endif
 
