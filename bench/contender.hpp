@@ -4,6 +4,7 @@
 // A strategy or a baseline of one case, ready to be checked and timed.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <vector>
 

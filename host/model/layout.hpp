@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where members stand among the axes of every value of a graph, so that each node can read its
-// operands as they lie: nothing is ever moved between two layouts.
+// operands as they lie. Where that cannot be, MoveNeeded says which node a copy must help.
 //
 // Members stand in front of one axis of a member's shape. In front of the last one they are packed
 // as linear's x is, [B, T, N*D]; in front of axis 1 as conv's, [B, N*C, H, W]; in front of the
@@ -22,7 +22,7 @@ std::vector<bool> shared_values(const Graph& graph,
                                 const std::vector<std::string>& shared_parameters, bool drops_out);
 
 /// The axis that members stand in front of, for every value; -1 for shared values and parameters.
-/// Throws unsupported with the name of the node that cannot have its operands so.
+/// Throws MoveNeeded with the node that cannot have its operands so.
 std::vector<int> choose_member_axes(const Graph& graph, const std::vector<bool>& is_shared);
 
 /// Where the axis goes in a reshape; -1: no axis of `to` has the same elements in front of it.

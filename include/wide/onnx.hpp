@@ -4,9 +4,11 @@
 // ONNX models as graphs: link wide_onnx.
 //
 // The first axis of every input is the batch, whatever its number or symbol is there. Shapes are
-// computed here, with what computes them (Shape, Gather, Concat, ..): a graph has none of it. What
-// has no member-wise equivalent is refused by the name of its node. Opsets up to 21; of those
-// before 9 what later ones have in common with them.
+// computed here, with what computes them (Shape, Gather, Concat, ..): a graph has none of it. Axes
+// that nodes only regroup and reorder are followed, and copied where a primitive must have them in
+// place; attention that is spelled out (q k^T scaled and masked, softmax, times v) becomes
+// flash_attention. What has no member-wise equivalent is refused by the name of its node. Opsets up
+// to 21; of those before 9 what later ones have in common with them.
 //
 // A file from anywhere may be opened: it is checked as it is read, weights stay in the file, which
 // is mapped, and what else is kept takes memory in proportion to it. Tensors' files must lie in the
