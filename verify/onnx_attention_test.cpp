@@ -169,7 +169,8 @@ TEST_CASE("onnx: scores that are scaled and masked in any order are one attentio
   check(attention(Steps{{"Where", {"keep", "s", "hidden"}, {"s1"}}} + softmax), kAttention);
   const std::string file =
       file_of(attention(Steps{{"Where", {"keep", "s", "hidden"}, {"s1"}}} + softmax));
-  for (const wide::Node& n : parse(file).graph().nodes()) {
+  const OnnxModel model = parse(file);
+  for (const wide::Node& n : model.graph().nodes()) {
     if (const auto* op = std::get_if<FlashAttentionOp>(&n.operation))
       CHECK(*op == FlashAttentionOp{.heads = kH, .is_causal = true, .scale = 1});
   }
