@@ -124,8 +124,8 @@ int compare_results(const GlobalOptions& global, const CompareArguments& argumen
         << "; --ignore-device or --pair-devices compares them all the same\n";
     return kEnvironment;
   }
-  const std::string units = units_note(comparison);
-  if (!units.empty()) err << "wbench: compare: " << units << "\n";
+  for (const std::string& note : {units_note(comparison), fills_note(base, candidate)})
+    if (!note.empty()) err << "wbench: compare: " << note << "\n";
   const CompareView view{output_width(), wants_color(global.color), arguments.all,
                          arguments.explain};
   const std::string document = document_of(comparison, arguments, view, fail_on);

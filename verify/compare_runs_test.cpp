@@ -183,6 +183,16 @@ TEST_CASE("another unit of the same model is no mismatch, but is said") {
   CHECK(units_note(compare(base, candidate, options_of())).empty());
 }
 
+TEST_CASE("operands that were filled otherwise are said") {
+  std::vector<RunResult> base(2), candidate(1);
+  CHECK(fills_note(base, candidate).empty());
+  candidate[0].config.init.dist = "zeros";
+  CHECK_THAT(fills_note(base, candidate),
+             ContainsSubstring("base's operands are uniform, candidate's zeros: "));
+  base[1].config.init.dist = "zeros";
+  CHECK_THAT(fills_note(base, candidate), ContainsSubstring("uniform, zeros, candidate's zeros"));
+}
+
 TEST_CASE("a cell's floor is the history's where that knows the cell on the device") {
   const auto base = runs_of({1000, 2000}), candidate = runs_of({1100, 2200});
   const std::string device = history_device(base[0]);

@@ -122,6 +122,19 @@ std::string units_note(const Comparison& c) {
                      fmt::join(c.base_units, ", "), fmt::join(c.candidate_units, ", "));
 }
 
+std::string fills_note(std::span<const RunResult> base, std::span<const RunResult> candidate) {
+  const auto fills_of = [](std::span<const RunResult> runs) {
+    std::set<std::string> fills;
+    for (const RunResult& run : runs) fills.insert(run.config.init.dist);
+    return fmt::format("{}", fmt::join(fills, ", "));
+  };
+  const std::string before = fills_of(base), after = fills_of(candidate);
+  if (before == after) return "";
+  return fmt::format(
+      "base's operands are {}, candidate's {}: values change power, and times with it", before,
+      after);
+}
+
 std::string devices_of(std::span<const RunResult> runs) {
   std::set<std::string> names;
   for (const RunResult& run : runs) {

@@ -88,6 +88,10 @@ std::vector<std::string> units_of(std::span<const RunResult> runs);
 /// "base ran on GPU-.., candidate on GPU-.., of the same model", where units differ; else empty.
 std::string units_note(const Comparison& comparison);
 
+/// "base's operands are uniform, candidate's zeros: ..", where they were filled otherwise; else
+/// empty.
+std::string fills_note(std::span<const RunResult> base, std::span<const RunResult> candidate);
+
 /// Devices of all runs, by all that tells them apart; several where runs differ.
 std::string devices_of(std::span<const RunResult> runs);
 
