@@ -278,6 +278,7 @@ struct Program {
     add_sampling(*run_command, run);
     add_run(*run_command, run);
     add_output(*run_command, run.output);
+    add_metrics(*run_command, run.output);
     run_command->footer(run_footer());
     add_selection(*verify_command, verify);
     add_baselines(*verify_command, verify);
@@ -299,6 +300,7 @@ struct Program {
         ->required();
     add_store(*show_command, show_output.store);
     add_exports(*show_command, show_output);
+    add_metrics(*show_command, show_output);
     show_command->add_option("-t,--top", show_output.top, "only the N largest speedups")
         ->check(kPositive);
     show_command->add_flag("--explain", show_output.explain,

@@ -54,4 +54,14 @@ void add_output(CLI::App& app, OutputOptions& o) {
       ->group("Output");
 }
 
+void add_metrics(CLI::App& app, OutputOptions& o) {
+  app.add_option("--metrics", o.metrics,
+                 "columns of the table: \"time,of floor,speedup\", and those that -v adds")
+      ->group("Output");
+  app.add_flag_callback(
+         "--roofline", [&o] { o.metrics = "time,rate,bandwidth,of floor,bound"; },
+         "the same as --metrics \"time,rate,bandwidth,of floor,bound\"")
+      ->group("Output");
+}
+
 }  // namespace wide::bench

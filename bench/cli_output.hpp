@@ -18,5 +18,7 @@ CLI::Option* add_exports(CLI::App& app, OutputOptions& options);
 
 /// All that a command that runs cases does with its result.
 void add_output(CLI::App& app, OutputOptions& options);
+/// --metrics and --roofline, of tables of times.
+void add_metrics(CLI::App& app, OutputOptions& options);
 
 }  // namespace wide::bench

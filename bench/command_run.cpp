@@ -268,6 +268,7 @@ int command_run(const GlobalOptions& global, RunOptions options, std::ostream& o
     options.repeat = 1;
     options.compare.base.clear();
   }
+  (void)parse_metrics(options.output.metrics);  // what is no column is said before anything runs
   const bool compares = !options.compare.base.empty() && !options.dry_run;
   std::vector<RunResult> base, runs;
   if (compares) {
@@ -368,7 +369,7 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   if (!is_document) {
     const OutputOptions& o = options.output;
     out << report_text(result, {output_width(), wants_color(global.color), o.top, o.explain,
-                                options.content, global.verbose});
+                                options.content, global.verbose, parse_metrics(o.metrics)});
   }
   if (!saved.empty() && !global.quiet && code != kRuntimeError) err << "saved " << saved << "\n";
   return code;

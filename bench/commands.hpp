@@ -34,6 +34,7 @@ struct OutputOptions {
   std::vector<std::string> context;  ///< the same: NAME=VALUE
   int64_t top = 0;
   bool explain = false;
+  std::string metrics;  ///< columns of the table, for parse_metrics(); empty: usual
 };
 
 struct CompareArguments {

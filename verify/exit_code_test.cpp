@@ -78,6 +78,7 @@ TEST_CASE("exit code 2, with a message that says what to type instead") {
       {"run --op linear --repeat 2.5", "--repeat"},
       {"run --op linear --exit-on-error --keep-going", "excludes"},
       {"run --op linear --fail-on none", "requires --compare"},
+      {"run --op linear --metrics time,bandwith", "did you mean bandwidth?"},
       {"--color blue run --op linear", "--color"},
       {"frobnicate",
        "expected one of run, verify, list, info, show, tune, quantize, compare, report, "

@@ -103,6 +103,21 @@ TEST_CASE("at 80 columns the case, the strategy, the time and the speedups stay,
   CHECK_THAT(line_with(text, "simt"), ContainsSubstring("12.3 us") && ContainsSubstring("4.96x"));
 }
 
+TEST_CASE("the columns that are asked for, and no others") {
+  ReportOptions options{.width = 200};
+  options.metrics = parse_metrics("time,stopped by,speedup");
+  const std::string text = report_text(sample_result(), options);
+  CHECK_THAT(text, ContainsSubstring("case") && ContainsSubstring("strategy") &&
+                       ContainsSubstring("time") && ContainsSubstring("vs loop") &&
+                       ContainsSubstring("stopped by") && ContainsSubstring("status"));
+  for (const char* title : {"bandwidth", "of floor", "err/tol", "+-", "throttled", "autocorr"})
+    CHECK_THAT(text, !ContainsSubstring(title));
+  options.metrics = parse_metrics("rate");  // nothing of the details
+  CHECK_THAT(report_text(sample_result(), options), !ContainsSubstring("stopped by"));
+  CHECK_THROWS_WITH(parse_metrics("time,bandwith"), ContainsSubstring("did you mean bandwidth?"));
+  CHECK(parse_metrics("").empty());
+}
+
 TEST_CASE("failures are told in full, once, with the command that repeats them") {
   const std::string text = report_text(sample_result(), {.width = 200});
   INFO(text);

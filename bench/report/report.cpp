@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <sstream>
 
 #include "bench/doubts.hpp"
 #include "bench/report/details.hpp"
 #include "bench/report/rows.hpp"
 #include "bench/report/tables.hpp"
 #include "bench/result_json.hpp"
+#include "wide/error.hpp"
 
 namespace wide::bench {
 
@@ -114,12 +116,14 @@ std::string row_command(const ReportRow& row) {
   return command;
 }
 
-/// Tables of what -v adds, of one op.
+/// Tables of what -v adds, of one op; or those of its columns that are asked for.
 std::string details_text(const std::vector<ReportRow>& rows, const std::string& op,
                          const CommonAxes& axes, const Shown& shown, const ReportOptions& options) {
   std::string text;
-  for (const Table& table :
-       {details_table(rows, op, axes, shown), kernels_table(rows, op, axes, shown)}) {
+  std::vector<Table> tables{details_table(rows, op, axes, shown)};
+  if (!options.metrics.empty() && !tables[0].choose(options.metrics)) tables.clear();
+  if (options.details) tables.push_back(kernels_table(rows, op, axes, shown));
+  for (const Table& table : tables) {
     if (!table.is_empty()) text += "\n" + table.render(options.width, options.has_color) + "\n";
   }
   return text;
@@ -182,6 +186,34 @@ std::string ceilings_text(const Calibration& c) {
   return text;
 }
 
+std::vector<std::string> known_metrics() {
+  const RunResult none;
+  const CommonAxes axes(none, "");
+  std::vector<std::string> names = sweep_table({}, "", axes, {}, false).measures();
+  for (std::string& name : details_table({}, "", axes, {}).measures()) names.push_back(name);
+  names.emplace_back("speedup");
+  return names;
+}
+
+std::vector<std::string> parse_metrics(const std::string& list) {
+  const std::vector<std::string> known = known_metrics();
+  const std::vector<std::string_view> views(known.begin(), known.end());
+  std::vector<std::string> names;
+  std::istringstream items(list);
+  for (std::string name; std::getline(items, name, ',');) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      throw Error(ErrorCode::invalid_argument,
+                  "--metrics: " + catalog::unknown_name_message("metric", name, views));
+    }
+    if (name != "speedup") {
+      names.push_back(name);
+      continue;
+    }
+    for (const char* against : {"vs loop", "vs streams", "vs graph"}) names.emplace_back(against);
+  }
+  return names;
+}
+
 std::string report_text(const RunResult& result, const ReportOptions& options) {
   const std::vector<ReportRow> rows = rows_of(result);
   const Shown shown = choose_rows(rows, options.top);
@@ -195,19 +227,20 @@ std::string report_text(const RunResult& result, const ReportOptions& options) {
     text += wrap(method_text(result), options.width);
   for (const std::string& op : ops) {
     const CommonAxes axes(result, op);
-    const Table table = options.content == ReportContent::checks ? verify_table(rows, op, axes)
-                        : options.content == ReportContent::counters
-                            ? counters_table(rows, op, axes)
-                            : sweep_table(rows, op, axes, shown, result.config.regimes.size() == 1);
+    Table table = options.content == ReportContent::checks ? verify_table(rows, op, axes)
+                  : options.content == ReportContent::counters
+                      ? counters_table(rows, op, axes)
+                      : sweep_table(rows, op, axes, shown, result.config.regimes.size() == 1);
+    if (options.content == ReportContent::times && !options.metrics.empty())
+      (void)table.choose(options.metrics);
     if (table.is_empty()) continue;  // none of the top rows is of this op
     text += "\n" + wrap(op + axes.heading(), options.width) + "\n";
     text += table.render(options.width, options.has_color) + "\n";
     for (const OpSummary& s : result.op_summaries)
       text += s.op == op ? wrap(summary_text(s), options.width) : "";
-    if (options.details) {
-      text += wrap(scaling_text(result, op), options.width);
+    if (options.details) text += wrap(scaling_text(result, op), options.width);
+    if (options.details || !options.metrics.empty())
       text += details_text(rows, op, axes, shown, options);
-    }
   }
   const std::string notes = notes_text(result, rows, options.explain);
   return notes.empty() ? text : text + "\n" + wrap(notes, options.width);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "bench/result.hpp"
 
@@ -21,9 +22,14 @@ struct ReportOptions {
   bool explain = false;  ///< why each strategy was taken, and each case's command
   ReportContent content = ReportContent::times;
   bool details = false;  ///< how was measured, launches, kernels, energy, clocks, memory
+  std::vector<std::string> metrics{};  ///< the columns of times, by known_metrics(); empty: usual
 };
 
 std::string report_text(const RunResult& result, const ReportOptions& options);
+/// Columns of times and of details, by their titles; "speedup" is those against all baselines.
+std::vector<std::string> known_metrics();
+/// "time,of floor,speedup" as titles. Throws invalid_argument with the nearest names.
+std::vector<std::string> parse_metrics(const std::string& list);
 std::string report_csv(const RunResult& result);
 std::string report_markdown(const RunResult& result);
 

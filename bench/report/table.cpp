@@ -204,6 +204,31 @@ std::string Table::line(const std::vector<Cell>& cells, const std::vector<int>& 
   return out;
 }
 
+std::vector<std::string> Table::measures() const {
+  std::vector<std::string> titles;
+  for (const Column& column : columns_) {
+    const bool says_what = !column.is_number && column.keep == Column::kNeverDropped;
+    if (!says_what && column.title != "regime") titles.push_back(column.title);
+  }
+  return titles;
+}
+
+bool Table::choose(const std::vector<std::string>& measures) {
+  bool has_any = false;
+  for (const std::string& title : this->measures()) {
+    const auto at = std::find_if(columns_.begin(), columns_.end(),
+                                 [&](const Column& column) { return column.title == title; });
+    if (std::find(measures.begin(), measures.end(), title) != measures.end()) {
+      at->keep = Column::kNeverDropped;
+      has_any = true;
+      continue;
+    }
+    for (std::vector<Cell>& row : rows_) row.erase(row.begin() + (at - columns_.begin()));
+    columns_.erase(at);
+  }
+  return has_any;
+}
+
 std::string Table::render(int width, bool has_color) const {
   const Layout layout(columns_, rows_, width);
   std::vector<Cell> titles;

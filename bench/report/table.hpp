@@ -34,6 +34,11 @@ class Table {
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
   bool is_empty() const { return rows_.empty(); }
+  /// Of the columns that say how a row came out; those that say what it is are left out.
+  std::vector<std::string> measures() const;
+  /// Leaves out the measures that are not among these, and never drops those that are; whether
+  /// there are any.
+  bool choose(const std::vector<std::string>& measures);
   /// Every line at most `width` columns, without a newline at the end of the last. Columns without
   /// any value are left out.
   std::string render(int width, bool has_color) const;
