@@ -16,6 +16,7 @@
 #include "bench/commands.hpp"
 #include "bench/inspect/cuobjdump.hpp"
 #include "bench/inspect/launches.hpp"
+#include "bench/outputs.hpp"
 #include "bench/report/details.hpp"
 #include "bench/report/terminal.hpp"
 #include "bench/running.hpp"
@@ -123,20 +124,6 @@ int inspect_listings(const RunResult& result, const std::string& what,
 }
 
 }  // namespace
-
-bool write_documents(const std::string& text, const std::vector<std::string>& files,
-                     std::ostream& out) {
-  bool went_out = false;
-  for (const std::string& file : files) {
-    if (file != "-") {
-      write_file(file, text);
-    } else if (!went_out) {
-      out << text;
-      went_out = true;
-    }
-  }
-  return went_out;
-}
 
 bool launches_need_simulation(const Selection& selection, const GlobalOptions& global) {
   return has_simulation() && selection.device != "cpu" && !global.no_gpu &&

@@ -16,6 +16,7 @@
 #include "bench/commands.hpp"
 #include "bench/inspect/launches.hpp"
 #include "bench/model_file.hpp"
+#include "bench/outputs.hpp"
 #include "bench/report/details.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"

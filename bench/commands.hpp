@@ -200,10 +200,6 @@ bool launches_need_simulation(const Selection& selection, const GlobalOptions& g
 /// The one that wins where several apply.
 int worse_code(int a, int b);
 
-/// Writes a document to each file, once to `out` for "-"; whether it did that.
-bool write_documents(const std::string& text, const std::vector<std::string>& files,
-                     std::ostream& out);
-
 /// What the cases of a run come to; interrupted counts first, then the first of 1, 3, 6, 0.
 int exit_code_of(const RunResult& result, bool was_interrupted);
 

@@ -131,4 +131,18 @@ bool write_outputs(const RunResult& result, const OutputOptions& output, const s
   return all_written;
 }
 
+bool write_documents(const std::string& text, const std::vector<std::string>& files,
+                     std::ostream& out) {
+  bool went_out = false;
+  for (const std::string& file : files) {
+    if (file != "-") {
+      write_file(file, text);
+    } else if (!went_out) {
+      out << text;
+      went_out = true;
+    }
+  }
+  return went_out;
+}
+
 }  // namespace wide::bench

@@ -28,4 +28,8 @@ std::string saved_path(const OutputOptions& output, const Selection& selection, 
 bool write_outputs(const RunResult& result, const OutputOptions& output, const std::string& saved,
                    std::ostream& out, std::ostream& err);
 
+/// Writes a document to each file, once to `out` for "-"; whether it did that.
+bool write_documents(const std::string& text, const std::vector<std::string>& files,
+                     std::ostream& out);
+
 }  // namespace wide::bench

@@ -8,9 +8,9 @@
 #include <cmath>
 
 #include "host/core/file.hpp"
-#include "verify/onnx_case.hpp"
 #include "verify/support/folder.hpp"
 #include "verify/support/model_run.hpp"
+#include "verify/support/onnx_loops.hpp"
 #include "wide/error.hpp"
 #include "wide/onnx.hpp"
 
@@ -23,16 +23,6 @@ using Strings = std::vector<std::string>;
 
 OnnxModel parse(const std::string& file, const OnnxOptions& options = {}) {
   return OnnxModel::parse(std::as_bytes(std::span(file)), "a file", options);
-}
-
-/// What is left of nodes that only change shapes and parameters.
-Strings operations(const Graph& graph) {
-  Strings names;
-  for (const wide::Node& n : graph.nodes()) {
-    const std::string name(operation_name(graph, n));
-    if (name != "reshape" && name != "transpose") names.push_back(name);
-  }
-  return names;
 }
 
 /// Members with parameters of their own compute what the graph says.

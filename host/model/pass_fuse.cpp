@@ -119,9 +119,9 @@ class Fuser {
     Value value = layer.outputs[0];
     while (const Node* reader = only_reader(graph_, value)) {
       const bool is_free = owner_.find(reader) == owner_.end();
-      const bool is_taken = is_free && f.residual != Residual::after_activation &&
-                            (take_activation(f, *reader) || take_bias(f, *reader, value) ||
-                             take_residual(f, *reader, value));
+      const bool is_taken =
+          is_free && (take_activation(f, *reader) || take_bias(f, *reader, value) ||
+                      take_residual(f, *reader, value));
       if (!is_taken) break;
       f.taken.push_back(reader);
       value = reader->outputs[0];

@@ -120,6 +120,16 @@ Doubles part(const Doubles& x, int64_t axis, int64_t first, int64_t count) {
 
 }  // namespace
 
+std::vector<std::string> operations(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const wide::Node& node : graph.nodes()) {
+    const bool is_activation = graph.type(node.outputs[0]).shape[0] == kBatch;
+    const std::string name(operation_name(graph, node));
+    if (is_activation && name != "reshape") names.push_back(name);
+  }
+  return names;
+}
+
 std::vector<std::string> nodes_of(const std::vector<Step>& steps) {
   std::vector<std::string> nodes;
   for (const Step& step : steps) {

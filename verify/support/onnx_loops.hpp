@@ -23,6 +23,10 @@ struct Step {
   Extents numbers{};  ///< Reshape's shape, Transpose's order, Split's, Squeeze's and Gather's axis
 };
 
+/// What runs of a graph, in order: nodes of activations that are no mere views. A "transpose" is a
+/// copy.
+std::vector<std::string> operations(const Graph& graph);
+
 /// The steps as a file's nodes.
 std::vector<std::string> nodes_of(const std::vector<Step>& steps);
 
