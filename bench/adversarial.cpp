@@ -45,6 +45,7 @@ void take_over(const RunnerResult& found, const char* fill, RunnerResult& result
   }
   to.mismatches += from.mismatches;
   to.nan_count += from.nan_count;
+  to.saved.insert(to.saved.end(), from.saved.begin(), from.saved.end());
   if (found.status == Status::ok) return;
   result.status = found.status;
   to.before = from.before;
@@ -71,6 +72,12 @@ void verify_fill(const Adversary& a, const Hostile& hostile,
       }
       const auto other = contender->on(*workload);
       const bool keeps = hostile.fill != Fill::specials || keeps_infinities(a.spec, *contender);
+      if (contender->on_checked) {
+        other->on_checked = [&](CheckedCall checked) {
+          checked.phase = hostile.name;
+          return contender->on_checked(checked);
+        };
+      }
       other->verify(reference, &VerifyOutcome::before, keeps);
       take_over(other->result, hostile.name, contender->result);
     });

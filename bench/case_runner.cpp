@@ -75,6 +75,18 @@ catalog::Fill fill_of(const Init& init) {
                                 : Fill::uniform;
 }
 
+/// n * batch, where there are such axes.
+double items_of(const catalog::Case& point) {
+  double items = 1;
+  int found = 0;
+  for (const auto& entry : point.entries()) {
+    if (entry.name != "n" && entry.name != "batch") continue;
+    items *= static_cast<double>(std::get<int64_t>(entry.value));
+    ++found;
+  }
+  return found == 2 ? items : 0;
+}
+
 class CaseRunner {
  public:
   CaseRunner(const CaseRequest& request, CaseResult& result, std::string& fatal)
@@ -91,6 +103,7 @@ class CaseRunner {
     workload_ = make_workload(workload_options());
     workload_bytes_ = present_bytes() - before;
     result_.cost = workload_->cost();
+    if (result_.cost.items <= 0) result_.cost.items = items_of(request_.point);
     result_.footprint_bytes = workload_->footprint_bytes();
     floor_ = floor_of(request_.calibration, result_.cost, request_.point.dtype());
     result_.floor_ns = floor_.total_ns();
@@ -157,6 +170,7 @@ class CaseRunner {
       const int64_t before = present_bytes();
       if (memory != nullptr) memory->restart_peak();
       contenders_.push_back(make());
+      save_checked(*contenders_.back());
       if (memory != nullptr) {
         contenders_.back()->result.peak_device_bytes =
             workload_bytes_ + memory->peak_bytes() - before;
@@ -164,6 +178,18 @@ class CaseRunner {
     } catch (...) {
       note_failure(place, current_failure());
     }
+  }
+
+  /// The calls that --save-workspace keeps.
+  void save_checked(Contender& contender) {
+    if (plan_.saving.when == SavingRule::When::never) return;
+    contender.on_checked = [this, name = contender.result.name](const CheckedCall& checked) {
+      if (!plan_.saving.applies(checked.finding.empty())) return std::string();
+      const CallName call{std::string(request_.spec->name), result_.case_id, name, checked.phase,
+                          result_.reproduce + plan_.reproduce_suffix};
+      return save_call(plan_.saving.folder, call, plan_.context, stream_.get(), checked.workload,
+                       checked.reference, checked.outputs, checked.finding);
+    };
   }
 
   void add_contenders() {

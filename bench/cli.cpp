@@ -277,12 +277,15 @@ struct Program {
     add_baselines(*run_command, run);
     add_sampling(*run_command, run);
     add_run(*run_command, run);
+    add_checking(*run_command, run);
     add_output(*run_command, run.output);
     add_metrics(*run_command, run.output);
+    if constexpr (has_simulation()) add_counters(*run_command, run.output);
     run_command->footer(run_footer());
     add_selection(*verify_command, verify);
     add_baselines(*verify_command, verify);
     add_verify(*verify_command, verify);
+    add_checking(*verify_command, verify);
     add_output(*verify_command, verify.output);
     verify.content = ReportContent::checks;
     add_selection(*tune_command, tune);
@@ -301,6 +304,7 @@ struct Program {
     add_store(*show_command, show_output.store);
     add_exports(*show_command, show_output);
     add_metrics(*show_command, show_output);
+    add_counters(*show_command, show_output);
     show_command->add_option("-t,--top", show_output.top, "only the N largest speedups")
         ->check(kPositive);
     show_command->add_flag("--explain", show_output.explain,
@@ -316,6 +320,7 @@ struct Program {
     add_selection(*inspect_command, inspect.run);
     add_baselines(*inspect_command, inspect.run);
     add_output(*inspect_command, inspect.run.output);
+    add_counters(*inspect_command, inspect.run.output);
     inspect_command
         ->add_option("--what", inspect.what,
                      "counters, on the simulated GPU; launches, resources, occupancy, ptx or sass, "

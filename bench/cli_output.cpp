@@ -64,4 +64,11 @@ void add_metrics(CLI::App& app, OutputOptions& o) {
       ->group("Output");
 }
 
+void add_counters(CLI::App& app, OutputOptions& o) {
+  app.add_option("--counters", o.counters,
+                 "columns of what the simulated GPU counts: \"instructions,bytes,conflicts\"; see "
+                 "`wbench inspect --help`")
+      ->group("Output");
+}
+
 }  // namespace wide::bench

@@ -20,5 +20,7 @@ CLI::Option* add_exports(CLI::App& app, OutputOptions& options);
 void add_output(CLI::App& app, OutputOptions& options);
 /// --metrics and --roofline, of tables of times.
 void add_metrics(CLI::App& app, OutputOptions& options);
+/// --counters, of tables of what the simulated GPU counts.
+void add_counters(CLI::App& app, OutputOptions& options);
 
 }  // namespace wide::bench

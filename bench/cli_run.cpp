@@ -5,100 +5,102 @@
 #include "bench/cli_numbers.hpp"
 #include "bench/completion.hpp"
 #include "bench/isolated.hpp"
+#include "wide/error.hpp"
 
 namespace wide::bench {
 
-void add_run(CLI::App& app, RunOptions& o) {
-  app.add_option("--verify", o.config.verify, "both, before, off, or only: measure nothing")
-      ->group("Sampling")
-      ->check(one_of({"both", "before", "off", "only"}))
-      ->capture_default_str();
+namespace {
+
+constexpr const char* kSampling = "Sampling";
+
+void add_caches_and_stops(CLI::App& app, RunOptions& o) {
   app.add_option("--cache", o.cache,
                  "how regime cold is cold: flush the L2, rotate over copies of the operands, or "
                  "warm: without it")
-      ->group("Sampling")
+      ->group(kSampling)
       ->check(one_of({"flush", "rotate", "warm"}))
       ->capture_default_str();
   app.add_option("--l2-factor", o.config.l2_factor,
                  "sizes of the L2 that are flushed or rotated over")
-      ->group("Sampling")
+      ->group(kSampling)
       ->check(CLI::Range(1.0, 64.0))
       ->capture_default_str();
   app.add_option("--stop", o.config.stop, "when samples are enough: ci, stdrel, entropy or count")
-      ->group("Sampling")
+      ->group(kSampling)
       ->check(one_of({"ci", "stdrel", "entropy", "count"}))
-      ->capture_default_str();
-  app.add_option("--init", o.init,
-                 "of operands: uniform, normal, int, trig or zeros. What must keep its sign, as "
-                 "variances, stays uniform; weights of models stay what they are")
-      ->group("Cases")
-      ->check(one_of({"uniform", "normal", "int", "trig", "zeros"}))
       ->capture_default_str();
   app.add_option("--min-time", o.config.min_time_s,
                  "seconds that the samples of every strategy and case add up to before --stop may "
                  "end them; --timeout and --max-samples end them all the same")
-      ->group("Sampling")
+      ->group(kSampling)
       ->check(kNotNegative)
       ->capture_default_str();
   app.add_option("--max-noise", o.max_noise, "stop stdrel: the largest deviation")
-      ->group("Sampling")
+      ->group(kSampling)
       ->capture_default_str();
   app.add_option("--interleave", o.config.interleave, "order of a round: abba, random or none")
-      ->group("Sampling")
+      ->group(kSampling)
       ->check(one_of({"abba", "random", "none"}))
       ->capture_default_str();
   app.add_flag("--aa", o.config.aa, "run baselines twice: what differs is the noise floor")
-      ->group("Sampling");
+      ->group(kSampling);
+}
+
+void add_clocks(CLI::App& app, RunOptions& o) {
   app.add_option("--warmup-clock-tol", o.clock_tol, "clocks are stable when they differ by less")
-      ->group("Sampling")
+      ->group(kSampling)
       ->capture_default_str();
   app.add_option("--throttle", o.config.throttle,
                  "samples of a throttled device: discard, warn, fail or off")
-      ->group("Sampling")
+      ->group(kSampling)
       ->check(one_of({"discard", "warn", "fail", "off"}))
       ->capture_default_str();
   app.add_option("--throttle-threshold", o.throttle_threshold,
                  "of the stable clock, below which a sample was throttled")
-      ->group("Sampling")
+      ->group(kSampling)
       ->capture_default_str();
   app.add_option("--lock-clocks", o.lock_clocks,
                  "of the GPU, to base, max or MHZ, until the run ends; takes the right to do so. "
                  "After a kill: nvidia-smi --reset-gpu-clocks")
-      ->group("Sampling");
+      ->group(kSampling);
   app.add_flag("--energy", o.config.energy, "joules per call, over a second more each")
-      ->group("Sampling");
+      ->group(kSampling);
+}
+
+void add_sweep(CLI::App& app, RunOptions& o) {
   app.add_flag("--isolate", o.config.isolate,
                "each case in a process of its own: one that crashes does not end the sweep")
-      ->group("Sampling");
+      ->group(kSampling);
   app.add_option("--cooldown", o.config.cooldown_s,
                  "seconds of rest between cases: of --budget, but of no case's share")
-      ->group("Sampling")
+      ->group(kSampling)
       ->check(kNotNegative)
       ->capture_default_str();
   app.add_option("--repeat", o.repeat,
                  "run the whole sweep N times: N results, whose files and --tag get the number, as "
                  "r-1.json of --json r.json; each has the whole --budget")
-      ->group("Sampling")
+      ->group(kSampling)
       ->check(number_check(1, false, 1000, "an integer from 1 to 1000"))
       ->capture_default_str();
   CLI::Option* stops =
       app.add_flag("--exit-on-error", o.exits_on_error,
                    "stop after the first case that failed, was wrong or implausible")
-          ->group("Sampling");
+          ->group(kSampling);
   const std::string keep_going = "run the other cases all the same, which is the default";
-  app.add_flag("--keep-going", keep_going)->excludes(stops)->group("Sampling");
+  app.add_flag("--keep-going", keep_going)->excludes(stops)->group(kSampling);
   app.add_flag("--strict", o.is_strict,
                "a time that is unreliable makes the exit code 5: see doubts below")
-      ->group("Sampling");
+      ->group(kSampling);
   app.add_flag("--profile", o.is_profiled,
                "for a profiler: warm calls between cudaProfilerStart and Stop, no times")
-      ->group("Sampling");
+      ->group(kSampling);
   app.add_option("--launches", o.profiled_calls, "--profile: calls of each strategy")
-      ->group("Sampling")
+      ->group(kSampling)
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--html", o.output.html, "write a page for browsers, as report does")
-      ->group("Output");
+}
+
+void add_gate(CLI::App& app, RunOptions& o) {
   CLI::Option* base =
       app.add_option(
              "--compare", o.compare.base,
@@ -115,8 +117,51 @@ void add_run(CLI::App& app, RunOptions& o) {
       ->needs(base)
       ->group("Gate")
       ->capture_default_str();
+}
+
+/// Asked for by those who know it from benchmarks of collectives.
+void refuse_several_gpus(CLI::App& app) {
+  const auto refuse = [](const std::string& how) {
+    throw Error(ErrorCode::invalid_argument,
+                "--mgpu " + how +
+                    ": not supported: members exchange nothing, so there is no collective to "
+                    "time. Split members over GPUs, with a process for each: wbench run -d cuda:0 "
+                    "..., wbench run -d cuda:1 ...");
+  };
+  app.add_option_function<std::string>("--mgpu", refuse)->group("");
+}
+
+}  // namespace
+
+void add_checking(CLI::App& app, RunOptions& o) {
+  app.add_option("--save-workspace", o.saving,
+                 "of checked calls, operands, results and what was expected, as files for "
+                 "numpy and torch (safetensors): never, incorrect or always, the last two with "
+                 ":FOLDER, else in workspace")
+      ->group("Output")
+      ->capture_default_str();
+}
+
+void add_run(CLI::App& app, RunOptions& o) {
+  app.add_option("--verify", o.config.verify, "both, before, off, or only: measure nothing")
+      ->group(kSampling)
+      ->check(one_of({"both", "before", "off", "only"}))
+      ->capture_default_str();
+  app.add_option("--init", o.init,
+                 "of operands: uniform, normal, int, trig or zeros. What must keep its sign, as "
+                 "variances, stays uniform; weights of models stay what they are")
+      ->group("Cases")
+      ->check(one_of({"uniform", "normal", "int", "trig", "zeros"}))
+      ->capture_default_str();
+  add_caches_and_stops(app, o);
+  add_clocks(app, o);
+  add_sweep(app, o);
+  app.add_option("--html", o.output.html, "write a page for browsers, as report does")
+      ->group("Output");
+  add_gate(app, o);
   app.add_option(kIsolatedCase, o.isolated_case)->group("");
   app.add_option(kIsolatedResult, o.isolated_result)->group("");
+  refuse_several_gpus(app);
   app.add_option("--tuning", o.tuning,
                  "a tuning cache: auto reads it, and is run besides the others")
       ->group("Strategies");

@@ -10,6 +10,9 @@
 
 namespace wide::bench {
 
+/// What `run` and `verify` do with calls that they check.
+void add_checking(CLI::App& app, RunOptions& options);
+
 /// `tune` has none of these: it recommends nothing that was not checked, and measures by graphs.
 void add_run(CLI::App& app, RunOptions& options);
 

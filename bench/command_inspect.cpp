@@ -34,14 +34,12 @@ constexpr const char* kProgram = "/proc/self/exe";
 
 /// A run's other documents are of a run's content.
 void refuse_outputs(const OutputOptions& o, const std::string& what) {
-  const std::pair<const char*, bool> given[] = {{"--csv", !o.csv.empty()},
-                                                {"--md", !o.md.empty()},
-                                                {"--export", !o.exports.empty()},
-                                                {"--events", !o.events.empty()},
-                                                {"--save", o.save},
-                                                {"--tag", !o.tag.empty()},
-                                                {"--note", !o.note.empty()},
-                                                {"--context", !o.context.empty()}};
+  const std::pair<const char*, bool> given[] = {
+      {"--csv", !o.csv.empty()},           {"--md", !o.md.empty()},
+      {"--export", !o.exports.empty()},    {"--events", !o.events.empty()},
+      {"--counters", !o.counters.empty()}, {"--save", o.save},
+      {"--tag", !o.tag.empty()},           {"--note", !o.note.empty()},
+      {"--context", !o.context.empty()}};
   for (const auto& [option, is_given] : given) {
     if (!is_given) continue;
     throw Error(ErrorCode::invalid_argument, fmt::format("inspect --what {}: {} is of --what "

@@ -100,6 +100,17 @@ void prefer_counters(RunOptions& options, std::ostream& err) {
     options.selection.baselines = "none";
 }
 
+/// There are no counters where nothing counts.
+void require_counters(const RunOptions& options) {
+  const std::string& list = options.output.counters;
+  (void)parse_counters(list);
+  if (list.empty() || is_simulated()) return;
+  throw Error(ErrorCode::invalid_argument,
+              "--counters " + list +
+                  ": only the simulated GPU counts these: wbench --sim run .., or wbench inspect; "
+                  "a GPU's own come by wbench profile --tool ncu");
+}
+
 /// Without a cold cache there is no regime cold.
 void drop_cold(RunConfig& config) {
   if (config.cache != Cache::warm) return;
@@ -269,6 +280,8 @@ int command_run(const GlobalOptions& global, RunOptions options, std::ostream& o
     options.compare.base.clear();
   }
   (void)parse_metrics(options.output.metrics);  // what is no column is said before anything runs
+  (void)parse_saving_rule(options.saving);
+  require_counters(options);
   const bool compares = !options.compare.base.empty() && !options.dry_run;
   std::vector<RunResult> base, runs;
   if (compares) {
@@ -305,6 +318,7 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   plan.config.preset = selection.preset;
   plan.verify_only = options.content != ReportContent::times;
   plan.exits_on_error = options.exits_on_error;
+  plan.saving = parse_saving_rule(options.saving);
   plan.is_adversarial = options.is_adversarial;
   if (options.is_profiled) plan.profiled_calls = options.profiled_calls;
   if (options.budget_s >= 0) plan.config.budget_s = options.budget_s;
@@ -320,7 +334,7 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   std::optional<TuningCache> tuning;
   if (!options.tuning.empty()) tuning = TuningCache::load(options.tuning);
   if (tuning) plan.tuning = &*tuning;
-  const std::string suffix = reproduce_suffix(plan, options);
+  const std::string suffix = plan.reproduce_suffix = reproduce_suffix(plan, options);
   if (options.dry_run) print_cases(plan, result, suffix, out);
   if (!nothing.empty()) {
     report_nothing(nothing, result, err);
@@ -368,8 +382,9 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
     code = kRuntimeError;
   if (!is_document) {
     const OutputOptions& o = options.output;
-    out << report_text(result, {output_width(), wants_color(global.color), o.top, o.explain,
-                                options.content, global.verbose, parse_metrics(o.metrics)});
+    out << report_text(
+        result, {output_width(), wants_color(global.color), o.top, o.explain, options.content,
+                 global.verbose, parse_metrics(o.metrics), parse_counters(o.counters)});
   }
   if (!saved.empty() && !global.quiet && code != kRuntimeError) err << "saved " << saved << "\n";
   return code;

@@ -63,9 +63,9 @@ int command_show(const GlobalOptions& global, const std::vector<std::string>& fi
   for (const std::string& file : files) {
     const RunResult result = load_named_result(file, output.store, Samples::if_there);
     if (files.size() > 1) out << file << "\n";
-    out << report_text(result,
-                       {output_width(), wants_color(global.color), output.top, output.explain,
-                        content_of(result), global.verbose, parse_metrics(output.metrics)});
+    out << report_text(result, {output_width(), wants_color(global.color), output.top,
+                                output.explain, content_of(result), global.verbose,
+                                parse_metrics(output.metrics), parse_counters(output.counters)});
   }
   return kSuccess;
 }

@@ -34,7 +34,8 @@ struct OutputOptions {
   std::vector<std::string> context;  ///< the same: NAME=VALUE
   int64_t top = 0;
   bool explain = false;
-  std::string metrics;  ///< columns of the table, for parse_metrics(); empty: usual
+  std::string metrics;   ///< columns of the table, for parse_metrics(); empty: usual
+  std::string counters;  ///< the same of the simulated GPU's, for parse_counters()
 };
 
 struct CompareArguments {
@@ -58,6 +59,7 @@ struct RunOptions {
               cache = "flush";
   std::string init = "uniform";  ///< what operands are filled with: init_of() of case_runner.hpp
   std::string tuning;            ///< a tuning cache for "auto", or empty
+  std::string saving = "never";  ///< of checked calls: parse_saving_rule()
   std::string lock_clocks;       ///< "base", "max", MHz, or empty
   double budget_s = -1;          ///< negative: 60 for preset ci, none otherwise
   bool dry_run = false;

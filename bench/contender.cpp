@@ -99,11 +99,13 @@ Contender::Contender(const Context& context, Stream stream, catalog::Workload& w
 void Contender::verify(const catalog::ReferenceSample& reference, std::string VerifyOutcome::*phase,
                        bool keeps_infinities) {
   const NvtxRange range("verify");
-  verify_call(call_, reference, phase, keeps_infinities);
+  const bool is_after = phase == &VerifyOutcome::after;
+  verify_call(call_, reference, phase, keeps_infinities, is_after ? "after" : "before");
   for (const auto& sampler : samplers_) {
-    const bool replays = sampler->timer() == "graph" && phase == &VerifyOutcome::after;
+    const bool replays = sampler->timer() == "graph" && is_after;
     if (!replays || result.status != Status::ok) continue;
-    verify_call([&] { (void)sampler->sample_ns(); }, reference, phase, keeps_infinities);
+    verify_call([&] { (void)sampler->sample_ns(); }, reference, phase, keeps_infinities,
+                "after-replay");
   }
 }
 
@@ -114,12 +116,16 @@ catalog::MemberOutputs Contender::outputs() {
 }
 
 std::unique_ptr<Contender> Contender::on(catalog::Workload& other) const {
-  if (is_baseline()) return std::make_unique<Contender>(context_, stream_, other, baseline_);
-  return std::make_unique<Contender>(context_, stream_, other, result.name, options_);
+  auto copy = is_baseline()
+                  ? std::make_unique<Contender>(context_, stream_, other, baseline_)
+                  : std::make_unique<Contender>(context_, stream_, other, result.name, options_);
+  copy->on_checked = on_checked;
+  return copy;
 }
 
 void Contender::verify_call(const Call& call, const catalog::ReferenceSample& reference,
-                            std::string VerifyOutcome::*phase, bool keeps_infinities) {
+                            std::string VerifyOutcome::*phase, bool keeps_infinities,
+                            const char* phase_name) {
   VerifyOutcome& outcome = result.verify;
   workload_->poison_outputs(output_, stream_);
   if (is_simulated()) {
@@ -131,8 +137,8 @@ void Contender::verify_call(const Call& call, const catalog::ReferenceSample& re
     context_.synchronize(stream_);
     result.launches = counted_launches();
   }
-  const catalog::Verdict verdict =
-      catalog::compare(reference, workload_->read_outputs(output_, stream_), keeps_infinities);
+  const catalog::MemberOutputs outputs = workload_->read_outputs(output_, stream_);
+  const catalog::Verdict verdict = catalog::compare(reference, outputs, keeps_infinities);
   const std::string damage = workload_->damage(stream_);
   const bool passed = verdict.passed && damage.empty();
   const double ratio = verdict.worst_error_ratio;
@@ -148,10 +154,27 @@ void Contender::verify_call(const Call& call, const catalog::ReferenceSample& re
   outcome.nan_count += verdict.nan_count;
   outcome.elements_compared = verdict.elements_compared;
   outcome.elements = verdict.elements;
-  if (passed) return;
-  result.status = Status::verify_failed;
-  outcome.message = damage.empty() ? verdict.message : damage;
-  result.reason = outcome.message;
+  if (!passed) {
+    result.status = Status::verify_failed;
+    outcome.message = damage.empty() ? verdict.message : damage;
+    result.reason = outcome.message;
+  }
+  report_checked(
+      {*workload_, reference, outputs, phase_name, passed ? std::string() : outcome.message});
+}
+
+/// What was found counts more than a file that could not be written.
+void Contender::report_checked(const CheckedCall& checked) {
+  if (!on_checked) return;
+  try {
+    const std::string file = on_checked(checked);
+    if (file.empty()) return;
+    result.verify.saved.push_back(file);
+    if (!checked.finding.empty()) result.reason += "; saved as " + file;
+  } catch (const Error& error) {
+    if (checked.finding.empty()) throw;
+    result.reason += std::string("; not saved: ") + error.what();
+  }
 }
 
 void Contender::describe_launches() {

@@ -39,6 +39,15 @@ struct SampleSequence {
   int64_t next = 0;
 };
 
+/// A call that was compared with the reference.
+struct CheckedCall {
+  const catalog::Workload& workload;
+  const catalog::ReferenceSample& reference;
+  const catalog::MemberOutputs& outputs;
+  std::string phase;    ///< "before" or "after" times, "after-replay"
+  std::string finding;  ///< what is wrong; empty: nothing
+};
+
 /// Throws on: whoever calls its members decides whose failure that is.
 class Contender {
  public:
@@ -52,6 +61,9 @@ class Contender {
   Contender(const Contender&) = delete;  // its calls hold its address
 
   RunnerResult result;
+  /// Gets every call that is checked, may be empty; copies of on() have it, too. The file that it
+  /// wrote of the call, or nothing.
+  std::function<std::string(const CheckedCall&)> on_checked;
   bool is_twin() const { return is_twin_; }
   bool is_baseline() const { return output_ == catalog::OutputOf::baseline; }
   const std::string& chosen_strategy() const { return chosen_; }
@@ -94,7 +106,9 @@ class Contender {
   void take_sample(size_t i, int64_t round, SampleSequence& sequence);
   std::unique_ptr<Sampler> sampler_of(Regime regime, const Sampling& sampling);
   void verify_call(const Call& call, const catalog::ReferenceSample& reference,
-                   std::string VerifyOutcome::*phase, bool keeps_infinities);
+                   std::string VerifyOutcome::*phase, bool keeps_infinities,
+                   const char* phase_name);
+  void report_checked(const CheckedCall& checked);
 
   Context context_;
   Stream stream_;

@@ -138,6 +138,7 @@ void evaluate(RunnerResult& runner, const Yardstick& y) {
     if (!(time_ns > 0)) continue;
     m.flops_per_s = y.cost.flops / (time_ns * 1e-9);
     m.mem_bw_bytes_per_s = y.cost.bytes() / (time_ns * 1e-9);
+    if (y.cost.items > 0) m.items_per_s = y.cost.items / (time_ns * 1e-9);
     m.pct_of_floor = 100 * y.floor.total_ns() / time_ns;
     if (y.floor.bytes_ns > 0) m.pct_of_mem_peak = 100 * y.floor.bytes_ns / time_ns;
     if (y.floor.flops_ns > 0) m.pct_of_flop_peak = 100 * y.floor.flops_ns / time_ns;

@@ -45,6 +45,7 @@ std::string run_footer() {
              "With -v, of each measurement and of each kernel:\n"
              "  launches       of a call; enqueue: what a call costs the host, measured apart\n"
              "  per launch     (stream - graph) / launches: what launching by the host adds\n"
+             "  items          examples a second: n * batch / time\n"
              "  energy         of a call, over a second of calls; power: on average, or the "
              "largest seen\n"
              "  throttled      samples that were discarded, and every reason that was seen\n"

@@ -116,7 +116,8 @@ Json measurement_json(const Measurement& m) {
         {"pct_of_floor", json_number(m.pct_of_floor)},
         {"pct_of_mem_peak", json_number(m.pct_of_mem_peak)},
         {"pct_of_flop_peak", json_number(m.pct_of_flop_peak)},
-        {"roofline_bound", json_text(m.roofline_bound)}}},
+        {"roofline_bound", json_text(m.roofline_bound)},
+        {"items_per_s", json_number(m.items_per_s)}}},
       {"warnings", warnings},
       {"cache", to_string(m.cache)},
       {"buffers_rotated", m.buffers_rotated},
@@ -290,6 +291,7 @@ Measurement parse_measurement(const Field& f) {
     m.pct_of_flop_peak = rates["pct_of_flop_peak"].optional_real();
     m.roofline_bound = rates["roofline_bound"].text_or_empty();
   }
+  m.items_per_s = rates.later_real("items_per_s");  // since 1.8
   for (const Field& warning : f["warnings"].items()) m.warnings.push_back(warning["text"].text());
   parse_later_measurement(f, m);
   return m;

@@ -17,6 +17,8 @@ constexpr Metric kMetrics[] = {
      [](const Measurement& m) { return m.flops_per_s; }},
     {"mem_bw_bytes_per_s", "byte_rate", Better::higher,
      [](const Measurement& m) { return m.mem_bw_bytes_per_s; }},
+    {"items_per_s", "item_rate", Better::higher,
+     [](const Measurement& m) { return m.items_per_s; }},
     {"pct_of_floor", "percent", Better::higher,
      [](const Measurement& m) { return m.pct_of_floor; }},
     {"speedup_ratio", "ratio", Better::higher, nullptr},

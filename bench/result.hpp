@@ -19,7 +19,7 @@
 namespace wide::bench {
 
 inline constexpr const char* kSchemaName = "wbench.result";
-inline constexpr const char* kSchemaVersion = "1.7.0";
+inline constexpr const char* kSchemaVersion = "1.8.0";
 
 /// How a call is timed. `stream`: launched by the host, launch cost included. `graph`: replay of a
 /// captured graph, device-limited. `cpu`: wall clock around the call; on a GPU that is what its
@@ -118,6 +118,7 @@ struct Measurement {
   // Since 1.7: of the measured ceilings, and which of the floor's parts is the largest.
   std::optional<double> pct_of_mem_peak, pct_of_flop_peak;
   std::string roofline_bound;  ///< "memory", "compute" or "launch"; empty where it is not known
+  std::optional<double> items_per_s;  ///< examples of all members; since 1.8
   std::vector<std::string> warnings;
   // Since 1.4.
   Cache cache = Cache::warm;
@@ -139,6 +140,8 @@ struct VerifyOutcome {
   int64_t mismatches = 0, nan_count = 0;
   int64_t elements_compared = 0, elements = 0;
   std::string message;  ///< where it went wrong
+  /// Files of the calls that --save-workspace kept. Since 1.8.
+  std::vector<std::string> saved{};
   friend bool operator==(const VerifyOutcome&, const VerifyOutcome&) = default;
 };
 

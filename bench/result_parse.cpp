@@ -87,6 +87,9 @@ RunnerResult parse_runner(const Field& f) {
   r.verify.elements_compared = v["elements_compared"].integer();
   r.verify.elements = v["elements"].integer();
   r.verify.message = v["message"].text_or_empty();
+  if (const auto saved = v.later("saved")) {  // since 1.8
+    for (const Field& file : saved->items()) r.verify.saved.push_back(file.text());
+  }
   r.workspace_bytes = f["memory"]["workspace_bytes"].integer();
   for (const Field& m : f["measurements"].items()) r.measurements.push_back(parse_measurement(m));
   if (f.has("launches")) {
@@ -127,6 +130,7 @@ CaseResult parse_case(const Field& f) {
   const Field work = f["work"];
   c.cost = {work["flops"].real_or_zero(), work["bytes_read"].real_or_zero(),
             work["bytes_written"].real_or_zero()};
+  c.cost.items = work.later_real("items").value_or(0);  // since 1.8
   c.footprint_bytes = work["footprint_bytes"].integer();
   c.floor_ns = work["floor_ns"].real_or_zero();
   for (const Field& s : f["strategies"].items()) {

@@ -12,6 +12,7 @@
 
 #include "bench/nvml/monitor.hpp"
 #include "bench/result.hpp"
+#include "bench/saved_workspace.hpp"
 #include "wide/catalog.hpp"
 #include "wide/tuning.hpp"
 
@@ -33,8 +34,10 @@ struct RunPlan {
   const TuningCache* tuning = nullptr;  ///< for "auto"
   std::vector<Baseline> baselines;
   bool verify_only = false;
-  bool is_adversarial = false;  ///< also by verify_adversarially() of adversarial.hpp
-  bool exits_on_error = false;  ///< the first case that fails or is wrong is the last one
+  bool is_adversarial = false;   ///< also by verify_adversarially() of adversarial.hpp
+  SavingRule saving;             ///< of calls that are checked
+  std::string reproduce_suffix;  ///< of the cases' commands: what is not in their axes
+  bool exits_on_error = false;   ///< the first case that fails or is wrong is the last one
   std::vector<std::string> isolating_command;  ///< of this run, where cases are to be isolated
   int64_t profiled_calls = 0;                  ///< made for a profiler, where nothing is timed
   std::optional<Calibration> calibration;      ///< none: measured first

@@ -128,6 +128,7 @@ class PackedWorkload : public Workload {
   int64_t num_members() const final { return num_members_; }
   int64_t num_outputs() const final;
   int64_t footprint_bytes() const override;
+  std::vector<WorkloadInput> input_views() const final;
   void poison_outputs(OutputOf which, Stream stream) final;
   MemberOutputs read_outputs(OutputOf which, Stream stream) final;
   std::string damage(Stream stream) final;

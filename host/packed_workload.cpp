@@ -87,6 +87,19 @@ int64_t PackedWorkload::footprint_bytes() const {
   return bytes;
 }
 
+std::vector<WorkloadInput> PackedWorkload::input_views() const {
+  std::vector<WorkloadInput> inputs;
+  for (const Operand& operand : operands_) {
+    if (operand.is_output()) continue;
+    const Operand::Description& described = operand.description();
+    std::string name(described.packing.name);
+    name.erase(0, name.find(' ') + 1);  // "conv2d weight": the primitive is known
+    if (described.occurrence > 0) name += "." + std::to_string(described.occurrence);
+    inputs.push_back({name, operand.packed()});
+  }
+  return inputs;
+}
+
 void PackedWorkload::poison_outputs(OutputOf which, Stream stream) {
   operands_.back().poison(which, stream);
 }

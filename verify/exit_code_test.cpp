@@ -79,6 +79,10 @@ TEST_CASE("exit code 2, with a message that says what to type instead") {
       {"run --op linear --exit-on-error --keep-going", "excludes"},
       {"run --op linear --fail-on none", "requires --compare"},
       {"run --op linear --metrics time,bandwith", "did you mean bandwidth?"},
+      {"run --op linear --save-workspace sometimes", "\"sometimes\", expected never, incorrect"},
+      {"verify --op linear --save-workspace never:x", "\"never:x\", expected never"},
+      {"run --op linear --save-workspace always:", "\"always:\", expected never"},
+      {"run --op linear --mgpu nccl", "--mgpu nccl: not supported: members exchange nothing"},
       {"--color blue run --op linear", "--color"},
       {"frobnicate",
        "expected one of run, verify, list, info, show, tune, quantize, compare, report, "

@@ -255,6 +255,27 @@ TEST_CASE("inspect shows launches, and registers and code where there is a cuobj
   CHECK_THAT(table.err, ContainsSubstring("--csv is of --what counters"));
 }
 
+TEST_CASE("counters that are asked for, and no others") {
+  const test::TemporaryFolder folder;
+  Words words{"run", "--op", "linear",     "--n",  "2",          "--batch",        "4",
+              "--d", "32",   "--strategy", "simt", "--counters", "bytes,conflicts"};
+  const Inspection chosen = inspect("/bin", words);
+  CHECK(chosen.code == kSuccess);
+  for (const char* title : {"case", "strategy", "bytes", "conflicts", "status"})
+    CHECK_THAT(chosen.out, ContainsSubstring(title));
+  for (const char* title : {"instructions", "rereads", "tensor", "err/tol"})
+    CHECK_THAT(chosen.out, !ContainsSubstring(title));
+  words.back() = "bytes,sectors";
+  CHECK_THAT(inspect("/bin", words).err, ContainsSubstring("--counters: unknown counter"));
+  const Outcome real = wbench("run --op linear --counters bytes");
+  CHECK(real.code == kUsage);
+  CHECK_THAT(real.err, ContainsSubstring("only the simulated GPU counts these"));
+  const Inspection launches =
+      inspect("/bin", {"inspect", "--op", "linear", "--what", "launches", "--counters", "bytes"});
+  CHECK(launches.code == kUsage);
+  CHECK_THAT(launches.err, ContainsSubstring("--counters is of --what counters"));
+}
+
 TEST_CASE("trace --op shows what inspect shows, of one case") {
   const test::TemporaryFolder folder;
   const Words words{"trace", "--op", "linear",     "-a",   "n=2",    "--batch", "5",

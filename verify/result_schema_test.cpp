@@ -54,7 +54,8 @@ TEST_CASE("what is written fits the schema") {
 /// 1.0 to 1.2 are 1.3's (1.1: the simulated GPU's) without what came later, as the schemas and the
 /// writers of those versions have it; the others were written by their own.
 TEST_CASE("results that earlier versions wrote are read, shown, and fit the schema") {
-  for (const std::string version : {"1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7"}) {
+  for (const std::string version :
+       {"1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7", "1.8"}) {
     INFO(version);
     const std::string file = WIDE_SOURCE_DIR "/verify/results/" + version + ".json";
     const std::string text = read_file(file);
@@ -79,7 +80,7 @@ TEST_CASE("results that earlier versions wrote are read, shown, and fit the sche
     // Written again it is a result of today.
     CHECK(complaint(json::parse(to_json(result).dump())) == "");
   }
-  CHECK(std::string(kSchemaVersion) == "1.7.0");  // whose file has to be among them
+  CHECK(std::string(kSchemaVersion) == "1.8.0");  // whose file has to be among them
 }
 
 TEST_CASE("the schema refuses documents that are not results") {
@@ -144,6 +145,9 @@ TEST_CASE("the schema refuses documents that are not results") {
       {"/cases/0/axes/n", 4.5},
       {"/cases/0/reproduce", "rm -r"},
       {"/cases/0/work/flops", -1},
+      {"/cases/0/work/items", -1},
+      {"/cases/0/strategies/0/verify/saved", "w/1.safetensors"},
+      {"/cases/0/strategies/0/measurements/0/rates/items_per_s", -1},
       {"/cases/0/strategies/0/name", ""},
       {"/cases/0/strategies/0/verify/before", "passed"},
       {"/cases/0/strategies/0/verify/worst_error_ratio", "inf"},
@@ -257,7 +261,8 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
           "clocks",  // 1.5: a device's
           "min_time_s",     "cooldown_s",   "repeat_index",     "order",
           "t_rel_s",        "flags",        "governor",         "mig",
-          "scaling_fit",    "seed",         "roofline_bound"};
+          "scaling_fit",    "seed",         "roofline_bound",   "items",
+          "items_per_s",    "saved"};
       // The same words are needed elsewhere.
       const std::set<std::string> needed{"/config/cache",
                                          "/config/init/seed",

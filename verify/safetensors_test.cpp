@@ -269,6 +269,35 @@ TEST_CASE("safetensors: what is written is read, aligned, whatever the order") {
   CHECK(values_of<float>(Safetensors::open(path).view("twice")) == weight);
 }
 
+TEST_CASE("safetensors: types that tensors do not have are written as they were read") {
+  const wide::test::TemporaryFolder folder;
+  const std::vector<double> values{1, -0.5};
+  const std::vector<uint8_t> nibbles{0x21, 0x43};
+  const std::vector<wide::SafetensorsEntry> entries{
+      {"nibbles", "F4", {}, {4}, nibbles.data(), 2},
+      {"values", "F64", {}, {2, 1}, values.data(), 16}};
+  wide::save_safetensors("1.safetensors", entries, {{"k", "v"}});
+  const Safetensors file = Safetensors::open("1.safetensors");
+  REQUIRE(file.entries().size() == 2);
+  const wide::SafetensorsEntry& first = file.entries()[0];
+  CHECK(first.name == "values");  // the larger elements
+  CHECK(first.type == "F64");
+  CHECK(std::memcmp(first.data, values.data(), 16) == 0);
+  wide::save_safetensors("2.safetensors", file.entries(), file.metadata());
+  CHECK(wide::read_file("1.safetensors") == wide::read_file("2.safetensors"));
+
+  const auto save = [&](const wide::SafetensorsEntry& entry) {
+    wide::save_safetensors("x.safetensors", std::vector{entry});
+  };
+  CHECK_THROWS_WITH(save({"a", "F80", {}, {2}, values.data(), 20}),
+                    ContainsSubstring("is of \"F80\", which is unknown"));
+  CHECK_THROWS_WITH(save({"a", "F64", {}, {2}, values.data(), 8}),
+                    ContainsSubstring("has 8 bytes, its shape 128 bits"));
+  CHECK_THROWS_WITH(save({"a", "F4", {}, {3}, nibbles.data(), 1}),
+                    ContainsSubstring("has 1 bytes, its shape 12 bits"));
+  CHECK_THROWS_WITH(save({"a", "F64", {}, {1}, nullptr, 8}), ContainsSubstring("is absent"));
+}
+
 TEST_CASE("safetensors: what cannot be written is refused") {
   const wide::test::TemporaryFolder folder;
   const std::vector<float> values(6);

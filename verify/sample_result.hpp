@@ -68,9 +68,11 @@ inline Measurement sample_measurement(Regime regime, double median_ns) {
   m.energy = Energy{"nvml_total_energy", 1.25, 500, 1. / 3, 400, 70, ""};
   m.enqueue_ns_per_call = 2400.5;
   m.launch_overhead_ns_per_launch = -12.25;
+  m.items_per_s = 5e6 + 1. / 3;
   if (regime == Regime::stream) return m;
   m.stats.normality.reset();
   m.pct_of_flop_peak.reset();
+  m.items_per_s.reset();
   m.roofline_bound.clear();
   m.stats.dip->p = 0.001;
   m.stats.doubts = {"wide_interval", "multimodal"};
@@ -87,7 +89,7 @@ inline RunnerResult sample_runner(const std::string& name, double stream_ns, dou
   r.name = name;
   r.strategy = name;
   r.policy = "m16n64";
-  r.verify = {"pass", "pass", 0.31, 3, 0, 0, 4096, 65536, ""};
+  r.verify = {"pass", "pass", 0.31, 3, 0, 0, 4096, 65536, "", {"w/1.safetensors"}};
   r.explain = name + ": because \"it\" fits";
   r.workspace_bytes = 256;
   r.launches_per_call = 1;
@@ -140,7 +142,7 @@ inline CaseResult sample_case(const std::string& op, int64_t n, const std::strin
   c.case_id = "0123456789abcdef";
   c.point = sample_point(op, n, dtype);
   c.reproduce = "wbench run --op " + op + " --n " + std::to_string(n) + " --device cuda";
-  c.cost = {1e9 + 1. / 3, 3e6, 1e6};
+  c.cost = {1e9 + 1. / 3, 3e6, 1e6, 64};
   c.footprint_bytes = 4'000'000;
   c.floor_ns = 2345.678;
   c.strategies = {sample_runner("sequential", 45678.9, 30123.4),

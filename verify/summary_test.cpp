@@ -177,7 +177,7 @@ RunnerResult runner(const std::string& name, double time_ns) {
 
 TEST_CASE("rates, floor and resolution") {
   Yardstick y;
-  y.cost = {2e6, 3e3, 1e3};
+  y.cost = {2e6, 3e3, 1e3, 12};
   y.floor = {400, 100, 1000};
   RunnerResult r = runner("a", 2000);
   evaluate(r, y);
@@ -185,6 +185,7 @@ TEST_CASE("rates, floor and resolution") {
   CHECK(m.stats.median_ns == 2000);
   CHECK(*m.flops_per_s == Approx(1e12));
   CHECK(*m.mem_bw_bytes_per_s == Approx(2e9));
+  CHECK(*m.items_per_s == Approx(6e6));
   CHECK(*m.pct_of_floor == Approx(70));
   CHECK(*m.pct_of_mem_peak == Approx(20));
   CHECK(*m.pct_of_flop_peak == Approx(5));

@@ -166,7 +166,7 @@ std::string compare_json(const Comparison& c, const FailOn& fail_on) {
     counts[std::string(to_string(v))] = c.count(v);
   const int code = exit_code_of(c, fail_on);
   const Json document = {
-      {"schema", {{"name", "wbench.compare"}, {"version", "1.1.0"}}},
+      {"schema", {{"name", "wbench.compare"}, {"version", "1.2.0"}}},
       {"tool", {{"version", version()}}},
       {"base", {{"runs", c.base_ids}, {"devices", c.base_device}, {"uuids", c.base_units}}},
       {"candidate",

@@ -67,6 +67,12 @@ std::string cache_text(const Measurement& m) {
                                   : std::string(to_string(m.cache));
 }
 
+std::string items_text(double per_second) {
+  if (per_second < 999.5) return significant(per_second) + "/s";
+  if (per_second < 999.5e3) return significant(per_second / 1e3) + " k/s";
+  return format_rate(per_second, "/s");
+}
+
 Cell case_cell(const ReportRow& row, const CommonAxes& axes, const CaseResult*& last) {
   const bool opens = last != row.point;
   last = row.point;
@@ -123,25 +129,13 @@ std::string kernel_name(std::string name) {
 Table details_table(const std::vector<ReportRow>& rows, const std::string& op,
                     const CommonAxes& axes, const Shown& shown) {
   constexpr int kAlways = Column::kNeverDropped;
-  Table table({{"case", false, kAlways},
-               {"strategy", false, kAlways},
-               {"regime", false, 8},
-               {"launches", true, 6},
-               {"enqueue", true, 7},
-               {"per launch", true, 7},
-               {"bound", false, 3},
-               {"cache", false, 4},
-               {"energy", true, 6},
-               {"power", true, 5},
-               {"SM clock", true, 6},
-               {"throttled", true, 6},
-               {"rounds", true, 3},
-               {"trend", true, 2},
-               {"autocorr", true, 1},
-               {"workspace", true, 3},
-               {"memory", true, 3},
-               {"stopped by", false, 4},
-               {"doubts", false, 3}});
+  Table table({{"case", false, kAlways}, {"strategy", false, kAlways}, {"regime", false, 8},
+               {"launches", true, 6},    {"enqueue", true, 7},         {"per launch", true, 7},
+               {"items", true, 3},       {"bound", false, 3},          {"cache", false, 4},
+               {"energy", true, 6},      {"power", true, 5},           {"SM clock", true, 6},
+               {"throttled", true, 6},   {"rounds", true, 3},          {"trend", true, 2},
+               {"autocorr", true, 1},    {"workspace", true, 3},       {"memory", true, 3},
+               {"stopped by", false, 4}, {"doubts", false, 3}});
   const auto integer = [](int64_t value) { return std::to_string(value); };
   const auto watts = [](double value) { return fmt::format("{:.0f} W", value); };
   const CaseResult* last = nullptr;
@@ -161,6 +155,7 @@ Table details_table(const std::vector<ReportRow>& rows, const std::string& op,
          known(r.launches_per_call, integer),
          known(m.enqueue_ns_per_call, format_time),
          known(m.launch_overhead_ns_per_launch, signed_time),
+         known(m.items_per_s, items_text),
          {m.roofline_bound},
          {cache_text(m)},
          energy_cell(m),

@@ -145,6 +145,7 @@ void add_google_rows(const ReportRow& row, int64_t family, Json& benchmarks) {
     entry["threads"] = 1;
     entry["iterations"] = m.iters_per_sample;
     set_times(entry, finite(rounds[i]));
+    if (m.items_per_s) entry["items_per_second"] = finite(*m.items_per_s);
     if (m.mem_bw_bytes_per_s) entry["bytes_per_second"] = finite(*m.mem_bw_bytes_per_s);
     if (m.flops_per_s) entry["flops_per_second"] = finite(*m.flops_per_s);
     const std::string doubts = doubts_of(m.stats, "unreliable: ");

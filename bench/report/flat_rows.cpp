@@ -25,6 +25,7 @@ void add_statistics(const Measurement* m, Json& row) {
   time("ci_hi_ns", &Statistics::ci_hi_ns);
   row["flops_per_s"] = m == nullptr ? Json(nullptr) : json_number(m->flops_per_s);
   row["mem_bw_bytes_per_s"] = m == nullptr ? Json(nullptr) : json_number(m->mem_bw_bytes_per_s);
+  row["items_per_s"] = m == nullptr ? Json(nullptr) : json_number(m->items_per_s);
   row["pct_of_floor"] = m == nullptr ? Json(nullptr) : json_number(m->pct_of_floor);
 }
 

@@ -162,6 +162,22 @@ std::string notes_text(const RunResult& result, const std::vector<ReportRow>& ro
   return notes;
 }
 
+/// The names of a list, of `known` ones.
+std::vector<std::string> parse_columns(const std::string& what, const std::string& list,
+                                       const std::vector<std::string>& known) {
+  const std::vector<std::string_view> views(known.begin(), known.end());
+  std::vector<std::string> names;
+  std::istringstream items(list);
+  for (std::string name; std::getline(items, name, ',');) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      throw Error(ErrorCode::invalid_argument,
+                  "--" + what + "s: " + catalog::unknown_name_message(what, name, views));
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string format_time(double ns) {
@@ -196,22 +212,19 @@ std::vector<std::string> known_metrics() {
 }
 
 std::vector<std::string> parse_metrics(const std::string& list) {
-  const std::vector<std::string> known = known_metrics();
-  const std::vector<std::string_view> views(known.begin(), known.end());
   std::vector<std::string> names;
-  std::istringstream items(list);
-  for (std::string name; std::getline(items, name, ',');) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      throw Error(ErrorCode::invalid_argument,
-                  "--metrics: " + catalog::unknown_name_message("metric", name, views));
-    }
+  for (std::string& name : parse_columns("metric", list, known_metrics())) {
     if (name != "speedup") {
-      names.push_back(name);
+      names.push_back(std::move(name));
       continue;
     }
     for (const char* against : {"vs loop", "vs streams", "vs graph"}) names.emplace_back(against);
   }
   return names;
+}
+
+std::vector<std::string> parse_counters(const std::string& list) {
+  return parse_columns("counter", list, counters_table({}, "", {RunResult(), ""}).measures());
 }
 
 std::string report_text(const RunResult& result, const ReportOptions& options) {
@@ -231,8 +244,9 @@ std::string report_text(const RunResult& result, const ReportOptions& options) {
                   : options.content == ReportContent::counters
                       ? counters_table(rows, op, axes)
                       : sweep_table(rows, op, axes, shown, result.config.regimes.size() == 1);
-    if (options.content == ReportContent::times && !options.metrics.empty())
-      (void)table.choose(options.metrics);
+    const std::vector<std::string>& chosen =
+        options.content == ReportContent::counters ? options.counters : options.metrics;
+    if (options.content != ReportContent::checks && !chosen.empty()) (void)table.choose(chosen);
     if (table.is_empty()) continue;  // none of the top rows is of this op
     text += "\n" + wrap(op + axes.heading(), options.width) + "\n";
     text += table.render(options.width, options.has_color) + "\n";

@@ -22,7 +22,8 @@ struct ReportOptions {
   bool explain = false;  ///< why each strategy was taken, and each case's command
   ReportContent content = ReportContent::times;
   bool details = false;  ///< how was measured, launches, kernels, energy, clocks, memory
-  std::vector<std::string> metrics{};  ///< the columns of times, by known_metrics(); empty: usual
+  std::vector<std::string> metrics{};   ///< the columns of times, by known_metrics(); empty: usual
+  std::vector<std::string> counters{};  ///< the same of counters, by parse_counters()
 };
 
 std::string report_text(const RunResult& result, const ReportOptions& options);
@@ -30,6 +31,8 @@ std::string report_text(const RunResult& result, const ReportOptions& options);
 std::vector<std::string> known_metrics();
 /// "time,of floor,speedup" as titles. Throws invalid_argument with the nearest names.
 std::vector<std::string> parse_metrics(const std::string& list);
+/// "bytes,conflicts": columns of counters, which are of the simulated GPU. Throws likewise.
+std::vector<std::string> parse_counters(const std::string& list);
 std::string report_csv(const RunResult& result);
 std::string report_markdown(const RunResult& result);
 

@@ -19,35 +19,49 @@ namespace {
 
 constexpr size_t kAlignment = 8;
 
-void require_writable(const NamedTensor& named) {
+SafetensorsEntry entry_of(const NamedTensor& named) {
   const auto require = [&](bool holds, const std::string& why) {
     WIDE_REQUIRE(holds, "safetensors: tensor " + in_quotes(named.name) + " " + why);
   };
   const ConstTensorView& tensor = named.tensor;
-  require(named.name != "__metadata__", "has the name of what is no tensor");
   require(tensor.device.type == DeviceType::cpu,
           "is on " + to_string(tensor.device) + ", expected cpu: copy() brings it there");
   require(tensor.is_contiguous(), "has gaps, expected a densely packed one");
-  require(tensor.data != nullptr || tensor.num_elements() == 0, "is absent");
+  return {named.name,   safetensors_type(tensor.dtype).name,
+          tensor.dtype, tensor.shape,
+          tensor.data,  checked_bytes(tensor.shape, dtype_bytes(tensor.dtype))};
 }
 
-int64_t bytes_of(const ConstTensorView& tensor) {
-  return checked_bytes(tensor.shape, dtype_bytes(tensor.dtype));
+/// Of an element.
+int bits_of(const SafetensorsEntry& entry) {
+  return find_safetensors_type(entry.type)->bits;
+}
+
+void require_writable(const SafetensorsEntry& entry) {
+  const auto require = [&](bool holds, const std::string& why) {
+    WIDE_REQUIRE(holds, "safetensors: tensor " + in_quotes(entry.name) + " " + why);
+  };
+  require(entry.name != "__metadata__", "has the name of what is no tensor");
+  require(find_safetensors_type(entry.type) != nullptr,
+          "is of " + in_quotes(entry.type) + ", which is unknown");
+  const int64_t bits = checked_bytes(entry.shape, bits_of(entry));
+  require(bits == 8 * entry.bytes, "has " + std::to_string(entry.bytes) + " bytes, its shape " +
+                                       std::to_string(bits) + " bits");
+  require(entry.data != nullptr || entry.bytes == 0, "is absent");
 }
 
 /// With its length in front.
-std::string header_of(std::span<const NamedTensor* const> tensors,
+std::string header_of(std::span<const SafetensorsEntry* const> entries,
                       const std::map<std::string, std::string>& metadata) {
   using Json = nlohmann::ordered_json;
   Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   int64_t begin = 0;
-  for (const NamedTensor* named : tensors) {
-    const ConstTensorView& tensor = named->tensor;
-    const int64_t end = begin + bytes_of(tensor);
-    header.push_back({named->name,
-                      {{"dtype", safetensors_type(tensor.dtype).name},
-                       {"shape", std::vector<int64_t>(tensor.shape.begin(), tensor.shape.end())},
+  for (const SafetensorsEntry* entry : entries) {
+    const int64_t end = begin + entry->bytes;
+    header.push_back({entry->name,
+                      {{"dtype", entry->type},
+                       {"shape", std::vector<int64_t>(entry->shape.begin(), entry->shape.end())},
                        {"data_offsets", {begin, end}}}});
     begin = end;
   }
@@ -65,19 +79,19 @@ std::string header_of(std::span<const NamedTensor* const> tensors,
 
 }  // namespace
 
-void save_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
+void save_safetensors(const std::string& path, std::span<const SafetensorsEntry> entries,
                       const std::map<std::string, std::string>& metadata) {
-  std::vector<const NamedTensor*> order;
-  for (const NamedTensor& named : tensors) {
-    require_writable(named);
-    order.push_back(&named);
+  std::vector<const SafetensorsEntry*> order;
+  for (const SafetensorsEntry& entry : entries) {
+    require_writable(entry);
+    order.push_back(&entry);
   }
-  std::sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) {
-    return std::tuple(-dtype_bytes(a->tensor.dtype), std::string_view(a->name)) <
-           std::tuple(-dtype_bytes(b->tensor.dtype), std::string_view(b->name));
+  std::sort(order.begin(), order.end(), [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
+    return std::tuple(-bits_of(*a), std::string_view(a->name)) <
+           std::tuple(-bits_of(*b), std::string_view(b->name));
   });
   std::vector<std::string_view> names;
-  for (const NamedTensor* named : order) names.push_back(named->name);
+  for (const SafetensorsEntry* entry : order) names.push_back(entry->name);
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   WIDE_REQUIRE(twice == names.end(),
@@ -85,11 +99,16 @@ void save_safetensors(const std::string& path, std::span<const NamedTensor> tens
 
   const std::string header = header_of(order, metadata);
   std::vector<std::string_view> pieces{header};
-  for (const NamedTensor* named : order) {
-    pieces.emplace_back(static_cast<const char*>(named->tensor.data),
-                        static_cast<size_t>(bytes_of(named->tensor)));
-  }
+  for (const SafetensorsEntry* entry : order)
+    pieces.emplace_back(static_cast<const char*>(entry->data), static_cast<size_t>(entry->bytes));
   write_file(path, pieces);
+}
+
+void save_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
+                      const std::map<std::string, std::string>& metadata) {
+  std::vector<SafetensorsEntry> entries;
+  for (const NamedTensor& named : tensors) entries.push_back(entry_of(named));
+  save_safetensors(path, entries, metadata);
 }
 
 }  // namespace wide

@@ -151,6 +151,7 @@ class RaggedLinearWorkload final : public PackedWorkload {
   Cost cost() const override {
     Cost cost;
     for (const LinearProblem& one : likes_) {
+      cost.items += static_cast<double>(one.batch);
       cost.flops += static_cast<double>(one.batch) * static_cast<double>(one.out_features) *
                     (2 * static_cast<double>(one.in_features) + (bias_ ? 1 : 0) + (scale_ ? 1 : 0) +
                      (residual_ ? 1 : 0));

@@ -19,6 +19,7 @@
 #include "wide/context.hpp"
 #include "wide/dtype.hpp"
 #include "wide/plan.hpp"
+#include "wide/tensor.hpp"
 
 namespace wide {
 class Graph;
@@ -87,6 +88,7 @@ struct Cost {
   double flops = 0;
   double bytes_read = 0;
   double bytes_written = 0;
+  double items = 0;  ///< examples that members are given; 0: n * batch of the case's axes
   double bytes() const { return bytes_read + bytes_written; }
 };
 
@@ -184,6 +186,12 @@ struct MemberOutputs {
   std::vector<Member> members;
 };
 
+/// An input as a strategy is given it: packed, on its device.
+struct WorkloadInput {
+  std::string name;  ///< "weight"; the second of a name, in the order of arguments, is "weight.1"
+  ConstTensorView tensor;
+};
+
 /// One problem with operands in place on one device.
 class Workload {
  public:
@@ -208,6 +216,8 @@ class Workload {
   /// Bytes of all operands that one call touches, for cache considerations.
   virtual int64_t footprint_bytes() const = 0;
 
+  /// Valid for the workload's life.
+  virtual std::vector<WorkloadInput> input_views() const = 0;
   /// Fills outputs with 0xFF bytes (NaN), gaps included.
   virtual void poison_outputs(OutputOf which, Stream stream) = 0;
   /// Waits for `stream`, then reads the outputs back.

@@ -71,5 +71,10 @@ struct NamedTensor {
 /// on the CPU, text that is no UTF-8) and io.
 void save_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
                       const std::map<std::string, std::string>& metadata = {});
+/// The same, of the file's types: also of those that tensors do not have ("F64"), and of what was
+/// read. `dtype` is not looked at. Throws invalid_argument, too, where type, shape and bytes
+/// contradict each other.
+void save_safetensors(const std::string& path, std::span<const SafetensorsEntry> entries,
+                      const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace wide

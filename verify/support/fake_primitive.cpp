@@ -17,6 +17,7 @@ class FakeWorkload final : public catalog::Workload {
   FakeWorkload(FakePrimitive& fake, int64_t num_members) : fake_(fake), members_(num_members) {
     if (fake.on_make) fake.on_make();
     for (auto& outputs : outputs_) outputs.resize(static_cast<size_t>(members_ * kRow));
+    for (int64_t i = 0; i < members_ * kRow; ++i) input_.push_back(static_cast<float>(input(i)));
   }
 
   std::string unsupported_reason(std::string_view strategy) const override {
@@ -46,6 +47,9 @@ class FakeWorkload final : public catalog::Workload {
   int64_t num_members() const override { return members_; }
   catalog::Cost cost() const override { return fake_.cost; }
   int64_t footprint_bytes() const override { return fake_.footprint_bytes; }
+  std::vector<catalog::WorkloadInput> input_views() const override {
+    return {{"x", ConstTensorView(input_.data(), Dtype::fp32, {members_, kRow}, Device())}};
+  }
   void poison_outputs(catalog::OutputOf which, Stream) override {
     fake_.log.emplace_back("poison");
     auto& outputs = outputs_[static_cast<size_t>(which)];
@@ -95,7 +99,7 @@ class FakeWorkload final : public catalog::Workload {
 
   FakePrimitive& fake_;
   int64_t members_;
-  std::vector<float> outputs_[2];
+  std::vector<float> outputs_[2], input_;
 };
 
 }  // namespace
