@@ -329,10 +329,17 @@ class CaseRunner {
   /// Warm calls, a known number of each contender's, and nothing else between start and stop. What
   /// is enqueued is not blocked, and no event lies between: a profiler serialises launches.
   void profile_all() {
-    for (const auto& contender : contenders_) guarded(*contender, [&] { contender->warm_up(); });
+    for (const auto& contender : contenders_) {
+      guarded(*contender, [&] {
+        contender->warm_up();
+        if (plan_.profiles_graph) contender->replay_from_now_on();
+      });
+    }
     const ProfilerRange range(plan_.context);
-    for (const auto& contender : contenders_)
-      guarded(*contender, [&] { contender->profile(plan_.profiled_calls); });
+    do {
+      for (const auto& contender : contenders_)
+        guarded(*contender, [&] { contender->profile(plan_.profiled_calls); });
+    } while (plan_.profiles_endlessly && !is_interrupted());
   }
 
   void time_all(double reserved_s) {

@@ -84,7 +84,8 @@ void add_selection(CLI::App& app, Options& o) {
       ->group("Cases");
   add_strategies(app, s);
   app.add_option("-d,--device", s.device,
-                 "cpu, cuda or cuda:K; default: cuda where usable, else cpu");
+                 "cpu, cuda or cuda:K; run, verify: or several, cuda:0,1, with a result each; "
+                 "default: cuda where usable, else cpu");
   app.add_option("--seed", o.config.seed, "of the operands")->check(kSeed)->capture_default_str();
   app.add_flag("--dry-run", o.dry_run, "print the cases and stop");
 }

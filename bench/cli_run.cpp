@@ -94,10 +94,12 @@ void add_sweep(CLI::App& app, RunOptions& o) {
   app.add_flag("--profile", o.is_profiled,
                "for a profiler: warm calls between cudaProfilerStart and Stop, no times")
       ->group(kSampling);
-  app.add_option("--launches", o.profiled_calls, "--profile: calls of each strategy")
+  app.add_option("--launches", o.profiled_calls,
+                 "--profile: calls of each strategy, replays with --regime graph")
       ->group(kSampling)
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_flag("--endless", o.is_endless, "--profile: calls until interrupted")->group(kSampling);
 }
 
 void add_gate(CLI::App& app, RunOptions& o) {
@@ -186,6 +188,10 @@ void add_profile(CLI::App& app, ProfileOptions& o) {
       ->capture_default_str();
   app.add_option("--launches", o.run.profiled_calls, "calls of each strategy")
       ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_flag("--endless", o.run.is_endless, "calls until interrupted, for what attaches itself");
+  app.add_option("--regime", o.regime, "stream, or graph: replays of one captured call")
+      ->check(one_of({"stream", "graph"}))
       ->capture_default_str();
   app.add_option("--set", o.set, "ncu's set of metrics: basic, full or roofline")
       ->check(one_of({"basic", "full", "roofline"}))

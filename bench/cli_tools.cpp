@@ -11,11 +11,19 @@ namespace wide::bench {
 
 void add_info(CLI::App& app, InfoOptions& o) {
   app.add_option("--json", o.json, "write JSON to FILE, or - for standard output");
-  app.add_flag("--calibrate,--peaks", o.calibrates, "measure ceilings, launches and timers");
-  app.add_flag("--self-check", o.checks_measuring,
-               "whether clocks, events, launches and cold calls are what measuring relies on");
-  app.add_option("-d,--device", o.device,
-                 "cpu, cuda or cuda:K; of --calibrate and --self-check; default: all");
+  CLI::Option* calibrates =
+      app.add_flag("--calibrate,--peaks", o.calibrates, "measure ceilings, launches and timers");
+  CLI::Option* checks =
+      app.add_flag("--self-check", o.checks_measuring,
+                   "whether clocks, events, launches and cold calls are what measuring relies on");
+  CLI::Option* device =
+      app.add_option("-d,--device", o.device,
+                     "cpu, cuda or cuda:K; of --calibrate and --self-check; default: all");
+  app.add_option("--op", o.ops,
+                 "instead, of these primitives, strategies, policies, axes and presets")
+      ->excludes(calibrates)
+      ->excludes(checks)
+      ->excludes(device);
   app.footer(exit_codes());
 }
 

@@ -7,12 +7,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
+#include <sstream>
 
 #include "bench/calibrate.hpp"
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
 #include "bench/environment.hpp"
 #include "bench/machine_checks.hpp"
+#include "bench/outputs.hpp"
 #include "bench/report/assets.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/table.hpp"
@@ -208,10 +210,26 @@ Json json_of(const Facts& facts) {
   return document;
 }
 
+int info_of_ops(const GlobalOptions& global, const InfoOptions& options, std::ostream& out) {
+  Json document = Json::object();
+  std::string listings;
+  for (const char* what : {"ops", "strategies", "policies", "axes", "presets"}) {
+    std::ostringstream json, listing;
+    (void)command_list(global, what, options.ops, "-", json);
+    (void)command_list(global, what, options.ops, "", listing);
+    document[what] = Json::parse(json.str());
+    if (document[what].empty()) continue;
+    listings += (listings.empty() ? "" : "\n") + listing.str();
+  }
+  if (!write_documents(document.dump(1) + "\n", options.json, out)) out << listings;
+  return kSuccess;
+}
+
 }  // namespace
 
 int command_info(const GlobalOptions& global, const InfoOptions& options, std::ostream& out,
                  std::ostream& err) {
+  if (!options.ops.empty()) return info_of_ops(global, options, out);
   Selection asked;
   asked.device = options.device;
   asked.no_gpu = global.no_gpu;

@@ -119,6 +119,7 @@ Rows metric_rows() {
           {"time", "ns", "lower", "of one wide call, the median of samples"},
           {"rate", "FLOP/s", "higher", "declared operations over time"},
           {"bandwidth", "B/s", "higher", "declared bytes, each operand once, over time"},
+          {"items", "1/s", "higher", "examples, n * batch, over time"},
           {"of floor", "%", "higher", "floor over time"},
           {"speedup", "ratio", "higher", "baseline over strategy, paired by round"},
           {"err/tol", "ratio", "lower", "worst error over tolerance, and its member; passes at 1"}};

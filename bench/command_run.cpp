@@ -26,6 +26,7 @@
 #include "bench/simulation.hpp"
 #include "bench/sweep.hpp"
 #include "bench/timer/sampler.hpp"
+#include "bench/value_spec.hpp"
 #include "host/core/file.hpp"
 #include "wide/error.hpp"
 
@@ -196,19 +197,45 @@ int strict_exit_code(const RunResult& result, std::ostream& err) {
   return kInconclusive;
 }
 
-/// As many sweeps as are asked for, each with its files; those that have cases into `runs`.
+/// "cuda:0,1" as cuda:0 and cuda:1, each once.
+std::vector<std::string> devices_of(const RunOptions& options) {
+  const std::string& text = options.selection.device;
+  if (text.find(',') == std::string::npos) return {text};
+  std::vector<std::string> devices;
+  for (std::string& name : parse_list("device", text)) {
+    const bool is_number = !name.empty() && name.find_first_not_of("0123456789") == name.npos;
+    if (is_number && !devices.empty() && devices.back() != "cpu") name = "cuda:" + name;
+    if (std::find(devices.begin(), devices.end(), name) != devices.end())
+      throw Error(ErrorCode::invalid_argument, "--device: " + name + " is there twice");
+    devices.push_back(std::move(name));
+  }
+  if (options.config.isolate) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--isolate: {} devices, expected one", devices.size()));
+  }
+  return devices;
+}
+
+/// As many sweeps as are asked for, on each device, each with its files; those that have cases into
+/// `runs`.
 int run_repeatedly(const GlobalOptions& global, const RunOptions& options,
                    std::vector<RunResult>& runs, std::ostream& out, std::ostream& err) {
+  const std::vector<std::string> devices = devices_of(options);
+  const auto total = options.repeat * static_cast<int64_t>(devices.size());
   int code = kSuccess;
-  for (int64_t i = 0; i < options.repeat; ++i) {
+  for (int64_t i = 0; i < total; ++i) {
     RunOptions one = options;
-    one.config.repeat_index = i;
+    one.selection.device = devices[static_cast<size_t>(i / options.repeat)];
+    one.config.repeat_index = i % options.repeat;
     one.config.repeat_count = options.repeat;
-    if (options.repeat > 1 && !options.dry_run) {
+    if (total > 1 && !options.dry_run) {
       one.output = numbered(one.output, i + 1);
       if (i > 0) pause_for(options.config.cooldown_s);
       if (is_interrupted()) return kInterrupted;
-      if (!global.quiet) err << fmt::format("wbench: run {} of {}\n", i + 1, options.repeat);
+      if (!global.quiet)
+        err << fmt::format("wbench: run {} of {}{}{}\n", i + 1, total,
+                           devices.size() > 1 ? ", on " : "",
+                           devices.size() > 1 ? one.selection.device : "");
     }
     RunResult result;
     const int its_code = run_selection(global, std::move(one), result, out, err);
@@ -321,6 +348,8 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   plan.saving = parse_saving_rule(options.saving);
   plan.is_adversarial = options.is_adversarial;
   if (options.is_profiled) plan.profiled_calls = options.profiled_calls;
+  plan.profiles_graph = selection.regimes == "graph";
+  plan.profiles_endlessly = options.is_endless;
   if (options.budget_s >= 0) plan.config.budget_s = options.budget_s;
   if (options.budget_s < 0 && selection.preset == "ci") plan.config.budget_s = 60;
   result.argv = global.argv;

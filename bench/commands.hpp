@@ -66,6 +66,7 @@ struct RunOptions {
   bool is_strict = false;                      ///< what is unreliable makes the exit code 5
   bool is_profiled = false;                    ///< calls for a profiler instead of times
   int64_t profiled_calls = 3;                  ///< of each strategy
+  bool is_endless = false;                     ///< such calls until they are interrupted
   std::string isolated_case, isolated_result;  ///< this is a child of --isolate
   std::vector<std::string> words;  ///< of this run, where the command line is of another command
   ReportContent content = ReportContent::times;  ///< what is not times measures nothing
@@ -78,7 +79,7 @@ struct RunOptions {
 
 struct ProfileOptions {
   RunOptions run;
-  std::string tool = "nsys", set = "basic", folder = ".";
+  std::string tool = "nsys", set = "basic", folder = ".", regime = "stream";
   std::vector<std::string> tool_arguments;
 };
 
@@ -139,6 +140,7 @@ struct SuiteOptions {
 };
 
 struct InfoOptions {
+  std::string ops;                ///< what these have, instead of what the machine has; or empty
   std::string device;             ///< of calibrations and self-checks; empty: all
   std::vector<std::string> json;  ///< files, "-" for standard output
   bool calibrates = false;        ///< measures ceilings, launches and timers

@@ -253,7 +253,14 @@ void Contender::measure_enqueueing() {
 
 void Contender::profile(int64_t calls) const {
   const NvtxRange range(result.name.c_str());
-  for (int64_t i = 0; i < calls; ++i) call_();
+  const Call& call = replay_ ? replay_ : call_;
+  for (int64_t i = 0; i < calls; ++i) call();
+  context_.synchronize(stream_);
+}
+
+void Contender::replay_from_now_on() {
+  replay_ = captured_call(context_, stream_, call_);
+  replay_();  // what is uploaded late is not profiled
   context_.synchronize(stream_);
 }
 

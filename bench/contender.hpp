@@ -86,6 +86,8 @@ class Contender {
   void make_samplers(const Sampling& sampling);
   /// Runs once and waits.
   void warm_up() const;
+  /// Its calls are captured in a CUDA graph, which profile() replays.
+  void replay_from_now_on();
   /// Runs so many times in a range of the contender's name, and waits.
   void profile(int64_t calls) const;
   /// From now on each sample's clock is read and judged; `monitor` may be null.
@@ -124,7 +126,7 @@ class Contender {
   std::unique_ptr<StreamLanes> lanes_;
   /// A call on another workload of the same case.
   std::function<Call(catalog::Workload&)> bind_;
-  Call call_;
+  Call call_, replay_;  ///< the latter may be empty
   std::vector<Call> rotated_calls_;
   std::vector<std::unique_ptr<Sampler>> samplers_;  ///< one per measurement
   std::vector<ClockRecord> clocks_;                 ///< one per measurement

@@ -40,7 +40,8 @@ struct RunPlan {
   bool exits_on_error = false;   ///< the first case that fails or is wrong is the last one
   std::vector<std::string> isolating_command;  ///< of this run, where cases are to be isolated
   int64_t profiled_calls = 0;                  ///< made for a profiler, where nothing is timed
-  std::optional<Calibration> calibration;      ///< none: measured first
+  bool profiles_graph = false, profiles_endlessly = false;  ///< as replays; until interrupted
+  std::optional<Calibration> calibration;                   ///< none: measured first
   Monitor* monitor = nullptr;  ///< of the device's clocks; null: NVML's, where it is CUDA's
   std::function<void(const Progress&)> on_progress;  ///< may be empty
   /// Gets the run so far, and its last case to complete, as each ends; may be empty.

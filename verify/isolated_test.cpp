@@ -7,7 +7,11 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
 
 #include "bench/isolated.hpp"
 #include "bench/result_json.hpp"
@@ -161,6 +165,11 @@ TEST_CASE("the profiler's command runs one case with nothing but its calls") {
   const Outcome ncu = wbench("profile --tool=ncu --set full --dry-run " + selects);
   CHECK_THAT(ncu.out, ContainsSubstring("ncu --profile-from-start off --set full"));
   CHECK_THAT(ncu.out, !ContainsSubstring("--tool"));
+  const Outcome replays =
+      wbench("profile --tool ncu --dry-run --folder r --regime graph --endless " + selects);
+  CHECK_THAT(replays.out, ContainsSubstring("--export r/linear"));
+  CHECK_THAT(replays.out, ContainsSubstring(" run --regime graph --endless " + selects));
+  CHECK(wbench("profile --regime cold " + selects).code == kUsage);
   const Outcome many = wbench("profile --op linear --n 2,3 --batch 2 --d 8 --device cpu");
   CHECK(many.code == kUsage);
   CHECK_THAT(many.err, ContainsSubstring("2 cases are selected, expected 1"));
@@ -181,6 +190,51 @@ TEST_CASE("what is profiled has calls and no times") {
   CHECK(o.code == kSuccess);
   const RunResult result = parse_result(o.out);
   for (const RunnerResult& r : result.cases.at(0).strategies) CHECK(r.measurements.empty());
+}
+
+TEST_CASE("endless calls end when they are interrupted, and leave a result") {
+  const test::TemporaryFolder folder;
+  Outcome o;
+  std::thread caller([&] { o = wbench("run --profile --endless --json r.json " + kTiny); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  set_interrupted(true);
+  caller.join();
+  CHECK(o.code == kInterrupted);
+  CHECK(load_result("r.json").cases.size() == 1);
+}
+
+TEST_CASE("several devices: a result of each") {
+  const test::TemporaryFolder folder;
+  const std::string words = "verify --op linear --n 2 --batch 2 --d 8 --strategy wide -q";
+  const Outcome cpu = wbench(words + " -d cpu,cuda:93 --json r.json");
+  CHECK(cpu.code == kEnvironment);  // there are not so many
+  CHECK(load_result("r-1.json").devices.at(0).device.type == DeviceType::cpu);
+  CHECK_FALSE(std::filesystem::exists("r-2.json"));
+  const std::pair<const char*, const char*> bad[] = {
+      {" -d cuda:0,0", "--device: cuda:0 is there twice"},
+      {" -d cpu,1", "--device: \"1\", expected cpu"},
+      {" -d cuda:0,", "device"},
+      {" -d cpu,cuda:0 --json -", "standard output takes one document"}};
+  for (const auto& [more, message] : bad) {
+    const Outcome o = wbench(words + more);
+    INFO(more << o.err);
+    CHECK(o.code == kUsage);
+    CHECK_THAT(o.err, ContainsSubstring(message));
+  }
+  CHECK_THAT(wbench("run --op linear --isolate -d cpu,cuda").err,
+             ContainsSubstring("--isolate: 2 devices, expected one"));
+}
+
+TEST_CASE("info of ops is what listings have") {
+  const Outcome text = wbench("info --op linear,softmax");
+  CHECK(text.code == kSuccess);
+  for (const char* word : {"linear", "softmax", "wgmma", "m16n64", "batch", "quick"})
+    CHECK_THAT(text.out, ContainsSubstring(word));
+  const auto document = nlohmann::json::parse(wbench("info --op softmax --json -").out);
+  CHECK(document["ops"].size() == 1);
+  CHECK(document["axes"].size() >= 4);
+  CHECK(wbench("info --op sotfmax").code == kUsage);
+  CHECK_THAT(wbench("info --op linear --self-check").err, ContainsSubstring("excludes"));
 }
 
 }  // namespace

@@ -104,6 +104,12 @@ std::string pci_bus_id(const Context& context) {
   return id;
 }
 
+Call captured_call(const Context& context, Stream stream, const Call& call) {
+  const ActiveDevice active(context);
+  const auto graph = std::make_shared<CapturedGraph>(stream, call, 1);
+  return [graph] { graph->launch(); };
+}
+
 std::unique_ptr<Sampler> make_stream_sampler(const Context&, Stream stream, const Call& call) {
   return std::make_unique<StreamSampler>(stream, call);
 }

@@ -44,6 +44,9 @@ std::unique_ptr<Sampler> make_cold_sampler(const Context&, Stream, const std::ve
 std::unique_ptr<Sampler> make_enqueue_sampler(const Context&, Stream, const Call&, int64_t) {
   refuse();
 }
+Call captured_call(const Context&, Stream, const Call&) {
+  refuse();
+}
 double flush_ns(const Context&, Stream, const ColdRule&) {
   refuse();
 }

@@ -85,6 +85,9 @@ std::unique_ptr<Sampler> make_cold_sampler(const Context& context, Stream stream
                                            const std::vector<Call>& calls, const ColdRule& rule,
                                            double timer_quantum_ns, int64_t launches);
 
+/// One call in a CUDA graph: replays it.
+Call captured_call(const Context& context, Stream stream, const Call& call);
+
 /// Host time to enqueue a call of so many launches, on a stream that is blocked meanwhile where
 /// they are not too many.
 std::unique_ptr<Sampler> make_enqueue_sampler(const Context& context, Stream stream,
