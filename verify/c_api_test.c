@@ -5,7 +5,7 @@
  * what becomes of members, the order of destroying, and what is refused, each by status and
  * message. "c_api_test cuda" does the same on CUDA device 0.
  */
-#include "wide/wide.h"
+#include "wide/wide_builder.h"
 
 #include <dlpack/dlpack.h>
 #include <math.h>
@@ -13,64 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kMembers = 3, kBatchRows = 2, kIn = 6, kHidden = 8, kOut = 4, kNumParameters = 4 };
-
-static int num_checks, num_failures;
-
-static void check(int is_right, const char* what, int line) {
-  ++num_checks;
-  if (is_right) return;
-  ++num_failures;
-  printf("c_api_test.c:%d: %s; last error: %s\n", line, what, wide_last_error());
-}
-#define CHECK(condition) check((condition) != 0, #condition, __LINE__)
-#define OK(call) check((call) == WIDE_OK, #call, __LINE__)
-
-static void check_refused(wide_status got, wide_status expected, const char* words,
-                          const char* what, int line) {
-  char text[256];
-  snprintf(text, sizeof text, "%s gives %s, expected %s with \"%s\"", what, wide_status_name(got),
-           wide_status_name(expected), words);
-  check(got == expected && strstr(wide_last_error(), words) != NULL, text, line);
-}
-#define REFUSED(words, call) check_refused(call, WIDE_INVALID_ARGUMENT, words, #call, __LINE__)
-#define FAILS(status, words, call) check_refused(call, status, words, #call, __LINE__)
-
-/* What a test works on: everything of one model. */
-typedef struct Engine {
-  wide_device device;
-  wide_context* context;
-  wide_stream* own_stream;
-  void* stream;
-  wide_handles* handles;
-  wide_graph* graph;
-  wide_plan* plan;
-  wide_parameters* members[kMembers];
-  wide_model* model;
-  wide_tensor *x, *y, *workspace;
-  wide_view x_view, y_view;
-  wide_execution execution;
-} Engine;
+#include "verify/c_case.h"
 
 static const char* const kNames[kNumParameters] = {"fc1.weight", "fc1.bias", "fc2.weight",
                                                    "fc2.bias"};
-static const int64_t kShapes[kNumParameters][2] = {
-    {kHidden, kIn}, {kHidden}, {kOut, kHidden}, {kOut}};
-static float parameters[kMembers + 1][kNumParameters][kHidden * kHidden];
-static float inputs[kBatchRows * kMembers * kIn];
-
-static float next_random(void) {
-  static uint32_t state = 12345;
-  state = state * 1664525u + 1013904223u;
-  return (float)(state >> 8) / 8388608.0f - 1.0f;
-}
-
-static wide_view host_view(void* data, int32_t rank, const int64_t* shape) {
-  wide_view view = {.struct_size = sizeof view, .data = data, .dtype = WIDE_FP32, .rank = rank};
-  memcpy(view.shape, shape, (size_t)rank * sizeof *shape);
-  return view;
-}
-
 static wide_parameters* make_parameters(int member) {
   wide_parameters* made = NULL;
   OK(wide_parameters_create(&made));
@@ -103,110 +49,10 @@ static wide_graph* make_graph(void) {
   return graph;
 }
 
-static wide_plan_options plan_options(const Engine* e) {
-  /* On a GPU without the vendors' libraries, too. */
-  static const wide_strategy simt[] = {{sizeof(wide_strategy), "linear", "simt"}};
-  wide_plan_options options = {
-      .struct_size = sizeof options, .num_members = kMembers, .batch = kBatchRows};
-  if (e->device.type == WIDE_CUDA) options.strategies = simt, options.num_strategies = 1;
-  return options;
-}
-
-/* Every handle that a run needs, in the order in which an engine makes them. */
 static Engine make_engine(wide_device device) {
-  Engine e = {.device = device};
-  const wide_context_options context_options = {
-      .struct_size = sizeof context_options, .device = device, .num_threads = 2};
-  OK(wide_context_create(&context_options, &e.context));
-  OK(wide_stream_create(e.context, &e.own_stream));
-  e.stream = wide_stream_native(e.own_stream);
-  OK(wide_handles_create(e.context, &e.handles));
-  e.graph = make_graph();
-  const wide_plan_options options = plan_options(&e);
-  OK(wide_plan_create(e.context, e.graph, &options, &e.plan));
-  for (int m = 0; m < kMembers; ++m) e.members[m] = make_parameters(m);
-  const wide_parameters* lent[kMembers] = {e.members[0], e.members[1], e.members[2]};
-  OK(wide_model_create(e.context, e.plan, lent, kMembers, &e.model));
-
-  wide_plan_info info = {.struct_size = sizeof info};
-  wide_operand operand = {.struct_size = sizeof operand};
-  OK(wide_plan_query(e.plan, &info));
-  OK(wide_plan_input(e.plan, 0, &operand));
-  OK(wide_tensor_create(e.context, operand.dtype, operand.shape, operand.rank, &e.x));
-  OK(wide_plan_output(e.plan, 0, &operand));
-  OK(wide_tensor_create(e.context, operand.dtype, operand.shape, operand.rank, &e.y));
-  OK(wide_tensor_create(e.context, WIDE_UINT8, &info.workspace_bytes, 1, &e.workspace));
-  e.x_view.struct_size = e.y_view.struct_size = sizeof(wide_view);
-  OK(wide_tensor_view(e.x, &e.x_view));
-  OK(wide_tensor_view(e.y, &e.y_view));
-  wide_view scratch = {.struct_size = sizeof scratch};
-  OK(wide_tensor_view(e.workspace, &scratch));
-  e.execution = (wide_execution){.struct_size = sizeof(wide_execution),
-                                 .stream = e.stream,
-                                 .workspace = scratch.data,
-                                 .workspace_bytes = info.workspace_bytes,
-                                 .handles = e.handles};
-  const wide_view host = host_view(inputs, 2, e.x_view.shape);
-  OK(wide_copy(&host, &e.x_view, e.stream));
-  OK(wide_synchronize(e.context, e.stream));
-  return e;
-}
-
-static void destroy_engine(Engine* e) {
-  wide_tensor_destroy(e->workspace);
-  wide_tensor_destroy(e->y);
-  wide_tensor_destroy(e->x);
-  wide_model_destroy(e->model);
-  for (int m = 0; m < kMembers; ++m) wide_parameters_destroy(e->members[m]);
-  wide_plan_destroy(e->plan);
-  wide_graph_destroy(e->graph);
-  wide_handles_destroy(e->handles);
-  wide_stream_destroy(e->own_stream);
-  wide_context_destroy(e->context);
-}
-
-static void read_output(const Engine* e, float* y) {
-  const wide_view host = host_view(y, e->y_view.rank, e->y_view.shape);
-  OK(wide_copy(&e->y_view, &host, e->stream));
-  OK(wide_synchronize(e->context, e->stream));
-}
-
-/* The plain loop: y of one member with the parameters of `set`. */
-static void reference(int member, int set, float* y) {
-  for (int b = 0; b < kBatchRows; ++b) {
-    double hidden[kHidden];
-    for (int h = 0; h < kHidden; ++h) {
-      double sum = parameters[set][1][h];
-      for (int i = 0; i < kIn; ++i) {
-        sum += (double)parameters[set][0][h * kIn + i] * inputs[(b * kMembers + member) * kIn + i];
-      }
-      hidden[h] = sum > 0 ? sum : 0;
-    }
-    for (int o = 0; o < kOut; ++o) {
-      double sum = parameters[set][3][o];
-      for (int h = 0; h < kHidden; ++h) sum += parameters[set][2][o * kHidden + h] * hidden[h];
-      y[b * kOut + o] = (float)sum;
-    }
-  }
-}
-
-/* Whether y [B, N * out] is what members with these sets of parameters compute. */
-static int is_right(const float* y, const int* sets) {
-  for (int m = 0; m < kMembers; ++m) {
-    float expected[kBatchRows * kOut];
-    reference(m, sets[m], expected);
-    for (int b = 0; b < kBatchRows; ++b) {
-      for (int o = 0; o < kOut; ++o) {
-        const float difference = y[(b * kMembers + m) * kOut + o] - expected[b * kOut + o];
-        if (!(fabsf(difference) < 1e-4f)) return 0;
-      }
-    }
-  }
-  return 1;
-}
-
-static wide_status run(const Engine* e) {
-  return wide_model_run(e->model, &e->x_view, 1, &e->y_view, 1, &e->execution);
+  wide_parameters* members[kMembers];
+  for (int m = 0; m < kMembers; ++m) members[m] = make_parameters(m);
+  return start_engine(device, make_graph(), members);
 }
 
 static void test_numbers(wide_device device) {
@@ -371,6 +217,7 @@ static void test_allocator(void) {
   CHECK(live_bytes == 0);
 }
 
+#include "verify/c_api_lifecycle.h"
 #include "verify/c_api_refusals.h"
 
 int main(int argc, char** argv) {
@@ -387,6 +234,7 @@ int main(int argc, char** argv) {
   test_masks(device);
   test_lifetimes(device);
   test_allocator();
+  test_lifecycle(device);
   test_refusals(device);
   printf("c_api_test: %d checks, %d failed\n", num_checks, num_failures);
   return num_failures == 0 ? 0 : 1;

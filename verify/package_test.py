@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ENGINE = ROOT / "verify/engine"
 BUILD, EXPORTS = sys.argv[1:3]
 del sys.argv[1:3]
-HEADER = (ROOT / "include/wide/wide.h").read_text()
+HEADER = "\n".join(path.read_text() for path in sorted((ROOT / "include/wide").glob("*.h")))
 
 
 def run(*command, cwd=None, **environment):

@@ -63,6 +63,21 @@ void write_view(wide_view* out, const TensorView& view) {
   write(out, value);
 }
 
+std::vector<MemberParameters> members_of(const wide_parameters* const* members,
+                                         int64_t num_members) {
+  require_array(members, num_members, "members");
+  std::vector<MemberParameters> all;
+  for (int64_t i = 0; i < num_members; ++i) {
+    all.push_back(required(members[i], "an element of members").views);
+  }
+  return all;
+}
+
+wide_parameters parameters_of(OwnedParameters owned) {
+  const auto kept = std::make_shared<const OwnedParameters>(std::move(owned));
+  return {{kept->begin(), kept->end()}, {kept}};
+}
+
 Stream stream_of(Device device, void* stream) {
   if (device.type == DeviceType::cpu) return Stream::cpu();
   WIDE_REQUIRE(stream != nullptr,

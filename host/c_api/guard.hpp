@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every function of wide.h is made of: a body that may throw, and a status for what it threw.
+// What every function of the C headers is made of: a body that may throw, and a status for what it
+// threw.
 #pragma once
 
 #include <cstring>

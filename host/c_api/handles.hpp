@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the handles of wide.h hold. Each keeps alive what it needs of others.
+// What the handles of the C headers hold. Each keeps alive what it needs of others. Those that
+// libwide_onnx makes, libwide destroys: both see these very structs.
 #pragma once
 
 #include <map>
@@ -13,7 +14,7 @@
 #include "host/c_api/guard.hpp"
 #include "wide/graph.hpp"
 #include "wide/model.hpp"
-#include "wide/safetensors.hpp"
+#include "wide/wide_builder.h"
 
 struct wide_context {
   wide::Context context;
@@ -36,8 +37,12 @@ struct wide_graph {
 };
 struct wide_parameters {
   wide::MemberParameters views;
-  std::vector<wide::Safetensors> files;  ///< that views point into, as they do into those owned
-  wide::OwnedParameters owned;
+  std::vector<std::shared_ptr<const void>> kept;  ///< files and tensors that views point into
+};
+struct wide_members {
+  std::string graph_name;
+  std::optional<wide::Graph> graph;  ///< where the files have one
+  std::vector<wide_parameters> members;
 };
 struct wide_plan {
   wide::ModelPlan plan;
@@ -46,6 +51,10 @@ struct wide_plan {
 struct wide_model {
   wide::Context context;
   std::shared_ptr<wide::Model> model;
+};
+struct wide_chunked {
+  wide::Device device;
+  wide::ChunkedModel model;
 };
 struct wide_replay {
   wide::Device device;
@@ -60,6 +69,10 @@ Dims dims_of(const int64_t* values, int32_t rank);
 /// `index` is that in the array `name`; -1: it is no array.
 TensorView view_of(const wide_view* view, const char* name, int64_t index = -1);
 void write_view(wide_view* out, const TensorView& view);
+/// The parameters of an array of members.
+std::vector<MemberParameters> members_of(const wide_parameters* const* members,
+                                         int64_t num_members);
+wide_parameters parameters_of(OwnedParameters owned);
 /// Throws where the device has streams and this is none.
 Stream stream_of(Device device, void* stream);
 

@@ -1,8 +1,10 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models and replays.
+// Models, whole or in pieces, and replays.
 #include "wide/model.hpp"
+
+#include <algorithm>
 
 #include "host/c_api/handles.hpp"
 
@@ -55,12 +57,7 @@ wide_status wide_model_create(const wide_context* context, const wide_plan* plan
   return created(__func__, out, [&] {
     const Context& own = required(context, "context").context;
     const ModelPlan& planned = required(plan, "plan").plan;
-    require_array(members, num_members, "members");
-    std::vector<MemberParameters> parameters;
-    for (int64_t i = 0; i < num_members; ++i) {
-      parameters.push_back(required(members[i], "an element of members").views);
-    }
-    return wide_model{own, std::make_shared<Model>(own, planned, parameters)};
+    return wide_model{own, std::make_shared<Model>(own, planned, members_of(members, num_members))};
   });
 }
 
@@ -106,14 +103,64 @@ wide_status wide_model_get(const wide_model* model, int64_t member, void* stream
                            wide_parameters** out) {
   return created(__func__, out, [&] {
     const wide_model& own = required(model, "model");
-    wide_parameters parameters;
-    parameters.owned = own.model->get(member, stream_of(own.context.device(), stream));
-    for (const auto& [name, tensor] : parameters.owned) parameters.views.emplace(name, tensor);
-    return parameters;
+    return parameters_of(own.model->get(member, stream_of(own.context.device(), stream)));
+  });
+}
+
+wide_status wide_model_compact(wide_model* model, void* stream, int64_t* was, int64_t* out) {
+  return changed(__func__, model, stream, [&](Model& own, Stream on) {
+    int64_t& place = required(out, "out");
+    const std::vector<int64_t> from = own.compact(on);
+    if (was != nullptr) std::copy(from.begin(), from.end(), was);
+    place = std::ssize(from);
+  });
+}
+
+wide_status wide_model_save(const wide_model* model, const char* path, void* stream) {
+  return guarded(__func__, [&] {
+    const wide_model& own = required(model, "model");
+    save_members(text(path, "path"), *own.model, stream_of(own.context.device(), stream));
+  });
+}
+wide_status wide_model_plan(const wide_model* model, wide_plan** out) {
+  return created(__func__, out, [&] {
+    const ModelPlan& plan = required(model, "model").model->plan();
+    return wide_plan{plan, plan.explain()};
+  });
+}
+wide_status wide_model_with_batch(const wide_model* model, int64_t batch, wide_model** out) {
+  return created(__func__, out, [&] {
+    const wide_model& own = required(model, "model");
+    return wide_model{own.context, std::make_shared<Model>(own.model->with_batch(batch))};
   });
 }
 void wide_model_destroy(wide_model* model) {
   delete model;
+}
+
+wide_status wide_chunked_create(const wide_model* model, int64_t batch, wide_chunked** out) {
+  return created(__func__, out, [&] {
+    const wide_model& own = required(model, "model");
+    return wide_chunked{own.context.device(), ChunkedModel(*own.model, batch)};
+  });
+}
+wide_status wide_chunked_workspace_bytes(const wide_chunked* chunked, int64_t* out) {
+  return guarded(__func__, [&] {
+    int64_t& place = required(out, "out");
+    place = required(chunked, "chunked").model.workspace_bytes();
+  });
+}
+wide_status wide_chunked_run(const wide_chunked* chunked, const wide_view* inputs,
+                             int64_t num_inputs, const wide_view* outputs, int64_t num_outputs,
+                             const wide_execution* execution) {
+  return guarded(__func__, [&] {
+    const wide_chunked& own = required(chunked, "chunked");
+    own.model.run(arguments_of(inputs, num_inputs, outputs, num_outputs),
+                  execution_of(own.device, execution));
+  });
+}
+void wide_chunked_destroy(wide_chunked* chunked) {
+  delete chunked;
 }
 
 wide_status wide_replay_create(const wide_model* model, const wide_view* inputs, int64_t num_inputs,

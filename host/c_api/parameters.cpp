@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A member's parameters: lent, mapped or owned.
+// A member's parameters: lent, mapped or owned; and those of all members in files.
 #include <iterator>
 
 #include "host/c_api/handles.hpp"
 #include "host/core/nearest.hpp"
 #include "wide/models.hpp"
+#include "wide/safetensors.hpp"
 
 using namespace wide;
 using namespace wide::c_api;
@@ -17,10 +18,26 @@ wide_status wide_parameters_create(wide_parameters** out) {
 wide_status wide_parameters_create_random(const wide_graph* graph, uint64_t seed, int64_t member,
                                           wide_parameters** out) {
   return created(__func__, out, [&] {
-    wide_parameters parameters;
-    parameters.owned = random_parameters(required(graph, "graph").graph, seed, member);
-    for (const auto& [name, tensor] : parameters.owned) parameters.views.emplace(name, tensor);
-    return parameters;
+    return parameters_of(random_parameters(required(graph, "graph").graph, seed, member));
+  });
+}
+wide_status wide_parameters_create_perturbed(const wide_parameters* parameters, double spread,
+                                             uint64_t seed, int64_t member, wide_parameters** out) {
+  return created(__func__, out, [&] {
+    return parameters_of(
+        perturbed_parameters(required(parameters, "parameters").views, spread, seed, member));
+  });
+}
+wide_status wide_parameters_create_equal(const wide_graph* graph,
+                                         const wide_parameters* const* members, int64_t num_members,
+                                         wide_parameters** out) {
+  return created(__func__, out, [&] {
+    const std::vector<std::string> names =
+        equal_parameters(required(graph, "graph").graph, members_of(members, num_members));
+    wide_parameters equal;
+    for (const std::string& name : names) equal.views.emplace(name, members[0]->views.at(name));
+    if (!names.empty()) equal.kept = members[0]->kept;
+    return equal;
   });
 }
 
@@ -35,12 +52,12 @@ wide_status wide_parameters_set(wide_parameters* parameters, const char* name,
 wide_status wide_parameters_load(wide_parameters* parameters, const char* path) {
   return guarded(__func__, [&] {
     wide_parameters& own = required(parameters, "parameters");
-    const Safetensors file = Safetensors::open(text(path, "path"));
+    const auto file = std::make_shared<const Safetensors>(Safetensors::open(text(path, "path")));
     MemberParameters views = own.views;
-    for (const SafetensorsEntry& entry : file.entries()) {
-      views.insert_or_assign(entry.name, file.view(entry.name));
+    for (const SafetensorsEntry& entry : file->entries()) {
+      views.insert_or_assign(entry.name, file->view(entry.name));
     }
-    own.files.push_back(file);
+    own.kept.push_back(file);
     own.views.swap(views);
   });
 }
@@ -83,4 +100,48 @@ const char* wide_parameters_name(const wide_parameters* parameters, int64_t inde
 }
 void wide_parameters_destroy(wide_parameters* parameters) {
   delete parameters;
+}
+
+wide_status wide_members_open(const char* path, wide_members** out) {
+  return created(__func__, out, [&] {
+    const auto file = std::make_shared<const MembersFile>(MembersFile::open(text(path, "path")));
+    wide_members members{file->graph_name(), std::nullopt, {}};
+    for (const MemberParameters& views : file->members())
+      members.members.push_back({views, {file}});
+    return members;
+  });
+}
+
+wide_status wide_members_query(const wide_members* members, wide_members_info* out) {
+  return guarded(__func__, [&] {
+    const wide_members& own = required(members, "members");
+    wide_members_info value{};
+    value.graph = own.graph_name.c_str();
+    value.num_members = std::ssize(own.members);
+    write(out, value);
+  });
+}
+
+wide_status wide_members_graph(const wide_members* members, wide_graph** out) {
+  return created(__func__, out, [&] {
+    const wide_members& own = required(members, "members");
+    if (!own.graph) {
+      throw_unsupported("the file holds parameters of \"" + own.graph_name +
+                        "\" and no graph, expected ONNX files");
+    }
+    return wide_graph{*own.graph};
+  });
+}
+
+wide_status wide_members_get(const wide_members* members, int64_t member, wide_parameters** out) {
+  return created(__func__, out, [&] {
+    const auto& all = required(members, "members").members;
+    WIDE_REQUIRE(member >= 0 && member < std::ssize(all), "member is " + std::to_string(member) +
+                                                              ", expected one in [0, " +
+                                                              std::to_string(all.size()) + ")");
+    return all[static_cast<size_t>(member)];
+  });
+}
+void wide_members_destroy(wide_members* members) {
+  delete members;
 }

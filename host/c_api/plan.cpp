@@ -5,14 +5,26 @@
 #include <algorithm>
 
 #include "host/c_api/handles.hpp"
+#include "wide/tuning.hpp"
 
 using namespace wide;
 using namespace wide::c_api;
 
 namespace {
 
+/// What a caller says of a plan, with the tuning cache that `options` points to.
+struct Planned {
+  ModelProblem problem;
+  ModelOptions options;
+  std::shared_ptr<const TuningCache> tuning;
+};
+
 ModelOptions model_options_of(const wide_plan_options& given) {
   ModelOptions options = model_options(given.preset == nullptr ? "default" : given.preset);
+  if (given.folds_no_batchnorm != 0) options.folds_batchnorm = false;
+  if (given.fuses_no_epilogues != 0) options.fuses_epilogues = false;
+  if (given.reuses_no_memory != 0) options.reuses_memory = false;
+  if (given.moves_no_data != 0) options.moves_data = false;
   if (given.allows_tf32 != 0) options.allows_tf32 = true;
   if (given.drops_out != 0) options.drops_out = true;
   require_array(given.shared_parameters, given.num_shared_parameters, "options.shared_parameters");
@@ -29,9 +41,17 @@ ModelOptions model_options_of(const wide_plan_options& given) {
   return options;
 }
 
-ModelProblem problem_of(const wide_plan_options& given) {
-  return {.num_members = given.num_members == 0 ? 1 : given.num_members,
-          .batch = given.batch == 0 ? 1 : given.batch};
+Planned planned_of(const wide_plan_options* options) {
+  const wide_plan_options given = options_or_default(options, "options");
+  Planned planned{{.num_members = given.num_members == 0 ? 1 : given.num_members,
+                   .batch = given.batch == 0 ? 1 : given.batch},
+                  model_options_of(given),
+                  nullptr};
+  if (given.tuning != nullptr) {
+    planned.tuning = std::make_shared<const TuningCache>(TuningCache::load(given.tuning));
+    planned.options.tuning = planned.tuning.get();
+  }
+  return planned;
 }
 
 /// One of a plan's operands or steps.
@@ -60,10 +80,10 @@ void write_operand(wide_operand* out, const ModelOperand& operand) {
 wide_status wide_plan_create(const wide_context* context, const wide_graph* graph,
                              const wide_plan_options* options, wide_plan** out) {
   return created(__func__, out, [&] {
-    const wide_plan_options given = options_or_default(options, "options");
+    const Planned planned = planned_of(options);
     const ModelPlan plan =
         make_model_plan(required(context, "context").context, required(graph, "graph").graph,
-                        problem_of(given), model_options_of(given));
+                        planned.problem, planned.options);
     return wide_plan{plan, plan.explain()};
   });
 }
@@ -83,6 +103,8 @@ wide_status wide_plan_query(const wide_plan* plan, wide_plan_info* out) {
     value.input_bytes = memory.input_bytes;
     value.output_bytes = memory.output_bytes;
     value.total_bytes = memory.total_bytes();
+    value.activation_bytes = memory.activation_bytes;
+    value.scratch_bytes = memory.scratch_bytes;
     write(out, value);
   });
 }
@@ -122,9 +144,35 @@ wide_status wide_largest_n_that_fits(const wide_context* context, const wide_gra
                                      int64_t* out) {
   return guarded(__func__, [&] {
     int64_t& place = required(out, "out");
-    const wide_plan_options given = options_or_default(options, "options");
+    const Planned planned = planned_of(options);
     place =
         largest_n_that_fits(required(context, "context").context, required(graph, "graph").graph,
-                            problem_of(given).batch, bytes, model_options_of(given));
+                            planned.problem.batch, bytes, planned.options);
+  });
+}
+wide_status wide_largest_batch_that_fits(const wide_context* context, const wide_graph* graph,
+                                         const wide_plan_options* options, int64_t bytes,
+                                         int64_t most, int64_t* out) {
+  return guarded(__func__, [&] {
+    int64_t& place = required(out, "out");
+    const Planned planned = planned_of(options);
+    place = largest_batch_that_fits(required(context, "context").context,
+                                    required(graph, "graph").graph, planned.problem.num_members,
+                                    bytes, most, planned.options);
+  });
+}
+
+wide_status wide_model_validate(const wide_context* context, const wide_graph* graph,
+                                const wide_plan_options* options,
+                                const wide_parameters* const* members, int64_t num_members,
+                                uint64_t seed, double* out) {
+  return guarded(__func__, [&] {
+    double& first = required(out, "out");
+    const Planned planned = planned_of(options);
+    const std::vector<double> differences =
+        validate_model(required(context, "context").context, required(graph, "graph").graph,
+                       {.num_members = num_members, .batch = planned.problem.batch},
+                       members_of(members, num_members), planned.options, seed);
+    std::copy(differences.begin(), differences.end(), &first);
   });
 }

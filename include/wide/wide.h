@@ -21,11 +21,16 @@
  * caller lends (memory of views, streams, vendors' handles, an allocator) is the caller's to keep.
  * Text and views that a handle hands out are valid as long as the handle.
  *
- * Threads: wide_last_error() is of the calling thread. Graphs and plans never change and may be
- * used by all threads at once; so may models and replays while they run, each thread with a stream
- * and a workspace of its own. What changes a model's members is for one thread while nothing runs,
- * or goes on the stream that the runs are on. Contexts, builders, parameters and vendor handles are
- * for one thread at a time. A handle may not be destroyed while another thread uses it.
+ * Threads: wide_last_error() is of the calling thread. Graphs, plans and files' members never
+ * change and may be used by all threads at once; so may models, chunked ones and replays while they
+ * run, each thread with a stream and a workspace of its own. What changes a model's members is for
+ * one thread while nothing runs, or goes on the stream that the runs are on. Contexts, builders,
+ * parameters and vendor handles are for one thread at a time. A handle may not be destroyed while
+ * another thread uses it.
+ *
+ * Graphs of one's own: wide_builder.h; of ONNX files: wide_onnx.h. In C++ alone: primitives by
+ * themselves (wide/linear.hpp, ..), operations that are no layer (GraphBuilder::append), graphs as
+ * text, NumPy's files, tuning caches and checkpoints in memory, single steps of a run.
  */
 #ifndef WIDE_WIDE_H
 #define WIDE_WIDE_H
@@ -33,8 +38,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Grows with every change of this header; wide_api_version() is that of the library, which knows
- * the structs of all earlier versions by their struct_size. */
+/* Grows with every release that changes a header in C; wide_api_version() is that of the
+ * library, which knows the structs of all earlier versions by their struct_size. */
 #define WIDE_API_VERSION 1
 
 #if defined(__GNUC__)
@@ -107,15 +112,15 @@ typedef struct wide_context wide_context;       /* a device, its allocator, its 
 typedef struct wide_stream wide_stream;         /* a stream of one's own */
 typedef struct wide_handles wide_handles;       /* the vendors' libraries, for one thread */
 typedef struct wide_tensor wide_tensor;         /* memory on a context's device */
-typedef struct wide_builder wide_builder;       /* a graph that grows */
 typedef struct wide_graph wide_graph;           /* the network of one member */
 typedef struct wide_parameters wide_parameters; /* tensors by name: a member's parameters */
+typedef struct wide_members wide_members;       /* all members of a file or of several */
 typedef struct wide_plan wide_plan;             /* how a graph runs with N members on a device */
 typedef struct wide_model wide_model;           /* a plan with its members' parameters */
+typedef struct wide_chunked wide_chunked;       /* a model that takes its batch in pieces */
 typedef struct wide_replay wide_replay;         /* a model's run, captured */
 
-/* ---- contexts, streams, vendors' handles ------------------------------------------------------
- */
+/* ---- contexts, streams, vendors' handles ----------------------------------------------------- */
 
 typedef struct wide_context_options {
   size_t struct_size;
@@ -175,10 +180,6 @@ WIDE_API wide_status wide_tensor_to_dlpack(const wide_tensor* tensor, struct DLM
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
-/* A value of one builder. */
-typedef int32_t wide_value;
-#define WIDE_ABSENT (-1)
-
 typedef struct wide_model_sizes {
   size_t struct_size; /* other fields 0: the model's own */
   wide_dtype dtype;
@@ -188,123 +189,23 @@ typedef struct wide_model_sizes {
 /* mlp, mlp256, deep_mlp, convnet, resblock, resnet18, bert, vit. `sizes` may be NULL. */
 WIDE_API wide_status wide_graph_create_named(const char* name, const wide_model_sizes* sizes,
                                              wide_graph** out);
-/* The builder stays as it is. */
-WIDE_API wide_status wide_graph_create(const wide_builder* builder, wide_graph** out);
 WIDE_API void wide_graph_destroy(wide_graph* graph);
 
-/* A builder's first error stays: its later calls, wide_graph_create too, return it again, so that
- * it is enough to look at the last. `dtype` is that of the parameters that layers declare. */
-WIDE_API wide_status wide_builder_create(const char* name, wide_dtype dtype, wide_builder** out);
-WIDE_API void wide_builder_destroy(wide_builder* builder);
-
-/* Inputs begin with WIDE_BATCH. A shared input is one that all members read. */
-WIDE_API wide_status wide_builder_input(wide_builder* builder, const char* name, wide_dtype dtype,
-                                        const int64_t* shape, int32_t rank, wide_value* out);
-WIDE_API wide_status wide_builder_shared_input(wide_builder* builder, const char* name,
-                                               wide_dtype dtype, const int64_t* shape, int32_t rank,
-                                               wide_value* out);
-WIDE_API wide_status wide_builder_parameter(wide_builder* builder, const char* name,
-                                            wide_dtype dtype, const int64_t* shape, int32_t rank,
-                                            wide_value* out);
-WIDE_API wide_status wide_builder_output(wide_builder* builder, const char* name, wide_value value);
-
-/* Layers. Each declares its parameters, named as in PyTorch's checkpoints: NAME.weight, NAME.bias.
- * Options may be NULL. */
-typedef struct wide_linear_layer {
-  size_t struct_size;
-  const char* activation; /* NULL: "none"; "relu", "gelu", "silu" */
-  int32_t has_no_bias;
-} wide_linear_layer;
-WIDE_API wide_status wide_builder_linear(wide_builder* builder, const char* name, wide_value x,
-                                         int64_t out_features, const wide_linear_layer* options,
-                                         wide_value* out);
-
-typedef struct wide_conv_layer {
-  size_t struct_size;
-  int64_t kernel_height, kernel_width;     /* 0: 3 */
-  int64_t stride_height, stride_width;     /* 0: 1 */
-  int64_t padding_height, padding_width;   /* 0: none */
-  int64_t dilation_height, dilation_width; /* 0: 1 */
-  int64_t groups;                          /* 0: 1 */
-  int32_t has_no_bias;
-  int32_t is_channels_last;
-} wide_conv_layer;
-/* conv1d of an x with three axes, of whose numbers only the widths count; else conv2d. */
-WIDE_API wide_status wide_builder_conv(wide_builder* builder, const char* name, wide_value x,
-                                       int64_t out_channels, const wide_conv_layer* options,
-                                       wide_value* out);
-
-typedef struct wide_attention_layer {
-  size_t struct_size;
-  int32_t has_no_bias;
-  int32_t is_causal;
-  int32_t has_key_lengths;
-  wide_value key_lengths; /* int32 [B], where has_key_lengths */
-} wide_attention_layer;
-WIDE_API wide_status wide_builder_attention(wide_builder* builder, const char* name, wide_value x,
-                                            int64_t heads, const wide_attention_layer* options,
-                                            wide_value* out);
-
-WIDE_API wide_status wide_builder_embedding(wide_builder* builder, const char* name, wide_value ids,
-                                            int64_t vocab, int64_t dim, wide_value* out);
-
-/* An epsilon of 0 is 1e-5. */
-WIDE_API wide_status wide_builder_layernorm(wide_builder* builder, const char* name, wide_value x,
-                                            float epsilon, wide_value* out);
-WIDE_API wide_status wide_builder_rmsnorm(wide_builder* builder, const char* name, wide_value x,
-                                          float epsilon, wide_value* out);
-WIDE_API wide_status wide_builder_batchnorm(wide_builder* builder, const char* name, wide_value x,
-                                            float epsilon, wide_value* out);
-WIDE_API wide_status wide_builder_groupnorm(wide_builder* builder, const char* name, wide_value x,
-                                            int64_t groups, float epsilon, wide_value* out);
-WIDE_API wide_status wide_builder_instancenorm(wide_builder* builder, const char* name,
-                                               wide_value x, float epsilon, wide_value* out);
-
-/* By the function's name: relu, gelu, gelu_tanh, silu, sigmoid, tanh, elu, leaky_relu, prelu,
- * hardswish, softplus, clamp. */
-WIDE_API wide_status wide_builder_pointwise(wide_builder* builder, const char* name, wide_value x,
-                                            const char* function, wide_value* out);
-WIDE_API wide_status wide_builder_add(wide_builder* builder, const char* name, wide_value x,
-                                      wide_value other, wide_value* out);
-
-typedef struct wide_pool_layer {
-  size_t struct_size;
-  int64_t kernel;   /* 0: 1; of rows and columns */
-  int64_t stride;   /* 0: kernel */
-  int64_t padding;  /* 0: none */
-  int64_t dilation; /* 0: 1 */
-} wide_pool_layer;
-WIDE_API wide_status wide_builder_max_pool(wide_builder* builder, const char* name, wide_value x,
-                                           const wide_pool_layer* options, wide_value* out);
-WIDE_API wide_status wide_builder_global_average_pool(wide_builder* builder, const char* name,
-                                                      wide_value x, wide_value* out);
-WIDE_API wide_status wide_builder_softmax(wide_builder* builder, const char* name, wide_value x,
-                                          wide_value* out);
-WIDE_API wide_status wide_builder_log_softmax(wide_builder* builder, const char* name, wide_value x,
-                                              wide_value* out);
-WIDE_API wide_status wide_builder_dropout(wide_builder* builder, const char* name, wide_value x,
-                                          float probability, wide_value* out);
-WIDE_API wide_status wide_builder_flatten(wide_builder* builder, const char* name, wide_value x,
-                                          wide_value* out);
-WIDE_API wide_status wide_builder_reshape(wide_builder* builder, const char* name, wide_value x,
-                                          const int64_t* shape, int32_t rank, wide_value* out);
-WIDE_API wide_status wide_builder_concat(wide_builder* builder, const char* name,
-                                         const wide_value* parts, int64_t num_parts, int32_t axis,
-                                         wide_value* out);
-WIDE_API wide_status wide_builder_slice(wide_builder* builder, const char* name, wide_value x,
-                                        int32_t axis, int64_t first, int64_t count,
-                                        wide_value* out);
-/* What becomes of the members' outputs: mean, variance, vote, log_mean_exp. */
-WIDE_API wide_status wide_builder_ensemble(wide_builder* builder, const char* name, wide_value x,
-                                           const char* ensemble, wide_value* out);
-
-/* ---- a member's parameters --------------------------------------------------------------------
- */
+/* ---- members' parameters --------------------------------------------------------------------- */
 
 WIDE_API wide_status wide_parameters_create(wide_parameters** out);
 /* To try a graph with: drawn for this member from `seed`. */
 WIDE_API wide_status wide_parameters_create_random(const wide_graph* graph, uint64_t seed,
                                                    int64_t member, wide_parameters** out);
+/* Members around one: 0 is as `parameters`, which lie densely packed on the CPU; of others every
+ * floating element is multiplied by something in [1 - spread, 1 + spread], drawn from `seed`. */
+WIDE_API wide_status wide_parameters_create_perturbed(const wide_parameters* parameters,
+                                                      double spread, uint64_t seed, int64_t member,
+                                                      wide_parameters** out);
+/* Those that are the same, bit for bit, for all of several members: what may be shared. */
+WIDE_API wide_status wide_parameters_create_equal(const wide_graph* graph,
+                                                  const wide_parameters* const* members,
+                                                  int64_t num_members, wide_parameters** out);
 /* Takes the place of one of that name. The memory stays the caller's and is not copied. */
 WIDE_API wide_status wide_parameters_set(wide_parameters* parameters, const char* name,
                                          const wide_view* view);
@@ -319,6 +220,21 @@ WIDE_API wide_status wide_parameters_get(const wide_parameters* parameters, cons
  */
 WIDE_API const char* wide_parameters_name(const wide_parameters* parameters, int64_t index);
 WIDE_API void wide_parameters_destroy(wide_parameters* parameters);
+
+typedef struct wide_members_info {
+  size_t struct_size;
+  const char* graph; /* its name */
+  int64_t num_members;
+} wide_members_info;
+
+/* What wide_model_save wrote, mapped: nobody may shorten or write to the file while it is used. */
+WIDE_API wide_status wide_members_open(const char* path, wide_members** out);
+WIDE_API wide_status wide_members_query(const wide_members* members, wide_members_info* out);
+/* Of ONNX files; WIDE_UNSUPPORTED for others, which hold parameters and no graph. */
+WIDE_API wide_status wide_members_graph(const wide_members* members, wide_graph** out);
+WIDE_API wide_status wide_members_get(const wide_members* members, int64_t member,
+                                      wide_parameters** out);
+WIDE_API void wide_members_destroy(wide_members* members);
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
@@ -340,6 +256,11 @@ typedef struct wide_plan_options {
   int64_t num_shared_parameters;
   const wide_strategy* strategies; /* others are chosen automatically */
   int64_t num_strategies;
+  int32_t folds_no_batchnorm; /* into the product in front of it */
+  int32_t fuses_no_epilogues; /* activations and residuals into the product in front of them */
+  int32_t reuses_no_memory;   /* of activations whose time is over */
+  int32_t moves_no_data; /* refuses what takes a copy that no node asks for, with the node's name */
+  const char* tuning;    /* a file of `wbench tune`, read while the plan is made; NULL: none */
 } wide_plan_options;
 
 typedef struct wide_plan_info {
@@ -350,6 +271,7 @@ typedef struct wide_plan_info {
   int64_t workspace_bytes; /* the caller's for each run at a time */
   int64_t input_bytes, output_bytes;
   int64_t total_bytes;
+  int64_t activation_bytes, scratch_bytes; /* which workspace_bytes are the sum of */
 } wide_plan_info;
 
 /* An input or output as the caller provides it: densely packed. */
@@ -389,6 +311,11 @@ WIDE_API void wide_plan_destroy(wide_plan* plan);
 WIDE_API wide_status wide_largest_n_that_fits(const wide_context* context, const wide_graph* graph,
                                               const wide_plan_options* options, int64_t bytes,
                                               int64_t* out);
+/* Likewise the largest batch up to `most`; options.batch is not looked at. */
+WIDE_API wide_status wide_largest_batch_that_fits(const wide_context* context,
+                                                  const wide_graph* graph,
+                                                  const wide_plan_options* options, int64_t bytes,
+                                                  int64_t most, int64_t* out);
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
@@ -422,10 +349,37 @@ WIDE_API wide_status wide_model_get(const wide_model* model, int64_t member, voi
 WIDE_API wide_status wide_model_mask(wide_model* model, int64_t member, void* stream);
 WIDE_API wide_status wide_model_unmask(wide_model* model, int64_t member, void* stream);
 WIDE_API wide_status wide_model_is_masked(const wide_model* model, int64_t member, int32_t* out);
+/* The `out` members that are not masked move to the front in their order, those behind them are
+ * masked. `was` tells which each of the first was; as long as the plan has members, or NULL. Does
+ * not wait. */
+WIDE_API wide_status wide_model_compact(wide_model* model, void* stream, int64_t* was,
+                                        int64_t* out);
 /* Of a plan with drops_out; see wide/model.hpp. Waits for its copies. */
 WIDE_API wide_status wide_model_seed_dropout(wide_model* model, uint64_t seed, uint64_t sequence,
                                              void* stream);
+/* All members' parameters in one safetensors file, for wide_members_open. Waits. */
+WIDE_API wide_status wide_model_save(const wide_model* model, const char* path, void* stream);
+WIDE_API wide_status wide_model_plan(const wide_model* model, wide_plan** out);
+/* The same members for another batch: what changes a member changes it in both. */
+WIDE_API wide_status wide_model_with_batch(const wide_model* model, int64_t batch,
+                                           wide_model** out);
 WIDE_API void wide_model_destroy(wide_model* model);
+
+/* How far each of num_members is from itself run alone, node by node, on random inputs: out[i] is
+ * member i's largest difference over the largest value. options.num_members is not looked at. */
+WIDE_API wide_status wide_model_validate(const wide_context* context, const wide_graph* graph,
+                                         const wide_plan_options* options,
+                                         const wide_parameters* const* members, int64_t num_members,
+                                         uint64_t seed, double* out);
+
+/* Runs `batch` rows on a model, some at a time: operands as the plan's but for that extent. */
+WIDE_API wide_status wide_chunked_create(const wide_model* model, int64_t batch,
+                                         wide_chunked** out);
+WIDE_API wide_status wide_chunked_workspace_bytes(const wide_chunked* chunked, int64_t* out);
+WIDE_API wide_status wide_chunked_run(const wide_chunked* chunked, const wide_view* inputs,
+                                      int64_t num_inputs, const wide_view* outputs,
+                                      int64_t num_outputs, const wide_execution* execution);
+WIDE_API void wide_chunked_destroy(wide_chunked* chunked);
 
 /* A run on fixed operands, captured once: running it is one launch of a CUDA graph, on the CPU the
  * run itself. Operands, workspace and handles must outlive it. */

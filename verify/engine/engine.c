@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <wide/wide.h>
+#include <wide/wide_builder.h>
 
 static const char* const kUsage =
     "usage: engine [options] [MEMBER.safetensors ..]\n"

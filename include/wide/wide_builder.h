@@ -1,0 +1,141 @@
+/* SPDX-FileCopyrightText: the wide developers
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * wide_builder.h: a graph built node by node, in C. What wide.h says of errors, structs, handles
+ * and threads goes for all of it.
+ *
+ *   wide_builder_create("mlp", WIDE_FP32, &builder);
+ *   wide_builder_input(builder, "x", WIDE_FP32, shape, 2, &x);
+ *   wide_builder_linear(builder, "fc1", x, 128, NULL, &x);
+ *   wide_builder_output(builder, "y", x);
+ *   wide_graph_create(builder, &graph);
+ */
+#ifndef WIDE_WIDE_BUILDER_H
+#define WIDE_WIDE_BUILDER_H
+
+#include "wide/wide.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct wide_builder wide_builder; /* a graph that grows */
+
+/* A value of one builder. */
+typedef int32_t wide_value;
+#define WIDE_ABSENT (-1)
+
+/* A builder's first error stays: its later calls, wide_graph_create too, return it again, so that
+ * it is enough to look at the last. `dtype` is that of the parameters that layers declare. */
+WIDE_API wide_status wide_builder_create(const char* name, wide_dtype dtype, wide_builder** out);
+WIDE_API void wide_builder_destroy(wide_builder* builder);
+
+/* The builder stays as it is. */
+WIDE_API wide_status wide_graph_create(const wide_builder* builder, wide_graph** out);
+
+/* Inputs begin with WIDE_BATCH. A shared input is one that all members read. */
+WIDE_API wide_status wide_builder_input(wide_builder* builder, const char* name, wide_dtype dtype,
+                                        const int64_t* shape, int32_t rank, wide_value* out);
+WIDE_API wide_status wide_builder_shared_input(wide_builder* builder, const char* name,
+                                               wide_dtype dtype, const int64_t* shape, int32_t rank,
+                                               wide_value* out);
+WIDE_API wide_status wide_builder_parameter(wide_builder* builder, const char* name,
+                                            wide_dtype dtype, const int64_t* shape, int32_t rank,
+                                            wide_value* out);
+WIDE_API wide_status wide_builder_output(wide_builder* builder, const char* name, wide_value value);
+
+/* Layers. Each declares its parameters, named as in PyTorch's checkpoints: NAME.weight, NAME.bias.
+ * Options may be NULL. */
+typedef struct wide_linear_layer {
+  size_t struct_size;
+  const char* activation; /* NULL: "none"; "relu", "gelu", "silu" */
+  int32_t has_no_bias;
+} wide_linear_layer;
+WIDE_API wide_status wide_builder_linear(wide_builder* builder, const char* name, wide_value x,
+                                         int64_t out_features, const wide_linear_layer* options,
+                                         wide_value* out);
+
+typedef struct wide_conv_layer {
+  size_t struct_size;
+  int64_t kernel_height, kernel_width;     /* 0: 3 */
+  int64_t stride_height, stride_width;     /* 0: 1 */
+  int64_t padding_height, padding_width;   /* 0: none */
+  int64_t dilation_height, dilation_width; /* 0: 1 */
+  int64_t groups;                          /* 0: 1 */
+  int32_t has_no_bias;
+  int32_t is_channels_last;
+} wide_conv_layer;
+/* conv1d of an x with three axes, of whose numbers only the widths count; else conv2d. */
+WIDE_API wide_status wide_builder_conv(wide_builder* builder, const char* name, wide_value x,
+                                       int64_t out_channels, const wide_conv_layer* options,
+                                       wide_value* out);
+
+typedef struct wide_attention_layer {
+  size_t struct_size;
+  int32_t has_no_bias;
+  int32_t is_causal;
+  int32_t has_key_lengths;
+  wide_value key_lengths; /* int32 [B], where has_key_lengths */
+} wide_attention_layer;
+WIDE_API wide_status wide_builder_attention(wide_builder* builder, const char* name, wide_value x,
+                                            int64_t heads, const wide_attention_layer* options,
+                                            wide_value* out);
+
+WIDE_API wide_status wide_builder_embedding(wide_builder* builder, const char* name, wide_value ids,
+                                            int64_t vocab, int64_t dim, wide_value* out);
+
+/* An epsilon of 0 is 1e-5. */
+WIDE_API wide_status wide_builder_layernorm(wide_builder* builder, const char* name, wide_value x,
+                                            float epsilon, wide_value* out);
+WIDE_API wide_status wide_builder_rmsnorm(wide_builder* builder, const char* name, wide_value x,
+                                          float epsilon, wide_value* out);
+WIDE_API wide_status wide_builder_batchnorm(wide_builder* builder, const char* name, wide_value x,
+                                            float epsilon, wide_value* out);
+WIDE_API wide_status wide_builder_groupnorm(wide_builder* builder, const char* name, wide_value x,
+                                            int64_t groups, float epsilon, wide_value* out);
+WIDE_API wide_status wide_builder_instancenorm(wide_builder* builder, const char* name,
+                                               wide_value x, float epsilon, wide_value* out);
+
+/* By the function's name: relu, gelu, gelu_tanh, silu, sigmoid, tanh, elu, leaky_relu, prelu,
+ * hardswish, softplus, clamp. */
+WIDE_API wide_status wide_builder_pointwise(wide_builder* builder, const char* name, wide_value x,
+                                            const char* function, wide_value* out);
+WIDE_API wide_status wide_builder_add(wide_builder* builder, const char* name, wide_value x,
+                                      wide_value other, wide_value* out);
+
+typedef struct wide_pool_layer {
+  size_t struct_size;
+  int64_t kernel;   /* 0: 1; of rows and columns */
+  int64_t stride;   /* 0: kernel */
+  int64_t padding;  /* 0: none */
+  int64_t dilation; /* 0: 1 */
+} wide_pool_layer;
+WIDE_API wide_status wide_builder_max_pool(wide_builder* builder, const char* name, wide_value x,
+                                           const wide_pool_layer* options, wide_value* out);
+WIDE_API wide_status wide_builder_global_average_pool(wide_builder* builder, const char* name,
+                                                      wide_value x, wide_value* out);
+WIDE_API wide_status wide_builder_softmax(wide_builder* builder, const char* name, wide_value x,
+                                          wide_value* out);
+WIDE_API wide_status wide_builder_log_softmax(wide_builder* builder, const char* name, wide_value x,
+                                              wide_value* out);
+WIDE_API wide_status wide_builder_dropout(wide_builder* builder, const char* name, wide_value x,
+                                          float probability, wide_value* out);
+WIDE_API wide_status wide_builder_flatten(wide_builder* builder, const char* name, wide_value x,
+                                          wide_value* out);
+WIDE_API wide_status wide_builder_reshape(wide_builder* builder, const char* name, wide_value x,
+                                          const int64_t* shape, int32_t rank, wide_value* out);
+WIDE_API wide_status wide_builder_concat(wide_builder* builder, const char* name,
+                                         const wide_value* parts, int64_t num_parts, int32_t axis,
+                                         wide_value* out);
+WIDE_API wide_status wide_builder_slice(wide_builder* builder, const char* name, wide_value x,
+                                        int32_t axis, int64_t first, int64_t count,
+                                        wide_value* out);
+/* What becomes of the members' outputs: mean, variance, vote, log_mean_exp. */
+WIDE_API wide_status wide_builder_ensemble(wide_builder* builder, const char* name, wide_value x,
+                                           const char* ensemble, wide_value* out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,291 @@
+/* SPDX-FileCopyrightText: the wide developers
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Part of c_api_test.c: what becomes of a model's members, and what a plan is told.
+ */
+#ifndef WIDE_VERIFY_C_API_LIFECYCLE_H
+#define WIDE_VERIFY_C_API_LIFECYCLE_H
+
+static int64_t num_steps(const wide_plan* plan) {
+  wide_plan_info info = {.struct_size = sizeof info};
+  OK(wide_plan_query(plan, &info));
+  CHECK(info.activation_bytes + info.scratch_bytes == info.workspace_bytes);
+  return info.num_steps;
+}
+
+/* All members in a file, and one of them in another's place. */
+static void test_checkpoint(wide_device device) {
+  const char* path = "c_api_test.members";
+  Engine e = make_engine(device);
+  wide_members* members = NULL;
+  wide_parameters* second = NULL;
+  wide_graph* graph = NULL;
+  OK(wide_model_save(e.model, path, e.stream));
+  OK(wide_members_open(path, &members));
+  wide_members_info info = {.struct_size = sizeof info};
+  OK(wide_members_query(members, &info));
+  CHECK(info.num_members == kMembers && strcmp(info.graph, "mlp") == 0);
+  FAILS(WIDE_UNSUPPORTED, "parameters of \"mlp\" and no graph",
+        wide_members_graph(members, &graph));
+  REFUSED("member is 3, expected one in [0, 3)", wide_members_get(members, 3, &second));
+  REFUSED("member is -1", wide_members_get(members, -1, &second));
+  REFUSED("out is null", wide_members_get(members, 1, NULL));
+  REFUSED("out is null", wide_members_query(members, NULL));
+  info.struct_size -= 1;
+  REFUSED("out.struct_size is", wide_members_query(members, &info));
+  OK(wide_members_get(members, 1, &second));
+  wide_members_destroy(members);
+  remove(path); /* it stays mapped */
+  wide_view view = {.struct_size = sizeof view};
+  OK(wide_parameters_get(second, "fc2.weight", &view));
+  CHECK(memcmp(view.data, parameters[1][2], kOut * kHidden * sizeof(float)) == 0);
+  OK(wide_model_replace(e.model, 0, second, e.stream));
+  wide_parameters_destroy(second);
+  float y[kBatchRows * kMembers * kOut];
+  OK(run(&e));
+  read_output(&e, y);
+  CHECK(is_right(y, (const int[]){1, 1, 2}));
+
+  members = NULL;
+  REFUSED("model is null", wide_model_save(NULL, path, e.stream));
+  REFUSED("path is null", wide_model_save(e.model, NULL, e.stream));
+  FAILS(WIDE_IO_ERROR, "no-such-folder", wide_model_save(e.model, "no-such-folder/m", e.stream));
+  FAILS(WIDE_IO_ERROR, "no-such-file", wide_members_open("no-such-file", &members));
+  REFUSED("path is null", wide_members_open(NULL, &members));
+  REFUSED("out is null", wide_members_open(path, NULL));
+  REFUSED("members is null", wide_members_query(NULL, &info));
+  REFUSED("members is null", wide_members_graph(NULL, &graph));
+  REFUSED("members is null", wide_members_get(NULL, 0, &second));
+  CHECK(members == NULL && graph == NULL);
+  wide_members_destroy(NULL);
+  destroy_engine(&e);
+}
+
+static void test_compact(wide_device device) {
+  Engine e = make_engine(device);
+  int64_t was[kMembers] = {-1, -1, -1}, count = 0;
+  int32_t is_masked = 0;
+  float y[kBatchRows * kMembers * kOut];
+  OK(wide_model_mask(e.model, 0, e.stream));
+  REFUSED("out is null", wide_model_compact(e.model, e.stream, was, NULL));
+  REFUSED("model is null", wide_model_compact(NULL, e.stream, was, &count));
+  OK(wide_model_compact(e.model, e.stream, was, &count));
+  CHECK(count == 2 && was[0] == 1 && was[1] == 2 && was[2] == -1);
+  OK(run(&e));
+  read_output(&e, y);
+  CHECK(is_right(y, (const int[]){1, 2, 2}));
+  OK(wide_model_is_masked(e.model, 2, &is_masked));
+  CHECK(is_masked == 1);
+  OK(wide_model_compact(e.model, e.stream, NULL, &count)); /* again: all as it is */
+  CHECK(count == 2);
+  destroy_engine(&e);
+}
+
+/* More rows than the plan has: `rows` times those of `inputs`, row by row in turn. */
+static void test_batches(wide_device device) {
+  Engine e = make_engine(device);
+  wide_model* single = NULL;
+  wide_plan* plan = NULL;
+  wide_chunked* chunked = NULL;
+  wide_plan_info info = {.struct_size = sizeof info};
+  OK(wide_model_with_batch(e.model, 1, &single));
+  OK(wide_model_plan(single, &plan));
+  OK(wide_plan_query(plan, &info));
+  CHECK(info.batch == 1 && info.num_members == kMembers);
+  enum { kRows = 3 };
+  int64_t bytes = 0;
+  OK(wide_chunked_create(e.model, kRows, &chunked));
+  OK(wide_chunked_workspace_bytes(chunked, &bytes));
+  CHECK(bytes >= info.workspace_bytes && bytes <= e.execution.workspace_bytes);
+
+  /* What changes a member changes it in both; a handle keeps alive what it needs. */
+  OK(wide_model_clone(single, 2, 0, e.stream));
+  wide_model_destroy(single);
+  wide_plan_destroy(plan);
+  const int64_t x_shape[2] = {kRows, kMembers * kIn}, y_shape[2] = {kRows, kMembers * kOut};
+  float x[kRows * kMembers * kIn], all[kRows * kMembers * kOut], y[kBatchRows * kMembers * kOut];
+  for (int i = 0; i < kRows * kMembers * kIn; ++i) x[i] = inputs[i % (kBatchRows * kMembers * kIn)];
+  wide_tensor *x_device = NULL, *y_device = NULL;
+  wide_view in = {.struct_size = sizeof in}, out = in;
+  OK(wide_tensor_create(e.context, WIDE_FP32, x_shape, 2, &x_device));
+  OK(wide_tensor_create(e.context, WIDE_FP32, y_shape, 2, &y_device));
+  OK(wide_tensor_view(x_device, &in));
+  OK(wide_tensor_view(y_device, &out));
+  const wide_view x_host = host_view(x, 2, x_shape), y_host = host_view(all, 2, y_shape);
+  OK(wide_copy(&x_host, &in, e.stream));
+  OK(wide_chunked_run(chunked, &in, 1, &out, 1, &e.execution));
+  OK(wide_copy(&out, &y_host, e.stream));
+  OK(wide_synchronize(e.context, e.stream));
+  CHECK(is_right(all, (const int[]){2, 1, 2}));
+  memcpy(y, all + kMembers * kOut, sizeof y); /* rows 1 and 2, which is row 0 again */
+  CHECK(!is_right(y, (const int[]){2, 1, 2}));
+  memcpy(y, all + 2 * kMembers * kOut, sizeof y / 2);
+  memcpy(y + kMembers * kOut, all + kMembers * kOut, sizeof y / 2);
+  CHECK(is_right(y, (const int[]){2, 1, 2}));
+
+  REFUSED("chunked is null", wide_chunked_run(NULL, &in, 1, &out, 1, &e.execution));
+  REFUSED("execution is null", wide_chunked_run(chunked, &in, 1, &out, 1, NULL));
+  REFUSED("inputs is null", wide_chunked_run(chunked, NULL, 1, &out, 1, &e.execution));
+  REFUSED("outputs is null", wide_chunked_run(chunked, &in, 1, NULL, 1, &e.execution));
+  REFUSED("expected [3, 18]", wide_chunked_run(chunked, &e.x_view, 1, &out, 1, &e.execution));
+  REFUSED("chunked is null", wide_chunked_workspace_bytes(NULL, &bytes));
+  REFUSED("out is null", wide_chunked_workspace_bytes(chunked, NULL));
+  REFUSED("batch is 0", wide_chunked_create(e.model, 0, &(wide_chunked*){NULL}));
+  REFUSED("model is null", wide_chunked_create(NULL, 1, &(wide_chunked*){NULL}));
+  REFUSED("out is null", wide_chunked_create(e.model, 1, NULL));
+  REFUSED("batch", wide_model_with_batch(e.model, 0, &(wide_model*){NULL}));
+  REFUSED("model is null", wide_model_with_batch(NULL, 1, &(wide_model*){NULL}));
+  REFUSED("model is null", wide_model_plan(NULL, &(wide_plan*){NULL}));
+  wide_chunked_destroy(NULL);
+  wide_chunked_destroy(chunked);
+  wide_tensor_destroy(x_device);
+  wide_tensor_destroy(y_device);
+  destroy_engine(&e);
+}
+
+static void test_members(wide_device device) {
+  Engine e = make_engine(device);
+  const wide_parameters* lent[kMembers] = {e.members[0], e.members[1], e.members[2]};
+  const wide_plan_options options = plan_options(&e);
+  double differences[kMembers] = {-1, -1, -1};
+  if (device.type == WIDE_CPU) { /* alone they run on cuBLAS, which the simulated GPU has not */
+    OK(wide_model_validate(e.context, e.graph, &options, lent, kMembers, 7, differences));
+    for (int m = 0; m < kMembers; ++m) CHECK(differences[m] >= 0 && differences[m] < 1e-5);
+  }
+  REFUSED("members is null",
+          wide_model_validate(e.context, e.graph, &options, NULL, kMembers, 7, differences));
+  REFUSED("context is null",
+          wide_model_validate(NULL, e.graph, &options, lent, kMembers, 7, differences));
+  REFUSED("graph is null",
+          wide_model_validate(e.context, NULL, &options, lent, kMembers, 7, differences));
+  REFUSED("out is null",
+          wide_model_validate(e.context, e.graph, &options, lent, kMembers, 7, NULL));
+
+  /* Members around one. */
+  wide_parameters *same = NULL, *near = NULL, *equal = NULL;
+  wide_view a = {.struct_size = sizeof a}, b = a;
+  OK(wide_parameters_create_perturbed(e.members[0], 0.25, 9, 0, &same));
+  OK(wide_parameters_create_perturbed(e.members[0], 0.25, 9, 1, &near));
+  OK(wide_parameters_get(same, "fc1.weight", &a));
+  OK(wide_parameters_get(near, "fc1.weight", &b));
+  int num_changed = 0;
+  for (int i = 0; i < kHidden * kIn; ++i) {
+    const float given = parameters[0][0][i], other = ((const float*)b.data)[i];
+    CHECK(((const float*)a.data)[i] == given);
+    CHECK(fabsf(other - given) <= 0.2501f * fabsf(given));
+    num_changed += other != given;
+  }
+  CHECK(num_changed > kHidden * kIn / 2);
+  REFUSED("parameters is null", wide_parameters_create_perturbed(NULL, 0.25, 9, 0, &equal));
+  REFUSED("out is null", wide_parameters_create_perturbed(near, 0.25, 9, 0, NULL));
+
+  /* One tensor is the same for both, and may be shared. */
+  OK(wide_parameters_get(same, "fc1.bias", &a));
+  OK(wide_parameters_set(near, "fc1.bias", &a));
+  const wide_parameters* const both[2] = {same, near};
+  REFUSED("graph is null", wide_parameters_create_equal(NULL, both, 2, &equal));
+  REFUSED("members is null", wide_parameters_create_equal(e.graph, NULL, 2, &equal));
+  REFUSED("out is null", wide_parameters_create_equal(e.graph, both, 2, NULL));
+  OK(wide_parameters_create_equal(e.graph, both, 2, &equal));
+  wide_parameters_destroy(near);
+  wide_parameters_destroy(same);
+  CHECK(strcmp(wide_parameters_name(equal, 0), "fc1.bias") == 0);
+  CHECK(wide_parameters_name(equal, 1) == NULL);
+  OK(wide_parameters_get(equal, "fc1.bias", &a));
+  CHECK(memcmp(a.data, parameters[0][1], kHidden * sizeof(float)) == 0);
+  wide_parameters_destroy(equal);
+
+  int64_t most = -1;
+  wide_plan_info info = {.struct_size = sizeof info};
+  OK(wide_plan_query(e.plan, &info));
+  OK(wide_largest_batch_that_fits(e.context, e.graph, &options, info.total_bytes, 9, &most));
+  CHECK(most >= kBatchRows && most <= 9);
+  OK(wide_largest_batch_that_fits(e.context, e.graph, &options, 1, 9, &most));
+  CHECK(most == 0);
+  REFUSED("out is null", wide_largest_batch_that_fits(e.context, e.graph, &options, 1, 9, NULL));
+  REFUSED("context is null", wide_largest_batch_that_fits(NULL, e.graph, &options, 1, 9, &most));
+  REFUSED("graph is null", wide_largest_batch_that_fits(e.context, NULL, &options, 1, 9, &most));
+  destroy_engine(&e);
+}
+
+/* x -> conv -> norm -> relu -> fc -> y: something for every pass. */
+static wide_graph* make_pass_graph(void) {
+  wide_builder* builder = make_builder();
+  wide_graph* graph = NULL;
+  wide_value x = WIDE_ABSENT;
+  const int64_t image[4] = {WIDE_BATCH, 3, 4, 5};
+  const wide_conv_layer conv = {.struct_size = sizeof conv};
+  wide_builder_input(builder, "x", WIDE_FP32, image, 4, &x);
+  wide_builder_conv(builder, "conv", x, 6, &conv, &x);
+  wide_builder_batchnorm(builder, "norm", x, 0, &x);
+  wide_builder_pointwise(builder, "act", x, "relu", &x);
+  wide_builder_linear(builder, "fc", x, 4, NULL, &x);
+  wide_builder_output(builder, "y", x);
+  OK(wide_graph_create(builder, &graph));
+  wide_builder_destroy(builder);
+  return graph;
+}
+
+/* What every option of a plan does: steps of the plan, or bytes, or words. */
+static void test_plan_options(void) {
+  wide_context* cpu = NULL;
+  wide_plan* plan = NULL;
+  OK(wide_context_create(NULL, &cpu));
+  wide_graph* graph = make_pass_graph();
+  wide_plan_options options = {.struct_size = sizeof options, .num_members = 2, .batch = 2};
+  OK(wide_plan_create(cpu, graph, &options, &plan));
+  const int64_t usual = num_steps(plan);
+  CHECK(strstr(wide_plan_explain(plan), "fc: x is copied") != NULL);
+  wide_plan_destroy(plan);
+  options.folds_no_batchnorm = 1;
+  OK(wide_plan_create(cpu, graph, &options, &plan));
+  CHECK(num_steps(plan) > usual);
+  wide_plan_destroy(plan);
+  options.folds_no_batchnorm = 0, options.fuses_no_epilogues = 1;
+  OK(wide_plan_create(cpu, graph, &options, &plan));
+  CHECK(num_steps(plan) > usual);
+  wide_plan_destroy(plan);
+  options.fuses_no_epilogues = 0, options.moves_no_data = 1;
+  FAILS(WIDE_UNSUPPORTED, "fc (linear): conv", wide_plan_create(cpu, graph, &options, &plan));
+  wide_graph_destroy(graph);
+
+  wide_plan_info reused = {.struct_size = sizeof reused}, kept = reused;
+  options.moves_no_data = 0;
+  OK(wide_graph_create_named("deep_mlp", NULL, &graph));
+  OK(wide_plan_create(cpu, graph, &options, &plan));
+  OK(wide_plan_query(plan, &reused));
+  wide_plan_destroy(plan);
+  options.reuses_no_memory = 1;
+  OK(wide_plan_create(cpu, graph, &options, &plan));
+  OK(wide_plan_query(plan, &kept));
+  CHECK(kept.activation_bytes > reused.activation_bytes);
+  wide_plan_destroy(plan);
+
+  const char* path = "c_api_test.tuning";
+  FILE* file = fopen(path, "w");
+  CHECK(file != NULL);
+  fputs("{\"schema\": {\"name\": \"wide.tuning\", \"version\": 1}, \"entries\": []}", file);
+  fclose(file);
+  options.tuning = path;
+  wide_step step = {.struct_size = sizeof step};
+  OK(wide_plan_create(cpu, graph, &options, &plan));
+  OK(wide_plan_step(plan, 0, &step));
+  CHECK(strstr(step.explain, "not in the tuning cache") != NULL);
+  wide_plan_destroy(plan);
+  remove(path);
+  plan = NULL;
+  FAILS(WIDE_IO_ERROR, path, wide_plan_create(cpu, graph, &options, &plan));
+  CHECK(plan == NULL);
+  wide_graph_destroy(graph);
+  wide_context_destroy(cpu);
+}
+
+static void test_lifecycle(wide_device device) {
+  test_checkpoint(device);
+  test_compact(device);
+  test_batches(device);
+  test_members(device);
+  test_plan_options();
+}
+
+#endif
