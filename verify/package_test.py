@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""package_test.py BUILD_DIR EXPORTS_SO: installs a built tree into a folder of its own and builds engines on it as
-others do: by CMake, by pkg-config with gcc and g++, by add_subdirectory; and runs them, the README's programs too.
-EXPORTS_SO is all of libwide as a shared library: what it lets others see is what is documented.
+"""package_test.py BUILD_DIR EXPORTS_SO ONNX_EXPORTS_SO ONNX_FILES: installs a built tree into a folder of its own and
+builds engines on it as others do: by CMake, by pkg-config with gcc and g++, by add_subdirectory; and runs them, on
+ONNX_FILES, too, a folder that verify/onnx_files.cpp filled; and the README's programs. The two libraries are all of
+libwide and of libwide_onnx as shared ones: what they let others see is what is documented.
 """
 import os
 import pathlib
@@ -16,9 +17,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ENGINE = ROOT / "verify/engine"
-BUILD, EXPORTS = sys.argv[1:3]
-del sys.argv[1:3]
-HEADER = "\n".join(path.read_text() for path in sorted((ROOT / "include/wide").glob("*.h")))
+BUILD, EXPORTS, ONNX_EXPORTS, ONNX_FILES = sys.argv[1:5]
+del sys.argv[1:5]
 
 
 def run(*command, cwd=None, **environment):
@@ -57,12 +57,22 @@ class PackageTest(unittest.TestCase):
         self.assertIn("usage: engine", self.succeeds(engine, "-h"))
         for arguments, status, words in [(["--model", "resnet81"], 1, "did you mean"), (["--batch", "0"], 2, "expected a number"),
                                          (["--device", "tpu"], 2, "cuda"), (["--fast", "1"], 2, "no such option: --fast"),
-                                         (["no-such-file"], 1, "no-such-file")]:
+                                         (["no-such-file"], 1, "no-such-file"), (["--extent", "s"], 2, "NAME=NUMBER"),
+                                         (["no-such-file.onnx"], 1, "no-such-file.onnx"), ([self.onnx("garbage")], 1, "garbage.onnx"),
+                                         ([self.onnx("member0"), self.onnx("tanh")], 1, "node \"node_a\" is pointwise"),
+                                         ([self.onnx("symbolic")], 1, "has extent \"s\"")]:
             code, _, err = run(engine, *arguments)
             self.assertEqual(code, status, err)
             self.assertIn(words, err)
-        self.assertRegex(self.succeeds(engine, "--requests", "50", *others),
-                         r"members, batch 1, .*\np50 [\d.]+ us, p99 [\d.]+ us, \d+ requests/s\nfirst output: ")
+        served = r"(\d+) members, batch 1, .*\np50 [\d.]+ us, p99 [\d.]+ us, \d+ requests/s\n(first output: \S+)\n$"
+        self.assertRegex(self.succeeds(engine, "--requests", "50", *others), served)
+        self.assertRegex(self.succeeds(engine, "--extent", "s=7", self.onnx("symbolic")), served)  # three inputs, two outputs
+        onnx = re.match(served, self.succeeds(engine, *(self.onnx(f"member{i}") for i in range(3))))
+        self.assertEqual(onnx[1], "3")
+        return onnx[2]
+
+    def onnx(self, name):
+        return f"{ONNX_FILES}/{name}.onnx"
 
     def members(self, engine, model):
         return self.succeeds(engine, "--model", model, "--members", "3", "--write", self.path / model).split()
@@ -75,9 +85,9 @@ class PackageTest(unittest.TestCase):
         for model in ("mlp", "own"):
             files = self.members(engines[0], model)
             self.assertEqual(len(files), 3)
+            self.assertEqual(len({self.check_engine(engine, "--model", model) for engine in engines}), 1)
             outputs = set()
             for engine in engines:
-                self.check_engine(engine, "--model", model)
                 outputs.add(self.succeeds(engine, "--model", model, "--requests", "20", *files).splitlines()[-1])
             self.assertEqual(len(outputs), 1, outputs)
         code, _, err = run(engines[0], "--model", "own", *self.members(engines[0], "mlp"))
@@ -98,19 +108,19 @@ class PackageTest(unittest.TestCase):
     def version(self):
         return re.search(r"project\(wide VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
 
-    def compile_by_pkg_config(self, compiler, source, out):
-        flags = self.succeeds("pkg-config", "--static", "--cflags", "--libs", "wide", PKG_CONFIG_PATH=str(self.pkg_config)).split()
+    def compile_by_pkg_config(self, package, compiler, source, out):
+        flags = self.succeeds("pkg-config", "--static", "--cflags", "--libs", package, PKG_CONFIG_PATH=str(self.pkg_config)).split()
         self.succeeds(*compiler, source, "-o", out, *flags, f"-Wl,-rpath,{self.pkg_config.parent}")
 
     @unittest.skipUnless(shutil.which("pkg-config") and shutil.which("gcc") and shutil.which("g++"), "needs pkg-config, gcc and g++")
     def test_by_pkg_config(self):
-        self.assertEqual(self.succeeds("pkg-config", "--modversion", "wide", PKG_CONFIG_PATH=str(self.pkg_config)).strip(),
-                         self.version())
+        for package in ("wide", "wide_onnx"):
+            self.assertEqual(self.succeeds("pkg-config", "--modversion", package, PKG_CONFIG_PATH=str(self.pkg_config)).strip(),
+                             self.version())
         warnings = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
-        self.compile_by_pkg_config(["gcc", "-std=c11", *warnings], ENGINE / "engine.c", self.path / "by_gcc")
-        self.compile_by_pkg_config(["g++", "-std=c++20", *warnings], ENGINE / "engine.cpp", self.path / "by_gxx")
-        for engine in ("by_gcc", "by_gxx"):
-            self.check_engine(self.path / engine)
+        self.compile_by_pkg_config("wide_onnx", ["gcc", "-std=c11", *warnings], ENGINE / "engine.c", self.path / "by_gcc")
+        self.compile_by_pkg_config("wide_onnx", ["g++", "-std=c++20", *warnings], ENGINE / "engine.cpp", self.path / "by_gxx")
+        self.assertEqual(len({self.check_engine(self.path / engine) for engine in ("by_gcc", "by_gxx")}), 1)
 
     @unittest.skipUnless(shutil.which("pkg-config") and shutil.which("gcc") and shutil.which("g++"), "needs pkg-config, gcc and g++")
     def test_the_programs_of_the_readme(self):
@@ -121,7 +131,7 @@ class PackageTest(unittest.TestCase):
         for name, compiler, text in [("readme.c", ["gcc", "-std=c11"], in_c[0]), ("readme.cpp", ["g++", "-std=c++20"], in_cpp[0])]:
             (self.path / name).write_text(text)
             program = self.path / name.replace(".", "_")
-            self.compile_by_pkg_config([*compiler, "-Wall", "-Wextra", "-Werror"], self.path / name, program)
+            self.compile_by_pkg_config("wide", [*compiler, "-Wall", "-Wextra", "-Werror"], self.path / name, program)
             outputs.append(self.succeeds(program))
         self.assertEqual(outputs[0], outputs[1])
         self.assertRegex(outputs[0], r"^member 0: -?\d\.\d+, member 1: -?\d\.\d+\n$")
@@ -136,6 +146,7 @@ class PackageTest(unittest.TestCase):
             planned = self.succeeds("ninja", "-C", self.path / "sub", "-t", "commands", "all")
             sources = re.findall(r" -c (\S+)", planned)
             self.assertIn(str(ENGINE / "engine.c"), sources)
+            self.assertRegex(planned, r"-o engine_c .*libwide_onnx\.a .*libwide\.a")
             self.assertEqual([name for name in sources if re.search(r"/bench/|_(test|spec|reference)\.cpp$", name)], [])
             self.succeeds("ninja", "-C", self.path / "sub", "CMakeFiles/engine_c.dir/engine.c.o")
         code, out, err = run("cmake", "--install", self.path / "sub", "--prefix", self.path / "sub_prefix", "--component", "wide")
@@ -143,30 +154,38 @@ class PackageTest(unittest.TestCase):
 
     def test_what_is_installed(self):
         files = {path.relative_to(self.prefix).as_posix() for path in self.prefix.rglob("*") if path.is_file()}
-        self.assertIn("include/wide/wide.h", files)
-        self.assertIn("include/wide/wide.hpp", files)
+        for header in ("wide.h", "wide_builder.h", "wide_onnx.h", "wide.hpp", "onnx.hpp"):
+            self.assertIn(f"include/wide/{header}", files)
         self.assertNotIn("include/wide/catalog.hpp", files)
         self.assertTrue([name for name in files if name.endswith("licenses/wide/LICENSE")])
         for name in files:
-            self.assertRegex(name, r"^include/wide/\w+\.hp?p?$|^lib[^/]*/(.*/)?(libwide\.(a|so[.\d]*)|pkgconfig/wide\.pc|cmake/wide/[\w-]+\.cmake)$"
+            self.assertRegex(name, r"^include/wide/\w+\.hp?p?$|^lib[^/]*/(.*/)?(libwide(_onnx)?\.(a|so[.\d]*)|pkgconfig/wide(_onnx)?\.pc|cmake/wide/[\w-]+\.cmake)$"
                                    r"|^share/licenses/wide/LICENSE$")
         for path in self.prefix.rglob("*.cmake"):
             self.assertNotIn(str(ROOT), path.read_text(), path)
 
-    @unittest.skipUnless(pathlib.Path(EXPORTS).is_file(), "this build has no shared library of everything")
-    def test_what_a_shared_library_exports(self):
-        listing = self.succeeds("nm", "-D", "--defined-only", EXPORTS)
+    def check_exports(self, library, of_c, of_cpp):
+        """What begins otherwise than these and all that nm tells, demangled."""
+        listing = self.succeeds("nm", "-D", "--defined-only", library)
         names = {line.split()[-1] for line in listing.splitlines() if line.split()[-2] != "A"}
-        declared = set(re.findall(r"^WIDE_API [^;]*?(wide_\w+)\(", HEADER, re.MULTILINE))
-        self.assertGreater(len(declared), 70)
-        self.assertEqual({name for name in names if not name.startswith("_Z")}, declared)
+        self.assertEqual({name for name in names if not name.startswith("_Z")}, of_c)
+        self.assertEqual({name for name in names if name.startswith("_Z") and not re.match(of_cpp, name)}, set())
+        return self.succeeds("nm", "-DC", "--defined-only", library)
+
+    @unittest.skipUnless(pathlib.Path(EXPORTS).is_file(), "this build has no shared library of everything")
+    def test_what_shared_libraries_export(self):
+        headers = "\n".join(path.read_text() for path in sorted((ROOT / "include/wide").glob("*.h")))
+        declared = set(re.findall(r"^WIDE_API [^;]*?(wide_\w+)\(", headers, re.MULTILINE))
+        self.assertGreater(len(declared), 90)
+        of_onnx = {name for name in declared if name.startswith("wide_onnx_")}
         # _ZN4wide.., _ZNK4wide.., _ZTI of the exceptions and the allocator; no kernel, nothing of another library's.
-        others = {name for name in names if name.startswith("_Z") and not re.match(r"_Z(T[ISV]|Z)?N?[KO]?4wide", name)}
-        self.assertEqual(others, set())
-        demangled = self.succeeds("nm", "-DC", "--defined-only", EXPORTS)
+        demangled = self.check_exports(EXPORTS, declared - of_onnx, r"_Z(T[ISV]|Z)?N?[KO]?4wide")
         self.assertNotIn("wide::kernels::", re.sub(r"\(.*", "", demangled))
-        self.assertNotIn("wide::c_api::", demangled)
+        self.assertEqual(re.findall(r"wide::c_api::.*", demangled), ["wide::c_api::failed(char const*)"])
         for expected in ("wide::make_model_plan(", "wide::Model::run(", "wide::Context::cpu(", "typeinfo for wide::Error"):
+            self.assertIn(expected, demangled)
+        demangled = self.check_exports(ONNX_EXPORTS, of_onnx, r"_ZNK?4wide9OnnxModel(?!5State)")
+        for expected in ("wide::OnnxModel::open(", "wide::OnnxModel::parse(", "wide::OnnxModel::graph("):
             self.assertIn(expected, demangled)
 
 

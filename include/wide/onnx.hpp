@@ -37,6 +37,12 @@ struct OnnxOptions {
   std::vector<std::string> outputs{};
 };
 
+/// A whole file in memory, which must outlive the models made of it.
+struct OnnxBytes {
+  std::span<const std::byte> file;
+  std::string name;  ///< what errors call it
+};
+
 /// The members of one graph: a file each, or one file.
 class OnnxModel {
  public:
@@ -44,8 +50,8 @@ class OnnxModel {
   /// than names and weights, with the node; unsupported, with the node.
   static OnnxModel open(std::span<const std::string> paths, const OnnxOptions& options = {});
   static OnnxModel open(const std::string& path, const OnnxOptions& options = {});
-  /// A whole file in memory, which must outlive this object; `name` is what errors call it. Tensors
-  /// in other files are refused.
+  /// The same of files in memory; tensors in other files are refused.
+  static OnnxModel parse(std::span<const OnnxBytes> files, const OnnxOptions& options = {});
   static OnnxModel parse(std::span<const std::byte> file, const std::string& name,
                          const OnnxOptions& options = {});
 

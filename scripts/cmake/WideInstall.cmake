@@ -5,15 +5,17 @@
 # the install component `wide`. A parent project installs it where it says WIDE_INSTALL=ON.
 option(WIDE_INSTALL "Install the library" ${PROJECT_IS_TOP_LEVEL})
 
-# A shared library's names; see host/libwide.map. The tests and the benchmark look inside, so with them all stay visible.
+# Shared libraries' names; see host/libwide.map. The tests and the benchmark look inside, so with them all stay visible.
 function(wide_hide_insides)
-  set(map ${PROJECT_SOURCE_DIR}/host/libwide.map)
   if(WIDE_BENCH OR WIDE_TESTS)
     message(STATUS "wide: a shared library with WIDE_BENCH or WIDE_TESTS: its insides stay visible")
     return()
   endif()
-  target_link_options(wide PRIVATE -Wl,--version-script=${map})
-  set_property(TARGET wide APPEND PROPERTY LINK_DEPENDS ${map})
+  foreach(library ${ARGV})
+    set(map ${PROJECT_SOURCE_DIR}/host/lib${library}.map)
+    target_link_options(${library} PRIVATE -Wl,--version-script=${map})
+    set_property(TARGET ${library} APPEND PROPERTY LINK_DEPENDS ${map})
+  endforeach()
 endfunction()
 
 # What the linker needs beside -lwide: for a static library all that it was built with.
@@ -43,10 +45,18 @@ function(wide_pkg_config_libraries variable)
 endfunction()
 
 function(wide_install)
+  set(libraries wide)
+  set(not_installed PATTERN catalog.hpp EXCLUDE)  # a vocabulary for wbench and the tests
+  if(TARGET wide_onnx)
+    set_target_properties(wide_onnx PROPERTIES EXPORT_NAME onnx INSTALL_RPATH "\$ORIGIN")  # libwide lies beside it
+    list(APPEND libraries wide_onnx)
+  else()
+    list(APPEND not_installed PATTERN onnx.hpp EXCLUDE PATTERN wide_onnx.h EXCLUDE)
+  endif()
+  set_target_properties(${libraries} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
   get_target_property(type wide TYPE)
-  set_target_properties(wide PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
   if(type STREQUAL "SHARED_LIBRARY")
-    wide_hide_insides()
+    wide_hide_insides(${libraries})
   endif()
   if(NOT WIDE_INSTALL)
     return()
@@ -59,15 +69,10 @@ function(wide_install)
   include(CMakePackageConfigHelpers)
   set(package ${CMAKE_INSTALL_LIBDIR}/cmake/wide)
   set(generated ${PROJECT_BINARY_DIR}/package)
-  set(libraries wide)
-  if(TARGET wide_onnx)
-    set_target_properties(wide_onnx PROPERTIES EXPORT_NAME onnx VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-    list(APPEND libraries wide_onnx)
-  endif()
   install(TARGETS ${libraries} EXPORT wide-targets COMPONENT wide ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/wide DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT wide
-    PATTERN catalog.hpp EXCLUDE)  # a vocabulary for wbench and the tests
+    ${not_installed})
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/wide COMPONENT wide)
 
   install(EXPORT wide-targets NAMESPACE wide:: DESTINATION ${package} COMPONENT wide)

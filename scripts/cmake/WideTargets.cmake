@@ -96,10 +96,10 @@ function(wide_libraries)
   wide_sources(core cudnn import model pack c_api)
 endfunction()
 
-# Creates wide_onnx, the importer: beside libwide, for those who want it.
+# Creates wide_onnx, the importer: beside libwide, for those who want it; shared where libwide is.
 function(wide_onnx_library)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/host/import/onnx/*.cpp)
-  add_library(wide_onnx STATIC ${sources})
+  add_library(wide_onnx ${sources})
   add_library(wide::onnx ALIAS wide_onnx)
   target_include_directories(wide_onnx PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(wide_onnx PUBLIC wide)

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// An engine in C++: members from safetensors files, one model of them all, requests in a loop,
-// their latencies. Needs the public headers and libwide, nothing else.
+// An engine in C++: members from ONNX or safetensors files, one model of them all, requests in a
+// loop, their latencies. Needs libwide, libwide_onnx and their headers, nothing else.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -12,21 +12,23 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include <wide/onnx.hpp>
 #include <wide/wide.hpp>
 
 namespace {
 
 constexpr const char* kUsage =
-    "usage: engine [options] [MEMBER.safetensors ..]\n"
+    "usage: engine [options] [MEMBER.onnx .. | MEMBER.safetensors ..]\n"
     "Runs all members on every request, and says how long that took.\n"
-    "  --model NAME     mlp (default), mlp256, convnet, resnet18, bert, vit, ..; own: the one "
-    "that\n"
-    "                   this program builds\n"
-    "  --device DEVICE  cpu (default), cuda\n"
-    "  --members N      without files: so many random members (default 4)\n"
-    "  --batch B        rows of a request (default 1)\n"
-    "  --requests R     default 200\n"
-    "  -h, --help       this text\n";
+    "  --extent NAME=NUMBER  of ONNX files: a symbolic extent; as often as needed\n"
+    "  --model NAME          of other files or none: mlp (default), mlp256, convnet, resnet18, "
+    "bert,\n"
+    "                        vit, ..; own: the one that this program builds\n"
+    "  --device DEVICE       cpu (default), cuda\n"
+    "  --members N           without files: so many random members (default 4)\n"
+    "  --batch B             rows of a request (default 1)\n"
+    "  --requests R          default 200\n"
+    "  -h, --help            this text\n";
 
 struct Misuse : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -36,6 +38,7 @@ struct Settings {
   std::string model = "mlp", device = "cpu";
   int64_t num_members = 4, batch = 1, num_requests = 200;
   std::vector<std::string> files;
+  wide::OnnxOptions onnx;
   bool wants_help = false;
 };
 
@@ -68,6 +71,11 @@ Settings parse(int argc, char** argv) {
       s.model = value;
     else if (option == "--device")
       s.device = value;
+    else if (option == "--extent" && value.find('=') != value.npos)
+      s.onnx.extents[value.substr(0, value.find('='))] =
+          positive(option, value.substr(value.find('=') + 1));
+    else if (option == "--extent")
+      throw Misuse("--extent: expected NAME=NUMBER, got " + value);
     else if (option == "--members")
       s.num_members = positive(option, value);
     else if (option == "--batch")
@@ -96,9 +104,13 @@ wide::Graph own_graph() {
 
 /// A model, with what its files or its random members are kept in until it has been made.
 wide::Model load_model(const wide::Context& context, const Settings& s) {
+  if (!s.files.empty() && s.files[0].ends_with(".onnx")) {
+    const wide::OnnxModel onnx = wide::OnnxModel::open(s.files, s.onnx);
+    std::vector<wide::MemberParameters> members;
+    for (int64_t i = 0; i < s.num_members; ++i) members.push_back(onnx.parameters(i));
+    return wide::compile(context, onnx.graph(), members, s.batch);
+  }
   const wide::Graph graph = s.model == "own" ? own_graph() : wide::make_named_model(s.model);
-  const wide::ModelPlan plan =
-      wide::make_model_plan(context, graph, {.num_members = s.num_members, .batch = s.batch});
   std::vector<wide::Safetensors> files;
   std::vector<wide::OwnedParameters> random;
   std::vector<wide::MemberParameters> members;
@@ -114,36 +126,41 @@ wide::Model load_model(const wide::Context& context, const Settings& s) {
       }
     }
   }
-  return wide::Model(context, plan, members);
+  return wide::compile(context, graph, members, s.batch);
 }
 
-/// An operand on the device, and as many zeros on the host.
-struct Operand {
-  wide::Tensor device, host;
-  Operand(const wide::Context& context, const wide::ModelOperand& like)
-      : device(context, like.dtype, like.shape),
-        host(wide::Context::cpu(), like.dtype, like.shape) {
-    std::memset(host.data(), 0, static_cast<size_t>(host.bytes()));
+/// Inputs or outputs: each on the device, and as many zeros on the host.
+template <class View>
+struct Operands {
+  std::vector<wide::Tensor> device, host;
+  std::vector<View> views;
+  Operands(const wide::Context& context, std::span<const wide::ModelOperand> all) {
+    for (const wide::ModelOperand& like : all) {
+      views.emplace_back(device.emplace_back(context, like.dtype, like.shape));
+      const wide::Tensor& own = host.emplace_back(wide::Context::cpu(), like.dtype, like.shape);
+      std::memset(own.data(), 0, static_cast<size_t>(own.bytes()));
+    }
   }
 };
 
+/// Numbers in [-1, 1]; zeros where ids or lengths are wanted.
+void fill(const wide::Tensor& x) {
+  for (int64_t i = 0; x.dtype() == wide::Dtype::fp32 && i < x.num_elements(); ++i) {
+    static_cast<float*>(x.data())[i] = static_cast<float>(i * 37 % 201 - 100) / 100;
+  }
+}
+
+/// Requests one after the other, each from the host and back, as one launch of a captured run.
 void serve(const wide::Context& context, const wide::Model& model, const Settings& s) {
   const wide::ModelPlan& plan = model.plan();
-  if (plan.inputs().size() != 1 || plan.outputs().size() != 1)
-    throw std::runtime_error("the model has several inputs or outputs, expected one of each");
-  const Operand x(context, plan.inputs()[0]), y(context, plan.outputs()[0]);
-  if (x.host.dtype() == wide::Dtype::fp32) {  // else ids, for which zeros will do
-    for (int64_t i = 0; i < x.host.num_elements(); ++i) {
-      static_cast<float*>(x.host.data())[i] = static_cast<float>(i * 37 % 201 - 100) / 100;
-    }
-  }
+  const Operands<wide::ConstTensorView> in(context, plan.inputs());
+  const Operands<wide::TensorView> out(context, plan.outputs());
+  for (const wide::Tensor& x : in.host) fill(x);
   const wide::OwnedStream stream(context);
   const wide::VendorHandles handles(context);
   const wide::Tensor workspace(context, wide::Dtype::uint8, {plan.workspace_bytes()});
   const wide::Execution execution{stream.get(), {workspace.data(), workspace.bytes()}, &handles};
-  const wide::ConstTensorView in = x.device;
-  const wide::TensorView out = y.device;
-  const wide::ModelReplay replay(context, model, {{&in, 1}, {&out, 1}}, execution);
+  const wide::ModelReplay replay(context, model, {in.views, out.views}, execution);
 
   using Clock = std::chrono::steady_clock;
   std::vector<double> latencies_us;
@@ -152,9 +169,10 @@ void serve(const wide::Context& context, const wide::Model& model, const Setting
   for (int64_t i = -10; i < s.num_requests; ++i) {  // the first ones warm up
     const auto start = Clock::now();
     if (i == 0) begin = start;
-    wide::copy(x.host, x.device, stream.get());
+    for (size_t k = 0; k < in.host.size(); ++k) wide::copy(in.host[k], in.device[k], stream.get());
     replay.run(stream.get());
-    wide::copy(y.device, y.host, stream.get());
+    for (size_t k = 0; k < out.host.size(); ++k)
+      wide::copy(out.device[k], out.host[k], stream.get());
     context.synchronize(stream.get());
     const std::chrono::duration<double, std::micro> took = Clock::now() - start;
     if (i >= 0) latencies_us.push_back(took.count());
@@ -162,14 +180,15 @@ void serve(const wide::Context& context, const wide::Model& model, const Setting
   const std::chrono::duration<double> took = Clock::now() - begin;
   std::sort(latencies_us.begin(), latencies_us.end());
   const size_t n = latencies_us.size();
-  std::printf("%s: %d members, batch %d, %.1f MB of weights, on %s\n", s.model.c_str(),
-              static_cast<int>(s.num_members), static_cast<int>(s.batch),
-              static_cast<double>(plan.memory().weights_bytes) / 1e6, context.info().name.c_str());
+  std::printf("%d members, batch %d, %.1f MB of weights, on %s\n", static_cast<int>(s.num_members),
+              static_cast<int>(s.batch), static_cast<double>(plan.memory().weights_bytes) / 1e6,
+              context.info().name.c_str());
   std::printf("p50 %.1f us, p99 %.1f us, %.0f requests/s\n", latencies_us[n / 2],
               latencies_us[n * 99 / 100], static_cast<double>(n) / took.count());
-  if (y.host.dtype() == wide::Dtype::fp32)
+  const wide::Tensor& first = out.host.front();
+  if (first.dtype() == wide::Dtype::fp32)
     std::printf("first output: %.6g\n",
-                static_cast<double>(*static_cast<const float*>(y.host.data())));
+                static_cast<double>(*static_cast<const float*>(first.data())));
 }
 
 }  // namespace

@@ -421,10 +421,14 @@ Lowered Lowering::run() && {
       refuse_file("it has no output " + in_quotes(wanted));
   }
   if (outputs_.empty()) refuse_file("it has no output, expected at least one");
-  for (const auto& [name, number] : options_.fixed_inputs) {
+  const auto require_input = [&](const std::string& name) {
     const bool is_there = std::any_of(file_.inputs.begin(), file_.inputs.end(),
                                       [&](const ValueInfo& input) { return input.name == name; });
     if (!is_there) refuse_file("it has no input " + in_quotes(name));
+  };
+  for (const std::string& name : options_.shared_inputs) require_input(name);
+  for (const auto& [name, number] : options_.fixed_inputs) {
+    require_input(name);
     const bool is_sound = std::fabs(number) < 0x1p53;
     if (!is_sound)
       refuse_file("input " + in_quotes(name) + " is fixed to " + std::to_string(number) +

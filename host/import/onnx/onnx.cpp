@@ -17,6 +17,9 @@ struct OnnxModel::State {
     onnx::Lowered lowered;
   };
   std::vector<std::unique_ptr<Member>> members;
+
+  Member& add(const std::string& name);
+  void import(Member& member, std::span<const std::byte> bytes, const OnnxOptions& options);
 };
 
 namespace {
@@ -64,29 +67,36 @@ void require_same(const Lowered& first, const std::string& first_name, const Low
   if (!is_same) refuse("its inputs, parameters or outputs are others");
 }
 
-template <class Member>
-void import_member(Member& member, std::string_view bytes, const OnnxOptions& options) {
-  onnx::read_onnx(member.file, bytes);
-  onnx::join_patterns(member.file);
-  member.lowered = onnx::Lowering(member.file, options).run();
+void require_files(size_t count) {
+  WIDE_REQUIRE(count > 0, "onnx: there is no file, expected one or one for each member");
 }
 
 }  // namespace
 
+OnnxModel::State::Member& OnnxModel::State::add(const std::string& name) {
+  members.push_back(std::make_unique<Member>());
+  members.back()->file.where = name;
+  return *members.back();
+}
+
+void OnnxModel::State::import(Member& member, std::span<const std::byte> bytes,
+                              const OnnxOptions& options) {
+  onnx::read_onnx(member.file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  onnx::join_patterns(member.file);
+  member.lowered = onnx::Lowering(member.file, options).run();
+  const Member& first = *members.front();
+  require_same(first.lowered, first.file.where, member.lowered, member.file.where);
+}
+
 OnnxModel OnnxModel::open(std::span<const std::string> paths, const OnnxOptions& options) {
-  WIDE_REQUIRE(!paths.empty(), "onnx: there is no file, expected one or one for each member");
+  require_files(paths.size());
   auto state = std::make_shared<State>();
   for (const std::string& path : paths) {
-    state->members.push_back(std::make_unique<State::Member>());
-    State::Member& member = *state->members.back();
+    State::Member& member = state->add(path);
     member.mapped = std::make_unique<MappedFile>(path);
-    member.file.where = path;
     member.file.folder =
         path.find('/') == std::string::npos ? "./" : path.substr(0, path.rfind('/') + 1);
-    const auto bytes = member.mapped->bytes();
-    import_member(member, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, options);
-    const State::Member& first = *state->members.front();
-    require_same(first.lowered, first.file.where, member.lowered, path);
+    state->import(member, member.mapped->bytes(), options);
   }
   return OnnxModel(std::move(state));
 }
@@ -95,14 +105,17 @@ OnnxModel OnnxModel::open(const std::string& path, const OnnxOptions& options) {
   return open(std::span(&path, 1), options);
 }
 
+OnnxModel OnnxModel::parse(std::span<const OnnxBytes> files, const OnnxOptions& options) {
+  require_files(files.size());
+  auto state = std::make_shared<State>();
+  for (const OnnxBytes& each : files) state->import(state->add(each.name), each.file, options);
+  return OnnxModel(std::move(state));
+}
+
 OnnxModel OnnxModel::parse(std::span<const std::byte> file, const std::string& name,
                            const OnnxOptions& options) {
-  auto state = std::make_shared<State>();
-  state->members.push_back(std::make_unique<State::Member>());
-  state->members.back()->file.where = name;
-  import_member(*state->members.back(), {reinterpret_cast<const char*>(file.data()), file.size()},
-                options);
-  return OnnxModel(std::move(state));
+  const OnnxBytes only{file, name};
+  return parse(std::span(&only, 1), options);
 }
 
 const Graph& OnnxModel::graph() const {
