@@ -15,7 +15,7 @@ static int64_t num_steps(const wide_plan* plan) {
 
 /* All members in a file, and one of them in another's place. */
 static void test_checkpoint(wide_device device) {
-  const char* path = "c_api_test.members";
+  const char* path = scratch("members", device);
   Engine e = make_engine(device);
   wide_members* members = NULL;
   wide_parameters* second = NULL;
@@ -227,7 +227,7 @@ static wide_graph* make_pass_graph(void) {
 }
 
 /* What every option of a plan does: steps of the plan, or bytes, or words. */
-static void test_plan_options(void) {
+static void test_plan_options(wide_device device) {
   wide_context* cpu = NULL;
   wide_plan* plan = NULL;
   OK(wide_context_create(NULL, &cpu));
@@ -261,7 +261,7 @@ static void test_plan_options(void) {
   CHECK(kept.activation_bytes > reused.activation_bytes);
   wide_plan_destroy(plan);
 
-  const char* path = "c_api_test.tuning";
+  const char* path = scratch("tuning", device);
   FILE* file = fopen(path, "w");
   CHECK(file != NULL);
   fputs("{\"schema\": {\"name\": \"wide.tuning\", \"version\": 1}, \"entries\": []}", file);
@@ -285,7 +285,7 @@ static void test_lifecycle(wide_device device) {
   test_compact(device);
   test_batches(device);
   test_members(device);
-  test_plan_options();
+  test_plan_options(device);
 }
 
 #endif

@@ -74,7 +74,7 @@ static void test_numbers(wide_device device) {
   CHECK(is_right(y, (const int[]){0, 3, 3}));
 
   /* A member read back, through a file, into another place. */
-  const char* path = "c_api_test.safetensors";
+  const char* path = scratch("safetensors", device);
   wide_parameters *got = NULL, *loaded = NULL;
   OK(wide_model_get(e.model, 0, e.stream, &got));
   OK(wide_parameters_save(got, path));
@@ -221,6 +221,7 @@ static void test_allocator(void) {
 #include "verify/c_api_refusals.h"
 
 int main(int argc, char** argv) {
+  program = argv[0];
   const wide_device device = {argc > 1 && strcmp(argv[1], "cuda") == 0 ? WIDE_CUDA : WIDE_CPU, 0};
   for (int s = 0; s <= kMembers; ++s) {
     for (int i = 0; i < kNumParameters; ++i) {

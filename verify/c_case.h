@@ -14,6 +14,7 @@
 #include "wide/wide.h"
 
 static int num_checks, num_failures;
+static const char* program; /* argv[0] */
 
 static void check(int is_right, const char* what, const char* file, int line) {
   ++num_checks;
@@ -34,6 +35,13 @@ static void check_refused(wide_status got, wide_status expected, const char* wor
 #define REFUSED(words, call) \
   check_refused(call, WIDE_INVALID_ARGUMENT, words, #call, __FILE__, __LINE__)
 #define FAILS(status, words, call) check_refused(call, status, words, #call, __FILE__, __LINE__)
+
+/* A file of this run's own, beside the program: several run at once. Valid until the next call. */
+static const char* scratch(const char* name, wide_device device) {
+  static char path[1200];
+  snprintf(path, sizeof path, "%s.%d.%s", program, (int)device.type, name);
+  return path;
+}
 
 enum { kMembers = 3, kBatchRows = 2, kIn = 6, kHidden = 8, kOut = 4, kNumParameters = 4 };
 

@@ -132,7 +132,7 @@ static void test_one_file(wide_device device) {
 
 /* Members that came from ONNX, through a checkpoint and back; cloned, compacted. */
 static void test_lifecycle(wide_device device) {
-  const char* path = "c_onnx_test.members";
+  const char* path = scratch("members", device);
   Engine e = make_engine(device);
   wide_members* saved = NULL;
   OK(wide_model_clone(e.model, 1, 0, e.stream));
@@ -356,6 +356,7 @@ static void test_threads(void) {
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
+  program = argv[0];
   folder = argv[1];
   const wide_device device = {argc > 2 && strcmp(argv[2], "cuda") == 0 ? WIDE_CUDA : WIDE_CPU, 0};
   for (int i = 0; i < kBatchRows * kMembers * kIn; ++i) inputs[i] = next_random();
