@@ -271,6 +271,76 @@ void report_stop(const RunPlan& plan, const RunResult& result, std::ostream& err
                      to_string(last.status), last.reason);
 }
 
+/// The options as a plan of the selection's cases; why there are none into `nothing`.
+RunPlan plan_of(const RunOptions& options, const RunConfig& config, const Context& context,
+                RunResult& result, std::string& nothing, std::ostream& err) {
+  const Selection& selection = options.selection;
+  RunPlan plan(context);
+  plan.config = config;
+  plan.config.preset = selection.preset;
+  plan.verify_only = options.content != ReportContent::times;
+  plan.exits_on_error = options.exits_on_error;
+  plan.saving = parse_saving_rule(options.saving);
+  plan.is_adversarial = options.is_adversarial;
+  if (options.is_profiled) plan.profiled_calls = options.profiled_calls;
+  plan.profiles_graph = selection.regimes == "graph";
+  plan.profiles_endlessly = options.is_endless;
+  if (options.budget_s >= 0) plan.config.budget_s = options.budget_s;
+  if (options.budget_s < 0 && selection.preset == "ci") plan.config.budget_s = 60;
+  nothing = select_work(selection, plan, result);
+  drop_cold(plan.config);
+  if (options.sampled_cases > 0) take_sample(plan, options.sampled_cases, err);
+  if (!options.isolated_case.empty())
+    take_job(plan, options.isolated_case, options.isolated_result);
+  plan.reproduce_suffix = reproduce_suffix(plan, options);
+  return plan;
+}
+
+/// Runs the plan, each case into `events`; the exit code, and on `err` why it is that.
+int run_planned(const GlobalOptions& global, const RunOptions& options, RunPlan& plan,
+                EventLog& events, RunResult& result, std::ostream& err) {
+  const bool is_child = !options.isolated_case.empty();
+  plan.on_case = [&](const RunResult& so_far, CaseResult& finished) {
+    drop_foreign_strategies(plan, finished);
+    if (!is_child) finished.reproduce += plan.reproduce_suffix;
+    events.add(so_far, finished);
+  };
+  if (plan.config.init.dist == "zeros" && !global.quiet && !is_child) {
+    err << "wbench: --init zeros: zeros cost less power, so clocks stay higher: such times are "
+           "those of no real operands\n";
+  }
+  set_progress(global, err, plan);
+  if (plan.config.isolate) plan.isolating_command = own_command(global, options);
+  const bool has_run = run_guarded(plan, result, err);
+  for (const EnvironmentCheck& check : result.environment_checks) {
+    if (!global.quiet) err << "wbench: " << check.text << "\n";
+  }
+  report_stop(plan, result, err);
+  const int code = has_run ? exit_code_of(result, is_interrupted()) : kRuntimeError;
+  if (code == kNothingRan)
+    err << "wbench: nothing ran: no strategy of the selection can run here\n";
+  return code == kSuccess && options.is_strict && !is_child ? strict_exit_code(result, err) : code;
+}
+
+/// Writes what is asked for, and the table; the exit code, which `result` has so far.
+int deliver(const GlobalOptions& global, const RunOptions& options, const std::string& saved,
+            EventLog& events, const RunResult& result, std::ostream& out, std::ostream& err) {
+  const OutputOptions& o = options.output;
+  events.finish(result);
+  bool is_written = events.trouble().empty();
+  if (!is_written) err << "wbench: " << events.trouble() << "\n";
+  is_written = write_outputs(result, o, saved, out, err) && is_written;
+  const int code =
+      is_written || result.exit_code == kInterrupted ? result.exit_code : kRuntimeError;
+  if (!goes_to_stdout(o)) {
+    out << report_text(
+        result, {output_width(), wants_color(global.color), o.top, o.explain, options.content,
+                 global.verbose, parse_metrics(o.metrics), parse_counters(o.counters)});
+  }
+  if (!saved.empty() && !global.quiet && code != kRuntimeError) err << "saved " << saved << "\n";
+  return code;
+}
+
 }  // namespace
 
 int exit_code_of(const RunResult& result, bool was_interrupted) {
@@ -333,38 +403,21 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   if (options.is_profiled) options.content = ReportContent::checks;
   if (is_simulated()) prefer_counters(options, err);
   if (!options.isolated_case.empty()) become_child(options);
-  const Selection& selection = options.selection;
-  const bool is_document = goes_to_stdout(options.output);
+  (void)goes_to_stdout(options.output);  // what cannot be written is said before anything runs
   if (!options.output.tag.empty()) require_tag(options.output.tag);
   const RunConfig config = config_of(options);
-  (void)select_ops(selection.ops);  // a misspelt op comes before a missing device
-  const std::optional<Context> context = make_context(selection, err);
+  (void)select_ops(options.selection.ops);  // a misspelt op comes before a missing device
+  const std::optional<Context> context = make_context(options.selection, err);
   if (!context) return kEnvironment;
-  RunPlan plan(*context);
-  plan.config = config;
-  plan.config.preset = selection.preset;
-  plan.verify_only = options.content != ReportContent::times;
-  plan.exits_on_error = options.exits_on_error;
-  plan.saving = parse_saving_rule(options.saving);
-  plan.is_adversarial = options.is_adversarial;
-  if (options.is_profiled) plan.profiled_calls = options.profiled_calls;
-  plan.profiles_graph = selection.regimes == "graph";
-  plan.profiles_endlessly = options.is_endless;
-  if (options.budget_s >= 0) plan.config.budget_s = options.budget_s;
-  if (options.budget_s < 0 && selection.preset == "ci") plan.config.budget_s = 60;
   result.argv = global.argv;
   result.note = options.output.note;
   result.context = context_of(options.output.context);
-  const std::string nothing = select_work(selection, plan, result);
-  drop_cold(plan.config);
-  if (options.sampled_cases > 0) take_sample(plan, options.sampled_cases, err);
-  if (!options.isolated_case.empty())
-    take_job(plan, options.isolated_case, options.isolated_result);
+  std::string nothing;
+  RunPlan plan = plan_of(options, config, *context, result, nothing, err);
   std::optional<TuningCache> tuning;
   if (!options.tuning.empty()) tuning = TuningCache::load(options.tuning);
   if (tuning) plan.tuning = &*tuning;
-  const std::string suffix = plan.reproduce_suffix = reproduce_suffix(plan, options);
-  if (options.dry_run) print_cases(plan, result, suffix, out);
+  if (options.dry_run) print_cases(plan, result, plan.reproduce_suffix, out);
   if (!nothing.empty()) {
     report_nothing(nothing, result, err);
     return kNothingRan;
@@ -377,46 +430,11 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   describe_environment(result);
   // A case's own process shares the device with the one that started it.
   if (options.isolated_case.empty()) result.environment_checks = machine_checks(result);
-  set_progress(global, err, plan);
-  const std::string saved = saved_path(options.output, selection, result.id);
+  const std::string saved = saved_path(options.output, options.selection, result.id);
   EventLog events(options.output.events);
-  plan.on_case = [&](const RunResult& so_far, CaseResult& finished) {
-    drop_foreign_strategies(plan, finished);
-    if (options.isolated_case.empty()) finished.reproduce += suffix;
-    events.add(so_far, finished);
-  };
-  if (plan.config.init.dist == "zeros" && !global.quiet && options.isolated_case.empty()) {
-    err << "wbench: --init zeros: zeros cost less power, so clocks stay higher: such times are "
-           "those of no real operands\n";
-  }
-  if (plan.config.isolate) plan.isolating_command = own_command(global, options);
-  const bool has_run = run_guarded(plan, result, err);
+  result.exit_code = run_planned(global, options, plan, events, result, err);
   clocks.reset();
-  for (const EnvironmentCheck& check : result.environment_checks) {
-    if (!global.quiet) err << "wbench: " << check.text << "\n";
-  }
-  int code = has_run ? exit_code_of(result, is_interrupted()) : kRuntimeError;
-  report_stop(plan, result, err);
-  if (code == kSuccess && options.is_strict && options.isolated_case.empty())
-    code = strict_exit_code(result, err);
-  if (code == kNothingRan)
-    err << "wbench: nothing ran: no strategy of the selection can run here\n";
-  result.exit_code = code;
-  events.finish(result);
-  if (!events.trouble().empty()) {
-    err << "wbench: " << events.trouble() << "\n";
-    if (code != kInterrupted) code = kRuntimeError;
-  }
-  if (!write_outputs(result, options.output, saved, out, err) && code != kInterrupted)
-    code = kRuntimeError;
-  if (!is_document) {
-    const OutputOptions& o = options.output;
-    out << report_text(
-        result, {output_width(), wants_color(global.color), o.top, o.explain, options.content,
-                 global.verbose, parse_metrics(o.metrics), parse_counters(o.counters)});
-  }
-  if (!saved.empty() && !global.quiet && code != kRuntimeError) err << "saved " << saved << "\n";
-  return code;
+  return deliver(global, options, saved, events, result, out, err);
 }
 
 }  // namespace wide::bench

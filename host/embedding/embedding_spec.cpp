@@ -292,13 +292,8 @@ class EmbeddingWorkload final : public PackedWorkload {
   double rows_read_ = 0;
 };
 
-PrimitiveSpec make_spec() {
-  PrimitiveSpec spec;
-  spec.name = "embedding";
-  spec.summary =
-      "y[b, t, n, :] = table[n, ids, :], rows of N tables gathered, or bags of them, in one call";
-  spec.version = 2;  // rows that are read are counted, not estimated
-  spec.axes = {
+std::vector<AxisInfo> axes() {
+  return {
       {"n", "members", int64_t{4}, {}, 1},
       {"batch", "batch rows B", int64_t{8}, {}, 0},
       {"seq", "ids per batch row T", int64_t{128}, {}, 0},
@@ -322,30 +317,35 @@ PrimitiveSpec make_spec() {
        "uniform",
        {"uniform", "duplicates", "zipf"},
        0}};
+}
+
+std::vector<StrategyInfo> strategies() {
   using enum DeviceType;
   using enum StrategyKind;
   // Bound by memory, but not under the bar of what is: ids repeat, and so do rows. Where ids hardly
   // do, packed rows keep to it, and quantised ones, which begin at any 16 bytes of a sector and end
   // in a scale that is asked for on its own, to 1.25.
-  spec.strategies = {
-      {"sequential", cuda, sequential, "indexed's or bag's kernel, one launch per member"},
-      {"indexed",
-       cuda,
-       hand_written,
-       "one launch: 16-byte gathers, four rows in flight per group of lanes",
-       {.streamed = 1.1, .rereads = 0.1}},
-      {"gather",
-       cuda,
-       hand_written,
-       "the same, an id looked at once for four members' rows: ids that they share",
-       {.streamed = 1.08, .rereads = 0.1}},
-      {"bag",
-       cuda,
-       hand_written,
-       "one launch: bags added up, a group of lanes each, four rows in flight",
-       {.streamed = 1.27, .rereads = 0.1}},
-      {"sequential", cpu, sequential, "member after member, each threaded"},
-      {"wide", cpu, hand_written, "all members' rows over all threads at once"}};
+  return {{"sequential", cuda, sequential, "indexed's or bag's kernel, one launch per member"},
+          {"indexed",
+           cuda,
+           hand_written,
+           "one launch: 16-byte gathers, four rows in flight per group of lanes",
+           {.streamed = 1.1, .rereads = 0.1}},
+          {"gather",
+           cuda,
+           hand_written,
+           "the same, an id looked at once for four members' rows: ids that they share",
+           {.streamed = 1.08, .rereads = 0.1}},
+          {"bag",
+           cuda,
+           hand_written,
+           "one launch: bags added up, a group of lanes each, four rows in flight",
+           {.streamed = 1.27, .rereads = 0.1}},
+          {"sequential", cpu, sequential, "member after member, each threaded"},
+          {"wide", cpu, hand_written, "all members' rows over all threads at once"}};
+}
+
+std::vector<Sweep> sweeps() {
   const auto sizes = [](std::vector<AxisValue> n, int64_t batch) {
     return std::vector<Axis>{{"n", std::move(n)},
                              {"batch", {batch}},
@@ -355,14 +355,25 @@ PrimitiveSpec make_spec() {
   };
   std::vector<Axis> quick = sizes(ints({4, 8, 16, 32}), 8);
   quick.push_back({"fill", {"uniform", "duplicates", "zipf"}});
-  spec.sweeps = {{"quick", std::move(quick)},
-                 {"full",
-                  {{"n", ints({2, 4, 8, 16, 32, 64})},
-                   {"batch", ints({4, 8, 16, 32})},
-                   {"vocab", ints({1000, 10000, 50000})},
-                   {"dim", ints({128, 256, 512})},
-                   {"seq", ints({64, 128, 256})}}},
-                 {"ci", sizes(ints({4, 16}), 2)}};
+  return {{"quick", std::move(quick)},
+          {"full",
+           {{"n", ints({2, 4, 8, 16, 32, 64})},
+            {"batch", ints({4, 8, 16, 32})},
+            {"vocab", ints({1000, 10000, 50000})},
+            {"dim", ints({128, 256, 512})},
+            {"seq", ints({64, 128, 256})}}},
+          {"ci", sizes(ints({4, 16}), 2)}};
+}
+
+PrimitiveSpec make_spec() {
+  PrimitiveSpec spec;
+  spec.name = "embedding";
+  spec.summary =
+      "y[b, t, n, :] = table[n, ids, :], rows of N tables gathered, or bags of them, in one call";
+  spec.version = 2;  // rows that are read are counted, not estimated
+  spec.axes = axes();
+  spec.strategies = strategies();
+  spec.sweeps = sweeps();
   spec.tolerance_formula =
       "packed rows 0: they are copied bit for bit; quantised ones u_out |y| + min_subnormal; of "
       "bags "
