@@ -28,6 +28,31 @@ TEST_CASE("model host cost: allocations are noticed") {
   CHECK(count.get() >= 5);
 }
 
+namespace {
+
+void check_no_allocation(const Context& context, const Graph& graph, const ModelProblem& problem) {
+  ModelRun run(context, graph, problem);
+  const ModelReplay replay(context, run.model(), run.arguments(), run.execution());
+  const ModelArguments arguments = run.arguments();
+  const Execution execution = run.execution();
+  run.model().run(arguments, execution);  // what a thread or a library needs once
+  replay.run(run.stream());
+  context.synchronize(run.stream());
+  int64_t of_run = -1, of_both = -1;
+  {
+    const AllocationCount count;
+    run.model().run(arguments, execution);
+    of_run = count.get();
+    replay.run(run.stream());
+    of_both = count.get();
+  }
+  CHECK(of_run == 0);
+  CHECK(of_both == 0);
+  context.synchronize(run.stream());
+}
+
+}  // namespace
+
 TEST_CASE("model host cost: neither a run nor a captured run allocates") {
   for (const Context& context : test::devices_at_hand()) {
     for (const NamedModel& named : named_models()) {
@@ -35,24 +60,8 @@ TEST_CASE("model host cost: neither a run nor a captured run allocates") {
       const bool is_deep = named.name == "resnet18" || named.name == "vit";
       if (is_deep && test::wants_small_cases()) continue;  // nothing that others have not
       const Graph graph = test::small_model(named.name);
-      ModelRun run(context, graph, {.num_members = 3, .batch = 2});
-      const ModelReplay replay(context, run.model(), run.arguments(), run.execution());
-      const ModelArguments arguments = run.arguments();
-      const Execution execution = run.execution();
-      run.model().run(arguments, execution);  // what a thread or a library needs once
-      replay.run(run.stream());
-      context.synchronize(run.stream());
-      int64_t of_run = -1, of_both = -1;
-      {
-        const AllocationCount count;
-        run.model().run(arguments, execution);
-        of_run = count.get();
-        replay.run(run.stream());
-        of_both = count.get();
-      }
-      CHECK(of_run == 0);
-      CHECK(of_both == 0);
-      context.synchronize(run.stream());
+      check_no_allocation(context, graph, {.num_members = 3, .batch = 2});
+      check_no_allocation(context, graph, {.num_members = 3, .batches = {1, 0, 2}});
     }
   }
 }

@@ -18,7 +18,8 @@ using test::ModelRun;
 
 namespace {
 
-/// Built, run with three members on every device, by the passes and without, and judged.
+/// Built, run with three members on every device, by the passes and without, with one batch and
+/// with batches of their own, and judged.
 void check(const char* name, const std::function<void(GraphBuilder&)>& build) {
   GraphBuilder g(name);
   build(g);
@@ -28,6 +29,9 @@ void check(const char* name, const std::function<void(GraphBuilder&)>& build) {
       CAPTURE(name, preset, to_string(context.device()));
       ModelRun run(context, graph, {.num_members = 3, .batch = 2}, model_options(preset));
       CHECK(run.worst_error(run.run()) < 2e-5);
+      ModelRun ragged(context, graph, {.num_members = 3, .batches = {1, 0, 3}},
+                      model_options(preset));
+      CHECK(ragged.worst_error(ragged.run()) < 2e-5);
     }
   }
 }

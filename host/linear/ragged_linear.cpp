@@ -165,6 +165,10 @@ std::string_view RaggedLinearPlan::weight_format() const {
   return "packed";
 }
 
+int64_t RaggedLinearPlan::table_bytes() const {
+  return state_->table.bytes();
+}
+
 void RaggedLinearPlan::prepare_weights(std::span<const LinearMember> members,
                                        const TensorView& weight, const TensorView& bias,
                                        Stream stream) const {

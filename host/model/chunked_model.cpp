@@ -41,6 +41,11 @@ void check_rows(const char* what, const ModelOperand& operand, const View& view,
 ChunkedModel::ChunkedModel(const Model& model, int64_t batch) : model_(model), batch_(batch) {
   const ModelPlan& plan = model.plan();
   WIDE_REQUIRE(batch >= 1, "model: batch is " + std::to_string(batch) + ", expected at least 1");
+  if (!plan.problem().batches.empty()) {
+    throw_unsupported(
+        "model: members have rows of their own, expected one batch for all: it cannot run in "
+        "chunks");
+  }
   require_in_front("input", plan.inputs());
   require_in_front("output", plan.outputs());
   const int64_t rest = batch % plan.problem().batch;

@@ -67,7 +67,7 @@ PlacedView flat_parameter(Lowering& l, const Node& node, std::string_view name, 
 }  // namespace
 
 void lower(Lowering& l, const Node& node, const PointwiseOp& op) {
-  const Place from = l.operand(node, "x"), &to = l.place(node.outputs[0]);
+  const Place from = l.operand(node, "x"), to = l.place(node.outputs[0]);
   const bool has_features =
       !node.operand("slope").is_absent() && l.graph().type(node.operand("slope")).shape != Shape{1};
   const int split = has_features ? to.shape.rank() - 1 : split_of(to);
@@ -93,7 +93,7 @@ void lower(Lowering& l, const Node& node, const PointwiseOp& op) {
 
 void lower(Lowering& l, const Node& node, const BinaryOp& op) {
   const Value other_value = node.operand("other");
-  const Place from = l.operand(node, "x"), &to = l.place(node.outputs[0]);
+  const Place from = l.operand(node, "x"), to = l.place(node.outputs[0]);
   const Shape& other_shape = l.graph().type(other_value).shape;
   const bool is_parameter = other_shape.rank() == 0 || other_shape[0] != kBatch;
   const bool is_scalar = is_parameter && num_elements(other_shape) == 1;
@@ -130,21 +130,17 @@ void lower(Lowering& l, const Node& node, const BinaryOp& op) {
 
 void lower(Lowering& l, const Node& node, const DropoutOp& op) {
   if (!l.options().drops_out) return;  // another name for x
-  const int64_t members = l.members_of(node);
-  const Place from = l.operand(node, "x"), &to = l.place(node.outputs[0]);
+  const Place from = l.operand(node, "x"), to = l.place(node.outputs[0]);
   const PlacedView x = folded(l, node, from, split_of(to)), y = folded(l, node, to, split_of(to));
-  DropoutSlots slots;
-  slots.number = static_cast<int64_t>(l.dropouts.size());
-  slots.probability = op.probability;
-  const PlacedView seeds = l.own_parameter(Dtype::int64, {members, 2}, slots.seeds);
-  const PlacedView probabilities = l.own_parameter(Dtype::fp32, {members, 1}, slots.probabilities);
-  l.dropouts.push_back(slots);
+  DropoutSlots& slots = l.dropout_slots(node, op);
+  const PlacedView seeds = l.own_parameter(Dtype::int64, 2, slots.seeds);
+  const PlacedView probabilities = l.own_parameter(Dtype::fp32, 1, slots.probabilities);
   const auto arguments = [=](const Bases& at) {
     return DropoutArguments{
         .x = at.at(x), .seeds = at.at(seeds), .probabilities = at.at(probabilities), .y = at.at(y)};
   };
   DropoutProblem like;
-  like.num_members = members;
+  like.num_members = l.members_of(node);
   like.features = y.view.shape[2];
   const DropoutPlan plan = make_dropout_plan(
       l.context(), describe_dropout(arguments(l.example()), like), l.plan_options("dropout"));
@@ -154,7 +150,7 @@ void lower(Lowering& l, const Node& node, const DropoutOp& op) {
 }
 
 void lower(Lowering& l, const Node& node, const ConcatOp& op) {
-  const Place& whole = l.place(node.outputs[0]);
+  const Place whole = l.place(node.outputs[0]);
   int64_t first = 0;
   for (const Operand& operand : node.operands) {
     const Shape& shape = l.graph().type(operand.value).shape;
@@ -165,7 +161,7 @@ void lower(Lowering& l, const Node& node, const ConcatOp& op) {
       const PlacedView view = l.parameter(node, operand.name);
       part = whole;
       part.storage = view.storage;
-      part.offset = 0;
+      part.offset = view.offset;
       part.num_members = view.view.shape[0];
       part.member_stride = view.view.strides[0];
       part.strides[0] = 0;

@@ -26,7 +26,7 @@ PlacedView without_members(PlacedView view) {
 PlacedView key_lengths_of(const Lowering& l, const Node& node) {
   const Value value = node.operand("key_lengths");
   if (value.is_absent()) return {};
-  const Place& place = l.place(value);
+  const Place place = l.place(value);
   return place.is_shared() ? shared_view(place, l.device()) : stacked_view(place, l.device());
 }
 
@@ -178,7 +178,7 @@ void lower(Lowering& l, const Node& node, const FlashAttentionOp& op) {
 }
 
 void lower(Lowering& l, const Node& node, const EmbeddingOp& op) {
-  const Place& ids_place = l.place(node.operand("ids"));
+  const Place ids_place = l.place(node.operand("ids"));
   const bool shares_ids = ids_place.is_shared();
   const PlacedView ids =
       shares_ids ? shared_view(ids_place, l.device()) : rows_view(ids_place, l.device());

@@ -8,6 +8,7 @@
 
 #include "host/core/check.hpp"
 #include "host/model/layout.hpp"
+#include "host/model/ragged.hpp"
 #include "host/pack/member_copy.hpp"
 
 namespace wide {
@@ -36,6 +37,7 @@ Lowering::Lowering(const Context& context, const Graph& graph, const ModelProble
       problem_(problem),
       options_(options),
       is_shared_(shared_values(graph, options.shared_parameters, options.drops_out)),
+      first_rows_(first_rows(problem)),
       places_(static_cast<size_t>(graph.num_values())) {}
 
 PlanOptions Lowering::plan_options(std::string_view primitive) const {
@@ -51,8 +53,15 @@ PlanOptions Lowering::plan_options(std::string_view primitive) const {
 }
 
 int64_t Lowering::members_of(const Node& node) const {
+  if (is_ragged()) return 1;
   const bool is_ensemble = std::holds_alternative<EnsembleOp>(node.operation);
   return is_shared(node.outputs[0]) && !is_ensemble ? 1 : problem_.num_members;
+}
+
+Place Lowering::place(Value value) const {
+  const Place& all = places_[static_cast<size_t>(value.index)];
+  if (member_ < 0) return all;
+  return sliced_place(all, 0, is_shared(value) ? 0 : first_row(member_), num_rows(member_));
 }
 
 Place Lowering::operand(const Node& node, std::string_view name) const {
@@ -103,12 +112,11 @@ int32_t Lowering::add_weights(int64_t bytes) {
   return static_cast<int32_t>(storages.size()) - 1;
 }
 
-int32_t Lowering::slot_storage(const Node& node, Value value, const Dims& order) {
-  const int64_t members = members_of(node);
-  for (size_t i = 0; i < slots.size(); ++i) {
-    const ParameterSlot& slot = slots[i];
+Place Lowering::stored(const Node& node, Value value, const Dims& order) {
+  const int64_t members = is_shared(node.outputs[0]) ? 1 : num_members();
+  for (const ParameterSlot& slot : slots) {
     if (slot.value == value && slot.order == order && slot.place.num_members == members) {
-      return static_cast<int32_t>(i);
+      return selected(slot.place);
     }
   }
   const ValueType& type = graph_.type(value);
@@ -118,25 +126,45 @@ int32_t Lowering::slot_storage(const Node& node, Value value, const Dims& order)
   slot.storage = add_weights(slot.member_bytes * members);
   slot.place.storage = slot.storage;
   slots.push_back(slot);
-  return static_cast<int32_t>(slots.size()) - 1;
+  return selected(slot.place);
+}
+
+Place Lowering::selected(Place parameter) const {
+  if (member_ < 0 || parameter.num_members == 1) return parameter;
+  parameter.offset += member_ * parameter.member_stride;
+  parameter.num_members = 1;
+  return parameter;
 }
 
 PlacedView Lowering::parameter(const Node& node, std::string_view name, const Dims& order) {
   const Value value = node.operand(name);
   if (value.is_absent()) return {};
-  return stacked_view(slots[static_cast<size_t>(slot_storage(node, value, order))].place, device());
+  return stacked_view(stored(node, value, order), device());
 }
 
 PlacedView Lowering::joined_parameter(const Node& node, std::string_view name, const Dims& order) {
   const Value value = node.operand(name);
   if (value.is_absent()) return {};
-  return joined_view(node.name, slots[static_cast<size_t>(slot_storage(node, value, order))].place,
-                     device());
+  return joined_view(node.name, stored(node, value, order), device());
 }
 
-PlacedView Lowering::own_parameter(Dtype dtype, const Shape& shape, int32_t& storage) {
-  storage = add_weights(checked_bytes(shape, dtype_bytes(dtype)));
-  return {storage, 0, TensorView(nullptr, dtype, shape, device())};
+PlacedView Lowering::own_parameter(Dtype dtype, int64_t elements, int32_t& storage) {
+  Place place = packed_place(dtype, {elements}, num_members(), 0);
+  if (storage < 0) {
+    storage = add_weights(checked_bytes({num_members(), elements}, dtype_bytes(dtype)));
+  }
+  place.storage = storage;
+  return stacked_view(selected(place), device());
+}
+
+DropoutSlots& Lowering::dropout_slots(const Node& node, const DropoutOp& op) {
+  for (DropoutSlots& slots_of_node : dropouts) {
+    if (slots_of_node.of == node.outputs[0]) return slots_of_node;
+  }
+  dropouts.push_back({.of = node.outputs[0],
+                      .number = static_cast<int64_t>(dropouts.size()),
+                      .probability = op.probability});
+  return dropouts.back();
 }
 
 Bases Lowering::example() const {

@@ -35,6 +35,7 @@ struct LoweredStep {
 
 /// Dropout's own parameters, which belong to members but not to the graph.
 struct DropoutSlots {
+  Value of;                                ///< what drops
   int32_t seeds = -1, probabilities = -1;  ///< storages
   int64_t number = 0;                      ///< which of the graph's dropouts it is
   float probability = 0;
@@ -53,10 +54,20 @@ class Lowering {
   /// Options for a plan of this primitive.
   PlanOptions plan_options(std::string_view primitive) const;
 
+  int64_t num_members() const { return problem_.num_members; }
   bool is_shared(Value value) const { return is_shared_[static_cast<size_t>(value.index)]; }
-  /// Members that a node computes: 1 where its result is one for all.
+  /// Members that a node is computed with: 1 where its result is one for all, and of a ragged
+  /// model.
   int64_t members_of(const Node& node) const;
-  const Place& place(Value value) const { return places_[static_cast<size_t>(value.index)]; }
+
+  /// Of a ragged model: from now on places and parameters are those of one member, or of all
+  /// members (-1), whose rows are then as one member's.
+  void select(int64_t member) { member_ = member; }
+  bool is_ragged() const { return !first_rows_.empty(); }
+  int64_t first_row(int64_t member) const { return first_rows_[static_cast<size_t>(member)]; }
+  int64_t num_rows(int64_t member) const { return first_row(member + 1) - first_row(member); }
+
+  Place place(Value value) const;
   /// An operand as a node of N members reads it: what is shared has a member stride of 0.
   Place operand(const Node& node, std::string_view name) const;
 
@@ -71,8 +82,10 @@ class Lowering {
   PlacedView parameter(const Node& node, std::string_view name, const Dims& order = {});
   /// The same with the members' first axes joined: [N*Cout, ..].
   PlacedView joined_parameter(const Node& node, std::string_view name, const Dims& order = {});
-  /// Memory beside the graph's parameters, in the weights.
-  PlacedView own_parameter(Dtype dtype, const Shape& shape, int32_t& storage);
+  /// Memory beside the graph's parameters, in the weights: so many elements of each member, [N,
+  /// elements]. Where `storage` is -1 it becomes that.
+  PlacedView own_parameter(Dtype dtype, int64_t elements, int32_t& storage);
+  DropoutSlots& dropout_slots(const Node& node, const DropoutOp& op);
 
   /// The addresses that plans are described with: none of these is ever read.
   Bases example() const;
@@ -89,12 +102,13 @@ class Lowering {
   std::vector<DropoutSlots> dropouts;
   std::vector<LoweredStep> steps;
   std::vector<ModelOperand> inputs, outputs;
-  int64_t weights_bytes = 0;
+  int64_t weights_bytes = 0, table_bytes = 0;
   int32_t mask_storage = -1;  ///< uint8 [N], 1 for members that take part in ensembles
 
  private:
   friend class Placer;
-  int32_t slot_storage(const Node& node, Value value, const Dims& order);
+  Place stored(const Node& node, Value value, const Dims& order);
+  Place selected(Place parameter) const;
   int32_t add_weights(int64_t bytes);
 
   const Context& context_;
@@ -102,6 +116,8 @@ class Lowering {
   const ModelProblem& problem_;
   const ModelOptions& options_;
   std::vector<bool> is_shared_;
+  std::vector<int64_t> first_rows_;  ///< none, or of a ragged model as first_rows() says
+  int64_t member_ = -1;
   std::vector<Place> places_;
 };
 

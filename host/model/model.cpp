@@ -196,9 +196,19 @@ std::vector<int64_t> Model::compact(Stream stream) {
 }
 
 Model Model::with_batch(int64_t batch) const {
+  return with_problem({.num_members = plan_.problem().num_members, .batch = batch},
+                      "a batch of " + std::to_string(batch));
+}
+
+Model Model::with_batches(std::vector<int64_t> batches) const {
+  WIDE_REQUIRE(!batches.empty(), "model: batches is empty, expected one per member");
+  return with_problem({.num_members = plan_.problem().num_members, .batches = std::move(batches)},
+                      "these batches");
+}
+
+Model Model::with_problem(const ModelProblem& problem, const std::string& what) const {
   const ModelPlan::State& s = state_of(plan_);
-  ModelPlan plan = make_model_plan(
-      s.context, s.source, {.num_members = s.problem.num_members, .batch = batch}, s.options);
+  ModelPlan plan = make_model_plan(s.context, s.source, problem, s.options);
   const ModelPlan::State& other = plan.state();
   bool fits = other.slots.size() == s.slots.size() && other.mask_storage == s.mask_storage &&
               other.memory.weights_bytes == s.memory.weights_bytes;
@@ -209,9 +219,8 @@ Model Model::with_batch(int64_t batch) const {
                other.storages[static_cast<size_t>(b.storage)].offset;
   }
   if (!fits) {
-    throw_unsupported("model: a batch of " + std::to_string(batch) +
-                      " would store parameters otherwise than one of " +
-                      std::to_string(s.problem.batch) + ": make a model of its own");
+    throw_unsupported("model: " + what +
+                      " would store parameters otherwise than the plan's: make a model of its own");
   }
   return Model(std::move(plan), state_);
 }

@@ -11,25 +11,19 @@
 #include "host/model/model_state.hpp"
 #include "host/model/move.hpp"
 #include "host/model/passes.hpp"
+#include "host/model/ragged.hpp"
 
 namespace wide {
 
 namespace {
 
-void check_problem(const ModelProblem& problem) {
-  WIDE_REQUIRE(
-      problem.num_members >= 1,
-      "model: num_members is " + std::to_string(problem.num_members) + ", expected at least 1");
-  WIDE_REQUIRE(problem.batch >= 1,
-               "model: batch is " + std::to_string(problem.batch) + ", expected at least 1");
-}
-
 /// Primitives that a graph can be lowered to, for messages.
 void check_strategies(const ModelOptions& options) {
   static constexpr std::string_view kKnown[] = {
-      "all",       "linear",  "conv",    "attention", "flash_attention", "embedding",
-      "layernorm", "rmsnorm", "chain",   "batchnorm", "groupnorm",       "pointwise",
-      "binary",    "mlp",     "pooling", "softmax",   "dropout",         "ensemble"};
+      "all",       "linear",    "ragged_linear", "conv",    "attention", "flash_attention",
+      "embedding", "layernorm", "rmsnorm",       "chain",   "batchnorm", "groupnorm",
+      "pointwise", "binary",    "mlp",           "pooling", "softmax",   "dropout",
+      "ensemble"};
   for (const auto& [primitive, strategy] : options.strategies) {
     const bool is_known =
         std::find(std::begin(kKnown), std::end(kKnown), primitive) != std::end(kKnown);
@@ -77,11 +71,15 @@ void lower_graph(ModelPlan::State& s, const ModelOptions& options) {
   Lowering l(s.context, s.graph, s.problem, options);
   const std::vector<OutputCopy> copies = place_values(l, s.problem);
   for (const Node& node : s.graph.nodes()) {
+    if (l.is_ragged()) {
+      lower_ragged(l, node);
+      continue;
+    }
     std::visit([&](const auto& op) { lower(l, node, op); }, node.operation);
   }
   for (const OutputCopy& copy : copies) {
     l.add_copy(copy.name, stacked_view(copy.from, l.device()), stacked_view(copy.to, l.device()),
-               copy.to.num_members);
+               copy.to.is_shared() ? 1 : s.problem.num_members);
   }
   s.storages = std::move(l.storages);
   s.slots = std::move(l.slots);
@@ -91,6 +89,7 @@ void lower_graph(ModelPlan::State& s, const ModelOptions& options) {
   s.outputs = std::move(l.outputs);
   plan_memory(s, l.steps);
   s.memory.weights_bytes = l.weights_bytes;
+  s.memory.table_bytes = l.table_bytes;
   s.memory.input_bytes = bytes_of(s.inputs);
   s.memory.output_bytes = bytes_of(s.outputs);
   for (LoweredStep& step : l.steps) {
@@ -117,12 +116,12 @@ ModelOptions model_options(std::string_view preset) {
 
 ModelPlan make_model_plan(const Context& context, const Graph& graph, const ModelProblem& problem,
                           const ModelOptions& options) {
-  check_problem(problem);
+  const ModelProblem full = checked_problem(problem);
   check_strategies(options);
   ModelPlan::State s{.context = context,
                      .source = graph,
                      .graph = graph,
-                     .problem = problem,
+                     .problem = full,
                      .options = options,
                      .memory = {},
                      .inputs = {},
@@ -136,7 +135,7 @@ ModelPlan make_model_plan(const Context& context, const Graph& graph, const Mode
   s.options.tuning = nullptr;  // read while plans are made, not kept
   s.graph = run_passes(graph, options, s.notes);
   if (options.fuses_epilogues) {
-    s.graph = fuse_mlps(context, s.graph, problem, options, s.notes);
+    s.graph = fuse_mlps(context, s.graph, full, options, s.notes);
   }
   for (Moves moves;;) {
     try {
@@ -172,14 +171,22 @@ std::span<const std::string> ModelPlan::notes() const {
   return state_->notes;
 }
 
+namespace {
+
+std::string members_text(const ModelStep& step, const ModelProblem& problem) {
+  if (step.member >= 0) return ", rows of member " + std::to_string(step.member);
+  return step.num_members == 1 && problem.num_members > 1 ? ", once for all members" : "";
+}
+
+}  // namespace
+
 std::string ModelPlan::explain() const {
   std::string text;
   for (const std::string& note : state_->notes) text += note + "\n";
   for (const ModelStep& step : state_->steps) {
-    text +=
-        step.node + ": " + step.primitive + (step.strategy.empty() ? "" : " by " + step.strategy) +
-        (step.num_members == 1 && state_->problem.num_members > 1 ? ", once for all members" : "") +
-        ": " + step.explain + "\n";
+    text += step.node + ": " + step.primitive +
+            (step.strategy.empty() ? "" : " by " + step.strategy) +
+            members_text(step, state_->problem) + ": " + step.explain + "\n";
   }
   return text;
 }

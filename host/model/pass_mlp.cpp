@@ -90,6 +90,8 @@ class MlpFuser {
   bool is_worth_it(const Layers& layers) const {
     const auto named = options_.strategies.find("mlp");
     const bool is_named = named != options_.strategies.end();
+    // Of members with rows of their own a layer is one call, and an mlp one for every member.
+    if (!problem_.batches.empty() && !is_named) return false;
     PlanOptions plan;
     if (is_named) plan.strategy = named->second;
     try {

@@ -38,7 +38,14 @@ Shape with_batch(const Shape& shape, int64_t batch) {
 }
 
 /// The shape of all members, and how they are in it.
-ModelOperand operand_of(const std::string& name, const Place& place) {
+ModelOperand operand_of(const std::string& name, const Place& place,
+                        const std::vector<int64_t>& first_rows) {
+  if (!first_rows.empty()) {
+    const bool is_shared = place.is_shared();
+    return {name,        place.dtype,
+            place.shape, place.member_axis,
+            false,       is_shared ? std::vector<int64_t>{} : first_rows};
+  }
   ModelOperand operand{name, place.dtype, place.shape, place.member_axis, place.member_axis == 0};
   if (place.member_axis > 0) {
     operand.shape[place.member_axis] *= place.num_members;
@@ -58,8 +65,9 @@ class Placer {
       : l_(lowering),
         graph_(lowering.graph()),
         batch_(problem.batch),
-        num_members_(problem.num_members),
-        axes_(choose_member_axes(graph_, lowering.is_shared_)),
+        num_members_(lowering.is_ragged() ? 1 : problem.num_members),
+        axes_(lowering.is_ragged() ? rows_first()
+                                   : choose_member_axes(graph_, lowering.is_shared_)),
         last_use_(static_cast<size_t>(graph_.num_values()), -1) {}
 
   std::vector<OutputCopy> run() {
@@ -69,7 +77,7 @@ class Placer {
       place(input) = packed(input);
       place(input).storage =
           add({MemoryKind::input, static_cast<int64_t>(i), 0, bytes_of(place(input))});
-      l_.inputs.push_back(operand_of(graph_.name(input), place(input)));
+      l_.inputs.push_back(operand_of(graph_.name(input), place(input), l_.first_rows_));
     }
     choose_outputs();
     for (size_t i = 0; i < graph_.nodes().size(); ++i) {
@@ -85,9 +93,18 @@ class Placer {
     const Shape& shape = graph_.type(v).shape;
     return shape.rank() == 0 || shape[0] != kBatch;
   }
+  /// Of a ragged model: one member, as it were, which has all members' rows.
+  std::vector<int> rows_first() const {
+    std::vector<int> axes;
+    for (const bool is_shared : l_.is_shared_) axes.push_back(is_shared ? -1 : 0);
+    return axes;
+  }
+  Shape concrete(Value v) const {
+    const bool has_all_rows = l_.is_ragged() && !l_.is_shared(v);
+    return with_batch(graph_.type(v).shape, has_all_rows ? l_.first_rows_.back() : batch_);
+  }
   Place packed(Value v) const {
-    const ValueType& type = graph_.type(v);
-    return packed_place(type.dtype, with_batch(type.shape, batch_), num_members_,
+    return packed_place(graph_.type(v).dtype, concrete(v), num_members_,
                         axes_[static_cast<size_t>(v.index)]);
   }
   static int64_t bytes_of(const Place& place) {
@@ -170,8 +187,7 @@ class Placer {
     }
     const Value y = node.outputs[0];
     if (std::holds_alternative<DropoutOp>(node.operation)) return x;
-    return reshaped_place(node.name, x, with_batch(graph_.type(y).shape, batch_),
-                          axes_[static_cast<size_t>(y.index)]);
+    return reshaped_place(node.name, x, concrete(y), axes_[static_cast<size_t>(y.index)]);
   }
 
   /// Where x lies, if this is the last that is read of it and y fits in it exactly.
@@ -201,7 +217,7 @@ class Placer {
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const Operand& output = graph_.outputs()[i];
       Place to = packed(output.value);
-      l_.outputs.push_back(operand_of(output.name, to));
+      l_.outputs.push_back(operand_of(output.name, to, l_.first_rows_));
       const Place& from = place(output.value);
       if (wanted_[static_cast<size_t>(root(output.value).index)] == static_cast<int>(i)) continue;
       to.storage = add({MemoryKind::output, static_cast<int64_t>(i), 0, bytes_of(to)});

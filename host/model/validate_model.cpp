@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <optional>
 
 #include "kernels/common/philox.hpp"
 #include "wide/convert.hpp"
@@ -59,10 +61,16 @@ class Run {
   std::vector<Tensor> inputs_, outputs_;
 };
 
-/// Element `i` of member `m` among those of all, where members stand in front of `axis`.
+/// Element `i` of member `m` among those of all, where members stand in front of `axis`, or have
+/// rows of their own.
 int64_t place_of(const ModelOperand& operand, const ModelOperand& single, int64_t n, int64_t m,
                  int64_t i) {
   if (operand.member_axis < 0) return i;
+  if (!operand.first_rows.empty()) {
+    return operand.first_rows[static_cast<size_t>(m)] *
+               (num_elements(single.shape) / single.shape[0]) +
+           i;
+  }
   int64_t inner = 1;
   const int first = operand.is_stacked ? 0 : operand.member_axis;
   for (int axis = first; axis < single.shape.rank(); ++axis) inner *= single.shape[axis];
@@ -104,14 +112,20 @@ struct Input {
   std::vector<Bytes> own;
 };
 
+/// `alone` are members' plans of one member, none for those without rows.
 Input random_input(const Graph& graph, size_t k, const ModelOperand& wide_operand,
-                   const ModelOperand& single, int64_t n, uint64_t seed) {
-  const int64_t count = num_elements(single.shape), element = dtype_bytes(single.dtype);
+                   std::span<const std::optional<ModelPlan>> alone, uint64_t seed) {
+  const int64_t n = std::ssize(alone), element = dtype_bytes(wide_operand.dtype);
   Input input;
   input.packed.resize(static_cast<size_t>(num_elements(wide_operand.shape) * element));
   for (int64_t m = 0; m < n; ++m) {
+    Bytes& own = input.own.emplace_back();
+    const auto& plan = alone[static_cast<size_t>(m)];
+    if (!plan) continue;
+    const ModelOperand single = dense(plan->inputs()[k]);
+    const int64_t count = num_elements(single.shape);
     const uint64_t member = wide_operand.member_axis < 0 ? 0 : static_cast<uint64_t>(m);
-    Bytes& own = input.own.emplace_back(static_cast<size_t>(count * element));
+    own.resize(static_cast<size_t>(count * element));
     for (int64_t i = 0; i < count; ++i) {
       const auto words = kernels::philox4x32(seed, static_cast<uint64_t>(i), k << 32 | member);
       const double value = input_value(graph, graph.inputs()[k], words.word[0]);
@@ -143,6 +157,24 @@ bool is_ensemble(const Graph& graph, Value output) {
   return std::holds_alternative<EnsembleOp>(graph.producer(output)->operation);
 }
 
+std::vector<std::optional<ModelPlan>> plans_alone(const Context& context, const Graph& graph,
+                                                  const ModelProblem& problem) {
+  std::map<int64_t, ModelPlan> by_rows;
+  std::vector<std::optional<ModelPlan>> plans;
+  for (int64_t m = 0; m < problem.num_members; ++m) {
+    const bool is_ragged = !problem.batches.empty();
+    const int64_t rows = is_ragged ? problem.batches[static_cast<size_t>(m)] : problem.batch;
+    plans.emplace_back();
+    if (rows == 0) continue;
+    if (!by_rows.contains(rows)) {
+      by_rows.emplace(rows, make_model_plan(context, graph, {.num_members = 1, .batch = rows},
+                                            model_options("safe")));
+    }
+    plans.back() = by_rows.at(rows);
+  }
+  return plans;
+}
+
 }  // namespace
 
 std::vector<double> validate_model(const Context& context, const Graph& graph,
@@ -151,30 +183,30 @@ std::vector<double> validate_model(const Context& context, const Graph& graph,
                                    const ModelOptions& options, uint64_t seed) {
   const int64_t n = problem.num_members;
   const ModelPlan wide_plan = make_model_plan(context, graph, problem, options);
-  const ModelPlan plan = make_model_plan(context, graph, {.num_members = 1, .batch = problem.batch},
-                                         model_options("safe"));
+  const std::vector<std::optional<ModelPlan>> alone = plans_alone(context, graph, problem);
   Run all(context, wide_plan, members);
   std::vector<Input> inputs;
-  for (size_t k = 0; k < plan.inputs().size(); ++k) {
-    inputs.push_back(
-        random_input(graph, k, wide_plan.inputs()[k], dense(plan.inputs()[k]), n, seed));
+  for (size_t k = 0; k < wide_plan.inputs().size(); ++k) {
+    inputs.push_back(random_input(graph, k, wide_plan.inputs()[k], alone, seed));
     all.set_input(k, inputs.back().packed);
   }
   const std::vector<Bytes> wide_outputs = all.run();
   std::vector<double> errors;
   for (int64_t m = 0; m < n; ++m) {
-    Run one(context, plan, members.subspan(static_cast<size_t>(m), 1));
+    const auto& plan = alone[static_cast<size_t>(m)];
+    errors.push_back(0);
+    if (!plan) continue;
+    Run one(context, *plan, members.subspan(static_cast<size_t>(m), 1));
     for (size_t k = 0; k < inputs.size(); ++k) {
       one.set_input(k, inputs[k].own[static_cast<size_t>(m)]);
     }
     const std::vector<Bytes> outputs = one.run();
-    double worst = 0;
     for (size_t k = 0; k < outputs.size(); ++k) {
       if (is_ensemble(graph, graph.outputs()[k].value)) continue;  // of one member it says nothing
-      worst = std::max(worst, error_of(wide_plan.outputs()[k], dense(plan.outputs()[k]), n, m,
-                                       wide_outputs[k], outputs[k]));
+      errors.back() =
+          std::max(errors.back(), error_of(wide_plan.outputs()[k], dense(plan->outputs()[k]), n, m,
+                                           wide_outputs[k], outputs[k]));
     }
-    errors.push_back(worst);
   }
   return errors;
 }

@@ -8,7 +8,8 @@
 //   model.run({inputs, outputs}, {stream, workspace});
 //
 // A plan says exactly how many bytes everything takes before anything is allocated. A Model owns
-// the parameters and nothing else: activations lie in the caller's workspace.
+// the parameters and nothing else: activations lie in the caller's workspace. Members may have
+// batches of their own: {.num_members = 3, .batches = {8, 0, 32}}.
 #pragma once
 
 #include <map>
@@ -27,6 +28,11 @@ class TuningCache;
 struct ModelProblem {
   int64_t num_members = 1;
   int64_t batch = 1;  ///< rows of every input, per member
+  /// Rows of each member, in their order; none at all for a member is allowed. Such a model is
+  /// "ragged": members' rows lie one behind the other, [sum of batches, D], and `batch` becomes the
+  /// most that a member has. Of a shared input, which has `batch` rows, a member reads as many as
+  /// it has, the first ones. Empty: `batch` each.
+  std::vector<int64_t> batches{};
   friend bool operator==(const ModelProblem&, const ModelProblem&) = default;
 };
 
@@ -58,9 +64,11 @@ struct ModelMemory {
   int64_t activation_bytes = 0;               ///< of the workspace: values between nodes
   int64_t scratch_bytes = 0;                  ///< of the workspace: what single nodes need
   int64_t input_bytes = 0, output_bytes = 0;  ///< the caller's
+  /// What a ragged plan owns itself, on CUDA, from when it is made: the tables of ragged_linear.
+  int64_t table_bytes = 0;
   int64_t workspace_bytes() const { return activation_bytes + scratch_bytes; }
   int64_t total_bytes() const {
-    return weights_bytes + workspace_bytes() + input_bytes + output_bytes;
+    return weights_bytes + workspace_bytes() + input_bytes + output_bytes + table_bytes;
   }
 };
 
@@ -68,11 +76,14 @@ struct ModelMemory {
 struct ModelOperand {
   std::string name;
   Dtype dtype = Dtype::fp32;
-  Shape shape;  ///< of all members: [B, N*D], [B, N*C, H, W], [N, B, ..]; or shared: [B, D]
+  Shape shape;  ///< of all members: [B, N*D], [B, N*C, H, W], [N, B, ..]; or shared: [B, D]; or
+                ///< of a ragged model: [sum of batches, D]
   /// The axis of a member's shape that members are joined along; where is_stacked they stand in
   /// front of it, on an axis of their own; -1: one for all members.
   int member_axis = -1;
   bool is_stacked = false;
+  /// Of a ragged model, N + 1 entries: member i has the rows [first_rows[i], first_rows[i + 1]).
+  std::vector<int64_t> first_rows{};
 };
 
 /// A node as it runs.
@@ -83,6 +94,7 @@ struct ModelStep {
   std::string explain;
   int64_t num_members = 1;  ///< 1 for what all members share
   int64_t scratch_bytes = 0;
+  int64_t member = -1;  ///< of a ragged model, whose rows alone this computes; -1: all members'
 };
 
 struct ModelArguments {
@@ -117,7 +129,10 @@ class ModelPlan {
 };
 
 /// Passes, layouts, strategies, memory. Throws invalid_argument or unsupported, with the name of
-/// the node that cannot run with N members side by side.
+/// the node that cannot run with N members side by side. Of a ragged model, linear layers run as
+/// one ragged_linear each (or by `linear`, member after member, where the strategies name only
+/// that), nodes without parameters once over the rows of all, and all others member after member, a
+/// step each; ensembles are refused.
 ModelPlan make_model_plan(const Context& context, const Graph& graph, const ModelProblem& problem,
                           const ModelOptions& options = {});
 
@@ -156,12 +171,16 @@ class Model {
   OwnedParameters get(int64_t member, Stream stream) const;
 
   /// The members that are not masked move to the front, in their order, on the device; those behind
-  /// them are masked. Returns which member each of the first ones was. Does not wait.
+  /// them are masked. Returns which member each of the first ones was. Does not wait. Rows of a
+  /// ragged model stay with their place: whoever becomes member i has the rows of member i.
   std::vector<int64_t> compact(Stream stream);
 
   /// The same members, for another batch: parameters are shared, so that what changes a member
   /// changes it in both. Throws unsupported where that batch would store parameters otherwise.
   Model with_batch(int64_t batch) const;
+  /// Likewise, with rows of each member's own, ModelProblem::batches; parameters are stored
+  /// otherwise where layers were fused to an mlp.
+  Model with_batches(std::vector<int64_t> batches) const;
 
   /// Masked members are left out of ensembles; they go on being computed. Does not wait.
   void mask(int64_t member, Stream stream);
@@ -181,6 +200,7 @@ class Model {
   void replace(int64_t member, const MemberParameters& parameters, Stream stream,
                bool checks_shared);
   void set_mask(int64_t member, bool is_masked, Stream stream);
+  Model with_problem(const ModelProblem& problem, const std::string& what) const;
   Model(ModelPlan plan, std::shared_ptr<State> state)
       : plan_(std::move(plan)), state_(std::move(state)) {}
   ModelPlan plan_;
@@ -195,7 +215,7 @@ Model compile(const Context& context, const Graph& graph, std::span<const Member
 /// plan's. Inputs and outputs must have the batch in front: no operand of the plan is_stacked.
 class ChunkedModel {
  public:
-  /// `batch` rows in all. Throws unsupported where an operand is stacked.
+  /// `batch` rows in all. Throws unsupported where an operand is stacked, and of a ragged model.
   ChunkedModel(const Model& model, int64_t batch);
   /// Of all rows.
   int64_t workspace_bytes() const;
@@ -215,7 +235,7 @@ int64_t largest_batch_that_fits(const Context& context, const Graph& graph, int6
 
 /// How far each member of the wide model is from the same member run alone, node by node
 /// (preset "safe"), on random inputs: the largest difference over the largest value; NaN counts as
-/// infinite. Allocates and waits.
+/// infinite; 0 of a member without rows. Allocates and waits.
 std::vector<double> validate_model(const Context& context, const Graph& graph,
                                    const ModelProblem& problem,
                                    std::span<const MemberParameters> members,

@@ -92,6 +92,8 @@ class RaggedLinearPlan {
   int64_t workspace_bytes() const;
   /// The weights' format: "packed" is every member's [out_i, in_i] at its place.
   std::string_view weight_format() const;
+  /// Bytes of device memory that the plan owns: its table. 0 on the CPU.
+  int64_t table_bytes() const;
 
   /// Member parameters -> the plan's format. Runs once per set of weights, on `stream`.
   void prepare_weights(std::span<const LinearMember> members, const TensorView& weight,

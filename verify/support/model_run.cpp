@@ -24,17 +24,23 @@ int64_t product(const std::vector<int64_t>& shape, size_t begin, size_t end) {
   return n;
 }
 
-/// Where element `i` of member `m` stands among all, members in front of `axis` of the shape.
-int64_t place_of(const std::vector<int64_t>& shape, int axis, int64_t n, int64_t m, int64_t i) {
-  if (axis < 0) return i;
-  const int64_t inner = product(shape, static_cast<size_t>(axis), shape.size());
+/// Where element `i` of member `m`, whose own shape this is, stands among all.
+int64_t place_of(const ModelOperand& operand, const std::vector<int64_t>& shape, int64_t n,
+                 int64_t m, int64_t i) {
+  if (operand.member_axis < 0) return i;
+  if (!operand.first_rows.empty()) {
+    return operand.first_rows[static_cast<size_t>(m)] * product(shape, 1, shape.size()) + i;
+  }
+  const int64_t inner = product(shape, static_cast<size_t>(operand.member_axis), shape.size());
   return (i / inner * n + m) * inner + i % inner;
 }
 
 /// A member's shape out of that of all.
-std::vector<int64_t> member_shape(const ModelOperand& operand, int64_t n) {
+std::vector<int64_t> member_shape(const ModelOperand& operand, int64_t n, int64_t rows) {
   std::vector<int64_t> shape(operand.shape.begin(), operand.shape.end());
-  if (operand.is_stacked)
+  if (!operand.first_rows.empty())
+    shape[0] = rows;
+  else if (operand.is_stacked)
     shape.erase(shape.begin());
   else if (operand.member_axis > 0)
     shape[static_cast<size_t>(operand.member_axis)] /= n;
@@ -54,6 +60,7 @@ ModelOptions with_kernels(const Context& context, const Graph& graph, ModelOptio
   const Dtype dtype = graph.type(graph.outputs()[0].value).dtype;
   std::map<std::string, std::string> kernels{
       {"linear", dtype == Dtype::fp32 ? "simt" : "tensor_core"},
+      {"ragged_linear", dtype == Dtype::fp32 ? "simt" : "tensor_core"},
       {"conv", "direct"},
       {"attention", "fused"},
       {"flash_attention", "simt"},
@@ -62,6 +69,8 @@ ModelOptions with_kernels(const Context& context, const Graph& graph, ModelOptio
                            "binary", "pooling", "softmax", "dropout", "ensemble"}) {
     kernels.emplace(name, "wide");
   }
+  // Who names linear alone means it, of a ragged model, too.
+  if (options.strategies.contains("linear")) kernels.erase("ragged_linear");
   for (const auto& [primitive, strategy] : kernels) {
     options.strategies.emplace(primitive, strategy);
   }
@@ -100,14 +109,14 @@ ModelRun::ModelRun(const Context& context, const Graph& graph, const ModelProble
   const int64_t n = problem.num_members;
   for (size_t k = 0; k < plan_.inputs().size(); ++k) {
     const ModelOperand& operand = plan_.inputs()[k];
-    const std::vector<int64_t> shape = member_shape(operand, n);
     std::vector<double> all(static_cast<size_t>(num_elements(operand.shape)));
-    for (int64_t m = 0; m < (operand.member_axis < 0 ? 1 : n); ++m) {
-      const Doubles own =
-          input_of(k, operand.member_axis < 0 ? 0 : input_ids_[static_cast<size_t>(m)]);
+    const bool is_shared = operand.member_axis < 0;
+    for (int64_t m = 0; m < (is_shared ? 1 : n); ++m) {
+      const Doubles own = is_shared ? input_of(k, 0, plan_.problem().batch)
+                                    : input_of(k, input_ids_[static_cast<size_t>(m)], rows_of(m));
       for (size_t i = 0; i < own.values.size(); ++i) {
-        all[static_cast<size_t>(
-            place_of(shape, operand.member_axis, n, m, static_cast<int64_t>(i)))] = own.values[i];
+        all[static_cast<size_t>(place_of(operand, own.shape, n, m, static_cast<int64_t>(i)))] =
+            own.values[i];
       }
     }
     input_tensors_.push_back(upload(context, operand.dtype, operand.shape, all));
@@ -132,12 +141,18 @@ MemberParameters ModelRun::parameters_of(int64_t id) {
   return views;
 }
 
-/// Of ids and lengths, what is in range; else uniform in [-1, 1], rounded to the dtype.
-catalog::Doubles ModelRun::input_of(size_t input, int64_t id) const {
+int64_t ModelRun::rows_of(int64_t member) const {
+  const ModelProblem& problem = plan_.problem();
+  return problem.batches.empty() ? problem.batch : problem.batches[static_cast<size_t>(member)];
+}
+
+/// Of ids and lengths, what is in range; else uniform in [-1, 1], rounded to the dtype. Fewer rows
+/// are the first of more.
+catalog::Doubles ModelRun::input_of(size_t input, int64_t id, int64_t rows) const {
   const Value value = graph_.inputs()[input];
   const ValueType& type = graph_.type(value);
   std::vector<int64_t> shape(type.shape.begin(), type.shape.end());
-  shape[0] = plan_.problem().batch;
+  shape[0] = rows;
   const int64_t count = product(shape, 0, shape.size());
   const bool is_integer = type.dtype == Dtype::int32 || type.dtype == Dtype::int64;
   double high = 1;
@@ -189,12 +204,12 @@ ModelRun::Outputs ModelRun::read() {
   for (size_t k = 0; k < output_tensors_.size(); ++k) {
     const ModelOperand& operand = plan_.outputs()[k];
     const std::vector<double> all = download(context_, output_tensors_[k]);
-    const std::vector<int64_t> shape = member_shape(operand, n);
     for (int64_t m = 0; m < n; ++m) {
+      const std::vector<int64_t> shape = member_shape(operand, n, rows_of(m));
       Doubles own{shape, std::vector<double>(static_cast<size_t>(product(shape, 0, shape.size())))};
       for (size_t i = 0; i < own.values.size(); ++i) {
-        own.values[i] = all[static_cast<size_t>(
-            place_of(shape, operand.member_axis, n, m, static_cast<int64_t>(i)))];
+        own.values[i] =
+            all[static_cast<size_t>(place_of(operand, shape, n, m, static_cast<int64_t>(i)))];
       }
       outputs[operand.name].push_back(std::move(own));
     }
@@ -208,7 +223,8 @@ ModelRun::Outputs ModelRun::reference() const {
     std::map<std::string, catalog::Doubles> inputs, parameters;
     for (size_t k = 0; k < graph_.inputs().size(); ++k) {
       const bool is_shared = plan_.inputs()[k].member_axis < 0;
-      inputs[graph_.name(graph_.inputs()[k])] = input_of(k, is_shared ? 0 : input_ids_[m]);
+      inputs[graph_.name(graph_.inputs()[k])] =
+          input_of(k, is_shared ? 0 : input_ids_[m], rows_of(static_cast<int64_t>(m)));
     }
     for (const auto& [name, tensor] : parameters_.at(ids_[m]))
       parameters[name] = catalog::to_doubles(tensor);

@@ -48,7 +48,8 @@ class ModelRun {
   MemberParameters parameters_of(int64_t id);
 
  private:
-  catalog::Doubles input_of(size_t input, int64_t id) const;
+  int64_t rows_of(int64_t member) const;
+  catalog::Doubles input_of(size_t input, int64_t id, int64_t rows) const;
   void join(Ensemble mode, std::vector<catalog::Doubles>& members) const;
   std::vector<MemberParameters> all_parameters();
 

@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "host/core/check.hpp"
+#include "host/model/move.hpp"
+#include "host/model/ragged.hpp"
+#include "wide/ragged_linear.hpp"
+
+namespace wide {
+
+namespace {
+
+/// An operand with the batch in front; all others are parameters.
+bool has_rows(const Graph& graph, Value value) {
+  const Shape& shape = graph.type(value).shape;
+  return shape.rank() > 0 && shape[0] == kBatch;
+}
+
+/// Nothing that differs from member to member but the rows: every sample is computed by itself,
+/// whoever's it is.
+bool treats_rows_alike(const Lowering& l, const Node& node) {
+  const bool drops = std::holds_alternative<DropoutOp>(node.operation) && l.options().drops_out;
+  return !drops && std::all_of(node.operands.begin(), node.operands.end(), [&](const Operand& o) {
+    return has_rows(l.graph(), o.value) && !l.is_shared(o.value);
+  });
+}
+
+/// A shared residual does not lie as y does; and who names strategies of `linear` gets them.
+bool is_ragged_linear(const Lowering& l, const Node& node) {
+  if (!std::holds_alternative<LinearOp>(node.operation)) return false;
+  const auto& named = l.options().strategies;
+  if (named.contains("linear") && !named.contains("ragged_linear")) return false;
+  const Value residual = node.operand("residual");
+  return residual.is_absent() || !l.is_shared(residual);
+}
+
+/// The storage that a view is of, from its first element on.
+PlacedView flat(PlacedView view, int64_t elements) {
+  view.view = TensorView(nullptr, view.view.dtype, Shape{elements}, view.view.device);
+  return view;
+}
+
+/// Elements from row to row of [R, 1, D]; of at most one row it does not matter.
+int64_t row_stride(const PlacedView& rows) {
+  return rows.view.shape[0] > 1 ? rows.view.strides[0] : rows.view.shape[2];
+}
+
+RaggedLinearProblem ragged_problem(const Lowering& l, const Node& node, const LinearOp& op,
+                                   int64_t x_row) {
+  const Value x = node.operand("x");
+  const Shape &from = l.graph().type(x).shape, &to = l.graph().type(node.outputs[0]).shape;
+  const int64_t in = from.back(), out = to.back();
+  int64_t positions = 1;  // of a sample
+  for (int axis = 1; axis + 1 < to.rank(); ++axis) positions *= to[axis];
+  RaggedLinearProblem problem;
+  for (int64_t i = 0; i < l.num_members(); ++i) {
+    const int64_t first = l.first_row(i) * positions, x_first = l.is_shared(x) ? 0 : first;
+    problem.members.push_back({.batch = l.num_rows(i) * positions,
+                               .in_features = in,
+                               .out_features = out,
+                               .x = {x_first * x_row, x_row},
+                               .weight = {i * out * in, in},
+                               .y = {first * out, out},
+                               .bias_offset = i * out});
+  }
+  problem.dtype = l.graph().type(x).dtype;
+  problem.allow_tf32 = l.options().allows_tf32;
+  problem.epilogue.has_bias = !node.operand("bias").is_absent();
+  problem.epilogue.activation = op.activation;
+  problem.epilogue.residual = op.residual;
+  return problem;
+}
+
+void lower_ragged_linear(Lowering& l, const Node& node, const LinearOp& op) {
+  PlacedView x = l.rows(node, "x"), weight = l.parameter(node, "weight"),
+             bias = l.parameter(node, "bias"), residual = l.rows(node, "residual"),
+             y = l.rows(node, node.outputs[0]);
+  if (residual.storage >= 0 && row_stride(residual) != row_stride(y)) {
+    throw MoveNeeded(node.name, node.operand("residual"),
+                     "model: " + node.name + " (linear): rows of residual are " +
+                         std::to_string(row_stride(residual)) + " elements apart, expected " +
+                         std::to_string(row_stride(y)) + " as those of y: this would move data");
+  }
+  const RaggedLinearPlan plan = make_ragged_linear_plan(
+      l.context(), ragged_problem(l, node, op, row_stride(x)), l.plan_options("ragged_linear"));
+  const RaggedLinearExtents extents = ragged_linear_extents(plan.problem());
+  x = flat(x, extents.x), weight = flat(weight, extents.weight), y = flat(y, extents.y);
+  if (bias.storage >= 0) bias = flat(bias, extents.bias);
+  if (residual.storage >= 0) residual = flat(residual, extents.residual);
+  l.table_bytes += plan.table_bytes();
+  l.add(node, "ragged_linear", plan.strategy(), plan.explain(), plan.workspace_bytes(),
+        {&x, &weight, &bias, &residual, &y}, [=](const Bases& at, const Execution& e) {
+          plan.run({.x = at.at(x),
+                    .weight = at.at(weight),
+                    .bias = at.at(bias),
+                    .y = at.at(y),
+                    .residual = at.at(residual)},
+                   e);
+        });
+  l.steps.back().info.num_members = l.num_members();
+}
+
+/// A node as with one member, on the rows that are selected.
+void lower_selected(Lowering& l, const Node& node, int64_t member, int64_t num_members) {
+  const size_t first = l.steps.size();
+  l.select(member);
+  std::visit([&](const auto& op) { lower(l, node, op); }, node.operation);
+  l.select(-1);
+  for (size_t i = first; i < l.steps.size(); ++i) {
+    l.steps[i].info.member = member;
+    l.steps[i].info.num_members = num_members;
+  }
+}
+
+}  // namespace
+
+ModelProblem checked_problem(ModelProblem problem) {
+  const auto text = [](auto number) { return std::to_string(number); };
+  WIDE_REQUIRE(problem.num_members >= 1,
+               "model: num_members is " + text(problem.num_members) + ", expected at least 1");
+  if (!problem.batches.empty()) {
+    const size_t count = problem.batches.size();
+    WIDE_REQUIRE(static_cast<int64_t>(count) == problem.num_members,
+                 "model: batches has " + text(count) +
+                     " entries, expected one per member = " + text(problem.num_members));
+    int64_t sum = 0;
+    for (size_t i = 0; i < count; ++i) {
+      WIDE_REQUIRE(problem.batches[i] >= 0, "model: batches of member " + text(i) + " is " +
+                                                text(problem.batches[i]) + ", expected >= 0");
+      WIDE_REQUIRE(!__builtin_add_overflow(sum, problem.batches[i], &sum),
+                   "model: batches are more rows than fit in 64 bits");
+    }
+    WIDE_REQUIRE(sum > 0, "model: batches are 0 for every member, expected rows for at least one");
+    problem.batch = *std::max_element(problem.batches.begin(), problem.batches.end());
+  }
+  WIDE_REQUIRE(problem.batch >= 1,
+               "model: batch is " + text(problem.batch) + ", expected at least 1");
+  return problem;
+}
+
+std::vector<int64_t> first_rows(const ModelProblem& problem) {
+  if (problem.batches.empty()) return {};
+  std::vector<int64_t> first{0};
+  for (const int64_t rows : problem.batches) first.push_back(first.back() + rows);
+  return first;
+}
+
+void lower_ragged(Lowering& l, const Node& node) {
+  const Value y = node.outputs[0];
+  if (!has_rows(l.graph(), y)) return;  // computed when members are loaded
+  if (std::holds_alternative<EnsembleOp>(node.operation)) {
+    throw_unsupported("model: " + node.name + " (" + std::string(operation_name(l.graph(), node)) +
+                      "): members have rows of their own, expected one batch for all: their rows "
+                      "are not those of the same samples");
+  }
+  if (l.is_shared(y)) return lower_selected(l, node, -1, 1);
+  if (treats_rows_alike(l, node)) return lower_selected(l, node, -1, l.num_members());
+  if (is_ragged_linear(l, node)) {
+    return lower_ragged_linear(l, node, std::get<LinearOp>(node.operation));
+  }
+  for (int64_t i = 0; i < l.num_members(); ++i) {
+    if (l.num_rows(i) > 0) lower_selected(l, node, i, 1);
+  }
+}
+
+}  // namespace wide
