@@ -168,6 +168,7 @@ TEST_CASE("model ragged: a residual that is shared, one that lies elsewhere, par
   const Value row = layers::flatten(g, "row", layers::slice(g, "one", x, 1, 2, 1));
   g.output("of_part", layers::linear(g, "fc4", row, 3));
   g.output("token", layers::concat(g, "concat", {g.parameter("class", {1, 6}), x}, 1));
+  g.output("both", layers::concat(g, "both_node", {x, layers::add(g, "add3", x, s)}, 2));
   const Graph graph = std::move(g).build();
   for (const Context& context : test::devices_at_hand()) {
     ModelRun run(context, graph, ragged({2, 5, 0, 1}));
