@@ -69,22 +69,25 @@ TEST_CASE("model host cost: neither a run nor a captured run allocates") {
 TEST_CASE("model host cost: a captured run is one launch") {
   test::require_simulation();
   const Context context = Context::cuda(0);
-  ModelRun run(context, test::small_model("bert"), {.num_members = 2, .batch = 1});
-  REQUIRE(run.plan().steps().size() > 10);
-  const ModelReplay replay(context, run.model(), run.arguments(), run.execution());
-  const int64_t before = test::Simulation::num_calls();
-  replay.run(run.stream());
-  const int64_t num_calls = test::Simulation::num_calls() - before;
-  // Each of them by its name: it is told to fail.
-  std::vector<std::string> calls;
-  for (int64_t k = 1; k <= num_calls; ++k) {
-    test::Simulation::fail_at(k, 400, false);
-    CHECK_THROWS(replay.run(run.stream()));
-    calls.push_back(test::Simulation::failed_call());
+  for (const ModelProblem& problem : {ModelProblem{.num_members = 2, .batch = 1},
+                                      ModelProblem{.num_members = 2, .batches = {1, 2}}}) {
+    ModelRun run(context, test::small_model("bert"), problem);
+    REQUIRE(run.plan().steps().size() > 10);
+    const ModelReplay replay(context, run.model(), run.arguments(), run.execution());
+    const int64_t before = test::Simulation::num_calls();
+    replay.run(run.stream());
+    const int64_t num_calls = test::Simulation::num_calls() - before;
+    // Each of them by its name: it is told to fail.
+    std::vector<std::string> calls;
+    for (int64_t k = 1; k <= num_calls; ++k) {
+      test::Simulation::fail_at(k, 400, false);
+      CHECK_THROWS(replay.run(run.stream()));
+      calls.push_back(test::Simulation::failed_call());
+    }
+    test::Simulation::fail_at(0, 0, false);
+    CHECK(calls == std::vector<std::string>{"cudaGetDevice", "cudaGraphLaunch"});
+    context.synchronize(run.stream());
   }
-  test::Simulation::fail_at(0, 0, false);
-  CHECK(calls == std::vector<std::string>{"cudaGetDevice", "cudaGraphLaunch"});
-  context.synchronize(run.stream());
 }
 
 TEST_CASE("model host cost: eight threads run one model, each with a stream and a workspace") {

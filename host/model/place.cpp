@@ -86,6 +86,7 @@ bool reshape_part(const Place& place, int begin, int end, const Shape& shape, in
 }  // namespace
 
 Place packed_place(Dtype dtype, const Shape& shape, int64_t num_members, int member_axis) {
+  (void)checked_bytes({num_members, checked_bytes(shape, dtype_bytes(dtype))}, 1);
   Place place{.storage = -1,
               .offset = 0,
               .dtype = dtype,

@@ -47,7 +47,8 @@ struct PlacedView {
   TensorView view;
 };
 
-/// Packed: the axes in front of `member_axis`, the members, the other axes; -1: shared.
+/// Packed: the axes in front of `member_axis`, the members, the other axes; -1: shared. Throws
+/// invalid_argument for more bytes than fit in 64 bits.
 Place packed_place(Dtype dtype, const Shape& shape, int64_t num_members, int member_axis);
 
 /// Elements from the first to behind the last.
