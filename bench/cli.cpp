@@ -223,6 +223,17 @@ struct Program {
   CLI::App* inspect_command = nullptr;  ///< in builds with CUDA
 
   Program() {
+    add_global_options();
+    add_measuring();
+    add_reading();
+    add_others();
+    if constexpr (has_simulation()) add_inspect();
+    app.require_subcommand(0, 1);
+    app.allow_extras();
+    for (CLI::App* command : app.get_subcommands({})) command->allow_extras()->fallthrough();
+  }
+
+  void add_global_options() {
     app.set_version_flag("--version", std::string("wbench ") + version());
     app.add_option("--color", global.color, "auto, always or never")
         ->check(one_of({"auto", "always", "never"}));
@@ -238,42 +249,11 @@ struct Program {
     }
     app.fallthrough();
     app.footer(exit_codes());
+  }
+
+  /// What runs cases.
+  void add_measuring() {
     run_command = app.add_subcommand("run", "check and measure strategies against baselines");
-    verify_command =
-        app.add_subcommand("verify", "check strategies and baselines, measure nothing");
-    list_command = app.add_subcommand(
-        "list",
-        "ops, models, strategies, policies, axes, presets, dtypes, devices, metrics, suites");
-    info_command = app.add_subcommand("info", "build, machine, devices");
-    show_command = app.add_subcommand("show", "print saved results");
-    tune_command = app.add_subcommand("tune", "find the fastest strategy and policy for auto");
-    quantize_command = app.add_subcommand("quantize", "what fewer bits do to a member's weight");
-    add_quantize(*quantize_command, quantize);
-    compare_command = app.add_subcommand("compare", "whether results are slower than a base's");
-    add_compare(*compare_command, compare, exit_codes());
-    add_store(*compare_command, compare.store);
-    report_command = app.add_subcommand("report", "results as a page for browsers");
-    add_report(*report_command, report, exit_codes());
-    add_store(*report_command, report.store);
-    profile_command = app.add_subcommand("profile", "one case under nsys or ncu");
-    add_selection(*profile_command, profile.run);
-    add_baselines(*profile_command, profile.run);
-    add_profile(*profile_command, profile);
-    profile.run.selection.baselines = "none";
-    trace_command =
-        app.add_subcommand("trace", "a model's graph, and how it runs; or what one call launches");
-    add_trace(*trace_command, trace);
-    history_command = app.add_subcommand("history", "runs that were saved, and how they changed");
-    add_history(*history_command, history);
-    suite_command = app.add_subcommand("suite", "runs that belong together, from a file");
-    add_suite(*suite_command, suite);
-    completion_command = app.add_subcommand("completion", "a script that completes wbench");
-    completion_command->add_option("shell", shell, "the shell that is to read it")
-        ->check(one_of({"bash", "zsh", "fish"}))
-        ->required();
-    man_command = app.add_subcommand("man", "the manual page, for man(1)");
-    for (CLI::App* command : {completion_command, man_command})
-      command->add_option("-o,--output", text_file, "write to FILE");
     add_selection(*run_command, run);
     add_baselines(*run_command, run);
     add_sampling(*run_command, run);
@@ -283,20 +263,42 @@ struct Program {
     add_metrics(*run_command, run.output);
     if constexpr (has_simulation()) add_counters(*run_command, run.output);
     run_command->footer(run_footer());
+    verify_command =
+        app.add_subcommand("verify", "check strategies and baselines, measure nothing");
     add_selection(*verify_command, verify);
     add_baselines(*verify_command, verify);
     add_verify(*verify_command, verify);
     add_checking(*verify_command, verify);
     add_output(*verify_command, verify.output);
     verify.content = ReportContent::checks;
+    tune_command = app.add_subcommand("tune", "find the fastest strategy and policy for auto");
     add_selection(*tune_command, tune);
     add_sampling(*tune_command, tune);
     add_tune(*tune_command, tune);
-    if constexpr (has_simulation()) add_inspect();
+    profile_command = app.add_subcommand("profile", "one case under nsys or ncu");
+    add_selection(*profile_command, profile.run);
+    add_baselines(*profile_command, profile.run);
+    add_profile(*profile_command, profile);
+    profile.run.selection.baselines = "none";
+    trace_command =
+        app.add_subcommand("trace", "a model's graph, and how it runs; or what one call launches");
+    add_trace(*trace_command, trace);
+    suite_command = app.add_subcommand("suite", "runs that belong together, from a file");
+    add_suite(*suite_command, suite);
+  }
+
+  /// What looks at results, or at what there is.
+  void add_reading() {
+    list_command = app.add_subcommand("list",
+                                      "ops, models, strategies, policies, axes, presets, "
+                                      "tolerances, dtypes, devices, metrics, suites; "
+                                      "refused: what there is not, and why");
     list_command->add_option("what", list_what, "what to list")->capture_default_str();
     list_command->add_option("--op", list_ops, "of these primitives");
     list_command->add_option("--json", list_json, "write JSON to FILE, or - for standard output");
+    info_command = app.add_subcommand("info", "build, machine, devices");
     add_info(*info_command, info);
+    show_command = app.add_subcommand("show", "print saved results");
     show_command
         ->add_option("files", show_files,
                      "result files, - for standard input, or runs of the history: see `wbench "
@@ -310,9 +312,26 @@ struct Program {
         ->check(kPositive);
     show_command->add_flag("--explain", show_output.explain,
                            "why each strategy was taken, and each row's command");
-    app.require_subcommand(0, 1);
-    app.allow_extras();
-    for (CLI::App* command : app.get_subcommands({})) command->allow_extras()->fallthrough();
+    compare_command = app.add_subcommand("compare", "whether results are slower than a base's");
+    add_compare(*compare_command, compare, exit_codes());
+    add_store(*compare_command, compare.store);
+    report_command = app.add_subcommand("report", "results as a page for browsers");
+    add_report(*report_command, report, exit_codes());
+    add_store(*report_command, report.store);
+    history_command = app.add_subcommand("history", "runs that were saved, and how they changed");
+    add_history(*history_command, history);
+  }
+
+  void add_others() {
+    quantize_command = app.add_subcommand("quantize", "what fewer bits do to a member's weight");
+    add_quantize(*quantize_command, quantize);
+    completion_command = app.add_subcommand("completion", "a script that completes wbench");
+    completion_command->add_option("shell", shell, "the shell that is to read it")
+        ->check(one_of({"bash", "zsh", "fish"}))
+        ->required();
+    man_command = app.add_subcommand("man", "the manual page, for man(1)");
+    for (CLI::App* command : {completion_command, man_command})
+      command->add_option("-o,--output", text_file, "write to FILE");
   }
 
   void add_inspect() {

@@ -127,8 +127,8 @@ void refuse_several_gpus(CLI::App& app) {
     throw Error(ErrorCode::invalid_argument,
                 "--mgpu " + how +
                     ": not supported: members exchange nothing, so there is no collective to "
-                    "time. Split members over GPUs, with a process for each: wbench run -d cuda:0 "
-                    "..., wbench run -d cuda:1 ...");
+                    "time. Split members over GPUs, with a process for each; -d cuda:0,1 measures "
+                    "one after the other");
   };
   app.add_option_function<std::string>("--mgpu", refuse)->group("");
 }

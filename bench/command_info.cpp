@@ -213,7 +213,7 @@ Json json_of(const Facts& facts) {
 int info_of_ops(const GlobalOptions& global, const InfoOptions& options, std::ostream& out) {
   Json document = Json::object();
   std::string listings;
-  for (const char* what : {"ops", "strategies", "policies", "axes", "presets"}) {
+  for (const char* what : {"ops", "tolerances", "strategies", "policies", "axes", "presets"}) {
     std::ostringstream json, listing;
     (void)command_list(global, what, options.ops, "-", json);
     (void)command_list(global, what, options.ops, "", listing);

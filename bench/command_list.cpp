@@ -40,12 +40,35 @@ using Rows = std::vector<std::vector<std::string>>;
 using Specs = std::vector<const catalog::PrimitiveSpec*>;
 
 Rows ops_rows(const Specs& specs) {
-  Rows rows{{"op", "summary", "tolerance"}};
-  for (const auto* spec : specs) {
-    rows.push_back({std::string(spec->name), std::string(spec->summary),
-                    std::string(spec->tolerance_formula)});
-  }
+  Rows rows{{"op", "summary"}};
+  for (const auto* spec : specs)
+    rows.push_back({std::string(spec->name), std::string(spec->summary)});
   return rows;
+}
+
+Rows tolerance_rows(const Specs& specs) {
+  Rows rows{{"op", "largest error that passes"}};
+  for (const auto* spec : specs)
+    rows.push_back({std::string(spec->name), std::string(spec->tolerance_formula)});
+  return rows;
+}
+
+/// What others of this kind have and wide has not.
+Rows refused_rows() {
+  return {
+      {"what", "why not"},
+      {"conv3d, transposed convolution",
+       "no kernel computes them; ONNX nodes of these are refused by their names"},
+      {"GRU, LSTM",
+       "each step waits for the one before, so that launches are what they cost, not members; a "
+       "cell as linear, pointwise and binary nodes runs, step after step"},
+      {"product of two activations",
+       "within attention alone, as flash_attention; elsewhere refused by the node's name"},
+      {"training", "nothing has gradients; batchnorm's mode train computes its statistics"},
+      {"several GPUs in one run (NCCL, MPI, meshes)",
+       "members exchange nothing, so there is no collective to time: a process for each GPU; "
+       "run -d cuda:0,1 measures one after the other"},
+      {"compile times by stage", "kernels are compiled when wide is built, none at run time"}};
 }
 
 Rows strategy_rows(const Specs& specs) {
@@ -165,8 +188,8 @@ int command_list(const GlobalOptions& global, const std::string& what, const std
                  const std::string& json, std::ostream& out) {
   const Specs specs = select_ops(ops.empty() ? "all" : ops);
   static constexpr std::string_view kWhat[] = {"ops",     "models",  "strategies", "policies",
-                                               "axes",    "presets", "dtypes",     "devices",
-                                               "metrics", "suites"};
+                                               "axes",    "presets", "tolerances", "dtypes",
+                                               "devices", "metrics", "suites",     "refused"};
   Rows rows;
   if (what == "ops") rows = ops_rows(specs);
   if (what == "models") rows = ops_rows(select_ops("model:all"));
@@ -174,6 +197,8 @@ int command_list(const GlobalOptions& global, const std::string& what, const std
   if (what == "policies") rows = policy_rows(specs);
   if (what == "axes") rows = axis_rows(specs);
   if (what == "presets") rows = preset_rows(specs);
+  if (what == "tolerances") rows = tolerance_rows(specs);
+  if (what == "refused") rows = refused_rows();
   if (what == "dtypes") rows = dtype_rows();
   if (what == "devices") rows = device_rows(global.no_gpu);
   if (what == "metrics") rows = metric_rows();

@@ -253,9 +253,9 @@ TEST_CASE("what a run was told of pauses, times and errors is kept") {
 }
 
 TEST_CASE("list and info need no device") {
-  const std::string what =
-      GENERATE("list", "list ops", "list strategies", "list axes --op linear", "list presets",
-               "list dtypes", "list devices", "list metrics", "info");
+  const std::string what = GENERATE("list", "list ops", "list strategies", "list axes --op linear",
+                                    "list presets", "list tolerances", "list dtypes",
+                                    "list devices", "list metrics", "list refused", "info");
   const Outcome text = wbench(what + " --no-gpu"), document = wbench(what + " --json -");
   CHECK(text.code == kSuccess);
   CHECK(!text.out.empty());

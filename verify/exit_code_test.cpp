@@ -85,8 +85,8 @@ TEST_CASE("exit code 2, with a message that says what to type instead") {
       {"run --op linear --mgpu nccl", "--mgpu nccl: not supported: members exchange nothing"},
       {"--color blue run --op linear", "--color"},
       {"frobnicate",
-       "expected one of run, verify, list, info, show, tune, quantize, compare, report, "
-       "profile, trace, history, suite, completion, man"},
+       "expected one of run, verify, tune, profile, trace, suite, list, info, show, compare, "
+       "report, history, quantize, completion, man"},
       {"run --model restnet18", "did you mean model:resnet18?"},
       {"trace", "0 of --op, --model and --onnx are given, expected one"},
       {"trace -m mlp --op linear", "2 of --op, --model and --onnx are given, expected one"},

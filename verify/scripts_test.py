@@ -245,6 +245,76 @@ class SetupTest(ScriptTest):
         self.assertRegex(log, r"sudo -n env \S+ apt-get -q install -y --no-install-recommends libcli11-dev")
 
 
+class AnalyzeTest(ScriptTest):
+    """Two files whose numbers are counted by hand."""
+
+    def setUp(self):
+        super().setUp()
+        self.put("include/wide/x.hpp", "")
+        self.put("host/a.hpp", """#include "wide/x.hpp"
+namespace w {
+struct Base { virtual ~Base() = default; };
+class Derived : public Base {
+ public:
+  int f(int x) const {
+    if (x > 1 && x < 7 || x == 9) return 1;
+    for (int i = 0; i < x; ++i) x += i > 3 ? 1 : 2;
+    switch (x) { case 1: return 2; default: return x & 3; }
+  }
+};
+template <class T> T twice(T x) { return x + x; }
+}
+""")
+        for name in "ab":  # what both include is counted once
+            self.put(f"host/{name}.cpp", f'#include "host/a.hpp"\nint {name}() {{ return w::twice(2); }}\n')
+        self.put("build/test/compile_commands.json", json.dumps(
+            [{"directory": str(self.root), "file": f"host/{name}.cpp",
+              "command": f"c++ -I. -Iinclude -std=c++20 -c host/{name}.cpp"} for name in "ab"]))
+
+    def analyze(self, *more, **variables):
+        return self.run_script(ROOT / "scripts/analyze_ast", "--root", self.root, *more, **variables)
+
+    def needs_libclang(self):
+        if self.analyze()[0] == 7:
+            self.skipTest("no libclang: apt-get install python3-clang")
+
+    def test_classes_functions_and_includes(self):
+        self.needs_libclang()
+        code, text = self.analyze("--json", "-")
+        self.assertEqual(code, 0, text)
+        found = json.loads(text)
+        self.assertEqual([(c["name"], c["bases"], c["line"]) for c in found["classes"]],
+                         [("w::Base", [], 3), ("w::Derived", ["w::Base"], 4)])
+        functions = {f["name"]: (f["signature"], f["lines"], f["complexity"]) for f in found["functions"]}
+        self.assertEqual(len(functions), len(found["functions"]))
+        self.assertEqual(functions["w::Derived::f"], ("int f(int)", 5, 7))
+        self.assertEqual(functions["w::twice"], ("T twice(T)", 1, 1))
+        self.assertEqual(set(functions), {"w::Base::~Base", "w::Derived::f", "w::twice", "a", "b"})
+        self.assertEqual(found["includes"], [{"from": "host", "to": "host", "includes": 2},
+                                             {"from": "host", "to": "include", "includes": 1}])
+
+    def test_limits(self):
+        self.needs_libclang()
+        self.assertEqual(self.analyze("--max-lines", "5", "--max-complexity", "7")[0], 0)
+        for limit in ("--max-lines", "4"), ("--max-complexity", "6"):
+            code, text = self.analyze(*limit)
+            self.assertEqual(code, 1)
+            self.assertIn("host/a.hpp:6: w::Derived::f has 5 lines, complexity 7", text)
+
+    def test_what_cannot_be_read_is_said(self):
+        self.needs_libclang()
+        self.put("host/b.cpp", "int b( {\n")
+        code, text = self.analyze()
+        self.assertEqual(code, 0)
+        self.assertRegex(text, "host/b.cpp.*error")
+        self.assertIn("Not understood whole: 1 files.", text)
+
+    def test_without_a_build(self):
+        code, text = self.analyze("--build", "nowhere")
+        self.assertEqual(code, 7)
+        self.assertRegex(text, "nowhere/compile_commands.json|needs libclang")
+
+
 class ToolkitTest(ScriptTest):
     """Which CUDA toolkit the build takes; a too old one is refused with a reason, not with a failure."""
 
