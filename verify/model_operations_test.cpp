@@ -124,6 +124,34 @@ TEST_CASE("model: attention over other positions, with shared heads and lengths"
   });
 }
 
+TEST_CASE("model: what is added to attention's scores, of each member, of all, and learned") {
+  for (const bool is_shared : {false, true}) {
+    check("bias", [&](GraphBuilder& g) {
+      const Value x = g.input("x", {kBatch, 3, 8}), other = g.input("other", {kBatch, 5, 4});
+      const auto input = [&](const char* name, const Shape& shape) {
+        return is_shared ? g.shared_input(name, shape) : g.input(name, shape);
+      };
+      const auto attend = [&](const char* name, Value bias) {
+        g.output(name, g.append(std::string(name) + "_node",
+                                FlashAttentionOp{.heads = 4, .kv_heads = 2, .scale = 0.7f},
+                                {{"q", x}, {"k", other}, {"v", other}, {"bias", bias}}));
+      };
+      attend("of_keys", layers::reshape(g, "keys", input("mask", {kBatch, 5}), {kBatch, 1, 1, 5}));
+      attend("of_rows", input("rows", {kBatch, 1, 3, 5}));
+      attend("of_heads", layers::relu(g, "act", input("heads", {kBatch, 4, 1, 5})));
+      attend("of_all", input("all", {kBatch, 4, 3, 5}));
+      attend("learned", g.parameter("learned_bias", {4, 3, 5}));
+      attend("learned_row", g.parameter("learned_row_bias", {1, 1, 5}));
+    });
+  }
+  GraphBuilder g("wrong");
+  const Value x = g.input("x", {kBatch, 3, 8});
+  CHECK_THROWS_WITH(g.append("attend", FlashAttentionOp{.heads = 4},
+                             {{"q", x}, {"k", x}, {"v", x}, {"bias", g.parameter("b", {2, 3, 3})}}),
+                    ContainsSubstring("attend: bias is fp32 [2, 3, 3], expected q's dtype and [1 "
+                                      "or 4, 1 or 3, 3]"));
+}
+
 TEST_CASE("model: axes that change their places, and values that two readers want elsewhere") {
   check("moves", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 3, 4, 5});

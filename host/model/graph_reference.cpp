@@ -167,6 +167,19 @@ class Evaluator {
     return y;
   }
 
+  /// Of [B, heads or 1, Tq or 1, Tk], or without the batch.
+  double score_bias(int64_t b, int64_t h, int64_t i, int64_t j, int64_t heads, int64_t tq,
+                    int64_t tk) const {
+    if (!has("bias")) return 0;
+    const std::vector<int64_t>& shape = in("bias").shape;
+    const int64_t own_heads = shape[shape.size() - 3], rows = shape[shape.size() - 2];
+    const int64_t line = shape.size() == 3 ? 0 : b;
+    return at(
+        "bias",
+        ((line * own_heads + (own_heads == heads ? h : 0)) * rows + (rows == tq ? i : 0)) * tk + j,
+        0);
+  }
+
   Doubles attend(const Doubles& q, const Doubles& k, const Doubles& v, int64_t heads,
                  int64_t kv_heads, double scale, bool is_causal) const {
     const int64_t batch = q.shape[0], tq = q.shape[1], tk = k.shape[1], d = q.shape[2] / heads;
@@ -185,9 +198,10 @@ class Evaluator {
             for (int64_t e = 0; e < d; ++e)
               s += q.values[z((b * tq + i) * heads * d + h * d + e)] *
                    k.values[z((b * tk + j) * kv_heads * d + g * d + e)];
-            p[z(j)] = s * scale;
+            p[z(j)] = s * scale + score_bias(b, h, i, j, heads, tq, tk);
             most = std::max(most, p[z(j)]);
           }
+          if (std::isinf(most)) continue;  // no key is seen
           for (double& s : p) sum += s = std::exp(s - most);
           for (int64_t e = 0; e < d; ++e) {
             double value = 0;

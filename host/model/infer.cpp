@@ -108,8 +108,24 @@ Types infer(const AttentionOp& op, const Operands& at) {
   return {x};
 }
 
+/// [B, heads or 1, Tq or 1, Tk], without the batch where it is a parameter.
+void check_score_bias(const Operands& at, int64_t heads, const ValueType& q, const ValueType& k) {
+  if (!at.has("bias")) return;
+  const ValueType& bias = at.type("bias");
+  const int first = at.is_parameter("bias") ? 0 : 1;
+  const auto is_one_of = [&](int axis, int64_t extent) {
+    return bias.shape[axis] == 1 || bias.shape[axis] == extent;
+  };
+  const bool fits = bias.dtype == q.dtype && bias.shape.rank() == first + 3 &&
+                    is_one_of(first, heads) && is_one_of(first + 1, q.shape[1]) &&
+                    bias.shape[first + 2] == k.shape[1];
+  at.require(fits, "bias is " + to_string(bias) + ", expected q's dtype and [" +
+                       (first == 1 ? "B, " : "") + "1 or " + text(heads) + ", 1 or " +
+                       text(q.shape[1]) + ", " + text(k.shape[1]) + "]");
+}
+
 Types infer(const FlashAttentionOp& op, const Operands& at) {
-  at.only({"q", "k", "v", "key_lengths"});
+  at.only({"q", "k", "v", "key_lengths", "bias"});
   const ValueType& q = at.floating("q", 3, 3);
   const ValueType& k = at.floating("k", 3, 3);
   at.same("v", k);
@@ -122,6 +138,7 @@ Types infer(const FlashAttentionOp& op, const Operands& at) {
              "k is " + to_string(k) + ", expected q's dtype and " +
                  text(q.shape.back() / op.heads * kv_heads) + " features");
   check_key_lengths(at);
+  check_score_bias(at, op.heads, q, k);
   return {q};
 }
 

@@ -30,6 +30,28 @@ PlacedView key_lengths_of(const Lowering& l, const Node& node) {
   return place.is_shared() ? shared_view(place, l.device()) : stacked_view(place, l.device());
 }
 
+/// What is added to scores as [N or 1, B or 1, heads or 1, Tq, Tk]: an axis that is not there has a
+/// stride of 0, and so have queries that share a row.
+PlacedView score_bias_of(Lowering& l, const Node& node, int64_t queries) {
+  const Value value = node.operand("bias");
+  if (value.is_absent()) return {};
+  const bool is_parameter = l.graph().type(value).shape[0] != kBatch;
+  const bool is_shared = !is_parameter && l.place(value).is_shared();
+  PlacedView view = is_parameter ? l.parameter(node, "bias")
+                    : is_shared  ? shared_view(l.place(value), l.device())
+                                 : stacked_view(l.place(value), l.device());
+  const Shape& own = view.view.shape;
+  const Strides& step = view.view.strides;
+  Shape shape{is_shared ? 1 : own[0], is_parameter ? 1 : own[is_shared ? 0 : 1], 1, queries, 1};
+  Strides strides{is_shared ? 0 : step[0], is_parameter ? 0 : step[is_shared ? 0 : 1], 0, 0, 0};
+  for (int axis = 2, from = own.rank() - 3; axis < 5; ++axis, ++from) {
+    if (axis != 3) shape[axis] = own[from];
+    if (own[from] != 1 || axis == 4) strides[axis] = step[from];
+  }
+  view.view = TensorView(nullptr, view.view.dtype, shape, strides, view.view.device);
+  return view;
+}
+
 }  // namespace
 
 void lower(Lowering& l, const Node& node, const LinearOp& op) {
@@ -154,14 +176,16 @@ void lower(Lowering& l, const Node& node, const AttentionOp& op) {
 void lower(Lowering& l, const Node& node, const FlashAttentionOp& op) {
   const PlacedView q = l.positions(node, "q"), k = l.positions(node, "k"),
                    v = l.positions(node, "v"), y = l.positions(node.outputs[0]),
-                   lengths = key_lengths_of(l, node);
+                   lengths = key_lengths_of(l, node),
+                   bias = score_bias_of(l, node, l.graph().type(node.operand("q")).shape[1]);
   const auto arguments = [=](const Bases& at) {
     return FlashAttentionArguments{.q = at.at(q),
                                    .k = at.at(k),
                                    .v = at.at(v),
                                    .key_lengths = at.at(lengths),
                                    .slopes = {},
-                                   .y = at.at(y)};
+                                   .y = at.at(y),
+                                   .bias = at.at(bias)};
   };
   FlashAttentionProblem like;
   like.num_members = l.members_of(node);
@@ -173,7 +197,7 @@ void lower(Lowering& l, const Node& node, const FlashAttentionOp& op) {
       make_flash_attention_plan(l.context(), describe_flash_attention(arguments(l.example()), like),
                                 l.plan_options("flash_attention"));
   l.add(node, "flash_attention", plan.strategy(), plan.explain(), plan.workspace_bytes(),
-        {&q, &k, &v, &lengths, &y},
+        {&q, &k, &v, &lengths, &y, &bias},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 

@@ -47,7 +47,9 @@ struct AttentionOp {
   friend bool operator==(const AttentionOp&, const AttentionOp&) = default;
 };
 
-/// q [B, Tq, heads*D], k and v [B, Tk, kv_heads*D], key_lengths int32 [B] or none -> y as q
+/// q [B, Tq, heads*D], k and v [B, Tk, kv_heads*D], key_lengths int32 [B] or none -> y as q. bias,
+/// which is added to scores, [B, heads or 1, Tq or 1, Tk]; or a parameter, without the batch; or
+/// none. What is repeated is read in place.
 struct FlashAttentionOp {
   int64_t heads = 1;
   int64_t kv_heads = 0;  ///< 0: as heads
