@@ -63,6 +63,7 @@ Tensors constants() {
     }
   }
   all["some"].values[0] = -1e9;
+  fill("bias", {1, 2, kT, kT});
   return all;
 }
 
@@ -158,6 +159,7 @@ TEST_CASE("onnx: scores that are scaled and masked in any order are one attentio
       attention(Steps{{"Add", {"zeros", "s"}, {"s0"}}, {"Mul", {"s0", "scale"}, {"s1"}}} + softmax),
       kAttention);
   check(attention(Steps{{"Where", {"keep", "s", "hidden"}, {"s1"}}} + softmax), kAttention);
+  check(attention(Steps{{"Add", {"s", "some"}, {"s1"}}} + softmax), kAttention);
   const std::string file =
       file_of(attention(Steps{{"Where", {"keep", "s", "hidden"}, {"s1"}}} + softmax));
   const OnnxModel model = parse(file);
@@ -285,8 +287,10 @@ TEST_CASE("onnx: axes are copied into place where a primitive must have them the
 
 TEST_CASE("onnx: products of activations that are no attention are refused by name") {
   const Steps softmax{{"Softmax", {"s1"}, {"p"}}};
-  CHECK_THAT(refusal(attention(Steps{{"Add", {"s", "some"}, {"s1"}}} + softmax)),
-             ContainsSubstring("node \"node_s1\" (Add) masks attention by [1, 1, 5, 5]"));
+  CHECK_THAT(refusal(attention(Steps{{"Add", {"s", "bias"}, {"s1"}}} + softmax)),
+             ContainsSubstring("node \"node_s1\" (Add) adds 2 heads or rows"));
+  CHECK_THAT(refusal(attention({{"Softmax", {"s"}, {"p0"}}, {"Add", {"p0", "some"}, {"p"}}})),
+             ContainsSubstring("adds behind the softmax"));
   CHECK_THAT(refusal(attention(Steps{{"Relu", {"s"}, {"s1"}}} + softmax)),
              ContainsSubstring("(Relu) reads \"s\", the product of two activations"));
   CHECK_THAT(refusal(attention(Steps{{"Mul", {"s", "scale"}, {"p"}}})),

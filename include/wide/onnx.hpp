@@ -7,8 +7,16 @@
 // computed here, with what computes them (Shape, Gather, Concat, ..): a graph has none of it. Axes
 // that nodes only regroup and reorder are followed, and copied where a primitive must have them in
 // place; attention that is spelled out (q k^T scaled and masked, softmax, times v) becomes
-// flash_attention. What has no member-wise equivalent is refused by the name of its node. Opsets up
-// to 21; of those before 9 what later ones have in common with them.
+// flash_attention, with fewer heads of keys and values where these are repeated. What has no
+// member-wise equivalent is refused by the name of its node. Opsets up to 21; of those before 9
+// what later ones have in common with them.
+//
+// Masks: inputs of whole numbers or truths that nodes compute with are inputs of the graph that
+// have the same numbers, 0 and 1 for truths, in the floating-point type that the file casts them
+// to, else fp32: whole numbers up to 2^24. What is computed of them and added to attention's
+// scores, or chooses among them, is flash_attention's bias, read where it lies. Minus infinity is
+// the least number there. A query whose keys are all hidden by it, or by a float's least number,
+// gives 0.
 //
 // A file from anywhere may be opened: it is checked as it is read, weights stay in the file, which
 // is mapped, and what else is kept takes memory in proportion to it. Tensors' files must lie in the

@@ -118,6 +118,21 @@ Doubles part(const Doubles& x, int64_t axis, int64_t first, int64_t count) {
   return y;
 }
 
+Doubles concat(const std::vector<Doubles>& parts, int64_t axis) {
+  Doubles y{parts[0].shape, {}};
+  y.shape[at(axis)] = 0;
+  for (const Doubles& part : parts) y.shape[at(axis)] += part.shape[at(axis)];
+  const int64_t outer = size_of({y.shape.begin(), y.shape.begin() + axis});
+  for (int64_t o = 0; o < outer; ++o) {
+    for (const Doubles& part : parts) {
+      const int64_t own = size_of(part.shape) / outer;
+      y.values.insert(y.values.end(), part.values.begin() + o * own,
+                      part.values.begin() + (o + 1) * own);
+    }
+  }
+  return y;
+}
+
 }  // namespace
 
 std::vector<std::string> operations(const Graph& graph) {
@@ -136,14 +151,16 @@ std::vector<std::string> nodes_of(const std::vector<Step>& steps) {
     std::vector<std::string> in = step.in;
     std::string attributes;
     if (step.op == "Transpose") attributes = ints_attribute("perm", step.numbers);
-    if (step.op == "Split" || step.op == "Gather")
+    if (step.op == "Cast") attributes = int_attribute("to", step.numbers[0]);
+    if (step.op == "Split" || step.op == "Gather" || step.op == "Concat")
       attributes = int_attribute("axis", step.numbers[0]);
     if (step.op == "Gather") {
       in.push_back(step.out[0] + "_index");
       nodes.push_back(node("Constant", {}, {in.back()},
                            tensor_attribute("value", ints("", {}, {step.numbers[1]}))));
     }
-    if (step.op == "Reshape" || step.op == "Squeeze" || step.op == "Unsqueeze") {
+    if (step.op == "Reshape" || step.op == "Squeeze" || step.op == "Unsqueeze" ||
+        step.op == "Expand") {
       in.push_back(step.out[0] + "_numbers");
       nodes.push_back(
           node("Constant", {}, {in.back()},
@@ -170,6 +187,26 @@ Tensors evaluate_steps(const std::vector<Step>& steps, Tensors known) {
     if (step.op == "Div") y = elementwise(in, [](const Values& v) { return v[0] / v[1]; });
     if (step.op == "Where")
       y = elementwise(in, [](const Values& v) { return v[0] != 0 ? v[1] : v[2]; });
+    if (step.op == "Sub") y = elementwise(in, [](const Values& v) { return v[0] - v[1]; });
+    if (step.op == "Not") y = elementwise(in, [](const Values& v) { return v[0] == 0; });
+    if (step.op == "Neg") y = elementwise(in, [](const Values& v) { return -v[0]; });
+    if (step.op == "And")
+      y = elementwise(in, [](const Values& v) { return v[0] != 0 && v[1] != 0; });
+    if (step.op == "Or")
+      y = elementwise(in, [](const Values& v) { return v[0] != 0 || v[1] != 0; });
+    if (step.op == "Equal") y = elementwise(in, [](const Values& v) { return v[0] == v[1]; });
+    if (step.op == "Greater") y = elementwise(in, [](const Values& v) { return v[0] > v[1]; });
+    if (step.op == "LessOrEqual") y = elementwise(in, [](const Values& v) { return v[0] <= v[1]; });
+    if (step.op == "Cast") {
+      const bool is_truth = step.numbers[0] == 9;
+      y = elementwise(in, [&](const Values& v) { return is_truth ? v[0] != 0 : v[0]; });
+    }
+    if (step.op == "Expand") {
+      Doubles like{step.numbers, {}};
+      like.values.assign(at(size_of(like.shape)), 0);
+      y = elementwise({in[0], like}, [](const Values& v) { return v[0]; });
+    }
+    if (step.op == "Concat") y = concat(in, step.numbers[0]);
     if (step.op == "Relu") y = elementwise(in, [](const Values& v) { return std::max(v[0], 0.0); });
     if (step.op == "Reshape") y = reshape(in[0], step.numbers);
     if (step.op == "Transpose") y = transpose(in[0], step.numbers);

@@ -20,7 +20,9 @@ using catalog::Doubles;
 struct Step {
   std::string op;
   std::vector<std::string> in, out;
-  Extents numbers{};  ///< Reshape's shape, Transpose's order, Split's, Squeeze's and Gather's axis
+  /// Reshape's and Expand's shape, Transpose's order, Cast's type, the axis of Split, Concat,
+  /// Squeeze and Gather.
+  Extents numbers{};
 };
 
 /// What runs of a graph, in order: nodes of activations that are no mere views. A "transpose" is a

@@ -4,6 +4,7 @@
 // Attention as exporters spell it out: q k^T, scaled and masked in any order, softmax, times v. The
 // heads are axes that a view knows of, so that none of the transposes around it is computed.
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "host/import/onnx/lowering.hpp"
@@ -87,20 +88,109 @@ Value flattened(Lowering& at, const Moved& operand, const Heads& heads) {
   return at.reshaped(operand.value, {kBatch, heads.positions, heads.heads * heads.features});
 }
 
-/// softmax(scale q k^T) v
+/// What is repeated of heads, each of which so many of the queries' heads read in turn; the operand
+/// without that.
+int64_t take_repeats(Lowering& at, Moved& operand) {
+  const View view = at.view(operand), once = view.once();
+  if (view == once) return 1;
+  View::Axis lead;
+  for (int i = 0; i + 2 < view.rank(); ++i)
+    lead.insert(lead.end(), view.axis(i).begin(), view.axis(i).end());
+  const bool is_last = !lead.empty() && lead.back().extent != kBatch && lead.back().step == 0;
+  const int64_t repeats = is_last ? lead.back().extent : 1;
+  const long double seen = static_cast<long double>(view.elements() * repeats);
+  long double all = 1;
+  const Numbers extents = view.extents();
+  for (size_t i = 0; i < extents.values.size(); ++i)
+    all *= is_batch(extents, i) ? static_cast<long double>(batch_multiple(extents, i))
+                                : extents.values[i];
+  at.support(is_last && all == seen,
+             "multiplies by what is repeated, expected heads, each repeated in turn");
+  operand.view = once;
+  return repeats;
+}
+
+/// Axes of what is added to scores: [B, heads or 1, rows or 1, columns].
+struct BiasAxes {
+  int64_t heads = 1, rows = 1;
+};
+
+/// `own` or 1, else the node is refused.
+int64_t one_or(Lowering& at, int64_t extent, int64_t own) {
+  at.support(extent == 1 || extent == own, "adds " + std::to_string(extent) +
+                                               " heads or rows to attention's scores, expected 1 "
+                                               "or " +
+                                               std::to_string(own));
+  return extent;
+}
+
+/// Computed, as an operand of flash_attention: what is repeated is there once.
+Moved computed_bias(Lowering& at, const Scores& scores, const Moved& from) {
+  const Heads q = own_heads(at, scores.q, false), k = own_heads(at, scores.k, true);
+  const View view = at.view(from), once = view.once();
+  const int rank = view.rank();
+  const auto extent_at = [&](const View& of, int axis) {
+    return of.extents().values[static_cast<size_t>(axis)];
+  };
+  const bool fits = rank == at.view(scores.q).rank() && !once.axis(0).empty() &&
+                    once.axis(0)[0].extent == kBatch &&
+                    extent_at(once, rank - 1) == static_cast<long double>(k.positions);
+  at.support(fits,
+             "adds to attention's scores what is not [batch, heads or 1, queries or 1, keys]");
+  int64_t lead = 1;
+  for (int i = 0; i + 2 < rank; ++i) {
+    for (const View::Part& part : once.axis(i)) lead *= part.extent == kBatch ? 1 : part.extent;
+  }
+  const int64_t heads = one_or(at, lead, q.heads),
+                rows = one_or(at, to_integer(once.extents(), static_cast<size_t>(rank - 2)),
+                              q.positions);
+  const Numbers wanted{{4},
+                       false,
+                       {batch_number(), static_cast<long double>(heads),
+                        static_cast<long double>(rows), static_cast<long double>(k.positions)}};
+  const Value value = at.laid_out(from.value, once.reshaped(wanted, false, at.batch()));
+  at.support(!value.is_absent(),
+             "adds to attention's scores what has its batch elsewhere than in front");
+  return {value, {}, from.factor};
+}
+
+void add_bias(Lowering& at, Scores& scores, Moved bias) {
+  at.support(!scores.is_normalised, "adds behind the softmax");
+  at.support(at.dtype(bias.value) == at.dtype(scores.q.value),
+             "adds " + std::string(dtype_name(at.dtype(bias.value))) +
+                 " to attention's scores of " + std::string(dtype_name(at.dtype(scores.q.value))));
+  if (!scores.bias.value.is_absent()) {
+    bias.value = at.multiplied(bias.value, bias.factor);
+    const Value before = at.multiplied(scores.bias.value, scores.bias.factor);
+    at.support(at.shape(bias.value) == at.shape(before) && at.shape(before)[0] == kBatch,
+               "adds " + to_string(at.shape(bias.value)) + " to attention's scores that have " +
+                   to_string(at.shape(before)) + " added: no primitive repeats what is computed");
+    bias = {at.append(BinaryOp{}, {{"x", before}, {"other", bias.value}})};
+  }
+  scores.bias = bias;
+}
+
+/// softmax(scale q k^T + bias) v
 void finish_attention(Lowering& at, const Scores& scores) {
   at.support(scores.is_normalised, "multiplies scores without a softmax");
-  const Moved v = with_heads(at, at.elements(1), false, "the second");
+  Moved values = at.elements(1);
+  const int64_t repeats = take_repeats(at, values);
+  const Moved v = with_heads(at, values, false, "the second");
   const Heads q = own_heads(at, scores.q, false), k = own_heads(at, scores.k, true),
               own = own_heads(at, v, false);
-  at.support(own == k, "multiplies scores by values of other heads, positions or features");
+  at.support(own == k && repeats == scores.repeats,
+             "multiplies scores by values of other heads, positions or features");
   const double scale = scores.scale * scores.q.factor * scores.k.factor;
-  const Value y = at.append(
-      FlashAttentionOp{
-          .heads = q.heads, .is_causal = scores.is_causal, .scale = static_cast<float>(scale)},
-      {{"q", flattened(at, scores.q, q)},
-       {"k", flattened(at, scores.k, k)},
-       {"v", flattened(at, v, own)}});
+  std::vector<Operand> operands{{"q", flattened(at, scores.q, q)},
+                                {"k", flattened(at, scores.k, k)},
+                                {"v", flattened(at, v, own)}};
+  if (!scores.bias.value.is_absent())
+    operands.push_back({"bias", at.multiplied(scores.bias.value, scores.bias.factor)});
+  const Value y = at.append(FlashAttentionOp{.heads = q.heads,
+                                             .kv_heads = repeats == 1 ? 0 : k.heads,
+                                             .is_causal = scores.is_causal,
+                                             .scale = static_cast<float>(scale)},
+                            operands);
   at.set(0, {y, at.view(scores.q)});
 }
 
@@ -127,26 +217,40 @@ bool is_minus_infinity(double number) {
   return number <= -9e3;
 }
 
-void add_mask(Lowering& at, Scores& scores, const Shape& shape,
-              const std::function<bool(int64_t)>& is_hidden,
-              const std::function<bool(int64_t)>& is_kept) {
-  const Mask mask = mask_of(shape, own_heads(at, scores.q, false), own_heads(at, scores.k, true),
-                            is_hidden, is_kept);
-  at.support(mask != Mask::other,
-             "masks attention by " + to_string(shape) +
-                 ", expected a causal mask: key lengths or other masks cannot be told from it");
-  at.support(!scores.is_normalised || mask == Mask::none, "masks behind the softmax");
+/// A constant added to scores: nothing, a causal mask, or numbers of its own.
+void add_constant(Lowering& at, Scores& scores, const Shape& shape,
+                  const std::function<double(int64_t)>& number) {
+  const Heads q = own_heads(at, scores.q, false), k = own_heads(at, scores.k, true);
+  const Mask mask = mask_of(
+      shape, q, k, [&](int64_t i) { return is_minus_infinity(number(i)); },
+      [&](int64_t i) { return number(i) == 0; });
+  at.support(!scores.is_normalised || mask == Mask::none, "adds behind the softmax");
   scores.is_causal = scores.is_causal || mask == Mask::causal;
+  if (mask != Mask::other) return;
+  const int rank = shape.rank(), own_rank = at.view(scores.q).rank();
+  const auto extent = [&](int from_last) {
+    return rank >= from_last ? shape[rank - from_last] : int64_t{1};
+  };
+  const int64_t rows = one_or(at, extent(2), q.positions),
+                heads = own_rank == 4 ? one_or(at, extent(3), q.heads) : 1;
+  at.support(extent(1) == k.positions && num_elements(shape) == heads * rows * k.positions,
+             "adds " + to_string(shape) +
+                 " to attention's scores, expected [1, heads or 1, queries or 1, keys]");
+  add_bias(at, scores,
+           {at.constants({heads, rows, k.positions}, at.dtype(scores.q.value), number)});
 }
 
 }  // namespace
 
 void lower_products(Lowering& at) {
   if (const Scores* scores = at.scores(0)) return finish_attention(at, *scores);
+  Moved keys = at.moved(1);
+  const int64_t repeats = take_repeats(at, keys);
   Scores scores{.q = with_heads(at, at.moved(0), false, "the first"),
-                .k = with_heads(at, at.moved(1), true, "the second, transposed,")};
+                .k = with_heads(at, keys, true, "the second, transposed,"),
+                .repeats = repeats};
   const Heads q = own_heads(at, scores.q, false), k = own_heads(at, scores.k, true);
-  at.require(q.heads == k.heads && q.features == k.features,
+  at.require(q.heads == k.heads * repeats && q.features == k.features,
              "multiplies " + std::to_string(q.heads) + " x " + std::to_string(q.features) +
                  " features by " + std::to_string(k.heads) + " x " + std::to_string(k.features));
   at.set_scores(std::move(scores));
@@ -158,20 +262,19 @@ bool lower_scores_arithmetic(Lowering& at) {
   Scores scores = *at.scores(input);
   const size_t other = 1 - input;
   const std::string& op = at.node().op;
-  at.support(!at.is_computed(other),
-             "combines attention's scores and what is computed, expected a constant");
-  if (op == "Add") {
-    const Shape shape = at.constant_shape(other);
-    const auto number = at.reader(other);
-    add_mask(
-        at, scores, shape, [&](int64_t i) { return is_minus_infinity(number(i)); },
-        [&](int64_t i) { return number(i) == 0; });
+  if (op == "Add" && at.is_computed(other)) {
+    at.support(at.scores(other) == nullptr, "adds scores to scores");
+    add_bias(at, scores, computed_bias(at, scores, at.elements(other)));
+  } else if (op == "Add") {
+    add_constant(at, scores, at.constant_shape(other), at.reader(other));
   } else {
-    at.support(op == "Mul" || (op == "Div" && input == 0), "is no function of attention's scores");
+    at.support((op == "Mul" || (op == "Div" && input == 0)) && !at.is_computed(other),
+               "is no function of attention's scores");
     at.support(!scores.is_normalised, "scales behind the softmax");
     const double number = at.scalar(other);
     scores.scale = op == "Div" ? scores.scale / number : scores.scale * number;
     at.support(std::isfinite(scores.scale), "scales by " + std::to_string(number));
+    scores.bias.factor *= op == "Div" ? 1 / number : number;
   }
   at.set_scores(std::move(scores));
   return true;
@@ -189,32 +292,27 @@ bool lower_scores_softmax(Lowering& at) {
   return true;
 }
 
-namespace {
-
-/// Scores where a constant says so, elsewhere a number that hides them.
-void lower_where(Lowering& at) {
-  at.only({});
-  at.require(at.num_inputs() == 3,
-             "has " + std::to_string(at.num_inputs()) + " inputs, expected 3");
-  at.support(!at.is_computed(0), "chooses by what is computed, for which there is no primitive");
-  const size_t input = at.is_computed(1) ? 1 : 2, other = 3 - input;
-  at.support(at.scores(input) != nullptr && !at.is_computed(other),
-             "chooses between activations, for which there is no primitive");
+/// Scores where a condition says so, elsewhere a number that hides them.
+bool lower_scores_where(Lowering& at) {
+  const size_t input = at.scores(1) != nullptr ? 1 : 2, other = 3 - input;
+  if (at.scores(input) == nullptr) return false;
+  at.support(!at.is_computed(other), "chooses between scores and what is computed");
   Scores scores = *at.scores(input);
-  at.support(
-      is_minus_infinity(at.scalar(other)),
-      "replaces scores by " + std::to_string(at.scalar(other)) + ", expected minus infinity");
-  const auto condition = at.reader(0);
-  const auto is_kept = [&](int64_t i) { return (condition(i) != 0) == (input == 1); };
-  add_mask(
-      at, scores, at.constant_shape(0), [&](int64_t i) { return !is_kept(i); }, is_kept);
+  const double hidden = at.uniform(other);
+  at.support(is_minus_infinity(hidden),
+             "replaces scores by " + std::to_string(hidden) + ", expected minus infinity");
+  if (!at.is_computed(0)) {
+    const auto condition = at.reader(0);
+    const double nothing = -std::numeric_limits<double>::infinity();
+    add_constant(at, scores, at.constant_shape(0),
+                 [=](int64_t i) { return (condition(i) != 0) == (input == 1) ? 0 : nothing; });
+  } else {
+    add_bias(
+        at, scores,
+        computed_bias(at, scores, choose(at, input == 1 ? 0 : hidden, input == 1 ? hidden : 0)));
+  }
   at.set_scores(std::move(scores));
-}
-
-}  // namespace
-
-void add_attention_operators(std::map<std::string_view, Lower>& table) {
-  table["Where"] = lower_where;
+  return true;
 }
 
 }  // namespace wide::onnx

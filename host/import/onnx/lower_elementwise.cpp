@@ -98,7 +98,8 @@ void lower_mish(Lowering& at) {
 }
 void lower_neg(Lowering& at) {
   at.only({});
-  at.set(with_number(at, BinaryFunction::multiply, at.x(0), -1));
+  const Moved x = at.elements(0);
+  at.set_like(x, with_number(at, BinaryFunction::multiply, x.value, -1));
 }
 
 /// relu(x) + relu(-x)
@@ -203,6 +204,37 @@ bool is_moved(Lowering& at, size_t input) {
   return own.view && !own.view->in_place();
 }
 
+/// A constant, seen as x is, as x's value lies: the tables of rotary embeddings.
+Value moved_constant(Lowering& at, size_t input, const Moved& x) {
+  const View view = at.view(x);
+  const Shape own = at.constant_shape(input), lying = at.shape(x.value);
+  struct Step {
+    int64_t extent, step, own_step;  ///< of x's elements, and of the constant's
+  };
+  std::vector<Step> steps;
+  int64_t own_step = 1;
+  for (int i = own.rank(), axis = view.rank(); i-- > 0;) {
+    at.support(--axis >= 0, "has more axes than what it is combined with");
+    const View::Axis& parts = view.axis(axis);
+    int64_t behind = own_step;
+    for (size_t part = parts.size(); own[i] != 1 && part-- > 0;) {
+      at.support(parts[part].step != 0, "combines the constant " + to_string(own) +
+                                            " and an activation that is repeated or its batch");
+      steps.push_back({parts[part].extent, parts[part].step, behind});
+      behind *= parts[part].extent;
+    }
+    own_step *= own[i];
+    at.support(own[i] == 1 || behind == own_step,
+               "combines " + to_string(own) + " and an activation of other extents");
+  }
+  return at.changed(input, at.dtype(x.value), Shape(std::span(lying.begin() + 1, lying.end())),
+                    [steps](const Initializer& t, int64_t i) {
+                      int64_t from = 0;
+                      for (const Step& s : steps) from += i / s.step % s.extent * s.own_step;
+                      return load_element(t.data, *t.type->dtype, from);
+                    });
+}
+
 /// Where axes were moved: two that were moved alike, a number, or a row for all rows.
 void combine_moved(Lowering& at, BinaryFunction function) {
   if (at.is_computed(0) && at.is_computed(1)) {
@@ -221,12 +253,18 @@ void combine_moved(Lowering& at, BinaryFunction function) {
     at.support(std::isfinite(x.factor), "scales by " + std::to_string(number));
     return at.set(0, x);
   }
-  at.support(data == 0 || is_factor || function == BinaryFunction::add,
-             "combines a constant and an activation whose axes were moved");
-  const Moved x = num_elements(own) == 1 ? at.elements(data) : at.rows(data);
-  at.support(num_elements(own) == 1 || own.back() == num_elements(own),
-             "combines " + to_string(own) + " and an activation whose axes were moved");
-  const Value other = at.reshaped(at.parameter(1 - data, at.dtype(x.value)), {num_elements(own)});
+  at.support(data == 0 || function != BinaryFunction::divide,
+             "divides a constant by an activation, for which there is no primitive");
+  const bool is_row = own.rank() > 0 && own.back() == num_elements(own);
+  Moved x = is_row && own.back() != 1 ? at.rows(data) : at.elements(data);
+  if (data == 1 && function == BinaryFunction::subtract) {
+    x.value = with_number(at, BinaryFunction::multiply, x.value, -1);
+    function = BinaryFunction::add;
+  }
+  const Value other =
+      is_row || num_elements(own) == 1
+          ? at.reshaped(at.parameter(1 - data, at.dtype(x.value)), {num_elements(own)})
+          : moved_constant(at, 1 - data, x);
   at.set_like(x, binary(at, function, x.value, other));
 }
 
@@ -236,8 +274,14 @@ void lower_binary(Lowering& at) {
   at.require(at.num_inputs() == 2,
              "has " + std::to_string(at.num_inputs()) + " inputs, expected 2");
   if (lower_scores_arithmetic(at)) return;
-  if (is_moved(at, 0) || is_moved(at, 1)) return combine_moved(at, kFunction);
-  at.set(combined(at, kFunction, 0, 1));
+  const Range range = kFunction == BinaryFunction::divide
+                          ? Range::any
+                          : std::min({at.range(0), at.range(1), Range::whole});
+  if (is_moved(at, 0) || is_moved(at, 1))
+    combine_moved(at, kFunction);
+  else
+    at.set(combined(at, kFunction, 0, 1));
+  at.claim(range);
 }
 
 template <bool kIsMean>
@@ -358,9 +402,9 @@ void add_elementwise_operators(std::map<std::string_view, Lower>& table) {
 Lower find_lower(std::string_view op) {
   static const std::map<std::string_view, Lower> table = [] {
     std::map<std::string_view, Lower> all;
-    add_attention_operators(all);
     add_dense_operators(all);
     add_elementwise_operators(all);
+    add_mask_operators(all);
     add_shape_operators(all);
     add_window_operators(all);
     return all;

@@ -26,7 +26,7 @@ void set_reshaped(Lowering& at, Value x, const std::vector<int64_t>& extents) {
 
 /// The same elements with other axes.
 void set_view(Lowering& at, const Moved& x, View view) {
-  at.set(0, {x.value, std::move(view), x.factor});
+  at.set(0, {x.value, std::move(view), x.factor, x.range});
 }
 
 void lower_reshape(Lowering& at) {
@@ -65,9 +65,27 @@ void lower_transpose(Lowering& at) {
   set_view(at, x, view.transposed(transpose_order(at.integers("perm"), view.rank())));
 }
 
+/// Parts whose axes were moved alike.
+bool lower_moved_concat(Lowering& at) {
+  std::vector<Moved> parts;
+  bool is_moved = false;
+  for (size_t i = 0; i < at.num_inputs(); ++i) {
+    if (!at.is_computed(i)) return false;
+    const Moved own = at.moved(i);
+    is_moved = is_moved || (own.view && !own.view->in_place());
+  }
+  if (!is_moved) return false;
+  for (size_t i = 0; i < at.num_inputs(); ++i) parts.push_back(at.elements(i));
+  const int axis = checked_axis(at.integer("axis", 0), at.view(parts[0]).rank());
+  const std::optional<Moved> y = at.joined(parts, axis);
+  if (y) at.set(0, *y);
+  return y.has_value();
+}
+
 void lower_concat(Lowering& at) {
   at.only({"axis"});
   at.require(at.node().find("axis") != nullptr, "has no axis");
+  if (lower_moved_concat(at)) return;
   std::vector<Operand> parts;
   Value like;
   for (size_t i = 0; i < at.num_inputs(); ++i) {
@@ -149,31 +167,11 @@ void lower_dropout(Lowering& at) {
   at.set(rank < 2 || rank > 5 ? x : at.append(DropoutOp{static_cast<float>(ratio)}, {{"x", x}}));
 }
 
-void lower_cast(Lowering& at) {
-  at.only({"to", "saturate"});
-  const Value x = at.x(0);
-  const ElementType* to = find_element_type(at.integer("to", 0));
-  at.require(to != nullptr, "casts to a type that is unknown");
-  at.support(to->dtype == at.dtype(x), "casts " + std::string(dtype_name(at.dtype(x))) + " to " +
-                                           std::string(to->name) +
-                                           ", for which there is no primitive");
-  at.set(x);
-}
-
+/// What is repeated is read where it lies, by those that can.
 void lower_expand(Lowering& at) {
   at.only({});
-  const Value x = at.x(0);
-  const Numbers& wanted = at.numbers(1);
-  const int missing = at.shape(x).rank() - static_cast<int>(wanted.values.size());
-  at.support(missing >= 0, "makes more axes than there are");
-  for (size_t i = 0; i < wanted.values.size(); ++i) {
-    const int64_t own = at.shape(x)[static_cast<int>(i) + missing];
-    const bool is_same = is_batch(wanted, i)
-                             ? own == kBatch
-                             : to_integer(wanted, i) == 1 || to_integer(wanted, i) == own;
-    at.support(is_same, "repeats elements, for which there is no primitive");
-  }
-  at.set(x);
+  const Moved x = at.moved(0);
+  set_view(at, x, at.view(x).repeated(at.numbers(1), at.batch()));
 }
 
 void lower_pad(Lowering& at) {
@@ -196,7 +194,6 @@ void add_shape_operators(std::map<std::string_view, Lower>& table) {
   table["Split"] = lower_split;
   table["Identity"] = lower_identity;
   table["Dropout"] = lower_dropout;
-  table["Cast"] = lower_cast;
   table["Expand"] = lower_expand;
   table["Pad"] = lower_pad;
 }

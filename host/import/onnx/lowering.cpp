@@ -19,20 +19,6 @@ namespace {
 constexpr int64_t kMaxFolded = 10'000'000;
 constexpr int64_t kMaxCopied = int64_t{1} << 26;  ///< bytes
 
-/// Elements of one row of the batch: no device holds more, and products of two such sizes with a
-/// small number still fit in 64 bits.
-constexpr int64_t kMaxElements = int64_t{1} << 40;
-
-bool is_small(const Shape& shape) {
-  int64_t size = 1;
-  for (const int64_t extent : shape) {
-    if (extent == kBatch) continue;
-    if (extent > kMaxElements / size) return false;
-    size *= std::max<int64_t>(extent, 1);
-  }
-  return true;
-}
-
 bool is_floating_point(Dtype dtype) {
   return dtype == Dtype::fp32 || dtype == Dtype::fp16 || dtype == Dtype::bf16;
 }
@@ -158,6 +144,28 @@ double Lowering::scalar(size_t input) {
   return static_cast<double>(one.values[0]);
 }
 
+double Lowering::uniform(size_t input) {
+  const int64_t size = num_elements(constant_shape(input));
+  const auto number = reader(input);
+  bool is_one = size >= 1;
+  for (int64_t i = 1; is_one && i < size; ++i) is_one = number(i) == number(0);
+  support(is_one, "has " + shown(input) + " as input " + std::to_string(input) +
+                      ", expected one number in all of it");
+  return number(0);
+}
+
+Range Lowering::range(size_t input) {
+  if (is_computed(input)) return moved(input).range;
+  if (num_elements(constant_shape(input)) != 1) return Range::any;
+  const double number = uniform(input);
+  const bool is_whole = std::fabs(number) < 0x1p24 && std::trunc(number) == number;
+  return is_whole ? Range::whole : std::isfinite(number) ? Range::finite : Range::any;
+}
+
+void Lowering::claim(Range range) {
+  terms_[node_->outputs.at(0)].activation.range = range;
+}
+
 std::function<double(int64_t)> Lowering::reader(size_t input) {
   (void)constant_shape(input);  // that it is one
   const Term& found = term(node_->inputs[input]);
@@ -243,15 +251,19 @@ Value Lowering::scaled(size_t input, Dtype dtype, double factor) {
 }
 
 Value Lowering::constant(double number, Dtype dtype) {
-  auto storage = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(dtype_bytes(dtype)));
-  store_element(storage->data(), dtype, 0, number);
+  return constants({1}, dtype, [=](int64_t) { return number; });
+}
+
+Value Lowering::constants(const Shape& shape, Dtype dtype,
+                          const std::function<double(int64_t)>& number) {
+  const int64_t bytes = checked_bytes(shape, dtype_bytes(dtype));
+  allow(bytes);
+  auto storage = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(bytes));
+  for (int64_t i = 0; i < num_elements(shape); ++i)
+    store_element(storage->data(), dtype, i, number(i));
   const int type = dtype == Dtype::fp32 ? 1 : dtype == Dtype::fp16 ? 10 : 16;
-  lowered_.made.push_back({node_->name + ".constant",
-                           find_element_type(type),
-                           {1},
-                           storage->data(),
-                           std::ssize(*storage),
-                           storage});
+  lowered_.made.push_back({node_->name + ".constant", find_element_type(type), shape,
+                           storage->data(), std::ssize(*storage), storage});
   return declare(lowered_.made.back(), dtype, node_->name + ".constant");
 }
 
@@ -327,65 +339,6 @@ void Lowering::find_needed() {
       const auto producer = producers.find(input);
       if (producer != producers.end()) needed_[producer->second] = true;
     }
-  }
-}
-
-void Lowering::declare_inputs() {
-  const auto refuse_input = [&](const ValueInfo& input, const std::string& why) {
-    throw_unsupported("onnx: " + file_.where + ": input " + in_quotes(input.name) + " " + why);
-  };
-  const ValueInfo::Extent* batch = nullptr;
-  for (const Initializer& initializer : file_.initializers)
-    terms_[initializer.name] = {.tensor = &initializer};
-  for (const ValueInfo& input : file_.inputs) {
-    const bool is_read = readers_.contains(input.name) ||
-                         std::find(outputs_.begin(), outputs_.end(), input.name) != outputs_.end();
-    if (terms_.contains(input.name) || !is_read) continue;
-    const auto fixed = options_.fixed_inputs.find(input.name);
-    const bool is_fixed = fixed != options_.fixed_inputs.end();
-    if (input.type == nullptr || (!input.type->dtype && !is_fixed))
-      refuse_input(input, input.type == nullptr ? "is no tensor, or of a type that it does not say"
-                                                : "is " + std::string(input.type->name) +
-                                                      ", which no tensor of wide can be");
-    if (!input.has_shape || input.extents.empty() || input.extents.size() >= kMaxRank)
-      refuse_input(input, "has no shape or " + std::to_string(input.extents.size()) +
-                              " axes, expected 1 to 5, the batch in front");
-    const ValueInfo::Extent& first = input.extents[0];
-    if (batch != nullptr && (first.number != batch->number || first.symbol != batch->symbol))
-      refuse_input(input, "does not begin as another input does, expected one batch of all");
-    batch = &first;
-    batch_ = first.number;
-    std::vector<int64_t> extents{kBatch};
-    for (size_t i = 1; i < input.extents.size(); ++i) {
-      int64_t extent = input.extents[i].number;
-      const auto known = options_.extents.find(std::string(input.extents[i].symbol));
-      if (extent < 0 && known != options_.extents.end()) extent = known->second;
-      if (extent < 1)
-        refuse_input(
-            input,
-            "has extent " + in_quotes(input.extents[i].symbol) + " on axis " + std::to_string(i) +
-                ", expected a number of at least 1: OnnxOptions::extents says those of symbols");
-      extents.push_back(extent);
-    }
-    if (!is_small(Shape(extents))) refuse_input(input, "has more elements than any device holds");
-    if (is_fixed) {
-      // A batch of 1: as it is broadcast, it is the same for every sample.
-      Numbers numbers{Shape(extents), is_floating_type(input.type->number), {}};
-      numbers.shape[0] = 1;
-      if (num_elements(numbers.shape) > kMaxNumbers)
-        refuse_input(input, "has more than " + std::to_string(kMaxNumbers) +
-                                " elements, expected fewer of an input that is fixed");
-      numbers.values.assign(static_cast<size_t>(num_elements(numbers.shape)),
-                            numbers.is_float ? fixed->second : std::trunc(fixed->second));
-      terms_[input.name].numbers = std::move(numbers);
-      continue;
-    }
-    const auto& shared = options_.shared_inputs;
-    const bool is_shared = std::find(shared.begin(), shared.end(), input.name) != shared.end();
-    taken_[input.name] = 1;
-    terms_[input.name].activation.value =
-        is_shared ? builder_.shared_input(input.name, Shape(extents), *input.type->dtype)
-                  : builder_.input(input.name, Shape(extents), *input.type->dtype);
   }
 }
 

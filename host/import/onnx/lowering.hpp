@@ -25,18 +25,25 @@ struct Lowered {
   std::deque<Initializer> made;                ///< those that are not the file's
 };
 
+/// What is known of an activation's elements, each with what is above it: that they are finite,
+/// whole numbers, or 0 and 1. Masks are computed of such: a graph has numbers only.
+enum class Range : uint8_t { any, finite, whole, truth };
+
 /// An activation whose axes may be others than those of the value that has its elements.
 struct Moved {
   Value value{};
   std::optional<View> view{};  ///< none: as it lies
   double factor = 1;           ///< of all elements, not applied yet
+  Range range = Range::any;
 };
 
 /// The product of two activations, which only attention computes, and what became of it.
 struct Scores {
   Moved q, k;
+  int64_t repeats = 1;  ///< queries' heads that read one of k's
   double scale = 1;
   bool is_causal = false, is_normalised = false;
+  Moved bias{};  ///< added to them: a parameter [heads or 1, rows or 1, columns], or computed
 };
 
 struct Term {
@@ -93,6 +100,8 @@ class Lowering {
   Value laid_out(Value value, const View& view);
   /// Some of what lies along an axis.
   Moved part(const Moved& of, int axis, int64_t first, int64_t count);
+  /// One behind the other along an axis, where they lie alike.
+  std::optional<Moved> joined(const std::vector<Moved>& parts, int axis);
   Value multiplied(Value value, double factor);
   const Shape& shape(Value value) const { return builder_.type(value).shape; }
   Dtype dtype(Value value) const { return builder_.type(value).dtype; }
@@ -100,6 +109,12 @@ class Lowering {
   /// Numbers of a constant. Throws where there are too many of them.
   const Numbers& numbers(size_t input);
   double scalar(size_t input);
+  /// The one number that all elements of a constant are, however many.
+  double uniform(size_t input);
+  /// Of an activation, or of a constant that is one number.
+  Range range(size_t input);
+  /// What is known of the first output, an activation.
+  void claim(Range range);
   /// Elements of a constant of any size, in row-major order.
   std::function<double(int64_t)> reader(size_t input);
   /// A constant of that dtype as a parameter, shaped as in the file.
@@ -110,6 +125,8 @@ class Lowering {
   Value scaled(size_t input, Dtype dtype, double factor);
   /// One number as a parameter [1].
   Value constant(double number, Dtype dtype);
+  /// Numbers as a parameter of that shape.
+  Value constants(const Shape& shape, Dtype dtype, const std::function<double(int64_t)>& number);
   Value reshaped(Value value, const Shape& shape);
   Value transposed(Value parameter);
 
@@ -141,6 +158,8 @@ class Lowering {
  private:
   void declare_inputs();
   void find_needed();
+  static bool is_small(const Shape& shape);  ///< a row of the batch fits on some device
+  std::optional<Dtype> mask_dtype(const ValueInfo& input) const;
   void lower_node(const OnnxNode& node);
   bool fold_node();
   bool fold_tensor();
@@ -176,15 +195,18 @@ class Lowering {
 /// The function that lowers an operator; nullptr for those that are not supported.
 using Lower = void (*)(Lowering&);
 Lower find_lower(std::string_view op);
-void add_attention_operators(std::map<std::string_view, Lower>& table);
 void add_dense_operators(std::map<std::string_view, Lower>& table);
 void add_elementwise_operators(std::map<std::string_view, Lower>& table);
+void add_mask_operators(std::map<std::string_view, Lower>& table);
 void add_shape_operators(std::map<std::string_view, Lower>& table);
 void add_window_operators(std::map<std::string_view, Lower>& table);
 
 /// What they do with scores; false where none of the inputs is one.
 bool lower_scores_arithmetic(Lowering& at);
 bool lower_scores_softmax(Lowering& at);
+bool lower_scores_where(Lowering& at);
+/// One of two numbers, by the first input, which is truths.
+Moved choose(Lowering& at, double if_true, double if_false);
 /// MatMul of two activations.
 void lower_products(Lowering& at);
 

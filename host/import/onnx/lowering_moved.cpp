@@ -9,6 +9,22 @@
 
 namespace wide::onnx {
 
+namespace {
+
+/// A value with an axis that is cut: [B, before, extent, behind], without those of 1.
+Shape cut_shape(const View::Cut& cut) {
+  std::vector<int64_t> extents{kBatch};
+  if (cut.before != 1) extents.push_back(cut.before);
+  extents.push_back(cut.extent);
+  if (cut.behind != 1) extents.push_back(cut.behind);
+  return Shape(extents);
+}
+int place_of(const View::Cut& cut) {
+  return cut.before != 1 ? 2 : 1;
+}
+
+}  // namespace
+
 View Lowering::view(const Moved& moved) const {
   return moved.view ? *moved.view : View::of(shape(moved.value));
 }
@@ -45,7 +61,9 @@ Value Lowering::settle(Term& term, const std::string& what) {
   if (own.view) {
     const Value value = laid_out(own.value, *own.view);
     if (value.is_absent())
-      throw_unsupported(what + " has its batch elsewhere than in front, or more axes than 5");
+      throw_unsupported(what +
+                        " has its batch elsewhere than in front, repeats elements, or has more "
+                        "axes than 5");
     own.value = value;
     own.view.reset();
   }
@@ -68,8 +86,9 @@ Value Lowering::multiplied(Value value, double factor) {
 
 Moved Lowering::elements(size_t input) {
   const Moved own = moved(input);
-  if (!own.view || own.view->in_place()) return {x(input)};
-  return {multiplied(own.value, own.factor), own.view};
+  const Range range = own.factor == 1 ? own.range : std::min(own.range, Range::finite);
+  if (!own.view || own.view->in_place()) return {x(input), {}, 1, range};
+  return {multiplied(own.value, own.factor), own.view, 1, range};
 }
 
 Moved Lowering::rows(size_t input) {
@@ -86,7 +105,7 @@ Moved Lowering::part(const Moved& of, int axis, int64_t first, int64_t count) {
   const View own = view(of);
   if (!of.view) {
     if (first == 0 && count == shape(of.value)[axis]) return of;
-    return {append(SliceOp{axis, first, count}, {{"x", of.value}}), {}, of.factor};
+    return {append(SliceOp{axis, first, count}, {{"x", of.value}}), {}, of.factor, of.range};
   }
   if (first == 0 &&
       static_cast<long double>(count) == own.extents().values[static_cast<size_t>(axis)])
@@ -95,15 +114,31 @@ Moved Lowering::part(const Moved& of, int axis, int64_t first, int64_t count) {
   if (!cut) {
     const Value value = laid_out(of.value, own);
     support(!value.is_absent(), "takes a part of an axis that was moved together with the batch");
-    return part({value, {}, of.factor}, axis, first, count);
+    return part({value, {}, of.factor, of.range}, axis, first, count);
   }
-  std::vector<int64_t> extents{kBatch};
-  if (cut->before != 1) extents.push_back(cut->before);
-  const int place = static_cast<int>(extents.size());
-  extents.push_back(cut->extent);
-  if (cut->behind != 1) extents.push_back(cut->behind);
-  const Value y = append(SliceOp{place, first, count}, {{"x", reshaped(of.value, Shape(extents))}});
-  return {y, own.resized(axis, count), of.factor};
+  const SliceOp slice{place_of(*cut), first, count};
+  const Value y = append(slice, {{"x", reshaped(of.value, cut_shape(*cut))}});
+  return {y, own.resized(axis, count), of.factor, of.range};
+}
+
+std::optional<Moved> Lowering::joined(const std::vector<Moved>& parts, int axis) {
+  const View first = view(parts[0]);
+  const auto lying = first.cut(axis);
+  if (!lying) return {};
+  std::vector<Operand> operands;
+  int64_t total = 0;
+  for (const Moved& part : parts) {
+    const View own = view(part);
+    const auto cut = own.rank() == first.rank() ? own.cut(axis) : std::nullopt;
+    const bool fits = cut && cut->before == lying->before && cut->behind == lying->behind &&
+                      own.resized(axis, lying->extent) == first &&
+                      dtype(part.value) == dtype(parts[0].value);
+    if (!fits) return {};
+    total += cut->extent;
+    operands.push_back(
+        {"part" + std::to_string(operands.size()), reshaped(part.value, cut_shape(*cut))});
+  }
+  return Moved{append(ConcatOp{place_of(*lying)}, operands), first.resized(axis, total)};
 }
 
 void Lowering::set(size_t output, Moved moved) {

@@ -33,6 +33,22 @@ Extent extent_of(const View::Axis& axis) {
   return all;
 }
 
+bool is_repeat(const View::Part& part) {
+  return part.extent != kBatch && part.step == 0;
+}
+
+/// Elements of one sample as they are seen: no more than could be counted twice over.
+int64_t seen_elements(const View& view) {
+  int64_t all = 1;
+  for (int i = 0; i < view.rank(); ++i) {
+    const int64_t extent = extent_of(view.axis(i)).number;
+    if (extent > (int64_t{1} << 40) / all)
+      throw_unsupported("makes more elements than any device holds");
+    all *= extent;
+  }
+  return all;
+}
+
 /// Parts that lie together are one.
 View::Axis joined(const View::Axis& axis) {
   View::Axis out;
@@ -135,8 +151,9 @@ std::vector<Extent> resolve(const View& view, const Numbers& wanted, bool copies
   }
   if (open < 0) return extents;
   // In a file whose batch has a number, literal extents are made of that, too.
-  const bool is_literal = !known.has_batch && batch >= 1 && batch <= INT64_MAX / view.elements();
-  const int64_t all = is_literal ? view.elements() * batch : view.elements();
+  const int64_t seen = seen_elements(view);
+  const bool is_literal = !known.has_batch && batch >= 1 && batch <= INT64_MAX / seen;
+  const int64_t all = is_literal ? seen * batch : seen;
   if (all % known.number != 0) throw_unsupported("leaves an extent open that is not whole");
   extents[static_cast<size_t>(open)] = {all / known.number, !known.has_batch && !is_literal};
   return extents;
@@ -177,6 +194,7 @@ std::optional<Shape> View::in_place() const {
   for (int i = 1; i < rank(); ++i) {
     const Extent extent = extent_of(axis(i));
     for (const Part& part : axis(i)) {
+      if (is_repeat(part)) return std::nullopt;
       behind /= part.extent;
       if (part.step != behind) return std::nullopt;
     }
@@ -193,6 +211,7 @@ std::optional<View::Copy> View::copy() const {
     parts.insert(parts.end(), axis(i).begin(), axis(i).end());
     to.push_back(extent_of(axis(i)).number);
   }
+  if (std::any_of(parts.begin(), parts.end(), is_repeat)) return std::nullopt;
   std::vector<Part> lying = parts;
   std::sort(lying.begin(), lying.end(),
             [](const Part& a, const Part& b) { return a.step > b.step; });
@@ -262,9 +281,44 @@ View View::without(int axis) const {
   return out;
 }
 
+View View::repeated(const Numbers& wanted, int64_t batch) const {
+  const int count = static_cast<int>(wanted.values.size());
+  WIDE_REQUIRE(count <= 2 * kMaxRank, "makes " + std::to_string(count) + " axes");
+  View out = *this;
+  while (out.rank() < count) out.axes_.insert(out.axes_.begin(), Axis{});
+  for (int i = 0; i < count; ++i) {
+    Axis& own = out.axes_[static_cast<size_t>(i + out.rank() - count)];
+    const auto place = static_cast<size_t>(i);
+    const Extent extent = extent_of(own);
+    if (is_batch(wanted, place)) {
+      const bool is_same = extent.has_batch && extent.number == batch_multiple(wanted, place);
+      if (!is_same) throw_unsupported("repeats elements for each sample");
+      continue;
+    }
+    const int64_t number = to_integer(wanted, place);
+    const bool is_same =
+        extent.has_batch ? number == batch * extent.number : number == extent.number;
+    if (number == 1 || is_same) continue;
+    if (!own.empty() || number < 1)
+      throw_unsupported("makes an extent of " + std::to_string(number) + " of another than 1");
+    own.push_back({number, 0});
+    (void)seen_elements(out);
+  }
+  return out;
+}
+
+View View::once() const {
+  View out = *this;
+  for (Axis& parts : out.axes_) {
+    std::erase_if(parts, is_repeat);
+    parts = joined(parts);
+  }
+  return out;
+}
+
 std::optional<View::Cut> View::cut(int axis) const {
   const Axis& parts = this->axis(axis);
-  if (parts.size() != 1 || parts[0].extent == kBatch) return std::nullopt;
+  if (parts.size() != 1 || parts[0].step == 0) return std::nullopt;
   const auto [extent, step] = parts[0];
   return Cut{elements_ / (extent * step), extent, step};
 }

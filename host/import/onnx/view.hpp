@@ -18,7 +18,7 @@ class View {
  public:
   struct Part {
     int64_t extent = 1;  ///< kBatch: all of the batch
-    int64_t step = 1;    ///< elements of one sample; 0 for the batch
+    int64_t step = 1;    ///< elements of one sample; 0 for the batch and what is repeated
     friend bool operator==(const Part&, const Part&) = default;
   };
   using Axis = std::vector<Part>;  ///< none: an extent of 1
@@ -28,7 +28,7 @@ class View {
 
   int rank() const { return static_cast<int>(axes_.size()); }
   const Axis& axis(int i) const { return axes_[static_cast<size_t>(i)]; }
-  int64_t elements() const { return elements_; }  ///< of one sample
+  int64_t elements() const { return elements_; }  ///< of one sample, each once
   /// What Shape computes: numbers, and a multiple of the batch.
   Numbers extents() const;
   /// The shape, where nothing moved, the batch is in front, and a graph can have so many axes.
@@ -51,9 +51,13 @@ class View {
   View squeezed(const std::vector<int64_t>& axes) const;
   View unsqueezed(const std::vector<int64_t>& axes) const;
   View without(int axis) const;  ///< an axis of extent 1
+  /// Axes of extent 1 repeated up to the extents that are wanted, as Expand does.
+  View repeated(const Numbers& wanted, int64_t batch) const;
+  /// The same with every element once: what is repeated has an extent of 1.
+  View once() const;
 
   /// The value's elements as [B, before, extent, behind], of which the axis is `extent`: where it
-  /// is one part.
+  /// is one part, and not repeated.
   struct Cut {
     int64_t before = 1, extent = 1, behind = 1;
   };

@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file's inputs as a graph's: their batch, their extents, and what masks become.
+#include <algorithm>
+#include <cmath>
+
+#include "host/core/check.hpp"
+#include "host/import/messages.hpp"
+#include "host/import/onnx/lowering.hpp"
+
+namespace wide::onnx {
+
+namespace {
+
+/// Elements of one row of the batch: no device holds more, and products of two such sizes with a
+/// small number still fit in 64 bits.
+constexpr int64_t kMaxElements = int64_t{1} << 40;
+
+/// Readers that are followed from an input: far beyond what makes a mask of it.
+constexpr int kMaxFollowed = 4096;
+
+}  // namespace
+
+bool Lowering::is_small(const Shape& shape) {
+  int64_t size = 1;
+  for (const int64_t extent : shape) {
+    if (extent == kBatch) continue;
+    if (extent > kMaxElements / size) return false;
+    size *= std::max<int64_t>(extent, 1);
+  }
+  return true;
+}
+
+/// Of an input of whole numbers or truths that nodes compute with, as with a mask: a graph has it
+/// as numbers of the type that they are cast to. None for others, such as the indices of a table.
+std::optional<Dtype> Lowering::mask_dtype(const ValueInfo& input) const {
+  if (input.type->bits < 8 || is_floating_type(input.type->number) || input.type->number == 8)
+    return {};
+  std::optional<Dtype> cast;
+  bool is_mask = input.type->number == 9;
+  int followed = 0;
+  std::set<std::string_view> seen{input.name};
+  for (std::vector<std::string_view> open{input.name}; !open.empty();) {
+    const std::string_view name = open.back();
+    open.pop_back();
+    const auto readers = readers_.find(name);
+    if (readers == readers_.end()) continue;
+    for (const OnnxNode* reader : readers->second) {
+      if (++followed > kMaxFollowed) return cast;
+      const std::string& op = reader->op;
+      if (op == "Gather" && reader->inputs.size() > 1 && reader->inputs[1] == name) return {};
+      const ElementType* to = nullptr;
+      if (op == "Cast" && reader->find("to") != nullptr)
+        to = find_element_type(reader->find("to")->i);
+      if (to != nullptr && to->dtype && is_floating_type(to->number)) {
+        cast = cast ? cast : to->dtype;
+        continue;
+      }
+      static const std::set<std::string_view> kMoves{
+          "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose",
+          "Slice",    "Gather",  "Split",   "Expand",    "Cast"};
+      static const std::set<std::string_view> kComputes{
+          "Not",  "And",         "Or",    "Equal", "Greater", "GreaterOrEqual",
+          "Less", "LessOrEqual", "Where", "Add",   "Sub",     "Mul"};
+      is_mask = is_mask || to != nullptr || kComputes.contains(op);
+      if (!kMoves.contains(op) && !kComputes.contains(op)) continue;
+      for (const std::string_view output : reader->outputs) {
+        if (!output.empty() && seen.insert(output).second) open.push_back(output);
+      }
+    }
+  }
+  if (cast) return cast;
+  return is_mask ? std::optional(Dtype::fp32) : std::nullopt;
+}
+
+void Lowering::declare_inputs() {
+  const auto refuse_input = [&](const ValueInfo& input, const std::string& why) {
+    throw_unsupported("onnx: " + file_.where + ": input " + in_quotes(input.name) + " " + why);
+  };
+  const ValueInfo::Extent* batch = nullptr;
+  for (const Initializer& initializer : file_.initializers)
+    terms_[initializer.name] = {.tensor = &initializer};
+  for (const ValueInfo& input : file_.inputs) {
+    const bool is_read = readers_.contains(input.name) ||
+                         std::find(outputs_.begin(), outputs_.end(), input.name) != outputs_.end();
+    if (terms_.contains(input.name) || !is_read) continue;
+    const auto fixed = options_.fixed_inputs.find(input.name);
+    const bool is_fixed = fixed != options_.fixed_inputs.end();
+    const std::optional<Dtype> mask =
+        input.type == nullptr || is_fixed ? std::nullopt : mask_dtype(input);
+    if (input.type == nullptr || (!input.type->dtype && !mask && !is_fixed))
+      refuse_input(input, input.type == nullptr ? "is no tensor, or of a type that it does not say"
+                                                : "is " + std::string(input.type->name) +
+                                                      ", which no tensor of wide can be");
+    if (!input.has_shape || input.extents.empty() || input.extents.size() >= kMaxRank)
+      refuse_input(input, "has no shape or " + std::to_string(input.extents.size()) +
+                              " axes, expected 1 to 5, the batch in front");
+    const ValueInfo::Extent& first = input.extents[0];
+    if (batch != nullptr && (first.number != batch->number || first.symbol != batch->symbol))
+      refuse_input(input, "does not begin as another input does, expected one batch of all");
+    batch = &first;
+    batch_ = first.number;
+    std::vector<int64_t> extents{kBatch};
+    for (size_t i = 1; i < input.extents.size(); ++i) {
+      int64_t extent = input.extents[i].number;
+      const auto known = options_.extents.find(std::string(input.extents[i].symbol));
+      if (extent < 0 && known != options_.extents.end()) extent = known->second;
+      if (extent < 1)
+        refuse_input(
+            input,
+            "has extent " + in_quotes(input.extents[i].symbol) + " on axis " + std::to_string(i) +
+                ", expected a number of at least 1: OnnxOptions::extents says those of symbols");
+      extents.push_back(extent);
+    }
+    if (!is_small(Shape(extents))) refuse_input(input, "has more elements than any device holds");
+    if (is_fixed) {
+      // A batch of 1: as it is broadcast, it is the same for every sample.
+      Numbers numbers{Shape(extents), is_floating_type(input.type->number), {}};
+      numbers.shape[0] = 1;
+      if (num_elements(numbers.shape) > kMaxNumbers)
+        refuse_input(input, "has more than " + std::to_string(kMaxNumbers) +
+                                " elements, expected fewer of an input that is fixed");
+      numbers.values.assign(static_cast<size_t>(num_elements(numbers.shape)),
+                            numbers.is_float ? fixed->second : std::trunc(fixed->second));
+      terms_[input.name].numbers = std::move(numbers);
+      continue;
+    }
+    const auto& shared = options_.shared_inputs;
+    const bool is_shared = std::find(shared.begin(), shared.end(), input.name) != shared.end();
+    taken_[input.name] = 1;
+    const Dtype dtype = mask ? *mask : *input.type->dtype;
+    Moved& activation = terms_[input.name].activation;
+    activation.value = is_shared ? builder_.shared_input(input.name, Shape(extents), dtype)
+                                 : builder_.input(input.name, Shape(extents), dtype);
+    if (mask) activation.range = input.type->number == 9 ? Range::truth : Range::whole;
+  }
+}
+
+}  // namespace wide::onnx
