@@ -124,6 +124,33 @@ TEST_CASE("model: attention over other positions, with shared heads and lengths"
   });
 }
 
+TEST_CASE("model: gates of channels that are computed") {
+  check("gates", [](GraphBuilder& g) {
+    const Value x = g.input("x", {kBatch, 3, 5, 4}), s = g.input("s", {kBatch, 6, 1, 1});
+    const Value h = layers::conv(g, "conv", x, 6, {.padding = {1, 1}});
+    const Value gate = layers::conv(g, "squeeze", layers::global_average_pool(g, "pool", h), 6,
+                                    {.kernel = {1, 1}});
+    const auto combine = [&](const char* name, BinaryFunction function, Value a, Value b) {
+      return g.append(name, BinaryOp{function}, {{"x", a}, {"other", b}});
+    };
+    const Value gated = combine("gated", BinaryFunction::multiply, h, gate);
+    g.output("y", combine("less", BinaryFunction::subtract, gated, gate));
+    g.output("z", combine("all", BinaryFunction::add, gated, s));
+    const Value part = layers::slice(g, "slice", gated, 1, 1, 3);
+    const Value gate_part = layers::slice(g, "slice_gate", gate, 1, 2, 3);
+    g.output("w", combine("parts", BinaryFunction::multiply, part, gate_part));
+    const Value rows = g.input("rows", {kBatch, 2, 7}), weight = g.input("weight", {kBatch, 2, 1});
+    g.output("v", combine("rowed", BinaryFunction::multiply, rows, weight));
+  });
+  GraphBuilder g("shared");
+  g.output("y", g.append("gate", BinaryOp{},
+                         {{"x", g.input("x", {kBatch, 6, 2, 2})},
+                          {"other", g.shared_input("s", {kBatch, 6, 1, 1})}}));
+  CHECK_THROWS_WITH(
+      make_model_plan(Context::cpu(), std::move(g).build(), {.num_members = 3, .batch = 2}),
+      ContainsSubstring("gate (binary): an operand is one for all members"));
+}
+
 TEST_CASE("model: what is added to attention's scores, of each member, of all, and learned") {
   for (const bool is_shared : {false, true}) {
     check("bias", [&](GraphBuilder& g) {

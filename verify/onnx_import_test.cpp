@@ -397,3 +397,55 @@ TEST_CASE("onnx: a file for each member, of one architecture") {
       complaint(mlp() + bytes(7, bytes(1, node("Relu", {"y"}, {"z"})) + bytes(12, value("z", {})))),
       ContainsSubstring("it has 5 nodes, expected 4"));
 }
+
+TEST_CASE("onnx: weights that a file fills with one number take one element") {
+  const auto file = [](const Strings& more) {
+    return network({80},
+                   Strings{node("ConstantOfShape", {"s"}, {"w"},
+                                tensor_attribute("value", floats("", {1}, {0.5f})))} +
+                       more,
+                   {ints("s", {2}, {80, 70}), ints("other", {2}, {70, 80})})
+        .bytes_of();
+  };
+  const std::string plain = file({node("MatMul", {"x", "w"}, {"y"})});
+  const std::string moved = file({node("Reshape", {"w", "other"}, {"r"}),
+                                  node("Transpose", {"r"}, {"t"}, ints_attribute("perm", {1, 0})),
+                                  node("MatMul", {"x", "t"}, {"y"})});
+  CHECK(parse(moved).parameters(0).at("t").span_bytes() == 4);
+  const OnnxModel model = parse(plain);
+  const ConstTensorView weight = model.parameters(0).at("w");
+  CHECK(weight.span_bytes() == 4);
+  CHECK(weight.strides == Strides{0, 0});
+  CHECK(*static_cast<const float*>(weight.data) == 0.5f);
+  const OwnedParameters own = perturbed_parameters(model.parameters(0), 0.1, 1, 0);
+  CHECK(static_cast<const float*>(own.at("w").data())[5599] == 0.5f);
+  require_runs(model.graph());
+}
+
+TEST_CASE("onnx: constants with a row for each sample, all alike, are one row") {
+  const auto file = [](float last) {
+    File f = network({},
+                     {node("Concat", {"rows", "x"}, {"z"}, int_attribute("axis", 1)),
+                      node("Add", {"z", "more"}, {"y"})},
+                     {floats("rows", {2, 1, 2}, {1, 2, 1, last}), filled("more", {2, 4, 2})});
+    f.inputs = {value("x", {2, 3, 2})};
+    return f.bytes_of();
+  };
+  const std::string good = file(2);
+  CHECK(operations(parse(good).graph()) == Strings{"concat", "binary"});
+  require_runs(parse(good).graph());
+  CHECK_THROWS_WITH(parse(file(3)), ContainsSubstring("joins the constant [2, 1, 2]"));
+}
+
+TEST_CASE("onnx: gates of channels multiply from either side") {
+  const auto file = [](const Strings& inputs, const char* op = "Mul") {
+    return network({3, 4, 4}, {node("GlobalAveragePool", {"x"}, {"g"}), node(op, inputs, {"y"})})
+        .bytes_of();
+  };
+  for (const Strings& inputs : {Strings{"x", "g"}, Strings{"g", "x"}}) {
+    const std::string gated = file(inputs);
+    CHECK(operations(parse(gated).graph()) == Strings{"pooling", "binary"});
+    require_runs(parse(gated).graph());
+  }
+  CHECK_THROWS_WITH(parse(file({"g", "x"}, "Div")), ContainsSubstring("expected equal shapes"));
+}

@@ -331,8 +331,9 @@ class Evaluator {
                   inner = count(y.shape, std::min<size_t>(2, y.shape.size()));
     const bool is_channel =
         n > 1 && other.shape.back() != y.shape.back() && other.shape[0] == y.shape[1];
+    const bool is_of_rows = n < count(y.shape) && other.shape.size() == y.shape.size();
     for (int64_t i = 0; i < count(y.shape); ++i) {
-      const double o = other.values[z(is_channel ? i / inner % n : i % n)];
+      const double o = other.values[z(is_of_rows ? i / inner : is_channel ? i / inner % n : i % n)];
       double& v = y.values[z(i)];
       v = op.function == BinaryFunction::add        ? v + o
           : op.function == BinaryFunction::subtract ? v - o

@@ -228,6 +228,13 @@ bool broadcasts(const Shape& other, const Shape& x) {
   return is_suffix || is_channel;
 }
 
+/// [B, C, 1, ..] for an x [B, C, ..].
+bool repeats_channels(const Shape& other, const Shape& x) {
+  bool fits = other.rank() == x.rank() && x.rank() >= 3 && other[1] == x[1];
+  for (int a = 2; fits && a < x.rank(); ++a) fits = other[a] == 1;
+  return fits;
+}
+
 Types infer(const BinaryOp&, const Operands& at) {
   at.only({"x", "other"});
   if (at.is_parameter("x")) {  // of parameters only: computed before anything runs
@@ -237,7 +244,7 @@ Types infer(const BinaryOp&, const Operands& at) {
   const ValueType& x = at.floating("x", 2, 6);
   const ValueType& other = at.type("other");
   if (!at.is_parameter("other")) {
-    at.same("other", x);
+    if (!repeats_channels(other.shape, x.shape) || other.dtype != x.dtype) at.same("other", x);
   } else {
     at.require(other.dtype == x.dtype && broadcasts(other.shape, x.shape),
                "other is " + to_string(other) +

@@ -182,6 +182,10 @@ class Layouts {
   void constrain(const DropoutOp&) { tie(node_->operand("x"), node_->outputs[0]); }
   void constrain(const BinaryOp&) {
     const Value x = node_->operand("x"), other = node_->operand("other"), y = node_->outputs[0];
+    if (!is_parameter_only(other) && graph_.type(other) != graph_.type(x)) {  // of channels
+      channels();
+      return restrict("other", only(1));
+    }
     tie(x, y);
     tie(other, y);
     if (!is_parameter_only(other) || is_parameter_only(x)) return;

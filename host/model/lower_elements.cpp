@@ -4,6 +4,7 @@
 // Element by element: pointwise, binary, dropout; and what moves nothing, or only copies.
 #include "host/core/check.hpp"
 #include "host/model/lowering.hpp"
+#include "host/model/move.hpp"
 #include "wide/binary.hpp"
 #include "wide/dropout.hpp"
 #include "wide/pointwise.hpp"
@@ -52,6 +53,37 @@ PlacedView channels_as_members(const Node& node, const Place& place, Device devi
   channels.member_stride = place.strides[1];
   channels.member_axis = 1;
   return folded_view(node.name, channels, 1, device);
+}
+
+/// [B, C, ..] packed with C of each member: (B, N, C) in the place of members, positions as
+/// features.
+PlacedView rows_as_members(const Node& node, const Place& place, Device device) {
+  if (place.num_members > 1 && place.member_stride == 0) {
+    throw_unsupported("model: " + node.name +
+                      " (binary): an operand is one for all members, expected one for each: "
+                      "declare the input as each member's own");
+  }
+  const int64_t step = place.strides[1], channels = place.num_members * place.shape[1];
+  const bool is_dense = (place.num_members == 1 || place.member_stride == place.shape[1] * step) &&
+                        (place.shape[0] == 1 || place.strides[0] == channels * step);
+  if (!is_dense) {
+    throw MoveNeeded(node.name, {},
+                     "model: " + node.name + ": rows of " + to_string(place.shape) +
+                         " are apart, expected channels of all members and rows one behind the "
+                         "other: this would move data");
+  }
+  Place rows = place;
+  std::vector<int64_t> shape{1}, strides{0};
+  for (int axis = 2; axis < place.shape.rank(); ++axis) {
+    shape.push_back(place.shape[axis]);
+    strides.push_back(place.strides[axis]);
+  }
+  rows.shape = Shape(std::span<const int64_t>(shape));
+  rows.strides = Strides(std::span<const int64_t>(strides));
+  rows.num_members = place.shape[0] * channels;
+  rows.member_stride = step;
+  rows.member_axis = 1;
+  return folded_view(node.name, rows, 1, device);
 }
 
 /// A parameter [N, ..] with all but the members in one axis.
@@ -107,6 +139,12 @@ void lower(Lowering& l, const Node& node, const BinaryOp& op) {
     other = l.parameter(node, "other");
     other.view =
         TensorView(nullptr, other.view.dtype, Shape{other.view.num_elements()}, l.device());
+    broadcast = Broadcast::features;
+  } else if (!is_parameter && other_shape != l.graph().type(node.operand("x")).shape) {
+    x = rows_as_members(node, from, l.device());
+    y = rows_as_members(node, to, l.device());
+    other = rows_as_members(node, l.operand(node, "other"), l.device());
+    other.view = TensorView(nullptr, other.view.dtype, Shape{other.view.shape[1]}, l.device());
     broadcast = Broadcast::features;
   } else {
     const int split =

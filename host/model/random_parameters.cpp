@@ -4,9 +4,9 @@
 // Parameters to try a graph with. A value depends on seed, member, parameter's name and place only.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "host/core/check.hpp"
+#include "host/pack/member_copy.hpp"
 #include "kernels/common/philox.hpp"
 #include "wide/convert.hpp"
 #include "wide/models.hpp"
@@ -67,21 +67,19 @@ OwnedParameters perturbed_parameters(const MemberParameters& parameters, double 
   const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
   OwnedParameters own;
   for (const auto& [name, given] : parameters) {
-    WIDE_REQUIRE(given.device.type == DeviceType::cpu && given.is_contiguous(),
-                 "perturbed_parameters: " + name + " is on " + to_string(given.device) +
-                     " with strides " + to_string(given.strides) +
-                     ", expected it on the CPU, densely packed");
+    WIDE_REQUIRE(given.device.type == DeviceType::cpu, "perturbed_parameters: " + name + " is on " +
+                                                           to_string(given.device) +
+                                                           ", expected the CPU");
     Tensor tensor(cpu, given.dtype, given.shape);
-    if (tensor.bytes() > 0) {
-      std::memcpy(tensor.data(), given.data, static_cast<size_t>(tensor.bytes()));
-    }
+    const MemberCopy copy{given, tensor};
+    if (tensor.bytes() > 0) copy_members_cpu(std::span(&copy, 1));
     const uint64_t high = hash_of(name) ^ (static_cast<uint64_t>(member) << 32);
     const bool moves = member > 0 && is_floating(given.dtype);
     for (int64_t i = 0; moves && i < tensor.num_elements(); ++i) {
       const auto words = kernels::philox4x32(seed, static_cast<uint64_t>(i), high);
       const double factor = 1 + spread * (words.word[0] * 0x1p-31 - 1);
       store_element(tensor.data(), given.dtype, i,
-                    factor * load_element(given.data, given.dtype, i));
+                    factor * load_element(tensor.data(), given.dtype, i));
     }
     own.emplace(name, std::move(tensor));
   }

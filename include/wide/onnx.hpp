@@ -67,7 +67,8 @@ class OnnxModel {
   const Graph& graph() const;
   int64_t num_members() const;  ///< files
   /// One member's, by their names in the graph, on the CPU, at any address; valid as long as a copy
-  /// of this object lives. Nobody may shorten or write to the files meanwhile.
+  /// of this object lives. A constant that the file fills with one number is one element with
+  /// strides of 0. Nobody may shorten or write to the files meanwhile.
   MemberParameters parameters(int64_t member) const;
 
  private:

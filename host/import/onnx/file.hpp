@@ -36,6 +36,7 @@ struct Initializer {
   const std::byte* data = nullptr;
   int64_t bytes = 0;
   std::shared_ptr<const std::vector<std::byte>> storage;  ///< where they do not lie in a file
+  bool is_filled = false;                                 ///< `data` is one element, which all are
 };
 
 struct Attribute {

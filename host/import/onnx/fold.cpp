@@ -9,6 +9,7 @@
 
 #include "host/core/check.hpp"
 #include "host/import/onnx/axes.hpp"
+#include "host/import/onnx/fold_functions.hpp"
 #include "host/import/onnx/numbers.hpp"
 #include "wide/convert.hpp"
 
@@ -84,8 +85,6 @@ void require_count(const Inputs& inputs, size_t least, size_t most, size_t first
                           (least == most ? "" : " to " + std::to_string(most)));
 }
 
-using Operation = std::function<long double(long double, long double)>;
-
 /// A whole number of 64 bits: larger ones would be taken for the batch.
 long double whole(long double value) {
   WIDE_REQUIRE(std::fabs(value) < 0x1p65L, "computes a whole number beyond 64 bits");
@@ -110,7 +109,7 @@ long double apply_to_batch(std::string_view op, long double a, long double b) {
   refuse_batch();
 }
 
-Numbers elementwise(const OnnxNode& node, const Inputs& inputs, const Operation& operation,
+Numbers elementwise(const OnnxNode& node, const Inputs& inputs, const NumberPairFunction& operation,
                     bool is_bool = false) {
   require_count(inputs, 2, 2);
   WIDE_REQUIRE(inputs[0]->is_float == inputs[1]->is_float || node.op == "Pow",
@@ -129,7 +128,7 @@ Numbers elementwise(const OnnxNode& node, const Inputs& inputs, const Operation&
 }
 
 /// Of any number of inputs.
-Numbers extreme(const OnnxNode& node, const Inputs& inputs, const Operation& operation) {
+Numbers extreme(const OnnxNode& node, const Inputs& inputs, const NumberPairFunction& operation) {
   require_count(inputs, 1, inputs.size());
   Numbers out = *inputs[0];
   for (size_t i = 1; i < inputs.size(); ++i) out = elementwise(node, {&out, inputs[i]}, operation);
@@ -381,44 +380,6 @@ std::vector<Numbers> fold_split(const OnnxNode& node, const Inputs& inputs) {
   return parts;
 }
 
-const std::map<std::string_view, Operation>& arithmetic() {
-  using L = long double;
-  static const std::map<std::string_view, Operation> table{{"Add", [](L a, L b) { return a + b; }},
-                                                           {"Sub", [](L a, L b) { return a - b; }},
-                                                           {"Mul", [](L a, L b) { return a * b; }},
-                                                           {"Div", [](L a, L b) { return a / b; }},
-                                                           {"Pow", [](L a, L b) { return std::pow(a, b); }},
-                                                           {"Min", [](L a, L b) { return std::min(a, b); }},
-                                                           {"Max", [](L a, L b) { return std::max(a, b); }}};
-  return table;
-}
-
-const std::map<std::string_view, Operation>& comparisons() {
-  using L = long double;
-  static const std::map<std::string_view, Operation> table{
-      {"Equal", [](L a, L b) { return a == b; }},
-      {"Less", [](L a, L b) { return a < b; }},
-      {"Greater", [](L a, L b) { return a > b; }},
-      {"And", [](L a, L b) { return a != 0 && b != 0; }},
-      {"Or", [](L a, L b) { return a != 0 || b != 0; }}};
-  return table;
-}
-
-const std::map<std::string_view, std::function<long double(long double)>>& functions() {
-  using L = long double;
-  static const std::map<std::string_view, std::function<L(L)>> table{
-      {"Neg", [](L a) { return -a; }},
-      {"Abs", [](L a) { return std::fabs(a); }},
-      {"Sqrt", [](L a) { return std::sqrt(a); }},
-      {"Floor", [](L a) { return std::floor(a); }},
-      {"Ceil", [](L a) { return std::ceil(a); }},
-      {"Exp", [](L a) { return std::exp(a); }},
-      {"Log", [](L a) { return std::log(a); }},
-      {"Reciprocal", [](L a) { return 1 / a; }},
-      {"Not", [](L a) { return static_cast<L>(a == 0); }}};
-  return table;
-}
-
 }  // namespace
 
 std::vector<int64_t> changed_shape(const OnnxNode& node, const Shape& shape, const Inputs& inputs) {
@@ -471,6 +432,8 @@ std::optional<std::vector<Numbers>> fold(const OnnxNode& node, const Inputs& inp
     }
     return one(elementwise(node, inputs, found->second));
   }
+  if (op == "Mod" && has_all)
+    return one(elementwise(node, inputs, modulo(integer(node, "fmod", 0))));
   if (const auto found = comparisons().find(op); found != comparisons().end() && has_all)
     return one(elementwise(node, inputs, found->second, true));
   if (const auto found = functions().find(op); found != functions().end() && has_all)
@@ -484,8 +447,8 @@ std::optional<std::vector<Numbers>> fold(const OnnxNode& node, const Inputs& inp
   if (op == "Range") return one(fold_range(inputs));
   if (op == "Where") return one(fold_where(inputs));
   if (op == "Expand") return one(fold_expand(inputs));
-  if (op == "ReduceProd") return one(fold_reduce(node, inputs, true));
-  if (op == "ReduceSum") return one(fold_reduce(node, inputs, false));
+  if (op == "ReduceProd" || op == "ReduceSum")
+    return one(fold_reduce(node, inputs, op == "ReduceProd"));
   if (op == "Split") return fold_split(node, inputs);
   if (op == "Squeeze" || op == "Unsqueeze" || op == "Flatten" || op == "Reshape") {
     WIDE_REQUIRE(!inputs.empty() && inputs[0] != nullptr, "has no first input");

@@ -221,6 +221,8 @@ bool is_minus_infinity(double number) {
 void add_constant(Lowering& at, Scores& scores, const Shape& shape,
                   const std::function<double(int64_t)>& number) {
   const Heads q = own_heads(at, scores.q, false), k = own_heads(at, scores.k, true);
+  at.support(num_elements(shape) <= int64_t{1} << 26,
+             "adds " + to_string(shape) + " to attention's scores, which is too large a constant");
   const Mask mask = mask_of(
       shape, q, k, [&](int64_t i) { return is_minus_infinity(number(i)); },
       [&](int64_t i) { return number(i) == 0; });

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "host/import/onnx/lowering.hpp"
-#include "wide/convert.hpp"
 
 namespace wide::onnx {
 
@@ -21,7 +20,7 @@ Value bias_of(Lowering& at, size_t input, int64_t out, Dtype dtype, double facto
                          " numbers that all rows share, or one");
   if (shape == Shape{out}) return at.scaled(input, dtype, factor);
   return at.changed(input, dtype, {out}, [=](const Initializer& t, int64_t i) {
-    return factor * load_element(t.data, *t.type->dtype, size == 1 ? 0 : i);
+    return factor * element_of(t, size == 1 ? 0 : i);
   });
 }
 

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "host/import/onnx/lowering.hpp"
-#include "wide/convert.hpp"
 
 namespace wide::onnx {
 
@@ -21,9 +20,22 @@ Value pointwise(Lowering& at, Value x, const PointwiseOp& op) {
 }
 Value binary(Lowering& at, BinaryFunction function, Value x, Value other) {
   const bool is_row = at.shape(other).rank() > 0 && at.shape(other)[0] == kBatch;
-  at.support(!is_row || at.shape(x) == at.shape(other),
-             "combines " + to_string(at.shape(x)) + " and " + to_string(at.shape(other)) +
-                 ", expected equal shapes: no primitive repeats what is computed");
+  bool fits = !is_row || at.shape(x) == at.shape(other);
+  if (!fits && at.shape(x).rank() == at.shape(other).rank() && at.shape(x).rank() >= 3) {
+    // A number of each channel, as gates of squeeze and excitation are.
+    const auto is_of_channels = [&](Value value) {
+      const Shape& own = at.shape(value);
+      return num_elements(Shape(std::span(own.begin() + 2, own.end()))) == 1;
+    };
+    fits = at.shape(x)[1] == at.shape(other)[1] && (is_of_channels(x) || is_of_channels(other));
+    const bool commutes = function == BinaryFunction::add || function == BinaryFunction::multiply;
+    if (fits && is_of_channels(x)) {
+      fits = commutes;
+      std::swap(x, other);
+    }
+  }
+  at.support(fits, "combines " + to_string(at.shape(x)) + " and " + to_string(at.shape(other)) +
+                       ", expected equal shapes: no primitive repeats what is computed");
   if (at.shape(x).rank() == 1) {  // a number of each row
     const bool is_batch = at.shape(other) == Shape{kBatch};
     const Value y = binary(at, function, at.reshaped(x, {kBatch, 1}),
@@ -154,11 +166,12 @@ Value other_of(Lowering& at, size_t input, Value x) {
   const Dtype dtype = at.dtype(x);
   if (num_elements(own) == 1) return at.reshaped(at.parameter(input, dtype), {1});
   const int missing = shape.rank() - own.rank();
-  at.support(missing > 0 || (missing == 0 && own[0] == 1),
+  const bool is_repeated = missing == 0 && own[0] != 1 && at.repeats_rows(input);
+  at.support(missing > 0 || (missing == 0 && own[0] == 1) || is_repeated,
              "combines " + to_string(shape) + " and the constant " + to_string(own) +
                  ", which has a batch or more axes");
   std::vector<int64_t> extents(own.begin() + (missing == 0 ? 1 : 0), own.end());
-  while (extents.front() == 1) extents.erase(extents.begin());  // there is one that is not 1
+  while (extents.size() > 1 && extents.front() == 1) extents.erase(extents.begin());
   const int skipped = shape.rank() - static_cast<int>(extents.size());
   bool is_suffix = true, is_channel = skipped == 1 && shape.rank() >= 3 && extents[0] == shape[1];
   for (size_t i = 0; i < extents.size(); ++i) {
@@ -169,6 +182,8 @@ Value other_of(Lowering& at, size_t input, Value x) {
                                                             " and the constant " + to_string(own) +
                                                             ", which does not fit or is larger");
   }
+  if (is_repeated && (is_suffix || is_channel))
+    return at.changed(input, dtype, Shape(extents), element_of);
   if (is_suffix || is_channel) return at.reshaped(at.parameter(input, dtype), Shape(extents));
   const Shape full(std::span(shape.begin() + skipped, shape.end()));
   const Shape from(extents);
@@ -179,7 +194,7 @@ Value other_of(Lowering& at, size_t input, Value x) {
       source += i % full[axis] * step;
       step *= from[axis];
     }
-    return load_element(t.data, *t.type->dtype, source);
+    return element_of(t, source);
   });
 }
 
@@ -231,7 +246,7 @@ Value moved_constant(Lowering& at, size_t input, const Moved& x) {
                     [steps](const Initializer& t, int64_t i) {
                       int64_t from = 0;
                       for (const Step& s : steps) from += i / s.step % s.extent * s.own_step;
-                      return load_element(t.data, *t.type->dtype, from);
+                      return element_of(t, from);
                     });
 }
 

@@ -100,10 +100,11 @@ void lower_concat(Lowering& at) {
       part = at.x(i);
     } else {  // in every row of the batch, so that it has one row or none
       const Shape& own = at.constant_shape(i);
-      at.support(own.rank() == shape.rank() && own[0] == 1,
+      at.support(own.rank() == shape.rank() && (own[0] == 1 || at.repeats_rows(i)),
                  "joins the constant " + to_string(own) + ", expected one row");
-      part = at.reshaped(at.parameter(i, at.dtype(like)),
-                         Shape(std::span(own.begin() + 1, own.end())));
+      const Shape row(std::span(own.begin() + 1, own.end()));
+      part = own[0] == 1 ? at.reshaped(at.parameter(i, at.dtype(like)), row)
+                         : at.changed(i, at.dtype(like), row, element_of);
     }
     parts.push_back({"part" + std::to_string(i), part});
   }

@@ -147,11 +147,26 @@ double Lowering::scalar(size_t input) {
 double Lowering::uniform(size_t input) {
   const int64_t size = num_elements(constant_shape(input));
   const auto number = reader(input);
+  const Term& found = term(node_->inputs[input]);
+  if (found.tensor != nullptr && found.tensor->is_filled) return number(0);
   bool is_one = size >= 1;
   for (int64_t i = 1; is_one && i < size; ++i) is_one = number(i) == number(0);
   support(is_one, "has " + shown(input) + " as input " + std::to_string(input) +
                       ", expected one number in all of it");
   return number(0);
+}
+
+bool Lowering::repeats_rows(size_t input) {
+  const Shape& shape = constant_shape(input);
+  if (shape.rank() == 0 || shape[0] != batch_ || num_elements(shape) < 1) return false;
+  const Term& found = term(node_->inputs[input]);
+  if (found.tensor != nullptr && found.tensor->is_filled) return true;
+  const auto number = reader(input);
+  const int64_t row = num_elements(shape) / shape[0];
+  for (int64_t i = row; i < num_elements(shape); ++i) {
+    if (number(i) != number(i % row)) return false;
+  }
+  return true;
 }
 
 Range Lowering::range(size_t input) {
@@ -221,9 +236,8 @@ Value Lowering::declare(const Initializer& tensor, Dtype dtype, const std::strin
 Value Lowering::parameter(size_t input, Dtype dtype) {
   const Initializer& found = tensor(input, dtype);
   if (*found.type->dtype == dtype) return declare(found, dtype, found.name);
-  return changed(input, dtype, found.shape, [](const Initializer& t, int64_t i) {
-    return load_element(t.data, *t.type->dtype, i);
-  });
+  return changed(input, dtype, found.shape,
+                 [](const Initializer& t, int64_t i) { return element_of(t, i); });
 }
 
 Value Lowering::changed(size_t input, Dtype dtype, const Shape& shape,
@@ -245,9 +259,8 @@ Value Lowering::changed(size_t input, Dtype dtype, const Shape& shape,
 
 Value Lowering::scaled(size_t input, Dtype dtype, double factor) {
   if (factor == 1) return parameter(input, dtype);
-  return changed(input, dtype, constant_shape(input), [factor](const Initializer& t, int64_t i) {
-    return factor * load_element(t.data, *t.type->dtype, i);
-  });
+  return changed(input, dtype, constant_shape(input),
+                 [factor](const Initializer& t, int64_t i) { return factor * element_of(t, i); });
 }
 
 Value Lowering::constant(double number, Dtype dtype) {

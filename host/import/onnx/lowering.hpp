@@ -111,6 +111,8 @@ class Lowering {
   double scalar(size_t input);
   /// The one number that all elements of a constant are, however many.
   double uniform(size_t input);
+  /// Whether a constant has one row for each sample of a file whose batch has a number, all alike.
+  bool repeats_rows(size_t input);
   /// Of an activation, or of a constant that is one number.
   Range range(size_t input);
   /// What is known of the first output, an activation.
@@ -168,6 +170,7 @@ class Lowering {
   void set_tensor(size_t output, const Initializer& tensor);
   void fold_shape();
   void fold_constant();
+  void fold_filled();
   std::string shown(size_t input) const;
   std::string free_name(const std::string& wanted);
   Value settle(Term& term, const std::string& what);

@@ -62,6 +62,7 @@ Initializer Lowering::picked(const Initializer& from, int axis, const std::vecto
   support(element >= 1, "takes parts of " + std::string(from.type->name));
   Initializer to = from;
   to.shape[axis] = std::ssize(which);
+  if (from.is_filled) return to;
   const int64_t bytes = checked_bytes(to.shape, element);
   allow(bytes);
   int64_t outer = 1, inner = element;
@@ -104,6 +105,10 @@ Initializer Lowering::picked_by_node(Initializer from) {
   for (int axis = 0; axis < from.shape.rank(); ++axis) {
     const SliceRange& range = ranges[static_cast<size_t>(axis)];
     if (range.step == 1 && range.count == from.shape[axis]) continue;
+    if (from.is_filled) {
+      from.shape[axis] = range.count;
+      continue;
+    }
     std::vector<int64_t> which;
     for (int64_t i = 0; i < range.count; ++i) which.push_back(range.first + i * range.step);
     from = picked(from, axis, which);
@@ -136,42 +141,55 @@ bool Lowering::fold_tensor() {
     const Dims order = transpose_order(integers("perm"), from.shape.rank());
     const int64_t element = from.type->bits / 8;
     support(element >= 1, "moves axes of " + std::string(from.type->name));
-    allow(from.bytes);
     for (int axis = 0; axis < order.rank(); ++axis)
       to.shape[axis] = from.shape[static_cast<int>(order[axis])];
-    to.storage = std::make_shared<const std::vector<std::byte>>(
-        moved_axes(from.data, element, from.shape, order));
-    to.data = to.storage->data();
+    if (!from.is_filled) {
+      allow(from.bytes);
+      to.storage = std::make_shared<const std::vector<std::byte>>(
+          moved_axes(from.data, element, from.shape, order));
+      to.data = to.storage->data();
+    }
   }
   lowered_.made.push_back(std::move(to));
   set_tensor(0, lowered_.made.back());
   return true;
 }
 
+/// Numbers where they are few, else one element that stands for all.
+void Lowering::fold_filled() {
+  only({"value"});
+  Initializer filled = to_initializer({{}, true, {0}}, "");
+  if (const Attribute* a = node_->find("value"))
+    filled = read_tensor(file_, a->tensor, "node " + in_quotes(node_->name));
+  const std::optional<Numbers> read = numbers_of(filled);
+  require(read && read->values.size() == 1, "has a value, expected one number");
+  const Numbers& wanted = numbers(0);
+  support(std::ssize(wanted.values) <= kMaxRank, "fills more than 6 axes");
+  std::vector<int64_t> extents;
+  for (size_t i = 0; i < wanted.values.size(); ++i) {
+    // What is the same for each sample is broadcast to it as it is.
+    extents.push_back(is_batch(wanted, i) ? 1 : to_integer(wanted, i));
+    require(extents.back() >= 0, "fills a negative number of elements");
+  }
+  const Shape shape(extents);
+  support(is_small(shape), "fills " + to_string(shape) + ", which no device holds");
+  if (num_elements(shape) <= kMaxNumbers) {
+    Numbers numbers{shape, read->is_float, {}};
+    numbers.values.assign(static_cast<size_t>(num_elements(shape)), read->values[0]);
+    return set_numbers(0, std::move(numbers));
+  }
+  filled.name = std::string(node_->outputs[0]);
+  filled.shape = shape;
+  filled.is_filled = true;
+  lowered_.made.push_back(std::move(filled));
+  set_tensor(0, lowered_.made.back());
+}
+
 /// Whether the node is done: its inputs are constants, or their shapes suffice.
 bool Lowering::fold_node() {
   if (node_->op == "Constant") return fold_constant(), true;
   if (node_->op == "Shape" || node_->op == "Size") return fold_shape(), true;
-  if (node_->op == "ConstantOfShape") {
-    Numbers value{{}, true, {0}};
-    if (const Attribute* a = node_->find("value")) {
-      const std::optional<Numbers> read =
-          numbers_of(read_tensor(file_, a->tensor, "node " + in_quotes(node_->name)));
-      require(read && read->values.size() == 1, "has a value, expected one number");
-      value = *read;
-    }
-    const std::vector<int64_t> extents = to_integers(numbers(0));
-    int64_t size = 1;
-    for (const int64_t extent : extents) {
-      require(extent >= 0, "fills a negative number of elements");
-      size = std::min(size, kMaxNumbers + 1) * std::min(extent, kMaxNumbers + 1);
-    }
-    support(size <= kMaxNumbers && extents.size() <= kMaxRank,
-            "fills more than " + std::to_string(kMaxNumbers) + " elements");
-    value.shape = Shape(extents);
-    value.values.resize(static_cast<size_t>(size), value.values.empty() ? 0 : value.values[0]);
-    return set_numbers(0, std::move(value)), true;
-  }
+  if (node_->op == "ConstantOfShape") return fold_filled(), true;
   std::vector<const Numbers*> inputs;
   for (size_t i = 0; i < num_inputs(); ++i) {
     if (has(i) && is_computed(i)) return false;

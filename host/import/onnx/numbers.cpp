@@ -80,6 +80,7 @@ Numbers extents_of(const Shape& shape) {
 }
 
 long double load_number(const Initializer& tensor, int64_t i) {
+  if (tensor.is_filled) i = 0;
   switch (tensor.type->number) {
     case 1:
       return load<float>(tensor.data, i);

@@ -44,6 +44,9 @@ bool is_numeric(const Initializer& tensor);
 long double load_number(const Initializer& tensor, int64_t i);
 /// None where there are too many or they are no numbers.
 std::optional<Numbers> numbers_of(const Initializer& tensor);
+inline double element_of(const Initializer& tensor, int64_t i) {
+  return static_cast<double>(load_number(tensor, i));
+}
 /// FLOAT's, or those of another type where `type` is given.
 Initializer to_initializer(const Numbers& numbers, const std::string& name);
 

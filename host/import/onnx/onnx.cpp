@@ -133,8 +133,9 @@ MemberParameters OnnxModel::parameters(int64_t member) const {
   MemberParameters parameters;
   for (size_t i = 0; i < own.parameters.size(); ++i) {
     const onnx::Initializer& tensor = *own.parameters[i];
-    parameters.emplace(graph().name(graph().parameters()[i]),
-                       ConstTensorView(tensor.data, *tensor.type->dtype, tensor.shape, Device{}));
+    ConstTensorView view(tensor.data, *tensor.type->dtype, tensor.shape, Device{});
+    for (int axis = 0; tensor.is_filled && axis < view.rank(); ++axis) view.strides[axis] = 0;
+    parameters.emplace(graph().name(graph().parameters()[i]), view);
   }
   return parameters;
 }
