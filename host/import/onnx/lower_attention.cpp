@@ -151,7 +151,7 @@ Moved computed_bias(Lowering& at, const Scores& scores, const Moved& from) {
   const Value value = at.laid_out(from.value, once.reshaped(wanted, false, at.batch()));
   at.support(!value.is_absent(),
              "adds to attention's scores what has its batch elsewhere than in front");
-  return {value, {}, from.factor};
+  return {value};
 }
 
 void add_bias(Lowering& at, Scores& scores, Moved bias) {
