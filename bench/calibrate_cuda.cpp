@@ -35,8 +35,7 @@ double copy_bandwidth(const Context& context, Stream stream) {
   const DeviceInfo& info = context.info();
   const int64_t wanted = std::max<int64_t>(4 * info.last_level_cache_bytes, 256 << 20);
   const int64_t bytes = std::min(wanted, info.memory_bytes / 16);
-  const Tensor source(context, Dtype::fp8_e4m3, {bytes}),
-      destination(context, Dtype::fp8_e4m3, {bytes});
+  const Tensor source(context, Dtype::uint8, {bytes}), destination(context, Dtype::uint8, {bytes});
   fill_bytes(source, 0x5a, stream);
   const double taken = best_sample_ns(context, stream, [&] { copy(source, destination, stream); });
   return 2.0 * static_cast<double>(bytes) / (taken * 1e-9);

@@ -115,7 +115,7 @@ class CaseRunner {
           std::make_unique<catalog::ReferenceSample>(*workload_, reference_flops(), config_.seed);
       verify_all(*reference, &VerifyOutcome::before);
     }
-    if (plan_.is_adversarial) verify_hostile();
+    if (plan_.config.is_adversarial) verify_hostile();
     for (const auto& contender : contenders_) {
       guarded(*contender, [&] {
         if (!reference && !is_cpu()) contender->warm_up();  // what is captured has been loaded
@@ -418,7 +418,9 @@ CaseResult run_case(const CaseRequest& request, std::string& fatal) {
   result.point = request.point;
   result.op_version = request.spec->version;
   result.case_id = case_id(*request.spec, request.point);
-  result.reproduce = reproduce_command(request.point);
+  // Only `verify` knows hostile operands.
+  result.reproduce =
+      reproduce_command(request.point, request.plan->config.is_adversarial ? "verify" : "run");
   try {
     CaseRunner(request, result, fatal).run();
   } catch (...) {

@@ -56,6 +56,8 @@ void add_model_file(CLI::App& app, Selection& s) {
   app.add_option("--fixed-input", s.file.fixed_inputs,
                  "NAME=NUMBER of which all of an input of the file is: attention_mask=1")
       ->group("Cases");
+  app.add_option("--model-output", s.file.output, "the file's output that is wanted, of several")
+      ->group("Cases");
 }
 
 void add_strategies(CLI::App& app, Selection& s) {

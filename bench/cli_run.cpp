@@ -139,7 +139,7 @@ void add_checking(CLI::App& app, RunOptions& o) {
   app.add_option("--save-workspace", o.saving,
                  "of checked calls, operands, results and what was expected, as files for "
                  "numpy and torch (safetensors): never, incorrect or always, the last two with "
-                 ":FOLDER, else in workspace")
+                 ":FOLDER, else in workspace; with --repeat folders get the number")
       ->group("Output")
       ->capture_default_str();
 }
@@ -186,10 +186,12 @@ void add_profile(CLI::App& app, ProfileOptions& o) {
   app.add_option("--tool", o.tool, "nsys, ncu, or none: the calls alone")
       ->check(one_of({"nsys", "ncu", "none"}))
       ->capture_default_str();
-  app.add_option("--launches", o.run.profiled_calls, "calls of each strategy")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_flag("--endless", o.run.is_endless, "calls until interrupted, for what attaches itself");
+  CLI::Option* launches =
+      app.add_option("--launches", o.run.profiled_calls, "calls of each strategy")
+          ->check(CLI::PositiveNumber)
+          ->capture_default_str();
+  app.add_flag("--endless", o.run.is_endless, "calls until interrupted, for what attaches itself")
+      ->excludes(launches);
   app.add_option("--regime", o.regime, "stream, or graph: replays of one captured call")
       ->check(one_of({"stream", "graph"}))
       ->capture_default_str();

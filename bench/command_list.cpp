@@ -4,12 +4,15 @@
 // `list`: what there is to run, and on what. Needs no device.
 #include <fmt/format.h>
 
+#include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <sstream>
 
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
+#include "bench/metrics.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
 #include "host/core/file.hpp"
@@ -138,14 +141,22 @@ Rows dtype_rows() {
 }
 
 Rows metric_rows() {
-  return {{"metric", "unit", "better", "meaning"},
-          {"time", "ns", "lower", "of one wide call, the median of samples"},
-          {"rate", "FLOP/s", "higher", "declared operations over time"},
-          {"bandwidth", "B/s", "higher", "declared bytes, each operand once, over time"},
-          {"items", "1/s", "higher", "examples, n * batch, over time"},
-          {"of floor", "%", "higher", "floor over time"},
-          {"speedup", "ratio", "higher", "baseline over strategy, paired by round"},
-          {"err/tol", "ratio", "lower", "worst error over tolerance, and its member; passes at 1"}};
+  // By the names of results and of `compare --metric`; columns are those of `run --metrics`.
+  Rows rows{{"metric", "column", "unit", "better", "meaning"}};
+  const std::map<std::string_view, std::array<const char*, 3>> words{
+      {"time_ns", {"time", "ns", "of one wide call, the median of samples"}},
+      {"flops_per_s", {"rate", "FLOP/s", "declared operations over time"}},
+      {"mem_bw_bytes_per_s", {"bandwidth", "B/s", "declared bytes, each operand once, over time"}},
+      {"items_per_s", {"items", "1/s", "examples, n * batch, over time"}},
+      {"pct_of_floor", {"of floor", "%", "floor over time"}},
+      {"speedup_ratio", {"speedup", "ratio", "baseline over strategy, paired by round"}},
+      {"worst_error_ratio",
+       {"err/tol", "ratio", "worst error over tolerance, and its member; passes at 1"}}};
+  for (const Metric& metric : metrics()) {
+    const auto& [column, unit, meaning] = words.at(metric.name);
+    rows.push_back({metric.name, column, unit, std::string(to_string(metric.better)), meaning});
+  }
+  return rows;
 }
 
 Rows device_rows(bool no_gpu) {

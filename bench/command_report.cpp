@@ -77,9 +77,9 @@ int command_report(const ReportArguments& arguments, std::ostream& out, std::ost
     for (RunResult& result : load_named_results(name, arguments.store))
       content.results.push_back(std::move(result));
   }
+  CompareOptions options;
+  options.metric = &find_measured_metric(arguments.metric);
   if (!arguments.compare.empty()) {
-    CompareOptions options;
-    options.metric = &find_measured_metric(arguments.metric);
     options.threshold_pct = parse_percent("--threshold", arguments.threshold);
     const std::vector<RunResult> base = load_named_results(arguments.compare, arguments.store);
     content.comparison = compare(base, content.results, options);

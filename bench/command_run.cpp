@@ -36,8 +36,9 @@ namespace {
 
 /// What a case's command needs beyond its axes to be the same run.
 std::string reproduce_suffix(const RunPlan& plan, const RunOptions& options) {
-  std::string text = options.selection.file.words() + " --device ";
-  text += plan.context.device().type == DeviceType::cpu ? "cpu" : "cuda";
+  std::string text =
+      options.selection.file.words() + " --device " + to_string(plan.context.device());
+  if (options.is_adversarial) text += " --adversarial";
   if (plan.config.init != Init()) text += " --init " + plan.config.init.dist;
   if (plan.config.seed != RunConfig().seed) text += fmt::format(" --seed {}", plan.config.seed);
   if (!options.lock_clocks.empty()) text += " --lock-clocks " + options.lock_clocks;
@@ -105,7 +106,7 @@ void prefer_counters(RunOptions& options, std::ostream& err) {
 void require_counters(const RunOptions& options) {
   const std::string& list = options.output.counters;
   (void)parse_counters(list);
-  if (list.empty() || is_simulated()) return;
+  if (list.empty() || (is_simulated() && options.selection.device != "cpu")) return;
   throw Error(ErrorCode::invalid_argument,
               "--counters " + list +
                   ": only the simulated GPU counts these: wbench --sim run .., or wbench inspect; "
@@ -230,6 +231,7 @@ int run_repeatedly(const GlobalOptions& global, const RunOptions& options,
     one.config.repeat_count = options.repeat;
     if (total > 1 && !options.dry_run) {
       one.output = numbered(one.output, i + 1);
+      one.saving = numbered_saving(one.saving, i + 1);
       if (i > 0) pause_for(options.config.cooldown_s);
       if (is_interrupted()) return kInterrupted;
       if (!global.quiet)
@@ -281,7 +283,7 @@ RunPlan plan_of(const RunOptions& options, const RunConfig& config, const Contex
   plan.verify_only = options.content != ReportContent::times;
   plan.exits_on_error = options.exits_on_error;
   plan.saving = parse_saving_rule(options.saving);
-  plan.is_adversarial = options.is_adversarial;
+  plan.config.is_adversarial = options.is_adversarial;
   if (options.is_profiled) plan.profiled_calls = options.profiled_calls;
   plan.profiles_graph = selection.regimes == "graph";
   plan.profiles_endlessly = options.is_endless;
@@ -401,9 +403,10 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
     options.content = ReportContent::checks;
   }
   if (options.is_profiled) options.content = ReportContent::checks;
-  if (is_simulated()) prefer_counters(options, err);
+  if (is_simulated() && options.selection.device != "cpu") prefer_counters(options, err);
   if (!options.isolated_case.empty()) become_child(options);
   (void)goes_to_stdout(options.output);  // what cannot be written is said before anything runs
+  if (!options.dry_run) require_folders(options.output);
   if (!options.output.tag.empty()) require_tag(options.output.tag);
   const RunConfig config = config_of(options);
   (void)select_ops(options.selection.ops);  // a misspelt op comes before a missing device

@@ -56,7 +56,7 @@ Contender::Contender(const Context& context, Stream stream, catalog::Workload& w
   result.policy = prepared.policy;
   result.explain = prepared.explain;
   result.workspace_bytes = prepared.workspace_bytes;
-  workspace_ = Tensor(context, Dtype::fp8_e4m3, {prepared.workspace_bytes});
+  workspace_ = Tensor(context, Dtype::uint8, {prepared.workspace_bytes});
   execution_ = {stream, {workspace_.data(), workspace_.bytes()}, &handles_};
   call_ = [run = prepared.run, this] { run(execution_); };
   bind_ = [options, this](catalog::Workload& copy) -> Call {
@@ -78,7 +78,7 @@ Contender::Contender(const Context& context, Stream stream, catalog::Workload& w
   const int64_t count = workload.num_members();
   result.name = std::string(to_string(baseline)) + (is_twin ? "#2" : "");
   result.workspace_bytes = members.workspace_bytes;
-  workspace_ = Tensor(context, Dtype::fp8_e4m3, {members.workspace_bytes});
+  workspace_ = Tensor(context, Dtype::uint8, {members.workspace_bytes});
   execution_ = {stream, {workspace_.data(), workspace_.bytes()}, &handles_};
   if (baseline == Baseline::streams) {
     lanes_ = std::make_unique<StreamLanes>(context, stream, std::min(count, kMaxLanes),
@@ -101,11 +101,11 @@ void Contender::verify(const catalog::ReferenceSample& reference, std::string Ve
   const NvtxRange range("verify");
   const bool is_after = phase == &VerifyOutcome::after;
   verify_call(call_, reference, phase, keeps_infinities, is_after ? "after" : "before");
-  for (const auto& sampler : samplers_) {
-    const bool replays = sampler->timer() == "graph" && is_after;
+  for (size_t i = 0; i < samplers_.size(); ++i) {
+    const bool replays = samplers_[i]->timer() == "graph" && is_after;
     if (!replays || result.status != Status::ok) continue;
-    verify_call([&] { (void)sampler->sample_ns(); }, reference, phase, keeps_infinities,
-                "after-replay");
+    verify_call([&] { (void)samplers_[i]->sample_ns(); }, reference, phase, keeps_infinities,
+                "after-" + std::string(to_string(result.measurements[i].regime)));
   }
 }
 
@@ -125,7 +125,7 @@ std::unique_ptr<Contender> Contender::on(catalog::Workload& other) const {
 
 void Contender::verify_call(const Call& call, const catalog::ReferenceSample& reference,
                             std::string VerifyOutcome::*phase, bool keeps_infinities,
-                            const char* phase_name) {
+                            const std::string& phase_name) {
   VerifyOutcome& outcome = result.verify;
   workload_->poison_outputs(output_, stream_);
   if (is_simulated()) {

@@ -44,7 +44,7 @@ struct CheckedCall {
   const catalog::Workload& workload;
   const catalog::ReferenceSample& reference;
   const catalog::MemberOutputs& outputs;
-  std::string phase;    ///< "before" or "after" times, "after-replay"
+  std::string phase;    ///< "before" or "after" times; "after-graph": of that regime's replays
   std::string finding;  ///< what is wrong; empty: nothing
 };
 
@@ -109,7 +109,7 @@ class Contender {
   std::unique_ptr<Sampler> sampler_of(Regime regime, const Sampling& sampling);
   void verify_call(const Call& call, const catalog::ReferenceSample& reference,
                    std::string VerifyOutcome::*phase, bool keeps_infinities,
-                   const char* phase_name);
+                   const std::string& phase_name);
   void report_checked(const CheckedCall& checked);
 
   Context context_;

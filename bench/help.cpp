@@ -7,7 +7,8 @@
 namespace wide::bench {
 
 std::string exit_codes() {
-  return "Exit codes: 0 success; 1 a case failed or a file could not be written; 2 usage; 3 wrong "
+  return "Exit codes: 0 success; 1 a case failed or a file could not be read or written; 2 usage; "
+         "3 wrong "
          "or "
          "implausible\n"
          "results; 4 compare or run --compare found what --fail-on names; 5 it could not tell, or "

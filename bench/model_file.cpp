@@ -41,7 +41,7 @@ constexpr std::string_view kPrefix = "model:";
     if (!is_good || !numbers.emplace(text.substr(0, equals), value).second) {
       throw Error(ErrorCode::invalid_argument,
                   std::string(option) + " is \"" + text + "\", expected NAME=NUMBER, " +
-                      (is_extent ? "a number above 0, " : "") + "each name once");
+                      (is_extent ? "a number from 1 to 2^31, " : "") + "each name once");
     }
   }
   return numbers;
@@ -53,6 +53,7 @@ std::string ModelFileOptions::words() const {
   std::string all;
   for (const std::string& text : extents) all += " --extent " + text;
   for (const std::string& text : fixed_inputs) all += " --fixed-input " + text;
+  if (!output.empty()) all += " --model-output " + output;
   return all;
 }
 
@@ -70,6 +71,7 @@ void load_model_file(const std::string& op, [[maybe_unused]] const ModelFileOpti
   for (const auto& [name, number] : numbers_of("--extent", options.extents, true))
     import.extents[name] = static_cast<int64_t>(number);
   import.fixed_inputs = numbers_of("--fixed-input", options.fixed_inputs, false);
+  if (!options.output.empty()) import.outputs = {options.output};
   const OnnxModel model = OnnxModel::open(path, import);
   const MemberParameters parameters = model.parameters(0);
   (void)catalog::add_model(path, model.graph(), [model, parameters](uint64_t seed, int64_t id) {

@@ -16,7 +16,8 @@ bool is_model_file(const std::string& name);
 struct ModelFileOptions {
   std::vector<std::string> extents;       ///< NAME=NUMBER of symbolic extents
   std::vector<std::string> fixed_inputs;  ///< NAME=NUMBER of which all of an input is
-  bool empty() const { return extents.empty() && fixed_inputs.empty(); }
+  std::string output;                     ///< the one that is looked at; empty: the only one
+  bool empty() const { return extents.empty() && fixed_inputs.empty() && output.empty(); }
   /// The options again, each with a space in front.
   std::string words() const;
 };

@@ -15,6 +15,9 @@ namespace wide::bench {
 /// invalid_argument for more.
 bool goes_to_stdout(const OutputOptions& output);
 
+/// Throws io for a file whose folder is not there: what is measured would be lost.
+void require_folders(const OutputOptions& output);
+
 /// The outputs of one of several runs: `number` goes in front of the files' extensions and behind
 /// the tag. Throws invalid_argument where a document is to go to standard output, which is one.
 OutputOptions numbered(OutputOptions output, int64_t number);

@@ -305,6 +305,7 @@ struct RunConfig {
   double min_time_s = 0;                       ///< of sampling a case, whatever else would stop it
   double cooldown_s = 0;                       ///< of rest before a case
   int64_t repeat_index = 0, repeat_count = 1;  ///< which of how many runs of one command
+  bool is_adversarial = false;  ///< checks' worst errors are over hostile operands, too; since 1.8
   friend bool operator==(const RunConfig&, const RunConfig&) = default;
 };
 

@@ -237,6 +237,7 @@ Json config(const RunConfig& c) {
             {"budget_s", json_number(c.budget_s)}}},
           {"warmup", {{"time_s", c.warmup_s}, {"clock_tol_pct", c.clock_tol_pct}}},
           {"cooldown_s", c.cooldown_s},
+          {"adversarial", c.is_adversarial},
           {"init",
            {{"dist", c.init.dist},
             {"min", json_number(c.init.min)},

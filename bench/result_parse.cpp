@@ -194,6 +194,7 @@ RunConfig parse_config(const Field& f) {
   c.init = {init["dist"].text(), init["min"].optional_real(), init["max"].optional_real()};
   c.min_time_s = f["stop"].later_real("min_time_s").value_or(0);  // since 1.7, and the next
   c.cooldown_s = f.later_real("cooldown_s").value_or(0);
+  if (const auto hostile = f.later("adversarial")) c.is_adversarial = hostile->boolean();  // 1.8
   c.verify = f["verify"].text();
   c.cache = f["cache"].one_of(kCaches);
   if (!f.has("throttle")) return c;  // since 1.4

@@ -95,11 +95,11 @@ std::string case_id(const catalog::PrimitiveSpec& spec, const catalog::Case& poi
   return digits;
 }
 
-std::string reproduce_command(const catalog::Case& point) {
-  std::string command = "wbench run --op " + point.op();
+std::string reproduce_command(const catalog::Case& point, const std::string& command) {
+  std::string words = "wbench " + command + " --op " + point.op();
   for (const auto& entry : point.entries())
-    command += " --" + entry.name + " " + catalog::to_string(entry.value);
-  return command;
+    words += " --" + entry.name + " " + catalog::to_string(entry.value);
+  return words;
 }
 
 }  // namespace wide::bench

@@ -34,7 +34,6 @@ struct RunPlan {
   const TuningCache* tuning = nullptr;  ///< for "auto"
   std::vector<Baseline> baselines;
   bool verify_only = false;
-  bool is_adversarial = false;   ///< also by verify_adversarially() of adversarial.hpp
   SavingRule saving;             ///< of calls that are checked
   std::string reproduce_suffix;  ///< of the cases' commands: what is not in their axes
   bool exits_on_error = false;   ///< the first case that fails or is wrong is the last one
@@ -63,7 +62,7 @@ PlanOptions plan_options(const std::string& name);
 /// 16 hexadecimal digits: FNV-1a, 64 bits, of "op=..;version=..;axis=value;.." with axes sorted.
 std::string case_id(const catalog::PrimitiveSpec& spec, const catalog::Case& point);
 
-/// "wbench run --op linear --n 4 ..", with every axis.
-std::string reproduce_command(const catalog::Case& point);
+/// "wbench run --op linear --n 4 ..", with every axis; `command` is "run" or "verify".
+std::string reproduce_command(const catalog::Case& point, const std::string& command = "run");
 
 }  // namespace wide::bench

@@ -124,6 +124,12 @@ SavingRule parse_saving_rule(const std::string& text) {
   return rule;
 }
 
+std::string numbered_saving(const std::string& text, int64_t number) {
+  const SavingRule rule = parse_saving_rule(text);
+  if (rule.when == SavingRule::When::never) return text;
+  return text.substr(0, text.find(':')) + ":" + rule.folder + "-" + std::to_string(number);
+}
+
 std::string save_call(const std::string& folder, const CallName& name, const Context& context,
                       Stream stream, const catalog::Workload& workload,
                       const catalog::ReferenceSample& reference,

@@ -27,6 +27,9 @@ struct SavingRule {
 /// "workspace". Throws invalid_argument for others.
 SavingRule parse_saving_rule(const std::string& text);
 
+/// The rule of one of several runs: its folder gets the number.
+std::string numbered_saving(const std::string& text, int64_t number);
+
 /// What a call is known by: its file is FOLDER/OP-CASE_ID-NAME-PHASE.safetensors.
 struct CallName {
   std::string op, case_id;

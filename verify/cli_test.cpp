@@ -14,6 +14,7 @@
 #include <set>
 #include <sstream>
 
+#include "bench/metrics.hpp"
 #include "bench/result_json.hpp"
 #include "host/core/file.hpp"
 #include "verify/cli_case.hpp"
@@ -261,6 +262,36 @@ TEST_CASE("list and info need no device") {
   CHECK(!text.out.empty());
   CHECK(document.code == kSuccess);
   CHECK(!nlohmann::json::parse(document.out).empty());
+}
+
+TEST_CASE("an output without a folder is refused before anything is measured") {
+  for (const char* more : {"--json no/r.json", "--csv no/r.csv", "--export csv=no/r.csv",
+                           "--events no/e.jsonl", "--html no/r.html"}) {
+    INFO(more);
+    const Outcome o = wbench("run " + kTiny + more);
+    CHECK(o.code == kRuntimeError);
+    CHECK(o.out.empty());
+    CHECK_THAT(o.err,
+               ContainsSubstring("cannot write no/") && ContainsSubstring("no is no folder"));
+  }
+}
+
+TEST_CASE("hostile operands are said in the result and in its command") {
+  const Outcome o = wbench(
+      "verify -q --op linear --n 2 --batch 2 --d 8 -d cpu --strategy wide "
+      "--adversarial --json -");
+  const RunResult result = parse_result(o.out);
+  CHECK(result.config.is_adversarial);
+  CHECK_THAT(result.cases.at(0).reproduce, ContainsSubstring("wbench verify --op linear") &&
+                                               ContainsSubstring("--device cpu --adversarial"));
+  std::string again = result.cases[0].reproduce.substr(7) + " -q --strategy wide --json -";
+  const RunResult repeated = parse_result(wbench(again).out);
+  CHECK(repeated.cases.at(0).strategies.at(0).verify == result.cases[0].strategies.at(0).verify);
+}
+
+TEST_CASE("metrics are listed by the names that compare knows") {
+  const std::string text = wbench("list metrics").out;
+  for (const Metric& metric : metrics()) CHECK_THAT(text, ContainsSubstring(metric.name));
 }
 
 TEST_CASE("info measures a device's ceilings where asked to") {

@@ -40,7 +40,7 @@ TEST_CASE("adversarial operands find what the first ones hid, and members that a
   FakePrimitive fake = fake_with({{"wide", ""}});
   const catalog::PrimitiveSpec spec = fake.spec();
   RunPlan plan = fake_plan(spec, short_config());
-  plan.verify_only = plan.is_adversarial = true;
+  plan.verify_only = plan.config.is_adversarial = true;
   int calls = 0, wrong_call = 0;
   fake.strategies[0].on_run = [&] { fake.strategies[0].factor = ++calls == wrong_call ? 3 : 2; };
   const auto reason = [&](int call) {
@@ -48,6 +48,7 @@ TEST_CASE("adversarial operands find what the first ones hid, and members that a
     RunResult result;
     run_plan(plan, result);
     const RunnerResult& wide = strategy(result.cases.at(0), "wide");
+    CHECK(result.cases.at(0).reproduce.starts_with("wbench verify --op fake"));
     CHECK((wide.status == Status::ok) == wide.reason.empty());
     CHECK((wide.verify.before == "pass") == wide.reason.empty());
     return wide.reason;
@@ -60,7 +61,7 @@ TEST_CASE("adversarial operands find what the first ones hid, and members that a
                                        "subnormals", "a wide range"};
   for (int i = 0; i < 5; ++i) CHECK(reason(2 + i).starts_with("with " + fills[size_t(i)] + ": "));
   CHECK(reason(8) == "NaN in member 1 changes member 0");
-  plan.is_adversarial = false;
+  plan.config.is_adversarial = false;
   CHECK(reason(2).empty());
 }
 

@@ -46,7 +46,7 @@ RunResult run_two(FakePrimitive& fake, const SavingRule& saving, bool is_adversa
   const catalog::PrimitiveSpec spec = fake.spec();
   RunPlan plan = fake_plan(spec, short_config());
   plan.verify_only = true;
-  plan.is_adversarial = is_adversarial;
+  plan.config.is_adversarial = is_adversarial;
   plan.saving = saving;
   plan.reproduce_suffix = " --device cpu";
   RunResult result;
@@ -74,6 +74,20 @@ TEST_CASE("saving rules are read from words") {
     INFO(bad);
     CHECK_THROWS_WITH(parse_saving_rule(bad), ContainsSubstring("expected never, incorrect"));
   }
+}
+
+TEST_CASE("runs of one command have folders of their own") {
+  CHECK(numbered_saving("never", 2) == "never");
+  CHECK(numbered_saving("always", 2) == "always:workspace-2");
+  CHECK(numbered_saving("incorrect:a:b", 3) == "incorrect:a:b-3");
+  const test::TemporaryFolder folder;
+  CHECK(wbench("verify -q --op linear --n 2 --batch 2 --d 4 -d cpu --strategy wide --baseline none "
+               "--save-workspace always:w")
+            .code == kSuccess);
+  CHECK(wbench("run -q --op linear --n 2 --batch 2 --d 4 -d cpu --strategy wide --baseline none "
+               "--verify only --repeat 2 --save-workspace always:w")
+            .code == kSuccess);
+  for (const char* name : {"w", "w-1", "w-2"}) CHECK(files_in(name).size() == 1);
 }
 
 TEST_CASE("what is wrong is saved, and says where") {

@@ -207,7 +207,7 @@ std::string compare_github(const Comparison& c, const FailOn& fail_on) {
     text += fmt::format("::{} title={}::{}\n", level, github(name_of(cell), true),
                         github(message_of(c, cell), false));
   }
-  return text + github(summary_line(c), false) + "\n";
+  return text + summary_line(c) + "\n";
 }
 
 }  // namespace wide::bench

@@ -54,10 +54,41 @@ std::string report_csv(const RunResult& result) {
   return text + "\r\n";
 }
 
+namespace {
+
+/// Of a run on the simulated GPU: counters instead of times.
+std::string counters_markdown(const RunResult& result, const std::vector<ReportRow>& rows) {
+  std::string text;
+  std::vector<std::string> ops;
+  for (const ReportRow& row : rows) {
+    const std::string& op = row.point->point.op();
+    if (std::find(ops.begin(), ops.end(), op) != ops.end()) continue;
+    ops.push_back(op);
+    const CommonAxes axes(result, op);
+    text += escaped_markdown(op + axes.heading()) + "\n\n" +
+            counters_table(rows, op, axes).markdown() + "\n";
+  }
+  return text;
+}
+
+bool has_counters_only(const RunResult& result) {
+  bool has_launches = false;
+  for (const CaseResult& c : result.cases) {
+    for (const RunnerResult& r : c.strategies) {
+      if (!r.measurements.empty()) return false;
+      has_launches = has_launches || !r.launches.empty();
+    }
+  }
+  return has_launches;
+}
+
+}  // namespace
+
 std::string report_markdown(const RunResult& result) {
   std::string text;
   for (const DeviceInfo& d : result.devices)
     text += fmt::format("Device: {}, {}; {}\n\n", to_string(d.device), d.name, result.started);
+  if (has_counters_only(result)) return text + counters_markdown(result, rows_of(result));
   text +=
       "| op | case | strategy | regime | time | of floor | vs loop | vs streams | vs graph | "
       "err/tol | status |\n"
