@@ -143,6 +143,116 @@ static void test_batches(wide_device device) {
   destroy_engine(&e);
 }
 
+static const int64_t kBatches[kMembers] = {2, 0, 1};
+enum { kRaggedRows = 3 };
+
+/* Runs a model with these batches on the rows of `inputs` that its members have; whether it gives
+ * what members with these sets of parameters compute of them. */
+static int is_ragged_right(const Engine* e, const wide_model* model, const int* sets) {
+  float x[kRaggedRows * kIn], y[kRaggedRows * kOut], expected[kBatchRows * kOut];
+  int64_t row = 0;
+  for (int m = 0; m < kMembers; ++m) {
+    for (int64_t b = 0; b < kBatches[m]; ++b, ++row) {
+      memcpy(x + row * kIn, inputs + (b * kMembers + m) * kIn, kIn * sizeof *x);
+    }
+  }
+  const int64_t x_shape[2] = {kRaggedRows, kIn}, y_shape[2] = {kRaggedRows, kOut};
+  const wide_view x_host = host_view(x, 2, x_shape), y_host = host_view(y, 2, y_shape);
+  wide_tensor *x_device = NULL, *y_device = NULL, *workspace = NULL;
+  wide_view in = {.struct_size = sizeof in}, out = in, scratch = in;
+  wide_plan* plan = NULL;
+  wide_plan_info info = {.struct_size = sizeof info};
+  OK(wide_model_plan(model, &plan));
+  OK(wide_plan_query(plan, &info));
+  OK(wide_tensor_create(e->context, WIDE_FP32, x_shape, 2, &x_device));
+  OK(wide_tensor_create(e->context, WIDE_FP32, y_shape, 2, &y_device));
+  OK(wide_tensor_create(e->context, WIDE_UINT8, &info.workspace_bytes, 1, &workspace));
+  OK(wide_tensor_view(x_device, &in));
+  OK(wide_tensor_view(y_device, &out));
+  OK(wide_tensor_view(workspace, &scratch));
+  wide_execution execution = e->execution;
+  execution.workspace = scratch.data, execution.workspace_bytes = info.workspace_bytes;
+  OK(wide_copy(&x_host, &in, e->stream));
+  OK(wide_model_run(model, &in, 1, &out, 1, &execution));
+  OK(wide_copy(&out, &y_host, e->stream));
+  OK(wide_synchronize(e->context, e->stream));
+  wide_tensor_destroy(workspace);
+  wide_tensor_destroy(y_device);
+  wide_tensor_destroy(x_device);
+  wide_plan_destroy(plan);
+  int is_right = 1;
+  const float* at = y;
+  for (int m = 0; m < kMembers; ++m) {
+    reference(m, sets[m], expected);
+    for (int64_t i = 0; i < kBatches[m] * kOut; ++i) {
+      is_right = is_right && fabsf(*at++ - expected[i]) < 1e-4f;
+    }
+  }
+  return is_right;
+}
+
+/* Members with rows of their own: a plan of them, and a model that others have become. */
+static void test_ragged(wide_device device) {
+  Engine e = make_engine(device);
+  wide_plan* plan = NULL;
+  wide_model *model = NULL, *other = NULL;
+  wide_plan_options options = {.struct_size = sizeof options,
+                               .num_members = kMembers,
+                               .batches = kBatches,
+                               .num_batches = kMembers};
+  /* Without the vendors' libraries, too. */
+  const wide_strategy simt = {sizeof simt, "ragged_linear", "simt"};
+  if (device.type == WIDE_CUDA) options.strategies = &simt, options.num_strategies = 1;
+  OK(wide_plan_create(e.context, e.graph, &options, &plan));
+  wide_plan_info info = {.struct_size = sizeof info};
+  OK(wide_plan_query(plan, &info));
+  CHECK(info.batch == 2 && info.num_members == kMembers && info.num_steps == 2);
+  CHECK(info.input_bytes == kRaggedRows * kIn * (int64_t)sizeof(float));
+  CHECK(device.type == WIDE_CUDA ? info.table_bytes > 0 : info.table_bytes == 0);
+  CHECK(info.total_bytes == info.weights_bytes + info.workspace_bytes + info.input_bytes +
+                                info.output_bytes + info.table_bytes);
+  wide_operand x = {.struct_size = sizeof x}, y = x;
+  OK(wide_plan_input(plan, 0, &x));
+  OK(wide_plan_output(plan, 0, &y));
+  CHECK(x.rank == 2 && x.shape[0] == kRaggedRows && x.shape[1] == kIn && x.first_rows != NULL);
+  CHECK(y.rank == 2 && y.shape[0] == kRaggedRows && y.shape[1] == kOut && y.first_rows != NULL);
+  const int64_t first_rows[kMembers + 1] = {0, 2, 2, 3};
+  CHECK(x.first_rows && memcmp(x.first_rows, first_rows, sizeof first_rows) == 0);
+  CHECK(y.first_rows && memcmp(y.first_rows, first_rows, sizeof first_rows) == 0);
+  OK(wide_plan_input(e.plan, 0, &x));
+  CHECK(x.first_rows == NULL);
+  wide_step step = {.struct_size = sizeof step};
+  OK(wide_plan_step(plan, 0, &step));
+  CHECK(strcmp(step.primitive, "ragged_linear") == 0 && step.member == -1);
+
+  const wide_parameters* lent[kMembers] = {e.members[0], e.members[1], e.members[2]};
+  OK(wide_model_create(e.context, plan, lent, kMembers, &model));
+  wide_plan_destroy(plan);
+  CHECK(is_ragged_right(&e, model, (const int[]){0, 1, 2}));
+  CHECK(!is_ragged_right(&e, model, (const int[]){2, 1, 0}));
+  wide_model_destroy(model);
+  double differences[kMembers] = {-1, -1, -1};
+  if (device.type == WIDE_CPU) { /* alone they run on cuBLAS, which the simulated GPU has not */
+    OK(wide_model_validate(e.context, e.graph, &options, lent, kMembers, 7, differences));
+    for (int m = 0; m < kMembers; ++m) CHECK(differences[m] >= 0 && differences[m] < 1e-5);
+  }
+  REFUSED("batches has 3 entries, expected one per member = 2",
+          wide_model_validate(e.context, e.graph, &options, lent, 2, 7, differences));
+
+  /* On CUDA the engine's plan names `linear` alone: member after member, on slices. */
+  OK(wide_model_with_batches(e.model, kBatches, kMembers, &other));
+  OK(wide_model_clone(e.model, 2, 0, e.stream)); /* what changes a member changes it in both */
+  CHECK(is_ragged_right(&e, other, (const int[]){2, 1, 2}));
+  OK(wide_model_plan(other, &plan));
+  OK(wide_plan_query(plan, &info));
+  OK(wide_plan_step(plan, info.num_steps - 1, &step));
+  CHECK(strcmp(step.node, "fc2") == 0 && step.member == (device.type == WIDE_CUDA ? 2 : -1));
+  wide_plan_destroy(plan);
+  FAILS(WIDE_UNSUPPORTED, "rows of their own", wide_chunked_create(other, 4, &(wide_chunked*){0}));
+  wide_model_destroy(other);
+  destroy_engine(&e);
+}
+
 static void test_members(wide_device device) {
   Engine e = make_engine(device);
   const wide_parameters* lent[kMembers] = {e.members[0], e.members[1], e.members[2]};
@@ -284,6 +394,7 @@ static void test_lifecycle(wide_device device) {
   test_checkpoint(device);
   test_compact(device);
   test_batches(device);
+  test_ragged(device);
   test_members(device);
   test_plan_options(device);
 }

@@ -176,6 +176,46 @@ static void refuse_plans(const Engine* e) {
   REFUSED("out is null", wide_largest_n_that_fits(e->context, e->graph, NULL, 1, NULL));
 }
 
+/* Members' own batches that no plan can have, and where they have no meaning. */
+static void refuse_batches(const Engine* e) {
+  wide_plan* plan = NULL;
+  wide_model* model = NULL;
+  int64_t most = -1;
+  const int64_t right[kMembers] = {2, 0, 1}, negative[kMembers] = {2, -4, 1}, none[kMembers] = {0};
+  wide_plan_options options = plan_options(e);
+  options.num_batches = kMembers;
+  REFUSED("options.batches is null, expected 3 elements",
+          wide_plan_create(e->context, e->graph, &options, &plan));
+  options.batches = right;
+  options.num_batches = -1;
+  REFUSED("the number of options.batches is -1",
+          wide_plan_create(e->context, e->graph, &options, &plan));
+  options.num_batches = 2;
+  REFUSED("batches has 2 entries, expected one per member = 3",
+          wide_plan_create(e->context, e->graph, &options, &plan));
+  options.num_batches = kMembers;
+  REFUSED("options.batches has 3 entries, expected none",
+          wide_largest_n_that_fits(e->context, e->graph, &options, 1 << 20, &most));
+  REFUSED("options.batches has 3 entries, expected none",
+          wide_largest_batch_that_fits(e->context, e->graph, &options, 1 << 20, 9, &most));
+  options.batches = negative;
+  REFUSED("batches of member 1 is -4", wide_plan_create(e->context, e->graph, &options, &plan));
+  options.batches = none;
+  REFUSED("batches are 0 for every member",
+          wide_plan_create(e->context, e->graph, &options, &plan));
+  REFUSED("model is null", wide_model_with_batches(NULL, right, kMembers, &model));
+  REFUSED("batches is null, expected 3 elements",
+          wide_model_with_batches(e->model, NULL, kMembers, &model));
+  REFUSED("the number of batches is -2", wide_model_with_batches(e->model, right, -2, &model));
+  REFUSED("batches is empty", wide_model_with_batches(e->model, NULL, 0, &model));
+  REFUSED("batches has 2 entries", wide_model_with_batches(e->model, right, 2, &model));
+  REFUSED("batches of member 1 is -4",
+          wide_model_with_batches(e->model, negative, kMembers, &model));
+  REFUSED("batches are 0", wide_model_with_batches(e->model, none, kMembers, &model));
+  REFUSED("out is null", wide_model_with_batches(e->model, right, kMembers, NULL));
+  CHECK(plan == NULL && model == NULL && most == -1);
+}
+
 static void refuse_runs(const Engine* e) {
   const wide_view *x = &e->x_view, *y = &e->y_view;
   wide_execution execution = e->execution;
@@ -318,10 +358,11 @@ static void test_refusals(wide_device device) {
   refuse_graphs();
   refuse_parameters(&e);
   refuse_plans(&e);
+  refuse_batches(&e);
   refuse_runs(&e);
   refuse_nulls(&e);
   refuse_nulls_of_models(&e);
-  CHECK(num_checks - before > 130);
+  CHECK(num_checks - before > 145);
   float y[kBatchRows * kMembers * kOut]; /* nothing of all that changed the model */
   OK(run(&e));
   read_output(&e, y);

@@ -73,6 +73,11 @@ std::vector<MemberParameters> members_of(const wide_parameters* const* members,
   return all;
 }
 
+std::vector<int64_t> batches_of(const int64_t* batches, int64_t num_batches, const char* name) {
+  require_array(batches, num_batches, name);
+  return {batches, batches + num_batches};
+}
+
 wide_parameters parameters_of(OwnedParameters owned) {
   const auto kept = std::make_shared<const OwnedParameters>(std::move(owned));
   return {{kept->begin(), kept->end()}, {kept}};

@@ -73,6 +73,8 @@ void write_view(wide_view* out, const TensorView& view);
 std::vector<MemberParameters> members_of(const wide_parameters* const* members,
                                          int64_t num_members);
 wide_parameters parameters_of(OwnedParameters owned);
+/// Rows of each member's own; `name` is the array's.
+std::vector<int64_t> batches_of(const int64_t* batches, int64_t num_batches, const char* name);
 /// Throws where the device has streams and this is none.
 Stream stream_of(Device device, void* stream);
 

@@ -44,13 +44,23 @@ ModelOptions model_options_of(const wide_plan_options& given) {
 Planned planned_of(const wide_plan_options* options) {
   const wide_plan_options given = options_or_default(options, "options");
   Planned planned{{.num_members = given.num_members == 0 ? 1 : given.num_members,
-                   .batch = given.batch == 0 ? 1 : given.batch},
+                   .batch = given.batch == 0 ? 1 : given.batch,
+                   .batches = batches_of(given.batches, given.num_batches, "options.batches")},
                   model_options_of(given),
                   nullptr};
   if (given.tuning != nullptr) {
     planned.tuning = std::make_shared<const TuningCache>(TuningCache::load(given.tuning));
     planned.options.tuning = planned.tuning.get();
   }
+  return planned;
+}
+
+/// For questions after the most members, or rows of all members.
+Planned planned_without_batches(const wide_plan_options* options) {
+  Planned planned = planned_of(options);
+  WIDE_REQUIRE(planned.problem.batches.empty(), "options.batches has " +
+                                                    std::to_string(planned.problem.batches.size()) +
+                                                    " entries, expected none");
   return planned;
 }
 
@@ -72,6 +82,7 @@ void write_operand(wide_operand* out, const ModelOperand& operand) {
   std::copy(operand.shape.begin(), operand.shape.end(), value.shape);
   value.member_axis = operand.member_axis;
   value.is_stacked = operand.is_stacked ? 1 : 0;
+  value.first_rows = operand.first_rows.empty() ? nullptr : operand.first_rows.data();
   write(out, value);
 }
 
@@ -105,6 +116,7 @@ wide_status wide_plan_query(const wide_plan* plan, wide_plan_info* out) {
     value.total_bytes = memory.total_bytes();
     value.activation_bytes = memory.activation_bytes;
     value.scratch_bytes = memory.scratch_bytes;
+    value.table_bytes = memory.table_bytes;
     write(out, value);
   });
 }
@@ -129,6 +141,7 @@ wide_status wide_plan_step(const wide_plan* plan, int64_t index, wide_step* out)
     value.explain = step.explain.c_str();
     value.num_members = step.num_members;
     value.scratch_bytes = step.scratch_bytes;
+    value.member = step.member;
     write(out, value);
   });
 }
@@ -144,7 +157,7 @@ wide_status wide_largest_n_that_fits(const wide_context* context, const wide_gra
                                      int64_t* out) {
   return guarded(__func__, [&] {
     int64_t& place = required(out, "out");
-    const Planned planned = planned_of(options);
+    const Planned planned = planned_without_batches(options);
     place =
         largest_n_that_fits(required(context, "context").context, required(graph, "graph").graph,
                             planned.problem.batch, bytes, planned.options);
@@ -155,7 +168,7 @@ wide_status wide_largest_batch_that_fits(const wide_context* context, const wide
                                          int64_t most, int64_t* out) {
   return guarded(__func__, [&] {
     int64_t& place = required(out, "out");
-    const Planned planned = planned_of(options);
+    const Planned planned = planned_without_batches(options);
     place = largest_batch_that_fits(required(context, "context").context,
                                     required(graph, "graph").graph, planned.problem.num_members,
                                     bytes, most, planned.options);
@@ -171,7 +184,9 @@ wide_status wide_model_validate(const wide_context* context, const wide_graph* g
     const Planned planned = planned_of(options);
     const std::vector<double> differences =
         validate_model(required(context, "context").context, required(graph, "graph").graph,
-                       {.num_members = num_members, .batch = planned.problem.batch},
+                       {.num_members = num_members,
+                        .batch = planned.problem.batch,
+                        .batches = planned.problem.batches},
                        members_of(members, num_members), planned.options, seed);
     std::copy(differences.begin(), differences.end(), &first);
   });

@@ -248,6 +248,12 @@ typedef struct wide_plan_options {
   size_t struct_size;
   int64_t num_members; /* 0: 1 */
   int64_t batch;       /* rows of every input, per member; 0: 1 */
+  /* Rows of each member, in their order, as many as there are members; a member may have none. Such
+   * a plan is "ragged": members' rows lie one behind the other, [sum of batches, D], and `batch`
+   * becomes the most that one has. Of a shared input, which has `batch` rows, a member reads the
+   * first ones. NULL: `batch` each. */
+  const int64_t* batches;
+  int64_t num_batches;
   const char* preset;  /* NULL: "default"; "fast", "debug", "safe" */
   int32_t allows_tf32; /* fp32 products may round their operands to tf32 */
   int32_t drops_out;   /* Monte Carlo: dropout drops */
@@ -272,6 +278,7 @@ typedef struct wide_plan_info {
   int64_t input_bytes, output_bytes;
   int64_t total_bytes;
   int64_t activation_bytes, scratch_bytes; /* which workspace_bytes are the sum of */
+  int64_t table_bytes; /* what a ragged plan owns itself, on CUDA, from when it is made */
 } wide_plan_info;
 
 /* An input or output as the caller provides it: densely packed. */
@@ -280,9 +287,13 @@ typedef struct wide_operand {
   const char* name;
   wide_dtype dtype;
   int32_t rank;
-  int64_t shape[WIDE_MAX_RANK]; /* of all members: [B, N*D], [B, N*C, H, W], [N, B, ..] */
-  int32_t member_axis;          /* that members are joined along; -1: one for all members */
-  int32_t is_stacked;           /* members stand on an axis of their own, in front */
+  /* Of all members: [B, N*D], [B, N*C, H, W], [N, B, ..], ragged [sum of batches, D]. */
+  int64_t shape[WIDE_MAX_RANK];
+  int32_t member_axis; /* that members are joined along; -1: one for all members */
+  int32_t is_stacked;  /* members stand on an axis of their own, in front */
+  /* Of a ragged plan, num_members + 1 entries: member i has the rows from first_rows[i] up to
+   * first_rows[i + 1]. NULL: the operand is one for all members, or the plan is not ragged. */
+  const int64_t* first_rows;
 } wide_operand;
 
 /* A node as it runs. */
@@ -294,6 +305,7 @@ typedef struct wide_step {
   const char* explain;
   int64_t num_members; /* 1 for what all members share */
   int64_t scratch_bytes;
+  int64_t member; /* of a ragged plan, whose rows alone this computes; -1: all members' */
 } wide_step;
 
 WIDE_API wide_status wide_plan_create(const wide_context* context, const wide_graph* graph,
@@ -307,7 +319,7 @@ WIDE_API const char* wide_plan_explain(const wide_plan* plan);
 WIDE_API void wide_plan_destroy(wide_plan* plan);
 
 /* The most members whose total_bytes are at most `bytes`, 0 where not even one fits;
- * options.num_members is not looked at. */
+ * options.num_members is not looked at; options.batches is refused, here and below. */
 WIDE_API wide_status wide_largest_n_that_fits(const wide_context* context, const wide_graph* graph,
                                               const wide_plan_options* options, int64_t bytes,
                                               int64_t* out);
@@ -363,6 +375,9 @@ WIDE_API wide_status wide_model_plan(const wide_model* model, wide_plan** out);
 /* The same members for another batch: what changes a member changes it in both. */
 WIDE_API wide_status wide_model_with_batch(const wide_model* model, int64_t batch,
                                            wide_model** out);
+/* Likewise, with rows of each member's own, options.batches. */
+WIDE_API wide_status wide_model_with_batches(const wide_model* model, const int64_t* batches,
+                                             int64_t num_batches, wide_model** out);
 WIDE_API void wide_model_destroy(wide_model* model);
 
 /* How far each of num_members is from itself run alone, node by node, on random inputs: out[i] is
