@@ -134,7 +134,7 @@ void lower(Lowering& l, const Node& node, const BinaryOp& op) {
   PlacedView x, other, y;
   Broadcast broadcast = Broadcast::none;
   if (is_channel) {
-    x = channels_as_members(node, from, l.device());
+    x = channels_as_members(node, l.own_operand(node, "x"), l.device());
     y = channels_as_members(node, to, l.device());
     other = l.parameter(node, "other");
     other.view =

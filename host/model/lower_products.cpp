@@ -106,14 +106,8 @@ void lower(Lowering& l, const Node& node, const ConvOp& op) {
   const bool is_signal = l.graph().type(x_value).shape.rank() == 3;
   const bool is_last = op.layout == ConvLayout::channels_last;
   const Dims order = !is_last ? Dims{} : is_signal ? Dims{0, 2, 1} : Dims{0, 2, 3, 1};
-  // One x for all members: their output channels are those of one convolution over it.
-  const bool is_one = l.is_shared(x_value) && members > 1;
-  const bool can_be_one = op.groups == 1 && op.residual == Residual::none;
-  if (is_one && !can_be_one) {
-    throw_unsupported("model: " + node.name +
-                      " (conv): x is one for all members, and groups or a residual do not let them "
-                      "be one convolution: declare the input as each member's own");
-  }
+  // One x for all members: without groups their output channels are those of one convolution.
+  const bool is_one = l.is_shared(x_value) && members > 1 && op.groups == 1;
   const PlacedView x = is_one ? shared_view(l.place(x_value), l.device()) : l.joined(node, "x");
   const PlacedView weight = l.joined_parameter(node, "weight", order);
   const PlacedView bias = l.joined_parameter(node, "bias");

@@ -74,6 +74,28 @@ Place Lowering::operand(const Node& node, std::string_view name) const {
   return place;
 }
 
+Place Lowering::own_operand(const Node& node, std::string_view name) {
+  const Place from = operand(node, name);
+  if (!is_shared(node.operand(name)) || members_of(node) == 1) return from;
+  if (!options_.moves_data) {
+    throw_unsupported("model: " + node.name + " (" + std::string(operation_name(graph_, node)) +
+                      "): " + std::string(name) +
+                      " is one for all members, expected one for each: this would copy data; "
+                      "declare the input as each member's own");
+  }
+  Place to =
+      packed_place(from.dtype, from.shape, from.num_members, place(node.outputs[0]).member_axis);
+  to.storage = static_cast<int32_t>(storages.size());
+  storages.push_back(
+      {MemoryKind::activations, 0, 0,
+       checked_bytes({to.num_members, num_elements(to.shape)}, dtype_bytes(to.dtype))});
+  notes.push_back(node.name + ": " + std::string(name) +
+                  " is one for all members, and copied for each");
+  add_copy(node.name + ".copy", stacked_view(from, device()), stacked_view(to, device()),
+           to.num_members);
+  return to;
+}
+
 PlacedView Lowering::rows(const Node& node, std::string_view name) const {
   if (node.operand(name).is_absent()) return {};
   const Place place = operand(node, name);
@@ -91,16 +113,9 @@ PlacedView Lowering::positions(Value value) const {
   return rows_view(place(value), device());
 }
 
-PlacedView Lowering::joined(const Node& node, std::string_view name) const {
-  const Value value = node.operand(name);
-  if (value.is_absent()) return {};
-  if (is_shared(value) && members_of(node) > 1) {
-    throw_unsupported("model: " + node.name + " (" + std::string(operation_name(graph_, node)) +
-                      "): " + std::string(name) +
-                      " is one for all members, expected one for "
-                      "each: declare the input as each member's own");
-  }
-  return joined_view(node.name, place(value), device());
+PlacedView Lowering::joined(const Node& node, std::string_view name) {
+  if (node.operand(name).is_absent()) return {};
+  return joined_view(node.name, own_operand(node, name), device());
 }
 PlacedView Lowering::joined(const Node& node, Value value) const {
   return joined_view(node.name, place(value), device());

@@ -70,13 +70,16 @@ class Lowering {
   Place place(Value value) const;
   /// An operand as a node of N members reads it: what is shared has a member stride of 0.
   Place operand(const Node& node, std::string_view name) const;
+  /// For what reads no member stride of 0: an operand that is shared is copied, a copy for each
+  /// member, to lie as the node's result does. Throws unsupported where nothing may be moved.
+  Place own_operand(const Node& node, std::string_view name);
 
   /// Absent operands give absent views.
   PlacedView rows(const Node& node, std::string_view name) const;  ///< [R, N, D]
   PlacedView rows(const Node& node, Value value) const;
   PlacedView positions(const Node& node, std::string_view name) const;  ///< [B, T, N, D]
   PlacedView positions(Value value) const;
-  PlacedView joined(const Node& node, std::string_view name) const;  ///< [B, N*C, ..]
+  PlacedView joined(const Node& node, std::string_view name);  ///< [B, N*C, ..]; own_operand
   PlacedView joined(const Node& node, Value value) const;
   /// A parameter as [N, ..], in another order of axes where `order` is none of rank 0.
   PlacedView parameter(const Node& node, std::string_view name, const Dims& order = {});
@@ -102,6 +105,7 @@ class Lowering {
   std::vector<DropoutSlots> dropouts;
   std::vector<LoweredStep> steps;
   std::vector<ModelOperand> inputs, outputs;
+  std::vector<std::string> notes;  ///< for ModelPlan::notes()
   int64_t weights_bytes = 0, table_bytes = 0;
   int32_t mask_storage = -1;  ///< uint8 [N], 1 for members that take part in ensembles
 

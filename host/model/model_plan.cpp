@@ -87,6 +87,7 @@ void lower_graph(ModelPlan::State& s, const ModelOptions& options) {
   s.mask_storage = l.mask_storage;
   s.inputs = std::move(l.inputs);
   s.outputs = std::move(l.outputs);
+  s.notes.insert(s.notes.end(), l.notes.begin(), l.notes.end());
   plan_memory(s, l.steps);
   s.memory.weights_bytes = l.weights_bytes;
   s.memory.table_bytes = l.table_bytes;
