@@ -175,7 +175,8 @@ class GpuCheck(Tree):
         self.put("result.json", json.dumps(result))
         self.put("self_check.json", json.dumps({"self_check": {"failed": 0, "checks": [{"name": "event_quantum"}]}}))
         self.put("build/bench/wbench", '#!/bin/bash\nfile=result.json\n[ "$1" != info ] || file=self_check.json\n'
-                                       f'echo "$*" >>{self.root}/words\nwhile [ "$1" != --json ]; do shift; done\n'
+                                       f'echo "$*" >>{self.root}/words\n[ "$1" != suite ] || file=suite.json\nwhile [ "$1" != --json ]; do\n'
+                                       f'  [ "$1" != --results ] || {{ mkdir -p "$2" && cp {self.root}/entries/*.json "$2"; }}\n  shift\ndone\n'
                                        f'cp {self.root}/$file "$2"\nexit ${{WBENCH_EXIT:-0}}\n', 0o755)
         self.put("build/verify/isolation_test", "#!/bin/sh\n", 0o755)
 
@@ -226,6 +227,31 @@ class GpuCheck(Tree):
         empty = self.check("selfcheck")
         self.assertEqual((empty.returncode, self.kept("self_check")), (1, 0), empty.stdout)
         self.assertIn("no check was made", empty.stdout)
+
+    def put_suite(self):
+        self.put("bench/suites/end_to_end.json", (ROOT / "bench/suites/end_to_end.json").read_text())
+        for name, complete in [("mlp-n20", True), ("vit-n8", False)]:
+            self.put(f"entries/{name}.json", json.dumps({"run": {"complete": complete}}))
+        self.put("suite.json", json.dumps({"complete": False}))
+
+    def test_models_that_came_to_their_end_are_kept(self):
+        self.put_suite()
+        good = self.check("models")
+        self.assertEqual((good.returncode, self.kept("end_to_end-mlp-n20"), self.kept("end_to_end-vit-n8")), (0, 1, 0), good.stdout)
+        self.assertEqual(self.kept("end_to_end"), 2)  # the suite's own, too
+        self.assertIn("models: 1 of 9 came to their end", good.stdout)
+        suite = json.loads((self.root / "out/end_to_end.suite.json").read_text())
+        self.assertEqual(suite["defaults"]["regimes"], ["stream", "graph"])
+        self.assertLess(suite["defaults"]["budget_s"] * len(suite["entries"]), 110)
+        missed = self.check("models", WBENCH_EXIT="5")
+        self.assertIn("models: FAILED (exit code 5)", missed.stdout)
+        shutil.rmtree(self.root / "bench/results")
+        shutil.rmtree(self.root / "entries")
+        none = self.check("models", "verify")
+        self.assertEqual((none.returncode, (self.root / "bench/results").exists()), (1, False), none.stdout)
+        self.assertIn("verify: ok", none.stdout)  # of a wbench without models no other part suffers
+        (self.root / "bench/suites/end_to_end.json").unlink()
+        self.assertIn("models: FAILED", self.check("models").stdout)
 
     def put_regimes(self, regimes, clocks, reasons=(), complete=True):
         made = [{"regime": name, "clocks": clocks, "energy": {"valid": True}} for name in regimes]
