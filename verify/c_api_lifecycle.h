@@ -191,7 +191,8 @@ static int is_ragged_right(const Engine* e, const wide_model* model, const int* 
   return is_right;
 }
 
-/* Members with rows of their own: a plan of them, and a model that others have become. */
+/* Members with rows of their own: a plan of them, and a model that others have become. On a GPU
+ * without the vendors' libraries, too. */
 static void test_ragged(wide_device device) {
   Engine e = make_engine(device);
   wide_plan* plan = NULL;
@@ -200,7 +201,6 @@ static void test_ragged(wide_device device) {
                                .num_members = kMembers,
                                .batches = kBatches,
                                .num_batches = kMembers};
-  /* Without the vendors' libraries, too. */
   const wide_strategy simt = {sizeof simt, "ragged_linear", "simt"};
   if (device.type == WIDE_CUDA) options.strategies = &simt, options.num_strategies = 1;
   OK(wide_plan_create(e.context, e.graph, &options, &plan));
