@@ -71,14 +71,14 @@ std::string markdown_of(const PageContent& content) {
 
 int command_report(const ReportArguments& arguments, std::ostream& out, std::ostream& err) {
   check_outputs(arguments);
+  CompareOptions options;
+  options.metric = &find_measured_metric(arguments.metric);
   PageContent content;
   content.plots = plots_of(arguments.plots);
   for (const std::string& name : arguments.results) {
     for (RunResult& result : load_named_results(name, arguments.store))
       content.results.push_back(std::move(result));
   }
-  CompareOptions options;
-  options.metric = &find_measured_metric(arguments.metric);
   if (!arguments.compare.empty()) {
     options.threshold_pct = parse_percent("--threshold", arguments.threshold);
     const std::vector<RunResult> base = load_named_results(arguments.compare, arguments.store);

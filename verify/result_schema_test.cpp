@@ -262,7 +262,7 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
           "min_time_s",     "cooldown_s",   "repeat_index",     "order",
           "t_rel_s",        "flags",        "governor",         "mig",
           "scaling_fit",    "seed",         "roofline_bound",   "items",
-          "items_per_s",    "saved"};
+          "items_per_s",    "saved",        "adversarial"};
       // The same words are needed elsewhere.
       const std::set<std::string> needed{"/config/cache",
                                          "/config/init/seed",
