@@ -9,6 +9,7 @@
 #include "host/core/check.hpp"
 #include "host/model/layout.hpp"
 #include "host/model/ragged.hpp"
+#include "host/model/sizes.hpp"
 #include "host/pack/member_copy.hpp"
 
 namespace wide {
@@ -122,6 +123,7 @@ PlacedView Lowering::joined(const Node& node, Value value) const {
 }
 
 int32_t Lowering::add_weights(int64_t bytes) {
+  check_size(graph_.name() + ": what its members keep of one node", bytes);
   storages.push_back({MemoryKind::weights, 0, weights_bytes, bytes});
   weights_bytes += aligned(bytes);
   return static_cast<int32_t>(storages.size()) - 1;
@@ -183,8 +185,8 @@ DropoutSlots& Lowering::dropout_slots(const Node& node, const DropoutOp& op) {
 }
 
 Bases Lowering::example() const {
-  // Wherever plans look for overlaps they are to find none: storages are terabytes apart.
-  static std::byte* const anywhere = reinterpret_cast<std::byte*>(uintptr_t{1} << 44);
+  // Wherever plans look for overlaps they are to find none: kStorageSpacing is more than any has.
+  static std::byte* const anywhere = reinterpret_cast<std::byte*>(kStorageSpacing);
   return {.inputs = {},
           .outputs = {},
           .weights = anywhere,

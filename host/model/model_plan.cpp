@@ -7,11 +7,13 @@
 
 #include "host/core/check.hpp"
 #include "host/core/nearest.hpp"
+#include "host/model/layout.hpp"
 #include "host/model/memory.hpp"
 #include "host/model/model_state.hpp"
 #include "host/model/move.hpp"
 #include "host/model/passes.hpp"
 #include "host/model/ragged.hpp"
+#include "host/model/sizes.hpp"
 
 namespace wide {
 
@@ -135,6 +137,7 @@ ModelPlan make_model_plan(const Context& context, const Graph& graph, const Mode
                      .notes = {}};
   s.options.tuning = nullptr;  // read while plans are made, not kept
   s.graph = run_passes(graph, options, s.notes);
+  check_sizes(s.graph, full, shared_values(s.graph, options.shared_parameters, options.drops_out));
   if (options.fuses_epilogues) {
     s.graph = fuse_mlps(context, s.graph, full, options, s.notes);
   }
@@ -194,6 +197,16 @@ std::string ModelPlan::explain() const {
 
 namespace {
 
+/// Whether a plan can be made and takes no more than `bytes`.
+bool fits(const Context& context, const Graph& graph, const ModelProblem& problem, int64_t bytes,
+          const ModelOptions& options) {
+  try {
+    return make_model_plan(context, graph, problem, options).memory().total_bytes() <= bytes;
+  } catch (const TooLarge&) {
+    return false;
+  }
+}
+
 /// The largest count up to `limit` that fits, for what grows with it.
 int64_t largest(int64_t limit, const std::function<bool(int64_t)>& fits) {
   if (limit < 1 || !fits(1)) return 0;
@@ -216,18 +229,14 @@ int64_t largest_n_that_fits(const Context& context, const Graph& graph, int64_t 
                             int64_t bytes, const ModelOptions& options) {
   constexpr int64_t kLimit = int64_t{1} << 20;
   return largest(kLimit, [&](int64_t n) {
-    return make_model_plan(context, graph, {.num_members = n, .batch = batch}, options)
-               .memory()
-               .total_bytes() <= bytes;
+    return fits(context, graph, {.num_members = n, .batch = batch}, bytes, options);
   });
 }
 
 int64_t largest_batch_that_fits(const Context& context, const Graph& graph, int64_t num_members,
                                 int64_t bytes, int64_t most, const ModelOptions& options) {
   return largest(most, [&](int64_t batch) {
-    return make_model_plan(context, graph, {.num_members = num_members, .batch = batch}, options)
-               .memory()
-               .total_bytes() <= bytes;
+    return fits(context, graph, {.num_members = num_members, .batch = batch}, bytes, options);
   });
 }
 

@@ -8,6 +8,7 @@
 
 #include "host/core/check.hpp"
 #include "host/model/move.hpp"
+#include "host/model/sizes.hpp"
 
 namespace wide {
 
@@ -86,13 +87,14 @@ bool reshape_part(const Place& place, int begin, int end, const Shape& shape, in
 }  // namespace
 
 Place packed_place(Dtype dtype, const Shape& shape, int64_t num_members, int member_axis) {
-  (void)checked_bytes({num_members, checked_bytes(shape, dtype_bytes(dtype))}, 1);
+  const int64_t members = member_axis < 0 ? 1 : num_members;
+  (void)checked_bytes({members, checked_bytes(shape, dtype_bytes(dtype))}, 1);
   Place place{.storage = -1,
               .offset = 0,
               .dtype = dtype,
               .shape = shape,
               .strides = shape,
-              .num_members = member_axis < 0 ? 1 : num_members,
+              .num_members = members,
               .member_stride = 0,
               .member_axis = member_axis};
   int64_t stride = 1;
@@ -206,7 +208,7 @@ TensorView Bases::at(const PlacedView& placed) const {
   const auto index = static_cast<size_t>(storage.index);
   std::byte* start = nullptr;
   if (is_example) {
-    view.data = weights + (int64_t{placed.storage} << 40);
+    view.data = weights + (placed.storage * kStorageSpacing);
     return view;
   }
   switch (storage.kind) {

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products that stop where numbers end, so that whatever is asked for has an answer.
+#include "host/model/sizes.hpp"
+
+#include <limits>
+#include <numeric>
+
+namespace wide {
+
+namespace {
+
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+
+/// Of factors of at least 1; kMost where it does not fit.
+int64_t product(int64_t a, int64_t b) {
+  int64_t result = 0;
+  return __builtin_mul_overflow(a, b, &result) ? kMost : result;
+}
+
+}  // namespace
+
+void check_size(const std::string& what, int64_t bytes) {
+  if (bytes < kStorageSpacing) return;
+  throw TooLarge("model: " + what + " needs " + (bytes == kMost ? "at least " : "") +
+                 std::to_string(bytes) + " bytes, expected fewer than " +
+                 std::to_string(kStorageSpacing));
+}
+
+void check_sizes(const Graph& graph, const ModelProblem& problem,
+                 const std::vector<bool>& is_shared) {
+  const bool is_ragged = !problem.batches.empty();
+  const int64_t all_rows =
+      std::accumulate(problem.batches.begin(), problem.batches.end(), int64_t{0});
+  for (int32_t i = 0; i < graph.num_values(); ++i) {
+    const Value value{i};
+    const ValueType& type = graph.type(value);
+    const bool is_one = is_shared[static_cast<size_t>(i)];
+    bool has_batch = false;
+    int64_t bytes = dtype_bytes(type.dtype);
+    for (const int64_t extent : type.shape) {
+      has_batch = has_batch || extent == kBatch;
+      if (extent != kBatch) bytes = product(bytes, extent);
+    }
+    const int64_t rows = is_ragged && !is_one ? all_rows : problem.batch;
+    if (has_batch) bytes = product(bytes, rows);
+    const bool is_of_members = !is_one && !(is_ragged && has_batch);
+    if (is_of_members) bytes = product(bytes, problem.num_members);
+    if (bytes < kStorageSpacing) continue;
+    check_size(
+        graph.name() + ": " + graph.name(value) +
+            (is_of_members ? " of " + std::to_string(problem.num_members) + " members" : "") +
+            (has_batch ? " of " + std::to_string(rows) + " rows" : ""),
+        bytes);
+  }
+}
+
+}  // namespace wide
