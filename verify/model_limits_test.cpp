@@ -39,3 +39,27 @@ TEST_CASE("model: what is larger than plans can be described is refused by name"
   CHECK_THROWS_WITH(model.with_batches({int64_t{1} << 62, 1}),
                     ContainsSubstring("expected fewer than"));
 }
+
+TEST_CASE("model: the largest numbers are told whatever the limits are") {
+  const Graph mlp = make_named_model("mlp");
+  const auto total = [&](int64_t n) {
+    return make_model_plan(kCpu, mlp, {.num_members = n}).memory().total_bytes();
+  };
+  constexpr int64_t kMany = (int64_t{1} << 21) + 3;
+  CHECK(largest_n_that_fits(kCpu, mlp, 1, total(kMany)) == kMany);
+  CHECK(largest_n_that_fits(kCpu, mlp, 1, kMost) > kMany);
+  CHECK(largest_n_that_fits(kCpu, mlp, 1, 1) == 0);
+
+  // Nothing in it is a member's own but the batch, of which there is one for all.
+  GraphBuilder g("shared", Dtype::fp32);
+  g.output("y", layers::softmax(g, "softmax", g.shared_input("x", {kBatch, 4})));
+  const Graph shared = std::move(g).build();
+  CHECK(largest_n_that_fits(kCpu, shared, 1, 1000) == kMost);
+  for (const int64_t most : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{7}}) {
+    CHECK(largest_batch_that_fits(kCpu, mlp, 2, kMost, most) == most);
+  }
+  const int64_t rows = largest_batch_that_fits(kCpu, mlp, 2, kMost, kMost);
+  CHECK(rows > int64_t{1} << 33);
+  CHECK_NOTHROW(make_model_plan(kCpu, mlp, {.num_members = 2, .batch = rows}));
+  CHECK_THROWS(make_model_plan(kCpu, mlp, {.num_members = 2, .batch = rows + 1}));
+}

@@ -4,6 +4,7 @@
 // Plans of models: passes, places, steps, memory.
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 #include "host/core/check.hpp"
 #include "host/core/nearest.hpp"
@@ -210,13 +211,13 @@ bool fits(const Context& context, const Graph& graph, const ModelProblem& proble
 /// The largest count up to `limit` that fits, for what grows with it.
 int64_t largest(int64_t limit, const std::function<bool(int64_t)>& fits) {
   if (limit < 1 || !fits(1)) return 0;
-  int64_t most = 1, too_many = 2;
-  while (too_many <= limit && fits(too_many)) {
-    most = too_many;
-    too_many *= 2;
+  int64_t most = 1, too_many = 0;
+  while (too_many == 0) {
+    if (most == limit) return limit;
+    const int64_t next = most <= limit / 2 ? 2 * most : limit;
+    (fits(next) ? most : too_many) = next;
   }
-  too_many = std::min(too_many, limit + 1);
-  while (most + 1 < too_many) {
+  while (too_many - most > 1) {
     const int64_t middle = most + (too_many - most) / 2;
     (fits(middle) ? most : too_many) = middle;
   }
@@ -227,8 +228,7 @@ int64_t largest(int64_t limit, const std::function<bool(int64_t)>& fits) {
 
 int64_t largest_n_that_fits(const Context& context, const Graph& graph, int64_t batch,
                             int64_t bytes, const ModelOptions& options) {
-  constexpr int64_t kLimit = int64_t{1} << 20;
-  return largest(kLimit, [&](int64_t n) {
+  return largest(std::numeric_limits<int64_t>::max(), [&](int64_t n) {
     return fits(context, graph, {.num_members = n, .batch = batch}, bytes, options);
   });
 }

@@ -129,14 +129,17 @@ class ModelPlan {
 };
 
 /// Passes, layouts, strategies, memory. Throws invalid_argument or unsupported, with the name of
-/// the node that cannot run with N members side by side. Of a ragged model, linear layers run as
+/// the node that cannot run with N members side by side, or of a value that takes 2^44 bytes or
+/// more. Of a ragged model, linear layers run as
 /// one ragged_linear each (or by `linear`, member after member, where the strategies name only
 /// that), nodes without parameters once over the rows of all, and all others member after member, a
 /// step each; ensembles are refused.
 ModelPlan make_model_plan(const Context& context, const Graph& graph, const ModelProblem& problem,
                           const ModelOptions& options = {});
 
-/// The most members whose total_bytes() are at most `bytes`; 0 where not even one fits.
+/// The most members whose total_bytes() are at most `bytes`; 0 where not even one fits. What is
+/// larger than plans can be made for (a value of all members of 2^44 bytes or more) does not fit;
+/// where members take nothing, INT64_MAX do.
 int64_t largest_n_that_fits(const Context& context, const Graph& graph, int64_t batch,
                             int64_t bytes, const ModelOptions& options = {});
 
@@ -229,7 +232,7 @@ class ChunkedModel {
 };
 
 /// The largest batch, up to `most`, whose total_bytes() are at most `bytes`; 0 where not even one
-/// row fits.
+/// row fits. What no plan can be made for does not fit, as above.
 int64_t largest_batch_that_fits(const Context& context, const Graph& graph, int64_t num_members,
                                 int64_t bytes, int64_t most, const ModelOptions& options = {});
 

@@ -318,8 +318,9 @@ WIDE_API wide_status wide_plan_step(const wide_plan* plan, int64_t index, wide_s
 WIDE_API const char* wide_plan_explain(const wide_plan* plan);
 WIDE_API void wide_plan_destroy(wide_plan* plan);
 
-/* The most members whose total_bytes are at most `bytes`, 0 where not even one fits;
- * options.num_members is not looked at; options.batches is refused, here and below. */
+/* The most members whose total_bytes are at most `bytes`, 0 where not even one fits; a value of all
+ * members of 2^44 bytes or more does not. options.num_members is not looked at; options.batches is
+ * refused, here and below. */
 WIDE_API wide_status wide_largest_n_that_fits(const wide_context* context, const wide_graph* graph,
                                               const wide_plan_options* options, int64_t bytes,
                                               int64_t* out);
