@@ -63,3 +63,18 @@ TEST_CASE("model: the largest numbers are told whatever the limits are") {
   CHECK_NOTHROW(make_model_plan(kCpu, mlp, {.num_members = 2, .batch = rows}));
   CHECK_THROWS(make_model_plan(kCpu, mlp, {.num_members = 2, .batch = rows + 1}));
 }
+
+TEST_CASE("model: deep chains are planned soon, and models of too many layers are refused") {
+  const Graph deep = make_named_model("deep_mlp", {.layers = 1600, .width = 8});
+  const std::clock_t start = std::clock();
+  const ModelPlan plan = make_model_plan(kCpu, deep, {});
+  CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 1.5);
+  for (const ModelStep& step : plan.steps()) CHECK(step.primitive != "copy");
+  CHECK_THROWS_WITH(
+      make_named_model("deep_mlp", {.layers = 1'000'000'000}),
+      ContainsSubstring("model: deep_mlp: layers is 1000000000, expected 1 to 16384"));
+  CHECK_THROWS_WITH(make_named_model("convnet", {.width = kMost}),
+                    ContainsSubstring("model: convnet: width is 9223372036854775807, expected 1"));
+  CHECK_THROWS_WITH(make_named_model("bert", {.seq = -1}),
+                    ContainsSubstring("model: bert: seq is -1, expected 1 to"));
+}

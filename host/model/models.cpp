@@ -180,6 +180,23 @@ constexpr std::array<NamedModel, 8> kModels{{
     {"vit", "a vision transformer of 12 layers of 192, 224x224 images", vit},
 }};
 
+void check_sizes(std::string_view model, const ModelSizes& sizes) {
+  // What is larger would take minutes to put together, or be more than 64 bits can count.
+  constexpr int64_t kMostLayers = 1 << 14, kMost = 1 << 24;
+  const auto check = [&](const char* what, int64_t size, int64_t most) {
+    WIDE_REQUIRE(size >= 0 && size <= most,
+                 "model: " + std::string(model) + ": " + what + " is " + std::to_string(size) +
+                     ", expected 1 to " + std::to_string(most) + ", or 0 for the model's own");
+  };
+  check("layers", sizes.layers, kMostLayers);
+  check("width", sizes.width, kMost);
+  check("heads", sizes.heads, kMost);
+  check("seq", sizes.seq, kMost);
+  check("image", sizes.image, kMost);
+  check("classes", sizes.classes, kMost);
+  check("vocab", sizes.vocab, kMost);
+}
+
 }  // namespace
 
 std::span<const NamedModel> named_models() {
@@ -189,7 +206,10 @@ std::span<const NamedModel> named_models() {
 Graph make_named_model(std::string_view name, const ModelSizes& sizes) {
   std::vector<std::string_view> names;
   for (const NamedModel& model : kModels) {
-    if (model.name == name) return model.make(sizes);
+    if (model.name == name) {
+      check_sizes(name, sizes);
+      return model.make(sizes);
+    }
     names.push_back(model.name);
   }
   std::string list;

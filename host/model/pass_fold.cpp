@@ -21,11 +21,11 @@ bool can_take_in(const Graph& graph, const Node& layer) {
 }
 
 /// The layer that a batchnorm can be folded into; nullptr where there is none.
-const Node* layer_of(const Graph& graph, const Node& node) {
+const Node* layer_of(const Graph& graph, const Readers& readers, const Node& node) {
   if (!std::holds_alternative<BatchnormOp>(node.operation)) return nullptr;
   const Node* layer = graph.producer(node.operand("x"));
-  const bool fits = layer != nullptr && can_take_in(graph, *layer) &&
-                    only_reader(graph, node.operand("x")) == &node;
+  const bool fits =
+      layer != nullptr && can_take_in(graph, *layer) && readers.only(node.operand("x")) == &node;
   return fits ? layer : nullptr;
 }
 
@@ -52,15 +52,16 @@ void emit(Rewrite& rewrite, const Node& batchnorm, const Node& layer) {
 
 Graph fold_batchnorm(const Graph& graph, Notes& notes) {
   Rewrite rewrite(graph);
+  const Readers readers(graph);
   std::vector<const Node*> taken(static_cast<size_t>(graph.num_values()), nullptr);
   for (const Node& node : graph.nodes()) {
-    if (const Node* layer = layer_of(graph, node)) {
+    if (const Node* layer = layer_of(graph, readers, node)) {
       taken[static_cast<size_t>(layer->outputs[0].index)] = &node;
     }
   }
   for (const Node& node : graph.nodes()) {
     if (taken[static_cast<size_t>(node.outputs[0].index)] != nullptr) continue;
-    if (const Node* layer = layer_of(graph, node)) {
+    if (const Node* layer = layer_of(graph, readers, node)) {
       emit(rewrite, node, *layer);
       notes.push_back(node.name + ": folded into " + layer->name);
     } else {

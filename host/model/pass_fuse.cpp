@@ -42,6 +42,7 @@ class Fuser {
  public:
   Fuser(const Graph& graph, const ModelOptions& options)
       : graph_(graph),
+        readers_(graph),
         is_shared_(shared_values(graph, options.shared_parameters, options.drops_out)) {
     for (const Node& node : graph.nodes()) add(node);
   }
@@ -117,7 +118,7 @@ class Fuser {
       return;
     }
     Value value = layer.outputs[0];
-    while (const Node* reader = only_reader(graph_, value)) {
+    while (const Node* reader = readers_.only(value)) {
       const bool is_free = owner_.find(reader) == owner_.end();
       const bool is_taken =
           is_free && (take_activation(f, *reader) || take_bias(f, *reader, value) ||
@@ -151,6 +152,7 @@ class Fuser {
   }
 
   const Graph& graph_;
+  const Readers readers_;
   std::vector<bool> is_shared_;
   std::vector<Fusion> fusions_;
   std::map<const Node*, size_t> owner_;
@@ -170,7 +172,7 @@ bool is_plain_norm(const Node& node, Value x) {
 }
 
 NormFusion norm_of(const Graph& graph, const Node& add, const std::vector<bool>& is_shared,
-                   const std::vector<int>& readers) {
+                   const Readers& readers) {
   const auto* op = std::get_if<BinaryOp>(&add.operation);
   const bool is_sum =
       op != nullptr && op->function == BinaryFunction::add && op->activation == Activation::none;
@@ -181,7 +183,7 @@ NormFusion norm_of(const Graph& graph, const Node& add, const std::vector<bool>&
       is_shared[static_cast<size_t>(x.index)] == is_shared[static_cast<size_t>(other.index)];
   if (!fits) return {};
   for (const Node& node : graph.nodes()) {
-    if (is_plain_norm(node, y)) return {&node, readers[static_cast<size_t>(y.index)] > 1};
+    if (is_plain_norm(node, y)) return {&node, readers.count(y) > 1};
   }
   return {};
 }
@@ -189,7 +191,7 @@ NormFusion norm_of(const Graph& graph, const Node& add, const std::vector<bool>&
 Graph fuse_norms(const Graph& graph, const ModelOptions& options, Notes& notes) {
   const std::vector<bool> is_shared =
       shared_values(graph, options.shared_parameters, options.drops_out);
-  const std::vector<int> readers = count_readers(graph);
+  const Readers readers(graph);
   Rewrite rewrite(graph);
   std::vector<const Node*> done;
   for (const Node& node : graph.nodes()) {

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whole multilayer perceptrons in one launch.
-#include <algorithm>
+#include <unordered_set>
 
 #include "host/model/layout.hpp"
 #include "host/model/passes.hpp"
 #include "host/model/rewrite.hpp"
+#include "kernels/fused/mlp_fused_shape.hpp"
 #include "wide/error.hpp"
 #include "wide/mlp.hpp"
 
@@ -29,19 +30,20 @@ class MlpFuser {
         graph_(graph),
         problem_(problem),
         options_(options),
+        readers_(graph),
         is_shared_(shared_values(graph, options.shared_parameters, options.drops_out)) {}
 
   Graph run(Notes& notes) {
     Rewrite rewrite(graph_);
     for (const Node& node : graph_.nodes()) {
-      if (std::find(taken_.begin(), taken_.end(), &node) != taken_.end()) continue;
+      if (taken_.contains(&node)) continue;
       const Layers layers = layers_from(node);
       if (layers.size() < 2 || !is_worth_it(layers)) {
         rewrite.copy(node);
         continue;
       }
       emit(rewrite, layers);
-      taken_.insert(taken_.end(), layers.begin(), layers.end());
+      taken_.insert(layers.begin(), layers.end());
       for (size_t i = 1; i < layers.size(); ++i) {
         notes.push_back(layers[i]->name + ": fused with " + layers[0]->name + " to one mlp");
       }
@@ -56,9 +58,9 @@ class MlpFuser {
   Layers layers_from(const Node& first) const {
     if (plain_layer(&first) == nullptr) return {};
     Layers layers{&first};
-    for (;;) {
+    while (layers.size() < kernels::kMaxMlpLayers) {
       const Node& last = *layers.back();
-      const Node* next = only_reader(graph_, last.outputs[0]);
+      const Node* next = readers_.only(last.outputs[0]);
       const LinearOp* op = plain_layer(next);
       const bool fits = op != nullptr && next->operand("x") == last.outputs[0] &&
                         next->operand("bias").is_absent() == last.operand("bias").is_absent() &&
@@ -67,6 +69,7 @@ class MlpFuser {
       if (!fits) return layers;
       layers.push_back(next);
     }
+    return layers;
   }
 
   MlpProblem problem_of(const Layers& layers) const {
@@ -123,8 +126,9 @@ class MlpFuser {
   const Graph& graph_;
   const ModelProblem& problem_;
   const ModelOptions& options_;
+  const Readers readers_;
   std::vector<bool> is_shared_;
-  Layers taken_;
+  std::unordered_set<const Node*> taken_;
 };
 
 }  // namespace

@@ -52,29 +52,17 @@ Graph Rewrite::finish() {
   return std::move(builder_).build();
 }
 
-std::vector<int> count_readers(const Graph& graph) {
-  std::vector<int> readers(static_cast<size_t>(graph.num_values()), 0);
-  for (const Node& node : graph.nodes()) {
-    for (const Operand& operand : node.operands)
-      ++readers[static_cast<size_t>(operand.value.index)];
-  }
-  for (const Operand& output : graph.outputs()) ++readers[static_cast<size_t>(output.value.index)];
-  return readers;
-}
-
-const Node* only_reader(const Graph& graph, Value value) {
-  const Node* found = nullptr;
-  for (const Operand& output : graph.outputs()) {
-    if (output.value == value) return nullptr;
-  }
+Readers::Readers(const Graph& graph) : all_(static_cast<size_t>(graph.num_values())) {
   for (const Node& node : graph.nodes()) {
     for (const Operand& operand : node.operands) {
-      if (operand.value != value) continue;
-      if (found != nullptr) return nullptr;
-      found = &node;
+      Reader& reader = all_[static_cast<size_t>(operand.value.index)];
+      ++reader.count;
+      reader.node = &node;
     }
   }
-  return found;
+  for (const Operand& output : graph.outputs()) {
+    ++all_[static_cast<size_t>(output.value.index)].count;
+  }
 }
 
 }  // namespace wide

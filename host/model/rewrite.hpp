@@ -38,10 +38,24 @@ class Rewrite {
   std::vector<Value> new_values_;
 };
 
-/// How often each value is read, as an operand or an output.
-std::vector<int> count_readers(const Graph& graph);
+/// Who reads the values of a graph, which must outlive this: as operands and as outputs.
+class Readers {
+ public:
+  explicit Readers(const Graph& graph);
+  /// How often a value is read.
+  int count(Value value) const { return all_[static_cast<size_t>(value.index)].count; }
+  /// The one node that reads it; nullptr where there are more, or none, or it is an output.
+  const Node* only(Value value) const {
+    const Reader& reader = all_[static_cast<size_t>(value.index)];
+    return reader.count == 1 ? reader.node : nullptr;
+  }
 
-/// The one node that reads a value; nullptr where there are more, or none, or it is an output.
-const Node* only_reader(const Graph& graph, Value value);
+ private:
+  struct Reader {
+    int count = 0;
+    const Node* node = nullptr;
+  };
+  std::vector<Reader> all_;
+};
 
 }  // namespace wide
