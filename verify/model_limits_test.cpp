@@ -78,3 +78,19 @@ TEST_CASE("model: deep chains are planned soon, and models of too many layers ar
   CHECK_THROWS_WITH(make_named_model("bert", {.seq = -1}),
                     ContainsSubstring("model: bert: seq is -1, expected 1 to"));
 }
+
+TEST_CASE("parameters: of no member, or spread by no number, there are none") {
+  const Graph graph = make_named_model("mlp", {.width = 2});
+  const OwnedParameters owned = random_parameters(graph, 1, 0);
+  const MemberParameters given(owned.begin(), owned.end());
+  CHECK_THROWS_WITH(random_parameters(graph, 1, -1),
+                    ContainsSubstring("random_parameters: member is -1, expected >= 0"));
+  CHECK_THROWS_WITH(perturbed_parameters(given, 0.1, 1, -1),
+                    ContainsSubstring("perturbed_parameters: member is -1, expected >= 0"));
+  for (const double spread :
+       {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    CHECK_THROWS_WITH(perturbed_parameters(given, spread, 1, 1),
+                      ContainsSubstring("expected a finite number >= 0"));
+  }
+  CHECK_NOTHROW(perturbed_parameters(given, 0, 1, 1));
+}

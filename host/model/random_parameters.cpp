@@ -41,9 +41,15 @@ uint64_t hash_of(const std::string& name) {
   return hash;
 }
 
+void require_member(const char* function, int64_t member) {
+  WIDE_REQUIRE(member >= 0,
+               std::string(function) + ": member is " + std::to_string(member) + ", expected >= 0");
+}
+
 }  // namespace
 
 OwnedParameters random_parameters(const Graph& graph, uint64_t seed, int64_t member) {
+  require_member("random_parameters", member);
   const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
   OwnedParameters parameters;
   for (const Value parameter : graph.parameters()) {
@@ -64,6 +70,10 @@ OwnedParameters random_parameters(const Graph& graph, uint64_t seed, int64_t mem
 
 OwnedParameters perturbed_parameters(const MemberParameters& parameters, double spread,
                                      uint64_t seed, int64_t member) {
+  require_member("perturbed_parameters", member);
+  WIDE_REQUIRE(std::isfinite(spread) && spread >= 0, "perturbed_parameters: spread is " +
+                                                         std::to_string(spread) +
+                                                         ", expected a finite number >= 0");
   const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
   OwnedParameters own;
   for (const auto& [name, given] : parameters) {
