@@ -333,6 +333,17 @@ TEST_CASE("onnx: options name extents, shared inputs and outputs") {
   REQUIRE(both.graph().inputs().size() == 2);
   CHECK(both.graph().kind(both.graph().inputs()[0]) == ValueKind::input);
   CHECK(both.graph().kind(both.graph().inputs()[1]) == ValueKind::shared_input);
+  CHECK_THROWS_WITH(
+      parse(text, {.extents = {{"s", 7}, {"t", 8}},
+                   .shared_inputs = {},
+                   .fixed_inputs = {},
+                   .outputs = {}}),
+      ContainsSubstring("no input has an extent \"t\" behind the batch, expected one of \"s\""));
+  CHECK_THROWS_WITH(parse(text, {.extents = {{"s", int64_t{9'000'000'000'000'000'000}}},
+                                 .shared_inputs = {},
+                                 .fixed_inputs = {},
+                                 .outputs = {}}),
+                    ContainsSubstring("extent \"s\" is 9000000000000000000, expected 1 to 10995"));
   const OnnxModel one = parse(
       text, {.extents = {{"s", 7}}, .shared_inputs = {}, .fixed_inputs = {}, .outputs = {"y"}});
   CHECK(one.graph().inputs().size() == 1);

@@ -400,6 +400,7 @@ Lowered Lowering::run() && {
       refuse_file("input " + in_quotes(name) + " is fixed to " + std::to_string(number) +
                   ", expected a number below 2^53");
   }
+  check_extents();
   find_needed();
   declare_inputs();
   for (size_t i = 0; i < file_.nodes.size(); ++i) {

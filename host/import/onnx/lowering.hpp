@@ -158,6 +158,7 @@ class Lowering {
   int64_t batch() const { return batch_; }
 
  private:
+  void check_extents() const;
   void declare_inputs();
   void find_needed();
   static bool is_small(const Shape& shape);  ///< a row of the batch fits on some device

@@ -4,6 +4,7 @@
 // A file's inputs as a graph's: their batch, their extents, and what masks become.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "host/core/check.hpp"
 #include "host/import/messages.hpp"
@@ -72,6 +73,29 @@ std::optional<Dtype> Lowering::mask_dtype(const ValueInfo& input) const {
   }
   if (cast) return cast;
   return is_mask ? std::optional(Dtype::fp32) : std::nullopt;
+}
+
+/// Those that the options give numbers to are inputs' behind the batch, and no larger than values.
+void Lowering::check_extents() const {
+  std::set<std::string_view> symbols;
+  for (const ValueInfo& input : file_.inputs) {
+    for (size_t i = 1; i < input.extents.size(); ++i) {
+      if (!input.extents[i].symbol.empty()) symbols.insert(input.extents[i].symbol);
+    }
+  }
+  std::string list;
+  for (const std::string_view symbol : symbols) {
+    list += (list.empty() ? "expected one of " : ", ") + in_quotes(symbol);
+  }
+  for (const auto& [name, extent] : options_.extents) {
+    const std::string where = "onnx: " + file_.where + ": ";
+    WIDE_REQUIRE(symbols.contains(name),
+                 where + "no input has an extent " + in_quotes(name) + " behind the batch, " +
+                     (list.empty() ? "expected none: there are no symbols" : list));
+    WIDE_REQUIRE(extent >= 1 && extent <= kMaxElements,
+                 where + "extent " + in_quotes(name) + " is " + std::to_string(extent) +
+                     ", expected 1 to " + std::to_string(kMaxElements));
+  }
 }
 
 void Lowering::declare_inputs() {
