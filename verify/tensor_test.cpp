@@ -4,6 +4,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -18,6 +19,7 @@
 #include "wide/version.hpp"
 
 using namespace wide;
+using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::Message;
 
 #ifdef __SANITIZE_ADDRESS__
@@ -232,4 +234,12 @@ TEST_CASE("a strategy is verified on the compute capability that proved it") {
   CHECK_FALSE(is_verified_in(table, "linear", "tensor_core", 90));
   CHECK_FALSE(is_verified_in(table, "layernorm", "simt", 90));
   CHECK_FALSE(is_verified_in({}, "linear", "simt", 90));
+}
+
+TEST_CASE("tensor: sizes that do not fit are told as what they are") {
+  const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
+  CHECK_THROWS_WITH(Tensor(cpu, Dtype::fp32, {int64_t{1} << 62, 8}),
+                    ContainsSubstring("[4611686018427387904, 8] has more elements than fit"));
+  CHECK_THROWS_WITH(Tensor(cpu, Dtype::fp32, {int64_t{1} << 61, 2}),
+                    ContainsSubstring("[2305843009213693952, 2] of 4-byte elements does not fit"));
 }

@@ -39,8 +39,10 @@ int64_t checked_bytes(const Shape& shape, int64_t element_bytes) {
       continue;
     }
     WIDE_REQUIRE(product <= std::numeric_limits<int64_t>::max() / extent,
-                 "shape: " + to_string(shape) + " of " + std::to_string(element_bytes) +
-                     "-byte elements does not fit in 64 bits");
+                 "shape: " + to_string(shape) +
+                     (element_bytes == 1 ? " has more elements than fit in 64 bits"
+                                         : " of " + std::to_string(element_bytes) +
+                                               "-byte elements does not fit in 64 bits"));
     product *= extent;
   }
   return is_empty ? 0 : product;
