@@ -127,13 +127,8 @@ std::vector<std::string> nearest_names(std::string_view name,
 
 std::string unknown_name_message(std::string_view what, std::string_view name,
                                  std::span<const std::string_view> known) {
-  std::vector<std::string> shown = nearest_of(name, known);
-  const bool has_nearest = !shown.empty();
-  if (!has_nearest) shown.assign(known.begin(), known.end());
-  std::string list;
-  for (const std::string& candidate : shown) list += (list.empty() ? "" : ", ") + candidate;
-  return "unknown " + std::string(what) + " \"" + std::string(name) + "\", " +
-         (has_nearest ? "did you mean " + list + "?" : "expected one of " + list);
+  return "unknown " + std::string(what) + " \"" + std::string(name) + "\"" +
+         expected_name(name, known);
 }
 
 }  // namespace wide::catalog

@@ -94,3 +94,9 @@ TEST_CASE("parameters: of no member, or spread by no number, there are none") {
   }
   CHECK_NOTHROW(perturbed_parameters(given, 0, 1, 1));
 }
+
+TEST_CASE("model: strategies that look like none are answered by all there are") {
+  CHECK_THROWS_WITH(
+      make_model_plan(kCpu, make_named_model("mlp"), {}, {.strategies = {{"linear", "zzzzzzzz"}}}),
+      ContainsSubstring("strategy is \"zzzzzzzz\", expected one of") && !ContainsSubstring("?"));
+}

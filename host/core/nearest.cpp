@@ -52,4 +52,20 @@ std::vector<std::string> nearest_of(std::string_view name,
   return nearest;
 }
 
+std::string did_you_mean(std::string_view name, std::span<const std::string_view> names) {
+  std::string list;
+  for (const std::string& near : nearest_of(name, names)) list += (list.empty() ? "" : ", ") + near;
+  return list.empty() ? "" : ", did you mean " + list + "?";
+}
+
+std::string expected_name(std::string_view name, std::span<const std::string_view> names) {
+  const std::string nearest = did_you_mean(name, names);
+  if (!nearest.empty()) return nearest;
+  std::string list;
+  for (const std::string_view known : names) {
+    list += (list.empty() ? "" : ", ") + std::string(known);
+  }
+  return ", expected one of " + list;
+}
+
 }  // namespace wide

@@ -16,4 +16,10 @@ namespace wide {
 /// third of the longer one's length, rounded up.
 std::vector<std::string> nearest_of(std::string_view name, std::span<const std::string_view> names);
 
+/// ", did you mean wide, wide2?" of those; "" where there are none.
+std::string did_you_mean(std::string_view name, std::span<const std::string_view> names);
+
+/// The same, and where none is near ", expected one of " all.
+std::string expected_name(std::string_view name, std::span<const std::string_view> names);
+
 }  // namespace wide

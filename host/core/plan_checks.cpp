@@ -89,13 +89,8 @@ void require_known_strategy(std::string_view primitive, std::string_view name,
   for (const std::string_view candidate : known) {
     if (candidate == name) return;
   }
-  std::vector<std::string> shown = nearest_of(name, known);
-  const bool has_nearest = !shown.empty();
-  if (!has_nearest) shown.assign(known.begin(), known.end());
-  std::string list;
-  for (const std::string& candidate : shown) list += (list.empty() ? "" : ", ") + candidate;
-  throw_invalid_argument(std::string(primitive) + ": strategy is \"" + std::string(name) + "\", " +
-                         (has_nearest ? "did you mean " : "expected one of ") + list + "?");
+  throw_invalid_argument(std::string(primitive) + ": strategy is \"" + std::string(name) + "\"" +
+                         expected_name(name, known));
 }
 
 void require_no_policy(std::string_view primitive, std::string_view policy) {

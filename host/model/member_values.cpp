@@ -194,9 +194,8 @@ void require_known(const Graph& source, const std::string& name,
     if (!source.find_parameter(given).is_absent()) continue;
     std::vector<std::string_view> known;
     for (const Value p : source.parameters()) known.push_back(source.name(p));
-    const std::vector<std::string> near = nearest_of(given, known);
     throw_invalid_argument(name + " has a parameter " + given + ", which " + source.name() +
-                           " has not" + (near.empty() ? "" : ", did you mean " + near[0] + "?"));
+                           " has not" + did_you_mean(given, known));
   }
 }
 

@@ -212,17 +212,8 @@ Graph make_named_model(std::string_view name, const ModelSizes& sizes) {
     }
     names.push_back(model.name);
   }
-  std::string list;
-  const std::vector<std::string> near = nearest_of(name, names);
-  for (const std::string& candidate : near) list += (list.empty() ? "" : ", ") + candidate;
-  if (near.empty()) {
-    for (const std::string_view known : names) {
-      list += (list.empty() ? "" : ", ") + std::string(known);
-    }
-  }
-  throw_invalid_argument("model: there is no model \"" + std::string(name) + "\", " +
-                         (near.empty() ? "expected one of " : "did you mean ") + list +
-                         (near.empty() ? "" : "?"));
+  throw_invalid_argument("model: there is no model \"" + std::string(name) + "\"" +
+                         expected_name(name, names));
 }
 
 }  // namespace wide
