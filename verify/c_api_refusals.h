@@ -14,6 +14,8 @@ static void refuse_contexts(void) {
   options.struct_size = sizeof options;
   options.num_threads = -2;
   REFUSED("num_threads is -2", wide_context_create(&options, &context));
+  options.num_threads = 4097;
+  REFUSED("num_threads is 4097, expected 0 to 4096", wide_context_create(&options, &context));
   options.num_threads = 0;
   options.device.type = 5;
   REFUSED("options.device is {5, 0}, expected {WIDE_CPU, 0}",

@@ -100,3 +100,13 @@ TEST_CASE("model: strategies that look like none are answered by all there are")
       make_model_plan(kCpu, make_named_model("mlp"), {}, {.strategies = {{"linear", "zzzzzzzz"}}}),
       ContainsSubstring("strategy is \"zzzzzzzz\", expected one of") && !ContainsSubstring("?"));
 }
+
+TEST_CASE("model: parameters on another device are refused before that is asked for anything") {
+  const Graph graph = make_named_model("mlp", {.width = 2});
+  const OwnedParameters owned = random_parameters(graph, 1, 0);
+  MemberParameters member(owned.begin(), owned.end());
+  Model model(kCpu, make_model_plan(kCpu, graph, {}), std::vector<MemberParameters>{member});
+  member.at("fc1.bias").device = {DeviceType::cuda, 0};
+  CHECK_THROWS_WITH(model.replace(0, member, Stream::cpu()),
+                    ContainsSubstring("member 0: fc1.bias is on cuda:0, expected cpu"));
+}

@@ -54,9 +54,10 @@ CudaAvailability query_cuda() {
 Context::Context(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
 Context Context::cpu(CpuOptions options) {
-  WIDE_REQUIRE(
-      options.num_threads >= 0,
-      "context: num_threads is " + std::to_string(options.num_threads) + ", expected >= 0");
+  constexpr int kMaxThreads = 4096;  // more than any machine runs; as many can be started
+  WIDE_REQUIRE(options.num_threads >= 0 && options.num_threads <= kMaxThreads,
+               "context: num_threads is " + std::to_string(options.num_threads) +
+                   ", expected 0 to " + std::to_string(kMaxThreads));
   const int num_threads = options.num_threads == 0 ? usable_cpu_threads() : options.num_threads;
   auto state = std::make_shared<State>();
   state->info = cpu_device_info(num_threads);

@@ -219,6 +219,11 @@ HostValues checked_parameters(const Context& context, const Graph& source, int64
                      to_string(view.shape) + ", expected " + to_string(type));
     WIDE_REQUIRE(view.data != nullptr || num_elements(view.shape) == 0,
                  name + ": " + parameter_name + " is a null pointer, expected " + to_string(type));
+    const bool is_at_hand = view.device.type == DeviceType::cpu || view.device == context.device();
+    WIDE_REQUIRE(
+        is_at_hand,
+        name + ": " + parameter_name + " is on " + to_string(view.device) + ", expected cpu" +
+            (context.device().type == DeviceType::cpu ? "" : " or " + to_string(context.device())));
     values.emplace(parameter_name, converted(on_host(context, view, stream), type.dtype));
   }
   return values;
