@@ -80,6 +80,8 @@ static void refuse_graphs(void) {
   REFUSED("did you mean", wide_graph_create_named("resnet81", NULL, &graph));
   REFUSED("builder is null", wide_graph_create(NULL, &graph));
   REFUSED("dtype is -1", wide_builder_create("g", -1, &builder));
+  REFUSED("dtype is int32, expected fp32, fp16 or bf16",
+          wide_builder_create("g", WIDE_INT32, &builder));
   const int64_t no_batch[2] = {4, 4};
   const wide_linear_layer tanh_layer = {.struct_size = sizeof tanh_layer, .activation = "tahn"};
   const wide_linear_layer unsized = {.activation = "relu"};

@@ -8,6 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -305,4 +306,30 @@ TEST_CASE("graph: memory is shared by what never lives at one time, and by nothi
     CHECK(packing.bytes <= most * 3 / 2);
     CHECK(pack_lifetimes(lives, false).bytes >= packing.bytes);
   }
+}
+
+TEST_CASE("graph: layers with numbers that no plan takes are refused as they are appended") {
+  GraphBuilder g("net");
+  const Value x = g.input("x", {kBatch, 8, 4, 4});
+  const Value rows = layers::flatten(g, "rows", x);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  CHECK_THROWS_WITH(
+      layers::linear(g, "big", rows, kMost),
+      ContainsSubstring("graph: parameter big.weight is [9223372036854775807, 128] of fp32, "
+                        "expected fewer bytes than 64 bits count"));
+  CHECK_THROWS_WITH(g.input("wide", {kBatch, kMost, 2}), ContainsSubstring("input wide is"));
+  CHECK_THROWS_WITH(layers::reshape(g, "shape", rows, {kBatch, kMost, kMost}),
+                    ContainsSubstring("expected the elements of"));
+  for (const float epsilon :
+       {-1.0f, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    const std::string name = "norm" + std::to_string(epsilon);
+    const auto refused = ContainsSubstring("expected a finite number >= 0");
+    CHECK_THROWS_WITH(layers::layernorm(g, name + "l", rows, epsilon), refused);
+    CHECK_THROWS_WITH(layers::rmsnorm(g, name + "r", rows, epsilon), refused);
+    CHECK_THROWS_WITH(layers::batchnorm(g, name + "b", x, epsilon), refused);
+    CHECK_THROWS_WITH(layers::groupnorm(g, name + "g", x, 2, epsilon), refused);
+    CHECK_THROWS_WITH(layers::instancenorm(g, name + "i", x, epsilon), refused);
+  }
+  CHECK_THROWS_WITH(GraphBuilder("whole", Dtype::int32),
+                    ContainsSubstring("dtype is int32, expected fp32, fp16 or bf16"));
 }

@@ -45,10 +45,24 @@ int64_t Graph::num_parameters() const {
 
 GraphBuilder::GraphBuilder(std::string name, Dtype dtype) : dtype_(dtype) {
   graph_.name_ = std::move(name);
+  WIDE_REQUIRE(dtype == Dtype::fp32 || dtype == Dtype::fp16 || dtype == Dtype::bf16,
+               "graph: " + graph_.name_ + ": dtype is " + std::string(dtype_name(dtype)) +
+                   ", expected fp32, fp16 or bf16");
 }
 
 Value GraphBuilder::add_value(const std::string& name, ValueType type, ValueKind kind,
                               int32_t producer) {
+  int64_t bytes = dtype_bytes(type.dtype);
+  for (const int64_t extent : type.shape) {
+    const bool fits = extent == kBatch || !__builtin_mul_overflow(bytes, extent, &bytes);
+    WIDE_REQUIRE(fits, "graph: " +
+                           std::string(kind == ValueKind::computed    ? ""
+                                       : kind == ValueKind::parameter ? "parameter "
+                                                                      : "input ") +
+                           name + " is " + to_string(type.shape) + " of " +
+                           std::string(dtype_name(type.dtype)) +
+                           ", expected fewer bytes than 64 bits count");
+  }
   graph_.values_.push_back({std::move(type), kind, name, producer});
   return {static_cast<int32_t>(graph_.values_.size()) - 1};
 }

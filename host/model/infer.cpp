@@ -4,6 +4,7 @@
 // Types of what nodes compute, from those of their operands. One function per operation; what they
 // have in common is Operands, whose messages name the node.
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "host/model/infer_operands.hpp"
@@ -161,15 +162,22 @@ Types infer_rows(const Operands& at, bool has_norm, bool has_beta, bool writes_s
   at.require(!writes_sum || has_norm, "writes_sum is set, expected a norm: y is the sum");
   return writes_sum ? Types{x, x} : Types{x};
 }
+void require_epsilon(const Operands& at, float epsilon) {
+  at.require(std::isfinite(epsilon) && epsilon >= 0,
+             "epsilon is " + std::to_string(epsilon) + ", expected a finite number >= 0");
+}
 Types infer(const LayernormOp& op, const Operands& at) {
+  require_epsilon(at, op.epsilon);
   at.only({"x", "gamma", "beta", "residual"});
   return infer_rows(at, true, true, op.writes_sum);
 }
 Types infer(const RmsnormOp& op, const Operands& at) {
+  require_epsilon(at, op.epsilon);
   at.only({"x", "gamma", "residual"});
   return infer_rows(at, true, false, op.writes_sum);
 }
 Types infer(const ChainOp& op, const Operands& at) {
+  require_epsilon(at, op.epsilon);
   at.only({"x", "bias", "gamma", "beta", "residual"});
   at.require(op.norm == ChainNorm::layernorm || !at.has("beta"), "beta is present, expected none");
   at.require(op.norm != ChainNorm::none || !at.has("gamma"), "gamma is present, expected none");
@@ -184,7 +192,8 @@ const ValueType& channels(const Operands& at, int min_rank) {
   at.optional_parameter("beta", {x.shape[1]}, x.dtype);
   return x;
 }
-Types infer(const BatchnormOp&, const Operands& at) {
+Types infer(const BatchnormOp& op, const Operands& at) {
+  require_epsilon(at, op.epsilon);
   at.only({"x", "gamma", "beta", "running_mean", "running_variance"});
   const ValueType& x = channels(at, 2);
   at.parameter("running_mean", {x.shape[1]}, Dtype::fp32);
@@ -192,13 +201,15 @@ Types infer(const BatchnormOp&, const Operands& at) {
   return {x};
 }
 Types infer(const GroupnormOp& op, const Operands& at) {
+  require_epsilon(at, op.epsilon);
   at.only({"x", "gamma", "beta"});
   const ValueType& x = channels(at, 2);
   at.require(op.groups >= 1 && x.shape[1] % op.groups == 0,
              "groups is " + text(op.groups) + ", expected a divisor of " + text(x.shape[1]));
   return {x};
 }
-Types infer(const InstancenormOp&, const Operands& at) {
+Types infer(const InstancenormOp& op, const Operands& at) {
+  require_epsilon(at, op.epsilon);
   at.only({"x", "gamma", "beta"});
   return {channels(at, 3)};
 }
@@ -351,12 +362,14 @@ Types infer(const ReshapeOp& op, const Operands& at) {
                       shape_text(op.shape) + ": the batch must stay in front");
   }
   at.require(has_batch == keeps_batch, "shape is " + shape_text(op.shape) + ", expected no batch");
+  constexpr int64_t kUncountable = -1;
   const auto elements = [&](const Shape& shape) {
     int64_t n = 1;
     for (const int64_t extent : shape) {
       at.require(extent >= 0 || extent == kBatch,
                  "shape is " + shape_text(shape) + ", expected extents of at least 0");
-      if (extent != kBatch) n *= extent;
+      const bool is_counted = extent == kBatch || !__builtin_mul_overflow(n, extent, &n);
+      if (!is_counted) return kUncountable;
     }
     return n;
   };
@@ -388,6 +401,7 @@ Types infer(const TransposeOp& op, const Operands& at) {
 }
 
 Types infer(const FoldBatchnormOp& op, const Operands& at) {
+  require_epsilon(at, op.epsilon);
   at.only({"weight", "bias", "gamma", "beta", "running_mean", "running_variance"});
   const Shape channels = at.parameter("running_variance", {kBatch}, Dtype::fp32).shape;
   if (at.has("weight")) return {{op.dtype, at.type("weight").shape}};
