@@ -112,7 +112,8 @@ static void refuse_graphs(void) {
   OK(wide_builder_input(failed, "x", WIDE_FP32, shape, 2, &x));
   (void)wide_builder_pointwise(failed, "act", x, "swosh", &x);
   (void)wide_builder_linear(failed, "fc", x, 4, NULL, &x);
-  REFUSED("wide_graph_create: function is \"swosh\"", wide_graph_create(failed, &graph));
+  REFUSED("wide_graph_create: wide_builder_pointwise: act: function is \"swosh\"",
+          wide_graph_create(failed, &graph));
   wide_builder_destroy(failed);
 }
 

@@ -64,6 +64,6 @@ wide_status wide_builder_parameter(wide_builder* builder, const char* name, wide
   });
 }
 wide_status wide_builder_output(wide_builder* builder, const char* name, wide_value value) {
-  return extended(__func__, builder,
+  return extended(__func__, builder, name,
                   [&](GraphBuilder& g) { g.output(text(name, "name"), Value{value}); });
 }
