@@ -46,7 +46,9 @@ struct ModelOptions {
   bool moves_data = true;
   bool drops_out = false;  ///< Monte Carlo: dropout drops, each member by numbers of its own
   /// Parameters that are the same for all members: what depends on these and on shared inputs only
-  /// is computed once.
+  /// is computed once. Members whose own differ are refused where one is stored for all; each keeps
+  /// its own where they are stored for each member, as those of a layer are whose input each has of
+  /// its own.
   std::vector<std::string> shared_parameters{};
   /// Strategies by primitive: {"linear", "cublas_batched"}. Others are chosen as by "auto".
   std::map<std::string, std::string, std::less<>> strategies{};
