@@ -67,7 +67,7 @@ std::string guard_damage(const std::byte* bytes, const Extent& extent) {
 
 /// Plain bytes, guard bands and all, as a tensor.
 ConstTensorView as_bytes(const std::vector<std::byte>& bytes) {
-  return ConstTensorView(bytes.data(), Dtype::fp8_e4m3, {static_cast<int64_t>(bytes.size())},
+  return ConstTensorView(bytes.data(), Dtype::uint8, {static_cast<int64_t>(bytes.size())},
                          Device{});
 }
 
@@ -76,7 +76,7 @@ ConstTensorView as_bytes(const std::vector<std::byte>& bytes) {
 template <class Write>
 std::vector<std::byte> make_buffer(const Context& context, int64_t bytes, Tensor& buffer,
                                    const Write& write) {
-  buffer = Tensor(context, Dtype::fp8_e4m3, {bytes});
+  buffer = Tensor(context, Dtype::uint8, {bytes});
   if (context.device().type == DeviceType::cpu) {
     write(static_cast<std::byte*>(buffer.data()));
     return {};

@@ -116,8 +116,8 @@ void EmbeddingPlan::check(const Execution& execution) const {
   require_workspace(kName, execution, workspace_bytes());
   EmbeddingFinding finding;
   const Shape bytes{static_cast<int64_t>(sizeof(finding))};
-  copy(ConstTensorView(execution.workspace.data, Dtype::fp8_e4m3, bytes, s.context.device()),
-       TensorView(&finding, Dtype::fp8_e4m3, bytes, Device{}), execution.stream);
+  copy(ConstTensorView(execution.workspace.data, Dtype::uint8, bytes, s.context.device()),
+       TensorView(&finding, Dtype::uint8, bytes, Device{}), execution.stream);
   s.context.synchronize(execution.stream);
   if (finding.place == ~uint64_t{0}) return;
   const auto place = static_cast<int64_t>(finding.place);

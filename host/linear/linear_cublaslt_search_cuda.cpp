@@ -45,7 +45,7 @@ int64_t span_bytes(const BlasMatrix& matrix, int64_t num_members, Dtype dtype) {
 /// `bytes` of random values in [-1, 1]: one block of them, over and over.
 Tensor random_operand(const Context& context, Dtype dtype, int64_t bytes, Stream stream) {
   constexpr int64_t kBlock = 1 << 18;
-  Tensor operand(context, Dtype::fp8_e4m3, {bytes});
+  Tensor operand(context, Dtype::uint8, {bytes});
   std::vector<std::byte> block(static_cast<size_t>(std::min(kBlock, bytes)));
   std::minstd_rand random(42);
   std::uniform_real_distribution<double> uniform(-1, 1);
@@ -67,7 +67,7 @@ class Search {
       : handle_(handle),
         matmul_(matmul),
         stream_(context),
-        workspace_(context, Dtype::fp8_e4m3, {workspace_bytes}) {
+        workspace_(context, Dtype::uint8, {workspace_bytes}) {
     const auto random = [&](const BlasMatrix& matrix, Dtype dtype) {
       const int64_t bytes = span_bytes(matrix, problem.num_members, dtype);
       return operands_.emplace_back(random_operand(context, dtype, bytes, stream_.get())).data();

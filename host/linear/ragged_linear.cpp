@@ -63,9 +63,9 @@ void RaggedLinearPlan::State::upload_table() {
   std::memcpy(bytes.data(), content.tiles.data(), tiles);
   std::memcpy(bytes.data() + tiles, content.members.data(), entries);
   const Shape shape{static_cast<int64_t>(bytes.size())};
-  table = Tensor(context, Dtype::fp8_e4m3, shape);
+  table = Tensor(context, Dtype::uint8, shape);
   const OwnedStream stream(context);
-  copy(ConstTensorView(bytes.data(), Dtype::fp8_e4m3, shape, Device{}), table, stream.get());
+  copy(ConstTensorView(bytes.data(), Dtype::uint8, shape, Device{}), table, stream.get());
   context.synchronize(stream.get());
   const auto* first = static_cast<const std::byte*>(table.data());
   params.tiles = reinterpret_cast<const kernels::RaggedTile*>(first);
