@@ -56,6 +56,7 @@ Tensors constants() {
   all["most"] = {{}, {-10000}};
   all["least"] = {{}, {-3.4028234663852886e38}};
   all["zero"] = {{}, {0}};
+  all["half"] = {{}, {0.5}};
   return all;
 }
 
@@ -353,6 +354,10 @@ TEST_CASE("onnx: masks that no attention can have are refused by name") {
   CHECK_THAT(refusal(with({{"Not", {"mask"}, {"m"}}}), {"mask", {1, 1, kT}, kFloat}),
              ContainsSubstring("(Not) reads input 0, which is not known to be truths"));
   CHECK_THAT(refusal(with({{"Equal", {"mask", "zero"}, {"m"}}}), {"mask", {1, 1, kT}, kFloat}),
+             ContainsSubstring("(Equal) compares what are not known to be whole numbers"));
+  // A cast mask is whole, and never equal to what is not.
+  CHECK_THAT(refusal(with({{"Cast", {"mask"}, {"f"}, {kFloat}}, {"Equal", {"f", "half"}, {"m"}}}),
+                     {"mask", {1, 1, kT}, kInt64}),
              ContainsSubstring("(Equal) compares what are not known to be whole numbers"));
   CHECK_THAT(refusal(hugging_face("most") + projections() +
                      attend({{"Softmax", {"s"}, {"p0"}}, {"Add", {"p0", "m"}, {"p"}}})),

@@ -81,6 +81,14 @@ void lower_logic(Lowering& at) {
                    : above_zero(at, combined(at, BinaryFunction::add, a.value, other)));
 }
 
+/// The constant that whole numbers are compared with, itself one.
+double compared_with(Lowering& at, const Moved& x, size_t input) {
+  const double number = at.uniform(input);
+  at.support(x.range >= Range::whole && std::trunc(number) == number && std::fabs(number) < 0x1p24,
+             "compares what are not known to be whole numbers, for which there is no primitive");
+  return number;
+}
+
 /// Whole numbers x against a number n: whether sign * (x - n) is at least `least`.
 void compare(Lowering& at, double sign, double least) {
   at.only({});
@@ -89,9 +97,7 @@ void compare(Lowering& at, double sign, double least) {
              "compares two activations, for which there is no primitive");
   if (data == 1) sign = -sign;
   const Moved x = at.elements(data);
-  const double number = at.uniform(1 - data);
-  at.support(x.range >= Range::whole && std::trunc(number) == number && std::fabs(number) < 0x1p24,
-             "compares what are not known to be whole numbers, for which there is no primitive");
+  const double number = compared_with(at, x, 1 - data);
   set_truth(at, x, above_zero(at, scaled(at, x.value, sign, 1 - least - sign * number)));
 }
 void lower_greater(Lowering& at) {
@@ -114,9 +120,7 @@ void lower_equal(Lowering& at) {
   at.support(!at.is_computed(1 - data),
              "compares two activations, for which there is no primitive");
   const Moved x = at.elements(data);
-  const double number = at.uniform(1 - data);
-  at.support(x.range >= Range::whole && std::fabs(number) < 0x1p24,
-             "compares what are not known to be whole numbers, for which there is no primitive");
+  const double number = compared_with(at, x, 1 - data);
   const Value differs = above_zero(at, squared(at, scaled(at, x.value, 1, -number)));
   set_truth(at, x, scaled(at, differs, -1, 1));
 }
