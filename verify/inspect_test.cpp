@@ -344,6 +344,31 @@ TEST_CASE("run and verify take a model's file, with members around it") {
   CHECK(measured.code == kSuccess);
   CHECK(!load_result("r.json").cases.at(0).strategies.at(0).measurements.empty());
 }
+
+TEST_CASE("of a model's file with several outputs one is run") {
+  namespace onnx = test::onnx;
+  const test::TemporaryFolder folder;
+  auto file = onnx::network(
+      {4}, {onnx::node("Relu", {"x"}, {"y"}), onnx::node("MatMul", {"y", "w"}, {"z"})},
+      {onnx::filled("w", {4, 5}, 0.5f)});
+  file.outputs.push_back(onnx::value("z", {}));
+  write_file("two.onnx", file.bytes_of());
+  const std::string words = "verify --model two.onnx --n 3 --batch 2 -d cpu --json v.json";
+  const Outcome both = wbench(words);
+  CHECK(both.code != kSuccess);
+  CHECK_THAT(both.out + both.err, ContainsSubstring("2 outputs, expected one"));
+  // The catalogue knows a file by its path, once a process.
+  std::filesystem::rename("two.onnx", "z.onnx");
+  CHECK(
+      wbench("verify --model z.onnx --model-output z --n 3 --batch 2 -d cpu --json z.json").code ==
+      kSuccess);
+  const RunResult result = load_result("z.json");
+  CHECK(result.cases.at(0).strategies.at(0).verify.elements == 3 * 2 * 5);
+  CHECK_THAT(result.cases[0].reproduce, ContainsSubstring(" --model-output z "));
+  std::filesystem::rename("z.onnx", "no.onnx");
+  CHECK_THAT(wbench("verify --model no.onnx --model-output q --n 3 -d cpu").err,
+             ContainsSubstring("it has no output \"q\""));
+}
 #endif
 
 TEST_CASE("inspect on a CPU and of what is unknown") {
