@@ -210,7 +210,7 @@ void place_samples(Json& document, std::string bytes) {
       item.value() = values.column(Field(slice, where + "." + item.key()), is_integral(item.key()));
     }
   });
-  document.erase(kKey);
+  if (document.is_object()) document.erase(kKey);  // else it has no samples
 }
 
 std::string document_text(const RunResult& result, SamplesIn where) {

@@ -69,6 +69,14 @@ RunResult result_of(const std::vector<int>& sizes) {
 
 }  // namespace
 
+TEST_CASE("a document that is no object has no samples") {
+  for (const char* text : {"[]", "7", "null", "[{\"cases\":[]}]"}) {
+    nlohmann::ordered_json document = nlohmann::ordered_json::parse(text);
+    CHECK_NOTHROW(place_samples(document, "12345678"));
+    CHECK(document == nlohmann::ordered_json::parse(text));
+  }
+}
+
 TEST_CASE("SHA-256 is that of FIPS 180-4") {
   const auto hash = [](size_t count, char c) { return sha256(std::string(count, c)); };
   CHECK(sha256("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
