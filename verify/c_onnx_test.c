@@ -278,7 +278,7 @@ static void refuse_options(void) {
   extent.extent = -7;
   const wide_onnx_options negative = {
       .struct_size = sizeof negative, .extents = &extent, .num_extents = 1};
-  FAILS(WIDE_UNSUPPORTED, "has extent \"s\" on axis 1",
+  FAILS(WIDE_INVALID_ARGUMENT, "extent \"s\" is -7, expected 1 to 1099511627776",
         wide_onnx_open(&path, 1, &negative, &members));
   extent.name = NULL;
   REFUSED_WITH("options.extents.name is null", .num_outputs = 0);
