@@ -28,7 +28,7 @@ constexpr Hostile kHostile[] = {{Fill::integers, "whole numbers"},
 bool keeps_infinities(const catalog::PrimitiveSpec& spec, const Contender& contender) {
   return contender.is_baseline() ||
          std::all_of(spec.strategies.begin(), spec.strategies.end(), [&](const auto& info) {
-           return info.name != contender.chosen_strategy() || info.keeps_infinities;
+           return info.name != contender.result.strategy || info.keeps_infinities;
          });
 }
 
@@ -71,6 +71,7 @@ void verify_fill(const Adversary& a, const Hostile& hostile,
         return;
       }
       const auto other = contender->on(*workload);
+      if (!other) return;
       const bool keeps = hostile.fill != Fill::specials || keeps_infinities(a.spec, *contender);
       if (contender->on_checked) {
         other->on_checked = [&](CheckedCall checked) {
@@ -93,8 +94,10 @@ void verify_apartness(const Adversary& a, const std::vector<std::unique_ptr<Cont
   for (const auto& contender : contenders) {
     if (is_interrupted()) return;
     guard(*contender, [&] {
+      const auto other = contender->on(*workload);
+      if (!other) return;
       const catalog::MemberOutputs clean = contender->outputs();
-      const catalog::MemberOutputs dirty = contender->on(*workload)->outputs();
+      const catalog::MemberOutputs dirty = other->outputs();
       for (size_t m = 0; m < clean.members.size(); ++m) {
         if (static_cast<int64_t>(m) == poisoned || clean.members[m] == dirty.members[m]) continue;
         RunnerResult& result = contender->result;

@@ -13,6 +13,7 @@
 #include "bench/counting_allocator.hpp"
 #include "bench/evaluate.hpp"
 #include "bench/interrupt.hpp"
+#include "bench/own_calls.hpp"
 #include "bench/rounds.hpp"
 #include "host/core/verified.hpp"
 #include "wide/error.hpp"
@@ -203,9 +204,10 @@ class CaseRunner {
       const std::string unsupported =
           asks_plan ? "" : workload_->unsupported_reason(options.strategy);
       add(result_.strategies, name, unsupported, [&] {
-        auto contender =
-            std::make_unique<Contender>(context, stream_.get(), *workload_, name, options);
-        contender->result.verified = is_trusted(contender->chosen_strategy());
+        auto contender = std::make_unique<Contender>(
+            name, std::make_unique<OwnCalls>(context, stream_.get(), *workload_, options),
+            *workload_);
+        contender->result.verified = is_trusted(contender->result.strategy);
         return contender;
       });
     }
@@ -214,12 +216,15 @@ class CaseRunner {
       const auto is_timed = [&](Regime regime) { return is_partner(baseline, regime); };
       if (std::none_of(regimes.begin(), regimes.end(), is_timed)) continue;
       if (baseline == Baseline::streams && is_cpu()) continue;  // the CPU has no streams
-      add(result_.baselines, to_string(baseline), workload_->baseline_unsupported_reason(), [&] {
-        return std::make_unique<Contender>(context, stream_.get(), *workload_, baseline);
-      });
+      const auto calls = [&] {
+        return std::make_unique<OwnCalls>(context, stream_.get(), *workload_, baseline);
+      };
+      const std::string name(to_string(baseline));
+      add(result_.baselines, name, workload_->baseline_unsupported_reason(),
+          [&] { return std::make_unique<Contender>(name, calls(), *workload_, baseline); });
       if (!config_.aa || result_.baselines.back().status != Status::ok) continue;
       contenders_.push_back(
-          std::make_unique<Contender>(context, stream_.get(), *workload_, baseline, true));
+          std::make_unique<Contender>(name + "#2", calls(), *workload_, baseline, true));
     }
   }
 

@@ -6,14 +6,14 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "bench/calls.hpp"
 #include "bench/nvml/throttle.hpp"
 #include "bench/result.hpp"
 #include "bench/statistics/stop_rule.hpp"
-#include "bench/timer/sampler.hpp"
 #include "host/compare.hpp"
-#include "wide/tensor.hpp"
 
 namespace wide::bench {
 
@@ -24,14 +24,6 @@ bool is_partner(Baseline baseline, Regime regime);
 /// Whether a device has the regime; and those that are timed where none is asked for.
 bool has_regime(DeviceType device, Regime regime);
 std::vector<Regime> default_regimes(DeviceType device);
-
-/// What samplers are made of besides calls.
-struct Sampling {
-  std::vector<Regime> regimes;
-  double timer_quantum_ns = 0;
-  ColdRule cold = {};
-  std::vector<catalog::Workload*> copies = {};  ///< of the operands, where calls rotate over them
-};
 
 /// Of a case's samples, over all its contenders: how many were begun, and since when.
 struct SampleSequence {
@@ -51,22 +43,16 @@ struct CheckedCall {
 /// Throws on: whoever calls its members decides whose failure that is.
 class Contender {
  public:
-  /// A strategy, called `name` in results. Throws what the primitive's prepare() throws.
-  Contender(const Context& context, Stream stream, catalog::Workload& workload,
-            const std::string& name, const PlanOptions& options);
-  /// A baseline. Its twin is the same under a name of its own, and shown by nobody: what differs
-  /// between the two is noise.
-  Contender(const Context& context, Stream stream, catalog::Workload& workload, Baseline baseline,
-            bool is_twin = false);
-  Contender(const Contender&) = delete;  // its calls hold its address
+  /// Called `name` in results: a strategy, or a baseline. A baseline's twin is the same once more,
+  /// and shown by nobody: what differs between the two is noise.
+  Contender(std::string name, std::unique_ptr<Calls> calls, catalog::Workload& workload,
+            std::optional<Baseline> baseline = std::nullopt, bool is_twin = false);
 
   RunnerResult result;
-  /// Gets every call that is checked, may be empty; copies of on() have it, too. The file that it
-  /// wrote of the call, or nothing.
+  /// Gets every call that is checked, may be empty. The file that it wrote of the call, or nothing.
   std::function<std::string(const CheckedCall&)> on_checked;
   bool is_twin() const { return is_twin_; }
-  bool is_baseline() const { return output_ == catalog::OutputOf::baseline; }
-  const std::string& chosen_strategy() const { return chosen_; }
+  bool is_baseline() const { return baseline_.has_value(); }
 
   /// Poisons the outputs, runs once, compares. `phase` is result.verify.before or .after. After
   /// timing, captured graphs are replayed and compared as well: they are what was timed. Where
@@ -74,8 +60,8 @@ class Contender {
   void verify(const catalog::ReferenceSample& reference, std::string VerifyOutcome::*phase,
               bool keeps_infinities = true);
   /// Poisons the outputs, runs once, and reads them.
-  catalog::MemberOutputs outputs();
-  /// The same contender on another workload of the same case.
+  catalog::MemberOutputs outputs() { return calls_->outputs(); }
+  /// The same contender on another workload of the same case; null where there is no such thing.
   std::unique_ptr<Contender> on(catalog::Workload& other) const;
 
   /// What a call launches, by capturing one; on CUDA. Unknown where that cannot be done.
@@ -85,11 +71,11 @@ class Contender {
   /// regime left the contender is skipped.
   void make_samplers(const Sampling& sampling);
   /// Runs once and waits.
-  void warm_up() const;
+  void warm_up() { calls_->run(); }
   /// Its calls are captured in a CUDA graph, which profile() replays.
-  void replay_from_now_on();
+  void replay_from_now_on() { calls_->replay_from_now_on(); }
   /// Runs so many times in a range of the contender's name, and waits.
-  void profile(int64_t calls) const;
+  void profile(int64_t calls);
   /// From now on each sample's clock is read and judged; `monitor` may be null.
   void watch(Monitor* monitor, const ThrottleRule& rule);
   int64_t num_measurements() const { return static_cast<int64_t>(samplers_.size()); }
@@ -104,30 +90,18 @@ class Contender {
   void measure_energy(std::optional<double> idle_w);
 
  private:
-  /// One sample of measurement `i`, unless the device was throttled.
-  void take_sample(size_t i, int64_t round, SampleSequence& sequence);
-  std::unique_ptr<Sampler> sampler_of(Regime regime, const Sampling& sampling);
-  void verify_call(const Call& call, const catalog::ReferenceSample& reference,
+  void verify_call(Sampler* through, const catalog::ReferenceSample& reference,
                    std::string VerifyOutcome::*phase, bool keeps_infinities,
                    const std::string& phase_name);
   void report_checked(const CheckedCall& checked);
+  void make_sampler(Regime regime, const Sampling& sampling);
+  /// One sample of measurement `i`, unless the device was throttled.
+  void take_sample(size_t i, int64_t round, SampleSequence& sequence);
 
-  Context context_;
-  Stream stream_;
+  std::unique_ptr<Calls> calls_;
   catalog::Workload* workload_;
-  catalog::OutputOf output_;
-  Baseline baseline_ = Baseline::loop;
-  bool is_twin_ = false;
-  PlanOptions options_;  ///< of a strategy
-  std::string chosen_;
-  Tensor workspace_;
-  VendorHandles handles_;
-  Execution execution_;
-  std::unique_ptr<StreamLanes> lanes_;
-  /// A call on another workload of the same case.
-  std::function<Call(catalog::Workload&)> bind_;
-  Call call_, replay_;  ///< the latter may be empty
-  std::vector<Call> rotated_calls_;
+  std::optional<Baseline> baseline_;
+  bool is_twin_;
   std::vector<std::unique_ptr<Sampler>> samplers_;  ///< one per measurement
   std::vector<ClockRecord> clocks_;                 ///< one per measurement
   Monitor* monitor_ = nullptr;
