@@ -14,6 +14,7 @@
 #include "bench/evaluate.hpp"
 #include "bench/interrupt.hpp"
 #include "bench/own_calls.hpp"
+#include "bench/peer/peer_calls.hpp"
 #include "bench/rounds.hpp"
 #include "host/core/verified.hpp"
 #include "wide/error.hpp"
@@ -87,6 +88,17 @@ double items_of(const catalog::Case& point) {
   }
   return found == 2 ? items : 0;
 }
+
+/// From prepare() on, whatever it throws: then the peer forgets the case.
+class PreparedPeer {
+ public:
+  explicit PreparedPeer(Peer& peer) : peer_(&peer) {}
+  ~PreparedPeer() { peer_->forget(); }
+  PreparedPeer(const PreparedPeer&) = delete;
+
+ private:
+  Peer* peer_;
+};
 
 class CaseRunner {
  public:
@@ -172,7 +184,7 @@ class CaseRunner {
       if (memory != nullptr) memory->restart_peak();
       contenders_.push_back(make());
       save_checked(*contenders_.back());
-      if (memory != nullptr) {
+      if (memory != nullptr && contenders_.back()->result.peer.empty()) {
         contenders_.back()->result.peak_device_bytes =
             workload_bytes_ + memory->peak_bytes() - before;
       }
@@ -226,6 +238,34 @@ class CaseRunner {
       contenders_.push_back(
           std::make_unique<Contender>(name + "#2", calls(), *workload_, baseline, true));
     }
+    for (Peer* peer : plan_.peers) add_peer(*peer);
+  }
+
+  /// All that a peer offers; where it cannot even say that, its name.
+  void add_peer(Peer& peer) {
+    auto prepared = std::make_unique<PreparedPeer>(peer);
+    std::vector<PeerOffer> offers;
+    try {
+      offers = peer.prepare(request_.point, plan_.context, stream_.get(), *workload_,
+                            static_cast<int64_t>(cold_rule().covered_bytes()));
+    } catch (...) {
+      RunnerResult& place = result_.baselines.emplace_back();
+      place.name = peer.name();
+      place.peer = peer.title();
+      note_failure(place, current_failure());
+      return;
+    }
+    const Dtype dtype = workload_->read_outputs(catalog::OutputOf::strategy, stream_.get()).dtype;
+    for (const PeerOffer& offer : offers) {
+      const std::string name = peer.name() + ":" + offer.name;
+      add(result_.baselines, name, offer.unsupported, [&] {
+        return std::make_unique<Contender>(
+            name, std::make_unique<PeerCalls>(peer, offer, *workload_, dtype), *workload_,
+            Baseline::peer);
+      });
+      result_.baselines.back().peer = peer.title();
+    }
+    peers_.push_back(std::move(prepared));
   }
 
   /// The context's allocator where it counts.
@@ -309,13 +349,14 @@ class CaseRunner {
     return std::clamp(left, 0.01, config_.timeout_s);
   }
 
+  ColdRule cold_rule() const {
+    return {config_.cache, config_.l2_factor, plan_.context.info().last_level_cache_bytes,
+            result_.footprint_bytes};
+  }
+
   /// With copies of the operands, where calls rotate over them.
   Sampling sampling() {
-    Sampling s{regimes_here(),
-               request_.calibration.timer_quantum_ns,
-               {config_.cache, config_.l2_factor, plan_.context.info().last_level_cache_bytes,
-                result_.footprint_bytes},
-               {}};
+    Sampling s{regimes_here(), request_.calibration.timer_quantum_ns, cold_rule(), {}};
     const bool is_cold =
         std::find(s.regimes.begin(), s.regimes.end(), Regime::cold) != s.regimes.end();
     if (!is_cold || config_.cache != Cache::rotate) return s;
@@ -405,6 +446,7 @@ class CaseRunner {
   std::unique_ptr<catalog::Workload> workload_;             // outlives the contenders, which run it
   std::vector<std::unique_ptr<catalog::Workload>> copies_;  // likewise
   Floor floor_;
+  std::vector<std::unique_ptr<PreparedPeer>> peers_;  // outlive the contenders, too
   std::vector<std::unique_ptr<Contender>> contenders_;
 };
 

@@ -136,6 +136,13 @@ void refuse_several_gpus(CLI::App& app) {
 }  // namespace
 
 void add_checking(CLI::App& app, RunOptions& o) {
+  app.add_option("--peer", o.peers,
+                 "a command of the shell: another program beside the baselines, on the same "
+                 "operands, checked as strategies are and timed in the same rounds; may be "
+                 "repeated. scripts/peers/torch_peer.py is PyTorch")
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->group("Strategies");
   app.add_option("--save-workspace", o.saving,
                  "of checked calls, operands, results and what was expected, as files for "
                  "numpy and torch (safetensors): never, incorrect or always, the last two with "

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <ostream>
 
@@ -20,8 +21,10 @@
 #include "bench/machine_checks.hpp"
 #include "bench/nvml/clock_lock.hpp"
 #include "bench/outputs.hpp"
+#include "bench/peer/peer.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/terminal.hpp"
+#include "bench/run_program.hpp"
 #include "bench/running.hpp"
 #include "bench/simulation.hpp"
 #include "bench/sweep.hpp"
@@ -42,6 +45,7 @@ std::string reproduce_suffix(const RunPlan& plan, const RunOptions& options) {
   if (plan.config.init != Init()) text += " --init " + plan.config.init.dist;
   if (plan.config.seed != RunConfig().seed) text += fmt::format(" --seed {}", plan.config.seed);
   if (!options.lock_clocks.empty()) text += " --lock-clocks " + options.lock_clocks;
+  for (const std::string& command : options.peers) text += " --peer " + shell_word(command);
   return text;
 }
 
@@ -159,6 +163,33 @@ bool lock_clocks(const std::string& asked, const Context& context, std::optional
     return false;
   }
   result.locked_clocks = lock->locked();
+  return true;
+}
+
+/// Those of --peer, for the plan; false where one is none, which is said. A case's own process
+/// starts its own.
+bool start_peers(const RunOptions& options, RunPlan& plan,
+                 std::vector<std::unique_ptr<Peer>>& peers, std::ostream& err) {
+  if (is_simulated() && !options.peers.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "--peer: the simulated GPU is this program's own, and has no times");
+  }
+  if (plan.config.isolate) return true;
+  const DeviceInfo& device = plan.context.info();
+  for (const std::string& command : options.peers) {
+    try {
+      peers.push_back(std::make_unique<Peer>(command, device.device, device.num_multiprocessors));
+    } catch (const Error& error) {
+      err << "wbench: --peer: " << error.what() << "\n";
+      return false;
+    }
+    const auto is_same = [&](const Peer* other) { return other->name() == peers.back()->name(); };
+    if (std::any_of(plan.peers.begin(), plan.peers.end(), is_same)) {
+      err << "wbench: --peer: two are called " << peers.back()->name() << "\n";
+      return false;
+    }
+    plan.peers.push_back(peers.back().get());
+  }
   return true;
 }
 
@@ -428,6 +459,8 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   if (options.dry_run) return kSuccess;
   std::optional<ClockLock> clocks;
   if (!lock_clocks(options.lock_clocks, plan.context, clocks, result, err)) return kEnvironment;
+  std::vector<std::unique_ptr<Peer>> peers;
+  if (!start_peers(options, plan, peers, err)) return kEnvironment;
   result.config = plan.config;
   result.devices = {device_of(plan.context)};
   describe_environment(result);

@@ -21,6 +21,7 @@ constexpr double kRefills_s = 5e-3;
 }  // namespace
 
 bool is_partner(Baseline baseline, Regime regime) {
+  if (baseline == Baseline::peer) return true;
   if (baseline == Baseline::streams) return regime == Regime::stream || regime == Regime::cpu;
   return (baseline == Baseline::graph) == (regime == Regime::graph);
 }

@@ -18,7 +18,7 @@
 namespace wide::bench {
 
 /// Whether a baseline is timed in a regime: `graph` in graph, `loop` in all others, `streams` in
-/// stream and cpu.
+/// stream and cpu, `peer` in all.
 bool is_partner(Baseline baseline, Regime regime);
 
 /// Whether a device has the regime; and those that are timed where none is asked for.

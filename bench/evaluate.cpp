@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "bench/doubts.hpp"
 #include "bench/statistics/statistics.hpp"
@@ -58,11 +59,29 @@ bool is_comparable(const RunnerResult& runner, const Measurement& m) {
   return runner.status == Status::ok && !m.below_resolution;
 }
 
-Baseline baseline_named(const std::string& name) {
-  for (const Baseline baseline : {Baseline::loop, Baseline::streams, Baseline::graph}) {
-    if (name == to_string(baseline)) return baseline;
+Baseline baseline_of(const RunnerResult& runner) {
+  if (!runner.peer.empty()) return Baseline::peer;
+  for (const Baseline baseline : kOwnBaselines) {
+    if (runner.name == to_string(baseline)) return baseline;
   }
   return Baseline::loop;
+}
+
+/// Of the baselines that other programs call, the one with the smallest median; null: none.
+const RunnerResult* fastest_peer(std::span<const RunnerResult> baselines, Regime regime) {
+  const RunnerResult* fastest = nullptr;
+  double least_ns = 0;
+  for (const RunnerResult& runner : baselines) {
+    if (baseline_of(runner) != Baseline::peer) continue;
+    for (const Measurement& m : runner.measurements) {
+      if (m.regime != regime || m.samples_ns.empty() || !is_comparable(runner, m)) continue;
+      const double median_ns = median(m.samples_ns);
+      if (fastest != nullptr && !(median_ns < least_ns)) continue;
+      fastest = &runner;
+      least_ns = median_ns;
+    }
+  }
+  return fastest;
 }
 
 Speedup speedup_of(const RunnerResult& strategy, const Measurement& mine,
@@ -70,7 +89,8 @@ Speedup speedup_of(const RunnerResult& strategy, const Measurement& mine,
                    std::span<const NoiseFloor> floors) {
   Speedup speedup;
   speedup.strategy = strategy.name;
-  speedup.baseline = baseline_named(baseline.name);
+  speedup.baseline = baseline_of(baseline);
+  if (speedup.baseline == Baseline::peer) speedup.peer = baseline.name;
   speedup.regime = mine.regime;
   speedup.verdict = "not_comparable";
   if (!is_comparable(strategy, mine) || !is_comparable(baseline, theirs)) return speedup;
@@ -173,7 +193,7 @@ std::vector<NoiseFloor> find_noise_floors(const RunnerResult& baseline, const Ru
                                       round_medians(other.samples_ns, other.samples_round), seed);
       if (!ratio) continue;
       const double reach = std::max(ratio->interval.hi, 1 / ratio->interval.lo) - 1;
-      floors.push_back({baseline_named(baseline.name), one.regime, ratio->pairs, ratio->value,
+      floors.push_back({baseline_of(baseline), one.regime, ratio->pairs, ratio->value,
                         ratio->interval.lo, ratio->interval.hi, 100 * std::max(0.0, reach)});
     }
   }
@@ -183,10 +203,14 @@ std::vector<NoiseFloor> find_noise_floors(const RunnerResult& baseline, const Ru
 std::vector<Speedup> find_speedups(std::span<const RunnerResult> strategies,
                                    std::span<const RunnerResult> baselines, uint64_t seed,
                                    std::span<const NoiseFloor> floors) {
+  std::map<Regime, const RunnerResult*> fastest;
+  for (const Regime regime : kRegimes) fastest[regime] = fastest_peer(baselines, regime);
   std::vector<Speedup> speedups;
   for (const RunnerResult& strategy : strategies) {
     for (const RunnerResult& baseline : baselines) {
+      const bool is_peer = baseline_of(baseline) == Baseline::peer;
       for (const Measurement& mine : strategy.measurements) {
+        if (is_peer && fastest.at(mine.regime) != &baseline) continue;
         for (const Measurement& theirs : baseline.measurements) {
           if (mine.regime == theirs.regime)
             speedups.push_back(speedup_of(strategy, mine, baseline, theirs, seed, floors));

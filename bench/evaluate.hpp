@@ -41,7 +41,8 @@ std::vector<NoiseFloor> find_noise_floors(const RunnerResult& baseline, const Ru
 /// becomes implausible. Throws for samples that are no times.
 void evaluate(RunnerResult& runner, const Yardstick& yardstick);
 
-/// One entry for every strategy's measurement and every baseline timed in the same regime. Only
+/// One entry for every strategy's measurement and every baseline timed in the same regime, of
+/// other programs' the fastest. Only
 /// runners that are ok and above the timer's resolution get a ratio. A verdict has to exceed the
 /// noise floor of its baseline and regime.
 std::vector<Speedup> find_speedups(std::span<const RunnerResult> strategies,

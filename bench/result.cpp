@@ -38,6 +38,8 @@ std::string_view to_string(Baseline baseline) {
       return "streams";
     case Baseline::graph:
       return "graph";
+    case Baseline::peer:
+      return "peer";
   }
   return "?";
 }

@@ -19,7 +19,7 @@
 namespace wide::bench {
 
 inline constexpr const char* kSchemaName = "wbench.result";
-inline constexpr const char* kSchemaVersion = "1.8.0";
+inline constexpr const char* kSchemaVersion = "1.9.0";
 
 /// How a call is timed. `stream`: launched by the host, launch cost included. `graph`: replay of a
 /// captured graph, device-limited. `cpu`: wall clock around the call; on a GPU that is what its
@@ -29,10 +29,16 @@ inline constexpr auto kRegimes = {Regime::stream, Regime::graph, Regime::cpu, Re
 /// How the L2 is kept from holding the operands of a call in regime cold; `warm`: it is not.
 enum class Cache : uint8_t { warm, flush, rotate };
 inline constexpr auto kCaches = {Cache::warm, Cache::flush, Cache::rotate};
-/// N separate single-member calls. `loop`: one after another on one stream (the CPU's only one),
-/// paired with regimes stream, cpu and cold. `streams`: spread over several streams, paired with
-/// stream. `graph`: the loop captured in one graph, paired with regime graph.
-enum class Baseline : uint8_t { loop, streams, graph };
+/// What strategies are compared with. N separate single-member calls: `loop`, one after another on
+/// one stream (the CPU's only one), paired with regimes stream, cpu and cold; `streams`, spread
+/// over several streams, paired with stream; `graph`, the loop captured in one graph, paired with
+/// regime graph. `peer`, since 1.9: the fastest of what other programs make of the case (peer/),
+/// each regime with itself.
+enum class Baseline : uint8_t { loop, streams, graph, peer };
+inline constexpr auto kBaselines = {Baseline::loop, Baseline::streams, Baseline::graph,
+                                    Baseline::peer};
+/// Those of this program, which --baseline chooses from.
+inline constexpr auto kOwnBaselines = {Baseline::loop, Baseline::streams, Baseline::graph};
 enum class Status : uint8_t { ok, failed, skipped, verify_failed, implausible, timeout, oom };
 
 /// Whether the rounds' medians may be normally distributed; it informs and gates nothing.
@@ -177,6 +183,7 @@ struct KernelUse {
 struct RunnerResult {
   std::string name;
   std::string strategy, policy;  ///< what it came to; empty where it was not prepared
+  std::string peer;  ///< the program that it is called in, "torch 2.6.0"; else empty. Since 1.9
   Status status = Status::ok;
   std::string reason;  ///< why it was skipped or failed
   bool verified =
@@ -204,6 +211,7 @@ struct Speedup {
   std::optional<double> aa_floor_pct = std::nullopt;  ///< since 1.4: what the verdict had to exceed
   /// Since 1.6: of the pairs' log ratios (Wilcoxon's signed ranks); it informs and gates nothing.
   std::optional<double> p_wilcoxon = std::nullopt;
+  std::string peer = {};  ///< of baseline peer: which was the fastest. Since 1.9
   friend bool operator==(const Speedup&, const Speedup&) = default;
 };
 

@@ -55,6 +55,7 @@ Json runner(const RunnerResult& r) {
   Json document = {{"name", r.name},
                    {"strategy", json_text(r.strategy)},
                    {"policy", json_text(r.policy)},
+                   {"peer", json_text(r.peer)},
                    {"status", to_string(r.status)},
                    {"reason", json_text(r.reason)},
                    {"verified", r.verified},
@@ -93,7 +94,8 @@ Json speedups_of(const CaseResult& c, const std::string& strategy) {
                      {"ci_hi", json_number(s.ci_hi)},
                      {"verdict", s.verdict},
                      {"aa_floor_pct", json_number(s.aa_floor_pct)},
-                     {"p_wilcoxon", json_number(s.p_wilcoxon)}});
+                     {"p_wilcoxon", json_number(s.p_wilcoxon)},
+                     {"peer", json_text(s.peer)}});
   }
   return array;
 }
@@ -133,18 +135,6 @@ Json case_summary(const CaseResult& c) {
   return {{"best_strategy", best}, {"best_speedup_ratio", json_number(ratio)}};
 }
 
-Json axes(const catalog::Case& point) {
-  Json object = Json::object();
-  for (const auto& entry : point.entries()) {
-    if (const auto* integer = std::get_if<int64_t>(&entry.value)) {
-      object[entry.name] = *integer;
-    } else {
-      object[entry.name] = std::get<std::string>(entry.value);
-    }
-  }
-  return object;
-}
-
 Json axes_set(const catalog::Case& point) {
   Json names = Json::array();
   for (const auto& entry : point.entries()) {
@@ -165,7 +155,7 @@ Json one_case(const CaseResult& c) {
       {"case_id", c.case_id},
       {"op", c.point.op()},
       {"op_version", c.op_version},
-      {"axes", axes(c.point)},
+      {"axes", axes_json(c.point)},
       {"axes_set", axes_set(c.point)},
       {"reproduce", c.reproduce},
       {"status", to_string(c.status)},
@@ -270,6 +260,18 @@ Json totals(const RunResult& r) {
 }
 
 }  // namespace
+
+Json axes_json(const catalog::Case& point) {
+  Json object = Json::object();
+  for (const auto& entry : point.entries()) {
+    if (const auto* integer = std::get_if<int64_t>(&entry.value)) {
+      object[entry.name] = *integer;
+    } else {
+      object[entry.name] = std::get<std::string>(entry.value);
+    }
+  }
+  return object;
+}
 
 std::string dumped(const Json& document) {
   return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -14,6 +14,9 @@ namespace wide::bench {
 
 nlohmann::ordered_json to_json(const RunResult& result);
 
+/// Names and values, all of them.
+nlohmann::ordered_json axes_json(const catalog::Case& point);
+
 /// The document as text.
 std::string dumped(const nlohmann::ordered_json& document);
 

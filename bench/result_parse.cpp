@@ -18,7 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr auto kBaselines = {Baseline::loop, Baseline::streams, Baseline::graph};
 constexpr auto kStatuses = {
     Status::ok,          Status::failed,  Status::skipped, Status::verify_failed,
     Status::implausible, Status::timeout, Status::oom};
@@ -60,6 +59,12 @@ KernelUse parse_kernel(const Field& f) {
   return k;
 }
 
+/// Of what is called in, or compared with, another program. Since 1.9.
+std::string peer_of(const Field& f) {
+  const auto peer = f.later("peer");
+  return peer ? peer->text_or_empty() : std::string();
+}
+
 /// What strategies and baselines have since 1.4.
 void parse_later_runner(const Field& f, RunnerResult& r) {
   if (!f.has("kernels")) return;
@@ -73,6 +78,7 @@ RunnerResult parse_runner(const Field& f) {
   r.name = f["name"].text();
   if (f.has("strategy")) r.strategy = f["strategy"].text_or_empty();
   if (f.has("policy")) r.policy = f["policy"].text_or_empty();
+  r.peer = peer_of(f);
   r.status = f["status"].one_of(kStatuses);
   r.reason = f["reason"].text_or_empty();
   r.verified = f["verified"].boolean();
@@ -115,7 +121,7 @@ void parse_speedups(const Field& f, const std::string& strategy, std::vector<Spe
     speedups.push_back({strategy, s["baseline"].one_of(kBaselines), s["regime"].one_of(kRegimes),
                         s["pairs"].integer(), s["speedup_ratio"].optional_real(),
                         s["ci_lo"].optional_real(), s["ci_hi"].optional_real(), s["verdict"].text(),
-                        s.later_real("aa_floor_pct"), s.later_real("p_wilcoxon")});
+                        s.later_real("aa_floor_pct"), s.later_real("p_wilcoxon"), peer_of(s)});
   }
 }
 

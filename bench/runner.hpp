@@ -18,6 +18,8 @@
 
 namespace wide::bench {
 
+class Peer;
+
 struct Progress {
   int64_t done = 0, total = 0;  ///< cases
   double elapsed_s = 0;
@@ -33,6 +35,7 @@ struct RunPlan {
   std::vector<std::string> strategies;  ///< "simt", "simt:m16n64"; empty: all of the device
   const TuningCache* tuning = nullptr;  ///< for "auto"
   std::vector<Baseline> baselines;
+  std::vector<Peer*> peers;  ///< other programs, measured beside the baselines
   bool verify_only = false;
   SavingRule saving;             ///< of calls that are checked
   std::string reproduce_suffix;  ///< of the cases' commands: what is not in their axes

@@ -130,6 +130,13 @@ std::string numbered_saving(const std::string& text, int64_t number) {
   return text.substr(0, text.find(':')) + ":" + rule.folder + "-" + std::to_string(number);
 }
 
+void save_inputs(const std::string& path, const Context& context, Stream stream,
+                 const catalog::Workload& workload) {
+  Contents contents;
+  add_inputs(context, stream, workload, contents);
+  save_safetensors(path, contents.entries);
+}
+
 std::string save_call(const std::string& folder, const CallName& name, const Context& context,
                       Stream stream, const catalog::Workload& workload,
                       const catalog::ReferenceSample& reference,

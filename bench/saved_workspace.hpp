@@ -38,7 +38,11 @@ struct CallName {
   std::string reproduce;  ///< the case's command
 };
 
-/// Writes the workload's inputs under their names as they are now; outputs as "got" [N, rows,
+/// Writes the workload's inputs under their names as they are now. Throws io; waits for `stream`.
+void save_inputs(const std::string& path, const Context& context, Stream stream,
+                 const catalog::Workload& workload);
+
+/// Writes the workload's inputs, as save_inputs() does; outputs as "got" [N, rows,
 /// row_length], where members' outputs differ in shape as "got.0", "got.1", ..; and of the rows
 /// that were compared "member", "row", and in fp64 "expected" and "tolerance", [rows, row_length],
 /// filled up with NaN. The metadata say what was run and what was found. Makes the folder; returns

@@ -20,7 +20,7 @@ namespace wide::bench {
 
 namespace {
 
-constexpr const char* kBaselines = "loop,streams,graph";
+constexpr const char* kBaselineNames = "loop,streams,graph";
 
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(ErrorCode::invalid_argument, message);
@@ -197,9 +197,8 @@ std::vector<Baseline> select_baselines(const std::string& names,
   if (names == "none") return {};
   std::vector<Baseline> baselines;
   bool has_partner = names.empty();
-  for (const std::string& name : parse_list("baseline", names.empty() ? kBaselines : names)) {
-    const Baseline baseline =
-        find_named("baseline", name, {Baseline::loop, Baseline::streams, Baseline::graph});
+  for (const std::string& name : parse_list("baseline", names.empty() ? kBaselineNames : names)) {
+    const Baseline baseline = find_named("baseline", name, kOwnBaselines);
     baselines.push_back(baseline);
     // On the CPU, streams would be the loop under another name.
     for (const Regime regime : regimes) {

@@ -103,7 +103,7 @@ std::vector<OpSummary> summarize(std::span<const CaseResult> cases) {
   std::map<std::tuple<std::string, Regime, Baseline>, std::vector<Best>> groups;
   for (const CaseResult& result : cases) {
     for (const Regime regime : {Regime::stream, Regime::graph, Regime::cpu, Regime::cold}) {
-      for (const Baseline baseline : {Baseline::loop, Baseline::streams, Baseline::graph}) {
+      for (const Baseline baseline : kBaselines) {
         const auto best = best_of(result, regime, baseline);
         if (!best) continue;
         const auto key = std::make_tuple(result.point.op(), regime, baseline);

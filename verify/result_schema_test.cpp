@@ -185,6 +185,10 @@ TEST_CASE("the schema refuses documents that are not results") {
       {"/cases/0/strategies/0/vs_baseline/0/speedup_ratio", 0},
       {"/cases/0/strategies/0/vs_baseline/0/verdict", "better"},
       {"/cases/0/baselines/0/name", "loops"},
+      {"/cases/3/baselines/3/name", "torch bmm"},
+      {"/cases/3/baselines/3/peer", nullptr},
+      {"/cases/0/baselines/0/peer", ""},
+      {"/cases/0/strategies/0/vs_baseline/0/peer", 1},
       {"/metrics_meta/time_ns/better", "less"},
       {"/op_summaries/0/crossover_n", 4},
       {"/op_summaries/0/crossover_n/ci_lo", "n"},
@@ -262,7 +266,7 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
           "min_time_s",     "cooldown_s",   "repeat_index",     "order",
           "t_rel_s",        "flags",        "governor",         "mig",
           "scaling_fit",    "seed",         "roofline_bound",   "items",
-          "items_per_s",    "saved",        "adversarial"};
+          "items_per_s",    "saved",        "adversarial",      "peer"};
       // The same words are needed elsewhere.
       const std::set<std::string> needed{"/config/cache",
                                          "/config/init/seed",

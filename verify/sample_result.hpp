@@ -183,6 +183,10 @@ inline CaseResult sample_bad_case() {
   c.strategies.push_back(sample_runner("too_good", 12.5, 9.5));
   c.strategies.back().status = Status::implausible;
   c.strategies.back().reason = "9.9 TB/s above the ceiling";
+  c.baselines.push_back(sample_runner("torch:bmm", 51234.5, 43333.3));
+  c.baselines.back().peer = "torch 2.6.0";
+  c.speedups = {sample_speedup("too_good", Baseline::peer, 4.96)};
+  c.speedups[0].peer = "torch:bmm";
   c.status = Status::verify_failed;
   c.reason = "wrong: member 3";
   return c;

@@ -51,11 +51,15 @@ std::vector<Json> flat_rows(const RunResult& result) {
         {"is_baseline", r.is_baseline},       {"regime", m == nullptr ? "" : to_string(m->regime)},
         {"status", to_string(status_of(r))},  {"verified", runner.verified}};
     add_statistics(m, row);
-    constexpr const char* kSpeedups[] = {"speedup_loop", "speedup_streams", "speedup_graph"};
+    constexpr const char* kSpeedups[] = {"speedup_loop", "speedup_streams", "speedup_graph",
+                                         "speedup_peer"};
     for (size_t i = 0; i < std::size(kSpeedups); ++i) {
       const Speedup* s = r.speedups[i];
       row[kSpeedups[i]] = s == nullptr ? Json(nullptr) : json_number(s->speedup_ratio);
     }
+    const Speedup* against = r.speedups[static_cast<size_t>(Baseline::peer)];
+    row["fastest_peer"] = against == nullptr ? "" : against->peer;
+    row["peer"] = runner.peer;
     row["worst_error_ratio"] = json_number(runner.verify.worst_error_ratio);
     row["worst_member"] = runner.verify.worst_member;
     row["reason"] = r.runner == nullptr ? r.point->reason : runner.reason;

@@ -90,9 +90,10 @@ std::string report_markdown(const RunResult& result) {
     text += fmt::format("Device: {}, {}; {}\n\n", to_string(d.device), d.name, result.started);
   if (has_counters_only(result)) return text + counters_markdown(result, rows_of(result));
   text +=
-      "| op | case | strategy | regime | time | of floor | vs loop | vs streams | vs graph | "
+      "| op | case | strategy | regime | time | of floor | vs loop | vs streams | vs graph | vs "
+      "peer | "
       "err/tol | status |\n"
-      "|---|---|---|---|---:|---:|---:|---:|---:|---:|---|\n";
+      "|---|---|---|---|---:|---:|---:|---:|---:|---:|---:|---|\n";
   const std::vector<ReportRow> rows = rows_of(result);
   for (const ReportRow& row : rows) {
     const bool is_timed = row.measurement != nullptr;

@@ -24,10 +24,11 @@ struct Pairing {
   Regime regime;
   Baseline baseline;
 };
-constexpr Pairing kPairings[] = {{Regime::stream, Baseline::loop},
-                                 {Regime::stream, Baseline::streams},
-                                 {Regime::graph, Baseline::graph},
-                                 {Regime::cpu, Baseline::loop}};
+constexpr Pairing kPairings[] = {
+    {Regime::stream, Baseline::loop}, {Regime::stream, Baseline::streams},
+    {Regime::graph, Baseline::graph}, {Regime::cpu, Baseline::loop},
+    {Regime::stream, Baseline::peer}, {Regime::graph, Baseline::peer},
+    {Regime::cold, Baseline::peer},   {Regime::cpu, Baseline::peer}};
 
 constexpr std::string_view kPlots[] = {"heat",     "speedup",    "time",   "distribution",
                                        "roofline", "comparison", "history"};

@@ -141,6 +141,7 @@ std::string results_table(const RunResult& result, const std::string& op) {
                                          {"vs loop"},
                                          {"vs streams"},
                                          {"vs graph"},
+                                         {"vs peer"},
                                          {"error / tolerance"},
                                          {"status", false}});
   const CommonAxes common(result, op);

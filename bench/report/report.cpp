@@ -109,8 +109,9 @@ std::string summary_text(const OpSummary& s) {
 
 /// The case's command, narrowed to what the row shows.
 std::string row_command(const ReportRow& row) {
-  std::string command =
-      row.point->reproduce + (row.is_baseline ? " --baseline " : " --strategy ") + row.runner->name;
+  std::string command = row.point->reproduce;
+  if (row.runner->peer.empty())
+    command += (row.is_baseline ? " --baseline " : " --strategy ") + row.runner->name;
   if (row.measurement != nullptr)
     command += " --regime " + std::string(to_string(row.measurement->regime));
   return command;
@@ -218,7 +219,8 @@ std::vector<std::string> parse_metrics(const std::string& list) {
       names.push_back(std::move(name));
       continue;
     }
-    for (const char* against : {"vs loop", "vs streams", "vs graph"}) names.emplace_back(against);
+    for (const char* against : {"vs loop", "vs streams", "vs graph", "vs peer"})
+      names.emplace_back(against);
   }
   return names;
 }

@@ -15,7 +15,7 @@ struct ReportRow {
   const RunnerResult* runner = nullptr;
   const Measurement* measurement = nullptr;  ///< null where nothing was timed
   bool is_baseline = false;
-  const Speedup* speedups[3] = {};  ///< by Baseline; null for baselines and where there is none
+  const Speedup* speedups[4] = {};  ///< by Baseline; null for baselines and where there is none
   bool opens_case = false;          ///< the first row of its case
   bool opens_runner = true;         ///< the first row of its strategy or baseline
 };

@@ -173,6 +173,7 @@ Table sweep_table(const std::vector<ReportRow>& rows, const std::string& op, con
                {"vs loop", true, 8},
                {"vs streams", true, 5},
                {"vs graph", true, 8},
+               {"vs peer", true, 8},
                {"err/tol", true, 4},
                {"n", true, 1},
                {"status", false, kAlways, kStatusCap}});

@@ -30,7 +30,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMaxEntries = 1000;
-constexpr auto kBaselines = {Baseline::loop, Baseline::streams, Baseline::graph};
 
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(ErrorCode::invalid_argument, printable(message));
@@ -119,7 +118,7 @@ Threshold threshold_of(const Field& f) {
       f, {{"metric", [&](const Field& v) { t.metric = v.text(); }},
           {"min", [&](const Field& v) { t.min = real_in(v, 0, true, 1e300, "a number above 0"); }},
           {"max", [&](const Field& v) { t.max = real_in(v, 0, true, 1e300, "a number above 0"); }},
-          {"baseline", [&](const Field& v) { t.baseline = v.one_of(kBaselines); }},
+          {"baseline", [&](const Field& v) { t.baseline = v.one_of(kOwnBaselines); }},
           {"regime", [&](const Field& v) { t.regime = v.one_of(kRegimes); }},
           {"strategy", [&](const Field& v) { t.strategy = v.text(); }}});
   (void)f["metric"];
@@ -151,7 +150,7 @@ Setters common_setters(SuiteEntry& e) {
       {"skip", [&](const Field& f) { s.skip = words_of(f); }},
       {"baselines",
        [&](const Field& f) {
-         s.baselines = f.is_text() && f.text() == "none" ? "none" : names_of(f, kBaselines);
+         s.baselines = f.is_text() && f.text() == "none" ? "none" : names_of(f, kOwnBaselines);
        }},
       {"regimes", [&](const Field& f) { s.regimes = names_of(f, kRegimes); }},
       {"filter", [&](const Field& f) { s.filter = f.text(); }},

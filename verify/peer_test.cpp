@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Other programs beside us: verify/peer/fake_peer.py, good and bad, under `run` and `verify`.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <fstream>
+
+#include "bench/peer/line_process.hpp"
+#include "bench/peer/peer.hpp"
+#include "host/core/file.hpp"
+#include "verify/cli_case.hpp"
+#include "verify/runner_case.hpp"
+#include "verify/support/folder.hpp"
+#include "wide/error.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+const std::string kPeer = "python3 " WIDE_SOURCE_DIR "/verify/peer/fake_peer.py";
+const std::string kCase = " --op pointwise --n 2 --batch 3 --d 5 --function relu" + kShort;
+
+/// As the command line has it, but for a peer's, which has spaces.
+Outcome with_peers(const std::string& line, const std::vector<std::string>& commands) {
+  std::istringstream stream(line);
+  std::vector<std::string> words{"wbench"};
+  for (std::string word; stream >> word;) words.push_back(word);
+  for (const std::string& command : commands) {
+    words.emplace_back("--peer");
+    words.push_back(command);
+  }
+  std::vector<const char*> argv;
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  std::ostringstream out, err;
+  const int code = wbench_main(static_cast<int>(argv.size()), argv.data(), out, err);
+  set_interrupted(false);
+  return {code, out.str(), err.str()};
+}
+
+RunResult result_with(const std::string& command, const std::vector<int64_t>& members = {2}) {
+  const catalog::PrimitiveSpec& spec = catalog::find_primitive("pointwise");
+  RunPlan plan(Context::cpu({.num_threads = 1, .allocator = {}}));
+  Peer peer(command, plan.context.device(), 1);
+  plan.config = short_config();
+  plan.config.min_samples = plan.config.max_samples = 60;
+  plan.calibration = given_calibration();
+  plan.baselines = {Baseline::loop};
+  plan.peers = {&peer};
+  std::vector<catalog::Case> cases;
+  for (const int64_t n : members) {
+    const std::vector<std::pair<std::string, catalog::AxisValue>> axes{
+        {"n", n}, {"batch", int64_t{3}}, {"d", int64_t{5}}, {"function", std::string("relu")}};
+    cases.push_back(catalog::make_case(spec, axes));
+  }
+  plan.work = {{&spec, cases}};
+  RunResult result;
+  run_plan(plan, result);
+  return result;
+}
+
+CaseResult case_with(const std::string& how) {
+  return result_with(kPeer + " --be '" + how + "'").cases.at(0);
+}
+
+const RunnerResult& named(const std::vector<RunnerResult>& runners, const std::string& name) {
+  for (const RunnerResult& r : runners) {
+    if (r.name == name) return r;
+  }
+  FAIL("there is no " + name);
+  return runners[0];
+}
+
+TEST_CASE("a peer's strategies are baselines, checked and timed in the same rounds") {
+  const CaseResult c = case_with("");
+  const RunnerResult& right = named(c.baselines, "fake:right");
+  CHECK(right.peer == "fake 1.0");
+  CHECK(right.explain == "relu, right");
+  CHECK(right.status == Status::ok);
+  CHECK((right.verify.before == "pass" && right.verify.after == "pass"));
+  CHECK(right.verify.elements_compared == 2 * 3 * 5);
+  CHECK_FALSE(right.peak_device_bytes);  // its memory is another program's
+  REQUIRE(right.measurements.size() == 1);
+  const Measurement& m = right.measurements[0];
+  CHECK((m.regime == Regime::cpu && m.timer == "host" && m.iters_per_sample == 7));
+  CHECK((m.stats.median_ns >= 200000 && m.stats.median_ns <= 200002));
+  CHECK(m.samples_round.back() >= 2);
+  const RunnerResult& loop = named(c.baselines, "loop");
+  CHECK(loop.peer.empty());
+  // Every block lies in the order of all samples of the case.
+  CHECK(m.samples_order.back() > loop.measurements.at(0).samples_order.front());
+  CHECK(loop.measurements[0].samples_order.back() > m.samples_order.front());
+}
+
+TEST_CASE("what a peer gets wrong is not timed, before or after") {
+  const CaseResult c = case_with("");
+  const RunnerResult& wrong = named(c.baselines, "fake:wrong");
+  CHECK(wrong.status == Status::verify_failed);
+  CHECK(wrong.measurements.empty());
+  const RunnerResult& late = named(c.baselines, "fake:late");
+  CHECK(late.status == Status::verify_failed);
+  CHECK((late.verify.before == "pass" && late.verify.after == "fail"));
+  CHECK(c.status == Status::verify_failed);
+  const RunnerResult& compile = named(c.baselines, "fake:compile");
+  CHECK(compile.status == Status::skipped);
+  CHECK(compile.reason == "there is no compiler");
+}
+
+TEST_CASE("strategies are compared with the fastest peer that is right") {
+  const CaseResult c = case_with("");
+  int against_peers = 0;
+  for (const Speedup& s : c.speedups) {
+    if (s.baseline != Baseline::peer) {
+      CHECK(s.peer.empty());
+      continue;
+    }
+    ++against_peers;
+    CHECK(s.peer == "fake:quick");
+    CHECK(s.pairs >= 3);
+    const double own = named(c.strategies, s.strategy).measurements.at(0).stats.median_ns;
+    CHECK(*s.speedup_ratio > 0.2 * 1000 / own);
+    CHECK(*s.speedup_ratio < 5 * 1000 / own);
+  }
+  CHECK(against_peers == static_cast<int>(c.strategies.size()));
+}
+
+TEST_CASE("tables, summaries, pages and rows know peers") {
+  const test::TemporaryFolder folder;
+  const Outcome o = with_peers("run -v --explain --html page.html --csv rows.csv" + kCase, {kPeer});
+  CHECK(o.code == kWrong);
+  CHECK_THAT(o.out, ContainsSubstring("(fake:right)") && ContainsSubstring("vs peer") &&
+                        ContainsSubstring("cpu vs peer: crossover N") &&
+                        ContainsSubstring("--peer 'python3 ") &&
+                        !ContainsSubstring("--baseline fake"));
+  CHECK_THAT(read_file("page.html"), ContainsSubstring("speedup vs peer, regime cpu"));
+  CHECK_THAT(read_file("rows.csv"), ContainsSubstring("speedup_peer,fastest_peer,peer") &&
+                                        ContainsSubstring("fake:quick"));
+}
+
+TEST_CASE("verify checks peers, hostile operands are for ours") {
+  const Outcome o =
+      with_peers("verify --adversarial --op pointwise --n 2 --batch 3 --d 5 --device cpu", {kPeer});
+  CHECK(o.code == kWrong);
+  CHECK_THAT(o.out, ContainsSubstring("(fake:right)") && ContainsSubstring("(fake:wrong)"));
+}
+
+TEST_CASE("a peer that refuses a case does it no harm") {
+  const CaseResult c = case_with("refuses");
+  const RunnerResult& fake = named(c.baselines, "fake");
+  CHECK(fake.status == Status::skipped);
+  CHECK(fake.reason == "pointwise is not known");
+  CHECK(fake.peer == "fake 1.0");
+  CHECK(c.status == Status::ok);
+}
+
+TEST_CASE("what is no answer fails the peer and nothing else") {
+  struct Bad {
+    const char *how, *reason;
+  };
+  const Bad bad =
+      GENERATE(Bad{"short", "\"got\" has 116 bytes of F32, expected [3, 5] of F32"},
+               Bad{"half", "expected 60 bytes for F16"}, Bad{"forgets", "got.safetensors"},
+               Bad{"sundial", "timer is \"sundial\""}, Bad{"negative", "time_ns is -1"},
+               Bad{"dies late", "it ended with exit code 4"},
+               Bad{"repeats", "another name than an earlier strategy's"},
+               Bad{"dies", "it ended with exit code 3"});
+  INFO(bad.how);
+  const CaseResult c = case_with(bad.how);
+  CHECK(c.status == Status::failed);
+  int failed = 0;
+  for (const RunnerResult& r : c.baselines) {
+    if (r.peer.empty() || r.status != Status::failed) continue;
+    ++failed;
+    if (failed == 1) CHECK_THAT(r.reason, ContainsSubstring(bad.reason));
+  }
+  CHECK(failed >= 1);
+  for (const RunnerResult& r : c.strategies) CHECK(r.status == Status::ok);
+  CHECK(named(c.baselines, "loop").status == Status::ok);
+}
+
+TEST_CASE("a peer that has ended is started again for the next case") {
+  const test::TemporaryFolder folder;
+  const RunResult result = result_with(kPeer + " --be 'dies once' --log log", {2, 3});
+  REQUIRE(result.cases.size() == 2);
+  CHECK(named(result.cases[0].baselines, "fake").status == Status::failed);
+  CHECK(named(result.cases[1].baselines, "fake:right").status == Status::ok);
+}
+
+TEST_CASE("cases end before the next begins, and the peer with the run") {
+  const test::TemporaryFolder folder;
+  const std::string log = "log";
+  (void)result_with(kPeer + " --log " + log, {2, 3});
+  std::ifstream file(log);
+  std::string all;
+  for (std::string word; file >> word;) {
+    if (word == "hello" || word == "prepare" || word == "forget") all += word + " ";
+  }
+  CHECK(all == "hello prepare forget prepare forget ");
+}
+
+TEST_CASE("what is no peer is said before anything is measured") {
+  const auto [command, reason] = GENERATE(
+      std::pair<std::string, const char*>{kPeer + " --be babbles",
+                                          "expected an answer to \"hello\""},
+      std::pair<std::string, const char*>{kPeer + " --be newer", "expected \"wbench.peer 1\""},
+      std::pair<std::string, const char*>{kPeer + " --be misnamed", "two words"},
+      std::pair<std::string, const char*>{"exit 5", "it ended with exit code 5"},
+      std::pair<std::string, const char*>{"no-such-program", "it ended with exit code 127"});
+  const Outcome o = with_peers("run" + kCase, {command});
+  CHECK(o.code == kEnvironment);
+  CHECK_THAT(o.err, ContainsSubstring("--peer: ") && ContainsSubstring(reason));
+  CHECK(o.out.empty());
+}
+
+TEST_CASE("two peers of one name cannot be told apart") {
+  const Outcome o = with_peers("run" + kCase, {kPeer, kPeer});
+  CHECK(o.code == kEnvironment);
+  CHECK_THAT(o.err, ContainsSubstring("two are called fake"));
+}
+
+TEST_CASE("a program that says nothing is ended") {
+  LineProcess hung("sleep 1000");
+  const auto start = std::chrono::steady_clock::now();
+  CHECK_THROWS_MATCHES(hung.ask("hello", 0.2), Error,
+                       MessageMatches(ContainsSubstring("sleep 1000: no answer for 0 s")));
+  CHECK_FALSE(hung.is_running());
+  CHECK_THROWS_AS(hung.ask("hello", 0.2), Error);
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+  CHECK(passed.count() < 10);
+}
+
+TEST_CASE("an interrupted user does not wait for a program that says nothing") {
+  LineProcess hung("sleep 1000");
+  set_interrupted(true);
+  CHECK_THROWS_MATCHES(hung.ask("hello", 600), Error,
+                       MessageMatches(ContainsSubstring("interrupted")));
+  set_interrupted(false);
+}
+
+TEST_CASE("answers may come in pieces, and several at once") {
+  LineProcess program(
+      "read a; printf 'one'; sleep 0.3; printf '\\ntwo\\n'; read b; cat >/dev/null");
+  CHECK(program.ask("a", 10) == "one");
+  CHECK(program.ask("b", 10) == "two");
+}
+
+}  // namespace
+
+}  // namespace wide::bench
