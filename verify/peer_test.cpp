@@ -9,8 +9,10 @@
 #include <chrono>
 #include <fstream>
 
+#include "bench/contender.hpp"
 #include "bench/peer/line_process.hpp"
 #include "bench/peer/peer.hpp"
+#include "bench/result_json.hpp"
 #include "host/core/file.hpp"
 #include "verify/cli_case.hpp"
 #include "verify/runner_case.hpp"
@@ -85,7 +87,6 @@ TEST_CASE("a peer's strategies are baselines, checked and timed in the same roun
   CHECK(right.status == Status::ok);
   CHECK((right.verify.before == "pass" && right.verify.after == "pass"));
   CHECK(right.verify.elements_compared == 2 * 3 * 5);
-  CHECK_FALSE(right.peak_device_bytes);  // its memory is another program's
   REQUIRE(right.measurements.size() == 1);
   const Measurement& m = right.measurements[0];
   CHECK((m.regime == Regime::cpu && m.timer == "host" && m.iters_per_sample == 7));
@@ -132,15 +133,23 @@ TEST_CASE("strategies are compared with the fastest peer that is right") {
 
 TEST_CASE("tables, summaries, pages and rows know peers") {
   const test::TemporaryFolder folder;
-  const Outcome o = with_peers("run -v --explain --html page.html --csv rows.csv" + kCase, {kPeer});
+  const Outcome o =
+      with_peers("run -v --explain --html page.html --csv rows.csv --json r.json" + kCase, {kPeer});
   CHECK(o.code == kWrong);
   CHECK_THAT(o.out, ContainsSubstring("(fake:right)") && ContainsSubstring("vs peer") &&
                         ContainsSubstring("cpu vs peer: crossover N") &&
                         ContainsSubstring("--peer 'python3 ") &&
                         !ContainsSubstring("--baseline fake"));
+  const std::vector<RunnerResult> baselines = load_result("r.json").cases.at(0).baselines;
+  CHECK(named(baselines, "loop").peak_device_bytes);
+  CHECK_FALSE(named(baselines, "fake:right").peak_device_bytes);  // its memory is its own
   CHECK_THAT(read_file("page.html"), ContainsSubstring("speedup vs peer, regime cpu"));
   CHECK_THAT(read_file("rows.csv"), ContainsSubstring("speedup_peer,fastest_peer,peer") &&
                                         ContainsSubstring("fake:quick"));
+}
+
+TEST_CASE("a peer is timed in every regime") {
+  for (const Regime regime : kRegimes) CHECK(is_partner(Baseline::peer, regime));
 }
 
 TEST_CASE("verify checks peers, hostile operands are for ours") {
