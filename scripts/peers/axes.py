@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""A case's axes. What is not listed here is refused: an axis that nobody thought of would be computed wrongly."""
+from protocol import Unsupported
+
+_FLOATS = "dtype=fp32,fp16,bf16"
+_ACTIVATIONS = "activation=none,relu,gelu,silu"
+_EPILOGUE = f"{_ACTIVATIONS} bias=yes,no scale=no,member,output residual=no,before,after tf32=no,yes"
+_ROW_NORM = f"n batch seq d {_FLOATS} affine=yes,no offset residual=no,yes,stored"
+_CHANNEL_NORM = f"{_FLOATS} affine=yes,no offset"
+_CONV = (f"n batch channels out kernel stride padding dilation groups {_FLOATS} layout=first,last "
+         f"form=full,pointwise,depthwise {_ACTIVATIONS} bias=yes,no residual=no,before,after tf32=no,yes")
+_UNQUANTIZED = "weights=packed"
+
+# By primitive: numbers by name alone, words with the values that are computed. `offset`, `spread` (of
+# flash_attention) and `fill` say what operands are filled with; `group` counts for quantised weights only.
+_KNOWN = {
+    "linear": f"n batch d in out {_FLOATS} {_EPILOGUE} shared=no,yes {_UNQUANTIZED} group=128",
+    "ragged_linear": f"n batch d in out spread {_FLOATS} {_EPILOGUE}",
+    "embedding": "n batch seq vocab dim dtype=fp32,fp16,bf16,fp8_e4m3,fp8_e5m2 ids=shared,own "
+                 f"id_dtype=int64,int32 {_UNQUANTIZED} bag=none,sum,mean fill=uniform,duplicates,zipf",
+    "layernorm": _ROW_NORM,
+    "rmsnorm": _ROW_NORM,
+    "chain": f"n batch seq d norm=layernorm,rmsnorm,none {_ACTIVATIONS} bias=yes,no residual=yes,no,stored {_FLOATS}",
+    "batchnorm1d": f"n batch channels length mode=eval,train {_CHANNEL_NORM}",
+    "batchnorm2d": f"n batch channels height width mode=eval,train {_CHANNEL_NORM}",
+    "groupnorm": f"n batch groups group_size height width {_CHANNEL_NORM}",
+    "instancenorm1d": f"n batch channels length {_CHANNEL_NORM}",
+    "instancenorm2d": f"n batch channels height width {_CHANNEL_NORM}",
+    "conv1d": f"{_CONV} length",
+    "conv2d": f"{_CONV} height width",
+    "flash_attention": f"n batch seq kv_seq heads kv_heads head_dim {_FLOATS} causal=no,yes window "
+                       "lengths=no,shared,own slopes=no,yes bias=no,yes soft_cap spread",
+    "attention": f"n batch seq d_model heads kv_seq kdim vdim {_FLOATS} inputs=self,cross bias=yes,no "
+                 "causal=no,yes lengths=no,shared,own",
+    "mlp": f"n batch d in hidden out layers {_FLOATS} {_ACTIVATIONS} last=no,yes bias=yes,no shared=no,yes tf32=no,yes",
+    "pointwise": "n batch seq d function=relu,gelu,gelu_tanh,silu,sigmoid,tanh,elu,leaky_relu,prelu,hardswish,"
+                 f"softplus,clamp slopes=member,feature {_FLOATS}",
+    "softmax": f"n batch d log=no,yes {_FLOATS}",
+    "binary": "n batch d function=add,subtract,multiply,divide broadcast=none,rows,features,members "
+              f"{_ACTIVATIONS} {_FLOATS}",
+    "dropout": f"n batch d {_FLOATS}",
+    "pooling": "n batch channels height width mode=max,average,adaptive_average kernel stride padding dilation out "
+               f"ceil=no,yes count_padding=yes,no {_FLOATS}",
+    "ensemble": f"n batch d mode=mean,variance,vote,log_mean_exp mask=no,some {_FLOATS}",
+}
+
+
+def operations():
+    return list(_KNOWN)
+
+
+def _known_axes(op):
+    axes = {}
+    for item in _KNOWN[op].split():
+        name, _, values = item.partition("=")
+        axes[name] = values.split(",") if values else None
+    return axes
+
+
+class Case:
+    """Axes that are known, with values that are."""
+
+    def __init__(self, op, axes):
+        if op not in _KNOWN:
+            raise Unsupported(f"op {op} is not known here")
+        known = _known_axes(op)
+        self.op = op
+        self._values = {}
+        for name, value in axes.items():
+            if name not in known:
+                raise Unsupported(f"{op}: axis {name} is not known here")
+            self._values[name] = self._checked(name, value, known[name])
+        missing = [name for name in known if name not in axes]
+        if missing:
+            raise Unsupported(f"{op}: axis {missing[0]} is missing")
+
+    def _checked(self, name, value, words):
+        if words is None:
+            try:
+                return int(value)
+            except (TypeError, ValueError):
+                raise Unsupported(f"{self.op}: axis {name} is {value!r}, expected a whole number") from None
+        if str(value) not in words:
+            raise Unsupported(f"{self.op}: no {name}={value} here, but {', '.join(words)}")
+        return str(value)
+
+    def __getitem__(self, name):
+        return self._values[name]
+
+    def get(self, name, otherwise=None):
+        return self._values.get(name, otherwise)
+
+    def has(self, name):
+        """Whether a word says more than no."""
+        return self._values.get(name, "no") not in ("no", "none")
+
+    def size(self, name, otherwise):
+        """A number, where 0 stands for another's."""
+        return self._values[name] or self._values[otherwise]
+
+    @property
+    def n(self):
+        return self._values["n"]

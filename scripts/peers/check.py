@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""--check: every strategy against what wide expects, from files that wbench saved."""
+import math
+import pathlib
+
+import torch
+
+import operands
+import tensor_file
+from protocol import PROTOCOL, PeerError
+
+
+def axes_of(reproduce):
+    """Of `wbench run --op linear --n 4 ..`: what is no axis is left out."""
+    words = reproduce.split()[2:]
+    axes = {name[2:]: value for name, value in zip(words[::2], words[1::2])}
+    for other in ("op", "device"):
+        axes.pop(other, None)
+    return axes
+
+
+def _shapes_of(header):
+    """[rows, row_length] of each member, from what a strategy of wide's gave."""
+    if "got" in header:
+        n, rows, length = header["got"].shape
+        return [[rows, length]] * n
+    own = {int(name[4:]): list(entry.shape) for name, entry in header.items() if name.startswith("got.")}
+    return [own[m] for m in sorted(own)]
+
+
+def worst_ratio(members, tensors):
+    """Largest error over tolerance, by rows; infinite where NaN is no NaN or what must be equal is not."""
+    worst = 0.0
+    by_member = {}
+    for position, (member, row) in enumerate(zip(tensors["member"].tolist(), tensors["row"].tolist())):
+        by_member.setdefault(member, []).append((position, row))
+    for member, pairs in by_member.items():
+        positions, rows = (torch.tensor(values) for values in zip(*pairs))
+        got = members[member][rows].double()
+        length = got.shape[1]
+        expected, tolerance = (tensors[name][positions, :length] for name in ("expected", "tolerance"))
+        error = (got - expected).abs()
+        alike = (got == expected) | (got.isnan() & expected.isnan())
+        ratio = torch.where(alike, torch.zeros_like(error), error / tolerance)
+        ratio = torch.where(ratio.isnan(), torch.full_like(ratio, math.inf), ratio)
+        if ratio.numel():
+            worst = max(worst, ratio.max().item())
+    return worst
+
+
+def _cases_in(folder, op):
+    """One file a case: strategies of wide's differ in what they gave, not in what they were given."""
+    cases = {}
+    for path in sorted(pathlib.Path(folder).glob("*.safetensors")):
+        metadata = tensor_file.read_metadata(path)
+        if "reproduce" in metadata and op in (None, metadata["op"]):
+            cases.setdefault(metadata["reproduce"], path)
+    return cases
+
+
+def _check_strategy(peer, name, tensors, type_name):
+    members = peer.members_of({"strategy": name})
+    members = [member.cpu() for member in members]
+    if type_name.startswith("F8"):
+        dtype = getattr(torch, "float8_e4m3fn" if type_name == "F8_E4M3" else "float8_e5m2", None)
+        if dtype is None:
+            raise PeerError(f"torch {torch.__version__} cannot read {type_name}")
+        members = [member.view(dtype).float() for member in members]
+    return worst_ratio(members, tensors)
+
+
+def _is_wanted(name, arguments):
+    if arguments.no_compile and name.startswith("compile_"):
+        return False
+    return arguments.strategy is None or arguments.strategy in name
+
+
+def _check_case(peer, reproduce, path, arguments):
+    """Wrong or failed strategies."""
+    entries, metadata = tensor_file.read(path)
+    axes, shapes = axes_of(reproduce), _shapes_of(entries)
+    tensors = {name: operands.to_tensor(entries[name]) for name in ("member", "row", "expected", "tolerance")}
+    print(f"{metadata['op']}  " + "  ".join(f"{name}={value}" for name, value in axes.items()))
+    request = {"op": metadata["op"], "axes": axes, "n": int(axes["n"]), "operands": str(path), "outputs": shapes,
+               "flush_bytes": 0, "seed": 1}
+    try:
+        offered = peer.prepare(request)["strategies"]
+    except PeerError as error:
+        print(f"  {'':24} {error.kind}: {error}")
+        return int(error.kind != "unsupported")
+    wrong = 0
+    for strategy in offered:
+        name = strategy["name"]
+        if not _is_wanted(name, arguments):
+            continue
+        try:
+            if "unsupported" in strategy:
+                raise PeerError(strategy["unsupported"], "unsupported")
+            ratio = _check_strategy(peer, name, tensors, peer._type)
+            verdict = f"{ratio:10.3g}  {'ok' if ratio <= 1 else 'WRONG'}"
+            wrong += ratio > 1
+        except Exception as error:  # noqa: BLE001: one strategy's, the others go on
+            kind = error.kind if isinstance(error, PeerError) else peer.kind_of(error)
+            verdict = f"{'':10}  {kind}: {type(error).__name__}: {str(error).strip()[:200]}"
+            wrong += kind != "unsupported"
+        print(f"  {name:24} {verdict}", flush=True)
+    peer.forget({})
+    return wrong
+
+
+def check_folder(peer, arguments):
+    peer.hello({"protocol": PROTOCOL, "device": arguments.device, "threads": torch.get_num_threads()})
+    cases = _cases_in(arguments.check, arguments.op)
+    if not cases:
+        print(f"{arguments.check}: no file that wbench saved, expected those of "
+              "wbench verify --save-workspace always:FOLDER")
+        return 1
+    wrong = sum(_check_case(peer, reproduce, path, arguments) for reproduce, path in cases.items())
+    print(f"{len(cases)} cases, {wrong} strategies wrong or failed")
+    return int(wrong > 0)

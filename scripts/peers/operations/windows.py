@@ -1,0 +1,125 @@
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""conv1d and conv2d, and pooling: windows over positions."""
+import torch
+import torch.nn.functional as F
+
+from operands import split
+from operations.linear import activation_of
+from strategies import Family, Form, Operand
+
+
+class _Shape:
+    """What the axes say of a convolution."""
+
+    def __init__(self, case):
+        self.stride, self.padding, self.dilation = case["stride"], case["padding"], case["dilation"]
+        self.groups, kernel = case["groups"], case["kernel"]
+        if case["form"] == "pointwise":
+            self.stride, self.padding, self.groups, kernel = 1, 0, 1, 1
+        if case["form"] == "depthwise":
+            self.groups = max(1, case["channels"])
+        if self.padding < 0:
+            self.padding = kernel // 2 * self.dilation
+
+
+def conv(case, tensors):
+    """All is channels first here; where a case has them last, operands are such views of what lies so."""
+    n, shape = case.n, _Shape(case)
+    is_2d, is_last = case.op == "conv2d", case["layout"] == "last"
+    convolve = F.conv2d if is_2d else F.conv1d
+
+    def first(tensor):
+        return tensor.movedim(-1, 1) if is_last else tensor
+
+    weight = first(tensors["weight"]).contiguous()
+    bias = tensors.get("bias")
+    activations = {"x": tensors["x"]}
+    if "x.1" in tensors:
+        activations["residual"] = tensors["x.1"]
+
+    def finish(groups, y, residual):
+        if case["residual"] == "before":
+            y = y + residual
+        y = activation_of(case)(y)
+        return y + residual if case["residual"] == "after" else y
+
+    def call(groups, x, weight, bias=None, residual=None):
+        y = convolve(x, weight, bias, shape.stride, shape.padding, shape.dilation, groups)
+        return finish(groups, y, residual)
+
+    def stacked(tensor):
+        if not is_last:
+            return split(tensor, n, 1)
+        return split(tensor, n, -1).movedim(-1, 2)
+
+    operands = {name: Operand(stacked(tensor)) for name, tensor in activations.items()}
+    operands["weight"] = Operand(split(weight, n, 0))
+    if bias is not None:
+        operands["bias"] = Operand(split(bias, n, 0))
+
+    def arrange(memory_format=torch.contiguous_format):
+        x = first(tensors["x"]).contiguous(memory_format=memory_format)
+        residual = activations.get("residual")
+        if residual is not None:
+            residual = first(residual).contiguous(memory_format=memory_format)
+        return x, weight.contiguous(memory_format=memory_format), bias, residual
+
+    def as_case(y):
+        """[.., C, positions] as the case has them"""
+        return y.movedim(-3 if is_2d else -2, -1) if is_last else y
+
+    def to_members(y):
+        return as_case(split(y, n, 1))
+
+    def wide(*a):
+        return call(n * shape.groups, *a)
+
+    forms = [Form("grouped", "one convolution of N*groups groups, channels first", arrange, wide, to_members)]
+    if is_2d:
+        forms.append(Form("channels_last", "one convolution of N*groups groups, memory_format channels_last",
+                          lambda: arrange(torch.channels_last), wide, to_members))
+    else:
+        forms.append(_as_images(shape, n, arrange, finish, to_members))
+    return Family(lambda **own: call(shape.groups, **own), operands, forms, n=n, finish=as_case)
+
+
+def _as_images(shape, n, arrange, finish, to_members):
+    """Signals are images of one row: those have a memory_format channels_last."""
+    def images():
+        x, weight, bias, residual = arrange()
+        def one_row(tensor):
+            return tensor.unsqueeze(2).contiguous(memory_format=torch.channels_last)
+        return one_row(x), one_row(weight), bias, None if residual is None else one_row(residual)
+
+    def call(x, weight, bias, residual):
+        y = F.conv2d(x, weight, bias, (1, shape.stride), (0, shape.padding), (1, shape.dilation), n * shape.groups)
+        return finish(n * shape.groups, y, residual)
+
+    return Form("channels_last", "one convolution of N*groups groups of images of one row, memory_format channels_last",
+                images, call, lambda y: to_members(y.squeeze(2)))
+
+
+def pooling(case, tensors):
+    n, x = case.n, tensors["x"]
+    is_signal = case["height"] == 1
+
+    def window(value, of_one_row):
+        return (of_one_row, value) if is_signal else (value, value)
+
+    kernel = window(case["kernel"], 1)
+    stride = window(case["stride"] or case["kernel"], 1)
+    padding, dilation = window(case["padding"], 0), window(case["dilation"], 1)
+    has_ceil = case["ceil"] == "yes"
+
+    def call(x):
+        if case["mode"] == "max":
+            return F.max_pool2d(x, kernel, stride, padding, dilation, has_ceil)
+        if case["mode"] == "average":
+            return F.avg_pool2d(x, kernel, stride, padding, has_ceil, case["count_padding"] == "yes")
+        return F.adaptive_avg_pool2d(x, window(case["out"], 1))
+
+    forms = [Form("stacked", "one call over the channels of all members", lambda: (x,), call, lambda y: split(y, n, 1)),
+             Form("channels_last", "one call over the channels of all members, memory_format channels_last",
+                  lambda: (x.contiguous(memory_format=torch.channels_last),), call, lambda y: split(y, n, 1))]
+    return Family(call, {"x": Operand(split(x, n, 1))}, forms, n=n)

@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""The loop of a peer of wbench: a JSON object a line in, one out (README.md). Knows no framework.
+
+A peer is an object with a method for each `do`: hello, prepare, run, sampler, sample, rest, forget. Each takes
+the request and gives the reply. `kind_of(error)` says of an exception of the framework's what it is: a kind, or
+None.
+"""
+import json
+import sys
+import traceback
+
+PROTOCOL = "wbench.peer 1"
+KINDS = ("unsupported", "oom", "failed")
+
+_NUMBER = (int, float)
+# What a request must have. What may be missing is the peer's business.
+_FIELDS = {
+    "hello": {"protocol": str, "device": str, "threads": int},
+    "prepare": {"op": str, "axes": dict, "n": int, "operands": str, "outputs": list, "flush_bytes": int},
+    "run": {"strategy": str},
+    "sampler": {"strategy": str, "regime": str, "min_sample_ns": _NUMBER},
+    "sample": {"sampler": int},
+    "rest": {},
+    "forget": {},
+}
+
+
+class PeerError(Exception):
+    """What goes into a reply's `error` and `kind`."""
+
+    def __init__(self, message, kind="failed"):
+        super().__init__(message)
+        self.kind = kind
+
+
+class Unsupported(PeerError):
+    """What this framework, version or device does not have, or cannot say."""
+
+    def __init__(self, message):
+        super().__init__(message, "unsupported")
+
+
+class Session:
+    """What may come when: hello first, then case after case."""
+
+    def __init__(self, peer):
+        self.peer = peer
+        self.is_greeted = False
+        self.has_case = False
+
+    def answer(self, line):
+        request = _parse(line)
+        do = request["do"]
+        if do == "hello":
+            self._check_protocol(request["protocol"])
+        elif not self.is_greeted:
+            raise PeerError(f"{do} came first, expected hello")
+        if do == "prepare" and self.has_case:
+            raise PeerError("prepare came while a case is open, expected forget")
+        if do in ("run", "sampler", "sample") and not self.has_case:
+            raise PeerError(f"{do} came without a case, expected prepare")
+        if do == "forget":
+            self.has_case = False
+        reply = getattr(self.peer, do)(request)
+        if do == "hello":
+            self.is_greeted = True
+        if do == "prepare":
+            self.has_case = True
+        return reply
+
+    @staticmethod
+    def _check_protocol(protocol):
+        if protocol != PROTOCOL:
+            raise PeerError(f"protocol is {protocol!r}, expected {PROTOCOL!r}")
+
+
+def _parse(line):
+    try:
+        request = json.loads(line)
+    except ValueError as error:
+        raise PeerError(f"request is no JSON: {error}") from None
+    if not isinstance(request, dict):
+        raise PeerError(f"request is {line.strip()[:80]}, expected an object")
+    do = request.get("do")
+    if not isinstance(do, str) or do not in _FIELDS:
+        raise PeerError(f"do is {do!r}, expected one of {', '.join(_FIELDS)}")
+    for field, kind in _FIELDS[do].items():
+        value = request.get(field)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            expected = "a number" if kind in (int, _NUMBER) else f"a JSON {kind.__name__}"
+            raise PeerError(f"{do}: {field} is {json.dumps(value)[:80]}, expected {expected}")
+    return request
+
+
+def _error_reply(peer, error):
+    if isinstance(error, PeerError):
+        kind = error.kind
+    else:
+        kind = getattr(peer, "kind_of", lambda _: None)(error) or "failed"
+        if kind == "failed":  # a defect, or the device's: the user sees where
+            traceback.print_exception(type(error), error, error.__traceback__, file=sys.stderr)
+    text = str(error).strip() or "no message"
+    if not isinstance(error, PeerError):
+        text = f"{type(error).__name__}: {text}"
+    return {"error": text, "kind": kind}
+
+
+def serve(peer, requests, replies):
+    """Until `requests` ends. Every line is answered by one line, whatever is in it."""
+    session = Session(peer)
+    for line in requests:
+        if not line.strip():
+            continue
+        try:
+            reply = json.dumps(session.answer(line), allow_nan=False)
+        except Exception as error:  # noqa: BLE001: all of them belong into a reply
+            reply = json.dumps(_error_reply(peer, error))
+        replies.write(reply + "\n")
+        replies.flush()

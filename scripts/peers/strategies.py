@@ -1,0 +1,173 @@
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""From one member's function follow loop and vmap, compiled or not; hand-written forms stand beside them.
+
+A primitive describes itself as a Family: the function of one member in plain torch, its operands with a member
+axis in front, and Forms: calls that compute all members at once.
+"""
+import contextlib
+from dataclasses import dataclass, field
+from typing import Any, Callable, Optional
+
+import torch
+
+from protocol import Unsupported
+
+HAS_COMPILE = hasattr(torch, "compile")
+HAS_VMAP = hasattr(torch, "func")
+
+
+@dataclass
+class Operand:
+    """[N, ..] of all members, or one tensor that all of them take."""
+    tensor: torch.Tensor
+    is_shared: bool = False
+
+    def member(self, i):
+        """Of its own memory, as a model that stands alone has it."""
+        return self.tensor if self.is_shared else self.tensor[i].clone()
+
+
+@dataclass
+class Form:
+    """A call for all members at once."""
+    name: str
+    explain: str
+    arrange: Callable[[], tuple]  # what is done once: the operands as the call likes them
+    call: Callable[..., Any]
+    to_members: Callable[[Any], Any] = lambda y: y  # behind the timing: members first
+    is_compiled_too: bool = True
+    backend: Optional[str] = None  # of scaled_dot_product_attention
+    unsupported: str = ""
+
+
+@dataclass
+class Family:
+    function: Optional[Callable[..., Any]]  # of one member, its operands by name
+    operands: dict  # {name: Operand}
+    forms: list
+    why_no_members: str = ""  # no function of one member
+    why_no_vmap: str = ""
+    members: Optional[list] = None  # {name: tensor} of each, where they are not alike
+    n: int = 0
+    finish: Callable[[Any], Any] = field(default=lambda y: y)  # of a member's result, behind the timing
+
+    def member_operands(self):
+        if self.members is not None:
+            return self.members
+        return [{name: operand.member(i) for name, operand in self.operands.items()} for i in range(self.n)]
+
+
+def first_output(result):
+    """Of calls that store a sum beside y."""
+    return result[0] if isinstance(result, tuple) else result
+
+
+class Strategy:
+    """A name, words, and what is called; made when first asked for, and kept until the case is forgotten."""
+
+    def __init__(self, name, explain, make, to_members, unsupported="", backend=None):
+        self.name = name
+        self.explain = explain
+        self.unsupported = unsupported
+        self._make = make
+        self._to_members = to_members
+        self._backend = backend
+        self._call = None
+
+    def call(self):
+        if self._call is None:
+            if self.unsupported:
+                raise Unsupported(self.unsupported)
+            self._call = self._make()
+        return self._call
+
+    def context(self):
+        """To be held around calls, so that choosing a backend is no part of them."""
+        return sdpa_backend(self._backend) if self._backend else contextlib.nullcontext()
+
+    def members(self, result):
+        return self._to_members(result)
+
+
+_BACKENDS = {"flash": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "math": "MATH", "cudnn": "CUDNN_ATTENTION"}
+
+
+def sdpa_backend_unsupported(name):
+    try:
+        from torch.nn.attention import SDPBackend
+    except ImportError:
+        return f"torch {torch.__version__} cannot choose a backend of scaled_dot_product_attention (2.3 can)"
+    return "" if hasattr(SDPBackend, _BACKENDS[name]) else f"torch {torch.__version__} has no such backend"
+
+
+def sdpa_backend(name):
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    return sdpa_kernel([getattr(SDPBackend, _BACKENDS[name])])
+
+
+class Maker:
+    """Strategies of a family."""
+
+    def __init__(self, family, compile_mode):
+        self.family = family
+        self.mode = None if compile_mode == "default" else compile_mode
+        self.compile_words = f"torch.compile ({compile_mode})"
+
+    def strategies(self):
+        found = self._of_members()
+        for form in self.family.forms:
+            found.append(self._of_form(form, False))
+            if form.is_compiled_too:
+                found.append(self._of_form(form, True))
+        return found
+
+    def _compiled(self, function):
+        return torch.compile(function, mode=self.mode, fullgraph=True, dynamic=False)
+
+    def _of_members(self):
+        family = self.family
+        why = family.why_no_members
+        no_vmap = why or family.why_no_vmap or ("" if HAS_VMAP else f"torch {torch.__version__} has no torch.func (2.0 has)")
+        no_compile = "" if HAS_COMPILE else _NO_COMPILE
+        def unstack(y):
+            return [family.finish(first_output(one)) for one in y]
+        def unmap(y):
+            y = first_output(y)
+            return [family.finish(y[i]) for i in range(y.shape[0])]
+        loop, vmap = "a call a member, one by one, on operands of its own", "torch.func.vmap of one member's call"
+        return [
+            Strategy("loop", loop, self._loop, unstack, why),
+            Strategy("compile_loop", f"{self.compile_words} of the loop over members as one function",
+                     lambda: self._loop(self._compiled), unstack, why or no_compile),
+            Strategy("vmap", vmap, self._vmap, unmap, no_vmap),
+            Strategy("compile_vmap", f"{self.compile_words} of {vmap}", lambda: self._vmap(self._compiled), unmap,
+                     no_vmap or no_compile)]
+
+    def _loop(self, transform=lambda f: f):
+        function, members = self.family.function, self.family.member_operands()
+        every = transform(lambda members: [function(**member) for member in members])
+        return lambda: every(members)
+
+    def _vmap(self, transform=lambda f: f):
+        family = self.family
+        names = list(family.operands)
+        axes = tuple(None if family.operands[name].is_shared else 0 for name in names)
+        tensors = [family.operands[name].tensor for name in names]
+        mapped = transform(torch.func.vmap(lambda *values: family.function(**dict(zip(names, values))), in_dims=axes))
+        return lambda: mapped(*tensors)
+
+    def _of_form(self, form, is_compiled):
+        def make():
+            operands = form.arrange()
+            call = self._compiled(form.call) if is_compiled else form.call
+            return lambda: call(*operands)
+        unsupported = form.unsupported
+        if is_compiled and not HAS_COMPILE:
+            unsupported = unsupported or _NO_COMPILE
+        return Strategy(f"compile_{form.name}" if is_compiled else form.name,
+                        f"{self.compile_words} of {form.explain}" if is_compiled else form.explain, make,
+                        lambda y: form.to_members(first_output(y)), unsupported, form.backend)
+
+
+_NO_COMPILE = f"torch {torch.__version__} has no torch.compile (2.0 has)"

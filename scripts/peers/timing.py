@@ -1,0 +1,262 @@
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""What one call takes, regime by regime. A sampler is made once, where everything warms up, and then sampled."""
+import math
+import statistics
+import time
+
+import torch
+
+from protocol import PeerError, Unsupported
+
+_WARM_UP_CALLS = 3
+_LARGEST_COUNT = 1 << 20
+
+
+class CpuSampler:
+    """Calls between two readings of the host's clock."""
+    timer = "host"
+
+    def __init__(self, call, min_sample_ns):
+        self._call = call
+        for _ in range(_WARM_UP_CALLS):
+            self.result = call()
+        self.iters = 1
+        while self.iters < _LARGEST_COUNT:
+            elapsed = self._take()
+            if elapsed >= min_sample_ns:
+                break
+            self.iters = min(_LARGEST_COUNT, _scaled(self.iters, elapsed, min_sample_ns))
+        self.expected_sample_s = elapsed / 1e9
+
+    def _take(self):
+        self.result = None
+        begin = time.perf_counter_ns()
+        for _ in range(self.iters):
+            result = self._call()
+        elapsed = time.perf_counter_ns() - begin
+        self.result = result
+        return elapsed
+
+    def sample(self):
+        return self._take() / self.iters
+
+
+class EnqueueSampler:
+    """What a call costs its host on CUDA: calls between two readings of its clock, in bursts so short that no
+    queue is full; the device catches up between them, untimed."""
+    timer = "host"
+
+    def __init__(self, call, min_sample_ns, burst):
+        self._call, self._burst = call, burst
+        for _ in range(_WARM_UP_CALLS):
+            self.result = call()
+        elapsed = statistics.median(self._take_burst() for _ in range(3))
+        self._bursts = max(1, math.ceil(min_sample_ns / max(elapsed, 1)))
+        self.iters = self._burst * self._bursts
+        begin = time.perf_counter_ns()
+        self.sample()
+        self.expected_sample_s = (time.perf_counter_ns() - begin) / 1e9
+
+    def _take_burst(self):
+        torch.cuda.synchronize()
+        begin = time.perf_counter_ns()
+        for _ in range(self._burst):
+            result = self._call()
+        elapsed = time.perf_counter_ns() - begin
+        self.result = result
+        return elapsed
+
+    def sample(self):
+        elapsed = sum(self._take_burst() for _ in range(self._bursts))
+        torch.cuda.synchronize()
+        return elapsed / self.iters
+
+
+def _event():
+    return torch.cuda.Event(enable_timing=True)
+
+
+def _scaled(count, elapsed_ns, wanted_ns):
+    """A count that takes as long as is wanted; a little more, and at least one more, so that it ends."""
+    return max(count + 1, math.ceil(count * 1.1 * wanted_ns / max(elapsed_ns, 1)))
+
+
+class StreamSampler:
+    """Events around calls that the host launches one after another."""
+    timer = "event"
+
+    def __init__(self, call, min_sample_ns):
+        self._call = call
+        for _ in range(_WARM_UP_CALLS):
+            self.result = call()
+        self._begin, self._end = _event(), _event()
+        self.iters = 1
+        while True:
+            elapsed = self._take()
+            if elapsed >= min_sample_ns or self.iters >= _LARGEST_COUNT:
+                break
+            self.iters = min(_LARGEST_COUNT, _scaled(self.iters, elapsed, min_sample_ns))
+        self.expected_sample_s = elapsed / 1e9
+
+    def _take(self):
+        torch.cuda.synchronize()
+        self._begin.record()
+        for _ in range(self.iters):
+            result = self._call()
+        self._end.record()
+        self._end.synchronize()
+        self.result = result
+        return self._begin.elapsed_time(self._end) * 1e6
+
+    def sample(self):
+        return self._take() / self.iters
+
+
+def leaves(result):
+    """Tensors of what a call gave."""
+    if isinstance(result, torch.Tensor):
+        return [result]
+    return [leaf for part in result for leaf in leaves(part)] if isinstance(result, (list, tuple)) else []
+
+
+class GraphSampler:
+    """Replays of a CUDA graph of calls, between events."""
+    timer = "graph"
+    _MIN_NS = 200_000
+    _MOST_LAUNCHES = 8192
+
+    def __init__(self, call, min_sample_ns, launches):
+        """`launches`: about how many a call makes, which bounds a graph's size."""
+        self._call = call
+        self._begin, self._end = _event(), _event()
+        wanted = max(min_sample_ns, self._MIN_NS)
+        most = max(1, self._MOST_LAUNCHES // launches)
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(_WARM_UP_CALLS):
+                call()
+        torch.cuda.current_stream().wait_stream(side)
+        torch.cuda.synchronize()
+        self.iters = 1
+        for _ in range(4):
+            self._capture()
+            self._take()
+            elapsed = statistics.median(self._take() for _ in range(3))
+            if elapsed >= wanted or self.iters == most:
+                break
+            self.iters = min(most, _scaled(self.iters, elapsed, wanted))
+        self.expected_sample_s = elapsed / 1e9
+
+    def _capture(self):
+        self.result = self._graph = None  # its memory first
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with torch.cuda.graph(graph):
+                for _ in range(self.iters):
+                    result = self._call()
+        except RuntimeError as error:
+            raise Unsupported(f"cannot be captured: {_first_line(error)}") from error
+        self._graph, self.result = graph, result
+
+    def _take(self):
+        for leaf in leaves(self.result):
+            if leaf.is_floating_point():
+                leaf.fill_(math.nan)  # an output that no replay writes is seen
+        torch.cuda.synchronize()
+        self._begin.record()
+        self._graph.replay()
+        self._end.record()
+        self._end.synchronize()
+        return self._begin.elapsed_time(self._end) * 1e6
+
+    def sample(self):
+        return self._take() / self.iters
+
+
+class ColdSampler:
+    """One call behind a flush of the L2. The stream is held until all launches of the call are enqueued, so that
+    the host's speed is no part of the time."""
+    timer = "event"
+    iters = 1
+    _TRIES = 5
+    _MARGIN_NS = 50_000
+
+    def __init__(self, call, flush_bytes):
+        self._call = call
+        self._flush = torch.zeros(max(1, flush_bytes // 4), dtype=torch.int32, device="cuda")
+        self._begin, self._end = _event(), _event()
+        self._count = 0
+        for _ in range(_WARM_UP_CALLS):
+            self.result = call()
+        self._cycles_per_ns = _sleep_cycles_per_ns()
+        self.hold_ns = self._MARGIN_NS
+        enqueue = max(self._take()[1] for _ in range(_WARM_UP_CALLS))
+        self.hold_ns = 2 * enqueue + self._MARGIN_NS
+        begin = time.perf_counter_ns()
+        self.sample()
+        self.expected_sample_s = (time.perf_counter_ns() - begin) / 1e9
+
+    def _take(self):
+        """(of the call on the device, of enqueueing on the host)"""
+        self._count += 1
+        self.result = None
+        torch.cuda.synchronize()
+        self._flush.fill_(self._count)
+        begin = time.perf_counter_ns()
+        torch.cuda._sleep(int(self.hold_ns * self._cycles_per_ns))
+        self._begin.record()
+        result = self._call()
+        self._end.record()
+        enqueue = time.perf_counter_ns() - begin
+        self._end.synchronize()
+        self.result = result
+        return self._begin.elapsed_time(self._end) * 1e6, enqueue
+
+    def sample(self):
+        # Enqueueing begins before the hold does: where it takes no longer than that, the host was ahead.
+        for _ in range(self._TRIES):
+            device, enqueue = self._take()
+            if enqueue < self.hold_ns:
+                return device
+            self.hold_ns = min(2 * enqueue + self._MARGIN_NS, 10**9)
+        raise PeerError(f"a call took {enqueue / 1e3:.0f} us to enqueue though the stream was held: it waits for the device")
+
+
+def _sleep_cycles_per_ns():
+    begin, end = _event(), _event()
+    cycles, rates = 2_000_000, []
+    for _ in range(3):
+        torch.cuda.synchronize()
+        begin.record()
+        torch.cuda._sleep(cycles)
+        end.record()
+        end.synchronize()
+        rates.append(cycles / (begin.elapsed_time(end) * 1e6))
+    return max(rates)
+
+
+def _first_line(error):
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def make_sampler(call, regime, request, device, n, flush_bytes):
+    min_sample_ns = request["min_sample_ns"]
+    if device == "cpu":
+        if regime != "cpu":
+            raise Unsupported(f"regime {regime} is CUDA's, the device is the CPU")
+        return CpuSampler(call, min_sample_ns)
+    if regime == "cpu":
+        return EnqueueSampler(call, min_sample_ns, max(1, min(20, 400 // n)))
+    if regime == "stream":
+        return StreamSampler(call, min_sample_ns)
+    if regime == "graph":
+        return GraphSampler(call, min_sample_ns, n)
+    if regime == "cold":
+        if flush_bytes <= 0:
+            raise Unsupported("regime cold, and flush_bytes is 0")
+        if request.get("cache", "flush") != "flush":
+            raise Unsupported(f"cache {request['cache']}, this peer flushes")
+        return ColdSampler(call, flush_bytes)
+    raise Unsupported(f"regime {regime}, expected cpu, stream, graph or cold")
