@@ -8,7 +8,7 @@ import torch
 
 import operands
 import tensor_file
-from protocol import PROTOCOL, PeerError
+from protocol import PROTOCOL, PeerError, in_short
 
 
 def axes_of(reproduce):
@@ -76,6 +76,15 @@ def _is_wanted(name, arguments):
     return arguments.strategy is None or arguments.strategy in name
 
 
+def _said(peer, error):
+    """(kind, words)"""
+    text = in_short(error, 200)
+    if isinstance(error, PeerError):
+        return error.kind, f"{error.kind}: {text}"
+    kind = peer.kind_of(error)
+    return kind, f"{kind}: {type(error).__name__}: {text}"
+
+
 def _check_case(peer, reproduce, path, arguments):
     """Wrong or failed strategies."""
     entries, metadata = tensor_file.read(path)
@@ -86,9 +95,10 @@ def _check_case(peer, reproduce, path, arguments):
                "flush_bytes": 0, "seed": 1}
     try:
         offered = peer.prepare(request)["strategies"]
-    except PeerError as error:
-        print(f"  {'':24} {error.kind}: {error}")
-        return int(error.kind != "unsupported")
+    except Exception as error:  # noqa: BLE001: one case's, the others go on
+        kind, words = _said(peer, error)
+        print(f"  {'(all)':24} {'':10}  {words}")
+        return int(kind != "unsupported")
     wrong = 0
     for strategy in offered:
         name = strategy["name"]
@@ -101,8 +111,8 @@ def _check_case(peer, reproduce, path, arguments):
             verdict = f"{ratio:10.3g}  {'ok' if ratio <= 1 else 'WRONG'}"
             wrong += ratio > 1
         except Exception as error:  # noqa: BLE001: one strategy's, the others go on
-            kind = error.kind if isinstance(error, PeerError) else peer.kind_of(error)
-            verdict = f"{'':10}  {kind}: {type(error).__name__}: {str(error).strip()[:200]}"
+            kind, words = _said(peer, error)
+            verdict = f"{'':10}  {words}"
             wrong += kind != "unsupported"
         print(f"  {name:24} {verdict}", flush=True)
     peer.forget({})

@@ -7,6 +7,7 @@ the request and gives the reply. `kind_of(error)` says of an exception of the fr
 None.
 """
 import json
+import os
 import sys
 import traceback
 
@@ -100,10 +101,26 @@ def _error_reply(peer, error):
         kind = getattr(peer, "kind_of", lambda _: None)(error) or "failed"
         if kind == "failed":  # a defect, or the device's: the user sees where
             traceback.print_exception(type(error), error, error.__traceback__, file=sys.stderr)
-    text = str(error).strip() or "no message"
+    text = in_short(error)
     if not isinstance(error, PeerError):
         text = f"{type(error).__name__}: {text}"
     return {"error": text, "kind": kind}
+
+
+def in_short(error, limit=400):
+    """One line: of what compilers say the beginning and what they call an error."""
+    lines = [" ".join(line.split()) for line in str(error).strip().splitlines()]
+    found = [line for line in lines[1:] if "error:" in line]
+    text = "; ".join(([lines[0]] if lines else []) + found[:1]) if found else " ".join(filter(None, lines))
+    return text[:limit] or "no message"
+
+
+def private_stdout():
+    """Replies' own; what anything else prints goes where errors go, that of C and child processes, too."""
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return replies
 
 
 def serve(peer, requests, replies):

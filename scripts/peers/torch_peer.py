@@ -8,12 +8,12 @@ wbench starts it: wbench run --peer "python3 scripts/peers/torch_peer.py". By ha
                                  strategy, and compares with what wide expects; exit code 1 where something is wrong
 """
 import argparse
+import contextlib
 import gc
-import os
 import sys
 import time
 
-from protocol import PROTOCOL, PeerError, Unsupported, serve
+from protocol import PROTOCOL, PeerError, Unsupported, private_stdout, serve
 
 
 def _parse_arguments():
@@ -49,8 +49,9 @@ class TorchPeer:
             raise Unsupported(f"device {device}, expected cpu or cuda:NUMBER")
         self.device = device
         torch.set_num_threads(max(1, request["threads"]))
-        torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+        for dtype in ("fp16", "bf16"):
+            with contextlib.suppress(AssertionError, AttributeError):  # 1.13 has the first alone
+                setattr(torch.backends.cuda.matmul, f"allow_{dtype}_reduced_precision_reduction", False)
         torch.backends.cudnn.benchmark = True  # its fastest algorithm, found before anything is timed
         gc.disable()  # collected between cases
         version = f"{torch.__version__}"
@@ -168,20 +169,12 @@ class TorchPeer:
         return "unsupported" if isinstance(error, (RuntimeError, NotImplementedError, ValueError)) else "failed"
 
 
-def _private_stdout():
-    """Replies' own; what anything else prints goes where errors go, that of C and child processes, too."""
-    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return replies
-
-
 def main():
     arguments = _parse_arguments()
     if arguments.check:
         from check import check_folder
         return check_folder(TorchPeer(arguments.compile_mode), arguments)
-    replies = _private_stdout()
+    replies = private_stdout()
     serve(TorchPeer(arguments.compile_mode), sys.stdin, replies)
     return 0
 

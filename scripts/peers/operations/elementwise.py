@@ -23,6 +23,11 @@ _FUNCTIONS = {
 }
 
 
+def _gelu_by_erfc(x):
+    """F.gelu multiplies by 1 + erf, of which nothing is left where x is far below 0."""
+    return 0.5 * x * torch.erfc(x * -math.sqrt(0.5))
+
+
 def _joined(call, n, tensors, operands, arrange=None, explain="one call over the operands as they lie, members side by side"):
     """A function of elements or of a member's features, and itself of all."""
     form = Form("stacked", explain, arrange or (lambda: tensors), call, lambda y: split(y, n))
@@ -33,7 +38,11 @@ def pointwise(case, tensors):
     n, x = case.n, tensors["x"]
     if case["function"] != "prelu":
         call = _FUNCTIONS[case["function"]]
-        return _joined(lambda x: call(x), n, (x,), {"x": Operand(split(x, n))})
+        family = _joined(lambda x: call(x), n, (x,), {"x": Operand(split(x, n))})
+        if case["function"] == "gelu":
+            family.forms.append(Form("erfc", "x / 2 erfc(-x / sqrt(2)) over the operands as they lie", lambda: (x,),
+                                     lambda x: _gelu_by_erfc(x.float()).to(x.dtype), lambda y: split(y, n)))
+        return family
     slope = tensors["slope"]  # [N, 1] or [N, D]
     rows = slope.expand(n, x.shape[1] // n).reshape(-1)
     return _joined(lambda x, slope: F.prelu(x, slope), n, None, {"x": Operand(split(x, n)), "slope": Operand(slope)},
@@ -56,19 +65,31 @@ def binary(case, tensors):
     other = tensors["x.1"] if broadcast == "none" else tensors["other"]
     of_two, activation, is_bare = _BINARY[case["function"]], activation_of(case), case["activation"] == "none"
 
-    def call(x, other):
+    def computed(x, other, activation):
         if is_bare or x.dtype == torch.float32:
             return activation(of_two(x, other))
         return activation(of_two(x.float(), other.float())).to(x.dtype)  # rounded once
 
+    def call(x, other):
+        return computed(x, other, activation)
+
     is_shared = broadcast == "members"
     own = split(other, n) if broadcast == "none" else other.reshape(1) if is_shared else other.reshape(n, -1)
     operands = {"x": Operand(split(x, n)), "other": Operand(own, is_shared)}
-    if broadcast in ("none", "members"):
-        return _joined(call, n, (x, other), operands)
-    form = Form("stacked", "one call over [B, N, D]", lambda: (x.unflatten(-1, (n, x.shape[1] // n)), own), call,
-                lambda y: y.movedim(1, 0))
-    return Family(call, operands, [form], n=n)
+    is_joined = broadcast in ("none", "members")
+
+    def arrange():
+        return (x, other) if is_joined else (x.unflatten(-1, (n, x.shape[1] // n)), own)
+
+    def to_members(y):
+        return split(y, n) if is_joined else y.movedim(1, 0)
+
+    words = "the operands as they lie, members side by side" if is_joined else "[B, N, D]"
+    forms = [Form("stacked", f"one call over {words}", arrange, call, to_members)]
+    if case["activation"] == "gelu":
+        forms.append(Form("erfc", f"one call over {words}, gelu as x / 2 erfc(-x / sqrt(2))", arrange,
+                          lambda x, other: computed(x, other, _gelu_by_erfc), to_members))
+    return Family(call, operands, forms, n=n)
 
 
 _LOW = 0xFFFFFFFF

@@ -34,11 +34,12 @@ def conv(case, tensors):
 
     weight = first(tensors["weight"]).contiguous()
     bias = tensors.get("bias")
-    activations = {"x": tensors["x"]}
-    if "x.1" in tensors:
-        activations["residual"] = tensors["x.1"]
+    name = "x channels_last" if is_last else "x"
+    activations = {"x": tensors[name]}
+    if case["residual"] != "no":
+        activations["residual"] = tensors[f"{name}.1"]
 
-    def finish(groups, y, residual):
+    def finish(y, residual):
         if case["residual"] == "before":
             y = y + residual
         y = activation_of(case)(y)
@@ -46,7 +47,7 @@ def conv(case, tensors):
 
     def call(groups, x, weight, bias=None, residual=None):
         y = convolve(x, weight, bias, shape.stride, shape.padding, shape.dilation, groups)
-        return finish(groups, y, residual)
+        return finish(y, residual)
 
     def stacked(tensor):
         if not is_last:
@@ -59,7 +60,7 @@ def conv(case, tensors):
         operands["bias"] = Operand(split(bias, n, 0))
 
     def arrange(memory_format=torch.contiguous_format):
-        x = first(tensors["x"]).contiguous(memory_format=memory_format)
+        x = first(activations["x"]).contiguous(memory_format=memory_format)
         residual = activations.get("residual")
         if residual is not None:
             residual = first(residual).contiguous(memory_format=memory_format)
@@ -94,7 +95,7 @@ def _as_images(shape, n, arrange, finish, to_members):
 
     def call(x, weight, bias, residual):
         y = F.conv2d(x, weight, bias, (1, shape.stride), (0, shape.padding), (1, shape.dilation), n * shape.groups)
-        return finish(n * shape.groups, y, residual)
+        return finish(y, residual)
 
     return Form("channels_last", "one convolution of N*groups groups of images of one row, memory_format channels_last",
                 images, call, lambda y: to_members(y.squeeze(2)))
