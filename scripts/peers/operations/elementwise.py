@@ -23,9 +23,12 @@ _FUNCTIONS = {
 }
 
 
-def _gelu_by_erfc(x):
-    """F.gelu multiplies by 1 + erf, of which nothing is left where x is far below 0."""
-    return 0.5 * x * torch.erfc(x * -math.sqrt(0.5))
+# F.gelu multiplies by 1 + erf or 1 + tanh, of which nothing is left where x is far below 0.
+_STABLE = {
+    "gelu": (lambda x: 0.5 * x * torch.erfc(x * -math.sqrt(0.5)), "x / 2 erfc(-x / sqrt(2))"),
+    "gelu_tanh": (lambda x: x * torch.sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)),
+                  "x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3))"),
+}
 
 
 def _joined(call, n, tensors, operands, arrange=None, explain="one call over the operands as they lie, members side by side"):
@@ -39,9 +42,10 @@ def pointwise(case, tensors):
     if case["function"] != "prelu":
         call = _FUNCTIONS[case["function"]]
         family = _joined(lambda x: call(x), n, (x,), {"x": Operand(split(x, n))})
-        if case["function"] == "gelu":
-            family.forms.append(Form("erfc", "x / 2 erfc(-x / sqrt(2)) over the operands as they lie", lambda: (x,),
-                                     lambda x: _gelu_by_erfc(x.float()).to(x.dtype), lambda y: split(y, n)))
+        if case["function"] in _STABLE:
+            stable, formula = _STABLE[case["function"]]
+            family.forms.append(Form("stable", f"{formula} over the operands as they lie", lambda: (x,),
+                                     lambda x: stable(x.float()).to(x.dtype), lambda y: split(y, n)))
         return family
     slope = tensors["slope"]  # [N, 1] or [N, D]
     rows = slope.expand(n, x.shape[1] // n).reshape(-1)
@@ -87,8 +91,9 @@ def binary(case, tensors):
     words = "the operands as they lie, members side by side" if is_joined else "[B, N, D]"
     forms = [Form("stacked", f"one call over {words}", arrange, call, to_members)]
     if case["activation"] == "gelu":
-        forms.append(Form("erfc", f"one call over {words}, gelu as x / 2 erfc(-x / sqrt(2))", arrange,
-                          lambda x, other: computed(x, other, _gelu_by_erfc), to_members))
+        stable, formula = _STABLE["gelu"]
+        forms.append(Form("stable", f"one call over {words}, gelu as {formula}", arrange,
+                          lambda x, other: computed(x, other, stable), to_members))
     return Family(call, operands, forms, n=n)
 
 

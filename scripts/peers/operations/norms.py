@@ -138,6 +138,11 @@ def channel_norm(case, tensors):
     name = {"b": "batch_norm", "g": "group_norm", "i": "instance_norm"}[op[0]]
     forms = [Form(name, f"F.{name} over the channels of all members, x [B, N*C, ..]", arrange,
                   lambda x, own: call(n * groups, x, **own), lambda y: split(y, n, 1))]
+    if name == "instance_norm":
+        channels = x.shape[1]
+        forms.append(Form("group_norm", "F.group_norm with a group of each channel of all members, x [B, N*C, ..]", arrange,
+                          lambda x, own: F.group_norm(x, channels, own.get("gamma"), own.get("beta"), EPSILON),
+                          lambda y: split(y, n, 1)))
     if is_batch and not trains:
         forms.append(_written_out(n, arrange))
     return Family(lambda **own: call(groups, **own), operands, forms, n=n)
