@@ -70,16 +70,20 @@ class FakePeer:
 class ProtocolTest(unittest.TestCase):
     def talk(self, *requests):
         """A reply for each request."""
+        return self.talk_to(FakePeer(), *requests)
+
+    def talk_to(self, peer, *requests):
         lines = [line if isinstance(line, str) else json.dumps(line) for line in requests]
         replies, errors = io.StringIO(), sys.stderr
-        self.peer = FakePeer()
+        self.peer = peer
         sys.stderr = io.StringIO()
         try:
             protocol.serve(self.peer, io.StringIO("".join(line + "\n" for line in lines)), replies)
         finally:
             self.errors, sys.stderr = sys.stderr.getvalue(), errors
         answers = [json.loads(line) for line in replies.getvalue().splitlines()]
-        self.assertEqual(len(answers), len(lines))
+        if not getattr(peer, "is_lost", bool)():
+            self.assertEqual(len(answers), len(lines))
         return answers
 
     def assert_refused(self, reply, text, kind="failed"):
@@ -128,6 +132,15 @@ class ProtocolTest(unittest.TestCase):
         self.assert_refused(answers[3], "ValueError")  # NaN is no JSON
         self.assertEqual(answers[4], {})
         self.assertIn("Traceback", self.errors)
+
+    def test_a_peer_that_is_lost_answers_and_ends(self):
+        class Lost(FakePeer):
+            def is_lost(self):
+                return True
+        runs = [{"do": "run", "strategy": name} for name in ("unsupported", "defect", "loop")]
+        answers = self.talk_to(Lost(), HELLO, PREPARE, *runs)
+        self.assertEqual(len(answers), 4)  # what is merely unsupported loses nothing
+        self.assert_refused(answers[3], "KeyError")
 
     def test_long_messages_are_cut_to_what_they_say(self):
         self.assertEqual(protocol.in_short(ValueError("compiling failed:\n g++ -O3\nx.cpp:1: error: no  such file\n more")),
@@ -302,7 +315,8 @@ class TorchTest(unittest.TestCase):
         self.assertEqual((replies[3]["timer"], replies[3]["sampler"]), ("host", 0))
         self.assertGreater(replies[4]["time_ns"], 0)
         self.assertEqual(tensor_file.read(got)[0]["got"].shape, (3, 3, 32))
-        self.assertEqual([replies[i].get("kind") for i in (6, 7, 8, 11)], ["unsupported", "failed", "failed", "unsupported"])
+        kinds = [replies[i].get("kind") for i in (6, 7, 8, 11)]
+        self.assertEqual(kinds, ["unsupported", "failed", "failed", "unsupported"])
         self.assertIn("sparsity", replies[11]["error"])
 
 

@@ -4,7 +4,7 @@
 
 A peer is an object with a method for each `do`: hello, prepare, run, sampler, sample, rest, forget. Each takes
 the request and gives the reply. `kind_of(error)` says of an exception of the framework's what it is: a kind, or
-None.
+None; `is_lost()` whether nothing more will come of this process. Both may be missing.
 """
 import json
 import os
@@ -124,14 +124,18 @@ def private_stdout():
 
 
 def serve(peer, requests, replies):
-    """Until `requests` ends. Every line is answered by one line, whatever is in it."""
+    """Until `requests` ends or the peer is lost. Every line is answered by one line, whatever is in it."""
     session = Session(peer)
     for line in requests:
         if not line.strip():
             continue
+        is_lost = False
         try:
             reply = json.dumps(session.answer(line), allow_nan=False)
         except Exception as error:  # noqa: BLE001: all of them belong into a reply
             reply = json.dumps(_error_reply(peer, error))
+            is_lost = not isinstance(error, PeerError) and getattr(peer, "is_lost", lambda: False)()
         replies.write(reply + "\n")
         replies.flush()
+        if is_lost:  # wbench starts another
+            return

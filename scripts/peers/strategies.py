@@ -93,7 +93,9 @@ class Strategy:
 _BACKENDS = {"flash": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "math": "MATH", "cudnn": "CUDNN_ATTENTION"}
 
 
-def sdpa_backend_unsupported(name):
+def sdpa_backend_unsupported(name, device):
+    if device.type == "cpu" and name in ("efficient", "cudnn"):
+        return f"the backend {name} is CUDA's"
     try:
         from torch.nn.attention import SDPBackend
     except ImportError:

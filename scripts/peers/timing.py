@@ -10,7 +10,18 @@ import torch
 from protocol import PeerError, Unsupported
 
 _WARM_UP_CALLS = 3
+_WARM_UP_S = 0.3
 _LARGEST_COUNT = 1 << 20
+
+
+def _warm_up(call):
+    """Three calls, or fewer that are long; the last one's result."""
+    end = time.perf_counter() + _WARM_UP_S
+    for _ in range(_WARM_UP_CALLS):
+        result = call()
+        if time.perf_counter() > end:
+            break
+    return result
 
 
 class CpuSampler:
@@ -19,8 +30,7 @@ class CpuSampler:
 
     def __init__(self, call, min_sample_ns):
         self._call = call
-        for _ in range(_WARM_UP_CALLS):
-            self.result = call()
+        self.result = _warm_up(call)
         self.iters = 1
         while self.iters < _LARGEST_COUNT:
             elapsed = self._take()
@@ -49,8 +59,7 @@ class EnqueueSampler:
 
     def __init__(self, call, min_sample_ns, burst):
         self._call, self._burst = call, burst
-        for _ in range(_WARM_UP_CALLS):
-            self.result = call()
+        self.result = _warm_up(call)
         elapsed = statistics.median(self._take_burst() for _ in range(3))
         self._bursts = max(1, math.ceil(min_sample_ns / max(elapsed, 1)))
         self.iters = self._burst * self._bursts
@@ -88,8 +97,7 @@ class StreamSampler:
 
     def __init__(self, call, min_sample_ns):
         self._call = call
-        for _ in range(_WARM_UP_CALLS):
-            self.result = call()
+        self.result = _warm_up(call)
         self._begin, self._end = _event(), _event()
         self.iters = 1
         while True:
@@ -135,8 +143,7 @@ class GraphSampler:
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
-            for _ in range(_WARM_UP_CALLS):
-                call()
+            _warm_up(call)
         torch.cuda.current_stream().wait_stream(side)
         torch.cuda.synchronize()
         self.iters = 1
@@ -162,8 +169,7 @@ class GraphSampler:
 
     def _take(self):
         for leaf in leaves(self.result):
-            if leaf.is_floating_point():
-                leaf.fill_(math.nan)  # an output that no replay writes is seen
+            leaf.fill_(math.nan if leaf.is_floating_point() else 127)  # an output that no replay writes is seen
         torch.cuda.synchronize()
         self._begin.record()
         self._graph.replay()
@@ -188,8 +194,7 @@ class ColdSampler:
         self._flush = torch.zeros(max(1, flush_bytes // 4), dtype=torch.int32, device="cuda")
         self._begin, self._end = _event(), _event()
         self._count = 0
-        for _ in range(_WARM_UP_CALLS):
-            self.result = call()
+        self.result = _warm_up(call)
         self._cycles_per_ns = _sleep_cycles_per_ns()
         self.hold_ns = self._MARGIN_NS
         enqueue = max(self._take()[1] for _ in range(_WARM_UP_CALLS))

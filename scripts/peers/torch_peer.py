@@ -57,7 +57,8 @@ class TorchPeer:
         version = f"{torch.__version__}"
         if device != "cpu" and torch.backends.cudnn.is_available():
             number = torch.backends.cudnn.version()
-            version += f", cuDNN {number // 10000}.{number // 100 % 100}.{number % 100}"
+            major = 10000 if number >= 90000 else 1000
+            version += f", cuDNN {number // major}.{number % major // 100}.{number % 100}"
         return {"protocol": PROTOCOL, "name": "torch", "version": version}
 
     def prepare(self, request):
@@ -137,6 +138,7 @@ class TorchPeer:
 
     def rest(self, _):
         """Until this process takes no time: threads of a parallel region spin on for a while."""
+        self._synchronize()
         for _ in range(500):
             before = time.process_time_ns()
             time.sleep(0.002)
@@ -167,6 +169,14 @@ class TorchPeer:
         if type(error).__name__ in ("AcceleratorError", "CudaError") or "CUDA error" in str(error):
             return "failed"
         return "unsupported" if isinstance(error, (RuntimeError, NotImplementedError, ValueError)) else "failed"
+
+    def is_lost(self):
+        """Whether the device answers nothing any more: some errors of CUDA's are a process' last."""
+        try:
+            self._synchronize()
+        except RuntimeError:
+            return True
+        return False
 
 
 def main():

@@ -19,7 +19,7 @@ def _with_backends(attend, make, name, explain):
     forms = [make(name, f"{explain}; {own_words}", None, "", True)]
     for backend in _BACKENDS:
         forms.append(make(f"sdpa_{backend}", f"{explain}; the backend {backend}", backend,
-                          why or sdpa_backend_unsupported(backend), False))
+                          why or sdpa_backend_unsupported(backend, attend.key.device), False))
     return forms
 
 
