@@ -317,6 +317,7 @@ class TorchTest(unittest.TestCase):
         self.assertEqual(tensor_file.read(got)[0]["got"].shape, (3, 3, 32))
         kinds = [replies[i].get("kind") for i in (6, 7, 8, 11)]
         self.assertEqual(kinds, ["unsupported", "failed", "failed", "unsupported"])
+        self.assertIn("expected one of loop", replies[7]["error"])
         self.assertIn("sparsity", replies[11]["error"])
 
 

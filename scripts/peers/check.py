@@ -8,7 +8,7 @@ import torch
 
 import operands
 import tensor_file
-from protocol import PROTOCOL, PeerError, in_short
+from protocol import PROTOCOL, PeerError, Unsupported, in_short
 
 
 def axes_of(reproduce):
@@ -65,7 +65,7 @@ def _check_strategy(peer, name, tensors, type_name):
     if type_name.startswith("F8"):
         dtype = getattr(torch, "float8_e4m3fn" if type_name == "F8_E4M3" else "float8_e5m2", None)
         if dtype is None:
-            raise PeerError(f"torch {torch.__version__} cannot read {type_name}")
+            raise Unsupported(f"torch {torch.__version__} cannot read {type_name}")
         members = [member.view(dtype).float() for member in members]
     return worst_ratio(members, tensors)
 
@@ -106,7 +106,7 @@ def _check_case(peer, reproduce, path, arguments):
             continue
         try:
             if "unsupported" in strategy:
-                raise PeerError(strategy["unsupported"], "unsupported")
+                raise Unsupported(strategy["unsupported"])
             ratio = _check_strategy(peer, name, tensors, peer._type)
             verdict = f"{ratio:10.3g}  {'ok' if ratio <= 1 else 'WRONG'}"
             wrong += ratio > 1

@@ -168,7 +168,7 @@ class TorchPeer:
             return "oom"
         if type(error).__name__ in ("AcceleratorError", "CudaError") or "CUDA error" in str(error):
             return "failed"
-        return "unsupported" if isinstance(error, (RuntimeError, NotImplementedError, ValueError)) else "failed"
+        return "unsupported" if isinstance(error, (RuntimeError, NotImplementedError, ValueError, IndexError)) else "failed"
 
     def is_lost(self):
         """Whether the device answers nothing any more: some errors of CUDA's are a process' last."""
