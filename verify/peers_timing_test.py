@@ -185,7 +185,7 @@ class TimingTest(unittest.TestCase):
         def call():
             machine.launch(300)
             machine.synchronize()
-        with self.assertRaisesRegex(protocol.PeerError, "waits for the device"):
+        with self.assertRaisesRegex(protocol.Unsupported, "waits for the device"):
             self.sampler("cold", call)
 
     def test_cpu_is_what_enqueueing_costs(self):

@@ -7,7 +7,7 @@ import time
 
 import torch
 
-from protocol import PeerError, Unsupported
+from protocol import Unsupported
 
 _WARM_UP_CALLS = 3
 _WARM_UP_S = 0.3
@@ -226,7 +226,8 @@ class ColdSampler:
             if enqueue < self.hold_ns:
                 return device
             self.hold_ns = min(2 * enqueue + self._MARGIN_NS, 10**9)
-        raise PeerError(f"a call took {enqueue / 1e3:.0f} us to enqueue though the stream was held: it waits for the device")
+        raise Unsupported(f"a call took {enqueue / 1e3:.0f} us to enqueue however long the stream was held: it waits "
+                          "for the device, or has more launches than a queue takes")
 
 
 def _sleep_cycles_per_ns():
