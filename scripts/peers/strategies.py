@@ -39,6 +39,7 @@ class Form:
     is_compiled_too: bool = True
     backend: Optional[str] = None  # of scaled_dot_product_attention
     unsupported: str = ""
+    why_not_eager: str = ""  # made to be compiled
 
 
 @dataclass
@@ -164,7 +165,7 @@ class Maker:
             operands = form.arrange()
             call = self._compiled(form.call) if is_compiled else form.call
             return lambda: call(*operands)
-        unsupported = form.unsupported
+        unsupported = form.unsupported or ("" if is_compiled else form.why_not_eager)
         if is_compiled and not HAS_COMPILE:
             unsupported = unsupported or _NO_COMPILE
         return Strategy(f"compile_{form.name}" if is_compiled else form.name,

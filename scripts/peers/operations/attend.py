@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 
 HAS_SDPA = hasattr(F, "scaled_dot_product_attention")
-_HAS_GQA = HAS_SDPA and tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 5)
+# Since 2.5: heads that share keys, and flex_attention.
+HAS_FLEX = _HAS_GQA = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 5)
 
 
 class Attend:
@@ -19,7 +20,7 @@ class Attend:
 
     def __init__(self, seq, keys, device, causal=False, window=0, has_lengths=False, has_bias=False, has_slopes=False,
                  soft_cap=0, dtype=torch.float32):
-        self.soft_cap = soft_cap
+        self.soft_cap, self.is_causal, self.window = soft_cap, causal, window
         # Distances in 16 bits are off by more than a score may be: then scores are written out, in fp32.
         self.is_written_out = soft_cap > 0 or not HAS_SDPA or (has_slopes and dtype != torch.float32)
         needs_mask = window > 0 or has_lengths or has_bias or has_slopes or self.is_written_out
@@ -43,6 +44,38 @@ class Attend:
         if self.soft_cap > 0:
             return "scaled_dot_product_attention has no soft cap"
         return "masks of 16 bits would round the slopes' distances" if self.is_written_out else ""
+
+    def flex_mask(self):
+        """What is never seen, in blocks that flex_attention leaves out; made once."""
+        if self.visible is None and not self.is_plain_causal:
+            return None
+        from torch.nn.attention.flex_attention import create_block_mask
+        seq, keys = self.distance.shape
+        causal, window = self.is_causal, self.window
+        def is_seen(batch, head, i, j):
+            behind = i + (keys - seq) - j
+            seen = behind >= 0 if causal else behind == behind
+            return seen & (behind.abs() < window) if window > 0 else seen
+        return create_block_mask(is_seen, None, None, seq, keys, device=self.distance.device)
+
+    def flex(self, q, k, v, block_mask, lengths=None, bias=None, slopes=None):
+        """All in one kernel, by flex_attention: `lengths` [B] or [B, H], `bias` [B, H, Tq, Tk], `slopes` [H]."""
+        from torch.nn.attention.flex_attention import flex_attention
+        shift, cap = k.shape[2] - q.shape[2], self.soft_cap
+
+        def score(s, batch, head, i, j):
+            if cap > 0:
+                s = cap * torch.tanh(s / cap)
+            if slopes is not None:
+                s = s - slopes[head] * (i + shift - j).abs()
+            if bias is not None:
+                s = s + bias[batch, head, i, j]
+            if lengths is not None:
+                own = lengths[batch] if lengths.dim() == 1 else lengths[batch, head]
+                s = torch.where(j < own, s, -math.inf)
+            return s
+
+        return flex_attention(q, k, v, score_mod=score, block_mask=block_mask, enable_gqa=q.shape[1] != k.shape[1])
 
     def slope_bias(self, slopes):
         """[.., heads] -> [.., heads, Tq, Tk], of parameters alone"""

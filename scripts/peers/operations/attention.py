@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from operands import split
-from operations.attend import Attend, from_heads, to_heads
+from operations.attend import HAS_FLEX, Attend, from_heads, to_heads
 from operations.linear import project_bmm, project_einsum
 from strategies import Family, Form, Operand, sdpa_backend_unsupported
 
@@ -76,6 +76,19 @@ def flash_attention(case, tensors):
 
     forms = _with_backends(attend, make, "stacked_heads", "one call of N*heads heads, members side by side; what slopes add "
                            "to scores is made before" if case.has("slopes") else "one call of N*heads heads, members side by side")
+    def flexible():
+        of_heads = lengths
+        if lengths is not None and lengths.dim() == 2:
+            of_heads = lengths.t().repeat_interleave(heads, 1)
+        return (q, k, v, attend.flex_mask(), of_heads, None if bias is None else bias.movedim(0, 1).flatten(1, 2),
+                tensors["slopes"].reshape(-1) if case.has("slopes") else None)
+
+    def flex_call(q, k, v, *rest):
+        return from_heads(attend.flex(to_heads(q, n * heads), to_heads(k, n * kv_heads), to_heads(v, n * kv_heads), *rest))
+
+    forms.append(Form("flex", "one flex_attention of N*heads heads; blocks that causality or a window hide are left out",
+                      flexible, flex_call, lambda y: split(y, n), why_not_eager="flex_attention is made to be compiled",
+                      unsupported="" if HAS_FLEX else f"torch {torch.__version__} has no flex_attention (2.5 has)"))
     forms.append(Form("wide_compiler", "one call of N*B batch rows, members one behind the other", as_batch, batch_call,
                       lambda y: y.unflatten(0, (n, -1))))
     return Family(member, operands, forms, n=n)
