@@ -252,7 +252,8 @@ def python_with_torch():
 class TorchTest(unittest.TestCase):
     """On small cases of the CPU: wide wrote what it was given and expects."""
     OPS = {"linear": "--batch 3 --d 32", "embedding": "--batch 2 --seq 3 --vocab 7 --dim 8 --ids own --fill uniform",
-           "conv1d": "--batch 2 --channels 4 --length 9", "flash_attention": "--batch 2 --seq 5 --heads 2 --head_dim 8 --causal yes",
+           "conv1d": "--batch 2 --channels 4 --length 9",
+           "flash_attention": "--batch 2 --seq 5 --heads 2 --head_dim 8 --causal yes",
            "ensemble": "--batch 3 --d 8 --mask some --mode mean"}
 
     @classmethod

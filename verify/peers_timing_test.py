@@ -85,6 +85,8 @@ def capture(graph):
     machine.capturing = graph.nodes
     try:
         yield
+    except RuntimeError:
+        raise RuntimeError("CUDA error: operation failed due to a previous error during capture")
     finally:
         machine.capturing = None
 

@@ -6,6 +6,7 @@ A primitive describes itself as a Family: the function of one member in plain to
 axis in front, and Forms: calls that compute all members at once.
 """
 import contextlib
+import functools
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 
@@ -116,10 +117,12 @@ class Maker:
         self.family = family
         self.mode = None if compile_mode == "default" else compile_mode
         self.compile_words = f"torch.compile ({compile_mode})"
+        self._member_operands = functools.cache(family.member_operands)  # what is compiled takes the same
 
     def strategies(self):
         found = self._of_members()
         for form in self.family.forms:
+            form.arrange = functools.cache(form.arrange)
             found.append(self._of_form(form, False))
             if form.is_compiled_too:
                 found.append(self._of_form(form, True))
@@ -148,7 +151,7 @@ class Maker:
                      no_vmap or no_compile)]
 
     def _loop(self, transform=lambda f: f):
-        function, members = self.family.function, self.family.member_operands()
+        function, members = self.family.function, self._member_operands()
         every = transform(lambda members: [function(**member) for member in members])
         return lambda: every(members)
 

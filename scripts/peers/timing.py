@@ -164,7 +164,8 @@ class GraphSampler:
                 for _ in range(self.iters):
                     result = self._call()
         except RuntimeError as error:
-            raise Unsupported(f"cannot be captured: {_first_line(error)}") from error
+            first = error.__context__ or error  # ending a capture that has failed fails once more
+            raise Unsupported(f"cannot be captured: {_first_line(first)}") from error
         self._graph, self.result = graph, result
 
     def _take(self):
