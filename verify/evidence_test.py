@@ -162,8 +162,8 @@ class GpuCheck(Tree):
 
     def setUp(self):
         super().setUp()
-        for name in ("gpu_check", "evidence.py"):
-            self.put(f"scripts/{name}", (ROOT / "scripts" / name).read_text(), 0o755)
+        for path in (*(ROOT / "scripts/gpu_check.d").iterdir(), ROOT / "scripts/gpu_check", ROOT / "scripts/evidence.py"):
+            self.put(path.relative_to(ROOT), path.read_text(), 0o755)
         self.put("bin/nvidia-smi", '#!/bin/sh\ncase "$*" in -L) echo GPU 0 ;; *driver*) echo 580.1 ;; *) echo Toy GPU ;; esac\n', 0o755)
         self.put("bin/compute-sanitizer", '#!/bin/sh\necho "========= ERROR SUMMARY: ${FINDINGS:-0} errors"\n'
                                           'exit ${SANITIZER_EXIT:-0}\n', 0o755)

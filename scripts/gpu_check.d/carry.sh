@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+#
+# The part of gpu_check that fetches what a build without a network needs.
+
+max_carry_kib=$((60 * 1024))
+
+part_carry() {
+  local packages=(libcli11-dev nlohmann-json3-dev libfmt-dev libvalijson-dev libdlpack-dev catch2 libsqlite3-dev libsqlite3-0)
+  local catch2 folder kib
+  command -v apt-get >/dev/null && command -v dpkg >/dev/null || { say "carry needs apt-get and dpkg"; return 1; }
+  packages+=("$(apt-cache depends libfmt-dev | sed -nE 's/^ *Depends: (libfmt[0-9]+)$/\1/p' | head -n 1)")
+  packages+=("$(apt-cache depends libboost-dev | sed -nE 's/^ *Depends: (libboost[0-9.]+-dev)$/\1/p' | head -n 1)")
+  # Debian 12 itself has 2.13; backports have 3.
+  catch2=$(apt-cache madison catch2 | awk '$3 ~ /^[3-9]/ { print $3; exit }')
+  [ -n "$catch2" ] || { say "no configured source offers Catch2 3: see scripts/setup.sh"; return 1; }
+  packages[5]=catch2=$catch2
+  apt-cache show "libcatch2-dev=$catch2" >/dev/null 2>&1 && packages+=("libcatch2-dev=$catch2")
+  rm -rf carry
+  folder=$(mktemp -d)
+  (cd "$folder" && timeout 300 apt-get download -q "${packages[@]}" 2>&1 | grep -v '^W: Download is performed unsandboxed') &&
+    for package in "$folder"/*.deb; do dpkg -x "$package" carry || return 1; done
+  local code=$?
+  rm -rf "$folder"
+  [ $code -eq 0 ] || return 1
+  # Of Boost's 15,000 headers, those that are read.
+  c++ -std=c++20 -M -I. -isystem carry/usr/include bench/statistics/distributions.cpp | grep -o 'carry/usr/include/boost/[^ ]*' |
+    tar -cf carry/boost.tar carry/usr/include/boost/version.hpp -T - && rm -r carry/usr/include/boost &&
+    tar -xf carry/boost.tar && rm carry/boost.tar || return 1
+  rm -rf carry/usr/share/doc carry/usr/share/man carry/usr/share/lintian carry/usr/share/doc-base
+  kib=$(du -sk carry | cut -f 1)
+  say "carry/ holds $kib KiB: ${packages[*]}"
+  [ "$kib" -le "$max_carry_kib" ] || { say "carry/ is over 60 MB"; return 1; }
+}

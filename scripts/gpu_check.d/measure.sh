@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+#
+# The parts of gpu_check that measure, and what they keep as results of this device.
+
+is_complete() { [ "$(json_fact "$1" "['run']['complete']")" = True ]; }
+json_fact() { python3 -c "import json, sys; print(json.load(open(sys.argv[1]))$2)" "$1" 2>/dev/null; }
+
+# keep FILE NAME: as a result of this device.
+keep() {
+  local folder
+  [ "$(stat -c %s "$1")" -le "$max_bytes" ] || { say "${1##*/} is over 5 MB: not kept"; return 1; }
+  folder=bench/results/$(gpu_fact name | tr ' ' '-')
+  mkdir -p "$folder" && cp "$1" "$folder/$2-$(date -u +%F).json"
+}
+
+# What failed is kept, too: it says what not to believe.
+part_selfcheck() {
+  local code
+  rm -f "$out/self_check.json"
+  within 75 "$build/bench/wbench" info --self-check --device cuda --json "$out/self_check.json" >"$out/self-check.log" 2>&1
+  code=$?
+  grep -E '^[a-z0-9_]+ .* failed |^[0-9]+ passed' "$out/self-check.log" || tail -n 20 "$out/self-check.log"
+  [ "$(json_fact "$out/self_check.json" "['self_check']['checks'][0]['name']")" != "" ] ||
+    { say "no check was made: nothing is kept"; return 1; }
+  keep "$out/self_check.json" self_check || return 1
+  return $code
+}
+
+# Regimes that bench leaves out. All that a result can say of clocks and energy has to be there, or why not.
+part_regimes() {
+  local code=0 name
+  local cases=(--op layernorm --n 8 --batch 8 --seq 128 --d 256 --dtype fp16 --device cuda --budget 20 --max-samples 200)
+  rm -f "$out"/{regimes,rotate}.json "$out/wbench-regimes.log"
+  for name in regimes rotate; do
+    local regimes=(--regime "cold,graph,stream,cpu" --energy --aa)
+    [ $name = regimes ] || regimes=(--regime cold --cache rotate)
+    within 60 "$build/bench/wbench" run "${cases[@]}" "${regimes[@]}" --json "$out/$name.json" >>"$out/wbench-regimes.log" 2>&1 || code=$?
+    is_complete "$out/$name.json" || { say "$name did not come to its end: no result is kept"; code=1; continue; }
+    keep "$out/$name.json" $name || code=1
+  done
+  [ $code -eq 0 ] || tail -n 30 "$out/wbench-regimes.log"
+  [ ! -s "$out/regimes.json" ] || python3 - "$out/regimes.json" <<'END' || code=1
+import json, sys
+result = json.load(open(sys.argv[1]))
+made = [m for c in result["cases"] for r in c["strategies"] + c["baselines"] for m in r["measurements"]]
+missing = sorted({"cold", "graph", "stream", "cpu"} - {m["regime"] for m in made})
+clocks = sum(m["clocks"] is not None for m in made)
+energy = sum(m["energy"] is not None and m["energy"]["valid"] for m in made)
+print(f"gpu_check: {len(made)} measurements, {clocks} with clocks, {energy} with energy")
+for check in result["environment_checks"]:
+    print(f"gpu_check: {check['text']}")
+for regime in missing:
+    print(f"gpu_check: nothing was measured in regime {regime}")
+sys.exit(bool(missing) or not made or (clocks == 0 and not result["environment_checks"]))
+END
+  return $code
+}
+
+part_bench() {
+  local limit code
+  limit=$(at_most 110)
+  rm -f "$out/quick.json"
+  # --budget leaves room for checking; so few samples that the file stays one to be committed.
+  within "$limit" "$build/bench/wbench" run --op all -p quick --device cuda --regime stream,graph --budget $((limit * 6 / 10)) \
+    --max-samples 200 --json "$out/quick.json" >"$out/wbench-run.log" 2>&1
+  code=$?
+  [ $code -eq 0 ] || tail -n 30 "$out/wbench-run.log"
+  is_complete "$out/quick.json" || { say "the sweep did not come to its end: no result is kept"; return 1; }
+  keep "$out/quick.json" quick || return 1
+  return $code
+}
+
+# An entry that came to its end is kept, whatever became of the others.
+part_models() {
+  local limit code entry kept=0 failed=0
+  limit=$(at_most 110)
+  [ "$limit" -ge 3 ] || return 124
+  rm -rf "$out"/end_to_end*
+  # The suite within this part's time, as bench's sweep.
+  python3 - bench/suites/end_to_end.json "$limit" "$out/end_to_end.suite.json" <<'END' || return 1
+import json, sys
+suite = json.load(open(sys.argv[1]))
+suite["defaults"] |= {"regimes": ["stream", "graph"], "max_samples": 200, "budget_s": int(sys.argv[2]) * 0.6 / len(suite["entries"])}
+json.dump(suite, open(sys.argv[3], "w"))
+END
+  within "$limit" "$build/bench/wbench" suite run "$out/end_to_end.suite.json" --device cuda --results "$out/end_to_end" \
+    --json "$out/end_to_end.json" >"$out/wbench-suite.log" 2>&1
+  code=$?
+  tail -n 24 "$out/wbench-suite.log"
+  for entry in "$out"/end_to_end/*.json; do
+    is_complete "$entry" || continue
+    keep "$entry" "end_to_end-$(basename "$entry" .json)" && kept=$((kept + 1)) || failed=1
+  done
+  say "models: $kept of $(json_fact bench/suites/end_to_end.json "['entries'].__len__()") came to their end"
+  [ $kept -gt 0 ] && keep "$out/end_to_end.json" end_to_end || failed=1
+  [ $code -ne 0 ] || code=$failed
+  return $code
+}
+
+part_targets() {
+  local limit code
+  limit=$(at_most 90)
+  [ "$limit" -ge 3 ] || return 124
+  rm -f "$out/targets.json"
+  within "$limit" python3 scripts/targets.py measure "$build/bench/wbench" --seconds $((limit - 2)) --out "$out/targets.json"
+  code=$?
+  [ -s "$out/targets.json" ] || return 1
+  keep "$out/targets.json" targets || return 1
+  return $code
+}
