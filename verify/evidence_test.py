@@ -28,6 +28,15 @@ def run(*command, **env):
                           env=os.environ | env)
 
 
+class Near(float):
+    """Equal to what is up to two seconds less."""
+
+    def __eq__(self, other):
+        return self - 2 <= other <= self
+
+    __hash__ = float.__hash__
+
+
 class Tree(unittest.TestCase):
     """A small repository with one kernel, toy/simt, that includes two headers."""
 
@@ -242,7 +251,7 @@ class GpuCheck(Tree):
         self.assertIn("models: 1 of 9 came to their end", good.stdout)
         suite = json.loads((self.root / "out/end_to_end.suite.json").read_text())
         self.assertEqual(suite["defaults"]["regimes"], ["stream", "graph"])
-        self.assertLess(suite["defaults"]["budget_s"] * len(suite["entries"]), 110)
+        self.assertLess(suite["defaults"]["budget_s"] * len(suite["entries"]), 470)
         missed = self.check("models", WBENCH_EXIT="5")
         self.assertIn("models: FAILED (exit code 5)", missed.stdout)
         shutil.rmtree(self.root / "bench/results")
@@ -281,6 +290,70 @@ class GpuCheck(Tree):
         shutil.rmtree(self.root / "bench")
         self.put_regimes(regimes, {"sm_mhz_median": 1980}, complete=False)
         self.assertEqual((self.check("regimes").returncode, self.kept("regimes")), (1, 0))
+
+    def limits(self, *parts, **env):
+        """The seconds that each command was given."""
+        log = self.root / "limits"
+        log.unlink(missing_ok=True)
+        self.put("bin/timeout", f'#!/bin/sh\necho "$5" >>{log}\nshift 5\nexec "$@"\n', 0o755)
+        self.check(*parts, **env)
+        return [int(line) for line in log.read_text().split()]
+
+    def test_parts_share_what_time_there_is(self):
+        def about(*seconds):
+            return [Near(n) for n in seconds]
+        self.assertEqual(self.limits("selfcheck", WIDE_GPU_CHECK_S="2015"), about(2000))
+        self.assertEqual(self.limits("selfcheck", "bench"), about(455 * 45 / 110, 455))
+        self.assertEqual(self.limits("verify"), about(455 / 3, 455 / 2, 455))
+        self.put("scripts/run_tests.py", "")
+        self.assertEqual(self.limits("tests", "bench"), about(150, 455))
+
+    def put_counters(self, **document):
+        self.put("scripts/counters.py", f"""import os, pathlib, sys
+pathlib.Path(sys.argv[sys.argv.index("--out") + 1]).write_text({json.dumps(document)!r})
+print("    load sectors  2  1  differs: why")
+sys.exit(int(os.environ["COUNTERS_EXIT"]))
+""")
+
+    def test_counters_are_kept_and_no_permission_is_no_failure(self):
+        self.put_counters(not_run="no permission")
+        none = self.check("counters", COUNTERS_EXIT="77")
+        self.assertEqual((none.returncode, self.kept("counters")), (0, 1), none.stdout)
+        self.assertIn("counters: not run: no permission", none.stdout)
+        self.assertRegex(none.stdout, r"counters: not run, \d+ s")
+        self.put_counters(kernels=[])
+        differs = self.check("counters", COUNTERS_EXIT="4")
+        self.assertEqual(differs.returncode, 0, differs.stdout)
+        self.assertIn("differs: why", differs.stdout)
+        self.put_counters(not_run="no permission")
+        self.check("counters", COUNTERS_EXIT="77")
+        (kept,) = self.root.glob("bench/results/Toy-GPU/counters-*.json")
+        self.assertEqual(json.loads(kept.read_text()), {"kernels": []})  # a reason replaces no result
+        self.put("scripts/counters.py", "import sys; sys.exit('no such thing')")
+        self.assertEqual(self.check("counters").returncode, 1)
+
+    def put_torch(self, has_cuda):
+        self.put("python/torch.py", f"class cuda:\n    is_available = staticmethod(lambda: {has_cuda})\n")
+
+    def test_peers_need_torch(self):
+        self.put("python/torch.py", "raise ModuleNotFoundError(\"No module named 'torch'\")\n")
+        without = self.check("peers", PYTHONPATH=str(self.root / "python"))
+        self.assertEqual((without.returncode, self.kept("peers")), (0, 1), without.stdout)
+        self.assertIn("peers: not run: ModuleNotFoundError: No module named 'torch'", without.stdout)
+        (kept,) = self.root.glob("bench/results/Toy-GPU/peers-*.json")
+        self.assertEqual(json.loads(kept.read_text())["device"], "Toy GPU")
+        self.put_torch(has_cuda=False)
+        self.assertIn("peers: not run: torch finds no CUDA device", self.check("peers", PYTHONPATH=str(self.root / "python")).stdout)
+        self.put_torch(has_cuda=True)
+        good = self.check("peers", PYTHONPATH=str(self.root / "python"))
+        self.assertEqual(good.returncode, 0, good.stdout)
+        self.assertTrue(json.loads(kept.read_text())["run"]["complete"])
+        words = (self.root / "words").read_text()
+        self.assertIn("run --op all -p quick --peer python3 scripts/peers/torch_peer.py --device cuda --regime stream,graph,cold", words)
+        self.put("result.json", '{"run": {"complete": false}}')
+        short = self.check("peers", PYTHONPATH=str(self.root / "python"), WIDE_GPU_CHECK_S="100")
+        self.assertEqual(short.returncode, 1, short.stdout)
+        self.assertIn("-p ci --peer", (self.root / "words").read_text())
 
     def test_findings_and_what_gave_no_verdict(self):
         for env, expected in [({"FINDINGS": "3", "SANITIZER_EXIT": "1"}, 3), ({"SANITIZER_EXIT": "42"}, None)]:

@@ -8,17 +8,25 @@ json_fact() { python3 -c "import json, sys; print(json.load(open(sys.argv[1]))$2
 
 # keep FILE NAME: as a result of this device.
 keep() {
-  local folder
+  local place
   [ "$(stat -c %s "$1")" -le "$max_bytes" ] || { say "${1##*/} is over 5 MB: not kept"; return 1; }
-  folder=bench/results/$(gpu_fact name | tr ' ' '-')
-  mkdir -p "$folder" && cp "$1" "$folder/$2-$(date -u +%F).json"
+  place=$(place_of "$2")
+  mkdir -p "${place%/*}" && cp "$1" "$place"
+}
+place_of() { echo "bench/results/$(gpu_fact name | tr ' ' '-')/$1-$(date -u +%F).json"; }
+
+# keep_reason FILE NAME: why there is no result, unless there is one of today.
+keep_reason() {
+  say "$2: not run: $(json_fact "$1" "['not_run']")"
+  [ -e "$(place_of "$2")" ] || keep "$1" "$2" || return 1
+  return $not_here
 }
 
 # What failed is kept, too: it says what not to believe.
 part_selfcheck() {
   local code
   rm -f "$out/self_check.json"
-  within 75 "$build/bench/wbench" info --self-check --device cuda --json "$out/self_check.json" >"$out/self-check.log" 2>&1
+  within 1 "$build/bench/wbench" info --self-check --device cuda --json "$out/self_check.json" >"$out/self-check.log" 2>&1
   code=$?
   grep -E '^[a-z0-9_]+ .* failed |^[0-9]+ passed' "$out/self-check.log" || tail -n 20 "$out/self-check.log"
   [ "$(json_fact "$out/self_check.json" "['self_check']['checks'][0]['name']")" != "" ] ||
@@ -29,13 +37,13 @@ part_selfcheck() {
 
 # Regimes that bench leaves out. All that a result can say of clocks and energy has to be there, or why not.
 part_regimes() {
-  local code=0 name
+  local code=0 name runs=2
   local cases=(--op layernorm --n 8 --batch 8 --seq 128 --d 256 --dtype fp16 --device cuda --budget 20 --max-samples 200)
   rm -f "$out"/{regimes,rotate}.json "$out/wbench-regimes.log"
   for name in regimes rotate; do
     local regimes=(--regime "cold,graph,stream,cpu" --energy --aa)
     [ $name = regimes ] || regimes=(--regime cold --cache rotate)
-    within 60 "$build/bench/wbench" run "${cases[@]}" "${regimes[@]}" --json "$out/$name.json" >>"$out/wbench-regimes.log" 2>&1 || code=$?
+    within $((runs--)) "$build/bench/wbench" run "${cases[@]}" "${regimes[@]}" --json "$out/$name.json" >>"$out/wbench-regimes.log" 2>&1 || code=$?
     is_complete "$out/$name.json" || { say "$name did not come to its end: no result is kept"; code=1; continue; }
     keep "$out/$name.json" $name || code=1
   done
@@ -59,10 +67,10 @@ END
 
 part_bench() {
   local limit code
-  limit=$(at_most 110)
+  limit=$(at_most)
   rm -f "$out/quick.json"
   # --budget leaves room for checking; so few samples that the file stays one to be committed.
-  within "$limit" "$build/bench/wbench" run --op all -p quick --device cuda --regime stream,graph --budget $((limit * 6 / 10)) \
+  within 1 "$build/bench/wbench" run --op all -p quick --device cuda --regime stream,graph --budget $((limit * 6 / 10)) \
     --max-samples 200 --json "$out/quick.json" >"$out/wbench-run.log" 2>&1
   code=$?
   [ $code -eq 0 ] || tail -n 30 "$out/wbench-run.log"
@@ -74,7 +82,7 @@ part_bench() {
 # An entry that came to its end is kept, whatever became of the others.
 part_models() {
   local limit code entry kept=0 failed=0
-  limit=$(at_most 110)
+  limit=$(at_most)
   [ "$limit" -ge 3 ] || return 124
   rm -rf "$out"/end_to_end*
   # The suite within this part's time, as bench's sweep.
@@ -84,7 +92,7 @@ suite = json.load(open(sys.argv[1]))
 suite["defaults"] |= {"regimes": ["stream", "graph"], "max_samples": 200, "budget_s": int(sys.argv[2]) * 0.6 / len(suite["entries"])}
 json.dump(suite, open(sys.argv[3], "w"))
 END
-  within "$limit" "$build/bench/wbench" suite run "$out/end_to_end.suite.json" --device cuda --results "$out/end_to_end" \
+  within 1 "$build/bench/wbench" suite run "$out/end_to_end.suite.json" --device cuda --results "$out/end_to_end" \
     --json "$out/end_to_end.json" >"$out/wbench-suite.log" 2>&1
   code=$?
   tail -n 24 "$out/wbench-suite.log"
@@ -100,12 +108,56 @@ END
 
 part_targets() {
   local limit code
-  limit=$(at_most 90)
+  limit=$(at_most)
   [ "$limit" -ge 3 ] || return 124
   rm -f "$out/targets.json"
-  within "$limit" python3 scripts/targets.py measure "$build/bench/wbench" --seconds $((limit - 2)) --out "$out/targets.json"
+  within 1 python3 scripts/targets.py measure "$build/bench/wbench" --seconds $((limit - 2)) --out "$out/targets.json"
   code=$?
   [ -s "$out/targets.json" ] || return 1
   keep "$out/targets.json" targets || return 1
+  return $code
+}
+
+# Numbers that differ are a result, as a missed target is.
+part_counters() {
+  local limit code
+  limit=$(at_most)
+  [ "$limit" -ge 3 ] || return 124
+  rm -f "$out/counters.json"
+  within 1 python3 scripts/counters.py measure "$build/bench/wbench" --seconds $((limit - 2)) --out "$out/counters.json" \
+    >"$out/counters.log" 2>&1
+  code=$?
+  [ -s "$out/counters.json" ] || { tail -n 20 "$out/counters.log"; return 1; }
+  [ $code -ne 77 ] || { keep_reason "$out/counters.json" counters; return; }
+  grep -E ' (differs|not measured): |^[0-9]+ kernels: ' "$out/counters.log"
+  keep "$out/counters.json" counters || return 1
+  [ $code -eq 4 ] || return $code
+}
+
+# Torch's calls beside ours; few cases where there is little time.
+part_peers() {
+  local limit code preset=quick
+  rm -f "$out/peers.json"
+  within 1 python3 -c 'import sys, torch; sys.exit(None if torch.cuda.is_available() else "torch finds no CUDA device")' 2>"$out/peers.log"
+  code=$?
+  [ $code -ne 124 ] || return 124
+  if [ $code -ne 0 ]; then
+    python3 - "$(tail -n 1 "$out/peers.log")" "$(gpu_fact name)" "$(gpu_fact driver_version)" "$out/peers.json" <<'END' || return 1
+import datetime, json, sys
+why, device, driver, path = sys.argv[1:]
+date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+json.dump({"part": "peers", "not_run": why or "python3 does not run", "date": date, "device": device, "driver": driver}, open(path, "w"))
+END
+    keep_reason "$out/peers.json" peers
+    return
+  fi
+  limit=$(at_most)
+  [ "$limit" -ge 150 ] || preset=ci
+  within 1 "$build/bench/wbench" run --op all -p $preset --peer "python3 scripts/peers/torch_peer.py" --device cuda \
+    --regime stream,graph,cold --budget $((limit * 6 / 10)) --max-samples 200 --json "$out/peers.json" >"$out/peers.log" 2>&1
+  code=$?
+  [ $code -eq 0 ] || tail -n 30 "$out/peers.log"
+  is_complete "$out/peers.json" || { say "the sweep with peers did not come to its end: no result is kept"; return 1; }
+  keep "$out/peers.json" peers || return 1
   return $code
 }

@@ -28,14 +28,14 @@ part_build() {
     options+=("-DCMAKE_PREFIX_PATH=$root/carry/usr")
     export CPLUS_INCLUDE_PATH="$root/carry/usr/include${CPLUS_INCLUDE_PATH:+:$CPLUS_INCLUDE_PATH}"
   fi
-  { within 60 cmake "${options[@]}" && within 260 cmake --build "$build"; } >"$out/build.log" 2>&1
+  { within 1 cmake "${options[@]}" && within 1 cmake --build "$build"; } >"$out/build.log" 2>&1
   local code=$?
   [ $code -eq 0 ] || tail -n 40 "$out/build.log"
   return $code
 }
 
 part_tests() {
-  WIDE_REQUIRE_GPU=1 within 150 python3 scripts/run_tests.py "$build" >"$out/tests.log" 2>&1
+  WIDE_REQUIRE_GPU=1 within 1 python3 scripts/run_tests.py "$build" >"$out/tests.log" 2>&1
   local code=$?
   grep -E '^(skipped |[0-9]+ passed)|no test ran' "$out/tests.log" || tail -n 20 "$out/tests.log"
   return $code
@@ -45,7 +45,7 @@ part_tests() {
 part_golden() {
   local written=0 file
   rm -rf "$out/golden" && mkdir -p "$out/golden" verify/golden/fixtures
-  WIDE_GOLDEN_WRITE=$out/golden WIDE_REQUIRE_GPU=1 within 30 "$build/verify/golden_cuda_test" >"$out/golden.log" 2>&1
+  WIDE_GOLDEN_WRITE=$out/golden WIDE_REQUIRE_GPU=1 within 1 "$build/verify/golden_cuda_test" >"$out/golden.log" 2>&1
   local code=$?
   [ $code -eq 0 ] || { tail -n 20 "$out/golden.log"; return $code; }
   for file in "$out"/golden/*.bin; do
@@ -57,14 +57,14 @@ part_golden() {
 
 # One tool over all programs: lines "tool program findings", null where it gave no verdict.
 sanitize_with() {
-  local tool=$1 end=$2 program log findings code limit
+  local tool=$1 program log findings code limit
   local options=(--tool "$tool" --error-exitcode 1)
   # Failing calls of the CUDA API are what some tests provoke; the library checks every one itself.
   [ "$tool" != memcheck ] || options+=(--report-api-errors no)
   for program in "${programs[@]}"; do
     [ -x "$build/verify/$program" ] || continue
     log=$out/sanitize-$tool-$program.log
-    limit=$((end - SECONDS))
+    limit=$(at_most)
     code=124
     : >"$log"
     if [ "$limit" -ge 3 ]; then
@@ -80,7 +80,7 @@ sanitize_with() {
 }
 
 part_sanitize() {
-  local tool limit end failed=0
+  local tool failed=0
   rm -f "$out"/sanitize*
   if ! command -v compute-sanitizer >/dev/null; then
     say "compute-sanitizer is not in PATH: not run"
@@ -90,10 +90,8 @@ part_sanitize() {
     say "$build/verify/isolation_test does not exist: build first"
     return 1
   fi
-  limit=$(at_most 150)
-  end=$((SECONDS + limit))
   # Side by side: the tools keep one core of the host busy each, and the GPU little.
-  for tool in "${tools[@]}"; do sanitize_with "$tool" "$end" >"$out/sanitize-$tool.txt" & done
+  for tool in "${tools[@]}"; do sanitize_with "$tool" >"$out/sanitize-$tool.txt" & done
   wait
   for tool in "${tools[@]}"; do cat "$out/sanitize-$tool.txt"; done >"$out/sanitize.txt"
   for log in "$out"/sanitize-*.log; do
@@ -117,7 +115,7 @@ findings_of() {
 }
 
 part_verify() {
-  local code=0 name
+  local code=0 name runs=3
   rm -f "$out"/verify-*.json "$out/wbench-verify.log"
   for name in ci dtypes weights; do
     local cases=(--op all)
@@ -125,7 +123,7 @@ part_verify() {
       dtypes) cases=(--op all -a dtype=fp16,bf16) ;;
       weights) cases=(--op linear -a dtype=fp16,bf16 -a weights=fp8_e4m3,int8,fp6_e3m2,int4,fp4_e2m1) ;;
     esac
-    within 60 "$build/bench/wbench" verify -p ci --device cuda "${cases[@]}" \
+    within $((runs--)) "$build/bench/wbench" verify -p ci --device cuda "${cases[@]}" \
       --json "$out/verify-$name.json" >>"$out/wbench-verify.log" 2>&1 || code=$?
   done
   [ $code -eq 0 ] || tail -n 30 "$out/wbench-verify.log"
