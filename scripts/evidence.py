@@ -237,7 +237,6 @@ def write_evidence(root, arguments):
     for path, result in zip(arguments.results, results):
         if result["devices"][0]["name"] != device["name"]:
             raise EvidenceError(f"{path}: device is {result['devices'][0]['name']}, expected {device['name']}")
-    driver = device["cuda_driver"]
     written = 0
     for (op, strategy), (passed, failed, worst) in sorted(tally(results).items()):
         # A hand-written strategy is one with a kernel of its name; the others have nothing to prove.
@@ -247,7 +246,7 @@ def write_evidence(root, arguments):
             "schema": SCHEMA, "op": op, "strategy": strategy,
             "source_hash": source_hash(root, op, strategy), "sources": sources_of(root, op, strategy),
             "device": device["name"], "compute_capability": device["compute_capability"],
-            "driver": arguments.driver or f"{driver // 1000}.{driver % 1000 // 10}",
+            "driver": arguments.driver or cuda_version(device["cuda_driver"]),
             "toolkit": first["run"]["tool"]["cuda_toolkit"], "date": arguments.date,
             "cases_passed": passed, "cases_failed": failed, "worst_error_ratio": worst,
             "sanitizer": {tool: getattr(arguments, tool) for tool in TOOLS}}
@@ -260,16 +259,25 @@ def write_evidence(root, arguments):
         raise EvidenceError("the results hold no case of a hand-written strategy")
 
 
-def print_status(source):
-    """The README's table, of what `wbench list strategies --json -` says."""
+def read_strategies(source):
+    """What `wbench list strategies --json -` says; `source` is wbench or a file of that."""
     if source.suffix != ".json" and os.access(source, os.X_OK):
         text = subprocess.run([source, "list", "strategies", "--json", "-"], check=True,
                               stdout=subprocess.PIPE, text=True).stdout
     else:
         text = source.read_text()
+    return json.loads(text)
+
+
+def cuda_version(number):
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def print_status(source):
+    """The README's table."""
     print("| primitive | kernels of ours on CUDA, by what they are verified on | vendors' calls |\n|---|---|---|")
     ours, vendors = {}, {}
-    for row in json.loads(text):
+    for row in read_strategies(source):
         of_op = ours.setdefault(row["op"], {})
         if row["device"] == "cuda" and row["kind"] == "hand_written":
             of_op.setdefault(row["verified"], []).append(f"`{row['strategy']}`")

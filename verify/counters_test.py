@@ -23,7 +23,7 @@ import ncu  # noqa: E402
 
 WBENCH = sys.argv.pop() if len(sys.argv) > 1 and not sys.argv[-1].startswith("-") else str(ROOT / "build/release/bench/wbench")
 KERNEL = {"op": "linear", "strategy": "simt", "axes": {"n": 2, "batch": 16, "d": 64}}
-NAME = "void wide::kernels::<unnamed>::linear_simt<float, float, (wide::kernels::LinearSimtTile)0>(wide::kernels::LinearParams, unsigned int)"
+NAME = "void wide::kernels::<unnamed>::linear_simt<float, float, (wide::kernels::LinearSimtTile)0>(wide::LinearParams, unsigned int)"
 COLUMNS = ["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size", "Device", "CC"]
 # Nsight Compute's, which says what lies beside it.
 NCU = """#!/bin/sh
@@ -158,7 +158,7 @@ class CountersTest(unittest.TestCase):
         self.assertEqual(self.outcome(self.measure()[2], "load sectors"), "not comparable")
 
     def test_other_launches_differ(self):
-        for rows in ([self.row(), self.row()], [self.row(**{"Grid Size": "(5, 1, 1)"})], [self.row(**{"Kernel Name": "void other<1>(int)"})]):
+        for rows in ([self.row(), self.row()], [self.row(**{"Grid Size": "(5, 1, 1)"})], [self.row(**{"Kernel Name": "void other<1>()"})]):
             self.said["launches"] = rows
             code, output, document = self.measure()
             self.assertEqual((code, self.outcome(document, "launches")), (4, "differs"), output)
