@@ -33,12 +33,14 @@ NO_DEVICE = 7  # wbench's exit code
 INSTRUCTIONS = tuple("instructions_" + kind for kind in ("integer", "fp32", "fp64", "half", "special", "convert", "move", "memory",
                                                          "control", "synchronise", "tensor"))
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_"
-CONFLICTS = "data_bank_conflicts_pipe_lsu_mem_shared_op_"
-OPERATIONS = "smsp__sass_thread_inst_executed_op_"
+WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_"
+OPERATIONS = "sm__ops_path_tensor_src_"
+FLOATS = "smsp__sass_thread_inst_executed_op_"
+PASSES = ("shared_load_passes", "shared_store_passes", "matrix_passes")
 NO_CACHE = "the simulated GPU has no cache: its number is of what is asked for"
 BY_REQUEST = "both count the 32-byte sectors of each warp's request before any cache; ptxas may merge, move or drop a request"
 BY_BYTE = "the simulation counts bytes inside the tensor; the hardware fetches and writes whole sectors, and the tensor maps"
-BY_TURN = "of all passes: the hardware counts turns that other traffic of the data stage took, too"
+BY_PASS = "both count what a warp's request takes of passes over the banks; ptxas may merge requests or widen them"
 
 
 class Quantity(NamedTuple):
@@ -51,33 +53,30 @@ class Quantity(NamedTuple):
     per: int = 1  # `simulated` counts that many times what ncu does
 
 
-# TMA and bulk copies pass the LSU by: no sector of theirs is among its.
+# TMA and bulk copies pass the LSU by: no sector of theirs is among its. Bank conflicts are compared in sum, since the L1's
+# counters have those of ldmatrix among the loads', and of stmatrix among the stores'. The first groups are GH100's.
 QUANTITIES = (
     Quantity("load sectors", ("load_sectors",), ((SECTORS + "ld",),), 0.02, BY_REQUEST),
     Quantity("store sectors", ("store_sectors",), ((SECTORS + "st",),), 0.02, BY_REQUEST),
     Quantity("cp.async sectors", ("async_copy_sectors",),
-             ((SECTORS + "ldgsts",), (SECTORS + "ldgsts_cache_access", SECTORS + "ldgsts_cache_bypass")), 0.02, BY_REQUEST),
-    Quantity("TMA bytes loaded", ("bulk_load_bytes",),
-             (("l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld",), ("l1tex__m_xbar2l1tex_read_bytes_pipe_tma",)), 0.05, BY_BYTE),
-    Quantity("TMA bytes stored", ("bulk_store_bytes",),
-             (("l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma_st",), ("l1tex__m_l1tex2xbar_write_bytes_pipe_tma",)), 0.05, BY_BYTE),
-    Quantity("conflicts of loads", ("shared_load_extra",),
-             (("smsp__sass_l1tex_" + CONFLICTS + "ld",), ("l1tex__" + CONFLICTS + "ld",)), 0.05, BY_TURN, of=("shared_load_passes",)),
-    Quantity("conflicts of stores", ("shared_store_extra",),
-             (("smsp__sass_l1tex_" + CONFLICTS + "st",), ("l1tex__" + CONFLICTS + "st",)), 0.05, BY_TURN, of=("shared_store_passes",)),
-    Quantity("conflicts of matrices", ("matrix_extra",),
-             (("smsp__sass_l1tex_" + CONFLICTS + "ldsm", "smsp__sass_l1tex_" + CONFLICTS + "stsm"),
-              ("smsp__sass_l1tex_" + CONFLICTS + "ldsm",)), 0.05, BY_TURN, of=("matrix_passes",)),
+             (("smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts",),
+              (SECTORS + "ldgsts_cache_access", SECTORS + "ldgsts_cache_bypass")), 0.02, BY_REQUEST),
+    Quantity("TMA bytes loaded", ("bulk_load_bytes",), (("l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld",),), 0.05, BY_BYTE),
+    Quantity("TMA bytes stored", ("bulk_store_bytes",), (("l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma_st",),), 0.05, BY_BYTE),
+    Quantity("bank conflicts", ("shared_load_extra", "shared_store_extra", "matrix_extra"),
+             (("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st"),),
+             0.05, "of all passes: the hardware counts turns that other traffic of the data stage took, too", of=PASSES),
+    Quantity("passes of loads", PASSES[:1], ((WAVEFRONTS + "ld",),), 0.05, BY_PASS),
+    Quantity("passes of stores", PASSES[1:2], ((WAVEFRONTS + "st",),), 0.05, BY_PASS),
+    Quantity("passes of matrices", PASSES[2:], ((WAVEFRONTS + "ldsm", WAVEFRONTS + "stsm"), (WAVEFRONTS + "ldsm",)), 0.05, BY_PASS),
     Quantity("tensor operations", ("mma_flops", "wgmma_flops"),
-             (tuple(f"sm__ops_path_tensor_src_{kind}_dst_fp32" for kind in ("bf16", "fp16", "tf32")),), 0.01,
+             tuple(tuple(OPERATIONS + kind for kind in kinds) for kinds in (
+                 ("bf16_dst_fp32", "fp16", "tf32_dst_fp32"), ("bf16_dst_fp32", "fp16_dst_fp32", "tf32_dst_fp32"))), 0.01,
              "mma and wgmma are the hardware's own instructions; two operations a product"),
-    Quantity("tensor instructions", ("instructions_tensor",),
-             tuple(tuple(f"{unit}__inst_executed_pipe_tensor_op_{kind}" for kind in kinds)
-                   for unit in ("sm", "smsp") for kinds in (("hmma", "gmma"), ("hmma",))) + (("sm__inst_executed_pipe_tensor",),),
-             None, "of how many instructions a product is, ptxas decides, and whether a warpgroup's counts four times is not documented",
-             per=32),
+    Quantity("tensor instructions", ("instructions_tensor",), (("sm__inst_executed_pipe_tensor",),), None,
+             "of how many instructions a product is, ptxas decides, and whether a warpgroup's counts four times is not documented", per=32),
     Quantity("fp32 instructions", ("instructions_fp32",),
-             (tuple(OPERATIONS + kind + "_pred_on" for kind in ("fadd", "fmul", "ffma")),), 0.25,
+             (tuple(FLOATS + kind + "_pred_on" for kind in ("fadd", "fmul", "ffma")),), 0.25,
              "the simulation counts PTX: ptxas makes one of two, does least, greatest and absolute elsewhere, and divides in many steps"),
     Quantity("thread instructions", INSTRUCTIONS, (("smsp__thread_inst_executed_pred_on",), ("smsp__thread_inst_executed",)), 0.5,
              "the simulation counts PTX: a move is often none of the hardware's instructions, an address of 64 bits two"),

@@ -60,9 +60,10 @@ def version(path):
 
 
 def available(path):
-    """The names of all metrics of this machine's GPU."""
+    """The names of all metrics of this machine's GPU: those of its counters, and those of instructions' own counts."""
     text, code = run([path, "--query-metrics"], 120)
-    names = {match.group(1) for match in map(METRIC.match, text.splitlines()) if match}
+    lines = text.splitlines() + run([path, "--query-metrics", "--query-metrics-collection", "source"], 120)[0].splitlines()
+    names = {match.group(1) for match in map(METRIC.match, lines) if match}
     if code != 0 or not names:
         raise refusal_of(text) or NcuError(f"ncu --query-metrics: exit code {code}, {len(names)} metrics: {last_line(text)}")
     return names

@@ -5,6 +5,7 @@
 it makes of the difference to the simulated GPU's counters."""
 import concurrent.futures
 import contextlib
+import ctypes
 import io
 import json
 import os
@@ -32,6 +33,7 @@ echo "$LC_ALL: $*" >>words
 case "$*" in
   --version) echo "NVIDIA (R) Nsight Compute Command Line Profiler"; echo "Version 2025.3.1.0 (build 36398880) (public-release)" ;;
   --query-metrics) cat names ;;
+  "--query-metrics --query-metrics-collection source") cat source ;;
   *) cat says; exit "$(cat code)" ;;
 esac
 """
@@ -100,8 +102,10 @@ class CountersTest(unittest.TestCase):
         said = self.said
         self.put("says", REFUSED.format(said["error"]) if said["error"] else PROFILED + raw_page(said["columns"], said["launches"]))
         self.put("code", "1" if said["error"] else str(said["code"]))
-        self.put("names", "Device NVIDIA H200 (GH100)\nMetric Name  Metric Type  Metric Unit  Metric Description\n" + "".join(
-            f"{name:60} Counter  sector  # of things\n{'':60} that are counted\n" for name in sorted(self.names)))
+        for place in ("names", "source"):
+            self.put(place, "Device NVIDIA H200 (GH100)\nMetric Name  Metric Type  Metric Unit  Metric Description\n" + "".join(
+                f"{name:60} Counter  sector  # of things\n{'':60} that are counted\n" for name in sorted(self.names)
+                if ("__sass_" in name) == (place == "source")))
         out = self.root / "out/counters.json"
         words = ["counters.py", "measure", self.root / "wbench", "--out", out, "--kernels", self.root / "kernels.json", *options]
         text = io.StringIO()
@@ -119,7 +123,7 @@ class CountersTest(unittest.TestCase):
         code, output, document = self.measure()
         self.assertEqual(code, 0, output)
         self.assertEqual((document["ncu"], document["device"], document["driver"]), ("2025.3.1.0", "Toy GPU", "580.1"))
-        self.assertEqual(document["outcomes"], {"same": 11, "differs": 0, "not comparable": 5, "not measured": 0})
+        self.assertEqual(document["outcomes"], {"same": 12, "differs": 0, "not comparable": 5, "not measured": 0})
         (launch,) = document["kernels"][0]["launches"]
         tensor = next(one for one in launch["counters"] if one["name"] == "tensor instructions")
         self.assertEqual((tensor["simulated"], tensor["outcome"]), (3, "not comparable"))  # of warps, not of threads
@@ -135,8 +139,8 @@ class CountersTest(unittest.TestCase):
 
     def test_a_difference_is_shown_with_both_numbers(self):
         for name, metric, within, beyond in (("load sectors", counters.SECTORS + "ld", 1020, 1021),
-                                             ("fp32 instructions", counters.OPERATIONS + "fadd_pred_on", 3072, 3071),
-                                             ("conflicts of loads", "smsp__sass_l1tex_" + counters.CONFLICTS + "ld", 150, 151)):
+                                             ("fp32 instructions", counters.FLOATS + "fadd_pred_on", 3072, 3071),
+                                             ("bank conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld", 150, 151)):
             self.said["launches"] = [self.row(**{metric + ".sum": within})]
             self.assertEqual(self.measure()[0], 0, name)
             self.said["launches"] = [self.row(**{metric + ".sum": f"{beyond:,}"})]
@@ -145,11 +149,12 @@ class CountersTest(unittest.TestCase):
             self.assertRegex(output, rf"{name} +{beyond:,} +[\d,]+  differs: ")
 
     def test_which_metrics_there_are_is_asked(self):
-        first, second = "smsp__sass_l1tex_" + counters.CONFLICTS + "ld", "l1tex__" + counters.CONFLICTS + "ld"
-        self.names = self.names - {first, "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld"} | {second}
+        first = "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts"
+        second = [counters.SECTORS + "ldgsts_cache_access", counters.SECTORS + "ldgsts_cache_bypass"]
+        self.names = self.names - {first, "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld"} | {*second}
         self.said["launches"] = [self.row()]
         code, output, document = self.measure()
-        self.assertEqual((code, document["metrics"]["conflicts of loads"]), (0, [second]), output)
+        self.assertEqual((code, document["metrics"]["cp.async sectors"]), (0, second), output)
         self.assertEqual(self.outcome(document, "TMA bytes loaded"), "not comparable")
         self.assertNotIn(first + ".sum", (self.root / "words").read_text())
 
@@ -204,6 +209,45 @@ class CountersTest(unittest.TestCase):
         for name in (NAME, "wide::kernels::(anonymous namespace)::linear_simt<int>", "linear_simt", "linear_simt(int)",
                      "wide::_GLOBAL__N__1::linear_simt<(a::B)1>(c::D<e>)"):
             self.assertEqual(ncu.base_name(name), "linear_simt")
+
+
+class HostInitialize(ctypes.Structure):
+    _fields_ = [("structSize", ctypes.c_size_t), ("pPriv", ctypes.c_void_p), ("profilerType", ctypes.c_int),
+                ("pChipName", ctypes.c_char_p), ("pCounterAvailabilityImage", ctypes.c_void_p), ("pHostObject", ctypes.c_void_p)]
+
+
+class HostGetBaseMetrics(ctypes.Structure):
+    _fields_ = [("structSize", ctypes.c_size_t), ("pPriv", ctypes.c_void_p), ("pHostObject", ctypes.c_void_p),
+                ("metricType", ctypes.c_int), ("ppMetricNames", ctypes.POINTER(ctypes.c_char_p)), ("numMetrics", ctypes.c_size_t)]
+
+
+class CuptiTest(unittest.TestCase):
+    """CUPTI knows the metrics of every chip, without one."""
+
+    def names_on(self, chip):
+        folders = [os.environ.get("CUDA_HOME", "/usr/local/cuda") + part for part in ("/lib64", "/lib", "/extras/CUPTI/lib64")]
+        found = [path for folder in folders for path in pathlib.Path(folder).glob("libcupti.so*")]
+        if not found:
+            self.skipTest("no libcupti")
+        cupti = ctypes.CDLL(str(found[0]))
+        if not hasattr(cupti, "cuptiProfilerHostGetBaseMetrics"):
+            self.skipTest("a libcupti before 12.6")
+        begin = HostInitialize(ctypes.sizeof(HostInitialize), None, 0, chip, None, None)
+        if cupti.cuptiProfilerHostInitialize(ctypes.byref(begin)) != 0:
+            self.skipTest("libcupti lacks its libnvperf_host")
+        get = HostGetBaseMetrics(ctypes.sizeof(HostGetBaseMetrics), None, begin.pHostObject, 0, None, 0)  # counters
+        self.assertEqual(cupti.cuptiProfilerHostGetBaseMetrics(ctypes.byref(get)), 0)
+        return {get.ppMetricNames[i].decode() for i in range(get.numMetrics)}
+
+    def missing_on(self, chip):
+        names = self.names_on(chip)
+        return {quantity.name for quantity in counters.QUANTITIES if counters.taken_of(quantity, names) is None}
+
+    def test_hopper_has_all_of_a_quantity_s_metrics(self):
+        self.assertEqual(self.missing_on(b"GH100"), set())
+
+    def test_ampere_has_all_but_those_of_bulk_copies(self):
+        self.assertEqual(self.missing_on(b"GA100"), {"TMA bytes loaded", "TMA bytes stored"})
 
 
 class WbenchTest(unittest.TestCase):
