@@ -5,8 +5,8 @@
 
 A row is a case in a regime: the fastest strategy of ours that ran right, its median, how near the floor it is, and its speedup,
 with an interval of 95 %, over N separate calls (loop, streams, graph), over the vendors' fastest batched call and over the
-fastest peer's (torch's, say). The first three are the result's own, paired by rounds; the others are ratios of medians, and
-their intervals those of both medians at their farthest apart. What failed is named, what is doubtful has a mark.
+fastest peer's (torch's, say). All are the result's own, paired by rounds, but those over vendors: these are ratios of
+medians, with the interval between both medians' ends. What failed is named, what is doubtful has a mark.
 
 --readme writes the tables between the lines "<!-- results: begin -->" and "<!-- results: end -->" of README.md or FILE; --check
 writes nothing and exits 1 where what stands there is not what the files give. Without either they are printed.
@@ -54,9 +54,7 @@ def kinds_of(source):
 
 
 def whose(kinds, op, device, strategy):
-    """"ours", "vendor", "peer", or None of N separate calls."""
-    if strategy.get("peer") is not None:
-        return "peer"
+    """"ours", "vendor", or None of N separate calls."""
     name = strategy.get("strategy") or strategy["name"].split(":")[0]
     if op.startswith("model:"):  # a member at a time, or ways to compile them as one
         return None if name == "sequential" else "ours"
@@ -98,19 +96,19 @@ def is_reliable(measured):
     return measured["stats"].get("reliable") is not False
 
 
-def against_baseline(case, own, measured, name):
-    baseline = next((b for b in case["baselines"] if b["name"] == name), None)
-    if baseline is not None and baseline["status"] not in ("ok", "skipped"):
-        return f"{name} {baseline['status']}"
-    found = next((v for v in own["vs_baseline"] if v["baseline"] == name and v["regime"] == measured["regime"]), None)
-    if found is None or found["speedup_ratio"] is None:
-        return ""
-    theirs = measured_in(baseline, measured["regime"]) if baseline else None
-    return ratio(found["speedup_ratio"], found["ci_lo"], found["ci_hi"], is_reliable(measured) and (theirs is None or is_reliable(theirs)))
+def against_baseline(own, measured, baseline, others):
+    """Over a baseline, of which `others` are the results: of "peer" several, the fastest of which the result names."""
+    found = next((v for v in own["vs_baseline"] if v["baseline"] == baseline and v["regime"] == measured["regime"]), None)
+    cells = []
+    if found is not None and found["speedup_ratio"] is not None:
+        name = found.get("peer") or baseline
+        theirs = next((measured_in(other, measured["regime"]) for other in others if other["name"] == name), None)
+        cells.append(("" if name == baseline else f"`{name}` ") + ratio(
+            found["speedup_ratio"], found["ci_lo"], found["ci_hi"], is_reliable(measured) and (theirs is None or is_reliable(theirs))))
+    return "; ".join(cells + pick(others, measured["regime"])[1])
 
 
-def against(strategies, measured):
-    """Over the fastest of another's strategies, and what of them failed."""
+def against_vendors(strategies, measured):
     best, failed = pick(strategies, measured["regime"])
     cells = []
     if best:
@@ -138,8 +136,8 @@ def row_of(case, regime, by_owner):
     return cells + ["; ".join([f"`{own['name']}`{mark}", *failed]),
                     duration(measured["stats"]["median_ns"]) + ("" if is_reliable(measured) else " " + UNRELIABLE),
                     "" if floor is None else f"{floor:.0f} %",
-                    *(against_baseline(case, own, measured, name) for name in BASELINES),
-                    *(against(by_owner[owner], measured) for owner in ("vendor", "peer"))]
+                    *(against_baseline(own, measured, name, by_owner[name]) for name in BASELINES),
+                    against_vendors(by_owner["vendor"], measured), against_baseline(own, measured, "peer", by_owner["peer"])]
 
 
 def rows_of(result, kinds, arguments):
@@ -147,7 +145,8 @@ def rows_of(result, kinds, arguments):
     for case in result["cases"]:
         if arguments.op and case["op"] not in arguments.op:
             continue
-        by_owner = {"ours": [], "vendor": [], "peer": [], None: []}
+        by_owner = {"ours": [], "vendor": [], None: [], "peer": [b for b in case["baselines"] if b.get("peer") is not None],
+                    **{name: [b for b in case["baselines"] if b["name"] == name] for name in BASELINES}}
         for strategy in case["strategies"]:
             by_owner[whose(kinds, case["op"], device, strategy)].append(strategy)
         ran = {m["regime"] for strategy in case["strategies"] + case["baselines"] for m in strategy["measurements"]}

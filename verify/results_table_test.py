@@ -35,8 +35,8 @@ def strategy(name, us=0.0, status="ok", regimes=("graph",), reliable=True, **key
     return made
 
 
-def speedup(name, value, regime="graph"):
-    return {"baseline": name, "regime": regime, "speedup_ratio": value, "ci_lo": value - 0.5, "ci_hi": value + 0.5}
+def speedup(name, value, regime="graph", **keys):
+    return keys | {"baseline": name, "regime": regime, "speedup_ratio": value, "ci_lo": value - 0.5, "ci_hi": value + 0.5}
 
 
 class ResultsTableTest(unittest.TestCase):
@@ -72,13 +72,14 @@ class ResultsTableTest(unittest.TestCase):
 
     def test_a_row_has_all_that_a_time_is_compared_with(self):
         own = strategy("simt", 2.5) | {"vs_baseline": [
-            speedup("loop", 9, "stream"), speedup("loop", 4), speedup("streams", 3), speedup("graph", 1.5)]}
-        others = [strategy("cublas_batched", 5), strategy("cublaslt", 7), strategy("sequential", 0.5),
-                  strategy("torch:bmm", 10, peer="torch"), strategy("torch:loop", 20, peer="torch")]
-        self.assertEqual(self.cells(strategy("wgmma", 3), own, *others), {
+            speedup("loop", 9, "stream"), speedup("loop", 4), speedup("streams", 3), speedup("graph", 1.5),
+            speedup("peer", 4, peer="torch:bmm")]}
+        others = [strategy("cublas_batched", 5), strategy("cublaslt", 7), strategy("sequential", 0.5)]
+        peers = [strategy("torch:bmm", 10, peer="torch 2.6"), strategy("torch:loop", 20, peer="torch 2.6")]
+        self.assertEqual(self.cells(strategy("wgmma", 3), own, *others, baselines=peers), {
             "primitive": "`linear`", "case": "n=4 batch=16 d=64", "regime": "graph", "ours": "`simt`", "time": "2.5 us", "of floor": "62 %",
             "vs loop": "4.00x [3.50, 4.50]", "vs streams": "3.00x [2.50, 3.50]", "vs graph": "1.50x [1.00, 2.00]",
-            "vs vendor": "`cublas_batched` 2.00x [1.64, 2.44]", "vs peer": "`torch:bmm` 4.00x [3.27, 4.89]"})
+            "vs vendor": "`cublas_batched` 2.00x [1.64, 2.44]", "vs peer": "`torch:bmm` 4.00x [3.50, 4.50]"})
 
     def test_the_title_says_of_what(self):
         title = self.tables(strategy("simt", 1))[1].splitlines()[0]
@@ -101,18 +102,22 @@ class ResultsTableTest(unittest.TestCase):
         self.assertIn("| `simt`\\* | 2 us (?) |", output)
         self.assertRegex(output, r"(?m)^\\\* no evidence .*; \(\?\) one of the times")
         self.assertNotIn("one of the times", self.tables(strategy("simt", 2))[1])
-        own = strategy("simt", 2) | {"vs_baseline": [speedup("loop", 2)]}
-        cells = self.cells(own, strategy("cublaslt", 2, reliable=False), baselines=[strategy("loop", 4, reliable=False)])
-        self.assertEqual((cells["vs loop"], cells["vs vendor"]), ("2.00x [1.50, 2.50] (?)", "`cublaslt` 1.00x [0.82, 1.22] (?)"))
+        own = strategy("simt", 2) | {"vs_baseline": [speedup("loop", 2), speedup("peer", 2, peer="t:a")]}
+        doubtful = [strategy("loop", 4, reliable=False), strategy("t:b", 9, peer="t"), strategy("t:a", 4, peer="t", reliable=False)]
+        cells = self.cells(own, strategy("cublaslt", 2, reliable=False), baselines=doubtful)
+        self.assertEqual([cells[name] for name in ("vs loop", "vs vendor", "vs peer")],
+                         ["2.00x [1.50, 2.50] (?)", "`cublaslt` 1.00x [0.82, 1.22] (?)", "`t:a` 2.00x [1.50, 2.50] (?)"])
 
     def test_what_failed_is_named(self):
         wrong = strategy("wgmma", 1) | {"status": "verify_failed"}  # only in the end, so that it has times
-        cells = self.cells(strategy("simt", 2), wrong, strategy("cublaslt", status="failed"),
-                           strategy("torch:bmm", status="timeout", peer="torch"), baselines=[strategy("loop", status="failed")])
+        cells = self.cells(strategy("simt", 2), wrong, strategy("cublaslt", status="failed"), baselines=[
+            strategy("loop", status="failed"), strategy("torch:bmm", status="timeout", peer="torch 2.6")])
         self.assertEqual([cells[name] for name in ("ours", "vs loop", "vs vendor", "vs peer")],
                          ["`simt`; wgmma verify_failed", "loop failed", "cublaslt failed", "torch:bmm timeout"])
-        cells = self.cells(strategy("simt", status="skipped"), strategy("wgmma", status="implausible"), strategy("cublaslt", 3))
-        self.assertEqual((cells["ours"], cells["vs vendor"]), ("wgmma implausible; simt skipped", "`cublaslt` 3 us"))
+        cells = self.cells(strategy("simt", status="skipped"), strategy("wgmma", status="implausible"), strategy("cublaslt", 3),
+                           baselines=[strategy("torch:bmm", 4, peer="torch 2.6")])
+        self.assertEqual((cells["ours"], cells["vs vendor"], cells["vs peer"]),
+                         ("wgmma implausible; simt skipped", "`cublaslt` 3 us", "`torch:bmm` 4 us"))
         self.assertNotIn("time", cells)
         self.result["cases"][0] |= {"status": "oom", "reason": "3 GB"}
         self.assertEqual(self.tables()[1].count("| oom: 3 GB |"), 2)  # in both regimes that were asked for
