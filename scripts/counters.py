@@ -37,7 +37,7 @@ WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_"
 OPERATIONS = "sm__ops_path_tensor_src_"
 FLOATS = "smsp__sass_thread_inst_executed_op_"
 PASSES = ("shared_load_passes", "shared_store_passes", "matrix_passes")
-NO_CACHE = "the simulated GPU has no cache: its number is of what is asked for"
+NO_CACHE = "the simulated GPU has no cache: its number is of what is asked for, of L2's sectors without bulk copies"
 BY_REQUEST = "both count the 32-byte sectors of each warp's request before any cache; ptxas may merge, move or drop a request"
 BY_BYTE = "the simulation counts bytes inside the tensor; the hardware fetches and writes whole sectors, and the tensor maps"
 BY_PASS = "both count what a warp's request takes of passes over the banks; ptxas may merge requests or widen them"
@@ -185,7 +185,7 @@ def print_kernel(kernel):
     if "not_measured" in kernel:
         print(f"  not measured: {kernel['not_measured']}")
     for launch in kernel.get("launches", []):
-        print(f"  {launch['kernel']}")
+        print(f"  {launch['kernel']:24} {'measured':>14} {'simulated':>14}")
         for one in launch["counters"]:
             if one["measured"] or one["simulated"]:
                 why = "" if one["outcome"] == "same" else f": {one['why']}"
