@@ -346,7 +346,8 @@ int run_planned(const GlobalOptions& global, const RunOptions& options, RunPlan&
   if (plan.config.isolate) plan.isolating_command = own_command(global, options);
   const bool has_run = run_guarded(plan, result, err);
   for (const EnvironmentCheck& check : result.environment_checks) {
-    if (!global.quiet) err << "wbench: " << check.text << "\n";
+    // A table says so at its foot.
+    if (!global.quiet && goes_to_stdout(options.output)) err << "wbench: " << check.text << "\n";
   }
   report_stop(plan, result, err);
   const int code = has_run ? exit_code_of(result, is_interrupted()) : kRuntimeError;

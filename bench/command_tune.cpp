@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <limits>
 #include <ostream>
 
 #include "bench/cli.hpp"
@@ -53,6 +54,7 @@ TuningCache cache_at(const std::string& path) {
 
 RunPlan plan_of(const Context& context, const TuneOptions& options) {
   RunPlan plan(context);
+  plan.ceilings_hold_s = std::numeric_limits<double>::infinity();  // winners need no floor
   plan.config = options.config;
   plan.config.preset = options.selection.preset;
   plan.config.target_ci_pct = parse_percent("--target-ci", options.target_ci);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "bench/cli.hpp"
 #include "bench/result_json.hpp"
@@ -63,6 +64,7 @@ void run_isolated(const RunPlan& plan, const std::vector<std::string>& command, 
     take_over(child, result);
     return std::move(child.cases.front());
   });
+  sweep.check_ceilings();
 }
 
 void take_job(RunPlan& plan, const std::string& id, const std::string& file) {
@@ -73,6 +75,7 @@ void take_job(RunPlan& plan, const std::string& id, const std::string& file) {
   const RunResult job = load_result(file);
   if (job.calibration != Calibration()) plan.calibration = job.calibration;
   plan.config.budget_s = job.config.budget_s;
+  plan.ceilings_hold_s = std::numeric_limits<double>::infinity();  // its parent looks again
 }
 
 }  // namespace wide::bench

@@ -4,6 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "bench/report/report.hpp"
+
 namespace wide::bench {
 
 std::vector<EnvironmentCheck> machine_checks(const RunResult& result) {
@@ -33,6 +37,33 @@ std::vector<EnvironmentCheck> machine_checks(const RunResult& result) {
     }
   }
   return checks;
+}
+
+std::optional<EnvironmentCheck> ceilings_check(const Calibration& before,
+                                               const Calibration& after) {
+  std::string moved;
+  const auto compare = [&](double was, double is, const char* unit, const std::string& of) {
+    if (was <= 0 || is <= 0) return;  // what was not measured has not moved
+    if (std::max(was / is, is / was) <= 1 + kCeilingsMovedPct / 100) return;
+    moved += fmt::format("{}{} before, {} after", moved.empty() ? "" : "; ",
+                         format_rate(was, unit) + of, format_rate(is, unit));
+  };
+  compare(before.mem_bw_bytes_per_s, after.mem_bw_bytes_per_s, "B/s", "");
+  std::vector<std::pair<double, double>> said;  // on the CPU one rate is all dtypes'
+  for (const auto& [dtype, was] : before.flops_per_s) {
+    for (const auto& [name, is] : after.flops_per_s) {
+      if (name != dtype || std::find(said.begin(), said.end(), std::pair(was, is)) != said.end())
+        continue;
+      said.emplace_back(was, is);
+      compare(was, is, "FLOP/s", " " + dtype);
+    }
+  }
+  if (moved.empty()) return std::nullopt;
+  return EnvironmentCheck{
+      "E_CEILINGS_MOVED", "warn",
+      fmt::format("ceilings moved by more than {:g}% while cases ran: {}; \"of floor\" is of those "
+                  "before, and as far off: another load, or the clock",
+                  kCeilingsMovedPct, moved)};
 }
 
 }  // namespace wide::bench

@@ -4,6 +4,7 @@
 // What in a machine's state costs belief in its times. Pure.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "bench/result.hpp"
@@ -14,5 +15,12 @@ namespace wide::bench {
 /// divided (E_MIG), and on the CPU clocks that are not kept up (E_GOVERNOR). What is not known is
 /// no reason.
 std::vector<EnvironmentCheck> machine_checks(const RunResult& result);
+
+/// Of ceilings measured before and after a sweep: E_CEILINGS_MOVED, with both, where one of them
+/// differs by more than this; on an idle machine they differ by a tenth. Times and speedups do not
+/// depend on ceilings, so nothing else is doubted; and floors stay what the first ones make them,
+/// since cases have been judged and written by them, and neither says what held in between.
+constexpr double kCeilingsMovedPct = 15;
+std::optional<EnvironmentCheck> ceilings_check(const Calibration& before, const Calibration& after);
 
 }  // namespace wide::bench

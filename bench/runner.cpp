@@ -57,7 +57,7 @@ void run_plan(const RunPlan& plan, RunResult& result) {
   const ActiveDevice active(plan.context);
   if (!plan.verify_only) {
     sweep.report("calibration");
-    result.calibration = plan.calibration ? *plan.calibration : calibrate(plan.context);
+    result.calibration = plan.calibration ? *plan.calibration : sweep.measure_ceilings();
   }
   const std::unique_ptr<Monitor> nvml = monitor_of(plan, result);
   Monitor* const monitor = plan.monitor != nullptr ? plan.monitor : nvml.get();
@@ -71,6 +71,7 @@ void run_plan(const RunPlan& plan, RunResult& result) {
         &plan, &turn.spec, turn.point, result.calibration, turn.budget_s.value_or(0), monitor};
     return run_case(request, fatal);
   });
+  if (fatal.empty()) sweep.check_ceilings();
   result.peak_host_bytes = peak_host_bytes();
 }
 

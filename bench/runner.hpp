@@ -44,6 +44,8 @@ struct RunPlan {
   int64_t profiled_calls = 0;                  ///< made for a profiler, where nothing is timed
   bool profiles_graph = false, profiles_endlessly = false;  ///< as replays; until interrupted
   std::optional<Calibration> calibration;                   ///< none: measured first
+  std::function<Calibration()> measure_ceilings;            ///< empty: calibrate() of calibrate.hpp
+  double ceilings_hold_s = 2;  ///< of longer sweeps they are measured again: ceilings_check()
   Monitor* monitor = nullptr;  ///< of the device's clocks; null: NVML's, where it is CUDA's
   std::function<void(const Progress&)> on_progress;  ///< may be empty
   /// Gets the run so far, and its last case to complete, as each ends; may be empty.

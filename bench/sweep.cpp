@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <thread>
 
+#include "bench/calibrate.hpp"
 #include "bench/interrupt.hpp"
+#include "bench/machine_checks.hpp"
 #include "bench/summary.hpp"
 
 namespace wide::bench {
@@ -54,6 +56,20 @@ void Sweep::run(const std::function<std::optional<CaseResult>(const Turn&)>& run
   result_.op_summaries = summarize(result_.cases);
   result_.complete = done_ == total_ && !is_interrupted();
   result_.duration_s = elapsed_s();
+}
+
+Calibration Sweep::measure_ceilings() const {
+  return plan_.measure_ceilings ? plan_.measure_ceilings() : calibrate(plan_.context);
+}
+
+void Sweep::check_ceilings() const {
+  constexpr double kMeasuringS = 1;
+  const bool has_own = !plan_.verify_only && !plan_.calibration;
+  const bool is_short = elapsed_s() < plan_.ceilings_hold_s;
+  const bool is_over = plan_.config.budget_s && elapsed_s() + kMeasuringS > *plan_.config.budget_s;
+  if (!has_own || !result_.complete || is_short || is_over) return;
+  if (auto check = ceilings_check(result_.calibration, measure_ceilings()))
+    result_.environment_checks.push_back(std::move(*check));
 }
 
 double Sweep::elapsed_s() const {

@@ -39,6 +39,12 @@ class Sweep {
   /// case in error where the plan says so. Fills cases, summaries, `complete` and the duration.
   void run(const std::function<std::optional<CaseResult>(const Turn&)>& run_turn);
 
+  /// The plan's device as it is now.
+  Calibration measure_ceilings() const;
+  /// Measures ceilings again after a complete sweep that was not short, where the budget leaves the
+  /// time and the first ones were its own; a warning into the result where they have moved.
+  void check_ceilings() const;
+
  private:
   double elapsed_s() const;
   void cool_down() const;

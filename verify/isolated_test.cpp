@@ -65,9 +65,13 @@ TEST_CASE("a case that crashes fails alone, with the signal that ended it") {
   int64_t told = 0;
   RunPlan watched = plan;
   watched.on_case = [&](const RunResult&, CaseResult&) { ++told; };
+  watched.ceilings_hold_s = 0;
+  watched.measure_ceilings = [] { return Calibration{1, {}, 1, 1, 1}; };
   RunResult result;
   run_isolated(watched, command, result);
   CHECK(result.complete);
+  REQUIRE(result.environment_checks.size() == 1);  // by the first child's ceilings, and this one's
+  CHECK(result.environment_checks[0].code == "E_CEILINGS_MOVED");
   CHECK(told == 3);
   REQUIRE(result.cases.size() == 3);
   CHECK(result.cases[0].status == Status::ok);

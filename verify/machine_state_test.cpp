@@ -123,5 +123,34 @@ TEST_CASE("a GPU that others use, or a part of one, costs belief") {
   CHECK(codes_of(gpu) == Codes{"E_OTHER_PROCESSES", "E_MIG"});
 }
 
+TEST_CASE("ceilings that moved are said with both numbers") {
+  const Calibration before{100e9, {{"fp32", 2e12}, {"bf16", 2e12}}, 100, 1, 20};
+  CHECK_FALSE(ceilings_check(before, before));
+  Calibration after = before;
+  after.mem_bw_bytes_per_s = 88e9;  // 100 / 88 is 1.136
+  CHECK_FALSE(ceilings_check(before, after));
+  after.mem_bw_bytes_per_s = 86e9;  // 1.163
+  const auto slower = ceilings_check(before, after);
+  REQUIRE(slower);
+  CHECK(slower->code == "E_CEILINGS_MOVED");
+  CHECK(slower->severity == "warn");
+  CHECK_THAT(slower->text, ContainsSubstring("15%") &&
+                               ContainsSubstring("100 GB/s before, 86.0 GB/s after; \"of floor\""));
+  CHECK(ceilings_check(after, before));  // faster is as far off
+  after = before;
+  after.flops_per_s = {{"fp32", 1e12}, {"bf16", 1e12}};
+  CHECK_THAT(ceilings_check(before, after)->text,
+             ContainsSubstring(": 2.00 TFLOP/s fp32 before, 1.00 TFLOP/s after; \"of"));
+  after.flops_per_s = {{"bf16", 1e12}};
+  CHECK_THAT(ceilings_check(before, after)->text,
+             ContainsSubstring(": 2.00 TFLOP/s bf16 before, 1.00 TFLOP/s after; \"of"));
+}
+
+TEST_CASE("a ceiling that was not measured has not moved") {
+  const Calibration known{100e9, {{"fp32", 2e12}}, 100, 1, 20};
+  CHECK_FALSE(ceilings_check(known, Calibration()));
+  CHECK_FALSE(ceilings_check(Calibration(), known));
+}
+
 }  // namespace
 }  // namespace wide::bench

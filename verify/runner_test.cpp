@@ -264,6 +264,51 @@ TEST_CASE("an interrupt ends the sweep and keeps what there is") {
   CHECK(r.seconds < 3);
 }
 
+TEST_CASE("ceilings are measured again after a sweep that was not short") {
+  FakePrimitive fake = fake_with({{"wide", ""}});
+  const catalog::PrimitiveSpec spec = fake.spec();
+  RunPlan plan = fake_plan(spec, short_config());
+  plan.calibration.reset();
+  plan.ceilings_hold_s = 0;
+  int measured = 0;
+  plan.measure_ceilings = [&] {
+    Calibration ceilings = given_calibration();
+    if (++measured > 1) ceilings.mem_bw_bytes_per_s /= 2;
+    return ceilings;
+  };
+  const auto checks_of = [&](const RunPlan& changed) {
+    measured = 0;
+    RunResult result;
+    run_plan(changed, result);
+    CHECK(result.calibration == changed.calibration.value_or(given_calibration()));
+    return result.environment_checks;
+  };
+  const std::vector<EnvironmentCheck> moved = checks_of(plan);
+  CHECK(measured == 2);
+  REQUIRE(moved.size() == 1);
+  CHECK(moved[0].code == "E_CEILINGS_MOVED");
+
+  RunPlan changed = plan;
+  changed.ceilings_hold_s = 60;
+  CHECK(checks_of(changed).empty());
+  CHECK(measured == 1);
+  changed = plan;
+  changed.config.budget_s = 0.5;  // is used up by measuring them
+  CHECK(checks_of(changed).empty());
+  CHECK(measured == 1);
+  changed = plan;
+  changed.calibration = given_calibration();  // at another time
+  CHECK(checks_of(changed).empty());
+  CHECK(measured == 0);
+  changed = plan;
+  fake.strategies[0].on_run = [] { set_interrupted(true); };
+  const catalog::PrimitiveSpec interrupted = fake.spec();
+  changed.work = {{&interrupted, {fake_case(3)}}};
+  CHECK(checks_of(changed).empty());
+  set_interrupted(false);
+  CHECK(measured == 1);
+}
+
 TEST_CASE("a case's id and command") {
   FakePrimitive fake;
   const catalog::PrimitiveSpec spec = fake.spec();

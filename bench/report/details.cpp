@@ -231,8 +231,6 @@ std::string method_text(const RunResult& result) {
     if (!d.uuid.empty())
       text += fmt::format("{}: {}, PCI {}\n", to_string(d.device), d.uuid, d.pci_bus_id);
   }
-  for (const EnvironmentCheck& check : result.environment_checks)
-    text += fmt::format("{}: {}\n", check.severity, printable(check.text));
   return text;
 }
 

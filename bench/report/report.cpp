@@ -130,7 +130,8 @@ std::string details_text(const std::vector<ReportRow>& rows, const std::string& 
   return text;
 }
 
-/// Failures with the command that repeats them, reasons of choices, points that do not exist.
+/// Failures with the command that repeats them, reasons of choices, points that do not exist, and
+/// what speaks against the machine.
 std::string notes_text(const RunResult& result, const std::vector<ReportRow>& rows, bool explains) {
   std::string notes;
   const auto place = [](const ReportRow& row) {
@@ -159,6 +160,8 @@ std::string notes_text(const RunResult& result, const std::vector<ReportRow>& ro
     notes += fmt::format("impossible: {} point{}: {}\n", count, count == 1 ? "" : "s", reason);
   const std::string samples = samples_note(result);
   if (!samples.empty()) notes += printable(samples) + "\n";
+  for (const EnvironmentCheck& check : result.environment_checks)
+    notes += fmt::format("{}: {}\n", check.severity, printable(check.text));
   if (!result.complete) notes += "incomplete: the sweep was ended before its last case\n";
   return notes;
 }
