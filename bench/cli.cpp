@@ -18,6 +18,7 @@
 #include "bench/commands.hpp"
 #include "bench/completion.hpp"
 #include "bench/help.hpp"
+#include "bench/idle_options.hpp"
 #include "bench/report/terminal.hpp"
 #include "bench/simulation.hpp"
 #include "host/core/file.hpp"
@@ -177,6 +178,18 @@ void add_trace(CLI::App& app, TraceOptions& o) {
   app.footer(exit_codes());
 }
 
+/// What "" is to mean is anybody's guess, most often that a script's variable is not set.
+void refuse_empty_values(CLI::App& app) {
+  const CLI::Validator is_something(
+      [](std::string& text) {
+        return text.empty() ? "\"\", expected a value, or the option left out" : std::string();
+      },
+      "");
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() > 0) option->check(is_something);
+  }
+}
+
 /// CLI11 knows only that something is left over; this says what was probably meant.
 void require_no_extras(const CLI::App& app, const CLI::App& command) {
   std::vector<std::string> extras = command.remaining();
@@ -232,7 +245,11 @@ struct Program {
     if constexpr (has_simulation()) add_inspect();
     app.require_subcommand(0, 1);
     app.allow_extras();
-    for (CLI::App* command : app.get_subcommands({})) command->allow_extras()->fallthrough();
+    refuse_empty_values(app);
+    for (CLI::App* command : app.get_subcommands({})) {
+      command->allow_extras()->fallthrough();
+      refuse_empty_values(*command);
+    }
   }
 
   void add_global_options() {
@@ -391,6 +408,7 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   }
   const CLI::App& command = *p.app.get_subcommands().front();
   require_no_extras(p.app, command);
+  refuse_idle_options(command);
   if (needs_simulation(p, command) && !is_simulated()) restart_simulated(p.global.argv);
   if (&command == p.list_command)
     return command_list(p.global, p.list_what, p.list_ops, p.list_json, out);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/cli_compare.hpp"
 
+#include "bench/cli_numbers.hpp"
 #include "bench/completion.hpp"
 
 namespace wide::bench {
@@ -48,7 +49,7 @@ void add_compare(CLI::App& app, CompareArguments& a, const std::string& exit_cod
   app.add_option("arguments", a.run_arguments, "with --rerun, after --: what both executables run");
   app.add_flag("--rerun", a.is_rerun, "BASE and CAND are executables of wbench: run them by turns");
   app.add_option("--repeat", a.repeat, "runs of each executable")
-      ->check(CLI::Range(int64_t{1}, int64_t{1000}))
+      ->check(number_check(1, false, 1000, "an integer from 1 to 1000"))
       ->capture_default_str();
   app.add_option("--metric", a.metric, "see wbench list metrics")->capture_default_str();
   app.add_option("--threshold", a.threshold, "changes within it are none")->capture_default_str();
@@ -65,7 +66,7 @@ void add_compare(CLI::App& app, CompareArguments& a, const std::string& exit_cod
                  "A:B,..: the base's results of device A with the candidate's of B, each a name, "
                  "an ordinal of CUDA's, a UUID or its beginning, or cpu");
   app.add_option("--alpha", a.alpha, "level of significance reported")
-      ->check(CLI::Range(1e-9, 0.5))
+      ->check(number_check(1e-9, false, 0.5, "a number from 1e-9 to 0.5"))
       ->capture_default_str();
   app.add_option("--fdr", a.fdr, "adjust p over the sweep: bh or none")
       ->check(one_of({"bh", "none"}))

@@ -23,7 +23,7 @@ void add_caches_and_stops(CLI::App& app, RunOptions& o) {
   app.add_option("--l2-factor", o.config.l2_factor,
                  "sizes of the L2 that are flushed or rotated over")
       ->group(kSampling)
-      ->check(CLI::Range(1.0, 64.0))
+      ->check(number_check(1, false, 64, "a number from 1 to 64"))
       ->capture_default_str();
   app.add_option("--stop", o.config.stop, "when samples are enough: ci, stdrel, entropy or count")
       ->group(kSampling)
@@ -97,7 +97,7 @@ void add_sweep(CLI::App& app, RunOptions& o) {
   app.add_option("--launches", o.profiled_calls,
                  "--profile: calls of each strategy, replays with --regime graph")
       ->group(kSampling)
-      ->check(CLI::PositiveNumber)
+      ->check(number_check(1, false, 1e9, "an integer from 1 to 10^9"))
       ->capture_default_str();
   app.add_flag("--endless", o.is_endless, "--profile: calls until interrupted")->group(kSampling);
 }
@@ -195,7 +195,7 @@ void add_profile(CLI::App& app, ProfileOptions& o) {
       ->capture_default_str();
   CLI::Option* launches =
       app.add_option("--launches", o.run.profiled_calls, "calls of each strategy")
-          ->check(CLI::PositiveNumber)
+          ->check(number_check(1, false, 1e9, "an integer from 1 to 10^9"))
           ->capture_default_str();
   app.add_flag("--endless", o.run.is_endless, "calls until interrupted, for what attaches itself")
       ->excludes(launches);

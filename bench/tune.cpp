@@ -97,12 +97,15 @@ bool has_way(const catalog::PrimitiveSpec& spec, const SpaceItem& item) {
 [[noreturn]] void refuse_item(const std::string& text, const SpaceItem& item,
                               const std::vector<const catalog::PrimitiveSpec*>& ops) {
   std::vector<std::string> known;
+  const auto add = [&](const std::string& name) {  // once: a strategy may be of both devices
+    if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+  };
   for (const catalog::PrimitiveSpec* spec : ops) {
     const std::string prefix = item.op.empty() ? "" : std::string(spec->name) + "/";
     for (const catalog::StrategyInfo& info : spec->strategies) {
-      known.push_back(prefix + std::string(info.name));
+      add(prefix + std::string(info.name));
       for (const std::string_view policy : info.policies)
-        known.push_back(prefix + std::string(info.name) + ":" + std::string(policy));
+        add(prefix + std::string(info.name) + ":" + std::string(policy));
     }
   }
   const std::vector<std::string_view> views(known.begin(), known.end());

@@ -80,7 +80,7 @@ TEST_CASE("exit code 2, with a message that says what to type instead") {
       {"run --op linear --fail-on none", "requires --compare"},
       {"run --op linear --metrics time,bandwith", "did you mean bandwidth?"},
       {"profile --op linear --endless --launches 5", "excludes"},
-      {"report r.json --html r.html --metric bogus", "unknown metric \"bogus\""},
+      {"report r.json --html r.html --compare b --metric bogus", "unknown metric \"bogus\""},
       {"run --op linear --save-workspace sometimes", "\"sometimes\", expected never, incorrect"},
       {"verify --op linear --save-workspace never:x", "\"never:x\", expected never"},
       {"run --op linear --save-workspace always:", "\"always:\", expected never"},

@@ -223,6 +223,10 @@ TEST_CASE("a space names strategies and policies, of all ops or of one") {
                                       {"conv2d/simt", "unknown strategy"},
                                       {"simt,,gemv", "--space"}})
     CHECK_THROWS_WITH(space_of(list, linear(), ops), ContainsSubstring(message));
+  const catalog::PrimitiveSpec* const one = &linear();
+  CHECK_THROWS_WITH(
+      space_of("bogus", *one, {one}),  // sequential is the CPU's, too
+      ContainsSubstring("one of sequential, cublas_batched") && !ContainsSubstring(", sequential"));
 }
 
 /// A folder of its own to be in.

@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/idle_options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "wide/error.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+using Names = std::initializer_list<const char*>;
+
+/// What a command was given, by its options' names.
+class Given {
+ public:
+  explicit Given(const CLI::App& command) : command_(command) {}
+
+  bool has(const std::string& name) const {
+    const CLI::Option* option = command_.get_option_no_throw(name);
+    return option != nullptr && option->count() > 0;
+  }
+  bool has_any(Names names) const {
+    return std::any_of(names.begin(), names.end(), [&](const char* name) { return has(name); });
+  }
+  /// Whether the option has one of these values; not given, it has the first one or `by_default`.
+  bool is(const std::string& name, Names values, bool by_default = false) const {
+    if (!has(name)) return by_default;
+    const std::string value = command_.get_option(name)->results().back();
+    return std::find(values.begin(), values.end(), value) != values.end();
+  }
+
+ private:
+  const CLI::App& command_;
+};
+
+struct Rule {
+  const char* commands;  ///< "run verify"
+  std::vector<const char*> options;
+  bool (*has_effect)(const Given&);
+  const char* owner;  ///< what the options are of
+};
+
+const std::vector<Rule>& rules() {
+  static const std::vector<Rule> all{
+      {"run",
+       {"--launches", "--endless"},
+       [](const Given& given) { return given.has("--profile"); },
+       "--profile"},
+      {"run",
+       {"--max-noise"},
+       [](const Given& given) { return given.is("--stop", {"stdrel"}); },
+       "--stop stdrel"},
+      {"run",
+       {"--target-ci"},
+       [](const Given& given) { return given.is("--stop", {"ci"}, true); },
+       "--stop ci"},
+      {"run",
+       {"--l2-factor"},
+       [](const Given& given) { return !given.is("--cache", {"warm"}); },
+       "--cache flush and rotate"},
+      {"run",
+       {"--aa"},
+       [](const Given& given) { return !given.is("--baseline", {"none"}); },
+       "baselines, which --baseline none leaves out"},
+      {"run",
+       {"--save-workspace"},
+       [](const Given& given) { return !given.is("--verify", {"off"}); },
+       "calls that are checked, which --verify off leaves out"},
+      {"run",
+       {"--metrics"},
+       [](const Given& given) { return !given.has("--roofline"); },
+       "a table whose columns --roofline does not choose"},
+      {"run verify inspect",
+       {"--store"},
+       [](const Given& given) {
+         return given.has_any({"--save", "--tag", "--compare"});
+       },
+       "--save, --tag and --compare"},
+      {"run verify inspect",
+       {"--samples"},
+       [](const Given& given) {
+         return given.has_any({"--json", "--output", "--save", "--tag"});
+       },
+       "--json, --save and --tag"},
+      {"profile",
+       {"--set"},
+       [](const Given& given) { return given.is("--tool", {"ncu"}); },
+       "--tool ncu"},
+      {"profile",
+       {"--folder"},
+       [](const Given& given) { return !given.is("--tool", {"none"}); },
+       "--tool nsys and ncu"},
+      {"trace",
+       {"--times", "--device"},
+       [](const Given& given) { return !given.is("--compile", {"none"}); },
+       "a graph that is compiled, which --compile none is not"},
+      {"trace",
+       {"--strategy", "--only", "--skip"},
+       [](const Given& given) { return given.has("--op"); },
+       "trace --op"},
+      {"list",
+       {"--op"},
+       [](const Given& given) {
+         return given.is("what", {"ops", "strategies", "policies", "axes", "presets", "tolerances"},
+                         true);
+       },
+       "list ops, strategies, policies, axes, presets and tolerances"},
+      {"info",
+       {"--device"},
+       [](const Given& given) {
+         return given.has_any({"--calibrate", "--self-check"});
+       },
+       "--calibrate and --self-check"},
+      {"compare", {"--repeat"}, [](const Given& given) { return given.has("--rerun"); }, "--rerun"},
+      {"report",
+       {"--metric", "--threshold"},
+       [](const Given& given) { return given.has("--compare"); },
+       "--compare"},
+      {"report", {"--plots"}, [](const Given& given) { return given.has("--html"); }, "--html"},
+      {"history",
+       {"--op", "--axis", "--filter", "--strategy"},
+       [](const Given& given) {
+         return given.is("what", {"trend", "noise", "bisect-hint"});
+       },
+       "history trend, noise and bisect-hint"},
+      {"history",
+       {"--keep"},
+       [](const Given& given) { return given.is("what", {"gc"}); },
+       "history gc"},
+      {"history",
+       {"--json"},
+       [](const Given& given) {
+         return given.is("what", {"list", "trend", "noise", "bisect-hint"}, true);
+       },
+       "history list, trend, noise and bisect-hint"},
+      {"history",
+       {"arguments"},
+       [](const Given& given) {
+         return given.is("what", {"show", "add", "tag", "rm"});
+       },
+       "history show, add, tag and rm"},
+      {"suite",
+       {"--entry", "--device", "--results", "--save", "--strict", "--dry-run"},
+       [](const Given& given) { return given.is("what", {"run"}); },
+       "suite run"},
+      {"suite",
+       {"--json"},
+       [](const Given& given) {
+         return given.is("what", {"list", "run"}, true);
+       },
+       "suite list and run"},
+      {"suite",
+       {"--store"},
+       [](const Given& given) { return given.is("what", {"run"}) && given.has("--save"); },
+       "suite run --save"},
+      {"quantize",
+       {"--seed"},
+       [](const Given& given) { return !given.has("file"); },
+       "random weights, not of a file's"},
+  };
+  return all;
+}
+
+/// Whether `words`, each behind a space, have this one.
+bool has_word(const std::string& words, const std::string& word) {
+  return (" " + words + " ").find(" " + word + " ") != std::string::npos;
+}
+
+}  // namespace
+
+void refuse_idle_options(const CLI::App& command) {
+  const Given given(command);
+  for (const Rule& rule : rules()) {
+    if (!has_word(rule.commands, command.get_name()) || rule.has_effect(given)) continue;
+    for (const char* option : rule.options) {
+      if (!given.has(option)) continue;
+      throw Error(ErrorCode::invalid_argument, command.get_name() + ": " + option +
+                                                   " has no effect here: it is of " + rule.owner);
+    }
+  }
+}
+
+}  // namespace wide::bench

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Options that say nothing, or of which nothing could come, are refused before anything runs.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <sstream>
+
+#include "verify/cli_case.hpp"
+#include "verify/support/folder.hpp"
+
+namespace wide::bench {
+
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+/// The long names of a command's options that take a value, as its help shows them; without axes,
+/// which are hundreds and alike.
+std::vector<std::string> options_with_values(const std::string& command) {
+  std::istringstream help(wbench(command + " --help").out);
+  std::vector<std::string> names;
+  bool are_axes = false;
+  for (std::string line; std::getline(help, line);) {
+    std::istringstream words(line);
+    std::string name, kind;
+    words >> name >> kind;
+    if (line.ends_with(':') && !line.starts_with(' ')) are_axes = line == "Axes:";
+    if (!line.starts_with("  -") || are_axes) continue;
+    if (kind.starts_with("TEXT") || kind.starts_with("INT") || kind.starts_with("FLOAT"))
+      names.push_back(name.substr(name.rfind(',') + 1));
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("no option takes nothing for a value") {
+  const test::TemporaryFolder folder;
+  const std::string command = GENERATE("run", "compare", "history", "quantize");
+  const std::vector<std::string> names = options_with_values(command);
+  CHECK((!names.empty() || command == "list"));
+  for (const std::string& name : names) {
+    CAPTURE(command, name);
+    const Outcome o = wbench(command + " " + name + " ''");
+    CHECK(o.code == kUsage);
+    CHECK_THAT(o.err, ContainsSubstring("\"\", expected"));
+  }
+}
+
+TEST_CASE("nor does an argument") {
+  for (const char* line : {"show ''", "compare '' ''", "report '' --md -", "history show ''",
+                           "suite run ''", "quantize ''", "list ''"}) {
+    CAPTURE(line);
+    const Outcome o = wbench(line);
+    CHECK(o.code == kUsage);
+    CHECK_THAT(o.err, ContainsSubstring("\"\", expected"));
+  }
+}
+
+TEST_CASE("an option without an effect is refused, with what it is of") {
+  const auto [line, message] = GENERATE(table<std::string, std::string>(
+      {{"run --op linear --launches 5", "--launches has no effect here: it is of --profile"},
+       {"run --op linear --endless", "of --profile"},
+       {"run --op linear --max-noise 1%", "--max-noise has no effect here: it is of --stop stdrel"},
+       {"run --op linear --stop stdrel --target-ci 1%", "of --stop ci"},
+       {"run --op linear --cache warm --l2-factor 3", "of --cache flush and rotate"},
+       {"run --op linear --baseline none --aa", "--aa has no effect"},
+       {"run --op linear --verify off --save-workspace always", "of calls that are checked"},
+       {"run --op linear --roofline --metrics time", "--metrics has no effect"},
+       {"run --op linear --store history", "of --save, --tag and --compare"},
+       {"verify --op linear --store history", "of --save, --tag and --compare"},
+       {"verify --op linear --samples none", "of --json, --save and --tag"},
+       {"profile --op linear --tool none --set full", "of --tool ncu"},
+       {"profile --op linear --tool none --folder f", "of --tool nsys and ncu"},
+       {"trace -m mlp --compile none --times", "trace: --times has no effect here"},
+       {"trace -m mlp --compile none -d cpu", "trace: --device has no effect here"},
+       {"trace -m mlp --strategy wide", "of trace --op"},
+       {"list models --op linear", "of list ops, strategies, policies"},
+       {"list dtypes --op linear", "list: --op has no effect here"},
+       {"info -d cpu", "of --calibrate and --self-check"},
+       {"compare a.json b.json --repeat 7", "of --rerun"},
+       {"report a.json --md - --metric time_ns", "of --compare"},
+       {"report a.json --md - --threshold 3%", "of --compare"},
+       {"report a.json --md - --plots heat", "of --html"},
+       {"history --op linear", "of history trend, noise and bisect-hint"},
+       {"history trend --keep 3", "of history gc"},
+       {"history tag x y --json", "of history list, trend, noise and bisect-hint"},
+       {"history list extra", "of history show, add, tag and rm"},
+       {"suite list --strict", "of suite run"},
+       {"suite validate quick --json -", "of suite list and run"},
+       {"suite run quick --dry-run --store history", "of suite run --save"},
+       {"quantize weight.bin --seed 3", "of random weights"}}));
+  CAPTURE(line);
+  const Outcome o = wbench(line);
+  CHECK(o.code == kUsage);
+  CHECK(o.out.empty());
+  CHECK_THAT(o.err, ContainsSubstring(message));
+}
+
+TEST_CASE("the same options where they have one are taken") {
+  const test::TemporaryFolder folder;
+  const std::string line = GENERATE(
+      "run " + kTiny + "--stop stdrel --max-noise 1% --save --store history --samples none",
+      "run " + kTiny + "--stop ci --target-ci 1% --cache rotate --l2-factor 3",
+      "verify " + kTiny.substr(0, kTiny.find(" --warmup")) + " --tag mine --store history",
+      std::string("trace -m mlp --compile fast -d cpu"), std::string("list --op linear"),
+      std::string("list axes --op linear"), std::string("suite --json -"));
+  CAPTURE(line);
+  CHECK(wbench(line).code == kSuccess);
+}
+
+}  // namespace wide::bench
