@@ -52,10 +52,15 @@ const PrimitiveSpec& find_primitive(std::string_view name) {
     if (spec->name == name) return *spec;
     names.push_back(spec->name);
   }
+  constexpr std::string_view kModel = "model:";
+  const bool is_model = name.starts_with(kModel);
+  if (is_model) names.clear();
   for (const PrimitiveSpec* spec : models()) {
     if (spec->name == name) return *spec;
-    names.push_back(spec->name);
+    names.push_back(is_model ? spec->name.substr(kModel.size()) : spec->name);
   }
+  if (is_model)
+    throw_invalid_argument(unknown_name_message("model", name.substr(kModel.size()), names));
   throw_invalid_argument(unknown_name_message("op", name, names));
 }
 

@@ -305,6 +305,23 @@ TEST_CASE("info measures a device's ceilings where asked to") {
   CHECK(facts.at("calibrations").at(0).at("mem_bw_bytes_per_s").get<double>() > 1e8);
 }
 
+TEST_CASE("a list's numbers are numbers in JSON, too") {
+  for (const auto& row : nlohmann::json::parse(wbench("list dtypes --json -").out))
+    CHECK(row.at("bytes").get<int64_t>() > 0);
+  for (const auto& row : nlohmann::json::parse(wbench("list presets --json -").out)) {
+    CHECK(row.at("cases").is_number_integer());
+    CHECK(row.at("axes").is_string());
+  }
+}
+
+TEST_CASE("a model that there is not is called a model, and near ones by their names") {
+  const std::string command = GENERATE("run --model ", "trace -m ", "run --op model:");
+  CHECK_THAT(wbench(command + "mlpp").err,
+             ContainsSubstring("unknown model \"mlpp\", did you mean mlp?"));
+  CHECK_THAT(wbench(command + "zzzzzzzz").err,
+             ContainsSubstring("unknown model \"zzzzzzzz\", expected one of mlp, "));
+}
+
 TEST_CASE("list suites is suite list, and lists go to files") {
   CHECK(wbench("list suites").out == wbench("suite list").out);
   CHECK_THAT(wbench("list suites").out, ContainsSubstring("end_to_end"));
