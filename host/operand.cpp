@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "host/core/check.hpp"
+#include "host/core/thread_pool.hpp"
 #include "host/operand_values.hpp"
 
 namespace wide::catalog {
@@ -240,11 +241,10 @@ void Operand::State::fill(std::byte* bytes) const {
   const int64_t runs = first_run.back();
   const int64_t num_threads = std::clamp<int64_t>(
       num_values / kValuesPerThread, 1, std::max<int64_t>(1, std::thread::hardware_concurrency()));
-  std::vector<std::jthread> threads;
-  for (int64_t t = 1; t < num_threads; ++t) {
-    threads.emplace_back(fill_range, runs * t / num_threads, runs * (t + 1) / num_threads);
-  }
-  fill_range(0, runs / num_threads);
+  const auto fill_part = [&](int64_t t) {
+    fill_range(runs * t / num_threads, runs * (t + 1) / num_threads);
+  };
+  ThreadPool(static_cast<int>(num_threads)).run(num_threads, task_body(fill_part));
 }
 
 /// A member's values out of the packed payload, densely packed.

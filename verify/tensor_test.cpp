@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wide/tensor.hpp"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <numeric>
 #include <thread>
@@ -193,6 +197,31 @@ TEST_CASE("parallel_for runs every task once, rethrows, and may be nested") {
   parallel_for(context, 10, [&](int64_t) { ++after; });
   CHECK(after == 10);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which live in address space
+TEST_CASE("threads that the system does not start are said to be too many") {
+  long pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+  const rlim_t room = 256 << 20;  // for a few stacks
+  const rlimit small{static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE)) + room, before.rlim_max};
+  std::string message;
+  ErrorCode code = ErrorCode::io;
+  setrlimit(RLIMIT_AS, &small);
+  try {
+    (void)Context::cpu({.num_threads = 4096, .allocator = {}});
+  } catch (const Error& error) {
+    code = error.code();
+    message = error.what();
+  }
+  setrlimit(RLIMIT_AS, &before);
+  CHECK(code == ErrorCode::out_of_memory);
+  CHECK_THAT(message, ContainsSubstring(" of 4096 could not be started: ") &&
+                          ContainsSubstring("or fewer of them (CpuOptions::num_threads)"));
+  CHECK(Context::cpu({.num_threads = 3, .allocator = {}}).info().num_multiprocessors == 3);
+}
+#endif
 
 TEST_CASE("two threads may share a context's threads") {
   const Context context = Context::cpu({.num_threads = 3, .allocator = {}});

@@ -22,6 +22,13 @@ struct TaskBody {
   const void* body;
 };
 
+/// Of a body that outlives its use.
+template <class Body>
+TaskBody task_body(const Body& body) {
+  return {[](const void* erased, int64_t task) { (*static_cast<const Body*>(erased))(task); },
+          std::addressof(body)};
+}
+
 /// See parallel_for.
 void run_tasks(const Context& context, int64_t num_tasks, const TaskBody& body);
 
@@ -31,9 +38,7 @@ void run_tasks(const Context& context, int64_t num_tasks, const TaskBody& body);
 /// (CUDA), where another thread's parallel_for occupies them, and inside another body.
 template <class Body>
 void parallel_for(const Context& context, int64_t num_tasks, const Body& body) {
-  run_tasks(context, num_tasks,
-            {[](const void* erased, int64_t task) { (*static_cast<const Body*>(erased))(task); },
-             std::addressof(body)});
+  run_tasks(context, num_tasks, task_body(body));
 }
 
 }  // namespace wide

@@ -6,7 +6,11 @@
 #include "host/core/thread_pool.hpp"
 
 #include <algorithm>
+#include <string>
+#include <system_error>
 #include <utility>
+
+#include "wide/error.hpp"
 
 namespace wide {
 
@@ -33,6 +37,12 @@ ThreadPool::ThreadPool(int num_threads) {
   threads_.reserve(static_cast<size_t>(std::max(num_threads - 1, 0)));
   try {
     for (int i = 1; i < num_threads; ++i) threads_.emplace_back([this] { serve(); });
+  } catch (const std::system_error& error) {
+    stop_and_join();
+    throw Error(ErrorCode::out_of_memory,
+                "thread " + std::to_string(threads_.size() + 1) + " of " +
+                    std::to_string(num_threads) + " could not be started: " + error.what() +
+                    "; expected room for all, or fewer of them (CpuOptions::num_threads)");
   } catch (...) {
     stop_and_join();
     throw;

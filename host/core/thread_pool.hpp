@@ -21,7 +21,8 @@ namespace wide {
 
 class ThreadPool {
  public:
-  /// `num_threads` counts the caller: one less is started.
+  /// `num_threads` counts the caller: one less is started. Throws out_of_memory where the system
+  /// starts no more.
   explicit ThreadPool(int num_threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
