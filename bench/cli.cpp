@@ -22,6 +22,7 @@
 #include "bench/report/terminal.hpp"
 #include "bench/simulation.hpp"
 #include "host/core/file.hpp"
+#include "host/core/nearest.hpp"
 #include "wide/error.hpp"
 #include "wide/version.hpp"
 
@@ -206,12 +207,10 @@ void require_no_extras(const CLI::App& app, const CLI::App& command) {
     }
   }
   const std::vector<std::string_view> views(names.begin(), names.end());
-  const auto nearest = catalog::nearest_names(extra.substr(0, extra.find('=')), views);
-  std::string message = "unknown argument \"" + extra + "\"";
-  for (size_t i = 0; i < nearest.size(); ++i)
-    message += (i == 0 ? ", did you mean " : ", ") + nearest[i];
+  const std::string near = did_you_mean(extra.substr(0, extra.find('=')), views);
   throw Error(ErrorCode::invalid_argument,
-              message + (nearest.empty() ? "; see wbench " + command.get_name() + " --help" : "?"));
+              "unknown argument \"" + extra + "\"" +
+                  (near.empty() ? "; see wbench " + command.get_name() + " --help" : near));
 }
 
 struct Program {

@@ -120,11 +120,6 @@ Case make_case(const PrimitiveSpec& spec,
   return Case(std::string(spec.name), std::move(entries));
 }
 
-std::vector<std::string> nearest_names(std::string_view name,
-                                       std::span<const std::string_view> names) {
-  return nearest_of(name, names);
-}
-
 std::string unknown_name_message(std::string_view what, std::string_view name,
                                  std::span<const std::string_view> known) {
   return "unknown " + std::string(what) + " \"" + std::string(name) + "\"" +

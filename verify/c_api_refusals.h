@@ -127,7 +127,7 @@ static void refuse_parameters(const Engine* e) {
   REFUSED("path is null", wide_parameters_save(parameters_of_one, NULL));
   FAILS(WIDE_IO_ERROR, "no-such-folder",
         wide_parameters_save(parameters_of_one, "no-such-folder/x.safetensors"));
-  REFUSED("there is no parameter \"fc1.wieght\" among 4, expected one such as fc1.weight",
+  REFUSED("there is no parameter \"fc1.wieght\" among 4, did you mean fc1.weight",
           wide_parameters_get(parameters_of_one, "fc1.wieght", &view));
   CHECK(wide_parameters_name(NULL, 0) == NULL);
 

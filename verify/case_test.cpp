@@ -6,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 
+#include "host/core/nearest.hpp"
 #include "verify/support/cases.hpp"
 #include "wide/error.hpp"
 
@@ -35,7 +36,7 @@ Case make(const Values& values) {
 std::vector<std::string> nearest(std::string_view name) {
   const std::vector<std::string_view> names{"linear", "embedding", "layernorm", "attention",
                                             "flash_attention"};
-  return catalog::nearest_names(name, names);
+  return nearest_of(name, names);
 }
 
 }  // namespace

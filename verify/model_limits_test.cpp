@@ -95,6 +95,17 @@ TEST_CASE("parameters: of no member, or spread by no number, there are none") {
   CHECK_NOTHROW(perturbed_parameters(given, 0, 1, 1));
 }
 
+TEST_CASE("model: primitives of strategies are known by near names, or all") {
+  const auto plan_with = [](const char* primitive) {
+    return make_model_plan(kCpu, make_named_model("mlp"), {},
+                           {.strategies = {{primitive, "wide"}}});
+  };
+  CHECK_THROWS_WITH(plan_with("linaer"),
+                    ContainsSubstring("primitive \"linaer\", did you mean linear?"));
+  CHECK_THROWS_WITH(plan_with("zzzzzzzz"),
+                    ContainsSubstring("primitive \"zzzzzzzz\", expected one of all, linear, "));
+}
+
 TEST_CASE("model: strategies that look like none are answered by all there are") {
   CHECK_THROWS_WITH(
       make_model_plan(kCpu, make_named_model("mlp"), {}, {.strategies = {{"linear", "zzzzzzzz"}}}),

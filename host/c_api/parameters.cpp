@@ -81,11 +81,8 @@ wide_status wide_parameters_get(const wide_parameters* parameters, const char* n
     if (found == views.end()) {
       std::vector<std::string_view> names;
       for (const auto& [known, view] : views) names.push_back(known);
-      std::string near;
-      for (const std::string& known : nearest_of(wanted, names)) near += " " + known;
       throw_invalid_argument("there is no parameter \"" + wanted + "\" among " +
-                             std::to_string(names.size()) +
-                             (near.empty() ? "" : ", expected one such as" + near));
+                             std::to_string(names.size()) + did_you_mean(wanted, names));
     }
     const ConstTensorView& view = found->second;
     write_view(out, TensorView(const_cast<void*>(view.data), view.dtype, view.shape, view.strides,

@@ -52,9 +52,11 @@ std::vector<std::string> nearest_of(std::string_view name,
   return nearest;
 }
 
-std::string did_you_mean(std::string_view name, std::span<const std::string_view> names) {
+std::string did_you_mean(std::string_view name, std::span<const std::string_view> names,
+                         std::string (*shown)(std::string_view)) {
   std::string list;
-  for (const std::string& near : nearest_of(name, names)) list += (list.empty() ? "" : ", ") + near;
+  for (const std::string& near : nearest_of(name, names))
+    list += (list.empty() ? "" : ", ") + (shown != nullptr ? shown(near) : near);
   return list.empty() ? "" : ", did you mean " + list + "?";
 }
 

@@ -16,8 +16,9 @@ namespace wide {
 /// third of the longer one's length, rounded up.
 std::vector<std::string> nearest_of(std::string_view name, std::span<const std::string_view> names);
 
-/// ", did you mean wide, wide2?" of those; "" where there are none.
-std::string did_you_mean(std::string_view name, std::span<const std::string_view> names);
+/// ", did you mean wide, wide2?" of those, as `shown`, or as they are; "" where there are none.
+std::string did_you_mean(std::string_view name, std::span<const std::string_view> names,
+                         std::string (*shown)(std::string_view) = nullptr);
 
 /// The same, and where none is near ", expected one of " all.
 std::string expected_name(std::string_view name, std::span<const std::string_view> names);

@@ -21,11 +21,8 @@ std::string in_quotes(std::string_view text) {
 
 void refuse_unknown_tensor(const std::string& format, std::string_view name,
                            std::span<const std::string_view> names) {
-  std::string message = format + ": there is no tensor " + in_quotes(name);
-  const std::vector<std::string> nearest = nearest_of(name, names);
-  for (size_t i = 0; i < nearest.size(); ++i)
-    message += (i == 0 ? ", did you mean " : ", ") + in_quotes(nearest[i]);
-  throw_invalid_argument(message);
+  throw_invalid_argument(format + ": there is no tensor " + in_quotes(name) +
+                         did_you_mean(name, names, in_quotes));
 }
 
 }  // namespace wide

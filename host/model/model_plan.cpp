@@ -30,11 +30,8 @@ void check_strategies(const ModelOptions& options) {
   for (const auto& [primitive, strategy] : options.strategies) {
     const bool is_known =
         std::find(std::begin(kKnown), std::end(kKnown), primitive) != std::end(kKnown);
-    std::string names;
-    for (const std::string& near : nearest_of(primitive, kKnown)) names += " " + near;
-    WIDE_REQUIRE(is_known, "model: strategies names the primitive " + primitive +
-                               ", expected one that models are made of" +
-                               (names.empty() ? "" : ":" + names));
+    WIDE_REQUIRE(is_known, "model: strategies names the primitive \"" + primitive + "\"" +
+                               expected_name(primitive, kKnown));
   }
 }
 

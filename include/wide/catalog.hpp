@@ -273,10 +273,6 @@ const Sweep& find_sweep(const PrimitiveSpec& spec, std::string_view name);
 Case make_case(const PrimitiveSpec& spec,
                std::span<const std::pair<std::string, AxisValue>> values);
 
-/// Up to three of `names` that look like `name`, best first: for messages.
-std::vector<std::string> nearest_names(std::string_view name,
-                                       std::span<const std::string_view> names);
-
 /// "unknown op "linaer", did you mean linear?", or all known names where none is near.
 std::string unknown_name_message(std::string_view what, std::string_view name,
                                  std::span<const std::string_view> known);
