@@ -409,6 +409,43 @@ TEST_CASE("onnx: a file for each member, of one architecture") {
       ContainsSubstring("it has 5 nodes, expected 4"));
 }
 
+TEST_CASE("onnx: members call their extents what they like, each one by one name") {
+  const auto file_with = [](const char* batch, const char* of_x, const char* of_z) {
+    const auto input = [&](const char* name, const char* extent) {
+      const std::string shape = bytes(1, bytes(2, batch)) + bytes(1, bytes(2, extent));
+      return bytes(1, name) + bytes(2, bytes(1, integer(1, 1) + bytes(2, shape)));
+    };
+    File file = network({}, {node("Relu", {"x"}, {"y"}), node("Tanh", {"z"}, {"w"})});
+    file.inputs = {input("x", of_x), input("z", of_z)};
+    file.outputs = {value("y", {}), value("w", {})};
+    return file.bytes_of();
+  };
+  const test::TemporaryFolder folder;
+  const OnnxOptions options{
+      .extents = {{"s", 4}, {"t", 8}}, .shared_inputs = {}, .fixed_inputs = {}, .outputs = {}};
+  const Strings paths{"a.onnx", "b.onnx"};
+  const auto open_with = [&](const std::string& second) {
+    write_file("a.onnx", file_with("batch", "s", "t"));
+    write_file("b.onnx", second);
+    return OnnxModel::open(paths, options);
+  };
+  for (const std::string& second : {file_with("N", "length", "width"), file_with("t", "t", "s")}) {
+    const OnnxModel model = open_with(second);
+    CHECK(model.num_members() == 2);
+    CHECK(model.graph().type(model.graph().inputs()[1]).shape[1] == 8);
+  }
+  CHECK_THROWS_WITH(
+      open_with(file_with("N", "length", "length")),
+      ContainsSubstring("b.onnx is no member of a.onnx: its extent \"length\" is both "
+                        "\"s\" and \"t\" there, expected one"));
+  write_file("a.onnx", file_with("batch", "s", "s"));
+  write_file("b.onnx", file_with("batch", "p", "q"));
+  CHECK_THROWS_WITH(
+      OnnxModel::open(
+          paths, {.extents = {{"s", 4}}, .shared_inputs = {}, .fixed_inputs = {}, .outputs = {}}),
+      ContainsSubstring("its extents \"p\" and \"q\" are both \"s\" there, expected one name"));
+}
+
 TEST_CASE("onnx: weights that a file fills with one number take one element") {
   const auto file = [](const Strings& more) {
     return network({80},

@@ -34,8 +34,8 @@
 namespace wide {
 
 struct OnnxOptions {
-  /// Numbers of symbolic extents behind the batch: {"sequence", 128}. Refused where no input has
-  /// such a symbol.
+  /// Numbers of symbolic extents behind the batch: {"sequence", 128}, by the first file's names;
+  /// other files may have others, each one for one. Refused where no input has such a symbol.
   std::map<std::string, int64_t> extents{};
   /// Inputs that all members read one of; the others are each member's own.
   std::vector<std::string> shared_inputs{};

@@ -4,6 +4,9 @@
 // Opening ONNX models: a file for each member, all of one architecture.
 #include "wide/onnx.hpp"
 
+#include <algorithm>
+#include <map>
+
 #include "host/core/check.hpp"
 #include "host/import/messages.hpp"
 #include "host/import/onnx/lowering.hpp"
@@ -67,6 +70,45 @@ void require_same(const Lowered& first, const std::string& first_name, const Low
   if (!is_same) refuse("its inputs, parameters or outputs are others");
 }
 
+template <class File>
+auto inputs_of(File& file) {
+  std::vector<decltype(&file.inputs.front())> inputs;
+  for (auto& input : file.inputs) {
+    const bool is_weight = std::ranges::any_of(
+        file.initializers, [&](const auto& weight) { return weight.name == input.name; });
+    if (!is_weight) inputs.push_back(&input);
+  }
+  return inputs;
+}
+
+/// Calls the symbolic extents of `other` what `first` calls them, by their places: names are not
+/// what members have in common. Behind the batch, which has no name in a graph.
+void take_symbols(const onnx::OnnxFile& first, onnx::OnnxFile& other) {
+  const auto expected = inputs_of(first);
+  const auto inputs = inputs_of(other);
+  if (inputs.size() != expected.size()) return;  // no members in any case
+  std::map<std::string_view, std::string_view> theirs_of, own_of;
+  const auto refuse = [&](const std::string& why) {
+    throw_invalid_argument("onnx: " + other.where + " is no member of " + first.where + ": " + why);
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    auto& extents = inputs[i]->extents;
+    for (size_t k = 1; k < std::min(extents.size(), expected[i]->extents.size()); ++k) {
+      const std::string_view own = extents[k].symbol, theirs = expected[i]->extents[k].symbol;
+      if (own.empty() || theirs.empty()) continue;
+      const std::string_view before = theirs_of.try_emplace(own, theirs).first->second;
+      if (before != theirs)
+        refuse("its extent " + in_quotes(own) + " is both " + in_quotes(before) + " and " +
+               in_quotes(theirs) + " there, expected one");
+      const std::string_view other_own = own_of.try_emplace(theirs, own).first->second;
+      if (other_own != own)
+        refuse("its extents " + in_quotes(other_own) + " and " + in_quotes(own) + " are both " +
+               in_quotes(theirs) + " there, expected one name of it");
+      extents[k].symbol = theirs;
+    }
+  }
+}
+
 void require_files(size_t count) {
   WIDE_REQUIRE(count > 0, "onnx: there is no file, expected one or one for each member");
 }
@@ -82,9 +124,10 @@ OnnxModel::State::Member& OnnxModel::State::add(const std::string& name) {
 void OnnxModel::State::import(Member& member, std::span<const std::byte> bytes,
                               const OnnxOptions& options) {
   onnx::read_onnx(member.file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const Member& first = *members.front();
+  if (&first != &member) take_symbols(first.file, member.file);
   onnx::join_patterns(member.file);
   member.lowered = onnx::Lowering(member.file, options).run();
-  const Member& first = *members.front();
   require_same(first.lowered, first.file.where, member.lowered, member.file.where);
 }
 
