@@ -104,6 +104,28 @@ TEST_CASE("CSV and JSON lines say the same, a column an axis") {
   CHECK(lines[0].at("axis_n") == result.cases[0].point.integer("n"));
 }
 
+TEST_CASE("CSV has what was counted, summed over a call's launches and their buffers") {
+  RunResult result = sample_result();
+  LaunchCounters launch = result.cases[0].strategies.at(1).launches.at(0);
+  launch.values = {{"instructions_fp32", 7}};
+  launch.buffers = {{"x", {{"read_sectors", 3}}}, {"y", {{"read_sectors", 2}}}};
+  result.cases[0].strategies[1].launches = {launch, launch};
+  result.cases.resize(1);
+  const auto csv = parse_csv(report_csv(result));
+  const auto column = [&](const std::string& name) {
+    return static_cast<size_t>(std::find(csv[0].begin(), csv[0].end(), name) - csv[0].begin());
+  };
+  const size_t counted = column("counter_instructions_fp32"),
+               in_buffers = column("counter_buffers_read_sectors"), name = column("name");
+  REQUIRE(in_buffers < csv[0].size());
+  REQUIRE(counted < csv[0].size());
+  for (size_t r = 1; r < csv.size(); ++r) {
+    const bool is_counted = csv[r][name] == result.cases[0].strategies[1].name;
+    CHECK(csv[r][counted] == (is_counted ? "14" : ""));
+    CHECK(csv[r][in_buffers] == (is_counted ? "10" : ""));
+  }
+}
+
 TEST_CASE("a trace has what Perfetto wants of complete events, one behind the other") {
   const RunResult result = GENERATE(sample_result(), hostile_result());
   const json trace = json::parse(export_trace(result));

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/report/flat_rows.hpp"
 
+#include <map>
+
 #include "bench/json_number.hpp"
 #include "bench/report/details.hpp"
 #include "bench/report/rows.hpp"
@@ -27,6 +29,18 @@ void add_statistics(const Measurement* m, Json& row) {
   row["mem_bw_bytes_per_s"] = m == nullptr ? Json(nullptr) : json_number(m->mem_bw_bytes_per_s);
   row["items_per_s"] = m == nullptr ? Json(nullptr) : json_number(m->items_per_s);
   row["pct_of_floor"] = m == nullptr ? Json(nullptr) : json_number(m->pct_of_floor);
+}
+
+/// What the simulated GPU counted in one call: sums over its launches, and over their buffers.
+void add_counters(const RunnerResult& runner, Json& row) {
+  std::map<std::string, int64_t> sums;
+  for (const LaunchCounters& launch : runner.launches) {
+    for (const auto& [name, value] : launch.values) sums["counter_" + name] += value;
+    for (const LaunchCounters::Buffer& buffer : launch.buffers) {
+      for (const auto& [name, value] : buffer.values) sums["counter_buffers_" + name] += value;
+    }
+  }
+  for (const auto& [name, sum] : sums) row[name] = sum;
 }
 
 /// What tells the rows of one run from another's, so that tables can be laid together.
@@ -64,6 +78,7 @@ std::vector<Json> flat_rows(const RunResult& result) {
     row["worst_member"] = runner.verify.worst_member;
     row["reason"] = r.runner == nullptr ? r.point->reason : runner.reason;
     add_details(r, row);
+    add_counters(runner, row);
     add_run(result, row);
     for (const auto& entry : r.point->point.entries()) {
       const auto* integer = std::get_if<int64_t>(&entry.value);

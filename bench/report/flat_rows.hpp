@@ -12,7 +12,8 @@
 namespace wide::bench {
 
 /// Objects of numbers, strings, booleans and null: a row per case, strategy or baseline, and
-/// regime. Axes are "axis_<name>", at the end; an op has its own.
+/// regime. Axes are "axis_<name>", at the end; an op has its own. What the simulated GPU counted is
+/// "counter_<name>" and "counter_buffers_<name>", where it did.
 std::vector<nlohmann::ordered_json> flat_rows(const RunResult& result);
 
 }  // namespace wide::bench
