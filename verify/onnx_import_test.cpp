@@ -470,6 +470,60 @@ TEST_CASE("onnx: weights that a file fills with one number take one element") {
   require_runs(model.graph());
 }
 
+TEST_CASE("onnx: pools whose pads are uneven have the windows that ONNX says") {
+  const auto pool = [](const char* op, int64_t size, int64_t kernel, int64_t stride,
+                       const std::string& more) {
+    return network({1, size}, {node(op, {"x"}, {"y"},
+                                    ints_attribute("kernel_shape", {kernel}) +
+                                        ints_attribute("strides", {stride}) + more)})
+        .bytes_of();
+  };
+  int taken = 0;
+  for (const bool is_max : {true, false}) {
+    for (int64_t i = 0; i < 4 * 3 * 3 * 4 * 4; ++i) {
+      const int64_t size = 4 + i % 4, kernel = 2 + i / 4 % 3, stride = 1 + i / 12 % 3,
+                    front = i / 36 % 4, behind = i / 144;
+      if (front == behind || front > kernel / 2 || behind >= kernel) continue;
+      CAPTURE(is_max, size, kernel, stride, front, behind);
+      const std::string file = pool(is_max ? "MaxPool" : "AveragePool", size, kernel, stride,
+                                    ints_attribute("pads", {front, behind}));
+      std::vector<float> x(static_cast<size_t>(size)), expected;
+      for (size_t k = 0; k < x.size(); ++k) x[k] = static_cast<float>(k * 7 % 5) - 3;
+      for (int64_t at = -front; at + kernel <= size + behind; at += stride) {
+        float largest = -INFINITY, sum = 0, count = 0;
+        for (int64_t k = std::max<int64_t>(at, 0); k < std::min(at + kernel, size); ++k) {
+          largest = std::max(largest, x[static_cast<size_t>(k)]);
+          sum += x[static_cast<size_t>(k)], ++count;
+        }
+        expected.push_back(is_max ? largest : sum / count);
+      }
+      std::optional<OnnxModel> model;
+      try {
+        model = parse(file);
+      } catch (const Error& error) {  // more windows than even pads make
+        CHECK_THAT(error.what(), ContainsSubstring(" behind, expected as much"));
+        continue;
+      }
+      ++taken;
+      std::vector<float> y(expected.size());
+      const Context cpu = Context::cpu({.num_threads = 1, .allocator = {}});
+      const ModelPlan plan = make_model_plan(cpu, model->graph(), {.num_members = 1, .batch = 1});
+      REQUIRE(plan.outputs()[0].shape == Shape{1, 1, std::ssize(y)});
+      const Model loaded(cpu, plan, std::vector<MemberParameters>{model->parameters(0)});
+      const Tensor workspace(cpu, Dtype::uint8, {plan.workspace_bytes()});
+      const ConstTensorView in(x.data(), Dtype::fp32, {1, 1, size}, cpu.device());
+      const TensorView out(y.data(), Dtype::fp32, {1, 1, std::ssize(y)}, cpu.device());
+      loaded.run({{&in, 1}, {&out, 1}}, {Stream::cpu(), {workspace.data(), workspace.bytes()}});
+      for (size_t k = 0; k < y.size(); ++k) CHECK(std::fabs(y[k] - expected[k]) < 1e-6f);
+    }
+  }
+  CHECK(taken > 100);
+  const std::string counted =
+      pool("AveragePool", 6, 3, 2,
+           ints_attribute("pads", {0, 1}) + int_attribute("count_include_pad", 1));
+  CHECK_THROWS_WITH(parse(counted), ContainsSubstring("pads 0 in front and 1 behind, expected as"));
+}
+
 TEST_CASE("onnx: constants with a row for each sample, all alike, are one row") {
   const auto file = [](float last) {
     File f = network({},

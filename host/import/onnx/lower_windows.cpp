@@ -14,7 +14,7 @@ namespace {
 
 /// Per axis of positions: one for signals, two for images.
 struct Windows {
-  std::vector<int64_t> kernel, stride, dilation, padding;
+  std::vector<int64_t> kernel, stride, dilation, padding, behind;  ///< padding: in front
 };
 
 int64_t limited(Lowering& at, const char* what, int64_t value, int64_t least) {
@@ -39,7 +39,7 @@ std::vector<int64_t> per_axis(Lowering& at, const char* attribute, size_t num_ax
 Windows windows_of(Lowering& at, const std::vector<int64_t>& kernel,
                    std::span<const int64_t> positions) {
   const size_t n = positions.size();
-  Windows w{kernel, per_axis(at, "strides", n, 1, 1), per_axis(at, "dilations", n, 1, 1), {}};
+  Windows w{kernel, per_axis(at, "strides", n, 1, 1), per_axis(at, "dilations", n, 1, 1), {}, {}};
   for (const int64_t extent : kernel) limited(at, "kernel", extent, 1);
   std::vector<int64_t> pads = per_axis(at, "pads", 2 * n, 0, 0);
   const std::string_view mode = at.text("auto_pad", "NOTSET");
@@ -54,12 +54,18 @@ Windows windows_of(Lowering& at, const std::vector<int64_t>& kernel,
       pads[i] = pads[i + n] = all / 2;
       if (all % 2 != 0) ++pads[mode == "SAME_UPPER" ? i + n : i];
     }
-    at.support(pads[i] == pads[i + n], "pads " + std::to_string(pads[i]) + " in front and " +
-                                           std::to_string(pads[i + n]) +
-                                           " behind, expected as much");
     w.padding.push_back(pads[i]);
+    w.behind.push_back(pads[i + n]);
   }
   return w;
+}
+
+void require_even_pads(Lowering& at, const Windows& w) {
+  for (size_t i = 0; i < w.padding.size(); ++i) {
+    at.support(w.padding[i] == w.behind[i], "pads " + std::to_string(w.padding[i]) +
+                                                " in front and " + std::to_string(w.behind[i]) +
+                                                " behind, expected as much");
+  }
 }
 
 PerAxis pair(const std::vector<int64_t>& values, int64_t usual) {
@@ -87,6 +93,7 @@ void lower_conv(Lowering& at) {
   at.require(said.empty() || said == kernel,
              "has a kernel_shape that is not its weight's " + to_string(weight));
   const Windows w = windows_of(at, kernel, positions);
+  require_even_pads(at, w);
   ConvOp op;
   op.groups = at.integer("group", 1);
   op.stride = pair(w.stride, 1);
@@ -99,6 +106,30 @@ void lower_conv(Lowering& at) {
 
 PoolingWindow window(const Windows& w, size_t i) {
   return {w.kernel[i], w.stride[i], w.padding[i], w.dilation[i]};
+}
+
+/// How many windows there are with these pads; 0 where x is too small for one.
+int64_t num_windows(const Windows& w, size_t i, int64_t size, bool rounds_up) {
+  const int64_t room = size + w.padding[i] + w.behind[i] - w.dilation[i] * (w.kernel[i] - 1) - 1;
+  if (room < 0) return 0;
+  const int64_t windows = (room + (rounds_up ? w.stride[i] - 1 : 0)) / w.stride[i] + 1;
+  return windows - ((windows - 1) * w.stride[i] >= size + w.padding[i] ? 1 : 0);
+}
+
+/// Whether the pads in front, on either side, make the same windows, and how that rounds: where
+/// padding is no value, what lies behind decides only how many there are.
+bool can_be_even(const Windows& w, std::span<const int64_t> positions, bool& rounds_up) {
+  for (const bool tried : {false, true}) {
+    bool fits = true;
+    for (size_t i = 0; i < positions.size(); ++i) {
+      const int64_t windows = num_windows(w, i, positions[i], rounds_up);
+      fits = fits && windows > 0 && pooling_outputs(positions[i], window(w, i), tried) == windows;
+    }
+    if (!fits) continue;
+    rounds_up = tried;
+    return true;
+  }
+  return false;
 }
 
 void lower_pool(Lowering& at, PoolingMode mode) {
@@ -120,6 +151,9 @@ void lower_pool(Lowering& at, PoolingMode mode) {
                "pads " + std::to_string(w.padding[i]) + ", expected at most half its kernel");
     at.support(mode == PoolingMode::max || w.dilation[i] == 1, "takes averages with dilation");
   }
+  const bool pads_count = mode == PoolingMode::average && op.counts_padding;
+  if (w.padding != w.behind && (pads_count || !can_be_even(w, positions, op.ceil_mode)))
+    require_even_pads(at, w);
   at.set(at.append(op, {{"x", x}}));
 }
 
