@@ -111,11 +111,11 @@ void add_sampling(CLI::App& app, Options& o) {
       ->capture_default_str();
   app.add_option("--min-samples", o.config.min_samples, "per strategy")
       ->group(group)
-      ->check(kPositive)
+      ->check(kCount)
       ->capture_default_str();
   app.add_option("--max-samples", o.config.max_samples, "per strategy")
       ->group(group)
-      ->check(kPositive)
+      ->check(kCount)
       ->capture_default_str();
   app.add_option("--target-ci", o.target_ci, "stop when every interval's half-width is below")
       ->group(group)
@@ -327,7 +327,7 @@ struct Program {
     add_metrics(*show_command, show_output);
     add_counters(*show_command, show_output);
     show_command->add_option("-t,--top", show_output.top, "only the N largest speedups")
-        ->check(kPositive);
+        ->check(kCount);
     show_command->add_flag("--explain", show_output.explain,
                            "why each strategy was taken, and each row's command");
     compare_command = app.add_subcommand("compare", "whether results are slower than a base's");

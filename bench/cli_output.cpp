@@ -47,9 +47,7 @@ void add_output(CLI::App& app, OutputOptions& o) {
   app.add_option("--note", o.note, "a sentence that the result keeps")->group("Output");
   app.add_option("--context", o.context, "NAME=VALUE that the result keeps, such as a job's number")
       ->group("Output");
-  app.add_option("-t,--top", o.top, "only the N largest speedups")
-      ->group("Output")
-      ->check(kPositive);
+  app.add_option("-t,--top", o.top, "only the N largest speedups")->group("Output")->check(kCount);
   app.add_flag("--explain", o.explain, "why each strategy was taken, and each row's command")
       ->group("Output");
 }

@@ -97,7 +97,7 @@ void add_sweep(CLI::App& app, RunOptions& o) {
   app.add_option("--launches", o.profiled_calls,
                  "--profile: calls of each strategy, replays with --regime graph")
       ->group(kSampling)
-      ->check(number_check(1, false, 1e9, "an integer from 1 to 10^9"))
+      ->check(kCount)
       ->capture_default_str();
   app.add_flag("--endless", o.is_endless, "--profile: calls until interrupted")->group(kSampling);
 }
@@ -195,7 +195,7 @@ void add_profile(CLI::App& app, ProfileOptions& o) {
       ->capture_default_str();
   CLI::Option* launches =
       app.add_option("--launches", o.run.profiled_calls, "calls of each strategy")
-          ->check(number_check(1, false, 1e9, "an integer from 1 to 10^9"))
+          ->check(kCount)
           ->capture_default_str();
   app.add_flag("--endless", o.run.is_endless, "calls until interrupted, for what attaches itself")
       ->excludes(launches);

@@ -57,7 +57,7 @@ void add_history(CLI::App& app, HistoryOptions& o) {
   app.add_option("--filter", o.filter, "the same: regular expression over \"op axis=value ..\"");
   app.add_option("--strategy", o.strategy, "the same: of this strategy, or (baseline)");
   app.add_option("--keep", o.keep, "gc: so many newest runs stay, and all that have a tag")
-      ->check(kNotNegative);
+      ->check(number_check(0, false, 1e9, "an integer from 0 to 10^9"));
   app.add_flag("--json", o.as_json, "list, trend, noise, bisect-hint: JSON");
   app.footer(history_footer());
 }

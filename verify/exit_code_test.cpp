@@ -80,6 +80,9 @@ TEST_CASE("exit code 2, with a message that says what to type instead") {
       {"run --op linear --fail-on none", "requires --compare"},
       {"run --op linear --metrics time,bandwith", "did you mean bandwidth?"},
       {"profile --op linear --endless --launches 5", "excludes"},
+      {"run --op linear --rounds 3.5", "\"3.5\", expected an integer from 3 to 10000"},
+      {"run --op linear --max-samples 5.5", "\"5.5\", expected an integer from 1 to 10^9"},
+      {"history gc --keep 1.5", "\"1.5\", expected an integer from 0 to 10^9"},
       {"report r.json --html r.html --compare b --metric bogus", "unknown metric \"bogus\""},
       {"run --op linear --save-workspace sometimes", "\"sometimes\", expected never, incorrect"},
       {"verify --op linear --save-workspace never:x", "\"never:x\", expected never"},
@@ -89,7 +92,7 @@ TEST_CASE("exit code 2, with a message that says what to type instead") {
       {"frobnicate",
        "expected one of run, verify, tune, profile, trace, suite, list, info, show, compare, "
        "report, history, quantize, completion, man"},
-      {"run --model restnet18", "did you mean model:resnet18?"},
+      {"run --model restnet18", "did you mean resnet18?"},
       {"trace", "0 of --op, --model and --onnx are given, expected one"},
       {"trace -m mlp --op linear", "2 of --op, --model and --onnx are given, expected one"},
       {"trace --op linear,mlp -d cpu", "--op names 2 primitives, expected one"},
