@@ -33,6 +33,8 @@ class Calls {
   /// Poisons the outputs, calls once, or takes a sample `through` a sampler of its own, and reads
   /// them.
   virtual catalog::MemberOutputs outputs(Sampler* through = nullptr) = 0;
+  /// Errors of so many tolerances pass.
+  virtual double slack() const { return 1; }
   /// Of the last outputs(), on the simulated GPU.
   virtual std::vector<LaunchCounters> counters() const { return {}; }
   /// What was written to that is no output; empty where nothing was.

@@ -69,7 +69,8 @@ void Contender::verify_call(Sampler* through, const catalog::ReferenceSample& re
   VerifyOutcome& outcome = result.verify;
   const catalog::MemberOutputs outputs = calls_->outputs(through);
   result.launches = calls_->counters();
-  const catalog::Verdict verdict = catalog::compare(reference, outputs, keeps_infinities);
+  const catalog::Verdict verdict =
+      catalog::compare(reference, outputs, {keeps_infinities, calls_->slack()});
   const std::string damage = calls_->damage();
   const bool passed = verdict.passed && damage.empty();
   const double ratio = verdict.worst_error_ratio;

@@ -224,7 +224,7 @@ std::vector<Speedup> find_speedups(std::span<const RunnerResult> strategies,
 void settle_status(CaseResult& result) {
   for (const auto* group : {&result.strategies, &result.baselines}) {
     for (const RunnerResult& runner : *group) {
-      if (severity(runner.status) <= severity(result.status)) continue;
+      if (!runner.peer.empty() || severity(runner.status) <= severity(result.status)) continue;
       result.status = runner.status;
       result.reason = runner.name + ": " + runner.reason;
     }

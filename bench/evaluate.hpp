@@ -50,7 +50,8 @@ std::vector<Speedup> find_speedups(std::span<const RunnerResult> strategies,
                                    std::span<const NoiseFloor> floors = {});
 
 /// Sets status and reason from those of strategies and baselines: a case is as bad as its worst
-/// runner. What cannot run here does it no harm, unless that is all strategies.
+/// runner, another program's left out. What cannot run here does it no harm, unless that is all
+/// strategies.
 void settle_status(CaseResult& result);
 
 }  // namespace wide::bench

@@ -58,15 +58,16 @@ std::string describe(const Verdict& verdict) {
 }
 
 void compare_row(const ReferenceSample::Row& row, const MemberOutputs& outputs,
-                 bool keeps_infinities, Verdict& verdict) {
+                 const Leniency& leniency, Verdict& verdict) {
   const auto member = static_cast<size_t>(row.member);
   const MemberOutputs::Member& output = outputs.members[member];
   const int64_t first = row.row * output.row_length;
   for (int64_t column = 0; column < output.row_length; ++column) {
     const auto i = static_cast<size_t>(column);
     const double got = load_element(output.bytes.data(), outputs.dtype, first + column);
-    const double ratio = error_ratio(got, row.values[i], row.tolerances[i], keeps_infinities);
-    if (!(ratio <= 1)) ++verdict.mismatches;
+    const double ratio =
+        error_ratio(got, row.values[i], row.tolerances[i], leniency.keeps_infinities);
+    if (!(ratio <= leniency.slack)) ++verdict.mismatches;
     verdict.member_error_ratio[member] = std::max(verdict.member_error_ratio[member], ratio);
     if (verdict.worst_member < 0 || ratio > verdict.worst_error_ratio) {
       verdict.worst_error_ratio = ratio;
@@ -171,7 +172,7 @@ ReferenceSample::ReferenceSample(const Workload& workload, double flops_budget, 
 }
 
 Verdict compare(const ReferenceSample& reference, const MemberOutputs& outputs,
-                bool keeps_infinities) {
+                const Leniency& leniency) {
   Verdict verdict;
   verdict.member_error_ratio.resize(outputs.members.size());
   verdict.elements = reference.elements_in_all();
@@ -180,9 +181,9 @@ Verdict compare(const ReferenceSample& reference, const MemberOutputs& outputs,
     verdict.worst_error_ratio = kInfinity;
     return verdict;
   }
-  for (const auto& row : reference.rows()) compare_row(row, outputs, keeps_infinities, verdict);
+  for (const auto& row : reference.rows()) compare_row(row, outputs, leniency, verdict);
   std::string first_nan;
-  count_nans(reference, outputs, keeps_infinities, verdict, first_nan);
+  count_nans(reference, outputs, leniency.keeps_infinities, verdict, first_nan);
   verdict.passed = verdict.mismatches == 0 && verdict.nan_count == 0;
   if (verdict.mismatches > 0) {
     verdict.message = describe(verdict);

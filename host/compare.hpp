@@ -46,20 +46,27 @@ class ReferenceSample {
 struct Verdict {
   bool passed = false;
   /// Largest |got - expected| / tolerance over the rows compared; infinite for a NaN, an infinity
-  /// of the wrong sign or any error where the tolerance is 0. Passed where <= 1.
+  /// of the wrong sign or any error where the tolerance is 0. Passed where <= 1,
+  /// or Leniency's slack.
   double worst_error_ratio = 0;
   int64_t worst_member = -1, worst_row = -1, worst_column = -1;
   double got = 0, expected = 0, tolerance = 0;  ///< at the worst place
-  int64_t mismatches = 0;                       ///< elements whose ratio is not <= 1
+  int64_t mismatches = 0;                       ///< elements whose ratio is above that
   int64_t nan_count = 0;  ///< in the whole output, where the reference has none
   int64_t elements_compared = 0, elements = 0;
   std::vector<double> member_error_ratio;  ///< worst per member
   std::string message;                     ///< where, got, expected, tolerance; or what was damaged
 };
 
+/// What passes besides.
+struct Leniency {
+  bool keeps_infinities = true;  ///< else NaN, for what an infinity went into
+  double slack = 1;              ///< errors of so many tolerances
+};
+
 /// Where the tolerance is infinite, either infinity passes for the other; where infinities are not
 /// kept, NaN passes for what one of them went into: its tolerance is infinite.
 Verdict compare(const ReferenceSample& reference, const MemberOutputs& outputs,
-                bool keeps_infinities = true);
+                const Leniency& leniency = {});
 
 }  // namespace wide::catalog

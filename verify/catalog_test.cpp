@@ -92,7 +92,8 @@ class Verification {
 
 void Verification::check_verdict(const ReferenceSample& reference, const MemberOutputs& outputs,
                                  bool keeps_infinities) {
-  const catalog::Verdict verdict = catalog::compare(reference, outputs, keeps_infinities);
+  const catalog::Verdict verdict =
+      catalog::compare(reference, outputs, {.keeps_infinities = keeps_infinities});
   CHECK(verdict.message == "");
   CHECK(verdict.passed);
   const bool is_trusted = trusts_zeros_ || !is_mistrusted(reference);

@@ -80,7 +80,8 @@ bool accepts(double got, double expected, double tolerance, bool keeps_infinitie
   table.first = expected;
   MemberOutputs outputs = exact_outputs(table);
   set(outputs, 0, 0, 0, got);
-  return catalog::compare(ReferenceSample(table), outputs, keeps_infinities).passed;
+  return catalog::compare(ReferenceSample(table), outputs, {.keeps_infinities = keeps_infinities})
+      .passed;
 }
 
 }  // namespace

@@ -107,7 +107,10 @@ TEST_CASE("what a peer gets wrong is not timed, before or after") {
   const RunnerResult& late = named(c.baselines, "fake:late");
   CHECK(late.status == Status::verify_failed);
   CHECK((late.verify.before == "pass" && late.verify.after == "fail"));
-  CHECK(c.status == Status::verify_failed);
+  CHECK(c.status == Status::ok);  // which speaks of us
+  const RunnerResult& near = named(c.baselines, "fake:near");
+  CHECK(near.status == Status::ok);
+  CHECK((*near.verify.worst_error_ratio > 1 && *near.verify.worst_error_ratio < 16));
   const RunnerResult& compile = named(c.baselines, "fake:compile");
   CHECK(compile.status == Status::skipped);
   CHECK(compile.reason == "there is no compiler");
@@ -135,7 +138,7 @@ TEST_CASE("tables, summaries, pages and rows know peers") {
   const test::TemporaryFolder folder;
   const Outcome o =
       with_peers("run -v --explain --html page.html --csv rows.csv --json r.json" + kCase, {kPeer});
-  CHECK(o.code == kWrong);
+  CHECK(o.code == kSuccess);
   CHECK_THAT(o.out, ContainsSubstring("(fake:right)") && ContainsSubstring("vs peer") &&
                         ContainsSubstring("cpu vs peer: crossover N") &&
                         ContainsSubstring("--peer 'python3 ") &&
@@ -155,7 +158,7 @@ TEST_CASE("a peer is timed in every regime") {
 TEST_CASE("verify checks peers, hostile operands are for ours") {
   const Outcome o =
       with_peers("verify --adversarial --op pointwise --n 2 --batch 3 --d 5 --device cpu", {kPeer});
-  CHECK(o.code == kWrong);
+  CHECK(o.code == kSuccess);
   CHECK_THAT(o.out, ContainsSubstring("(fake:right)") && ContainsSubstring("(fake:wrong)"));
 }
 
@@ -181,7 +184,7 @@ TEST_CASE("what is no answer fails the peer and nothing else") {
                Bad{"dies", "it ended with exit code 3"});
   INFO(bad.how);
   const CaseResult c = case_with(bad.how);
-  CHECK(c.status == Status::failed);
+  CHECK(c.status == Status::ok);
   int failed = 0;
   for (const RunnerResult& r : c.baselines) {
     if (r.peer.empty() || r.status != Status::failed) continue;

@@ -134,7 +134,7 @@ part_counters() {
   [ $code -eq 4 ] || return $code
 }
 
-# Torch's calls beside ours; few cases where there is little time.
+# Torch's calls beside ours; few cases where there is little time. What torch.compile makes takes it minutes a case.
 part_peers() {
   local limit code preset=quick
   rm -f "$out/peers.json"
@@ -153,7 +153,7 @@ END
   fi
   limit=$(at_most)
   [ "$limit" -ge 150 ] || preset=ci
-  within 1 "$build/bench/wbench" run --op all -p $preset --peer "python3 scripts/peers/torch_peer.py" --device cuda \
+  within 1 "$build/bench/wbench" run --op all -p $preset --peer "python3 scripts/peers/torch_peer.py --no-compile" --device cuda \
     --regime stream,graph,cold --budget $((limit * 6 / 10)) --max-samples 200 --json "$out/peers.json" >"$out/peers.log" 2>&1
   code=$?
   [ $code -eq 0 ] || tail -n 30 "$out/peers.log"

@@ -10,6 +10,8 @@ import operands
 import tensor_file
 from protocol import PROTOCOL, PeerError, Unsupported, in_short
 
+SLACK = 16  # tolerances that wbench lets pass of a peer
+
 
 def axes_of(reproduce):
     """Of `wbench run --op linear --n 4 ..`: what is no axis is left out."""
@@ -70,12 +72,6 @@ def _check_strategy(peer, name, tensors, type_name):
     return worst_ratio(members, tensors)
 
 
-def _is_wanted(name, arguments):
-    if arguments.no_compile and name.startswith("compile_"):
-        return False
-    return arguments.strategy is None or arguments.strategy in name
-
-
 def _said(peer, error):
     """(kind, words)"""
     text = in_short(error, 200)
@@ -85,14 +81,14 @@ def _said(peer, error):
     return kind, f"{kind}: {type(error).__name__}: {text}"
 
 
-def _check_case(peer, reproduce, path, arguments):
+def _check_case(peer, reproduce, path):
     """Wrong or failed strategies."""
     entries, metadata = tensor_file.read(path)
     axes, shapes = axes_of(reproduce), _shapes_of(entries)
     tensors = {name: operands.to_tensor(entries[name]) for name in ("member", "row", "expected", "tolerance")}
     print(f"{metadata['op']}  " + "  ".join(f"{name}={value}" for name, value in axes.items()))
     request = {"op": metadata["op"], "axes": axes, "n": int(axes["n"]), "operands": str(path), "outputs": shapes,
-               "flush_bytes": 0, "seed": 1}
+               "flush_bytes": 0}
     try:
         offered = peer.prepare(request)["strategies"]
     except Exception as error:  # noqa: BLE001: one case's, the others go on
@@ -102,14 +98,12 @@ def _check_case(peer, reproduce, path, arguments):
     wrong = 0
     for strategy in offered:
         name = strategy["name"]
-        if not _is_wanted(name, arguments):
-            continue
         try:
             if "unsupported" in strategy:
                 raise Unsupported(strategy["unsupported"])
             ratio = _check_strategy(peer, name, tensors, peer._type)
-            verdict = f"{ratio:10.3g}  {'ok' if ratio <= 1 else 'WRONG'}"
-            wrong += ratio > 1
+            verdict = f"{ratio:10.3g}  {'ok' if ratio <= 1 else 'near' if ratio <= SLACK else 'WRONG'}"
+            wrong += ratio > SLACK
         except Exception as error:  # noqa: BLE001: one strategy's, the others go on
             kind, words = _said(peer, error)
             verdict = f"{'':10}  {words}"
@@ -126,6 +120,6 @@ def check_folder(peer, arguments):
         print(f"{arguments.check}: no file that wbench saved, expected those of "
               "wbench verify --save-workspace always:FOLDER")
         return 1
-    wrong = sum(_check_case(peer, reproduce, path, arguments) for reproduce, path in cases.items())
+    wrong = sum(_check_case(peer, reproduce, path) for reproduce, path in cases.items())
     print(f"{len(cases)} cases, {wrong} strategies wrong or failed")
     return int(wrong > 0)

@@ -21,17 +21,18 @@ def _parse_arguments():
     parser.add_argument("--compile-mode", help="of torch.compile; else max-autotune-no-cudagraphs on CUDA, default on the CPU")
     parser.add_argument("--check", metavar="FOLDER", help="of files that wbench saved")
     parser.add_argument("--device", default="cpu", help="of --check: cpu, cuda:0")
-    parser.add_argument("--strategy", help="of --check: those whose names contain this")
+    parser.add_argument("--strategy", help="only those whose names contain this")
     parser.add_argument("--op", help="of --check: this primitive only")
-    parser.add_argument("--no-compile", action="store_true", help="of --check: leave compiled strategies out")
+    parser.add_argument("--no-compile", action="store_true", help="leave compiled strategies out")
     return parser.parse_args()
 
 
 class TorchPeer:
-    def __init__(self, compile_mode=None):
+    def __init__(self, arguments):
         import torch  # what is asked only for its usage needs none
         self.torch = torch
-        self._compile_mode = compile_mode
+        self._compile_mode = arguments.compile_mode
+        self._name, self._compiles = arguments.strategy or "", not arguments.no_compile
         self.device = "cpu"
         self._close()
 
@@ -73,7 +74,6 @@ class TorchPeer:
         allows_tf32 = case.get("tf32") == "yes"
         torch.set_float32_matmul_precision("high" if allows_tf32 else "highest")
         torch.backends.cudnn.allow_tf32 = allows_tf32
-        torch.manual_seed(request.get("seed", 0))
         self._close()
         self._op, self._shapes, self._flush_bytes = case.op, request["outputs"], request["flush_bytes"]
         self._dtype, self._type = operands.OF_AXIS[case["dtype"]]
@@ -81,9 +81,13 @@ class TorchPeer:
         with torch.inference_mode():
             tensors, _ = operands.load(request["operands"], self.device)
             family = family_of(case, tensors, [tuple(shape) for shape in request["outputs"]])
-            self._n, self._strategies = case.n, {s.name: s for s in Maker(family, mode).strategies()}
+            self._n = case.n
+            self._strategies = {s.name: s for s in Maker(family, mode).strategies() if self._is_wanted(s.name)}
         return {"strategies": [{"name": s.name, "unsupported": s.unsupported} if s.unsupported
                                else {"name": s.name, "explain": s.explain} for s in self._strategies.values()]}
+
+    def _is_wanted(self, name):
+        return self._name in name and (self._compiles or not name.startswith("compile_"))
 
     def _strategy(self, request):
         if request["strategy"] not in self._strategies:
@@ -183,9 +187,9 @@ def main():
     arguments = _parse_arguments()
     if arguments.check:
         from check import check_folder
-        return check_folder(TorchPeer(arguments.compile_mode), arguments)
+        return check_folder(TorchPeer(arguments), arguments)
     replies = private_stdout()
-    serve(TorchPeer(arguments.compile_mode), sys.stdin, replies)
+    serve(TorchPeer(arguments), sys.stdin, replies)
     return 0
 
 
