@@ -4,29 +4,38 @@
 // Activations of the CPU's epilogues, in fp32.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-
+#include "host/core/math_cpu.hpp"
+#include "host/core/row_cpu.hpp"
 #include "wide/epilogue.hpp"
 
 namespace wide {
 
 inline float activate_cpu(Activation activation, float value) {
-  constexpr float kInverseSqrt2 = 0.70710678118654752f;
-  // The other factor has long been 0 there: so is the limit at -infinity.
-  constexpr float kLeftEnd = -128;
   switch (activation) {
     case Activation::none:
       return value;
     case Activation::relu:
-      return value > 0.0f || std::isnan(value) ? value : 0.0f;
+      return cpu::relu(value);
     case Activation::gelu:
-      // erfc, not 1 + erf: the sum would cancel for values far below zero.
-      return 0.5f * std::max(value, kLeftEnd) * std::erfc(-value * kInverseSqrt2);
+      return cpu::gelu(value);
     case Activation::silu:
-      return std::max(value, kLeftEnd) / (1.0f + std::exp(-value));
+      return cpu::silu(value);
   }
   return value;
+}
+
+/// In place; one loop an activation.
+inline void activate_cpu(Activation activation, float* values, int64_t count) {
+  switch (activation) {
+    case Activation::none:
+      return;
+    case Activation::relu:
+      return cpu::map(values, values, count, cpu::relu);
+    case Activation::gelu:
+      return cpu::map(values, values, count, cpu::gelu);
+    case Activation::silu:
+      return cpu::map(values, values, count, cpu::silu);
+  }
 }
 
 }  // namespace wide

@@ -1,26 +1,21 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CPU device's binary: chunks of both operands decoded to floats on the stack, one loop a
-// function over each, then pointwise's loop where there is an activation.
+// The CPU device's binary: one loop a function over each chunk of both operands, then the
+// activation's.
 #include <algorithm>
 
+#include "host/core/activation_cpu.hpp"
 #include "host/pointwise/binary_run.hpp"
 #include "host/pointwise/packed_rows_cpu.hpp"
-#include "host/pointwise/pointwise_run.hpp"
-#include "wide/convert.hpp"
 
 namespace wide {
 
 namespace {
 
-constexpr int64_t kChunk = 512;
-
-/// Of a chunk of x in place.
-void apply(BinaryFunction function, float* values, const float* others, int64_t count) {
-  const auto each = [&](auto f) {
-    for (int64_t i = 0; i < count; ++i) values[i] = f(values[i], others[i]);
-  };
+void apply(BinaryFunction function, const float* values, const float* others, float* out,
+           int64_t count) {
+  const auto each = [&](auto f) { cpu::map(values, others, out, count, f); };
   switch (function) {
     case BinaryFunction::add:
       return each([](float x, float other) { return x + other; });
@@ -33,43 +28,24 @@ void apply(BinaryFunction function, float* values, const float* others, int64_t 
   }
 }
 
-void activate(Activation activation, float* values, int64_t count) {
-  PointwiseProblem problem;
-  switch (activation) {
-    case Activation::none:
-      return;
-    case Activation::relu:
-      problem.function = PointwiseFunction::relu;
-      break;
-    case Activation::gelu:
-      problem.function = PointwiseFunction::gelu;
-      break;
-    case Activation::silu:
-      problem.function = PointwiseFunction::silu;
-      break;
-  }
-  apply_pointwise_cpu(problem, values, nullptr, count);
-}
-
 void run_row(const BinaryProblem& p, const BinaryArguments& a, int64_t row, int64_t member) {
-  const int64_t size = dtype_bytes(p.dtype);
   const char* x = row_at(a.x.data, p.x, row, member, p.dtype);
   const char* other = row_at(a.other.data, p.other, row, member, p.dtype);
   char* y = row_at(a.y.data, p.y, row, member, p.dtype);
   const bool has_features = p.broadcast == Broadcast::none || p.broadcast == Broadcast::rows;
-  float values[kChunk], others[kChunk];
+  float others[cpu::kRowChunk];
   if (!has_features) {
     decode_row(p.dtype, other, others, 1);
-    std::fill(others, others + kChunk, others[0]);
+    std::fill_n(others, cpu::kRowChunk, others[0]);
   }
-  for (int64_t first = 0; first < p.features; first += kChunk) {
-    const int64_t count = std::min(kChunk, p.features - first);
-    decode_row(p.dtype, x + first * size, values, count);
-    if (has_features) decode_row(p.dtype, other + first * size, others, count);
-    apply(p.function, values, others, count);
-    activate(p.activation, values, count);
-    encode_row(p.dtype, values, y + first * size, count);
-  }
+  cpu::transform_row(p.dtype, x, y, p.features,
+                     [&](const float* values, float* out, int64_t first, int64_t count) {
+                       const float* own = has_features
+                                              ? cpu::chunk_of(p.dtype, other, first, count, others)
+                                              : others;
+                       apply(p.function, values, own, out, count);
+                       activate_cpu(p.activation, out, count);
+                     });
 }
 
 }  // namespace

@@ -8,12 +8,13 @@
 #include <algorithm>
 
 #include "host/core/parallel.hpp"
+#include "host/core/vectorised.hpp"
 #include "host/core/wide_strategy.hpp"
 #include "host/pointwise/packed_rows.hpp"
 
 namespace wide {
 
-/// body(row, member), from several threads.
+/// body(row, member), from several threads, vectorised.
 template <class Body>
 void for_each_row(const Context& context, const PackedRows& rows, WideStrategy strategy,
                   const Body& body) {
@@ -24,9 +25,11 @@ void for_each_row(const Context& context, const PackedRows& rows, WideStrategy s
   for (int64_t first = 0; first < rows.num_members; first += at_once) {
     parallel_for(context, (rows.rows + step - 1) / step, [&](int64_t task) {
       const int64_t end = std::min(rows.rows, (task + 1) * step);
-      for (int64_t row = task * step; row < end; ++row) {
-        for (int64_t n = first; n < first + at_once; ++n) body(row, n);
-      }
+      call_vectorised([&] {
+        for (int64_t row = task * step; row < end; ++row) {
+          for (int64_t n = first; n < first + at_once; ++n) body(row, n);
+        }
+      });
     });
   }
 }

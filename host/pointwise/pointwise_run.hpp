@@ -14,9 +14,4 @@ void run_pointwise_cpu(const Context& context, const PointwiseProblem& problem,
 void run_pointwise_cuda(const Context& context, const PointwiseProblem& problem,
                         WideStrategy strategy, const PointwiseArguments& arguments, Stream stream);
 
-/// The problem's function of `count` values in place; `slopes`: prelu's, one each. For whoever has
-/// values at hand.
-void apply_pointwise_cpu(const PointwiseProblem& problem, float* values, const float* slopes,
-                         int64_t count);
-
 }  // namespace wide

@@ -1,57 +1,55 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CPU device's softmax, over chunks that are decoded to floats on the stack: the largest value,
-// the sum, the quotients.
-#include <algorithm>
+// The CPU device's softmax: the largest value, the sum, the quotients, each over the chunks of a
+// row.
 #include <cmath>
 #include <limits>
 
+#include "host/core/lanes_cpu.hpp"
+#include "host/core/math_cpu.hpp"
+#include "host/core/row_cpu.hpp"
 #include "host/pointwise/packed_rows_cpu.hpp"
 #include "host/pointwise/softmax_run.hpp"
-#include "wide/convert.hpp"
 
 namespace wide {
 
 namespace {
 
-constexpr int64_t kChunk = 512;
-constexpr int64_t kLanes = 16;  // independent sums
-
-template <class F>
-void for_each_chunk(const SoftmaxProblem& p, const char* x, const F& f) {
-  float values[kChunk];
-  for (int64_t first = 0; first < p.features; first += kChunk) {
-    const int64_t count = std::min(kChunk, p.features - first);
-    decode_row(p.dtype, x + first * dtype_bytes(p.dtype), values, count);
-    f(values, first, count);
-  }
-}
-
 void run_row(const SoftmaxProblem& p, const SoftmaxArguments& a, int64_t row, int64_t member) {
-  const int64_t size = dtype_bytes(p.dtype);
   const char* x = row_at(a.x.data, p.x, row, member, p.dtype);
   char* y = row_at(a.y.data, p.y, row, member, p.dtype);
 
-  float largest = -std::numeric_limits<float>::infinity();  // NaN is not larger: the sum gets it
-  for_each_chunk(p, x, [&](const float* v, int64_t, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) largest = v[i] > largest ? v[i] : largest;
+  // NaN is not larger: the sum gets it.
+  const auto larger = [](float most, float v) { return v > most ? v : most; };
+  cpu::Lanes peaks(-std::numeric_limits<float>::infinity());
+  cpu::for_each_chunk(p.dtype, x, p.features, [&](const float* v, int64_t, int64_t count) {
+    peaks.add(count, larger, [&](int64_t i) { return v[i]; });
   });
-  float lanes[kLanes] = {};
-  for_each_chunk(p, x, [&](const float* v, int64_t, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) lanes[i % kLanes] += std::exp(v[i] - largest);
+  const float largest = peaks.join(larger);
+
+  // y keeps the powers where it holds what was summed up; x may lie there, too.
+  const bool is_kept = p.dtype == Dtype::fp32 && !p.is_log;
+  const auto power = [&](float v) { return cpu::exp_of_negative(v - largest); };
+  const auto plus = [](float sum, float v) { return sum + v; };
+  cpu::Lanes sums(0.0f);
+  cpu::for_each_chunk(p.dtype, x, p.features, [&](const float* v, int64_t first, int64_t count) {
+    if (!is_kept) return sums.add(count, plus, [&](int64_t i) { return power(v[i]); });
+    float* powers = reinterpret_cast<float*>(y) + first;
+    cpu::map(v, powers, count, power);
+    sums.add(count, plus, [&](int64_t i) { return powers[i]; });
   });
-  for (int64_t width = kLanes / 2; width > 0; width /= 2) {
-    for (int64_t i = 0; i < width; ++i) lanes[i] += lanes[i + width];
-  }
-  const float factor = 1.0f / lanes[0], shift = std::log(lanes[0]);
-  for_each_chunk(p, x, [&](float* v, int64_t first, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) {
-      const float difference = v[i] - largest;
-      v[i] = p.is_log ? difference - shift : std::exp(difference) * factor;
-    }
-    encode_row(p.dtype, v, y + first * size, count);
-  });
+  const float total = sums.join(plus);
+  const float factor = 1.0f / total, shift = p.is_log ? std::log(total) : 0.0f;
+
+  cpu::transform_row(
+      p.dtype, is_kept ? y : x, y, p.features,
+      [&](const float* v, float* out, int64_t, int64_t count) {
+        if (is_kept) return cpu::map(v, out, count, [&](float kept) { return kept * factor; });
+        if (!p.is_log)
+          return cpu::map(v, out, count, [&](float value) { return power(value) * factor; });
+        cpu::map(v, out, count, [&](float value) { return value - largest - shift; });
+      });
 }
 
 }  // namespace

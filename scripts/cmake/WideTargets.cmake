@@ -71,6 +71,8 @@ function(wide_libraries)
   target_include_directories(wide PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
                              PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_features(wide PUBLIC cxx_std_20)
+  # Nobody reads floating-point exceptions or errno of it: loops with choices in them become vector instructions.
+  target_compile_options(wide PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-trapping-math> $<$<COMPILE_LANGUAGE:CXX>:-fno-math-errno>)
   target_compile_definitions(wide PRIVATE WIDE_HAS_CUDA=$<BOOL:${WIDE_HAS_CUDA}> WIDE_HAS_NVTX=$<AND:$<BOOL:${WIDE_HAS_CUDA}>,$<BOOL:${WIDE_NVTX}>>)
   # Of these an installed library needs no headers.
   target_link_libraries(wide PRIVATE Threads::Threads $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> ZLIB::ZLIB)
