@@ -9,8 +9,23 @@
 #include <cstdint>
 
 #include "wide/convert.hpp"
+#include "wide/plan.hpp"
 
-namespace wide::cpu {
+namespace wide {
+
+/// Where a row of a member begins.
+inline const char* row_at(const void* data, const RowStrides& strides, int64_t row, int64_t member,
+                          Dtype dtype) {
+  return static_cast<const char*>(data) +
+         (row * strides.row + member * strides.member) * dtype_bytes(dtype);
+}
+inline char* row_at(void* data, const RowStrides& strides, int64_t row, int64_t member,
+                    Dtype dtype) {
+  return static_cast<char*>(data) +
+         (row * strides.row + member * strides.member) * dtype_bytes(dtype);
+}
+
+namespace cpu {
 
 constexpr int64_t kRowChunk = 512;
 
@@ -58,4 +73,5 @@ void map(const float* values, const float* others, float* out, int64_t count, co
   for (int64_t i = 0; i < count; ++i) out[i] = f(values[i], others[i]);
 }
 
-}  // namespace wide::cpu
+}  // namespace cpu
+}  // namespace wide

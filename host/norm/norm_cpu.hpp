@@ -8,12 +8,13 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "host/core/lanes_cpu.hpp"
+#include "host/core/row_cpu.hpp"
 #include "host/core/slices.hpp"
 
 namespace wide {
 
-constexpr int64_t kChunk = 512;  ///< a multiple of kLanes
-constexpr int64_t kLanes = 16;   ///< independent sums: one vector register or two
+constexpr int64_t kChunk = cpu::kRowChunk;
 
 /// A sum of chunks: in fp32 within one, in fp64 from chunk to chunk, so that the number of
 /// roundings does not grow with the number of values.
@@ -22,12 +23,10 @@ class Sum {
   /// Adds term(i) for i in [0, count), count at most kChunk.
   template <class F>
   void add(int64_t count, const F& term) {
-    float lane[kLanes] = {};
-    for (int64_t i = 0; i < count; ++i) lane[i % kLanes] += term(i);
-    for (int64_t width = kLanes / 2; width > 0; width /= 2) {
-      for (int64_t i = 0; i < width; ++i) lane[i] += lane[i + width];
-    }
-    total_ += static_cast<double>(lane[0]);
+    const auto plus = [](float sum, float value) { return sum + value; };
+    cpu::Lanes lanes(0.0f);
+    lanes.add(count, plus, term);
+    total_ += static_cast<double>(lanes.join(plus));
   }
   float mean(int64_t count) const {
     return static_cast<float>(total_ / static_cast<double>(count));

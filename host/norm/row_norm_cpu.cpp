@@ -2,103 +2,109 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The CPU device's layernorm, rmsnorm and chain: the same statistics as the CUDA kernels', over
-// chunks that are decoded to floats on the stack. `wide` spreads all rows of all members over the
-// threads at once, `sequential` one member's rows after the other's.
+// chunks of a row. `wide` spreads all rows of all members over the threads at once, `sequential`
+// one member's rows after the other's.
 #include <algorithm>
 #include <cmath>
 
 #include "host/core/activation_cpu.hpp"
 #include "host/core/parallel.hpp"
+#include "host/core/row_cpu.hpp"
+#include "host/core/vectorised.hpp"
 #include "host/norm/norm_cpu.hpp"
 #include "host/norm/row_norm.hpp"
-#include "wide/convert.hpp"
 
 namespace wide {
 
 namespace {
 
+/// One row of one member.
 class RowNormaliser {
  public:
-  RowNormaliser(const ChainProblem& problem, const ChainArguments& arguments)
-      : p_(problem), a_(arguments), size_(dtype_bytes(problem.dtype)) {}
+  RowNormaliser(const ChainProblem& problem, const ChainArguments& arguments, int64_t row,
+                int64_t member)
+      : p_(problem), a_(arguments), row_(row), member_(member) {}
 
-  void operator()(int64_t row, int64_t member) const {
-    const auto place = [&](const RowStrides& s) { return row * s.row + member * s.member; };
+  void run() {
     const bool is_centred = p_.norm == ChainNorm::layernorm;
     Sum sum;
     if (is_centred) {
-      for_each_chunk(row, member, [&](const float* v, int64_t, int64_t count) {
+      for_each_chunk([&](const float* v, int64_t, int64_t count) {
         sum.add(count, [&](int64_t i) { return v[i]; });
       });
     }
     const float rough_mean = sum.mean(p_.features);
     Moments moments;
     if (p_.norm != ChainNorm::none) {
-      for_each_chunk(row, member, [&](const float* v, int64_t, int64_t count) {
-        moments.add(v, count, rough_mean);
-      });
+      for_each_chunk(
+          [&](const float* v, int64_t, int64_t count) { moments.add(v, count, rough_mean); });
     }
     const float mean = is_centred ? moments.mean(p_.features) : 0.0f;
     const float scale = 1.0f / std::sqrt(moments.square(p_.features, mean) + p_.epsilon);
 
     // What is written may lie where the row was read: nobody reads it after this.
-    for_each_chunk(row, member, [&](const float* v, int64_t first, int64_t count) {
-      if (p_.has_sum) encode(v, a_.sum, place(p_.sum) + first, count);
-      if (p_.norm == ChainNorm::none) return encode(v, a_.y, place(p_.y) + first, count);
-      float out[kChunk], factor[kChunk];
-      for (int64_t i = 0; i < count; ++i) out[i] = (v[i] - rough_mean - mean) * scale;
+    char* y = row_at(a_.y.data, p_.y, row_, member_, p_.dtype);
+    for_each_chunk([&](const float* v, int64_t first, int64_t count) {
+      const auto put = [&](const float* values, char* to) {
+        encode_row(p_.dtype, values, to + first * dtype_bytes(p_.dtype), count);
+      };
+      if (p_.has_sum) put(v, row_at(a_.sum.data, p_.sum, row_, member_, p_.dtype));
+      if (p_.norm == ChainNorm::none) return put(v, y);
+      float results[kChunk];
+      const bool is_float = p_.dtype == Dtype::fp32;
+      float* out = is_float ? reinterpret_cast<float*>(y) + first : results;
+      cpu::map(v, out, count, [&](float value) { return (value - rough_mean - mean) * scale; });
       if (p_.has_gamma) {
-        decode(a_.gamma, member * p_.gamma_member_stride + first, factor, count);
-        for (int64_t i = 0; i < count; ++i) out[i] *= factor[i];
+        const float* gamma = parameters(a_.gamma, p_.gamma_member_stride, first, count);
+        cpu::map(out, gamma, out, count, [](float value, float factor) { return value * factor; });
       }
-      if (p_.has_beta) {
-        decode(a_.beta, member * p_.beta_member_stride + first, factor, count);
-        for (int64_t i = 0; i < count; ++i) out[i] += factor[i];
-      }
-      encode(out, a_.y, place(p_.y) + first, count);
+      if (p_.has_beta) add(parameters(a_.beta, p_.beta_member_stride, first, count), out, count);
+      if (!is_float) put(out, y);
     });
   }
 
  private:
-  void decode(const ConstTensorView& from, int64_t element, float* out, int64_t count) const {
-    decode_row(p_.dtype, static_cast<const char*>(from.data) + element * size_, out, count);
+  const float* parameters(const ConstTensorView& view, int64_t stride, int64_t first,
+                          int64_t count) {
+    return cpu::chunk_of(p_.dtype, view.data, member_ * stride + first, count, others_);
   }
-  void encode(const float* values, const TensorView& to, int64_t element, int64_t count) const {
-    encode_row(p_.dtype, values, static_cast<char*>(to.data) + element * size_, count);
+  static void add(const float* others, float* values, int64_t count) {
+    cpu::map(values, others, values, count, [](float value, float other) { return value + other; });
   }
 
   /// Calls f(values, first, count) for the chunks of what is normalised.
   template <class F>
-  void for_each_chunk(int64_t row, int64_t member, const F& f) const {
-    const bool is_sum = p_.has_bias || p_.has_residual || p_.activation != Activation::none;
-    float values[kChunk], added[kChunk];
+  void for_each_chunk(const F& f) {
     for (int64_t first = 0; first < p_.features; first += kChunk) {
       const int64_t count = std::min(kChunk, p_.features - first);
-      decode(a_.x, row * p_.x.row + member * p_.x.member + first, values, count);
-      if (p_.has_bias) {
-        decode(a_.bias, member * p_.bias_member_stride + first, added, count);
-        for (int64_t i = 0; i < count; ++i) values[i] += added[i];
-      }
-      for (int64_t i = 0; i < count && p_.activation != Activation::none; ++i) {
-        values[i] = activate_cpu(p_.activation, values[i]);
-      }
-      if (p_.has_residual) {
-        decode(a_.residual, row * p_.residual.row + member * p_.residual.member + first, added,
-               count);
-        for (int64_t i = 0; i < count; ++i) values[i] += added[i];
-      }
-      if (is_sum) {  // as it would be stored
-        char stored[kChunk * sizeof(float)];
-        encode_row(p_.dtype, values, stored, count);
-        decode_row(p_.dtype, stored, values, count);
-      }
-      f(values, first, count);
+      f(chunk_at(first, count), first, count);
     }
+  }
+  const float* chunk_at(int64_t first, int64_t count) {
+    const auto chunk = [&](const ConstTensorView& view, const RowStrides& strides, float* buffer) {
+      const char* row = row_at(view.data, strides, row_, member_, p_.dtype);
+      return cpu::chunk_of(p_.dtype, row, first, count, buffer);
+    };
+    const float* x = chunk(a_.x, p_.x, values_);
+    if (!p_.has_bias && !p_.has_residual && p_.activation == Activation::none) return x;
+    if (x != values_) std::copy_n(x, count, values_);
+    if (p_.has_bias) {
+      add(parameters(a_.bias, p_.bias_member_stride, first, count), values_, count);
+    }
+    activate_cpu(p_.activation, values_, count);
+    if (p_.has_residual) add(chunk(a_.residual, p_.residual, others_), values_, count);
+    if (p_.dtype != Dtype::fp32) {  // as it would be stored
+      char stored[kChunk * sizeof(uint16_t)];
+      encode_row(p_.dtype, values_, stored, count);
+      decode_row(p_.dtype, stored, values_, count);
+    }
+    return values_;
   }
 
   const ChainProblem& p_;
   const ChainArguments& a_;
-  int64_t size_;
+  int64_t row_, member_;
+  float values_[kChunk], others_[kChunk];
 };
 
 }  // namespace
@@ -106,16 +112,19 @@ class RowNormaliser {
 void run_row_norm_cpu(const Context& context, const ChainProblem& problem, WideStrategy strategy,
                       const ChainArguments& arguments) {
   if (problem.features == 0) return;
-  const RowNormaliser normalise(problem, arguments);
   const bool is_wide = strategy == WideStrategy::wide;
   const int64_t at_once = is_wide ? problem.num_members : 1;
   const int64_t step = std::max<int64_t>(1, kElementsPerTask / (problem.features * at_once));
   for (int64_t first = 0; first < problem.num_members; first += at_once) {
     parallel_for(context, (problem.rows + step - 1) / step, [&](int64_t task) {
       const int64_t end = std::min(problem.rows, (task + 1) * step);
-      for (int64_t row = task * step; row < end; ++row) {
-        for (int64_t n = first; n < first + at_once; ++n) normalise(row, n);
-      }
+      call_vectorised([&] {
+        for (int64_t row = task * step; row < end; ++row) {
+          for (int64_t n = first; n < first + at_once; ++n) {
+            RowNormaliser(problem, arguments, row, n).run();
+          }
+        }
+      });
     });
   }
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "host/core/parallel.hpp"
+#include "host/core/row_cpu.hpp"
 #include "host/core/vectorised.hpp"
 #include "host/core/wide_strategy.hpp"
 #include "host/pointwise/packed_rows.hpp"
@@ -32,18 +33,6 @@ void for_each_row(const Context& context, const PackedRows& rows, WideStrategy s
       });
     });
   }
-}
-
-/// Where a row of a member begins.
-inline const char* row_at(const void* data, const RowStrides& strides, int64_t row, int64_t member,
-                          Dtype dtype) {
-  return static_cast<const char*>(data) +
-         (row * strides.row + member * strides.member) * dtype_bytes(dtype);
-}
-inline char* row_at(void* data, const RowStrides& strides, int64_t row, int64_t member,
-                    Dtype dtype) {
-  return static_cast<char*>(data) +
-         (row * strides.row + member * strides.member) * dtype_bytes(dtype);
 }
 
 }  // namespace wide
