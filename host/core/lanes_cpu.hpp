@@ -16,24 +16,28 @@ class Lanes {
   explicit Lanes(float start) {
     for (float& lane : lanes_) lane = start;
   }
+  float& operator[](int64_t lane) { return lanes_[lane]; }
 
-  /// lane i % 16 = join(lane, term(i)) for i in [0, count).
-  template <class Join, class Term>
-  void add(int64_t count, const Join& join, const Term& term) {
+  /// Calls f(i, i % 16) for i in [0, count).
+  template <class F>
+  static void for_each(int64_t count, const F& f) {
     int64_t i = 0;
     for (; i + kCount <= count; i += kCount) {
-      for (int64_t l = 0; l < kCount; ++l) lanes_[l] = join(lanes_[l], term(i + l));
+      for (int64_t lane = 0; lane < kCount; ++lane) f(i + lane, lane);
     }
-    for (int64_t l = 0; i + l < count; ++l) lanes_[l] = join(lanes_[l], term(i + l));
+    for (int64_t lane = 0; i + lane < count; ++lane) f(i + lane, lane);
   }
 
   /// Of all lanes, pairwise: lane l with l + 8, then with l + 4, l + 2, l + 1.
   template <class Join>
-  float join(const Join& join) {
-    for (int64_t width = kCount / 2; width > 0; width /= 2) {
-      for (int64_t l = 0; l < width; ++l) lanes_[l] = join(lanes_[l], lanes_[l + width]);
-    }
-    return lanes_[0];
+  float join(const Join& join) const {
+    float eight[8], four[4];
+    for (int l = 0; l < 8; ++l) eight[l] = join(lanes_[l], lanes_[l + 8]);
+    for (int l = 0; l < 4; ++l) four[l] = join(eight[l], eight[l + 4]);
+    return join(join(four[0], four[2]), join(four[1], four[3]));
+  }
+  float sum() const {
+    return join([](float a, float b) { return a + b; });
   }
 
  private:

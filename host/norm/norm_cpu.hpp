@@ -23,10 +23,9 @@ class Sum {
   /// Adds term(i) for i in [0, count), count at most kChunk.
   template <class F>
   void add(int64_t count, const F& term) {
-    const auto plus = [](float sum, float value) { return sum + value; };
     cpu::Lanes lanes(0.0f);
-    lanes.add(count, plus, term);
-    total_ += static_cast<double>(lanes.join(plus));
+    cpu::Lanes::for_each(count, [&](int64_t i, int64_t lane) { lanes[lane] += term(i); });
+    total_ += static_cast<double>(lanes.sum());
   }
   float mean(int64_t count) const {
     return static_cast<float>(total_ / static_cast<double>(count));

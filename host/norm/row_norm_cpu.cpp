@@ -5,6 +5,7 @@
 // chunks of a row. `wide` spreads all rows of all members over the threads at once, `sequential`
 // one member's rows after the other's.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "host/core/activation_cpu.hpp"
@@ -17,6 +18,14 @@
 namespace wide {
 
 namespace {
+
+constexpr std::array<float, kChunk> filled(float value) {
+  std::array<float, kChunk> chunk{};
+  chunk.fill(value);
+  return chunk;
+}
+/// What changes no value, nor a zero's sign.
+constexpr auto kNoFactor = filled(1.0f), kNoShift = filled(-0.0f);
 
 /// One row of one member.
 class RowNormaliser {
@@ -53,20 +62,25 @@ class RowNormaliser {
       float results[kChunk];
       const bool is_float = p_.dtype == Dtype::fp32;
       float* out = is_float ? reinterpret_cast<float*>(y) + first : results;
-      cpu::map(v, out, count, [&](float value) { return (value - rough_mean - mean) * scale; });
-      if (p_.has_gamma) {
-        const float* gamma = parameters(a_.gamma, p_.gamma_member_stride, first, count);
-        cpu::map(out, gamma, out, count, [](float value, float factor) { return value * factor; });
+      const float* gamma = p_.has_gamma
+                               ? parameters(a_.gamma, p_.gamma_member_stride, first, count, others_)
+                               : kNoFactor.data();
+      float shifts[kChunk];
+      const float* beta = p_.has_beta
+                              ? parameters(a_.beta, p_.beta_member_stride, first, count, shifts)
+                              : kNoShift.data();
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) {
+        out[i] = (v[i] - rough_mean - mean) * scale * gamma[i] + beta[i];
       }
-      if (p_.has_beta) add(parameters(a_.beta, p_.beta_member_stride, first, count), out, count);
       if (!is_float) put(out, y);
     });
   }
 
  private:
-  const float* parameters(const ConstTensorView& view, int64_t stride, int64_t first,
-                          int64_t count) {
-    return cpu::chunk_of(p_.dtype, view.data, member_ * stride + first, count, others_);
+  const float* parameters(const ConstTensorView& view, int64_t stride, int64_t first, int64_t count,
+                          float* buffer) const {
+    return cpu::chunk_of(p_.dtype, view.data, member_ * stride + first, count, buffer);
   }
   static void add(const float* others, float* values, int64_t count) {
     cpu::map(values, others, values, count, [](float value, float other) { return value + other; });
@@ -89,7 +103,7 @@ class RowNormaliser {
     if (!p_.has_bias && !p_.has_residual && p_.activation == Activation::none) return x;
     if (x != values_) std::copy_n(x, count, values_);
     if (p_.has_bias) {
-      add(parameters(a_.bias, p_.bias_member_stride, first, count), values_, count);
+      add(parameters(a_.bias, p_.bias_member_stride, first, count, others_), values_, count);
     }
     activate_cpu(p_.activation, values_, count);
     if (p_.has_residual) add(chunk(a_.residual, p_.residual, others_), values_, count);

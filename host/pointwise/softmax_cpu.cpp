@@ -24,22 +24,22 @@ void run_row(const SoftmaxProblem& p, const SoftmaxArguments& a, int64_t row, in
   const auto larger = [](float most, float v) { return v > most ? v : most; };
   cpu::Lanes peaks(-std::numeric_limits<float>::infinity());
   cpu::for_each_chunk(p.dtype, x, p.features, [&](const float* v, int64_t, int64_t count) {
-    peaks.add(count, larger, [&](int64_t i) { return v[i]; });
+    cpu::Lanes::for_each(count,
+                         [&](int64_t i, int64_t lane) { peaks[lane] = larger(peaks[lane], v[i]); });
   });
   const float largest = peaks.join(larger);
 
   // y keeps the powers where it holds what was summed up; x may lie there, too.
   const bool is_kept = p.dtype == Dtype::fp32 && !p.is_log;
   const auto power = [&](float v) { return cpu::exp_of_negative(v - largest); };
-  const auto plus = [](float sum, float v) { return sum + v; };
   cpu::Lanes sums(0.0f);
+  float buffer[cpu::kRowChunk];
   cpu::for_each_chunk(p.dtype, x, p.features, [&](const float* v, int64_t first, int64_t count) {
-    if (!is_kept) return sums.add(count, plus, [&](int64_t i) { return power(v[i]); });
-    float* powers = reinterpret_cast<float*>(y) + first;
+    float* powers = is_kept ? reinterpret_cast<float*>(y) + first : buffer;
     cpu::map(v, powers, count, power);
-    sums.add(count, plus, [&](int64_t i) { return powers[i]; });
+    cpu::Lanes::for_each(count, [&](int64_t i, int64_t lane) { sums[lane] += powers[i]; });
   });
-  const float total = sums.join(plus);
+  const float total = sums.sum();
   const float factor = 1.0f / total, shift = p.is_log ? std::log(total) : 0.0f;
 
   cpu::transform_row(
