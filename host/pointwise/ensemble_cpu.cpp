@@ -9,15 +9,16 @@
 #include <cmath>
 #include <limits>
 
+#include "host/core/math_cpu.hpp"
+#include "host/core/row_cpu.hpp"
 #include "host/pointwise/ensemble_run.hpp"
 #include "host/pointwise/packed_rows_cpu.hpp"
-#include "wide/convert.hpp"
 
 namespace wide {
 
 namespace {
 
-constexpr int64_t kChunk = 512;
+constexpr int64_t kChunk = cpu::kRowChunk;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// A chunk's sums: of up to three kinds, as the mode has them.
@@ -45,7 +46,8 @@ void add(Ensemble mode, const Parts& parts, const float* x, int64_t count, int64
     }
   } else {  // the largest, and the sum of exp(x - largest)
     for (int64_t i = 0; i < count; ++i) {
-      const float power = x[i] == a[i] ? 1.0f : std::exp(-std::fabs(x[i] - a[i]));
+      const float shrunk = cpu::exp(-std::fabs(x[i] - a[i]));
+      const float power = x[i] == a[i] ? 1.0f : shrunk;  // of equal infinities, too
       b[i] = x[i] > a[i] ? b[i] * power + 1.0f : b[i] + power;
       a[i] = x[i] > a[i] ? x[i] : a[i];
     }
@@ -54,30 +56,38 @@ void add(Ensemble mode, const Parts& parts, const float* x, int64_t count, int64
 
 /// Of k members, into the mode's first part.
 void finish(Ensemble mode, const Parts& parts, int64_t count, int64_t k) {
-  float *a = parts[0], *b = parts[1], *c = parts[2];
+  const auto [a, b, c] = parts;
   const auto members = static_cast<float>(k);
   const auto others = static_cast<float>(std::max<int64_t>(k - 1, 0));  // 0 / 0 for one, for none
-  for (int64_t i = 0; i < count; ++i) {
-    a[i] = mode == Ensemble::variance       ? c[i] / others
-           : mode == Ensemble::log_mean_exp ? a[i] + std::log(b[i] / members)
-                                            : a[i] / members;
+  if (mode == Ensemble::variance) {
+    cpu::map(c, a, count, [&](float sum) { return sum / others; });
+  } else if (mode == Ensemble::log_mean_exp) {
+    cpu::map(a, b, a, count,
+             [&](float largest, float sum) { return largest + cpu::log_of_normal(sum / members); });
+  } else {
+    cpu::map(a, a, count, [&](float sum) { return sum / members; });
   }
 }
 
 /// Of equals the first; the first NaN, where there is one.
 int64_t largest_of(Dtype dtype, const char* row, int64_t features) {
-  float values[kChunk], largest = -kInfinity;
+  constexpr int64_t kStep = 64;  // few of which have what is larger than all before
+  float largest = -kInfinity;
   int64_t index = 0;
-  for (int64_t first = 0; first < features; first += kChunk) {
-    const int64_t count = std::min(kChunk, features - first);
-    decode_row(dtype, row + first * dtype_bytes(dtype), values, count);
-    for (int64_t i = 0; i < count; ++i) {
-      if (std::isnan(values[i])) return first + i;
-      if (values[i] <= largest) continue;
-      largest = values[i];
-      index = first + i;
+  bool is_nan = false;
+  cpu::for_each_chunk(dtype, row, features, [&](const float* v, int64_t first, int64_t count) {
+    for (int64_t from = 0; from < count && !is_nan; from += kStep) {
+      const int64_t end = std::min(count, from + kStep);
+      int beaten = 0;
+      for (int64_t i = from; i < end; ++i) beaten |= v[i] <= largest ? 0 : 1;
+      for (int64_t i = from; beaten != 0 && i < end && !is_nan; ++i) {
+        if (v[i] <= largest) continue;
+        is_nan = std::isnan(v[i]);
+        largest = v[i];
+        index = first + i;
+      }
     }
-  }
+  });
   return index;
 }
 
@@ -158,8 +168,7 @@ class Runner {
                   const Parts& parts) const {
     float values[kChunk];
     const char* x = row_at(a_.x.data, p_.x, row, n, p_.dtype);
-    decode_row(p_.dtype, x + first * dtype_bytes(p_.dtype), values, count);
-    add(p_.mode, parts, values, count, k);
+    add(p_.mode, parts, cpu::chunk_of(p_.dtype, x, first, count, values), count, k);
   }
 
   void write(int64_t row, int64_t first, int64_t count, const Parts& parts) const {
