@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CPU device's pooling: rows of x decoded to floats on the stack, as many outputs at a time as
-// their windows fit there. `wide` spreads all members' images over the threads at once,
-// `sequential` one member's after the other's.
+// The CPU device's pooling: the rows of windows are folded into one row of floats on the stack, its
+// positions into outputs, as many as fit there. `wide` spreads all members' images over the
+// threads at once, `sequential` one member's after the other's.
 #include <algorithm>
 #include <limits>
 
 #include "host/core/slices.hpp"
+#include "host/core/vectorised.hpp"
 #include "host/pooling/pooling_run.hpp"
 #include "wide/convert.hpp"
 
@@ -15,12 +16,11 @@ namespace wide {
 
 namespace {
 
-constexpr int64_t kChunk = 512;
+constexpr int kSpan = 512;  ///< positions folded at a time
 
-/// Positions first + t * dilation, t < count, of one axis.
+/// Positions first + t * dilation, t < count, of one axis; some may not exist.
 struct Taps {
   int64_t first = 0, count = 0, dilation = 1;
-  int64_t weight = 1;  ///< what a mean divides by
   int64_t end() const { return first + (count - 1) * dilation + 1; }
 };
 
@@ -29,41 +29,41 @@ class Axis {
   Axis(const PoolingProblem& p, const PoolingWindow& window, int64_t in, int64_t out)
       : window_(window),
         is_adaptive_(p.mode == PoolingMode::adaptive_average),
-        counts_padding_(p.counts_padding),
+        low_(p.counts_padding ? -window.padding : 0),
+        high_(p.counts_padding ? in + window.padding : in),
         in_(in),
         out_(out) {}
 
   Taps operator[](int64_t output) const {
-    if (is_adaptive_) {
-      const int64_t first = output * in_ / out_, end = ((output + 1) * in_ + out_ - 1) / out_;
-      return {first, end - first, 1, end - first};
+    if (!is_adaptive_) {
+      return {output * window_.stride - window_.padding, window_.kernel, window_.dilation};
     }
-    Taps taps{output * window_.stride - window_.padding, window_.kernel, window_.dilation, 0};
-    taps.weight = std::min(taps.first + window_.kernel, in_ + window_.padding) - taps.first;
-    while (taps.count > 0 && taps.first < 0) {
-      taps.first += taps.dilation;
-      --taps.count;
-    }
-    while (taps.count > 0 && taps.end() > in_) --taps.count;
-    if (!counts_padding_) taps.weight = taps.count;
-    return taps;
+    const int64_t first = output * in_ / out_;
+    return {first, ((output + 1) * in_ + out_ - 1) / out_ - first, 1};
+  }
+  /// What a mean divides by.
+  int64_t weight(const Taps& taps) const {
+    return std::max<int64_t>(0, std::min(taps.end(), high_) - std::max(taps.first, low_));
   }
 
  private:
   PoolingWindow window_;
-  bool is_adaptive_, counts_padding_;
-  int64_t in_, out_;
+  bool is_adaptive_;
+  int64_t low_, high_, in_, out_;
 };
 
+template <bool is_max>
 class Pooler {
  public:
   Pooler(const PoolingProblem& p, const PoolingArguments& a)
       : p_(p),
         a_(a),
-        is_max_(p.mode == PoolingMode::max),
+        is_adaptive_(p.mode == PoolingMode::adaptive_average),
         size_(dtype_bytes(p.dtype)),
         rows_(p, p.rows, p.height, p.out_height),
-        columns_(p, p.columns, p.width, p.out_width) {}
+        columns_(p, p.columns, p.width, p.out_width) {
+    choose_group(0, first_group_);
+  }
 
   void operator()(int64_t member, int64_t image) const {
     const int64_t batch = image / p_.channels, channel = image % p_.channels;
@@ -72,89 +72,160 @@ class Pooler {
     };
     const char* x = static_cast<const char*>(a_.x.data) + element(p_.x);
     char* y = static_cast<char*>(a_.y.data) + element(p_.y);
-    for (int64_t row = 0; row < p_.out_height; ++row)
-      pool_row(x, rows_[row], y + row * p_.y.row * size_);
+    call_vectorised([&] {
+      pool_columns(x, first_group_, y);
+      Group group;
+      for (int64_t first = first_group_.count; first < p_.out_width; first += group.count) {
+        choose_group(first, group);
+        pool_columns(x, group, y);
+      }
+    });
   }
 
  private:
-  float nothing() const { return is_max_ ? -std::numeric_limits<float>::infinity() : 0.0f; }
-  float combined(float a, float b) const {
-    if (!is_max_) return a + b;
-    return b > a || b != b ? b : a;  // a NaN is not less than anything: it stays
+  static constexpr float kNothing = is_max ? -std::numeric_limits<float>::infinity() : 0.0f;
+
+  static float combined(float a, float b) {
+    if constexpr (!is_max) return a + b;
+    const float larger = b > a ? b : a;  // a, too, where one of them is no number
+    return b != b ? b : larger;
   }
-  float combined(const float* values, int64_t count, int64_t step) const {
-    float result = nothing();
-    for (int64_t t = 0; t < count; ++t) result = combined(result, values[t * step]);
+
+  static float folded(const float* values, int64_t count, int64_t step) {
+    constexpr int64_t kLanes = 16;
+    float result = kNothing;
+    int64_t done = 0;
+    if (step == 1 && count >= 2 * kLanes) {
+      float lane[kLanes];
+      std::fill_n(lane, kLanes, kNothing);
+      for (; done + kLanes <= count; done += kLanes) {
+        for (int64_t i = 0; i < kLanes; ++i) lane[i] = combined(lane[i], values[done + i]);
+      }
+      result = folded(lane, kLanes, 1);
+    }
+    for (; done < count; ++done) result = combined(result, values[done * step]);
     return result;
   }
 
-  /// Outputs [first, first + count) whose windows lie in positions [start, end) of a row.
-  struct Together {
-    int64_t first, count = 0, start, end;
+  /// Outputs [first, first + count), whose windows lie in the positions [start, start + span).
+  struct Group {
+    int64_t first, count, start, span;
+    int begin[kSpan];     ///< of adaptive windows, from start
+    int length[kSpan];    ///< likewise
+    float weight[kSpan];  ///< of means
   };
-  /// As many as fit in a chunk, at least one.
-  Together together_from(int64_t first) const {
-    Together group{first, 0, p_.width, 0};
-    for (int64_t i = first; i < p_.out_width && group.count < kChunk; ++i) {
-      const Taps taps = columns_[i];
-      const int64_t start = taps.count > 0 ? std::min(group.start, taps.first) : group.start;
-      const int64_t end = taps.count > 0 ? std::max(group.end, taps.end()) : group.end;
-      if (i > first && end - start > kChunk) break;
-      group = {first, group.count + 1, start, end};
+
+  /// As many as fit, at least one.
+  void choose_group(int64_t first, Group& group) const {
+    const Taps taps = columns_[first];
+    group.first = first;
+    group.start = taps.first;
+    group.span = taps.end() - taps.first;
+    group.count = 1;
+    group.begin[0] = 0;
+    group.length[0] = static_cast<int>(std::min<int64_t>(taps.count, kSpan));
+    group.weight[0] = static_cast<float>(columns_.weight(taps));
+    const int64_t most = std::min<int64_t>(p_.out_width - first, kSpan);
+    for (; group.count < most; ++group.count) {
+      const Taps next = columns_[first + group.count];
+      if (next.end() - group.start > kSpan) break;
+      group.span = next.end() - group.start;
+      group.begin[group.count] = static_cast<int>(next.first - group.start);
+      group.length[group.count] = static_cast<int>(next.count);
+      group.weight[group.count] = static_cast<float>(columns_.weight(next));
     }
-    return group;
   }
 
-  void pool_row(const char* x, const Taps& down, char* y) const {
-    float values[kChunk];
-    for (int64_t first = 0; first < p_.out_width;) {
-      const Together group = together_from(first);
-      std::fill_n(values, group.count, nothing());
-      for (int64_t t = 0; t < down.count; ++t) {
-        const char* row = x + (down.first + t * down.dilation) * p_.x.row * size_;
-        if (group.count == 1) {
-          values[0] = combined(values[0], long_window(row, columns_[first]));
-        } else {
-          combine_windows(row, group, values);
-        }
+  void pool_columns(const char* x, const Group& group, char* y) const {
+    for (int64_t row = 0; row < p_.out_height; ++row) {
+      pool_row(x, rows_[row], group, y + (row * p_.y.row + group.first) * size_);
+    }
+  }
+
+  void pool_row(const char* x, const Taps& down, const Group& group, char* y) const {
+    float values[kSpan];
+    if (group.span > kSpan) {
+      values[0] = long_window(x, down, columns_[group.first]);
+    } else {
+      float folded_rows[kSpan];
+      fold_rows(x, down, group.start, group.span, folded_rows);
+      fold_columns(folded_rows, group, values);
+    }
+    if constexpr (!is_max) {
+      const auto weight = static_cast<float>(rows_.weight(down));
+      for (int64_t i = 0; i < group.count; ++i) values[i] /= weight * group.weight[i];
+    }
+    encode_row(p_.dtype, values, y, group.count);
+  }
+
+  /// out[i] = what position start + i has in the rows of a window.
+  void fold_rows(const char* x, const Taps& down, int64_t start, int64_t span, float* out) const {
+    float decoded[kSpan];
+    const int64_t low = std::clamp<int64_t>(-start, 0, span);
+    const int64_t count = std::clamp<int64_t>(p_.width - start, low, span) - low;
+    std::fill_n(out, span, kNothing);
+    for (int64_t t = 0; t < down.count && count > 0; ++t) {
+      const int64_t row = down.first + t * down.dilation;
+      if (row < 0 || row >= p_.height) continue;
+      const char* from = x + (row * p_.x.row + start + low) * size_;
+      const bool is_float = p_.dtype == Dtype::fp32;
+      if (!is_float) decode_row(p_.dtype, from, decoded, count);
+      const float* values = is_float ? reinterpret_cast<const float*>(from) : decoded;
+      for (int64_t i = 0; i < count; ++i) out[low + i] = combined(out[low + i], values[i]);
+    }
+  }
+
+  void fold_columns(const float* row, const Group& group, float* values) const {
+    if (is_adaptive_) {
+      for (int64_t i = 0; i < group.count; ++i) {
+        values[i] = folded(row + group.begin[i], group.length[i], 1);
       }
-      for (int64_t i = 0; i < group.count && !is_max_; ++i) {
-        values[i] /= static_cast<float>(down.weight * columns_[first + i].weight);
+      return;
+    }
+    const int64_t stride = p_.columns.stride;
+    if (stride == 2) {
+      float halves[2][kSpan / 2];  // even and odd positions: of each, windows' taps lie together
+      for (int64_t i = 0; 2 * i < group.span; ++i) {
+        halves[0][i] = row[2 * i];
+        halves[1][i] = row[2 * i + 1];
       }
-      encode_row(p_.dtype, values, y + first * size_, group.count);
-      first += group.count;
+      return fold_taps(group.count, values, [&](int64_t position) {
+        return [from = halves[position % 2] + position / 2](int64_t i) { return from[i]; };
+      });
+    }
+    fold_taps(group.count, values, [&](int64_t position) {
+      return [from = row + position, stride](int64_t i) { return from[i * stride]; };
+    });
+  }
+
+  /// at(position)(i) is what lies `position` behind the beginning of window i.
+  template <class At>
+  void fold_taps(int64_t count, float* values, const At& at) const {
+    const auto first = at(0);
+    for (int64_t i = 0; i < count; ++i) values[i] = first(i);
+    for (int64_t t = 1; t < p_.columns.kernel; ++t) {
+      const auto next = at(t * p_.columns.dilation);
+      for (int64_t i = 0; i < count; ++i) values[i] = combined(values[i], next(i));
     }
   }
 
-  /// Adds one row of the windows.
-  void combine_windows(const char* row, const Together& group, float* values) const {
-    float chunk[kChunk];
-    if (group.end <= group.start) return;
-    decode_row(p_.dtype, row + group.start * size_, chunk, group.end - group.start);
-    for (int64_t i = 0; i < group.count; ++i) {
-      const Taps taps = columns_[group.first + i];
-      const float of_row = combined(chunk + taps.first - group.start, taps.count, taps.dilation);
-      values[i] = combined(values[i], of_row);
-    }
-  }
-
-  float long_window(const char* row, const Taps& taps) const {
-    float chunk[kChunk], result = nothing();
-    for (int64_t done = 0; done < taps.count;) {
-      const int64_t span = std::min(kChunk, (taps.count - done - 1) * taps.dilation + 1);
-      const int64_t count = (span - 1) / taps.dilation + 1;
-      decode_row(p_.dtype, row + (taps.first + done * taps.dilation) * size_, chunk, span);
-      result = combined(result, combined(chunk, count, taps.dilation));
-      done += count;
+  float long_window(const char* x, const Taps& down, const Taps& taps) const {
+    const int64_t together = std::max<int64_t>(1, kSpan / taps.dilation);
+    float row[kSpan], result = kNothing;
+    for (int64_t done = 0; done < taps.count; done += together) {
+      const int64_t count = std::min(together, taps.count - done);
+      fold_rows(x, down, taps.first + done * taps.dilation, (count - 1) * taps.dilation + 1, row);
+      result = combined(result, folded(row, count, taps.dilation));
     }
     return result;
   }
 
   const PoolingProblem& p_;
   const PoolingArguments& a_;
-  bool is_max_;
+  bool is_adaptive_;
   int64_t size_;
   Axis rows_, columns_;
+  Group first_group_;
 };
 
 }  // namespace
@@ -165,8 +236,12 @@ void run_pooling_cpu(const Context& context, const PoolingProblem& problem, Wide
   const int64_t at_once = strategy == WideStrategy::wide ? problem.num_members : 1;
   const int64_t positions =
       std::max(problem.height * problem.width, problem.out_height * problem.out_width);
-  for_each_slice(context, problem.num_members, at_once, problem.batch * problem.channels, positions,
-                 Pooler(problem, arguments));
+  const auto pool = [&](const auto& pooler) {
+    for_each_slice(context, problem.num_members, at_once, problem.batch * problem.channels,
+                   positions, pooler);
+  };
+  if (problem.mode == PoolingMode::max) return pool(Pooler<true>(problem, arguments));
+  pool(Pooler<false>(problem, arguments));
 }
 
 }  // namespace wide
