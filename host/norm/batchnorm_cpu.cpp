@@ -5,6 +5,7 @@
 // channels over the threads at once, `sequential` one member's after the other's.
 #include <cmath>
 
+#include "host/core/vectorised.hpp"
 #include "host/norm/batchnorm_run.hpp"
 #include "host/norm/slice_cpu.hpp"
 
@@ -51,7 +52,7 @@ void run_batchnorm_cpu(const Context& context, const BatchnormProblem& problem,
   for_each_slice(context, problem.num_members,
                  strategy == WideStrategy::wide ? problem.num_members : 1, problem.channels, values,
                  [&](int64_t member, int64_t channel) {
-                   normalise_channel(problem, arguments, member, channel);
+                   call_vectorised([&] { normalise_channel(problem, arguments, member, channel); });
                  });
 }
 

@@ -5,6 +5,7 @@
 // members' groups over the threads at once, `sequential` one member's after the other's.
 #include <cmath>
 
+#include "host/core/vectorised.hpp"
 #include "host/norm/groupnorm_run.hpp"
 #include "host/norm/slice_cpu.hpp"
 
@@ -33,7 +34,9 @@ void run_groupnorm_cpu(const Context& context, const GroupnormProblem& p, WideSt
         });
   };
   for_each_slice(context, p.num_members, strategy == WideStrategy::wide ? p.num_members : 1,
-                 p.batch * p.groups, values, normalise);
+                 p.batch * p.groups, values, [&](int64_t member, int64_t index) {
+                   call_vectorised([&] { normalise(member, index); });
+                 });
 }
 
 }  // namespace wide

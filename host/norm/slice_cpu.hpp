@@ -49,11 +49,15 @@ class CpuSlice {
   template <class Gamma, class Beta>
   void write(const SliceMoments& m, float scale, const Gamma& gamma, const Beta& beta) const {
     for_each_chunk([&](const float* v, int64_t run, int64_t first, int64_t count) {
-      float out[kChunk];
+      float results[kChunk];
+      const bool is_direct = is_direct_at(y_);
+      float* out = is_direct ? reinterpret_cast<float*>(address(y_, run, first)) : results;
       const float factor = gamma(run), shift = beta(run);
+#pragma GCC ivdep  // y may be x
       for (int64_t i = 0; i < count; ++i) {
         out[i] = (v[i] - m.rough_mean - m.mean) * scale * factor + shift;
       }
+      if (is_direct) return;
       for_each_piece(run, first, count, y_, [&](char* to, int64_t at, int64_t together) {
         encode_row(dtype_, out + at, to, together);
       });
@@ -61,6 +65,17 @@ class CpuSlice {
   }
 
  private:
+  /// Whether runs are floats that lie together: nothing to decode.
+  template <class Pointer>
+  bool is_direct_at(const Place<Pointer>& place) const {
+    return dtype_ == Dtype::fp32 && place.row_stride == width_;
+  }
+  /// Of a position of a run without gaps.
+  template <class Pointer>
+  Pointer address(const Place<Pointer>& place, int64_t run, int64_t position) const {
+    return place.first + (run * place.run_stride + position) * dtype_bytes(dtype_);
+  }
+
   /// Calls f(address, place in the chunk, count) for what of the positions [first, first + count)
   /// lies together.
   template <class Pointer, class F>
@@ -79,14 +94,18 @@ class CpuSlice {
   /// Calls f(values, run, first position, count) for the slice in its order, whatever its strides.
   template <class F>
   void for_each_chunk(const F& f) const {
-    float values[kChunk];
+    float decoded[kChunk];
     for (int64_t run = 0; run < runs_; ++run) {
       for (int64_t first = 0; first < length_; first += kChunk) {
         const int64_t count = std::min(kChunk, length_ - first);
+        if (is_direct_at(x_)) {
+          f(reinterpret_cast<const float*>(address(x_, run, first)), run, first, count);
+          continue;
+        }
         for_each_piece(run, first, count, x_, [&](const char* from, int64_t at, int64_t together) {
-          decode_row(dtype_, from, values + at, together);
+          decode_row(dtype_, from, decoded + at, together);
         });
-        f(values, run, first, count);
+        f(decoded, run, first, count);
       }
     }
   }
