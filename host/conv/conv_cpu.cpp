@@ -39,24 +39,44 @@ void decode(Dtype dtype, const void* base, int64_t offset, int64_t stride, float
   }
 }
 
-/// One term of every output of a group: where its weight and its inputs are.
-struct Term {
-  int64_t weight = 0;  ///< from the output channel's first weight
-  int64_t x = 0;       ///< from the group's first channel, at position 0
-  int64_t row = 0, column = 0;
-};
+/// One term of every output of a group, in the order in which they lie in the weight.
+class Term {
+ public:
+  Term(const ConvProblem& p, int64_t index) : p_(p) {
+    const int64_t in = p.in_channels / p.groups, taps = p.kernel.height * p.kernel.width;
+    const int64_t tap = is_channels_first() ? index % taps : index / in;
+    channel_ = is_channels_first() ? index / taps : index % in;
+    row_ = tap / p.kernel.width;
+    column_ = tap % p.kernel.width;
+  }
 
-/// The terms in the order in which they lie in the weight.
-Term term_at(const ConvProblem& p, int64_t index) {
-  const int64_t in = p.in_channels / p.groups, width = p.kernel.width;
-  const int64_t taps = p.kernel.height * width;
-  const bool is_first = p.layout == ConvLayout::channels_first;
-  const int64_t channel = is_first ? index / taps : index % in;
-  const int64_t tap = is_first ? index % taps : index / in;
-  return {
-      channel * p.weight.in_channel + tap / width * p.weight.row + tap % width * p.weight.column,
-      channel * p.x.channel, tap / width * p.dilation.height, tap % width * p.dilation.width};
-}
+  void advance() {
+    if (!is_channels_first()) {
+      if (++channel_ < p_.in_channels / p_.groups) return;
+      channel_ = 0;
+    }
+    if (++column_ < p_.kernel.width) return;
+    column_ = 0;
+    if (++row_ < p_.kernel.height) return;
+    row_ = 0;
+    ++channel_;
+  }
+
+  /// From the output channel's first weight.
+  int64_t weight() const {
+    return channel_ * p_.weight.in_channel + row_ * p_.weight.row + column_ * p_.weight.column;
+  }
+  /// From the group's first channel, at position 0.
+  int64_t x() const { return channel_ * p_.x.channel; }
+  int64_t row() const { return row_ * p_.dilation.height; }
+  int64_t column() const { return column_ * p_.dilation.width; }
+
+ private:
+  bool is_channels_first() const { return p_.layout == ConvLayout::channels_first; }
+
+  const ConvProblem& p_;
+  int64_t channel_, row_, column_;
+};
 
 /// Whether an output channel's weights lie side by side in that order.
 bool has_dense_weights(const ConvProblem& p) {
@@ -123,18 +143,19 @@ Place place_of(const ConvProblem& p, const Tiling& tiling, int64_t member, int64
 /// The inputs of one term at a run's positions; 0 in the padding.
 void gather(const ConvProblem& p, const void* x, int64_t offset, const Term& term, const Run& run,
             float* out) {
-  const int64_t row = run.row * p.stride.height - p.padding.height + term.row;
-  const int64_t column = run.column * p.stride.width - p.padding.width + term.column;
+  const int64_t row = run.row * p.stride.height - p.padding.height + term.row();
+  const int64_t column = run.column * p.stride.width - p.padding.width + term.column();
   const int64_t step = p.stride.width;
-  int64_t first = column >= 0 ? 0 : std::min<int64_t>(run.count, (-column + step - 1) / step);
+  const auto steps = [&](int64_t columns) { return step == 1 ? columns : columns / step; };
+  int64_t first = column >= 0 ? 0 : std::min<int64_t>(run.count, steps(-column + step - 1));
   int64_t end = column >= p.input.width
                     ? 0
-                    : std::min<int64_t>(run.count, (p.input.width - 1 - column) / step + 1);
+                    : std::min<int64_t>(run.count, steps(p.input.width - 1 - column) + 1);
   if (row < 0 || row >= p.input.height || first >= end) first = end = run.count;
   std::fill_n(out, first, 0.0f);
   std::fill(out + end, out + run.count, 0.0f);
   if (first == end) return;
-  decode(p.dtype, x, offset + term.x + row * p.x.row + (column + first * step) * p.x.column,
+  decode(p.dtype, x, offset + term.x() + row * p.x.row + (column + first * step) * p.x.column,
          step * p.x.column, out + first, end - first);
 }
 
@@ -145,12 +166,8 @@ void finish(const ConvProblem& p, const ConvArguments& a, const Place& place,
     return place.batch * s.batch + place.member * s.member + place.channel * s.channel +
            run.row * s.row + run.column * s.column;
   };
-  const auto finish_value = [&](float value, float bias, float residual) {
-    if (epilogue.has_bias) value += bias;  // adding 0 would make +0 of -0
-    if (epilogue.residual == Residual::before_activation) value += residual;
-    value = activate_cpu(epilogue.activation, value);
-    if (epilogue.residual == Residual::after_activation) value += residual;
-    return value;
+  const auto add = [](float* values, auto addend, int count) {
+    for (int i = 0; i < count; ++i) values[i] += addend(i);
   };
   float bias[kConvChannels] = {};
   if (epilogue.has_bias) {
@@ -166,7 +183,15 @@ void finish(const ConvProblem& p, const ConvArguments& a, const Place& place,
                p.residual.column, residual, run.count);
       }
       float* values = sums[o] + run.first;
-      for (int i = 0; i < run.count; ++i) values[i] = finish_value(values[i], bias[o], residual[i]);
+      const auto rest = [&](int i) { return residual[i]; };
+      if (epilogue.has_bias)
+        add(
+            values, [&](int) { return bias[o]; }, run.count);
+      if (epilogue.residual == Residual::before_activation) add(values, rest, run.count);
+      for (int i = 0; i < run.count && epilogue.activation != Activation::none; ++i) {
+        values[i] = activate_cpu(epilogue.activation, values[i]);
+      }
+      if (epilogue.residual == Residual::after_activation) add(values, rest, run.count);
       void* y =
           const_cast<void*>(element_at(a.y.data, offset(p.y, run) + o * p.y.channel, p.dtype));
       if (p.y.column == 1) {
@@ -181,21 +206,27 @@ void finish(const ConvProblem& p, const ConvArguments& a, const Place& place,
   }
 }
 
-/// The weights of terms [first, first + depth) for the tile's channels.
-void gather_weights(const ConvProblem& p, const void* weight, const Place& place, int64_t first,
-                    int depth, float (*out)[kConvDepth]) {
+/// The weights of terms [first, first + depth) for the tile's channels, at `stride` from channel to
+/// channel: in their place, or decoded into `buffer`.
+const float* gather_weights(const ConvProblem& p, const void* weight, const Place& place,
+                            int64_t first, int depth, float* buffer, int64_t& stride) {
   const bool is_dense = has_dense_weights(p);
   const int64_t base = place.member * p.weight.member + place.channel * p.weight.out_channel;
-  for (int o = 0; o < place.channels; ++o) {
+  stride = p.weight.out_channel;
+  if (is_dense && p.dtype == Dtype::fp32) return static_cast<const float*>(weight) + base + first;
+  for (int o = 0; o < place.channels; ++o, buffer += kConvDepth) {
     const int64_t channel = base + o * p.weight.out_channel;
     if (is_dense) {
-      decode(p.dtype, weight, channel + first, 1, out[o], depth);
+      decode(p.dtype, weight, channel + first, 1, buffer, depth);
       continue;
     }
-    for (int t = 0; t < depth; ++t) {
-      decode(p.dtype, weight, channel + term_at(p, first + t).weight, 1, out[o] + t, 1);
+    Term term(p, first);
+    for (int t = 0; t < depth; ++t, term.advance()) {
+      decode(p.dtype, weight, channel + term.weight(), 1, buffer + t, 1);
     }
   }
+  stride = kConvDepth;
+  return buffer - place.channels * kConvDepth;
 }
 
 void compute_tile(const ConvProblem& p, const ConvArguments& a, const Place& place) {
@@ -204,18 +235,19 @@ void compute_tile(const ConvProblem& p, const ConvArguments& a, const Place& pla
       place.batch * p.x.batch + place.member * p.x.member + place.group * in * p.x.channel;
   float sums[kConvChannels][kConvPositions] = {};
   float inputs[kConvDepth][kConvPositions] = {};
-  float weights[kConvChannels][kConvDepth];
+  float buffer[kConvChannels * kConvDepth];
+  Term term(p, 0);
   for (int64_t first = 0; first < terms; first += kConvDepth) {
     const int depth = static_cast<int>(std::min<int64_t>(kConvDepth, terms - first));
-    gather_weights(p, a.weight.data, place, first, depth, weights);
-    for (int t = 0; t < depth; ++t) {
-      const Term term = term_at(p, first + t);
+    int64_t stride = 0;
+    const float* weights = gather_weights(p, a.weight.data, place, first, depth, buffer, stride);
+    for (int t = 0; t < depth; ++t, term.advance()) {
       for (int r = 0; r < place.num_runs; ++r) {
         const Run& run = place.runs[static_cast<size_t>(r)];
         gather(p, a.x.data, x, term, run, inputs[t] + run.first);
       }
     }
-    cpu::best_conv_tile()({weights, inputs, place.channels, depth, sums});
+    cpu::best_conv_tile()({weights, stride, inputs, place.channels, depth, sums});
   }
   finish(p, a, place, sums);
 }

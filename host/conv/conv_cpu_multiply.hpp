@@ -17,6 +17,7 @@ namespace {
 template <class Vector, int kRows>
 void multiply_rows(const ConvTile& tile, int first) {
   constexpr int kLanes = 16, kVectors = kConvPositions / kLanes;
+  const float* weights = tile.weights + first * tile.weight_stride;
   Vector sums[kRows][kVectors];
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
@@ -27,7 +28,7 @@ void multiply_rows(const ConvTile& tile, int first) {
     Vector inputs[kVectors];
     for (int v = 0; v < kVectors; ++v) inputs[v] = Vector::load(tile.inputs[t] + v * kLanes);
     for (int r = 0; r < kRows; ++r) {
-      const Vector weight = Vector::broadcast(tile.weights[first + r][t]);
+      const Vector weight = Vector::broadcast(weights[r * tile.weight_stride + t]);
       for (int v = 0; v < kVectors; ++v) sums[r][v] = Vector::fma(weight, inputs[v], sums[r][v]);
     }
   }

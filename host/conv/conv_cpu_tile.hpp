@@ -7,6 +7,8 @@
 // multiply-add give the same bits.
 #pragma once
 
+#include <cstdint>
+
 namespace wide::cpu {
 
 inline constexpr int kConvPositions = 32;  ///< of y, side by side: two vectors of sixteen
@@ -14,9 +16,10 @@ inline constexpr int kConvChannels = 64;   ///< of y
 /// Terms decoded at a time. A tile needs 40 KiB of stack: the caller's threads may have little.
 inline constexpr int kConvDepth = 64;
 
-/// sums[o][p] += sum over t of weights[o][t] * inputs[t][p].
+/// sums[o][p] += sum over t of weights[o * weight_stride + t] * inputs[t][p].
 struct ConvTile {
-  const float (*weights)[kConvDepth];
+  const float* weights;
+  int64_t weight_stride;
   const float (*inputs)[kConvPositions];
   int channels, depth;  ///< at most kConvChannels, kConvDepth
   float (*sums)[kConvPositions];
