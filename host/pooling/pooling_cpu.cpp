@@ -83,7 +83,8 @@ class Pooler {
   }
 
  private:
-  static constexpr float kNothing = is_max ? -std::numeric_limits<float>::infinity() : 0.0f;
+  /// What changes no value: a sum of nothing is -0, +0 would change that one.
+  static constexpr float kNothing = is_max ? -std::numeric_limits<float>::infinity() : -0.0f;
 
   static float combined(float a, float b) {
     if constexpr (!is_max) return a + b;
