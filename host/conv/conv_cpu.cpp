@@ -42,16 +42,11 @@ void decode(Dtype dtype, const void* base, int64_t offset, int64_t stride, float
 /// One term of every output of a group, in the order in which they lie in the weight.
 class Term {
  public:
-  Term(const ConvProblem& p, int64_t index) : p_(p) {
-    const int64_t in = p.in_channels / p.groups, taps = p.kernel.height * p.kernel.width;
-    const int64_t tap = is_channels_first() ? index % taps : index / in;
-    channel_ = is_channels_first() ? index / taps : index % in;
-    row_ = tap / p.kernel.width;
-    column_ = tap % p.kernel.width;
-  }
+  /// The first one.
+  explicit Term(const ConvProblem& p) : p_(p) {}
 
   void advance() {
-    if (!is_channels_first()) {
+    if (p_.layout == ConvLayout::channels_last) {
       if (++channel_ < p_.in_channels / p_.groups) return;
       channel_ = 0;
     }
@@ -72,10 +67,8 @@ class Term {
   int64_t column() const { return column_ * p_.dilation.width; }
 
  private:
-  bool is_channels_first() const { return p_.layout == ConvLayout::channels_first; }
-
   const ConvProblem& p_;
-  int64_t channel_, row_, column_;
+  int64_t channel_ = 0, row_ = 0, column_ = 0;
 };
 
 /// Whether an output channel's weights lie side by side in that order.
@@ -206,10 +199,11 @@ void finish(const ConvProblem& p, const ConvArguments& a, const Place& place,
   }
 }
 
-/// The weights of terms [first, first + depth) for the tile's channels, at `stride` from channel to
-/// channel: in their place, or decoded into `buffer`.
+/// The weights of terms [first, first + depth), `begin` the first of them, for the tile's channels,
+/// at `stride` from channel to channel: in their place, or decoded into `buffer`.
 const float* gather_weights(const ConvProblem& p, const void* weight, const Place& place,
-                            int64_t first, int depth, float* buffer, int64_t& stride) {
+                            int64_t first, const Term& begin, int depth, float* buffer,
+                            int64_t& stride) {
   const bool is_dense = has_dense_weights(p);
   const int64_t base = place.member * p.weight.member + place.channel * p.weight.out_channel;
   stride = p.weight.out_channel;
@@ -220,7 +214,7 @@ const float* gather_weights(const ConvProblem& p, const void* weight, const Plac
       decode(p.dtype, weight, channel + first, 1, buffer, depth);
       continue;
     }
-    Term term(p, first);
+    Term term = begin;
     for (int t = 0; t < depth; ++t, term.advance()) {
       decode(p.dtype, weight, channel + term.weight(), 1, buffer + t, 1);
     }
@@ -236,11 +230,12 @@ void compute_tile(const ConvProblem& p, const ConvArguments& a, const Place& pla
   float sums[kConvChannels][kConvPositions] = {};
   float inputs[kConvDepth][kConvPositions] = {};
   float buffer[kConvChannels * kConvDepth];
-  Term term(p, 0);
+  Term term(p);
   for (int64_t first = 0; first < terms; first += kConvDepth) {
     const int depth = static_cast<int>(std::min<int64_t>(kConvDepth, terms - first));
     int64_t stride = 0;
-    const float* weights = gather_weights(p, a.weight.data, place, first, depth, buffer, stride);
+    const float* weights =
+        gather_weights(p, a.weight.data, place, first, term, depth, buffer, stride);
     for (int t = 0; t < depth; ++t, term.advance()) {
       for (int r = 0; r < place.num_runs; ++r) {
         const Run& run = place.runs[static_cast<size_t>(r)];
