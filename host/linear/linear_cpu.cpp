@@ -8,6 +8,7 @@
 
 #include "host/core/activation_cpu.hpp"
 #include "host/core/parallel.hpp"
+#include "host/core/vectorised.hpp"
 #include "host/linear/linear_cpu_block.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_run.hpp"
@@ -57,9 +58,11 @@ void finish_block(const LinearProblem& problem, const LinearArguments& arguments
       float value = sums[r][c] * (epilogue.alpha * factors[c]);
       if (epilogue.has_bias) value += bias[c];  // adding 0 would make +0 of -0
       if (is_activated) value += residual[c];
-      value = activate_cpu(epilogue.activation, value);
-      if (epilogue.residual == Residual::after_activation) value += residual[c];
       sums[r][c] = value;
+    }
+    activate_cpu(epilogue.activation, sums[r], block.columns);
+    for (int c = 0; c < block.columns && epilogue.residual == Residual::after_activation; ++c) {
+      sums[r][c] += residual[c];
     }
     const int64_t offset = member * problem.y.member + (row + r) * problem.y.row + column;
     encode_row(*problem.y_dtype, sums[r],
@@ -117,7 +120,7 @@ void run_linear_cpu_block(const LinearProblem& problem, const LinearArguments& a
   block.sums = sums;
   cpu::best_linear_block()(block);
 
-  finish_block(problem, arguments, member, row, column, block, sums);
+  call_vectorised([&] { finish_block(problem, arguments, member, row, column, block, sums); });
 }
 
 void run_linear_cpu(const Context& context, const LinearProblem& problem,
