@@ -256,9 +256,9 @@ class WbenchTest(unittest.TestCase):
         try:
             simulated = counters.simulate(WBENCH, KERNEL, "9.0")
         except ncu.NcuError as error:
-            if "built where a CUDA toolkit is found" not in str(error):
+            if not any(why in str(error) for why in ("built where a CUDA toolkit is found", 'unknown command "--sim"')):
                 raise
-            self.skipTest(str(error))
+            self.skipTest(f"this build has no simulated GPU: {error}")
         launches = [ncu.Launch(one["kernel"], one["grid"], one["block"], "9.0", {
             name.removesuffix(".sum"): ncu.number(value) for name, value in metrics_of(one["counters"], taken).items()})
             for one in simulated]

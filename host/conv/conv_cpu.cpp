@@ -181,9 +181,7 @@ void finish(const ConvProblem& p, const ConvArguments& a, const Place& place,
         add(
             values, [&](int) { return bias[o]; }, run.count);
       if (epilogue.residual == Residual::before_activation) add(values, rest, run.count);
-      for (int i = 0; i < run.count && epilogue.activation != Activation::none; ++i) {
-        values[i] = activate_cpu(epilogue.activation, values[i]);
-      }
+      activate_cpu(epilogue.activation, values, run.count);
       if (epilogue.residual == Residual::after_activation) add(values, rest, run.count);
       void* y =
           const_cast<void*>(element_at(a.y.data, offset(p.y, run) + o * p.y.channel, p.dtype));

@@ -10,20 +10,6 @@
 
 namespace wide {
 
-inline float activate_cpu(Activation activation, float value) {
-  switch (activation) {
-    case Activation::none:
-      return value;
-    case Activation::relu:
-      return cpu::relu(value);
-    case Activation::gelu:
-      return cpu::gelu(value);
-    case Activation::silu:
-      return cpu::silu(value);
-  }
-  return value;
-}
-
 /// In place; one loop an activation.
 inline void activate_cpu(Activation activation, float* values, int64_t count) {
   switch (activation) {
