@@ -85,7 +85,7 @@ inline float log_of_normal(float x) {
   return x != x ? x : static_cast<float>(exponent) * 0.693147181f + log;
 }
 
-/// x times the normal distribution function: within 6 ulp and what the rounding of z = x^2 / 2
+/// x times the normal distribution function: within 7 ulp and what the rounding of z = x^2 / 2
 /// makes of exp(-z), z ulp. -0 at -infinity.
 inline float gelu(float x) {
   const float a = std::fabs(x);
