@@ -16,6 +16,8 @@ import tempfile
 import unittest
 from unittest import mock
 
+from tree_case import TreeCase
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -64,7 +66,7 @@ def metrics_of(simulated, taken):
     return numbers
 
 
-class CountersTest(unittest.TestCase):
+class CountersTest(TreeCase):
     COUNTERS = {name: 0 for quantity in counters.QUANTITIES for name in quantity.simulated + quantity.of} | {
         "load_sectors": 1000, "store_sectors": 2_000_000, "instructions_fp32": 4096, "instructions_tensor": 96,
         "shared_load_passes": 1000, "shared_load_extra": 100}
@@ -80,13 +82,6 @@ class CountersTest(unittest.TestCase):
         self.launch = {"kernel": NAME, "grid": [4, 1, 1], "block": [128, 1, 1], "counters": self.COUNTERS}
         self.simulate([self.launch])
         self.said = {"columns": COLUMNS, "error": "", "code": 0, "launches": [self.row()]}
-
-    def put(self, name, text, mode=0o644):
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        path.chmod(mode)
-        return path
 
     def simulate(self, launches, status="ok"):
         strategy = {"status": status, "reason": "why", "launches": launches}

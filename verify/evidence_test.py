@@ -12,6 +12,8 @@ import sys
 import tempfile
 import unittest
 
+from tree_case import TreeCase
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -37,7 +39,7 @@ class Near(float):
     __hash__ = float.__hash__
 
 
-class Tree(unittest.TestCase):
+class Tree(TreeCase):
     """A small repository with one kernel, toy/simt, that includes two headers."""
 
     def setUp(self):
@@ -47,13 +49,6 @@ class Tree(unittest.TestCase):
         self.put("kernels/toy/toy_simt.cu", KERNEL)
         self.put("kernels/toy/twice.cuh", HEADER)
         self.put("include/wide/toy.hpp", PUBLIC)
-
-    def put(self, name, text, mode=0o644):
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        path.chmod(mode)
-        return path
 
 
 class EvidenceTable(Tree):

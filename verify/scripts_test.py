@@ -11,22 +11,17 @@ import subprocess
 import tempfile
 import unittest
 
+from tree_case import TreeCase
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SPDX = "// SPDX-FileCopyrightText: the wide developers\n// SPDX-License-Identifier: Apache-2.0\n"
 
 
-class ScriptTest(unittest.TestCase):
+class ScriptTest(TreeCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
-
-    def put(self, name, text, mode=0o644):
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        path.chmod(mode)
-        return path
 
     def program(self, name, *lines):
         return self.put(name, "\n".join(["#!/bin/sh", *lines, ""]), 0o755)
