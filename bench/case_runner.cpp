@@ -9,15 +9,15 @@
 #include <chrono>
 
 #include "bench/adversarial.hpp"
+#include "bench/choice.hpp"
 #include "bench/contender.hpp"
 #include "bench/counting_allocator.hpp"
 #include "bench/evaluate.hpp"
+#include "bench/failure.hpp"
 #include "bench/interrupt.hpp"
 #include "bench/own_calls.hpp"
 #include "bench/peer/peer_calls.hpp"
 #include "bench/rounds.hpp"
-#include "host/core/verified.hpp"
-#include "wide/error.hpp"
 
 namespace wide::bench {
 
@@ -32,49 +32,13 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-struct Failure {
-  Status status = Status::failed;
-  std::string reason;
-  bool is_cuda = false;  ///< the device may be lost
-};
-
-/// What is being thrown, in a result's words. To be called in a catch block.
-Failure current_failure() {
-  try {
-    throw;
-  } catch (const Error& error) {
-    const Status status = error.code() == ErrorCode::out_of_memory ? Status::oom
-                          : error.code() == ErrorCode::unsupported ? Status::skipped
-                                                                   : Status::failed;
-    const bool is_cuda = error.code() == ErrorCode::cuda || error.code() == ErrorCode::cublas;
-    return {status, error.what(), is_cuda};
-  } catch (const std::bad_alloc&) {
-    return {Status::oom, "the host has no memory for this", false};
-  } catch (const std::exception& error) {
-    return {Status::failed, error.what(), false};
-  } catch (...) {
-    return {Status::failed, "an exception that is no std::exception", false};
-  }
-}
-
-/// After a CUDA error that stays the device's context is gone, and every further call fails.
-bool is_device_lost(const Context& context) {
-  try {
-    const OwnedStream probe(context);
-    context.synchronize(probe.get());
-    return false;
-  } catch (const Error&) {
-    return true;
-  }
-}
-
-catalog::Fill fill_of(const Init& init) {
-  using catalog::Fill;
-  return init.dist == "normal"  ? Fill::normal
-         : init.dist == "int"   ? Fill::integers
-         : init.dist == "trig"  ? Fill::trig
-         : init.dist == "zeros" ? Fill::zeros
-                                : Fill::uniform;
+/// What is being thrown, into the result of a case or of a contender.
+template <class Result>
+void note_failure(Result& result, const Context& context, std::string& fatal) {
+  const Failure failure = current_failure(context);
+  result.status = failure.status;
+  result.reason = failure.reason;
+  if (failure.is_device_lost) fatal = failure.reason;
 }
 
 /// n * batch, where there are such axes.
@@ -189,7 +153,7 @@ class CaseRunner {
             workload_bytes_ + memory->peak_bytes() - before;
       }
     } catch (...) {
-      note_failure(place, current_failure());
+      note_failure(place);
     }
   }
 
@@ -207,7 +171,7 @@ class CaseRunner {
 
   void add_contenders() {
     const Context& context = plan_.context;
-    for (const std::string& name : strategy_names()) {
+    for (const std::string& name : strategies_of(plan_, *request_.spec)) {
       PlanOptions options = plan_options(name);
       options.tuning = plan_.tuning;
       options.search_algorithms = !plan_.verify_only;
@@ -219,11 +183,12 @@ class CaseRunner {
         auto contender = std::make_unique<Contender>(
             name, std::make_unique<OwnCalls>(context, stream_.get(), *workload_, options),
             *workload_);
-        contender->result.verified = is_trusted(contender->result.strategy);
+        contender->result.verified =
+            is_trusted(plan_.context, *request_.spec, contender->result.strategy);
         return contender;
       });
     }
-    const std::vector<Regime> regimes = regimes_here();
+    const std::vector<Regime> regimes = regimes_of(plan_);
     for (const Baseline baseline : plan_.baselines) {
       const auto is_timed = [&](Regime regime) { return is_partner(baseline, regime); };
       if (std::none_of(regimes.begin(), regimes.end(), is_timed)) continue;
@@ -252,7 +217,7 @@ class CaseRunner {
       RunnerResult& place = result_.baselines.emplace_back();
       place.name = peer.name();
       place.peer = peer.title();
-      note_failure(place, current_failure());
+      note_failure(place);
       return;
     }
     const Dtype dtype = workload_->read_outputs(catalog::OutputOf::strategy, stream_.get()).dtype;
@@ -276,46 +241,8 @@ class CaseRunner {
 
   bool is_cpu() const { return plan_.context.device().type == DeviceType::cpu; }
 
-  /// Those asked for that this device has; all of them where none is asked for.
-  std::vector<Regime> regimes_here() const {
-    const DeviceType device = plan_.context.device().type;
-    std::vector<Regime> regimes =
-        config_.regimes.empty() ? default_regimes(device) : config_.regimes;
-    std::erase_if(regimes, [&](Regime regime) {
-      return !has_regime(device, regime) ||
-             (regime == Regime::cold && config_.cache == Cache::warm);
-    });
-    return regimes;
-  }
-
-  std::vector<std::string> strategy_names() const {
-    if (!plan_.strategies.empty()) return plan_.strategies;
-    std::vector<std::string> names;
-    for (const catalog::StrategyInfo& info : request_.spec->strategies) {
-      if (info.device == plan_.context.device().type) names.emplace_back(info.name);
-    }
-    if (plan_.tuning != nullptr) names.emplace_back("auto");
-    return names;
-  }
-
-  /// A strategy of this repository's kernels is trusted on a GPU once evidence says so; the CPU's
-  /// are judged by the tests of every build.
-  bool is_trusted(const std::string& strategy) const {
-    if (is_cpu()) return true;
-    for (const catalog::StrategyInfo& info : request_.spec->strategies) {
-      if (info.name == strategy && info.device == DeviceType::cuda &&
-          info.kind == catalog::StrategyKind::hand_written) {
-        return is_verified(request_.spec->name, strategy, plan_.context.info().compute_capability);
-      }
-    }
-    return true;
-  }
-
-  void note_failure(RunnerResult& runner, const Failure& failure) {
-    runner.status = failure.status;
-    runner.reason = failure.reason;
-    if (failure.is_cuda && is_device_lost(plan_.context)) fatal_ = failure.reason;
-  }
+  /// What is being thrown is this contender's failure.
+  void note_failure(RunnerResult& runner) { bench::note_failure(runner, plan_.context, fatal_); }
 
   /// Runs `body` for one contender; what it throws is that contender's failure.
   template <class F>
@@ -324,7 +251,7 @@ class CaseRunner {
     try {
       body();
     } catch (...) {
-      note_failure(contender.result, current_failure());
+      note_failure(contender.result);
     }
   }
 
@@ -356,7 +283,7 @@ class CaseRunner {
 
   /// With copies of the operands, where calls rotate over them.
   Sampling sampling() {
-    Sampling s{regimes_here(), request_.calibration.timer_quantum_ns, cold_rule(), {}};
+    Sampling s{regimes_of(plan_), request_.calibration.timer_quantum_ns, cold_rule(), {}};
     const bool is_cold =
         std::find(s.regimes.begin(), s.regimes.end(), Regime::cold) != s.regimes.end();
     if (!is_cold || config_.cache != Cache::rotate) return s;
@@ -409,7 +336,7 @@ class CaseRunner {
         evaluate(contender->result, yardstick);
         find_launch_overhead(contender->result);
       } catch (...) {
-        note_failure(contender->result, current_failure());
+        note_failure(contender->result);
       }
     }
   }
@@ -452,14 +379,6 @@ class CaseRunner {
 
 }  // namespace
 
-Init init_of(const std::string& dist) {
-  Init init{dist, -1, 1};
-  if (dist == "normal") init.min = init.max = std::nullopt;
-  if (dist == "zeros") init.min = init.max = 0;
-  if (dist == "int") init.min = init.max = std::nullopt;  // each primitive has its own
-  return init;
-}
-
 CaseResult run_case(const CaseRequest& request, std::string& fatal) {
   CaseResult result;
   result.point = request.point;
@@ -471,10 +390,7 @@ CaseResult run_case(const CaseRequest& request, std::string& fatal) {
   try {
     CaseRunner(request, result, fatal).run();
   } catch (...) {
-    const Failure failure = current_failure();
-    result.status = failure.status;
-    result.reason = failure.reason;
-    if (failure.is_cuda && is_device_lost(request.plan->context)) fatal = failure.reason;
+    note_failure(result, request.plan->context, fatal);
   }
   return result;
 }

@@ -10,9 +10,6 @@
 
 namespace wide::bench {
 
-/// "uniform", "normal", "int", "trig" or "zeros", with the bounds of what is drawn.
-Init init_of(const std::string& dist);
-
 struct CaseRequest {
   const RunPlan* plan = nullptr;
   const catalog::PrimitiveSpec* spec = nullptr;

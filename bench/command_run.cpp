@@ -9,7 +9,7 @@
 #include <optional>
 #include <ostream>
 
-#include "bench/case_runner.hpp"
+#include "bench/choice.hpp"
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
 #include "bench/doubts.hpp"

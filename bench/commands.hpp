@@ -57,7 +57,7 @@ struct RunOptions {
   OutputOptions output;
   std::string target_ci = "0.5%", clock_tol = "1%", throttle_threshold = "75%", max_noise = "0.5%",
               cache = "flush";
-  std::string init = "uniform";    ///< what operands are filled with: init_of() of case_runner.hpp
+  std::string init = "uniform";    ///< what operands are filled with: init_of() of choice.hpp
   std::string tuning;              ///< a tuning cache for "auto", or empty
   std::string saving = "never";    ///< of checked calls: parse_saving_rule()
   std::vector<std::string> peers;  ///< commands of the shell: peer/peer.hpp

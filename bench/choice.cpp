@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/choice.hpp"
+
+#include "bench/contender.hpp"
+#include "host/core/verified.hpp"
+
+namespace wide::bench {
+
+Init init_of(const std::string& dist) {
+  Init init{dist, -1, 1};
+  if (dist == "normal") init.min = init.max = std::nullopt;
+  if (dist == "zeros") init.min = init.max = 0;
+  if (dist == "int") init.min = init.max = std::nullopt;  // each primitive has its own
+  return init;
+}
+
+catalog::Fill fill_of(const Init& init) {
+  using catalog::Fill;
+  return init.dist == "normal"  ? Fill::normal
+         : init.dist == "int"   ? Fill::integers
+         : init.dist == "trig"  ? Fill::trig
+         : init.dist == "zeros" ? Fill::zeros
+                                : Fill::uniform;
+}
+
+std::vector<Regime> regimes_of(const RunPlan& plan) {
+  const DeviceType device = plan.context.device().type;
+  std::vector<Regime> regimes =
+      plan.config.regimes.empty() ? default_regimes(device) : plan.config.regimes;
+  std::erase_if(regimes, [&](Regime regime) {
+    return !has_regime(device, regime) ||
+           (regime == Regime::cold && plan.config.cache == Cache::warm);
+  });
+  return regimes;
+}
+
+std::vector<std::string> strategies_of(const RunPlan& plan, const catalog::PrimitiveSpec& spec) {
+  if (!plan.strategies.empty()) return plan.strategies;
+  std::vector<std::string> names;
+  for (const catalog::StrategyInfo& info : spec.strategies) {
+    if (info.device == plan.context.device().type) names.emplace_back(info.name);
+  }
+  if (plan.tuning != nullptr) names.emplace_back("auto");
+  return names;
+}
+
+bool is_trusted(const Context& context, const catalog::PrimitiveSpec& spec,
+                const std::string& strategy) {
+  if (context.device().type == DeviceType::cpu) return true;
+  for (const catalog::StrategyInfo& info : spec.strategies) {
+    if (info.name == strategy && info.device == DeviceType::cuda &&
+        info.kind == catalog::StrategyKind::hand_written) {
+      return is_verified(spec.name, strategy, context.info().compute_capability);
+    }
+  }
+  return true;
+}
+
+}  // namespace wide::bench
