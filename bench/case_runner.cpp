@@ -18,6 +18,7 @@
 #include "bench/own_calls.hpp"
 #include "bench/peer/peer_calls.hpp"
 #include "bench/rounds.hpp"
+#include "wide/error.hpp"
 
 namespace wide::bench {
 

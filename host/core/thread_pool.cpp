@@ -1,11 +1,14 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A mutex and two condition variables: a job costs its caller a few microseconds, which the size
-// of CPU tasks must allow for; threads that spin would take the cores from the application.
+// A mutex and two condition variables. Being woken takes longer than a small job, and the calls of
+// a model follow each other closely: a thread looks around for about as long as that before it
+// sleeps, and gives its core away meanwhile to whoever wants it. For longer it would be the
+// application's.
 #include "host/core/thread_pool.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -18,6 +21,15 @@ namespace {
 
 /// Set while this thread runs a task: a parallel_for inside must not wait for the pool it is in.
 thread_local bool is_inside_task = false;
+
+constexpr std::chrono::microseconds kLookAround{50};
+
+/// Until the condition holds, or for that long.
+template <class Condition>
+void look_around_for(const Condition& condition) {
+  const auto end = std::chrono::steady_clock::now() + kLookAround;
+  while (!condition() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+}
 
 void run_serially(int64_t num_tasks, const TaskBody& body) {
   for (int64_t task = 0; task < num_tasks; ++task) body.call(body.body, task);
@@ -86,6 +98,9 @@ void ThreadPool::run(int64_t num_tasks, const TaskBody& body) {
   {
     std::unique_lock lock(mutex_);
     is_open_ = false;
+    lock.unlock();
+    look_around_for([this] { return num_working_ == 0; });
+    lock.lock();
     idle_.wait(lock, [this] { return num_working_ == 0; });
     failure = std::exchange(failure_, nullptr);
   }
@@ -96,6 +111,10 @@ void ThreadPool::serve() {
   uint64_t seen = 0;
   std::unique_lock lock(mutex_);
   for (;;) {
+    const uint64_t last = generation_;
+    lock.unlock();
+    look_around_for([&] { return generation_ != last; });
+    lock.lock();
     wake_.wait(lock, [&] { return is_stopping_ || (is_open_ && generation_ != seen); });
     if (is_stopping_) return;
     seen = generation_;

@@ -39,9 +39,10 @@ class ThreadPool {
   std::mutex busy_;  ///< held by the caller of the job that runs
   std::mutex mutex_;
   std::condition_variable wake_, idle_;
+  // Written under mutex_; looked at without it by whoever does not sleep yet.
+  std::atomic<uint64_t> generation_{0};
+  std::atomic<int> num_working_{0};
   // Guarded by mutex_.
-  uint64_t generation_ = 0;
-  int num_working_ = 0;
   bool is_open_ = false, is_stopping_ = false;
   std::exception_ptr failure_;
   // Written by the caller while no thread works on a job.

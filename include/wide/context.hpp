@@ -45,7 +45,9 @@ class Stream {
 class Context {
  public:
   struct CpuOptions {
-    int num_threads = 0;                   ///< 0: as many as the process may run on
+    /// 0: as many as the process may run on. The caller's is one of them; the others look for the
+    /// next call for 50 us before they sleep, yielding their cores.
+    int num_threads = 0;
     std::shared_ptr<Allocator> allocator;  ///< null: aligned operator new
   };
   struct CudaOptions {
