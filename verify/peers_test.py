@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """peers_test.py [WBENCH]: the protocol that peers of wbench speak, with a peer that knows no framework, files of
 tensors, and axes; with WBENCH and a python3 that has torch, torch against what wide expects."""
+import hashlib
 import io
 import json
 import os
@@ -11,6 +12,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 PEERS = pathlib.Path(__file__).resolve().parent.parent / "scripts/peers"
@@ -97,6 +100,21 @@ class ProtocolTest(unittest.TestCase):
         self.assertEqual([reply for reply in answers if "error" in reply], [])
         self.assertEqual(answers[4], {"time_ns": 1.5})
         self.assertEqual([do for do, _ in self.peer.asked], ["prepare", "forget", "prepare"])
+
+    @unittest.skipUnless(os.path.isdir("/proc/self/task"), "no /proc: other threads cannot be seen")
+    def test_rest_waits_for_threads_that_run(self):
+        worker = threading.Thread(target=hashlib.sha256, args=(bytes(1 << 27),))  # without the interpreter's lock
+        worker.start()
+        protocol.rest_threads(60)
+        worker.join(0.02)
+        self.assertFalse(worker.is_alive(), "a thread was still working")
+        sleeper = threading.Thread(target=time.sleep, args=(0.5,))
+        sleeper.start()
+        time.sleep(0.05)
+        begin = time.monotonic()
+        protocol.rest_threads(60)
+        self.assertLess(time.monotonic() - begin, 0.4, "a sleeping thread was waited for")
+        sleeper.join()
 
     def test_what_is_no_request_is_answered_and_the_next_is_taken(self):
         answers = self.talk("{", "[1]", {"do": "dance"}, {}, {"do": ["run"]}, HELLO)

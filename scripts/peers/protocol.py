@@ -8,7 +8,10 @@ None; `is_lost()` whether nothing more will come of this process. Both may be mi
 """
 import json
 import os
+import pathlib
 import sys
+import threading
+import time
 import traceback
 
 PROTOCOL = "wbench.peer 1"
@@ -40,6 +43,26 @@ class Unsupported(PeerError):
 
     def __init__(self, message):
         super().__init__(message, "unsupported")
+
+
+def rest_threads(limit_s=1.0):
+    """Until no other thread of this process runs: those of a parallel region spin on for a while. What they
+    took would not tell: it is counted by ticks of 4 ms or so."""
+    end = time.monotonic() + limit_s
+    while _other_threads_run() and time.monotonic() < end:
+        time.sleep(0.0005)
+
+
+def _other_threads_run():
+    own = threading.get_native_id()
+    for task in pathlib.Path("/proc/self/task").glob("*"):  # empty where there is no such folder
+        try:
+            fields = (task / "stat").read_text()
+        except OSError:  # it has ended
+            continue
+        if int(task.name) != own and fields[fields.rindex(")") + 2] == "R":
+            return True
+    return False
 
 
 class Session:

@@ -11,9 +11,8 @@ import argparse
 import contextlib
 import gc
 import sys
-import time
 
-from protocol import PROTOCOL, PeerError, Unsupported, private_stdout, serve
+from protocol import PROTOCOL, PeerError, Unsupported, private_stdout, rest_threads, serve
 
 
 def _parse_arguments():
@@ -141,13 +140,8 @@ class TorchPeer:
             return {"time_ns": sampler.sample()}
 
     def rest(self, _):
-        """Until this process takes no time: threads of a parallel region spin on for a while."""
         self._synchronize()
-        for _ in range(500):
-            before = time.process_time_ns()
-            time.sleep(0.002)
-            if time.process_time_ns() - before < 400_000:
-                break
+        rest_threads()
         return {}
 
     def forget(self, _):
