@@ -125,6 +125,25 @@ TEST_CASE("golden vectors: two runs make the same, and no two cases share a name
   CHECK(results.size() > 30);
 }
 
+TEST_CASE("a kernel's own shared memory counts in what it gets unasked and in all that there is") {
+  const Context context = require_cuda();
+  constexpr int kUnasked = 48 * 1024 - golden::kOwnSharedBytes;
+  const auto most =
+      static_cast<int>(context.info().shared_bytes_per_block) - golden::kOwnSharedBytes;
+  if (Simulation::is_present()) Simulation::clear_findings();
+  CHECK(golden::launch_with_shared(kUnasked) == cudaSuccess);
+  CHECK(golden::launch_with_shared(kUnasked + 16) == cudaErrorInvalidValue);
+  CHECK(golden::allow_shared(most + 1) == cudaErrorInvalidValue);
+  CHECK(cudaGetLastError() == cudaErrorInvalidValue);
+  CHECK(golden::allow_shared(most) == cudaSuccess);
+  CHECK(golden::launch_with_shared(most) == cudaSuccess);
+  if (!Simulation::is_present()) return;
+  CHECK(Simulation::findings().empty());
+  CHECK(golden::allow_shared(kUnasked) == cudaSuccess);
+  CHECK(Simulation::findings().find("another thread's launch may need") != std::string::npos);
+  Simulation::clear_findings();
+}
+
 TEST_CASE("golden vectors: the fixtures are few bytes, and each is some case's") {
   uintmax_t bytes = 0;
   if (!fs::exists(kFixtures)) return;

@@ -94,6 +94,17 @@ TEST_CASE("softmax: every path, dtype and odd size stays within its bound") {
   }
 }
 
+TEST_CASE("softmax: a row that nearly fills what a launch gets of shared memory unasked") {
+  constexpr int64_t d = 12230;  // not whole vectors, so staged: 48920 bytes of 49152
+  for (const Context& context : test::devices_at_hand()) {
+    const SoftmaxProblem p{.num_members = 1, .rows = 1, .features = d, .dtype = Dtype::fp32};
+    const Tensor x = upload(context, Dtype::fp32, {1, d}, test::uniform(d, -30, 30, 1));
+    const Tensor y(context, Dtype::fp32, {1, d});
+    run(context, {x, y}, p);
+    CHECK(worst_ratio(download(context, x), download(context, y), p) <= 1);
+  }
+}
+
 TEST_CASE("softmax: masked, overflowing and broken rows") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const Context& context : test::devices_at_hand()) {

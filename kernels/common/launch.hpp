@@ -17,12 +17,20 @@ inline bool is_aligned(const void* pointer, int64_t row, int64_t member, int64_t
          row % elements == 0 && member % elements == 0;
 }
 
-/// Asks for dynamic shared memory, where a kernel does not get as much without asking.
+/// Asks for dynamic shared memory where a kernel, which has `static_bytes` of its own or fewer,
+/// does not get as much unasked. Always for all that there is: what a kernel may have is no
+/// property of a launch, and one that asked for less would take it from another thread's.
 template <class Kernel>
-cudaError_t allow_shared_bytes(Kernel* kernel, int bytes) {
+cudaError_t allow_shared_bytes(Kernel* kernel, int64_t bytes, int static_bytes = 0) {
   constexpr int kUnasked = 48 * 1024;
-  if (bytes <= kUnasked) return cudaSuccess;
-  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  if (bytes + static_bytes <= kUnasked) return cudaSuccess;
+  int device = 0, most = 0;
+  cudaError_t status = cudaGetDevice(&device);
+  if (status != cudaSuccess) return status;
+  status = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  if (status != cudaSuccess) return status;
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              most - static_bytes);
 }
 
 }  // namespace wide::kernels

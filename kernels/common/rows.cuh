@@ -281,7 +281,8 @@ template <class... Parameters, class... Arguments>
 cudaError_t launch_rows(void (*kernel)(Parameters...), const RowLaunch& launch, cudaStream_t stream,
                         const Arguments&... arguments) {
   if (launch.blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
-  const cudaError_t status = allow_shared_bytes(kernel, launch.bytes);
+  constexpr int kBytesOfSums = 512;  // or fewer, of blocks that share a row
+  const cudaError_t status = allow_shared_bytes(kernel, launch.bytes, kBytesOfSums);
   if (status != cudaSuccess) return status;
   kernel<<<static_cast<unsigned>(launch.blocks), static_cast<unsigned>(launch.threads),
            static_cast<size_t>(launch.bytes), stream>>>(arguments..., launch.access);

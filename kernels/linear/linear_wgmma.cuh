@@ -328,7 +328,9 @@ cudaError_t launch_wgmma_tile(LinearWgmmaParams params, cudaStream_t stream) {
   constexpr int64_t kMaxTiles = std::numeric_limits<int32_t>::max();
   const LinearParams& p = params.linear;
   const int64_t tiles_m = (p.m - 1) / policy.tile_m + 1, tiles_n = (p.n - 1) / policy.tile_n + 1;
-  if (p.k > kMaxTiles || tiles_m > kMaxTiles / tiles_n ||
+  // Tiles' coordinates are 32 bits wide, those of what lies past the end too.
+  if (p.k > kMaxTiles - kTileK || tiles_m * policy.tile_m > kMaxTiles ||
+      tiles_n * policy.tile_n > kMaxTiles || tiles_m > kMaxTiles / tiles_n ||
       p.num_members > kMaxTiles / (tiles_m * tiles_n)) {
     return cudaErrorInvalidConfiguration;
   }
@@ -337,8 +339,7 @@ cudaError_t launch_wgmma_tile(LinearWgmmaParams params, cudaStream_t stream) {
                       static_cast<uint32_t>(tiles_m * tiles_n * p.num_members),
                       static_cast<int32_t>((p.k - 1) / kTileK + 1)};
   const auto kernel = linear_wgmma<T, Out, tile>;
-  const cudaError_t status =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+  const cudaError_t status = allow_shared_bytes(kernel, kSharedBytes);
   if (status != cudaSuccess) return status;
   const uint32_t blocks = std::min(grid.count, static_cast<uint32_t>(params.num_multiprocessors));
   return launch_overlapping(kernel, blocks, kWgmmaThreads, kSharedBytes, stream, params, grid);

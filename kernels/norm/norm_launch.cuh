@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/common/launch.hpp"
 #include "kernels/norm/norm_moments.cuh"
 
 namespace wide::kernels {
@@ -114,7 +115,7 @@ template <class T, class Params>
 cudaError_t launch_slices(void (*kept)(Params, SliceAccess), void (*unkept)(Params, SliceAccess),
                           const Params& p, const SliceRuns& slice, int64_t shared_bytes_per_block,
                           cudaStream_t stream) {
-  constexpr int64_t kBytesOfSums = 1024;  // and a little more
+  constexpr int kBytesOfSums = 1024;  // and a little more
   if (slice.slices > 0x7fffffff) return cudaErrorInvalidConfiguration;
   const SliceAccess access = slice_access<T>(p, slice, shared_bytes_per_block - kBytesOfSums);
   const int64_t blocks = slice.slices / access.slices_per_row * access.blocks_per_row();
@@ -123,8 +124,7 @@ cudaError_t launch_slices(void (*kept)(Params, SliceAccess), void (*unkept)(Para
   const bool is_kept = access.slice_pitch > 0;
   const auto bytes = static_cast<int>(access.shared_bytes());
   if (is_kept) {
-    const cudaError_t status =
-        cudaFuncSetAttribute(kept, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    const cudaError_t status = allow_shared_bytes(kept, bytes, kBytesOfSums);
     if (status != cudaSuccess) return status;
   }
   (is_kept ? kept : unkept)<<<static_cast<unsigned>(blocks),

@@ -59,6 +59,12 @@ std::vector<Case> number_cases();  ///< conversions, approximations, warp operat
 std::vector<Case> tile_cases();    ///< bulk copies
 std::vector<Case> wgmma_cases();
 
+/// What cudaFuncSetAttribute says to so much dynamic shared memory for a kernel that has
+/// kOwnSharedBytes of its own, and its launch with so much.
+constexpr int kOwnSharedBytes = 1024;
+cudaError_t allow_shared(int bytes);
+cudaError_t launch_with_shared(int bytes);
+
 /// The i-th input: a whole number in [-8, 8), so that sums of products are exact.
 float small_integer(int64_t i);
 /// `count` of them in the 16-bit format T (__half, __nv_bfloat16), as bytes.

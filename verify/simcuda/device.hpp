@@ -78,10 +78,16 @@ struct LoadedModule {
 struct KernelEntry {
   LoadedModule* module = nullptr;
   std::string name;
-  int max_dynamic_shared_bytes = 48 * 1024;
+  std::optional<int> asked_shared_bytes;  ///< by cudaFuncSetAttribute, of dynamic memory
   bool has_run = false;
   std::unique_ptr<ptx::Kernel> mutant;  ///< in its place, where a mutation was asked for
 };
+/// Of the 48 KiB that a launch gets unasked, a kernel's own shared memory is a part.
+inline int max_dynamic_shared_bytes(const KernelEntry& entry, const ptx::Kernel& kernel) {
+  return entry.asked_shared_bytes.value_or(48 * 1024 -
+                                           static_cast<int>(kernel.static_shared_bytes()));
+}
+
 struct VariableEntry {
   LoadedModule* module = nullptr;
   std::string name;

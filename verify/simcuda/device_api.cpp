@@ -296,7 +296,13 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
     const int64_t most =
         device_model(d.architecture).shared_bytes_opt_in - kernel->static_shared_bytes();
     if (value < 0 || value > most) return cudaErrorInvalidValue;
-    entry->max_dynamic_shared_bytes = value;
+    const int before = max_dynamic_shared_bytes(*entry, *kernel);
+    if (value < before) {
+      d.misuse("cudaFuncSetAttribute: " + entry->name + " had " + std::to_string(before) +
+               " bytes of dynamic shared memory and gets " + std::to_string(value) +
+               ": another thread's launch may need what is taken away");
+    }
+    entry->asked_shared_bytes = value;
     return cudaSuccess;
   });
 }
@@ -312,7 +318,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes_of, const void*
     attributes_of->localSizeBytes = static_cast<size_t>(kernel->local_bytes());
     const int most = kernel->max_threads_per_block();
     attributes_of->maxThreadsPerBlock = most > 0 ? most : 1024;
-    attributes_of->maxDynamicSharedSizeBytes = entry->max_dynamic_shared_bytes;
+    attributes_of->maxDynamicSharedSizeBytes = max_dynamic_shared_bytes(*entry, *kernel);
     attributes_of->ptxVersion = attributes_of->binaryVersion = d.architecture;
     return cudaSuccess;
   });

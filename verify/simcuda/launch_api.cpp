@@ -111,7 +111,7 @@ cudaError_t check(const LaunchRequest& r, const ptx::Kernel& kernel, const Kerne
   const int most = kernel.max_threads_per_block();
   if (most > 0 && threads > most) return cudaErrorLaunchOutOfResources;
   const auto dynamic = static_cast<int64_t>(r.dynamic_shared_bytes);
-  if (dynamic > entry.max_dynamic_shared_bytes ||
+  if (dynamic > max_dynamic_shared_bytes(entry, kernel) ||
       dynamic + kernel.static_shared_bytes() > model.shared_bytes_opt_in) {
     return cudaErrorInvalidValue;
   }
