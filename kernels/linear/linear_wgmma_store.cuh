@@ -6,20 +6,20 @@
 // As boxes: each lane finishes its sums in registers, rounds them to 16 bits and lays them down as
 // matrices; one thread has the box stored by the tensor memory accelerator, which leaves out what
 // lies beyond the member's rows and outputs. Two boxes take turns, so that one is laid down while
-// the other is read.
+// the other is read. A warp has its scheduler to itself here, and every instruction stands for each
+// register: what is decided is decided once a box, what is read is asked for before any of it is
+// waited for, and only what is short is done at all.
 //
 // As rows: the fp32 sums are exchanged, so that lanes finish and store neighbouring outputs. For
-// what boxes cannot do: outputs of 32 bits or any alignment, and gelu, whose code is too long to be
-// there for every register.
+// what boxes cannot do: outputs of 32 bits or any alignment, scales of each output, silu and gelu,
+// and a bias or residual of a box that is not whole.
 #pragma once
-
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 
 #include "kernels/arch/barrier.cuh"
 #include "kernels/arch/fence.cuh"
 #include "kernels/arch/matrix.cuh"
 #include "kernels/arch/tma.cuh"
+#include "kernels/common/pack_pair.cuh"
 #include "kernels/linear/linear_tile.cuh"
 #include "kernels/linear/linear_wgmma.hpp"
 
@@ -49,35 +49,88 @@ struct Storer {
   __device__ void sync() const { arch::named_barrier_sync(barrier, kWarpgroup); }
 };
 
-__device__ inline uint32_t pack_pair(const float (&pair)[2], __half*) {
-  const __half2 both = __floats2half2_rn(pair[0], pair[1]);
-  return *reinterpret_cast<const uint32_t*>(&both);
-}
-__device__ inline uint32_t pack_pair(const float (&pair)[2], __nv_bfloat16*) {
-  const __nv_bfloat162 both = __floats2bfloat162_rn(pair[0], pair[1]);
-  return *reinterpret_cast<const uint32_t*>(&both);
+/// Whether a box's sums are finished in registers.
+template <class Out>
+__device__ inline bool is_short(const Destination<Out>& to) {
+  const bool adds = to.bias != nullptr || to.residual != nullptr;
+  return to.scale == nullptr &&
+         (to.activation == Activation::none || to.activation == Activation::relu) &&
+         (!adds || (to.epilogue_is_aligned && to.num_columns >= kBlockN));
 }
 
-/// The 32 sums of a lane, a block of eight outputs after another: two of row l / 4 and two of eight
-/// rows further on.
+/// The sums of a lane: of every block of eight outputs two neighbours of row l / 4 and two of eight
+/// rows further on. Neighbours of 16 bits are a word.
+struct LaneAt {
+  int row, column;
+  __device__ explicit LaneAt(int thread)
+      : row(thread / 32 * 16 + thread % 32 / 4), column(thread % 4 * 2) {}
+};
+constexpr int kColumnBlocks = kBlockN / 8;
+
+/// What is added to them, as it lies in memory; words of what there is not are not set.
+struct LaneAddends {
+  uint32_t bias[kColumnBlocks], residual[2][kColumnBlocks];
+};
+
 template <class Out>
-__device__ inline void lay_down_box(const Destination<Out>& to, char* box, int thread,
-                                    const float (&sums)[kBlockSums]) {
-  const int lane = thread % 32, first_row = thread / 32 * 16;
-  const int row = first_row + lane / 4, column = lane % 4 * 2;
-  // The lane names row lane % 16 of the matrices of two blocks of outputs.
-  const int named_row = first_row + lane % 16;
+__device__ inline void load_addends(const Destination<Out>& to, const LaneAt& at,
+                                    LaneAddends& addends) {
+  const auto load = [](const Out* from, uint32_t(&words)[kColumnBlocks]) {
 #pragma unroll
-  for (int block = 0; block < kBlockN / 8; block += 2) {
+    for (int block = 0; block < kColumnBlocks; ++block) {
+      words[block] = *reinterpret_cast<const uint32_t*>(from + 8 * block);
+    }
+  };
+  if (to.bias != nullptr) load(to.bias + at.column, addends.bias);
+  if (to.residual == nullptr) return;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = at.row + 8 * half;
+    if (row >= to.num_rows) continue;
+    load(to.residual + row * to.residual_row_stride + at.column, addends.residual[half]);
+  }
+}
+
+/// finish_run() for all of a lane's sums.
+template <class Out>
+__device__ inline void finish_sums(const Destination<Out>& to, const LaneAddends& addends,
+                                   float (&sums)[kBlockSums]) {
+  const auto add = [&](int half, const uint32_t(&words)[kColumnBlocks]) {
+#pragma unroll
+    for (int block = 0; block < kColumnBlocks; ++block) {
+      const auto* pair = reinterpret_cast<const Out*>(&words[block]);
+      sums[4 * block + 2 * half] += to_float(pair[0]);
+      sums[4 * block + 2 * half + 1] += to_float(pair[1]);
+    }
+  };
+  const auto add_residual = [&] {
+    add(0, addends.residual[0]);
+    add(1, addends.residual[1]);
+  };
+#pragma unroll
+  for (float& sum : sums) sum *= to.factor;
+  if (to.bias != nullptr) {
+    add(0, addends.bias);
+    add(1, addends.bias);
+  }
+  if (to.residual != nullptr && to.residual_is_activated) add_residual();
+  if (to.activation == Activation::relu) {
+#pragma unroll
+    for (float& sum : sums) sum = activate<Activation::relu>(sum);
+  }
+  if (to.residual != nullptr && !to.residual_is_activated) add_residual();
+}
+
+template <class Out>
+__device__ inline void lay_down_box(char* box, int thread, const float (&sums)[kBlockSums]) {
+  // The lane names row lane % 16 of the matrices of two blocks of outputs.
+  const int lane = thread % 32, named_row = thread / 32 * 16 + lane % 16;
+#pragma unroll
+  for (int block = 0; block < kColumnBlocks; block += 2) {
     uint32_t packed[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      float pair[2] = {sums[4 * block + 2 * i], sums[4 * block + 2 * i + 1]};
-      const int pair_row = row + i % 2 * 8, first = column + (block + i / 2) * 8;
-      if (pair_row < to.num_rows) {
-        finish_run(to, pair_row, first, to.num_columns - first, pair);
-      }
-      packed[i] = pack_pair(pair, static_cast<Out*>(nullptr));
+      packed[i] = pack_pair<Out>(sums[4 * block + 2 * i], sums[4 * block + 2 * i + 1]);
     }
     const int chunk = block + lane / 16;
     arch::stmatrix(box + named_row * kRowBytes + (chunk ^ named_row % kChunks) * kChunkBytes,
@@ -89,11 +142,14 @@ __device__ inline void lay_down_box(const Destination<Out>& to, char* box, int t
 template <class Out>
 __device__ inline void store_box(const Destination<Out>& to, const CUtensorMap& y, const TileAt& at,
                                  const Storer& storer, uint32_t box_index,
-                                 const float (&sums)[kBlockSums]) {
+                                 float (&sums)[kBlockSums]) {
   char* box = storer.memory + box_index % 2 * kBoxBytes;
+  LaneAddends addends;
+  load_addends(to, LaneAt(storer.thread), addends);
   if (storer.thread == 0) arch::wait_stores_read<1>();
   storer.sync();
-  lay_down_box(to, box, storer.thread, sums);
+  finish_sums(to, addends, sums);
+  lay_down_box<Out>(box, storer.thread, sums);
   arch::fence_proxy_async();
   storer.sync();
   if (storer.thread == 0) {
@@ -112,14 +168,18 @@ template <class Out>
 __device__ inline void store_rows(const Destination<Out>& to, const Storer& storer,
                                   const float (&sums)[kBlockSums]) {
   auto* exchange = reinterpret_cast<float*>(storer.memory);
-  const int lane = storer.thread % 32;
-  const int row = storer.thread / 32 * 16 + lane / 4, column = lane % 4 * 2;
+  if constexpr (kCanStoreBoxes<Out>) {  // they lie in the same memory
+    if (storer.thread == 0) arch::wait_stores_read<0>();
+    storer.sync();
+  }
+  const LaneAt lane(storer.thread);
 #pragma unroll
-  for (int block = 0; block < kBlockN / 8; ++block) {
+  for (int block = 0; block < kColumnBlocks; ++block) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int at = 4 * block + 2 * half;
-      *reinterpret_cast<float2*>(exchange + exchange_place(row + 8 * half, 8 * block + column)) =
+      *reinterpret_cast<float2*>(exchange +
+                                 exchange_place(lane.row + 8 * half, 8 * block + lane.column)) =
           make_float2(sums[at], sums[at + 1]);
     }
   }
@@ -133,13 +193,15 @@ __device__ inline void store_rows(const Destination<Out>& to, const Storer& stor
 template <class Out>
 __device__ inline void store_block(const LinearWgmmaParams& params, const TileAt& at,
                                    const Storer& storer, uint32_t& box_index,
-                                   const float (&sums)[kBlockSums]) {
+                                   float (&sums)[kBlockSums]) {
   const LinearParams& linear = params.linear;
   if (at.first_m >= linear.m || at.first_n >= linear.n) return;  // all of the warpgroup
   const Destination<Out> to =
       tile_destination<Out>(linear, at.member, at.first_m, at.first_n, kBlockM, kBlockN);
   if constexpr (kCanStoreBoxes<Out>) {
-    if (params.stores_boxes) return store_box(to, params.y, at, storer, box_index++, sums);
+    if (params.stores_boxes && is_short(to)) {
+      return store_box(to, params.y, at, storer, box_index++, sums);
+    }
   }
   store_rows(to, storer, sums);
 }
@@ -157,7 +219,7 @@ __device__ inline void store_part(const LinearWgmmaParams& params, const TileAt&
     const TileAt block{at.member, at.first_m + index / kBlocksN * kBlockM,
                        at.first_n + index % kBlocksN * kBlockN};
     store_block<Out>(params, block, storer, box_index,
-                     reinterpret_cast<const float(&)[kBlockSums]>(sums[0]));
+                     reinterpret_cast<float(&)[kBlockSums]>(sums[0]));
 #pragma unroll
     for (int i = 0; i < (kBlocks - 1) * kBlockSums; ++i) sum(i) = sum(i + kBlockSums);
   }
