@@ -24,48 +24,53 @@ struct Source {
   bool is_aligned;  ///< base and rows to 16 bytes
 };
 
-/// Begins to bring `rows` rows of `chunks` times 16 bytes into the tile, from each row's element
-/// `first` on; `left` of them exist. place(row, chunk) is the chunk's first byte in the tile.
-/// Copies are issued `unroll` at a time: their addresses take registers, in a kernel's loop for as
-/// long as it runs. `hint`: none, or one of cp_async_16's.
-template <class T, int rows, int chunks, int threads, int unroll, class Place, class... Hint>
+/// Brings `rows` rows of `chunks` times 16 bytes into the tile element by element, from each row's
+/// element `first` on; `left` of them exist. place(row, chunk) is the chunk's first byte in the
+/// tile.
+template <class T, int rows, int chunks, int threads, int unroll, class Place>
+__device__ inline void read_rows(char* tile, const Source<T>& source, int64_t first, int64_t left,
+                                 const Place& place) {
+  constexpr int per_row = chunks * kChunkBytes / static_cast<int>(sizeof(T));
+  constexpr int pieces = rows * per_row / threads;
+  static_assert(pieces * threads == rows * per_row, "every thread copies equally many elements");
+  constexpr int kUnroll = std::min(unroll, 8);
+#pragma unroll kUnroll
+  for (int i = 0; i < pieces; ++i) {
+    const int index = static_cast<int>(threadIdx.x) + i * threads;
+    const int row = index / per_row, column = index % per_row;
+    T value{};
+    if (row < source.num_rows && column < left) {
+      value = source.base[row * source.row_stride + first + column];
+    }
+    const int byte = column * static_cast<int>(sizeof(T));
+    *reinterpret_cast<T*>(tile + place(row, byte / kChunkBytes) + byte % kChunkBytes) = value;
+  }
+}
+
+/// The same, begun by cp.async where addresses allow. Copies are issued `unroll` at a time: their
+/// addresses take registers, in a kernel's loop for as long as it runs.
+template <class T, int rows, int chunks, int threads, int unroll, class Place>
 __device__ inline void load_rows(char* tile, const Source<T>& source, int64_t first, int64_t left,
-                                 const Place& place, const Hint&... hint) {
+                                 const Place& place) {
+  if (!source.is_aligned) {
+    return read_rows<T, rows, chunks, threads, unroll>(tile, source, first, left, place);
+  }
   constexpr int vector = kChunkBytes / static_cast<int>(sizeof(T));
-  constexpr int per_row = chunks * vector;
+  constexpr int pieces = rows * chunks, per_row = chunks * vector;
+  constexpr int kUnroll = std::min(unroll, (pieces + threads - 1) / threads);
   const int thread = static_cast<int>(threadIdx.x);
   const int valid_columns = static_cast<int>(min(left, static_cast<int64_t>(per_row)));
-  if (source.is_aligned) {
-    constexpr int pieces = rows * chunks;
-    constexpr int kUnroll = std::min(unroll, (pieces + threads - 1) / threads);
 #pragma unroll kUnroll
-    for (int i = 0; i < (pieces + threads - 1) / threads; ++i) {
-      const int index = thread + i * threads;
-      if (pieces % threads != 0 && index >= pieces) break;
-      const int row = index / chunks, chunk = index % chunks;
-      const int valid =
-          row < source.num_rows ? min(max(valid_columns - chunk * vector, 0), vector) : 0;
-      // An address is formed only where something is read from it.
-      const T* from =
-          valid > 0 ? source.base + row * source.row_stride + first + chunk * vector : source.base;
-      arch::cp_async_16(tile + place(row, chunk), from, valid * static_cast<int>(sizeof(T)),
-                        hint...);
-    }
-  } else {
-    constexpr int pieces = rows * per_row / threads;
-    static_assert(pieces * threads == rows * per_row, "every thread copies equally many elements");
-    constexpr int kUnroll = std::min(unroll, 8);
-#pragma unroll kUnroll
-    for (int i = 0; i < pieces; ++i) {
-      const int index = thread + i * threads;
-      const int row = index / per_row, column = index % per_row;
-      T value{};
-      if (row < source.num_rows && column < valid_columns) {
-        value = source.base[row * source.row_stride + first + column];
-      }
-      const int byte = column * static_cast<int>(sizeof(T));
-      *reinterpret_cast<T*>(tile + place(row, byte / kChunkBytes) + byte % kChunkBytes) = value;
-    }
+  for (int i = 0; i < (pieces + threads - 1) / threads; ++i) {
+    const int index = thread + i * threads;
+    if (pieces % threads != 0 && index >= pieces) break;
+    const int row = index / chunks, chunk = index % chunks;
+    const int valid =
+        row < source.num_rows ? min(max(valid_columns - chunk * vector, 0), vector) : 0;
+    // An address is formed only where something is read from it.
+    const T* from =
+        valid > 0 ? source.base + row * source.row_stride + first + chunk * vector : source.base;
+    arch::cp_async_16(tile + place(row, chunk), from, valid * static_cast<int>(sizeof(T)));
   }
 }
 

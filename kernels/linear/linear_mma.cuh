@@ -283,7 +283,7 @@ __device__ inline void compute_mma_tile(const LinearParams& params, int64_t memb
     }
     arch::cp_async_commit();  // empty groups keep the count of pending ones
   };
-#pragma unroll
+#pragma unroll 1
   for (int stage = 0; stage < policy.stages - 1; ++stage) load_step(stage, stage);
 
   // Multiply one stage while the others arrive. The barrier also says that everybody has finished

@@ -28,13 +28,31 @@ __device__ inline int chunk_offset(int row, int chunk) {
 }
 
 /// Begins to bring `rows` rows of the k's from `first_k` on into the tile; k_left of them exist.
-/// `hint`: none, or one of cp_async_16's.
+/// `hint`: none, or one of cp_async_16's. A warp issues these beside its products, which leave few
+/// slots to compute addresses in: a thread's copies lie below one another, an addition apart. Of a
+/// row that does not exist nothing is read, wherever its address would be.
 template <class T, int rows, int group, int threads, class... Hint>
 __device__ inline void load_tile(char* tile, const Source<T>& source, int64_t first_k,
                                  int64_t k_left, const Hint&... hint) {
   const auto place = [](int row, int chunk) { return chunk_offset<group>(row, chunk); };
-  load_rows<T, rows, kChunks, threads, rows * kChunks>(tile, source, first_k, k_left, place,
-                                                       hint...);
+  if (!source.is_aligned) {
+    return read_rows<T, rows, kChunks, threads, rows>(tile, source, first_k, k_left, place);
+  }
+  constexpr int kSize = static_cast<int>(sizeof(T)), kVector = kChunkBytes / kSize;
+  static_assert(threads % kChunks == 0, "every thread has one chunk of its rows");
+  constexpr int kStep = threads / kChunks, kCopies = (rows + kStep - 1) / kStep;
+  const int chunk = static_cast<int>(threadIdx.x) % kChunks;
+  const int first_row = static_cast<int>(threadIdx.x) / kChunks;
+  const auto left = static_cast<int>(min(k_left, static_cast<int64_t>(kRowBytes / kSize)));
+  const int bytes = min(max(left - chunk * kVector, 0), kVector) * kSize;
+  const T* from = source.base + first_row * source.row_stride + first_k + chunk * kVector;
+#pragma unroll
+  for (int i = 0; i < kCopies; ++i) {
+    const int row = first_row + i * kStep;
+    if (rows % kStep != 0 && row >= rows) break;
+    arch::cp_async_16(tile + place(row, chunk), from, row < source.num_rows ? bytes : 0, hint...);
+    from += kStep * source.row_stride;
+  }
 }
 
 /// Where the tile of `member` from (first_m, first_n) on reads and writes; `rows` by `columns` at

@@ -59,35 +59,26 @@ constexpr WeightOnlyPolicy policy_of(LinearWeightOnlyTile tile) {
   return {};
 }
 
-/// The strip of a warp, and how it comes in.
+/// The strip of a warp: what of it is still to come in.
 struct Strip {
-  const char* base;  ///< null where the member has no such outputs
-  int64_t bytes;
-  int tiles_per_group;
-
-  /// Of a tile that is the first of its group: where its scales begin.
-  template <WeightFormat format>
-  __device__ int64_t offset(int64_t tile) const {
-    return tile * quantized_tile_bytes(format) + tile / tiles_per_group * kQuantizedScaleBytes;
-  }
+  const char* next;  ///< of bytes that follow each other over k, scales in front of each group
+  int64_t left;      ///< bytes; 0 from the beginning where the member has no such outputs
 };
 
-/// Begins to bring the strip's bytes of `tiles` tiles from `first_tile` on, by `threads` threads.
+/// Begins to bring the strip's bytes of `tiles` tiles, which are `stage_bytes` or what is left, by
+/// `threads` threads.
 template <WeightFormat format, int tiles, int threads>
-__device__ inline void load_strip(char* to, const Strip& strip, int64_t first_tile, int thread,
+__device__ inline void load_strip(char* to, Strip& strip, int stage_bytes, int thread,
                                   const arch::EvictFirst& hint) {
   constexpr int most = tiles * (quantized_tile_bytes(format) + kQuantizedScaleBytes) / kChunkBytes;
-  const int64_t first = strip.offset<format>(first_tile);
-  const int64_t end = min(strip.offset<format>(first_tile + tiles), strip.bytes);
-  const int chunks = static_cast<int>((end - first) / kChunkBytes);
+  const int bytes = static_cast<int>(min(strip.left, static_cast<int64_t>(stage_bytes)));
 #pragma unroll
   for (int i = 0; i < (most + threads - 1) / threads; ++i) {
-    const int chunk = thread + i * threads;
-    if (chunk < chunks) {
-      arch::cp_async_16(to + chunk * kChunkBytes, strip.base + first + chunk * kChunkBytes,
-                        kChunkBytes, hint);
-    }
+    const int place = (thread + i * threads) * kChunkBytes;
+    if (place < bytes) arch::cp_async_16(to + place, strip.next + place, kChunkBytes, hint);
   }
+  strip.next += bytes;
+  strip.left -= bytes;
 }
 
 /// totals += scale * (codes of one tile times x).
@@ -136,11 +127,16 @@ __global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
   const MmaWarp warp = locate_warp<policy.mma>();
   const Source<T> x{static_cast<const T*>(params.x) + member * params.x_strides.member,
                     params.x_strides.row, static_cast<int>(params.m), params.x_is_aligned};
-  const int64_t strip_index = (first_n + warp.first_a) / kQuantizedStrip;
   const bool has_strip = first_n + warp.first_a < params.n;
-  const Strip strip{static_cast<const char*>(params.weight) +
-                        member * params.weight_strides.member + strip_index * params.strip_bytes,
-                    params.strip_bytes, params.tiles_per_group};
+  const int64_t strip_index = (first_n + warp.first_a) / kQuantizedStrip;
+  Strip strip{static_cast<const char*>(params.weight) + member * params.weight_strides.member +
+                  strip_index * params.strip_bytes,
+              has_strip ? params.strip_bytes : 0};
+
+  // A group is one tile or two, and a stage begins with one: every stage has as many bytes.
+  const int pairs = params.tiles_per_group - 1;  // 1: tile t is of group t / 2
+  const int strip_stage_bytes =
+      policy.tiles * kTileBytes + (policy.tiles >> pairs) * kQuantizedScaleBytes;
 
   // Begin the first stages.
   const int64_t num_tiles = (params.k + kQuantizedTile - 1) / kQuantizedTile;
@@ -152,20 +148,18 @@ __global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
     if (step < num_steps) {
       char* buffer = shared + stage * policy.stage_bytes(format);
       const int64_t first_tile = step * policy.tiles;
-      if (has_strip) {
-        load_strip<format, policy.tiles, 32 * policy.mma.warps_k>(
-            buffer + strip_place, strip, first_tile, warp.k * 32 + warp.lane, hint);
-      }
+      load_strip<format, policy.tiles, 32 * policy.mma.warps_k>(
+          buffer + strip_place, strip, strip_stage_bytes, warp.k * 32 + warp.lane, hint);
 #pragma unroll
       for (int t = 0; t < policy.tiles; ++t) {
         const int64_t first_k = (first_tile + t) * kQuantizedTile;
         load_tile<T, kRows, 1, kThreads>(buffer + t * kRows * kRowBytes, x, first_k,
-                                         max(params.k - first_k, int64_t{0}));
+                                         params.k - first_k);
       }
     }
     arch::cp_async_commit();  // empty groups keep the count of pending ones
   };
-#pragma unroll
+#pragma unroll 1
   for (int stage = 0; stage < kStages - 1; ++stage) load_step(stage, stage);
 
   // Multiply one stage while the others arrive. The barrier also says that everybody has finished
@@ -183,10 +177,10 @@ __global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
     for (int i = 0; i < policy.tiles / policy.mma.warps_k; ++i) {
       const int t = i * policy.mma.warps_k + warp.k;
       if (!has_strip || t >= tiles) break;
-      const char* scales = buffer + strip_place +
-                           t / params.tiles_per_group * params.tiles_per_group * kTileBytes +
-                           t / params.tiles_per_group * kQuantizedScaleBytes;
-      const char* tile = scales + kQuantizedScaleBytes + t % params.tiles_per_group * kTileBytes;
+      const int group = t >> pairs, first_of_group = group << pairs;
+      const char* scales =
+          buffer + strip_place + first_of_group * kTileBytes + group * kQuantizedScaleBytes;
+      const char* tile = scales + kQuantizedScaleBytes + (t - first_of_group) * kTileBytes;
       multiply_tile<T, format, policy>(tile, scales, buffer + t * kRows * kRowBytes, warp, totals);
     }
     stage = stage == kStages - 1 ? 0 : stage + 1;
