@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/runner.hpp"
 #include "bench/simulation.hpp"
 #include "verify/support/session.hpp"
 #include "wide/catalog.hpp"
@@ -54,9 +55,10 @@ inline Worst worst_streamed(const std::vector<bench::LaunchCounters>& launches) 
   return worst;
 }
 
+/// Of a strategy as wbench names it, "simt" or "simt:m16n64".
 inline std::vector<bench::LaunchCounters> launches_of(Session& session, catalog::Workload& workload,
                                                       std::string_view strategy) {
-  const catalog::Prepared prepared = workload.prepare(strategy);
+  const catalog::Prepared prepared = workload.prepare(bench::plan_options(std::string(strategy)));
   bench::forget_launches();
   const Tensor scratch(session.context(), Dtype::uint8, {prepared.workspace_bytes});
   prepared.run({session.stream(), {scratch.data(), scratch.bytes()}});
