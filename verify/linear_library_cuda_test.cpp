@@ -25,6 +25,7 @@ using wide::Dtype;
 cudaStream_t current_stream = nullptr;  // of the one handle
 int num_calls = 0;
 bool refuses_fused = false, saw_fused = false;
+int num_enqueued = 0;  // of cublasLtMatmul, outside of captures
 
 Dtype dtype_of(int type) {
   if (type == CUDA_R_8F_E4M3) return Dtype::fp8_e4m3;
@@ -226,7 +227,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/// The algorithms 0 and 1 cannot run what is asked for, so that a search has to end with 2.
+/// The algorithms 0 and 1 cannot run what is asked for, so that a search has to end with 2. In a
+/// graph, which only a search makes here, they differ in how long they take.
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const void* alpha,
                               const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
                               cublasLtMatrixLayout_t b_layout, const void* beta, const void* c,
@@ -236,6 +238,16 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
                               cudaStream_t stream) {
   if (refuses_fused && algorithm->data[0] < 2) return CUBLAS_STATUS_NOT_SUPPORTED;
   current_stream = stream;
+  cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+  REQUIRE(cudaStreamIsCapturing(stream, &capturing) == cudaSuccess);
+  if (capturing != cudaStreamCaptureStatusNone) {
+    constexpr int kNodes[] = {4, 2, 3};
+    for (int i = 0; i < kNodes[algorithm->data[0]]; ++i) {
+      REQUIRE(cudaMemsetAsync(d, 0, 1, stream) == cudaSuccess);
+    }
+    return CUBLAS_STATUS_SUCCESS;
+  }
+  ++num_enqueued;
   REQUIRE(attribute<int32_t>(operation, CUBLASLT_MATMUL_DESC_TRANSA) == CUBLAS_OP_T);
   const auto epilogue = attribute<uint32_t>(operation, CUBLASLT_MATMUL_DESC_EPILOGUE);
   saw_fused = saw_fused || epilogue != CUBLASLT_EPILOGUE_DEFAULT;
@@ -360,10 +372,12 @@ TEST_CASE("libraries: cublaslt without an epilogue of its own, and its search") 
   TestDevice device(new_device());
   const Dtype dtype = GENERATE(Dtype::fp32, Dtype::bf16);
   refuses_fused = true;
+  num_enqueued = 0;
   const LinearProblem problem = small_problem(dtype);
   const LinearPlan plan = make_linear_plan(device.context(), problem,
                                            {.strategy = "cublaslt", .search_algorithms = true});
   CHECK(plan.policy() == "h2");
+  CHECK(num_enqueued == 1);  // what is measured comes from graphs
   CHECK(plan.explain() ==
         "cublaslt: asked for by name; h2, the fastest of 3 algorithms; epilogue "
         "in a kernel of ours");
@@ -371,6 +385,9 @@ TEST_CASE("libraries: cublaslt without an epilogue of its own, and its search") 
   plan.run(placed.arguments(), device.execution(plan.workspace_bytes()));
   placed.check();
   refuses_fused = false;
+  CHECK(make_linear_plan(device.context(), problem,
+                         {.strategy = "cublaslt", .search_algorithms = true})
+            .policy() == "h1");
   const LinearPlan fused = make_linear_plan(device.context(), problem, {.strategy = "cublaslt"});
   CHECK(fused.explain() ==
         "cublaslt: asked for by name; h0, the heuristic's first of 3 algorithms; "

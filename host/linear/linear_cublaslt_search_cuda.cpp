@@ -2,17 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Measures cuBLASLt's algorithms for one problem. Candidates take turns, so that a clock that
-// changes meanwhile is no algorithm's advantage, and the median of the rounds decides. Operands are
-// random, because the power that a multiplication takes depends on what is multiplied.
+// changes meanwhile is no algorithm's advantage, and the median of the rounds decides. Calls are
+// replayed from a CUDA graph: enqueued one by one, short ones would all take what enqueueing takes.
+// Operands are random, because the power that a multiplication takes depends on what is multiplied.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <random>
 
+#include "host/core/capture_cuda.hpp"
 #include "host/core/cuda_check.hpp"
 #include "host/core/runtime.hpp"
 #include "host/linear/linear_cublaslt_call_cuda.hpp"
 #include "wide/convert.hpp"
+#include "wide/error.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {
@@ -21,7 +23,7 @@ namespace {
 
 constexpr int kRounds = 5;
 constexpr float kBlock_ms = 0.5f;  // of calls one after another: long against an event's resolution
-constexpr int kMaxCalls = 20;
+constexpr int kMaxCalls = 50;
 
 class Event {
  public:
@@ -80,17 +82,32 @@ class Search {
     if (problem.epilogue.has_bias) addresses_.bias = random(bias, call.to_dtype);
   }
 
-  /// Milliseconds of `calls` calls; infinite where one fails.
-  float measure_ms(const cublasLtMatmulAlgo_t& algorithm, int calls) {
-    constexpr float kFailed = std::numeric_limits<float>::infinity();
-    const auto stream = static_cast<cudaStream_t>(stream_.get().native());
-    WIDE_CHECK_CUDA(cudaEventRecord(begin_.get(), stream));
-    for (int i = 0; i < calls; ++i) {
-      if (matmul_.run(handle_, addresses_, algorithm, {workspace_.data(), workspace_.bytes()},
-                      stream) != CUBLAS_STATUS_SUCCESS) {
-        return kFailed;
-      }
+  using Replay = OwnedGraph<cudaGraphExec_t>;
+
+  bool run(const cublasLtMatmulAlgo_t& algorithm) {
+    return matmul_.run(handle_, addresses_, algorithm, {workspace_.data(), workspace_.bytes()},
+                       native_stream()) == CUBLAS_STATUS_SUCCESS;
+  }
+
+  /// So many calls as one graph; null where one fails, be it in a capture alone.
+  Replay capture(const cublasLtMatmulAlgo_t& algorithm, int calls) {
+    bool has_run = true;
+    try {
+      const OwnedGraph<cudaGraph_t> graph = capture_graph(native_stream(), [&] {
+        for (int i = 0; i < calls && has_run; ++i) has_run = run(algorithm);
+      });
+      return has_run ? instantiate_graph(graph.get()) : nullptr;
+    } catch (const Error&) {
+      return nullptr;
     }
+  }
+
+  /// Milliseconds of a replay, behind another one: what launching it takes is hidden.
+  float replay_ms(const Replay& replay) {
+    const cudaStream_t stream = native_stream();
+    WIDE_CHECK_CUDA(cudaGraphLaunch(replay.get(), stream));
+    WIDE_CHECK_CUDA(cudaEventRecord(begin_.get(), stream));
+    WIDE_CHECK_CUDA(cudaGraphLaunch(replay.get(), stream));
     WIDE_CHECK_CUDA(cudaEventRecord(end_.get(), stream));
     WIDE_CHECK_CUDA(cudaEventSynchronize(end_.get()));
     float milliseconds = 0;
@@ -99,6 +116,8 @@ class Search {
   }
 
  private:
+  cudaStream_t native_stream() const { return static_cast<cudaStream_t>(stream_.get().native()); }
+
   cublasLtHandle_t handle_;
   const CublasLtMatmul& matmul_;
   OwnedStream stream_;
@@ -109,8 +128,9 @@ class Search {
 };
 
 struct Runner {
-  int calls = 1;
-  std::vector<float> per_call_ms;  ///< of every round; empty: it does not run
+  int calls = 1;                   ///< of a replay
+  Search::Replay replay;           ///< null: it does not run
+  std::vector<float> per_call_ms;  ///< of every round
 
   float median() const {
     if (per_call_ms.empty()) return std::numeric_limits<float>::infinity();
@@ -128,20 +148,21 @@ int fastest_candidate(const Context& context, cublasLtHandle_t handle, const Lin
                       int64_t workspace_bytes) {
   Search search(context, handle, problem, call, matmul, workspace_bytes);
   std::vector<Runner> runners(candidates.size());
-  for (int round = -1; round < kRounds; ++round) {
-    for (size_t i = 0; i < candidates.size(); ++i) {
-      Runner& runner = runners[i];
-      if (runner.calls == 0) continue;
-      if (round < 0) (void)search.measure_ms(candidates[i].algo, 1);  // loads the kernel
-      const float total = search.measure_ms(candidates[i].algo, runner.calls);
-      if (!std::isfinite(total)) {
-        runner = {0, {}};
-      } else if (round < 0) {
-        const bool is_short = total * kMaxCalls < kBlock_ms;
-        runner.calls = is_short ? kMaxCalls : std::max(1, static_cast<int>(kBlock_ms / total));
-      } else {
-        runner.per_call_ms.push_back(total / static_cast<float>(runner.calls));
-      }
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    Runner& runner = runners[i];
+    if (!search.run(candidates[i].algo)) continue;  // which loads the kernel
+    runner.replay = search.capture(candidates[i].algo, 1);
+    if (runner.replay == nullptr) continue;
+    const float one = search.replay_ms(runner.replay);
+    runner.calls =
+        one * kMaxCalls < kBlock_ms ? kMaxCalls : std::max(1, static_cast<int>(kBlock_ms / one));
+    runner.replay = search.capture(candidates[i].algo, runner.calls);
+  }
+  for (int round = 0; round < kRounds; ++round) {
+    for (Runner& runner : runners) {
+      if (runner.replay == nullptr) continue;
+      const float total = search.replay_ms(runner.replay);
+      runner.per_call_ms.push_back(total / static_cast<float>(runner.calls));
     }
   }
   const auto fastest =
