@@ -220,7 +220,8 @@ ConvCudnn::ConvCudnn(const CudnnDevice& device, const ConvProblem& problem) {
   };
   try {
     plan(describe_conv_cudnn(problem), numerics);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;
     const bool joins_rows =
         has_joined_rows(problem, problem.y) &&
         (problem.epilogue.residual == Residual::none || has_joined_rows(problem, problem.residual));

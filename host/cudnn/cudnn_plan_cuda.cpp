@@ -41,7 +41,7 @@ Descriptor properties_of(const CudnnDevice& device) {
 using Note = cudnnBackendNumericalNote_t;
 
 std::string_view name_of(Note note) {
-  static constexpr std::array<std::string_view, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> kNames{
+  static constexpr std::array<std::string_view, 10> kNames{
       "tensor cores", "rounds its inputs", "reduced sums", "Fourier transform", "not repeatable",
       "Winograd",     "Winograd 4x4",      "Winograd 6x6", "Winograd 13x13",    "strict NaN"};
   return static_cast<size_t>(note) < kNames.size() ? kNames[static_cast<size_t>(note)] : "?";

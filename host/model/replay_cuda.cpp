@@ -24,6 +24,8 @@ class CudaReplay final : public Replay {
     const OwnedGraph<cudaGraph_t> graph =
         capture_graph(native(stream.get()), [&] { enqueue(stream.get()); });
     exec_ = instantiate_graph(graph.get());
+    WIDE_CHECK_CUDA(cudaGraphUpload(exec_.get(), native(stream.get())));  // else the first run does
+    context.synchronize(stream.get());
   }
   void launch(Stream stream) const override {
     const CurrentDevice current(ordinal_);

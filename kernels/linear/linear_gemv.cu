@@ -5,10 +5,10 @@
 // the time is that of reading the weights once, and no tile is worth filling.
 //
 // Plan: a group of 8 or 32 lanes computes four neighbouring outputs of all rows. Its lanes read 16
-// bytes each of one weight row side by side, four rows and two steps of k before any is used, so
-// that eight loads of a lane are under way; x comes from the L1 cache, where all groups of a member
-// find it. Each lane adds up what it reads, over k upwards; the group's partial sums are added by
-// halves. Groups of 8 lanes are for rows of few bytes, which 32 lanes could not share.
+// bytes each of one weight row side by side, four rows before any is used; a multiprocessor's lanes
+// together have more under way than memory answers. x comes from the L1 cache, where all groups of
+// a member find it. Each lane adds up what it reads, over k upwards; the group's partial sums are
+// added by halves. Groups of 8 lanes are for rows of few bytes, which 32 lanes could not share.
 #include "kernels/linear/linear_gemv.hpp"
 
 #include "kernels/common/dispatch.hpp"
