@@ -6,12 +6,11 @@
 // Both compute every tile alike, so they give the same bits; what differs is how well small members
 // fill the threads.
 //
-// A tile's inputs are gathered term by term, whatever strides, layout and padding, and then
-// multiplied as a matrix: the gathering is paid for by the channels that share it.
+// A tile's inputs are gathered, whatever strides, layout and padding (conv_cpu_gather.hpp), and
+// then multiplied as a matrix: the gathering is paid for by the channels that share it.
 #include <algorithm>
-#include <array>
 
-#include "host/conv/conv_cpu_tile.hpp"
+#include "host/conv/conv_cpu_gather.hpp"
 #include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_run.hpp"
 #include "host/core/activation_cpu.hpp"
@@ -22,77 +21,7 @@ namespace wide {
 
 namespace {
 
-using cpu::kConvChannels;
-using cpu::kConvDepth;
-using cpu::kConvPositions;
-
-const void* element_at(const void* base, int64_t offset, Dtype dtype) {
-  return static_cast<const char*>(base) + offset * dtype_bytes(dtype);
-}
-
-/// `count` values `stride` elements apart.
-void decode(Dtype dtype, const void* base, int64_t offset, int64_t stride, float* out,
-            int64_t count) {
-  if (stride == 1) return decode_row(dtype, element_at(base, offset, dtype), out, count);
-  for (int64_t i = 0; i < count; ++i) {
-    decode_row(dtype, element_at(base, offset + i * stride, dtype), out + i, 1);
-  }
-}
-
-/// One term of every output of a group, in the order in which they lie in the weight.
-class Term {
- public:
-  /// The first one.
-  explicit Term(const ConvProblem& p) : p_(p) {}
-
-  void advance() {
-    if (p_.layout == ConvLayout::channels_last) {
-      if (++channel_ < p_.in_channels / p_.groups) return;
-      channel_ = 0;
-    }
-    if (++column_ < p_.kernel.width) return;
-    column_ = 0;
-    if (++row_ < p_.kernel.height) return;
-    row_ = 0;
-    ++channel_;
-  }
-
-  /// From the output channel's first weight.
-  int64_t weight() const {
-    return channel_ * p_.weight.in_channel + row_ * p_.weight.row + column_ * p_.weight.column;
-  }
-  /// From the group's first channel, at position 0.
-  int64_t x() const { return channel_ * p_.x.channel; }
-  int64_t row() const { return row_ * p_.dilation.height; }
-  int64_t column() const { return column_ * p_.dilation.width; }
-
- private:
-  const ConvProblem& p_;
-  int64_t channel_ = 0, row_ = 0, column_ = 0;
-};
-
-/// Whether an output channel's weights lie side by side in that order.
-bool has_dense_weights(const ConvProblem& p) {
-  const ConvWeightStrides& s = p.weight;
-  const int64_t in = p.in_channels / p.groups, height = p.kernel.height, width = p.kernel.width;
-  return p.layout == ConvLayout::channels_first
-             ? (height == 1 || s.row == width) && (in == 1 || s.in_channel == height * width)
-             : (width == 1 || s.column == in) && (height == 1 || s.row == width * in);
-}
-
-/// Neighbouring outputs of one row of y, a part of a tile.
-struct Run {
-  int64_t row, column;
-  int first, count;  ///< in the tile
-};
-
-/// A tile: where it lies.
-struct Place {
-  int64_t member, batch, group, channel;  ///< the first output channel, of the member's
-  int channels;
-  int num_runs;
-  std::array<Run, kConvPositions> runs;
-};
+using namespace cpu;
 
 struct Tiling {
   int64_t channel_tiles, position_tiles;  ///< of one group and batch row
@@ -131,25 +60,6 @@ Place place_of(const ConvProblem& p, const Tiling& tiling, int64_t member, int64
     at += static_cast<int>(count);
   }
   return place;
-}
-
-/// The inputs of one term at a run's positions; 0 in the padding.
-void gather(const ConvProblem& p, const void* x, int64_t offset, const Term& term, const Run& run,
-            float* out) {
-  const int64_t row = run.row * p.stride.height - p.padding.height + term.row();
-  const int64_t column = run.column * p.stride.width - p.padding.width + term.column();
-  const int64_t step = p.stride.width;
-  const auto steps = [&](int64_t columns) { return step == 1 ? columns : columns / step; };
-  int64_t first = column >= 0 ? 0 : std::min<int64_t>(run.count, steps(-column + step - 1));
-  int64_t end = column >= p.input.width
-                    ? 0
-                    : std::min<int64_t>(run.count, steps(p.input.width - 1 - column) + 1);
-  if (row < 0 || row >= p.input.height || first >= end) first = end = run.count;
-  std::fill_n(out, first, 0.0f);
-  std::fill(out + end, out + run.count, 0.0f);
-  if (first == end) return;
-  decode(p.dtype, x, offset + term.x() + row * p.x.row + (column + first * step) * p.x.column,
-         step * p.x.column, out + first, end - first);
 }
 
 void finish(const ConvProblem& p, const ConvArguments& a, const Place& place,
@@ -197,36 +107,10 @@ void finish(const ConvProblem& p, const ConvArguments& a, const Place& place,
   }
 }
 
-/// The weights of terms [first, first + depth), `begin` the first of them, for the tile's channels,
-/// at `stride` from channel to channel: in their place, or decoded into `buffer`.
-const float* gather_weights(const ConvProblem& p, const void* weight, const Place& place,
-                            int64_t first, const Term& begin, int depth, float* buffer,
-                            int64_t& stride) {
-  const bool is_dense = has_dense_weights(p);
-  const int64_t base = place.member * p.weight.member + place.channel * p.weight.out_channel;
-  stride = p.weight.out_channel;
-  if (is_dense && p.dtype == Dtype::fp32) return static_cast<const float*>(weight) + base + first;
-  for (int o = 0; o < place.channels; ++o, buffer += kConvDepth) {
-    const int64_t channel = base + o * p.weight.out_channel;
-    if (is_dense) {
-      decode(p.dtype, weight, channel + first, 1, buffer, depth);
-      continue;
-    }
-    Term term = begin;
-    for (int t = 0; t < depth; ++t, term.advance()) {
-      decode(p.dtype, weight, channel + term.weight(), 1, buffer + t, 1);
-    }
-  }
-  stride = kConvDepth;
-  return buffer - place.channels * kConvDepth;
-}
-
 void compute_tile(const ConvProblem& p, const ConvArguments& a, const Place& place) {
-  const int64_t terms = conv_terms(p), in = p.in_channels / p.groups;
-  const int64_t x =
-      place.batch * p.x.batch + place.member * p.x.member + place.group * in * p.x.channel;
+  const int64_t terms = conv_terms(p);
   float sums[kConvChannels][kConvPositions] = {};
-  float inputs[kConvDepth][kConvPositions] = {};
+  TileInputs inputs(p, a.x.data, place);
   float buffer[kConvChannels * kConvDepth];
   Term term(p);
   for (int64_t first = 0; first < terms; first += kConvDepth) {
@@ -234,13 +118,8 @@ void compute_tile(const ConvProblem& p, const ConvArguments& a, const Place& pla
     int64_t stride = 0;
     const float* weights =
         gather_weights(p, a.weight.data, place, first, term, depth, buffer, stride);
-    for (int t = 0; t < depth; ++t, term.advance()) {
-      for (int r = 0; r < place.num_runs; ++r) {
-        const Run& run = place.runs[static_cast<size_t>(r)];
-        gather(p, a.x.data, x, term, run, inputs[t] + run.first);
-      }
-    }
-    cpu::best_conv_tile()({weights, stride, inputs, place.channels, depth, sums});
+    inputs.gather(term, depth);
+    best_conv_tile()({weights, stride, inputs.terms(), place.channels, depth, sums});
   }
   finish(p, a, place, sums);
 }

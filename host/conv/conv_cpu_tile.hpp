@@ -20,8 +20,8 @@ inline constexpr int kConvDepth = 64;
 struct ConvTile {
   const float* weights;
   int64_t weight_stride;
-  const float (*inputs)[kConvPositions];
-  int channels, depth;  ///< at most kConvChannels, kConvDepth
+  const float* const* inputs;  ///< a row of kConvPositions a term, anywhere
+  int channels, depth;         ///< at most kConvChannels, kConvDepth
   float (*sums)[kConvPositions];
 };
 

@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a tile of a convolution on the CPU multiplies: its inputs, a row of floats a term, and its
+// weights.
+//
+// Where neighbouring outputs read neighbouring inputs, the terms of one row of the kernel are one
+// row of inputs, shifted: it is copied once, padding and all, for all of them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "host/conv/conv_cpu_tile.hpp"
+#include "host/conv/conv_problem.hpp"
+#include "host/conv/conv_run.hpp"
+#include "wide/convert.hpp"
+
+namespace wide::cpu {
+
+inline const void* element_at(const void* base, int64_t offset, Dtype dtype) {
+  return static_cast<const char*>(base) + offset * dtype_bytes(dtype);
+}
+
+/// `count` values `stride` elements apart.
+inline void decode(Dtype dtype, const void* base, int64_t offset, int64_t stride, float* out,
+                   int64_t count) {
+  if (stride == 1) return decode_row(dtype, element_at(base, offset, dtype), out, count);
+  for (int64_t i = 0; i < count; ++i) {
+    decode_row(dtype, element_at(base, offset + i * stride, dtype), out + i, 1);
+  }
+}
+
+/// One term of every output of a group, in the order in which they lie in the weight.
+class Term {
+ public:
+  /// The first one.
+  explicit Term(const ConvProblem& p) : p_(p) {}
+
+  void advance() {
+    if (p_.layout == ConvLayout::channels_last) {
+      if (++channel_ < p_.in_channels / p_.groups) return;
+      channel_ = 0;
+    }
+    if (++column_ < p_.kernel.width) return;
+    column_ = 0;
+    if (++row_ < p_.kernel.height) return;
+    row_ = 0;
+    ++channel_;
+  }
+
+  /// From the output channel's first weight.
+  int64_t weight() const {
+    return channel_ * p_.weight.in_channel + row_ * p_.weight.row + column_ * p_.weight.column;
+  }
+  /// From the group's first channel, at position 0.
+  int64_t x() const { return channel_ * p_.x.channel; }
+  int64_t row() const { return row_ * p_.dilation.height; }
+  int64_t column() const { return column_ * p_.dilation.width; }
+
+ private:
+  const ConvProblem& p_;
+  int64_t channel_ = 0, row_ = 0, column_ = 0;
+};
+
+/// Whether an output channel's weights lie side by side in that order.
+inline bool has_dense_weights(const ConvProblem& p) {
+  const ConvWeightStrides& s = p.weight;
+  const int64_t in = p.in_channels / p.groups, height = p.kernel.height, width = p.kernel.width;
+  return p.layout == ConvLayout::channels_first
+             ? (height == 1 || s.row == width) && (in == 1 || s.in_channel == height * width)
+             : (width == 1 || s.column == in) && (height == 1 || s.row == width * in);
+}
+
+/// Neighbouring outputs of one row of y, a part of a tile.
+struct Run {
+  int64_t row, column;
+  int first, count;  ///< in the tile
+};
+
+/// A tile: where it lies.
+struct Place {
+  int64_t member, batch, group, channel;  ///< the first output channel, of the member's
+  int channels;
+  int num_runs;
+  std::array<Run, kConvPositions> runs;
+};
+
+/// The inputs of one term at a run's positions, or of what stands in another column of the kernel;
+/// 0 in the padding. `offset` is that of the group's first channel.
+inline void gather_run(const ConvProblem& p, const void* x, int64_t offset, const Term& term,
+                       int64_t kernel_column, const Run& run, float* out) {
+  const int64_t row = run.row * p.stride.height - p.padding.height + term.row();
+  const int64_t column = run.column * p.stride.width - p.padding.width + kernel_column;
+  const int64_t step = p.stride.width;
+  const auto steps = [&](int64_t columns) { return step == 1 ? columns : columns / step; };
+  int64_t first = column >= 0 ? 0 : std::min<int64_t>(run.count, steps(-column + step - 1));
+  int64_t end = column >= p.input.width
+                    ? 0
+                    : std::min<int64_t>(run.count, steps(p.input.width - 1 - column) + 1);
+  if (row < 0 || row >= p.input.height || first >= end) first = end = run.count;
+  std::fill_n(out, first, 0.0f);
+  std::fill(out + end, out + run.count, 0.0f);
+  if (first == end) return;
+  decode(p.dtype, x, offset + term.x() + row * p.x.row + (column + first * step) * p.x.column,
+         step * p.x.column, out + first, end - first);
+}
+
+class TileInputs {
+ public:
+  TileInputs(const ConvProblem& p, const void* x, const Place& place)
+      : p_(p),
+        x_(x),
+        offset_(place.batch * p.x.batch + place.member * p.x.member +
+                place.group * (p.in_channels / p.groups) * p.x.channel),
+        place_(place),
+        reach_((p.kernel.width - 1) * p.dilation.width),
+        shares_rows_(p.layout == ConvLayout::channels_first && p.stride.width == 1 &&
+                     p.kernel.width > 1 && reach_ <= kSpan - kConvPositions &&
+                     place.num_runs == 1) {}
+
+  /// Of `depth` terms from `term` on, which moves behind them.
+  void gather(Term& term, int depth) {
+    float* row = values_ - kSpan;
+    for (int t = 0; t < depth; ++t, term.advance()) {
+      if (!shares_rows_) {
+        float* values = values_ + t * kConvPositions;
+        for (int r = 0; r < place_.num_runs; ++r) {
+          const Run& run = place_.runs[static_cast<size_t>(r)];
+          gather_run(p_, x_, offset_, term, term.column(), run, values + run.first);
+        }
+        terms_[t] = values;
+        continue;
+      }
+      if (t == 0 || term.column() == 0) {
+        Run run = place_.runs[0];
+        run.count += static_cast<int>(reach_);
+        row += kSpan;
+        gather_run(p_, x_, offset_, term, 0, run, row);
+      }
+      terms_[t] = row + term.column();
+    }
+  }
+  const float* const* terms() const { return terms_; }
+
+ private:
+  /// Of a row that is shared; with one in two terms at the least, and one that was begun before.
+  static constexpr int kSpan = 2 * kConvPositions, kRows = kConvDepth / 2 + 2;
+
+  const ConvProblem& p_;
+  const void* x_;
+  int64_t offset_;
+  const Place& place_;
+  int64_t reach_;
+  bool shares_rows_;
+  float values_[kRows * kSpan] = {};  // what lies behind a run is multiplied, too, and not kept
+  const float* terms_[kConvDepth];
+};
+
+/// The weights of terms [first, first + depth), `begin` the first of them, for the tile's channels,
+/// at `stride` from channel to channel: in their place, or decoded into `buffer`.
+inline const float* gather_weights(const ConvProblem& p, const void* weight, const Place& place,
+                                   int64_t first, const Term& begin, int depth, float* buffer,
+                                   int64_t& stride) {
+  const bool is_dense = has_dense_weights(p);
+  const int64_t base = place.member * p.weight.member + place.channel * p.weight.out_channel;
+  stride = p.weight.out_channel;
+  if (is_dense && p.dtype == Dtype::fp32) return static_cast<const float*>(weight) + base + first;
+  for (int o = 0; o < place.channels; ++o, buffer += kConvDepth) {
+    const int64_t channel = base + o * p.weight.out_channel;
+    if (is_dense) {
+      decode(p.dtype, weight, channel + first, 1, buffer, depth);
+      continue;
+    }
+    Term term = begin;
+    for (int t = 0; t < depth; ++t, term.advance()) {
+      decode(p.dtype, weight, channel + term.weight(), 1, buffer + t, 1);
+    }
+  }
+  stride = kConvDepth;
+  return buffer - place.channels * kConvDepth;
+}
+
+}  // namespace wide::cpu
