@@ -6,6 +6,7 @@ must refuse matters more than what they accept. A GPU is played by stubs in PATH
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -187,6 +188,43 @@ class GpuCheck(Tree):
     def check(self, *parts, **env):
         env["PATH"] = f"{self.root}/bin:{os.environ['PATH']}"
         return run(self.root / "scripts/gpu_check", "--out", self.root / "out", "--build", self.root / "build", *parts, **env)
+
+    def test_what_the_build_asks_for_is_carried(self):
+        carry = (ROOT / "scripts/gpu_check.d/carry.sh").read_text()
+        asked = {name for path in ("CMakeLists.txt", "bench/CMakeLists.txt", "verify/CMakeLists.txt", "verify/simcuda/CMakeLists.txt",
+                                   *(f.relative_to(ROOT) for f in (ROOT / "scripts/cmake").glob("Wide*.cmake")))
+                 for name in re.findall(r"^ *find_package\((\w+)[^)]*REQUIRED", (ROOT / path).read_text(), re.MULTILINE)}
+        self.assertLess({"ZLIB", "Catch2", "CLI11"}, asked)
+        self.assertEqual(asked - {"CUDAToolkit", "Threads"}, set(re.findall(r"\[(\w+)\]=[a-z]", carry)))
+
+    def test_a_build_that_stops_says_why(self):
+        noise = "".join(f"-- Detecting {i}\\n" for i in range(60))
+        self.put("bin/cmake", f'#!/bin/sh\nprintf "CMake Error at CMakeLists.txt:37:\\n  Could NOT find ZLIB\\n{noise}"\nexit 1\n', 0o755)
+        configured = self.check("build", "tests")
+        summary = (self.root / "out/summary.txt").read_text()
+        self.assertEqual(configured.returncode, 1)
+        self.assertIn("Could NOT find ZLIB", summary)
+        self.assertIn("build: FAILED (exit code 1)", summary)
+        self.assertNotIn("Detecting 30", summary)
+        self.assertIn(f"found cmake: {self.root}/bin/cmake\n", summary)
+        for name in ("nvcc", "ncu", "nsys", "compute-sanitizer", "libcublas", "libz", "libcudnn", "torch"):
+            self.assertRegex(summary, f"found {name}: .")
+        self.assertNotIn("\nnone", summary)  # what is found is a line each
+        self.assertNotIn("tests:", summary)
+        self.put("bin/cmake", '#!/bin/sh\nprintf "FAILED: a.o\\na.cpp:1:1: error: no such thing\\n' + noise + '"\nexit 1\n', 0o755)
+        self.assertIn("error: no such thing", self.check("build").stdout)
+
+    @unittest.skipUnless(shutil.which("cmake"), "needs CMake")
+    def test_a_library_of_a_wheel(self):
+        for name in ("lib/libcublas.so.13", "include/cublas_v2.h", "lib/libcublasLt.so.13"):
+            self.put(f"site/nvidia/cu13/{name}", "")
+        script = self.put("find.cmake", f'include({ROOT}/scripts/cmake/WideWheels.cmake)\n' + "".join(
+            f"wide_find_in_wheels({name} {version} {header} library headers)\nmessage(\"${{library}} ${{headers}}\")\n"
+            for name, version, header in [("cublas", 13, "cublas_v2.h"), ("cublasLt", 13, "cublasLt.h"), ("cublas", 14, "cublas_v2.h")]))
+        found = run("cmake", "-P", script, PYTHONPATH=str(self.root / "site")).stderr.splitlines()
+        folder = self.root / "site/nvidia/cu13"
+        self.assertEqual(found, [f"{folder}/lib/libcublas.so.13 {folder}/include",
+                                 "cublasLt-NOTFOUND cublasLt-NOTFOUND", "cublas-NOTFOUND cublas-NOTFOUND"])
 
     def read_evidence(self):
         return json.loads((self.root / "verify/evidence/toy_simt_sm90.json").read_text())

@@ -6,13 +6,9 @@
 # CUDNN_FOUND, CUDNN_VERSION. CUDNN_PATH or CUDNN_ROOT, as variable or in the environment, comes first.
 set(cudnn_places ${CUDNN_PATH} ${CUDNN_ROOT} $ENV{CUDNN_PATH} $ENV{CUDNN_ROOT} ${CUDAToolkit_TARGET_DIR}
     ${CUDAToolkit_LIBRARY_ROOT} ${CUDAToolkit_BIN_DIR}/..)
-find_package(Python3 QUIET COMPONENTS Interpreter)
-if(Python3_Interpreter_FOUND)
-  execute_process(
-    COMMAND ${Python3_EXECUTABLE} -c "import importlib.util as u; s = u.find_spec('nvidia.cudnn'); print(list(s.submodule_search_locations)[0])"
-    OUTPUT_VARIABLE cudnn_wheel OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-  list(APPEND cudnn_places ${cudnn_wheel})
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/WideWheels.cmake)
+wide_wheel_folders(cudnn_wheels)
+list(APPEND cudnn_places ${cudnn_wheels})
 
 find_path(CUDNN_INCLUDE_DIR cudnn_version.h HINTS ${cudnn_places} PATH_SUFFIXES include)
 find_library(CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${cudnn_places} PATH_SUFFIXES lib64 lib lib/x64)

@@ -3,6 +3,7 @@
 #
 # Finds a CUDA toolkit that can build wide and enables the language. With WIDE_CUDA=AUTO a missing
 # or too old toolkit is a message and a build without CUDA; with ON it is an error.
+include(WideWheels)
 set(WIDE_CUDA_MINIMUM 13.0)  # what wide is built and tested with; Debian 12's own package is 11.8
 set(WIDE_HAS_CUDA OFF)
 set(WIDE_HAS_CUDNN OFF)
@@ -57,9 +58,11 @@ if(wide_nvcc)
   endif()
   enable_language(CUDA)
   find_package(CUDAToolkit ${WIDE_CUDA_MINIMUM} REQUIRED)
+  wide_cuda_library(cublas cublas_v2.h)
+  wide_cuda_library(cublasLt cublasLt.h)
   foreach(library cudart cublas cublasLt)
     if(NOT TARGET CUDA::${library})
-      message(FATAL_ERROR "wide: the CUDA toolkit in ${CUDAToolkit_LIBRARY_ROOT} lacks lib${library}; WIDE_CUDA=OFF builds without CUDA")
+      message(FATAL_ERROR "wide: the CUDA toolkit in ${CUDAToolkit_LIBRARY_ROOT} lacks lib${library}, and so do pip's nvidia/*/lib; WIDE_CUDA=OFF builds without CUDA")
     endif()
   endforeach()
   # The runtime that programs link: NVIDIA's, or the simulated one with all of its symbols.

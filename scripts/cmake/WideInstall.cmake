@@ -80,7 +80,7 @@ function(wide_install)
     INSTALL_DESTINATION ${package} NO_SET_AND_CHECK_MACRO)
   write_basic_package_version_file(${generated}/wide-config-version.cmake COMPATIBILITY SameMinorVersion)
   install(FILES ${generated}/wide-config.cmake ${generated}/wide-config-version.cmake
-    ${PROJECT_SOURCE_DIR}/scripts/cmake/FindCUDNN.cmake DESTINATION ${package} COMPONENT wide)
+    ${PROJECT_SOURCE_DIR}/scripts/cmake/FindCUDNN.cmake ${PROJECT_SOURCE_DIR}/scripts/cmake/WideWheels.cmake DESTINATION ${package} COMPONENT wide)
 
   wide_pkg_config_libraries(WIDE_PKG_CONFIG_LIBRARIES)
   file(RELATIVE_PATH WIDE_PKG_CONFIG_PREFIX /root/${CMAKE_INSTALL_LIBDIR}/pkgconfig /root)

@@ -12,8 +12,33 @@ programs=(isolation_test linear_cuda_test linear_planes_cuda_test linear_wgmma_c
           pointwise_test softmax_test binary_test dropout_test ensemble_test pooling_test concat_test pack_test
           model_test model_ensemble_test)
 
+# What this machine has, a line each: what was not built or not run later is explained by what is missing here.
+say_what_is_here() {
+  local tool library wheels
+  for tool in cmake ninja nvcc c++ ncu nsys compute-sanitizer cuobjdump; do
+    say "found $tool: $(command -v "$tool" || echo none)"
+  done
+  wheels=$(python3 -c 'import glob, importlib.util as u
+print(*(f for p in u.find_spec("nvidia").submodule_search_locations for f in glob.glob(p + "/*/lib")))' 2>/dev/null)
+  for library in cudart cublas cublasLt cudnn z sqlite3; do
+    # shellcheck disable=SC2086
+    say "found lib$library:" "$(for folder in carry/usr/lib/*-linux-gnu /usr/local/cuda/lib64 /usr/lib64 /usr/lib/*-linux-gnu $wheels; do
+      ls "$folder/lib$library.so" "$folder/lib$library.so".* 2>/dev/null | head -n 1 || true
+    done | xargs | grep . || echo none)"
+  done
+  say "found torch: $(python3 -c 'import importlib.metadata as m; print(m.version("torch"))' 2>/dev/null || echo none)"
+}
+
+# Why a configuration or a build stopped: CMake's and the compilers' own words, else the log's end.
+cause_in() {
+  local words
+  words=$(grep -E -A 6 'CMake Error|^FAILED: |(: |^)(fatal )?error[: ]|undefined reference' "$1" | grep -v '^--$' | cut -c 1-300 | head -n 60)
+  [ -n "$words" ] && printf '%s\n' "$words" || tail -n 40 "$1"
+}
+
 part_build() {
   local capability architecture
+  say_what_is_here
   if ! command -v cmake >/dev/null && [ -x "$build/bench/wbench" ]; then
     say "no CMake here: taking $build as it is"
     return 0
@@ -30,7 +55,7 @@ part_build() {
   fi
   { within 1 cmake "${options[@]}" && within 1 cmake --build "$build"; } >"$out/build.log" 2>&1
   local code=$?
-  [ $code -eq 0 ] || tail -n 40 "$out/build.log"
+  [ $code -eq 0 ] || cause_in "$out/build.log"
   return $code
 }
 
