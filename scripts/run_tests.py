@@ -5,18 +5,22 @@
 
 Counts come from the programs' own reports (Catch2's XML, unittest's closing lines), not from exit
 codes: a program that crashes, hangs or reports no test case is one failed test, and skipped is never
-passed. Closes with "N passed, N failed, N skipped" alone on a line.
+passed. Closes with "N passed, N failed, N skipped" alone on a line. --seconds and SIGINT end it early: it names
+what did not come to its end, and fails.
 """
 import argparse
 import collections
 import concurrent.futures
 import json
+import math
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
@@ -26,6 +30,49 @@ OUTPUT_AT_END = 2000  # of which so many once more at the end, for who has only 
 
 
 Test = collections.namedtuple("Test", "name command is_alone skip_code")
+
+
+class OutOfTime(Exception):
+    """The whole run's time is over, not that of one program."""
+
+
+class Programs:
+    """Runs programs until a time, and ends those that run, with all that they have started, at that time or at once."""
+
+    def __init__(self, seconds):
+        self.end = time.monotonic() + seconds
+        self.running = set()
+        self.lock = threading.Lock()
+
+    def stop(self):
+        with self.lock:
+            self.end = 0
+            for process in self.running:
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def output_of(self, command, timeout_s):
+        """Output and exit code; -1 where it did not end."""
+        with self.lock:
+            left = self.end - time.monotonic()
+            if left <= 0:
+                raise OutOfTime
+            try:
+                process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                                           stdin=subprocess.DEVNULL, start_new_session=True)
+            except OSError as error:
+                return str(error), -1
+            self.running.add(process)
+        try:
+            output, code = "".join(process.communicate(timeout=min(left, timeout_s))), process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, code = "".join(process.communicate()) + f"\nno end within {timeout_s} s", -1
+        finally:
+            with self.lock:
+                self.running.discard(process)
+        if code < 0 and time.monotonic() >= self.end:
+            raise OutOfTime
+        return output, code
 
 
 def tests_of(build):
@@ -67,9 +114,9 @@ def count_unittest(output):
     return Counter(passed=max(0, int(ran[1]) - failed - skipped), failed=failed, skipped=skipped)
 
 
-def run(test, timeout_s):
-    """Counts, skip reasons and, where it failed, the output of one test. A program that is neither Catch2's
-    nor unittest's is one test case, judged by its exit code."""
+def run(test, timeout_s, programs):
+    """Counts, skip reasons and, where it failed, the output of one test; None where there was no time for it. A program
+    that is neither Catch2's nor unittest's is one test case, judged by its exit code."""
     name, command = test.name, test.command
     is_python = any(part.endswith(".py") for part in command)
     is_catch2 = name.endswith("_test") and not is_python
@@ -78,13 +125,9 @@ def run(test, timeout_s):
         arguments = ["--reporter", "console", "--reporter", f"xml::out={report}"] if is_catch2 else []
         start = time.monotonic()
         try:
-            result = subprocess.run(command + arguments, capture_output=True, text=True, errors="replace",
-                                    timeout=timeout_s, stdin=subprocess.DEVNULL)
-            output, code = result.stdout + result.stderr, result.returncode
-        except subprocess.TimeoutExpired as error:
-            output, code = f"{(error.stdout or b'').decode(errors='replace')}\nno end within {timeout_s} s", -1
-        except OSError as error:
-            output, code = str(error), -1
+            output, code = programs.output_of(command + arguments, timeout_s)
+        except OutOfTime:
+            return None
         seconds = time.monotonic() - start
         reasons = Counter()
         if is_catch2:
@@ -114,36 +157,53 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("builds", nargs="+", metavar="BUILD_DIR")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for one program")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="for all of them")
+    parser.add_argument("--leave-out", metavar="REGEX", type=re.compile, default=re.compile("(?!)"), help="names of tests")
     arguments = parser.parse_args()
-    counts, reasons, failures = Counter(), Counter(), []
+    programs = Programs(arguments.seconds)
+    signal.signal(signal.SIGINT, lambda *_: programs.stop())
+    counts, reasons, failures, unfinished, number = Counter(), Counter(), [], [], 0
     for build in arguments.builds:
         print(f"== {build}", flush=True)
         tests = tests_of(build)
         if not tests:
             print("no test is defined here")
             counts["failed"] += 1
-        for test in tests:
+        wanted = [test for test in tests if not arguments.leave_out.search(test.name)]
+        if len(wanted) < len(tests):
+            print(f"left out {len(tests) - len(wanted)}: {arguments.leave_out.pattern}")
+        for test in wanted:
             if test.command is None:
                 print(f"{test.name}: was not built")
                 counts["failed"] += 1
-        built = [test for test in tests if test.command is not None]
-        # What looks at clocks or at the machine's load runs alone.
-        results = [run(test, arguments.timeout) for test in built if test.is_alone]
+        # What looks at clocks or at the machine's load runs alone, and last: of the others more fit into little time.
+        together = [test for test in wanted if test.command is not None and not test.is_alone]
+        alone = [test for test in wanted if test.command is not None and test.is_alone]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            together = [test for test in built if not test.is_alone]
-            results += pool.map(lambda test: run(test, arguments.timeout), together)
-        for one, why, failure in results:
+            running = [pool.submit(run, test, arguments.timeout, programs) for test in together]
+            while concurrent.futures.wait(running, timeout=0.5).not_done:
+                pass  # a signal that comes just before a wait is seen behind it
+        results = [future.result() for future in running]
+        results += [run(test, arguments.timeout, programs) for test in alone]
+        number += len(results)
+        for test, result in zip(together + alone, results):
+            if result is None:
+                unfinished.append(test.name)
+                continue
+            one, why, failure = result
             counts += one
             reasons += why
             failures += [failure] if failure else []
     print(*failures, sep="\n", end="\n" if failures else "")
     for reason, number in reasons.most_common():
         print(f"skipped {number}: {reason}")
+    if unfinished:
+        print(f"out of time: {len(unfinished)} of {number} programs did not come to their end: {' '.join(unfinished)}")
     if counts["passed"] + counts["failed"] == 0:
         print("no test ran")
         counts["failed"] = 1
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
-    return 1 if counts["failed"] else 0
+    return 1 if counts["failed"] or unfinished else 0
 
 
 if __name__ == "__main__":

@@ -226,6 +226,25 @@ class GpuCheck(Tree):
         self.assertEqual(found, [f"{folder}/lib/libcublas.so.13 {folder}/include",
                                  "cublasLt-NOTFOUND cublasLt-NOTFOUND", "cublas-NOTFOUND cublas-NOTFOUND"])
 
+    def test_tests_that_run_out_of_time_say_what_they_gave(self):
+        self.put("scripts/run_tests.py", """import sys
+open("words", "w").write(" ".join(sys.argv[1:]))
+print("a_test  3 passed\\nskipped 2: no cuDNN\\nfailed: b_test: exit code 1\\nout of time: 1 of 9 programs: c_test\\n7 passed, 1 failed, 2 skipped")
+sys.exit(1)
+""")
+        out = self.check("tests", WIDE_GPU_CHECK_S="100").stdout
+        for words in ("skipped 2: no cuDNN", "failed: b_test", "out of time: 1 of 9 programs: c_test", "7 passed, 1 failed", "FAILED (exit code 1)"):
+            self.assertIn(words, out)
+        _, seconds, option, pattern, _ = (self.root / "words").read_text().split()
+        self.assertLess(int(seconds), 85 - 4)  # so that it can say so
+        self.assertEqual(option, "--leave-out")
+        for name in ("sim_lazy_0_linear_cuda_test", "simt_engine_test", "ptx_float_test", "mutate", "scripts", "readme", "report_browser", "evidence"):
+            self.assertRegex(name, pattern)
+        needs_gpu = [p.stem for p in (ROOT / "verify").glob("*_cuda_test.cpp")] + ["isolation_test", "catalog_test", "model_test", "c_api", "timer_test"]
+        self.assertIn("golden_cuda_test", needs_gpu)
+        for name in needs_gpu:
+            self.assertNotRegex(name, pattern)
+
     def read_evidence(self):
         return json.loads((self.root / "verify/evidence/toy_simt_sm90.json").read_text())
 

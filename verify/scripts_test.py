@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 from tree_case import TreeCase
@@ -150,6 +151,28 @@ class RunTestsTest(ScriptTest):
             + 'set_tests_properties(a b PROPERTIES RUN_SERIAL TRUE)\n')
         code, output = self.run_script(ROOT / "scripts/run_tests.py", self.root / "build")
         self.assertEqual((code, output.splitlines()[-1]), (0, "3 passed, 0 failed, 0 skipped"), output)
+
+    def test_out_of_time_it_says_what_ran_and_what_did_not(self):
+        left = self.root / "left"
+        programs = {"quick": "exit 0", "wrong": "exit 3", "long": f"(sleep 1.2; touch {left}) & wait", "alone": "exit 0", "sim_x": "exit 5"}
+        self.put("build/CTestTestfile.cmake", "".join(f'add_test({name} "{self.program("build/" + name, line)}")\n'
+                                                      for name, line in programs.items())
+                 + "set_tests_properties(alone PROPERTIES RUN_SERIAL TRUE)\n")
+        code, output = self.run_script(ROOT / "scripts/run_tests.py", "--seconds", "0.8", "--leave-out", "^sim_", self.root / "build")
+        lines = output.splitlines()
+        self.assertEqual((code, lines[-1]), (1, "1 passed, 1 failed, 0 skipped"), output)
+        self.assertEqual(lines[-2], "out of time: 2 of 4 programs did not come to their end: long alone")
+        self.assertIn("left out 1: ^sim_", lines)
+        self.assertIn("failed: wrong: exit code 3", lines)
+        time.sleep(0.8)
+        self.assertFalse(left.exists())  # what a program started ends with it
+
+    def test_an_interrupt_ends_it_with_a_report(self):
+        self.put("build/CTestTestfile.cmake", f'add_test(long "{self.program("build/long", "sleep 0.3; kill -INT $PPID; exec sleep 60")}")\n'
+                 f'add_test(quick "{self.program("build/quick", "exit 0")}")\n')
+        code, output = self.run_script(ROOT / "scripts/run_tests.py", self.root / "build")
+        self.assertEqual((code, output.splitlines()[-1]), (1, "1 passed, 0 failed, 0 skipped"))  # green so far, but not all
+        self.assertIn("out of time: 1 of 2 programs did not come to their end: long", output)
 
     def test_a_test_says_by_its_exit_code_that_it_was_skipped(self):
         program = self.program("build/fuzz", "echo no clang", "exit 77")
