@@ -3,15 +3,6 @@
 #
 # The parts of gpu_check that prove kernels right, and write down what they found.
 
-tools=(memcheck racecheck initcheck synccheck)
-# isolation_test runs every strategy of the catalogue; the others know their kernels' edges.
-programs=(isolation_test linear_cuda_test linear_planes_cuda_test linear_wgmma_cuda_test linear_weight_only_cuda_test
-          ragged_linear_cuda_test embedding_test embedding_bag_test
-          embedding_quantized_test layernorm_test rmsnorm_test chain_test batchnorm_test groupnorm_test
-          conv_test conv_implicit_gemm_cuda_test flash_attention_test flash_attention_cuda_test attention_test mlp_test
-          pointwise_test softmax_test binary_test dropout_test ensemble_test pooling_test concat_test pack_test
-          model_test model_ensemble_test)
-
 # What this machine has, a line each: what was not built or not run later is explained by what is missing here.
 say_what_is_here() {
   local tool library wheels
@@ -55,14 +46,14 @@ part_build() {
   fi
   { within 1 cmake "${options[@]}" && within 1 cmake --build "$build"; } >"$out/build.log" 2>&1
   local code=$?
-  [ $code -eq 0 ] || cause_in "$out/build.log"
+  if [ $code -eq 0 ]; then write_sources "$architecture"; else cause_in "$out/build.log"; fi
   return $code
 }
 
 # Tests that need no GPU and take seconds: those of the simulated one, of scripts and of what wbench writes. Any
 # machine runs them.
 needs_no_gpu='^(simt?_|ptx_|statistics_|result_|compare_|report_|exports_|hostile_|inspect_|bad_files_|onnx_nodes_|runner_status_)'
-needs_no_gpu+='|^(mutate|package|scripts|evidence|targets|peers|peers_timing|results_table|completion|counters|readme|fuzz)$'
+needs_no_gpu+='|^(mutate|package|scripts|evidence|gpu_check|targets|peers|peers_timing|results_table|completion|counters|readme|fuzz)$'
 
 part_tests() {
   local limit code
@@ -89,65 +80,6 @@ part_golden() {
   say "golden: $written new fixtures"
 }
 
-# One tool over all programs: lines "tool program findings", null where it gave no verdict.
-sanitize_with() {
-  local tool=$1 program log findings code limit
-  local options=(--tool "$tool" --error-exitcode 1)
-  # Failing calls of the CUDA API are what some tests provoke; the library checks every one itself.
-  [ "$tool" != memcheck ] || options+=(--report-api-errors no)
-  for program in "${programs[@]}"; do
-    [ -x "$build/verify/$program" ] || continue
-    log=$out/sanitize-$tool-$program.log
-    limit=$(at_most)
-    code=124
-    : >"$log"
-    if [ "$limit" -ge 3 ]; then
-      WIDE_TEST_SMALL=1 WIDE_REQUIRE_GPU=1 timeout -k 5 "$limit" \
-        compute-sanitizer "${options[@]}" "$build/verify/$program" >"$log" 2>&1
-      code=$?
-    fi
-    findings=$(sed -nE 's/.*(ERROR|RACECHECK) SUMMARY: ([0-9]+) .*/\2/p' "$log" | tail -n 1)
-    # A test that failed, or stopped half way, looked at less than it should: no findings say nothing.
-    if [ $code -ne 0 ] && [ "${findings:-0}" -eq 0 ]; then findings=null; fi
-    echo "$tool $program ${findings:-null}"
-  done
-}
-
-part_sanitize() {
-  local tool failed=0
-  rm -f "$out"/sanitize*
-  if ! command -v compute-sanitizer >/dev/null; then
-    say "compute-sanitizer is not in PATH: not run"
-    return 1
-  fi
-  if [ ! -x "$build/verify/isolation_test" ]; then
-    say "$build/verify/isolation_test does not exist: build first"
-    return 1
-  fi
-  # Side by side: the tools keep one core of the host busy each, and the GPU little.
-  for tool in "${tools[@]}"; do sanitize_with "$tool" >"$out/sanitize-$tool.txt" & done
-  wait
-  for tool in "${tools[@]}"; do cat "$out/sanitize-$tool.txt"; done >"$out/sanitize.txt"
-  for log in "$out"/sanitize-*.log; do
-    echo "== ${log##*/}"
-    cat "$log"
-  done | head -c 4000000 >"$out/sanitize.log"
-  rm -f "$out"/sanitize-*
-  for tool in "${tools[@]}"; do
-    say "$tool: findings $(findings_of "$tool")"
-    [ "$(findings_of "$tool")" = 0 ] || failed=1
-  done
-  grep -v ' 0$' "$out/sanitize.txt"
-  return $failed
-}
-
-# The sum over programs; null where one of them is null, or none ran. Findings outweigh null.
-findings_of() {
-  [ -f "$out/sanitize.txt" ] || { echo null; return; }
-  awk -v tool="$1" '$1 == tool { ++lines; if ($3 == "null") unknown = 1; else sum += $3 }
-    END { print (lines == 0 || (unknown && sum == 0)) ? "null" : sum }' "$out/sanitize.txt"
-}
-
 part_verify() {
   local code=0 name runs=3
   rm -f "$out"/verify-*.json "$out/wbench-verify.log"
@@ -166,6 +98,8 @@ part_verify() {
 
 part_evidence() {
   local tool options=() driver
+  find_keys
+  verdicts_now >"$out/sanitize.txt"
   for tool in "${tools[@]}"; do options+=("--$tool" "$(findings_of "$tool")"); done
   driver=$(gpu_fact driver_version)
   [ -z "$driver" ] || options+=(--driver "$driver")

@@ -1,0 +1,360 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""What gpu_check runs, keeps and says, in a tree of its own: a GPU is played by stubs in PATH."""
+import json
+import os
+import re
+import shutil
+import unittest
+
+from kernel_tree import CLEAN, PUBLIC, ROOT, Tree, evidence, run
+
+
+class Near(float):
+    """Equal to what is up to two seconds less."""
+
+    def __eq__(self, other):
+        return self - 2 <= other <= self
+
+    __hash__ = float.__hash__
+
+
+class GpuCheck(Tree):
+    """gpu_check in a tree of its own, with stubs for the driver's tool, the sanitizer and wbench."""
+
+    def setUp(self):
+        super().setUp()
+        for path in (*(ROOT / "scripts/gpu_check.d").iterdir(), ROOT / "scripts/gpu_check", ROOT / "scripts/evidence.py"):
+            self.put(path.relative_to(ROOT), path.read_text(), 0o755)
+        self.put("bin/nvidia-smi", '#!/bin/sh\ncase "$*" in -L) echo GPU 0 ;; *driver*) echo 580.1 ;; *) echo Toy GPU ;; esac\n', 0o755)
+        self.put("bin/compute-sanitizer", '#!/bin/sh\n[ "$1" != --version ] || exec echo Version ${SANITIZER_VERSION:-1}\n'
+                                          'for last; do :; done\necho "$2 ${last##*/}" >>$OUT_LOG\n'
+                                          '[ "$2" != racecheck ] || [ -z "$RACE_EXIT" ] || exit $RACE_EXIT\necho "========= ERROR SUMMARY: ${FINDINGS:-0} errors"\n'
+                                          'exit ${SANITIZER_EXIT:-0}\n', 0o755)
+        check = {"before": "pass", "elements_compared": 4, "worst_error_ratio": 0.25}
+        result = {"schema": {"name": "wbench.result"}, "run": {"complete": True, "tool": {"cuda_toolkit": "13.0"}},
+                  "devices": [{"device": "cuda:0", "name": "Toy GPU", "compute_capability": 90, "cuda_driver": 13000}],
+                  "cases": [{"op": "toy", "strategies": [{"name": "simt", "status": "ok", "verify": check},
+                                                         {"name": "sequential", "status": "ok", "verify": check}]}]}
+        self.put("result.json", json.dumps(result))
+        self.put("self_check.json", json.dumps({"self_check": {"failed": 0, "checks": [{"name": "event_quantum"}]}}))
+        self.put("build/bench/wbench", '#!/bin/bash\nfile=result.json\n[ "$1" != info ] || file=self_check.json\n'
+                                       f'echo "$*" >>{self.root}/words\n[ "$1" != suite ] || file=suite.json\nwhile [ "$1" != --json ]; do\n'
+                                       f'  [ "$1" != --results ] || {{ mkdir -p "$2" && cp {self.root}/entries/*.json "$2"; }}\n  shift\ndone\n'
+                                       f'cp {self.root}/$file "$2"\nexit ${{WBENCH_EXIT:-0}}\n', 0o755)
+        self.put("build/verify/isolation_test", "#!/bin/sh\n", 0o755)
+
+    def check(self, *parts, **env):
+        env = {"OUT_LOG": str(self.root / "sanitized")} | env
+        env["PATH"] = f"{self.root}/bin:{os.environ['PATH']}"
+        return run(self.root / "scripts/gpu_check", "--out", self.root / "out", "--build", self.root / "build", *parts, **env)
+
+    def test_what_the_build_asks_for_is_carried(self):
+        carry = (ROOT / "scripts/gpu_check.d/carry.sh").read_text()
+        asked = {name for path in ("CMakeLists.txt", "bench/CMakeLists.txt", "verify/CMakeLists.txt", "verify/simcuda/CMakeLists.txt",
+                                   *(f.relative_to(ROOT) for f in (ROOT / "scripts/cmake").glob("Wide*.cmake")))
+                 for name in re.findall(r"^ *find_package\((\w+)[^)]*REQUIRED", (ROOT / path).read_text(), re.MULTILINE)}
+        self.assertLess({"ZLIB", "Catch2", "CLI11"}, asked)
+        self.assertEqual(asked - {"CUDAToolkit", "Threads"}, set(re.findall(r"\[(\w+)\]=[a-z]", carry)))
+
+    def test_a_build_that_stops_says_why(self):
+        noise = "".join(f"-- Detecting {i}\\n" for i in range(60))
+        self.put("bin/cmake", f'#!/bin/sh\nprintf "CMake Error at CMakeLists.txt:37:\\n  Could NOT find ZLIB\\n{noise}"\nexit 1\n', 0o755)
+        configured = self.check("build", "tests")
+        summary = (self.root / "out/summary.txt").read_text()
+        self.assertEqual(configured.returncode, 1)
+        self.assertIn("Could NOT find ZLIB", summary)
+        self.assertIn("build: FAILED (exit code 1)", summary)
+        self.assertNotIn("Detecting 30", summary)
+        self.assertIn(f"found cmake: {self.root}/bin/cmake\n", summary)
+        for name in ("nvcc", "ncu", "nsys", "compute-sanitizer", "libcublas", "libz", "libcudnn", "torch"):
+            self.assertRegex(summary, f"found {name}: .")
+        self.assertNotIn("\nnone", summary)  # what is found is a line each
+        self.assertNotIn("tests:", summary)
+        self.put("bin/cmake", '#!/bin/sh\nprintf "FAILED: a.o\\na.cpp:1:1: error: no such thing\\n' + noise + '"\nexit 1\n', 0o755)
+        self.assertIn("error: no such thing", self.check("build").stdout)
+
+    @unittest.skipUnless(shutil.which("cmake"), "needs CMake")
+    def test_a_library_of_a_wheel(self):
+        for name in ("lib/libcublas.so.13", "include/cublas_v2.h", "lib/libcublasLt.so.13"):
+            self.put(f"site/nvidia/cu13/{name}", "")
+        script = self.put("find.cmake", f'include({ROOT}/scripts/cmake/WideWheels.cmake)\n' + "".join(
+            f"wide_find_in_wheels({name} {version} {header} library headers)\nmessage(\"${{library}} ${{headers}}\")\n"
+            for name, version, header in [("cublas", 13, "cublas_v2.h"), ("cublasLt", 13, "cublasLt.h"), ("cublas", 14, "cublas_v2.h")]))
+        found = run("cmake", "-P", script, PYTHONPATH=str(self.root / "site")).stderr.splitlines()
+        folder = self.root / "site/nvidia/cu13"
+        self.assertEqual(found, [f"{folder}/lib/libcublas.so.13 {folder}/include",
+                                 "cublasLt-NOTFOUND cublasLt-NOTFOUND", "cublas-NOTFOUND cublas-NOTFOUND"])
+
+    def test_tests_that_run_out_of_time_say_what_they_gave(self):
+        self.put("scripts/run_tests.py", """import sys
+open("words", "w").write(" ".join(sys.argv[1:]))
+print("a_test  3 passed\\nskipped 2: no cuDNN\\nfailed: b_test: exit code 1\\nout of time: 1 of 9 programs: c_test\\n7 passed, 1 failed, 2 skipped")
+sys.exit(1)
+""")
+        out = self.check("tests", WIDE_GPU_CHECK_S="100").stdout
+        for words in ("skipped 2: no cuDNN", "failed: b_test", "out of time: 1 of 9 programs: c_test", "7 passed, 1 failed", "FAILED (exit code 1)"):
+            self.assertIn(words, out)
+        _, seconds, option, pattern, _ = (self.root / "words").read_text().split()
+        self.assertLess(int(seconds), 85 - 4)  # so that it can say so
+        self.assertEqual(option, "--leave-out")
+        for name in ("sim_lazy_0_linear_cuda_test", "simt_engine_test", "ptx_float_test", "mutate", "scripts", "readme", "report_browser", "evidence"):
+            self.assertRegex(name, pattern)
+        needs_gpu = [p.stem for p in (ROOT / "verify").glob("*_cuda_test.cpp")] + ["isolation_test", "catalog_test", "model_test", "c_api", "timer_test"]
+        self.assertIn("golden_cuda_test", needs_gpu)
+        for name in needs_gpu:
+            self.assertNotRegex(name, pattern)
+
+    def read_evidence(self):
+        return json.loads((self.root / "verify/evidence/toy_simt_sm90.json").read_text())
+
+    def test_help_needs_no_gpu(self):
+        result = run(ROOT / "scripts/gpu_check", "--help")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("sanitize", result.stdout)
+
+    def test_an_unknown_part(self):
+        self.assertEqual(run(ROOT / "scripts/gpu_check", "everything").returncode, 2)
+
+    @unittest.skipIf(os.path.exists("/dev/nvidia0") or shutil.which("nvidia-smi"), "there is a GPU")
+    def test_without_a_gpu(self):
+        result = run(ROOT / "scripts/gpu_check", "--out", self.root / "out", "verify")
+        self.assertEqual(result.returncode, 77)
+        self.assertIn("no GPU", result.stdout)
+
+    def test_a_good_device_verifies_the_strategy(self):
+        result = self.check("sanitize", "verify", "bench", "evidence")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        found = self.read_evidence()
+        self.assertEqual((found["cases_passed"], found["cases_failed"], found["driver"]), (3, 0, "580.1"))
+        self.assertEqual(found["sanitizer"], CLEAN)
+        self.assertEqual(evidence.state_of(self.root, found), "verified")
+        self.assertEqual(len(list(self.root.glob("bench/results/Toy-GPU/quick-*.json"))), 1)
+        self.assertEqual(len(list(self.root.glob("verify/evidence/*.json"))), 1)  # none for sequential
+
+    def kept(self, name):
+        return len(list(self.root.glob(f"bench/results/Toy-GPU/{name}-*.json")))
+
+    def test_the_self_check_is_kept_whatever_it_found(self):
+        self.assertEqual(self.check("selfcheck").returncode, 0)
+        self.assertEqual(self.kept("self_check"), 1)
+        self.assertIn("info --self-check --device cuda", (self.root / "words").read_text())
+        shutil.rmtree(self.root / "bench")
+        failed = self.check("selfcheck", WBENCH_EXIT="7")
+        self.assertEqual((failed.returncode, self.kept("self_check")), (1, 1), failed.stdout)
+        self.assertIn("selfcheck: FAILED (exit code 7)", failed.stdout)
+        shutil.rmtree(self.root / "bench")
+        self.put("self_check.json", '{"self_check": {"checks": []}}')
+        empty = self.check("selfcheck")
+        self.assertEqual((empty.returncode, self.kept("self_check")), (1, 0), empty.stdout)
+        self.assertIn("no check was made", empty.stdout)
+
+    def put_suite(self):
+        self.put("bench/suites/end_to_end.json", (ROOT / "bench/suites/end_to_end.json").read_text())
+        for name, complete in [("mlp-n20", True), ("vit-n8", False)]:
+            self.put(f"entries/{name}.json", json.dumps({"run": {"complete": complete}}))
+        self.put("suite.json", json.dumps({"complete": False}))
+
+    def test_models_that_came_to_their_end_are_kept(self):
+        self.put_suite()
+        good = self.check("models")
+        self.assertEqual((good.returncode, self.kept("end_to_end-mlp-n20"), self.kept("end_to_end-vit-n8")), (0, 1, 0), good.stdout)
+        self.assertEqual(self.kept("end_to_end"), 2)  # the suite's own, too
+        self.assertIn("models: 1 of 9 came to their end", good.stdout)
+        suite = json.loads((self.root / "out/end_to_end.suite.json").read_text())
+        self.assertEqual(suite["defaults"]["regimes"], ["stream", "graph"])
+        self.assertLess(suite["defaults"]["budget_s"] * len(suite["entries"]), 470)
+        missed = self.check("models", WBENCH_EXIT="5")
+        self.assertIn("models: FAILED (exit code 5)", missed.stdout)
+        shutil.rmtree(self.root / "bench/results")
+        shutil.rmtree(self.root / "entries")
+        none = self.check("models", "verify")
+        self.assertEqual((none.returncode, (self.root / "bench/results").exists()), (1, False), none.stdout)
+        self.assertIn("verify: ok", none.stdout)  # of a wbench without models no other part suffers
+        (self.root / "bench/suites/end_to_end.json").unlink()
+        self.assertIn("models: FAILED", self.check("models").stdout)
+
+    def put_regimes(self, regimes, clocks, reasons=(), complete=True):
+        made = [{"regime": name, "clocks": clocks, "energy": {"valid": True}} for name in regimes]
+        self.put("result.json", json.dumps({
+            "run": {"complete": complete}, "environment_checks": [{"text": text} for text in reasons],
+            "cases": [{"strategies": [{"measurements": made}], "baselines": [{"measurements": []}]}]}))
+
+    def test_every_regime_with_clocks_or_a_reason(self):
+        regimes = ["cold", "graph", "stream", "cpu"]
+        self.put_regimes(regimes, {"sm_mhz_median": 1980})
+        good = self.check("regimes")
+        self.assertEqual((good.returncode, self.kept("regimes"), self.kept("rotate")), (0, 1, 1), good.stdout)
+        self.assertIn("4 measurements, 4 with clocks, 4 with energy", good.stdout)
+        words = (self.root / "words").read_text()
+        for option in ("--regime cold,graph,stream,cpu", "--energy", "--aa", "--cache rotate"):
+            self.assertIn(option, words)
+        self.put_regimes(regimes, None)
+        self.assertEqual(self.check("regimes").returncode, 1)
+        self.put_regimes(regimes, None, ["clocks are unknown: no library"])
+        told = self.check("regimes")
+        self.assertEqual(told.returncode, 0, told.stdout)
+        self.assertIn("clocks are unknown: no library", told.stdout)
+        self.put_regimes(regimes[1:], {"sm_mhz_median": 1980})
+        less = self.check("regimes")
+        self.assertEqual(less.returncode, 1)
+        self.assertIn("nothing was measured in regime cold", less.stdout)
+        shutil.rmtree(self.root / "bench")
+        self.put_regimes(regimes, {"sm_mhz_median": 1980}, complete=False)
+        self.assertEqual((self.check("regimes").returncode, self.kept("regimes")), (1, 0))
+
+    def limits(self, *parts, **env):
+        """The seconds that each command was given."""
+        log = self.root / "limits"
+        log.unlink(missing_ok=True)
+        self.put("bin/timeout", f'#!/bin/sh\necho "$5" >>{log}\nshift 5\nexec "$@"\n', 0o755)
+        self.check(*parts, **env)
+        return [int(line) for line in log.read_text().split()]
+
+    def test_parts_share_what_time_there_is(self):
+        def about(*seconds):
+            return [Near(n) for n in seconds]
+        self.assertEqual(self.limits("selfcheck", WIDE_GPU_CHECK_S="2015"), about(2000))
+        self.assertEqual(self.limits("selfcheck", "bench"), about(455 * 45 / 110, 455))
+        self.assertEqual(self.limits("verify"), about(455 / 3, 455 / 2, 455))
+        self.put("scripts/run_tests.py", "")
+        self.assertEqual(self.limits("tests", "bench"), about(150, 455))
+
+    def put_counters(self, **document):
+        self.put("scripts/counters.py", f"""import os, pathlib, sys
+pathlib.Path(sys.argv[sys.argv.index("--out") + 1]).write_text({json.dumps(document)!r})
+print("    load sectors  2  1  differs: why")
+sys.exit(int(os.environ["COUNTERS_EXIT"]))
+""")
+
+    def test_counters_are_kept_and_no_permission_is_no_failure(self):
+        self.put_counters(not_run="no permission")
+        none = self.check("counters", COUNTERS_EXIT="77")
+        self.assertEqual((none.returncode, self.kept("counters")), (0, 1), none.stdout)
+        self.assertIn("counters: not run: no permission", none.stdout)
+        self.assertRegex(none.stdout, r"counters: not run, \d+ s")
+        self.put_counters(kernels=[])
+        differs = self.check("counters", COUNTERS_EXIT="4")
+        self.assertEqual(differs.returncode, 0, differs.stdout)
+        self.assertIn("differs: why", differs.stdout)
+        self.put_counters(not_run="no permission")
+        self.check("counters", COUNTERS_EXIT="77")
+        (kept,) = self.root.glob("bench/results/Toy-GPU/counters-*.json")
+        self.assertEqual(json.loads(kept.read_text()), {"kernels": []})  # a reason replaces no result
+        self.put("scripts/counters.py", "import sys; sys.exit('no such thing')")
+        self.assertEqual(self.check("counters").returncode, 1)
+
+    def put_torch(self, has_cuda):
+        self.put("python/torch.py", f"class cuda:\n    is_available = staticmethod(lambda: {has_cuda})\n")
+
+    def test_peers_need_torch(self):
+        self.put("python/torch.py", "raise ModuleNotFoundError(\"No module named 'torch'\")\n")
+        without = self.check("peers", PYTHONPATH=str(self.root / "python"))
+        self.assertEqual((without.returncode, self.kept("peers")), (0, 1), without.stdout)
+        self.assertIn("peers: not run: ModuleNotFoundError: No module named 'torch'", without.stdout)
+        (kept,) = self.root.glob("bench/results/Toy-GPU/peers-*.json")
+        self.assertEqual(json.loads(kept.read_text())["device"], "Toy GPU")
+        self.put_torch(has_cuda=False)
+        self.assertIn("peers: not run: torch finds no CUDA device", self.check("peers", PYTHONPATH=str(self.root / "python")).stdout)
+        self.put_torch(has_cuda=True)
+        good = self.check("peers", PYTHONPATH=str(self.root / "python"))
+        self.assertEqual(good.returncode, 0, good.stdout)
+        self.assertTrue(json.loads(kept.read_text())["run"]["complete"])
+        words = (self.root / "words").read_text()
+        self.assertIn("run --op all -p quick --peer python3 scripts/peers/torch_peer.py --no-compile --device cuda --regime stream,graph,cold", words)
+        self.put("result.json", '{"run": {"complete": false}}')
+        short = self.check("peers", PYTHONPATH=str(self.root / "python"), WIDE_GPU_CHECK_S="100")
+        self.assertEqual(short.returncode, 1, short.stdout)
+        self.assertIn("-p ci --peer", (self.root / "words").read_text())
+
+    def test_findings_and_what_gave_no_verdict(self):
+        for env, expected in [({"FINDINGS": "3", "SANITIZER_EXIT": "1"}, 3), ({"SANITIZER_EXIT": "42"}, None)]:
+            shutil.rmtree(self.root / "verify/evidence", ignore_errors=True)
+            result = self.check("sanitize", "verify", "evidence", **env)
+            self.assertEqual(result.returncode, 1, result.stdout)
+            self.assertIn("sanitize: FAILED", result.stdout)
+            self.assertEqual(self.read_evidence()["sanitizer"], {tool: expected for tool in evidence.TOOLS})
+        self.assertFalse((self.root / "verify/evidence/sanitizer.txt").exists())
+        self.assertEqual(self.check("evidence").returncode, 0)
+        self.assertEqual(self.read_evidence()["sanitizer"], {tool: None for tool in evidence.TOOLS})
+
+    def sanitized(self, **env):
+        """What the tools ran over in this call, and the part's own words."""
+        log = self.root / "sanitized"
+        log.unlink(missing_ok=True)
+        out = self.check("sanitize", **env).stdout
+        return log.read_text().splitlines() if log.exists() else [], out
+
+    def test_a_verdict_holds_as_long_as_what_it_was_made_of(self):
+        self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
+        self.put("verify/mlp_test.cpp", "int main() {}\n")
+        self.put("bin/cmake", "#!/bin/sh\n", 0o755)
+        self.put("bin/nproc", "#!/bin/sh\necho 2\n", 0o755)
+        self.check("build")
+        ran, out = self.sanitized()
+        self.assertEqual([line.split()[1] for line in ran], ["mlp_test"] * 4 + ["isolation_test"] * 4)  # shortest first
+        self.assertIn("0 verdicts hold, 8 are to come, 1 at once", out)
+        self.put("build/verify/mlp_test", "#!/bin/sh\n# built elsewhere, of the same\n", 0o755)
+        self.put("verify/mlp_test.cpp", "int main() { return 1; }\n")
+        self.assertEqual(self.sanitized()[0], [])  # what was built is as it was
+        self.check("build")
+        self.assertEqual({line.split()[1] for line in self.sanitized()[0]}, {"mlp_test"})
+        self.put("include/wide/toy.hpp", PUBLIC.replace("1", "2"))
+        self.check("build")
+        self.assertEqual(len(self.sanitized()[0]), 8)
+        self.assertEqual(len(self.sanitized(SANITIZER_VERSION="2")[0]), 8)
+        self.put("bin/nvidia-smi", (self.root / "bin/nvidia-smi").read_text().replace("Toy GPU", "Other GPU"), 0o755)
+        self.assertEqual(len(self.sanitized(SANITIZER_VERSION="2")[0]), 8)
+        self.assertEqual((self.root / "verify/evidence/sanitizer.txt").read_text().count("\n"), 16)  # of both devices, nothing old
+        (self.root / "build/sources.txt").unlink()
+        self.assertEqual(len(self.sanitized()[0]), 8)  # of nobody knows what: the programs themselves
+        self.put("build/verify/mlp_test", "#!/bin/sh\n# other\n", 0o755)
+        self.assertEqual(len(self.sanitized()[0]), 4)
+
+    def test_calls_complete_one_another(self):
+        self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
+        short = self.check("sanitize", "verify", "evidence", RACE_EXIT="124")
+        self.assertEqual(short.returncode, 1)
+        self.assertIn("memcheck: findings 0", short.stdout)
+        self.assertIn("racecheck: findings null", short.stdout)
+        self.assertIn("racecheck: no verdict on mlp_test isolation_test", short.stdout)
+        self.assertEqual(evidence.state_of(self.root, self.read_evidence()), "incomplete")
+        ran, _ = self.sanitized()
+        self.assertEqual(sorted(ran), ["racecheck isolation_test", "racecheck mlp_test"])
+        self.check("verify", "evidence")
+        self.assertEqual(evidence.state_of(self.root, self.read_evidence()), "verified")
+
+    def test_programs_run_beside_one_another(self):
+        self.put("bin/nproc", "#!/bin/sh\necho 8\n", 0o755)
+        busy = f"#!/bin/sh\n[ $1 != --version ] || exit 0\nmkdir {self.root}/busy.$$; ls -d {self.root}/busy.* | wc -l >>{self.root}/most\n" \
+               f"sleep 0.3; rmdir {self.root}/busy.$$\necho '= ERROR SUMMARY: 0 errors'\n"
+        self.put("bin/compute-sanitizer", busy, 0o755)
+        self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
+        self.assertEqual(self.check("sanitize").returncode, 0)
+        self.assertEqual(max(map(int, (self.root / "most").read_text().split())), 4)
+
+    def test_a_tool_that_cannot_look_gives_no_verdict(self):
+        self.put("bin/compute-sanitizer", "#!/bin/sh\necho Device not supported; echo '= ERROR SUMMARY: 1 error'; exit 1\n", 0o755)
+        out = self.sanitized()[1]
+        self.assertIn("memcheck: findings null", out)
+        self.assertFalse((self.root / "verify/evidence").exists())
+
+    def test_out_of_time_is_not_run(self):
+        result = self.check("sanitize", "verify", "evidence", WIDE_GPU_CHECK_S="16")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("verify: FAILED (not run: out of time)", result.stdout)
+        self.assertIn("null", (self.root / "out/sanitize.txt").read_text())
+        self.assertFalse((self.root / "verify/evidence").exists())
+
+    def test_a_partial_run_is_no_evidence(self):
+        self.put("result.json", (self.root / "result.json").read_text().replace('"complete": true', '"complete": false'))
+        result = self.check("verify", "bench", "evidence", WBENCH_EXIT="130")
+        self.assertEqual(result.returncode, 1)
+        for part in ("verify", "bench", "evidence"):
+            self.assertIn(f"{part}: FAILED", result.stdout)
+        self.assertFalse((self.root / "verify/evidence").exists() or (self.root / "bench/results").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
