@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import tarfile
 import unittest
 
 from kernel_tree import CLEAN, PUBLIC, ROOT, Tree, evidence, run
@@ -133,6 +134,28 @@ sys.exit(1)
         self.assertEqual(len(list(self.root.glob("bench/results/Toy-GPU/quick-*.json"))), 1)
         self.assertEqual(len(list(self.root.glob("verify/evidence/*.json"))), 1)  # none for sequential
 
+    def in_archive(self, name):
+        with tarfile.open(self.root / f"out/{name}.tar.gz") as archive:
+            return {member.name for member in archive if not member.isdir()}
+
+    def test_what_is_taken_away_is_three_files(self):
+        self.put("bench/results/NOTES.md", "notes")
+        self.check("verify", "bench", "evidence")
+        self.assertEqual(sorted(os.listdir(self.root / "out")), ["keep.tar.gz", "logs.tar.gz", "summary.txt"])
+        kept, logs = self.in_archive("keep"), self.in_archive("logs")
+        self.assertLess({"verify/evidence/toy_simt_sm90.json", "bench/results/NOTES.md"}, kept)
+        self.assertTrue(any(name.startswith("bench/results/Toy-GPU/quick-") for name in kept))
+        self.assertLess({"./verify-ci.json", "./quick.json", "./wbench-run.log"}, logs)
+        # Ended half way, by whoever started it: what was there before is there.
+        self.put("build/bench/wbench", f"#!/bin/sh\ncp -r {self.root}/out {self.root}/then\n", 0o755)
+        shutil.rmtree(self.root / "out")
+        self.check("evidence", "selfcheck")
+        self.assertEqual(sorted(os.listdir(self.root / "then")), ["keep.tar.gz", "logs.tar.gz", "summary.txt"])
+        self.assertIn("evidence: ok", (self.root / "then/summary.txt").read_text())
+        self.put("bench/results/large.json", "x" * 5_000_001)
+        self.assertIn("large.json is over 5 MB", self.check("evidence").stdout)
+        self.assertNotIn("bench/results/large.json", self.in_archive("keep"))
+
     def kept(self, name):
         return len(list(self.root.glob(f"bench/results/Toy-GPU/{name}-*.json")))
 
@@ -162,7 +185,7 @@ sys.exit(1)
         self.assertEqual((good.returncode, self.kept("end_to_end-mlp-n20"), self.kept("end_to_end-vit-n8")), (0, 1, 0), good.stdout)
         self.assertEqual(self.kept("end_to_end"), 2)  # the suite's own, too
         self.assertIn("models: 1 of 9 came to their end", good.stdout)
-        suite = json.loads((self.root / "out/end_to_end.suite.json").read_text())
+        suite = json.loads((self.root / "build/check/end_to_end.suite.json").read_text())
         self.assertEqual(suite["defaults"]["regimes"], ["stream", "graph"])
         self.assertLess(suite["defaults"]["budget_s"] * len(suite["entries"]), 470)
         missed = self.check("models", WBENCH_EXIT="5")
@@ -344,7 +367,7 @@ sys.exit(int(os.environ["COUNTERS_EXIT"]))
         result = self.check("sanitize", "verify", "evidence", WIDE_GPU_CHECK_S="16")
         self.assertEqual(result.returncode, 1)
         self.assertIn("verify: FAILED (not run: out of time)", result.stdout)
-        self.assertIn("null", (self.root / "out/sanitize.txt").read_text())
+        self.assertIn("null", (self.root / "build/check/sanitize.txt").read_text())
         self.assertFalse((self.root / "verify/evidence").exists())
 
     def test_a_partial_run_is_no_evidence(self):
