@@ -12,7 +12,8 @@ A target is a case ("axes") or a sweep ("preset"), and the least of what it is t
 
   vs_vendor           the vendor's fastest strategy's time over that of ours, in the same run; "vendor_axes" are those in which
                       the vendor's case differs: packed weights, say, for one of ours with quantised weights
-  of_floor_pct        of the run's own floor
+  of_floor_pct        of the run's own floor; where that is memory's, in regime cold: 67 MB are little more than an L2 of 60, and what
+                      that still holds of the call before comes faster than any floor
   flops_per_s         the rate
   most_us             no longer than that
   vs_other            the time of the strategy that "other" names, one of ours, over that of the one that is meant
@@ -27,10 +28,10 @@ import argparse
 import json
 import math
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.dont_write_bytecode = True
 import expectation  # noqa: E402
@@ -54,6 +55,14 @@ def measured_of(strategy):
         return None
     by_regime = {m["regime"]: m for m in strategy["measurements"]}
     return next((by_regime[regime] for regime in REGIMES if regime in by_regime), None)
+
+
+def floor_of(strategy, measured):
+    """(regime, percent of the floor) by which a target is judged; None for a percentage that was not measured."""
+    counts = measured
+    if measured["rates"].get("roofline_bound") == "memory":
+        counts = next((m for m in strategy["measurements"] if m["regime"] == "cold"), None)
+    return ("cold", None) if counts is None else (counts["regime"], counts["rates"]["pct_of_floor"])
 
 
 def median_us(measured):
@@ -109,6 +118,8 @@ def judge(target, own_case, vendor_case):
         return result | {"verdict": "not measured", "why": why}
     strategy, measured = own
     reached = {"of_floor_pct": measured["rates"]["pct_of_floor"], "flops_per_s": measured["rates"]["flops_per_s"]}
+    if "of_floor_pct" in target:
+        result["floor_regime"], reached["of_floor_pct"] = floor_of(strategy, measured)
     result |= {"strategy": strategy["name"], "regime": measured["regime"], "median_us": median_us(measured), **reached,
                "strategies": compare(target, own_case)}
     reached["most_us"] = median_us(measured)
@@ -142,27 +153,65 @@ def has_axes(case, axes):
     return all(str(case["axes"].get(axis)) == str(value) for axis, value in axes.items())
 
 
-def run_cases(wbench, target, seconds):
-    """The run's cases, or why there are none. A vendor's case of other axes is one of the same run."""
-    command = [wbench, "run", "--op", target["op"], "--device", "cuda", "--regime", "stream,graph", "--baseline", "none",
-               "--max-samples", "300", "--budget", f"{seconds:.1f}"]
-    for axis, value in target.get("axes", {}).items():
-        other = target.get("vendor_axes", {}).get(axis)
-        command += [f"--{axis}", str(value) if other is None else f"{value},{other}"]
-    command += ["-p", target["preset"]] if "preset" in target else []
+def suite_of(targets, seconds):
+    """One process for all: a device is set up, and its ceilings are measured, once. What checking takes is left beside the budgets."""
+    entries = []
+    for index, target in enumerate(targets):
+        others = target.get("vendor_axes", {})
+        axes = {axis: [value, others[axis]] if axis in others else value for axis, value in target.get("axes", {}).items()}
+        regimes = ["stream", "graph"] + (["cold"] if "of_floor_pct" in target else [])
+        entry = {"name": entry_name(index), "op": target["op"], "axes": axes, "regimes": regimes}
+        entries.append(entry | ({"preset": target["preset"]} if "preset" in target else {}))
+    return {"schema": {"name": "wbench.suite", "version": "1.0.0"}, "name": "targets", "entries": entries,
+            "defaults": {"baselines": "none", "max_samples": 300, "budget_s": round(max(0.3, 0.6 * seconds / len(targets)), 2)}}
+
+
+def entry_name(index):
+    return f"t{index:02}"
+
+
+def run_cases(wbench, targets, seconds):
+    """Of each target the cases that were run, or why there are none. A vendor's case of other axes is one of the same run."""
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "result.json"
-        done = subprocess.run([*command, "--json", str(path)], capture_output=True, text=True, errors="replace")
-        try:
-            result = json.loads(path.read_text())
-        except (OSError, ValueError):
-            why = (done.stdout + done.stderr).strip().splitlines() or ["no output"]
-            return [], f"exit code {done.returncode}: {why[-1]}"
+        folder = pathlib.Path(folder)
+        (folder / "suite.json").write_text(json.dumps(suite_of(targets, seconds)))
+        with open(folder / "log", "w") as log:
+            process = subprocess.Popen([wbench, "suite", "run", folder / "suite.json", "--device", "cuda", "--results", folder / "results",
+                                        "--json", folder / "summary.json"], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            try:
+                process.wait(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGINT)  # it then writes what it has
+                try:
+                    process.wait(timeout=5)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+        words = (folder / "log").read_text(errors="replace").strip().splitlines() or ["no output"]
+        outcomes = {entry["name"]: entry for entry in (read_json(folder / "summary.json") or {"entries": []})["entries"]}
+        return [cases_of(read_json(folder / f"results/{entry_name(index)}.json"), outcomes.get(entry_name(index)),
+                         f"exit code {process.returncode}: {words[-1]}") for index in range(len(targets))]
+
+
+def read_json(path):
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def cases_of(result, outcome, otherwise):
+    """(cases, "") of one entry, or ([], why there are none)."""
+    if result is not None:
         return result["cases"], "" if result["run"]["complete"] else "the run did not come to its end"
+    if outcome is None:
+        return [], otherwise
+    if outcome["status"] == "not_run":
+        return [], "no time was left"
+    return [], outcome["message"] or outcome["status"]
 
 
-def measure(wbench, target, seconds):
-    cases, why = run_cases(wbench, target, seconds)
+def judged(target, cases, why):
     if why:
         return {"name": target["name"], "verdict": "not measured", "why": why}
     if "preset" in target:
@@ -183,7 +232,7 @@ def line(result):
         return (f"{name}  {result['verdict']:8} {result['geomean_vs_vendor']:.2f}x the vendor over {result['cases']} cases, "
                 f"{result['least_vs_vendor']:.2f}x at the least")
     ratio = f"{result['vs_vendor']:.2f}x {result['vendor']}" if "vendor" in result else "no vendor"
-    floor = "" if result["of_floor_pct"] is None else f", {result['of_floor_pct']:.0f} % of floor"
+    floor = "" if result["of_floor_pct"] is None else f", {result['of_floor_pct']:.0f} % of floor" + (" cold" if result.get("floor_regime") == "cold" else "")
     lines = [f"{name}  {result['verdict']:8} {result['strategy']:12} {result['median_us']:9.2f} us, {ratio}{floor}"]
     for strategy, one in result["strategies"].items():
         if one.get("of_expected", 0) > expectation.SUSPICIOUS:
@@ -247,13 +296,9 @@ def main():
         (expect if arguments.command == "expect" else notes)(targets)
         return 0
     targets = [target for target in targets if arguments.full or not target.get("takes_minutes")]
-    begin, results = time.monotonic(), []
-    for index, target in enumerate(targets):
-        left = arguments.seconds - (time.monotonic() - begin)
-        share = left / (len(targets) - index)
-        results.append(measure(arguments.wbench, target, share) if share > 0.5 else
-                       {"name": target["name"], "verdict": "not measured", "why": "no time was left"})
-        print(line(results[-1]), flush=True)
+    runs = run_cases(arguments.wbench, targets, arguments.seconds)
+    results = [judged(target, cases, why) for target, (cases, why) in zip(targets, runs)]
+    print("\n".join(map(line, results)), flush=True)
     if arguments.out:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps({"targets": results}, indent=1) + "\n")

@@ -28,10 +28,12 @@ def say(*arguments):
         return targets.main(), output.getvalue()
 
 
-def strategy(name, us, status="ok", floor=95.0, flops=8e14):
-    rates = {"pct_of_floor": floor, "flops_per_s": flops}
+def strategy(name, us, status="ok", floor=95.0, flops=8e14, bound="compute", cold=None):
+    rates = {"pct_of_floor": floor, "flops_per_s": flops, "roofline_bound": bound}
     measurements = [{"regime": "stream", "stats": {"median_ns": 1.0}, "rates": rates},
                     {"regime": "graph", "stats": {"median_ns": us * 1e3}, "rates": rates}]
+    if cold is not None:
+        measurements.append({"regime": "cold", "stats": {"median_ns": us * 1e3}, "rates": rates | {"pct_of_floor": cold}})
     return {"name": name, "status": status, "policy": "m16n64", "measurements": measurements if status == "ok" else []}
 
 
@@ -53,7 +55,10 @@ class TargetsTest(unittest.TestCase):
             return {"axes": {axis: str(value) for axis, value in axes.items()},
                     "strategies": vendor + [strategy(name, own * times, **facts) for name, times in ours.items()]}
 
-        def run_cases(_, target, __):
+        def run_cases(_, wanted, __):
+            return [cases_of(target) for target in wanted]
+
+        def cases_of(target):
             if "preset" in target:
                 return [case(target["op"], {"n": 4}, 1), case(target["op"], {"n": 8}, 3)], ""
             axes, others = target["axes"], target.get("vendor_axes", {})
@@ -128,6 +133,18 @@ class TargetsTest(unittest.TestCase):
         alone = self.measure(10, 50, ours={"fused": 1})[2][name]
         self.assertEqual((alone["verdict"], alone["why"]), ("not measured", "nothing to say of vs_other"))
 
+    def test_memorys_floor_is_reached_cold_or_not_at_all(self):
+        name = "67 MB of weights, 16 rows"
+        warm = self.measure(10, 50, floor=110, bound="memory", cold=80)[2]  # fed by the cache
+        self.assertEqual((warm[name]["missed"], warm[name]["of_floor_pct"], warm[name]["floor_regime"], warm[name]["regime"]),
+                         (["of_floor_pct"], 80, "cold", "graph"))
+        self.assertEqual(warm["8 x 1024^3"]["of_floor_pct"], 110)  # nobody asks
+        self.assertEqual(self.measure(10, 50, floor=60, bound="memory", cold=90)[2][name]["verdict"], "met")
+        never = self.measure(10, 50, bound="memory")[2][name]
+        self.assertEqual((never["verdict"], never["why"]), ("not measured", "nothing to say of of_floor_pct"))
+        small = self.measure(10, 50, floor=90, bound="launch", cold=1)[2][name]
+        self.assertEqual((small["verdict"], small["floor_regime"]), ("met", "graph"))
+
     def test_nan_is_missed(self):
         self.assertEqual(self.measure(10, 25, floor=float("nan"))[2]["67 MB of weights, 1 row"]["verdict"], "missed")
 
@@ -148,28 +165,41 @@ class TargetsTest(unittest.TestCase):
 class RunTest(unittest.TestCase):
     """What targets.py asks of wbench, and makes of what it leaves."""
 
-    TARGET = {"name": "toy", "op": "linear", "axes": {"n": 2, "weights": "int8"}, "vendor_axes": {"weights": "packed"}}
+    TARGETS = [{"name": "toy", "op": "linear", "axes": {"n": 2, "weights": "int8"}, "vendor_axes": {"weights": "packed"}},
+               {"name": "sweep", "op": "linear", "preset": "quick"}, {"name": "floor", "op": "softmax", "axes": {"n": 3}, "of_floor_pct": 9}]
 
-    def run_cases(self, script, target=TARGET):
+    def run_cases(self, script, seconds=6):
+        """What wbench was given, and what became of each target."""
         with tempfile.TemporaryDirectory() as folder:
-            wbench = pathlib.Path(folder) / "wbench"
-            wbench.write_text("#!/bin/sh\n" + script)
-            wbench.chmod(0o755)
-            return targets.run_cases(str(wbench), target, 2.5)
+            folder = pathlib.Path(folder)
+            (folder / "wbench").write_text(f"#!/bin/sh\ncp $3 {folder}/given\necho $* >{folder}/words\nmkdir -p $7\n{script}")
+            (folder / "wbench").chmod(0o755)
+            cases = targets.run_cases(str(folder / "wbench"), self.TARGETS, seconds)
+            return json.loads((folder / "given").read_text()), (folder / "words").read_text(), cases
 
-    def test_a_vendors_case_is_one_of_the_same_run(self):
-        write = """echo '{"run": {"complete": true}, "cases": ["'"$*"'"]}' > "$(for last; do :; done; echo $last)"\n"""
-        (command,), why = self.run_cases(write)
-        self.assertEqual(why, "")
-        self.assertIn("run --op linear --device cuda --regime stream,graph --baseline none", command)
-        self.assertIn("--budget 2.5 --n 2 --weights int8,packed --json ", command)
-        (command,), _ = self.run_cases(write, {"op": "linear", "preset": "quick"})
-        self.assertIn(" -p quick ", command)
+    def test_one_process_runs_all(self):
+        write = """for i in 0 1 2; do echo '{"run": {"complete": true}, "cases": ['$i']}' > $7/t0$i.json; done\n"""
+        suite, words, cases = self.run_cases(write)
+        self.assertEqual(cases, [([0], ""), ([1], ""), ([2], "")])
+        self.assertRegex(words, r"^suite run \S+ --device cuda --results \S+ --json \S+$")
+        self.assertEqual(suite["defaults"], {"baselines": "none", "max_samples": 300, "budget_s": 1.2})
+        self.assertEqual(suite["entries"], [
+            {"name": "t00", "op": "linear", "axes": {"n": 2, "weights": ["int8", "packed"]}, "regimes": ["stream", "graph"]},
+            {"name": "t01", "op": "linear", "axes": {}, "regimes": ["stream", "graph"], "preset": "quick"},
+            {"name": "t02", "op": "softmax", "axes": {"n": 3}, "regimes": ["stream", "graph", "cold"]}])
 
     def test_no_result_or_half_of_one(self):
-        self.assertEqual(self.run_cases("echo no device\nexit 7\n"), ([], "exit code 7: no device"))
-        half = """echo '{"run": {"complete": false}, "cases": []}' > "$(for last; do :; done; echo $last)"\n"""
-        self.assertEqual(self.run_cases(half)[1], "the run did not come to its end")
+        self.assertEqual(self.run_cases("echo no device\nexit 7\n")[2], [([], "exit code 7: no device")] * 3)
+        half = """echo '{"run": {"complete": false}, "cases": []}' >$7/t00.json
+echo '{"entries": [{"name": "t01", "status": "refused", "message": "no such axis"}, {"name": "t02", "status": "not_run", "message": null}]}' >$9\n"""
+        self.assertEqual([why for _, why in self.run_cases(half)[2]],
+                         ["the run did not come to its end", "no such axis", "no time was left"])
+
+    def test_what_was_measured_before_time_ran_out_counts(self):
+        slow = """echo '{"run": {"complete": true}, "cases": [5]}' >$7/t00.json\ntrap 'echo interrupted; exit 130' INT\nsleep 0.1 & wait
+while :; do sleep 0.05; done\n"""
+        cases = self.run_cases(slow, 0.4)[2]
+        self.assertEqual(cases, [([5], ""), ([], "exit code 130: interrupted"), ([], "exit code 130: interrupted")])
 
 
 class ExpectationTest(unittest.TestCase):

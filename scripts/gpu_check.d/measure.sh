@@ -109,9 +109,9 @@ END
 part_targets() {
   local limit code
   limit=$(at_most)
-  [ "$limit" -ge 3 ] || return 124
+  [ "$limit" -ge 10 ] || return 124
   rm -f "$out/targets.json"
-  within 1 python3 scripts/targets.py measure "$build/bench/wbench" --seconds $((limit - 2)) --out "$out/targets.json"
+  within 1 python3 scripts/targets.py measure "$build/bench/wbench" --seconds $((limit - 7)) --out "$out/targets.json"
   code=$?
   [ -s "$out/targets.json" ] || return 1
   keep "$out/targets.json" targets || return 1
