@@ -318,6 +318,7 @@ RunPlan plan_of(const RunOptions& options, const RunConfig& config, const Contex
   if (options.is_profiled) plan.profiled_calls = options.profiled_calls;
   plan.profiles_graph = selection.regimes == "graph";
   plan.profiles_endlessly = options.is_endless;
+  plan.calibration = options.calibration;
   if (options.budget_s >= 0) plan.config.budget_s = options.budget_s;
   if (options.budget_s < 0 && selection.preset == "ci") plan.config.budget_s = 60;
   nothing = select_work(selection, plan, result);

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 
 #include "bench/cli.hpp"
@@ -91,6 +93,31 @@ void keep_entries(Suite& suite, const std::string& names) {
   suite.entries = std::move(kept);
 }
 
+/// What was measured of a device holds for the entries of the next minute: many short ones would
+/// spend their time on little else.
+class Ceilings {
+ public:
+  std::optional<Calibration> of(const std::string& device) const {
+    const auto found = measured_.find(device);
+    if (found == measured_.end() || Clock::now() - found->second.when > kHold) return {};
+    return found->second.calibration;
+  }
+
+  void keep(const std::string& device, const Calibration& calibration) {
+    if (calibration == Calibration() || of(device)) return;
+    measured_[device] = {calibration, Clock::now()};
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kHold{60};
+  struct Measured {
+    Calibration calibration;
+    Clock::time_point when;
+  };
+  std::map<std::string, Measured> measured_;
+};
+
 class SuiteRun {
  public:
   SuiteRun(const GlobalOptions& global, const SuiteOptions& options, std::ostream& out,
@@ -132,6 +159,7 @@ class SuiteRun {
     run.dry_run = options_.dry_run;
     run.output.store = options_.store;
     run.words = run_words(run);
+    run.calibration = ceilings_.of(run.selection.device);
     std::string file;
     if (!folder_.empty() && !run.dry_run) file = folder_ + "/" + entry.name + ".json";
     if (options_.save) {
@@ -144,8 +172,10 @@ class SuiteRun {
     RunResult result;
     int code = kRuntimeError;
     std::string message;
+    const std::string device = run.selection.device;
     try {
       code = run_selection(global_, std::move(run), result, out_, err_);
+      ceilings_.keep(device, result.calibration);
     } catch (const Error& error) {
       code = error.code() == ErrorCode::invalid_argument ? kUsage : kRuntimeError;
       message = error.what();
@@ -164,6 +194,7 @@ class SuiteRun {
   std::ostream& out_;
   std::ostream& err_;
   std::string folder_;
+  Ceilings ceilings_;
 };
 
 int run_suite(const GlobalOptions& global, const SuiteOptions& options, std::ostream& out,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -76,6 +77,7 @@ struct RunOptions {
   bool exits_on_error = false;                   ///< after the first case that failed or is wrong
   int64_t sampled_cases = 0;                     ///< of the selection; 0: all
   bool is_adversarial = false;                   ///< verify_adversarially() of adversarial.hpp, too
+  std::optional<Calibration> calibration;        ///< of this device a moment ago; none: measured
 };
 
 struct ProfileOptions {
