@@ -151,12 +151,20 @@ Calibration calibrate(const Context& context) {
   return c;
 }
 
-Floor floor_of(const Calibration& c, const catalog::Cost& cost, Dtype dtype) {
+double flops_rate(const Calibration& c, Dtype dtype, bool allows_tf32) {
+  double rate = 0;
+  for (const auto& [name, measured] : c.flops_per_s) {
+    const bool is_tf32 = allows_tf32 && dtype == Dtype::fp32 && name == kTf32;
+    if (name == dtype_name(dtype) || is_tf32) rate = std::max(rate, measured);
+  }
+  return rate;
+}
+
+Floor floor_of(const Calibration& c, const catalog::Cost& cost, Dtype dtype, bool allows_tf32) {
   Floor floor;
   if (c.mem_bw_bytes_per_s > 0) floor.bytes_ns = cost.bytes() / c.mem_bw_bytes_per_s * 1e9;
-  for (const auto& [name, rate] : c.flops_per_s) {
-    if (name == dtype_name(dtype) && rate > 0) floor.flops_ns = cost.flops / rate * 1e9;
-  }
+  const double rate = flops_rate(c, dtype, allows_tf32);
+  if (rate > 0) floor.flops_ns = cost.flops / rate * 1e9;
   floor.launch_ns = c.empty_launch_ns;
   return floor;
 }

@@ -11,17 +11,24 @@
 namespace wide::bench {
 
 /// On the CPU a copy and a loop of multiply-adds over all threads, under a second; on CUDA a copy
-/// in device memory, cuBLAS products of 4096^3 and event pairs. What cannot be measured (cuBLAS
+/// in device memory, products of 4096^3 by cuBLAS and event pairs. What cannot be measured (cuBLAS
 /// cannot start, no memory is left) stays 0 or absent, and floors do without it. Throws where the
 /// device itself fails.
 Calibration calibrate(const Context& context);
+
+/// The name, among those of dtypes, of the rate at which fp32 is multiplied as tf32.
+inline constexpr const char* kTf32 = "tf32";
 
 /// Parts of the floor of one call in nanoseconds; a part whose ceiling is unknown is 0.
 struct Floor {
   double bytes_ns = 0, flops_ns = 0, launch_ns = 0;
   double total_ns() const { return (bytes_ns > flops_ns ? bytes_ns : flops_ns) + launch_ns; }
 };
-Floor floor_of(const Calibration& calibration, const catalog::Cost& cost, Dtype dtype);
+/// `allows_tf32`: fp32 may be multiplied as tf32, whose rate it is then where that was measured.
+Floor floor_of(const Calibration& calibration, const catalog::Cost& cost, Dtype dtype,
+               bool allows_tf32 = false);
+/// The ceiling that a floor's operations are at; 0 where it was not measured.
+double flops_rate(const Calibration& calibration, Dtype dtype, bool allows_tf32);
 
 void calibrate_cuda(const Context& context, Calibration& calibration);
 

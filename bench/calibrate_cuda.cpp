@@ -3,10 +3,13 @@
 //
 // Ceilings of a GPU: a copy of at least four times the L2, and cuBLAS products, both many times
 // larger than a launch.
+#include <cublasLt.h>
+
 #include <algorithm>
 #include <vector>
 
 #include "bench/calibrate.hpp"
+#include "bench/peaks.hpp"
 #include "bench/statistics/order.hpp"
 #include "bench/timer/empty_kernel.hpp"
 #include "bench/timer/sampler.hpp"
@@ -58,35 +61,79 @@ void fill_random(const Context& context, const Tensor& tensor, Stream stream) {
 struct Product {
   const char* name;
   cudaDataType_t type;
-  int64_t element_bytes;
   cublasComputeType_t compute;
 };
 constexpr Product kProducts[] = {
-    {"fp32", CUDA_R_32F, 4, CUBLAS_COMPUTE_32F},
-    {"fp16", CUDA_R_16F, 2, CUBLAS_COMPUTE_32F},
-    {"bf16", CUDA_R_16BF, 2, CUBLAS_COMPUTE_32F},
+    {"fp32", CUDA_R_32F, CUBLAS_COMPUTE_32F},
+    {kTf32, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32},
+    {"fp16", CUDA_R_16F, CUBLAS_COMPUTE_32F},
+    {"bf16", CUDA_R_16BF, CUBLAS_COMPUTE_32F},
+};
+/// Compute capabilities from which on multiprocessors multiply these; cuBLAS takes the former on
+/// others, too, as fp32.
+constexpr int kHasTf32 = 80, kHasFp8 = 89;
+constexpr int kSize = 4096;
+constexpr double kProductFlops = 2.0 * kSize * kSize * kSize;
+
+/// x^T y of fp8 in bf16, which cuBLAS itself has not.
+class Fp8Product {
+ public:
+  explicit Fp8Product(void* cublas) : handle_(static_cast<cublasLtHandle_t>(cublas)) {
+    const cublasOperation_t transpose = CUBLAS_OP_T;
+    WIDE_CHECK_CUBLAS(cublasLtMatmulDescInit(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    WIDE_CHECK_CUBLAS(cublasLtMatmulDescSetAttribute(&operation_, CUBLASLT_MATMUL_DESC_TRANSA,
+                                                     &transpose, sizeof(transpose)));
+    WIDE_CHECK_CUBLAS(cublasLtMatrixLayoutInit(&operand_, CUDA_R_8F_E4M3, kSize, kSize, kSize));
+    WIDE_CHECK_CUBLAS(cublasLtMatrixLayoutInit(&out_, CUDA_R_16BF, kSize, kSize, kSize));
+    cublasLtMatmulPreferenceOpaque_t preference;
+    WIDE_CHECK_CUBLAS(cublasLtMatmulPreferenceInit(&preference));
+    int found = 0;
+    WIDE_CHECK_CUBLAS(cublasLtMatmulAlgoGetHeuristic(handle_, &operation_, &operand_, &operand_,
+                                                     &out_, &out_, &preference, 1, &algorithm_,
+                                                     &found));
+    if (found == 0) WIDE_CHECK_CUBLAS(CUBLAS_STATUS_NOT_SUPPORTED);
+  }
+  void run(const Tensor& x, const Tensor& y, const Tensor& out, Stream stream) {
+    const float one = 1, zero = 0;
+    WIDE_CHECK_CUBLAS(cublasLtMatmul(handle_, &operation_, &one, x.data(), &operand_, y.data(),
+                                     &operand_, &zero, out.data(), &out_, out.data(), &out_,
+                                     &algorithm_.algo, nullptr, 0,
+                                     static_cast<cudaStream_t>(stream.native())));
+  }
+
+ private:
+  cublasLtHandle_t handle_;
+  cublasLtMatmulDescOpaque_t operation_;
+  cublasLtMatrixLayoutOpaque_t operand_, out_;
+  cublasLtMatmulHeuristicResult_t algorithm_;
 };
 
 void measure_products(const Context& context, Stream stream, Calibration& c) {
   const VendorHandles handles(context);
   if (handles.cublas() == nullptr) return;
   const auto cublas = static_cast<cublasHandle_t>(handles.cublas());
-  constexpr int kSize = 4096;
   const Tensor a(context, Dtype::fp32, {kSize, kSize}), b(context, Dtype::fp32, {kSize, kSize});
   const Tensor out(context, Dtype::fp32, {kSize, kSize});
   fill_random(context, a, stream);
   fill_random(context, b, stream);
   WIDE_CHECK_CUBLAS(cublasSetStream(cublas, static_cast<cudaStream_t>(stream.native())));
   const float one = 1, zero = 0;
+  const int capability = context.info().compute_capability;
   for (const Product& product : kProducts) {
+    if (product.name == kTf32 && capability < kHasTf32) continue;
     const double taken = best_sample_ns(context, stream, [&] {
       WIDE_CHECK_CUBLAS(cublasGemmEx(cublas, CUBLAS_OP_T, CUBLAS_OP_N, kSize, kSize, kSize, &one,
                                      a.data(), product.type, kSize, b.data(), product.type, kSize,
                                      &zero, out.data(), product.type, kSize, product.compute,
                                      CUBLAS_GEMM_DEFAULT));
     });
-    c.flops_per_s.emplace_back(product.name, 2.0 * kSize * kSize * kSize / (taken * 1e-9));
+    c.flops_per_s.emplace_back(product.name, kProductFlops / (taken * 1e-9));
   }
+  if (capability < kHasFp8) return;
+  Fp8Product product(cublas);
+  const double taken = best_sample_ns(context, stream, [&] { product.run(a, b, out, stream); });
+  for (const char* dtype : {"fp8_e4m3", "fp8_e5m2"})
+    c.flops_per_s.emplace_back(dtype, kProductFlops / (taken * 1e-9));
 }
 
 /// The smallest step between event times, and what an empty pair of events reads.
@@ -125,6 +172,18 @@ void attempt(const Context& context, Stream stream, const F& body) {
 }
 
 }  // namespace
+
+Hardware hardware_of(const Context& context) {
+  const auto attribute = [&](cudaDeviceAttr name) {
+    int value = 0;
+    const cudaError_t error = cudaDeviceGetAttribute(&value, name, context.device().ordinal);
+    if (error != cudaSuccess) (void)cudaGetLastError();  // what is not said is unknown
+    return error == cudaSuccess ? static_cast<double>(value) : 0;
+  };
+  return {context.info().compute_capability, context.info().num_multiprocessors,
+          1e3 * attribute(cudaDevAttrClockRate), 1e3 * attribute(cudaDevAttrMemoryClockRate),
+          attribute(cudaDevAttrGlobalMemoryBusWidth) / 8};
+}
 
 void calibrate_cuda(const Context& context, Calibration& c) {
   const OwnedStream stream(context);

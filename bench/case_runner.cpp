@@ -54,6 +54,13 @@ double items_of(const catalog::Case& point) {
   return found == 2 ? items : 0;
 }
 
+bool allows_tf32(const catalog::Case& point) {
+  const auto allows = [](const catalog::Case::Entry& entry) {
+    return entry.name == "tf32" && entry.value == catalog::AxisValue("yes");
+  };
+  return std::any_of(point.entries().begin(), point.entries().end(), allows);
+}
+
 /// From prepare() on, whatever it throws: then the peer forgets the case.
 class PreparedPeer {
  public:
@@ -83,7 +90,8 @@ class CaseRunner {
     result_.cost = workload_->cost();
     if (result_.cost.items <= 0) result_.cost.items = items_of(request_.point);
     result_.footprint_bytes = workload_->footprint_bytes();
-    floor_ = floor_of(request_.calibration, result_.cost, request_.point.dtype());
+    floor_ = floor_of(request_.calibration, result_.cost, request_.point.dtype(),
+                      allows_tf32(request_.point));
     result_.floor_ns = floor_.total_ns();
     add_contenders();
     const auto verification = Clock::now();
@@ -330,8 +338,14 @@ class CaseRunner {
   void evaluate_all() {
     const int64_t cache = plan_.context.info().last_level_cache_bytes;
     const bool outgrows_cache = cache > 0 && result_.footprint_bytes >= 4 * cache;
-    const Yardstick yardstick{result_.cost,   floor_,       request_.calibration.timer_floor_ns,
-                              outgrows_cache, config_.seed, request_.calibration.timer_quantum_ns};
+    const Calibration& c = request_.calibration;
+    const Yardstick yardstick{result_.cost,
+                              floor_,
+                              c.timer_floor_ns,
+                              outgrows_cache,
+                              config_.seed,
+                              c.timer_quantum_ns,
+                              peaks_of(plan_.context, c, request_.point.dtype())};
     for (const auto& contender : contenders_) {
       try {
         evaluate(contender->result, yardstick);

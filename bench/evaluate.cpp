@@ -13,36 +13,42 @@ namespace wide::bench {
 
 namespace {
 
-constexpr double kPlausible = 1.05;  // a ceiling is a measurement, too
+constexpr double kPlausible = 1.05;  // a clock may be a little faster than it says
 constexpr double kResolution = 5;    // samples below this many timer floors are noise
 
-/// What memory must deliver, at its ceiling. Of a cold call only what it reads: what it writes may
-/// stay in the cache.
-double bytes_floor_ns(const Yardstick& y, Regime regime) {
-  if (y.outgrows_cache) return y.floor.bytes_ns;
-  const double bytes = y.cost.bytes();
-  const bool is_cold = regime == Regime::cold && bytes > 0;
-  return is_cold ? y.floor.bytes_ns * y.cost.bytes_read / bytes : 0;
+/// A part of the hardware that a call uses, and the time that it needs at least.
+struct Need {
+  const char* part;
+  double least_ns;
+};
+
+double least_ns(double amount, double per_second) {
+  return per_second > 0 ? amount / per_second * 1e9 : 0;
 }
 
-/// Which ceiling a call of this duration would have to break; null where none.
-const char* broken_ceiling(const Yardstick& y, const Measurement& m) {
-  const double time_ns = kPlausible * m.stats.median_ns;
-  if (y.floor.flops_ns > time_ns) return "flops";
-  if (bytes_floor_ns(y, m.regime) > time_ns) return "bandwidth";
-  return nullptr;
+/// What memory must deliver: nothing where a cache may hold it all, and of a cold call only what it
+/// reads, since what it writes may stay in the cache.
+double bytes_from_memory(const Yardstick& y, Regime regime) {
+  if (y.outgrows_cache) return y.cost.bytes();
+  return regime == Regime::cold ? y.cost.bytes_read : 0;
 }
 
 void judge_plausibility(RunnerResult& runner, const Measurement& m, const Yardstick& y) {
-  const char* ceiling = broken_ceiling(y, m);
-  if (ceiling == nullptr || runner.status != Status::ok) return;
-  char text[160];
-  std::snprintf(text, sizeof(text),
-                "regime %s: %.0f ns, but at the measured %s ceiling the work takes %.0f ns",
-                std::string(to_string(m.regime)).c_str(), m.stats.median_ns, ceiling,
-                ceiling[0] == 'f' ? y.floor.flops_ns : bytes_floor_ns(y, m.regime));
-  runner.status = Status::implausible;
-  runner.reason = text;
+  if (runner.status != Status::ok) return;
+  const Need needs[] = {
+      {"flops", least_ns(y.cost.flops, y.peaks.flops_per_s)},
+      {"bandwidth", least_ns(bytes_from_memory(y, m.regime), y.peaks.mem_bw_bytes_per_s)}};
+  for (const Need& need : needs) {
+    if (need.least_ns <= kPlausible * m.stats.median_ns) continue;
+    char text[160];
+    std::snprintf(text, sizeof(text),
+                  "regime %s: %.0f ns, but at the device's peak %s the work takes %.0f ns",
+                  std::string(to_string(m.regime)).c_str(), m.stats.median_ns, need.part,
+                  need.least_ns);
+    runner.status = Status::implausible;
+    runner.reason = text;
+    return;
+  }
 }
 
 void flag_outliers(Measurement& m) {

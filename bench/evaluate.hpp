@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/calibrate.hpp"
+#include "bench/peaks.hpp"
 #include "bench/result.hpp"
 
 namespace wide::bench {
@@ -19,10 +20,11 @@ struct Yardstick {
   Floor floor;
   double timer_floor_ns = 0;
   /// The operands are at least four times the last-level cache, so they cannot have stayed in it,
-  /// and bandwidth is a ceiling. False where the cache's size is unknown.
+  /// and bandwidth is a limit. False where the cache's size is unknown.
   bool outgrows_cache = false;
   uint64_t seed = 1;
   double timer_quantum_ns = 0;
+  Peaks peaks;
 };
 
 /// Which part of the floor is the largest: "memory", "compute" or "launch"; empty where a ceiling
@@ -37,8 +39,8 @@ void find_launch_overhead(RunnerResult& runner);
 std::vector<NoiseFloor> find_noise_floors(const RunnerResult& baseline, const RunnerResult& again,
                                           uint64_t seed);
 
-/// Fills statistics, rates and flags. A runner that was ok and is faster than a ceiling allows
-/// becomes implausible. Throws for samples that are no times.
+/// Fills statistics, rates and flags. A runner that was ok and is faster than the device's
+/// peaks allow becomes implausible. Throws for samples that are no times.
 void evaluate(RunnerResult& runner, const Yardstick& yardstick);
 
 /// One entry for every strategy's measurement and every baseline timed in the same regime, of

@@ -176,7 +176,7 @@ TEST_CASE("a cold call cannot be faster than memory delivers what it reads") {
     RunnerResult r = runner_of("x", regime, time_ns);
     Yardstick y;
     y.cost = {1, 1000, 3000};
-    y.floor.bytes_ns = 400;  // 100 of it to read
+    y.peaks.mem_bw_bytes_per_s = 1e10;  // 100 ns to read
     y.timer_floor_ns = 1;
     evaluate(r, y);
     return r.status;

@@ -223,22 +223,52 @@ TEST_CASE("what bounds a call is the floor's largest part, where all of it is kn
   CHECK(bound({}, {0, 0, 100}) == "launch");
 }
 
-TEST_CASE("plausibility") {
+TEST_CASE("plausibility is judged by the hardware's peaks, not by what was measured") {
   Yardstick y;
-  y.floor = {0, 2000, 1e6};  // the launch is no ceiling
+  y.cost = {2e6, 1000, 3000};
+  y.peaks.flops_per_s = 1e12;  // 2000 ns
+  y.floor = {1e6, 1e6, 1e6};   // above 100 % of a measured floor is no doubt
   RunnerResult near = runner("a", 2000 / 1.049), above = runner("b", 2000 / 1.06);
   evaluate(near, y);
   evaluate(above, y);
   CHECK(near.status == Status::ok);
+  CHECK(*near.measurements[0].pct_of_floor > 100);
   CHECK(above.status == Status::implausible);
-  CHECK(above.reason.find("flops") != std::string::npos);
-  y.floor = {2000, 0, 0};
-  RunnerResult cached = runner("c", 500), streaming = runner("d", 500);
+  CHECK(above.reason ==
+        "regime stream: 1887 ns, but at the device's peak flops the work takes 2000 ns");
+  y.peaks = {2e9, 0};  // 2000 ns
+  RunnerResult cached = runner("c", 100), streaming = runner("d", 500);
   evaluate(cached, y);
   CHECK(cached.status == Status::ok);
   y.outgrows_cache = true;
   evaluate(streaming, y);
   CHECK(streaming.status == Status::implausible);
+  CHECK(streaming.reason.find("bandwidth") != std::string::npos);
+}
+
+TEST_CASE("an H200's peaks leave room for the fastest kernels known, and for no more") {
+  const Hardware h200{90, 132, 1980e6, 3201e6, 768};
+  CHECK(peaks_of(h200, Dtype::fp32).mem_bw_bytes_per_s == Approx(4.917e12).epsilon(1e-3));
+  CHECK(peaks_of(h200, Dtype::fp16).flops_per_s == Approx(1070.5e12).epsilon(1e-3));
+  CHECK(peaks_of(h200, Dtype::bf16).flops_per_s == peaks_of(h200, Dtype::fp16).flops_per_s);
+  CHECK(peaks_of(h200, Dtype::fp32).flops_per_s == Approx(535.3e12).epsilon(1e-3));  // by tf32
+  CHECK(peaks_of(h200, Dtype::fp8_e4m3).flops_per_s == Approx(2141e12).epsilon(1e-3));
+  CHECK(peaks_of(h200, Dtype::int32).flops_per_s == 0);
+  // Of data sheets, at the clocks they name: an A100, and a part that nobody has heard of.
+  const Hardware a100{80, 108, 1410e6, 1593e6, 640};
+  CHECK(peaks_of(a100, Dtype::fp16).flops_per_s == Approx(312e12).epsilon(1e-3));
+  CHECK(peaks_of(a100, Dtype::fp32).flops_per_s == Approx(156e12).epsilon(1e-3));
+  CHECK(peaks_of(a100, Dtype::fp32).mem_bw_bytes_per_s == Approx(2.039e12).epsilon(1e-3));
+  CHECK(peaks_of({999, 132, 1980e6, 0, 768}, Dtype::fp16).flops_per_s == 0);
+  // 8 x 1024^3 by tf32 in 60 us, and by three times as many products in 190 us.
+  Yardstick y;
+  y.cost = {8 * 2.0 * 1024 * 1024 * 1024, 1, 1};
+  y.peaks = peaks_of(h200, Dtype::fp32);
+  for (const double us : {60, 190, 30}) {
+    RunnerResult tf32 = runner("tf32", us * 1e3);
+    evaluate(tf32, y);
+    CHECK((tf32.status == Status::ok) == (us > 32));
+  }
 }
 
 TEST_CASE("times that are none") {

@@ -72,6 +72,11 @@ TEST_CASE("a floor is the larger of two parts plus a launch") {
   CHECK(floor_of(c, cost, Dtype::fp16).total_ns() == Approx(157));
   CHECK(floor_of(c, cost, Dtype::int32).total_ns() == Approx(107));  // no flop ceiling: bytes alone
   CHECK(floor_of({}, cost, Dtype::fp32).total_ns() == 0);
+  CHECK(floor_of(c, cost, Dtype::fp32, true).total_ns() == Approx(307));  // tf32: not measured
+  c.flops_per_s.emplace_back(kTf32, 1.5e10);
+  CHECK(floor_of(c, cost, Dtype::fp32, true).total_ns() == Approx(207));
+  CHECK(floor_of(c, cost, Dtype::fp32).total_ns() == Approx(307));
+  CHECK(floor_of(c, cost, Dtype::fp16, true).total_ns() == Approx(157));
 }
 
 /// One tensor of bytes on the device, and what it holds.
