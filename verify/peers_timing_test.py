@@ -143,7 +143,7 @@ class TimingTest(unittest.TestCase):
 
     def test_graph_hides_the_host_and_lasts_long_enough(self):
         sampler = self.sampler("graph", self.kernels(700))
-        self.assertAlmostEqual(sampler.sample(), 1400 + Machine.REPLAY / sampler.iters, delta=1)  # as wbench's own
+        self.assertAlmostEqual(sampler.sample(), 1400, delta=1)  # nor is a replay's launch seen, as in wbench's own
         self.assertGreaterEqual(sampler.sample() * sampler.iters, 200_000)
         self.assertEqual((sampler.timer, sampler.result.value), ("graph", 1.0))
 

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A blocked stream waits for the host, and not for ever; and what a captured call is said to
-// launch.
+// A blocked stream waits for the host, and not for ever; what a sample of a graph replays, and what
+// a captured call is said to launch.
 #include "bench/timer/stream_blocker.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "bench/timer/device_timing.hpp"
 #include "bench/timer/empty_kernel.hpp"
 #include "bench/timer/sampler.hpp"
 #include "host/core/cuda_check.hpp"
@@ -52,6 +53,25 @@ TEST_CASE("a captured call knows its kernels") {
   const CallLaunches counted = launches_of(context, stream.get(), many);
   CHECK(counted.count == kMaxKernelsListed + 1);
   CHECK(counted.kernels.empty());
+}
+
+TEST_CASE("a graph's sample is a replay behind another one") {
+  const Context context = test::require_cuda();
+  const ActiveDevice active(context);
+  const OwnedStream stream(context);
+  int64_t made = 0;
+  const Call count = [&] {
+    WIDE_CHECK_CUDA(cudaLaunchHostFunc(
+        native(stream.get()), [](void* number) { ++*static_cast<int64_t*>(number); }, &made));
+  };
+  const auto replays = [&](Sampler& sampler) {
+    made = 0;
+    (void)sampler.sample_ns();
+    return static_cast<double>(made) / static_cast<double>(sampler.iters_per_sample());
+  };
+  CHECK(replays(*make_graph_sampler(context, stream.get(), count, 0)) == 2);
+  CHECK(replays(*make_cold_sampler(context, stream.get(), {count, count},
+                                   {Cache::rotate, 2, 4096, 4096}, 0, 1)) == 2);
 }
 
 }  // namespace

@@ -79,6 +79,11 @@ TEST_CASE("a floor is the larger of two parts plus a launch") {
   CHECK(floor_of(c, cost, Dtype::fp16, true).total_ns() == Approx(157));
 }
 
+TEST_CASE("a captured call's time is free of the graph's launch") {
+  CHECK(captured_call_ns(6000 + 4 * 700, 4, 6000 + 20 * 700, 20) == Approx(700));
+  CHECK(captured_call_ns(8000, 4, 7900, 20) == Approx(200));  // noise
+}
+
 /// One tensor of bytes on the device, and what it holds.
 struct Bytes {
   Bytes(const Context& context_, int64_t count)

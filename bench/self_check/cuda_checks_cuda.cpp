@@ -55,6 +55,25 @@ double graph_growth(Stream stream) {
   return growth(time_ns(kFew), kFew, time_ns(kMany), kMany);
 }
 
+/// One replay against what two have more than one. About as long as a sample, so that what the host
+/// does is no smaller a part of it.
+double replay_disagreement_pct(Stream stream) {
+  constexpr int64_t kLaunches = 256;
+  EventPair events(stream);
+  const CapturedGraph graph(
+      stream, [&] { WIDE_CHECK_CUDA(launch_empty_kernel(native(stream))); }, kLaunches);
+  std::vector<double> one, two;
+  for (int i = 0; i < 50; ++i) {
+    one.push_back(replay_ns(events, graph));
+    graph.launch();
+    two.push_back(events.time_ns([&] {
+      graph.launch();
+      graph.launch();
+    }));
+  }
+  return disagreement_pct(median(two) - median(one), median(one));
+}
+
 struct Hold {
   double event_ns = 0, host_ns = 0;
   bool ended_early = false;
@@ -140,6 +159,7 @@ void check_cuda_timing(SelfChecks& checks, const Context& context, const Calibra
   checks.measure("host_launch", [&] { return c.host_launch_ns; });
   checks.measure("graph_launch", [&] { return c.graph_launch_ns; });
   checks.measure("graph_growth", [&] { return graph_growth(stream); });
+  checks.measure("graph_replay", [&] { return replay_disagreement_pct(stream); });
   Hold hold;
   checks.measure("event_clock", [&] {
     hold = hold_stream(context, stream);

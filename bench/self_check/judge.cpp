@@ -33,6 +33,7 @@ constexpr Limit kLimits[] = {
     {"host_launch", kCuda, 50, 100e3, "ns", "what the host needs for a launch"},
     {"graph_launch", kCuda, 50, 200e3, "ns", "a graph of one empty kernel, from event to event"},
     {"graph_growth", kCuda, 0.8, 1.2, "x", "a graph of eight times the launches: time / 8"},
+    {"graph_replay", kCuda, 0, 1, "% apart", "a replay alone, and what a second one adds to it"},
     {"event_clock", kCuda, 0, 1, "% apart", "events and the host's clock about 100 ms"},
     {"blocker_holds", kCuda, 0, 0, "early ends", "a blocked stream ends when it is released"},
     {"blocker_times_out", kCuda, 1, 1, "noticed", "one that nobody releases ends, and is told of"},

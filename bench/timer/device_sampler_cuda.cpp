@@ -46,16 +46,12 @@ class StreamSampler final : public Sampler {
 
 class GraphSampler final : public Sampler {
  public:
-  GraphSampler(Stream stream, const Call& call, double timer_quantum_ns, int64_t max_calls)
-      : events_(stream) {
-    iters_ = std::min(max_calls, iters_for(few_captured_ns(events_, stream, call),
-                                           graph_sample_ns(timer_quantum_ns)));
+  GraphSampler(Stream stream, const Call& call, double timer_quantum_ns) : events_(stream) {
+    iters_ = iters_for(few_captured_ns(events_, stream, call), graph_sample_ns(timer_quantum_ns));
     graph_ = std::make_unique<CapturedGraph>(stream, call, iters_);
     expected_s_ = wall_seconds(*this);
   }
-  double sample_ns() override {
-    return events_.time_ns([&] { graph_->launch(); }) / static_cast<double>(iters_);
-  }
+  double sample_ns() override { return replay_ns(events_, *graph_) / static_cast<double>(iters_); }
   int64_t iters_per_sample() const override { return iters_; }
   double expected_sample_s() const override { return expected_s_; }
   std::string_view timer() const override { return "graph"; }
@@ -115,8 +111,8 @@ std::unique_ptr<Sampler> make_stream_sampler(const Context&, Stream stream, cons
 }
 
 std::unique_ptr<Sampler> make_graph_sampler(const Context&, Stream stream, const Call& call,
-                                            double timer_quantum_ns, int64_t max_calls) {
-  return std::make_unique<GraphSampler>(stream, call, timer_quantum_ns, max_calls);
+                                            double timer_quantum_ns) {
+  return std::make_unique<GraphSampler>(stream, call, timer_quantum_ns);
 }
 
 struct StreamLanes::State {

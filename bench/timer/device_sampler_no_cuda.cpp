@@ -34,7 +34,7 @@ struct StreamLanes::State {};
 std::unique_ptr<Sampler> make_stream_sampler(const Context&, Stream, const Call&) {
   refuse();
 }
-std::unique_ptr<Sampler> make_graph_sampler(const Context&, Stream, const Call&, double, int64_t) {
+std::unique_ptr<Sampler> make_graph_sampler(const Context&, Stream, const Call&, double) {
   refuse();
 }
 std::unique_ptr<Sampler> make_cold_sampler(const Context&, Stream, const std::vector<Call>&,

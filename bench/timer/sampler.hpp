@@ -6,6 +6,7 @@
 // is nothing but the calls between two time stamps.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -72,10 +73,18 @@ std::unique_ptr<Sampler> make_host_sampler(const Call& call);
 std::unique_ptr<Sampler> make_stream_sampler(const Context& context, Stream stream,
                                              const Call& call);
 
+/// Time of one captured call by graphs of few and of more, so short that the host's launch of a
+/// graph is in the times of both. Noise must not make it nothing: nine tenths may be the launch's.
+inline double captured_call_ns(double few_ns, int64_t few, double more_ns, int64_t more) {
+  const double each_ns = (more_ns - few_ns) / static_cast<double>(more - few);
+  return std::max(each_ns, 0.1 * few_ns / static_cast<double>(few));
+}
+
 /// Replay of a graph that holds K captured calls, K such that a replay lasts 200 us and 1000 times
-/// `timer_quantum_ns`, or as many as `max_calls`. Throws what the capture throws.
+/// `timer_quantum_ns`, or 1024. Another replay precedes it, untimed, so that the host's launch is
+/// no part of the time. Throws what the capture throws.
 std::unique_ptr<Sampler> make_graph_sampler(const Context& context, Stream stream, const Call& call,
-                                            double timer_quantum_ns, int64_t max_calls = 1024);
+                                            double timer_quantum_ns);
 
 /// Cold calls, one of `calls` for each copy of the operands: single ones between two events behind
 /// a flush, or a graph of calls that take copies in turn. A single call of not too many `launches`
