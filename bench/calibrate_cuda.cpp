@@ -13,6 +13,7 @@
 #include "bench/statistics/order.hpp"
 #include "bench/timer/device_timing.hpp"
 #include "bench/timer/empty_kernel.hpp"
+#include "bench/timer/held_stream.hpp"
 #include "bench/timer/sampler.hpp"
 #include "host/core/cuda_check.hpp"
 #include "wide/error.hpp"
@@ -136,13 +137,17 @@ void measure_products(const Context& context, Stream stream, Calibration& c) {
     c.flops_per_s.emplace_back(dtype, kProductFlops / (taken * 1e-9));
 }
 
-/// The smallest step between event times, and what an empty pair of events reads.
-void measure_events(Stream stream, Calibration& c) {
-  constexpr size_t kPairs = 2000;
+/// The smallest step between event times, and what an empty pair of events reads: behind a held
+/// stream, since on an idle one it is the host that steps.
+void measure_events(const Context& context, Stream stream, Calibration& c) {
+  constexpr size_t kPairs = 499;
+  static_assert(kPairs < kMaxBlockedLaunches);
   std::vector<cudaEvent_t> events(kPairs + 1);
   for (cudaEvent_t& event : events) WIDE_CHECK_CUDA(cudaEventCreate(&event));
-  for (const cudaEvent_t event : events) WIDE_CHECK_CUDA(cudaEventRecord(event, native(stream)));
-  WIDE_CHECK_CUDA(cudaStreamSynchronize(native(stream)));
+  HeldStream held(context, stream, std::ssize(events));
+  held.run([&] {
+    for (const cudaEvent_t event : events) WIDE_CHECK_CUDA(cudaEventRecord(event, native(stream)));
+  });
   std::vector<double> steps;
   for (size_t i = 0; i < kPairs; ++i) {
     float ms = 0;
@@ -197,7 +202,7 @@ Hardware hardware_of(const Context& context) {
 
 void calibrate_cuda(const Context& context, Calibration& c) {
   const OwnedStream stream(context);
-  measure_events(stream.get(), c);
+  measure_events(context, stream.get(), c);
   attempt(context, stream.get(),
           [&] { c.mem_bw_bytes_per_s = copy_bandwidth(context, stream.get()); });
   attempt(context, stream.get(), [&] { measure_products(context, stream.get(), c); });

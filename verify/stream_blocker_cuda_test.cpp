@@ -9,6 +9,7 @@
 
 #include "bench/timer/device_timing.hpp"
 #include "bench/timer/empty_kernel.hpp"
+#include "bench/timer/held_stream.hpp"
 #include "bench/timer/sampler.hpp"
 #include "host/core/cuda_check.hpp"
 #include "verify/support/devices.hpp"
@@ -27,6 +28,27 @@ TEST_CASE("a blocked stream that nobody releases ends by itself, and says so") {
   blocker.block();
   context.synchronize(stream.get());  // nobody has released it
   CHECK_THROWS_AS(blocker.require_in_time(), Error);
+}
+
+TEST_CASE("what a held stream is given begins when all of it is there") {
+  const Context context = test::require_cuda();
+  const ActiveDevice active(context);
+  const OwnedStream stream(context);
+  HeldStream held(context, stream.get(), 2);
+  int64_t made = 0;
+  const Call count = [&] {
+    WIDE_CHECK_CUDA(cudaLaunchHostFunc(
+        native(stream.get()), [](void* number) { ++*static_cast<int64_t*>(number); }, &made));
+  };
+  held.run([&] {
+    count();
+    count();
+    if (!is_simulated()) CHECK(cudaStreamQuery(native(stream.get())) == cudaErrorNotReady);
+  });
+  CHECK(made == 2);  // it has waited
+  CHECK_THROWS_AS(held.run([] { throw Error(ErrorCode::cuda, "planned"); }), Error);
+  held.run(count);
+  CHECK(made == 3);
 }
 
 TEST_CASE("a captured call knows its kernels") {

@@ -33,13 +33,6 @@ ColdRule rule_of(const Context& context, Cache cache, int64_t footprint_bytes) {
   return {cache, 2, context.info().last_level_cache_bytes, footprint_bytes};
 }
 
-/// The floor that cold calls are told from: nothing between two events behind a flush.
-double event_floor_ns(const Context& context, Stream stream) {
-  const auto empty =
-      make_cold_sampler(context, stream, {[] {}}, rule_of(context, Cache::flush, 1), 0, 1);
-  return median_of(*empty, 50);
-}
-
 /// Graphs of 128 and of 1024 launches.
 double graph_growth(Stream stream) {
   constexpr int64_t kFew = 128, kMany = 1024;
@@ -154,7 +147,7 @@ void check_cuda_timing(SelfChecks& checks, const Context& context, const Calibra
     return static_cast<double>(context.info().last_level_cache_bytes) / (1 << 20);
   });
   checks.measure("event_quantum", [&] { return c.timer_quantum_ns; });
-  checks.measure("event_floor", [&] { return event_floor_ns(context, stream); });
+  checks.measure("event_floor", [&] { return c.timer_floor_ns; });
   checks.measure("empty_kernel", [&] { return c.empty_launch_ns; });
   checks.measure("host_launch", [&] { return c.host_launch_ns; });
   checks.measure("graph_launch", [&] { return c.graph_launch_ns; });

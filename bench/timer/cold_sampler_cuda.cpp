@@ -2,16 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Samplers of cold calls, and of what a call costs the host. Single calls are enqueued while the
-// stream is blocked, except where they are more launches than a queue may hold, and on the
-// simulated GPU, which has no times to protect and may run a kernel when it is launched.
+// stream is held, except where they are more launches than a queue may hold.
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <vector>
 
-#include "bench/simulation.hpp"
 #include "bench/timer/device_timing.hpp"
-#include "bench/timer/stream_blocker.hpp"
+#include "bench/timer/held_stream.hpp"
 #include "wide/error.hpp"
 #include "wide/tensor.hpp"
 
@@ -21,34 +18,6 @@ namespace {
 
 /// Many enough to time, few enough to wait in a queue.
 constexpr int64_t kEnqueuedLaunches = 50;
-
-/// Enqueues while the stream is blocked, where it can be.
-class Held {
- public:
-  Held(const Context& context, Stream stream, int64_t launches)
-      : context_(context), stream_(stream) {
-    if (!is_simulated() && launches <= kMaxBlockedLaunches) blocker_.emplace(context, stream);
-  }
-  /// Waits for what was enqueued.
-  template <class F>
-  void run(const F& enqueue) {
-    if (blocker_) blocker_->block();
-    try {
-      enqueue();
-    } catch (...) {
-      if (blocker_) blocker_->unblock();
-      throw;
-    }
-    if (blocker_) blocker_->unblock();
-    context_.synchronize(stream_);
-    if (blocker_) blocker_->require_in_time();
-  }
-
- private:
-  Context context_;
-  Stream stream_;
-  std::optional<StreamBlocker> blocker_;
-};
 
 /// Overwrites more than the L2 holds. Lines that a kernel has made persistent outlive that, so they
 /// are made ordinary first, and none may be set aside any more (llm.c #851, nvbench #459).
@@ -94,7 +63,7 @@ class FlushSampler final : public Sampler {
 
  private:
   EventPair events_;
-  Held held_;
+  HeldStream held_;
   L2Flush flush_;
   Call call_;
   double expected_s_ = 0;
@@ -162,7 +131,7 @@ class EnqueueSampler final : public Sampler {
   std::string_view timer() const override { return "host"; }
 
  private:
-  Held held_;
+  HeldStream held_;
   Call call_;
   int64_t iters_;
   double expected_s_ = 0;
