@@ -10,6 +10,7 @@
 
 #include "bench/evaluate.hpp"
 #include "bench/interrupt.hpp"
+#include "bench/nvml/energy.hpp"
 #include "bench/statistics/intervals.hpp"
 #include "bench/statistics/order.hpp"
 #include "bench/statistics/settled.hpp"
@@ -133,10 +134,11 @@ void reorder(std::vector<Contender*>& contenders, const std::string& interleave,
 
 void time_in_rounds(std::vector<Contender*> contenders, const Timing& timing, const Guard& guard) {
   const RunConfig& config = timing.config;
-  const auto start = Clock::now();
   if (contenders.empty() || is_interrupted()) return;
+  // Only energy is compared with it, so only that has it waited for.
   const std::optional<double> idle_w =
-      timing.monitor != nullptr ? timing.monitor->read_all().power_w : std::nullopt;
+      timing.monitor != nullptr && config.energy ? idle_power_w(*timing.monitor) : std::nullopt;
+  const auto start = Clock::now();
   const ThrottleRule throttle = warm_up(contenders, timing, guard);
   int64_t measurements = 0;
   for (Contender* contender : contenders) {

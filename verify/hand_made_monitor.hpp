@@ -13,7 +13,7 @@
 namespace wide::bench {
 
 /// Says what a test wants; the last entry for ever.
-struct HandMadeMonitor final : Monitor {
+struct HandMadeMonitor : Monitor {
   Reading read_clock() override {
     const Reading reading = readings[std::min(next, readings.size() - 1)];
     ++next;
@@ -30,7 +30,7 @@ struct HandMadeMonitor final : Monitor {
 };
 
 inline Reading clock_of(double mhz, uint32_t reasons = 0) {
-  Reading reading{mhz, 300.0, 60.0, reasons};
+  Reading reading{mhz, 300.0, 60.0, reasons, false};
   return reading;
 }
 

@@ -49,6 +49,32 @@ TEST_CASE("NVML's clocks, power, temperature, reasons and energy in our units") 
   CHECK(*nvml.monitor->total_energy_j() == Approx(8.5));
 }
 
+TEST_CASE(
+    "power is that of the moment where NVML has it, and else may be of others, which is said") {
+  const test::TemporaryFolder folder;
+  const NvmlMonitor nvml = scripted("1980 412500 61 0 7000\n");
+  setenv("WIDE_FAKE_NVML_INSTANT", "650250", 1);
+  const Reading instant = nvml.monitor->read_all();
+  unsetenv("WIDE_FAKE_NVML_INSTANT");
+  const Reading mean = nvml.monitor->read_all();
+  CHECK(*instant.power_w == Approx(650.25));
+  CHECK_FALSE(instant.is_power_mean);
+  CHECK(*mean.power_w == Approx(412.5));
+  CHECK(mean.is_power_mean);
+  const auto warnings_of = [](const Reading& reading) {
+    ClockRecord record;
+    record.add_block(reading);
+    Measurement m;
+    m.samples_sm_mhz = {1980};
+    CHECK(record.finish({}, m).empty());
+    CHECK(m.clocks->power_w == reading.power_w);
+    return m.warnings;
+  };
+  CHECK(warnings_of(instant).empty());
+  REQUIRE(warnings_of(mean).size() == 1);
+  CHECK_THAT(warnings_of(mean)[0], ContainsSubstring("mean of a second"));
+}
+
 TEST_CASE("what NVML does not say is unknown, and why there is none is said") {
   const test::TemporaryFolder folder;
   const NvmlMonitor nvml = scripted("0 1 1 0 0\n");
@@ -175,6 +201,19 @@ TEST_CASE("warming up waits for clocks, and then judges by them") {
   CHECK(monitor.next > 100);
   CHECK(r.measurements.at(0).discarded_throttle == 0);
   CHECK(r.measurements.at(0).clocks->sm_mhz_min == 1500);
+}
+
+TEST_CASE("idle power is read after a rest") {
+  struct Watched final : HandMadeMonitor {
+    Reading read_all() override {
+      read = std::chrono::steady_clock::now();
+      return clock_of(345);
+    }
+    std::chrono::steady_clock::time_point read;
+  } monitor;
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(idle_power_w(monitor, 0.05) == 300);
+  CHECK(std::chrono::duration<double>(monitor.read - start).count() >= 0.05);
 }
 
 TEST_CASE("energy by the counter, by power, and not at all") {

@@ -3,6 +3,7 @@
 #include "bench/nvml/energy.hpp"
 
 #include <chrono>
+#include <thread>
 
 #include "bench/interrupt.hpp"
 
@@ -23,6 +24,13 @@ Energy invalid(Energy energy, const char* reason) {
 }
 
 }  // namespace
+
+std::optional<double> idle_power_w(Monitor& monitor, double rest_s) {
+  const auto start = Clock::now();
+  while (seconds_between(start, Clock::now()) < rest_s && !is_interrupted())
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return monitor.read_all().power_w;
+}
 
 Energy measure_energy(Monitor* monitor, std::optional<double> idle_w,
                       const std::function<int64_t()>& calls, double window_s) {

@@ -15,6 +15,11 @@ namespace wide::bench {
 
 inline constexpr double kEnergyWindow_s = 1;
 
+/// Power of a device that has rested so long: what ran before is still in it, and in the mean of a
+/// second that a driver may say.
+inline constexpr double kIdleRest_s = 1;
+std::optional<double> idle_power_w(Monitor& monitor, double rest_s = kIdleRest_s);
+
 /// Repeats `calls`, which makes some calls and says how many, for at least `window_s`. By the
 /// device's counter where it has one, else by its power over time. `idle_w` is stated beside it and
 /// not subtracted. `monitor` may be null: not valid then.

@@ -27,7 +27,8 @@ std::vector<std::string> names_of_reasons(uint32_t reasons);
 /// What is not known is none.
 struct Reading {
   std::optional<double> sm_mhz, power_w, temp_c;
-  uint32_t reasons = 0;  ///< of ThrottleReason
+  uint32_t reasons = 0;        ///< of ThrottleReason
+  bool is_power_mean = false;  ///< it may be that of the last second, whatever ran in it
 };
 
 class Monitor {

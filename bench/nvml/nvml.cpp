@@ -39,12 +39,25 @@ class Nvml final : public Monitor {
     const auto& [f, device] = parts();
     Reading reading = read_clock();
     nvml::Number value = 0;
-    if (f.power != nullptr && f.power(device, &value) == nvml::kSuccess)
+    if (const auto milliwatts = instant_power()) {
+      reading.power_w = *milliwatts * 1e-3;
+    } else if (f.power != nullptr && f.power(device, &value) == nvml::kSuccess) {
       reading.power_w = value * 1e-3;
+      reading.is_power_mean = true;
+    }
     if (f.temperature != nullptr &&
         f.temperature(device, nvml::kTemperatureGpu, &value) == nvml::kSuccess)
       reading.temp_c = value;
     return reading;
+  }
+
+  std::optional<nvml::Number> instant_power() const {
+    const auto& [f, device] = parts();
+    nvml::FieldValue power;
+    power.field = nvml::kPowerInstant;
+    const bool is_said = f.fields != nullptr && f.fields(device, 1, &power) == nvml::kSuccess &&
+                         power.error == nvml::kSuccess && power.type == nvml::kUnsignedInt;
+    return is_said ? std::optional(power.number) : std::nullopt;
   }
 
   std::optional<double> total_energy_j() override {

@@ -32,9 +32,10 @@ const char* missing_function(const Library& library, Functions& f) {
   if (!find(library, f.device, "nvmlDeviceGetHandleByPciBusId_v2"))
     return "nvmlDeviceGetHandleByPciBusId_v2";
   if (!find(library, f.clock, "nvmlDeviceGetClockInfo")) return "nvmlDeviceGetClockInfo";
-  // What these would say or do stays unknown without them. The third has two names, the newer
+  // What these would say or do stays unknown without them. The reasons have two names, the newer
   // first.
   (void)find(library, f.power, "nvmlDeviceGetPowerUsage");
+  (void)find(library, f.fields, "nvmlDeviceGetFieldValues");
   (void)find(library, f.temperature, "nvmlDeviceGetTemperature");
   if (!find(library, f.reasons, "nvmlDeviceGetCurrentClocksEventReasons"))
     (void)find(library, f.reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");

@@ -19,6 +19,8 @@ inline constexpr int kSuccess = 0, kNotSupported = 3, kNoPermission = 4,
                      kInsufficientSize = 7;                // nvmlReturn_t
 inline constexpr unsigned kClockSm = 1, kClockMemory = 2;  // nvmlClockType_t
 inline constexpr unsigned kTemperatureGpu = 0;             // nvmlTemperatureSensors_t
+inline constexpr unsigned kPowerInstant = 186;             // NVML_FI_DEV_POWER_INSTANT
+inline constexpr unsigned kUnsignedInt = 1;                // nvmlValueType_t
 /// nvmlClockLimitId_t: instead of a clock, the one that the device keeps within its power.
 inline constexpr Number kLimitTdp = 0xffffff01u;
 
@@ -29,6 +31,19 @@ struct Process {
   unsigned gpu_instance = 0, compute_instance = 0;
 };
 
+/// nvmlFieldValue_t: what is asked for by number, each with an answer of its own.
+struct FieldValue {
+  unsigned field = 0, scope = 0;
+  long long timestamp_us = 0, latency_us = 0;
+  unsigned type = 0;
+  int error = 0;
+  union {
+    Number number = 0;
+    LongNumber bits;  ///< as wide as any other type
+  };
+};
+static_assert(sizeof(FieldValue) == 40);
+
 /// Null where the library lacks one, which none but the first five may be.
 struct Functions {
   int (*init)() = nullptr;
@@ -36,7 +51,9 @@ struct Functions {
   const char* (*error_string)(int) = nullptr;
   int (*device)(const char*, Device*) = nullptr;
   int (*clock)(Device, unsigned, Number*) = nullptr;
-  int (*power)(Device, Number*) = nullptr;                  // milliwatts
+  // Milliwatts: from Ampere on, but for GA100, of the last second.
+  int (*power)(Device, Number*) = nullptr;
+  int (*fields)(Device, int, FieldValue*) = nullptr;
   int (*temperature)(Device, unsigned, Number*) = nullptr;  // degrees Celsius
   int (*reasons)(Device, LongNumber*) = nullptr;
   int (*energy)(Device, LongNumber*) = nullptr;  // millijoules since the driver was loaded

@@ -82,6 +82,7 @@ ClockRecord::Sample ClockRecord::judge(const ThrottleRule& rule, const Reading& 
 void ClockRecord::add_block(const Reading& reading) {
   reasons_ |= reading.reasons;
   keep_larger(power_w_, reading.power_w);
+  is_power_mean_ = is_power_mean_ || (reading.power_w && reading.is_power_mean);
   keep_larger(temp_c_, reading.temp_c);
 }
 
@@ -92,6 +93,8 @@ std::string ClockRecord::finish(const ThrottleRule& rule, Measurement& m) const 
     m.clocks = Clocks{median(m.samples_sm_mhz),
                       *std::min_element(m.samples_sm_mhz.begin(), m.samples_sm_mhz.end()),
                       names_of_reasons(reasons_), temp_c_, power_w_};
+    if (is_power_mean_)
+      m.warnings.emplace_back("power: the driver's mean of a second, in which others ran, too");
   }
   if (throttled_ == 0) return "";
   const std::string text = discarded_ > 0 ? discarded_text(discarded_, total_)

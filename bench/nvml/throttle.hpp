@@ -74,6 +74,7 @@ class ClockRecord {
  private:
   int64_t throttled_ = 0, discarded_ = 0, total_ = 0;
   uint32_t reasons_ = 0;
+  bool is_power_mean_ = false;
   std::optional<double> power_w_, temp_c_;
 };
 

@@ -5,7 +5,7 @@
 // clock, "sm_mhz power_mw temperature reasons energy_mj", the last one for ever. One device, at bus
 // address 0000:3b:00.0, of at most 1980 MHz; WIDE_FAKE_NVML_LOCK=ERROR is its answer to who locks,
 // WIDE_FAKE_NVML_STATE=ERROR to who asks how it is set up, WIDE_FAKE_NVML_PIDS="N N .." who is on
-// it.
+// it, WIDE_FAKE_NVML_INSTANT=MILLIWATTS the power of this moment, which else it does not know.
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -37,6 +37,15 @@ struct Process {
   unsigned pid;
   unsigned long long memory_bytes;
   unsigned gpu_instance, compute_instance;
+};
+
+/// nvmlFieldValue_t.
+struct FieldValue {
+  unsigned field, scope;
+  long long timestamp, latency;
+  unsigned type;
+  int error;
+  unsigned long long value;
 };
 
 const Line& present() {
@@ -89,6 +98,16 @@ int nvmlDeviceGetClockInfo(void*, unsigned type, unsigned* mhz) {
 }
 int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) {
   *milliwatts = present().power_mw;
+  return 0;
+}
+int nvmlDeviceGetFieldValues(void*, int count, FieldValue* values) {
+  const char* milliwatts = std::getenv("WIDE_FAKE_NVML_INSTANT");
+  for (int i = 0; i < count; ++i) {
+    values[i].error = values[i].field == 186 && milliwatts != nullptr ? 0 : kNotSupported;
+    values[i].type = 1;  // unsigned int: the value's other half is nobody's
+    values[i].value = 0xffffffff00000000u;
+    if (values[i].error == 0) values[i].value |= static_cast<unsigned>(std::atoi(milliwatts));
+  }
   return 0;
 }
 int nvmlDeviceGetTemperature(void*, unsigned sensor, unsigned* celsius) {
