@@ -14,6 +14,8 @@
 
 #include "bench/statistics/order.hpp"
 #include "host/core/parallel.hpp"
+#include "host/operand_values.hpp"
+#include "wide/convert.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide::bench {
@@ -149,6 +151,15 @@ Calibration calibrate(const Context& context) {
     calibrate_cpu(context, c);
   }
   return c;
+}
+
+std::vector<std::byte> uniform_operand(Dtype dtype, int64_t count, uint64_t seed) {
+  std::vector<std::byte> values(static_cast<size_t>(count * dtype_bytes(dtype)));
+  for (int64_t i = 0; i < count; ++i) {
+    const double unit = catalog::to_unit(catalog::random_bits(seed, static_cast<uint64_t>(i)));
+    store_element(values.data(), dtype, i, 2 * unit - 1);
+  }
+  return values;
 }
 
 double flops_rate(const Calibration& c, Dtype dtype, bool allows_tf32) {

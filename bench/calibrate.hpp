@@ -5,6 +5,9 @@
 // and the timer itself.
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
 #include "bench/result.hpp"
 #include "wide/context.hpp"
 
@@ -29,6 +32,9 @@ Floor floor_of(const Calibration& calibration, const catalog::Cost& cost, Dtype 
                bool allows_tf32 = false);
 /// The ceiling that a floor's operations are at; 0 where it was not measured.
 double flops_rate(const Calibration& calibration, Dtype dtype, bool allows_tf32);
+
+/// Seeded values of [-1, 1], what products are measured with.
+std::vector<std::byte> uniform_operand(Dtype dtype, int64_t count, uint64_t seed);
 
 void calibrate_cuda(const Context& context, Calibration& calibration);
 

@@ -23,6 +23,8 @@ namespace wide::bench {
 
 namespace {
 
+constexpr int kSize = 4096;
+
 double best_sample_ns(const Context& context, Stream stream, const Call& call) {
   const auto sampler = make_stream_sampler(context, stream, call);
   double best = sampler->sample_ns();
@@ -46,35 +48,34 @@ double copy_bandwidth(const Context& context, Stream stream) {
   return 2.0 * static_cast<double>(bytes) / (taken * 1e-9);
 }
 
-/// Random data: products of zeros draw less power and run faster than any real ones.
-void fill_random(const Context& context, const Tensor& tensor, Stream stream) {
-  std::vector<uint16_t> values(static_cast<size_t>(tensor.bytes() / 2));
-  uint64_t state = 42;
-  for (uint16_t& value : values) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    // Sign and mantissa random, exponent of [0.5, 1) in bf16; as fp16 and fp32 the values are
-    // small, too.
-    value = static_cast<uint16_t>((state >> 48 & 0x807fu) | 0x3f00u);
+/// Random data: products of zeros draw less power and run faster than any real ones. The same
+/// values again every 256 rows, which no tile is that deep.
+void fill_random(const Tensor& tensor, Dtype dtype, uint64_t seed, Stream stream) {
+  constexpr int64_t kCount = 1 << 20;
+  const std::vector<std::byte> once = uniform_operand(dtype, kCount, seed);
+  const int64_t rows = kCount / kSize;
+  for (int64_t row = 0; row < kSize; row += rows) {
+    void* to = static_cast<std::byte*>(tensor.data()) + row * kSize * dtype_bytes(dtype);
+    copy(ConstTensorView(once.data(), dtype, {rows, kSize}, Device{}),
+         TensorView(to, dtype, {rows, kSize}, tensor.view().device), stream);
   }
-  copy(ConstTensorView(values.data(), tensor.dtype(), tensor.shape(), Device{}), tensor, stream);
-  context.synchronize(stream);
 }
 
 struct Product {
+  Dtype dtype;
   const char* name;
   cudaDataType_t type;
   cublasComputeType_t compute;
 };
 constexpr Product kProducts[] = {
-    {"fp32", CUDA_R_32F, CUBLAS_COMPUTE_32F},
-    {kTf32, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32},
-    {"fp16", CUDA_R_16F, CUBLAS_COMPUTE_32F},
-    {"bf16", CUDA_R_16BF, CUBLAS_COMPUTE_32F},
+    {Dtype::fp32, "fp32", CUDA_R_32F, CUBLAS_COMPUTE_32F},
+    {Dtype::fp32, kTf32, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32},
+    {Dtype::fp16, "fp16", CUDA_R_16F, CUBLAS_COMPUTE_32F},
+    {Dtype::bf16, "bf16", CUDA_R_16BF, CUBLAS_COMPUTE_32F},
 };
 /// Compute capabilities from which on multiprocessors multiply these; cuBLAS takes the former on
 /// others, too, as fp32.
 constexpr int kHasTf32 = 80, kHasFp8 = 89;
-constexpr int kSize = 4096;
 constexpr double kProductFlops = 2.0 * kSize * kSize * kSize;
 
 /// x^T y of fp8 in bf16, which cuBLAS itself has not.
@@ -115,13 +116,17 @@ void measure_products(const Context& context, Stream stream, Calibration& c) {
   const auto cublas = static_cast<cublasHandle_t>(handles.cublas());
   const Tensor a(context, Dtype::fp32, {kSize, kSize}), b(context, Dtype::fp32, {kSize, kSize});
   const Tensor out(context, Dtype::fp32, {kSize, kSize});
-  fill_random(context, a, stream);
-  fill_random(context, b, stream);
+  const auto fill = [&](Dtype dtype) {
+    fill_random(a, dtype, 1, stream);
+    fill_random(b, dtype, 2, stream);
+    context.synchronize(stream);
+  };
   WIDE_CHECK_CUBLAS(cublasSetStream(cublas, native(stream)));
   const float one = 1, zero = 0;
   const int capability = context.info().compute_capability;
   for (const Product& product : kProducts) {
     if (product.name == kTf32 && capability < kHasTf32) continue;
+    fill(product.dtype);
     const double taken = best_sample_ns(context, stream, [&] {
       WIDE_CHECK_CUBLAS(cublasGemmEx(cublas, CUBLAS_OP_T, CUBLAS_OP_N, kSize, kSize, kSize, &one,
                                      a.data(), product.type, kSize, b.data(), product.type, kSize,
@@ -131,6 +136,7 @@ void measure_products(const Context& context, Stream stream, Calibration& c) {
     c.flops_per_s.emplace_back(product.name, kProductFlops / (taken * 1e-9));
   }
   if (capability < kHasFp8) return;
+  fill(Dtype::fp8_e4m3);
   Fp8Product product(cublas);
   const double taken = best_sample_ns(context, stream, [&] { product.run(a, b, out, stream); });
   for (const char* dtype : {"fp8_e4m3", "fp8_e5m2"})

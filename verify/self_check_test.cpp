@@ -126,6 +126,24 @@ TEST_CASE("a device's clocks, power and energy are checked under load") {
   CHECK(*found(good, "clocks_settle").measured > 0.15);
 }
 
+TEST_CASE("a counter of energy may step every 200 ms, and is watched for long enough to see it") {
+  struct Slow final : HandMadeMonitor {
+    std::optional<double> total_energy_j() override {
+      const auto now = std::chrono::steady_clock::now();
+      if (!first) first = now;
+      return std::floor((now - *first) / std::chrono::milliseconds(190));
+    }
+    std::optional<std::chrono::steady_clock::time_point> first;
+  };
+  auto monitor = std::make_unique<Slow>();
+  monitor->readings = {clock_of(1980)};
+  const auto slow = nvml_checks(std::move(monitor));
+  CHECK(found(slow, "energy_period").measured.value_or(0) > 150);
+  const Limit& limit = limit_of("energy_period", DeviceType::cuda);
+  CHECK(judge(limit, "cuda:0", 200).status == CheckStatus::passed);
+  CHECK(judge(limit, "cuda:0", 201).status == CheckStatus::failed);
+}
+
 TEST_CASE("clocks that are not known fail, energy that is not counted is skipped") {
   SelfChecks checks(DeviceType::cuda, "cuda:0");
   auto monitor = std::make_unique<HandMadeMonitor>();

@@ -6,6 +6,7 @@
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
+#include <cmath>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "bench/calibrate.hpp"
 #include "bench/timer/sampler.hpp"
 #include "verify/support/devices.hpp"
+#include "wide/convert.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide::bench {
@@ -77,6 +79,28 @@ TEST_CASE("a floor is the larger of two parts plus a launch") {
   CHECK(floor_of(c, cost, Dtype::fp32, true).total_ns() == Approx(207));
   CHECK(floor_of(c, cost, Dtype::fp32).total_ns() == Approx(307));
   CHECK(floor_of(c, cost, Dtype::fp16, true).total_ns() == Approx(157));
+}
+
+TEST_CASE("products are measured with values of [-1, 1], whatever the dtype") {
+  constexpr int64_t kCount = 4096;
+  for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16, Dtype::fp8_e4m3}) {
+    INFO(dtype_name(dtype));
+    const std::vector<std::byte> values = uniform_operand(dtype, kCount, 1);
+    double sum = 0, squares = 0, outside = 0;
+    std::set<double> different;
+    for (int64_t i = 0; i < kCount; ++i) {
+      const double value = load_element(values.data(), dtype, i);
+      outside += std::fabs(value) <= 1 ? 0 : 1;
+      sum += value;
+      squares += value * value;
+      different.insert(value);
+    }
+    CHECK(outside == 0);
+    CHECK(std::fabs(sum / kCount) < 0.05);
+    CHECK(squares / kCount == Approx(1.0 / 3).epsilon(0.05));
+    CHECK(different.size() > 60);  // fp8 has hardly more
+    CHECK(values != uniform_operand(dtype, kCount, 2));
+  }
 }
 
 TEST_CASE("a captured call's time is free of the graph's launch") {

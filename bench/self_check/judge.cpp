@@ -41,7 +41,7 @@ constexpr Limit kLimits[] = {
     {"cold_rotate", kCuda, 1.5, 100, "x warm", "the same in a graph that rotates over copies"},
     {"nvml_clock", kCuda, 100, 10e3, "MHz", "the clock of the multiprocessors under load"},
     {"nvml_power", kCuda, 1, 5000, "W", "the device's power under load"},
-    {"energy_period", kCuda, 0.01, 100, "ms",
+    {"energy_period", kCuda, 0.01, 200, "ms",
      "between steps of the counter of energy; windows are 1 s"},
     {"clocks_settle", kCuda, 0, 3, "s", "until the clock keeps within 1 % under load"},
     {"aa", kCuda, 0, 1, "told apart", "baselines that a verdict tells apart from themselves"},

@@ -71,7 +71,7 @@ void check_aa(SelfChecks& checks, const Context& context, const Calibration& cal
   }
 }
 
-/// Steps of the counter of energy under load, for long enough to see three of 100 ms.
+/// Steps of the counter of energy under load, for long enough to see some of 200 ms.
 double energy_period_ms(Monitor& monitor, const std::function<void()>& load) {
   std::vector<double> times, joules;
   const auto start = Clock::now();
@@ -79,7 +79,7 @@ double energy_period_ms(Monitor& monitor, const std::function<void()>& load) {
     load();
     times.push_back(1e3 * seconds_since(start));
     joules.push_back(monitor.total_energy_j().value_or(0));
-  } while (times.back() < 500);
+  } while (times.back() < 1000);
   return period_of(times, joules);
 }
 

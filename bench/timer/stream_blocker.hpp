@@ -18,7 +18,9 @@
 
 namespace wide::bench {
 
-inline constexpr double kBlockTimeout_s = 30;
+/// Many times what enqueueing takes: a call that waits for the device costs all of it, in each
+/// sampler that holds it back.
+inline constexpr double kBlockTimeout_s = 2;
 /// Launches that may wait behind a blocker: a launch that finds the queue full waits, and the
 /// blocker for it. Queues hold about a thousand, which nobody promises.
 inline constexpr int64_t kMaxBlockedLaunches = 512;
