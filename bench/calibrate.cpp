@@ -28,11 +28,12 @@ double now_ns() {
   return std::chrono::duration<double, std::nano>(Clock::now().time_since_epoch()).count();
 }
 
+constexpr double kPatienceNs = 0.25e9;
+
 /// The best of all runs within a quarter of a second: a ceiling is what the machine can do, and
 /// others may be using it.
 template <class F>
 double best_ns(const F& body) {
-  constexpr double kPatienceNs = 0.25e9;
   const double begin = now_ns();
   double best = 0;
   do {
@@ -151,6 +152,15 @@ Calibration calibrate(const Context& context) {
     calibrate_cpu(context, c);
   }
   return c;
+}
+
+double best_sample_ns(Sampler& sampler, int64_t at_most) {
+  constexpr int64_t kAtLeast = 11;
+  const double begin = now_ns();
+  double best = sampler.sample_ns();
+  for (int64_t i = 1; i < kAtLeast || (i < at_most && now_ns() - begin < kPatienceNs); ++i)
+    best = std::min(best, sampler.sample_ns());
+  return best;
 }
 
 std::vector<std::byte> uniform_operand(Dtype dtype, int64_t count, uint64_t seed) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/result.hpp"
+#include "bench/timer/sampler.hpp"
 #include "wide/context.hpp"
 
 namespace wide::bench {
@@ -35,6 +36,10 @@ double flops_rate(const Calibration& calibration, Dtype dtype, bool allows_tf32)
 
 /// Seeded values of [-1, 1], what products are measured with.
 std::vector<std::byte> uniform_operand(Dtype dtype, int64_t count, uint64_t seed);
+
+/// The best of samples of a quarter of a second, as long as a clock takes to rise and as on the
+/// CPU; of a few where they are long, and of no more than so many where they are short.
+double best_sample_ns(Sampler& sampler, int64_t at_most = 2000);
 
 void calibrate_cuda(const Context& context, Calibration& calibration);
 

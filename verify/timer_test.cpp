@@ -103,6 +103,31 @@ TEST_CASE("products are measured with values of [-1, 1], whatever the dtype") {
   }
 }
 
+TEST_CASE(
+    "a ceiling is what a device does when its clock has risen, in a bounded number of samples") {
+  struct MadeUp final : Sampler {
+    double sample_ns() override {
+      if (count++ == 0) start = Clock::now();
+      std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+      return Clock::now() - start < std::chrono::milliseconds(150) ? 2000 : 1000;
+    }
+    int64_t iters_per_sample() const override { return 1; }
+    double expected_sample_s() const override { return 1e-6; }
+    std::string_view timer() const override { return "event"; }
+    int64_t wait_ms = 0, count = 0;
+    Clock::time_point start;
+  } sampler;
+  sampler.wait_ms = 5;
+  CHECK(best_sample_ns(sampler) == 1000);
+  sampler.wait_ms = sampler.count = 0;
+  CHECK(best_sample_ns(sampler, 100) == 2000);
+  CHECK(sampler.count == 100);
+  sampler.wait_ms = 25;
+  sampler.count = 0;
+  (void)best_sample_ns(sampler);
+  CHECK(sampler.count == 11);
+}
+
 TEST_CASE("a captured call's time is free of the graph's launch") {
   CHECK(captured_call_ns(6000 + 4 * 700, 4, 6000 + 20 * 700, 20) == Approx(700));
   CHECK(captured_call_ns(8000, 4, 7900, 20) == Approx(200));  // noise
