@@ -150,6 +150,51 @@ TEST_CASE("flash_attention: masks, heads and lengths within the bound") {
   check_everywhere(made);
 }
 
+TEST_CASE("flash_attention: heads and sequences around the sizes of blocks") {
+  for (const int64_t head_dim : {1, 31, 33, 72, 256}) {
+    for (const int64_t seq : {1, 33}) {
+      AttentionCase made{{.num_members = 2, .batch = 1, .seq = seq, .head_dim = head_dim}};
+      made.problem.kv_seq = 65;
+      check_everywhere(made);
+      made.problem.dtype = Dtype::fp16;
+      check_everywhere(made);
+    }
+  }
+}
+
+TEST_CASE(
+    "flash_attention: NaN and infinities of a query stay its own, those of a key its head's") {
+  constexpr int64_t kSeq = 9, kDim = 4;
+  for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    Reals q = uniform(kSeq * kDim, -1, 1, 1), k = uniform(kSeq * kDim, -1, 1, 2);
+    const Reals v = uniform(kSeq * kDim, -1, 1, 3);
+    const Context cpu = Context::cpu();
+    const Reals clean = attend(cpu, "wide", {}, kDim, q, k, v);
+    q[8 * kDim] = bad;
+    k[8 * kDim] = 0.5;
+    k[7 * kDim] = -0.5;
+    const Reals got = attend(cpu, "wide", {}, kDim, q, k, v);
+    CHECK(std::isnan(got[8 * kDim]));
+    for (size_t i = 0; i < 8 * kDim; ++i) CHECK(std::isfinite(got[i]));
+    k[8 * kDim] = std::nan("");
+    for (const double value : attend(cpu, "wide", {}, kDim, q, k, v)) CHECK(std::isnan(value));
+    Reals pair_q, pair_k, pair_v;  // [1, 9, 2 members * 4]: the second member is clean
+    const Reals own = uniform(kSeq * kDim, -1, 1, 1);
+    const Reals keys = uniform(kSeq * kDim, -1, 1, 2);
+    for (size_t i = 0; i < static_cast<size_t>(kSeq); ++i) {
+      const auto add = [&](Reals& to, const Reals& first, const Reals& second) {
+        to.insert(to.end(), &first[i * kDim], &first[i * kDim] + kDim);
+        to.insert(to.end(), &second[i * kDim], &second[i * kDim] + kDim);
+      };
+      add(pair_q, q, own), add(pair_k, k, keys), add(pair_v, v, v);
+    }
+    const Reals both = attend(cpu, "wide", {.num_members = 2}, 2 * kDim, pair_q, pair_k, pair_v);
+    for (size_t i = 0; i < clean.size(); ++i) {
+      CHECK(both[i / kDim * 2 * kDim + kDim + i % kDim] == clean[i]);
+    }
+  }
+}
+
 TEST_CASE("flash_attention: a wrong mask, scale or softmax is out of bounds") {
   // What the judge must refuse: each is the right result of a problem that differs in one thing.
   FlashAttentionProblem p{.batch = 1, .seq = 8, .head_dim = 4};

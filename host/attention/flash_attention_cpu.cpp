@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// flash_attention on the CPU: a task is a block of queries of one head. Its scores against a block
-// of keys are linear's, a product of rows; then they are absorbed. `wide` hands out the tasks of
-// all members at once, `sequential` member by member; both give the same bits.
+// flash_attention on the CPU: a task is a block of queries of one head. Blocks of keys pass by,
+// each transposed for the scores, which are then absorbed with the values. `wide` hands out the
+// tasks of all members at once, `sequential` member by member; both give the same bits.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -38,21 +38,34 @@ class HeadBlocks {
                       first_query,
                       static_cast<int>(std::min<int64_t>(kQueries, p_.seq - first_query)),
                       key_length(member, b)};
-    const int dims = static_cast<int>((p_.head_dim + 15) / 16 * 16);
+    constexpr int kStep = cpu::kAttentionKeys;
+    const int dims = static_cast<int>((p_.head_dim + kStep - 1) / kStep * kStep);
     cpu::AttentionState state;
     cpu::start_attention(state, dims);
+    alignas(64) float queries[kQueries][cpu::kAttentionDims];
     alignas(64) float scores[kQueries][kKeys] = {};
-    alignas(64) float values[kKeys][cpu::kAttentionDims];
+    for (int i = 0; i < kQueries; ++i) {
+      std::fill_n(queries[i], dims, 0.0f);
+      if (i >= place.queries) continue;
+      decode_row(p_.dtype, at(a_.q, p_.q, b * p_.seq + first_query + i, member, head), queries[i],
+                 p_.head_dim);
+    }
+    alignas(64) union {  // the keys are done with when the values come
+      float keys[cpu::kAttentionDims][kKeys];
+      float values[kKeys][cpu::kAttentionDims];
+    } block;
     const Range seen = keys_of(place, 0, place.queries - 1);
     for (int64_t key = seen.first; key < seen.last; key += kKeys) {
       const int keys = static_cast<int>(std::min<int64_t>(kKeys, seen.last - key));
-      score(place, key, keys, scores);
+      transpose_keys(place, key, keys, block.keys);
+      cpu::score_keys({queries, block.keys, scores, place.queries, static_cast<int>(p_.head_dim)});
+      bend(place, key, keys, scores);
       for (int j = 0; j < keys; ++j) {
-        std::fill_n(values[j], dims, 0.0f);
+        std::fill(block.values[j] + p_.head_dim, block.values[j] + dims, 0.0f);
         decode_row(p_.dtype, at(a_.v, p_.v, b * *p_.kv_seq + key + j, member, place.kv_head),
-                   values[j], p_.head_dim);
+                   block.values[j], p_.head_dim);
       }
-      cpu::absorb_keys(state, {scores, values, keys, dims});
+      cpu::absorb_keys(state, {scores, block.values, place.queries, keys, dims});
     }
     write(place, state);
   }
@@ -96,20 +109,30 @@ class HeadBlocks {
     return range;
   }
 
-  /// Base-2 logarithms of the powers that softmax adds up.
-  void score(const Place& place, int64_t first_key, int keys,
-             float (&scores)[kQueries][kKeys]) const {
-    cpu::LinearBlock block;
-    block.x = at(a_.q, p_.q, place.b * p_.seq + place.first_query, place.member, place.head);
-    block.weight = at(a_.k, p_.k, place.b * *p_.kv_seq + first_key, place.member, place.kv_head);
-    block.x_stride = p_.q.row;
-    block.weight_stride = p_.k.row;
-    block.dtype = p_.dtype;
-    block.rows = place.queries;
-    block.columns = keys;
-    block.depth = p_.head_dim;
-    block.sums = scores;
-    cpu::best_linear_block()(block);
+  /// out[d][j] = element d of key first_key + j, 0 where there are no more keys.
+  void transpose_keys(const Place& place, int64_t first_key, int keys,
+                      float (&out)[cpu::kAttentionDims][kKeys]) const {
+    constexpr int kRows = 8;  // at a time: so many come to lie together
+    float rows[kRows][cpu::kAttentionDims];
+    for (int first = 0; first < kKeys; first += kRows) {
+      for (int j = 0; j < kRows; ++j) {
+        if (first + j >= keys) {
+          std::fill_n(rows[j], p_.head_dim, 0.0f);
+          continue;
+        }
+        const int64_t key = place.b * *p_.kv_seq + first_key + first + j;
+        decode_row(p_.dtype, at(a_.k, p_.k, key, place.member, place.kv_head), rows[j],
+                   p_.head_dim);
+      }
+      for (int64_t d = 0; d < p_.head_dim; ++d) {
+        for (int j = 0; j < kRows; ++j) out[d][first + j] = rows[j][d];
+      }
+    }
+  }
+
+  /// Products become base-2 logarithms of the powers that softmax adds up.
+  void bend(const Place& place, int64_t first_key, int keys,
+            float (&scores)[kQueries][kKeys]) const {
     constexpr float kNone = -std::numeric_limits<float>::infinity();
     for (int i = 0; i < place.queries; ++i) {
       float* row = scores[i];

@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// One function, compiled for each instruction set by being inlined into a function of that target.
-// Loops are plain; vectors of eight floats keep four queries' sums in registers while the keys of a
-// block pass by.
+// Two functions, compiled for each instruction set by being inlined into functions of that target.
+// Both are products of matrices, whose tiles stay in registers.
 #include "host/attention/flash_attention_cpu_block.hpp"
 
 #include <algorithm>
@@ -21,11 +20,13 @@ namespace wide::cpu {
 namespace {
 
 using Eight [[gnu::vector_size(32)]] = float;
+using Sixteen [[gnu::vector_size(64)]] = float;
 using EightBits [[gnu::vector_size(32)]] = uint32_t;
 
-/// Eight floats in memory. Copied as such: of a memcpy of several, g++ makes stores of another
-/// width than what is loaded behind them, which waits for memory each time.
+/// Eight or sixteen floats in memory. Copied as such: of a memcpy of several, g++ makes stores of
+/// another width than what is loaded behind them, which waits for memory each time.
 using EightThere [[gnu::vector_size(32), gnu::may_alias, gnu::aligned(4)]] = float;
+using SixteenThere [[gnu::vector_size(64), gnu::may_alias, gnu::aligned(4)]] = float;
 
 [[gnu::always_inline]] inline const EightThere& eight_at(const float* from) {
   return *reinterpret_cast<const EightThere*>(from);
@@ -33,6 +34,18 @@ using EightThere [[gnu::vector_size(32), gnu::may_alias, gnu::aligned(4)]] = flo
 [[gnu::always_inline]] inline EightThere& eight_at(float* to) {
   return *reinterpret_cast<EightThere*>(to);
 }
+
+/// The widest vectors of an instruction set, and rows of a tile: as many as its registers hold.
+struct Narrow {
+  using Vector = Eight;
+  using There = EightThere;
+  static constexpr int kWidth = 8, kRows = 4;
+};
+struct Broad {
+  using Vector = Sixteen;
+  using There = SixteenThere;
+  static constexpr int kWidth = 16, kRows = 8;
+};
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
@@ -87,52 +100,96 @@ constexpr float kNone = -std::numeric_limits<float>::infinity();
   state.most[r] = most;
 }
 
-[[gnu::always_inline]] inline void absorb(AttentionState& state, const AttentionKeys& block) {
-  constexpr int kRows = 4, kStep = 16;
-  for (int r = 0; r < kAttentionQueries; ++r) weigh(state, block, r);
-  for (int d = 0; d < block.dims; d += kStep) {
-    for (int first = 0; first < kAttentionQueries; first += kRows) {
-      Eight sums[kRows][2];
+/// sums[r][c] += sum_k left[r][k] * right[k][c], in the order of k. Rows are done kRows at a time,
+/// `columns` is a multiple of 32.
+template <class Set, int left_stride, int stride>
+[[gnu::always_inline]] inline void add_product(const float (*left)[left_stride],
+                                               const float (*right)[stride], float (*sums)[stride],
+                                               int rows, int depth, int columns) {
+  using Vector = typename Set::Vector;
+  using There = typename Set::There;
+  constexpr int kRows = Set::kRows, kWidth = Set::kWidth;
+  for (int c = 0; c < columns; c += 2 * kWidth) {
+    for (int first = 0; first < rows; first += kRows) {
+      Vector tile[kRows][2];
       for (int r = 0; r < kRows; ++r) {
-        sums[r][0] = eight_at(state.sums[first + r] + d);
-        sums[r][1] = eight_at(state.sums[first + r] + d + 8);
+        tile[r][0] = *reinterpret_cast<const There*>(sums[first + r] + c);
+        tile[r][1] = *reinterpret_cast<const There*>(sums[first + r] + c + kWidth);
       }
-      for (int j = 0; j < block.keys; ++j) {
-        const Eight low = eight_at(block.values[j] + d), high = eight_at(block.values[j] + d + 8);
+      for (int k = 0; k < depth; ++k) {
+        const Vector low = *reinterpret_cast<const There*>(right[k] + c);
+        const Vector high = *reinterpret_cast<const There*>(right[k] + c + kWidth);
         for (int r = 0; r < kRows; ++r) {
-          const float weight = block.scores[first + r][j];
-          sums[r][0] += weight * low;
-          sums[r][1] += weight * high;
+          const float factor = left[first + r][k];
+          tile[r][0] += factor * low;
+          tile[r][1] += factor * high;
         }
       }
       for (int r = 0; r < kRows; ++r) {
-        eight_at(state.sums[first + r] + d) = sums[r][0];
-        eight_at(state.sums[first + r] + d + 8) = sums[r][1];
+        *reinterpret_cast<There*>(sums[first + r] + c) = tile[r][0];
+        *reinterpret_cast<There*>(sums[first + r] + c + kWidth) = tile[r][1];
       }
     }
   }
 }
 
-using Absorb = void (*)(AttentionState&, const AttentionKeys&);
+template <class Set>
+[[gnu::always_inline]] inline void score(const AttentionScores& b) {
+  for (int r = 0; r < kAttentionQueries; ++r) std::fill_n(b.scores[r], kAttentionKeys, 0.0f);
+  add_product<Set>(b.queries, b.keys, b.scores, b.num_queries, b.dims, kAttentionKeys);
+}
 
+template <class Set>
+[[gnu::always_inline]] inline void absorb(AttentionState& state, const AttentionKeys& block) {
+  for (int r = 0; r < block.queries; ++r) weigh(state, block, r);
+  const float(*weights)[kAttentionKeys] = block.scores;
+  add_product<Set>(weights, block.values, state.sums, block.queries, block.keys, block.dims);
+}
+
+struct Kernels {
+  void (*score)(const AttentionScores&);
+  void (*absorb)(AttentionState&, const AttentionKeys&);
+};
+
+void score_portable(const AttentionScores& block) {
+  score<Narrow>(block);
+}
 void absorb_portable(AttentionState& state, const AttentionKeys& keys) {
-  absorb(state, keys);
+  absorb<Narrow>(state, keys);
 }
 
 #if WIDE_HAS_X86_TARGETS
+[[gnu::target("avx2,fma")]] void score_avx2(const AttentionScores& block) {
+  score<Narrow>(block);
+}
 [[gnu::target("avx2,fma")]] void absorb_avx2(AttentionState& state, const AttentionKeys& keys) {
-  absorb(state, keys);
+  absorb<Narrow>(state, keys);
+}
+[[gnu::target("avx2,fma,avx512f")]] void score_avx512(const AttentionScores& block) {
+  score<Broad>(block);
+}
+[[gnu::target("avx2,fma,avx512f")]] void absorb_avx512(AttentionState& state,
+                                                       const AttentionKeys& keys) {
+  absorb<Broad>(state, keys);
 }
 
-Absorb best() {
-  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return has_avx2 ? absorb_avx2 : absorb_portable;
+Kernels best() {
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+    return {score_portable, absorb_portable};
+  }
+  if (__builtin_cpu_supports("avx512f")) return {score_avx512, absorb_avx512};
+  return {score_avx2, absorb_avx2};
 }
 #else
-Absorb best() {
-  return absorb_portable;
+Kernels best() {
+  return {score_portable, absorb_portable};
 }
 #endif
+
+const Kernels& kernels() {
+  static const Kernels chosen = best();
+  return chosen;
+}
 
 }  // namespace
 
@@ -144,9 +201,12 @@ void start_attention(AttentionState& state, int dims) {
   }
 }
 
+void score_keys(const AttentionScores& block) {
+  kernels().score(block);
+}
+
 void absorb_keys(AttentionState& state, const AttentionKeys& keys) {
-  static const Absorb chosen = best();
-  chosen(state, keys);
+  kernels().absorb(state, keys);
 }
 
 }  // namespace wide::cpu

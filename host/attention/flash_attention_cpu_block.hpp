@@ -5,32 +5,43 @@
 // result does not depend on what else is computed.
 #pragma once
 
-#include "host/linear/linear_cpu_block.hpp"
-
 namespace wide::cpu {
 
-inline constexpr int kAttentionQueries = kBlockRows;
-inline constexpr int kAttentionKeys = kBlockColumns;
+inline constexpr int kAttentionQueries = 32;
+inline constexpr int kAttentionKeys = 32;
 inline constexpr int kAttentionDims = 256;
 
 /// Of every query: the largest score so far, the sum of powers over it, and the sum of values
-/// weighted by them. 17 KiB, on the stack.
+/// weighted by them. 33 KiB, on the stack.
 struct alignas(64) AttentionState {
   float sums[kAttentionQueries][kAttentionDims];
   float most[kAttentionQueries];
   float total[kAttentionQueries];
 };
 
+/// Of the first `queries` queries; rows behind them, up to the next multiple of eight, are computed
+/// with, too.
 struct AttentionKeys {
   /// Base-2 logarithms, -infinity for what is hidden. Overwritten.
   float (*scores)[kAttentionKeys] = nullptr;
   /// Rows of `dims` floats, zero beyond the head's.
   const float (*values)[kAttentionDims] = nullptr;
+  int queries = 0;
   int keys = 0;
-  int dims = 0;  ///< a multiple of 16
+  int dims = 0;  ///< a multiple of kAttentionKeys
+};
+
+/// What products of queries and keys are made of, and the products.
+struct AttentionScores {
+  const float (*queries)[kAttentionDims] = nullptr;
+  const float (*keys)[kAttentionKeys] = nullptr;  ///< transposed: `dims` rows
+  float (*scores)[kAttentionKeys] = nullptr;
+  int num_queries = 0;  ///< as in AttentionKeys
+  int dims = 0;
 };
 
 void start_attention(AttentionState& state, int dims);
+void score_keys(const AttentionScores& block);
 void absorb_keys(AttentionState& state, const AttentionKeys& keys);
 
 }  // namespace wide::cpu
