@@ -170,12 +170,9 @@ TEST_CASE(
     const Reals v = uniform(kSeq * kDim, -1, 1, 3);
     const Context cpu = Context::cpu();
     const Reals clean = attend(cpu, "wide", {}, kDim, q, k, v);
-    q[8 * kDim] = bad;
-    k[8 * kDim] = 0.5;
-    k[7 * kDim] = -0.5;
+    q[7 * kDim] = bad;
     const Reals got = attend(cpu, "wide", {}, kDim, q, k, v);
-    CHECK(std::isnan(got[8 * kDim]));
-    for (size_t i = 0; i < 8 * kDim; ++i) CHECK(std::isfinite(got[i]));
+    for (size_t i = 0; i < got.size(); ++i) CHECK(std::isfinite(got[i]) == (i / kDim != 7));
     k[8 * kDim] = std::nan("");
     for (const double value : attend(cpu, "wide", {}, kDim, q, k, v)) CHECK(std::isnan(value));
     Reals pair_q, pair_k, pair_v;  // [1, 9, 2 members * 4]: the second member is clean
