@@ -3,8 +3,8 @@
 //
 // A mutex and two condition variables. Being woken takes longer than a small job, and the calls of
 // a model follow each other closely: a thread looks around for about as long as that before it
-// sleeps, and gives its core away meanwhile to whoever wants it. For longer it would be the
-// application's.
+// sleeps. For longer the core would be missed by the application, and at all where threads share
+// cores.
 #include "host/core/thread_pool.hpp"
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "host/core/cpu_device.hpp"
 #include "wide/error.hpp"
 
 namespace wide {
@@ -28,7 +29,11 @@ constexpr std::chrono::microseconds kLookAround{50};
 template <class Condition>
 void look_around_for(const Condition& condition) {
   const auto end = std::chrono::steady_clock::now() + kLookAround;
-  while (!condition() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  while (!condition() && std::chrono::steady_clock::now() < end) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
 }
 
 void run_serially(int64_t num_tasks, const TaskBody& body) {
@@ -45,7 +50,7 @@ class InsideTask {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int num_threads) {
+ThreadPool::ThreadPool(int num_threads) : looks_around_(num_threads <= usable_cpu_threads()) {
   threads_.reserve(static_cast<size_t>(std::max(num_threads - 1, 0)));
   try {
     for (int i = 1; i < num_threads; ++i) threads_.emplace_back([this] { serve(); });
@@ -98,9 +103,11 @@ void ThreadPool::run(int64_t num_tasks, const TaskBody& body) {
   {
     std::unique_lock lock(mutex_);
     is_open_ = false;
-    lock.unlock();
-    look_around_for([this] { return num_working_ == 0; });
-    lock.lock();
+    if (looks_around_) {
+      lock.unlock();
+      look_around_for([this] { return num_working_ == 0; });
+      lock.lock();
+    }
     idle_.wait(lock, [this] { return num_working_ == 0; });
     failure = std::exchange(failure_, nullptr);
   }
@@ -111,10 +118,12 @@ void ThreadPool::serve() {
   uint64_t seen = 0;
   std::unique_lock lock(mutex_);
   for (;;) {
-    const uint64_t last = generation_;
-    lock.unlock();
-    look_around_for([&] { return generation_ != last; });
-    lock.lock();
+    if (looks_around_) {
+      const uint64_t last = generation_;
+      lock.unlock();
+      look_around_for([&] { return generation_ != last; });
+      lock.lock();
+    }
     wake_.wait(lock, [&] { return is_stopping_ || (is_open_ && generation_ != seen); });
     if (is_stopping_) return;
     seen = generation_;

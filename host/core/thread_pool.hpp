@@ -36,7 +36,8 @@ class ThreadPool {
   void serve();
   void take_tasks();
 
-  std::mutex busy_;  ///< held by the caller of the job that runs
+  const bool looks_around_;  ///< before a thread sleeps
+  std::mutex busy_;          ///< held by the caller of the job that runs
   std::mutex mutex_;
   std::condition_variable wake_, idle_;
   // Written under mutex_; looked at without it by whoever does not sleep yet.

@@ -46,7 +46,7 @@ class Context {
  public:
   struct CpuOptions {
     /// 0: as many as the process may run on. The caller's is one of them; the others look for the
-    /// next call for 50 us before they sleep, yielding their cores.
+    /// next call for 50 us before they sleep, where there are processors for all.
     int num_threads = 0;
     std::shared_ptr<Allocator> allocator;  ///< null: aligned operator new
   };
