@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace wide::kernels {
 
@@ -31,6 +32,25 @@ cudaError_t allow_shared_bytes(Kernel* kernel, int64_t bytes, int static_bytes =
   if (status != cudaSuccess) return status;
   return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                               most - static_bytes);
+}
+
+/// Starts a kernel whose threads wait_for_grid() (kernels/arch/grid.cuh): its blocks may start
+/// before the kernel before in the stream has ended. Also in a graph, as a programmatic edge.
+template <class... Args>
+cudaError_t launch_overlapping(void (*kernel)(Args...), unsigned blocks, unsigned threads,
+                               size_t shared_bytes, cudaStream_t stream,
+                               const std::type_identity_t<Args>&... args) {
+  cudaLaunchAttribute overlap{};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  config.attrs = &overlap;
+  config.numAttrs = 1;
+  return cudaLaunchKernelEx(&config, kernel, args...);
 }
 
 }  // namespace wide::kernels

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <type_traits>
 
 #include "kernels/common/launch.hpp"
 #include "kernels/linear/linear_params.hpp"
@@ -45,25 +44,6 @@ inline void set_alignment(LinearParams& params, int64_t element_bytes) {
   params.weight_is_aligned = is_aligned(params.weight, params.weight_strides.row,
                                         params.weight_strides.member, vector, element_bytes);
   set_output_alignment(params, element_bytes);
-}
-
-/// Starts a kernel whose threads wait_for_grid() (kernels/arch/grid.cuh): its blocks may start
-/// before the kernel before in the stream has ended. Also in a graph, as a programmatic edge.
-template <class... Args>
-cudaError_t launch_overlapping(void (*kernel)(Args...), unsigned blocks, unsigned threads,
-                               size_t shared_bytes, cudaStream_t stream,
-                               const std::type_identity_t<Args>&... args) {
-  cudaLaunchAttribute overlap{};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(blocks);
-  config.blockDim = dim3(threads);
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = stream;
-  config.attrs = &overlap;
-  config.numAttrs = 1;
-  return cudaLaunchKernelEx(&config, kernel, args...);
 }
 
 /// Starts kernel(params, tiles_m, tiles_n) with one block a tile of a member, in one line; one a
