@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "host/core/check.hpp"
+#include "host/core/hopper.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_vendor.hpp"
 
@@ -83,23 +84,9 @@ std::string arithmetic_reason(LinearStrategy strategy, const LinearProblem& prob
              : "";
 }
 
-/// Tensor maps have strides of whole 16 bytes, where there is more than one to step to.
-std::string tensor_map_reason(const char* what, const RowStrides& strides, int64_t rows,
-                              int64_t members, int64_t features, int64_t vector) {
-  const bool is_row_wrong = rows > 1 && (strides.row % vector != 0 || strides.row < features);
-  const bool is_member_wrong = members > 1 && strides.member % vector != 0;
-  if (!is_row_wrong && !is_member_wrong) return "";
-  return std::string(what) + " has strides " + std::to_string(strides.row) + " (row) and " +
-         std::to_string(strides.member) + " (member), tensor maps need multiples of " +
-         std::to_string(vector) + " elements and rows apart; tensor_core takes any";
-}
-
 std::string wgmma_unsupported_reason(const LinearProblem& problem, const DeviceInfo& device) {
-  if (device.compute_capability != 90) {
-    return "wgmma is an instruction of compute capability 9.0 alone, " + device.name + " has " +
-           std::to_string(device.compute_capability / 10) + "." +
-           std::to_string(device.compute_capability % 10);
-  }
+  const std::string reason = wgmma_device_reason(device);
+  if (!reason.empty()) return reason;
   if (problem.dtype == Dtype::fp32 && !problem.allow_tf32) {
     return "it multiplies fp32 as tf32, which allow_tf32 does not allow";
   }

@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What kernels of compute capability 9.0 ask of a device and of operands, for the strategies that
+// run them: pure functions.
+#pragma once
+
+#include <string>
+
+#include "wide/device.hpp"
+#include "wide/plan.hpp"
+
+namespace wide {
+
+/// Why the device has no warpgroup products; empty where it has.
+std::string wgmma_device_reason(const DeviceInfo& device);
+
+/// Why no tensor map describes rows of so many features of an operand; empty where one does.
+/// Strides are whole vectors of 16 bytes, where there is more than one to step to.
+std::string tensor_map_reason(const char* what, const RowStrides& strides, int64_t rows,
+                              int64_t members, int64_t features, int64_t vector);
+
+}  // namespace wide
