@@ -84,21 +84,16 @@ __global__ void __launch_bounds__(mma_policy_of(width).threads(),
   const int first_row = static_cast<int>(threadIdx.x / 32) * policy.rows_per_warp;
   const int last_row = min(first_row + policy.rows_per_warp, block.num_queries) - 1;
   const int first_query = block.first_query + first_row;
-  const int last_query = block.first_query + block.num_queries - 1;
 
-  // Keys that some query of the block sees, those that all see, and the end of what the warp sees.
-  const KeyRange seen = seen_keys(params, block, block.first_query, last_query);
-  const KeyRange by_all{seen_keys(params, block, last_query, last_query).first,
-                        seen_keys(params, block, block.first_query, block.first_query).last};
+  // What some query of the block sees, and the end of what the warp sees.
+  const KeyTiles tiles(params, block, policy.keys);
   const int warp_end = seen_keys(params, block, first_query, block.first_query + last_row).last;
-  const int first_tile = seen.first / policy.keys;
-  const int num_tiles = seen.first < seen.last ? (seen.last - 1) / policy.keys + 1 - first_tile : 0;
 
   // Begin with the queries and the first items.
   char* ring_memory = shared + policy.queries() * policy.chunks() * kChunkBytes;
   KeyRing<T, policy.keys, policy.chunks(), policy.stages, policy.threads()> ring(
-      params, block, first_tile * policy.keys, num_tiles, ring_memory);
-  if (num_tiles > 0) {
+      params, block, tiles.first * policy.keys, tiles.count, ring_memory);
+  if (tiles.count > 0) {
     const Source<T> queries{static_cast<const T*>(params.q) +
                                 query_element(params, block, params.q_strides, block.first_query),
                             params.q_strides.row, block.num_queries, params.q_is_aligned};
@@ -109,8 +104,8 @@ __global__ void __launch_bounds__(mma_policy_of(width).threads(),
 
   AttentionRows<policy> rows;
   uint32_t kept[policy.keeps_queries() ? kSteps : 1][policy.row_blocks()][4];
-  for (int tile = 0; tile < num_tiles; ++tile) {
-    const int first_key = (first_tile + tile) * policy.keys, end_key = first_key + policy.keys;
+  for (int tile = 0; tile < tiles.count; ++tile) {
+    const int first_key = (tiles.first + tile) * policy.keys, end_key = first_key + policy.keys;
     const bool is_idle = last_row < first_row || first_key >= warp_end;
     AttentionScores<policy> s = {};
     const char* k_tile = ring.next_keys(tile);
@@ -142,7 +137,7 @@ __global__ void __launch_bounds__(mma_policy_of(width).threads(),
           add_bias<T, policy>(params, block, s, first_query, first_key, policy.keys);
         }
       }
-      if (first_key < by_all.first || end_key > by_all.last) {
+      if (tiles.hides(first_key, end_key)) {
         for_each_score<policy>(s, first_query, first_key, policy.keys,
                                [&](float& score, int query, int key) {
                                  const KeyRange own = seen_keys(params, block, query, query);

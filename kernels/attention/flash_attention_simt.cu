@@ -235,18 +235,14 @@ __global__ void __launch_bounds__(kThreads, simt_policy_of(width).blocks_per_mul
   const int warp_last = min(warp_first + kWarpQueries - 1, last_query);
   const int warp_end =
       warp_last < warp_first ? 0 : seen_keys(params, block, warp_first, warp_last).last;
-  const KeyRange seen = seen_keys(params, block, block.first_query, last_query);
-  const KeyRange by_all{seen_keys(params, block, last_query, last_query).first,
-                        seen_keys(params, block, block.first_query, block.first_query).last};
-  const int first_tile = seen.first / policy.keys;
-  const int num_tiles = seen.first < seen.last ? (seen.last - 1) / policy.keys + 1 - first_tile : 0;
+  const KeyTiles tiles(params, block, policy.keys);
 
   // Begin with the queries and the first items.
   auto* powers = reinterpret_cast<float*>(shared);
   char* q_tile = shared + kQueries * policy.pitch() * 4;
   KeyRing<float, policy.keys, policy.chunks(), policy.stages, kThreads> ring(
-      params, block, first_tile * policy.keys, num_tiles, q_tile + kQueries * policy.dims * 4);
-  if (num_tiles > 0) {
+      params, block, tiles.first * policy.keys, tiles.count, q_tile + kQueries * policy.dims * 4);
+  if (tiles.count > 0) {
     const Source<float> queries{
         static_cast<const float*>(params.q) +
             query_element(params, block, params.q_strides, block.first_query),
@@ -259,9 +255,9 @@ __global__ void __launch_bounds__(kThreads, simt_policy_of(width).blocks_per_mul
   ThreadSums<policy> sums;
   const bool is_bent = bends_scores(params);
   const float factor = is_bent ? 1.0f : params.scale * kLog2E;
-  for (int tile = 0; tile < num_tiles; ++tile) {
-    const int first_key = (first_tile + tile) * policy.keys, end_key = first_key + policy.keys;
-    const bool is_partial = first_key < by_all.first || end_key > by_all.last;
+  for (int tile = 0; tile < tiles.count; ++tile) {
+    const int first_key = (tiles.first + tile) * policy.keys, end_key = first_key + policy.keys;
+    const bool is_partial = tiles.hides(first_key, end_key);
     const bool is_idle = first_key >= warp_end;
     const char* k_tile = ring.next_keys(tile);
     if (!is_idle) {

@@ -71,22 +71,33 @@ __device__ inline int key_length_of(const FlashAttentionParams& p, const QueryBl
   return min(max(length, 0), p.kv_seq);
 }
 
-/// Blocks of one head side by side, then the heads that share their keys. Where the problem is
-/// causal, blocks with most keys come first, so that the last to finish are short.
-__device__ inline QueryBlock locate_queries(const FlashAttentionParams& p, uint32_t blocks_per_head,
-                                            int queries) {
+/// A block of the `index`-th of all heads: a member's batch rows' one after another, so that those
+/// that share their keys are neighbours. Which queries is yet to be said.
+__device__ inline QueryBlock locate_head(const FlashAttentionParams& p, uint32_t index) {
   QueryBlock block;
-  uint32_t index = blockIdx.x / blocks_per_head;
-  const uint32_t place = blockIdx.x % blocks_per_head;
   const auto heads = static_cast<uint32_t>(p.heads), batch = static_cast<uint32_t>(p.batch);
   block.head = index % heads;
   index /= heads;
   block.batch_row = index % batch;
   block.member = index / batch;
   block.kv_head = block.head / static_cast<uint32_t>(p.heads / p.kv_heads);
+  return block;
+}
+
+/// Of a head's blocks of `queries`, the one that has its `place`-th turn: where the problem is
+/// causal, blocks with most keys come first, so that the last to finish are short.
+__device__ inline void take_queries(const FlashAttentionParams& p, uint32_t blocks_per_head,
+                                    uint32_t place, int queries, QueryBlock& block) {
   block.first_query = static_cast<int>(p.is_causal ? blocks_per_head - 1 - place : place) * queries;
   block.num_queries = min(p.seq - block.first_query, queries);
   block.key_length = key_length_of(p, block);
+}
+
+/// Blocks of one head side by side, then the heads that share their keys.
+__device__ inline QueryBlock locate_queries(const FlashAttentionParams& p, uint32_t blocks_per_head,
+                                            int queries) {
+  QueryBlock block = locate_head(p, blockIdx.x / blocks_per_head);
+  take_queries(p, blocks_per_head, blockIdx.x % blocks_per_head, queries, block);
   return block;
 }
 
@@ -107,6 +118,25 @@ __device__ inline KeyRange seen_keys(const FlashAttentionParams& p, const QueryB
   }
   return range;
 }
+
+/// The tiles of `size` keys that some query of a block sees.
+struct KeyTiles {
+  KeyRange by_all;  ///< keys that every query sees
+  int first, count;
+
+  __device__ KeyTiles(const FlashAttentionParams& p, const QueryBlock& block, int size) {
+    const int last_query = block.first_query + block.num_queries - 1;
+    const KeyRange seen = seen_keys(p, block, block.first_query, last_query);
+    by_all = {seen_keys(p, block, last_query, last_query).first,
+              seen_keys(p, block, block.first_query, block.first_query).last};
+    first = seen.first / size;
+    count = seen.first < seen.last ? (seen.last - 1) / size + 1 - first : 0;
+  }
+  /// Whether some query does not see some of these keys.
+  __device__ bool hides(int first_key, int end_key) const {
+    return first_key < by_all.first || end_key > by_all.last;
+  }
+};
 
 /// Within 2^-22 of 1, which is all that a capped score needs.
 __device__ inline float tanh_approximately(float x) {
