@@ -113,12 +113,12 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// A's fragments are the words of `a` in the order of threads: which element they are, the result
-/// says.
-template <typename T, int kN>
+/// says. Of B the second 16 of k.
+template <typename T, int kN, Major kMajorB>
 __global__ void __launch_bounds__(kThreads)
     multiply_registers(const uint32_t* a, const __grid_constant__ CUtensorMap b, float* out) {
   if constexpr (arch::kHasSm90a) {
-    using B = Operand<Major::k, OperandSwizzle::bytes_128>;
+    using B = Operand<kMajorB, OperandSwizzle::bytes_128>;
     extern __shared__ char dynamic[];
     auto& s =
         *reinterpret_cast<Storage*>((reinterpret_cast<uintptr_t>(dynamic) + 1023) / 1024 * 1024);
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(kThreads)
     float d[kN / 2];
     arch::wgmma_pin(d);
     arch::wgmma_fence();
-    arch::wgmma<T, Major::k>(d, fragment, B::descriptor(s.b, kN, 0), false);
+    arch::wgmma<T, kMajorB>(d, fragment, B::descriptor(s.b, kN, 16), false);
     arch::wgmma_commit();
     arch::wgmma_wait<0>();
     arch::wgmma_pin(d);
@@ -183,14 +183,14 @@ std::vector<std::byte> run() {
   return out.download();
 }
 
-template <typename T, int kN>
+template <typename T, int kN, Major kMajorB>
 std::vector<std::byte> run_registers() {
   const DeviceBytes a(small_integers<T>(kThreads * 4 * 2)), b(small_integers<T>(kN * kK));
   const DeviceBytes out(kM * kN * 4);
-  const auto kernel = multiply_registers<T, kN>;
+  const auto kernel = multiply_registers<T, kN, kMajorB>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
   CUtensorMap map_b;
-  encode_operand(b, Major::k, OperandSwizzle::bytes_128, kN, kDtype<T>, map_b);
+  encode_operand(b, kMajorB, OperandSwizzle::bytes_128, kN, kDtype<T>, map_b);
   kernel<<<1, kThreads, kSharedBytes>>>(a.as<uint32_t>(), map_b, out.as<float>());
   finish();
   return out.download();
@@ -204,6 +204,15 @@ void add(std::vector<Case>& cases) {
                            letter(kMajorB) + "_" + std::to_string(span_bytes(kSwizzle)) + "b",
                    .is_sm90a = true,
                    .run = run<T, kN, kMajorA, kMajorB, kSwizzle>});
+}
+
+template <typename T, int kN, Major kMajorB>
+void add_registers(std::vector<Case>& cases) {
+  cases.push_back({.name = "wgmma_n" + std::to_string(kN) + "_" +
+                           std::string(dtype_name(kDtype<T>)) + "_aregisters_b" +
+                           (kMajorB == Major::k ? "k" : "mn"),
+                   .is_sm90a = true,
+                   .run = run_registers<T, kN, kMajorB>});
 }
 
 template <OperandSwizzle kSwizzle>
@@ -228,11 +237,11 @@ std::vector<Case> wgmma_cases() {
   add<__nv_bfloat16, 128, k, k, OperandSwizzle::bytes_128>(cases);
   add<__nv_bfloat16, 256, k, mn, OperandSwizzle::bytes_128>(cases);
   add<__half, 64, k, k, OperandSwizzle::bytes_128>(cases);
-  cases.push_back({.name = "wgmma_n64_bf16_aregisters",
-                   .is_sm90a = true,
-                   .run = run_registers<__nv_bfloat16, 64>});
-  cases.push_back(
-      {.name = "wgmma_n32_fp16_aregisters", .is_sm90a = true, .run = run_registers<__half, 32>});
+  add_registers<__nv_bfloat16, 64, k>(cases);
+  add_registers<__half, 32, k>(cases);
+  add_registers<__half, 64, mn>(cases);
+  add_registers<__nv_bfloat16, 128, mn>(cases);
+  add_registers<__nv_bfloat16, 256, mn>(cases);
   return cases;
 }
 
