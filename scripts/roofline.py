@@ -112,7 +112,10 @@ def flash_attention(axes):
     names = ["tensor_core"]
     if keys <= next((most for elements, most in SHORT_KEYS if axes["head_dim"] <= elements), 0):
         names.append("short")
-    return [of(name, moved, flops, on_tensor_cores, pairs) for name in names]
+    found = [of(name, moved, flops, on_tensor_cores, pairs) for name in names]
+    if axes["head_dim"] % 8 == 0 and axes.get("bias", "no") == "no":
+        found.append(of("wgmma", moved, flops, FLOPS_PER_S[axes["dtype"]], pairs))
+    return found
 
 
 def attention(axes):

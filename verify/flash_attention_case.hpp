@@ -60,6 +60,7 @@ struct AttentionCase {
   Reals lengths{}, slopes{};  ///< [N, B] or [B]; [N, heads]
   double spread = 1;          ///< of q
   Shape bias{};               ///< axes in front of [Tq, Tk], or empty; every seventh hides its key
+  bool has_nan_behind_lengths = false;  ///< in k and v, where nobody may look
   uint64_t seed = 1;
 
   FlashAttentionProblem complete() const {
@@ -71,18 +72,34 @@ struct AttentionCase {
     p.has_slopes = !slopes.empty();
     return complete_flash_attention_problem(p);
   }
+
+  /// Of k or v with lengths for each member.
+  void hide_behind_lengths(Reals& values) const {
+    const FlashAttentionProblem p = complete();
+    const int64_t width = p.kv_heads * p.head_dim;
+    for (int64_t i = 0; i < static_cast<int64_t>(values.size()); ++i) {
+      const int64_t member = i / width % p.num_members, row = i / width / p.num_members;
+      const auto length = lengths[static_cast<size_t>(member * p.batch + row / *p.kv_seq)];
+      if (static_cast<double>(row % *p.kv_seq) >= length) {
+        values[static_cast<size_t>(i)] = std::nan("");
+      }
+    }
+  }
 };
 
-/// The strategies that this device has for the problem.
-inline std::vector<std::string> strategies_for(const Context& context,
-                                               const FlashAttentionProblem& problem) {
+/// The strategies that this device has for the case.
+inline std::vector<std::string> strategies_for(const Context& context, const AttentionCase& made) {
   if (context.device().type == DeviceType::cpu) return {"sequential", "wide"};
-  const std::string kernel = problem.dtype == Dtype::fp32 ? "simt" : "tensor_core";
-  std::vector<std::string> strategies{kernel};
-  if (flash_attention_best_kernel(problem) == FlashAttentionStrategy::short_keys) {
-    strategies.emplace_back("short");
+  using enum FlashAttentionStrategy;
+  FlashAttentionProblem problem = made.problem;
+  problem.has_bias = made.bias.rank() > 0;
+  std::vector<std::string> strategies;
+  for (const FlashAttentionStrategy strategy : {simt, tensor_core, short_keys, wgmma, sequential}) {
+    if (strategy == sequential && wants_small_cases()) continue;  // isolation_test runs it, too
+    if (flash_attention_unsupported_reason(strategy, problem, context.info()).empty()) {
+      strategies.emplace_back(strategy_name(strategy));
+    }
   }
-  if (!wants_small_cases()) strategies.emplace_back("sequential");  // isolation_test runs it, too
   return strategies;
 }
 
@@ -94,11 +111,14 @@ inline double check_attention(const Context& context, const AttentionCase& made,
   const int64_t n = p.num_members, keys = *p.kv_seq;
   const Shape q_shape{p.batch, p.seq, n * p.heads * p.head_dim};
   const Shape k_shape{p.batch, keys, n * p.kv_heads * p.head_dim};
-  const auto operand = [&](const Shape& shape, double spread, uint64_t seed) {
-    return upload(context, p.dtype, shape, uniform(num_elements(shape), -spread, spread, seed));
+  const auto keys_or_values = [&](uint64_t seed) {
+    Reals values = uniform(num_elements(k_shape), -1, 1, seed);
+    if (made.has_nan_behind_lengths) made.hide_behind_lengths(values);
+    return upload(context, p.dtype, k_shape, values);
   };
-  const Tensor q = operand(q_shape, made.spread, made.seed), k = operand(k_shape, 1, made.seed + 1),
-               v = operand(k_shape, 1, made.seed + 2);
+  const Reals queries = uniform(num_elements(q_shape), -made.spread, made.spread, made.seed);
+  const Tensor q = upload(context, p.dtype, q_shape, queries), k = keys_or_values(made.seed + 1),
+               v = keys_or_values(made.seed + 2);
   const Tensor y = upload(context, p.dtype, q_shape,
                           Reals(static_cast<size_t>(num_elements(q_shape)), std::nan("")));
   FlashAttentionArguments arguments{q, k, v, {}, {}, y};
@@ -188,7 +208,7 @@ inline double check_attention(const Context& context, const AttentionCase& made,
 /// On every device at hand, by every strategy.
 inline void check_everywhere(const AttentionCase& made) {
   for (const Context& context : devices_at_hand()) {
-    for (const std::string& strategy : strategies_for(context, made.problem)) {
+    for (const std::string& strategy : strategies_for(context, made)) {
       const FlashAttentionProblem p = made.complete();
       INFO(to_string(context.device())
            << " " << strategy << " " << dtype_name(p.dtype) << ", n " << p.num_members << ", batch "

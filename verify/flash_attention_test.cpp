@@ -33,7 +33,8 @@ void on_every_kernel(const F& f) {
   for (const Context& context : devices_at_hand()) {
     for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
       const FlashAttentionProblem problem{.dtype = dtype};
-      for (const std::string& strategy : strategies_for(context, problem)) {
+      const AttentionCase narrow{{.head_dim = 1, .dtype = dtype}};
+      for (const std::string& strategy : strategies_for(context, narrow)) {
         INFO(to_string(context.device()) << " " << strategy << " " << dtype_name(dtype));
         f(context, strategy, problem);
       }

@@ -6,6 +6,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <cmath>
 
+#include "host/attention/flash_attention_problem.hpp"
 #include "host/attention/flash_attention_strategy.hpp"
 #include "wide/error.hpp"
 #include "wide/flash_attention.hpp"
@@ -110,6 +111,12 @@ TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
   CHECK(choose(Dtype::bf16, gpu, "auto", both, 129, 128).strategy == tensor_core);
   CHECK(choose(Dtype::bf16, gpu, "auto", both, 256, 64).strategy == short_keys);
   CHECK(choose(Dtype::bf16, gpu, "auto", both, 64, 256).strategy == short_keys);
+  const VerifiedStrategy all[] = {{"flash_attention", "tensor_core", 90},
+                                  {"flash_attention", "wgmma", 90}};
+  CHECK(choose(Dtype::bf16, gpu, "auto", all, 257, 64).strategy == wgmma);
+  CHECK(choose(Dtype::bf16, gpu, "auto", all, 257, 40).strategy == wgmma);
+  CHECK(choose(Dtype::bf16, gpu, "auto", all, 257, 32).strategy == tensor_core);  // half a width
+  CHECK(choose(Dtype::bf16, gpu, "auto", all, 257, 65).strategy == tensor_core);
   CHECK_THROWS_MATCHES(choose(Dtype::bf16, gpu, "short", both, 257, 64), Error,
                        Message("flash_attention: short takes up to 256 keys of heads of 64 "
                                "elements, kv_seq is 257"));
@@ -131,10 +138,44 @@ TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
   CHECK_THROWS_MATCHES(choose(Dtype::fp32, gpu, "tensor_core"), Error,
                        Message("flash_attention: tensor_core takes fp16 and bf16, not fp32"));
   CHECK_THROWS_AS(choose(Dtype::fp32, gpu, "wide"), Error);
+  CHECK_THROWS_MATCHES(choose(Dtype::fp32, gpu, "wgmma"), Error,
+                       Message("flash_attention: wgmma takes fp16 and bf16, not fp32"));
+  CHECK_THROWS_MATCHES(choose(Dtype::fp16, gpu, "wgmma", {}, 1, 12), Error,
+                       Message("flash_attention: wgmma takes heads of whole 16 bytes, head_dim is "
+                               "12; tensor_core takes any"));
   gpu.compute_capability = 75;
   CHECK_THROWS_MATCHES(
       choose(Dtype::fp16, gpu, "tensor_core"), Error,
       Message("flash_attention: tensor_core needs compute capability 80, the device has 75"));
+  gpu.compute_capability = 100, gpu.name = "B200";
+  CHECK_THROWS_MATCHES(choose(Dtype::fp16, gpu, "wgmma"), Error,
+                       Message("flash_attention: wgmma is an instruction of compute capability 9.0 "
+                               "alone, B200 has 10.0"));
+}
+
+TEST_CASE("flash_attention: wgmma takes what tensor maps describe") {
+  DeviceInfo gpu;
+  gpu.device = {DeviceType::cuda, 0};
+  gpu.compute_capability = 90;
+  const auto reason = [&](const FlashAttentionProblem& problem) {
+    return flash_attention_unsupported_reason(FlashAttentionStrategy::wgmma, problem, gpu);
+  };
+  const FlashAttentionProblem fine = complete_flash_attention_problem(
+      {.num_members = 2, .batch = 3, .seq = 5, .heads = 2, .head_dim = 8, .dtype = Dtype::fp16});
+  CHECK(reason(fine).empty());
+  FlashAttentionProblem odd = fine;
+  odd.has_bias = true;
+  CHECK(reason(odd) == "wgmma adds no bias to scores; tensor_core does");
+  odd = fine, odd.k.row = 36;
+  CHECK(reason(odd) ==
+        "k has strides 36 (row) and 16 (member), tensor maps need multiples of 8 elements and rows "
+        "apart; tensor_core takes any");
+  odd = fine, odd.q.row = 0;
+  CHECK(!reason(odd).empty());
+  odd = fine, odd.v.member = 0;  // one for all members
+  CHECK(reason(odd).empty());
+  odd = fine, odd.y.member = 20;
+  CHECK(!reason(odd).empty());
 }
 
 }  // namespace wide::test

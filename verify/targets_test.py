@@ -114,7 +114,7 @@ class TargetsTest(unittest.TestCase):
         self.assertEqual((softmax["strategy"], softmax["verdict"]), ("wide", "met"))
         self.assertNotIn("vendor", softmax)
         core = self.measure(10, 50)[2]["attention core, 2048 keys"]
-        self.assertEqual((core["strategy"], core["vendor"], core["vs_vendor"]), ("tensor_core", "cudnn", 5))
+        self.assertEqual((core["strategy"], core["vendor"], core["vs_vendor"]), ("wgmma", "cudnn", 5))
 
     def test_missed_is_a_result(self):
         code, _, results = self.measure(10, 9.9, floor=60)
@@ -253,6 +253,9 @@ class ExpectationTest(unittest.TestCase):
         self.assertIsNotNone(of("flash_attention", "short", **core))
         self.assertIsNone(of("flash_attention", "short", **core | {"kv_seq": 257}))
         self.assertIsNone(of("flash_attention", "tensor_core", **core | {"dtype": "fp32"}))
+        self.assertEqual(of("flash_attention", "wgmma", **core).flops, 4 * 30 * 24 * 8)
+        self.assertIsNone(of("flash_attention", "wgmma", **core | {"head_dim": 9}))
+        self.assertIsNone(of("flash_attention", "wgmma", **core, bias="yes"))
         conv = {"n": 2, "batch": 3, "channels": 16, "out": 8, "height": 5, "width": 7, "kernel": 3}
         self.assertEqual(of("conv2d", "direct", **conv).flops, 2 * 2 * 3 * 8 * 35 * 16 * 9)
         self.assertEqual(of("conv2d", "direct", **conv).bytes, 4 * (2 * 3 * 24 * 35 + 2 * 8 * (16 * 9 + 1)))

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "host/attention/flash_attention_run.hpp"
+#include "host/attention/flash_attention_wgmma_cuda.hpp"
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
 #include "kernels/attention/flash_attention.hpp"
@@ -73,6 +74,10 @@ void run_flash_attention_cuda(const Context& context, const FlashAttentionProble
   params.scale = *problem.scale;
   params.soft_cap = problem.soft_cap;
   params.is_causal = problem.is_causal;
+  if (strategy == FlashAttentionStrategy::wgmma && has_flash_attention_maps(arguments)) {
+    return run_flash_attention_wgmma(context.info(), problem, params, arguments, native);
+  }
+  // Where wgmma has no maps, tensor_core's kernel stands in.
   if (strategy != FlashAttentionStrategy::sequential) {
     WIDE_CHECK_CUDA(launch(problem.dtype, strategy, params, native));
     return;

@@ -266,6 +266,11 @@ std::vector<StrategyInfo> strategies() {
        hand_written,
        "one launch; scores and their softmax stay in registers, keys and values pass by",
        {.rereads = 0.05, .bank_conflicts = 0.02}},
+      {"wgmma",
+       cuda,
+       hand_written,
+       "one persistent launch: bulk tensor copies, warpgroup products, softmax between (Hopper)",
+       {.rereads = 0.05, .bank_conflicts = 0.02}},
       {"sequential", cpu, sequential, "member after member, each over all threads"},
       {"wide", cpu, hand_written, "the heads of all members over all threads at once"}};
 }

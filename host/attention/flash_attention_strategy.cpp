@@ -7,6 +7,7 @@
 
 #include "host/attention/flash_attention_cudnn.hpp"
 #include "host/core/check.hpp"
+#include "host/core/hopper.hpp"
 #include "host/core/plan_checks.hpp"
 
 namespace wide {
@@ -29,11 +30,37 @@ std::string short_reason(const FlashAttentionProblem& problem) {
          std::to_string(problem.head_dim) + " elements, kv_seq is " + std::to_string(keys);
 }
 
+/// Bulk tensor copies bring heads in, and bring y out.
+std::string wgmma_reason(const FlashAttentionProblem& p, const DeviceInfo& device) {
+  std::string reason = wgmma_device_reason(device);
+  if (!reason.empty()) return reason;
+  if (p.dtype == Dtype::fp32) return "wgmma takes fp16 and bf16, not fp32";
+  if (p.has_bias) return "wgmma adds no bias to scores; tensor_core does";
+  constexpr int64_t kVector = 8;
+  if (p.head_dim % kVector != 0) {
+    return "wgmma takes heads of whole 16 bytes, head_dim is " + std::to_string(p.head_dim) +
+           "; tensor_core takes any";
+  }
+  const int64_t keys = p.batch * p.kv_seq.value_or(p.seq), queries = p.batch * p.seq;
+  const int64_t features = p.heads * p.head_dim;
+  const int64_t kv_features = (p.kv_heads == 0 ? p.heads : p.kv_heads) * p.head_dim;
+  const auto add = [&](const char* what, const RowStrides& strides, int64_t rows, int64_t width) {
+    // A problem that is not complete yet has packed operands.
+    if (!reason.empty() || strides == RowStrides{}) return;
+    reason = tensor_map_reason(what, strides, rows, p.num_members, width, kVector);
+  };
+  add("q", p.q, queries, features);
+  add("k", p.k, keys, kv_features);
+  add("v", p.v, keys, kv_features);
+  add("y", p.y, queries, features);
+  return reason;
+}
+
 }  // namespace
 
 std::string_view strategy_name(FlashAttentionStrategy strategy) {
-  static constexpr std::array<std::string_view, 6> kNames{"sequential",  "simt", "short",
-                                                          "tensor_core", "wide", "cudnn"};
+  static constexpr std::array<std::string_view, 7> kNames{
+      "sequential", "simt", "short", "tensor_core", "wgmma", "wide", "cudnn"};
   return kNames[static_cast<size_t>(strategy)];
 }
 
@@ -42,9 +69,13 @@ FlashAttentionStrategy flash_attention_kernel(const FlashAttentionProblem& probl
                                       : FlashAttentionStrategy::tensor_core;
 }
 
-FlashAttentionStrategy flash_attention_best_kernel(const FlashAttentionProblem& problem) {
-  return short_reason(problem).empty() ? FlashAttentionStrategy::short_keys
-                                       : flash_attention_kernel(problem);
+FlashAttentionStrategy flash_attention_best_kernel(const FlashAttentionProblem& problem,
+                                                   const DeviceInfo& device) {
+  constexpr int64_t kHalfOfLeastWidth = 32;
+  if (short_reason(problem).empty()) return FlashAttentionStrategy::short_keys;
+  return problem.head_dim > kHalfOfLeastWidth && wgmma_reason(problem, device).empty()
+             ? FlashAttentionStrategy::wgmma
+             : flash_attention_kernel(problem);
 }
 
 std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,
@@ -65,6 +96,7 @@ std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,
     return reason.empty() ? "" : "cudnn: " + reason;
   }
   if (strategy == short_keys) return short_reason(problem);
+  if (strategy == wgmma) return wgmma_reason(problem, device);
   if (strategy != sequential && strategy != flash_attention_kernel(problem)) {
     return name + " takes " + (strategy == simt ? "fp32" : "fp16 and bf16") + ", not " +
            std::string(dtype_name(problem.dtype));
@@ -81,7 +113,7 @@ FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem
   const bool is_cpu = device.device.type == DeviceType::cpu;
   const std::vector<FlashAttentionStrategy> all =
       is_cpu ? std::vector{sequential, wide}
-             : std::vector{sequential, simt, short_keys, tensor_core, cudnn};
+             : std::vector{sequential, simt, short_keys, tensor_core, wgmma, cudnn};
   std::vector<std::string_view> known{"auto"};
   for (const FlashAttentionStrategy strategy : all) known.push_back(strategy_name(strategy));
   require_known_strategy("flash_attention", name, known);
@@ -99,7 +131,7 @@ FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem
   if (is_cpu) return {wide, "wide: all members' heads keep every thread busy"};
   std::string kernel_name;
   for (const FlashAttentionStrategy kernel :
-       {flash_attention_best_kernel(problem), flash_attention_kernel(problem)}) {
+       {flash_attention_best_kernel(problem, device), flash_attention_kernel(problem)}) {
     kernel_name = strategy_name(kernel);
     if (is_verified_in(verified, "flash_attention", kernel_name, device.compute_capability)) {
       return {require_supported(kernel), kernel_name + ": one launch for all members"};

@@ -20,6 +20,7 @@ enum class FlashAttentionStrategy : uint8_t {
   simt,         ///< CUDA
   short_keys,   ///< CUDA: "short"
   tensor_core,  ///< CUDA
+  wgmma,        ///< CUDA, compute capability 9.0
   wide,         ///< CPU
   cudnn,        ///< CUDA, one call of cuDNN's
 };
@@ -29,8 +30,10 @@ std::string_view strategy_name(FlashAttentionStrategy strategy);
 /// CUDA's kernel for any problem of the dtype: tensor_core for 16 bits, simt for fp32.
 FlashAttentionStrategy flash_attention_kernel(const FlashAttentionProblem& problem);
 /// The one that is expected to be fastest: short where it takes the problem, as it reads keys once
-/// and rescales nothing, and wastes no warp on queries that are not there.
-FlashAttentionStrategy flash_attention_best_kernel(const FlashAttentionProblem& problem);
+/// and rescales nothing, and wastes no warp on queries that are not there; else wgmma, where heads
+/// fill more than half of what it pads them to.
+FlashAttentionStrategy flash_attention_best_kernel(const FlashAttentionProblem& problem,
+                                                   const DeviceInfo& device);
 
 /// Why the strategy cannot run the problem on the device; empty where it can.
 std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,

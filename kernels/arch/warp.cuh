@@ -25,6 +25,12 @@ __device__ inline bool elect_one() {
   return is_elected != 0;
 }
 
+/// `value`, the same in all lanes of the warp, of which the compiler now knows that it is: what is
+/// computed from it is computed once a warp. The whole warp calls it.
+__device__ inline int same_in_warp(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
 /// Gives registers of each thread back, for a warpgroup that only issues copies: at most
 /// `kRegisters` are left, a multiple of 8 in [24, 256]. All four warps of the warpgroup call it,
 /// and the kernel has __launch_bounds__ with both arguments. Compute capability 9.0a.

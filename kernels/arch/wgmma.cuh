@@ -78,12 +78,16 @@ __device__ inline void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-/// Keeps the compiler from moving what it does to D across this point. Costs no instruction. To be
-/// called where D changes hands: before the fence and after the wait.
+/// Keeps the compiler from moving what it does to D, or to A's registers, across this point. Costs
+/// no instruction. To be called where they change hands: before the fence and after the wait.
 template <int kCount>
 __device__ inline void wgmma_pin(float (&d)[kCount]) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(d[i])::"memory");
+}
+__device__ inline void wgmma_pin(uint32_t (&a)[4]) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) asm volatile("" : "+r"(a[i])::"memory");
 }
 
 // ---- parts of an instruction's name

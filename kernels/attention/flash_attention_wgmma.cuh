@@ -1,0 +1,264 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention on Hopper's warpgroup products, fp16 and bf16, sums in fp32: what
+// flash_attention_mma.cuh computes, by the machinery of compute capability 9.0.
+//
+// Plan: one block a multiprocessor, which stays and takes every gridDim-th block of 128 queries of
+// all heads of all members. One thread of the first warpgroup fills two rings, of tiles of keys and
+// of values, by bulk tensor copies; two warpgroups have 64 queries each, in shared memory, and meet
+// every tile:
+//
+//   s' = q k'^T     both operands in shared memory
+//   y += p v        p in registers: a lane's sums of s are what it holds of A; v lies with its
+//                   elements contiguous, as B may
+//   p  = 2^(s' c - m)  on the threads, while y += p v of the tile before is still under way
+//
+// so that products of one tile hide the powers of the next. The two warpgroups also take turns in
+// beginning products: while one raises powers, the tensor cores multiply for the other.
+//
+//   warpgroup 1   s1, y0 begin | powers of 1     | s2, y1 begin | powers of 2 ...
+//   warpgroup 2   ...powers of 0 | s1, y0 begin | powers of 1     | s2, y1 begin ...
+//
+// Tiles come last first: those that hide keys from some query are the first ones, and what stands
+// behind a key length, which may be anything, is in the first tile alone, whose values are
+// overwritten with zeros. What lies behind the last key or the head's last element is filled with
+// zeros by the copies.
+//
+// One tensor map {element, head, member, position, batch row} of each operand serves all members.
+// Order of blocks: groups of heads whose keys and values stay in the L2 cache together; in a group
+// the queries that see most keys first, so that blocks that work side by side are alike long.
+// Source: Shah et al., "FlashAttention-3", 2024, arXiv:2407.08608, sections 3.1 and 3.2.
+#pragma once
+
+#include "kernels/arch/grid.cuh"
+#include "kernels/arch/target.cuh"
+#include "kernels/arch/warp.cuh"
+#include "kernels/attention/flash_attention_wgmma_rows.cuh"
+
+namespace wide::kernels {
+
+// ---- the producer: one thread
+
+/// Rows from `position` on of a head, panel by panel.
+template <AttentionWgmmaPolicy policy>
+__device__ inline void load_head(char* tile, const CUtensorMap& map, arch::Mbarrier* full, int rows,
+                                 uint32_t head, uint32_t member, int position, uint32_t batch_row) {
+  arch::mbarrier_arrive_expect_bytes(full, static_cast<uint32_t>(policy.tile_bytes(rows)));
+#pragma unroll
+  for (int panel = 0; panel < policy.panels(); ++panel) {
+    arch::load_tile(tile + panel * rows * kAttentionRowBytes, map, full, panel * kAttentionPanel,
+                    static_cast<int32_t>(head), static_cast<int32_t>(member), position,
+                    static_cast<int32_t>(batch_row));
+  }
+}
+
+template <AttentionWgmmaPolicy policy>
+__device__ void produce_heads(AttentionStorage<policy>& s, const FlashAttentionWgmmaParams& params,
+                              const AttentionGrid& grid) {
+  using Ring = AttentionRing<policy.stages>;
+  const FlashAttentionParams& p = params.attention;
+  arch::wait_for_grid();
+  Ring k, v;
+  uint32_t q_parity = 1;  // the first time nobody has to give it back
+  for (uint32_t index = blockIdx.x; index < grid.count; index += gridDim.x) {
+    const QueryBlock block = queries_at(p, grid, index);
+    const KeyTiles tiles(p, block, policy.keys);
+    const auto load = [&](char* tile, const CUtensorMap& map, arch::Mbarrier* full, bool is_shared,
+                          int position) {
+      load_head<policy>(tile, map, full, policy.keys, block.kv_head, is_shared ? 0 : block.member,
+                        position, block.batch_row);
+    };
+    // In the order of use: a tile's keys before the values of the one before.
+    for (int i = 0; i <= tiles.count; ++i) {
+      const int first_key = (tiles.first + tiles.count - 1 - i) * policy.keys;
+      if (i < tiles.count) {
+        arch::mbarrier_wait(&s.k_empty[k.stage], k.parity ^ 1);
+        load(s.k[k.stage], params.k, &s.k_full[k.stage], params.k_is_shared, first_key);
+        k.advance();
+      }
+      for (int c = 0; i == 0 && c < kAttentionConsumers; ++c) {
+        arch::mbarrier_wait(&s.q_empty[c], q_parity);
+        load_head<policy>(s.q[c], params.q, &s.q_full[c], kAttentionBoxQueries, block.head,
+                          params.q_is_shared ? 0 : block.member,
+                          block.first_query + c * kAttentionBoxQueries, block.batch_row);
+      }
+      if (i > 0) {
+        arch::mbarrier_wait(&s.v_empty[v.stage], v.parity ^ 1);
+        load(s.v[v.stage], params.v, &s.v_full[v.stage], params.v_is_shared,
+             first_key + policy.keys);
+        v.advance();
+      }
+    }
+    q_parity ^= 1;
+  }
+  arch::launch_dependents();
+}
+
+// ---- the consumers
+
+/// A consumer's places in the rings.
+template <AttentionWgmmaPolicy policy>
+struct AttentionPlaces {
+  AttentionRing<policy.stages> k, v;
+  uint32_t q_parity = 0, turn_parity;
+};
+
+template <class T, AttentionWgmmaPolicy policy>
+__device__ inline void attend(AttentionStorage<policy>& s, const FlashAttentionParams& p,
+                              const QueryBlock& block, int consumer, AttentionPlaces<policy>& at,
+                              AttentionSums<policy>& sums) {
+  const bool is_first_lane = threadIdx.x % 32 == 0;
+  const int warp = static_cast<int>(threadIdx.x) % kAttentionGroup / 32;
+  const int first_query = block.first_query + consumer * kAttentionBoxQueries + 16 * warp;
+  const KeyTiles tiles(p, block, policy.keys);
+  const char* q = s.q[consumer];
+  AttentionScores<policy.rows()> scores;
+  auto& products = reinterpret_cast<float(&)[policy.keys / 2]>(scores);
+  AttentionPowers<policy> powers;
+  float shrink[2];
+  const auto give_back_keys = [&](int tile) {
+    if (is_first_lane) arch::mbarrier_arrive(&s.k_empty[at.k.stage]);
+    at.k.advance();
+    if (policy.has_own_y && tile == 0 && is_first_lane) {
+      arch::mbarrier_arrive(&s.q_empty[consumer]);
+    }
+  };
+  const auto soften = [&](int tile) {
+    const int first_key = (tiles.first + tile) * policy.keys;
+    const float factor = finish_scores<policy>(p, block, tiles, first_query, first_key, scores);
+    raise<policy>(scores, factor, sums, shrink);
+  };
+
+  arch::mbarrier_wait(&s.q_full[consumer], at.q_parity);
+  at.q_parity ^= 1;
+  if (tiles.count == 0) {  // nobody sees anything
+    if (policy.has_own_y && is_first_lane) arch::mbarrier_arrive(&s.q_empty[consumer]);
+    return;
+  }
+  int tile = tiles.count - 1;
+  arch::mbarrier_wait(&s.k_full[at.k.stage], at.k.parity);
+  begin_scores<T, policy>(q, s.k[at.k.stage], products);
+  arch::wgmma_wait<0>();
+  arch::wgmma_pin(products);
+  give_back_keys(tile);
+  soften(tile);
+  round_powers<T, policy>(scores, powers);
+  const int first_hidden = block.key_length - (tiles.first + tile) * policy.keys;
+  if (first_hidden < min(p.kv_seq - (tiles.first + tile) * policy.keys, policy.keys)) {
+    arch::mbarrier_wait(&s.v_full[at.v.stage], at.v.parity);
+    hide_values<policy>(s.v[at.v.stage], first_hidden, consumer);
+  }
+  if (tile > 0) arch::mbarrier_wait(&s.k_full[at.k.stage], at.k.parity);
+  while (--tile >= 0) {
+    arch::mbarrier_wait(&s.turn[consumer], at.turn_parity);
+    at.turn_parity ^= 1;
+    hand_over<policy>(powers, sums.y);
+    begin_scores<T, policy>(q, s.k[at.k.stage], products);
+    arch::mbarrier_wait(&s.v_full[at.v.stage], at.v.parity);
+    begin_values<T, policy>(powers, s.v[at.v.stage], sums.y);
+    if (is_first_lane) arch::mbarrier_arrive(&s.turn[1 - consumer]);
+    arch::wgmma_wait<1>();
+    arch::wgmma_pin(products);
+    give_back_keys(tile);
+    soften(tile);
+    arch::wgmma_pin(products);
+    // Also keeps ptxas from waiting for the values before the powers are raised: it moves waits up
+    // as far as a branch.
+    if (tile > 0) arch::mbarrier_wait(&s.k_full[at.k.stage], at.k.parity);
+    arch::wgmma_wait<0>();
+    hand_over<policy>(powers, sums.y);
+    if (is_first_lane) arch::mbarrier_arrive(&s.v_empty[at.v.stage]);
+    at.v.advance();
+    scale_rows<policy>(sums.y, shrink);
+    round_powers<T, policy>(scores, powers);
+  }
+  arch::mbarrier_wait(&s.v_full[at.v.stage], at.v.parity);
+  hand_over<policy>(powers, sums.y);
+  arch::wgmma_fence();
+  begin_values<T, policy>(powers, s.v[at.v.stage], sums.y);
+  arch::wgmma_wait<0>();
+  hand_over<policy>(powers, sums.y);
+  if (is_first_lane) arch::mbarrier_arrive(&s.v_empty[at.v.stage]);
+  at.v.advance();
+}
+
+template <class T, AttentionWgmmaPolicy policy>
+__device__ void consume_heads(AttentionStorage<policy>& s, const FlashAttentionWgmmaParams& params,
+                              const AttentionGrid& grid, int consumer) {
+  const FlashAttentionParams& p = params.attention;
+  // The first turn of all is nobody's to give.
+  AttentionPlaces<policy> at{.turn_parity = consumer == 0 ? 1u : 0u};
+  AttentionSums<policy> sums;
+  arch::wait_for_grid();  // before key lengths are read and y is written
+  for (uint32_t index = blockIdx.x; index < grid.count; index += gridDim.x) {
+    const QueryBlock block = queries_at(p, grid, index);
+    sums.clear();
+    attend<T, policy>(s, p, block, consumer, at, sums);
+    store_head<T, policy>(s, params, block, consumer, sums);
+  }
+  if (policy.has_own_y && threadIdx.x % kAttentionGroup == 0) arch::wait_stores_read<0>();
+}
+
+template <class T, HeadWidth width>
+__global__ void __launch_bounds__(kAttentionThreads, 1)
+    flash_attention_wgmma(const __grid_constant__ FlashAttentionWgmmaParams params,
+                          const __grid_constant__ AttentionGrid grid) {
+  if constexpr (arch::kHasSm90a) {
+    constexpr AttentionWgmmaPolicy policy = attention_wgmma_policy(width);
+    extern __shared__ __align__(1024) char shared[];
+    auto& s = *reinterpret_cast<AttentionStorage<policy>*>(shared);
+    if (threadIdx.x == 0) {
+      for (const CUtensorMap* map : {&params.q, &params.k, &params.v, &params.y}) {
+        arch::prefetch_tensor_map(*map);
+      }
+      prepare_barriers(s);
+    }
+    __syncthreads();
+    const int warpgroup = arch::same_in_warp(static_cast<int>(threadIdx.x) / kAttentionGroup);
+    if (warpgroup == 0) {
+      arch::shrink_registers<kAttentionProducerRegisters>();
+      if (threadIdx.x < 32 && arch::elect_one()) produce_heads<policy>(s, params, grid);
+    } else {
+      arch::grow_registers<kAttentionConsumerRegisters>();
+      consume_heads<T, policy>(s, params, grid, warpgroup - 1);
+    }
+  } else {
+    __trap();
+  }
+}
+
+template <class T, HeadWidth width>
+cudaError_t launch_wgmma_width(const FlashAttentionWgmmaParams& params, cudaStream_t stream) {
+  constexpr int kSharedBytes = sizeof(AttentionStorage<attention_wgmma_policy(width)>);
+  static_assert(kSharedBytes <= 227 * 1024, "what a block of compute capability 9.0 has");
+  constexpr int64_t kMaxBlocks = 0x7fffffff;
+  const FlashAttentionParams& p = params.attention;
+  const int64_t per_head = (p.seq - 1) / kAttentionBlock + 1;
+  int64_t count = per_head;
+  // Each factor is checked before it is used, so that no product can overflow.
+  for (const int64_t factor : {p.heads, p.batch, p.num_members}) {
+    if (factor > kMaxBlocks / count) return cudaErrorInvalidConfiguration;
+    count *= factor;
+  }
+  const auto heads = static_cast<uint32_t>(count / per_head);
+  const AttentionGrid grid{heads, attention_heads_per_group(p, heads),
+                           static_cast<uint32_t>(per_head), static_cast<uint32_t>(count)};
+  const auto kernel = flash_attention_wgmma<T, width>;
+  const cudaError_t status = allow_shared_bytes(kernel, kSharedBytes);
+  if (status != cudaSuccess) return status;
+  const uint32_t blocks = std::min(grid.count, static_cast<uint32_t>(params.num_multiprocessors));
+  return launch_overlapping(kernel, blocks, kAttentionThreads, kSharedBytes, stream, params, grid);
+}
+
+template <class T>
+cudaError_t launch_flash_attention_wgmma_type(const FlashAttentionWgmmaParams& params,
+                                              cudaStream_t stream) {
+  const int head_dim = params.attention.head_dim;
+  if (head_dim <= 64) return launch_wgmma_width<T, HeadWidth::d64>(params, stream);
+  if (head_dim <= 128) return launch_wgmma_width<T, HeadWidth::d128>(params, stream);
+  if (head_dim <= 256) return launch_wgmma_width<T, HeadWidth::d256>(params, stream);
+  return cudaErrorInvalidValue;
+}
+
+}  // namespace wide::kernels

@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a warpgroup of flash_attention_wgmma.cuh does with its 64 queries, of which a warp has 16:
+// products on the tensor cores, softmax on the threads, and the way out.
+#pragma once
+
+#include "kernels/arch/barrier.cuh"
+#include "kernels/arch/tma.cuh"
+#include "kernels/arch/wgmma.cuh"
+#include "kernels/attention/flash_attention_wgmma.hpp"
+#include "kernels/attention/flash_attention_wgmma_storage.cuh"
+
+namespace wide::kernels {
+
+template <AttentionWgmmaPolicy policy>
+using AttentionPowers = uint32_t[policy.keys / 16][4];  // A's fragments
+
+template <AttentionWgmmaPolicy policy>
+struct AttentionSums {
+  float y[policy.dims / 2];
+  float most[2], total[2];  // of row lane / 4 and of the one 8 below, as AttentionRows has them
+
+  __device__ void clear() {
+#pragma unroll
+    for (float& sum : y) sum = 0.0f;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      most[half] = -std::numeric_limits<float>::infinity();
+      total[half] = 0.0f;
+    }
+  }
+};
+
+/// With the fence for these and for begin_values().
+template <class T, AttentionWgmmaPolicy policy>
+__device__ inline void begin_scores(const char* q, const char* k,
+                                    float (&scores)[policy.keys / 2]) {
+  const auto descriptor = [](const char* rows) {
+    return arch::operand_descriptor(rows, 16, 8 * kAttentionRowBytes,
+                                    arch::OperandSwizzle::bytes_128);
+  };
+  const uint64_t of_q = descriptor(q), of_k = descriptor(k);
+  arch::wgmma_pin(scores);
+  arch::wgmma_fence();
+#pragma unroll
+  for (int panel = 0; panel < policy.panels(); ++panel) {
+#pragma unroll
+    for (int byte = 0; byte < kAttentionRowBytes; byte += kAttentionInstruction) {
+      arch::wgmma<T>(
+          scores,
+          arch::advance_descriptor(of_q, panel * kAttentionBoxQueries * kAttentionRowBytes + byte),
+          arch::advance_descriptor(of_k, panel * policy.keys * kAttentionRowBytes + byte),
+          panel > 0 || byte > 0);
+    }
+  }
+  arch::wgmma_commit();
+}
+
+/// Behind a fence, and hand_over() before that.
+template <class T, AttentionWgmmaPolicy policy>
+__device__ inline void begin_values(const AttentionPowers<policy>& powers, const char* v,
+                                    float (&y)[policy.dims / 2]) {
+  const uint64_t of_v = arch::operand_descriptor(
+      v, policy.keys * kAttentionRowBytes, 8 * kAttentionRowBytes, arch::OperandSwizzle::bytes_128);
+#pragma unroll
+  for (int i = 0; i < policy.keys / 16; ++i) {
+    arch::wgmma<T, arch::Major::mn>(
+        y, powers[i], arch::advance_descriptor(of_v, i * 16 * kAttentionRowBytes), true);
+  }
+  arch::wgmma_commit();
+}
+
+/// Where the operands of begin_values() that are registers change hands.
+template <AttentionWgmmaPolicy policy>
+__device__ inline void hand_over(AttentionPowers<policy>& powers, float (&y)[policy.dims / 2]) {
+  arch::wgmma_pin(y);
+#pragma unroll
+  for (auto& fragment : powers) arch::wgmma_pin(fragment);
+}
+
+/// A tile's products of queries and keys become what softmax is taken of. Returns the factor that
+/// brings them into the exponent.
+template <AttentionWgmmaPolicy policy>
+__device__ inline float finish_scores(const FlashAttentionParams& p, const QueryBlock& block,
+                                      const KeyTiles& tiles, int first_query, int first_key,
+                                      AttentionScores<policy.rows()>& scores) {
+  float factor = p.scale * kLog2E;
+  const auto for_each = [&](const auto& change) {
+    for_each_score<policy.rows()>(scores, first_query, first_key, policy.keys, change);
+  };
+  if (bends_scores(p)) {
+    factor = kLog2E;
+    for_each([&](float& score, int, int) { score *= p.scale; });
+    if (p.soft_cap > 0.0f) {
+      const float inverse = 1.0f / p.soft_cap;
+      for_each([&](float& score, int, int) {
+        score = p.soft_cap * tanh_approximately(score * inverse);
+      });
+    }
+    if (p.slopes != nullptr) {
+      const float slope = slope_of(p, block);
+      for_each([&](float& score, int query, int key) {
+        score -= slope * static_cast<float>(abs(position_of(p, query) - key));
+      });
+    }
+  }
+  if (tiles.hides(first_key, first_key + policy.keys)) {
+    for_each([&](float& score, int query, int key) {
+      const KeyRange own = seen_keys(p, block, query, query);
+      if (key < own.first || key >= own.last) score = -std::numeric_limits<float>::infinity();
+    });
+  }
+  return factor;
+}
+
+/// Scores become powers over their row's largest; by what y is to shrink is left to the caller, to
+/// whom y may not belong yet.
+template <AttentionWgmmaPolicy policy>
+__device__ inline void raise(AttentionScores<policy.rows()>& scores, float factor,
+                             AttentionSums<policy>& sums, float (&shrink)[2]) {
+  constexpr AttentionMmaPolicy rows = policy.rows();
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const float most =
+        fmaxf(sums.most[half], largest_score<rows>(scores, 0, half, policy.keys) * factor);
+    const float base = base_of(most);
+    shrink[half] = arch::exp2_approximately(sums.most[half] - base);
+    sums.most[half] = most;
+    const float total = raise_scores<rows>(scores, 0, half, policy.keys, factor, base);
+    sums.total[half] = sums.total[half] * shrink[half] + total;
+  }
+}
+
+template <class T, AttentionWgmmaPolicy policy>
+__device__ inline void round_powers(const AttentionScores<policy.rows()>& scores,
+                                    AttentionPowers<policy>& powers) {
+#pragma unroll
+  for (int i = 0; i < policy.keys / 16; ++i) {
+#pragma unroll
+    for (int part = 0; part < 4; ++part) {
+      const float* pair = &scores[0][2 * i + part / 2][part % 2 * 2];
+      powers[i][part] = pack_pair<T>(pair[0], pair[1]);
+    }
+  }
+}
+
+template <AttentionWgmmaPolicy policy>
+__device__ inline void scale_rows(float (&y)[policy.dims / 2], const float (&factor)[2]) {
+#pragma unroll
+  for (int i = 0; i < policy.dims / 2; ++i) y[i] *= factor[i / 2 % 2];
+}
+
+/// Zeros over values behind the key length, which may be anything: their powers are 0, but 0 times
+/// NaN is not. By both warpgroups, before either multiplies by them.
+template <AttentionWgmmaPolicy policy>
+__device__ inline void hide_values(char* v, int first_hidden, int consumer) {
+  constexpr int kRowPieces = kAttentionRowBytes / 16, kPanelPieces = policy.keys * kRowPieces;
+  const int thread = static_cast<int>(threadIdx.x) % kAttentionGroup + consumer * kAttentionGroup;
+#pragma unroll
+  for (int panel = 0; panel < policy.panels(); ++panel) {
+    auto* pieces = reinterpret_cast<uint4*>(v + panel * policy.keys * kAttentionRowBytes);
+    for (int i = first_hidden * kRowPieces + thread; i < kPanelPieces;
+         i += kAttentionConsumers * kAttentionGroup) {
+      pieces[i] = make_uint4(0, 0, 0, 0);
+    }
+  }
+  arch::fence_proxy_async();
+  arch::named_barrier_sync(1 + kAttentionConsumers, kAttentionConsumers * kAttentionGroup);
+}
+
+/// Divides, rounds and stores the warpgroup's 64 queries, a panel a box.
+template <class T, AttentionWgmmaPolicy policy>
+__device__ inline void store_head(AttentionStorage<policy>& s,
+                                  const FlashAttentionWgmmaParams& params, const QueryBlock& block,
+                                  int consumer, AttentionSums<policy>& sums) {
+  const int thread = static_cast<int>(threadIdx.x) % kAttentionGroup;
+  const int lane = lane_index(), named_row = thread / 32 * 16 + lane % 16;
+  float share[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float total = sums.total[half];
+    total += __shfl_xor_sync(0xffffffffu, total, 1);
+    total += __shfl_xor_sync(0xffffffffu, total, 2);
+    share[half] = total == 0.0f ? 0.0f : 1.0f / total;  // a query that sees nothing: 0
+  }
+  scale_rows<policy>(sums.y, share);
+  char* box = s.y(consumer);
+  const int barrier = 1 + consumer;
+  // Its memory is read no more: by the stores of the block before, or as queries.
+  if (policy.has_own_y && thread == 0) arch::wait_stores_read<0>();
+  arch::named_barrier_sync(barrier, kAttentionGroup);
+#pragma unroll
+  for (int block_of_8 = 0; block_of_8 < policy.dims / 8; block_of_8 += 2) {
+    uint32_t packed[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float* pair = &sums.y[4 * block_of_8 + 2 * i];
+      packed[i] = pack_pair<T>(pair[0], pair[1]);
+    }
+    const int panel = block_of_8 / 8, chunk = block_of_8 % 8 + lane / 16;
+    arch::stmatrix(box + (panel * kAttentionBoxQueries + named_row) * kAttentionRowBytes +
+                       (chunk ^ named_row % 8) * 16,
+                   packed);
+  }
+  arch::fence_proxy_async();
+  arch::named_barrier_sync(barrier, kAttentionGroup);
+  if (thread != 0) return;
+#pragma unroll
+  for (int panel = 0; panel < policy.panels(); ++panel) {
+    arch::store_tile(
+        params.y, box + panel * kAttentionBoxQueries * kAttentionRowBytes, panel * kAttentionPanel,
+        static_cast<int32_t>(block.head), static_cast<int32_t>(block.member),
+        block.first_query + consumer * kAttentionBoxQueries, static_cast<int32_t>(block.batch_row));
+  }
+  arch::commit_stores();
+  if (policy.has_own_y) return;
+  arch::wait_stores_read<0>();
+  arch::mbarrier_arrive(&s.q_empty[consumer]);
+}
+
+}  // namespace wide::kernels

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a block of flash_attention_wgmma.cuh holds in shared memory, and which queries it takes.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/arch/fence.cuh"
+#include "kernels/arch/mbarrier.cuh"
+#include "kernels/attention/flash_attention.hpp"
+#include "kernels/attention/flash_attention_fragments.cuh"
+#include "kernels/attention/flash_attention_wgmma_tile.hpp"
+
+namespace wide::kernels {
+
+constexpr int kAttentionConsumers = 2;  // warpgroups
+constexpr int kAttentionWarps = 4;      // of a warpgroup
+constexpr int kAttentionGroup = 32 * kAttentionWarps;
+constexpr int kAttentionThreads = kAttentionGroup * (1 + kAttentionConsumers);
+constexpr int kAttentionBlock = kAttentionConsumers * kAttentionBoxQueries;  // queries
+constexpr int kAttentionRowBytes = kAttentionPanel * 2;
+constexpr int kAttentionInstruction = 32;  // bytes of k
+constexpr int kAttentionProducerRegisters = 24, kAttentionConsumerRegisters = 240;
+
+struct AttentionWgmmaPolicy {
+  int dims;        // of a padded head
+  int keys;        // of a tile
+  int stages;      // tiles of keys in shared memory, and of values
+  bool has_own_y;  // memory, else that of its queries: the next ones come later
+
+  constexpr int panels() const { return dims / kAttentionPanel; }
+  constexpr int tile_bytes(int rows) const { return rows * dims * 2; }
+  /// The warp's part, in the words of flash_attention_fragments.cuh.
+  constexpr AttentionMmaPolicy rows() const { return {dims, keys, 16, 0, 1}; }
+};
+
+constexpr AttentionWgmmaPolicy attention_wgmma_policy(HeadWidth width) {
+  switch (width) {
+    case HeadWidth::d64:  // 160 KiB
+      return {64, attention_wgmma_keys(64), 4, true};
+    case HeadWidth::d128:  // 192 KiB
+      return {128, attention_wgmma_keys(128), 2, true};
+    case HeadWidth::d256:  // 192 KiB
+      return {256, attention_wgmma_keys(256), 2, false};
+    default:
+      return {};
+  }
+}
+
+template <AttentionWgmmaPolicy policy>
+struct alignas(1024) AttentionStorage {
+  static constexpr int kQueryBytes = policy.tile_bytes(kAttentionBoxQueries);
+  char q[kAttentionConsumers][kQueryBytes];
+  char k[policy.stages][policy.tile_bytes(policy.keys)];
+  char v[policy.stages][policy.tile_bytes(policy.keys)];
+  char own_y[policy.has_own_y ? kAttentionConsumers : 1][policy.has_own_y ? kQueryBytes : 16];
+  arch::Mbarrier q_full[kAttentionConsumers], q_empty[kAttentionConsumers];
+  arch::Mbarrier k_full[policy.stages], k_empty[policy.stages];
+  arch::Mbarrier v_full[policy.stages], v_empty[policy.stages];
+  arch::Mbarrier turn[kAttentionConsumers];
+
+  __device__ char* y(int consumer) { return policy.has_own_y ? own_y[consumer] : q[consumer]; }
+};
+
+/// Blocks of queries of all heads, in the order in which they are taken.
+struct AttentionGrid {
+  uint32_t heads, heads_per_group, blocks_per_head, count;
+};
+
+__device__ inline QueryBlock queries_at(const FlashAttentionParams& p, const AttentionGrid& grid,
+                                        uint32_t index) {
+  const uint32_t per_group = grid.heads_per_group * grid.blocks_per_head;
+  const uint32_t first_head = index / per_group * grid.heads_per_group;
+  const uint32_t heads = min(grid.heads_per_group, grid.heads - first_head);
+  QueryBlock block = locate_head(p, first_head + index % per_group % heads);
+  take_queries(p, grid.blocks_per_head, index % per_group / heads, kAttentionBlock, block);
+  return block;
+}
+
+/// A place in a ring of stages.
+template <int stages>
+struct AttentionRing {
+  uint32_t stage = 0, parity = 0;
+
+  __device__ void advance() {
+    if (++stage < stages) return;
+    stage = 0;
+    parity ^= 1;
+  }
+};
+
+template <AttentionWgmmaPolicy policy>
+__device__ inline void prepare_barriers(AttentionStorage<policy>& s) {
+  constexpr int kGivers = kAttentionWarps * kAttentionConsumers;
+  for (int stage = 0; stage < policy.stages; ++stage) {
+    arch::mbarrier_init(&s.k_full[stage], 1);
+    arch::mbarrier_init(&s.v_full[stage], 1);
+    arch::mbarrier_init(&s.k_empty[stage], kGivers);
+    arch::mbarrier_init(&s.v_empty[stage], kGivers);
+  }
+  for (int c = 0; c < kAttentionConsumers; ++c) {
+    arch::mbarrier_init(&s.q_full[c], 1);
+    arch::mbarrier_init(&s.q_empty[c], policy.has_own_y ? kAttentionWarps : 1);
+    arch::mbarrier_init(&s.turn[c], kAttentionWarps);
+  }
+  arch::fence_mbarrier_init();
+}
+
+/// Heads whose keys and values fill about half of the L2 cache, which they share with queries and
+/// results; all that share keys are together.
+inline uint32_t attention_heads_per_group(const FlashAttentionParams& p, uint32_t heads) {
+  constexpr int64_t kBytes = 24 << 20;
+  const int64_t of_head = std::max<int64_t>(4 * int64_t{p.kv_seq} * p.head_dim, 1);
+  const int64_t groups = std::max<int64_t>(kBytes / of_head, 1);
+  return static_cast<uint32_t>(std::min<int64_t>(groups * (p.heads / p.kv_heads), heads));
+}
+
+}  // namespace wide::kernels
