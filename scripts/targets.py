@@ -44,7 +44,7 @@ CONVOLUTIONS = {"sequential", "grouped", "channels_last"}
 BATCHED = {"sequential", "cublas_batched"}
 VENDORS = {"linear": LINEARS, "ragged_linear": LINEARS, "attention": BATCHED, "mlp": BATCHED,
            "conv1d": CONVOLUTIONS, "conv2d": CONVOLUTIONS,
-           "batchnorm1d": {"cudnn"}, "batchnorm2d": {"cudnn"}, "flash_attention": {"cudnn"}}
+           "batchnorm1d": {"cudnn"}, "batchnorm2d": {"cudnn"}, "flash_attention": {"sequential", "cudnn"}}
 REGIMES = ("graph", "stream", "cpu")  # the first that was measured: launches are not what is compared
 GOALS = ("vs_vendor", "of_floor_pct", "flops_per_s", "most_us", "vs_other", "geomean_vs_vendor", "least_vs_vendor")
 

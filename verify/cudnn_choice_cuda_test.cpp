@@ -10,6 +10,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "host/attention/flash_attention_cudnn.hpp"
 #include "host/core/verified.hpp"
 #include "verify/support/cudnn_devices.hpp"
 #include "verify/support/devices.hpp"
@@ -226,6 +227,26 @@ TEST_CASE("flash_attention: auto is cuDNN where ours is unverified, and by name 
   CHECK(machine.refusal(named, theirs.at(1)) ==
         "flash_attention: cudnn: v is aligned to 2 bytes, expected cuDNN's = 16");
   CHECK(calls_of_cudnn == 0);
+
+  // Member after member is cuDNN's, too, where it can be.
+  const auto sequential =
+      make_flash_attention_plan(machine.context, problem, {.strategy = "sequential"});
+  CHECK(has(sequential.explain(), "; engine "));
+  CHECK(has(sequential.explain(), "by our kernel where operands are not aligned to 16 bytes"));
+  machine.run(sequential, theirs.at(0));
+  CHECK(calls_of_cudnn == 2);
+  machine.run(sequential, theirs.at(1));
+  CHECK(calls_of_cudnn == 0);
+  CHECK(worst_difference(ours.y, theirs.y) < 4e-3);
+  FlashAttentionProblem masked = problem;
+  masked.window = 3;
+  CHECK(
+      has(make_flash_attention_plan(machine.context, masked, {.strategy = "sequential"}).explain(),
+          "by our kernel: it is asked for no window, soft cap, slopes or bias"));
+  FlashAttentionProblem odd = problem;
+  odd.k.member = 36;
+  CHECK(flash_attention_cudnn_member_reason(odd) ==
+        "members are 36 elements apart, expected a multiple of 8");
 }
 
 TEST_CASE("conv: auto is cuDNN's grouped call, which by name is cuDNN or none") {

@@ -8,6 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -103,6 +104,18 @@ inline std::vector<std::string> strategies_for(const Context& context, const Att
   return strategies;
 }
 
+/// With all that any strategy needs: workspace, and a vendor's library where one may be called.
+inline void run_plan(const Context& context, const FlashAttentionPlan& plan,
+                     const FlashAttentionArguments& arguments) {
+  const OwnedStream stream(context);
+  const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
+  std::optional<VendorHandles> handles;
+  if (plan.strategy() == "sequential" || plan.strategy() == "cudnn") handles.emplace(context);
+  plan.run(arguments,
+           {stream.get(), {scratch.data(), scratch.bytes()}, handles ? &*handles : nullptr});
+  context.synchronize(stream.get());
+}
+
 /// Runs the case by one strategy; every element of y must be within the reference's tolerance.
 /// Returns the worst error over tolerance.
 inline double check_attention(const Context& context, const AttentionCase& made,
@@ -144,11 +157,10 @@ inline double check_attention(const Context& context, const AttentionCase& made,
     arguments.bias = bias;
     bias_values = download(context, bias);
   }
-  const OwnedStream stream(context);
-  const FlashAttentionPlan plan = make_flash_attention_plan(
-      context, describe_flash_attention(arguments, made.problem), {.strategy = strategy});
-  plan.run(arguments, {stream.get()});
-  context.synchronize(stream.get());
+  run_plan(context,
+           make_flash_attention_plan(context, describe_flash_attention(arguments, made.problem),
+                                     {.strategy = strategy}),
+           arguments);
 
   const Reals got = download(context, y), qs = download(context, q), ks = download(context, k),
               vs = download(context, v);

@@ -20,11 +20,10 @@ Reals attend(const Context& context, const std::string& strategy, FlashAttention
   const Tensor q_there = tensor(q), k_there = tensor(k), v_there = tensor(v),
                y(context, problem.dtype, {1, rows(q), dim});
   const FlashAttentionArguments arguments{q_there, k_there, v_there, {}, {}, y};
-  const OwnedStream stream(context);
-  make_flash_attention_plan(context, describe_flash_attention(arguments, problem),
-                            {.strategy = strategy})
-      .run(arguments, {stream.get()});
-  context.synchronize(stream.get());
+  run_plan(context,
+           make_flash_attention_plan(context, describe_flash_attention(arguments, problem),
+                                     {.strategy = strategy}),
+           arguments);
   return download(context, y);
 }
 
@@ -94,10 +93,10 @@ TEST_CASE(
            {std::tuple{Reals{3, 0}, 0.25, 0.0}, {Reals{1, -5}, 0.25, 0.0}}) {
         const Tensor lengths = upload(context, Dtype::int32, {2, 1}, stored);
         const FlashAttentionArguments arguments{q, k, k, lengths, {}, y};
-        const OwnedStream stream(context);
-        make_flash_attention_plan(context, describe_flash_attention(arguments, {.num_members = 2}))
-            .run(arguments, {stream.get()});
-        context.synchronize(stream.get());
+        run_plan(context,
+                 make_flash_attention_plan(context,
+                                           describe_flash_attention(arguments, {.num_members = 2})),
+                 arguments);
         const Reals got = download(context, y);
         for (size_t i = 0; i < got.size(); ++i) CHECK(got[i] == (i % 8 < 4 ? first : second));
       }
@@ -238,15 +237,14 @@ TEST_CASE("flash_attention: views of one tensor that holds q, k and v of all mem
     const Tensor q = dense(0), k = dense(1), v = dense(2);
     const Tensor y(context, Dtype::fp16, {kBatch, kSeq, kMembers * kDim}),
         expected(context, Dtype::fp16, {kBatch, kSeq, kMembers * kDim});
-    const OwnedStream stream(context);
     for (const FlashAttentionArguments& arguments :
          {FlashAttentionArguments{part(0), part(1), part(2), {}, {}, y},
           FlashAttentionArguments{q, k, v, {}, {}, expected}}) {
-      make_flash_attention_plan(context,
-                                describe_flash_attention(arguments, {.num_members = kMembers}))
-          .run(arguments, {stream.get()});
+      run_plan(context,
+               make_flash_attention_plan(
+                   context, describe_flash_attention(arguments, {.num_members = kMembers})),
+               arguments);
     }
-    context.synchronize(stream.get());
     CHECK(download(context, y) == download(context, expected));
   }
 }
@@ -255,15 +253,14 @@ TEST_CASE("flash_attention: empty problems run, and no keys give zeros") {
   for (const Context& context : devices_at_hand()) {
     const Tensor none(context, Dtype::fp32, {2, 0, 8}),
         one = upload(context, Dtype::fp32, {2, 1, 8}, Reals(16, 1.0));
-    const OwnedStream stream(context);
     for (const auto& [q, k] : {std::pair{&none, &none}, {&none, &one}, {&one, &none}}) {
       const Tensor y = upload(context, Dtype::fp32, q->shape(),
                               Reals(static_cast<size_t>(q->num_elements()), std::nan("")));
       const FlashAttentionArguments arguments{*q, *k, *k, {}, {}, y};
-      make_flash_attention_plan(context,
-                                describe_flash_attention(arguments, {.num_members = 2, .heads = 2}))
-          .run(arguments, {stream.get()});
-      context.synchronize(stream.get());
+      run_plan(context,
+               make_flash_attention_plan(
+                   context, describe_flash_attention(arguments, {.num_members = 2, .heads = 2})),
+               arguments);
       for (const double value : download(context, y)) CHECK(value == 0);
     }
   }
@@ -295,11 +292,10 @@ TEST_CASE("flash_attention: a bias of every score, and one for all of an axis; -
                      bias = upload(context, like.dtype, {1, 1, 1, 3, 3},
                                    {kHidden, 0, kHidden, 1, kHidden, 1, kHidden, kHidden, kHidden});
         const FlashAttentionArguments arguments{q, k, v, {}, {}, y, bias};
-        const OwnedStream stream(context);
-        make_flash_attention_plan(context, describe_flash_attention(arguments, like),
-                                  {.strategy = strategy})
-            .run(arguments, {stream.get()});
-        context.synchronize(stream.get());
+        run_plan(context,
+                 make_flash_attention_plan(context, describe_flash_attention(arguments, like),
+                                           {.strategy = strategy}),
+                 arguments);
         CHECK(download(context, y) == Reals{2, 3, 0});
       });
 }

@@ -90,7 +90,6 @@ TEST_CASE("flash_attention by wgmma: keys that members share, and addresses with
   const Tensor q = upload(context, Dtype::fp16, own, queries);
   const Tensor one =
       upload(context, Dtype::fp16, {1, kSeq + 1, 1, kDim}, uniform((kSeq + 1) * kDim, -1, 1, 2));
-  const OwnedStream stream(context);
   // The same keys by stride 0, and written down for each member; then one element on.
   for (const int64_t offset : {0, 1}) {
     ConstTensorView shared(static_cast<const uint16_t*>(one.data()) + offset, Dtype::fp16, own,
@@ -109,10 +108,10 @@ TEST_CASE("flash_attention by wgmma: keys that members share, and addresses with
       const Tensor y(context, Dtype::fp16, own);
       const FlashAttentionArguments arguments{q, keys, keys, {}, {}, y};
       const FlashAttentionProblem like{.num_members = kMembers};
-      make_flash_attention_plan(context, describe_flash_attention(arguments, like),
-                                {.strategy = "wgmma"})
-          .run(arguments, {stream.get()});
-      context.synchronize(stream.get());
+      run_plan(context,
+               make_flash_attention_plan(context, describe_flash_attention(arguments, like),
+                                         {.strategy = "wgmma"}),
+               arguments);
       return download(context, y);
     };
     const Reals by_stride = attend(shared), by_copy = attend(copies);

@@ -267,7 +267,7 @@ std::vector<StrategyInfo> strategies() {
   using enum StrategyKind;
   return {
       {"sequential", cuda, sequential,
-       "member by member: cuBLAS GEMMs around flash_attention's kernel"},
+       "member by member: cuBLAS GEMMs around flash_attention's sequential"},
       {"cublas_batched", cuda, vendor,
        "one strided-batched cuBLAS GEMM a projection, around what flash_attention's AUTO takes"},
       {"fused",

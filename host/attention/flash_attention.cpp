@@ -146,8 +146,30 @@ struct FlashAttentionPlan::State {
   FlashAttentionChoice choice;
   std::string range;
   std::shared_ptr<const FlashAttentionCudnn> cudnn{};  ///< of the strategy, where y is not empty
-  bool has_stand_in = false;  ///< `sequential` runs what cuDNN does not: nobody asked for cuDNN
+  bool has_stand_in = false;  ///< our kernel runs what cuDNN does not: nobody asked for cuDNN
 };
+
+namespace {
+
+using Calls = FlashAttentionCudnn::Calls;
+
+/// `sequential` calls cuDNN for each member where it can.
+void make_sequential(const CudnnDevice& device, FlashAttentionPlan::State& state) {
+  std::string refusal = flash_attention_cudnn_member_reason(state.problem);
+  if (refusal.empty()) {
+    refusal = cudnn_refusal([&] {
+      state.cudnn =
+          std::make_shared<const FlashAttentionCudnn>(device, state.problem, Calls::one_per_member);
+    });
+  }
+  state.has_stand_in = true;
+  state.choice.explain += state.cudnn == nullptr
+                              ? "; by our kernel: " + refusal
+                              : "; " + state.cudnn->explain() +
+                                    "; by our kernel where operands are not aligned to 16 bytes";
+}
+
+}  // namespace
 
 FlashAttentionPlan make_flash_attention_plan(const Context& context,
                                              const FlashAttentionProblem& problem,
@@ -156,7 +178,7 @@ FlashAttentionPlan make_flash_attention_plan(const Context& context,
   require_no_policy(kName, options.policy);
   std::shared_ptr<const FlashAttentionCudnn> cudnn;
   const auto make = [&] {
-    cudnn = std::make_shared<const FlashAttentionCudnn>(cudnn_device(context), full);
+    cudnn = std::make_shared<const FlashAttentionCudnn>(cudnn_device(context), full, Calls::one);
   };
   FlashAttentionChoice choice = choose_flash_attention_strategy(
       full, context.info(), options.strategy, verified_strategies(),
@@ -171,6 +193,9 @@ FlashAttentionPlan make_flash_attention_plan(const Context& context,
     if (state.has_stand_in) {
       state.choice.explain += "; sequential where operands are not aligned to 16 bytes";
     }
+  } else if (state.choice.strategy == FlashAttentionStrategy::sequential && !is_empty(full) &&
+             context.device().type == DeviceType::cuda) {
+    make_sequential(cudnn_device(context), state);
   }
   return FlashAttentionPlan(std::make_shared<const FlashAttentionPlan::State>(std::move(state)));
 }

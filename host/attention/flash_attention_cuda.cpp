@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From operands to kernel parameters.
-#include <type_traits>
-
 #include "host/attention/flash_attention_run.hpp"
 #include "host/attention/flash_attention_wgmma_cuda.hpp"
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
+#include "host/core/pointer.hpp"
 #include "kernels/attention/flash_attention.hpp"
 
 namespace wide {
@@ -30,15 +29,6 @@ cudaError_t launch(Dtype dtype, FlashAttentionStrategy strategy,
     default:
       return cudaErrorInvalidValue;
   }
-}
-
-/// `member` members further.
-template <class Pointer>
-Pointer advance(Pointer base, int64_t member, int64_t stride, int64_t element_bytes) {
-  if (base == nullptr) return nullptr;
-  using Byte =
-      std::conditional_t<std::is_const_v<std::remove_pointer_t<Pointer>>, const char, char>;
-  return reinterpret_cast<Pointer>(reinterpret_cast<Byte*>(base) + member * stride * element_bytes);
 }
 
 }  // namespace
@@ -86,13 +76,13 @@ void run_flash_attention_cuda(const Context& context, const FlashAttentionProble
   kernels::FlashAttentionParams one = params;
   one.num_members = 1;
   for (int64_t n = 0; n < problem.num_members; ++n) {
-    one.q = advance(params.q, n, problem.q.member, size);
-    one.k = advance(params.k, n, problem.k.member, size);
-    one.v = advance(params.v, n, problem.v.member, size);
-    one.y = advance(params.y, n, problem.y.member, size);
-    one.key_lengths = advance(params.key_lengths, n, problem.key_lengths_member_stride, 4);
-    one.slopes = advance(params.slopes, n, problem.slopes_member_stride, 4);
-    one.bias = advance(params.bias, n, problem.bias.member, size);
+    one.q = advanced(params.q, n * problem.q.member, size);
+    one.k = advanced(params.k, n * problem.k.member, size);
+    one.v = advanced(params.v, n * problem.v.member, size);
+    one.y = advanced(params.y, n * problem.y.member, size);
+    one.key_lengths = advanced(params.key_lengths, n * problem.key_lengths_member_stride, 4);
+    one.slopes = advanced(params.slopes, n * problem.slopes_member_stride, 4);
+    one.bias = advanced(params.bias, n * problem.bias.member, size);
     WIDE_CHECK_CUDA(launch(problem.dtype, strategy, one, native));
   }
 }

@@ -10,6 +10,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/pointer.hpp"
 
 namespace wide {
 
@@ -63,6 +64,24 @@ CudnnTensorId append_causal_mask(CudnnGraph& graph, CudnnTensorId scores,
   return graph.apply(select, scores, graph.number(kHidden, 4), is_seen);
 }
 
+FlashAttentionProblem one_of(const FlashAttentionProblem& problem) {
+  FlashAttentionProblem one = problem;
+  one.num_members = 1;
+  return one;
+}
+
+/// Of what cuDNN is told of, which has no masks.
+FlashAttentionArguments member_of(const FlashAttentionProblem& p, const FlashAttentionArguments& a,
+                                  int64_t n) {
+  const int64_t bytes = dtype_bytes(p.dtype);
+  FlashAttentionArguments own = a;
+  own.q.data = advanced(a.q.data, n * p.q.member, bytes);
+  own.k.data = advanced(a.k.data, n * p.k.member, bytes);
+  own.v.data = advanced(a.v.data, n * p.v.member, bytes);
+  own.y.data = advanced(a.y.data, n * p.y.member, bytes);
+  return own;
+}
+
 }  // namespace
 
 std::string flash_attention_cudnn_unsupported_reason(const FlashAttentionProblem& p) {
@@ -87,6 +106,17 @@ std::string flash_attention_cudnn_unsupported_reason(const FlashAttentionProblem
 
 std::string flash_attention_cudnn_unsupported_reason(const FlashAttentionArguments& a) {
   return cudnn_alignment_reason({{"q", a.q}, {"k", a.k}, {"v", a.v}, {"y", a.y}});
+}
+
+std::string flash_attention_cudnn_member_reason(const FlashAttentionProblem& p) {
+  constexpr int64_t kVector = 8;
+  for (const RowStrides& strides : {p.q, p.k, p.v, p.y}) {
+    if (p.num_members > 1 && strides.member % kVector != 0) {
+      return "members are " + std::to_string(strides.member) +
+             " elements apart, expected a multiple of 8";
+    }
+  }
+  return flash_attention_cudnn_unsupported_reason(one_of(p));
 }
 
 FlashAttentionCudnnGraph describe_flash_attention_cudnn(const FlashAttentionProblem& p) {
@@ -125,15 +155,21 @@ std::vector<CudnnBinding> bind_flash_attention_cudnn(const FlashAttentionCudnnGr
 }
 
 FlashAttentionCudnn::FlashAttentionCudnn(const CudnnDevice& device,
-                                         const FlashAttentionProblem& problem)
-    : graph_(describe_flash_attention_cudnn(problem)),
+                                         const FlashAttentionProblem& problem, Calls calls)
+    : problem_(problem),
+      calls_(calls),
+      graph_(describe_flash_attention_cudnn(calls == Calls::one ? problem : one_of(problem))),
       plan_(make_cudnn_plan("flash_attention", device, graph_.graph,
                             {.allows_tensor_cores = true})) {}
 
 void FlashAttentionCudnn::run(const FlashAttentionArguments& arguments,
                               const Execution& execution) const {
-  plan_->run(require_cudnn("flash_attention", execution),
-             bind_flash_attention_cudnn(graph_, arguments), execution.workspace, execution.stream);
+  const int64_t calls = calls_ == Calls::one ? 1 : problem_.num_members;
+  for (int64_t n = 0; n < calls; ++n) {
+    plan_->run(require_cudnn("flash_attention", execution),
+               bind_flash_attention_cudnn(graph_, member_of(problem_, arguments, n)),
+               execution.workspace, execution.stream);
+  }
 }
 
 }  // namespace wide

@@ -17,6 +17,9 @@ std::string flash_attention_cudnn_unsupported_reason(const FlashAttentionProblem
 /// Why a plan of cuDNN's cannot run on the operands, which no plan knows; empty where it can.
 std::string flash_attention_cudnn_unsupported_reason(const FlashAttentionArguments& arguments);
 
+/// Why cuDNN cannot be told of each member's problem alone; empty where it can.
+std::string flash_attention_cudnn_member_reason(const FlashAttentionProblem& problem);
+
 struct FlashAttentionCudnnGraph {
   CudnnGraph graph;
   CudnnTensorId q = kNoCudnnTensor, k = kNoCudnnTensor, v = kNoCudnnTensor, y = kNoCudnnTensor;
@@ -26,11 +29,12 @@ FlashAttentionCudnnGraph describe_flash_attention_cudnn(const FlashAttentionProb
 std::vector<CudnnBinding> bind_flash_attention_cudnn(const FlashAttentionCudnnGraph& graph,
                                                      const FlashAttentionArguments& arguments);
 
-/// The graph with its plan. Immutable.
+/// The graph with its plan: of all members in one call, or of one in a call for each. Immutable.
 class FlashAttentionCudnn {
  public:
+  enum class Calls : uint8_t { one, one_per_member };
   /// Throws unsupported with the reason where cuDNN cannot run the problem, or is not there.
-  FlashAttentionCudnn(const CudnnDevice& device, const FlashAttentionProblem& problem);
+  FlashAttentionCudnn(const CudnnDevice& device, const FlashAttentionProblem& problem, Calls calls);
 
   int64_t workspace_bytes() const { return plan_->workspace_bytes(); }
   const std::string& explain() const { return plan_->explain(); }
@@ -38,6 +42,8 @@ class FlashAttentionCudnn {
   void run(const FlashAttentionArguments& arguments, const Execution& execution) const;
 
  private:
+  FlashAttentionProblem problem_;
+  Calls calls_;
   FlashAttentionCudnnGraph graph_;
   std::shared_ptr<const CudnnPlan> plan_;
 };

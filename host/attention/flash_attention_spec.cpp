@@ -95,7 +95,7 @@ class FlashAttentionWorkload final : public PackedWorkload {
 
   std::string baseline_unsupported_reason() const override { return ""; }
 
-  /// A baseline member is our own kernel with N = 1.
+  /// A baseline member is `sequential` of one member.
   PreparedMembers prepare_members() override {
     FlashAttentionProblem one = like_;
     one.num_members = 1;
@@ -247,7 +247,9 @@ std::vector<StrategyInfo> strategies() {
   using enum DeviceType;
   using enum StrategyKind;
   return {
-      {"sequential", cuda, sequential, "the kernel that suits the dtype, one launch per member"},
+      {"sequential", cuda, sequential,
+       "cuDNN's where it takes the problem, else the kernel that suits the dtype; one call per "
+       "member"},
       {"cudnn", cuda, vendor, "cuDNN's, with members as so many more heads"},
       {"simt",
        cuda,

@@ -16,7 +16,7 @@
 namespace wide {
 
 enum class FlashAttentionStrategy : uint8_t {
-  sequential,   ///< one launch per member of the kernel that suits the dtype
+  sequential,   ///< a call per member: cuDNN's, or of the kernel that suits the dtype
   simt,         ///< CUDA
   short_keys,   ///< CUDA: "short"
   tensor_core,  ///< CUDA
