@@ -132,7 +132,9 @@ kernels::MlpFusedShape choose_mlp_fused_shape(const MlpProblem& p, const DeviceI
     }
   }
   if (chosen.warps == 0) return chosen;
-  const int64_t by_memory = device.shared_bytes_per_multiprocessor / chosen.shared_bytes;
+  constexpr int64_t kSystemBytes = 1024;  // of a block's, since compute capability 8.0
+  const int64_t by_memory =
+      device.shared_bytes_per_multiprocessor / (chosen.shared_bytes + kSystemBytes);
   const int64_t resident = std::clamp<int64_t>(threads_at_once(net, math) / (32 * chosen.warps), 1,
                                                std::max<int64_t>(by_memory, 1));
   const int64_t at_once = std::max<int64_t>(resident * device.num_multiprocessors, 1);

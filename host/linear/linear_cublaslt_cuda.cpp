@@ -135,10 +135,8 @@ class Plan final : public CublasLtPlan {
     const CurrentDevice current(device_.device.ordinal);
     if (!matmul_) return finish_linear(problem_, arguments, nullptr, execution.stream);
     const LinearProduct to = linear_product(problem_, arguments, execution, workspace_);
-    const bool has_bias =
-        call_.epilogue == CublasLtEpilogue::bias || call_.epilogue == CublasLtEpilogue::relu_bias;
     const CublasLtOperands operands{
-        arguments.weight.data, arguments.x.data, has_bias ? arguments.bias.data : nullptr,
+        arguments.weight.data, arguments.x.data, call_.adds_bias() ? arguments.bias.data : nullptr,
         call_.adds_residual ? arguments.residual.data : to.data, to.data};
     const bool all_aligned = is_aligned(operands.weight) && is_aligned(operands.x) &&
                              is_aligned(operands.bias) && is_aligned(operands.residual) &&
@@ -222,9 +220,8 @@ std::vector<cublasLtMatmulHeuristicResult_t> CublasLtMatmul::candidates(cublasLt
                                   : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);
   // Not read, only looked at for its alignment.
-  const bool has_bias =
-      call_.epilogue == CublasLtEpilogue::bias || call_.epilogue == CublasLtEpilogue::relu_bias;
-  auto operation = this->operation(has_bias ? reinterpret_cast<const void*>(alignment) : nullptr);
+  auto operation =
+      this->operation(call_.adds_bias() ? reinterpret_cast<const void*>(alignment) : nullptr);
   std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<size_t>(at_most));
   int count = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(

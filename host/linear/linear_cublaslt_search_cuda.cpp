@@ -79,7 +79,7 @@ class Search {
     addresses_.y = random(call.blas.y, call.to_dtype);
     addresses_.residual = call.adds_residual ? random(call.residual, call.to_dtype) : addresses_.y;
     const BlasMatrix bias{problem.out_features, 1, problem.out_features, call.bias_member_stride};
-    if (problem.epilogue.has_bias) addresses_.bias = random(bias, call.to_dtype);
+    if (call.adds_bias()) addresses_.bias = random(bias, call.to_dtype);
   }
 
   using Replay = OwnedGraph<cudaGraphExec_t>;

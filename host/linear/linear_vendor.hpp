@@ -59,6 +59,10 @@ struct CublasLtCall {
   bool adds_residual = false;
   bool needs_kernel = false;  ///< our epilogue kernel follows; all of the epilogue is its
   bool writes_sums = false;   ///< to the workspace instead of y
+
+  bool adds_bias() const {
+    return epilogue == CublasLtEpilogue::bias || epilogue == CublasLtEpilogue::relu_bias;
+  }
 };
 
 /// Why cuBLASLt cannot multiply the problem's elements; empty where it can. fp8 it takes since

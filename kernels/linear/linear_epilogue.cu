@@ -53,8 +53,15 @@ __global__ void __launch_bounds__(kThreads)
     const float* sums =
         params.sums + row * params.sums_strides.row + member * params.sums_strides.member + feature;
     load_run(sums, left, is_whole, values);
-    for (int64_t plane = 1; plane < params.num_planes; ++plane) {
-      add_run(sums + plane * params.plane_stride, left, is_whole, values);
+    if (is_whole) {
+#pragma unroll 4  // so many loads at once
+      for (int64_t plane = 1; plane < params.num_planes; ++plane) {
+        add_run(sums + plane * params.plane_stride, kGroup, true, values);
+      }
+    } else {
+      for (int64_t plane = 1; plane < params.num_planes; ++plane) {
+        add_run(sums + plane * params.plane_stride, left, false, values);
+      }
     }
   }
   // A tile of one output row of four.
