@@ -21,6 +21,7 @@ from expectation import BYTES, Expectation, FLOPS_PER_S, LAUNCH_S, MEMORY_BYTES_
 EXPONENTS_PER_S = 16 * expectation.MULTIPROCESSORS * expectation.CLOCK_HZ  # CUDA C++ Programming Guide, throughput at 9.0
 # Keys that flash_attention's short keeps of heads of so many elements: host/attention/flash_attention_strategy.cpp.
 SHORT_KEYS = ((64, 256), (128, 128), (256, 64))
+DECODE_ROWS = 16  # queries that share keys, in flash_attention's decode
 
 
 @dataclasses.dataclass
@@ -113,6 +114,8 @@ def flash_attention(axes):
     if keys <= next((most for elements, most in SHORT_KEYS if axes["head_dim"] <= elements), 0):
         names.append("short")
     found = [of(name, moved, flops, on_tensor_cores, pairs) for name in names]
+    if queries * axes["heads"] <= DECODE_ROWS * (axes["kv_heads"] or axes["heads"]):
+        found.append(of("decode", moved, flops, on_tensor_cores * queries * axes["heads"] / (axes["kv_heads"] or axes["heads"]) / DECODE_ROWS, pairs))
     if axes["head_dim"] % 8 == 0 and axes.get("bias", "no") == "no":
         found.append(of("wgmma", moved, flops, FLOPS_PER_S[axes["dtype"]], pairs))
     return found

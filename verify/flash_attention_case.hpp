@@ -95,7 +95,8 @@ inline std::vector<std::string> strategies_for(const Context& context, const Att
   FlashAttentionProblem problem = made.problem;
   problem.has_bias = made.bias.rank() > 0;
   std::vector<std::string> strategies;
-  for (const FlashAttentionStrategy strategy : {simt, tensor_core, short_keys, wgmma, sequential}) {
+  for (const FlashAttentionStrategy strategy :
+       {simt, tensor_core, short_keys, wgmma, decode, sequential}) {
     if (strategy == sequential && wants_small_cases()) continue;  // isolation_test runs it, too
     if (flash_attention_unsupported_reason(strategy, problem, context.info()).empty()) {
       strategies.emplace_back(strategy_name(strategy));

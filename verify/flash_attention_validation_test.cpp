@@ -96,8 +96,8 @@ TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
   int asked = 0;
   const auto choose = [&](Dtype dtype, const DeviceInfo& device, std::string_view name,
                           std::span<const VerifiedStrategy> verified = {}, int64_t keys = 1,
-                          int64_t head_dim = 8) {
-    FlashAttentionProblem problem{.kv_seq = keys, .head_dim = head_dim, .dtype = dtype};
+                          int64_t head_dim = 8, int64_t seq = 128) {
+    FlashAttentionProblem problem{.seq = seq, .kv_seq = keys, .head_dim = head_dim, .dtype = dtype};
     return choose_flash_attention_strategy(problem, device, name, verified, [&] {
       ++asked;
       return refusal;
@@ -117,6 +117,13 @@ TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
   CHECK(choose(Dtype::bf16, gpu, "auto", all, 257, 40).strategy == wgmma);
   CHECK(choose(Dtype::bf16, gpu, "auto", all, 257, 32).strategy == tensor_core);  // half a width
   CHECK(choose(Dtype::bf16, gpu, "auto", all, 257, 65).strategy == tensor_core);
+  CHECK(choose(Dtype::bf16, gpu, "auto", all, 257, 64, 16).strategy == wgmma);  // decode is not
+  const VerifiedStrategy few[] = {{"flash_attention", "decode", 90},
+                                  {"flash_attention", "short", 90},
+                                  {"flash_attention", "wgmma", 90}};
+  CHECK(choose(Dtype::bf16, gpu, "auto", few, 257, 64, 16).strategy == decode);
+  CHECK(choose(Dtype::bf16, gpu, "auto", few, 256, 64, 16).strategy == short_keys);
+  CHECK(choose(Dtype::bf16, gpu, "auto", few, 257, 64, 17).strategy == wgmma);
   CHECK_THROWS_MATCHES(choose(Dtype::bf16, gpu, "short", both, 257, 64), Error,
                        Message("flash_attention: short takes up to 256 keys of heads of 64 "
                                "elements, kv_seq is 257"));
@@ -151,6 +158,43 @@ TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
   CHECK_THROWS_MATCHES(choose(Dtype::fp16, gpu, "wgmma"), Error,
                        Message("flash_attention: wgmma is an instruction of compute capability 9.0 "
                                "alone, B200 has 10.0"));
+}
+
+TEST_CASE("flash_attention: decode's parts, their memory, and what it refuses") {
+  using enum FlashAttentionStrategy;
+  const FlashAttentionProblem one = complete_flash_attention_problem({.num_members = 4,
+                                                                      .batch = 2,
+                                                                      .seq = 1,
+                                                                      .kv_seq = 4096,
+                                                                      .heads = 8,
+                                                                      .kv_heads = 4,
+                                                                      .head_dim = 72,
+                                                                      .dtype = Dtype::fp16});
+  const auto with = [&](auto change) {
+    FlashAttentionProblem p = one;
+    change(p);
+    return flash_attention_decode_parts(p);
+  };
+  CHECK(flash_attention_decode_parts(one) == 8);
+  CHECK(with([](auto& p) { p.num_members = 1; }) == 8);  // a member's bits are its own
+  CHECK(with([](auto& p) { p.batch = 1; }) == 8);        // no part of fewer than 512 keys
+  CHECK(with([](auto& p) { p.batch = 16; }) == 1);
+  CHECK(with([](auto& p) { p.kv_seq = 511; }) == 1);
+  CHECK(with([](auto& p) { p.window = 1200; }) == 2);
+  // Of each part 16 rows of 128 sums, the largest exponent and the total.
+  CHECK(flash_attention_workspace_bytes(decode, one) == int64_t{4} * 2 * 4 * 8 * 16 * 130 * 4);
+  CHECK(flash_attention_workspace_bytes(tensor_core, one) == 0);
+  DeviceInfo gpu;
+  gpu.device = {DeviceType::cuda, 0};
+  gpu.compute_capability = 80;
+  CHECK(flash_attention_unsupported_reason(decode, one, gpu).empty());
+  FlashAttentionProblem other = one;
+  other.seq = 9;
+  CHECK(flash_attention_unsupported_reason(decode, other, gpu) ==
+        "decode takes up to 16 queries that share keys, those of 2 heads of seq 9 do");
+  other = one, other.dtype = Dtype::fp32;
+  CHECK(flash_attention_unsupported_reason(decode, other, gpu) ==
+        "decode takes fp16 and bf16, not fp32");
 }
 
 TEST_CASE("flash_attention: wgmma takes what tensor maps describe") {

@@ -41,7 +41,7 @@ class TargetsTest(unittest.TestCase):
     """targets.py with a device that runs what is asked for, and takes the times that it is told to."""
 
     OURS = {"simt": 3, "wgmma": 1, "weight_only": 1, "tf32x3": 3, "shared_input": 2,
-            "wide": 1, "indexed": 1, "direct": 1, "implicit_gemm": 1, "tensor_core": 1, "short": 1, "fused": 1, "layerwise": 4}
+            "wide": 1, "indexed": 1, "direct": 1, "implicit_gemm": 1, "tensor_core": 1, "short": 1, "decode": 1, "fused": 1, "layerwise": 4}
 
     def measure(self, own_us, vendor_us, *options, ours=OURS, **facts):
         """Quantised weights and an mlp take half of own_us; the second case of a preset three times of it."""
@@ -256,6 +256,8 @@ class ExpectationTest(unittest.TestCase):
         self.assertEqual(of("flash_attention", "wgmma", **core).flops, 4 * 30 * 24 * 8)
         self.assertIsNone(of("flash_attention", "wgmma", **core | {"head_dim": 9}))
         self.assertIsNone(of("flash_attention", "wgmma", **core, bias="yes"))
+        self.assertEqual(of("flash_attention", "decode", **core).flops, 4 * 30 * 24 * 8)
+        self.assertIsNone(of("flash_attention", "decode", **core | {"seq": 17}))
         conv = {"n": 2, "batch": 3, "channels": 16, "out": 8, "height": 5, "width": 7, "kernel": 3}
         self.assertEqual(of("conv2d", "direct", **conv).flops, 2 * 2 * 3 * 8 * 35 * 16 * 9)
         self.assertEqual(of("conv2d", "direct", **conv).bytes, 4 * (2 * 3 * 24 * 35 + 2 * 8 * (16 * 9 + 1)))

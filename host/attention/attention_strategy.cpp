@@ -36,7 +36,7 @@ AttentionPartStrategies attention_part_strategies(AttentionStrategy strategy,
   }
   names.output = linear_part(strategy, parts.output, device);
   names.core = strategy == AttentionStrategy::fused
-                   ? strategy_name(flash_attention_best_kernel(parts.core, device))
+                   ? strategy_name(flash_attention_kernels(parts.core, device).front())
                : strategy == AttentionStrategy::cublas_batched ? "auto"
                                                                : strategy_name(strategy);
   return names;
@@ -71,7 +71,7 @@ std::string attention_unsupported_reason(AttentionStrategy strategy,
   const std::string reason = linear_reason(parts.output, names.output);
   if (!reason.empty()) return reason;
   const auto core = on_cpu              ? FlashAttentionStrategy::wide
-                    : strategy == fused ? flash_attention_best_kernel(parts.core, device)
+                    : strategy == fused ? flash_attention_kernels(parts.core, device).front()
                                         : FlashAttentionStrategy::sequential;
   return flash_attention_unsupported_reason(core, parts.core, device);
 }

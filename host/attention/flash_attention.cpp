@@ -196,6 +196,10 @@ FlashAttentionPlan make_flash_attention_plan(const Context& context,
   } else if (state.choice.strategy == FlashAttentionStrategy::sequential && !is_empty(full) &&
              context.device().type == DeviceType::cuda) {
     make_sequential(cudnn_device(context), state);
+  } else if (state.choice.strategy == FlashAttentionStrategy::decode) {
+    const int parts = flash_attention_decode_parts(full);
+    state.choice.explain +=
+        "; keys in " + std::to_string(parts) + (parts == 1 ? " part" : " parts");
   }
   return FlashAttentionPlan(std::make_shared<const FlashAttentionPlan::State>(std::move(state)));
 }
@@ -210,7 +214,8 @@ std::string FlashAttentionPlan::explain() const {
   return state_->choice.explain;
 }
 int64_t FlashAttentionPlan::workspace_bytes() const {
-  return state_->cudnn ? state_->cudnn->workspace_bytes() : 0;
+  if (state_->cudnn) return state_->cudnn->workspace_bytes();
+  return flash_attention_workspace_bytes(state_->choice.strategy, state_->problem);
 }
 
 void FlashAttentionPlan::run(const FlashAttentionArguments& arguments,
@@ -231,7 +236,7 @@ void FlashAttentionPlan::run(const FlashAttentionArguments& arguments,
     if (!s.has_stand_in) throw_unsupported("flash_attention: cudnn: " + reason);
     strategy = FlashAttentionStrategy::sequential;
   }
-  run_flash_attention_cuda(s.context, s.problem, strategy, arguments, execution.stream);
+  run_flash_attention_cuda(s.context, s.problem, strategy, arguments, execution);
 }
 
 }  // namespace wide

@@ -8,6 +8,7 @@
 #include "host/core/current_device.hpp"
 #include "host/core/pointer.hpp"
 #include "kernels/attention/flash_attention.hpp"
+#include "kernels/attention/flash_attention_decode.hpp"
 
 namespace wide {
 
@@ -35,9 +36,10 @@ cudaError_t launch(Dtype dtype, FlashAttentionStrategy strategy,
 
 void run_flash_attention_cuda(const Context& context, const FlashAttentionProblem& problem,
                               FlashAttentionStrategy strategy,
-                              const FlashAttentionArguments& arguments, Stream stream) {
+                              const FlashAttentionArguments& arguments,
+                              const Execution& execution) {
   const CurrentDevice current(context.device().ordinal);
-  const auto native = static_cast<cudaStream_t>(stream.native());
+  const auto native = static_cast<cudaStream_t>(execution.stream.native());
   kernels::FlashAttentionParams params{};
   params.q = arguments.q.data;
   params.k = arguments.k.data;
@@ -66,6 +68,14 @@ void run_flash_attention_cuda(const Context& context, const FlashAttentionProble
   params.is_causal = problem.is_causal;
   if (strategy == FlashAttentionStrategy::wgmma && has_flash_attention_maps(arguments)) {
     return run_flash_attention_wgmma(context.info(), problem, params, arguments, native);
+  }
+  if (strategy == FlashAttentionStrategy::decode) {
+    const kernels::FlashAttentionDecodeParams decode{params, flash_attention_decode_parts(problem),
+                                                     static_cast<float*>(execution.workspace.data)};
+    WIDE_CHECK_CUDA(problem.dtype == Dtype::fp16
+                        ? kernels::launch_flash_attention_decode_fp16(decode, native)
+                        : kernels::launch_flash_attention_decode_bf16(decode, native));
+    return;
   }
   // Where wgmma has no maps, tensor_core's kernel stands in.
   if (strategy != FlashAttentionStrategy::sequential) {

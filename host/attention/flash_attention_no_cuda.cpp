@@ -6,7 +6,7 @@
 namespace wide {
 
 void run_flash_attention_cuda(const Context&, const FlashAttentionProblem&, FlashAttentionStrategy,
-                              const FlashAttentionArguments&, Stream) {
+                              const FlashAttentionArguments&, const Execution&) {
   throw_unsupported("flash_attention: this build of wide has no CUDA");
 }
 

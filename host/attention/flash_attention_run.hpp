@@ -14,6 +14,6 @@ void run_flash_attention_cpu(const Context& context, const FlashAttentionProblem
                              const FlashAttentionArguments& arguments);
 void run_flash_attention_cuda(const Context& context, const FlashAttentionProblem& problem,
                               FlashAttentionStrategy strategy,
-                              const FlashAttentionArguments& arguments, Stream stream);
+                              const FlashAttentionArguments& arguments, const Execution& execution);
 
 }  // namespace wide

@@ -273,6 +273,11 @@ std::vector<StrategyInfo> strategies() {
        hand_written,
        "one persistent launch: bulk tensor copies, warpgroup products, softmax between (Hopper)",
        {.rereads = 0.05, .bank_conflicts = 0.02}},
+      {"decode",
+       cuda,
+       hand_written,
+       "few queries: all heads that share keys as one tile, keys divided over warps and blocks",
+       {.rereads = 0.05, .bank_conflicts = 0.02}},
       {"sequential", cpu, sequential, "member after member, each over all threads"},
       {"wide", cpu, hand_written, "the heads of all members over all threads at once"}};
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/attention/flash_attention_strategy.hpp"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "host/core/check.hpp"
 #include "host/core/hopper.hpp"
 #include "host/core/plan_checks.hpp"
+#include "kernels/attention/flash_attention_decode_part.hpp"
 
 namespace wide {
 
@@ -28,6 +30,15 @@ std::string short_reason(const FlashAttentionProblem& problem) {
   if (keys <= most) return "";
   return "short takes up to " + std::to_string(most) + " keys of heads of " +
          std::to_string(problem.head_dim) + " elements, kv_seq is " + std::to_string(keys);
+}
+
+std::string decode_reason(const FlashAttentionProblem& problem) {
+  if (problem.dtype == Dtype::fp32) return "decode takes fp16 and bf16, not fp32";
+  const int64_t group = problem.kv_heads == 0 ? 1 : problem.heads / problem.kv_heads;
+  if (group * problem.seq <= kernels::kDecodeRows) return "";
+  return "decode takes up to " + std::to_string(kernels::kDecodeRows) +
+         " queries that share keys, those of " + std::to_string(group) + " heads of seq " +
+         std::to_string(problem.seq) + " do";
 }
 
 /// Bulk tensor copies bring heads in, and bring y out.
@@ -59,8 +70,8 @@ std::string wgmma_reason(const FlashAttentionProblem& p, const DeviceInfo& devic
 }  // namespace
 
 std::string_view strategy_name(FlashAttentionStrategy strategy) {
-  static constexpr std::array<std::string_view, 7> kNames{
-      "sequential", "simt", "short", "tensor_core", "wgmma", "wide", "cudnn"};
+  static constexpr std::array<std::string_view, 8> kNames{
+      "sequential", "simt", "short", "tensor_core", "wgmma", "decode", "wide", "cudnn"};
   return kNames[static_cast<size_t>(strategy)];
 }
 
@@ -69,13 +80,37 @@ FlashAttentionStrategy flash_attention_kernel(const FlashAttentionProblem& probl
                                       : FlashAttentionStrategy::tensor_core;
 }
 
-FlashAttentionStrategy flash_attention_best_kernel(const FlashAttentionProblem& problem,
-                                                   const DeviceInfo& device) {
+std::vector<FlashAttentionStrategy> flash_attention_kernels(const FlashAttentionProblem& problem,
+                                                            const DeviceInfo& device) {
+  using enum FlashAttentionStrategy;
   constexpr int64_t kHalfOfLeastWidth = 32;
-  if (short_reason(problem).empty()) return FlashAttentionStrategy::short_keys;
-  return problem.head_dim > kHalfOfLeastWidth && wgmma_reason(problem, device).empty()
-             ? FlashAttentionStrategy::wgmma
-             : flash_attention_kernel(problem);
+  std::vector<FlashAttentionStrategy> kernels;
+  if (short_reason(problem).empty()) kernels.push_back(short_keys);
+  if (decode_reason(problem).empty()) kernels.push_back(decode);
+  if (problem.head_dim > kHalfOfLeastWidth && wgmma_reason(problem, device).empty()) {
+    kernels.push_back(wgmma);
+  }
+  kernels.push_back(flash_attention_kernel(problem));
+  return kernels;
+}
+
+int flash_attention_decode_parts(const FlashAttentionProblem& p) {
+  // A few members' parts fill a device twice over, and a part's sums are few bytes beside its keys.
+  constexpr int64_t kBlocksOfMember = 64, kLeastKeys = 512;
+  const int64_t seen = p.window > 0 ? p.window + p.seq : *p.kv_seq;
+  const int64_t by_blocks = kBlocksOfMember / std::max<int64_t>(p.batch * p.kv_heads, 1);
+  const int64_t by_keys = std::min(seen, *p.kv_seq) / kLeastKeys;
+  return static_cast<int>(std::max<int64_t>(std::min(by_blocks, by_keys), 1));
+}
+
+int64_t flash_attention_workspace_bytes(FlashAttentionStrategy strategy,
+                                        const FlashAttentionProblem& p) {
+  if (strategy != FlashAttentionStrategy::decode) return 0;
+  const int64_t parts = flash_attention_decode_parts(p);
+  if (parts == 1) return 0;
+  constexpr int64_t kFloat = sizeof(float);
+  return p.num_members * p.batch * p.kv_heads * parts * kernels::decode_part_floats(p.head_dim) *
+         kFloat;
 }
 
 std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,
@@ -97,6 +132,7 @@ std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,
   }
   if (strategy == short_keys) return short_reason(problem);
   if (strategy == wgmma) return wgmma_reason(problem, device);
+  if (strategy == decode) return decode_reason(problem);
   if (strategy != sequential && strategy != flash_attention_kernel(problem)) {
     return name + " takes " + (strategy == simt ? "fp32" : "fp16 and bf16") + ", not " +
            std::string(dtype_name(problem.dtype));
@@ -113,7 +149,7 @@ FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem
   const bool is_cpu = device.device.type == DeviceType::cpu;
   const std::vector<FlashAttentionStrategy> all =
       is_cpu ? std::vector{sequential, wide}
-             : std::vector{sequential, simt, short_keys, tensor_core, wgmma, cudnn};
+             : std::vector{sequential, simt, short_keys, tensor_core, wgmma, decode, cudnn};
   std::vector<std::string_view> known{"auto"};
   for (const FlashAttentionStrategy strategy : all) known.push_back(strategy_name(strategy));
   require_known_strategy("flash_attention", name, known);
@@ -130,8 +166,7 @@ FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem
   }
   if (is_cpu) return {wide, "wide: all members' heads keep every thread busy"};
   std::string kernel_name;
-  for (const FlashAttentionStrategy kernel :
-       {flash_attention_best_kernel(problem, device), flash_attention_kernel(problem)}) {
+  for (const FlashAttentionStrategy kernel : flash_attention_kernels(problem, device)) {
     kernel_name = strategy_name(kernel);
     if (is_verified_in(verified, "flash_attention", kernel_name, device.compute_capability)) {
       return {require_supported(kernel), kernel_name + ": one launch for all members"};

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "host/core/verified.hpp"
 #include "host/core/wide_strategy.hpp"
@@ -21,6 +22,7 @@ enum class FlashAttentionStrategy : uint8_t {
   short_keys,   ///< CUDA: "short"
   tensor_core,  ///< CUDA
   wgmma,        ///< CUDA, compute capability 9.0
+  decode,       ///< CUDA
   wide,         ///< CPU
   cudnn,        ///< CUDA, one call of cuDNN's
 };
@@ -29,11 +31,18 @@ std::string_view strategy_name(FlashAttentionStrategy strategy);
 
 /// CUDA's kernel for any problem of the dtype: tensor_core for 16 bits, simt for fp32.
 FlashAttentionStrategy flash_attention_kernel(const FlashAttentionProblem& problem);
-/// The one that is expected to be fastest: short where it takes the problem, as it reads keys once
-/// and rescales nothing, and wastes no warp on queries that are not there; else wgmma, where heads
-/// fill more than half of what it pads them to.
-FlashAttentionStrategy flash_attention_best_kernel(const FlashAttentionProblem& problem,
-                                                   const DeviceInfo& device);
+/// CUDA's kernels for the problem, the one that is expected to be fastest first: short where it
+/// takes it, as it reads keys once and rescales nothing, and wastes no warp on queries that are not
+/// there; for few queries decode; wgmma, where heads fill more than half of what it pads them to;
+/// the one for any problem.
+std::vector<FlashAttentionStrategy> flash_attention_kernels(const FlashAttentionProblem& problem,
+                                                            const DeviceInfo& device);
+
+/// Parts that decode divides a head's keys into, and what they take of the workspace. Of one
+/// member's problem alone, so that its bits do not depend on how many there are.
+int flash_attention_decode_parts(const FlashAttentionProblem& problem);
+int64_t flash_attention_workspace_bytes(FlashAttentionStrategy strategy,
+                                        const FlashAttentionProblem& problem);
 
 /// Why the strategy cannot run the problem on the device; empty where it can.
 std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,

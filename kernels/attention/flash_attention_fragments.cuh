@@ -175,6 +175,30 @@ __device__ inline float base_of(float most) {
   return most == -std::numeric_limits<float>::infinity() ? 0.0f : most;
 }
 
+/// Scores times `factor` become powers over their row's largest; what was summed up shrinks.
+template <AttentionMmaPolicy policy>
+__device__ inline void soften(AttentionScores<policy>& s, float factor,
+                              AttentionRows<policy>& rows) {
+#pragma unroll
+  for (int m = 0; m < policy.row_blocks(); ++m) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float most =
+          fmaxf(rows.most[m][half], largest_score<policy>(s, m, half, policy.keys) * factor);
+      const float base = base_of(most);
+      const float shrink = arch::exp2_approximately(rows.most[m][half] - base);
+      rows.most[m][half] = most;
+      const float total = raise_scores<policy>(s, m, half, policy.keys, factor, base);
+      rows.total[m][half] = rows.total[m][half] * shrink + total;
+#pragma unroll
+      for (int d = 0; d < policy.dims / 8; ++d) {
+        rows.y[m][d][2 * half] *= shrink;
+        rows.y[m][d][2 * half + 1] *= shrink;
+      }
+    }
+  }
+}
+
 /// Of the first `keys` keys, a multiple of 16: two neighbouring blocks of eight are an
 /// instruction's k.
 template <class T, AttentionMmaPolicy policy>

@@ -48,30 +48,6 @@ constexpr bool takes_bias(HeadWidth width) {
   return width != HeadWidth::d32 && width != HeadWidth::d96;
 }
 
-/// Scores times `factor` become powers over their row's largest; what was summed up shrinks.
-template <AttentionMmaPolicy policy>
-__device__ inline void soften(AttentionScores<policy>& s, float factor,
-                              AttentionRows<policy>& rows) {
-#pragma unroll
-  for (int m = 0; m < policy.row_blocks(); ++m) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float most =
-          fmaxf(rows.most[m][half], largest_score<policy>(s, m, half, policy.keys) * factor);
-      const float base = base_of(most);
-      const float shrink = arch::exp2_approximately(rows.most[m][half] - base);
-      rows.most[m][half] = most;
-      const float total = raise_scores<policy>(s, m, half, policy.keys, factor, base);
-      rows.total[m][half] = rows.total[m][half] * shrink + total;
-#pragma unroll
-      for (int d = 0; d < policy.dims / 8; ++d) {
-        rows.y[m][d][2 * half] *= shrink;
-        rows.y[m][d][2 * half + 1] *= shrink;
-      }
-    }
-  }
-}
-
 template <class T, HeadWidth width>
 __global__ void __launch_bounds__(mma_policy_of(width).threads(),
                                   mma_policy_of(width).blocks_per_multiprocessor)

@@ -29,14 +29,14 @@ struct Source {
 /// tile.
 template <class T, int rows, int chunks, int threads, int unroll, class Place>
 __device__ inline void read_rows(char* tile, const Source<T>& source, int64_t first, int64_t left,
-                                 const Place& place) {
+                                 const Place& place, int thread = static_cast<int>(threadIdx.x)) {
   constexpr int per_row = chunks * kChunkBytes / static_cast<int>(sizeof(T));
   constexpr int pieces = rows * per_row / threads;
   static_assert(pieces * threads == rows * per_row, "every thread copies equally many elements");
   constexpr int kUnroll = std::min(unroll, 8);
 #pragma unroll kUnroll
   for (int i = 0; i < pieces; ++i) {
-    const int index = static_cast<int>(threadIdx.x) + i * threads;
+    const int index = thread + i * threads;
     const int row = index / per_row, column = index % per_row;
     T value{};
     if (row < source.num_rows && column < left) {
@@ -48,17 +48,17 @@ __device__ inline void read_rows(char* tile, const Source<T>& source, int64_t fi
 }
 
 /// The same, begun by cp.async where addresses allow. Copies are issued `unroll` at a time: their
-/// addresses take registers, in a kernel's loop for as long as it runs.
+/// addresses take registers, in a kernel's loop for as long as it runs. By the block's threads, or
+/// by those that `thread` counts.
 template <class T, int rows, int chunks, int threads, int unroll, class Place>
 __device__ inline void load_rows(char* tile, const Source<T>& source, int64_t first, int64_t left,
-                                 const Place& place) {
+                                 const Place& place, int thread = static_cast<int>(threadIdx.x)) {
   if (!source.is_aligned) {
-    return read_rows<T, rows, chunks, threads, unroll>(tile, source, first, left, place);
+    return read_rows<T, rows, chunks, threads, unroll>(tile, source, first, left, place, thread);
   }
   constexpr int vector = kChunkBytes / static_cast<int>(sizeof(T));
   constexpr int pieces = rows * chunks, per_row = chunks * vector;
   constexpr int kUnroll = std::min(unroll, (pieces + threads - 1) / threads);
-  const int thread = static_cast<int>(threadIdx.x);
   const int valid_columns = static_cast<int>(min(left, static_cast<int64_t>(per_row)));
 #pragma unroll kUnroll
   for (int i = 0; i < (pieces + threads - 1) / threads; ++i) {
