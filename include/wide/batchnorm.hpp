@@ -96,7 +96,7 @@ class BatchnormPlan {
   ///         are asked for up to twice where gaps part channels or shared memory holds few of them.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, cuda; unsupported where cudnn was asked for by name and operands are
+  /// Errors: invalid_argument, cuda, cudnn; unsupported where cudnn was asked for and operands are
   ///         not aligned to 16 bytes, y is x, or members have an epsilon or momentum of their own.
   /// Threads: safe with an Execution each.
   /// Source: Ioffe, Szegedy, "Batch Normalization", 2015, arXiv:1502.03167, section 3.

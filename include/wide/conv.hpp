@@ -125,7 +125,7 @@ class ConvPlan {
   ///        rounding at the end; tf32 products only with allow_tf32.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, cuda; unsupported where a strategy of cuDNN's was asked for by name
+  /// Errors: invalid_argument, cuda, cudnn; unsupported where a strategy of cuDNN's was asked for
   ///         and operands are not aligned to 16 bytes. Threads: safe with an Execution each.
   /// Members: a member's bits depend on its own operands only, never on N or its neighbours.
   void run(const ConvArguments& arguments, const Execution& execution) const;

@@ -82,18 +82,18 @@ class FlashAttentionPlan {
   ///   j <= i'                 where the problem is causal, and
   ///   |i' - j| < window       where it has one.
   /// Key lengths hide keys and move no position. A bias is finite, or -infinity, which hides the
-  /// key: a mask of any shape. A query that sees no key, or whose scores all are -infinity, gives
-  /// 0. Layout: as FlashAttentionArguments says, packed or with members explicit ([B, T, N,
+  /// key: a mask of any shape. A query that sees no key, or none but such scores, gives 0.
+  /// Layout: as FlashAttentionArguments says, packed or with members explicit ([B, T, N,
   ///         heads*D]); D contiguous and heads side by side, any row and member strides, any
   ///         alignment of an element. y overlaps nothing.
   /// Types: q, k, v, y share a dtype in {fp32, fp16, bf16}; scores, softmax and sums in fp32. On
   ///         CUDA p is rounded to the dtype before it multiplies v.
   /// Values: what stands behind a key length is never looked at. Keys hidden by causality, window
-  /// or
-  ///         bias only must be finite, as 0 v is not 0 where v is NaN or infinite.
+  ///         or bias only must be finite, as 0 v is not 0 where v is NaN or infinite. A query's NaN
+  ///         or infinity stays its own.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace: nothing grows with Tq Tk.
-  /// Errors: invalid_argument, cuda; unsupported where cudnn was asked for by name and operands are
+  /// Errors: invalid_argument, cuda, cudnn; unsupported where cudnn was asked for and operands are
   ///         not aligned to 16 bytes.
   /// Threads: safe with an Execution each.
   /// Source: Dao, "FlashAttention-2", 2023, arXiv:2307.08691, section 3; Press et al., "Train

@@ -77,8 +77,8 @@ class GroupnormPlan {
   ///         of a block's shared memory.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, cuda; unsupported where cudnn, which has the norm of one channel a
-  ///         group, was asked for by name and operands are not aligned to 16 bytes, or y is x.
+  /// Errors: invalid_argument, cuda, cudnn; unsupported where cudnn, which has the norm of one
+  ///         channel a group, was asked for and operands are not aligned to 16 bytes, or y is x.
   /// Threads: safe with an Execution each.
   /// Source: Wu, He, "Group Normalization", 2018, arXiv:1803.08494, section 3; for instances:
   ///         Ulyanov, Vedaldi, Lempitsky, "Instance Normalization", 2016, arXiv:1607.08022.
