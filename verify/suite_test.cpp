@@ -61,8 +61,8 @@ TEST_CASE("shipped suites are valid, fit the schema and are listed") {
   }
   const Outcome o = wbench("suite validate quick ci flash_attention seed_headlines");
   CHECK(o.code == kSuccess);
-  CHECK_THAT(o.out, ContainsSubstring("flash_attention: ok: suite flash_attention, 2 entries, "
-                                      "246 cases"));
+  CHECK_THAT(o.out, ContainsSubstring("flash_attention: ok: suite flash_attention, 3 entries, "
+                                      "270 cases"));
   const auto listed = nlohmann::json::parse(wbench("suite list --json -").out);
   CHECK(listed.size() == shipped.size());
 }

@@ -51,8 +51,8 @@ Counted count(const std::vector<LaunchCounters>& launches) {
   return counted;
 }
 
-/// The case, or with hardly any rows or one x for all members where that is what the strategy is
-/// for; with one batch row where more would take the simulated GPU long.
+/// The case, or with hardly any rows, one query on many keys or one x for all members where that is
+/// what the strategy is for; with one batch row where more would take the simulated GPU long.
 std::unique_ptr<catalog::Workload> workload_of(Session& session, const catalog::PrimitiveSpec& spec,
                                                const catalog::StrategyInfo& info,
                                                const catalog::Case& point) {
@@ -60,12 +60,15 @@ std::unique_ptr<catalog::Workload> workload_of(Session& session, const catalog::
   const std::string reason = workload->unsupported_reason(info.name);
   const bool wants_few_rows = reason.find("rows per member") != std::string::npos;
   const bool wants_one_x = reason.find("inputs of their own") != std::string::npos;
+  const bool wants_one_query = reason.find("queries that share keys") != std::string::npos;
   const bool wants_one_row = workload->cost().flops > 1e9;
-  if (!wants_few_rows && !wants_one_x && !wants_one_row) return workload;
+  if (!wants_few_rows && !wants_one_x && !wants_one_query && !wants_one_row) return workload;
   std::vector<catalog::Case::Entry> entries(point.entries().begin(), point.entries().end());
   for (catalog::Case::Entry& entry : entries) {
     if (wants_few_rows && entry.name == "batch") entry.value = int64_t{4};
     if (wants_one_row && entry.name == "batch") entry.value = int64_t{1};
+    if (wants_one_query && entry.name == "seq") entry.value = int64_t{1};
+    if (wants_one_query && entry.name == "kv_seq") entry.value = int64_t{1100};  // two parts
     if (wants_one_x && entry.name == "shared") entry.value = std::string("yes");
   }
   return spec.make_workload(session.context(), catalog::Case(point.op(), std::move(entries)), {});
