@@ -1,0 +1,296 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The schedule of matrix products on Hopper's warpgroup products, whatever lies in memory: who uses
+// it says how a stage is loaded and what becomes of a tile's sums (Work, below).
+//
+// Plan: one block a multiprocessor, which stays and takes every gridDim-th tile of all members'.
+// One thread of the first warpgroup fills a ring of stages by bulk tensor copies, tile after tile
+// without a pause; two warpgroups multiply. Each a whole tile of its own, in turns:
+//
+//   ring        | tile 0 ....... | tile 1 ....... | tile 2 ....... | tile 3
+//   warpgroup 1 | multiplies     | stores         | multiplies     | stores
+//   warpgroup 2 |                | multiplies     | stores         | multiplies
+//
+// The ring's stages belong to tiles in turn, so who multiplies is who has stages, and epilogue and
+// stores of one tile are hidden behind the products of the next. A warpgroup takes its turn only
+// when the other one has seen its last stage arrive: an mbarrier tells phases apart by their parity
+// alone, and who waited for a stage two rounds ahead would be let in at once.
+//
+// Or together, each a half of the same tile, where one warpgroup has no registers for a tile that
+// is large enough, and for fp8: its sums keep about 14 bits on the tensor cores, so that each
+// stage's (128 of k) are added up in fp32, which one warpgroup does while the other multiplies.
+//
+// Both operands have k contiguous, 128 bytes of it in a stage, swizzled by 128 bytes. Sums stay in
+// registers until they are stored (wgmma_store.cuh).
+//
+// Blocks start while the kernel before in the stream still runs, and bring the weights of their
+// ring's first round into the L2 cache, before they wait for it to end.
+//
+// Order of tiles: members one after another, so that a member's weights are read once and stay in
+// the L2 cache for its other rows; in a member, groups of kRasterColumns tile columns, row by row,
+// so that blocks at work at the same time share both operands.
+//
+// Work, of a whole launch:
+//   const WgmmaGrid& grid
+//   kStoresBoxes                     whether it ever stores by bulk copies
+//   prefetch_maps()                  by one thread
+//   stages(tile)                     the stages of a tile, from the first on, for one thread:
+//                                    prefetch_weight(), load(x, weight, full), advance()
+//   store(tile, first_m, first_n, storer, box_index, sums)   a part of a tile's
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+
+#include "kernels/arch/fence.cuh"
+#include "kernels/arch/grid.cuh"
+#include "kernels/arch/tma.cuh"
+#include "kernels/arch/warp.cuh"
+#include "kernels/arch/wgmma.cuh"
+#include "kernels/linear/wgmma_store.cuh"
+
+namespace wide::kernels {
+
+constexpr int kConsumers = 2;  // warpgroups
+constexpr int kWgmmaThreads = kWarpgroup * (1 + kConsumers);
+constexpr int kInstructionBytes = 32;  // of k
+constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
+
+/// What an element in memory is multiplied as.
+template <class T>
+struct WgmmaElement {
+  using Type = T;
+};
+template <>
+struct WgmmaElement<float> {
+  using Type = arch::Tf32;
+};
+
+struct WgmmaPolicy {
+  int tile_m, tile_n;
+  int stages;
+  bool is_together;
+
+  constexpr int x_bytes() const { return tile_m * kRowBytes; }
+  constexpr int weight_bytes() const { return tile_n * kRowBytes; }
+  /// What one warpgroup multiplies. Together: half the rows, or half the outputs of few rows.
+  constexpr bool halves_rows() const { return is_together && tile_m > kBlockM; }
+  constexpr bool halves_outputs() const { return is_together && !halves_rows(); }
+  constexpr int part_m() const { return halves_rows() ? tile_m / kConsumers : tile_m; }
+  constexpr int part_n() const { return halves_outputs() ? tile_n / kConsumers : tile_n; }
+  constexpr int blocks_m() const { return part_m() / kBlockM; }
+  constexpr int sums() const { return part_n() / 2; }  // of a thread, a block of rows
+};
+
+template <WgmmaPolicy policy>
+struct alignas(1024) WgmmaStorage {
+  char x[policy.stages][policy.x_bytes()];
+  char weight[policy.stages][policy.weight_bytes()];
+  char outputs[kConsumers][kStoreBytes];
+  arch::Mbarrier full[policy.stages], empty[policy.stages];
+  arch::Mbarrier turn[kConsumers];
+};
+
+struct WgmmaGrid {
+  uint32_t tiles_m, tiles_n, count;  // of one member, of one member, of all
+  int32_t num_steps;
+};
+
+struct WgmmaTileIndex {
+  uint32_t member, m, n;  // tiles
+};
+
+__device__ inline WgmmaTileIndex locate_tile(const WgmmaGrid& grid, uint32_t index) {
+  constexpr uint32_t kRasterColumns = 8;
+  const uint32_t of_member = grid.tiles_m * grid.tiles_n;
+  const uint32_t member = index / of_member, tile = index % of_member;
+  const uint32_t group = tile / (kRasterColumns * grid.tiles_m);
+  const uint32_t in_group = tile % (kRasterColumns * grid.tiles_m);
+  const uint32_t columns = min(kRasterColumns, grid.tiles_n - group * kRasterColumns);
+  return {member, in_group / columns, group * kRasterColumns + in_group % columns};
+}
+
+/// A place in the ring, counted from the launch's first stage on.
+template <WgmmaPolicy policy>
+struct Ring {
+  uint32_t stage, parity;
+
+  __device__ explicit Ring(uint32_t position)
+      : stage(position % policy.stages), parity(position / policy.stages % 2) {}
+  __device__ void advance() {
+    if (++stage < policy.stages) return;
+    stage = 0;
+    parity ^= 1;
+  }
+};
+
+/// The weights of the ring's first round, as far as they are the first tile's. By one thread.
+template <WgmmaPolicy policy, class Work>
+__device__ void prefetch_weights(const Work& work) {
+  auto stages = work.stages(blockIdx.x);
+  const int32_t steps = min(work.grid.num_steps, policy.stages);
+  for (int32_t step = 0; step < steps; ++step) {
+    stages.prefetch_weight();
+    stages.advance();
+  }
+}
+
+/// By one thread.
+template <WgmmaPolicy policy, class Work>
+__device__ void produce(WgmmaStorage<policy>& s, const Work& work) {
+  prefetch_weights<policy>(work);
+  arch::wait_for_grid();
+  Ring<policy> ring(0);
+  for (uint32_t index = blockIdx.x; index < work.grid.count; index += gridDim.x) {
+    auto stages = work.stages(index);
+    for (int32_t step = 0; step < work.grid.num_steps; ++step) {
+      // In the first round nobody has to give the stage back.
+      arch::mbarrier_wait(&s.empty[ring.stage], ring.parity ^ 1);
+      arch::Mbarrier* full = &s.full[ring.stage];
+      arch::mbarrier_arrive_expect_bytes(full, policy.x_bytes() + policy.weight_bytes());
+      stages.load(s.x[ring.stage], s.weight[ring.stage], full);
+      stages.advance();
+      ring.advance();
+    }
+  }
+  arch::launch_dependents();
+}
+
+/// Where a warpgroup's part of a stage lies.
+template <WgmmaPolicy policy>
+struct Part {
+  int first_m, first_n;
+
+  __device__ explicit Part(int consumer)
+      : first_m(policy.halves_rows() ? consumer * policy.part_m() : 0),
+        first_n(policy.halves_outputs() ? consumer * policy.part_n() : 0) {}
+};
+
+template <int kBlocksM, int kSums>
+__device__ inline void pin(float (&sums)[kBlocksM][kSums]) {
+#pragma unroll
+  for (int i = 0; i < kBlocksM; ++i) arch::wgmma_pin(sums[i]);
+}
+
+/// Begins the products of one stage, as one group. `accumulate` false: the first one overwrites.
+template <class T, WgmmaPolicy policy>
+__device__ inline void begin_stage(const char* x, const char* weight, bool accumulate,
+                                   float (&sums)[policy.blocks_m()][policy.sums()]) {
+  const auto descriptor = [](const char* rows) {
+    return arch::operand_descriptor(rows, 16, 8 * kRowBytes, arch::OperandSwizzle::bytes_128);
+  };
+  pin(sums);
+  arch::wgmma_fence();
+#pragma unroll
+  for (int byte = 0; byte < kRowBytes; byte += kInstructionBytes) {
+#pragma unroll
+    for (int i = 0; i < policy.blocks_m(); ++i) {
+      arch::wgmma<typename WgmmaElement<T>::Type>(
+          sums[i], descriptor(x + i * kBlockM * kRowBytes + byte), descriptor(weight + byte),
+          accumulate || byte > 0);
+    }
+  }
+  arch::wgmma_commit();
+  pin(sums);
+}
+
+/// The products of one tile, from the ring. One stage's are under way while the next one's begin;
+/// of fp8 those of the other warpgroup, while this one adds a stage's sums to the tile's.
+template <class T, WgmmaPolicy policy>
+__device__ inline void multiply_tile(WgmmaStorage<policy>& s, Ring<policy> ring, int32_t num_steps,
+                                     const Part<policy>& part, arch::Mbarrier* next_turn,
+                                     float (&sums)[policy.blocks_m()][policy.sums()]) {
+  constexpr bool kAddsUpStages = sizeof(T) == 1;
+  const bool is_first_lane = threadIdx.x % 32 == 0;
+  uint32_t previous = 0;
+  if constexpr (kAddsUpStages) {
+    for (float& sum : sums[0]) sum = 0;
+  }
+  for (int32_t step = 0; step < num_steps; ++step) {
+    arch::mbarrier_wait(&s.full[ring.stage], ring.parity);
+    const char* x = s.x[ring.stage] + part.first_m * kRowBytes;
+    const char* weight = s.weight[ring.stage] + part.first_n * kRowBytes;
+    if constexpr (kAddsUpStages) {
+      static_assert(policy.blocks_m() == 1 && policy.is_together);
+      float of_stage[1][policy.sums()];
+      begin_stage<T, policy>(x, weight, false, of_stage);
+      arch::wgmma_wait<0>();
+      pin(of_stage);
+      if (is_first_lane) arch::mbarrier_arrive(&s.empty[ring.stage]);
+#pragma unroll
+      for (int i = 0; i < policy.sums(); ++i) sums[0][i] += of_stage[0][i];
+    } else {
+      if (!policy.is_together && step == num_steps - 1 && is_first_lane) {
+        arch::mbarrier_arrive(next_turn);
+      }
+      begin_stage<T, policy>(x, weight, step > 0, sums);
+      arch::wgmma_wait<1>();
+      // The step before is over, in this warp: each gives its stage back for itself.
+      if (step > 0 && is_first_lane) arch::mbarrier_arrive(&s.empty[previous]);
+      previous = ring.stage;
+    }
+    ring.advance();
+  }
+  if constexpr (!kAddsUpStages) {
+    arch::wgmma_wait<0>();
+    pin(sums);
+    if (is_first_lane) arch::mbarrier_arrive(&s.empty[previous]);
+  }
+}
+
+template <class T, WgmmaPolicy policy, class Work>
+__device__ inline void consume(WgmmaStorage<policy>& s, const Work& work, int consumer) {
+  const Part<policy> part(consumer);
+  const Storer storer{s.outputs[consumer], 1 + consumer,
+                      static_cast<int>(threadIdx.x) % kWarpgroup};
+  const int32_t num_steps = work.grid.num_steps;
+  // In turns every second tile, beginning with one's own; together every one.
+  constexpr uint32_t kEvery = policy.is_together ? 1 : kConsumers;
+  const uint32_t first = policy.is_together ? 0 : static_cast<uint32_t>(consumer);
+  auto position = first * static_cast<uint32_t>(num_steps);
+  uint32_t turn_parity = consumer == 0 ? 1 : 0;  // the first turn of all is nobody's to give
+  uint32_t box_index = 0;
+  arch::wait_for_grid();  // before bias and residual are read, and y is written
+  for (uint32_t index = blockIdx.x + first * gridDim.x; index < work.grid.count;
+       index += kEvery * gridDim.x) {
+    float sums[policy.blocks_m()][policy.sums()];
+    if (!policy.is_together) arch::mbarrier_wait(&s.turn[consumer], turn_parity);
+    multiply_tile<T, policy>(s, Ring<policy>(position), num_steps, part, &s.turn[1 - consumer],
+                             sums);
+    work.store(index, part.first_m, part.first_n, storer, box_index, sums);
+    position += kEvery * static_cast<uint32_t>(num_steps);
+    turn_parity ^= 1;
+  }
+  if constexpr (Work::kStoresBoxes) {
+    if (storer.thread == 0) arch::wait_stores_read<0>();
+  }
+}
+
+/// All of a kernel of kWgmmaThreads threads, whose dynamic shared memory is a WgmmaStorage.
+template <class T, WgmmaPolicy policy, class Work>
+__device__ inline void run_wgmma_block(char* shared, const Work& work) {
+  constexpr int kGivers = kWarpgroup / 32 * (policy.is_together ? kConsumers : 1);
+  auto& s = *reinterpret_cast<WgmmaStorage<policy>*>(shared);
+  if (threadIdx.x == 0) {
+    work.prefetch_maps();
+    for (int stage = 0; stage < policy.stages; ++stage) {
+      arch::mbarrier_init(&s.full[stage], 1);
+      arch::mbarrier_init(&s.empty[stage], kGivers);
+    }
+    for (arch::Mbarrier& turn : s.turn) arch::mbarrier_init(&turn, kWarpgroup / 32);
+    arch::fence_mbarrier_init();
+  }
+  __syncthreads();
+  const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup;
+  if (warpgroup == 0) {
+    arch::shrink_registers<kProducerRegisters>();
+    if (threadIdx.x < 32 && arch::elect_one()) produce<policy>(s, work);
+  } else {
+    arch::grow_registers<kConsumerRegisters>();
+    consume<T, policy>(s, work, warpgroup - 1);
+  }
+}
+
+}  // namespace wide::kernels

@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// A warpgroup's sums become outputs, 64 x 64 at a time, by one of two ways through shared memory.
+//
+// As boxes: each lane finishes its sums in registers, rounds them to 16 bits and lays them down as
+// matrices; one thread has the box stored by the tensor memory accelerator, which leaves out what
+// lies beyond the member's rows and outputs. Two boxes take turns, so that one is laid down while
+// the other is read. A warp has its scheduler to itself here, and every instruction stands for each
+// register: what is decided is decided once a box, what is read is asked for before any of it is
+// waited for, and only what is short is done at all.
+//
+// As rows: the fp32 sums are exchanged, so that lanes finish and store neighbouring outputs. For
+// what boxes cannot do: outputs of 32 bits or any alignment, scales of each output, silu and gelu,
+// and a bias or residual of a box that is not whole.
+#pragma once
+
+#include "kernels/arch/barrier.cuh"
+#include "kernels/arch/fence.cuh"
+#include "kernels/arch/matrix.cuh"
+#include "kernels/arch/tma.cuh"
+#include "kernels/common/pack_pair.cuh"
+#include "kernels/linear/linear_tile.cuh"
+
+namespace wide::kernels {
+
+constexpr int kWarpgroup = 128;                             // threads
+constexpr int kBlockM = 64;                                 // rows of an instruction, and of a box
+constexpr int kBlockN = 64;                                 // of 16-bit outputs 128 bytes
+constexpr int kBlockSums = kBlockM * kBlockN / kWarpgroup;  // of a thread
+constexpr int kStoreBytes = kBlockM * kBlockN * 4;  // of shared memory: fp32 sums, or two boxes
+constexpr int kBoxBytes = kStoreBytes / 2;
+
+/// The way by boxes is there for 16-bit outputs alone.
+template <class Out>
+inline constexpr bool kCanStoreBoxes = sizeof(Out) == 2;
+
+/// Who stores: a warpgroup, its memory and its named barrier.
+struct Storer {
+  char* memory;  ///< kStoreBytes, aligned to 1024
+  int barrier;
+  int thread;  ///< of the warpgroup
+
+  __device__ void sync() const { arch::named_barrier_sync(barrier, kWarpgroup); }
+};
+
+/// Whether a box's sums are finished in registers.
+template <class Out>
+__device__ inline bool is_short(const Destination<Out>& to) {
+  const bool adds = to.bias != nullptr || to.residual != nullptr;
+  return to.scale == nullptr &&
+         (to.activation == Activation::none || to.activation == Activation::relu) &&
+         (!adds || (to.epilogue_is_aligned && to.num_columns >= kBlockN));
+}
+
+/// The sums of a lane: of every block of eight outputs two neighbours of row l / 4 and two of eight
+/// rows further on. Neighbours of 16 bits are a word.
+struct LaneAt {
+  int row, column;
+  __device__ explicit LaneAt(int thread)
+      : row(thread / 32 * 16 + thread % 32 / 4), column(thread % 4 * 2) {}
+};
+constexpr int kColumnBlocks = kBlockN / 8;
+
+/// What is added to them, as it lies in memory; words of what there is not are not set.
+struct LaneAddends {
+  uint32_t bias[kColumnBlocks], residual[2][kColumnBlocks];
+};
+
+/// Rows: has(row), whether the box's row is there, and residual(row), its first in to.residual.
+template <class Out, class Rows>
+__device__ inline void load_addends(const Destination<Out>& to, const Rows& rows, const LaneAt& at,
+                                    LaneAddends& addends) {
+  const auto load = [](const Out* from, uint32_t(&words)[kColumnBlocks]) {
+#pragma unroll
+    for (int block = 0; block < kColumnBlocks; ++block) {
+      words[block] = *reinterpret_cast<const uint32_t*>(from + 8 * block);
+    }
+  };
+  if (to.bias != nullptr) load(to.bias + at.column, addends.bias);
+  if (to.residual == nullptr) return;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = at.row + 8 * half;
+    if (!rows.has(row)) continue;
+    load(to.residual + rows.residual(row) + at.column, addends.residual[half]);
+  }
+}
+
+/// finish_run() for all of a lane's sums.
+template <class Out>
+__device__ inline void finish_sums(const Destination<Out>& to, const LaneAddends& addends,
+                                   float (&sums)[kBlockSums]) {
+  const auto add = [&](int half, const uint32_t(&words)[kColumnBlocks]) {
+#pragma unroll
+    for (int block = 0; block < kColumnBlocks; ++block) {
+      const auto* pair = reinterpret_cast<const Out*>(&words[block]);
+      sums[4 * block + 2 * half] += to_float(pair[0]);
+      sums[4 * block + 2 * half + 1] += to_float(pair[1]);
+    }
+  };
+  const auto add_residual = [&] {
+    add(0, addends.residual[0]);
+    add(1, addends.residual[1]);
+  };
+#pragma unroll
+  for (float& sum : sums) sum *= to.factor;
+  if (to.bias != nullptr) {
+    add(0, addends.bias);
+    add(1, addends.bias);
+  }
+  if (to.residual != nullptr && to.residual_is_activated) add_residual();
+  if (to.activation == Activation::relu) {
+#pragma unroll
+    for (float& sum : sums) sum = activate<Activation::relu>(sum);
+  }
+  if (to.residual != nullptr && !to.residual_is_activated) add_residual();
+}
+
+template <class Out>
+__device__ inline void lay_down_box(char* box, int thread, const float (&sums)[kBlockSums]) {
+  // The lane names row lane % 16 of the matrices of two blocks of outputs.
+  const int lane = thread % 32, named_row = thread / 32 * 16 + lane % 16;
+#pragma unroll
+  for (int block = 0; block < kColumnBlocks; block += 2) {
+    uint32_t packed[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      packed[i] = pack_pair<Out>(sums[4 * block + 2 * i], sums[4 * block + 2 * i + 1]);
+    }
+    const int chunk = block + lane / 16;
+    arch::stmatrix(box + named_row * kRowBytes + (chunk ^ named_row % kChunks) * kChunkBytes,
+                   packed);
+  }
+}
+
+/// `box_index` counts the warpgroup's boxes, for the two to take turns. One thread calls put(box).
+template <class Out, class Rows, class Put>
+__device__ inline void store_box(const Destination<Out>& to, const Rows& rows, const Storer& storer,
+                                 uint32_t box_index, float (&sums)[kBlockSums], const Put& put) {
+  char* box = storer.memory + box_index % 2 * kBoxBytes;
+  LaneAddends addends;
+  load_addends(to, rows, LaneAt(storer.thread), addends);
+  if (storer.thread == 0) arch::wait_stores_read<1>();
+  storer.sync();
+  finish_sums(to, addends, sums);
+  lay_down_box<Out>(box, storer.thread, sums);
+  arch::fence_proxy_async();
+  storer.sync();
+  if (storer.thread == 0) {
+    put(box);
+    arch::commit_stores();
+  }
+}
+
+/// Sums lie row by row, in pieces of four; of four neighbouring rows each has its pieces elsewhere,
+/// so that a warp's stores meet no bank twice.
+__device__ inline int exchange_place(int row, int column) {
+  return row * kBlockN + (column ^ row % 4 * 8);
+}
+
+/// Lays the sums down, calls store(place), where place(row, column) is one's in shared memory, and
+/// waits until all are read.
+template <class Out, class Store>
+__device__ inline void store_exchanged(const Storer& storer, const float (&sums)[kBlockSums],
+                                       const Store& store) {
+  auto* exchange = reinterpret_cast<float*>(storer.memory);
+  if constexpr (kCanStoreBoxes<Out>) {  // they lie in the same memory
+    if (storer.thread == 0) arch::wait_stores_read<0>();
+    storer.sync();
+  }
+  const LaneAt lane(storer.thread);
+#pragma unroll
+  for (int block = 0; block < kColumnBlocks; ++block) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int at = 4 * block + 2 * half;
+      *reinterpret_cast<float2*>(exchange +
+                                 exchange_place(lane.row + 8 * half, 8 * block + lane.column)) =
+          make_float2(sums[at], sums[at + 1]);
+    }
+  }
+  storer.sync();
+  store([&](int of_row, int of_column) { return exchange + exchange_place(of_row, of_column); });
+  storer.sync();
+}
+
+/// Calls store(m, n, sums) for each block of a part of a tile. The code is there once, not once a
+/// block: the sums move up, so that the next block's are in the first registers.
+template <int kBlocksM, int kSums, class Store>
+__device__ inline void store_part(float (&sums)[kBlocksM][kSums], const Store& store) {
+  constexpr int kBlocksN = kSums / kBlockSums, kBlocks = kBlocksM * kBlocksN;
+  const auto sum = [&](int i) -> float& { return sums[i / kSums][i % kSums]; };
+#pragma unroll 1
+  for (int index = 0; index < kBlocks; ++index) {
+    store(index / kBlocksN * kBlockM, index % kBlocksN * kBlockN,
+          reinterpret_cast<float(&)[kBlockSums]>(sums[0]));
+#pragma unroll
+    for (int i = 0; i < (kBlocks - 1) * kBlockSums; ++i) sum(i) = sum(i + kBlockSums);
+  }
+}
+
+}  // namespace wide::kernels
