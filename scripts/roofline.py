@@ -94,6 +94,8 @@ def conv(axes):
     on_tensor_cores = mma_rate(axes)
     if on_tensor_cores and per_group >= 8:
         found.append(of("implicit_gemm", moved, flops, on_tensor_cores))
+        if axes["groups"] == 1 and axes["form"] != "depthwise" and axes["layout"] == "last":
+            found.append(of("wgmma", moved, flops, on_tensor_cores / MMA_SHARE))
         if axes["form"] == "pointwise" and axes["layout"] == "last":
             found.append(of("pointwise", moved, flops, on_tensor_cores))
     return found

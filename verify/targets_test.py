@@ -263,6 +263,8 @@ class ExpectationTest(unittest.TestCase):
         self.assertEqual(of("conv2d", "direct", **conv).bytes, 4 * (2 * 3 * 24 * 35 + 2 * 8 * (16 * 9 + 1)))
         self.assertIsNone(of("conv2d", "implicit_gemm", **conv))
         self.assertIsNotNone(of("conv2d", "implicit_gemm", **conv, tf32="yes"))
+        self.assertIsNone(of("conv2d", "wgmma", **conv, tf32="yes"))
+        self.assertIsNotNone(of("conv2d", "wgmma", **conv, tf32="yes", layout="last"))
         self.assertEqual(of("conv2d", "direct", **conv | {"out": 0}, form="depthwise").flops, 2 * 2 * 3 * 16 * 35 * 9)
         mlp = {"n": 2, "batch": 20, "d": 8, "hidden": 16, "out": 4, "dtype": "bf16"}
         self.assertEqual(of("mlp", "fused", **mlp).bytes, 2 * 2 * (20 * 12 + 16 * 9 + 4 * 17))

@@ -15,6 +15,10 @@ ConvRunner make_conv_implicit_gemm(const Context&, const ConvProblem&) {
   throw_unsupported("conv: this build of wide has no CUDA");
 }
 
+ConvRunner make_conv_wgmma(const Context&, const ConvProblem&) {
+  throw_unsupported("conv: this build of wide has no CUDA");
+}
+
 ConvRunner make_conv_cuda_sequential(const Context&, const ConvProblem&) {
   throw_unsupported("conv: this build of wide has no CUDA");
 }

@@ -48,4 +48,8 @@ ConvRunner make_conv_pointwise(const Context& context, const ConvProblem& proble
 // A matrix product on tensor cores, by kernels/conv/conv_implicit_gemm.cu.
 ConvRunner make_conv_implicit_gemm(const Context& context, const ConvProblem& problem);
 
+// The same on Hopper's, by kernels/conv/conv_wgmma.cu; implicit_gemm's kernel stands in where an
+// address is no multiple of 16 bytes.
+ConvRunner make_conv_wgmma(const Context& context, const ConvProblem& problem);
+
 }  // namespace wide

@@ -264,6 +264,11 @@ std::vector<StrategyInfo> strategies() {
        "one launch; a matrix product on tensor cores that gathers x as it goes",
        // A block asks for a pixel once for each tap that reads it, and for its weights again.
        {.streamed = 5, .rereads = 4.5, .bank_conflicts = 0.04}},
+      {"wgmma",
+       cuda,
+       hand_written,
+       "the same on Hopper's wgmma; channels last, one group; a tap is a box of x, moved",
+       {.streamed = 5, .rereads = 4.5, .bank_conflicts = 0.04}},
       {"sequential", cpu, sequential, "member after member, each over all threads"},
       {"wide", cpu, hand_written, "the tiles of all members over all threads at once"},
   };

@@ -10,6 +10,7 @@
 
 #include "host/conv/conv_implicit_gemm.hpp"
 #include "host/conv/conv_problem.hpp"
+#include "host/conv/conv_wgmma.hpp"
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
 
@@ -51,6 +52,8 @@ constexpr ConvStrategy kStrategies[] = {
      "a matrix product for all members, epilogue fused; verified", make_conv_pointwise},
     {"direct", cuda, false, conv_direct_unsupported_reason, is_narrow,
      "few channels a group, one launch; verified", make_conv_direct},
+    {"wgmma", cuda, false, conv_wgmma_unsupported_reason, conv_wgmma_is_expected_to_win,
+     "one launch; taps are boxes of x that tensor memory copies bring; verified", make_conv_wgmma},
     {"implicit_gemm", cuda, false, conv_implicit_gemm_unsupported_reason,
      conv_implicit_gemm_is_expected_to_win, "one launch fills tiles on tensor cores",
      make_conv_implicit_gemm},

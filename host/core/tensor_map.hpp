@@ -26,6 +26,9 @@ struct TileMap {
   std::array<int64_t, 5> extent{};  ///< elements
   std::array<int64_t, 5> stride{};  ///< elements; stride[0] is 1, the others multiples of 16 bytes
   std::array<int64_t, 5> box{};     ///< elements, at most 256; the first a multiple of 16 bytes
+  /// Elements from one of a box to the next, 1 to 8; of the first dimension 1. What is moved is
+  /// box / step of them, rounded up.
+  std::array<int64_t, 5> step{1, 1, 1, 1, 1};
   TileSwizzle swizzle = TileSwizzle::none;  ///< the box's first extent is at most these bytes
 };
 

@@ -61,11 +61,12 @@ void encode_tile_map(const TileMap& map, CUtensorMap& encoded) {
   WIDE_REQUIRE(map.rank >= 1 && map.rank <= 5,
                "tensor map: rank " + std::to_string(map.rank) + ", expected 1 to 5");
   std::array<cuuint64_t, 5> extents{}, strides{};
-  std::array<cuuint32_t, 5> box{}, steps{1, 1, 1, 1, 1};
+  std::array<cuuint32_t, 5> box{}, steps{};
   const auto bytes = static_cast<cuuint64_t>(dtype_bytes(map.dtype));
   for (size_t i = 0; i < static_cast<size_t>(map.rank); ++i) {
     extents[i] = static_cast<cuuint64_t>(map.extent[i]);
     box[i] = static_cast<cuuint32_t>(map.box[i]);
+    steps[i] = static_cast<cuuint32_t>(map.step[i]);
     if (i > 0) strides[i - 1] = static_cast<cuuint64_t>(map.stride[i]) * bytes;
   }
   const CUresult status =
@@ -76,9 +77,10 @@ void encode_tile_map(const TileMap& map, CUtensorMap& encoded) {
   WIDE_REQUIRE(status == CUDA_SUCCESS,
                "tensor map: the driver refuses extents " + text_of(map.extent, map.rank) +
                    ", strides " + text_of(map.stride, map.rank) + ", box " +
-                   text_of(map.box, map.rank) + " of " + std::string(dtype_name(map.dtype)) +
-                   ", swizzle " + std::to_string(static_cast<int>(map.swizzle)) +
-                   " (driver error " + std::to_string(static_cast<int>(status)) + ")");
+                   text_of(map.box, map.rank) + " in steps of " + text_of(map.step, map.rank) +
+                   " of " + std::string(dtype_name(map.dtype)) + ", swizzle " +
+                   std::to_string(static_cast<int>(map.swizzle)) + " (driver error " +
+                   std::to_string(static_cast<int>(status)) + ")");
 }
 
 }  // namespace wide

@@ -81,6 +81,13 @@ __device__ inline void prefetch_tile(const CUtensorMap& map, int32_t c0, int32_t
                "r"(c0), "r"(c1), "r"(c2)
                : "memory");
 }
+__device__ inline void prefetch_tile(const CUtensorMap& map, int32_t c0, int32_t c1, int32_t c2,
+                                     int32_t c3, int32_t c4) {
+  asm volatile(
+      "cp.async.bulk.prefetch.tensor.5d.L2.global.tile [%0, {%1, %2, %3, %4, %5}];" ::"l"(&map),
+      "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4)
+      : "memory");
+}
 
 /// Consecutive bytes. Both addresses aligned to 16 bytes, `bytes` a multiple of 16.
 __device__ inline void load_bulk(void* shared, const void* global, uint32_t bytes,

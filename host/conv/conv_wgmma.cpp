@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "host/conv/conv_wgmma.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "host/conv/conv_implicit_gemm.hpp"
+#include "host/conv/conv_problem.hpp"
+
+namespace wide {
+
+namespace {
+
+using kernels::ConvRectangle;
+using kernels::ConvWgmmaTile;
+
+constexpr int64_t kMostCoordinate = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMostBox = 256;                       // elements of a tensor map's box
+constexpr int64_t kMostStrideBytes = int64_t{1} << 40;  // of a tensor map, one too many
+
+std::string text(int64_t value) {
+  return std::to_string(value);
+}
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+/// A dimension of a tensor map.
+struct Step {
+  const char* name;
+  int64_t extent, stride;
+};
+
+/// Whether there is a way from one to the next, and it is none of a tensor map's.
+bool is_no_tile_stride(const Step& step, int64_t bytes) {
+  const int64_t vector = 16 / bytes;
+  return step.extent > 1 &&
+         (step.stride == 0 || step.stride % vector != 0 || step.stride >= kMostStrideBytes / bytes);
+}
+
+std::string stride_reason(const char* what, std::span<const Step> steps, int64_t bytes) {
+  for (const Step& step : steps) {
+    if (!is_no_tile_stride(step, bytes)) continue;
+    return std::string(what) + " has a " + step.name + " stride of " + text(step.stride) +
+           ", tensor maps need multiples of " + text(16 / bytes) +
+           " elements below 2^40 bytes; implicit_gemm takes any";
+  }
+  return "";
+}
+
+std::array<Step, 4> steps_of(const ConvProblem& p, const ConvStrides& strides, const PerAxis& size,
+                             bool is_shared) {
+  return {{{"member", is_shared ? 1 : p.num_members, strides.member},
+           {"column", size.width, strides.column},
+           {"row", size.height, strides.row},
+           {"batch", p.batch, strides.batch}}};
+}
+
+std::string strides_reason(const ConvProblem& p) {
+  const int64_t bytes = dtype_bytes(p.dtype);
+  const std::string x = stride_reason("x", steps_of(p, p.x, p.input, p.x.member == 0), bytes);
+  if (!x.empty()) return x;
+  const std::array<Step, 4> weight{{{"member", p.num_members, p.weight.member},
+                                    {"out_channel", p.out_channels, p.weight.out_channel},
+                                    {"row", p.kernel.height, p.weight.row},
+                                    {"column", p.kernel.width, p.weight.column}}};
+  return stride_reason("weight", weight, bytes);
+}
+
+/// One tile's time, of which a device's blocks each take one at a time.
+struct Candidate {
+  ConvWgmmaTile tile;
+  double stage;  ///< not quite as much longer as it is larger, for it reads less per product
+  double store;  ///< where that is not hidden behind products of the other warpgroup
+};
+
+/// In doubles: for a problem of any size.
+double tiles_of(const ConvProblem& p, ConvWgmmaTile tile) {
+  const ConvRectangle of = conv_wgmma_rectangle(p, tile_pixels(tile));
+  const PerAxis output = conv_output_size(p);
+  return static_cast<double>(ceil_div(output.width, of.columns)) *
+         static_cast<double>(ceil_div(output.height, of.rows)) *
+         static_cast<double>(ceil_div(p.batch, of.batch)) *
+         static_cast<double>(ceil_div(p.out_channels, tile_channels(tile))) *
+         static_cast<double>(p.num_members);
+}
+
+double steps_of(const ConvProblem& p) {
+  const int64_t channels = kernels::kConvWgmmaTileBytes / dtype_bytes(p.dtype);
+  return static_cast<double>(p.kernel.height) * static_cast<double>(p.kernel.width) *
+         static_cast<double>(ceil_div(p.in_channels, channels));
+}
+
+}  // namespace
+
+PerAxis conv_wgmma_steps(const ConvProblem& p) {
+  const PerAxis output = conv_output_size(p);
+  return {output.height > 1 ? p.stride.height : 1, output.width > 1 ? p.stride.width : 1};
+}
+
+std::string conv_wgmma_unsupported_reason(const ConvProblem& p, const DeviceInfo& device) {
+  if (device.compute_capability != 90) {
+    return "wgmma is an instruction of compute capability 9.0 alone, " + device.name + " has " +
+           text(device.compute_capability / 10) + "." + text(device.compute_capability % 10);
+  }
+  if (p.layout != ConvLayout::channels_last) {
+    return "it takes channels_last, the problem has " + std::string(conv_layout_name(p.layout));
+  }
+  if (p.groups != 1) return "it takes one group of channels, the problem has " + text(p.groups);
+  const PerAxis steps = conv_wgmma_steps(p);
+  if (std::max(steps.height, steps.width) > kernels::kConvWgmmaMostStride) {
+    return "tensor maps step over at most " + text(kernels::kConvWgmmaMostStride) +
+           " positions, stride is {height " + text(p.stride.height) + ", width " +
+           text(p.stride.width) + "}; implicit_gemm takes any";
+  }
+  std::string reason = strides_reason(p);
+  if (reason.empty()) reason = conv_implicit_gemm_unsupported_reason(p, device);  // it stands in
+  if (!reason.empty()) return reason;
+  if (std::max({tiles_of(p, choose_conv_wgmma_tile(p, device)), steps_of(p),
+                static_cast<double>(p.num_members)}) > static_cast<double>(kMostCoordinate)) {
+    return "it numbers members, tiles and steps with 32 bits, the problem has more";
+  }
+  return "";
+}
+
+bool conv_wgmma_is_expected_to_win(const ConvProblem& p, const DeviceInfo&) {
+  constexpr int64_t kLeastBytes = kernels::kConvWgmmaTileBytes / 2;
+  constexpr int64_t kLeastOutputs = 32;
+  return p.in_channels * dtype_bytes(p.dtype) >= kLeastBytes && p.out_channels >= kLeastOutputs;
+}
+
+kernels::ConvRectangle conv_wgmma_rectangle(const ConvProblem& p, int32_t pixels) {
+  const PerAxis output = conv_output_size(p), steps = conv_wgmma_steps(p);
+  const auto reach = [](int64_t count, int64_t step, int64_t dilation, int64_t taps) {
+    return static_cast<double>((count - 1) * step + (taps - 1) * dilation + 1);
+  };
+  ConvRectangle best{};
+  double fewest = std::numeric_limits<double>::infinity(), least = fewest;
+  for (int32_t columns = pixels; columns >= 1; columns /= 2) {
+    for (int32_t rows = pixels / columns; rows >= 1; rows /= 2) {
+      const ConvRectangle of{columns, rows, pixels / columns / rows};
+      if ((columns - 1) * steps.width >= kMostBox || (rows - 1) * steps.height >= kMostBox) {
+        continue;
+      }
+      const double tiles = static_cast<double>(ceil_div(output.width, columns)) *
+                           static_cast<double>(ceil_div(output.height, rows)) *
+                           static_cast<double>(ceil_div(p.batch, of.batch));
+      const double positions = reach(columns, p.stride.width, p.dilation.width, p.kernel.width) *
+                               reach(rows, p.stride.height, p.dilation.height, p.kernel.height) *
+                               of.batch;
+      if (tiles > fewest || (tiles == fewest && positions >= least)) continue;
+      best = of, fewest = tiles, least = positions;
+    }
+  }
+  return best;
+}
+
+kernels::ConvWgmmaTile choose_conv_wgmma_tile(const ConvProblem& p, const DeviceInfo& device) {
+  using enum ConvWgmmaTile;
+  // Bytes of a stage, which come from the L2 cache: that is the limit, not the products.
+  constexpr Candidate kCandidates[] = {
+      {p128c64, 1.0, 0}, {p256c64, 1.7, 1.2}, {p128c128, 1.35, 0}, {p256c128, 2.1, 2.4}};
+  const auto blocks = static_cast<double>(std::max(device.num_multiprocessors, 1));
+  ConvWgmmaTile best = p128c64;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Candidate& one : kCandidates) {
+    const double rounds = std::ceil(tiles_of(p, one.tile) / blocks);
+    const double time = rounds * (one.stage * steps_of(p) + one.store);
+    if (time < least) least = time, best = one.tile;
+  }
+  return best;
+}
+
+bool conv_wgmma_stores_boxes(const ConvProblem& p) {
+  const int64_t bytes = dtype_bytes(p.dtype);
+  const auto steps = steps_of(p, p.y, conv_output_size(p), false);
+  return bytes == 2 && std::none_of(steps.begin(), steps.end(), [&](const Step& step) {
+           return is_no_tile_stride(step, bytes);
+         });
+}
+
+}  // namespace wide

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Encoding tensor maps is arithmetic of the host: it is done at every call, and nothing is
+// allocated or uploaded; the maps travel as parameters of the kernel.
+#include "host/conv/conv_wgmma_cuda.hpp"
+
+#include "host/conv/conv_params.hpp"
+#include "host/conv/conv_run.hpp"
+#include "host/conv/conv_wgmma.hpp"
+#include "host/core/current_device.hpp"
+#include "host/core/tensor_map.hpp"
+#include "kernels/conv/conv_wgmma.hpp"
+
+namespace wide {
+
+namespace {
+
+bool is_on_16_bytes(const void* pointer) {
+  return reinterpret_cast<uintptr_t>(pointer) % 16 == 0;
+}
+
+/// A map of boxes of whole swizzled rows; a stride that nobody takes is made one of a map.
+void encode(TileMap map, CUtensorMap& encoded) {
+  map.rank = 5;
+  map.swizzle = TileSwizzle::bytes_128;
+  map.stride[0] = 1;
+  for (size_t i = 1; i < map.stride.size(); ++i) {
+    if (map.extent[i] == 1) map.stride[i] = 16 / dtype_bytes(map.dtype);
+  }
+  encode_tile_map(map, encoded);
+}
+
+/// x or y: {channels, members, columns, rows, batch}.
+TileMap map_of(const void* data, const ConvProblem& p, int64_t channels, const PerAxis& size,
+               const ConvStrides& strides) {
+  return {.data = data,
+          .dtype = p.dtype,
+          .extent = {channels, strides.member == 0 ? 1 : p.num_members, size.width, size.height,
+                     p.batch},
+          .stride = {1, strides.member, strides.column, strides.row, strides.batch}};
+}
+
+}  // namespace
+
+bool has_conv_maps(const ConvArguments& arguments) {
+  return is_on_16_bytes(arguments.x.data) && is_on_16_bytes(arguments.weight.data);
+}
+
+void run_conv_wgmma(const DeviceInfo& device, kernels::ConvWgmmaTile tile, const ConvProblem& p,
+                    const ConvArguments& a, cudaStream_t stream) {
+  kernels::ConvWgmmaParams params{};
+  params.conv = conv_params(p, a);
+  params.rectangle = conv_wgmma_rectangle(p, tile_pixels(tile));
+  params.num_multiprocessors = device.num_multiprocessors;
+  const int64_t channels = kernels::kConvWgmmaTileBytes / dtype_bytes(p.dtype);
+  const PerAxis steps = conv_wgmma_steps(p);
+  TileMap x = map_of(a.x.data, p, p.in_channels, p.input, p.x);
+  x.step = {1, 1, steps.width, steps.height, 1};
+  x.box = {channels, 1, (params.rectangle.columns - 1) * steps.width + 1,
+           (params.rectangle.rows - 1) * steps.height + 1, params.rectangle.batch};
+  encode(x, params.x);
+  encode({.data = a.weight.data,
+          .dtype = p.dtype,
+          .extent = {p.in_channels, p.kernel.width, p.kernel.height, p.out_channels, p.num_members},
+          .stride = {1, p.weight.column, p.weight.row, p.weight.out_channel, p.weight.member},
+          .box = {channels, 1, 1, tile_channels(tile), 1}},
+         params.weight);
+  params.stores_boxes = conv_wgmma_stores_boxes(p) && is_on_16_bytes(a.y.data);
+  if (params.stores_boxes) {
+    const kernels::ConvRectangle of =
+        first_pixels(params.rectangle, kernels::kConvWgmmaStorePixels);
+    TileMap y = map_of(a.y.data, p, p.out_channels, conv_output_size(p), p.y);
+    y.box = {kernels::kConvWgmmaStoreChannels, 1, of.columns, of.rows, of.batch};
+    encode(y, params.y);
+  }
+  WIDE_CHECK_CUDA(kernels::launch_conv_wgmma(params, p.dtype, tile, stream));
+}
+
+ConvRunner make_conv_wgmma(const Context& context, const ConvProblem& problem) {
+  const kernels::ConvWgmmaTile tile = choose_conv_wgmma_tile(problem, context.info());
+  const ConvRunner other = make_conv_implicit_gemm(context, problem);
+  ConvRunner runner;
+  runner.run = [problem, tile, other, device = context.info()](const ConvArguments& arguments,
+                                                               const Execution& execution) {
+    if (!has_conv_maps(arguments)) return other.run(arguments, execution);
+    const CurrentDevice current(device.device.ordinal);
+    run_conv_wgmma(device, tile, problem, arguments,
+                   static_cast<cudaStream_t>(execution.stream.native()));
+  };
+  runner.note = "tile " + std::string(tile_name(tile)) +
+                "; by implicit_gemm where x or weight is not aligned to 16 bytes";
+  return runner;
+}
+
+}  // namespace wide

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where conv_wgmma's blocks of 64 pixels by 64 channels of sums go: as boxes of the tensor map y,
+// whose extents cut off what lies outside, or as rows, one a pixel (wgmma_store.cuh).
+#pragma once
+
+#include <bit>
+
+#include "kernels/common/launch.hpp"
+#include "kernels/conv/conv_wgmma.hpp"
+#include "kernels/linear/wgmma_store.cuh"
+
+namespace wide::kernels {
+
+/// Where a tile or a block of it begins, in y.
+struct ConvTileAt {
+  int32_t member, batch, row, column, channel;
+};
+
+/// How pixels of a tile are numbered, and tiles of a member; what may be moved four at a time.
+struct ConvWgmmaPlaces {
+  uint32_t tiles_of_columns, tiles_of_rows;
+  int column_bits, row_bits;  ///< of a pixel's number
+  bool y_is_aligned, epilogue_is_aligned;
+
+  /// `pixels` and `channels` further on in the tile.
+  __device__ ConvTileAt moved(const ConvTileAt& at, int pixels, int channels) const {
+    const int rows = pixels >> column_bits;
+    return {at.member, at.batch + (rows >> row_bits), at.row + (rows & ((1 << row_bits) - 1)),
+            at.column + (pixels & ((1 << column_bits) - 1)), at.channel + channels};
+  }
+};
+
+inline ConvWgmmaPlaces conv_wgmma_places(const ConvWgmmaParams& params, uint32_t tiles_of_columns,
+                                         uint32_t tiles_of_rows, int64_t bytes) {
+  constexpr int64_t kGroup = 4;
+  const ConvParams& conv = params.conv;
+  const auto bits = [](int32_t power) { return std::countr_zero(static_cast<uint32_t>(power)); };
+  const auto is_whole = [&](const void* pointer, const ConvStrides& strides) {
+    return is_aligned(pointer, strides.row, strides.member, kGroup, bytes) &&
+           strides.batch % kGroup == 0 && strides.column % kGroup == 0;
+  };
+  return {tiles_of_columns,
+          tiles_of_rows,
+          bits(params.rectangle.columns),
+          bits(params.rectangle.rows),
+          is_whole(conv.y, conv.y_strides),
+          is_aligned(conv.bias, 0, conv.bias_member_stride, kGroup, bytes) &&
+              is_whole(conv.residual, conv.residual_strides)};
+}
+
+/// The pixels of a block, the first of which is at `from`. Pixels of a block that begins within a
+/// tile follow one another as the tile's do.
+struct ConvRows {
+  const ConvParams& conv;
+  const ConvWgmmaPlaces& places;
+  ConvTileAt from;
+
+  __device__ bool has(int row) const {
+    const ConvTileAt at = places.moved(from, row, 0);
+    return at.column < conv.output.width && at.row < conv.output.height && at.batch < conv.batch;
+  }
+  __device__ int64_t y(int row) const { return offset(row, conv.y_strides); }
+  __device__ int64_t residual(int row) const { return offset(row, conv.residual_strides); }
+
+ private:
+  __device__ int64_t offset(int row, const ConvStrides& strides) const {
+    const ConvTileAt at = places.moved(from, row, 0);
+    return at.batch * strides.batch + at.row * strides.row + at.column * strides.column;
+  }
+};
+
+/// Pointers are at pixel 0 of batch row 0, at the block's first channel; rows are ConvRows'.
+template <class T>
+__device__ inline Destination<T> conv_destination(const ConvParams& conv,
+                                                  const ConvWgmmaPlaces& places,
+                                                  const ConvTileAt& at) {
+  Destination<T> to{};
+  to.y = static_cast<T*>(conv.y) + at.member * conv.y_strides.member + at.channel;
+  if (conv.bias != nullptr) {
+    to.bias = static_cast<const T*>(conv.bias) + at.member * conv.bias_member_stride + at.channel;
+  }
+  if (conv.residual != nullptr) {
+    to.residual = static_cast<const T*>(conv.residual) + at.member * conv.residual_strides.member +
+                  at.channel;
+  }
+  to.num_rows = kBlockM;
+  to.num_columns = min(conv.out_channels - at.channel, kBlockN);
+  to.factor = 1;
+  to.activation = conv.activation;
+  to.residual_is_activated = conv.residual_is_activated;
+  to.y_is_aligned = places.y_is_aligned;
+  to.epilogue_is_aligned = places.epilogue_is_aligned;
+  return to;
+}
+
+/// All of a block, where place(row, column) is a sum's in shared memory: neighbouring lanes store
+/// neighbouring channels, four each where y is aligned, else one.
+template <class T, class Place>
+__device__ inline void store_pixels(const Destination<T>& to, const ConvRows& rows, int thread,
+                                    const Place& place) {
+  const int group = to.y_is_aligned ? kColumnGroup : 1, groups = kBlockN / group;
+#pragma unroll 1
+  for (int index = thread; index < kBlockM * groups; index += kWarpgroup) {
+    const int row = index / groups, column = index % groups * group;
+    if (column >= to.num_columns || !rows.has(row)) continue;
+    Destination<T> pixel = to;
+    pixel.y += rows.y(row);
+    if (to.residual != nullptr) pixel.residual += rows.residual(row);
+    float values[kColumnGroup] = {*place(row, column)};
+    if (to.y_is_aligned) load_group(place(row, column), values);
+    store_run(pixel, 0, column, min(to.num_columns - column, group), values);
+  }
+}
+
+/// A block that lies outside y is left out.
+template <class T>
+__device__ inline void store_conv_block(const ConvWgmmaParams& params,
+                                        const ConvWgmmaPlaces& places, const ConvTileAt& at,
+                                        const Storer& storer, uint32_t& box_index,
+                                        float (&sums)[kBlockSums]) {
+  const ConvParams& conv = params.conv;
+  if (at.channel >= conv.out_channels || at.column >= conv.output.width ||
+      at.row >= conv.output.height || at.batch >= conv.batch) {
+    return;  // all of the warpgroup
+  }
+  const Destination<T> to = conv_destination<T>(conv, places, at);
+  const ConvRows rows{conv, places, at};
+  if constexpr (kCanStoreBoxes<T>) {
+    if (params.stores_boxes && is_short(to)) {
+      return store_box(to, rows, storer, box_index++, sums, [&](const char* box) {
+        arch::store_tile(params.y, box, at.channel, at.member, at.column, at.row, at.batch);
+      });
+    }
+  }
+  store_exchanged<T>(storer, sums,
+                     [&](const auto& place) { store_pixels(to, rows, storer.thread, place); });
+}
+
+}  // namespace wide::kernels

@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tiles of conv_wgmma, apart from its launcher: choosing one needs no CUDA header.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace wide::kernels {
+
+/// Pixels (positions of several batch rows) by output channels of one member.
+enum class ConvWgmmaTile : uint8_t {
+  p128c64,
+  p256c64,  ///< weights serve twice the pixels
+  p128c128,
+  p256c128,  ///< most arithmetic per byte
+};
+
+inline constexpr std::array kConvWgmmaTiles{ConvWgmmaTile::p128c64, ConvWgmmaTile::p256c64,
+                                            ConvWgmmaTile::p128c128, ConvWgmmaTile::p256c128};
+
+constexpr std::string_view tile_name(ConvWgmmaTile tile) {
+  switch (tile) {
+    case ConvWgmmaTile::p128c64:
+      return "p128c64";
+    case ConvWgmmaTile::p256c64:
+      return "p256c64";
+    case ConvWgmmaTile::p128c128:
+      return "p128c128";
+    case ConvWgmmaTile::p256c128:
+      return "p256c128";
+  }
+  return "?";
+}
+
+constexpr int32_t tile_pixels(ConvWgmmaTile tile) {
+  return tile == ConvWgmmaTile::p128c64 || tile == ConvWgmmaTile::p128c128 ? 128 : 256;
+}
+constexpr int32_t tile_channels(ConvWgmmaTile tile) {
+  return tile == ConvWgmmaTile::p128c64 || tile == ConvWgmmaTile::p256c64 ? 64 : 128;
+}
+
+/// The positions of y that are a tile's pixels, columns the fastest: powers of two.
+struct ConvRectangle {
+  int32_t columns, rows, batch;
+
+  friend constexpr bool operator==(const ConvRectangle&, const ConvRectangle&) = default;
+};
+
+/// The first `pixels` of a rectangle are one, too: a power of two, no more than it has.
+constexpr ConvRectangle first_pixels(const ConvRectangle& of, int32_t pixels) {
+  const int32_t columns = of.columns < pixels ? of.columns : pixels;
+  const int32_t rows = of.rows < pixels / columns ? of.rows : pixels / columns;
+  return {columns, rows, pixels / columns / rows};
+}
+
+/// Bytes of channels of one stage: what a tensor map's box is wide.
+inline constexpr int64_t kConvWgmmaTileBytes = 128;
+/// Pixels and channels of a box that is stored: of 16-bit outputs 128 bytes.
+inline constexpr int32_t kConvWgmmaStorePixels = 64, kConvWgmmaStoreChannels = 64;
+/// The most positions from one pixel of a box to the next.
+inline constexpr int64_t kConvWgmmaMostStride = 8;
+
+}  // namespace wide::kernels

@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What conv's wgmma takes, and with which tiles, on devices that are not at hand.
+#include "host/conv/conv_wgmma.hpp"
+
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "host/conv/conv_problem.hpp"
+#include "host/conv/conv_strategy.hpp"
+#include "verify/support/known_devices.hpp"
+
+namespace wide::test {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using kernels::ConvRectangle;
+using enum kernels::ConvWgmmaTile;
+
+ConvProblem problem_of(int64_t num_members, int64_t channels, int64_t size, int64_t batch = 8) {
+  return {.num_members = num_members,
+          .batch = batch,
+          .in_channels = channels,
+          .out_channels = channels,
+          .input = {size, size},
+          .kernel = {3, 3},
+          .padding = {1, 1},
+          .layout = ConvLayout::channels_last,
+          .dtype = Dtype::bf16};
+}
+
+std::string reason(const ConvProblem& problem, const DeviceInfo& device = kH200) {
+  return conv_wgmma_unsupported_reason(complete_conv_problem(problem), device);
+}
+
+TEST_CASE("conv's wgmma says what it cannot run") {
+  const ConvProblem like = problem_of(4, 64, 32);
+  ConvProblem p = like;
+  CHECK(reason(p) == "");
+  CHECK_THAT(reason(p, kA100), ContainsSubstring("9.0 alone, NVIDIA A100 has 8.0"));
+  p.layout = ConvLayout::channels_first;
+  CHECK_THAT(reason(p), ContainsSubstring("takes channels_last, the problem has channels_first"));
+  p = like, p.groups = 2;
+  CHECK_THAT(reason(p), ContainsSubstring("one group of channels, the problem has 2"));
+  p = like, p.dtype = Dtype::fp32;
+  CHECK_THAT(reason(p), ContainsSubstring("tf32"));
+  p.allow_tf32 = true;
+  CHECK(reason(p) == "");
+  p = like, p.in_channels = 20;
+  CHECK_THAT(reason(p), ContainsSubstring("x has a member stride of 20, tensor maps need multiples "
+                                          "of 8 elements"));
+  // What nobody steps along needs no stride: one member, one tap, rows that are padded.
+  p.num_members = 1, p.kernel = {1, 1}, p.out_channels = 1;
+  CHECK_THAT(reason(p), ContainsSubstring("x has a column stride of 20"));
+  p.x = {32 * 32 * 24, 20, 1, 32 * 24, 24};
+  CHECK(reason(p) == "");
+  p = like, p.x = complete_conv_problem(p).x;
+  p.x.batch = 0;
+  CHECK_THAT(reason(p), ContainsSubstring("x has a batch stride of 0"));
+  p.x.batch = int64_t{1} << 39;
+  CHECK_THAT(reason(p), ContainsSubstring("below 2^40 bytes"));
+  p.x.batch -= 8, p.x.member = 0;  // shared
+  CHECK(reason(p) == "");
+  p = like, p.weight = complete_conv_problem(p).weight;
+  p.weight.column = 68;
+  CHECK_THAT(reason(p), ContainsSubstring("weight has a column stride of 68"));
+  p = like, p.stride = {1, 9};
+  CHECK_THAT(reason(p), ContainsSubstring("at most 8 positions, stride is {height 1, width 9}"));
+  p.input.width = 3, p.padding.width = 0;  // one column of outputs: nothing is stepped over
+  CHECK(reason(p) == "");
+  p = problem_of(int64_t{1} << 31, 8, 4);
+  p.kernel = {1, 1}, p.padding = {0, 0};
+  CHECK_THAT(reason(p), ContainsSubstring("with 32 bits"));
+}
+
+TEST_CASE("conv's wgmma covers y with the fewest rectangles, of the fewest positions of x") {
+  const auto rectangle = [](PerAxis size, int64_t batch, int32_t pixels, int64_t stride = 1) {
+    ConvProblem p = problem_of(1, 64, 1, batch);
+    p.input = {size.height * stride, size.width * stride};
+    p.stride = {stride, stride};
+    return conv_wgmma_rectangle(complete_conv_problem(p), pixels);
+  };
+  CHECK(rectangle({32, 32}, 8, 128) == ConvRectangle{16, 8, 1});
+  CHECK(rectangle({32, 32}, 8, 256) == ConvRectangle{16, 16, 1});
+  CHECK(rectangle({56, 56}, 8, 128) == ConvRectangle{8, 8, 2});
+  CHECK(rectangle({28, 28}, 16, 256) == ConvRectangle{4, 4, 16});
+  CHECK(rectangle({14, 14}, 64, 128) == ConvRectangle{2, 2, 32});
+  CHECK(rectangle({1, 1}, 300, 128) == ConvRectangle{1, 1, 128});
+  CHECK(rectangle({5, 9}, 1, 128) == ConvRectangle{16, 8, 1});
+  // A box is at most 256 positions wide.
+  ConvProblem p = problem_of(1, 64, 1, 1);
+  p.input = {1, 4096}, p.kernel = {1, 3}, p.padding = {0, 0};
+  CHECK(conv_wgmma_rectangle(complete_conv_problem(p), 128) == ConvRectangle{128, 1, 1});
+  p.stride = {1, 2};
+  CHECK(conv_wgmma_rectangle(complete_conv_problem(p), 128) == ConvRectangle{128, 1, 1});
+  p.stride = {1, 3};
+  CHECK(conv_wgmma_rectangle(complete_conv_problem(p), 128).columns == 64);
+}
+
+TEST_CASE("conv's wgmma chooses tiles by waves of blocks, and by what they read") {
+  const auto tile = [](int64_t num_members, int64_t channels, int64_t size) {
+    return choose_conv_wgmma_tile(complete_conv_problem(problem_of(num_members, channels, size)),
+                                  kH200);
+  };
+  CHECK(tile(32, 64, 32) == p256c64);
+  CHECK(tile(32, 128, 32) == p256c128);
+  CHECK(tile(1, 128, 32) == p128c64);  // 128 tiles, of 132 that run at a time
+  CHECK(tile(2, 128, 32) == p128c128);
+  CHECK(tile(1, 64, 32) == p128c64);
+  ConvProblem p = problem_of(32, 64, 32);
+  p.kernel = {1, 1}, p.padding = {0, 0};  // hardly any products to hide stores behind
+  CHECK(choose_conv_wgmma_tile(complete_conv_problem(p), kH200) == p128c64);
+}
+
+TEST_CASE("conv's wgmma stores boxes where y's strides are a tensor map's") {
+  ConvProblem p = complete_conv_problem(problem_of(2, 64, 8));
+  CHECK(conv_wgmma_stores_boxes(p));
+  p.y.member = 60;
+  CHECK_FALSE(conv_wgmma_stores_boxes(p));
+  p.num_members = 1;
+  CHECK(conv_wgmma_stores_boxes(p));
+  p.y.row += 4;
+  CHECK_FALSE(conv_wgmma_stores_boxes(p));
+  p = complete_conv_problem(problem_of(2, 64, 8));
+  p.dtype = Dtype::fp32;
+  CHECK_FALSE(conv_wgmma_stores_boxes(p));
+}
+
+TEST_CASE("auto takes conv's wgmma where it is proved, for signals and images, and fills stages") {
+  const std::array proved{VerifiedStrategy{"conv1d", "wgmma", 90},
+                          VerifiedStrategy{"conv2d", "wgmma", 90}};
+  const auto takes_it = [](const ConvProblem& problem, std::span<const VerifiedStrategy> verified) {
+    DeviceInfo device = kH200;
+    device.shared_bytes_per_block = 160 * 1024;  // for what else there is
+    return choose_conv_strategy(complete_conv_problem(problem), device, "auto", verified,
+                                [](const ConvStrategy&) { return "no"; })
+               .strategy->name == "wgmma";
+  };
+  ConvProblem p = problem_of(4, 32, 32);
+  CHECK(takes_it(p, proved));
+  CHECK_FALSE(takes_it(p, std::span(proved).first(1)));
+  p.in_channels = 24;
+  CHECK_FALSE(takes_it(p, proved));
+  p = problem_of(4, 32, 32), p.out_channels = 16;
+  CHECK_FALSE(takes_it(p, proved));
+}
+
+}  // namespace
+}  // namespace wide::test

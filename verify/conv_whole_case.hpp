@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Convolutions of whole numbers for tests of single kernels: operands on the host, y as the
+// reference has it, exactly, and places for them on a device.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "host/conv/conv_problem.hpp"
+#include "host/conv/conv_reference.hpp"
+#include "verify/support/devices.hpp"
+#include "verify/support/tensors.hpp"
+
+namespace wide::test {
+
+using Reals = std::vector<double>;
+
+/// So few of them are not 0 that sums stay below 2^8: exact in bf16.
+inline Reals small_integers(int64_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Reals values(static_cast<size_t>(count));
+  for (double& value : values)
+    value = random() % 3 == 0 ? static_cast<double>(random() % 5) - 2 : 0;
+  return values;
+}
+
+inline Shape shape_of(ConvLayout layout, int64_t outer, int64_t channels, const PerAxis& size) {
+  return layout == ConvLayout::channels_last ? Shape{outer, size.height, size.width, channels}
+                                             : Shape{outer, channels, size.height, size.width};
+}
+
+/// The elements of member n, dense: of a tensor whose members are joined along channels.
+inline Reals of_member(const Reals& all, const Shape& shape, ConvLayout layout, int64_t n,
+                       int64_t num_members) {
+  const bool is_last = layout == ConvLayout::channels_last;
+  const int64_t run =
+      is_last ? shape[3] / num_members : num_elements(shape) / shape[0] / num_members;
+  Reals own;
+  for (int64_t i = n * run; i < num_elements(shape); i += num_members * run)
+    own.insert(own.end(), all.begin() + i, all.begin() + i + run);
+  return own;
+}
+
+/// One problem with its operands on the host, and y as the reference has it.
+struct WholeConv {
+  explicit WholeConv(const ConvProblem& like) : problem(complete_conv_problem(like)) {
+    const ConvProblem& p = problem;
+    const int64_t n = p.num_members;
+    x_shape = shape_of(p.layout, p.batch, n * p.in_channels, p.input);
+    weight_shape = shape_of(p.layout, n * p.out_channels, p.in_channels / p.groups, p.kernel);
+    y_shape = shape_of(p.layout, p.batch, n * p.out_channels, conv_output_size(p));
+    x = small_integers(num_elements(x_shape), 1);
+    weight = small_integers(num_elements(weight_shape), 2);
+    bias = small_integers(n * p.out_channels, 3);
+    residual = small_integers(num_elements(y_shape), 4);
+  }
+
+  /// y of member n, dense, in the problem's layout.
+  Reals expected(int64_t n) const {
+    const ConvProblem& p = problem;
+    const PerAxis output = conv_output_size(p);
+    const Reals own_x = of_member(x, x_shape, p.layout, n, p.num_members);
+    const Reals own_residual = of_member(residual, y_shape, p.layout, n, p.num_members);
+    const auto part = [&](const Reals& all) {
+      const size_t length = all.size() / static_cast<size_t>(p.num_members);
+      return std::span(all).subspan(static_cast<size_t>(n) * length, length);
+    };
+    catalog::ConvReferenceOperands operands{own_x, part(weight), {}, {}};
+    if (p.epilogue.has_bias) operands.bias = part(bias);
+    if (p.epilogue.residual != Residual::none) operands.residual = own_residual;
+    Reals y;
+    double most = 0;
+    const Shape own = shape_of(p.layout, p.batch, p.out_channels, output);
+    const bool is_last = p.layout == ConvLayout::channels_last;
+    for (int64_t i = 0; i < num_elements(own); ++i) {
+      const int64_t last = i % own[3], third = i / own[3] % own[2],
+                    second = i / own[3] / own[2] % own[1];
+      const catalog::ConvOutput at =
+          is_last ? catalog::ConvOutput{i / own[3] / own[2] / own[1], last, second, third}
+                  : catalog::ConvOutput{i / own[3] / own[2] / own[1], second, third, last};
+      const catalog::ConvSum sum = conv_reference_sum(p, operands, at);
+      most = std::max(most, sum.magnitude);
+      const double value =
+          p.epilogue.activation == Activation::relu ? std::max(sum.value, 0.0) : sum.value;
+      y.push_back(value + (p.epilogue.residual == Residual::after_activation ? sum.residual : 0));
+    }
+    REQUIRE(most <= 256);
+    return y;
+  }
+
+  /// All that member n has is NaN.
+  void poison(int64_t n) {
+    const int64_t members = problem.num_members;
+    const bool is_last = problem.layout == ConvLayout::channels_last;
+    const int64_t channels = is_last ? x_shape[3] : x_shape[1];
+    const int64_t run = is_last ? 1 : x_shape[2] * x_shape[3];
+    for (int64_t i = 0; i < num_elements(x_shape); ++i)
+      if (i / run % channels / problem.in_channels == n) x[static_cast<size_t>(i)] = std::nan("");
+    for (Reals* all : {&weight, &bias}) {
+      const auto length = static_cast<int64_t>(all->size()) / members;
+      std::fill_n(all->begin() + n * length, length, std::nan(""));
+    }
+  }
+
+  ConvProblem problem;
+  Shape x_shape, weight_shape, y_shape;
+  Reals x, weight, bias, residual;
+};
+
+/// Elements before the first of an operand, and NaN behind each of its rows.
+struct Placement {
+  int64_t offset = 0, padding = 0;
+};
+constexpr Placement kPacked{0, 0}, kMisaligned{1, 0}, kPadded{0, 8};
+
+/// An operand in such a place.
+class PlacedImages {
+ public:
+  PlacedImages(const Context& context, Dtype dtype, const Shape& shape, const Reals& values,
+               const Placement& at)
+      : context_(context), row_(shape[3]), pitch_(row_ + at.padding), offset_(at.offset) {
+    const int64_t rows = num_elements(shape) / row_;
+    Reals stored(static_cast<size_t>(offset_ + rows * pitch_), std::nan(""));
+    for (int64_t r = 0; r < rows; ++r)
+      std::copy_n(values.begin() + r * row_, row_, stored.begin() + offset_ + r * pitch_);
+    tensor_ = upload(context, dtype, {static_cast<int64_t>(stored.size())}, stored);
+    view = TensorView(static_cast<char*>(tensor_.data()) + offset_ * dtype_bytes(dtype), dtype,
+                      shape, context.device());
+    view.strides[2] = pitch_;
+    for (int axis = 1; axis >= 0; --axis)
+      view.strides[axis] = view.strides[axis + 1] * shape[axis + 1];
+  }
+
+  /// All of them; what lies between must still be NaN.
+  Reals read() const {
+    const Reals stored = download(context_, tensor_);
+    Reals values;
+    for (int64_t i = 0; i < static_cast<int64_t>(stored.size()); ++i) {
+      const double value = stored[static_cast<size_t>(i)];
+      if (i >= offset_ && (i - offset_) % pitch_ < row_) {
+        values.push_back(value);
+      } else if (!std::isnan(value)) {
+        FAIL_CHECK("element " << i << " of the buffer was written to");
+      }
+    }
+    return values;
+  }
+
+  TensorView view;
+
+ private:
+  Context context_;
+  int64_t row_, pitch_, offset_;
+  Tensor tensor_;
+};
+
+/// y, from x and y in such places, by launch(problem, arguments, stream).
+template <class Launch>
+Reals run_whole_conv(const Context& context, const WholeConv& made, Dtype dtype,
+                     const Placement& at, const Launch& launch) {
+  ConvProblem like = made.problem;
+  like.dtype = dtype;
+  like.allow_tf32 = dtype == Dtype::fp32;
+  like.x = like.y = like.residual = {};
+  const PlacedImages x(context, dtype, made.x_shape, made.x, at);
+  const Tensor weight = upload(context, dtype, made.weight_shape, made.weight);
+  const Tensor bias = upload(context, dtype, {like.num_members * like.out_channels}, made.bias);
+  const Tensor residual = upload(context, dtype, made.y_shape, made.residual);
+  const Reals nothing(static_cast<size_t>(num_elements(made.y_shape)), std::nan(""));
+  const PlacedImages y(context, dtype, made.y_shape, nothing, {0, at.padding});
+  ConvArguments arguments{x.view, weight, {}, y.view, {}};
+  if (like.epilogue.has_bias) arguments.bias = bias;
+  if (like.epilogue.residual != Residual::none) arguments.residual = residual;
+  const OwnedStream stream(context);
+  launch(describe_conv(arguments, like), arguments,
+         static_cast<cudaStream_t>(stream.get().native()));
+  context.synchronize(stream.get());
+  return y.read();
+}
+
+}  // namespace wide::test
