@@ -184,7 +184,7 @@ TEST_CASE("conv by wgmma: where an address has no tensor map, implicit_gemm stan
 TEST_CASE("conv by wgmma: refuses what no grid can hold, and rectangles of other tiles") {
   kernels::ConvWgmmaParams params{};
   params.conv = conv_params(complete_conv_problem(images(1, 1, 8, 8, {1, 1}, {1, 1})));
-  params.rectangle = {16, 8, 1};
+  params.rectangle = {1, 16, 8};
   params.num_multiprocessors = 2;
   const auto launch = [&](ConvWgmmaTile tile, Dtype dtype) {
     return kernels::launch_conv_wgmma(params, dtype, tile, nullptr);

@@ -83,19 +83,19 @@ TEST_CASE("conv's wgmma covers y with the fewest rectangles, of the fewest posit
     p.stride = {stride, stride};
     return conv_wgmma_rectangle(complete_conv_problem(p), pixels);
   };
-  CHECK(rectangle({32, 32}, 8, 128) == ConvRectangle{16, 8, 1});
-  CHECK(rectangle({32, 32}, 8, 256) == ConvRectangle{16, 16, 1});
-  CHECK(rectangle({56, 56}, 8, 128) == ConvRectangle{8, 8, 2});
-  CHECK(rectangle({28, 28}, 16, 256) == ConvRectangle{4, 4, 16});
-  CHECK(rectangle({14, 14}, 64, 128) == ConvRectangle{2, 2, 32});
-  CHECK(rectangle({1, 1}, 300, 128) == ConvRectangle{1, 1, 128});
-  CHECK(rectangle({5, 9}, 1, 128) == ConvRectangle{16, 8, 1});
+  CHECK(rectangle({32, 32}, 8, 128) == ConvRectangle{1, 16, 8});
+  CHECK(rectangle({32, 32}, 8, 256) == ConvRectangle{1, 16, 16});
+  CHECK(rectangle({56, 56}, 8, 128) == ConvRectangle{2, 8, 8});
+  CHECK(rectangle({28, 28}, 16, 256) == ConvRectangle{16, 4, 4});
+  CHECK(rectangle({14, 14}, 64, 128) == ConvRectangle{32, 2, 2});
+  CHECK(rectangle({1, 1}, 300, 128) == ConvRectangle{128, 1, 1});
+  CHECK(rectangle({5, 9}, 1, 128) == ConvRectangle{1, 16, 8});
   // A box is at most 256 positions wide.
   ConvProblem p = problem_of(1, 64, 1, 1);
   p.input = {1, 4096}, p.kernel = {1, 3}, p.padding = {0, 0};
-  CHECK(conv_wgmma_rectangle(complete_conv_problem(p), 128) == ConvRectangle{128, 1, 1});
+  CHECK(conv_wgmma_rectangle(complete_conv_problem(p), 128) == ConvRectangle{1, 128, 1});
   p.stride = {1, 2};
-  CHECK(conv_wgmma_rectangle(complete_conv_problem(p), 128) == ConvRectangle{128, 1, 1});
+  CHECK(conv_wgmma_rectangle(complete_conv_problem(p), 128) == ConvRectangle{1, 128, 1});
   p.stride = {1, 3};
   CHECK(conv_wgmma_rectangle(complete_conv_problem(p), 128).columns == 64);
 }

@@ -143,7 +143,7 @@ kernels::ConvRectangle conv_wgmma_rectangle(const ConvProblem& p, int32_t pixels
   double fewest = std::numeric_limits<double>::infinity(), least = fewest;
   for (int32_t columns = pixels; columns >= 1; columns /= 2) {
     for (int32_t rows = pixels / columns; rows >= 1; rows /= 2) {
-      const ConvRectangle of{columns, rows, pixels / columns / rows};
+      const ConvRectangle of{pixels / columns / rows, columns, rows};
       if ((columns - 1) * steps.width >= kMostBox || (rows - 1) * steps.height >= kMostBox) {
         continue;
       }

@@ -31,14 +31,14 @@ void encode(TileMap map, CUtensorMap& encoded) {
   encode_tile_map(map, encoded);
 }
 
-/// x or y: {channels, members, columns, rows, batch}.
+/// x or y: {channels, batch, columns, rows, members}.
 TileMap map_of(const void* data, const ConvProblem& p, int64_t channels, const PerAxis& size,
                const ConvStrides& strides) {
   return {.data = data,
           .dtype = p.dtype,
-          .extent = {channels, strides.member == 0 ? 1 : p.num_members, size.width, size.height,
-                     p.batch},
-          .stride = {1, strides.member, strides.column, strides.row, strides.batch}};
+          .extent = {channels, p.batch, size.width, size.height,
+                     strides.member == 0 ? 1 : p.num_members},
+          .stride = {1, strides.batch, strides.column, strides.row, strides.member}};
 }
 
 }  // namespace
@@ -57,8 +57,8 @@ void run_conv_wgmma(const DeviceInfo& device, kernels::ConvWgmmaTile tile, const
   const PerAxis steps = conv_wgmma_steps(p);
   TileMap x = map_of(a.x.data, p, p.in_channels, p.input, p.x);
   x.step = {1, 1, steps.width, steps.height, 1};
-  x.box = {channels, 1, (params.rectangle.columns - 1) * steps.width + 1,
-           (params.rectangle.rows - 1) * steps.height + 1, params.rectangle.batch};
+  x.box = {channels, params.rectangle.batch, (params.rectangle.columns - 1) * steps.width + 1,
+           (params.rectangle.rows - 1) * steps.height + 1, 1};
   encode(x, params.x);
   encode({.data = a.weight.data,
           .dtype = p.dtype,
@@ -71,7 +71,7 @@ void run_conv_wgmma(const DeviceInfo& device, kernels::ConvWgmmaTile tile, const
     const kernels::ConvRectangle of =
         first_pixels(params.rectangle, kernels::kConvWgmmaStorePixels);
     TileMap y = map_of(a.y.data, p, p.out_channels, conv_output_size(p), p.y);
-    y.box = {kernels::kConvWgmmaStoreChannels, 1, of.columns, of.rows, of.batch};
+    y.box = {kernels::kConvWgmmaStoreChannels, of.batch, of.columns, of.rows, 1};
     encode(y, params.y);
   }
   WIDE_CHECK_CUDA(kernels::launch_conv_wgmma(params, p.dtype, tile, stream));

@@ -5,10 +5,10 @@
 // channels, summed over taps and channels. The schedule is linear's (wgmma_ring.cuh); here is what
 // a stage is and where its sums go.
 //
-// A tile's pixels are a rectangle of columns, rows and batch rows of y. What tap (r, s) multiplies
-// them by is the same rectangle of x, moved by the tap: one box of a tensor map {channels, member,
-// columns, rows, batch}, 128 bytes of channels wide. Its pixels arrive as rows of shared memory, as
-// linear's do, with zeros for padding, for what a ragged tile has too many, and for the end of a
+// A tile's pixels are a rectangle of batch rows, columns and rows of y. What tap (r, s) multiplies
+// them by is the same rectangle of x, moved by the tap: one box of a tensor map {channels, batch,
+// columns, rows, member}, 128 bytes of channels wide. Its pixels arrive as rows of shared memory,
+// as linear's do, with zeros for padding, for what a ragged tile has too many, and for the end of a
 // member's channels: no pixel's place is computed, and nothing of a neighbour is read.
 #pragma once
 
@@ -40,13 +40,13 @@ constexpr WgmmaPolicy policy_of(ConvWgmmaTile tile) {
   return {};
 }
 
-/// The stages of a tile: taps as they lie in the weight, and the channels of each.
+/// The stages of a tile: 128 bytes of channels after another, and all taps of each.
 template <class T>
 struct ConvStages {
   const ConvWgmmaParams& params;
   ConvTileAt at;
   int32_t x_member;
-  int32_t first_column, column, row;  ///< of x, where the box begins
+  int32_t first_column, first_row, column, row;  ///< of x, where the box begins
   int32_t channel = 0, tap_column = 0, tap_row = 0;
 
   __device__ ConvStages(const ConvWgmmaParams& all, const ConvTileAt& tile)
@@ -54,27 +54,28 @@ struct ConvStages {
         at(tile),
         x_member(all.conv.x_strides.member == 0 ? 0 : tile.member),
         first_column(tile.column * all.conv.stride.width - all.conv.padding.width),
+        first_row(tile.row * all.conv.stride.height - all.conv.padding.height),
         column(first_column),
-        row(tile.row * all.conv.stride.height - all.conv.padding.height) {}
+        row(first_row) {}
 
   __device__ void prefetch_weight() const {
     arch::prefetch_tile(params.weight, channel, tap_column, tap_row, at.channel, at.member);
   }
   __device__ void load(char* x, char* weight, arch::Mbarrier* full) const {
-    arch::load_tile(x, params.x, full, channel, x_member, column, row, at.batch);
+    arch::load_tile(x, params.x, full, channel, at.batch, column, row, x_member);
     arch::load_tile(weight, params.weight, full, channel, tap_column, tap_row, at.channel,
                     at.member);
   }
   __device__ void advance() {
-    channel += kRowBytes / static_cast<int>(sizeof(T));
-    if (channel < params.conv.in_channels) return;
-    channel = 0;
     column += params.conv.dilation.width;
     if (++tap_column < params.conv.kernel.width) return;
     tap_column = 0;
     column = first_column;
     row += params.conv.dilation.height;
-    ++tap_row;
+    if (++tap_row < params.conv.kernel.height) return;
+    tap_row = 0;
+    row = first_row;
+    channel += kRowBytes / static_cast<int>(sizeof(T));
   }
 };
 

@@ -14,13 +14,13 @@
 namespace wide::kernels {
 
 struct ConvWgmmaParams {
-  /// x as {channels, members, columns, rows, batch} with boxes of {kConvWgmmaTileBytes, 1,
-  /// rectangle} and the element strides of the convolution; weight as {channels, kernel columns,
+  /// x as {channels, batch, columns, rows, members} with boxes of {kConvWgmmaTileBytes,
+  /// rectangle, 1} and the element strides of the convolution; weight as {channels, kernel columns,
   /// kernel rows, output channels, members} with boxes of {kConvWgmmaTileBytes, 1, 1,
   /// tile_channels, 1}; both with a swizzle of 128 bytes.
   CUtensorMap x, weight;
-  /// y as x, with boxes of {kConvWgmmaStoreChannels, 1, first_pixels(rectangle,
-  /// kConvWgmmaStorePixels)} and a swizzle of 128 bytes, where stores_boxes.
+  /// y as x, with boxes of {kConvWgmmaStoreChannels, first_pixels(rectangle,
+  /// kConvWgmmaStorePixels), 1} and a swizzle of 128 bytes, where stores_boxes.
   CUtensorMap y;
   bool stores_boxes;  ///< for outputs of 16 bits
   ConvParams conv;  ///< of one group; x and weight are not looked at; a member stride of 0: shared
@@ -28,9 +28,9 @@ struct ConvWgmmaParams {
   int num_multiprocessors;
 };
 
-/// All members in one launch, of fp16, bf16, or fp32 multiplied as tf32. A sum goes through the
-/// taps, and a tap's channels, in the order of the weight, whatever the tile. Nothing is launched
-/// where y is empty. cudaErrorInvalidConfiguration for more than 2^31 - 1 tiles or steps;
+/// All members in one launch, of fp16, bf16, or fp32 multiplied as tf32. A sum goes through
+/// 128 bytes of channels after another, and all taps of each, whatever the tile. Nothing is
+/// launched where y is empty. cudaErrorInvalidConfiguration for more than 2^31 - 1 tiles or steps;
 /// cudaErrorInvalidValue for other dtypes or tiles.
 cudaError_t launch_conv_wgmma(const ConvWgmmaParams& params, Dtype dtype, ConvWgmmaTile tile,
                               cudaStream_t stream);

@@ -21,14 +21,15 @@ struct ConvTileAt {
 /// How pixels of a tile are numbered, and tiles of a member; what may be moved four at a time.
 struct ConvWgmmaPlaces {
   uint32_t tiles_of_columns, tiles_of_rows;
-  int column_bits, row_bits;  ///< of a pixel's number
+  int batch_bits, column_bits;  ///< of a pixel's number
   bool y_is_aligned, epilogue_is_aligned;
 
   /// `pixels` and `channels` further on in the tile.
   __device__ ConvTileAt moved(const ConvTileAt& at, int pixels, int channels) const {
-    const int rows = pixels >> column_bits;
-    return {at.member, at.batch + (rows >> row_bits), at.row + (rows & ((1 << row_bits) - 1)),
-            at.column + (pixels & ((1 << column_bits) - 1)), at.channel + channels};
+    const int positions = pixels >> batch_bits;
+    return {at.member, at.batch + (pixels & ((1 << batch_bits) - 1)),
+            at.row + (positions >> column_bits), at.column + (positions & ((1 << column_bits) - 1)),
+            at.channel + channels};
   }
 };
 
@@ -43,8 +44,8 @@ inline ConvWgmmaPlaces conv_wgmma_places(const ConvWgmmaParams& params, uint32_t
   };
   return {tiles_of_columns,
           tiles_of_rows,
+          bits(params.rectangle.batch),
           bits(params.rectangle.columns),
-          bits(params.rectangle.rows),
           is_whole(conv.y, conv.y_strides),
           is_aligned(conv.bias, 0, conv.bias_member_stride, kGroup, bytes) &&
               is_whole(conv.residual, conv.residual_strides)};
@@ -130,7 +131,7 @@ __device__ inline void store_conv_block(const ConvWgmmaParams& params,
   if constexpr (kCanStoreBoxes<T>) {
     if (params.stores_boxes && is_short(to)) {
       return store_box(to, rows, storer, box_index++, sums, [&](const char* box) {
-        arch::store_tile(params.y, box, at.channel, at.member, at.column, at.row, at.batch);
+        arch::store_tile(params.y, box, at.channel, at.batch, at.column, at.row, at.member);
       });
     }
   }

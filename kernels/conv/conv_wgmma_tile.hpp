@@ -42,18 +42,18 @@ constexpr int32_t tile_channels(ConvWgmmaTile tile) {
   return tile == ConvWgmmaTile::p128c64 || tile == ConvWgmmaTile::p256c64 ? 64 : 128;
 }
 
-/// The positions of y that are a tile's pixels, columns the fastest: powers of two.
+/// The positions of y that are a tile's pixels, batch rows the fastest: powers of two.
 struct ConvRectangle {
-  int32_t columns, rows, batch;
+  int32_t batch, columns, rows;
 
   friend constexpr bool operator==(const ConvRectangle&, const ConvRectangle&) = default;
 };
 
 /// The first `pixels` of a rectangle are one, too: a power of two, no more than it has.
 constexpr ConvRectangle first_pixels(const ConvRectangle& of, int32_t pixels) {
-  const int32_t columns = of.columns < pixels ? of.columns : pixels;
-  const int32_t rows = of.rows < pixels / columns ? of.rows : pixels / columns;
-  return {columns, rows, pixels / columns / rows};
+  const int32_t batch = of.batch < pixels ? of.batch : pixels;
+  const int32_t columns = of.columns < pixels / batch ? of.columns : pixels / batch;
+  return {batch, columns, pixels / batch / columns};
 }
 
 /// Bytes of channels of one stage: what a tensor map's box is wide.

@@ -113,14 +113,14 @@ __device__ inline WgmmaTileIndex locate_tile(const WgmmaGrid& grid, uint32_t ind
 }
 
 /// A place in the ring, counted from the launch's first stage on.
-template <WgmmaPolicy policy>
+template <int kStages>
 struct Ring {
   uint32_t stage, parity;
 
   __device__ explicit Ring(uint32_t position)
-      : stage(position % policy.stages), parity(position / policy.stages % 2) {}
+      : stage(position % kStages), parity(position / kStages % 2) {}
   __device__ void advance() {
-    if (++stage < policy.stages) return;
+    if (++stage < kStages) return;
     stage = 0;
     parity ^= 1;
   }
@@ -142,7 +142,7 @@ template <WgmmaPolicy policy, class Work>
 __device__ void produce(WgmmaStorage<policy>& s, const Work& work) {
   prefetch_weights<policy>(work);
   arch::wait_for_grid();
-  Ring<policy> ring(0);
+  Ring<policy.stages> ring(0);
   for (uint32_t index = blockIdx.x; index < work.grid.count; index += gridDim.x) {
     auto stages = work.stages(index);
     for (int32_t step = 0; step < work.grid.num_steps; ++step) {
@@ -199,8 +199,9 @@ __device__ inline void begin_stage(const char* x, const char* weight, bool accum
 /// The products of one tile, from the ring. One stage's are under way while the next one's begin;
 /// of fp8 those of the other warpgroup, while this one adds a stage's sums to the tile's.
 template <class T, WgmmaPolicy policy>
-__device__ inline void multiply_tile(WgmmaStorage<policy>& s, Ring<policy> ring, int32_t num_steps,
-                                     const Part<policy>& part, arch::Mbarrier* next_turn,
+__device__ inline void multiply_tile(WgmmaStorage<policy>& s, Ring<policy.stages> ring,
+                                     int32_t num_steps, const Part<policy>& part,
+                                     arch::Mbarrier* next_turn,
                                      float (&sums)[policy.blocks_m()][policy.sums()]) {
   constexpr bool kAddsUpStages = sizeof(T) == 1;
   const bool is_first_lane = threadIdx.x % 32 == 0;
@@ -257,8 +258,8 @@ __device__ inline void consume(WgmmaStorage<policy>& s, const Work& work, int co
        index += kEvery * gridDim.x) {
     float sums[policy.blocks_m()][policy.sums()];
     if (!policy.is_together) arch::mbarrier_wait(&s.turn[consumer], turn_parity);
-    multiply_tile<T, policy>(s, Ring<policy>(position), num_steps, part, &s.turn[1 - consumer],
-                             sums);
+    multiply_tile<T, policy>(s, Ring<policy.stages>(position), num_steps, part,
+                             &s.turn[1 - consumer], sums);
     work.store(index, part.first_m, part.first_n, storer, box_index, sums);
     position += kEvery * static_cast<uint32_t>(num_steps);
     turn_parity ^= 1;
