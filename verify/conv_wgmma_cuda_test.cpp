@@ -70,10 +70,10 @@ void check(const ConvProblem& like, Dtype dtype, ConvWgmmaTile tile, const Place
 }
 
 TEST_CASE("conv by wgmma: rings that come round, blocks of several tiles, ragged edges") {
-  // 18 stages a tile, of rings of 8, 4 and 6; the last channels are 8 of 64.
-  const auto [tile, batch, out] =
-      GENERATE(std::tuple{p128c64, 5, 72}, std::tuple{p256c64, 8, 136},
-               std::tuple{p128c128, 5, 100}, std::tuple{p256c128, 11, 130});
+  // 18 stages a tile, of rings of 8, 4 and 6, and two boxes of two; the last channels are 8 of 64.
+  const auto [tile, batch, out] = GENERATE(
+      std::tuple{p128c64, 5, 72}, std::tuple{p256c64, 8, 136}, std::tuple{p128c128, 5, 100},
+      std::tuple{p256c128, 11, 130}, std::tuple{h256c64, 13, 72}, std::tuple{h256c128, 13, 130});
   ConvProblem p = images(2, batch, 72, out, {5, 9}, {3, 3});
   p.padding = {1, 1};
   p.epilogue.has_bias = true;
@@ -109,13 +109,22 @@ TEST_CASE("conv by wgmma: signals, single taps, rectangles over batch rows") {
     p.stride = {1, 5};
     check(p, Dtype::bf16, p256c64);
   }
+  SECTION("taps that are groups of a box, of one row and of two") {
+    ConvProblem p = images(2, 9, 72, 24, {1, 70}, {1, 5});
+    p.padding = {0, 4}, p.dilation = {1, 2};
+    check(p, Dtype::bf16, h256c64);
+    p = images(1, 9, 16, 136, {3, 34}, {2, 3});
+    CHECK(conv_wgmma_rectangle(complete_conv_problem(p), h256c128).rows == 2);
+    check(p, Dtype::fp16, h256c128);
+  }
   SECTION("images smaller than a tile") {
     check(images(2, 40, 64, 130, {2, 3}, {1, 1}), Dtype::fp16, p256c128);
   }
 }
 
 TEST_CASE("conv by wgmma: fp32 as tf32") {
-  const auto [tile, out] = GENERATE(std::tuple{p128c64, 40}, std::tuple{p256c128, 130});
+  const auto [tile, out] =
+      GENERATE(std::tuple{p128c64, 40}, std::tuple{p256c128, 130}, std::tuple{h256c64, 40});
   ConvProblem p = images(2, 3, 36, out, {6, 7}, {3, 3});
   p.padding = {1, 1};
   p.epilogue = {.has_bias = true, .activation = Activation::relu};

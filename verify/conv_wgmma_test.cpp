@@ -77,42 +77,61 @@ TEST_CASE("conv's wgmma says what it cannot run") {
 }
 
 TEST_CASE("conv's wgmma covers y with the fewest rectangles, of the fewest positions of x") {
-  const auto rectangle = [](PerAxis size, int64_t batch, int32_t pixels, int64_t stride = 1) {
+  const auto rectangle = [](PerAxis size, int64_t batch, kernels::ConvWgmmaTile tile) {
     ConvProblem p = problem_of(1, 64, 1, batch);
-    p.input = {size.height * stride, size.width * stride};
-    p.stride = {stride, stride};
-    return conv_wgmma_rectangle(complete_conv_problem(p), pixels);
+    p.input = size;
+    return conv_wgmma_rectangle(complete_conv_problem(p), tile);
   };
-  CHECK(rectangle({32, 32}, 8, 128) == ConvRectangle{1, 16, 8});
-  CHECK(rectangle({32, 32}, 8, 256) == ConvRectangle{1, 16, 16});
-  CHECK(rectangle({56, 56}, 8, 128) == ConvRectangle{2, 8, 8});
-  CHECK(rectangle({28, 28}, 16, 256) == ConvRectangle{16, 4, 4});
-  CHECK(rectangle({14, 14}, 64, 128) == ConvRectangle{32, 2, 2});
-  CHECK(rectangle({1, 1}, 300, 128) == ConvRectangle{128, 1, 1});
-  CHECK(rectangle({5, 9}, 1, 128) == ConvRectangle{1, 16, 8});
+  CHECK(rectangle({32, 32}, 8, p128c64) == ConvRectangle{1, 16, 8});
+  CHECK(rectangle({32, 32}, 8, p256c64) == ConvRectangle{1, 16, 16});
+  CHECK(rectangle({56, 56}, 8, p128c64) == ConvRectangle{2, 8, 8});
+  CHECK(rectangle({28, 28}, 16, p256c64) == ConvRectangle{16, 4, 4});
+  CHECK(rectangle({14, 14}, 64, p128c64) == ConvRectangle{32, 2, 2});
+  CHECK(rectangle({1, 1}, 300, p128c64) == ConvRectangle{128, 1, 1});
+  CHECK(rectangle({5, 9}, 1, p128c64) == ConvRectangle{1, 16, 8});
   // A box is at most 256 positions wide.
   ConvProblem p = problem_of(1, 64, 1, 1);
   p.input = {1, 4096}, p.kernel = {1, 3}, p.padding = {0, 0};
-  CHECK(conv_wgmma_rectangle(complete_conv_problem(p), 128) == ConvRectangle{1, 128, 1});
+  CHECK(conv_wgmma_rectangle(complete_conv_problem(p), p128c64) == ConvRectangle{1, 128, 1});
   p.stride = {1, 2};
-  CHECK(conv_wgmma_rectangle(complete_conv_problem(p), 128) == ConvRectangle{1, 128, 1});
+  CHECK(conv_wgmma_rectangle(complete_conv_problem(p), p128c64) == ConvRectangle{1, 128, 1});
   p.stride = {1, 3};
-  CHECK(conv_wgmma_rectangle(complete_conv_problem(p), 128).columns == 64);
+  CHECK(conv_wgmma_rectangle(complete_conv_problem(p), p128c64).columns == 64);
+}
+
+TEST_CASE("conv's wgmma keeps x for all taps where their box fits, in whole groups of batch rows") {
+  ConvProblem p = problem_of(4, 64, 32);
+  const auto rectangle = [&] { return conv_wgmma_rectangle(complete_conv_problem(p), h256c64); };
+  CHECK(rectangle() == ConvRectangle{8, 8, 4});  // 10 x 6 positions
+  p.dilation = {2, 1}, p.padding = {2, 1};       // 10 x 8
+  CHECK(rectangle() == ConvRectangle{});
+  p.kernel = {1, 5}, p.padding = {0, 2};
+  CHECK(rectangle() == ConvRectangle{8, 32, 1});
+  p.kernel = {2, 2}, p.padding = {0, 0}, p.dilation = {1, 1}, p.input = {3, 33};
+  CHECK(rectangle() == ConvRectangle{8, 16, 2});
+  p.input = {1, 32};
+  p.kernel = {1, 30}, p.padding = {0, 15};  // 61 positions
+  CHECK(rectangle() == ConvRectangle{});
+  p.kernel = {1, 3}, p.padding = {0, 1}, p.stride = {2, 1};  // one row: nobody steps along
+  CHECK(rectangle() == ConvRectangle{8, 32, 1});
+  p.stride = {1, 2};
+  CHECK(rectangle() == ConvRectangle{});
 }
 
 TEST_CASE("conv's wgmma chooses tiles by waves of blocks, and by what they read") {
-  const auto tile = [](int64_t num_members, int64_t channels, int64_t size) {
-    return choose_conv_wgmma_tile(complete_conv_problem(problem_of(num_members, channels, size)),
-                                  kH200);
+  const auto tile = [](const ConvProblem& p) {
+    return choose_conv_wgmma_tile(complete_conv_problem(p), kH200);
   };
-  CHECK(tile(32, 64, 32) == p256c64);
-  CHECK(tile(32, 128, 32) == p256c128);
-  CHECK(tile(1, 128, 32) == p128c64);  // 128 tiles, of 132 that run at a time
-  CHECK(tile(2, 128, 32) == p128c128);
-  CHECK(tile(1, 64, 32) == p128c64);
+  CHECK(tile(problem_of(32, 64, 32)) == h256c64);
+  CHECK(tile(problem_of(32, 128, 32)) == h256c128);
+  // Of four batch rows half a group would be products of nothing.
+  CHECK(tile(problem_of(32, 64, 32, 4)) == p256c64);
+  CHECK(tile(problem_of(32, 128, 32, 4)) == p256c128);
+  CHECK(tile(problem_of(1, 128, 32, 4)) == p128c64);  // 64 tiles, of 132 that run at a time
+  CHECK(tile(problem_of(4, 128, 32, 4)) == p128c128);
   ConvProblem p = problem_of(32, 64, 32);
   p.kernel = {1, 1}, p.padding = {0, 0};  // hardly any products to hide stores behind
-  CHECK(choose_conv_wgmma_tile(complete_conv_problem(p), kH200) == p128c64);
+  CHECK(tile(p) == p128c64);
 }
 
 TEST_CASE("conv's wgmma stores boxes where y's strides are a tensor map's") {

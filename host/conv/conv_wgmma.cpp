@@ -19,6 +19,7 @@ using kernels::ConvRectangle;
 using kernels::ConvWgmmaTile;
 
 constexpr int64_t kMostCoordinate = std::numeric_limits<int32_t>::max();
+constexpr int32_t kHaloColumns = kernels::kConvWgmmaStorePixels / kernels::kConvHaloBatch;
 constexpr int64_t kMostBox = 256;                       // elements of a tensor map's box
 constexpr int64_t kMostStrideBytes = int64_t{1} << 40;  // of a tensor map, one too many
 
@@ -72,16 +73,9 @@ std::string strides_reason(const ConvProblem& p) {
   return stride_reason("weight", weight, bytes);
 }
 
-/// One tile's time, of which a device's blocks each take one at a time.
-struct Candidate {
-  ConvWgmmaTile tile;
-  double stage;  ///< not quite as much longer as it is larger, for it reads less per product
-  double store;  ///< where that is not hidden behind products of the other warpgroup
-};
-
 /// In doubles: for a problem of any size.
 double tiles_of(const ConvProblem& p, ConvWgmmaTile tile) {
-  const ConvRectangle of = conv_wgmma_rectangle(p, tile_pixels(tile));
+  const ConvRectangle of = conv_wgmma_rectangle(p, tile);
   const PerAxis output = conv_output_size(p);
   return static_cast<double>(ceil_div(output.width, of.columns)) *
          static_cast<double>(ceil_div(output.height, of.rows)) *
@@ -94,6 +88,41 @@ double steps_of(const ConvProblem& p) {
   const int64_t channels = kernels::kConvWgmmaTileBytes / dtype_bytes(p.dtype);
   return static_cast<double>(p.kernel.height) * static_cast<double>(p.kernel.width) *
          static_cast<double>(ceil_div(p.in_channels, channels));
+}
+
+/// Positions of x that taps of a rectangle reach, along one axis.
+int64_t reach(int64_t count, int64_t step, int64_t dilation, int64_t taps) {
+  return (count - 1) * step + (taps - 1) * dilation + 1;
+}
+
+PerAxis reach_of(const ConvProblem& p, const ConvRectangle& of) {
+  return {reach(of.rows, p.stride.height, p.dilation.height, p.kernel.height),
+          reach(of.columns, p.stride.width, p.dilation.width, p.kernel.width)};
+}
+
+/// Whether x's box of a tile with a halo is as large as shared memory holds, and steps by groups.
+bool fits_halo(const ConvProblem& p, const ConvRectangle& of) {
+  const PerAxis box = reach_of(p, of);
+  return conv_wgmma_steps(p) == PerAxis{1, 1} && box.width <= kernels::kConvHaloPositions &&
+         box.height <= kernels::kConvHaloPositions / box.width;
+}
+
+/// A multiprocessor's clocks for one of a tile's steps: to bring both operands from the L2 cache,
+/// or to multiply them.
+double step_clocks(const ConvProblem& p, ConvWgmmaTile tile) {
+  constexpr double kBytesPerClock = 38;  // of 5120 for all: A100 whitepaper, taken for Hopper's
+  constexpr double kPairsPerClock = 32;  // pixels by channels, of 128 bytes of terms
+  constexpr double kSharedLimit = 1.25;  // 64 channels: an operation's operands take too long
+  constexpr double kRow = kernels::kConvWgmmaTileBytes;
+  const double pixels = tile_pixels(tile), channels = tile_channels(tile);
+  double rows = pixels;  // of x
+  if (has_halo(tile)) {
+    const PerAxis box = reach_of(p, conv_wgmma_rectangle(p, tile));
+    rows = static_cast<double>(box.height * box.width * kernels::kConvHaloBatch) /
+           static_cast<double>(p.kernel.height * p.kernel.width);
+  }
+  const double multiply = pixels * channels / kPairsPerClock * (channels > 64 ? 1 : kSharedLimit);
+  return std::max((rows + channels) * kRow / kBytesPerClock, multiply);
 }
 
 }  // namespace
@@ -134,25 +163,25 @@ bool conv_wgmma_is_expected_to_win(const ConvProblem& p, const DeviceInfo&) {
   return p.in_channels * dtype_bytes(p.dtype) >= kLeastBytes && p.out_channels >= kLeastOutputs;
 }
 
-kernels::ConvRectangle conv_wgmma_rectangle(const ConvProblem& p, int32_t pixels) {
+kernels::ConvRectangle conv_wgmma_rectangle(const ConvProblem& p, ConvWgmmaTile tile) {
   const PerAxis output = conv_output_size(p), steps = conv_wgmma_steps(p);
-  const auto reach = [](int64_t count, int64_t step, int64_t dilation, int64_t taps) {
-    return static_cast<double>((count - 1) * step + (taps - 1) * dilation + 1);
-  };
+  const int32_t pixels = tile_pixels(tile);
   ConvRectangle best{};
   double fewest = std::numeric_limits<double>::infinity(), least = fewest;
   for (int32_t columns = pixels; columns >= 1; columns /= 2) {
     for (int32_t rows = pixels / columns; rows >= 1; rows /= 2) {
       const ConvRectangle of{pixels / columns / rows, columns, rows};
-      if ((columns - 1) * steps.width >= kMostBox || (rows - 1) * steps.height >= kMostBox) {
+      const bool is_whole = of.batch == kernels::kConvHaloBatch && columns >= kHaloColumns;
+      if ((columns - 1) * steps.width >= kMostBox || (rows - 1) * steps.height >= kMostBox ||
+          (has_halo(tile) && !(is_whole && fits_halo(p, of)))) {
         continue;
       }
+      const PerAxis box = reach_of(p, of);
       const double tiles = static_cast<double>(ceil_div(output.width, columns)) *
                            static_cast<double>(ceil_div(output.height, rows)) *
                            static_cast<double>(ceil_div(p.batch, of.batch));
-      const double positions = reach(columns, p.stride.width, p.dilation.width, p.kernel.width) *
-                               reach(rows, p.stride.height, p.dilation.height, p.kernel.height) *
-                               of.batch;
+      const double positions =
+          static_cast<double>(box.height) * static_cast<double>(box.width) * of.batch;
       if (tiles > fewest || (tiles == fewest && positions >= least)) continue;
       best = of, fewest = tiles, least = positions;
     }
@@ -162,15 +191,20 @@ kernels::ConvRectangle conv_wgmma_rectangle(const ConvProblem& p, int32_t pixels
 
 kernels::ConvWgmmaTile choose_conv_wgmma_tile(const ConvProblem& p, const DeviceInfo& device) {
   using enum ConvWgmmaTile;
-  // Bytes of a stage, which come from the L2 cache: that is the limit, not the products.
-  constexpr Candidate kCandidates[] = {
-      {p128c64, 1.0, 0}, {p256c64, 1.7, 1.2}, {p128c128, 1.35, 0}, {p256c128, 2.1, 2.4}};
+  // Where warpgroups multiply together, their stores are not hidden behind the other's products.
+  struct Candidate {
+    ConvWgmmaTile tile;
+    double store_clocks;
+  };
+  constexpr Candidate kCandidates[] = {{p128c64, 0},     {p256c64, 800}, {p128c128, 0},
+                                       {p256c128, 1600}, {h256c64, 800}, {h256c128, 1600}};
   const auto blocks = static_cast<double>(std::max(device.num_multiprocessors, 1));
   ConvWgmmaTile best = p128c64;
   double least = std::numeric_limits<double>::infinity();
   for (const Candidate& one : kCandidates) {
+    if (conv_wgmma_rectangle(p, one.tile) == ConvRectangle{}) continue;
     const double rounds = std::ceil(tiles_of(p, one.tile) / blocks);
-    const double time = rounds * (one.stage * steps_of(p) + one.store);
+    const double time = rounds * (step_clocks(p, one.tile) * steps_of(p) + one.store_clocks);
     if (time < least) least = time, best = one.tile;
   }
   return best;

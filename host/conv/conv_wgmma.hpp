@@ -18,11 +18,12 @@ std::string conv_wgmma_unsupported_reason(const ConvProblem& problem, const Devi
 /// At least half of what it multiplies are products.
 bool conv_wgmma_is_expected_to_win(const ConvProblem& problem, const DeviceInfo& device);
 
-/// Of so many pixels, a power of two: that of which y takes the fewest, then that which reaches
-/// over the fewest positions of x.
-kernels::ConvRectangle conv_wgmma_rectangle(const ConvProblem& problem, int32_t pixels);
+/// Of those with the tile's pixels that of which y takes the fewest, then that whose taps reach
+/// over the fewest positions of x; {} where a tile with a halo has none.
+kernels::ConvRectangle conv_wgmma_rectangle(const ConvProblem& problem,
+                                            kernels::ConvWgmmaTile tile);
 
-/// By waves of blocks on the device: no tile changes a bit.
+/// By waves of blocks on the device, and what each brings and multiplies: no tile changes a bit.
 kernels::ConvWgmmaTile choose_conv_wgmma_tile(const ConvProblem& problem, const DeviceInfo& device);
 
 /// Positions from one pixel of a box to the next: the problem's, where there is a next one.

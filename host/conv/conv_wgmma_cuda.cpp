@@ -51,14 +51,20 @@ void run_conv_wgmma(const DeviceInfo& device, kernels::ConvWgmmaTile tile, const
                     const ConvArguments& a, cudaStream_t stream) {
   kernels::ConvWgmmaParams params{};
   params.conv = conv_params(p, a);
-  params.rectangle = conv_wgmma_rectangle(p, tile_pixels(tile));
+  params.rectangle = conv_wgmma_rectangle(p, tile);
   params.num_multiprocessors = device.num_multiprocessors;
   const int64_t channels = kernels::kConvWgmmaTileBytes / dtype_bytes(p.dtype);
+  const kernels::ConvRectangle& of = params.rectangle;
   const PerAxis steps = conv_wgmma_steps(p);
+  params.box = {of.rows, of.columns};
+  if (has_halo(tile)) {
+    params.box.height += (params.conv.kernel.height - 1) * params.conv.dilation.height;
+    params.box.width += (params.conv.kernel.width - 1) * params.conv.dilation.width;
+  }
   TileMap x = map_of(a.x.data, p, p.in_channels, p.input, p.x);
   x.step = {1, 1, steps.width, steps.height, 1};
-  x.box = {channels, params.rectangle.batch, (params.rectangle.columns - 1) * steps.width + 1,
-           (params.rectangle.rows - 1) * steps.height + 1, 1};
+  x.box = {channels, of.batch, (params.box.width - 1) * steps.width + 1,
+           (params.box.height - 1) * steps.height + 1, 1};
   encode(x, params.x);
   encode({.data = a.weight.data,
           .dtype = p.dtype,
@@ -68,10 +74,9 @@ void run_conv_wgmma(const DeviceInfo& device, kernels::ConvWgmmaTile tile, const
          params.weight);
   params.stores_boxes = conv_wgmma_stores_boxes(p) && is_on_16_bytes(a.y.data);
   if (params.stores_boxes) {
-    const kernels::ConvRectangle of =
-        first_pixels(params.rectangle, kernels::kConvWgmmaStorePixels);
+    const kernels::ConvRectangle block = first_pixels(of, kernels::kConvWgmmaStorePixels);
     TileMap y = map_of(a.y.data, p, p.out_channels, conv_output_size(p), p.y);
-    y.box = {kernels::kConvWgmmaStoreChannels, of.batch, of.columns, of.rows, 1};
+    y.box = {kernels::kConvWgmmaStoreChannels, block.batch, block.columns, block.rows, 1};
     encode(y, params.y);
   }
   WIDE_CHECK_CUDA(kernels::launch_conv_wgmma(params, p.dtype, tile, stream));

@@ -16,10 +16,8 @@
 #include <limits>
 
 #include "kernels/arch/target.cuh"
-#include "kernels/conv/conv_wgmma.hpp"
-#include "kernels/conv/conv_wgmma_store.cuh"
+#include "kernels/conv/conv_wgmma_halo.cuh"
 #include "kernels/linear/linear_launch.cuh"
-#include "kernels/linear/wgmma_ring.cuh"
 
 namespace wide::kernels {
 
@@ -36,86 +34,13 @@ constexpr WgmmaPolicy policy_of(ConvWgmmaTile tile) {
       return {128, 128, 6, false};
     case ConvWgmmaTile::p256c128:  // 192 KiB
       return {256, 128, 4, true};
+    case ConvWgmmaTile::h256c64:  // 120 KiB of x, 64 KiB of weights
+      return {256, 64, 8, true};
+    case ConvWgmmaTile::h256c128:  // likewise
+      return {256, 128, 4, true};
   }
   return {};
 }
-
-/// The stages of a tile: 128 bytes of channels after another, and all taps of each.
-template <class T>
-struct ConvStages {
-  const ConvWgmmaParams& params;
-  ConvTileAt at;
-  int32_t x_member;
-  int32_t first_column, first_row, column, row;  ///< of x, where the box begins
-  int32_t channel = 0, tap_column = 0, tap_row = 0;
-
-  __device__ ConvStages(const ConvWgmmaParams& all, const ConvTileAt& tile)
-      : params(all),
-        at(tile),
-        x_member(all.conv.x_strides.member == 0 ? 0 : tile.member),
-        first_column(tile.column * all.conv.stride.width - all.conv.padding.width),
-        first_row(tile.row * all.conv.stride.height - all.conv.padding.height),
-        column(first_column),
-        row(first_row) {}
-
-  __device__ void prefetch_weight() const {
-    arch::prefetch_tile(params.weight, channel, tap_column, tap_row, at.channel, at.member);
-  }
-  __device__ void load(char* x, char* weight, arch::Mbarrier* full) const {
-    arch::load_tile(x, params.x, full, channel, at.batch, column, row, x_member);
-    arch::load_tile(weight, params.weight, full, channel, tap_column, tap_row, at.channel,
-                    at.member);
-  }
-  __device__ void advance() {
-    column += params.conv.dilation.width;
-    if (++tap_column < params.conv.kernel.width) return;
-    tap_column = 0;
-    column = first_column;
-    row += params.conv.dilation.height;
-    if (++tap_row < params.conv.kernel.height) return;
-    tap_row = 0;
-    row = first_row;
-    channel += kRowBytes / static_cast<int>(sizeof(T));
-  }
-};
-
-template <class T, WgmmaPolicy policy>
-struct ConvWork {
-  static constexpr bool kStoresBoxes = kCanStoreBoxes<T>;
-  const ConvWgmmaParams& params;
-  const ConvWgmmaPlaces& places;
-  const WgmmaGrid& grid;
-
-  __device__ ConvTileAt tile_at(uint32_t index) const {
-    const WgmmaTileIndex tile = locate_tile(grid, index);
-    const uint32_t line = tile.m / places.tiles_of_columns;
-    const uint32_t column = tile.m % places.tiles_of_columns;
-    const auto place = [](uint32_t tiles, int32_t extent) {
-      return static_cast<int32_t>(tiles) * extent;
-    };
-    return {static_cast<int32_t>(tile.member),
-            place(line / places.tiles_of_rows, params.rectangle.batch),
-            place(line % places.tiles_of_rows, params.rectangle.rows),
-            place(column, params.rectangle.columns), place(tile.n, policy.tile_n)};
-  }
-  __device__ void prefetch_maps() const {
-    arch::prefetch_tensor_map(params.x);
-    arch::prefetch_tensor_map(params.weight);
-    if (params.stores_boxes) arch::prefetch_tensor_map(params.y);
-  }
-  __device__ ConvStages<T> stages(uint32_t index) const {
-    return ConvStages<T>(params, tile_at(index));
-  }
-  template <int kBlocksM, int kSums>
-  __device__ void store(uint32_t index, int first_m, int first_n, const Storer& storer,
-                        uint32_t& box_index, float (&sums)[kBlocksM][kSums]) const {
-    const ConvTileAt at = tile_at(index);
-    store_part(sums, [&](int m, int n, float(&block)[kBlockSums]) {
-      const ConvTileAt from = places.moved(at, first_m + m, first_n + n);
-      store_conv_block<T>(params, places, from, storer, box_index, block);
-    });
-  }
-};
 
 template <class T, ConvWgmmaTile tile>
 __global__ void __launch_bounds__(kWgmmaThreads, 1)
@@ -125,7 +50,12 @@ __global__ void __launch_bounds__(kWgmmaThreads, 1)
   if constexpr (arch::kHasSm90a) {
     constexpr WgmmaPolicy policy = policy_of(tile);
     extern __shared__ __align__(1024) char shared[];
-    run_wgmma_block<T, policy>(shared, ConvWork<T, policy>{params, places, grid});
+    const ConvWork<T, policy> work{params, places, grid};
+    if constexpr (has_halo(tile)) {
+      run_halo_block<T, policy>(shared, work);
+    } else {
+      run_wgmma_block<T, policy>(shared, work);
+    }
   } else {
     __trap();
   }
@@ -134,7 +64,8 @@ __global__ void __launch_bounds__(kWgmmaThreads, 1)
 template <class T, ConvWgmmaTile tile>
 cudaError_t launch_conv_wgmma_tile(const ConvWgmmaParams& params, cudaStream_t stream) {
   constexpr WgmmaPolicy policy = policy_of(tile);
-  constexpr int kSharedBytes = sizeof(WgmmaStorage<policy>);
+  constexpr int kSharedBytes = static_cast<int>(has_halo(tile) ? sizeof(ConvHaloStorage<policy>)
+                                                               : sizeof(WgmmaStorage<policy>));
   constexpr int64_t kChannels = kRowBytes / sizeof(T);
   static_assert(kSharedBytes <= 227 * 1024, "what a block of compute capability 9.0 has");
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
@@ -151,8 +82,10 @@ cudaError_t launch_conv_wgmma_tile(const ConvWgmmaParams& params, cudaStream_t s
   const int64_t taps = int64_t{conv.kernel.height} * conv.kernel.width;
   // Each factor is checked before it is used, so that no product can overflow. What lies past the
   // end has 32-bit coordinates, too.
-  if (of.columns * of.rows * of.batch != policy.tile_m || of_columns > kMost / of_rows ||
-      of_batch > kMost / (of_columns * of_rows) ||
+  const bool fits_halo = of.batch == kConvHaloBatch && of.columns >= kHaloColumns &&
+                         int64_t{params.box.height} * params.box.width <= kConvHaloPositions;
+  if (of.columns * of.rows * of.batch != policy.tile_m || (has_halo(tile) && !fits_halo) ||
+      of_columns > kMost / of_rows || of_batch > kMost / (of_columns * of_rows) ||
       of_channels > kMost / (of_columns * of_rows * of_batch) ||
       conv.num_members > kMost / (of_columns * of_rows * of_batch * of_channels) ||
       taps > kMost / chunks || of_channels * policy.tile_n > kMost || chunks * kChannels > kMost ||
@@ -163,8 +96,9 @@ cudaError_t launch_conv_wgmma_tile(const ConvWgmmaParams& params, cudaStream_t s
       static_cast<uint32_t>(of_columns * of_rows * of_batch), static_cast<uint32_t>(of_channels),
       static_cast<uint32_t>(of_columns * of_rows * of_batch * of_channels * conv.num_members),
       static_cast<int32_t>(taps * chunks)};
-  const ConvWgmmaPlaces places = conv_wgmma_places(params, static_cast<uint32_t>(of_columns),
-                                                   static_cast<uint32_t>(of_rows), sizeof(T));
+  const ConvWgmmaPlaces places =
+      conv_wgmma_places(params, static_cast<uint32_t>(of_columns), static_cast<uint32_t>(of_rows),
+                        static_cast<uint32_t>(chunks), sizeof(T));
   const auto kernel = conv_wgmma<T, tile>;
   const cudaError_t status = allow_shared_bytes(kernel, kSharedBytes);
   if (status != cudaSuccess) return status;
@@ -185,6 +119,10 @@ cudaError_t launch_conv_wgmma_type(const ConvWgmmaParams& params, ConvWgmmaTile 
       return launch_conv_wgmma_tile<T, ConvWgmmaTile::p128c128>(params, stream);
     case ConvWgmmaTile::p256c128:
       return launch_conv_wgmma_tile<T, ConvWgmmaTile::p256c128>(params, stream);
+    case ConvWgmmaTile::h256c64:
+      return launch_conv_wgmma_tile<T, ConvWgmmaTile::h256c64>(params, stream);
+    case ConvWgmmaTile::h256c128:
+      return launch_conv_wgmma_tile<T, ConvWgmmaTile::h256c128>(params, stream);
   }
   return cudaErrorInvalidValue;
 }

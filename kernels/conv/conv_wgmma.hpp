@@ -15,7 +15,8 @@ namespace wide::kernels {
 
 struct ConvWgmmaParams {
   /// x as {channels, batch, columns, rows, members} with boxes of {kConvWgmmaTileBytes,
-  /// rectangle, 1} and the element strides of the convolution; weight as {channels, kernel columns,
+  /// rectangle, 1} and the element strides of the convolution, or of a tile that has_halo
+  /// with boxes of {.., kConvHaloBatch, box, 1}; weight as {channels, kernel columns,
   /// kernel rows, output channels, members} with boxes of {kConvWgmmaTileBytes, 1, 1,
   /// tile_channels, 1}; both with a swizzle of 128 bytes.
   CUtensorMap x, weight;
@@ -25,6 +26,9 @@ struct ConvWgmmaParams {
   bool stores_boxes;  ///< for outputs of 16 bits
   ConvParams conv;  ///< of one group; x and weight are not looked at; a member stride of 0: shared
   ConvRectangle rectangle;  ///< of tile_pixels
+  /// Columns and rows of x's box: the rectangle's or, of a tile that has_halo, all that its taps
+  /// reach. Then rectangles have kConvHaloBatch batch rows, and at least 8 columns.
+  ConvAxes box;
   int num_multiprocessors;
 };
 

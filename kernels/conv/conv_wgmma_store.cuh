@@ -20,7 +20,7 @@ struct ConvTileAt {
 
 /// How pixels of a tile are numbered, and tiles of a member; what may be moved four at a time.
 struct ConvWgmmaPlaces {
-  uint32_t tiles_of_columns, tiles_of_rows;
+  uint32_t tiles_of_columns, tiles_of_rows, num_chunks;
   int batch_bits, column_bits;  ///< of a pixel's number
   bool y_is_aligned, epilogue_is_aligned;
 
@@ -34,7 +34,8 @@ struct ConvWgmmaPlaces {
 };
 
 inline ConvWgmmaPlaces conv_wgmma_places(const ConvWgmmaParams& params, uint32_t tiles_of_columns,
-                                         uint32_t tiles_of_rows, int64_t bytes) {
+                                         uint32_t tiles_of_rows, uint32_t num_chunks,
+                                         int64_t bytes) {
   constexpr int64_t kGroup = 4;
   const ConvParams& conv = params.conv;
   const auto bits = [](int32_t power) { return std::countr_zero(static_cast<uint32_t>(power)); };
@@ -44,6 +45,7 @@ inline ConvWgmmaPlaces conv_wgmma_places(const ConvWgmmaParams& params, uint32_t
   };
   return {tiles_of_columns,
           tiles_of_rows,
+          num_chunks,
           bits(params.rectangle.batch),
           bits(params.rectangle.columns),
           is_whole(conv.y, conv.y_strides),

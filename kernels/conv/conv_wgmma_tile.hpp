@@ -16,10 +16,13 @@ enum class ConvWgmmaTile : uint8_t {
   p256c64,  ///< weights serve twice the pixels
   p128c128,
   p256c128,  ///< most arithmetic per byte
+  h256c64,   ///< x stays in shared memory for all taps, with its halo: a fraction of the bytes
+  h256c128,
 };
 
-inline constexpr std::array kConvWgmmaTiles{ConvWgmmaTile::p128c64, ConvWgmmaTile::p256c64,
-                                            ConvWgmmaTile::p128c128, ConvWgmmaTile::p256c128};
+inline constexpr std::array kConvWgmmaTiles{ConvWgmmaTile::p128c64,  ConvWgmmaTile::p256c64,
+                                            ConvWgmmaTile::p128c128, ConvWgmmaTile::p256c128,
+                                            ConvWgmmaTile::h256c64,  ConvWgmmaTile::h256c128};
 
 constexpr std::string_view tile_name(ConvWgmmaTile tile) {
   switch (tile) {
@@ -31,6 +34,10 @@ constexpr std::string_view tile_name(ConvWgmmaTile tile) {
       return "p128c128";
     case ConvWgmmaTile::p256c128:
       return "p256c128";
+    case ConvWgmmaTile::h256c64:
+      return "h256c64";
+    case ConvWgmmaTile::h256c128:
+      return "h256c128";
   }
   return "?";
 }
@@ -39,7 +46,17 @@ constexpr int32_t tile_pixels(ConvWgmmaTile tile) {
   return tile == ConvWgmmaTile::p128c64 || tile == ConvWgmmaTile::p128c128 ? 128 : 256;
 }
 constexpr int32_t tile_channels(ConvWgmmaTile tile) {
-  return tile == ConvWgmmaTile::p128c64 || tile == ConvWgmmaTile::p256c64 ? 64 : 128;
+  switch (tile) {
+    case ConvWgmmaTile::p128c64:
+    case ConvWgmmaTile::p256c64:
+    case ConvWgmmaTile::h256c64:
+      return 64;
+    default:
+      return 128;
+  }
+}
+constexpr bool has_halo(ConvWgmmaTile tile) {
+  return tile == ConvWgmmaTile::h256c64 || tile == ConvWgmmaTile::h256c128;
 }
 
 /// The positions of y that are a tile's pixels, batch rows the fastest: powers of two.
@@ -55,6 +72,10 @@ constexpr ConvRectangle first_pixels(const ConvRectangle& of, int32_t pixels) {
   const int32_t columns = of.columns < pixels / batch ? of.columns : pixels / batch;
   return {batch, columns, pixels / batch / columns};
 }
+
+/// Of a tile with a halo: batch rows that lie together, whole groups of which a tap moves by, and
+/// positions of x that shared memory holds.
+inline constexpr int32_t kConvHaloBatch = 8, kConvHaloPositions = 60;
 
 /// Bytes of channels of one stage: what a tensor map's box is wide.
 inline constexpr int64_t kConvWgmmaTileBytes = 128;

@@ -175,9 +175,11 @@ __device__ inline void pin(float (&sums)[kBlocksM][kSums]) {
 }
 
 /// Begins the products of one stage, as one group. `accumulate` false: the first one overwrites.
+/// Blocks of kBlockM rows of x are `x_block_bytes` apart.
 template <class T, WgmmaPolicy policy>
 __device__ inline void begin_stage(const char* x, const char* weight, bool accumulate,
-                                   float (&sums)[policy.blocks_m()][policy.sums()]) {
+                                   float (&sums)[policy.blocks_m()][policy.sums()],
+                                   int x_block_bytes = kBlockM * kRowBytes) {
   const auto descriptor = [](const char* rows) {
     return arch::operand_descriptor(rows, 16, 8 * kRowBytes, arch::OperandSwizzle::bytes_128);
   };
@@ -187,9 +189,9 @@ __device__ inline void begin_stage(const char* x, const char* weight, bool accum
   for (int byte = 0; byte < kRowBytes; byte += kInstructionBytes) {
 #pragma unroll
     for (int i = 0; i < policy.blocks_m(); ++i) {
-      arch::wgmma<typename WgmmaElement<T>::Type>(
-          sums[i], descriptor(x + i * kBlockM * kRowBytes + byte), descriptor(weight + byte),
-          accumulate || byte > 0);
+      arch::wgmma<typename WgmmaElement<T>::Type>(sums[i], descriptor(x + i * x_block_bytes + byte),
+                                                  descriptor(weight + byte),
+                                                  accumulate || byte > 0);
     }
   }
   arch::wgmma_commit();
