@@ -200,6 +200,11 @@ TEST_CASE("conv by wgmma: refuses what no grid can hold, and rectangles of other
   };
   CHECK(launch(p256c64, Dtype::fp16) == cudaErrorInvalidConfiguration);
   CHECK(launch(p128c64, Dtype::fp8_e4m3) == cudaErrorInvalidValue);
+  params.rectangle = {8, 8, 4}, params.box = {7, 10};  // more than its shared memory holds
+  CHECK(launch(h256c64, Dtype::fp16) == cudaErrorInvalidConfiguration);
+  params.rectangle = {16, 8, 2}, params.box = {4, 10};  // no groups of eight batch rows
+  CHECK(launch(h256c64, Dtype::fp16) == cudaErrorInvalidConfiguration);
+  params.rectangle = {1, 16, 8};
   params.conv.num_members = int64_t{1} << 31;
   CHECK(launch(p128c64, Dtype::bf16) == cudaErrorInvalidConfiguration);
   params.conv.batch = 0;

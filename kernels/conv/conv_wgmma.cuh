@@ -9,7 +9,8 @@
 // them by is the same rectangle of x, moved by the tap: one box of a tensor map {channels, batch,
 // columns, rows, member}, 128 bytes of channels wide. Its pixels arrive as rows of shared memory,
 // as linear's do, with zeros for padding, for what a ragged tile has too many, and for the end of a
-// member's channels: no pixel's place is computed, and nothing of a neighbour is read.
+// member's channels: no pixel's place is computed, and nothing of a neighbour is read. Tiles
+// with a halo bring x once for all taps (conv_wgmma_halo.cuh).
 #pragma once
 
 #include <algorithm>

@@ -20,7 +20,8 @@ struct ConvTileAt {
 
 /// How pixels of a tile are numbered, and tiles of a member; what may be moved four at a time.
 struct ConvWgmmaPlaces {
-  uint32_t tiles_of_columns, tiles_of_rows, num_chunks;
+  uint32_t tiles_of_columns, tiles_of_rows;
+  uint32_t num_chunks;          ///< of 128 bytes of a member's channels
   int batch_bits, column_bits;  ///< of a pixel's number
   bool y_is_aligned, epilogue_is_aligned;
 

@@ -159,8 +159,8 @@ __device__ inline int exchange_place(int row, int column) {
   return row * kBlockN + (column ^ row % 4 * 8);
 }
 
-/// Lays the sums down, calls store(place), where place(row, column) is one's in shared memory, and
-/// waits until all are read.
+/// Lays the sums down and calls store(place), where place(row, column) is one's in shared memory.
+/// Where there are boxes, whoever lays something down next waits first.
 template <class Out, class Store>
 __device__ inline void store_exchanged(const Storer& storer, const float (&sums)[kBlockSums],
                                        const Store& store) {
@@ -182,7 +182,7 @@ __device__ inline void store_exchanged(const Storer& storer, const float (&sums)
   }
   storer.sync();
   store([&](int of_row, int of_column) { return exchange + exchange_place(of_row, of_column); });
-  storer.sync();
+  if constexpr (!kCanStoreBoxes<Out>) storer.sync();
 }
 
 /// Calls store(m, n, sums) for each block of a part of a tile. The code is there once, not once a
