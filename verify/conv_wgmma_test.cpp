@@ -158,12 +158,14 @@ TEST_CASE("auto takes conv's wgmma where it is proved, for signals and images, a
                                 [](const ConvStrategy&) { return "no"; })
                .strategy->name == "wgmma";
   };
-  ConvProblem p = problem_of(4, 32, 32);
+  ConvProblem p = problem_of(4, 64, 32);
   CHECK(takes_it(p, proved));
   CHECK_FALSE(takes_it(p, std::span(proved).first(1)));
-  p.in_channels = 24;
+  p.in_channels = 24;  // of 32 that are multiplied
+  CHECK(takes_it(p, proved));
+  p.in_channels = 16;
   CHECK_FALSE(takes_it(p, proved));
-  p = problem_of(4, 32, 32), p.out_channels = 16;
+  p = problem_of(4, 64, 32), p.out_channels = 40;
   CHECK_FALSE(takes_it(p, proved));
 }
 

@@ -84,10 +84,14 @@ double tiles_of(const ConvProblem& p, ConvWgmmaTile tile) {
          static_cast<double>(p.num_members);
 }
 
-double steps_of(const ConvProblem& p) {
-  const int64_t channels = kernels::kConvWgmmaTileBytes / dtype_bytes(p.dtype);
-  return static_cast<double>(p.kernel.height) * static_cast<double>(p.kernel.width) *
-         static_cast<double>(ceil_div(p.in_channels, channels));
+double taps_of(const ConvProblem& p) {
+  return static_cast<double>(p.kernel.height) * static_cast<double>(p.kernel.width);
+}
+
+/// Stages of 128 bytes of channels, and half of one where no more are left.
+double chunks_of(const ConvProblem& p) {
+  const int64_t half = kernels::kConvWgmmaTileBytes / dtype_bytes(p.dtype) / 2;
+  return static_cast<double>(ceil_div(p.in_channels, half)) / 2;
 }
 
 /// Positions of x that taps of a rectangle reach, along one axis.
@@ -118,8 +122,7 @@ double step_clocks(const ConvProblem& p, ConvWgmmaTile tile) {
   double rows = pixels;  // of x
   if (has_halo(tile)) {
     const PerAxis box = reach_of(p, conv_wgmma_rectangle(p, tile));
-    rows = static_cast<double>(box.height * box.width * kernels::kConvHaloBatch) /
-           static_cast<double>(p.kernel.height * p.kernel.width);
+    rows = static_cast<double>(box.height * box.width * kernels::kConvHaloBatch) / taps_of(p);
   }
   const double multiply = pixels * channels / kPairsPerClock * (channels > 64 ? 1 : kSharedLimit);
   return std::max((rows + channels) * kRow / kBytesPerClock, multiply);
@@ -150,17 +153,23 @@ std::string conv_wgmma_unsupported_reason(const ConvProblem& p, const DeviceInfo
   std::string reason = strides_reason(p);
   if (reason.empty()) reason = conv_implicit_gemm_unsupported_reason(p, device);  // it stands in
   if (!reason.empty()) return reason;
-  if (std::max({tiles_of(p, choose_conv_wgmma_tile(p, device)), steps_of(p),
-                static_cast<double>(p.num_members)}) > static_cast<double>(kMostCoordinate)) {
+  if (std::max({tiles_of(p, choose_conv_wgmma_tile(p, device)),
+                taps_of(p) * std::ceil(chunks_of(p)), static_cast<double>(p.num_members)}) >
+      static_cast<double>(kMostCoordinate)) {
     return "it numbers members, tiles and steps with 32 bits, the problem has more";
   }
   return "";
 }
 
 bool conv_wgmma_is_expected_to_win(const ConvProblem& p, const DeviceInfo&) {
-  constexpr int64_t kLeastBytes = kernels::kConvWgmmaTileBytes / 2;
-  constexpr int64_t kLeastOutputs = 32;
-  return p.in_channels * dtype_bytes(p.dtype) >= kLeastBytes && p.out_channels >= kLeastOutputs;
+  // Of wgmma's rate is what mma.sync reaches on Hopper: Luo et al., arXiv 2402.13499.
+  constexpr double kShareOfMma = 0.63;
+  constexpr int64_t kOutputs = 64;  // of the narrowest tile
+  const double channels = static_cast<double>(kernels::kConvWgmmaTileBytes) * chunks_of(p) /
+                          static_cast<double>(dtype_bytes(p.dtype));
+  const auto outputs = static_cast<double>(ceil_div(p.out_channels, kOutputs) * kOutputs);
+  return static_cast<double>(p.in_channels) * static_cast<double>(p.out_channels) >=
+         kShareOfMma * channels * outputs;
 }
 
 kernels::ConvRectangle conv_wgmma_rectangle(const ConvProblem& p, ConvWgmmaTile tile) {
@@ -204,7 +213,8 @@ kernels::ConvWgmmaTile choose_conv_wgmma_tile(const ConvProblem& p, const Device
   for (const Candidate& one : kCandidates) {
     if (conv_wgmma_rectangle(p, one.tile) == ConvRectangle{}) continue;
     const double rounds = std::ceil(tiles_of(p, one.tile) / blocks);
-    const double time = rounds * (step_clocks(p, one.tile) * steps_of(p) + one.store_clocks);
+    const double time =
+        rounds * (step_clocks(p, one.tile) * taps_of(p) * chunks_of(p) + one.store_clocks);
     if (time < least) least = time, best = one.tile;
   }
   return best;

@@ -15,7 +15,7 @@ namespace wide {
 
 std::string conv_wgmma_unsupported_reason(const ConvProblem& problem, const DeviceInfo& device);
 
-/// At least half of what it multiplies are products.
+/// So much of what it multiplies are products that implicit_gemm takes longer for them alone.
 bool conv_wgmma_is_expected_to_win(const ConvProblem& problem, const DeviceInfo& device);
 
 /// Of those with the tile's pixels that of which y takes the fewest, then that whose taps reach

@@ -93,10 +93,13 @@ cudaError_t launch_conv_wgmma_tile(const ConvWgmmaParams& params, cudaStream_t s
       of_batch * of.batch > kMost) {
     return cudaErrorInvalidConfiguration;
   }
+  // Of the last chunk half a row of channels is enough where it has no more.
+  const bool ends_in_half = conv.in_channels - (chunks - 1) * kChannels <= kChannels / 2;
   const WgmmaGrid grid{
       static_cast<uint32_t>(of_columns * of_rows * of_batch), static_cast<uint32_t>(of_channels),
       static_cast<uint32_t>(of_columns * of_rows * of_batch * of_channels * conv.num_members),
-      static_cast<int32_t>(taps * chunks)};
+      static_cast<int32_t>(taps * chunks),
+      static_cast<int32_t>(taps * (ends_in_half ? chunks - 1 : chunks))};
   const ConvWgmmaPlaces places =
       conv_wgmma_places(params, static_cast<uint32_t>(of_columns), static_cast<uint32_t>(of_rows),
                         static_cast<uint32_t>(chunks), sizeof(T));

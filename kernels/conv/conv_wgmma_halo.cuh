@@ -103,23 +103,27 @@ __device__ inline void multiply_halos(ConvHaloStorage<policy>& s, const ConvWork
   const bool is_first_lane = threadIdx.x % 32 == 0;
   ConvHaloTap tap(work.params.conv, work.params.box);
   uint32_t previous = 0, previous_x = x_ring.stage;
-  for (int32_t step = 0; step < work.grid.num_steps; ++step) {
-    const bool is_first_tap = tap.is_first();
-    if (is_first_tap) arch::mbarrier_wait(&s.x_full[x_ring.stage], x_ring.parity);
-    arch::mbarrier_wait(&s.full[ring.stage], ring.parity);
-    begin_stage<T, policy>(s.x[x_ring.stage] + first_byte + tap.at, s.weight[ring.stage], step > 0,
-                           sums, block_bytes);
-    arch::wgmma_wait<1>();
-    // The step before is over, in this warp: each gives its stages back for itself.
-    if (step > 0 && is_first_lane) {
-      arch::mbarrier_arrive(&s.empty[previous]);
-      if (is_first_tap) arch::mbarrier_arrive(&s.x_empty[previous_x]);
+  const auto multiply = [&]<int kBytes>(int32_t step, int32_t end) {
+    for (; step < end; ++step) {
+      const bool is_first_tap = tap.is_first();
+      if (is_first_tap) arch::mbarrier_wait(&s.x_full[x_ring.stage], x_ring.parity);
+      arch::mbarrier_wait(&s.full[ring.stage], ring.parity);
+      begin_stage<T, policy, kBytes>(s.x[x_ring.stage] + first_byte + tap.at, s.weight[ring.stage],
+                                     step > 0, sums, block_bytes);
+      arch::wgmma_wait<1>();
+      // The step before is over, in this warp: each gives its stages back for itself.
+      if (step > 0 && is_first_lane) {
+        arch::mbarrier_arrive(&s.empty[previous]);
+        if (is_first_tap) arch::mbarrier_arrive(&s.x_empty[previous_x]);
+      }
+      previous = ring.stage, previous_x = x_ring.stage;
+      tap.advance();
+      ring.advance();
+      if (tap.is_first()) x_ring.advance();
     }
-    previous = ring.stage, previous_x = x_ring.stage;
-    tap.advance();
-    ring.advance();
-    if (tap.is_first()) x_ring.advance();
-  }
+  };
+  multiply.template operator()<kRowBytes>(0, work.grid.full_steps);
+  multiply.template operator()<kRowBytes / 2>(work.grid.full_steps, work.grid.num_steps);
   arch::wgmma_wait<0>();
   pin(sums);
   if (is_first_lane) {

@@ -100,21 +100,25 @@ __device__ inline Destination<T> conv_destination(const ConvParams& conv,
 }
 
 /// All of a block, where place(row, column) is a sum's in shared memory: neighbouring lanes store
-/// neighbouring channels, four each where y is aligned, else one.
-template <class T, class Place>
+/// neighbouring channels, kGroup each: four where y is aligned, else one.
+template <int kGroup, class T, class Place>
 __device__ inline void store_pixels(const Destination<T>& to, const ConvRows& rows, int thread,
                                     const Place& place) {
-  const int group = to.y_is_aligned ? kColumnGroup : 1, groups = kBlockN / group;
+  constexpr int groups = kBlockN / kGroup;
 #pragma unroll 1
   for (int index = thread; index < kBlockM * groups; index += kWarpgroup) {
-    const int row = index / groups, column = index % groups * group;
+    const int row = index / groups, column = index % groups * kGroup;
     if (column >= to.num_columns || !rows.has(row)) continue;
     Destination<T> pixel = to;
     pixel.y += rows.y(row);
     if (to.residual != nullptr) pixel.residual += rows.residual(row);
-    float values[kColumnGroup] = {*place(row, column)};
-    if (to.y_is_aligned) load_group(place(row, column), values);
-    store_run(pixel, 0, column, min(to.num_columns - column, group), values);
+    float values[kColumnGroup] = {};
+    if constexpr (kGroup == 1) {
+      values[0] = *place(row, column);
+    } else {
+      load_group(place(row, column), values);
+    }
+    store_run(pixel, 0, column, min(to.num_columns - column, kGroup), values);
   }
 }
 
@@ -138,8 +142,13 @@ __device__ inline void store_conv_block(const ConvWgmmaParams& params,
       });
     }
   }
-  store_exchanged<T>(storer, sums,
-                     [&](const auto& place) { store_pixels(to, rows, storer.thread, place); });
+  store_exchanged<T>(storer, sums, [&](const auto& place) {
+    if (to.y_is_aligned) {
+      store_pixels<kColumnGroup>(to, rows, storer.thread, place);
+    } else {
+      store_pixels<1>(to, rows, storer.thread, place);
+    }
+  });
 }
 
 }  // namespace wide::kernels

@@ -59,6 +59,7 @@ struct ConvStages {
 
 template <class T, WgmmaPolicy policy>
 struct ConvWork {
+  static constexpr bool kHasHalfSteps = true;
   static constexpr bool kStoresBoxes = kCanStoreBoxes<T>;
   const ConvWgmmaParams& params;
   const ConvWgmmaPlaces& places;

@@ -54,6 +54,7 @@ struct LinearStages {
 
 template <class T, class Out, WgmmaPolicy policy>
 struct LinearWork {
+  static constexpr bool kHasHalfSteps = false;
   static constexpr bool kStoresBoxes = kCanStoreBoxes<Out>;
   const LinearWgmmaParams& params;
   const WgmmaGrid& grid;
@@ -113,9 +114,10 @@ cudaError_t launch_wgmma_tile(LinearWgmmaParams params, cudaStream_t stream) {
     return cudaErrorInvalidConfiguration;
   }
   set_output_alignment(params.linear, sizeof(Out));
+  const auto num_steps = static_cast<int32_t>((p.k - 1) / kTileK + 1);
   const WgmmaGrid grid{static_cast<uint32_t>(tiles_m), static_cast<uint32_t>(tiles_n),
-                       static_cast<uint32_t>(tiles_m * tiles_n * p.num_members),
-                       static_cast<int32_t>((p.k - 1) / kTileK + 1)};
+                       static_cast<uint32_t>(tiles_m * tiles_n * p.num_members), num_steps,
+                       num_steps};
   const auto kernel = linear_wgmma<T, Out, tile>;
   const cudaError_t status = allow_shared_bytes(kernel, kSharedBytes);
   if (status != cudaSuccess) return status;

@@ -33,6 +33,7 @@
 //
 // Work, of a whole launch:
 //   const WgmmaGrid& grid
+//   kHasHalfSteps                    whether grid.full_steps is looked at
 //   kStoresBoxes                     whether it ever stores by bulk copies
 //   prefetch_maps()                  by one thread
 //   stages(tile)                     the stages of a tile, from the first on, for one thread:
@@ -96,6 +97,7 @@ struct alignas(1024) WgmmaStorage {
 struct WgmmaGrid {
   uint32_t tiles_m, tiles_n, count;  // of one member, of one member, of all
   int32_t num_steps;
+  int32_t full_steps;  // the first of them; of what the others bring, the second 64 bytes are zeros
 };
 
 struct WgmmaTileIndex {
@@ -175,8 +177,8 @@ __device__ inline void pin(float (&sums)[kBlocksM][kSums]) {
 }
 
 /// Begins the products of one stage, as one group. `accumulate` false: the first one overwrites.
-/// Blocks of kBlockM rows of x are `x_block_bytes` apart.
-template <class T, WgmmaPolicy policy>
+/// Blocks of kBlockM rows of x are `x_block_bytes` apart. Of rows kBytes are multiplied.
+template <class T, WgmmaPolicy policy, int kBytes = kRowBytes>
 __device__ inline void begin_stage(const char* x, const char* weight, bool accumulate,
                                    float (&sums)[policy.blocks_m()][policy.sums()],
                                    int x_block_bytes = kBlockM * kRowBytes) {
@@ -186,7 +188,7 @@ __device__ inline void begin_stage(const char* x, const char* weight, bool accum
   pin(sums);
   arch::wgmma_fence();
 #pragma unroll
-  for (int byte = 0; byte < kRowBytes; byte += kInstructionBytes) {
+  for (int byte = 0; byte < kBytes; byte += kInstructionBytes) {
 #pragma unroll
     for (int i = 0; i < policy.blocks_m(); ++i) {
       arch::wgmma<typename WgmmaElement<T>::Type>(sums[i], descriptor(x + i * x_block_bytes + byte),
@@ -200,9 +202,9 @@ __device__ inline void begin_stage(const char* x, const char* weight, bool accum
 
 /// The products of one tile, from the ring. One stage's are under way while the next one's begin;
 /// of fp8 those of the other warpgroup, while this one adds a stage's sums to the tile's.
-template <class T, WgmmaPolicy policy>
+template <class T, WgmmaPolicy policy, bool has_half_steps>
 __device__ inline void multiply_tile(WgmmaStorage<policy>& s, Ring<policy.stages> ring,
-                                     int32_t num_steps, const Part<policy>& part,
+                                     const WgmmaGrid& grid, const Part<policy>& part,
                                      arch::Mbarrier* next_turn,
                                      float (&sums)[policy.blocks_m()][policy.sums()]) {
   constexpr bool kAddsUpStages = sizeof(T) == 1;
@@ -211,30 +213,37 @@ __device__ inline void multiply_tile(WgmmaStorage<policy>& s, Ring<policy.stages
   if constexpr (kAddsUpStages) {
     for (float& sum : sums[0]) sum = 0;
   }
-  for (int32_t step = 0; step < num_steps; ++step) {
-    arch::mbarrier_wait(&s.full[ring.stage], ring.parity);
-    const char* x = s.x[ring.stage] + part.first_m * kRowBytes;
-    const char* weight = s.weight[ring.stage] + part.first_n * kRowBytes;
-    if constexpr (kAddsUpStages) {
-      static_assert(policy.blocks_m() == 1 && policy.is_together);
-      float of_stage[1][policy.sums()];
-      begin_stage<T, policy>(x, weight, false, of_stage);
-      arch::wgmma_wait<0>();
-      pin(of_stage);
-      if (is_first_lane) arch::mbarrier_arrive(&s.empty[ring.stage]);
+  const auto multiply = [&]<int kBytes>(int32_t step, int32_t end) {
+    for (; step < end; ++step) {
+      arch::mbarrier_wait(&s.full[ring.stage], ring.parity);
+      const char* x = s.x[ring.stage] + part.first_m * kRowBytes;
+      const char* weight = s.weight[ring.stage] + part.first_n * kRowBytes;
+      if constexpr (kAddsUpStages) {
+        static_assert(policy.blocks_m() == 1 && policy.is_together);
+        float of_stage[1][policy.sums()];
+        begin_stage<T, policy>(x, weight, false, of_stage);
+        arch::wgmma_wait<0>();
+        pin(of_stage);
+        if (is_first_lane) arch::mbarrier_arrive(&s.empty[ring.stage]);
 #pragma unroll
-      for (int i = 0; i < policy.sums(); ++i) sums[0][i] += of_stage[0][i];
-    } else {
-      if (!policy.is_together && step == num_steps - 1 && is_first_lane) {
-        arch::mbarrier_arrive(next_turn);
+        for (int i = 0; i < policy.sums(); ++i) sums[0][i] += of_stage[0][i];
+      } else {
+        if (!policy.is_together && step == grid.num_steps - 1 && is_first_lane) {
+          arch::mbarrier_arrive(next_turn);
+        }
+        begin_stage<T, policy, kBytes>(x, weight, step > 0, sums);
+        arch::wgmma_wait<1>();
+        // The step before is over, in this warp: each gives its stage back for itself.
+        if (step > 0 && is_first_lane) arch::mbarrier_arrive(&s.empty[previous]);
+        previous = ring.stage;
       }
-      begin_stage<T, policy>(x, weight, step > 0, sums);
-      arch::wgmma_wait<1>();
-      // The step before is over, in this warp: each gives its stage back for itself.
-      if (step > 0 && is_first_lane) arch::mbarrier_arrive(&s.empty[previous]);
-      previous = ring.stage;
+      ring.advance();
     }
-    ring.advance();
+  };
+  // A loop each: a condition among a stage's products would keep them from overlapping.
+  multiply.template operator()<kRowBytes>(0, has_half_steps ? grid.full_steps : grid.num_steps);
+  if constexpr (has_half_steps) {
+    multiply.template operator()<kRowBytes / 2>(grid.full_steps, grid.num_steps);
   }
   if constexpr (!kAddsUpStages) {
     arch::wgmma_wait<0>();
@@ -260,8 +269,8 @@ __device__ inline void consume(WgmmaStorage<policy>& s, const Work& work, int co
        index += kEvery * gridDim.x) {
     float sums[policy.blocks_m()][policy.sums()];
     if (!policy.is_together) arch::mbarrier_wait(&s.turn[consumer], turn_parity);
-    multiply_tile<T, policy>(s, Ring<policy.stages>(position), num_steps, part,
-                             &s.turn[1 - consumer], sums);
+    multiply_tile<T, policy, Work::kHasHalfSteps>(s, Ring<policy.stages>(position), work.grid, part,
+                                                  &s.turn[1 - consumer], sums);
     work.store(index, part.first_m, part.first_n, storer, box_index, sums);
     position += kEvery * static_cast<uint32_t>(num_steps);
     turn_parity ^= 1;
