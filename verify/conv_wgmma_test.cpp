@@ -114,7 +114,7 @@ TEST_CASE("conv's wgmma keeps x for all taps where their box fits, in whole grou
   CHECK(rectangle() == ConvRectangle{});
   p.kernel = {1, 3}, p.padding = {0, 1}, p.stride = {2, 1};  // one row: nobody steps along
   CHECK(rectangle() == ConvRectangle{8, 32, 1});
-  p.stride = {1, 2};
+  p.kernel = {1, 1}, p.padding = {0, 0}, p.stride = {1, 2}, p.input = {4, 31};  // 15 x 4
   CHECK(rectangle() == ConvRectangle{});
 }
 
