@@ -110,7 +110,7 @@ TEST_CASE("conv by wgmma: signals, single taps, rectangles over batch rows") {
     check(p, Dtype::bf16, p256c64);
   }
   SECTION("taps that are groups of a box, of one row and of two") {
-    ConvProblem p = images(2, 9, 72, 24, {1, 70}, {1, 5});
+    ConvProblem p = images(2, 9, 136, 24, {1, 70}, {1, 5});
     p.padding = {0, 4}, p.dilation = {1, 2};
     check(p, Dtype::bf16, h256c64);
     p = images(1, 9, 16, 136, {3, 34}, {2, 3});
