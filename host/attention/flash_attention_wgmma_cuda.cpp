@@ -13,10 +13,6 @@ namespace wide {
 
 namespace {
 
-bool is_on_16_bytes(const void* pointer) {
-  return reinterpret_cast<uintptr_t>(pointer) % 16 == 0;
-}
-
 /// An operand of `batch` times `seq` rows, in boxes of some positions of a head.
 struct HeadsMap {
   const void* data;

@@ -10,6 +10,7 @@
 
 #include "host/conv/conv_implicit_gemm.hpp"
 #include "host/conv/conv_problem.hpp"
+#include "host/core/hopper.hpp"
 
 namespace wide {
 
@@ -136,10 +137,8 @@ PerAxis conv_wgmma_steps(const ConvProblem& p) {
 }
 
 std::string conv_wgmma_unsupported_reason(const ConvProblem& p, const DeviceInfo& device) {
-  if (device.compute_capability != 90) {
-    return "wgmma is an instruction of compute capability 9.0 alone, " + device.name + " has " +
-           text(device.compute_capability / 10) + "." + text(device.compute_capability % 10);
-  }
+  std::string reason = wgmma_device_reason(device);
+  if (!reason.empty()) return reason;
   if (p.layout != ConvLayout::channels_last) {
     return "it takes channels_last, the problem has " + std::string(conv_layout_name(p.layout));
   }
@@ -150,7 +149,7 @@ std::string conv_wgmma_unsupported_reason(const ConvProblem& p, const DeviceInfo
            " positions, stride is {height " + text(p.stride.height) + ", width " +
            text(p.stride.width) + "}; implicit_gemm takes any";
   }
-  std::string reason = strides_reason(p);
+  reason = strides_reason(p);
   if (reason.empty()) reason = conv_implicit_gemm_unsupported_reason(p, device);  // it stands in
   if (!reason.empty()) return reason;
   if (std::max({tiles_of(p, choose_conv_wgmma_tile(p, device)),

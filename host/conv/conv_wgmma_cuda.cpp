@@ -16,10 +16,6 @@ namespace wide {
 
 namespace {
 
-bool is_on_16_bytes(const void* pointer) {
-  return reinterpret_cast<uintptr_t>(pointer) % 16 == 0;
-}
-
 /// A map of boxes of whole swizzled rows; a stride that nobody takes is made one of a map.
 void encode(TileMap map, CUtensorMap& encoded) {
   map.rank = 5;

@@ -32,6 +32,11 @@ struct TileMap {
   TileSwizzle swizzle = TileSwizzle::none;  ///< the box's first extent is at most these bytes
 };
 
+/// Whether a tensor may begin there.
+inline bool is_on_16_bytes(const void* address) {
+  return reinterpret_cast<uintptr_t>(address) % 16 == 0;
+}
+
 /// Writes the descriptor, to be passed to a kernel as const __grid_constant__. Does not touch the
 /// device. Not returned: g++ 12 aligns what a function returns to less than a map's 128 bytes.
 /// Throws Error: unsupported where the driver has no tensor maps; invalid_argument for a tensor or

@@ -14,10 +14,6 @@ namespace wide {
 
 namespace {
 
-bool is_on_16_bytes(const void* pointer) {
-  return reinterpret_cast<uintptr_t>(pointer) % 16 == 0;
-}
-
 /// An operand {features, rows, members}, in boxes of one member.
 struct RowsMap {
   const void* data;

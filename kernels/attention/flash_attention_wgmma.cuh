@@ -56,10 +56,9 @@ __device__ inline void load_head(char* tile, const CUtensorMap& map, arch::Mbarr
 template <AttentionWgmmaPolicy policy>
 __device__ void produce_heads(AttentionStorage<policy>& s, const FlashAttentionWgmmaParams& params,
                               const AttentionGrid& grid) {
-  using Ring = AttentionRing<policy.stages>;
   const FlashAttentionParams& p = params.attention;
   arch::wait_for_grid();
-  Ring k, v;
+  Ring<policy.stages> k(0), v(0);
   uint32_t q_parity = 1;  // the first time nobody has to give it back
   for (uint32_t index = blockIdx.x; index < grid.count; index += gridDim.x) {
     const QueryBlock block = queries_at(p, grid, index);
@@ -77,7 +76,7 @@ __device__ void produce_heads(AttentionStorage<policy>& s, const FlashAttentionW
         load(s.k[k.stage], params.k, &s.k_full[k.stage], params.k_is_shared, first_key);
         k.advance();
       }
-      for (int c = 0; i == 0 && c < kAttentionConsumers; ++c) {
+      for (int c = 0; i == 0 && c < kConsumers; ++c) {
         arch::mbarrier_wait(&s.q_empty[c], q_parity);
         load_head<policy>(s.q[c], params.q, &s.q_full[c], kAttentionBoxQueries, block.head,
                           params.q_is_shared ? 0 : block.member,
@@ -100,7 +99,7 @@ __device__ void produce_heads(AttentionStorage<policy>& s, const FlashAttentionW
 /// A consumer's places in the rings.
 template <AttentionWgmmaPolicy policy>
 struct AttentionPlaces {
-  AttentionRing<policy.stages> k, v;
+  Ring<policy.stages> k{0}, v{0};
   uint32_t q_parity = 0, turn_parity;
 };
 
@@ -109,7 +108,7 @@ __device__ inline void attend(AttentionStorage<policy>& s, const FlashAttentionP
                               const QueryBlock& block, int consumer, AttentionPlaces<policy>& at,
                               AttentionSums<policy>& sums) {
   const bool is_first_lane = threadIdx.x % 32 == 0;
-  const int warp = static_cast<int>(threadIdx.x) % kAttentionGroup / 32;
+  const int warp = static_cast<int>(threadIdx.x) % kWarpgroup / 32;
   const int first_query = block.first_query + consumer * kAttentionBoxQueries + 16 * warp;
   const KeyTiles tiles(p, block, policy.keys);
   const char* q = s.q[consumer];
@@ -197,11 +196,11 @@ __device__ void consume_heads(AttentionStorage<policy>& s, const FlashAttentionW
     attend<T, policy>(s, p, block, consumer, at, sums);
     store_head<T, policy>(s, params, block, consumer, sums);
   }
-  if (policy.has_own_y && threadIdx.x % kAttentionGroup == 0) arch::wait_stores_read<0>();
+  if (policy.has_own_y && threadIdx.x % kWarpgroup == 0) arch::wait_stores_read<0>();
 }
 
 template <class T, HeadWidth width>
-__global__ void __launch_bounds__(kAttentionThreads, 1)
+__global__ void __launch_bounds__(kWgmmaThreads, 1)
     flash_attention_wgmma(const __grid_constant__ FlashAttentionWgmmaParams params,
                           const __grid_constant__ AttentionGrid grid) {
   if constexpr (arch::kHasSm90a) {
@@ -215,12 +214,12 @@ __global__ void __launch_bounds__(kAttentionThreads, 1)
       prepare_barriers(s);
     }
     __syncthreads();
-    const int warpgroup = arch::same_in_warp(static_cast<int>(threadIdx.x) / kAttentionGroup);
+    const int warpgroup = arch::same_in_warp(static_cast<int>(threadIdx.x) / kWarpgroup);
     if (warpgroup == 0) {
-      arch::shrink_registers<kAttentionProducerRegisters>();
+      arch::shrink_registers<kProducerRegisters>();
       if (threadIdx.x < 32 && arch::elect_one()) produce_heads<policy>(s, params, grid);
     } else {
-      arch::grow_registers<kAttentionConsumerRegisters>();
+      arch::grow_registers<kConsumerRegisters>();
       consume_heads<T, policy>(s, params, grid, warpgroup - 1);
     }
   } else {
@@ -248,7 +247,7 @@ cudaError_t launch_wgmma_width(const FlashAttentionWgmmaParams& params, cudaStre
   const cudaError_t status = allow_shared_bytes(kernel, kSharedBytes);
   if (status != cudaSuccess) return status;
   const uint32_t blocks = std::min(grid.count, static_cast<uint32_t>(params.num_multiprocessors));
-  return launch_overlapping(kernel, blocks, kAttentionThreads, kSharedBytes, stream, params, grid);
+  return launch_overlapping(kernel, blocks, kWgmmaThreads, kSharedBytes, stream, params, grid);
 }
 
 template <class T>

@@ -46,7 +46,7 @@ __device__ inline void begin_scores(const char* q, const char* k,
 #pragma unroll
   for (int panel = 0; panel < policy.panels(); ++panel) {
 #pragma unroll
-    for (int byte = 0; byte < kAttentionRowBytes; byte += kAttentionInstruction) {
+    for (int byte = 0; byte < kAttentionRowBytes; byte += kInstructionBytes) {
       arch::wgmma<T>(
           scores,
           arch::advance_descriptor(of_q, panel * kAttentionBoxQueries * kAttentionRowBytes + byte),
@@ -156,17 +156,17 @@ __device__ inline void scale_rows(float (&y)[policy.dims / 2], const float (&fac
 template <AttentionWgmmaPolicy policy>
 __device__ inline void hide_values(char* v, int first_hidden, int consumer) {
   constexpr int kRowPieces = kAttentionRowBytes / 16, kPanelPieces = policy.keys * kRowPieces;
-  const int thread = static_cast<int>(threadIdx.x) % kAttentionGroup + consumer * kAttentionGroup;
+  const int thread = static_cast<int>(threadIdx.x) % kWarpgroup + consumer * kWarpgroup;
 #pragma unroll
   for (int panel = 0; panel < policy.panels(); ++panel) {
     auto* pieces = reinterpret_cast<uint4*>(v + panel * policy.keys * kAttentionRowBytes);
     for (int i = first_hidden * kRowPieces + thread; i < kPanelPieces;
-         i += kAttentionConsumers * kAttentionGroup) {
+         i += kConsumers * kWarpgroup) {
       pieces[i] = make_uint4(0, 0, 0, 0);
     }
   }
   arch::fence_proxy_async();
-  arch::named_barrier_sync(1 + kAttentionConsumers, kAttentionConsumers * kAttentionGroup);
+  arch::named_barrier_sync(1 + kConsumers, kConsumers * kWarpgroup);
 }
 
 /// Divides, rounds and stores the warpgroup's 64 queries, a panel a box.
@@ -174,8 +174,7 @@ template <class T, AttentionWgmmaPolicy policy>
 __device__ inline void store_head(AttentionStorage<policy>& s,
                                   const FlashAttentionWgmmaParams& params, const QueryBlock& block,
                                   int consumer, AttentionSums<policy>& sums) {
-  const int thread = static_cast<int>(threadIdx.x) % kAttentionGroup;
-  const int lane = lane_index(), named_row = thread / 32 * 16 + lane % 16;
+  const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
   float share[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -189,22 +188,14 @@ __device__ inline void store_head(AttentionStorage<policy>& s,
   const int barrier = 1 + consumer;
   // Its memory is read no more: by the stores of the block before, or as queries.
   if (policy.has_own_y && thread == 0) arch::wait_stores_read<0>();
-  arch::named_barrier_sync(barrier, kAttentionGroup);
+  arch::named_barrier_sync(barrier, kWarpgroup);
 #pragma unroll
-  for (int block_of_8 = 0; block_of_8 < policy.dims / 8; block_of_8 += 2) {
-    uint32_t packed[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const float* pair = &sums.y[4 * block_of_8 + 2 * i];
-      packed[i] = pack_pair<T>(pair[0], pair[1]);
-    }
-    const int panel = block_of_8 / 8, chunk = block_of_8 % 8 + lane / 16;
-    arch::stmatrix(box + (panel * kAttentionBoxQueries + named_row) * kAttentionRowBytes +
-                       (chunk ^ named_row % 8) * 16,
-                   packed);
+  for (int panel = 0; panel < policy.panels(); ++panel) {
+    lay_down_box<T>(box + panel * kAttentionBoxQueries * kAttentionRowBytes, thread,
+                    reinterpret_cast<const float(&)[kBlockSums]>(sums.y[panel * kBlockSums]));
   }
   arch::fence_proxy_async();
-  arch::named_barrier_sync(barrier, kAttentionGroup);
+  arch::named_barrier_sync(barrier, kWarpgroup);
   if (thread != 0) return;
 #pragma unroll
   for (int panel = 0; panel < policy.panels(); ++panel) {

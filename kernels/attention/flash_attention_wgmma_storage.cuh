@@ -11,17 +11,14 @@
 #include "kernels/attention/flash_attention.hpp"
 #include "kernels/attention/flash_attention_fragments.cuh"
 #include "kernels/attention/flash_attention_wgmma_tile.hpp"
+#include "kernels/common/warpgroup.cuh"
 
 namespace wide::kernels {
 
-constexpr int kAttentionConsumers = 2;  // warpgroups
-constexpr int kAttentionWarps = 4;      // of a warpgroup
-constexpr int kAttentionGroup = 32 * kAttentionWarps;
-constexpr int kAttentionThreads = kAttentionGroup * (1 + kAttentionConsumers);
-constexpr int kAttentionBlock = kAttentionConsumers * kAttentionBoxQueries;  // queries
+constexpr int kAttentionWarps = kWarpgroup / 32;
+constexpr int kAttentionBlock = kConsumers * kAttentionBoxQueries;  // queries
 constexpr int kAttentionRowBytes = kAttentionPanel * 2;
-constexpr int kAttentionInstruction = 32;  // bytes of k
-constexpr int kAttentionProducerRegisters = 24, kAttentionConsumerRegisters = 240;
+static_assert(kAttentionBoxQueries == kBlockM && kAttentionPanel == kBlockN);
 
 struct AttentionWgmmaPolicy {
   int dims;        // of a padded head
@@ -51,14 +48,14 @@ constexpr AttentionWgmmaPolicy attention_wgmma_policy(HeadWidth width) {
 template <AttentionWgmmaPolicy policy>
 struct alignas(1024) AttentionStorage {
   static constexpr int kQueryBytes = policy.tile_bytes(kAttentionBoxQueries);
-  char q[kAttentionConsumers][kQueryBytes];
+  char q[kConsumers][kQueryBytes];
   char k[policy.stages][policy.tile_bytes(policy.keys)];
   char v[policy.stages][policy.tile_bytes(policy.keys)];
-  char own_y[policy.has_own_y ? kAttentionConsumers : 1][policy.has_own_y ? kQueryBytes : 16];
-  arch::Mbarrier q_full[kAttentionConsumers], q_empty[kAttentionConsumers];
+  char own_y[policy.has_own_y ? kConsumers : 1][policy.has_own_y ? kQueryBytes : 16];
+  arch::Mbarrier q_full[kConsumers], q_empty[kConsumers];
   arch::Mbarrier k_full[policy.stages], k_empty[policy.stages];
   arch::Mbarrier v_full[policy.stages], v_empty[policy.stages];
-  arch::Mbarrier turn[kAttentionConsumers];
+  arch::Mbarrier turn[kConsumers];
 
   __device__ char* y(int consumer) { return policy.has_own_y ? own_y[consumer] : q[consumer]; }
 };
@@ -78,28 +75,16 @@ __device__ inline QueryBlock queries_at(const FlashAttentionParams& p, const Att
   return block;
 }
 
-/// A place in a ring of stages.
-template <int stages>
-struct AttentionRing {
-  uint32_t stage = 0, parity = 0;
-
-  __device__ void advance() {
-    if (++stage < stages) return;
-    stage = 0;
-    parity ^= 1;
-  }
-};
-
 template <AttentionWgmmaPolicy policy>
 __device__ inline void prepare_barriers(AttentionStorage<policy>& s) {
-  constexpr int kGivers = kAttentionWarps * kAttentionConsumers;
+  constexpr int kGivers = kAttentionWarps * kConsumers;
   for (int stage = 0; stage < policy.stages; ++stage) {
     arch::mbarrier_init(&s.k_full[stage], 1);
     arch::mbarrier_init(&s.v_full[stage], 1);
     arch::mbarrier_init(&s.k_empty[stage], kGivers);
     arch::mbarrier_init(&s.v_empty[stage], kGivers);
   }
-  for (int c = 0; c < kAttentionConsumers; ++c) {
+  for (int c = 0; c < kConsumers; ++c) {
     arch::mbarrier_init(&s.q_full[c], 1);
     arch::mbarrier_init(&s.q_empty[c], policy.has_own_y ? kAttentionWarps : 1);
     arch::mbarrier_init(&s.turn[c], kAttentionWarps);

@@ -54,11 +54,6 @@
 
 namespace wide::kernels {
 
-constexpr int kConsumers = 2;  // warpgroups
-constexpr int kWgmmaThreads = kWarpgroup * (1 + kConsumers);
-constexpr int kInstructionBytes = 32;  // of k
-constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
-
 /// What an element in memory is multiplied as.
 template <class T>
 struct WgmmaElement {
@@ -113,20 +108,6 @@ __device__ inline WgmmaTileIndex locate_tile(const WgmmaGrid& grid, uint32_t ind
   const uint32_t columns = min(kRasterColumns, grid.tiles_n - group * kRasterColumns);
   return {member, in_group / columns, group * kRasterColumns + in_group % columns};
 }
-
-/// A place in the ring, counted from the launch's first stage on.
-template <int kStages>
-struct Ring {
-  uint32_t stage, parity;
-
-  __device__ explicit Ring(uint32_t position)
-      : stage(position % kStages), parity(position / kStages % 2) {}
-  __device__ void advance() {
-    if (++stage < kStages) return;
-    stage = 0;
-    parity ^= 1;
-  }
-};
 
 /// The weights of the ring's first round, as far as they are the first tile's. By one thread.
 template <WgmmaPolicy policy, class Work>

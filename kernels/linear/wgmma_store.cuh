@@ -17,17 +17,12 @@
 
 #include "kernels/arch/barrier.cuh"
 #include "kernels/arch/fence.cuh"
-#include "kernels/arch/matrix.cuh"
 #include "kernels/arch/tma.cuh"
-#include "kernels/common/pack_pair.cuh"
+#include "kernels/common/warpgroup.cuh"
 #include "kernels/linear/linear_tile.cuh"
 
 namespace wide::kernels {
 
-constexpr int kWarpgroup = 128;                             // threads
-constexpr int kBlockM = 64;                                 // rows of an instruction, and of a box
-constexpr int kBlockN = 64;                                 // of 16-bit outputs 128 bytes
-constexpr int kBlockSums = kBlockM * kBlockN / kWarpgroup;  // of a thread
 constexpr int kStoreBytes = kBlockM * kBlockN * 4;  // of shared memory: fp32 sums, or two boxes
 constexpr int kBoxBytes = kStoreBytes / 2;
 
@@ -60,7 +55,6 @@ struct LaneAt {
   __device__ explicit LaneAt(int thread)
       : row(thread / 32 * 16 + thread % 32 / 4), column(thread % 4 * 2) {}
 };
-constexpr int kColumnBlocks = kBlockN / 8;
 
 /// What is added to them, as it lies in memory; words of what there is not are not set.
 struct LaneAddends {
@@ -115,23 +109,6 @@ __device__ inline void finish_sums(const Destination<Out>& to, const LaneAddends
     for (float& sum : sums) sum = activate<Activation::relu>(sum);
   }
   if (to.residual != nullptr && !to.residual_is_activated) add_residual();
-}
-
-template <class Out>
-__device__ inline void lay_down_box(char* box, int thread, const float (&sums)[kBlockSums]) {
-  // The lane names row lane % 16 of the matrices of two blocks of outputs.
-  const int lane = thread % 32, named_row = thread / 32 * 16 + lane % 16;
-#pragma unroll
-  for (int block = 0; block < kColumnBlocks; block += 2) {
-    uint32_t packed[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      packed[i] = pack_pair<Out>(sums[4 * block + 2 * i], sums[4 * block + 2 * i + 1]);
-    }
-    const int chunk = block + lane / 16;
-    arch::stmatrix(box + named_row * kRowBytes + (chunk ^ named_row % kChunks) * kChunkBytes,
-                   packed);
-  }
 }
 
 /// `box_index` counts the warpgroup's boxes, for the two to take turns. One thread calls put(box).
