@@ -42,8 +42,12 @@ struct Subject {
   bool is_vendors = false;
   int64_t size = 0;
   Values words;
+  bool has_vectors = false;  ///< features of whole 16 bytes
 
-  Case with(int64_t num_members) const { return odd_case(*spec, num_members, size, words); }
+  Case with(int64_t num_members) const {
+    return has_vectors ? vector_case(*spec, num_members, size, words)
+                       : odd_case(*spec, num_members, size, words);
+  }
 };
 
 /// Every word that is no default, by itself; the first entry has none.
@@ -58,15 +62,17 @@ std::vector<Values> single_words(const PrimitiveSpec& spec) {
   return variants;
 }
 
-/// The same with every dtype: some words go with 16 bits only.
-std::vector<Values> words_and_dtypes(const PrimitiveSpec& spec) {
+/// Two words of different axes: dtypes come with all others, some of which go with 16 bits only.
+std::vector<Values> word_pairs(const PrimitiveSpec& spec, bool all) {
   const std::vector<Values> singles = single_words(spec);
   std::vector<Values> pairs;
-  for (const Values& dtype : singles) {
-    for (const Values& word : singles) {
-      const bool is_pair = !dtype.empty() && !word.empty() && dtype.front().first == "dtype" &&
-                           word.front().first != "dtype";
-      if (is_pair) pairs.push_back({dtype.front(), word.front()});
+  for (const Values& first : singles) {
+    for (const Values& second : singles) {
+      const bool is_pair =
+          !first.empty() && !second.empty() && first.front().first != second.front().first;
+      if (is_pair && (all || first.front().first == "dtype")) {
+        pairs.push_back({first.front(), second.front()});
+      }
     }
   }
   return pairs;
@@ -76,13 +82,15 @@ std::vector<Values> words_and_dtypes(const PrimitiveSpec& spec) {
 /// vectors of kernels. Where large cases are too many values, the smaller only.
 std::vector<Subject> subjects_of(const Context& context, const PrimitiveSpec& spec,
                                  const catalog::StrategyInfo& strategy,
-                                 const std::vector<Values>& variants) {
+                                 const std::vector<Values>& variants, bool has_vectors = false) {
   const std::string name(strategy.name);
   const bool is_vendors = strategy.kind == catalog::StrategyKind::vendor;
   std::vector<Subject> result;
   for (const Values& words : variants) {
-    result.push_back({&spec, name, is_vendors, 7, words});
-    if (affords_large_cases(spec)) result.push_back({&spec, name, is_vendors, 67, words});
+    result.push_back({&spec, name, is_vendors, has_vectors ? 3 : 7, words, has_vectors});
+    if (affords_large_cases(spec)) {
+      result.push_back({&spec, name, is_vendors, 67, words, has_vectors});
+    }
   }
   std::erase_if(result, [&](const Subject& subject) {
     const Case point = subject.with(kMembers);
@@ -96,7 +104,8 @@ std::vector<Subject> subjects_of(const Context& context, const PrimitiveSpec& sp
 /// Whose strategies a property is of. Where members become one result they meet by definition.
 enum class Of : uint8_t { all, separate, joined };
 
-/// Every strategy with every word; a kernel that no single word lets run, with a dtype and a word.
+/// Every strategy with every word; a kernel that no single word lets run, with a dtype and a word,
+/// or with features of whole 16 bytes besides.
 std::vector<Subject> subjects(const Context& context, Of which) {
   std::vector<Subject> result;
   for (const PrimitiveSpec* spec : catalog::primitives()) {
@@ -105,7 +114,13 @@ std::vector<Subject> subjects(const Context& context, Of which) {
       if (strategy.device != context.device().type) continue;
       auto found = subjects_of(context, *spec, strategy, single_words(*spec));
       if (found.empty() && strategy.kind == catalog::StrategyKind::hand_written) {
-        found = subjects_of(context, *spec, strategy, words_and_dtypes(*spec));
+        found = subjects_of(context, *spec, strategy, word_pairs(*spec, false));
+        if (found.empty()) {
+          found = subjects_of(context, *spec, strategy, word_pairs(*spec, true), true);
+          found.resize(std::min<size_t>(found.size(), 4));  // of hundreds
+        }
+        INFO(spec->name << " " << strategy.name << " is run by no case");
+        CHECK((!found.empty() || context.info().compute_capability < 90));
       }
       result.insert(result.end(), found.begin(), found.end());
     }
@@ -121,8 +136,13 @@ void for_every_strategy(const Context& context, const Property& property, Of whi
     INFO(describe(*subject.spec, subject.with(kMembers)) << " --strategy " << subject.strategy);
     try {
       property([&](int64_t num_members, const WorkloadOptions& options) {
+        WorkloadOptions placed = options;
+        if (subject.has_vectors) {  // another kernel stands in where places are not whole, too
+          placed.misalign_elements *= kVectorElements;
+          placed.row_padding *= kVectorElements;
+        }
         const auto workload =
-            subject.spec->make_workload(context, subject.with(num_members), options);
+            subject.spec->make_workload(context, subject.with(num_members), placed);
         return session.run(*workload, subject.strategy);
       });
     } catch (const Error& error) {  // a vendor's library need not take every layout

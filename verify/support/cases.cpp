@@ -155,6 +155,27 @@ Case odd_case(const PrimitiveSpec& spec, int64_t num_members, int64_t size, cons
   return catalog::make_case(spec, values);
 }
 
+Case vector_case(const PrimitiveSpec& spec, int64_t num_members, int64_t size,
+                 const Values& words) {
+  constexpr std::array<std::string_view, 7> kFeatures{"in",       "out",      "d",     "dim",
+                                                      "channels", "head_dim", "hidden"};
+  const Case odd = odd_case(spec, num_members, size, words);
+  Values values;
+  for (const Case::Entry& entry : odd.entries()) {
+    const bool is_feature = std::count(kFeatures.begin(), kFeatures.end(), entry.name) > 0;
+    const auto* extent = std::get_if<int64_t>(&entry.value);
+    if (entry.name == "groups") {
+      values.emplace_back(entry.name, int64_t{1});
+      continue;
+    }
+    values.emplace_back(entry.name, is_feature && extent != nullptr
+                                        ? AxisValue((*extent + kVectorElements - 1) /
+                                                    kVectorElements * kVectorElements)
+                                        : entry.value);
+  }
+  return catalog::make_case(spec, values);
+}
+
 bool affords_large_cases(const PrimitiveSpec& spec) {
   const auto sizes = std::count_if(spec.axes.begin(), spec.axes.end(), [](const AxisInfo& axis) {
     return axis.words.empty() && axis.name != "n";

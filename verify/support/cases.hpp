@@ -24,6 +24,11 @@ std::vector<catalog::Case> ci_cases(const catalog::PrimitiveSpec& spec);
 /// defaults where `words` has no other.
 catalog::Case odd_case(const catalog::PrimitiveSpec& spec, int64_t num_members, int64_t size,
                        const Values& words = {});
+/// Of 16 bytes or more, of any dtype.
+inline constexpr int64_t kVectorElements = 16;
+/// The same with features of whole 16 bytes in one group, for kernels that take no others.
+catalog::Case vector_case(const catalog::PrimitiveSpec& spec, int64_t num_members, int64_t size,
+                          const Values& words = {});
 
 /// Whether odd cases of a size above the tiles of kernels are small enough to be run many times:
 /// not where more than four sizes multiply.
