@@ -174,7 +174,6 @@ __device__ inline void attend(AttentionStorage<policy>& s, const FlashAttentionP
   }
   arch::mbarrier_wait(&s.v_full[at.v.stage], at.v.parity);
   hand_over<policy>(powers, sums.y);
-  arch::wgmma_fence();
   begin_values<T, policy>(powers, s.v[at.v.stage], sums.y);
   arch::wgmma_wait<0>();
   hand_over<policy>(powers, sums.y);

@@ -32,7 +32,6 @@ struct AttentionSums {
   }
 };
 
-/// With the fence for these and for begin_values().
 template <class T, AttentionWgmmaPolicy policy>
 __device__ inline void begin_scores(const char* q, const char* k,
                                     float (&scores)[policy.keys / 2]) {
@@ -57,10 +56,12 @@ __device__ inline void begin_scores(const char* q, const char* k,
   arch::wgmma_commit();
 }
 
-/// Behind a fence, and hand_over() before that.
+/// Behind hand_over(). By the manual the fence of begin_scores() would do, where these follow it:
+/// ptxas wants one between sums of different registers, and says so (C7519).
 template <class T, AttentionWgmmaPolicy policy>
 __device__ inline void begin_values(const AttentionPowers<policy>& powers, const char* v,
                                     float (&y)[policy.dims / 2]) {
+  arch::wgmma_fence();
   const uint64_t of_v = arch::operand_descriptor(
       v, policy.keys * kAttentionRowBytes, 8 * kAttentionRowBytes, arch::OperandSwizzle::bytes_128);
 #pragma unroll
