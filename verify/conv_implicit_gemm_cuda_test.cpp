@@ -5,10 +5,8 @@
 // everything that shifts where a term lies. Operands are whole numbers, so that results must be
 // exact whatever the order of a sum. Skipped without a device; sizes suit a simulated one.
 #include <cuda_runtime_api.h>
-#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
-#include <cmath>
 
 #include "host/conv/conv_params.hpp"
 #include "kernels/conv/conv_implicit_gemm.hpp"
@@ -49,15 +47,7 @@ void check_all(const ConvProblem& like, int64_t poisoned = -1) {
       INFO(dtype_name(dtype) << ", " << tile_name(tiles.vector) << " or " << tile_name(tiles.gather)
                              << ", offset " << at.offset << ", padding " << at.padding);
       const Reals y = run(context, made, dtype, tiles, at);
-      for (int64_t n = 0; n < like.num_members; ++n) {
-        INFO("member " << n);
-        const Reals own = of_member(y, made.y_shape, like.layout, n, like.num_members);
-        if (n != poisoned) {
-          CHECK(own == expected[static_cast<size_t>(n)]);
-        } else {
-          CHECK(std::all_of(own.begin(), own.end(), [](double v) { return std::isnan(v); }));
-        }
-      }
+      check_members(y, made, like, expected, poisoned);
     }
   }
 }

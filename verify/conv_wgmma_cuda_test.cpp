@@ -58,15 +58,7 @@ void check(const ConvProblem& like, Dtype dtype, ConvWgmmaTile tile, const Place
   for (int64_t n = 0; n < like.num_members; ++n) expected.push_back(made.expected(n));
   if (poisoned >= 0) made.poison(poisoned);
   const Reals y = run(context, made, dtype, tile, at);
-  for (int64_t n = 0; n < like.num_members; ++n) {
-    INFO("member " << n);
-    const Reals own = of_member(y, made.y_shape, like.layout, n, like.num_members);
-    if (n != poisoned) {
-      CHECK(own == expected[static_cast<size_t>(n)]);
-    } else {
-      CHECK(std::all_of(own.begin(), own.end(), [](double v) { return std::isnan(v); }));
-    }
-  }
+  check_members(y, made, like, expected, poisoned);
 }
 
 TEST_CASE("conv by wgmma: rings that come round, blocks of several tiles, ragged edges") {

@@ -114,6 +114,20 @@ struct WholeConv {
   Reals x, weight, bias, residual;
 };
 
+/// Every member is what was expected of it; the poisoned one, where there is one, NaN.
+inline void check_members(const Reals& y, const WholeConv& made, const ConvProblem& like,
+                          const std::vector<Reals>& expected, int64_t poisoned) {
+  for (int64_t n = 0; n < like.num_members; ++n) {
+    INFO("member " << n);
+    const Reals own = of_member(y, made.y_shape, like.layout, n, like.num_members);
+    if (n != poisoned) {
+      CHECK(own == expected[static_cast<size_t>(n)]);
+    } else {
+      CHECK(std::all_of(own.begin(), own.end(), [](double v) { return std::isnan(v); }));
+    }
+  }
+}
+
 /// Elements before the first of an operand, and NaN behind each of its rows.
 struct Placement {
   int64_t offset = 0, padding = 0;

@@ -120,7 +120,7 @@ std::vector<Subject> subjects(const Context& context, Of which) {
           found.resize(std::min<size_t>(found.size(), 4));  // of hundreds
         }
         INFO(spec->name << " " << strategy.name << " is run by no case");
-        CHECK((!found.empty() || context.info().compute_capability < 90));
+        CHECK((!found.empty() || context.info().compute_capability != 90));  // wgmma's alone
       }
       result.insert(result.end(), found.begin(), found.end());
     }
