@@ -7,7 +7,7 @@
 #
 #   test.sh              with CUDA where there is a toolkit
 #   test.sh --no-cuda    as on a machine without one
-#   test.sh --asan       the same, under AddressSanitizer and UndefinedBehaviorSanitizer
+#   test.sh --asan       the library's, under AddressSanitizer and UndefinedBehaviorSanitizer (wbench's: scripts/fuzz)
 #   test.sh --sim        the GPU tests, with the simulated GPU in the program, under AddressSanitizer
 #   test.sh --all        the first and --asan, one after another: with a toolkit and without
 set -euo pipefail

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <functional>
+#include <map>
 
 #include "verify/support/cases.hpp"
 #include "verify/support/devices.hpp"
@@ -25,7 +26,20 @@ using catalog::WorkloadOptions;
 constexpr int64_t kMembers = 5;
 
 /// Output of one strategy for one way to lay out and fill the operands.
-using Run = std::function<MemberOutputs(int64_t num_members, const WorkloadOptions& options)>;
+struct Run {
+  std::function<MemberOutputs(int64_t num_members, const WorkloadOptions& options)> of;
+  std::string name;
+
+  MemberOutputs operator()(int64_t num_members, const WorkloadOptions& options) const {
+    return of(num_members, options);
+  }
+  /// kMembers as they come. Every property compares with these: run by the first alone.
+  const MemberOutputs& plain() const {
+    static std::map<std::string, MemberOutputs> all;
+    const auto known = all.find(name);
+    return known != all.end() ? known->second : all.emplace(name, of(kMembers, {})).first->second;
+  }
+};
 /// A property of one strategy on one problem.
 using Property = std::function<void(const Run& run)>;
 
@@ -128,23 +142,29 @@ std::vector<Subject> subjects(const Context& context, Of which) {
   return result;
 }
 
+Run run_of(const Context& context, Session& session, const Subject& subject) {
+  const auto run = [&](int64_t num_members, const WorkloadOptions& options) {
+    WorkloadOptions placed = options;
+    if (subject.has_vectors) {  // another kernel stands in where places are not whole, too
+      placed.misalign_elements *= kVectorElements;
+      placed.row_padding *= kVectorElements;
+    }
+    const auto workload = subject.spec->make_workload(context, subject.with(num_members), placed);
+    return session.run(*workload, subject.strategy);
+  };
+  return {run, to_string(context.device()) + " " + describe(*subject.spec, subject.with(kMembers)) +
+                   " --strategy " + subject.strategy};
+}
+
 void for_every_strategy(const Context& context, const Property& property, Of which) {
   Session session(context);
   const std::vector<Subject> all = subjects(context, which);
   CHECK(all.size() >= (which == Of::joined ? 2 : 2 * (catalog::primitives().size() - 1)));
   for (const Subject& subject : all) {
-    INFO(describe(*subject.spec, subject.with(kMembers)) << " --strategy " << subject.strategy);
+    const Run run = run_of(context, session, subject);
+    INFO(run.name);
     try {
-      property([&](int64_t num_members, const WorkloadOptions& options) {
-        WorkloadOptions placed = options;
-        if (subject.has_vectors) {  // another kernel stands in where places are not whole, too
-          placed.misalign_elements *= kVectorElements;
-          placed.row_padding *= kVectorElements;
-        }
-        const auto workload =
-            subject.spec->make_workload(context, subject.with(num_members), placed);
-        return session.run(*workload, subject.strategy);
-      });
+      property(run);
     } catch (const Error& error) {  // a vendor's library need not take every layout
       CHECK((subject.is_vendors && error.code() == ErrorCode::unsupported));
     }
@@ -152,7 +172,7 @@ void for_every_strategy(const Context& context, const Property& property, Of whi
 }
 
 void poison_stays_where_it_is(const Run& run) {
-  const MemberOutputs clean = run(kMembers, {});
+  const MemberOutputs& clean = run.plain();
   std::vector<int64_t> members{2};
   if (!wants_small_cases()) members.insert(members.end(), {0, kMembers - 1});
   for (const int64_t poisoned : members) {
@@ -174,7 +194,7 @@ void poison_stays_where_it_is(const Run& run) {
 
 void permuting_members_permutes_outputs(const Run& run) {
   const std::vector<int64_t> order{3, 0, 4, 2, 1};
-  const MemberOutputs straight = run(kMembers, {});
+  const MemberOutputs& straight = run.plain();
   const MemberOutputs permuted = run(kMembers, with_ids(order));
   for (int64_t m = 0; m < kMembers; ++m) {
     CHECK(first_difference(permuted, m, straight, order[static_cast<size_t>(m)]) == "");
@@ -187,14 +207,14 @@ void copies_of_one_member_agree(const Run& run) {
 }
 
 void one_member_alone_equals_itself_among_others(const Run& run) {
-  const MemberOutputs together = run(kMembers, {});
+  const MemberOutputs& together = run.plain();
   for (int64_t m = 0; m < kMembers; m += wants_small_cases() ? kMembers - 1 : 1) {
     CHECK(first_difference(run(1, with_ids({m})), 0, together, m) == "");
   }
 }
 
 void layout_changes_no_bit(const Run& run) {
-  const MemberOutputs contiguous = run(kMembers, {});
+  const MemberOutputs& contiguous = run.plain();
   std::vector<std::pair<int64_t, int64_t>> layouts{{1, 0}, {0, 1}, {3, 8}};
   if (!wants_small_cases()) layouts.insert(layouts.end(), {{8, 0}, {2, 1}, {0, 8}});
   for (const auto& [misalign, padding] : layouts) {
@@ -207,7 +227,7 @@ void layout_changes_no_bit(const Run& run) {
 }
 
 void seeds_and_members_differ(const Run& run) {
-  const MemberOutputs first = run(kMembers, {});
+  const MemberOutputs& first = run.plain();
   WorkloadOptions other_seed;
   other_seed.seed = 43;
   const MemberOutputs second = run(kMembers, other_seed);
@@ -222,14 +242,14 @@ void seeds_and_members_differ(const Run& run) {
 void one_result_differs_by_seed(const Run& run) {
   WorkloadOptions other_seed;
   other_seed.seed = 43;
-  const MemberOutputs first = run(kMembers, {});
+  const MemberOutputs& first = run.plain();
   CHECK(first.members.size() == 1);
   CHECK(first_difference(first, run(kMembers, other_seed)) != "");
 }
 
 /// Where the workload masks a member, that one's poison changes nothing; the first it never masks.
 void poison_of_masked_members_reaches_nothing(const Run& run) {
-  const MemberOutputs clean = run(kMembers, {});
+  const MemberOutputs& clean = run.plain();
   const auto with_poison = [&](int64_t member) {
     WorkloadOptions options;
     options.poisoned_member = member;
@@ -256,12 +276,9 @@ void for_every_masked_ensemble(const Context& context) {
     for (const auto& strategy : spec->strategies) {
       if (strategy.device != context.device().type) continue;
       for (const Subject& subject : subjects_of(context, *spec, strategy, variants)) {
-        INFO(describe(*spec, subject.with(kMembers)) << " --strategy " << subject.strategy);
-        poison_of_masked_members_reaches_nothing([&](int64_t num_members,
-                                                     const WorkloadOptions& options) {
-          const auto workload = spec->make_workload(context, subject.with(num_members), options);
-          return session.run(*workload, subject.strategy);
-        });
+        const Run run = run_of(context, session, subject);
+        INFO(run.name);
+        poison_of_masked_members_reaches_nothing(run);
         ++runs;
       }
     }

@@ -8,7 +8,9 @@
 
 namespace wide {
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+// A sanitizer finds the same in each version: one is compiled for it.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__)
 
 namespace detail {
 

@@ -40,7 +40,7 @@ const valijson::Schema& schema_of(const std::string& path) {
 std::string schema_complaint(const std::string& schema, const std::string& document) {
   const json parsed = json::parse(document);
   valijson::ValidationResults results;
-  valijson::Validator validator;
+  static valijson::Validator validator;  // keeps the regular expressions that it has compiled
   if (validator.validate(schema_of(schema), valijson::adapters::NlohmannJsonAdapter(parsed),
                          &results))
     return "";
