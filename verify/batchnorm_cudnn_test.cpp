@@ -10,6 +10,7 @@
 #include "verify/support/cudnn_devices.hpp"
 #include "verify/support/cudnn_interpreter.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
 
@@ -156,6 +157,38 @@ TEST_CASE("batchnorm: operands that cuDNN cannot be given are refused with the r
         "y is x itself, which cuDNN's documentation does not allow");
 }
 
+TEST_CASE("batchnorm: a member's operands begin where its values do") {
+  BatchnormProblem p = problem(BatchnormMode::train, Dtype::fp16);
+  const Operands operands(p);
+  const BatchnormArguments all = operands.arguments(true);
+  const BatchnormArguments third = BatchnormCudnn::member_of(p, all, 2);
+  const auto bytes = [](const ConstTensorView& own, const ConstTensorView& first) {
+    return static_cast<const std::byte*>(own.data) - static_cast<const std::byte*>(first.data);
+  };
+  CHECK(bytes(third.x, all.x) == 2 * 16 * 64 * 2);
+  CHECK(bytes(third.y, all.y) == 2 * 16 * 64 * 2);
+  CHECK(bytes(third.gamma, all.gamma) == 2 * 16 * 2);
+  CHECK(bytes(third.beta, all.beta) == 2 * 16 * 2);
+  CHECK(bytes(third.running_mean, all.running_mean) == 2 * 16 * 4);
+  CHECK(bytes(third.running_variance, all.running_variance) == 2 * 16 * 4);
+  CHECK(BatchnormCudnn::member_of(p, operands.arguments(false), 2).gamma.is_absent());
+
+  CHECK(BatchnormCudnn::member_reason(p) == "");
+  const std::string reason = "members do not all begin at multiples of 16 bytes";
+  for (int64_t BatchnormProblem::*stride :
+       {&BatchnormProblem::gamma_member_stride, &BatchnormProblem::beta_member_stride,
+        &BatchnormProblem::mean_member_stride, &BatchnormProblem::variance_member_stride}) {
+    BatchnormProblem odd = p;
+    odd.*stride += 2;
+    CHECK(BatchnormCudnn::member_reason(odd) == reason);
+  }
+  BatchnormProblem odd = p;
+  odd.x.member += 4;
+  CHECK(BatchnormCudnn::member_reason(odd) == reason);
+  odd.num_members = 1;
+  CHECK(BatchnormCudnn::member_reason(odd) == "");
+}
+
 TEST_CASE("batchnorm: AUTO takes cuDNN where ours is unverified, and says why not") {
   DeviceInfo gpu;
   gpu.device = {DeviceType::cuda, 0};
@@ -197,15 +230,15 @@ TEST_CASE("batchnorm: cuDNN on CUDA does what the CPU does, running statistics t
   const Context context = test::require_cuda();
   const VendorHandles handles(context);
   if (handles.cudnn() == nullptr) SKIP("no cuDNN: " << handles.cudnn_unavailable_reason());
-  const OwnedStream stream(context);
   for (const BatchnormMode mode : {BatchnormMode::eval, BatchnormMode::train}) {
     const BatchnormProblem p = problem(mode);
-    const Operands ours(p), theirs(p, context);
+    const Operands ours(p);
     make_batchnorm_plan(ours.context, p).run(ours.arguments(true), {Stream::cpu()});
-    const BatchnormPlan plan = make_batchnorm_plan(context, p, {.strategy = "cudnn"});
-    const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
-    plan.run(theirs.arguments(true), {stream.get(), {scratch.data(), scratch.bytes()}, &handles});
-    context.synchronize(stream.get());
-    CHECK(worst_difference(ours, theirs) < 1e-5);
+    for (const char* strategy : {"cudnn", "sequential"}) {
+      const Operands theirs(p, context);
+      test::run_plan(context, make_batchnorm_plan(context, p, {strategy}), theirs.arguments(true));
+      INFO(strategy);
+      CHECK(worst_difference(ours, theirs) < 1e-5);
+    }
   }
 }

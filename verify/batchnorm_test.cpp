@@ -8,6 +8,7 @@
 
 #include "host/norm/batchnorm_reference.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 
 using namespace wide;
@@ -21,11 +22,9 @@ constexpr auto kEval = BatchnormMode::eval, kTrain = BatchnormMode::train;
 
 void run(const Context& context, const BatchnormArguments& arguments, const BatchnormProblem& like,
          const std::string& strategy) {
-  const OwnedStream stream(context);
-  const BatchnormPlan plan =
-      make_batchnorm_plan(context, describe_batchnorm(arguments, like), {strategy});
-  plan.run(arguments, {stream.get()});
-  context.synchronize(stream.get());
+  test::run_plan(context,
+                 make_batchnorm_plan(context, describe_batchnorm(arguments, like), {strategy}),
+                 arguments);
 }
 
 /// Operands of one problem with seeded values.
@@ -107,18 +106,26 @@ TEST_CASE("batchnorm: a case worked out by hand") {
     const Tensor gamma = upload(context, Dtype::fp32, {2}, {2, 4});
     const Tensor beta = upload(context, Dtype::fp32, {2}, {0.5, 1});
     const Tensor y(context, Dtype::fp32, {2, 2, 1});
+    const auto is_near = [&](const Tensor& of, const std::vector<double>& expected) {
+      const std::vector<double> got = download(context, of);
+      double worst = 0;
+      for (size_t i = 0; i < expected.size(); ++i) {
+        worst = test::worse_ratio(worst, got[i], expected[i], 1e-5);
+      }
+      return got.size() == expected.size() && worst <= 1;
+    };
     for (const char* strategy : {"sequential", "wide", "auto"}) {
       const Tensor mean = upload(context, Dtype::fp32, {2}, {0, 8});
       const Tensor variance = upload(context, Dtype::fp32, {2}, {1, 4});
       const BatchnormArguments arguments{x, gamma, beta, mean, variance, y, {}, {}};
       BatchnormProblem like{.num_members = 2, .mode = kEval, .epsilon = 0, .momentum = 0.5f};
       run(context, arguments, like, strategy);
-      CHECK(download(context, y) == std::vector<double>{2.5, 5, 6.5, 13});
+      CHECK(is_near(y, {2.5, 5, 6.5, 13}));
       like.mode = kTrain;
       run(context, arguments, like, strategy);
-      CHECK(download(context, y) == std::vector<double>{-1.5, -3, 2.5, 5});
-      CHECK(download(context, mean) == std::vector<double>{1, 10});
-      CHECK(download(context, variance) == std::vector<double>{1.5, 6});
+      CHECK(is_near(y, {-1.5, -3, 2.5, 5}));
+      CHECK(is_near(mean, {1, 10}));
+      CHECK(is_near(variance, {1.5, 6}));
     }
   }
 }

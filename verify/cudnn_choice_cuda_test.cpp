@@ -152,6 +152,21 @@ TEST_CASE("batchnorm: auto is cuDNN where ours is unverified, and never silently
         "batchnorm: cudnn: x is aligned to 4 bytes, expected cuDNN's = 16");
   CHECK(calls_of_cudnn == 0);
 
+  // Member after member is cuDNN's, too, where it can be.
+  const auto sequential = make_batchnorm_plan(machine.context, problem, {.strategy = "sequential"});
+  INFO(sequential.explain());
+  CHECK(has(sequential.explain(), "; engine "));
+  CHECK(has(sequential.explain(), "; by our kernel where operands are not aligned"));
+  machine.run(sequential, theirs.at(0));
+  CHECK(calls_of_cudnn == 2);
+  machine.run(sequential, theirs.at(1));
+  CHECK(calls_of_cudnn == 0);
+  CHECK(worst_difference(ours.y, theirs.y) < 1e-5);
+  BatchnormProblem odd = problem;
+  odd.mean_member_stride = 9;
+  CHECK(has(make_batchnorm_plan(machine.context, odd, {.strategy = "sequential"}).explain(),
+            "by our kernel: members do not all begin at multiples of 16 bytes"));
+
   BatchnormProblem plain = problem;  // cuDNN trains with gamma and beta only
   plain.mode = BatchnormMode::train;
   const BatchnormPlan refused = make_batchnorm_plan(machine.context, plain);
@@ -184,6 +199,14 @@ TEST_CASE("instancenorm: auto is cuDNN where ours is unverified, and ours for gr
   const auto named = make_groupnorm_plan(machine.context, problem, {.strategy = "cudnn"});
   CHECK(machine.refusal(named, theirs.at(1)) ==
         "groupnorm: cudnn: x is aligned to 4 bytes, expected cuDNN's = 16");
+
+  const auto sequential = make_groupnorm_plan(machine.context, problem, {.strategy = "sequential"});
+  CHECK(has(sequential.explain(), "; engine "));
+  machine.run(sequential, theirs.at(0));
+  CHECK(calls_of_cudnn == 2);
+  machine.run(sequential, theirs.at(1));
+  CHECK(calls_of_cudnn == 0);
+  CHECK(worst_difference(ours.y, theirs.y) < 1e-5);
 
   problem.groups = 4;
   const GroupnormPlan grouped = make_groupnorm_plan(machine.context, problem);

@@ -8,7 +8,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "host/attention/flash_attention_reference.hpp"
 #include "host/attention/flash_attention_strategy.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "wide/convert.hpp"
 #include "wide/error.hpp"
 #include "wide/flash_attention.hpp"
@@ -103,18 +103,6 @@ inline std::vector<std::string> strategies_for(const Context& context, const Att
     }
   }
   return strategies;
-}
-
-/// With all that any strategy needs: workspace, and a vendor's library where one may be called.
-inline void run_plan(const Context& context, const FlashAttentionPlan& plan,
-                     const FlashAttentionArguments& arguments) {
-  const OwnedStream stream(context);
-  const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
-  std::optional<VendorHandles> handles;
-  if (plan.strategy() == "sequential" || plan.strategy() == "cudnn") handles.emplace(context);
-  plan.run(arguments,
-           {stream.get(), {scratch.data(), scratch.bytes()}, handles ? &*handles : nullptr});
-  context.synchronize(stream.get());
 }
 
 /// Runs the case by one strategy; every element of y must be within the reference's tolerance.

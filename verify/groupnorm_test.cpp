@@ -10,6 +10,7 @@
 
 #include "host/norm/batchnorm_reference.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
 
@@ -23,11 +24,9 @@ namespace {
 
 void run(const Context& context, const GroupnormArguments& arguments, const GroupnormProblem& like,
          const std::string& strategy) {
-  const OwnedStream stream(context);
-  const GroupnormPlan plan =
-      make_groupnorm_plan(context, describe_groupnorm(arguments, like), {strategy});
-  plan.run(arguments, {stream.get()});
-  context.synchronize(stream.get());
+  test::run_plan(context,
+                 make_groupnorm_plan(context, describe_groupnorm(arguments, like), {strategy}),
+                 arguments);
 }
 
 /// Worst error over tolerance of y for packed operands [B, N*C, L].

@@ -9,6 +9,7 @@
 #include "verify/support/cudnn_devices.hpp"
 #include "verify/support/cudnn_interpreter.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
 
@@ -114,6 +115,23 @@ TEST_CASE("instancenorm: operands that cuDNN cannot be given are refused with th
         "y is x itself, which cuDNN's documentation does not allow");
 }
 
+TEST_CASE("instancenorm: a member's operands begin where its values do") {
+  GroupnormProblem p = problem(Dtype::bf16);
+  const Operands operands(p);
+  const GroupnormArguments all = operands.arguments(true);
+  const GroupnormArguments third = InstancenormCudnn::member_of(p, all, 2);
+  const auto bytes = [](const ConstTensorView& own, const ConstTensorView& first) {
+    return static_cast<const std::byte*>(own.data) - static_cast<const std::byte*>(first.data);
+  };
+  CHECK(bytes(third.x, all.x) == 2 * 16 * 64 * 2);
+  CHECK(bytes(third.y, all.y) == 2 * 16 * 64 * 2);
+  CHECK(bytes(third.gamma, all.gamma) == 2 * 16 * 2);
+  CHECK(bytes(third.beta, all.beta) == 2 * 16 * 2);
+  CHECK(InstancenormCudnn::member_reason(p) == "");
+  p.y.member += 4;
+  CHECK(InstancenormCudnn::member_reason(p) == "members do not all begin at multiples of 16 bytes");
+}
+
 TEST_CASE("instancenorm: cuDNN plans every dtype for devices that are not at hand") {
   test::require_cudnn_planning();
   // Every plan is a compilation of half a second: few of them.
@@ -137,13 +155,13 @@ TEST_CASE("instancenorm: cuDNN on CUDA does what the CPU does", "[gpu]") {
   const Context context = test::require_cuda();
   const VendorHandles handles(context);
   if (handles.cudnn() == nullptr) SKIP("no cuDNN: " << handles.cudnn_unavailable_reason());
-  const OwnedStream stream(context);
   const GroupnormProblem p = problem();
-  const Operands ours(p), theirs(p, context);
+  const Operands ours(p);
   make_groupnorm_plan(ours.context, p).run(ours.arguments(true), {Stream::cpu()});
-  const GroupnormPlan plan = make_groupnorm_plan(context, p, {.strategy = "cudnn"});
-  const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
-  plan.run(theirs.arguments(true), {stream.get(), {scratch.data(), scratch.bytes()}, &handles});
-  context.synchronize(stream.get());
-  CHECK(worst_difference(ours, theirs) < 1e-5);
+  for (const char* strategy : {"cudnn", "sequential"}) {
+    const Operands theirs(p, context);
+    test::run_plan(context, make_groupnorm_plan(context, p, {strategy}), theirs.arguments(true));
+    INFO(strategy);
+    CHECK(worst_difference(ours, theirs) < 1e-5);
+  }
 }

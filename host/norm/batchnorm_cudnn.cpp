@@ -8,6 +8,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/pointer.hpp"
 #include "host/norm/channel_norm_cudnn.hpp"
 
 namespace wide {
@@ -151,6 +152,24 @@ BatchnormCudnn::BatchnormCudnn(const CudnnDevice& device, const BatchnormProblem
   graph_ = describe_batchnorm_cudnn(problem);
   // Nothing is multiplied and summed: an engine's note on tensor cores says nothing here.
   plan_ = make_cudnn_plan("batchnorm", device, graph_.graph, {.allows_tensor_cores = true});
+}
+
+std::string BatchnormCudnn::member_reason(const BatchnormProblem& p) {
+  return member_alignment_reason(p, {p.mean_member_stride, p.variance_member_stride});
+}
+
+BatchnormArguments BatchnormCudnn::member_of(const BatchnormProblem& p, const BatchnormArguments& a,
+                                             int64_t n) {
+  const int64_t bytes = dtype_bytes(p.dtype), statistic = dtype_bytes(Dtype::fp32);
+  BatchnormArguments own = a;
+  own.x.data = advanced(a.x.data, n * p.x.member, bytes);
+  own.gamma.data = advanced(a.gamma.data, n * p.gamma_member_stride, bytes);
+  own.beta.data = advanced(a.beta.data, n * p.beta_member_stride, bytes);
+  own.running_mean.data = advanced(a.running_mean.data, n * p.mean_member_stride, statistic);
+  own.running_variance.data =
+      advanced(a.running_variance.data, n * p.variance_member_stride, statistic);
+  own.y.data = advanced(a.y.data, n * p.y.member, bytes);
+  return own;
 }
 
 void BatchnormCudnn::run(const BatchnormArguments& arguments, const Execution& execution) const {

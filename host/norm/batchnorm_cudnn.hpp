@@ -43,6 +43,12 @@ class BatchnormCudnn {
   /// Throws unsupported with the reason where cuDNN cannot run the problem, or is not there.
   BatchnormCudnn(const CudnnDevice& device, const BatchnormProblem& problem);
 
+  /// Why it cannot run the problem's members one by one; empty where it may.
+  static std::string member_reason(const BatchnormProblem& problem);
+  /// Member n's operands, by address alone.
+  static BatchnormArguments member_of(const BatchnormProblem& problem,
+                                      const BatchnormArguments& arguments, int64_t n);
+
   int64_t workspace_bytes() const { return saved_bytes_ + plan_->workspace_bytes(); }
   const std::string& explain() const { return plan_->explain(); }
   /// On operands that there is no reason against.

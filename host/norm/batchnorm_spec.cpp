@@ -84,7 +84,7 @@ class BatchnormWorkload final : public PackedWorkload {
 
   std::string baseline_unsupported_reason() const override { return ""; }
 
-  /// A baseline member is our own kernel with N = 1.
+  /// A baseline member is `sequential` of one member: cuDNN's call where it has one.
   PreparedMembers prepare_members() override {
     BatchnormProblem one = shape_;
     one.num_members = 1;
@@ -176,12 +176,9 @@ PrimitiveSpec make_spec(std::string_view name, std::vector<AxisInfo> positions,
                     affine_axis(),
                     offset_axis()});
   // Parameters are read again by every warp of a channel's blocks.
-  spec.strategies = wide_strategies(
+  spec.strategies = with_cudnn(wide_strategies(
       "one launch; eval streams, train keeps a channel on chip: read once, written once",
-      {.streamed = 1.04, .rereads = 0.05, .is_memory_bound = true});
-  spec.strategies.insert(spec.strategies.begin() + 1,
-                         {"cudnn", DeviceType::cuda, StrategyKind::vendor,
-                          "cuDNN's, over the channels of all members"});
+      {.streamed = 1.04, .rereads = 0.05, .is_memory_bound = true}));
   const auto sweep = [](std::vector<Axis> axes, const std::vector<Axis>& more) {
     axes.insert(axes.end(), more.begin(), more.end());
     return axes;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What plans of norms over channels do alike where cuDNN has the norm: the members' channels are
-// one tensor's.
+// What plans of norms over channels do alike where cuDNN has the norm: `cudnn` calls it once, for
+// members whose channels are one tensor's, and `sequential` once a member.
 #pragma once
 
 #include <initializer_list>
@@ -29,11 +29,30 @@ std::string joined_channels_reason(const Problem& p, std::initializer_list<int64
   return "";
 }
 
-/// Cudnn: the norm's graph with its plan, made of a device and a problem.
+/// Why members' operands, those of fp32 parameters' strides included, do not all begin where
+/// cuDNN's may; empty where they do if the first member's does.
+template <class Problem>
+std::string member_alignment_reason(const Problem& p,
+                                    std::initializer_list<int64_t> fp32_parameters = {}) {
+  const auto is_aligned = [&](int64_t stride, Dtype dtype) {
+    return p.num_members == 1 || stride * dtype_bytes(dtype) % kCudnnAlignment == 0;
+  };
+  bool all = true;
+  for (const int64_t stride :
+       {p.x.member, p.y.member, p.gamma_member_stride, p.beta_member_stride}) {
+    all = all && is_aligned(stride, p.dtype);
+  }
+  for (const int64_t stride : fp32_parameters) all = all && is_aligned(stride, Dtype::fp32);
+  return all ? "" : "members do not all begin at multiples of 16 bytes";
+}
+
+/// Cudnn: the norm's graph with its plan, made of a device and a problem. Has
+/// member_reason(problem), why it cannot run the members one by one, and member_of(problem,
+/// arguments, n), the operands of member n.
 template <class Problem, class Cudnn>
 struct ChannelNormState : WideState<Problem> {
   std::shared_ptr<const Cudnn> cudnn{};  ///< of the strategy, where y is not empty
-  bool has_stand_in = false;  ///< `sequential` runs what cuDNN does not: nobody asked for cuDNN
+  bool has_stand_in = false;  ///< our kernel runs what cuDNN does not: nobody asked for cuDNN
 
   int64_t workspace_bytes() const { return cudnn ? cudnn->workspace_bytes() : 0; }
 
@@ -45,7 +64,11 @@ struct ChannelNormState : WideState<Problem> {
     if (!cudnn) return false;
     const std::string reason = reason_against(arguments);
     if (reason.empty()) {
-      cudnn->run(arguments, execution);
+      const bool is_sequential = this->choice.strategy == WideStrategy::sequential;
+      const int64_t calls = is_sequential ? this->problem.num_members : 1;
+      for (int64_t n = 0; n < calls; ++n) {
+        cudnn->run(Cudnn::member_of(this->problem, arguments, n), execution);
+      }
       return true;
     }
     if (!has_stand_in) throw_unsupported(std::string(primitive) + ": cudnn: " + reason);
@@ -56,7 +79,24 @@ struct ChannelNormState : WideState<Problem> {
   }
 };
 
-/// `stands_in`: where sequential does, for the plan's explanation.
+/// `sequential` calls cuDNN for each member where it can.
+template <class Problem, class Cudnn>
+void make_sequential(const Context& context, ChannelNormState<Problem, Cudnn>& state,
+                     const std::string& stands_in) {
+  std::string refusal = Cudnn::member_reason(state.problem);
+  if (refusal.empty()) {
+    Problem one = state.problem;
+    one.num_members = 1;
+    refusal = cudnn_refusal(
+        [&] { state.cudnn = std::make_shared<const Cudnn>(cudnn_device(context), one); });
+  }
+  state.has_stand_in = true;
+  state.choice.explain +=
+      state.cudnn == nullptr ? "; by our kernel: " + refusal
+                             : "; " + state.cudnn->explain() + "; by our kernel where " + stands_in;
+}
+
+/// `stands_in`: where our kernel does, member after member, for the plan's explanation.
 template <class Cudnn, class Problem>
 ChannelNormState<Problem, Cudnn> make_channel_norm_state(std::string_view primitive,
                                                          const Context& context, const Problem& p,
@@ -77,6 +117,9 @@ ChannelNormState<Problem, Cudnn> make_channel_norm_state(std::string_view primit
     state.has_stand_in = options.strategy == "auto";
     state.choice.explain += "; " + state.cudnn->explain();
     if (state.has_stand_in) state.choice.explain += "; sequential where " + stands_in;
+  } else if (state.choice.strategy == WideStrategy::sequential && !is_empty &&
+             context.device().type == DeviceType::cuda) {
+    make_sequential(context, state, stands_in);
   }
   return state;
 }

@@ -78,7 +78,7 @@ class GroupnormWorkload final : public PackedWorkload {
 
   std::string baseline_unsupported_reason() const override { return ""; }
 
-  /// A baseline member is our own kernel with N = 1.
+  /// A baseline member is `sequential` of one member: cuDNN's call where it has one.
   PreparedMembers prepare_members() override {
     GroupnormProblem one = shape_;
     one.num_members = 1;
@@ -171,10 +171,8 @@ PrimitiveSpec make_spec(std::string_view name, std::string_view summary,
 }
 
 /// cuDNN has the norm of one channel a group.
-PrimitiveSpec with_cudnn(PrimitiveSpec spec) {
-  spec.strategies.insert(spec.strategies.begin() + 1,
-                         {"cudnn", DeviceType::cuda, StrategyKind::vendor,
-                          "cuDNN's, over the channels of all members"});
+PrimitiveSpec instancenorm(PrimitiveSpec spec) {
+  spec.strategies = with_cudnn(std::move(spec.strategies));
   return spec;
 }
 
@@ -205,7 +203,7 @@ const PrimitiveSpec& groupnorm_spec() {
 
 const PrimitiveSpec& instancenorm1d_spec();
 const PrimitiveSpec& instancenorm1d_spec() {
-  static const PrimitiveSpec spec = with_cudnn(make_spec(
+  static const PrimitiveSpec spec = instancenorm(make_spec(
       "instancenorm1d", "y = (x - mean) / sqrt(variance + eps) * gamma + beta, signal by signal",
       {channels_axis(), {"length", "positions L", int64_t{256}, {}, 0, {7, 13, 67}}},
       {{"channels", ints({64})}, {"length", ints({256})}},
@@ -218,7 +216,7 @@ const PrimitiveSpec& instancenorm2d_spec() {
   static const PrimitiveSpec spec = [] {
     std::vector<AxisInfo> axes = image_axes();
     axes.insert(axes.begin(), channels_axis());
-    return with_cudnn(make_spec(
+    return instancenorm(make_spec(
         "instancenorm2d", "y = (x - mean) / sqrt(variance + eps) * gamma + beta, image by image",
         axes, {{"channels", ints({64})}, {"height", ints({32})}},
         {{"channels", ints({32, 64, 128, 256})}, {"height", ints({16, 32, 56})}}));

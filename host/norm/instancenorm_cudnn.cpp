@@ -4,6 +4,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/pointer.hpp"
 #include "host/norm/channel_norm_cudnn.hpp"
 
 namespace wide {
@@ -56,6 +57,21 @@ InstancenormCudnn::InstancenormCudnn(const CudnnDevice& device, const GroupnormP
   graph_ = describe_instancenorm_cudnn(problem);
   // Nothing is multiplied and summed: an engine's note on tensor cores says nothing here.
   plan_ = make_cudnn_plan("groupnorm", device, graph_.graph, {.allows_tensor_cores = true});
+}
+
+std::string InstancenormCudnn::member_reason(const GroupnormProblem& p) {
+  return member_alignment_reason(p);
+}
+
+GroupnormArguments InstancenormCudnn::member_of(const GroupnormProblem& p,
+                                                const GroupnormArguments& a, int64_t n) {
+  const int64_t bytes = dtype_bytes(p.dtype);
+  GroupnormArguments own = a;
+  own.x.data = advanced(a.x.data, n * p.x.member, bytes);
+  own.gamma.data = advanced(a.gamma.data, n * p.gamma_member_stride, bytes);
+  own.beta.data = advanced(a.beta.data, n * p.beta_member_stride, bytes);
+  own.y.data = advanced(a.y.data, n * p.y.member, bytes);
+  return own;
 }
 
 void InstancenormCudnn::run(const GroupnormArguments& arguments, const Execution& execution) const {

@@ -31,6 +31,12 @@ class InstancenormCudnn {
   /// Throws unsupported with the reason where cuDNN cannot run the problem, or is not there.
   InstancenormCudnn(const CudnnDevice& device, const GroupnormProblem& problem);
 
+  /// Why it cannot run the problem's members one by one; empty where it may.
+  static std::string member_reason(const GroupnormProblem& problem);
+  /// Member n's operands, by address alone.
+  static GroupnormArguments member_of(const GroupnormProblem& problem,
+                                      const GroupnormArguments& arguments, int64_t n);
+
   int64_t workspace_bytes() const { return plan_->workspace_bytes(); }
   const std::string& explain() const { return plan_->explain(); }
   /// On operands that there is no reason against.

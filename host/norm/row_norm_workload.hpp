@@ -71,7 +71,8 @@ class RowNormWorkload final : public PackedWorkload {
 
   std::string baseline_unsupported_reason() const override { return ""; }
 
-  /// No vendor has this call: a baseline member is our own kernel with N = 1.
+  /// A baseline member is our own kernel with N = 1: cuDNN's layernorm and rmsnorm take dense rows
+  /// only, and so no member of `sequential`'s. PyTorch's are among the peers.
   PreparedMembers prepare_members() override {
     typename Primitive::Problem one = Primitive::problem(shape_);
     one.num_members = 1;
