@@ -408,7 +408,10 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   const CLI::App& command = *p.app.get_subcommands().front();
   require_no_extras(p.app, command);
   refuse_idle_options(command);
-  if (needs_simulation(p, command) && !is_simulated()) restart_simulated(p.global.argv);
+  if (needs_simulation(p, command) && !is_simulated()) {
+    using enum SimulatedVendors;
+    restart_simulated(p.global.argv, &command == p.verify_command ? yes : no);
+  }
   if (&command == p.list_command)
     return command_list(p.global, p.list_what, p.list_ops, p.list_json, out);
   if (&command == p.info_command) return command_info(p.global, p.info, out, err);

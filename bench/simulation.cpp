@@ -17,17 +17,29 @@ namespace wide::bench {
 
 namespace {
 
-constexpr const char* kLibrary = "libcudart.so.13";
-
 template <class Function>
 Function* symbol(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
 }
 
-/// Beside this program in the build tree.
-std::filesystem::path library_folder() {
+/// Where a library that `target` builds lies in the build tree, beside this program.
+std::filesystem::path built(const char* library, const char* target) {
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
-  return program.parent_path().parent_path() / "verify" / "simcuda" / "lib";
+  const std::filesystem::path path = program.parent_path().parent_path() / "verify" / library;
+  if (!std::filesystem::exists(path)) {
+    throw Error(ErrorCode::unsupported, "--sim: there is no " + path.string() +
+                                            "; it is built where a CUDA toolkit is found, as the "
+                                            "target " +
+                                            target);
+  }
+  return path;
+}
+
+/// `path` in front of what the variable has.
+void prepend(const char* variable, const std::filesystem::path& path) {
+  const char* others = std::getenv(variable);
+  const std::string all = path.string() + (others == nullptr ? "" : ":" + std::string(others));
+  ::setenv(variable, all.c_str(), 1);
 }
 
 }  // namespace
@@ -37,16 +49,11 @@ bool is_simulated() {
   return is_present;
 }
 
-void restart_simulated(const std::vector<std::string>& argv) {
-  const std::filesystem::path folder = library_folder();
-  if (!std::filesystem::exists(folder / kLibrary)) {
-    throw Error(ErrorCode::unsupported, "--sim: there is no " + (folder / kLibrary).string() +
-                                            "; it is built where a CUDA toolkit is found, as the "
-                                            "target wide_simcudart");
+void restart_simulated(const std::vector<std::string>& argv, SimulatedVendors vendors) {
+  prepend("LD_LIBRARY_PATH", built("simcuda/lib/libcudart.so.13", "wide_simcudart").parent_path());
+  if (vendors == SimulatedVendors::yes) {
+    prepend("LD_PRELOAD", built("simvendors/libwide_simvendors.so", "wide_simvendors"));
   }
-  const char* others = std::getenv("LD_LIBRARY_PATH");
-  const std::string path = folder.string() + (others == nullptr ? "" : ":" + std::string(others));
-  ::setenv("LD_LIBRARY_PATH", path.c_str(), 1);
   std::vector<char*> arguments;
   for (const std::string& argument : argv)
     arguments.push_back(const_cast<char*>(argument.c_str()));  // execv does not write to it

@@ -19,9 +19,12 @@ constexpr bool has_simulation() {
 /// Whether this process runs on the simulated GPU.
 bool is_simulated();
 
+/// Whether cuBLAS and cuDNN compute there, too: their results can be checked, and nothing counted.
+enum class SimulatedVendors : bool { no, yes };
+
 /// Starts this program again, with the simulated runtime in front. Does not return; throws
-/// Error{unsupported} where the runtime is not built.
-[[noreturn]] void restart_simulated(const std::vector<std::string>& argv);
+/// Error{unsupported} where it, or the vendors' libraries that are asked for, are not built.
+[[noreturn]] void restart_simulated(const std::vector<std::string>& argv, SimulatedVendors vendors);
 
 /// Forgets the launches so far; nothing on a real device.
 void forget_launches();

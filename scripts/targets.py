@@ -42,9 +42,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINEARS = {"sequential", "cublas_batched", "cublaslt", "cublas_grouped"}
 CONVOLUTIONS = {"sequential", "grouped", "channels_last"}
 BATCHED = {"sequential", "cublas_batched"}
+CUDNN = {"sequential", "cudnn"}
 VENDORS = {"linear": LINEARS, "ragged_linear": LINEARS, "attention": BATCHED, "mlp": BATCHED,
-           "conv1d": CONVOLUTIONS, "conv2d": CONVOLUTIONS,
-           "batchnorm1d": {"cudnn"}, "batchnorm2d": {"cudnn"}, "flash_attention": {"sequential", "cudnn"}}
+           "conv1d": CONVOLUTIONS, "conv2d": CONVOLUTIONS, "batchnorm1d": CUDNN, "batchnorm2d": CUDNN,
+           "instancenorm1d": CUDNN, "instancenorm2d": CUDNN, "flash_attention": CUDNN}
 REGIMES = ("graph", "stream", "cpu")  # the first that was measured: launches are not what is compared
 GOALS = ("vs_vendor", "of_floor_pct", "flops_per_s", "most_us", "vs_other", "geomean_vs_vendor", "least_vs_vendor")
 

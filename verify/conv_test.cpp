@@ -297,7 +297,13 @@ TEST_CASE("conv: parts of larger tensors, misaligned, the residual in place") {
         const Tensor y =
             upload(context, p.dtype, framed, in_frame(download(context, dense.residual)));
         INFO(to_string(context.device()) << " " << strategy);
-        run_conv(context, {inside(x), dense.weight, {}, inside(y), inside(y)}, p, strategy);
+        const ConvArguments framed_arguments{inside(x), dense.weight, {}, inside(y), inside(y)};
+        // By name cuDNN or nobody, and cuDNN does not take these addresses.
+        if (strategy == "grouped" || strategy == "channels_last") {
+          CHECK_THROWS_AS(run_conv(context, framed_arguments, p, strategy), Error);
+          continue;
+        }
+        run_conv(context, framed_arguments, p, strategy);
         CHECK(download(context, y) == in_frame(expected.values));
       }
     }

@@ -103,9 +103,12 @@ class TargetsTest(unittest.TestCase):
 
     def test_every_vendor_strategy_counts_as_one(self):
         for op, path, calls_in_sequential in (("linear", "linear/linear", True), ("attention", "attention/attention", True), ("mlp", "fused/mlp", True),
-                                              ("conv2d", "conv/conv", True), ("batchnorm2d", "norm/batchnorm", False),
+                                              ("conv2d", "conv/conv", True), ("batchnorm2d", "norm/batchnorm", True),
+                                              ("instancenorm2d", "norm/groupnorm", True),
                                               ("flash_attention", "attention/flash_attention", True), ("softmax", "pointwise/softmax", False)):
             spec = (ROOT / f"host/{path}_spec.cpp").read_text()
+            if "with_cudnn(" in spec:
+                spec += (ROOT / "host/norm/norm_spec.hpp").read_text()
             named = set(re.findall(r'{"(\w+)",\s*(?:DeviceType::)?cuda,\s*(?:StrategyKind::)?vendor,', spec))
             self.assertEqual(targets.VENDORS.get(op, set()), named | ({"sequential"} if calls_in_sequential else set()), op)
 
@@ -291,6 +294,8 @@ class ExpectationTest(unittest.TestCase):
         _, output = say("expect")
         for path in ("linear/linear", "linear/ragged_linear", "fused/mlp"):
             spec = (ROOT / f"host/{path}_spec.cpp").read_text()
+            if "with_cudnn(" in spec:
+                spec += (ROOT / "host/norm/norm_spec.hpp").read_text()
             for strategy in re.findall(r'{"(\w+)",\s*(?:DeviceType::)?cuda,\s*hand_written,', spec):
                 self.assertIn(f" {strategy} ", output)
 

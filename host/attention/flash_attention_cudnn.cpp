@@ -111,7 +111,7 @@ std::string flash_attention_cudnn_unsupported_reason(const FlashAttentionArgumen
 std::string flash_attention_cudnn_member_reason(const FlashAttentionProblem& p) {
   constexpr int64_t kVector = 8;
   for (const RowStrides& strides : {p.q, p.k, p.v, p.y}) {
-    if (p.num_members > 1 && strides.member % kVector != 0) {
+    if (strides.member % kVector != 0) {
       return "members are " + std::to_string(strides.member) +
              " elements apart, expected a multiple of 8";
     }

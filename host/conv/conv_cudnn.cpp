@@ -132,7 +132,7 @@ std::string conv_cudnn_unsupported_reason(const ConvProblem& p) {
 }
 
 std::string conv_cudnn_member_unsupported_reason(const ConvProblem& p) {
-  if (p.num_members == 1) return "";
+  // Of a single member, too: whether cuDNN computes a member does not depend on how many there are.
   for (const auto& [name, stride] : {std::pair{"x", p.x.member},
                                      {"weight", p.weight.member},
                                      {"bias", p.bias_member_stride},

@@ -45,7 +45,7 @@ enum class CudnnFunction : uint8_t {
   exp,
   log,
   rsqrt,
-  relu,
+  relu,  ///< of NaN: NaN
   gelu,  ///< by erf
   silu,
   index,     ///< the place along `axis`, an int32

@@ -79,6 +79,9 @@ cudnnBackendDescriptor_t Operations::add(const CudnnPointwise& p, const CudnnGra
   const bool is_counted = type == CudnnType::int32 || type == CudnnType::boolean;
   how.set(CUDNN_ATTR_POINTWISE_MATH_PREC, is_counted ? native(type) : CUDNN_DATA_FLOAT);
   if (p.function == CudnnFunction::index) how.set(CUDNN_ATTR_POINTWISE_AXIS, p.axis);
+  if (p.function == CudnnFunction::relu) {
+    how.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_PROPAGATE_NAN);
+  }
   Descriptor& d = operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
                             CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, std::move(how));
   return finished(d, {{CUDNN_ATTR_OPERATION_POINTWISE_XDESC, p.a},

@@ -30,12 +30,13 @@ std::string joined_channels_reason(const Problem& p, std::initializer_list<int64
 }
 
 /// Why members' operands, those of fp32 parameters' strides included, do not all begin where
-/// cuDNN's may; empty where they do if the first member's does.
+/// cuDNN's may; empty where they do if the first member's does. Of a single member, too: whether
+/// cuDNN computes a member does not depend on how many there are.
 template <class Problem>
 std::string member_alignment_reason(const Problem& p,
                                     std::initializer_list<int64_t> fp32_parameters = {}) {
   const auto is_aligned = [&](int64_t stride, Dtype dtype) {
-    return p.num_members == 1 || stride * dtype_bytes(dtype) % kCudnnAlignment == 0;
+    return stride * dtype_bytes(dtype) % kCudnnAlignment == 0;
   };
   bool all = true;
   for (const int64_t stride :

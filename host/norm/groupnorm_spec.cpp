@@ -4,6 +4,7 @@
 // groupnorm, instancenorm1d and instancenorm2d for bench and verify: one workload under three
 // names. Instances are groups of one channel.
 #include "host/norm/batchnorm_reference.hpp"
+#include "host/norm/instancenorm_cudnn.hpp"
 #include "host/norm/norm_spec.hpp"
 #include "wide/groupnorm.hpp"
 
@@ -67,9 +68,11 @@ class GroupnormWorkload final : public PackedWorkload {
   }
 
   std::string unsupported_reason(std::string_view strategy) const override {
-    return reason_against([&] {
+    const std::string reason = reason_against([&] {
       return make_groupnorm_plan(context(), problem_, {.strategy = std::string(strategy)});
     });
+    const bool is_cudnn = reason.empty() && strategy == "cudnn";
+    return is_cudnn ? instancenorm_cudnn_unsupported_reason(arguments_) : reason;
   }
 
   Prepared prepare(const PlanOptions& options) override {

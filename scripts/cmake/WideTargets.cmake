@@ -43,7 +43,7 @@ endfunction()
 # fuzzed under both sanitizers.
 function(wide_runs_once)
   set(sources ${ARGV})
-  list(FILTER sources INCLUDE REGEX "(_spec|_describe|/model/(pass_[a-z]+|infer|layers|models|print|graph)|/(import|c_api)/.*)\\.cpp$")
+  list(FILTER sources INCLUDE REGEX "(_spec|_describe|/(import|c_api)/.*)\\.cpp$")
   set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>
     $<$<BOOL:${WIDE_SANITIZE}>:-fno-sanitize=undefined>)
 endfunction()

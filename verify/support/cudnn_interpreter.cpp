@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Values are kept dense, row-major, in double; they are rounded where a tensor's type is narrower.
+// Memory is read before the first operation and written behind the last: what is updated in place
+// is two tensors at one address.
 #include "verify/support/cudnn_interpreter.hpp"
 
 #include <algorithm>
-#include <catch2/catch_test_macros.hpp>
 #include <cmath>
-#include <functional>
 #include <limits>
+#include <stdexcept>
 
 #include "wide/convert.hpp"
 
@@ -36,7 +37,8 @@ int64_t at(const Shape& shape, const Index& index, const Shape& of) {
   return offset;
 }
 
-void for_each(const Shape& shape, const std::function<void(const Index&)>& body) {
+template <class Body>
+void for_each(const Shape& shape, const Body& body) {
   Index index(static_cast<size_t>(shape.rank()), 0);
   for (int64_t i = 0; i < num_elements(shape); ++i) {
     body(index);
@@ -49,22 +51,26 @@ void for_each(const Shape& shape, const std::function<void(const Index&)>& body)
 
 class Interpreter {
  public:
-  Interpreter(const CudnnGraph& graph, std::span<const CudnnBinding> bindings) : graph_(graph) {
-    data_.resize(graph.tensors().size(), nullptr);
+  Interpreter(const CudnnGraph& graph, std::span<const CudnnBinding> bindings, const Access& access)
+      : graph_(graph),
+        access_(access),
+        data_(graph.tensors().size(), nullptr),
+        is_written_(data_.size(), false) {
     for (const CudnnBinding& binding : bindings) {
-      REQUIRE(binding.data != nullptr);
       data_.at(static_cast<size_t>(binding.tensor)) = binding.data;
     }
     for (size_t i = 0; i < data_.size(); ++i) {
       const CudnnTensor& tensor = graph.tensors()[i];
-      auto& values =
-          values_.emplace_back(static_cast<size_t>(num_elements(tensor.shape)), tensor.number);
-      REQUIRE((tensor.place == CudnnTensor::Place::memory) == (data_[i] != nullptr));
-      if (data_[i] == nullptr) continue;
-      size_t next = 0;
-      for_each(tensor.shape, [&](const Index& index) {
-        values[next++] = load_element(data_[i], dtype_of(tensor.type), place(tensor, index));
-      });
+      if ((tensor.place == CudnnTensor::Place::memory) != (data_[i] != nullptr)) {
+        throw std::invalid_argument("tensor " + std::to_string(i) + " has no place");
+      }
+      values_.emplace_back(static_cast<size_t>(num_elements(tensor.shape)), tensor.number);
+    }
+    for (const CudnnOperation& operation : graph.operations()) {
+      std::visit([&](const auto& one) { note_written(one); }, operation);
+    }
+    for (size_t i = 0; i < data_.size(); ++i) {
+      if (data_[i] != nullptr && !is_written_[i]) values_[i] = load(in_memory(i), access_);
     }
   }
 
@@ -72,15 +78,26 @@ class Interpreter {
     for (const CudnnOperation& operation : graph_.operations()) {
       std::visit([&](const auto& one) { compute(one); }, operation);
     }
+    for (size_t i = 0; i < data_.size(); ++i) {
+      if (data_[i] != nullptr && is_written_[i]) store(in_memory(i), values_[i], access_);
+    }
   }
 
  private:
-  static int64_t place(const CudnnTensor& tensor, const Index& index) {
-    int64_t offset = 0;
-    for (int axis = 0; axis < tensor.shape.rank(); ++axis) {
-      offset += index[static_cast<size_t>(axis)] * tensor.strides[axis];
+  void note_written(const CudnnBatchnorm& b) {
+    for (const CudnnTensorId id :
+         {b.next_mean, b.next_variance, b.saved_mean, b.saved_inv_std, b.y}) {
+      is_written_[static_cast<size_t>(id)] = true;
     }
-    return offset;
+  }
+  template <class Operation>
+  void note_written(const Operation& operation) {
+    is_written_[static_cast<size_t>(operation.y)] = true;
+  }
+
+  StridedTensor in_memory(size_t i) const {
+    const CudnnTensor& tensor = graph_.tensors()[i];
+    return {data_[i], dtype_of(tensor.type), tensor.shape, tensor.strides};
   }
 
   double get(CudnnTensorId id, const Index& index, const Shape& of) const {
@@ -91,17 +108,19 @@ class Interpreter {
     return get(id, index, graph_.tensor(id).shape);
   }
 
-  void set(CudnnTensorId id, const Index& index, double value) {
+  /// By its place, row-major.
+  void set_at(CudnnTensorId id, size_t place, double value) {
     const CudnnTensor& tensor = graph_.tensor(id);
     if (tensor.type == CudnnType::fp16 || tensor.type == CudnnType::bf16) {
       std::byte rounded[8];  // of the widest dtype, which g++ thinks may come here
       store_element(rounded, dtype_of(tensor.type), 0, value);
       value = load_element(rounded, dtype_of(tensor.type), 0);
     }
-    values_[static_cast<size_t>(id)][static_cast<size_t>(at(tensor.shape, index, tensor.shape))] =
-        value;
-    void* const data = data_[static_cast<size_t>(id)];
-    if (data != nullptr) store_element(data, dtype_of(tensor.type), place(tensor, index), value);
+    values_[static_cast<size_t>(id)][place] = value;
+  }
+  void set(CudnnTensorId id, const Index& index, double value) {
+    const Shape& shape = graph_.tensor(id).shape;
+    set_at(id, static_cast<size_t>(at(shape, index, shape)), value);
   }
 
   void compute(const CudnnPointwise& p) {
@@ -134,10 +153,12 @@ class Interpreter {
       case CudnnFunction::rsqrt:
         return 1 / std::sqrt(a);
       case CudnnFunction::relu:
-        return a > 0 ? a : 0;
+        return a > 0 || std::isnan(a) ? a : 0;
       case CudnnFunction::gelu:
+        if (a == -std::numeric_limits<double>::infinity()) return 0;
         return a / 2 * (1 + std::erf(a / std::sqrt(2.0)));
       case CudnnFunction::silu:
+        if (a == -std::numeric_limits<double>::infinity()) return 0;
         return a / (1 + std::exp(-a));
       case CudnnFunction::at_least:
         return a >= b ? 1 : 0;
@@ -167,29 +188,57 @@ class Interpreter {
     });
   }
 
-  /// x [B, G C, positions], weight [K, C, kernel positions], y [B, K, positions].
+  /// For each tap and output position: which of x's positions is read; -1 where that is padding.
+  std::vector<int64_t> sources(const CudnnConvolution& c) const {
+    const auto positions = [](const Shape& of) {
+      return Shape(std::span(of.begin() + 2, of.end()));
+    };
+    const Shape x = positions(graph_.tensor(c.x).shape), dense = contiguous_strides(x);
+    std::vector<int64_t> result;
+    for_each(positions(graph_.tensor(c.weight).shape), [&](const Index& tap) {
+      for_each(positions(graph_.tensor(c.y).shape), [&](const Index& out) {
+        int64_t from = 0;
+        for (size_t axis = 0; axis < c.padding.size(); ++axis) {
+          const int64_t at =
+              out[axis] * c.stride[axis] + tap[axis] * c.dilation[axis] - c.padding[axis];
+          const bool is_padding = at < 0 || at >= x[static_cast<int>(axis)];
+          from = is_padding || from < 0 ? -1 : from + at * dense[static_cast<int>(axis)];
+        }
+        result.push_back(from);
+      });
+    });
+    return result;
+  }
+
+  /// x [B, G C, positions], weight [K, C, taps], y [B, K, positions]. Padding is zeros, which are
+  /// multiplied like all others.
   void compute(const CudnnConvolution& c) {
     const Shape& x = graph_.tensor(c.x).shape;
     const Shape& w = graph_.tensor(c.weight).shape;
-    const int64_t groups = x[1] / w[1], per_group = w[0] / groups;
-    for_each(graph_.tensor(c.y).shape, [&](const Index& index) {
-      double sum = 0;
-      Index kernel_index = {};
-      Shape taps = w;
-      taps[0] = 1;
-      for_each(taps, [&](const Index& tap) {
-        Index from{index[0], index[1] / per_group * w[1] + tap[1]};
-        for (size_t axis = 0; axis < c.padding.size(); ++axis) {
-          from.push_back(index[axis + 2] * c.stride[axis] + tap[axis + 2] * c.dilation[axis] -
-                         c.padding[axis]);
-          if (from.back() < 0 || from.back() >= x[static_cast<int>(axis) + 2]) return;
+    const Shape& y = graph_.tensor(c.y).shape;
+    const int64_t per_group = w[0] / (x[1] / w[1]);
+    const int64_t inputs = num_elements(x) / (x[0] * x[1]),
+                  outputs = num_elements(y) / (y[0] * y[1]);
+    const int64_t taps = num_elements(w) / (w[0] * w[1]);
+    const std::vector<int64_t> source = sources(c);
+    const double* const weight = values_[static_cast<size_t>(c.weight)].data();
+    for (int64_t row = 0; row < y[0] * y[1]; ++row) {
+      const int64_t b = row / y[1], k = row % y[1];
+      std::vector<double> sums(static_cast<size_t>(outputs), 0);
+      for (int64_t i = 0; i < w[1] * taps; ++i) {
+        const int64_t channel = k / per_group * w[1] + i / taps;
+        const double* const from =
+            values_[static_cast<size_t>(c.x)].data() + (b * x[1] + channel) * inputs;
+        const double factor = weight[k * w[1] * taps + i];
+        const int64_t* const at = source.data() + i % taps * outputs;
+        for (int64_t p = 0; p < outputs; ++p) {
+          sums[static_cast<size_t>(p)] += (at[p] < 0 ? 0 : from[at[p]]) * factor;
         }
-        kernel_index = tap;
-        kernel_index[0] = index[1];
-        sum += get(c.x, from) * get(c.weight, kernel_index);
-      });
-      set(c.y, index, sum);
-    });
+      }
+      for (int64_t p = 0; p < outputs; ++p) {
+        set_at(c.y, static_cast<size_t>(row * outputs + p), sums[static_cast<size_t>(p)]);
+      }
+    }
   }
 
   /// Where a count says that a row is not there, y is 0.
@@ -261,14 +310,17 @@ class Interpreter {
   }
 
   const CudnnGraph& graph_;
+  const Access& access_;
   std::vector<void*> data_;
+  std::vector<bool> is_written_;
   std::vector<std::vector<double>> values_;
 };
 
 }  // namespace
 
-void interpret(const CudnnGraph& graph, std::span<const CudnnBinding> bindings) {
-  Interpreter(graph, bindings).run();
+void interpret(const CudnnGraph& graph, std::span<const CudnnBinding> bindings,
+               const Access& access) {
+  Interpreter(graph, bindings, access).run();
 }
 
 }  // namespace wide::test

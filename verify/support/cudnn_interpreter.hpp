@@ -8,10 +8,12 @@
 #include <span>
 
 #include "host/cudnn/cudnn_plan.hpp"
+#include "verify/support/strided_memory.hpp"
 
 namespace wide::test {
 
-/// Addresses are of host memory. Every tensor in memory must be bound.
-void interpret(const CudnnGraph& graph, std::span<const CudnnBinding> bindings);
+/// Every tensor in memory must be bound. What is read is read before anything is written.
+void interpret(const CudnnGraph& graph, std::span<const CudnnBinding> bindings,
+               const Access& access = host_access);
 
 }  // namespace wide::test

@@ -1,0 +1,287 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuBLAS's calls, as its documentation says, on the simulated GPU: the shapes that wide asks for,
+// y^T = W^T-transposed times x, and no others. Handles, algorithms and epilogues are here;
+// descriptors of cublasLt's are the real library's, which needs no device for them.
+#include "verify/simvendors/cublas.hpp"
+
+#include <cublasLt.h>
+#include <cublas_v2.h>
+
+#include <algorithm>
+
+#include "verify/simvendors/matrix.hpp"
+
+namespace wide::simvendors {
+
+CublasControl& cublas_control() {
+  static CublasControl control;
+  return control;
+}
+
+namespace {
+
+struct Handle {
+  cudaStream_t stream = nullptr;
+  void* workspace = nullptr;
+  size_t workspace_bytes = 0;
+};
+
+Handle& of(cublasHandle_t handle) {
+  return *reinterpret_cast<Handle*>(handle);
+}
+
+Dtype dtype_of(int type) {
+  switch (type) {
+    case CUDA_R_16F:
+      return Dtype::fp16;
+    case CUDA_R_16BF:
+      return Dtype::bf16;
+    case CUDA_R_8F_E4M3:
+      return Dtype::fp8_e4m3;
+    case CUDA_R_8F_E5M2:
+      return Dtype::fp8_e5m2;
+    default:
+      return Dtype::fp32;
+  }
+}
+
+double scalar(const void* value) {
+  return static_cast<double>(*static_cast<const float*>(value));
+}
+
+/// A library's kernels may leave anything in the workspace it was given.
+void spoil(void* workspace, size_t bytes) {
+  if (workspace == nullptr || bytes == 0) return;
+  const auto some = static_cast<int64_t>(std::min<size_t>(bytes, 256));
+  std::byte* const at = device_access("a library's workspace")(workspace, some, true);
+  std::fill_n(at, some, std::byte{0xff});
+}
+
+cublasStatus_t status_of(cudaError_t error) {
+  return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+/// One call's products, in the order of the handle's stream.
+cublasStatus_t multiply(const Handle& handle, const std::vector<Product>& products) {
+  if (!std::all_of(products.begin(), products.end(),
+                   [](const Product& p) { return p.is_legal(); })) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  cublas_control().num_products += static_cast<int>(products.size());
+  return status_of(enqueue(handle.stream, [handle, products] {
+    spoil(handle.workspace, handle.workspace_bytes);
+    for (const Product& product : products) product.compute();
+  }));
+}
+
+/// An address that lies in device memory.
+const void* pointer_at(const void* const* table, int64_t i) {
+  const test::Access access = device_access("a table of pointers");
+  return *reinterpret_cast<const void* const*>(access(table + i, sizeof(void*), false));
+}
+
+template <class Value>
+Value layout(cublasLtMatrixLayout_t one, cublasLtMatrixLayoutAttribute_t name) {
+  Value value{};
+  (void)cublasLtMatrixLayoutGetAttribute(one, name, &value, sizeof(value), nullptr);
+  return value;
+}
+
+template <class Value>
+Value attribute(cublasLtMatmulDesc_t one, cublasLtMatmulDescAttributes_t name) {
+  Value value{};
+  (void)cublasLtMatmulDescGetAttribute(one, name, &value, sizeof(value), nullptr);
+  return value;
+}
+
+Matrix matrix_of(cublasLtMatrixLayout_t one, const void* data, int64_t i) {
+  const Matrix first{data, dtype_of(layout<int32_t>(one, CUBLASLT_MATRIX_LAYOUT_TYPE)),
+                     static_cast<int64_t>(layout<uint64_t>(one, CUBLASLT_MATRIX_LAYOUT_ROWS)),
+                     static_cast<int64_t>(layout<uint64_t>(one, CUBLASLT_MATRIX_LAYOUT_COLS)),
+                     layout<int64_t>(one, CUBLASLT_MATRIX_LAYOUT_LD)};
+  return first.at(i, layout<int64_t>(one, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET));
+}
+
+constexpr int kAlgorithms = 3;
+
+}  // namespace
+}  // namespace wide::simvendors
+
+using namespace wide::simvendors;
+
+extern "C" {
+
+cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
+  if (!is_simulated()) return CUBLAS_STATUS_NOT_INITIALIZED;
+  *handle = reinterpret_cast<cublasHandle_t>(new Handle);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
+  delete &of(handle);
+  return CUBLAS_STATUS_SUCCESS;
+}
+/// Takes the workspace back, as the library does.
+cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
+  of(handle) = {stream};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, size_t bytes) {
+  of(handle).workspace = workspace;
+  of(handle).workspace_bytes = bytes;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t, cublasPointerMode_t mode) {
+  return mode == CUBLAS_POINTER_MODE_HOST ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) {
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t handle, cublasOperation_t of_a,
+                                             cublasOperation_t of_b, int64_t m, int64_t n,
+                                             int64_t k, const void* alpha, const void* a,
+                                             cudaDataType a_type, int64_t lda, long long a_stride,
+                                             const void* b, cudaDataType b_type, int64_t ldb,
+                                             long long b_stride, const void* beta, void* c,
+                                             cudaDataType c_type, int64_t ldc, long long c_stride,
+                                             int64_t count, cublasComputeType_t, cublasGemmAlgo_t) {
+  if (of_a != CUBLAS_OP_T || of_b != CUBLAS_OP_N) return CUBLAS_STATUS_NOT_SUPPORTED;
+  std::vector<Product> products;
+  for (int64_t i = 0; i < count; ++i) {
+    const Matrix y = Matrix{c, dtype_of(c_type), m, n, ldc}.at(i, c_stride);
+    products.push_back({Matrix{a, dtype_of(a_type), k, m, lda}.at(i, a_stride),
+                        Matrix{b, dtype_of(b_type), k, n, ldb}.at(i, b_stride), y, y, scalar(alpha),
+                        scalar(beta)});
+  }
+  return multiply(of(handle), products);
+}
+
+cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t of_a,
+                               cublasOperation_t of_b, int64_t m, int64_t n, int64_t k,
+                               const void* alpha, const void* a, cudaDataType a_type, int64_t lda,
+                               const void* b, cudaDataType b_type, int64_t ldb, const void* beta,
+                               void* c, cudaDataType c_type, int64_t ldc,
+                               cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
+  return cublasGemmStridedBatchedEx_64(handle, of_a, of_b, m, n, k, alpha, a, a_type, lda, 0, b,
+                                       b_type, ldb, 0, beta, c, c_type, ldc, 0, 1, compute,
+                                       algorithm);
+}
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t of_a, cublasOperation_t of_b,
+                            int m, int n, int k, const void* alpha, const void* a,
+                            cudaDataType a_type, int lda, const void* b, cudaDataType b_type,
+                            int ldb, const void* beta, void* c, cudaDataType c_type, int ldc,
+                            cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
+  return cublasGemmEx_64(handle, of_a, of_b, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta,
+                         c, c_type, ldc, compute, algorithm);
+}
+
+/// One group, whose pointers lie in device memory and are read when the stream comes to it; 16-bit
+/// matrices begin at multiples of 16 bytes.
+cublasStatus_t cublasGemmGroupedBatchedEx_64(
+    cublasHandle_t handle, const cublasOperation_t* of_a, const cublasOperation_t* of_b,
+    const int64_t* m, const int64_t* n, const int64_t* k, const void* alpha, const void* const* a,
+    cudaDataType_t a_type, const int64_t* lda, const void* const* b, cudaDataType_t b_type,
+    const int64_t* ldb, const void* beta, void* const* c, cudaDataType_t c_type, const int64_t* ldc,
+    int64_t group_count, const int64_t* group_size, cublasComputeType_t) {
+  const bool is_one_type = a_type == b_type && b_type == c_type;
+  if (group_count != 1 || !is_one_type || *of_a != CUBLAS_OP_T || *of_b != CUBLAS_OP_N) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  const wide::Dtype dtype = dtype_of(a_type);
+  const Product like{{nullptr, dtype, *k, *m, *lda},
+                     {nullptr, dtype, *k, *n, *ldb},
+                     {nullptr, dtype, *m, *n, *ldc},
+                     {nullptr, dtype, *m, *n, *ldc},
+                     scalar(alpha),
+                     scalar(beta)};
+  cublas_control().num_products += static_cast<int>(*group_size);
+  const auto work = [like, a, b, c, count = *group_size] {
+    for (int64_t i = 0; i < count; ++i) {
+      Product product = like;
+      product.a.data = pointer_at(a, i);
+      product.b.data = pointer_at(b, i);
+      product.c.data = product.d.data = pointer_at(c, i);
+      for (const void* const one : {product.a.data, product.b.data, product.d.data}) {
+        const bool is_aligned = reinterpret_cast<uintptr_t>(one) % 16 == 0;
+        if (product.a.dtype != wide::Dtype::fp32 && !is_aligned)
+          refuse_access("an unaligned matrix");
+      }
+      product.compute();
+    }
+  };
+  return status_of(enqueue(of(handle).stream, work));
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  return cublasCreate_v2(reinterpret_cast<cublasHandle_t*>(handle));
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  return cublasDestroy_v2(reinterpret_cast<cublasHandle_t>(handle));
+}
+
+/// Three algorithms; none with an epilogue where that is asked for, nor of fp8 at any address.
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatmulPreference_t preference, int at_most,
+                                              cublasLtMatmulHeuristicResult_t* results,
+                                              int* count) {
+  const auto epilogue = attribute<uint32_t>(operation, CUBLASLT_MATMUL_DESC_EPILOGUE);
+  if (cublas_control().refuses_fused && epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  uint32_t alignment = 0;
+  (void)cublasLtMatmulPreferenceGetAttribute(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+                                             &alignment, sizeof(alignment), nullptr);
+  const wide::Dtype dtype = dtype_of(layout<int32_t>(a, CUBLASLT_MATRIX_LAYOUT_TYPE));
+  if (wide::is_fp8(dtype) && alignment < 16) return CUBLAS_STATUS_NOT_SUPPORTED;
+  *count = std::min(at_most, kAlgorithms);
+  for (int i = 0; i < *count; ++i) {
+    results[i] = {};
+    results[i].algo.data[0] = static_cast<uint64_t>(i);
+    results[i].state = CUBLAS_STATUS_SUCCESS;
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+/// In a graph, which a search makes, algorithms differ in how long they take.
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const void* alpha,
+                              const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
+                              cublasLtMatrixLayout_t b_layout, const void* beta, const void* c,
+                              cublasLtMatrixLayout_t c_layout, void* d,
+                              cublasLtMatrixLayout_t d_layout,
+                              const cublasLtMatmulAlgo_t* algorithm, void* workspace, size_t bytes,
+                              cudaStream_t stream) {
+  CublasControl& control = cublas_control();
+  const uint64_t chosen = algorithm == nullptr ? 0 : algorithm->data[0];
+  if (control.refuses_fused && chosen + 1 < kAlgorithms) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (attribute<int32_t>(operation, CUBLASLT_MATMUL_DESC_TRANSA) != CUBLAS_OP_T) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  const auto epilogue = attribute<uint32_t>(operation, CUBLASLT_MATMUL_DESC_EPILOGUE);
+  const bool has_bias = (epilogue & CUBLASLT_EPILOGUE_BIAS) != 0;
+  control.saw_fused = control.saw_fused || epilogue != CUBLASLT_EPILOGUE_DEFAULT;
+  const auto* bias = attribute<const std::byte*>(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+  const auto bias_stride = attribute<int64_t>(operation, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE);
+  std::vector<Product> products;
+  for (int64_t i = 0; i < layout<int32_t>(d_layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT); ++i) {
+    const Matrix to = matrix_of(d_layout, d, i);
+    products.push_back({matrix_of(a_layout, a, i), matrix_of(b_layout, b, i),
+                        matrix_of(c_layout, c, i), to, scalar(alpha), scalar(beta),
+                        has_bias ? bias + i * bias_stride * wide::dtype_bytes(to.dtype) : nullptr,
+                        (epilogue & CUBLASLT_EPILOGUE_RELU) != 0});
+  }
+  cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+  (void)cudaStreamIsCapturing(stream, &capturing);
+  if (capturing != cudaStreamCaptureStatusNone) {
+    constexpr int kMore[kAlgorithms] = {3, 1, 2};
+    for (int i = 0; i < kMore[chosen]; ++i) (void)enqueue(stream, [] {});
+  } else {
+    ++control.num_enqueued;
+  }
+  return multiply({stream, workspace, bytes}, products);
+}
+
+}  // extern "C"

@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuDNN's backend calls on the simulated GPU: any graph of the operations that wide asks for has
+// one engine, which computes what the documentation says. What the real library refuses is not
+// known here; it plans without a device, and tests of plans ask it.
+#include <algorithm>
+#include <mutex>
+
+#include "verify/simvendors/cudnn_reader.hpp"
+#include "verify/simvendors/device_memory.hpp"
+#include "verify/support/cudnn_interpreter.hpp"
+
+namespace wide::simvendors {
+
+namespace {
+
+constexpr int64_t kWorkspaceBytes = 4096;  ///< of every plan: whoever forgets it is found
+
+struct Handle {
+  cudaStream_t stream = nullptr;
+};
+
+size_t bytes_of(cudnnBackendAttributeType_t type) {
+  switch (type) {
+    case CUDNN_TYPE_INT64:
+    case CUDNN_TYPE_DOUBLE:
+      return 8;
+    case CUDNN_TYPE_VOID_PTR:
+    case CUDNN_TYPE_BACKEND_DESCRIPTOR:
+      return sizeof(void*);
+    case CUDNN_TYPE_BOOLEAN:
+      return sizeof(bool);
+    case CUDNN_TYPE_CHAR:
+      return 1;
+    default:
+      return 4;  // cuDNN's enumerations, and int32
+  }
+}
+
+/// All descriptors that live, by handle.
+class Registry {
+ public:
+  using Pointer = std::shared_ptr<CudnnDescriptor>;
+  cudnnBackendDescriptor_t add(cudnnBackendDescriptorType_t type) {
+    const std::lock_guard lock(mutex_);
+    auto made = std::make_shared<CudnnDescriptor>();
+    made->type = type;
+    void* const handle = made.get();
+    all_[handle] = std::move(made);
+    return handle;
+  }
+  void remove(cudnnBackendDescriptor_t handle) {
+    const std::lock_guard lock(mutex_);
+    all_.erase(handle);
+  }
+  Pointer operator[](cudnnBackendDescriptor_t handle) {
+    const std::lock_guard lock(mutex_);
+    const auto found = all_.find(handle);
+    if (found == all_.end()) throw Refused("no descriptor");
+    return found->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<void*, Pointer> all_;
+};
+
+Registry& registry() {
+  static Registry all;
+  return all;
+}
+
+template <class Body>
+cudnnStatus_t answer(const Body& body) {
+  try {
+    return body();
+  } catch (const Refused&) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+}
+
+template <class Value>
+cudnnStatus_t give(Value value, int64_t room, int64_t* count, void* values) {
+  if (count != nullptr) *count = 1;
+  if (room > 0) std::memcpy(values, &value, sizeof(value));
+  return CUDNN_STATUS_SUCCESS;
+}
+
+/// Of a heuristic: its graph's one configuration, into the descriptor that the caller has made.
+cudnnStatus_t give_configuration(const CudnnDescriptor& heuristic, int64_t room, int64_t* count,
+                                 void* values) {
+  *count = 1;
+  if (room == 0) return CUDNN_STATUS_SUCCESS;
+  const auto to = registry()[*static_cast<cudnnBackendDescriptor_t*>(values)];
+  to->attributes[CUDNN_ATTR_OPERATIONGRAPH_OPS] =
+      heuristic.descriptor(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)
+          .attributes.at(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+void compute(const CudnnCall& call, void* workspace) {
+  std::byte* const scratch = device_access("cuDNN's workspace")(workspace, kWorkspaceBytes, true);
+  std::fill_n(scratch, kWorkspaceBytes, std::byte{0xff});
+  test::interpret(call.graph, call.bindings, device_access("cuDNN"));
+}
+
+}  // namespace
+}  // namespace wide::simvendors
+
+using namespace wide::simvendors;
+
+extern "C" {
+
+cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
+  if (!is_simulated()) return CUDNN_STATUS_NOT_INITIALIZED;
+  *handle = reinterpret_cast<cudnnHandle_t>(new Handle);
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
+  delete reinterpret_cast<Handle*>(handle);
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
+  reinterpret_cast<Handle*>(handle)->stream = stream;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                                           cudnnBackendDescriptor_t* descriptor) {
+  *descriptor = registry().add(type);
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor) {
+  registry().remove(descriptor);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, int64_t count,
+                                       const void* values) {
+  return answer([&] {
+    const auto to = registry()[descriptor];
+    if (to->is_final) return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
+    CudnnDescriptor::Attribute attribute;
+    const size_t bytes = static_cast<size_t>(count) * bytes_of(type);
+    attribute.bytes.resize(bytes);
+    if (bytes > 0) std::memcpy(attribute.bytes.data(), values, bytes);
+    if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
+      for (int64_t i = 0; i < count; ++i) {
+        const auto one = registry()[static_cast<cudnnBackendDescriptor_t const*>(values)[i]];
+        const bool is_configuration = one->type == CUDNN_BACKEND_ENGINECFG_DESCRIPTOR;
+        if (!one->is_final && !is_configuration) return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
+        attribute.descriptors.push_back(one);
+      }
+    }
+    to->attributes[name] = std::move(attribute);
+    return CUDNN_STATUS_SUCCESS;
+  });
+}
+cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
+  return answer([&] {
+    const auto of = registry()[descriptor];
+    if (of->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR) {
+      for (const int64_t extent : of->all<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS)) {
+        if (extent < 1) return CUDNN_STATUS_BAD_PARAM;
+      }
+    }
+    of->is_final = true;
+    return CUDNN_STATUS_SUCCESS;
+  });
+}
+
+cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t, int64_t room, int64_t* count,
+                                       void* values) {
+  return answer([&] {
+    const auto of = registry()[descriptor];
+    switch (name) {
+      case CUDNN_ATTR_ENGINEHEUR_RESULTS:
+        return give_configuration(*of, room, count, values);
+      case CUDNN_ATTR_ENGINECFG_ENGINE:  // into a descriptor that needs to know nothing
+        if (count != nullptr) *count = 1;
+        return CUDNN_STATUS_SUCCESS;
+      case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
+        return give(int64_t{0}, room, count, values);
+      case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
+        *count = 0;
+        return CUDNN_STATUS_SUCCESS;
+      case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
+        return give(kWorkspaceBytes, room, count, values);
+      default:
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    }
+  });
+}
+
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
+                                  cudnnBackendDescriptor_t pack) {
+  return answer([&] {
+    const auto of = registry()[plan], with = registry()[pack];
+    const CudnnDescriptor& graph = of->descriptor(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+    const CudnnCall call = read_call(graph, *with);
+    void* const workspace = with->one<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
+    const cudaError_t error = enqueue(reinterpret_cast<Handle*>(handle)->stream,
+                                      [call, workspace] { compute(call, workspace); });
+    return error == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED;
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The simulated GPU's memory and streams as a vendor's library sees them: what is enqueued is done
+// in its stream's order, and every run of elements that it touches is checked like a kernel's.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <functional>
+
+#include "verify/support/strided_memory.hpp"
+
+namespace wide::simvendors {
+
+/// Whether the simulated CUDA runtime is in front of this process.
+bool is_simulated();
+
+/// Does `work` when the stream comes to it, as often as a graph that captures it is launched. Where
+/// it touches what it may not, the device is broken, as by a kernel.
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
+
+/// Inside such work. `what` names the access in findings.
+test::Access device_access(const char* what);
+/// Likewise: breaks the device.
+[[noreturn]] void refuse_access(const char* what);
+
+}  // namespace wide::simvendors
