@@ -87,7 +87,8 @@ cudnnStatus_t give(Value value, int64_t room, int64_t* count, void* values) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-/// Of a heuristic: its graph's one configuration, into the descriptor that the caller has made.
+/// Of a heuristic: its graph's one configuration, into the descriptor that the caller has made. It
+/// is the graph's operations: what a plan of it will execute.
 cudnnStatus_t give_configuration(const CudnnDescriptor& heuristic, int64_t room, int64_t* count,
                                  void* values) {
   *count = 1;
