@@ -104,7 +104,7 @@ class CaseRunner {
     if (plan_.config.is_adversarial) verify_hostile();
     for (const auto& contender : contenders_) {
       guarded(*contender, [&] {
-        if (!reference && !is_cpu()) contender->warm_up();  // what is captured has been loaded
+        if (!reference && !is_cpu()) contender->run_once();  // what is captured has been loaded
         contender->describe_launches();
       });
     }
@@ -313,7 +313,7 @@ class CaseRunner {
   void profile_all() {
     for (const auto& contender : contenders_) {
       guarded(*contender, [&] {
-        contender->warm_up();
+        contender->run_once();
         if (plan_.profiles_graph) contender->replay_from_now_on();
       });
     }
@@ -346,6 +346,9 @@ class CaseRunner {
                               config_.seed,
                               c.timer_quantum_ns,
                               peaks_of(plan_.context, c, request_.point.dtype())};
+    const auto known = [](double peak) { return peak > 0 ? std::optional(peak) : std::nullopt; };
+    result_.peak_flops_per_s = known(yardstick.peaks.flops_per_s);
+    result_.peak_mem_bw_bytes_per_s = known(yardstick.peaks.mem_bw_bytes_per_s);
     for (const auto& contender : contenders_) {
       try {
         evaluate(contender->result, yardstick);

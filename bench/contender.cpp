@@ -145,8 +145,13 @@ void Contender::make_sampler(Regime regime, const Sampling& sampling) {
           covers_l2(sampling.cold, measurement.buffers_rotated, measurement.iters_per_sample);
     }
   }
+  if (const std::string note = sampler->note(); !note.empty()) measurement.warnings.push_back(note);
   samplers_.push_back(std::move(sampler));
   result.measurements.push_back(std::move(measurement));
+}
+
+void Contender::warm_up() {
+  for (const auto& sampler : samplers_) (void)sampler->sample_ns();
 }
 
 void Contender::measure_enqueueing() {
@@ -227,9 +232,15 @@ void Contender::finish_clocks() {
 void Contender::measure_energy(std::optional<double> idle_w) {
   for (size_t i = 0; i < samplers_.size(); ++i) {
     Sampler& sampler = *samplers_[i];
-    result.measurements[i].energy = bench::measure_energy(monitor_, idle_w, [&] {
+    Energy& energy = result.measurements[i].energy.emplace();
+    if (sampler.calls_run_per_sample() == 0) {
+      energy.method = "nvml_total_energy";
+      energy.invalid_reason = "a sample flushes the L2, which draws more than the call";
+      continue;
+    }
+    energy = bench::measure_energy(monitor_, idle_w, [&] {
       (void)sampler.sample_ns();
-      return sampler.iters_per_sample();
+      return sampler.calls_run_per_sample();
     });
   }
 }

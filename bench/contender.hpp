@@ -71,7 +71,9 @@ class Contender {
   /// regime left the contender is skipped.
   void make_samplers(const Sampling& sampling);
   /// Runs once and waits.
-  void warm_up() { calls_->run(); }
+  void run_once() { calls_->run(); }
+  /// Takes a sample in every regime, which does not count.
+  void warm_up();
   /// Its calls are captured in a CUDA graph, which profile() replays.
   void replay_from_now_on() { calls_->replay_from_now_on(); }
   /// Runs so many times in a range of the contender's name, and waits.

@@ -148,7 +148,7 @@ std::string roofline_bound(const Yardstick& y) {
 
 void evaluate(RunnerResult& runner, const Yardstick& y) {
   for (Measurement& m : runner.measurements) {
-    m.stats = describe_samples(m.samples_ns, y.seed);
+    m.stats = describe_samples(m.samples_ns, m.samples_round, y.seed);
     m.few_samples = m.stats.n < kReliableSamples;
     if (m.stats.n == 0) continue;
     flag_outliers(m);

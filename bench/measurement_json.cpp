@@ -47,6 +47,7 @@ Json statistics(const Statistics& s) {
            {{"level", 0.95},
             {"method", s.ci_method},
             {"of", "median"},
+            {"unit", s.ci_is_of_rounds ? "round" : "sample"},
             {"lo_ns", json_number(s.ci_lo_ns)},
             {"hi_ns", json_number(s.ci_hi_ns)},
             {"resamples", json_known(s.ci_resamples)},
@@ -141,6 +142,8 @@ void parse_later_statistics(const Field& f, Statistics& s) {
   s.ci_resamples = f["ci"]["resamples"].integer_or(0);
   const auto seed = f["ci"].later("seed");  // since 1.7
   if (seed && !seed->is_null()) s.ci_seed = seed->seed();
+  const auto unit = f["ci"].later("unit");  // since 1.10
+  s.ci_is_of_rounds = unit && unit->text() == "round";
   s.ci_mean_lo_ns = f["ci_mean_t"]["lo_ns"].optional_real();
   s.ci_mean_hi_ns = f["ci_mean_t"]["hi_ns"].optional_real();
   const Field outliers = f["outliers"];

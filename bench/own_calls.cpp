@@ -13,7 +13,8 @@ namespace {
 
 constexpr int64_t kMaxLanes = 8;  // streams of the baseline `streams`
 
-/// Of a call that cannot be captured and counted: it is enqueued alone, and on no blocked stream.
+/// Of a call that cannot be captured and counted. It is enqueued alone, and on no blocked stream;
+/// cold, where its launch would have to be hidden, it is not timed.
 constexpr int64_t kManyLaunches = 1 << 20;
 
 }  // namespace

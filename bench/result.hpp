@@ -19,7 +19,7 @@
 namespace wide::bench {
 
 inline constexpr const char* kSchemaName = "wbench.result";
-inline constexpr const char* kSchemaVersion = "1.9.0";
+inline constexpr const char* kSchemaVersion = "1.10.0";
 
 /// How a call is timed. `stream`: launched by the host, launch cost included. `graph`: replay of a
 /// captured graph, device-limited. `cpu`: wall clock around the call; on a GPU that is what its
@@ -70,6 +70,9 @@ struct Statistics {
   /// What speaks against the median, by names of doubts.hpp; none: not judged.
   std::optional<std::vector<std::string>> doubts;
   std::optional<uint64_t> ci_seed;  ///< of the resamples; since 1.7
+  /// Whether both intervals draw rounds, since samples of a round are alike; before 1.10 they drew
+  /// samples, and were too narrow.
+  bool ci_is_of_rounds = false;
   friend bool operator==(const Statistics&, const Statistics&) = default;
 };
 
@@ -235,6 +238,9 @@ struct CaseResult {
   catalog::Cost cost;
   int64_t footprint_bytes = 0;
   double floor_ns = 0;
+  /// What the device can do at most: a result above it is implausible. By data sheet and clocks; of
+  /// a CPU what was measured, and a fifth. Since 1.10.
+  std::optional<double> peak_flops_per_s, peak_mem_bw_bytes_per_s;
   std::vector<RunnerResult> strategies;
   std::vector<RunnerResult> baselines;
   std::vector<Speedup> speedups;

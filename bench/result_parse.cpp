@@ -139,6 +139,10 @@ CaseResult parse_case(const Field& f) {
   c.cost.items = work.later_real("items").value_or(0);  // since 1.8
   c.footprint_bytes = work["footprint_bytes"].integer();
   c.floor_ns = work["floor_ns"].real_or_zero();
+  if (const auto peaks = f.later("peaks")) {  // since 1.10
+    c.peak_flops_per_s = (*peaks)["flops_per_s"].optional_real();
+    c.peak_mem_bw_bytes_per_s = (*peaks)["mem_bw_bytes_per_s"].optional_real();
+  }
   for (const Field& s : f["strategies"].items()) {
     RunnerResult runner = parse_runner(s);
     // A speedup says whose it is by the strategy's name.

@@ -28,8 +28,9 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Until the time is over and, where clocks are known, they have settled. What they settled at is
-/// what samples are judged by.
+/// By samples that do not count, as those that will: calls with pauses between them would leave the
+/// device at another clock. Until the time is over and, where clocks are known, they have settled.
+/// What they settled at is what samples are judged by.
 ThrottleRule warm_up(const std::vector<Contender*>& contenders, const Timing& timing,
                      const Guard& guard) {
   const RunConfig& config = timing.config;
@@ -100,7 +101,7 @@ bool is_known(const std::vector<Contender*>& contenders, const RunConfig& config
     if (!contender->is_twin())
       (contender->is_baseline() ? baselines : strategies).push_back(contender->result);
     for (const Measurement& m : contender->result.measurements) {
-      const Interval i = bootstrap_median(m.samples_ns, config.seed);
+      const Interval i = bootstrap_median_of_rounds(m.samples_ns, m.samples_round, config.seed);
       are_medians_narrow = are_medians_narrow && i.hi - i.lo <= 2 * target * median(m.samples_ns);
     }
   }
@@ -139,18 +140,26 @@ void time_in_rounds(std::vector<Contender*> contenders, const Timing& timing, co
   const std::optional<double> idle_w =
       timing.monitor != nullptr && config.energy ? idle_power_w(*timing.monitor) : std::nullopt;
   const auto start = Clock::now();
-  const ThrottleRule throttle = warm_up(contenders, timing, guard);
+  // Before clocks are warm: capturing and copying would let them fall again.
   int64_t measurements = 0;
   for (Contender* contender : contenders) {
-    guard(*contender, [&] { contender->make_samplers(timing.sampling); });
-    contender->watch(timing.monitor, throttle);
+    guard(*contender, [&] {
+      contender->run_once();
+      contender->make_samplers(timing.sampling);
+    });
     measurements += contender->num_measurements();
   }
+  const ThrottleRule throttle = warm_up(contenders, timing, guard);
+  for (Contender* contender : contenders) contender->watch(timing.monitor, throttle);
   std::mt19937_64 random(config.order_seed);
   std::shuffle(contenders.begin(), contenders.end(), random);
-  const StopRule rule{config.rounds,      config.min_samples,
-                      config.max_samples, std::max(0.0, timing.limit_s - seconds_since(start)),
-                      config.stop,        config.min_time_s};
+  const StopRule rule{config.rounds,
+                      config.min_samples,
+                      config.max_samples,
+                      std::max(0.0, timing.limit_s - seconds_since(start)),
+                      config.stop,
+                      config.min_time_s,
+                      config.interleave == "abba"};
   SampleSequence sequence;
   const auto first_round = sequence.start;
   std::string reason;

@@ -16,7 +16,7 @@ namespace wide::bench {
 struct Timing {
   const RunConfig& config;
   Sampling sampling;
-  double limit_s = 0;          ///< warm-up included; three rounds are taken whatever they cost
+  double limit_s = 0;          ///< warm-up included; four rounds are taken whatever they cost
   Monitor* monitor = nullptr;  ///< of the device's clocks; may be null
 };
 

@@ -92,6 +92,22 @@ TEST_CASE("a flushed sample is one call behind a flush") {
   CHECK(one.made == 1);
   CHECK(one.first_of(0) == 0x01010101);
   CHECK(flush_ns(context, one.stream.get(), rule) > 0);
+  CHECK(sampler->calls_run_per_sample() == 0);  // what it draws is the flush's
+  CHECK(sampler->note().empty());
+}
+
+TEST_CASE("a cold call of more launches than may wait in a stream is launched as a graph") {
+  const Context context = test::require_cuda();
+  const ActiveDevice active(context);
+  Copies one(context, 1);
+  const auto sampler = make_cold_sampler(context, one.stream.get(), one.calls,
+                                         {Cache::flush, 2, 4096, 1024}, 32, 513);
+  CHECK(sampler->timer() == "event");
+  CHECK_THAT(sampler->note(), ContainsSubstring("captured"));
+  one.clear();
+  CHECK(sampler->sample_ns() > 0);
+  CHECK(one.made == 0);
+  CHECK(one.first_of(0) == 0x01010101);
 }
 
 TEST_CASE("a rotating sample replays calls on every copy") {
@@ -104,6 +120,7 @@ TEST_CASE("a rotating sample replays calls on every copy") {
   CHECK(sampler->buffers_rotated() == 5);
   CHECK(sampler->iters_per_sample() >= 5);
   CHECK(sampler->iters_per_sample() % 5 == 0);
+  CHECK(sampler->calls_run_per_sample() == 2 * sampler->iters_per_sample());
   copies.clear();
   CHECK(sampler->sample_ns() > 0);
   CHECK(copies.made == 0);

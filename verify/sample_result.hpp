@@ -60,7 +60,8 @@ inline Measurement sample_measurement(Regime regime, double median_ns) {
              Dip{0.0625, 1. / 3},
              1. / 7,
              std::vector<std::string>{},
-             42};
+             42,
+             true};
   m.warnings = {"throttled: 3 of 43 samples discarded"};
   m.discarded_throttle = 3;
   m.kept_throttle = 1;
@@ -149,6 +150,8 @@ inline CaseResult sample_case(const std::string& op, int64_t n, const std::strin
                   sample_runner("simt", 12345.6, 9876.5)};
   c.strategies[1].verified = false;
   c.strategies[1].kernels[0].registers.reset();
+  c.peak_flops_per_s = 9.9e14 + 1. / 3;
+  c.peak_mem_bw_bytes_per_s = 4.917e12;
   c.noise_floors = {{Baseline::loop, Regime::stream, 12, 1.001, 0.998, 1.004, 0.4}};
   c.strategies[1].launches.push_back(sample_launch());
   c.baselines = {sample_runner("loop", 61234.5, 0), sample_runner("streams", 41234.5, 0),

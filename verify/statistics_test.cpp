@@ -34,8 +34,9 @@ TEST_CASE("quantiles are those of type 7") {
 
 TEST_CASE("statistics of five samples, by hand") {
   // Mean 28 / 5; squares of deviations from it sum to 81.2; deviations from the median: 4 3 0 3 7.
-  const Statistics s = describe_samples(std::vector<double>{1, 2, 5, 8, 12}, 1);
+  const Statistics s = describe_samples(std::vector<double>{1, 2, 5, 8, 12});
   CHECK(s.n == 5);
+  CHECK_FALSE(s.ci_is_of_rounds);
   CHECK(s.mean_ns == Approx(5.6));
   CHECK(s.stdev_ns == Approx(std::sqrt(81.2 / 4)));
   CHECK(s.cv_pct == Approx(100 * std::sqrt(20.3) / 5.6));
@@ -144,6 +145,69 @@ TEST_CASE("the interval covers the true median about as often as it says") {
   }
 }
 
+TEST_CASE("order statistics that hold the median by the binomial distribution") {
+  const auto interval = [](int n) {
+    std::vector<double> values(static_cast<size_t>(n));
+    std::iota(values.rbegin(), values.rend(), 1.0);
+    return exact_median_interval(values);
+  };
+  CHECK(interval(1) == Interval{1, 1});
+  CHECK(interval(5) == Interval{1, 5});
+  CHECK(interval(8) == Interval{1, 8});           // 2 P(Bin(8, 1/2) <= 1) = 7.0 %
+  CHECK(interval(9) == Interval{2, 8});           // 2 P(Bin(9, 1/2) <= 1) = 3.9 %
+  CHECK(interval(12) == Interval{3, 10});         // 3.9 %, and one further in 14.6 %
+  CHECK(interval(4000) == Interval{1938, 2063});  // 2000.5 +- 1.96 sqrt(4000) / 2
+}
+
+TEST_CASE("an interval knows that samples of a round are alike") {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal;
+  constexpr int kTrials = 1000, kRounds = 12, kSamples = 10;
+  int of_rounds = 0, of_samples = 0, of_mean = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<double> times;
+    std::vector<int64_t> rounds;
+    for (int round = 0; round < kRounds; ++round) {
+      const double centre = 1000 * (1 + 0.01 * normal(random));
+      for (int i = 0; i < kSamples; ++i) {
+        times.push_back(centre * (1 + 0.005 * normal(random)));
+        rounds.push_back(round);
+      }
+    }
+    const auto holds = [](const Interval& i) { return i.lo <= 1000 && 1000 <= i.hi ? 1 : 0; };
+    const auto seed = static_cast<uint64_t>(trial);
+    of_rounds += holds(bootstrap_median_of_rounds(times, rounds, seed));
+    of_samples += holds(bootstrap_median(times, seed));
+    if (trial > 0) continue;
+    const Statistics s = describe_samples(times, rounds, seed);
+    const Interval same = bootstrap_median_of_rounds(times, rounds, seed, 10'000);
+    CHECK((s.ci_is_of_rounds && s.ci_lo_ns == same.lo && s.ci_hi_ns == same.hi));
+    of_mean = *s.ci_mean_hi_ns - *s.ci_mean_lo_ns > 6 ? 1 : 0;  // 2 * 2.2 * 10 / sqrt(12) = 12.7
+  }
+  INFO("of rounds " << of_rounds << ", of samples " << of_samples);
+  CHECK(of_rounds > 0.91 * kTrials);
+  CHECK(of_samples < 0.65 * kTrials);  // what would be believed without
+  CHECK(of_mean == 1);
+}
+
+TEST_CASE("drawing rounds of one sample each is drawing samples") {
+  std::vector<double> values(31);
+  std::vector<int64_t> rounds(31);
+  std::iota(values.begin(), values.end(), 100.0);
+  std::iota(rounds.begin(), rounds.end(), 3);
+  const Interval expected = bootstrap(values, median, 5, 20'000);
+  const Interval got = bootstrap_median_of_rounds(values, rounds, 6, 20'000);
+  CHECK(std::fabs(got.lo - expected.lo) <= 1);
+  CHECK(std::fabs(got.hi - expected.hi) <= 1);
+  // One round says nothing of rounds.
+  CHECK(bootstrap_median_of_rounds(values, std::vector<int64_t>(31, 4), 6, 2000) ==
+        bootstrap_median(values, 6, 2000));
+  // Two rounds: all of one, all of the other, or both.
+  const Interval two = bootstrap_median_of_rounds(std::vector<double>{1, 2, 3, 11, 12, 13},
+                                                  std::vector<int64_t>{0, 0, 0, 1, 1, 1}, 1);
+  CHECK(two == Interval{2, 12});
+}
+
 TEST_CASE("paired ratios") {
   const auto ratio = paired_ratio(std::vector<double>{20, 40, 80}, std::vector<double>{10, 10, 10});
   REQUIRE(ratio);
@@ -224,8 +288,8 @@ TEST_CASE("when a measurement stops") {
   CHECK(stop_reason(rule, state(12, 29, 1), settled).empty());   // samples
   CHECK(asked == 0);
   CHECK(stop_reason(rule, state(13, 39, 15), unsettled) == "timeout");
-  CHECK(stop_reason(rule, state(2, 6, 99), settled).empty());  // never fewer than three rounds
-  CHECK(stop_reason(rule, state(3, 9, 99), unsettled) == "timeout");
+  CHECK(stop_reason(rule, state(3, 9, 99), settled).empty());  // never fewer than four rounds
+  CHECK(stop_reason(rule, state(4, 12, 99), unsettled) == "timeout");
   CHECK(stop_reason(rule, state(500, 5000, 1), unsettled) == "max_samples");
   CHECK(stop_reason(rule, {1, 3, 3, 0, true}, unsettled) == "interrupted");
   // A criterion waits for the least time of samples, what bounds the case does not.
@@ -237,6 +301,15 @@ TEST_CASE("when a measurement stops") {
   CHECK(sampled(2) == "ci");
   CHECK(stop_reason(long_rule, state(13, 39, 15), settled) == "timeout");
   CHECK(stop_reason(long_rule, state(500, 5000, 1), settled) == "max_samples");
+  // What runs the other way round every second time ends on an even number, but for what can take
+  // no more samples.
+  StopRule abba = rule;
+  abba.in_pairs = true;
+  CHECK(stop_reason(abba, state(13, 39, 15), settled).empty());
+  CHECK(stop_reason(abba, state(14, 42, 15), settled) == "timeout");
+  CHECK(stop_reason(abba, state(15, 45, 1), settled).empty());
+  CHECK(stop_reason(abba, state(16, 48, 1), settled) == "ci");
+  CHECK(stop_reason(abba, state(501, 5000, 1), settled) == "max_samples");
   // Every measurement has its samples, not one of them.
   CHECK(stop_reason(rule, {12, 12, 120, 1, false}, settled).empty());
 }
@@ -263,6 +336,8 @@ TEST_CASE("how many samples make a block") {
   CHECK(samples_per_block(rule, 10, 10) == 1);
   CHECK(samples_per_block(rule, 0, 10) == 10);
   CHECK(samples_per_block({12, 30, 5000, 0}, 1e-3, 4) == 1);
+  CHECK(samples_per_block({12, 30, 60, 15}, 200e-6, 10) == 5);  // twelve rounds, not six
+  CHECK(samples_per_block({12, 30, 6, 15}, 200e-6, 10) == 1);
 }
 
 }  // namespace

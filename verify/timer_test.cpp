@@ -180,6 +180,7 @@ TEST_CASE("the graph sampler replays what it captured") {
       32);
   CHECK(sampler->timer() == "graph");
   CHECK(sampler->iters_per_sample() >= 1);
+  CHECK(sampler->calls_run_per_sample() == 2 * sampler->iters_per_sample());  // one is not timed
   bytes.fill(7);
   calls = 0;
   CHECK(sampler->sample_ns() > 0);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
+#include <utility>
 
 #include "bench/statistics/distributions.hpp"
 #include "bench/statistics/moments.hpp"
@@ -27,6 +29,41 @@ double median_acceleration(std::span<const double> sorted) {
   medians.push_back((low + high) / 2);
   return acceleration(medians);
 }
+
+/// Values in ascending order, each of which counts as often as its round was drawn.
+class RoundsOfValues {
+ public:
+  RoundsOfValues(std::span<const double> values, std::span<const int64_t> rounds) {
+    std::map<int64_t, size_t> places;
+    for (const int64_t round : rounds) places.emplace(round, places.size());
+    sizes_.resize(places.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      const size_t place = places.at(rounds[i]);
+      ++sizes_[place];
+      sorted_.emplace_back(values[i], place);
+    }
+    std::sort(sorted_.begin(), sorted_.end());
+  }
+  size_t count() const { return sizes_.size(); }
+  double median(std::span<const int64_t> times_drawn) const {
+    int64_t total = 0;
+    for (size_t i = 0; i < sizes_.size(); ++i) total += times_drawn[i] * sizes_[i];
+    const int64_t upper = total / 2, lower = total - 1 - upper;  // the middle, or the two of it
+    double below = 0;
+    int64_t passed = 0;
+    for (const auto& [value, round] : sorted_) {
+      const int64_t before = passed;
+      passed += times_drawn[round];
+      if (before <= lower && lower < passed) below = value;
+      if (upper < passed) return (below + value) / 2;
+    }
+    return below;
+  }
+
+ private:
+  std::vector<std::pair<double, size_t>> sorted_;
+  std::vector<int64_t> sizes_;
+};
 
 }  // namespace
 
@@ -139,6 +176,42 @@ Interval bootstrap_median(std::span<const double> values, uint64_t seed, int64_t
     medians.push_back(centre);
   }
   return bca_interval(std::move(medians), quantile(sorted, 0.5), median_acceleration(sorted));
+}
+
+Interval exact_median_interval(std::span<const double> values) {
+  const std::vector<double> sorted = sorted_copy(values);
+  const auto n = static_cast<double>(sorted.size());
+  const auto share = [&](double k) {  // P(Bin(n, 1/2) = k)
+    const double ways = std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
+    return std::exp(ways - n * std::log(2.0));
+  };
+  size_t k = 0;  // counted from 0
+  double below = share(0);
+  while ((below += share(static_cast<double>(k + 1))) <= kTail) ++k;
+  return {sorted[k], sorted[sorted.size() - 1 - k]};
+}
+
+Interval bootstrap_median_of_rounds(std::span<const double> values, std::span<const int64_t> rounds,
+                                    uint64_t seed, int64_t resamples) {
+  const RoundsOfValues of(values, rounds);
+  const size_t count = of.count();
+  if (count < 2) return bootstrap_median(values, seed, resamples);
+  std::mt19937_64 random(seed);
+  std::vector<double> medians, leave_one_out;
+  std::vector<int64_t> times_drawn(count);
+  for (int64_t i = 0; i < resamples; ++i) {
+    std::fill(times_drawn.begin(), times_drawn.end(), 0);
+    for (size_t draw = 0; draw < count; ++draw) ++times_drawn[random() % count];
+    medians.push_back(of.median(times_drawn));
+  }
+  std::fill(times_drawn.begin(), times_drawn.end(), 1);
+  const double observed = of.median(times_drawn);
+  for (int64_t& drawn : times_drawn) {
+    drawn = 0;
+    leave_one_out.push_back(of.median(times_drawn));
+    drawn = 1;
+  }
+  return bca_interval(std::move(medians), observed, acceleration(leave_one_out));
 }
 
 }  // namespace wide::bench

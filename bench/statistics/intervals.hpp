@@ -51,4 +51,15 @@ Interval bootstrap_difference(std::span<const double> a, std::span<const double>
 /// Fewer than six values cannot carry 95 %: the interval is then about their range.
 Interval bootstrap_median(std::span<const double> values, uint64_t seed, int64_t resamples = 2000);
 
+/// Order statistics that hold the median of any distribution in at least 95 % of cases: [x_k,
+/// x_(n + 1 - k)], k the largest with P(Bin(n, 1/2) < k) <= 2.5 %; of fewer than six values their
+/// range, which holds it less often. `values` must not be empty.
+Interval exact_median_interval(std::span<const double> values);
+
+/// BCa interval of the median of all values, by drawing whole rounds: values of one round have
+/// clocks, temperature and neighbours in common, and tell less than as many of different rounds.
+/// `rounds` has each value's; of fewer than two rounds, bootstrap_median().
+Interval bootstrap_median_of_rounds(std::span<const double> values, std::span<const int64_t> rounds,
+                                    uint64_t seed, int64_t resamples = 2000);
+
 }  // namespace wide::bench

@@ -15,9 +15,11 @@
 
 namespace wide::bench {
 
-/// All fields of Statistics that the samples alone tell, in order of time. No samples: all zero, n
-/// = 0. Throws invalid_argument for a NaN or a negative sample: a timer that gives one is broken.
-Statistics describe_samples(std::span<const double> samples, uint64_t seed = 1);
+/// All fields of Statistics that samples, in order of time, and their rounds tell. Intervals draw
+/// rounds where there are two or more, else samples. No samples: all zero, n = 0. Throws
+/// invalid_argument for a NaN or a negative sample: a timer that gives one is broken.
+Statistics describe_samples(std::span<const double> samples, std::span<const int64_t> rounds = {},
+                            uint64_t seed = 1);
 
 /// Samples and their rounds -> one median per round, rounds ascending.
 struct RoundMedians {
@@ -46,7 +48,8 @@ std::optional<Ratio> paired_ratio(const RoundMedians& baseline, const RoundMedia
                                   uint64_t seed = 1);
 
 /// Pairs without which a verdict is never given: the whole range of fewer values holds the true
-/// median in less than 95 % of cases (1 - 2^(1 - pairs)).
+/// median in less than 95 % of cases (1 - 2^(1 - pairs)). Below twelve, the interval is
+/// exact_median_interval()'s.
 inline constexpr int64_t kMinPairs = 6;
 
 /// "faster" or "slower" where the interval lies beyond 1 by more than 1 % and the noise floor,

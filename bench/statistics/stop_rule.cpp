@@ -12,10 +12,12 @@ namespace {
 constexpr double kBlock_s = 0.02;
 constexpr double kBlockSamples = 10;
 
-/// rule.rounds, then every time a quarter more.
-bool is_checkpoint(int64_t rounds, int64_t first) {
-  int64_t next = std::max<int64_t>(first, 1);
-  while (next < rounds) next += std::max<int64_t>(1, next / 4);
+/// rule.rounds, then every time about a quarter more.
+bool is_checkpoint(const StopRule& rule, int64_t rounds) {
+  const int64_t step = rule.in_pairs ? 2 : 1;
+  const auto whole = [&](int64_t count) { return (count + step - 1) / step * step; };
+  int64_t next = whole(std::max<int64_t>(rule.rounds, 1));
+  while (next < rounds) next = whole(next + std::max<int64_t>(1, next / 4));
   return next == rounds;
 }
 
@@ -26,10 +28,11 @@ std::string stop_reason(const StopRule& rule, const StopState& state,
   if (state.is_interrupted) return "interrupted";
   if (state.rounds < kMinRounds) return "";
   if (state.most_samples >= rule.max_samples) return "max_samples";
+  if (rule.in_pairs && state.rounds % 2 != 0) return "";
   if (state.elapsed_s >= rule.limit_s) return "timeout";
   if (state.rounds < rule.rounds || state.fewest_samples < rule.min_samples) return "";
   if (state.least_sampled_s < rule.min_time_s) return "";
-  return is_checkpoint(state.rounds, rule.rounds) && is_settled() ? rule.criterion : "";
+  return is_checkpoint(rule, state.rounds) && is_settled() ? rule.criterion : "";
 }
 
 int64_t samples_per_block(const StopRule& rule, double sample_s, int64_t measurements) {
@@ -39,7 +42,8 @@ int64_t samples_per_block(const StopRule& rule, double sample_s, int64_t measure
       std::max(least, std::min(kBlockSamples, std::ceil(kBlock_s / std::max(sample_s, 1e-9))));
   const double share_s = rule.limit_s / (rounds * static_cast<double>(measurements));
   const double affordable = std::floor(share_s / std::max(sample_s, 1e-9));
-  return static_cast<int64_t>(std::max(1.0, std::min(wanted, affordable)));
+  const double at_most = std::floor(static_cast<double>(rule.max_samples) / rounds);
+  return static_cast<int64_t>(std::max(1.0, std::min({wanted, affordable, at_most})));
 }
 
 }  // namespace wide::bench

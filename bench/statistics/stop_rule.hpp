@@ -17,6 +17,9 @@ struct StopRule {
   double limit_s = 15;
   std::string criterion = "ci";  ///< what `is_settled` asks, and the reason it gives
   double min_time_s = 0;         ///< of samples, in every measurement, before that is asked
+  /// Every second round runs the other way round, so that drift cancels: of an odd number one is
+  /// left over, and the median of ratios would be of those that run its way.
+  bool in_pairs = false;
 };
 
 struct StopState {
@@ -28,17 +31,18 @@ struct StopState {
 };
 
 /// Even where time has run out, so many rounds are taken: fewer have no spread to speak of.
-inline constexpr int64_t kMinRounds = 3;
+inline constexpr int64_t kMinRounds = 4;
 
 /// Why to stop ("interrupted", "timeout", "max_samples" or the rule's criterion); empty where the
-/// measurement goes on. `is_settled` says whether all intervals are narrow enough; it is asked
-/// last, and only after rounds that have grown by a quarter since it was asked before, since it
-/// costs time.
+/// measurement goes on, as it does after the first round of a pair, whatever the time. `is_settled`
+/// says whether all intervals are narrow enough; it is asked last, and only after rounds that have
+/// grown by a quarter since it was asked before, since it costs time.
 std::string stop_reason(const StopRule& rule, const StopState& state,
                         const std::function<bool()>& is_settled);
 
 /// Samples of one block, at `sample_s` each: ten or 20 ms' worth, but enough for min_samples within
-/// the rounds, and as few as one where the time limit, shared by all `measurements`, asks for it.
+/// the rounds, not more than leaves max_samples for all of them, and as few as one where the time
+/// limit, shared by all `measurements`, asks for it.
 int64_t samples_per_block(const StopRule& rule, double sample_s, int64_t measurements);
 
 }  // namespace wide::bench

@@ -53,6 +53,7 @@ class GraphSampler final : public Sampler {
   }
   double sample_ns() override { return replay_ns(events_, *graph_) / static_cast<double>(iters_); }
   int64_t iters_per_sample() const override { return iters_; }
+  int64_t calls_run_per_sample() const override { return kReplays * iters_; }
   double expected_sample_s() const override { return expected_s_; }
   std::string_view timer() const override { return "graph"; }
 

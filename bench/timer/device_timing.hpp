@@ -78,6 +78,7 @@ class CapturedGraph {
 /// Time of a replay behind one that is not timed, during which the host launches it. An idle stream
 /// would stamp the first event at once, and the launch, several microseconds, would be in the time.
 double replay_ns(EventPair& events, const CapturedGraph& graph);
+inline constexpr int64_t kReplays = 2;  ///< of replay_ns()
 
 /// Time of one of a few captured calls: how many make a sample is chosen by it.
 double few_captured_ns(EventPair& events, Stream stream, const Call& call);

@@ -29,6 +29,11 @@ class Sampler {
   /// Time of one call in nanoseconds: of `iters_per_sample` calls, divided by their number.
   virtual double sample_ns() = 0;
   virtual int64_t iters_per_sample() const = 0;
+  /// Those that sample_ns() runs and does not time, too: what a sample draws is theirs. 0 where
+  /// something else draws the most of it.
+  virtual int64_t calls_run_per_sample() const { return iters_per_sample(); }
+  /// What a reader of its times should know; mostly nothing.
+  virtual std::string note() const { return ""; }
   /// Wall clock seconds that a sample will take, as seen when the sampler was made.
   virtual double expected_sample_s() const = 0;
   virtual std::string_view timer() const = 0;  ///< "host", "event" or "graph"
@@ -87,9 +92,9 @@ std::unique_ptr<Sampler> make_graph_sampler(const Context& context, Stream strea
                                             double timer_quantum_ns);
 
 /// Cold calls, one of `calls` for each copy of the operands: single ones between two events behind
-/// a flush, or a graph of calls that take copies in turn. A single call of not too many `launches`
-/// is enqueued while the stream is blocked. Throws what the capture throws, and unsupported where
-/// the copies do not cover the L2.
+/// a flush, or a graph of calls that take copies in turn. A single call is enqueued while the
+/// stream is blocked; of more `launches` than may wait there it is captured, and its graph is
+/// launched. Throws what the capture throws, and unsupported where the copies do not cover the L2.
 std::unique_ptr<Sampler> make_cold_sampler(const Context& context, Stream stream,
                                            const std::vector<Call>& calls, const ColdRule& rule,
                                            double timer_quantum_ns, int64_t launches);
