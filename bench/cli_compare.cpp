@@ -19,15 +19,17 @@ std::string compare_footer(const std::string& exit_codes) {
              "\n\n"
              "From five runs a side, a cell is FASTER or SLOWER where the 95 % interval of the "
              "change, over runs,\n"
-             "lies beyond the threshold and the change exceeds the noise floor, SAME where it lies "
-             "within the\n"
-             "threshold, else AMBIGUOUS. With fewer runs nothing is the SAME, and what is not "
-             "clearly apart is\n"
-             "AMBIGUOUS. Where the sides' SM clocks differ by more than 1 %, FASTER and SLOWER "
-             "must "
-             "hold in cycles, too.\nThe tests' p, adjusted over the sweep, informs and decides "
-             "nothing.\n"
-             "--method  auto: Mann-Whitney where a side is not normal, else Welch where variances "
+             "lies beyond the threshold, the change exceeds the noise floor, and p < alpha, the "
+             "chance of such a change\n"
+             "where there is none: by a t test whose variances all cells inform, adjusted over the "
+             "sweep. SAME where the\n"
+             "interval lies within the threshold, else AMBIGUOUS. With fewer runs nothing is the "
+             "SAME, and what is not\n"
+             "clearly apart, or of which no noise floor is known, is AMBIGUOUS. Where the sides' "
+             "SM clocks differ by more\n"
+             "than 1 %, FASTER and SLOWER must hold in cycles, too.\n"
+             "--method  what is reported beside it. auto: Mann-Whitney where a side is not normal, "
+             "else Welch where variances "
              "differ, else Student;\n"
              "          mwu, welch, student: that test; interval: none. The interval is Welch's of "
              "the log ratio, with\n"
@@ -55,7 +57,8 @@ void add_compare(CLI::App& app, CompareArguments& a, const std::string& exit_cod
   app.add_option("--threshold", a.threshold, "changes within it are none")->capture_default_str();
   app.add_option("--noise-floor", a.noise_floor,
                  "runs: twice the runs' deviation in the median cell; history: in the cell's own "
-                 "earlier runs, where there are three; a percentage; or none")
+                 "earlier runs, where there are three; auto: runs, and history below three runs "
+                 "a side; a percentage; or none")
       ->capture_default_str();
   app.add_option("--min-effect", a.min_effect,
                  "a percentage: what changes less is neither FASTER nor SLOWER");
@@ -65,7 +68,7 @@ void add_compare(CLI::App& app, CompareArguments& a, const std::string& exit_cod
   app.add_option("--pair-devices", a.device_pairs,
                  "A:B,..: the base's results of device A with the candidate's of B, each a name, "
                  "an ordinal of CUDA's, a UUID or its beginning, or cpu");
-  app.add_option("--alpha", a.alpha, "level of significance reported")
+  app.add_option("--alpha", a.alpha, "what p must be below")
       ->check(number_check(1e-9, false, 0.5, "a number from 1e-9 to 0.5"))
       ->capture_default_str();
   app.add_option("--fdr", a.fdr, "adjust p over the sweep: bh or none")

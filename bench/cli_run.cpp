@@ -115,6 +115,10 @@ void add_gate(CLI::App& app, RunOptions& o) {
       ->needs(base)
       ->group("Gate")
       ->capture_default_str();
+  app.add_option("--noise-floor", o.compare.noise_floor, "--compare: as wbench compare has it")
+      ->needs(base)
+      ->group("Gate")
+      ->capture_default_str();
   app.add_option("--threshold", o.compare.threshold, "--compare: changes within it are none")
       ->needs(base)
       ->group("Gate")

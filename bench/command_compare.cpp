@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `compare`: whether a candidate's results are slower than a base's. Needs no device.
+#include <algorithm>
 #include <ostream>
 #include <set>
 #include <sstream>
@@ -21,7 +22,7 @@ namespace wide::bench {
 
 namespace {
 
-constexpr const char* kHistory = "history";
+constexpr const char *kHistory = "history", *kAuto = "auto";
 
 /// Both sides: as saved, or as measured now.
 std::pair<std::vector<RunResult>, std::vector<RunResult>> runs_of(const CompareArguments& a,
@@ -62,10 +63,13 @@ CompareMethod parse_method(const std::string& name) {
   return CompareMethod::automatic;  // the parser knows the names
 }
 
-/// What was measured before the candidate, which may have been saved itself.
+/// What was measured before the candidate, which may have been saved itself. `must_exist`: else a
+/// store that is not there has nothing.
 std::vector<HistorySeries> history_without(std::span<const RunResult> candidate,
-                                           const std::string& store) {
-  std::vector<HistoryPoint> points = open_history(store_or_default(store), true)->points();
+                                           const std::string& store, bool must_exist) {
+  const std::string name = store_or_default(store);
+  if (!must_exist && !has_history(name)) return {};
+  std::vector<HistoryPoint> points = open_history(name, true)->points();
   std::set<std::string> ids;
   for (const RunResult& run : candidate) ids.insert(run.id);
   std::erase_if(points, [&](const HistoryPoint& p) { return ids.contains(p.run); });
@@ -82,9 +86,11 @@ CompareOptions compare_options(const CompareArguments& a) {
   if (!a.min_effect.empty()) options.min_effect_pct = parse_percent("--min-effect", a.min_effect);
   options.device_pairs = parse_device_pairs(a.device_pairs);
   if (a.noise_floor == "none") options.noise_floor_pct = 0;
-  if (a.noise_floor != "none" && a.noise_floor != "runs" && a.noise_floor != kHistory)
+  if (a.noise_floor != "none" && a.noise_floor != "runs" && a.noise_floor != kHistory &&
+      a.noise_floor != kAuto) {
     options.noise_floor_pct =
-        parse_percent("--noise-floor", a.noise_floor, "runs, history, none or ");
+        parse_percent("--noise-floor", a.noise_floor, "auto, runs, history, none or ");
+  }
   return options;
 }
 
@@ -115,8 +121,11 @@ int compare_results(const GlobalOptions& global, const CompareArguments& argumen
       if (!note.empty()) err << "wbench: compare: run " << run.id << ": " << note << "\n";
     }
   }
-  if (arguments.noise_floor == kHistory)
-    options.history = history_without(candidate, arguments.store);
+  const bool have_floor = std::min(base.size(), candidate.size()) >= kMinRunsOfFloor;
+  if (arguments.noise_floor == kHistory || (arguments.noise_floor == kAuto && !have_floor)) {
+    options.history =
+        history_without(candidate, arguments.store, arguments.noise_floor == kHistory);
+  }
   const Comparison comparison = compare(base, candidate, options);
   if (comparison.has_device_mismatch() && !arguments.ignore_device) {
     err << "wbench: compare: base ran on " << comparison.base_device << ", candidate on "

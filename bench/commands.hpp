@@ -44,7 +44,7 @@ struct CompareArguments {
   bool is_rerun = false;        ///< measure the two executables
   std::vector<std::string> run_arguments;  ///< of their `run`
   int64_t repeat = 5;
-  std::string metric = "time_ns", threshold = "1.5%", noise_floor = "runs", fdr = "bh",
+  std::string metric = "time_ns", threshold = "1.5%", noise_floor = "auto", fdr = "bh",
               method = "auto";
   std::string min_effect, device_pairs;  ///< empty: none
   double alpha = 0.01;

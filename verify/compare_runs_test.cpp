@@ -49,7 +49,7 @@ TEST_CASE("cells are paired by case, strategy and regime") {
   CHECK(c.cells[1].tests->rank_biserial == 1);
   CHECK(c.cells[0].tests->p_adjusted == Approx(1));
   // Twice a deviation of 0.158 %.
-  CHECK(c.noise_floor_pct == Approx(0.316).epsilon(0.01));
+  CHECK(c.noise_floor_pct.value() == Approx(0.316).epsilon(0.01));
 }
 
 TEST_CASE("a rate says the same as its time, with the other sign") {
@@ -57,7 +57,11 @@ TEST_CASE("a rate says the same as its time, with the other sign") {
       compare(runs_of({1000, 2000}), runs_of({1000, 2200}), options_of("flops_per_s"));
   CHECK(verdicts(c) == "SAME SLOWER ");
   CHECK(c.cells[1].judgement.change_pct == Approx(-100 / 11.));
-  const Comparison few = compare(runs_of({2000}, 1), runs_of({2200}, 1), options_of("flops_per_s"));
+  // One run says nothing of how runs differ.
+  CompareOptions options = options_of("flops_per_s");
+  CHECK(verdicts(compare(runs_of({2000}, 1), runs_of({2200}, 1), options)) == "AMBIGUOUS ");
+  options.noise_floor_pct = 1;
+  const Comparison few = compare(runs_of({2000}, 1), runs_of({2200}, 1), options);
   CHECK(verdicts(few) == "SLOWER ");
   CHECK_FALSE(few.cells[0].tests);
   CHECK_THROWS_AS(find_measured_metric("speedup_ratio"), Error);
@@ -236,7 +240,7 @@ TEST_CASE("exit codes follow --fail-on") {
   CHECK(code({1000}, "regression") == kSuccess);
   CHECK(code({1000}, "missing") == kRegression);
   CHECK(code({1000, 2000}, "inconclusive", 1) == kInconclusive);
-  CHECK(code({1000, 2200}, "inconclusive,regression", 1) == kRegression);  // before inconclusive
+  CHECK(code({1000, 2200}, "inconclusive,regression", 3) == kRegression);  // before inconclusive
   CHECK(code({1000, 2000}, "none", 1) == kSuccess);
   CHECK(code({}, "regression") == kNothingRan);
   CHECK_THROWS_AS(parse_fail_on("regresion"), Error);
@@ -285,7 +289,7 @@ TEST_CASE("the JSON document holds all, and no NaN") {
   const std::string text = compare_json(hostile(), {});
   CHECK_THAT(text, !ContainsSubstring("nan") && !ContainsSubstring("inf\""));
   const json document = json::parse(text);
-  CHECK(document["schema"] == json{{"name", "wbench.compare"}, {"version", "1.2.0"}});
+  CHECK(document["schema"] == json{{"name", "wbench.compare"}, {"version", "1.3.0"}});
   CHECK(document["method"]["threshold_pct"] == 1.5);
   CHECK(document["method"]["better"] == "lower");
   CHECK(document["summary"]["counts"]["SLOWER"] == 1);
@@ -337,8 +341,12 @@ TEST_CASE("the command compares folders and files") {
   CHECK(store.compare("base slow", "--noise-floor 20%").code == kSuccess);
   CHECK(store.compare("base slow", "--metric flops_per_s").code == kRegression);
   CHECK(store.compare("slow base").code == kSuccess);
-  // One run a side: ranges.
-  CHECK(store.compare("base/0.json slow/0.json").code == kRegression);
+  // One run a side: ranges, and a floor from elsewhere.
+  const Outcome lone = store.compare("base/0.json slow/0.json");
+  CHECK(lone.code == kSuccess);
+  CHECK_THAT(lone.out, ContainsSubstring("noise floor unknown") &&
+                           ContainsSubstring("AMBIGUOUS: unknown_noise"));
+  CHECK(store.compare("base/0.json slow/0.json", "--noise-floor 1%").code == kRegression);
   CHECK(store.compare("base/0.json base/0.json", "--fail-on inconclusive").code == kInconclusive);
   const Outcome mismatch = store.compare("base other");
   CHECK(mismatch.code == kEnvironment);
@@ -367,6 +375,9 @@ TEST_CASE("the command compares folders and files") {
   CHECK(noisy.code == kSuccess);
   CHECK_THAT(noisy.out, ContainsSubstring("noise floor by the history\n") &&
                             ContainsSubstring("AMBIGUOUS: noise_floor"));
+  // One run a side takes it by itself.
+  CHECK_THAT(store.compare("base/0.json slow/0.json", "--store " + (store.path / "h").string()).out,
+             ContainsSubstring("noise floor by the history\n"));
   const std::string file = (store.path / "c.json").string();
   const Outcome written = store.compare("base slow", "--format json -o " + file);
   CHECK(written.code == kRegression);
@@ -438,16 +449,18 @@ TEST_CASE("a run compares itself with a result as compare would") {
     }
   }
   write_file("fast.json", to_json(base).dump());
-  const Outcome slow = wbench("run " + kTiny + "--compare fast.json");
+  // One run a side: what runs differ by has to be said, or be in the history.
+  CHECK(wbench("run " + kTiny + "--compare fast.json").code == kSuccess);
+  const Outcome slow = wbench("run " + kTiny + "--compare fast.json --noise-floor 5%");
   CHECK(slow.code == kRegression);
   CHECK_THAT(slow.out, ContainsSubstring("SLOWER"));
   CHECK(wbench("run " + kTiny + "--compare fast.json --fail-on invalid").code == kSuccess);
-  const Outcome document = wbench("run " + kTiny + "--json - --compare fast.json");
+  const Outcome document = wbench("run " + kTiny + "--json - --compare fast.json --noise-floor 5%");
   CHECK(document.code == kRegression);
   CHECK(json::parse(document.out).at("run").at("exit_code") == kSuccess);
   // The last run before this one, although this one is saved.
   REQUIRE(wbench("history add fast.json").code == kSuccess);
-  CHECK(wbench("run " + kTiny + "-s --compare @last").code == kRegression);
+  CHECK(wbench("run " + kTiny + "-s --compare @last --noise-floor 5%").code == kRegression);
   CHECK(wbench("run " + kTiny + "--compare @last --fail-on none").code == kSuccess);
   // Nothing is measured where there is nothing to compare with.
   CHECK(wbench("run " + kTiny + "--json x.json --compare absent.json").code == kRuntimeError);
@@ -470,7 +483,7 @@ TEST_CASE("wrong arguments of compare are usage errors") {
     CHECK(store.compare("base base", options).code == kUsage);
   }
   CHECK_THAT(store.compare("base base", "--noise-floor hist").err,
-             ContainsSubstring("\"hist\", expected runs, history, none or a percentage"));
+             ContainsSubstring("\"hist\", expected auto, runs, history, none or a percentage"));
   CHECK(store.compare("base").code == kUsage);
   CHECK(store.compare("base empty").code == kUsage);
   CHECK(store.compare("base absent.json").code == kRuntimeError);

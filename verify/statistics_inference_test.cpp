@@ -9,11 +9,14 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numbers>
 #include <numeric>
 #include <random>
 
+#include "bench/statistics/distributions.hpp"
 #include "bench/statistics/growth.hpp"
 #include "bench/statistics/intervals.hpp"
+#include "bench/statistics/moderated.hpp"
 #include "bench/statistics/moments.hpp"
 #include "bench/statistics/multiple.hpp"
 #include "bench/statistics/normality.hpp"
@@ -225,6 +228,44 @@ TEST_CASE("many tests at once") {
   CHECK(adjust_p_values({}).empty());
   CHECK_THROWS_AS(adjust_p_values(Values{0.5, 1.5}), Error);
   CHECK_THROWS_AS(adjust_p_values(Values{std::nan("")}), Error);
+}
+
+TEST_CASE("derivatives of log Gamma") {
+  CHECK(digamma(1) == Approx(-0.57721566490153286));  // Euler's constant
+  CHECK(digamma(4) == Approx(digamma(1) + 1 + 1. / 2 + 1. / 3));
+  CHECK(trigamma(1) == Approx(std::numbers::pi * std::numbers::pi / 6));
+  CHECK(trigamma(3) == Approx(trigamma(1) - 1 - 1. / 4));
+}
+
+TEST_CASE("how alike cells' variances are is found again") {
+  constexpr double kDof = 8;
+  std::mt19937_64 random(5);
+  std::chi_squared_distribution<double> of_cell(kDof);
+  const auto prior = [&](double dof, double variance, int count) {
+    std::chi_squared_distribution<double> of_sweep(dof);
+    std::vector<Variance> cells;
+    for (int i = 0; i < count; ++i)
+      cells.push_back({variance * dof / of_sweep(random) * of_cell(random) / kDof, kDof});
+    return prior_of(cells);
+  };
+  for (const double dof : {4.0, 16.0}) {
+    const Variance found = prior(dof, 3e-4, 20'000);
+    CHECK(found.dof == Approx(dof).epsilon(0.1));
+    CHECK(found.value == Approx(3e-4).epsilon(0.03));
+  }
+  // Cells that differ by chance alone have one variance.
+  const Variance same = prior(1e9, 2, 20'000);
+  CHECK(same.dof > 300);
+  CHECK(same.value == Approx(2).epsilon(0.03));
+  CHECK(std::isinf(prior_of(std::vector<Variance>(5, {7, kDof})).dof));
+  CHECK(moderated({100, kDof}, {7, std::numeric_limits<double>::infinity()}).value == 7);
+  // (4 * 1 + 8 * 10) / 12
+  const Variance between = moderated({10, 8}, {1, 4});
+  CHECK((between.value == 7 && between.dof == 12));
+  // Too few to learn from, and what has no logarithm.
+  CHECK(prior_of(std::vector<Variance>(3, {7, kDof})).dof == 0);
+  CHECK(prior_of(std::vector<Variance>{{0, 8}, {0, 8}, {1, 8}, {2, 8}, {3, 8}}).dof == 0);
+  CHECK(moderated({10, 8}, {}).value == 10);
 }
 
 TEST_CASE("the order of growth is found again") {

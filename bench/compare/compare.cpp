@@ -172,26 +172,35 @@ Comparison compare(std::span<const RunResult> base, std::span<const RunResult> c
     ours.push_back(pair.base.side);
     theirs.push_back(pair.candidate.side);
   }
-  Comparison comparison{options,
-                        options.noise_floor_pct.value_or(noise_floor_pct(ours, theirs)),
-                        ids_of(base),
-                        ids_of(candidate),
-                        devices_of(base),
-                        devices_of(candidate),
-                        units_of(base),
-                        units_of(candidate),
-                        {},
-                        std::nullopt};
-  GateOptions gate{options.metric->better, options.threshold_pct, 0, options.min_effect_pct,
+  Comparison comparison{
+      options,
+      options.noise_floor_pct ? options.noise_floor_pct : noise_floor_pct(ours, theirs),
+      ids_of(base),
+      ids_of(candidate),
+      devices_of(base),
+      devices_of(candidate),
+      units_of(base),
+      units_of(candidate),
+      {},
+      std::nullopt};
+  GateOptions gate{options.metric->better,
+                   options.threshold_pct,
+                   {},
+                   options.min_effect_pct,
                    options.method == CompareMethod::bootstrap ? IntervalMethod::bootstrap
-                                                              : IntervalMethod::welch};
+                                                              : IntervalMethod::welch,
+                   {},
+                   options.alpha};
+  const std::vector<std::optional<double>> p = change_p_values(ours, theirs, options.adjusts_p);
   const HistoryFloors floors(options.history.value_or(std::vector<HistorySeries>()));
   std::vector<double> changes;
-  for (PairedCell& pair : pairs) {
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    PairedCell& pair = pairs[i];
     const auto floor = floors.of(pair);
     ComparedCell& cell = pair.cell;
     cell.has_history_floor = floor.has_value();
-    cell.noise_floor_pct = gate.noise_floor_pct = floor.value_or(comparison.noise_floor_pct);
+    cell.noise_floor_pct = gate.noise_floor_pct = floor ? floor : comparison.noise_floor_pct;
+    cell.p = gate.p = p[i];
     cell.base = runs_of(pair.base);
     cell.candidate = runs_of(pair.candidate);
     cell.judgement = judge_pair(pair, gate);

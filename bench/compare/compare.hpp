@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two sets of results, cell by cell. The gate (gate.hpp) alone decides; tests, their p adjusted
-// over the sweep, and effect sizes stand beside it as information.
+// Two sets of results, cell by cell. The gate (gate.hpp) alone decides; the tests that suit a
+// cell's runs and effect sizes stand beside it as information.
 #pragma once
 
 #include <optional>
@@ -27,8 +27,8 @@ struct DevicePair {
 struct CompareOptions {
   const Metric* metric = nullptr;
   double threshold_pct = 1.5;
-  double alpha = 0.01;
-  bool adjusts_p = true;  ///< by Benjamini and Hochberg
+  double alpha = 0.01;    ///< what the gate's p, and the tests', must be below
+  bool adjusts_p = true;  ///< both, by Benjamini and Hochberg
   CompareMethod method = CompareMethod::automatic;
   double min_effect_pct = 0;
   std::optional<double> noise_floor_pct{};  ///< none: what the runs show
@@ -50,8 +50,9 @@ struct ComparedCell {
   Regime regime = Regime::stream;
   size_t device_pair = 0;  ///< of the options', where there are any
   Runs base, candidate;
-  double noise_floor_pct = 0;
+  std::optional<double> noise_floor_pct{};
   bool has_history_floor = false;  ///< else the comparison's
+  std::optional<double> p{};       ///< of the gate: change_p_values()
   Judgement judgement;
   std::optional<CellTests> tests;
   /// A run of either side was unreliable: its median says less than the verdict does.
@@ -60,7 +61,7 @@ struct ComparedCell {
 
 struct Comparison {
   CompareOptions options;
-  double noise_floor_pct = 0;
+  std::optional<double> noise_floor_pct;             ///< none: neither given nor seen in the runs
   std::vector<std::string> base_ids, candidate_ids;  ///< of runs
   std::string base_device, candidate_device;
   std::vector<std::string> base_units, candidate_units;  ///< UUIDs of devices, as far as known

@@ -21,7 +21,8 @@ using Json = nlohmann::ordered_json;
 /// Where a floor is from.
 std::string_view floor_source(const Comparison& c, bool is_of_history) {
   if (is_of_history) return "history";
-  return c.options.noise_floor_pct ? "given" : "runs";
+  if (c.options.noise_floor_pct) return "given";
+  return c.noise_floor_pct ? "runs" : "unknown";
 }
 
 Json tests_of(const CellTests& t) {
@@ -83,6 +84,7 @@ Json row_of(const Comparison& c, const ComparedCell& cell) {
           {"tests", cell.tests ? tests_of(*cell.tests) : Json(nullptr)},
           {"is_significant",
            cell.tests ? Json(cell.tests->p_adjusted < c.options.alpha) : Json(nullptr)},
+          {"gate_p", cell.p && is_judged ? json_number(cell.p) : Json(nullptr)},
           {"noise_floor_pct", json_number(cell.noise_floor_pct)},
           {"noise_floor", floor_source(c, cell.has_history_floor)},
           {"status", to_string(j.verdict)},
@@ -97,7 +99,7 @@ Json method_of(const Comparison& c) {
   Json pairs = Json::array();
   for (const DevicePair& pair : o.device_pairs) pairs.push_back(pair_of(pair));
   return {{"method", to_string(o.method)},
-          {"gate", "interval"},
+          {"gate", "interval_and_p"},
           {"unit", "run"},
           {"interval", is_bootstrap ? "bca_bootstrap_log_ratio" : "welch_log_ratio"},
           {"level", kLevel},
@@ -166,7 +168,7 @@ std::string compare_json(const Comparison& c, const FailOn& fail_on) {
     counts[std::string(to_string(v))] = c.count(v);
   const int code = exit_code_of(c, fail_on);
   const Json document = {
-      {"schema", {{"name", "wbench.compare"}, {"version", "1.2.0"}}},
+      {"schema", {{"name", "wbench.compare"}, {"version", "1.3.0"}}},
       {"tool", {{"version", version()}}},
       {"base", {{"runs", c.base_ids}, {"devices", c.base_device}, {"uuids", c.base_units}}},
       {"candidate",

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/statistics/distributions.hpp"
+#include "bench/statistics/moderated.hpp"
 #include "bench/statistics/moments.hpp"
+#include "bench/statistics/multiple.hpp"
 #include "bench/statistics/order.hpp"
 
 namespace wide::bench {
@@ -37,6 +40,10 @@ double percent(double log_ratio) {
   return 100 * std::expm1(log_ratio);
 }
 
+std::optional<double> as_log(std::optional<double> pct) {
+  return pct ? std::optional(std::log1p(*pct / 100)) : std::nullopt;
+}
+
 Severity severity_of(Verdict verdict, double worst_log_ratio) {
   if (verdict == Verdict::faster) return Severity::improvement;
   const double pct = percent(worst_log_ratio);
@@ -51,7 +58,10 @@ struct Decision {
 
 /// What a change must exceed, as logarithms.
 struct Bounds {
-  double threshold = 0, floor = 0, min_effect = 0;
+  double threshold = 0;
+  std::optional<double> floor;
+  double min_effect = 0;
+  bool may_be_chance = false;
 };
 
 Interval interval_of(std::span<const double> later, std::span<const double> earlier,
@@ -66,8 +76,9 @@ Decision decide_by_interval(double change, const Interval& interval, const Bound
     return {Verdict::same, "within_threshold"};
   const bool is_slower = interval.lo > threshold, is_faster = interval.hi < -threshold;
   if (!is_slower && !is_faster) return {Verdict::ambiguous, "wide_interval"};
-  if (!(std::fabs(change) > bounds.floor)) return {Verdict::ambiguous, "noise_floor"};
+  if (!(std::fabs(change) > bounds.floor.value_or(0))) return {Verdict::ambiguous, "noise_floor"};
   if (!(std::fabs(change) > bounds.min_effect)) return {Verdict::ambiguous, "small_effect"};
+  if (bounds.may_be_chance) return {Verdict::ambiguous, "chance"};
   return {is_slower ? Verdict::slower : Verdict::faster, "interval"};
 }
 
@@ -79,7 +90,8 @@ Decision decide_by_ranges(const Side& base, const Side& candidate, double change
   };
   const bool is_slower = is_above(candidate, base), is_faster = is_above(base, candidate);
   if (!is_slower && !is_faster) return {Verdict::ambiguous, "few_runs"};
-  if (!(std::fabs(change) > std::max({bounds.threshold, bounds.floor, bounds.min_effect})))
+  if (!bounds.floor) return {Verdict::ambiguous, "unknown_noise"};
+  if (!(std::fabs(change) > std::max({bounds.threshold, *bounds.floor, bounds.min_effect})))
     return {Verdict::ambiguous, "small_change"};
   return {is_slower ? Verdict::slower : Verdict::faster, "disjoint_ranges"};
 }
@@ -119,15 +131,32 @@ bool holds_in_cycles(Verdict verdict, const ClockChange& change, double threshol
   return (change.interval ? change.interval->hi : change.cycles) < -threshold;
 }
 
+bool has_enough_runs(const Side& base, const Side& candidate, size_t least = kMinRuns) {
+  return std::min(base.runs.size(), candidate.runs.size()) >= least;
+}
+
+/// The mean log ratio, the pooled variance of runs and what of it the ratio has: 1 / n + 1 / m.
+struct Change {
+  double log_ratio = 0;
+  Variance variance;
+  double weight = 0;
+};
+Change change_of(const Side& base, const Side& candidate) {
+  const Moments before = moments(costs(base.runs, Better::lower)),
+                after = moments(costs(candidate.runs, Better::lower));
+  const auto n = static_cast<double>(before.n), m = static_cast<double>(after.n);
+  const double squares = (n - 1) * before.variance + (m - 1) * after.variance;
+  return {after.mean - before.mean, {squares / (n + m - 2), n + m - 2}, 1 / n + 1 / m};
+}
+
 }  // namespace
 
 Judgement judge(const Side& base, const Side& candidate, const GateOptions& options) {
   const std::vector<double> before = costs(base.runs, options.better),
                             after = costs(candidate.runs, options.better);
-  const Bounds bounds{std::log1p(options.threshold_pct / 100),
-                      std::log1p(options.noise_floor_pct / 100),
-                      std::log1p(options.min_effect_pct / 100)};
-  const bool has_runs = std::min(before.size(), after.size()) >= kMinRuns;
+  const Bounds bounds{*as_log(options.threshold_pct), as_log(options.noise_floor_pct),
+                      *as_log(options.min_effect_pct), options.p && !(*options.p < options.alpha)};
+  const bool has_runs = has_enough_runs(base, candidate);
   const double change = moments(after).mean - moments(before).mean;
   const double sign = options.better == Better::lower ? 1 : -1;
   Judgement j;
@@ -160,15 +189,42 @@ double noise_floor_pct(double deviation) {
   return percent(kFloorDeviations * deviation);
 }
 
-double noise_floor_pct(std::span<const Side> base, std::span<const Side> candidate) {
+std::optional<double> noise_floor_pct(std::span<const Side> base, std::span<const Side> candidate) {
   std::vector<double> deviations;
   for (size_t i = 0; i < base.size(); ++i) {
-    if (std::min(base[i].runs.size(), candidate[i].runs.size()) < kMinRuns) continue;
+    if (!has_enough_runs(base[i], candidate[i], kMinRunsOfFloor)) continue;
     const double before = moments(costs(base[i].runs, Better::lower)).variance;
     const double after = moments(costs(candidate[i].runs, Better::lower)).variance;
     deviations.push_back(std::sqrt((before + after) / 2));
   }
+  if (deviations.empty()) return std::nullopt;
   return noise_floor_pct(median(deviations));
+}
+
+std::vector<std::optional<double>> change_p_values(std::span<const Side> base,
+                                                   std::span<const Side> candidate, bool adjusts) {
+  std::vector<Change> changes;
+  std::vector<Variance> variances;
+  for (size_t i = 0; i < base.size(); ++i) {
+    if (!has_enough_runs(base[i], candidate[i])) continue;
+    changes.push_back(change_of(base[i], candidate[i]));
+    variances.push_back(changes.back().variance);
+  }
+  const Variance prior = prior_of(variances);
+  std::vector<double> found;
+  for (const Change& change : changes) {
+    const Variance variance = moderated(change.variance, prior);
+    const double t = change.log_ratio / std::sqrt(variance.value * change.weight);
+    // What does not vary has changed for certain, or not at all.
+    found.push_back(std::isfinite(t) ? student_two_sided(t, variance.dof) : std::isnan(t) ? 1 : 0);
+  }
+  if (adjusts) found = adjust_p_values(found);
+  std::vector<std::optional<double>> all(base.size());
+  auto next = found.begin();
+  for (size_t i = 0; i < base.size(); ++i) {
+    if (has_enough_runs(base[i], candidate[i])) all[i] = *next++;
+  }
+  return all;
 }
 
 std::string_view to_string(Verdict verdict) {

@@ -23,6 +23,8 @@ enum class Severity : uint8_t { none, mild, moderate, severe, improvement };
 /// Runs on either side from which on an interval over runs decides. It takes five: with four, no
 /// rank test reaches 1 %.
 inline constexpr size_t kMinRuns = 5;
+/// Runs on either side from which on they say how runs differ.
+inline constexpr size_t kMinRunsOfFloor = 3;
 
 /// A metric in the runs of one side. `best` and `q3` stand for the samples' minimum and third
 /// quartile of time, carried over to the metric.
@@ -38,9 +40,11 @@ enum class IntervalMethod : uint8_t { welch, bootstrap };
 struct GateOptions {
   Better better = Better::lower;
   double threshold_pct = 1.5;
-  double noise_floor_pct = 0;
+  std::optional<double> noise_floor_pct{};  ///< none: how runs differ is not known
   double min_effect_pct = 0;
   IntervalMethod interval = IntervalMethod::welch;
+  std::optional<double> p{};  ///< of no change, from change_p_values(); none: not asked
+  double alpha = 0.01;        ///< what p must be below
 };
 
 struct Judgement {
@@ -54,11 +58,13 @@ struct Judgement {
 };
 
 /// From kMinRuns on either side: FASTER or SLOWER where the interval of the mean log ratio lies
-/// beyond the threshold and the change exceeds the noise floor and the least effect, SAME where it
-/// lies within the threshold, else AMBIGUOUS. Below: FASTER or SLOWER where the ranges [best, q3]
-/// of the sides are disjoint by 0.5 % and the change exceeds threshold, floor and least effect;
-/// nothing is ever the SAME. Where the sides' clocks differ by more than 1 %, FASTER and SLOWER
-/// must hold in cycles, too.
+/// beyond the threshold, the change exceeds the noise floor and the least effect, and chance alone
+/// would make such a change with p below alpha; SAME where the interval lies within the threshold,
+/// else AMBIGUOUS. Below: FASTER or SLOWER where the ranges [best, q3] of the sides are disjoint by
+/// 0.5 % and the change exceeds threshold, floor and least effect; nothing is ever the SAME, and
+/// without a floor nothing is FASTER or SLOWER: what samples of one run agree on, the next run may
+/// deny. Where the sides' clocks differ by more than 1 %, FASTER and SLOWER must hold in cycles,
+/// too.
 /// All values must be finite and positive.
 Judgement judge(const Side& base, const Side& candidate, const GateOptions& options);
 
@@ -66,8 +72,16 @@ Judgement judge(const Side& base, const Side& candidate, const GateOptions& opti
 /// logarithms, in percent. With five runs a side one deviation would be exceeded by one cell in
 /// nine.
 double noise_floor_pct(double deviation);
-/// Of the median cell; 0 where no cell has kMinRuns on both sides.
-double noise_floor_pct(std::span<const Side> base, std::span<const Side> candidate);
+/// Of the median cell; none where no cell has kMinRunsOfFloor on both sides.
+std::optional<double> noise_floor_pct(std::span<const Side> base, std::span<const Side> candidate);
+
+/// p of each cell's change, had there been none: Student's test of the log ratio, whose variance is
+/// moderated by those of all cells (statistics/moderated.hpp), so that a sweep of many cells with
+/// few runs neither takes a noisy cell's chance for a change nor overlooks a quiet one's.
+/// `adjusts`: by Benjamini and Hochberg, over all of them. None below kMinRuns, and where nothing
+/// varies.
+std::vector<std::optional<double>> change_p_values(std::span<const Side> base,
+                                                   std::span<const Side> candidate, bool adjusts);
 
 std::string_view to_string(Verdict verdict);
 std::string_view to_string(Severity severity);

@@ -78,7 +78,7 @@ std::vector<std::string> columns_of(const Comparison& c, const ComparedCell& cel
           value(cell.base.median),
           value(cell.candidate.median),
           is_judged(cell) ? change_text(cell.judgement) : "",
-          cell.tests ? fmt::format("{:.2g}", cell.tests->p_adjusted) : "",
+          cell.p && is_judged(cell) ? fmt::format("{:.2g}", *cell.p) : "",
           verdict_text(cell)};
 }
 
@@ -95,11 +95,14 @@ std::string floor_text(const Comparison& c) {
   const auto others = std::count_if(c.cells.begin(), c.cells.end(), [](const ComparedCell& cell) {
     return !cell.has_history_floor;
   });
-  std::string text = fmt::format("noise floor {:.3g}%", c.noise_floor_pct);
-  if (c.options.history) text = "noise floor by the history";
-  if (c.options.history && others > 0) {
-    text += fmt::format(", in {} of {} cells that it has too little of {:.3g}% by the runs", others,
-                        c.cells.size(), c.noise_floor_pct);
+  const std::string by_runs = c.noise_floor_pct ? fmt::format("{:.3g}%", *c.noise_floor_pct)
+                                                : std::string("unknown below three runs a side");
+  std::string text = "noise floor " + by_runs;
+  const bool has_history = c.options.history && (c.noise_floor_pct || others < std::ssize(c.cells));
+  if (has_history) text = "noise floor by the history";
+  if (has_history && others > 0) {
+    text += fmt::format(", in {} of {} cells that it has too little of {}{}", others,
+                        c.cells.size(), by_runs, c.noise_floor_pct ? " by the runs" : "");
   }
   if (c.options.min_effect_pct > 0)
     text += fmt::format(", least effect {:.3g}%", c.options.min_effect_pct);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <tuple>
@@ -20,6 +21,7 @@ namespace wide::bench {
 namespace {
 
 constexpr size_t kLongestName = 80;
+constexpr std::string_view kJsonl = "jsonl:";  // a store of text
 
 bool is_letter_or_digit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -79,8 +81,13 @@ HistoryRecord record_of(const RunResult& result, std::string document) {
   return record;
 }
 
+bool has_history(const std::string& where) {
+  return where.starts_with(kJsonl)
+             ? std::filesystem::exists(where.substr(kJsonl.size()) + "/index.jsonl")
+             : std::filesystem::exists(where + "/history.sqlite");
+}
+
 std::unique_ptr<HistoryStore> open_history(const std::string& where, bool must_exist) {
-  constexpr std::string_view kJsonl = "jsonl:";
   if (where.starts_with(kJsonl)) return open_jsonl_history(where.substr(kJsonl.size()), must_exist);
   return open_sqlite_history(where, must_exist);
 }

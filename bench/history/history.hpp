@@ -67,6 +67,7 @@ class HistoryStore {
 /// "FOLDER" is a SQLite database in a folder, "jsonl:FOLDER" files of text. Both are made where
 /// there is none; `must_exist` throws io instead.
 std::unique_ptr<HistoryStore> open_history(const std::string& where, bool must_exist = false);
+bool has_history(const std::string& where);
 
 std::unique_ptr<HistoryStore> open_sqlite_history(const std::string& folder, bool must_exist);
 std::unique_ptr<HistoryStore> open_jsonl_history(const std::string& folder, bool must_exist);

@@ -5,6 +5,8 @@
 #include <boost/math/distributions/fisher_f.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
+#include <boost/math/special_functions/digamma.hpp>
+#include <boost/math/special_functions/trigamma.hpp>
 #include <cmath>
 
 namespace wide::bench {
@@ -28,7 +30,16 @@ double normal_quantile(double p) {
   return math::quantile(math::normal(), p);
 }
 
+double digamma(double x) {
+  return math::digamma(x);
+}
+
+double trigamma(double x) {
+  return math::trigamma(x);
+}
+
 double student_two_sided(double t, double dof) {
+  if (std::isinf(dof)) return 2 * normal_above(std::fabs(t));
   return 2 * math::cdf(complement(math::students_t(dof), std::fabs(t)));
 }
 

@@ -11,9 +11,13 @@ double normal_below(double z);  ///< P(Z <= z)
 double normal_above(double z);  ///< P(Z > z), accurate where it is tiny
 double normal_quantile(double p);
 
-/// P(|T| >= |t|) of Student's t.
+/// P(|T| >= |t|) of Student's t; of infinite dof the normal distribution's.
 double student_two_sided(double t, double dof);
 double student_quantile(double p, double dof);
+
+/// The first and second derivative of log Gamma, of x above 0.
+double digamma(double x);
+double trigamma(double x);
 
 /// P(F >= f) of Fisher's F.
 double fisher_above(double f, double dof_between, double dof_within);
