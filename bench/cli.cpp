@@ -283,6 +283,7 @@ struct Program {
     run_command->footer(run_footer());
     verify_command =
         app.add_subcommand("verify", "check strategies and baselines, measure nothing");
+    verify_command->alias("test");
     add_selection(*verify_command, verify);
     add_baselines(*verify_command, verify);
     add_verify(*verify_command, verify);

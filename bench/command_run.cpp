@@ -24,6 +24,7 @@
 #include "bench/peer/peer.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/terminal.hpp"
+#include "bench/reproduce.hpp"
 #include "bench/run_program.hpp"
 #include "bench/running.hpp"
 #include "bench/simulation.hpp"
@@ -36,18 +37,6 @@
 namespace wide::bench {
 
 namespace {
-
-/// What a case's command needs beyond its axes to be the same run.
-std::string reproduce_suffix(const RunPlan& plan, const RunOptions& options) {
-  std::string text =
-      options.selection.file.words() + " --device " + to_string(plan.context.device());
-  if (options.is_adversarial) text += " --adversarial";
-  if (plan.config.init != Init()) text += " --init " + plan.config.init.dist;
-  if (plan.config.seed != RunConfig().seed) text += fmt::format(" --seed {}", plan.config.seed);
-  if (!options.lock_clocks.empty()) text += " --lock-clocks " + options.lock_clocks;
-  for (const std::string& command : options.peers) text += " --peer " + shell_word(command);
-  return text;
-}
 
 void print_cases(const RunPlan& plan, const RunResult& result, const std::string& suffix,
                  std::ostream& out) {
@@ -326,7 +315,7 @@ RunPlan plan_of(const RunOptions& options, const RunConfig& config, const Contex
   if (options.sampled_cases > 0) take_sample(plan, options.sampled_cases, err);
   if (!options.isolated_case.empty())
     take_job(plan, options.isolated_case, options.isolated_result);
-  plan.reproduce_suffix = reproduce_suffix(plan, options);
+  plan.reproduce_suffix = reproduce_suffix(options, plan.context.device());
   return plan;
 }
 

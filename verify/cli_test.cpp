@@ -289,6 +289,29 @@ TEST_CASE("hostile operands are said in the result and in its command") {
   CHECK(repeated.cases.at(0).strategies.at(0).verify == result.cases[0].strategies.at(0).verify);
 }
 
+TEST_CASE("a case's command has every option that its times depend on") {
+  const std::string options =
+      " --cache rotate "
+      "--interleave random --stop count --rounds 3 "
+      "--max-samples 40 --l2-factor 1.5 --timeout 2 --order-seed 7 --aa";
+  const std::string line =
+      "run -q --op linear --n 2 --batch 2 --d 8 -d cpu --strategy wide" + options;
+  const CaseResult c = parse_result(wbench(line + " --json -").out).cases.at(0);
+  std::istringstream words(options);
+  for (std::string word; words >> word;) CHECK_THAT(c.reproduce, ContainsSubstring(" " + word));
+  const RunResult again =
+      parse_result(wbench(c.reproduce.substr(7) + " -q --strategy wide --json -").out);
+  CHECK(again.cases.at(0).reproduce == c.reproduce);
+  // What is as usual is not repeated.
+  const RunResult plain = parse_result(wbench("run -q " + kTiny + "--json -").out);
+  CHECK_THAT(plain.cases.at(0).reproduce, !ContainsSubstring("--interleave"));
+}
+
+TEST_CASE("test is another word for verify") {
+  const Outcome o = wbench("test -q --op linear --n 2 --batch 2 --d 8 -d cpu");
+  CHECK(o.code == kSuccess);
+}
+
 TEST_CASE("metrics are listed by the names that compare knows") {
   const std::string text = wbench("list metrics").out;
   for (const Metric& metric : metrics()) CHECK_THAT(text, ContainsSubstring(metric.name));

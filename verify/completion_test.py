@@ -78,7 +78,7 @@ class Explain(unittest.TestCase):
         commands = " ".join(shown.split()).split("wbench run")[1:]  # long lines are broken
         wide = next(c for c in commands if "--strategy wide" in c).partition("--strategy wide --regime cpu")
         self.assertTrue(any("--baseline loop --regime cpu" in c for c in commands))
-        again = output_of(WBENCH, "run", *(wide[0] + wide[1]).split(), *short, "--export", "csv=-")
+        again = output_of(WBENCH, "run", *(wide[0] + wide[1]).split(), "--export", "csv=-")
         rows = [line.split(",") for line in again.splitlines()[1:]]
         self.assertEqual(sorted(row[3] for row in rows), ["loop", "wide"])
 
