@@ -120,7 +120,7 @@ struct MmaShape {
 /// is decoded.
 void require_mma(const MmaShape& shape);
 void require_wgmma(const WgmmaShape& shape);
-/// mma.sync: d = a b + c, sums in fp32.
+/// mma.sync: d = a b + c, as tensor_core.hpp adds.
 void mma(Warp& warp, const MmaShape& shape, std::span<uint32_t* const> d,
          std::span<const uint32_t* const> a, std::span<const uint32_t* const> b,
          std::span<const uint32_t* const> c);

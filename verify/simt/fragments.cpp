@@ -144,31 +144,4 @@ void round_to_half(std::span<float> values) {
   for (float& value : values) value = from_f16(to_f16(value));
 }
 
-void multiply_add(const float* a, const float* b, int k, int n, float* d) {
-  // Two rows by eight columns at a time: their sums stay in vector registers.
-  constexpr int kColumns = 8;
-  for (int row = 0; row < kFragmentRows; row += 2) {
-    for (int column = 0; column < n; column += kColumns) {
-      float* to = d + row * n + column;
-      std::array<float, kColumns> first, second;
-      for (size_t j = 0; j < kColumns; ++j) {
-        first[j] = to[j];
-        second[j] = to[static_cast<size_t>(n) + j];
-      }
-      for (int i = 0; i < k; ++i) {
-        const float x = a[row * kMaxK + i], y = a[(row + 1) * kMaxK + i];
-        const float* from = b + i * n + column;
-        for (size_t j = 0; j < kColumns; ++j) {
-          first[j] += x * from[j];
-          second[j] += y * from[j];
-        }
-      }
-      for (size_t j = 0; j < kColumns; ++j) {
-        to[j] = first[j];
-        to[static_cast<size_t>(n) + j] = second[j];
-      }
-    }
-  }
-}
-
 }  // namespace wide::simt

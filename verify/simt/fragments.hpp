@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the lanes of a warp hold matrices for mma.sync and wgmma, and the product itself. Both use
-// the same fragments: a row's elements lie in the four lanes of a quad, a register (4 bytes) each,
-// so that tables for 1-, 2- and 4-byte elements are one table in bytes. Operands become fp32 once
-// per product: exact for all types, products of two of them included.
+// How the lanes of a warp hold matrices for mma.sync and wgmma. Both use the same fragments: a
+// row's elements lie in the four lanes of a quad, a register (4 bytes) each, so that tables for 1-,
+// 2- and 4-byte elements are one table in bytes. Operands become fp32 once per product: exact for
+// all types, products of two of them included.
 #pragma once
 
 #include <cstdint>
@@ -42,9 +42,5 @@ void store_accumulators(std::span<uint32_t* const> registers, bool is_half, int 
 
 /// fp16 accumulators: every sum that leaves the tensor core is one.
 void round_to_half(std::span<float> values);
-
-/// d += a b; a: 16 rows of kMaxK floats of which the first k count, b: k rows of n floats, n a
-/// multiple of 8. Sums are fp32, one product after the other.
-void multiply_add(const float* a, const float* b, int k, int n, float* d);
 
 }  // namespace wide::simt

@@ -8,6 +8,7 @@
 #include "verify/simt/async.hpp"
 #include "verify/simt/formats.hpp"
 #include "verify/simt/fragments.hpp"
+#include "verify/simt/tensor_core.hpp"
 
 namespace wide::simt {
 
@@ -51,7 +52,8 @@ void mma(Warp& warp, const MmaShape& shape, std::span<uint32_t* const> d,
     }
   }
   load_accumulators(c, shape.c_is_half, kColumns, sums.data());
-  multiply_add(rows.data(), b_rows.data(), shape.k, kColumns, sums.data());
+  multiply_add(TensorCore::of_mma(), shape.type_a, rows.data(), shape.type_b, b_rows.data(),
+               shape.k, kColumns, sums.data());
   store_accumulators(d, shape.d_is_half, kColumns, sums.data());
   warp.block->launch.counters.mma_flops += int64_t{2} * kRows * kColumns * shape.k;
 }

@@ -10,6 +10,7 @@
 
 #include "verify/simt/fragments.hpp"
 #include "verify/simt/shared_memory.hpp"
+#include "verify/simt/tensor_core.hpp"
 #include "verify/simt/text.hpp"
 
 namespace wide::simt {
@@ -233,7 +234,8 @@ void Wgmma::carry_out(Group& group, size_t warp) {
   }
   std::vector<float>& rows = share.accumulators->rows;
   if (!product.scale_d) std::fill(rows.begin(), rows.end(), 0.0f);
-  multiply_add(a.data(), product.b.data(), static_cast<int>(k), shape.n, rows.data());
+  multiply_add(TensorCore::of_wgmma(shape.type_a), shape.type_a, a.data(), shape.type_b,
+               product.b.data(), static_cast<int>(k), shape.n, rows.data());
   if (shape.d_is_half) round_to_half(rows);
   product.done |= 1u << warp;
   if (product.done == (1u << kWarps) - 1) product.b = {};
