@@ -315,6 +315,30 @@ TEST_CASE("linear on CUDA: tf32 only where it is allowed") {
              {{"n", int64_t{3}}, {"batch", int64_t{16}}, {"d", int64_t{128}}, {"tf32", tf32}});
 }
 
+/// Errors lean to one side in tensor cores, and sums of one sign show it.
+TEST_CASE("linear on CUDA: tf32x3 is as exact as fp32 in long sums of one sign") {
+  TestDevice bench(require_cuda());
+  const catalog::PrimitiveSpec& spec = catalog::linear_spec();
+  const Values sizes{
+      {"n", int64_t{2}}, {"batch", int64_t{4}}, {"in", int64_t{2048}}, {"out", int64_t{8}}};
+  const catalog::Case point = catalog::make_case(spec, sizes);
+  catalog::WorkloadOptions options;
+  options.fill = catalog::Fill::positive;
+  const auto workload = spec.make_workload(bench.context(), point, options);
+  const catalog::ReferenceSample reference(*workload, 1e15);
+  const auto error = [&](const char* strategy) {
+    const catalog::Prepared prepared = workload->prepare(strategy);
+    prepared.run(bench.execution(prepared.workspace_bytes));
+    return catalog::compare(reference,
+                            workload->read_outputs(catalog::OutputOf::strategy, bench.stream()))
+        .worst_error_ratio;
+  };
+  const double of_fp32 = error("simt"), of_parts = error("tf32x3");
+  INFO("errors as shares of the tolerance: simt " << of_fp32 << ", tf32x3 " << of_parts);
+  CHECK(of_fp32 < 0.1);
+  CHECK(of_parts < 0.03);
+}
+
 TEST_CASE("linear on CUDA: empty sizes") {
   TestDevice bench(require_cuda());
   const std::string strategy =

@@ -42,6 +42,8 @@ struct MmaFragment {
 template <class T>
 struct MmaHalf {
   using Element = T;
+  static constexpr int kStepsAtOnce =
+      4;  // of a stage's instructions' k, whose code is side by side
   template <int kCount>
   __device__ static void prepare(MmaFragment<kCount>&) {}
   __device__ static void multiply(float (&d)[4], const MmaFragment<4>& a, const MmaFragment<2>& b) {
@@ -51,6 +53,7 @@ struct MmaHalf {
 
 struct MmaTf32 {
   using Element = float;
+  static constexpr int kStepsAtOnce = 4;
   template <int kCount>
   __device__ static void prepare(MmaFragment<kCount>& f) {
 #pragma unroll
@@ -62,9 +65,13 @@ struct MmaTf32 {
 };
 
 /// x = high + low up to 2^-22 |x|; the product of the lows, at most 2^-22 of the whole, is left
-/// out.
+/// out. Each instruction cuts off its terms at the largest one's 25th bit (24th before compute
+/// capability 9.0), and the whole toward zero (arXiv:2511.10909): sums of all of k there would be
+/// short by more with every instruction, and by more than fp32's error. So 8 of k are, and those
+/// are added as fp32.
 struct MmaTf32x3 {
   using Element = float;
+  static constexpr int kStepsAtOnce = 1;  // parts have registers of their own
   template <int kCount>
   __device__ static void prepare(MmaFragment<kCount>& f) {
 #pragma unroll
@@ -77,9 +84,12 @@ struct MmaTf32x3 {
     }
   }
   __device__ static void multiply(float (&d)[4], const MmaFragment<4>& a, const MmaFragment<2>& b) {
-    arch::mma_m16n8k8_tf32(d, a.low, b.high);
-    arch::mma_m16n8k8_tf32(d, a.high, b.low);
-    arch::mma_m16n8k8_tf32(d, a.high, b.high);
+    float part[4] = {};
+    arch::mma_m16n8k8_tf32(part, a.low, b.high);
+    arch::mma_m16n8k8_tf32(part, a.high, b.low);
+    arch::mma_m16n8k8_tf32(part, a.high, b.high);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) d[i] += part[i];
   }
 };
 
@@ -171,7 +181,7 @@ template <class Math, MmaPolicy policy>
 __device__ inline void multiply_stage(const char* a_tile, const char* b_tile, const MmaWarp& warp,
                                       float (&sums)[policy.blocks_a()][policy.blocks_b()][4]) {
   constexpr int kSteps = kChunks / 2 / policy.warps_k;  // an instruction's k is two chunks
-#pragma unroll
+#pragma unroll Math::kStepsAtOnce
   for (int step = 0; step < kSteps; ++step) {
     const int chunk = 2 * (step * policy.warps_k + warp.k);
     MmaFragment<4> a[policy.blocks_a()];
