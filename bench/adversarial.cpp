@@ -19,11 +19,10 @@ struct Hostile {
   Fill fill;
   const char* name;
 };
-constexpr Hostile kHostile[] = {{Fill::integers, "whole numbers"},
-                                {Fill::specials, "NaN and infinities"},
-                                {Fill::cancelling, "sums that cancel"},
-                                {Fill::tiny, "subnormals"},
-                                {Fill::wide_range, "a wide range"}};
+constexpr Hostile kHostile[] = {
+    {Fill::integers, "whole numbers"},      {Fill::specials, "NaN and infinities"},
+    {Fill::cancelling, "sums that cancel"}, {Fill::tiny, "subnormals"},
+    {Fill::wide_range, "a wide range"},     {Fill::positive, "sums of one sign"}};
 
 bool keeps_infinities(const catalog::PrimitiveSpec& spec, const Contender& contender) {
   return contender.is_baseline() ||

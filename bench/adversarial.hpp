@@ -25,9 +25,9 @@ struct Adversary {
 
 /// Every contender that is ok, against the reference: with whole numbers, NaN and infinities
 /// (where all of the output is compared: else the result's reason says that they were not tried),
-/// sums that cancel, subnormals and a wide range of magnitudes; and whether NaN in all operands of
-/// one member changes a bit of another's output, unless members are joined. What was found becomes
-/// the contender's result, as does what `guard` catches.
+/// sums that cancel, subnormals, a wide range of magnitudes and sums of one sign; and whether NaN
+/// in all operands of one member changes a bit of another's output, unless members are joined. What
+/// was found becomes the contender's result, as does what `guard` catches.
 void verify_adversarially(const Adversary& adversary,
                           const std::vector<std::unique_ptr<Contender>>& contenders,
                           const Guard& guard);

@@ -184,12 +184,12 @@ void add_verify(CLI::App& app, RunOptions& o) {
   app.add_option("--cases", o.sampled_cases, "so many of the cases selected, drawn by --seed")
       ->group("Cases")
       ->check(number_check(1, false, 1e6, "an integer from 1 to 10^6"));
-  app.add_flag(
-         "--adversarial", o.is_adversarial,
-         "also with whole numbers, whose results are exact, NaN and infinities (where all of "
-         "the output is compared; --json says where they were not tried), sums that "
-         "cancel, subnormals, a wide range, and NaN in one member, which may change no bit of "
-         "another's output")
+  app.add_flag("--adversarial", o.is_adversarial,
+               "also with whole numbers, whose results are exact, NaN and infinities (where all of "
+               "the output is compared; --json says where they were not tried), sums that "
+               "cancel, subnormals, a wide range, sums of one sign, and NaN in one member, which "
+               "may change no bit of "
+               "another's output")
       ->group("Cases");
 }
 

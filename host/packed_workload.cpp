@@ -39,6 +39,8 @@ Distribution shaped(const Distribution& from, Fill fill, Dtype dtype, bool is_fi
       const double exponent = dtype_bytes(dtype) <= 2 ? 6 : 10;
       return is_first ? Distribution{Kind::wide_range, -exponent, exponent} : from;
     }
+    case Fill::positive:
+      return Distribution::uniform(0, from.high);
   }
   return from;
 }

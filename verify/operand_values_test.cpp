@@ -123,11 +123,14 @@ TEST_CASE("fills shape what lies around zero, and nothing that has to keep its s
   const auto wide = filled(Fill::wide_range);
   const auto [low, high] = std::minmax_element(wide.begin(), wide.end());
   CHECK((*low < -900 && *low >= -1024 && *high > 900 && *high <= 1024));
+  const auto positive = filled(Fill::positive);
+  const auto [least, most] = std::minmax_element(positive.begin(), positive.end());
+  CHECK((*least >= 0 && *least < 0.01 && *most > 1.99 && *most <= 2));
   for (const Fill fill : {Fill::tiny, Fill::wide_range})
     CHECK(filled(fill, false) == filled(Fill::uniform));
   const Distribution variance = Distribution::uniform(0.25, 1), ids = Distribution::ids(5);
-  for (const Fill fill :
-       {Fill::normal, Fill::trig, Fill::zeros, Fill::cancelling, Fill::tiny, Fill::wide_range}) {
+  for (const Fill fill : {Fill::normal, Fill::trig, Fill::zeros, Fill::cancelling, Fill::tiny,
+                          Fill::wide_range, Fill::positive}) {
     CHECK(filled(fill, true, Dtype::fp32, variance) ==
           filled(Fill::uniform, true, Dtype::fp32, variance));
     CHECK(filled(fill, true, Dtype::int32, ids) == filled(Fill::uniform, true, Dtype::int32, ids));

@@ -55,13 +55,13 @@ TEST_CASE("adversarial operands find what the first ones hid, and members that a
     return wide.reason;
   };
   CHECK(reason(0).empty());
-  CHECK(calls == 8);  // its own operands, five fills, and with and without NaN in a member
+  CHECK(calls == 9);  // its own operands, six fills, and with and without NaN in a member
   CHECK(reason(1).starts_with("member "));
   CHECK(calls == 1);
   const std::vector<std::string> fills{"whole numbers", "NaN and infinities", "sums that cancel",
-                                       "subnormals", "a wide range"};
-  for (int i = 0; i < 5; ++i) CHECK(reason(2 + i).starts_with("with " + fills[size_t(i)] + ": "));
-  CHECK(reason(8) == "NaN in member 1 changes member 0");
+                                       "subnormals",    "a wide range",       "sums of one sign"};
+  for (int i = 0; i < 6; ++i) CHECK(reason(2 + i).starts_with("with " + fills[size_t(i)] + ": "));
+  CHECK(reason(9) == "NaN in member 1 changes member 0");
   plan.config.is_adversarial = false;
   CHECK(reason(2).empty());
 }

@@ -139,6 +139,7 @@ enum class Fill : uint8_t {
   tiny,        ///< the first operand is subnormal, or hardly more
   wide_range,  ///< magnitudes from 2^-10 to 2^10 (2^-6 to 2^6 where bits are 16 or fewer) in the
                ///< first operand
+  positive,    ///< uniform in [0, 1]: sums of one sign, whose errors add up where roundings lean
 };
 
 /// How a workload's operands are laid out and filled. The defaults are what is timed; the rest is
