@@ -376,13 +376,11 @@ cudaError_t launch_decode_width(const FlashAttentionDecodeParams& params, cudaSt
   const auto kernel = flash_attention_decode<T, width>;
   cudaError_t status = allow_shared_bytes(kernel, kSharedBytes);
   if (status != cudaSuccess) return status;
-  kernel<<<static_cast<unsigned>(units * params.num_parts), kDecodeThreads, kSharedBytes, stream>>>(
-      params);
-  status = cudaGetLastError();
+  status = launch_kernel(kernel, static_cast<unsigned>(units * params.num_parts), kDecodeThreads,
+                         kSharedBytes, stream, params);
   if (status != cudaSuccess || params.num_parts == 1) return status;
-  flash_attention_decode_merge<T, width>
-      <<<static_cast<unsigned>(units), kDecodeThreads, 0, stream>>>(params);
-  return cudaGetLastError();
+  return launch_kernel(flash_attention_decode_merge<T, width>, static_cast<unsigned>(units),
+                       kDecodeThreads, 0, stream, params);
 }
 
 template <class T>

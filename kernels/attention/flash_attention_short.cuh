@@ -19,6 +19,7 @@
 
 #include "kernels/attention/flash_attention.hpp"
 #include "kernels/attention/flash_attention_fragments.cuh"
+#include "kernels/common/launch.hpp"
 
 namespace wide::kernels {
 
@@ -275,9 +276,8 @@ cudaError_t launch_short(const FlashAttentionParams& p, cudaStream_t stream) {
   if (const cudaError_t status = allow_shared_bytes(kernel, bytes); status != cudaSuccess) {
     return status;
   }
-  kernel<<<static_cast<unsigned>(groups * per_unit), kShortThreads, static_cast<size_t>(bytes),
-           stream>>>(p, grid);
-  return cudaGetLastError();
+  return launch_kernel(kernel, static_cast<unsigned>(groups * per_unit), kShortThreads,
+                       static_cast<size_t>(bytes), stream, p, grid);
 }
 
 template <class T>

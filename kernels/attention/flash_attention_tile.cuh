@@ -286,9 +286,8 @@ cudaError_t launch_query_blocks(Kernel* kernel, const FlashAttentionParams& p, i
   if (const cudaError_t status = allow_shared_bytes(kernel, shared_bytes); status != cudaSuccess) {
     return status;
   }
-  kernel<<<static_cast<unsigned>(blocks), threads, static_cast<size_t>(shared_bytes), stream>>>(
-      p, per_head);
-  return cudaGetLastError();
+  return launch_kernel(kernel, static_cast<unsigned>(blocks), threads,
+                       static_cast<size_t>(shared_bytes), stream, p, per_head);
 }
 
 }  // namespace wide::kernels

@@ -34,6 +34,19 @@ cudaError_t allow_shared_bytes(Kernel* kernel, int64_t bytes, int static_bytes =
                               most - static_bytes);
 }
 
+/// kernel<<<grid, threads, shared_bytes, stream>>>(args...), and its own status: cudaGetLastError()
+/// behind it would take an error of whoever called before for the launch's.
+template <class... Args>
+cudaError_t launch_kernel(void (*kernel)(Args...), dim3 grid, dim3 threads, size_t shared_bytes,
+                          cudaStream_t stream, const std::type_identity_t<Args>&... args) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = threads;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  return cudaLaunchKernelEx(&config, kernel, args...);
+}
+
 /// Starts a kernel whose threads wait_for_grid() (kernels/arch/grid.cuh): its blocks may start
 /// before the kernel before in the stream has ended. Also in a graph, as a programmatic edge.
 template <class... Args>

@@ -284,9 +284,9 @@ cudaError_t launch_rows(void (*kernel)(Parameters...), const RowLaunch& launch, 
   constexpr int kBytesOfSums = 512;  // or fewer, of blocks that share a row
   const cudaError_t status = allow_shared_bytes(kernel, launch.bytes, kBytesOfSums);
   if (status != cudaSuccess) return status;
-  kernel<<<static_cast<unsigned>(launch.blocks), static_cast<unsigned>(launch.threads),
-           static_cast<size_t>(launch.bytes), stream>>>(arguments..., launch.access);
-  return cudaGetLastError();
+  return launch_kernel(kernel, static_cast<unsigned>(launch.blocks),
+                       static_cast<unsigned>(launch.threads), static_cast<size_t>(launch.bytes),
+                       stream, arguments..., launch.access);
 }
 
 }  // namespace wide::kernels

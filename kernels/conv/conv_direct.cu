@@ -373,9 +373,9 @@ cudaError_t launch(const ConvParams& params, const DirectTile& tile, cudaStream_
   const cudaError_t status = allow_shared_bytes(kernel, bytes);
   if (status != cudaSuccess) return status;
   const int64_t blocks = params.num_members * tile.blocks_of_member(params);
-  kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(tile.warps * kLanes),
-           static_cast<size_t>(bytes), stream>>>(params, tile);
-  return cudaGetLastError();
+  return launch_kernel(kernel, static_cast<unsigned>(blocks),
+                       static_cast<unsigned>(tile.warps * kLanes), static_cast<size_t>(bytes),
+                       stream, params, tile);
 }
 
 }  // namespace

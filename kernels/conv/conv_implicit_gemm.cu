@@ -120,9 +120,8 @@ cudaError_t launch(const ConvGemmParams& params, cudaStream_t stream) {
     return status;
   }
   const auto blocks = static_cast<unsigned>(tiles_p * tiles_c * conv.groups * conv.num_members);
-  kernel<<<blocks, Shared::policy.threads(), Shared::kBytes, stream>>>(
-      params, static_cast<uint32_t>(tiles_p), static_cast<uint32_t>(tiles_c));
-  return cudaGetLastError();
+  return launch_kernel(kernel, blocks, Shared::policy.threads(), Shared::kBytes, stream, params,
+                       static_cast<uint32_t>(tiles_p), static_cast<uint32_t>(tiles_c));
 }
 
 template <class Math, ConvGemmForm form>

@@ -16,6 +16,7 @@
 
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/divisor.hpp"
+#include "kernels/common/launch.hpp"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/embedding/embedding_indexed.hpp"
 #include "kernels/embedding/embedding_rows.cuh"
@@ -249,9 +250,8 @@ cudaError_t launch(const EmbeddingParams& p, cudaStream_t stream) {
   const int64_t bags_per_block = kThreads >> share.lanes_log2;
   const int64_t blocks =
       std::min((share.num_bags + bags_per_block - 1) / bags_per_block, kMaxBlocks);
-  embedding_bag_kernel<kFormat, T>
-      <<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(p, share);
-  return cudaGetLastError();
+  return launch_kernel(embedding_bag_kernel<kFormat, T>, static_cast<unsigned>(blocks), kThreads, 0,
+                       stream, p, share);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/divisor.hpp"
+#include "kernels/common/launch.hpp"
 #include "kernels/embedding/embedding_indexed.hpp"
 #include "kernels/embedding/embedding_rows.cuh"
 
@@ -178,8 +179,8 @@ cudaError_t launch(const EmbeddingParams& p, bool is_gather, int64_t units, cuda
   const int64_t items_per_block = (kThreads >> share.lanes_log2) * (is_gather ? 1 : kRowsInFlight);
   const int64_t blocks =
       std::min((share.num_items + items_per_block - 1) / items_per_block, kMaxBlocks);
-  embedding_kernel<kFormat, T><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(p, share);
-  return cudaGetLastError();
+  return launch_kernel(embedding_kernel<kFormat, T>, static_cast<unsigned>(blocks), kThreads, 0,
+                       stream, p, share);
 }
 
 /// Largest power of two up to 16 that divides every row's address and length.
@@ -228,8 +229,7 @@ cudaError_t launch_embedding_rows(Dtype dtype, const EmbeddingParams& p, bool is
 }
 
 cudaError_t launch_embedding_report(const EmbeddingParams& p, cudaStream_t stream) {
-  embedding_report_kernel<<<1, 1, 0, stream>>>(p);
-  return cudaGetLastError();
+  return launch_kernel(embedding_report_kernel, 1, 1, 0, stream, p);
 }
 
 }  // namespace wide::kernels

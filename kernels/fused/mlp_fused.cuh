@@ -306,10 +306,9 @@ cudaError_t launch_mlp(MlpFusedParams p, cudaStream_t stream) {
   const auto kernel = mlp_fused<Rows>;
   const cudaError_t status = allow_shared_bytes(kernel, p.shape.shared_bytes);
   if (status != cudaSuccess) return status;
-  kernel<<<static_cast<unsigned>(p.num_members * p.shape.blocks_per_member),
-           static_cast<unsigned>(32 * p.shape.warps), static_cast<size_t>(p.shape.shared_bytes),
-           stream>>>(p);
-  return cudaGetLastError();
+  return launch_kernel(kernel, static_cast<unsigned>(p.num_members * p.shape.blocks_per_member),
+                       static_cast<unsigned>(32 * p.shape.warps),
+                       static_cast<size_t>(p.shape.shared_bytes), stream, p);
 }
 
 }  // namespace wide::kernels

@@ -8,6 +8,7 @@
 // Plan: one thread per four features of one (row, member), so that fp32 moves 16 bytes a time; a
 // grid of one line. The block's first place is divided in 64 bits once, the threads' places behind
 // it in 32 bits. Bound by memory; nothing is shared.
+#include "kernels/common/launch.hpp"
 #include "kernels/linear/linear_epilogue.hpp"
 
 #include <limits>
@@ -96,8 +97,7 @@ cudaError_t launch_linear_epilogue(LinearEpilogueParams params, Dtype dtype, cud
                          is_whole_groups(params.y, params.y_strides, sizeof(T));
     const Layout layout{groups, static_cast<uint32_t>(per_slice), aligned};
     const auto blocks = static_cast<unsigned>((groups - 1) / kThreads + 1);
-    linear_epilogue<T><<<blocks, kThreads, 0, stream>>>(params, layout);
-    return cudaGetLastError();
+    return launch_kernel(linear_epilogue<T>, blocks, kThreads, 0, stream, params, layout);
   });
 }
 

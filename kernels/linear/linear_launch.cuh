@@ -62,9 +62,8 @@ cudaError_t launch_tiles(Kernel* kernel, const Params& params, int64_t tile_m, i
     return status;
   }
   const auto blocks = static_cast<unsigned>(tiles_m * tiles_n * shares);
-  kernel<<<blocks, threads, static_cast<size_t>(shared_bytes), stream>>>(
-      params, static_cast<uint32_t>(tiles_m), static_cast<uint32_t>(tiles_n));
-  return cudaGetLastError();
+  return launch_kernel(kernel, blocks, threads, static_cast<size_t>(shared_bytes), stream, params,
+                       static_cast<uint32_t>(tiles_m), static_cast<uint32_t>(tiles_n));
 }
 
 }  // namespace wide::kernels

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // pointers[0, i] = weight + i * weight_member_bytes, and so for x and y: one thread per member.
+#include "kernels/common/launch.hpp"
 #include "kernels/linear/linear_pointers.hpp"
 
 #include <limits>
@@ -31,8 +32,7 @@ cudaError_t launch_linear_pointers(const LinearPointersParams& params, cudaStrea
   if (params.num_members == 0) return cudaSuccess;
   const int64_t blocks = (params.num_members - 1) / kThreads + 1;
   if (blocks > std::numeric_limits<int32_t>::max()) return cudaErrorInvalidConfiguration;
-  linear_pointers<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(params);
-  return cudaGetLastError();
+  return launch_kernel(linear_pointers, static_cast<unsigned>(blocks), kThreads, 0, stream, params);
 }
 
 }  // namespace wide::kernels

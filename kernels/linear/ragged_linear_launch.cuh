@@ -9,6 +9,7 @@
 
 #include <limits>
 
+#include "kernels/common/launch.hpp"
 #include "kernels/linear/linear_launch.cuh"
 #include "kernels/linear/ragged_linear.hpp"
 
@@ -90,9 +91,8 @@ cudaError_t launch_ragged(Kernel* kernel, RaggedLinearParams params, int64_t ele
   if (const cudaError_t status = allow_shared_bytes(kernel, shared_bytes); status != cudaSuccess) {
     return status;
   }
-  kernel<<<static_cast<unsigned>(params.num_tiles), threads, static_cast<size_t>(shared_bytes),
-           stream>>>(params);
-  return cudaGetLastError();
+  return launch_kernel(kernel, static_cast<unsigned>(params.num_tiles), threads,
+                       static_cast<size_t>(shared_bytes), stream, params);
 }
 
 }  // namespace wide::kernels

@@ -11,6 +11,7 @@
 // - 1 values a slice; few slices that are not held leave multiprocessors idle, and if not aligned
 // are moved one by one.
 #include "kernels/common/dispatch.hpp"
+#include "kernels/common/launch.hpp"
 #include "kernels/norm/batchnorm_wide.hpp"
 #include "kernels/norm/norm_launch.cuh"
 #include "kernels/pointwise/packed_runs.cuh"
@@ -179,7 +180,8 @@ cudaError_t launch_ragged_eval(const BatchnormParams& p, const PackedParams& pac
   const PackedParams joined = joined_runs<T>(packed);
   const PackedCut cut = cut_runs<T>(joined, packed);
   return launch_packed(joined, cut, [&](unsigned blocks) {
-    batchnorm_ragged_eval_kernel<T><<<blocks, kPackedThreads, 0, stream>>>(p, joined, cut);
+    return launch_kernel(batchnorm_ragged_eval_kernel<T>, blocks, kPackedThreads, 0, stream, p,
+                         joined, cut);
   });
 }
 
@@ -192,10 +194,8 @@ cudaError_t launch_eval(const BatchnormParams& p, cudaStream_t stream) {
   const unsigned threads = slice_threads(chunks, kEvalThreads);
   const int64_t blocks_per_slice = (chunks - 1) / (kAtOnce * threads) + 1;
   if (slices > 0x7fffffff / blocks_per_slice) return cudaErrorInvalidConfiguration;
-  batchnorm_eval_kernel<T>
-      <<<static_cast<unsigned>(slices * blocks_per_slice), threads, 0, stream>>>(
-          p, is_aligned, static_cast<uint32_t>(blocks_per_slice));
-  return cudaGetLastError();
+  return launch_kernel(batchnorm_eval_kernel<T>, static_cast<unsigned>(slices * blocks_per_slice),
+                       threads, 0, stream, p, is_aligned, static_cast<uint32_t>(blocks_per_slice));
 }
 
 bool is_empty(const BatchnormParams& p) {

@@ -127,10 +127,9 @@ cudaError_t launch_slices(void (*kept)(Params, SliceAccess), void (*unkept)(Para
     const cudaError_t status = allow_shared_bytes(kept, bytes, kBytesOfSums);
     if (status != cudaSuccess) return status;
   }
-  (is_kept ? kept : unkept)<<<static_cast<unsigned>(blocks),
-                              static_cast<unsigned>(teams) * access.threads_per_slice,
-                              static_cast<size_t>(bytes), stream>>>(p, access);
-  return cudaGetLastError();
+  return launch_kernel(is_kept ? kept : unkept, static_cast<unsigned>(blocks),
+                       static_cast<unsigned>(teams) * access.threads_per_slice,
+                       static_cast<size_t>(bytes), stream, p, access);
 }
 
 }  // namespace wide::kernels

@@ -8,6 +8,7 @@
 // layout. Axes that are contiguous on both sides are folded on the host first, so the index is
 // seldom taken apart more than twice, by reciprocals. Memory: no shared memory. Limits: none on
 // sizes; all offsets are 64-bit.
+#include "kernels/common/launch.hpp"
 #include "kernels/pack/strided_copy.hpp"
 
 #include <algorithm>
@@ -117,8 +118,8 @@ cudaError_t launch(const StridedCopy& copy, int64_t num_elements, cudaStream_t s
   Divisors divisors;
   for (int axis = 0; axis < copy.rank; ++axis) divisors.by[axis] = Divisor(copy.extents[axis]);
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(copy.num_pairs));
-  strided_copy_kernel<Element><<<grid, kThreads, 0, stream>>>(copy, divisors, num_elements);
-  return cudaGetLastError();
+  return launch_kernel(strided_copy_kernel<Element>, grid, kThreads, 0, stream, copy, divisors,
+                       num_elements);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 // the tensors. One instantiation an activation; the function is a switch that the whole grid takes
 // alike, once for a unit, and costs next to nothing.
 #include "kernels/common/dispatch.hpp"
+#include "kernels/common/launch.hpp"
 #include "kernels/pointwise/binary_wide.hpp"
 #include "kernels/pointwise/packed_runs.cuh"
 #include "kernels/pointwise/pointwise_function.cuh"
@@ -65,7 +66,8 @@ cudaError_t launch(BinaryFunction function, const PackedParams& p, cudaStream_t 
   const PackedParams joined = joined_runs<T>(p);
   const PackedCut cut = cut_runs<T>(joined, p);
   return launch_packed(joined, cut, [&](unsigned blocks) {
-    binary_kernel<kActivation, T><<<blocks, kPackedThreads, 0, stream>>>(joined, cut, function);
+    return launch_kernel(binary_kernel<kActivation, T>, blocks, kPackedThreads, 0, stream, joined,
+                         cut, function);
   });
 }
 

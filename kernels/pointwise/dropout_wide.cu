@@ -7,6 +7,7 @@
 // whole blocks: some 15 instructions an element while the loads are under way. Elsewhere a vector
 // lies across blocks, rows and members, which it goes through one after the other.
 #include "kernels/common/dispatch.hpp"
+#include "kernels/common/launch.hpp"
 #include "kernels/pointwise/dropout_rate.hpp"
 #include "kernels/pointwise/dropout_wide.hpp"
 #include "kernels/pointwise/packed_runs.cuh"
@@ -92,7 +93,8 @@ cudaError_t launch(const DropoutParams& p, cudaStream_t stream) {
   if (!has_whole_blocks) join_runs(packed, true);
   const PackedCut cut = cut_runs<T>(packed, p.packed, has_whole_blocks);
   return launch_packed(packed, cut, [&](unsigned blocks) {
-    dropout_kernel<T><<<blocks, kPackedThreads, 0, stream>>>(joined, cut, has_whole_blocks);
+    return launch_kernel(dropout_kernel<T>, blocks, kPackedThreads, 0, stream, joined, cut,
+                         has_whole_blocks);
   });
 }
 

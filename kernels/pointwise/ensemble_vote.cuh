@@ -182,9 +182,8 @@ cudaError_t launch_votes(const EnsembleParams& p, cudaStream_t stream) {
   if (blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
   const int64_t bytes = cut.rows * (pitch * static_cast<int64_t>(sizeof(T)) +
                                     members * static_cast<int64_t>(sizeof(int)));
-  ensemble_vote_kernel<T>
-      <<<static_cast<unsigned>(blocks), threads, static_cast<size_t>(bytes), stream>>>(p, cut);
-  return cudaGetLastError();
+  return launch_kernel(ensemble_vote_kernel<T>, static_cast<unsigned>(blocks), threads,
+                       static_cast<size_t>(bytes), stream, p, cut);
 }
 
 }  // namespace wide::kernels

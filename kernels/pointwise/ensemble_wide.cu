@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "kernels/common/dispatch.hpp"
+#include "kernels/common/launch.hpp"
 #include "kernels/common/staged_runs.cuh"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/pointwise/ensemble_sums.cuh"
@@ -237,10 +238,8 @@ cudaError_t launch(const EnsembleParams& p, cudaStream_t stream) {
   if (blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
   const size_t bytes =
       cut.is_staged ? static_cast<size_t>(kAtOnce * cut.pieces * cut.runs.pitch) * sizeof(T) : 0;
-  ensemble_kernel<T, kMode>
-      <<<static_cast<unsigned>(blocks), static_cast<unsigned>(cut.pieces * cut.lanes), bytes,
-         stream>>>(p, cut);
-  return cudaGetLastError();
+  return launch_kernel(ensemble_kernel<T, kMode>, static_cast<unsigned>(blocks),
+                       static_cast<unsigned>(cut.pieces * cut.lanes), bytes, stream, p, cut);
 }
 
 }  // namespace

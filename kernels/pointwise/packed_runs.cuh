@@ -370,7 +370,7 @@ PackedCut cut_runs(const PackedParams& joined, const PackedParams& whole,
   return cut;
 }
 
-/// Calls launch(blocks); none of the sizes is 0.
+/// launch(blocks), which returns a status; none of the sizes is 0.
 template <class Launch>
 cudaError_t launch_packed(const PackedParams& p, const PackedCut& cut, const Launch& launch) {
   const int64_t per_thread = cut.is_by_rows ? 1 : kPackedUnits;
@@ -378,8 +378,7 @@ cudaError_t launch_packed(const PackedParams& p, const PackedCut& cut, const Lau
   const int64_t per_block = kPackedThreads * per_thread;
   const int64_t blocks = (rows * p.num_members * cut.units_per_run + per_block - 1) / per_block;
   if (blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
-  launch(static_cast<unsigned>(blocks));
-  return cudaGetLastError();
+  return launch(static_cast<unsigned>(blocks));
 }
 
 }  // namespace wide::kernels

@@ -5,6 +5,7 @@
 // a function: one kernel with a switch would be as large as all, and take the registers of the
 // hungriest.
 #include "kernels/common/dispatch.hpp"
+#include "kernels/common/launch.hpp"
 #include "kernels/pointwise/packed_runs.cuh"
 #include "kernels/pointwise/pointwise_function.cuh"
 #include "kernels/pointwise/pointwise_wide.hpp"
@@ -33,7 +34,8 @@ cudaError_t launch(const PointwiseParams& p, cudaStream_t stream) {
   const PackedParams joined = joined_runs<T>(p.packed);
   const PackedCut cut = cut_runs<T>(joined, p.packed);
   return launch_packed(joined, cut, [&](unsigned blocks) {
-    pointwise_kernel<kFunction, T><<<blocks, kPackedThreads, 0, stream>>>(joined, cut, p.a, p.b);
+    return launch_kernel(pointwise_kernel<kFunction, T>, blocks, kPackedThreads, 0, stream, joined,
+                         cut, p.a, p.b);
   });
 }
 

@@ -14,6 +14,7 @@
 // its elements. Which of these it is, and so the order of a sum, depends on a member's sizes alone.
 // Limits: 2^31 - 1 positions an image.
 #include "kernels/common/dispatch.hpp"
+#include "kernels/common/launch.hpp"
 #include "kernels/common/staged_runs.cuh"
 #include "kernels/pooling/pooling_cut.hpp"
 #include "kernels/pooling/pooling_window.cuh"
@@ -249,14 +250,12 @@ cudaError_t launch(PoolingParams p, cudaStream_t stream) {
   if (blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
   const auto grid = static_cast<unsigned>(blocks);
   if (is_long) {
-    pooling_long_kernel<kMode, T><<<grid, kThreads, 0, stream>>>(p, cut);
-    return cudaGetLastError();
+    return launch_kernel(pooling_long_kernel<kMode, T>, grid, kThreads, 0, stream, p, cut);
   }
   const int results = cut.lanes() > 1 ? cut.images * cut.rows * cut.columns : 0;
   const size_t bytes = static_cast<size_t>(cut.runs * cut.pitch + results) * sizeof(T) +
                        static_cast<size_t>(cut.runs) * sizeof(int);
-  pooling_kernel<kMode, T><<<grid, kThreads, bytes, stream>>>(p, cut);
-  return cudaGetLastError();
+  return launch_kernel(pooling_kernel<kMode, T>, grid, kThreads, bytes, stream, p, cut);
 }
 
 }  // namespace
