@@ -82,6 +82,57 @@ void compare_row(const ReferenceSample::Row& row, const MemberOutputs& outputs,
   verdict.elements_compared += output.row_length;
 }
 
+/// A member's squares, of errors and of what is expected.
+struct Squares {
+  double errors = 0, expected = 0;
+  int64_t count = 0;
+};
+
+Squares squares_of(const ReferenceSample::Row& row, const MemberOutputs& outputs) {
+  const MemberOutputs::Member& output = outputs.members[static_cast<size_t>(row.member)];
+  const int64_t first = row.row * output.row_length;
+  Squares squares;
+  for (size_t i = 0; i < row.values.size(); ++i) {
+    const double got =
+        load_element(output.bytes.data(), outputs.dtype, first + static_cast<int64_t>(i));
+    const double error = got - row.values[i];
+    if (!std::isfinite(error)) continue;
+    squares.errors += error * error;
+    squares.expected += row.values[i] * row.values[i];
+    ++squares.count;
+  }
+  return squares;
+}
+
+/// Judges sums of squares member by member; what is wrong, or nothing.
+std::string judge_squares(const ReferenceSample& reference, const MemberOutputs& outputs,
+                          const Leniency& leniency, Verdict& verdict) {
+  constexpr int64_t kLeast = 64;  // values: of fewer, one error is the mean
+  const double limit = reference.mean_square_limit() * leniency.slack * leniency.slack;
+  if (!(limit < kInfinity)) return "";
+  std::vector<Squares> members(outputs.members.size());
+  for (const auto& row : reference.rows()) {
+    Squares& member = members[static_cast<size_t>(row.member)];
+    const Squares more = squares_of(row, outputs);
+    member.errors += more.errors, member.expected += more.expected, member.count += more.count;
+  }
+  std::string trouble;
+  for (size_t m = 0; m < members.size(); ++m) {
+    if (members[m].count < kLeast || !(members[m].expected > 0)) continue;
+    const double share = members[m].errors / members[m].expected;
+    if (share <= verdict.mean_square) continue;
+    verdict.mean_square = share;
+    if (share <= limit) continue;
+    char text[160];
+    std::snprintf(text, sizeof(text),
+                  "member %zu: errors have %.3g of the outputs' squares, expected at most %.3g: a "
+                  "lower precision?",
+                  m, share, limit);
+    trouble = text;
+  }
+  return trouble;
+}
+
 /// Number of the first NaN of a row, or -1; adds how many there are.
 int64_t scan_row(Dtype dtype, const MemberOutputs::Member& output, int64_t row,
                  std::vector<float>& decoded, int64_t& count) {
@@ -150,6 +201,7 @@ std::string shape_trouble(const ReferenceSample& reference, const MemberOutputs&
 
 ReferenceSample::ReferenceSample(const Workload& workload, double flops_budget, uint64_t seed) {
   const int64_t members = workload.num_outputs();
+  mean_square_limit_ = workload.mean_square_limit();
   const double row_flops = std::max(workload.reference_row_flops(), 1.0);
   const double affordable =
       flops_budget / (row_flops * static_cast<double>(std::max<int64_t>(members, 1)));
@@ -184,9 +236,12 @@ Verdict compare(const ReferenceSample& reference, const MemberOutputs& outputs,
   for (const auto& row : reference.rows()) compare_row(row, outputs, leniency, verdict);
   std::string first_nan;
   count_nans(reference, outputs, leniency.keeps_infinities, verdict, first_nan);
-  verdict.passed = verdict.mismatches == 0 && verdict.nan_count == 0;
+  const std::string imprecise = judge_squares(reference, outputs, leniency, verdict);
+  verdict.passed = verdict.mismatches == 0 && verdict.nan_count == 0 && imprecise.empty();
   if (verdict.mismatches > 0) {
     verdict.message = describe(verdict);
+  } else if (!imprecise.empty()) {
+    verdict.message = imprecise;
   } else if (verdict.nan_count > 0) {
     verdict.message = first_nan;
     verdict.worst_error_ratio = kInfinity;

@@ -32,7 +32,8 @@ class ReferenceSample {
     int64_t rows = 0, row_length = 0;
   };
   std::span<const Member> members() const { return members_; }
-  int64_t elements() const { return elements_; }  ///< compared with the reference
+  double mean_square_limit() const { return mean_square_limit_; }  ///< the workload's
+  int64_t elements() const { return elements_; }                   ///< compared with the reference
   int64_t elements_in_all() const {
     return elements_in_all_;
   }  ///< of the output; all are scanned for NaN
@@ -41,6 +42,7 @@ class ReferenceSample {
   std::vector<Row> rows_;
   std::vector<Member> members_;
   int64_t elements_ = 0, elements_in_all_ = 0;
+  double mean_square_limit_ = 0;
 };
 
 struct Verdict {
@@ -53,6 +55,9 @@ struct Verdict {
   double got = 0, expected = 0, tolerance = 0;  ///< at the worst place
   int64_t mismatches = 0;                       ///< elements whose ratio is above that
   int64_t nan_count = 0;  ///< in the whole output, where the reference has none
+  /// The worst member's squares of errors, as a share of those of what is expected, of at least 64
+  /// finite values: Workload::mean_square_limit() bounds it, times the square of the slack.
+  double mean_square = 0;
   int64_t elements_compared = 0, elements = 0;
   std::vector<double> member_error_ratio;  ///< worst per member
   std::string message;                     ///< where, got, expected, tolerance; or what was damaged

@@ -204,6 +204,7 @@ std::vector<Implementation> wrong_ones() {
       {"one product too many", recipe({.num_terms_more = 1})},
       {"padding read", recipe({.num_terms_more = 1}), Dtype::fp32, kIn, padded()},
       {"tf32 operands", recipe({.round_operand = to_tf32})},
+      {"tf32 operands in long sums", recipe({.round_operand = to_tf32}), Dtype::fp32, 8192},
       {"bf16 operands", recipe({.round_operand = to_bf16})},
       {"fp16 operands", recipe({.round_operand = to_fp16})},
       {"fp16 sums of fp32", recipe({.round_sum = to_fp16})},

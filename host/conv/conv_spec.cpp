@@ -189,6 +189,10 @@ class ConvWorkload final : public PackedWorkload {
     }
   }
 
+  double mean_square_limit() const override {
+    return product_mean_square_limit(shape_.dtype, shape_.dtype, shape_.allow_tf32, options().fill);
+  }
+
   double reference_row_flops() const override {
     return 4 * static_cast<double>(conv_terms(shape_)) *
            static_cast<double>(y_->member_shape(0).back());

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 namespace wide::catalog {
@@ -142,6 +143,13 @@ JudgedOutput judge_product_sum(const ProductSum& of, Fill fill) {
   return judged;
 }
 
+double product_mean_square_limit(Dtype dtype, Dtype y_dtype, bool allow_tf32, Fill fill) {
+  const bool is_plain =
+      fill == Fill::uniform || fill == Fill::normal || fill == Fill::trig || fill == Fill::positive;
+  if (!is_plain || allow_tf32 || is_fp8(dtype)) return std::numeric_limits<double>::infinity();
+  return y_dtype == Dtype::fp32 ? 1e-10 : y_dtype == Dtype::fp16 ? 1e-7 : 6e-6;
+}
+
 const std::string_view kLinearToleranceFormula =
     "L * (8 sqrt(in + 1) 2^-24 S + [not fp32, or tf32: in / 2 * 2^-24 S] + [tf32: 2 * 2^-10 S] + "
     "[fp8: 16 * 2^-13 S]) + "
@@ -153,7 +161,9 @@ const std::string_view kLinearToleranceFormula =
     "with activation none or relu. 8 sqrt(in) covers sums in fp32 in every order; in / 2 those "
     "of tensor cores, which cut off toward zero, so that errors of sums of one sign add up (twice "
     "the most that a model of them comes to, arXiv:2511.10909); 2^-10 is an operand truncated to "
-    "tf32; 2^-13 what tensor cores keep of each product of fp8.";
+    "tf32; 2^-13 what tensor cores keep of each product of fp8. Besides, the squares of a member's "
+    "errors are at most 10^-10 (y fp32), 10^-7 (fp16), 6 10^-6 (bf16) of its outputs'; not of fp8, "
+    "with tf32, and for fills whose sums cancel.";
 
 void judge_linear_row(const LinearProblem& problem, const LinearReferenceRow& row, Fill fill,
                       std::span<double> values, std::span<double> tolerances) {

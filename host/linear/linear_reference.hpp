@@ -49,6 +49,12 @@ struct JudgedOutput {
 JudgedOutput judge_product_sum(const ProductSum& sum, Fill fill);
 extern const std::string_view kLinearToleranceFormula;
 
+/// Workload::mean_square_limit() of products of such factors: 10^-10 of fp32, 10^-7 of fp16, 6 *
+/// 10^-6 of bf16, which are rounded outputs' and what sums in fp32 add; tf32 in place of fp32 has
+/// 8 * 10^-8. None of fp8, whose sums have few bits, where tf32 is allowed, and for fills whose
+/// sums cancel.
+double product_mean_square_limit(Dtype dtype, Dtype y_dtype, bool allow_tf32, Fill fill);
+
 /// What the bytes of a member's blob stand for, [out, in], by plain loops over the order that
 /// wide/quantize.hpp describes.
 std::vector<double> linear_reference_weight(const LinearProblem& problem,

@@ -198,6 +198,11 @@ class LinearWorkload final : public PackedWorkload {
     judge_linear_row(like_, operands, options().fill, values, tolerances);
   }
 
+  double mean_square_limit() const override {
+    return product_mean_square_limit(like_.dtype, like_.y_dtype.value_or(like_.dtype),
+                                     like_.allow_tf32, options().fill);
+  }
+
   double reference_row_flops() const override {
     return 4 * static_cast<double>(like_.in_features) * static_cast<double>(like_.out_features);
   }

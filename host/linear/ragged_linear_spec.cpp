@@ -180,6 +180,12 @@ class RaggedLinearWorkload final : public PackedWorkload {
     judge_linear_row(like, operands, options().fill, values, tolerances);
   }
 
+  double mean_square_limit() const override {
+    const LinearProblem& like = likes_.front();
+    return product_mean_square_limit(like.dtype, like.y_dtype.value_or(like.dtype), like.allow_tf32,
+                                     options().fill);
+  }
+
   double reference_row_flops() const override {
     double most = 0;
     for (const LinearProblem& one : likes_) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -233,6 +234,10 @@ class Workload {
   /// each value the largest error |got - value| that passes. Shares no code with any strategy.
   virtual void reference_row(int64_t member, int64_t row, std::span<double> values,
                              std::span<double> tolerances) const = 0;
+  /// What the errors' squares of a member's output may add up to, as a share of the outputs' own;
+  /// infinite: anything. Bounds of single errors grow with a sum's length, and would let long sums
+  /// of a lower precision pass.
+  virtual double mean_square_limit() const { return std::numeric_limits<double>::infinity(); }
   /// Operations of one reference_row, the longest, for bounding the time that verification takes.
   virtual double reference_row_flops() const = 0;
 };
