@@ -123,6 +123,9 @@ std::string judge_squares(const ReferenceSample& reference, const MemberOutputs&
     if (share <= verdict.mean_square) continue;
     verdict.mean_square = share;
     if (share <= limit) continue;
+    const double ratio = std::sqrt(share / reference.mean_square_limit());
+    verdict.worst_error_ratio = std::max(verdict.worst_error_ratio, ratio);
+    verdict.member_error_ratio[m] = std::max(verdict.member_error_ratio[m], ratio);
     char text[160];
     std::snprintf(text, sizeof(text),
                   "member %zu: errors have %.3g of the outputs' squares, expected at most %.3g: a "

@@ -48,8 +48,9 @@ class ReferenceSample {
 struct Verdict {
   bool passed = false;
   /// Largest |got - expected| / tolerance over the rows compared; infinite for a NaN, an infinity
-  /// of the wrong sign or any error where the tolerance is 0. Passed where <= 1,
-  /// or Leniency's slack.
+  /// of the wrong sign or any error where the tolerance is 0; where the squares of a member's
+  /// errors are above their limit, the root of how far, if that is more. Passed where <= 1, or
+  /// Leniency's slack.
   double worst_error_ratio = 0;
   int64_t worst_member = -1, worst_row = -1, worst_column = -1;
   double got = 0, expected = 0, tolerance = 0;  ///< at the worst place

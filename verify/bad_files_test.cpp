@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <new>
 #include <set>
@@ -386,6 +387,25 @@ TEST_CASE("bad files: ONNX") {
               {ints("s", {2}, {1 << 20, 1 << 20})})
           .bytes_of());
   files.expect(260);
+}
+
+TEST_CASE("bad files: what cannot be read is an error of input and output") {
+  const wide::test::TemporaryFolder folder;
+  std::filesystem::create_symlink("b", "a");
+  std::filesystem::create_symlink("a", "b");
+  for (const std::string& path : {std::string(5000, 'x'), std::string("a"), std::string("."),
+                                  std::string("none"), std::string("/proc/self/mem")}) {
+    INFO(path.substr(0, 20));
+    try {
+      (void)wide::read_file(path);
+      FAIL("it was read");
+    } catch (const wide::Error& error) {
+      CHECK(error.code() == wide::ErrorCode::io);
+    }
+  }
+  wide::write_file("w", std::string(200'000, 'y'));
+  CHECK(wide::read_file("w") == std::string(200'000, 'y'));
+  CHECK(std::distance(std::filesystem::directory_iterator("."), {}) == 3);  // nothing is left over
 }
 
 TEST_CASE("bad files: tensors of ONNX in other files") {

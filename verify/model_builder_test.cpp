@@ -6,6 +6,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
@@ -51,6 +52,30 @@ TEST_CASE("model builder: members, sample, preset and validation make the model"
       CHECK(std::memcmp(tensor.data(), b.at(name).data(), static_cast<size_t>(tensor.bytes())) ==
             0);
   }
+}
+
+TEST_CASE("model builder: a replay keeps its model") {
+  const Graph graph = test::small_model("mlp");
+  const Model model = ModelBuilder(kCpu, graph).random_members(2).batch(3).build();
+  const auto operand = [](const ModelOperand& like) {
+    return Tensor(kCpu, like.dtype, like.shape);
+  };
+  const Tensor x = operand(model.plan().inputs()[0]);
+  const Tensor first = operand(model.plan().outputs()[0]),
+               again = operand(model.plan().outputs()[0]);
+  std::memset(x.data(), 0, static_cast<size_t>(x.bytes()));
+  const Tensor workspace(kCpu, Dtype::uint8, {model.plan().workspace_bytes()});
+  const Execution execution{Stream::cpu(), {workspace.data(), workspace.bytes()}};
+  const ConstTensorView in = x.view();
+  const TensorView out = first.view(), out_again = again.view();
+  model.run({{&in, 1}, {&out, 1}}, execution);
+  std::optional<ModelReplay> replay;
+  {
+    const Model share = model;
+    replay.emplace(kCpu, share, ModelArguments{{&in, 1}, {&out_again, 1}}, execution);
+  }
+  replay->run(Stream::cpu());
+  CHECK(std::memcmp(first.data(), again.data(), static_cast<size_t>(first.bytes())) == 0);
 }
 
 TEST_CASE("model builder: what is missing or does not fit is said") {

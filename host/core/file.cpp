@@ -11,8 +11,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
+#include <memory>
+#include <random>
 #include <utility>
 
 #include "wide/error.hpp"
@@ -76,9 +77,11 @@ void write_file(const std::string& path, std::span<const std::string_view> piece
     special.sync_and_close();
     return;
   }
-  const std::string temporary = path + ".tmp" + std::to_string(::getpid());
+  // Nobody else's: of other threads, nor of other machines that share the folder.
+  const std::string temporary = path + ".tmp" + std::to_string(std::random_device()()) +
+                                std::to_string(std::random_device()());
+  Descriptor file(temporary, O_WRONLY | O_CREAT | O_EXCL, path);
   try {
-    Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, path);
     file.write_all(pieces);
     file.sync_and_close();
     if (::rename(temporary.c_str(), path.c_str()) != 0) fail("cannot write", path, errno);
@@ -95,10 +98,21 @@ void write_file(const std::string& path, std::span<const std::string_view> piece
 }
 
 std::string read_file(const std::string& path) {
-  if (std::filesystem::is_directory(path)) fail("cannot read", path, EISDIR);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail("cannot read", path, errno);
-  return {std::istreambuf_iterator<char>(file), {}};
+  const auto check = [&](bool holds, int error) {
+    if (!holds) fail("cannot read", path, error);
+  };
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  check(fd >= 0, errno);
+  const std::unique_ptr<const int, void (*)(const int*)> closed(&fd,
+                                                                [](const int* f) { ::close(*f); });
+  std::string text;
+  for (char piece[1 << 16];;) {
+    const ssize_t count = ::read(fd, piece, sizeof piece);
+    if (count == 0) return text;
+    if (count < 0 && errno == EINTR) continue;
+    check(count > 0, errno);
+    text.append(piece, static_cast<size_t>(count));
+  }
 }
 
 }  // namespace wide

@@ -40,7 +40,7 @@ class Fields {
   }
   int64_t count(const char* key) const {
     const Json& value = at(key);
-    if (!value.is_number_integer() || value.get<double>() < 0 || value.get<double>() > 0x1p31) {
+    if (!value.is_number_integer() || value.get<double>() < 0 || value.get<double>() >= 0x1p31) {
       refuse_field(key, "a count");
     }
     return value.get<int64_t>();

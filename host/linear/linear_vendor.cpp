@@ -6,6 +6,7 @@
 #include "host/linear/linear_vendor.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace wide {
 
@@ -109,6 +110,9 @@ CublasLtEpilogue cublaslt_epilogue(const Epilogue& epilogue) {
 }  // namespace
 
 std::string cublaslt_unsupported_reason(const LinearProblem& problem, const DeviceInfo& device) {
+  if (problem.num_members > std::numeric_limits<int32_t>::max()) {
+    return "cuBLASLt counts members in 32 bits, there are " + std::to_string(problem.num_members);
+  }
   if (!is_fp8(problem.dtype)) return "";
   if (problem.dtype == Dtype::fp8_e5m2) {
     return "cuBLASLt multiplies fp8_e5m2 by fp8_e4m3 alone, dtype is fp8_e5m2 on both sides";

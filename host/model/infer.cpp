@@ -15,6 +15,9 @@ namespace wide {
 
 namespace {
 
+/// Sizes of windows from which on sums of them could overflow.
+constexpr int64_t kLargestWindow = int64_t{1} << 30;
+
 using infer_detail::Operands, infer_detail::shape_text, infer_detail::text;
 
 ValueType with_last(ValueType type, int64_t last) {
@@ -57,6 +60,11 @@ Types infer(const ConvOp& op, const Operands& at) {
                       .stride = op.stride,
                       .padding = op.padding,
                       .dilation = op.dilation};
+  const auto fits = [](const PerAxis& sizes) {
+    return std::max(sizes.height, sizes.width) <= kLargestWindow;
+  };
+  at.require(fits(op.stride) && fits(op.padding) && fits(op.dilation) && fits(problem.kernel),
+             "stride, padding, dilation or kernel is above 2^30");
   const bool is_sound = op.stride.height >= 1 && op.stride.width >= 1 && op.dilation.height >= 1 &&
                         op.dilation.width >= 1 && op.padding.height >= 0 && op.padding.width >= 0 &&
                         problem.kernel.height >= 1 && problem.kernel.width >= 1;
@@ -275,6 +283,9 @@ Types infer(const PoolingOp& op, const Operands& at) {
     at.require(
         window.kernel >= 1 && window.stride >= 0 && window.padding >= 0 && window.dilation >= 1,
         "a window is impossible, expected a kernel and dilation of at least 1");
+    at.require(
+        std::max({window.kernel, window.stride, window.padding, window.dilation}) <= kLargestWindow,
+        "a window's kernel, stride, padding or dilation is above 2^30");
     return pooling_outputs(size, window, op.ceil_mode);
   };
   const ValueType x = y;

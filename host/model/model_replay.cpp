@@ -5,13 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "host/core/check.hpp"
 #include "host/model/replay.hpp"
 #include "wide/model.hpp"
 
 namespace wide {
 
 struct ModelReplay::State {
-  const Model* model;
+  Model model;  ///< a share of it: the caller's may move or go
   std::vector<ConstTensorView> inputs;
   std::vector<TensorView> outputs;
   Execution execution;
@@ -20,18 +21,22 @@ struct ModelReplay::State {
   void enqueue(Stream stream) const {
     Execution on_stream = execution;
     on_stream.stream = stream;
-    model->run({inputs, outputs}, on_stream);
+    model.run({inputs, outputs}, on_stream);
   }
 };
 
 ModelReplay::ModelReplay(const Context& context, const Model& model,
                          const ModelArguments& arguments, const Execution& execution)
-    : state_(new State{&model,
+    : state_(new State{model,
                        {arguments.inputs.begin(), arguments.inputs.end()},
                        {arguments.outputs.begin(), arguments.outputs.end()},
                        execution,
                        nullptr}) {
   model.check(arguments, execution);
+  const Device device = arguments.outputs.front().device;
+  WIDE_REQUIRE(context.device() == device,
+               "model replay: the context is of " + to_string(context.device()) +
+                   ", expected the model's device = " + to_string(device));
   if (context.device().type == DeviceType::cpu) return;
   state_->captured = capture_replay(context, [this](Stream stream) { state_->enqueue(stream); });
 }

@@ -145,10 +145,14 @@ double error_of(const ModelOperand& wide_operand, const ModelOperand& single, in
     const double expected = load_element(alone.data(), single.dtype, i);
     const double got =
         load_element(all.data(), single.dtype, place_of(wide_operand, single, n, m, i));
-    scale = std::max(scale, std::abs(expected));
+    if (got == expected) {  // infinities, too, which are no scale
+      if (std::isfinite(expected)) scale = std::max(scale, std::abs(expected));
+      continue;
+    }
     const double difference = std::abs(got - expected);
-    error = std::isnan(difference) ? std::numeric_limits<double>::infinity()
-                                   : std::max(error, difference);
+    if (!std::isfinite(difference)) return std::numeric_limits<double>::infinity();
+    scale = std::max(scale, std::abs(expected));
+    error = std::max(error, difference);
   }
   return error == 0 ? 0 : error / scale;
 }

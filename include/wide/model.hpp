@@ -279,7 +279,8 @@ std::vector<std::string> equal_parameters(const Graph& graph,
 class ModelReplay {
  public:
   /// Captures on a stream of its own. The operands' memory and `execution`'s workspace and handles
-  /// must outlive the replay; so must the model.
+  /// must outlive the replay, which keeps the model. Throws invalid_argument for a context of
+  /// another device than the model's.
   ModelReplay(const Context& context, const Model& model, const ModelArguments& arguments,
               const Execution& execution);
   ~ModelReplay();

@@ -45,6 +45,7 @@ class OpenLinear final : public catalog::PackedWorkload {
   catalog::Cost cost() const override { return real_->cost(); }
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override;
+  double mean_square_limit() const override { return real_->mean_square_limit(); }
   double reference_row_flops() const override { return real_->reference_row_flops(); }
 
  private:
