@@ -57,6 +57,14 @@ RowStrides packed_rows(int64_t num_members, int64_t features) {
   return {checked_product(num_members, features), features};
 }
 
+RowStrides complete_strides(const RowStrides& strides, const RowStrides& packed, int64_t rows,
+                            int64_t num_members, int64_t features) {
+  RowStrides completed = strides == RowStrides{} || features == 0 ? packed : strides;
+  if (rows <= 1) completed.row = packed.row;
+  if (num_members <= 1) completed.member = packed.member;
+  return completed;
+}
+
 MemberRows member_rows(std::string_view primitive, std::string_view argument,
                        const ConstTensorView& view, int64_t num_members, int64_t features) {
   const ArgumentName name = name_of(primitive, argument);

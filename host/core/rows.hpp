@@ -36,4 +36,9 @@ void require_disjoint_rows(std::string_view primitive, std::string_view argument
 /// {N*D, D}; throws invalid_argument on overflow.
 RowStrides packed_rows(int64_t num_members, int64_t features);
 
+/// A problem's strides as views are described: packed where both are 0 or there are no features,
+/// and where nothing steps along one.
+RowStrides complete_strides(const RowStrides& strides, const RowStrides& packed, int64_t rows,
+                            int64_t num_members, int64_t features);
+
 }  // namespace wide

@@ -77,12 +77,17 @@ int64_t row_elements(const EmbeddingProblem& p) {
 
 EmbeddingProblem resolved(EmbeddingProblem p) {
   require_legal(p);
-  if (p.y == RowStrides{}) p.y = packed_rows(p.num_members, p.dim);
-  if (p.table == RowStrides{}) p.table = {row_elements(p), p.vocab * row_elements(p)};
-  if (p.ids_batch_stride == 0) p.ids_batch_stride = packed_batch_stride(p);
-  if (p.ids_member_stride == 0 && !p.shared_ids) p.ids_member_stride = p.seq;
-  const bool has_own_offsets = p.bag != Bag::none && !p.shared_ids;
-  if (p.offsets_member_stride == 0 && has_own_offsets) p.offsets_member_stride = p.batch + 1;
+  const bool has_bags = p.bag != Bag::none, is_alone = p.num_members <= 1;
+  const int64_t rows = has_bags ? p.batch : p.batch * p.seq, elements = row_elements(p);
+  p.y = complete_strides(p.y, packed_rows(p.num_members, p.dim), rows, p.num_members, p.dim);
+  p.table = complete_strides(p.table, {elements, p.vocab * elements}, p.vocab, p.num_members,
+                             p.vocab * elements);
+  if (p.ids_batch_stride == 0 || p.batch <= 1 || p.seq == 0)
+    p.ids_batch_stride = packed_batch_stride(p);
+  if (!p.shared_ids && (p.ids_member_stride == 0 || is_alone || p.seq == 0))
+    p.ids_member_stride = p.seq;
+  if (has_bags && !p.shared_ids && (p.offsets_member_stride == 0 || is_alone))
+    p.offsets_member_stride = p.batch + 1;
   return p;
 }
 

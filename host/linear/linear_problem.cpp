@@ -61,15 +61,6 @@ void require_extent(const char* field, const LinearProblem& problem, int64_t row
                                text(strides) + ", expected an extent that fits in 64 bits");
 }
 
-/// Packed where both strides are 0 or there are no features; the packed value where nothing steps.
-RowStrides complete(const RowStrides& strides, const RowStrides& packed, int64_t rows,
-                    int64_t members, int64_t features) {
-  RowStrides completed = strides == RowStrides{} || features == 0 ? packed : strides;
-  if (rows <= 1) completed.row = packed.row;
-  if (members <= 1) completed.member = packed.member;
-  return completed;
-}
-
 /// Rows inside members or members inside rows, each beyond the end of the one before.
 bool is_injective(int64_t rows, int64_t members, int64_t features, const RowStrides& strides) {
   const auto nests = [&](int64_t inner, int64_t inner_stride, int64_t outer, int64_t outer_stride) {
@@ -114,14 +105,15 @@ void complete_weight(LinearProblem& problem) {
   const int64_t in = problem.in_features, out = problem.out_features;
   if (!is_quantized(problem)) {
     problem.group_size = 0;
-    problem.weight = complete(problem.weight, {in, out * in}, out, members, in);
+    problem.weight = complete_strides(problem.weight, {in, out * in}, out, members, in);
     return require_extent("weight", problem, out, members, in, problem.weight);
   }
   WIDE_REQUIRE(problem.group_size == 64 || problem.group_size == 128,
                "linear: group_size is " + text(problem.group_size) + ", expected 64 or 128");
   const int64_t bytes = linear_member_bytes(problem);
-  problem.weight = complete({bytes, problem.weight.member == 0 ? bytes : problem.weight.member},
-                            {bytes, bytes}, 1, members, bytes);
+  problem.weight =
+      complete_strides({bytes, problem.weight.member == 0 ? bytes : problem.weight.member},
+                       {bytes, bytes}, 1, members, bytes);
   WIDE_REQUIRE(problem.weight.member >= bytes && problem.weight.member % kQuantizedAlignment == 0,
                "linear: weight has member stride " + text(problem.weight.member) +
                    " bytes, expected a multiple of " + text(kQuantizedAlignment) + ", at least " +
@@ -144,10 +136,10 @@ void complete_epilogue(LinearProblem& problem) {
   problem.scale_member_stride =
       member_stride(epilogue.scale != OutputScale::none, problem.scale_member_stride,
                     epilogue.scale == OutputScale::per_member ? 1 : out);
-  problem.residual =
-      epilogue.residual == Residual::none
-          ? RowStrides{}
-          : complete(problem.residual, packed_rows(members, out), problem.batch, members, out);
+  problem.residual = epilogue.residual == Residual::none
+                         ? RowStrides{}
+                         : complete_strides(problem.residual, packed_rows(members, out),
+                                            problem.batch, members, out);
 }
 
 }  // namespace
@@ -169,12 +161,12 @@ LinearProblem complete_linear_problem(LinearProblem problem) {
   if (problem.shared_input) {
     WIDE_REQUIRE(problem.x.member == 0, "linear: x has member stride " + text(problem.x.member) +
                                             ", expected 0: shared_input");
-    problem.x = complete(problem.x, {in, 0}, batch, 1, in);
+    problem.x = complete_strides(problem.x, {in, 0}, batch, 1, in);
   } else {
-    problem.x = complete(problem.x, packed_rows(members, in), batch, members, in);
+    problem.x = complete_strides(problem.x, packed_rows(members, in), batch, members, in);
   }
   complete_weight(problem);
-  problem.y = complete(problem.y, packed_rows(members, out), batch, members, out);
+  problem.y = complete_strides(problem.y, packed_rows(members, out), batch, members, out);
   complete_epilogue(problem);
 
   require_extent("x", problem, batch, members, in, problem.x);

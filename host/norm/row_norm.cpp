@@ -89,10 +89,13 @@ void read_sizes(std::string_view primitive, const ChainArguments& a, ChainProble
 ChainProblem complete_rows(std::string_view primitive, ChainProblem p) {
   require_legal(primitive, p);
   const RowStrides packed = packed_rows(p.num_members, p.features);
-  if (p.x == RowStrides{}) p.x = packed;
-  if (p.y == RowStrides{}) p.y = packed;
-  if (p.has_residual && p.residual == RowStrides{}) p.residual = packed;
-  if (p.has_sum && p.sum == RowStrides{}) p.sum = packed;
+  const auto complete = [&](RowStrides& strides) {
+    strides = complete_strides(strides, packed, p.rows, p.num_members, p.features);
+  };
+  complete(p.x);
+  complete(p.y);
+  if (p.has_residual) complete(p.residual);
+  if (p.has_sum) complete(p.sum);
   complete_parameter(p.bias_member_stride, p.has_bias, p.features);
   complete_parameter(p.gamma_member_stride, p.has_gamma, p.features);
   complete_parameter(p.beta_member_stride, p.has_beta, p.features);

@@ -21,8 +21,9 @@ constexpr std::string_view kName = "binary";
 BinaryProblem resolved(BinaryProblem p) {
   require_legal_rows(kName, rows_of(p));
   complete_rows(p);
-  if (p.broadcast == Broadcast::none && p.other == RowStrides{}) {
-    p.other = packed_rows(p.num_members, p.features);
+  if (p.broadcast == Broadcast::none) {
+    p.other = complete_strides(p.other, packed_rows(p.num_members, p.features), p.rows,
+                               p.num_members, p.features);
   }
   const bool has_member_axis = p.broadcast == Broadcast::rows || p.broadcast == Broadcast::features;
   if (has_member_axis && p.other.member == 0) {

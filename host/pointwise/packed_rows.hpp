@@ -24,11 +24,12 @@ PackedRows rows_of(const Problem& p) {
   return {p.num_members, p.rows, p.features, p.dtype, p.x, p.y};
 }
 
-/// Strides that a problem leaves open: packed.
+/// x and y as views of them are described.
 template <class Problem>
 void complete_rows(Problem& p) {
-  if (p.x == RowStrides{}) p.x = packed_rows(p.num_members, p.features);
-  if (p.y == RowStrides{}) p.y = packed_rows(p.num_members, p.features);
+  const RowStrides packed = packed_rows(p.num_members, p.features);
+  p.x = complete_strides(p.x, packed, p.rows, p.num_members, p.features);
+  p.y = complete_strides(p.y, packed, p.rows, p.num_members, p.features);
 }
 
 /// `features` tells [.., N, D] from [.., N*D] where N divides D; 0: not known, then it is the
