@@ -3,6 +3,8 @@
 //
 // The strategies that call NVIDIA's libraries, where those cannot run: this program has the
 // simulated cuBLAS itself. What is tested is what the library is told, and our kernels around it.
+#include <cublas_v2.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
@@ -54,6 +56,26 @@ TEST_CASE("libraries: every layout and dtype, exactly") {
     ++num_run;
   }
   CHECK(num_run >= 3);
+}
+
+TEST_CASE("libraries: a handle that was lent comes back as it was") {
+  TestDevice device(new_device());
+  const std::string strategy = GENERATE("sequential", "cublas_batched", "cublas_grouped");
+  const auto handle = static_cast<cublasHandle_t>(device.handles().cublas());
+  cudaStream_t own = nullptr, stream = nullptr;
+  REQUIRE(cudaStreamCreate(&own) == cudaSuccess);
+  REQUIRE(cublasSetStream(handle, own) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH) == CUBLAS_STATUS_SUCCESS);
+  check_case(device, strategy, {{"n", int64_t{2}}, {"batch", int64_t{8}}, {"d", int64_t{16}}});
+  cublasPointerMode_t pointers{};
+  cublasMath_t math{};
+  REQUIRE(cublasGetStream(handle, &stream) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cublasGetPointerMode(handle, &pointers) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cublasGetMathMode(handle, &math) == CUBLAS_STATUS_SUCCESS);
+  CHECK((stream == own && pointers == CUBLAS_POINTER_MODE_DEVICE));
+  CHECK(math == CUBLAS_TF32_TENSOR_OP_MATH);
+  CHECK(cudaStreamDestroy(own) == cudaSuccess);
 }
 
 TEST_CASE("libraries: every epilogue against the reference") {

@@ -98,6 +98,8 @@ class VendorHandles {
   /// leaves its handle null and says why.
   explicit VendorHandles(const Context& context);
   /// Uses the engine's cublasHandle_t and cudnnHandle_t; they stay the engine's. One may be null.
+  /// Calls leave cuBLAS's stream and modes as they found them; a workspace that the engine gave it
+  /// is forgotten, since cuBLAS does not say which it was. cuDNN's stream is that of the last call.
   static VendorHandles borrow(void* cublas, void* cudnn = nullptr);
   ~VendorHandles();
   VendorHandles(VendorHandles&& other) noexcept;

@@ -157,7 +157,9 @@ WIDE_API void wide_stream_destroy(wide_stream* stream);       /* does not wait *
 
 /* Creates what the build and the machine have; nothing on the CPU. */
 WIDE_API wide_status wide_handles_create(const wide_context* context, wide_handles** out);
-/* Takes the engine's cublasHandle_t and cudnnHandle_t, which stay the engine's; one may be NULL. */
+/* Takes the engine's cublasHandle_t and cudnnHandle_t, which stay the engine's; one may be NULL.
+ * Calls leave cuBLAS's stream and modes as they found them; a workspace that it was given is
+ * forgotten. cuDNN's stream is the last call's. */
 WIDE_API wide_status wide_handles_borrow(void* cublas, void* cudnn, wide_handles** out);
 WIDE_API void wide_handles_destroy(wide_handles* handles);
 

@@ -26,6 +26,8 @@ struct Handle {
   cudaStream_t stream = nullptr;
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
+  cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
+  cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
 };
 
 Handle& of(cublasHandle_t handle) {
@@ -65,6 +67,7 @@ cublasStatus_t status_of(cudaError_t error) {
 
 /// One call's products, in the order of the handle's stream.
 cublasStatus_t multiply(const Handle& handle, const std::vector<Product>& products) {
+  if (handle.pointer_mode != CUBLAS_POINTER_MODE_HOST) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (!std::all_of(products.begin(), products.end(),
                    [](const Product& p) { return p.is_legal(); })) {
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -124,7 +127,13 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
 }
 /// Takes the workspace back, as the library does.
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
-  of(handle) = {stream};
+  of(handle).stream = stream;
+  of(handle).workspace = nullptr;
+  of(handle).workspace_bytes = 0;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t* stream) {
+  *stream = of(handle).stream;
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, size_t bytes) {
@@ -132,10 +141,20 @@ cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, siz
   of(handle).workspace_bytes = bytes;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t, cublasPointerMode_t mode) {
-  return mode == CUBLAS_POINTER_MODE_HOST ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t mode) {
+  of(handle).pointer_mode = mode;
+  return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) {
+cublasStatus_t cublasGetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t* mode) {
+  *mode = of(handle).pointer_mode;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
+  of(handle).math_mode = mode;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode) {
+  *mode = of(handle).math_mode;
   return CUBLAS_STATUS_SUCCESS;
 }
 
