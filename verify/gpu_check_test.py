@@ -9,7 +9,8 @@ import shutil
 import tarfile
 import unittest
 
-from kernel_tree import CLEAN, PUBLIC, ROOT, Tree, evidence, run
+from gpu_check_case import GpuCheckCase
+from kernel_tree import CLEAN, ROOT, evidence, run
 
 
 class Near(float):
@@ -21,36 +22,7 @@ class Near(float):
     __hash__ = float.__hash__
 
 
-class GpuCheck(Tree):
-    """gpu_check in a tree of its own, with stubs for the driver's tool, the sanitizer and wbench."""
-
-    def setUp(self):
-        super().setUp()
-        for path in (*(ROOT / "scripts/gpu_check.d").iterdir(), ROOT / "scripts/gpu_check", ROOT / "scripts/evidence.py"):
-            self.put(path.relative_to(ROOT), path.read_text(), 0o755)
-        self.put("bin/nvidia-smi", '#!/bin/sh\ncase "$*" in -L) echo GPU 0 ;; *driver*) echo 580.1 ;; *) echo Toy GPU ;; esac\n', 0o755)
-        self.put("bin/compute-sanitizer", '#!/bin/sh\n[ "$1" != --version ] || exec echo Version ${SANITIZER_VERSION:-1}\n'
-                                          'for last; do :; done\necho "$2 ${last##*/}" >>$OUT_LOG\n'
-                                          '[ "$2" != racecheck ] || [ -z "$RACE_EXIT" ] || exit $RACE_EXIT\necho "========= ERROR SUMMARY: ${FINDINGS:-0} errors"\n'
-                                          'exit ${SANITIZER_EXIT:-0}\n', 0o755)
-        check = {"before": "pass", "elements_compared": 4, "worst_error_ratio": 0.25}
-        result = {"schema": {"name": "wbench.result"}, "run": {"complete": True, "tool": {"cuda_toolkit": "13.0"}},
-                  "devices": [{"device": "cuda:0", "name": "Toy GPU", "compute_capability": 90, "cuda_driver": 13000}],
-                  "cases": [{"op": "toy", "strategies": [{"name": "simt", "status": "ok", "verify": check},
-                                                         {"name": "sequential", "status": "ok", "verify": check}]}]}
-        self.put("result.json", json.dumps(result))
-        self.put("self_check.json", json.dumps({"self_check": {"failed": 0, "checks": [{"name": "event_quantum"}]}}))
-        self.put("build/bench/wbench", '#!/bin/bash\nfile=result.json\n[ "$1" != info ] || file=self_check.json\n'
-                                       f'echo "$*" >>{self.root}/words\n[ "$1" != suite ] || file=suite.json\nwhile [ "$1" != --json ]; do\n'
-                                       f'  [ "$1" != --results ] || {{ mkdir -p "$2" && cp {self.root}/entries/*.json "$2"; }}\n  shift\ndone\n'
-                                       f'cp {self.root}/$file "$2"\nexit ${{WBENCH_EXIT:-0}}\n', 0o755)
-        self.put("build/verify/isolation_test", "#!/bin/sh\n", 0o755)
-
-    def check(self, *parts, **env):
-        env = {"OUT_LOG": str(self.root / "sanitized")} | env
-        env["PATH"] = f"{self.root}/bin:{os.environ['PATH']}"
-        return run(self.root / "scripts/gpu_check", "--out", self.root / "out", "--build", self.root / "build", *parts, **env)
-
+class GpuCheck(GpuCheckCase):
     def test_what_the_build_asks_for_is_carried(self):
         carry = (ROOT / "scripts/gpu_check.d/carry.sh").read_text()
         asked = {name for path in ("CMakeLists.txt", "bench/CMakeLists.txt", "verify/CMakeLists.txt", "verify/simcuda/CMakeLists.txt",
@@ -106,9 +78,6 @@ sys.exit(1)
         self.assertIn("golden_cuda_test", needs_gpu)
         for name in needs_gpu:
             self.assertNotRegex(name, pattern)
-
-    def read_evidence(self):
-        return json.loads((self.root / "verify/evidence/toy_simt_sm90.json").read_text())
 
     def test_help_needs_no_gpu(self):
         result = run(ROOT / "scripts/gpu_check", "--help")
@@ -290,78 +259,6 @@ sys.exit(int(os.environ["COUNTERS_EXIT"]))
         short = self.check("peers", PYTHONPATH=str(self.root / "python"), WIDE_GPU_CHECK_S="100")
         self.assertEqual(short.returncode, 1, short.stdout)
         self.assertIn("-p ci --peer", (self.root / "words").read_text())
-
-    def test_findings_and_what_gave_no_verdict(self):
-        for env, expected in [({"FINDINGS": "3", "SANITIZER_EXIT": "1"}, 3), ({"SANITIZER_EXIT": "42"}, None)]:
-            shutil.rmtree(self.root / "verify/evidence", ignore_errors=True)
-            result = self.check("sanitize", "verify", "evidence", **env)
-            self.assertEqual(result.returncode, 1, result.stdout)
-            self.assertIn("sanitize: FAILED", result.stdout)
-            self.assertEqual(self.read_evidence()["sanitizer"], {tool: expected for tool in evidence.TOOLS})
-        self.assertFalse((self.root / "verify/evidence/sanitizer.txt").exists())
-        self.assertEqual(self.check("evidence").returncode, 0)
-        self.assertEqual(self.read_evidence()["sanitizer"], {tool: None for tool in evidence.TOOLS})
-
-    def sanitized(self, **env):
-        """What the tools ran over in this call, and the part's own words."""
-        log = self.root / "sanitized"
-        log.unlink(missing_ok=True)
-        out = self.check("sanitize", **env).stdout
-        return log.read_text().splitlines() if log.exists() else [], out
-
-    def test_a_verdict_holds_as_long_as_what_it_was_made_of(self):
-        self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
-        self.put("verify/mlp_test.cpp", "int main() {}\n")
-        self.put("bin/cmake", "#!/bin/sh\n", 0o755)
-        self.put("bin/nproc", "#!/bin/sh\necho 2\n", 0o755)
-        self.check("build")
-        ran, out = self.sanitized()
-        self.assertEqual([line.split()[1] for line in ran], ["mlp_test"] * 4 + ["isolation_test"] * 4)  # shortest first
-        self.assertIn("0 verdicts hold, 8 are to come, 1 at once", out)
-        self.put("build/verify/mlp_test", "#!/bin/sh\n# built elsewhere, of the same\n", 0o755)
-        self.put("verify/mlp_test.cpp", "int main() { return 1; }\n")
-        self.assertEqual(self.sanitized()[0], [])  # what was built is as it was
-        self.check("build")
-        self.assertEqual({line.split()[1] for line in self.sanitized()[0]}, {"mlp_test"})
-        self.put("include/wide/toy.hpp", PUBLIC.replace("1", "2"))
-        self.check("build")
-        self.assertEqual(len(self.sanitized()[0]), 8)
-        self.assertEqual(len(self.sanitized(SANITIZER_VERSION="2")[0]), 8)
-        self.put("bin/nvidia-smi", (self.root / "bin/nvidia-smi").read_text().replace("Toy GPU", "Other GPU"), 0o755)
-        self.assertEqual(len(self.sanitized(SANITIZER_VERSION="2")[0]), 8)
-        self.assertEqual((self.root / "verify/evidence/sanitizer.txt").read_text().count("\n"), 16)  # of both devices, nothing old
-        (self.root / "build/sources.txt").unlink()
-        self.assertEqual(len(self.sanitized()[0]), 8)  # of nobody knows what: the programs themselves
-        self.put("build/verify/mlp_test", "#!/bin/sh\n# other\n", 0o755)
-        self.assertEqual(len(self.sanitized()[0]), 4)
-
-    def test_calls_complete_one_another(self):
-        self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
-        short = self.check("sanitize", "verify", "evidence", RACE_EXIT="124")
-        self.assertEqual(short.returncode, 1)
-        self.assertIn("memcheck: findings 0", short.stdout)
-        self.assertIn("racecheck: findings null", short.stdout)
-        self.assertIn("racecheck: no verdict on mlp_test isolation_test", short.stdout)
-        self.assertEqual(evidence.state_of(self.root, self.read_evidence()), "incomplete")
-        ran, _ = self.sanitized()
-        self.assertEqual(sorted(ran), ["racecheck isolation_test", "racecheck mlp_test"])
-        self.check("verify", "evidence")
-        self.assertEqual(evidence.state_of(self.root, self.read_evidence()), "verified")
-
-    def test_programs_run_beside_one_another(self):
-        self.put("bin/nproc", "#!/bin/sh\necho 8\n", 0o755)
-        busy = f"#!/bin/sh\n[ $1 != --version ] || exit 0\nmkdir {self.root}/busy.$$; ls -d {self.root}/busy.* | wc -l >>{self.root}/most\n" \
-               f"sleep 0.3; rmdir {self.root}/busy.$$\necho '= ERROR SUMMARY: 0 errors'\n"
-        self.put("bin/compute-sanitizer", busy, 0o755)
-        self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
-        self.assertEqual(self.check("sanitize").returncode, 0)
-        self.assertEqual(max(map(int, (self.root / "most").read_text().split())), 4)
-
-    def test_a_tool_that_cannot_look_gives_no_verdict(self):
-        self.put("bin/compute-sanitizer", "#!/bin/sh\necho Device not supported; echo '= ERROR SUMMARY: 1 error'; exit 1\n", 0o755)
-        out = self.sanitized()[1]
-        self.assertIn("memcheck: findings null", out)
-        self.assertFalse((self.root / "verify/evidence").exists())
 
     def test_out_of_time_is_not_run(self):
         result = self.check("sanitize", "verify", "evidence", WIDE_GPU_CHECK_S="16")

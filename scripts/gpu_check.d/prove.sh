@@ -53,7 +53,7 @@ part_build() {
 # Tests that need no GPU and take seconds: those of the simulated one, of scripts and of what wbench writes. Any
 # machine runs them.
 needs_no_gpu='^(simt?_|ptx_|statistics_|result_|compare_|report_|exports_|hostile_|inspect_|bad_files_|onnx_nodes_|runner_status_)'
-needs_no_gpu+='|^(mutate|package|scripts|evidence|gpu_check|targets|peers|peers_timing|results_table|completion|counters|readme|fuzz)$'
+needs_no_gpu+='|^(mutate|package|scripts|evidence|gpu_check|gpu_check_sanitize|targets|peers|peers_timing|results_table|completion|counters|readme|fuzz)$'
 
 part_tests() {
   local limit code
@@ -97,10 +97,9 @@ part_verify() {
 }
 
 part_evidence() {
-  local tool options=() driver
+  local options=(--sanitizer "$out/sanitize.txt") driver
   find_keys
   verdicts_now >"$out/sanitize.txt"
-  for tool in "${tools[@]}"; do options+=("--$tool" "$(findings_of "$tool")"); done
   driver=$(gpu_fact driver_version)
   [ -z "$driver" ] || options+=(--driver "$driver")
   # All, or none: a strategy that is right in fp32 only is not verified.
