@@ -9,8 +9,8 @@ from kernel_tree import ROOT, Tree, run
 # Prints what the tool of that name does.
 SANITIZER = """#!/bin/sh
 [ "$1" != --version ] || exec echo Version ${SANITIZER_VERSION:-1}
-for last; do :; done
-echo "$2 ${last##*/}" >>$OUT_LOG
+for word; do case $word in */verify/*) program=${word##*/} ;; esac; done
+echo "$2 $program${WIDE_TEST_PRIMITIVE:+:$WIDE_TEST_PRIMITIVE}" >>$OUT_LOG
 echo "$*" >>$OUT_LOG.options
 [ "$2" != racecheck ] || [ -z "$RACE_EXIT" ] || exit $RACE_EXIT
 [ "$2" != initcheck ] || [ -z "$READS" ] || cat $READS
@@ -38,10 +38,13 @@ class GpuCheckCase(Tree):
                                                          {"name": "sequential", "status": "ok", "verify": check}]}]}
         self.put("result.json", json.dumps(result))
         self.put("self_check.json", json.dumps({"self_check": {"failed": 0, "checks": [{"name": "event_quantum"}]}}))
-        self.put("build/bench/wbench", '#!/bin/bash\nfile=result.json\n[ "$1" != info ] || file=self_check.json\n'
+        self.put("build/bench/wbench", f'#!/bin/bash\n[ "$1" != list ] || exec cat {self.root}/strategies.json\n'
+                                       'file=result.json\n[ "$1" != info ] || file=self_check.json\n'
                                        f'echo "$*" >>{self.root}/words\n[ "$1" != suite ] || file=suite.json\nwhile [ "$1" != --json ]; do\n'
                                        f'  [ "$1" != --results ] || {{ mkdir -p "$2" && cp {self.root}/entries/*.json "$2"; }}\n  shift\ndone\n'
                                        f'cp {self.root}/$file "$2"\nexit ${{WBENCH_EXIT:-0}}\n', 0o755)
+        self.put("strategies.json", json.dumps([{"op": op, "strategy": "simt", "device": device}
+                                                for op, device in [("toy", "cuda"), ("toy", "cuda"), ("slow", "cpu")]]))
         self.put("build/verify/isolation_test", "#!/bin/sh\n", 0o755)
 
     def check(self, *parts, **env):

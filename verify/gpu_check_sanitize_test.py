@@ -35,7 +35,7 @@ class Sanitize(GpuCheckCase):
         self.put("bin/nproc", "#!/bin/sh\necho 2\n", 0o755)
         self.check("build")
         ran, out = self.sanitized()
-        self.assertEqual([line.split()[1] for line in ran], ["mlp_test"] * 4 + ["isolation_test"] * 4)  # shortest first
+        self.assertEqual([line.split()[1] for line in ran], ["isolation_test:toy"] * 4 + ["mlp_test"] * 4)
         self.assertIn("0 verdicts hold, 8 are to come, 1 at once", out)
         self.put("build/verify/mlp_test", "#!/bin/sh\n# built elsewhere, of the same\n", 0o755)
         self.put("verify/mlp_test.cpp", "int main() { return 1; }\n")
@@ -54,16 +54,23 @@ class Sanitize(GpuCheckCase):
         self.put("build/verify/mlp_test", "#!/bin/sh\n# other\n", 0o755)
         self.assertEqual(len(self.sanitized()[0]), 4)
 
+    def test_without_primitives_there_is_no_evidence(self):
+        self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
+        (self.root / "strategies.json").unlink()
+        result = self.check("sanitize", "verify", "evidence")
+        self.assertIn("wbench lists no primitives", result.stdout)
+        self.assertNotEqual(evidence.state_of(self.root, self.read_evidence()), "verified")
+
     def test_calls_complete_one_another(self):
         self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
         short = self.check("sanitize", "verify", "evidence", RACE_EXIT="124")
         self.assertEqual(short.returncode, 1)
         self.assertIn("memcheck: findings 0", short.stdout)
         self.assertIn("racecheck: findings null", short.stdout)
-        self.assertIn("racecheck: no verdict on mlp_test isolation_test", short.stdout)
+        self.assertIn("racecheck: no verdict on isolation_test:toy mlp_test", short.stdout)
         self.assertEqual(evidence.state_of(self.root, self.read_evidence()), "incomplete")
         ran, _ = self.sanitized()
-        self.assertEqual(sorted(ran), ["racecheck isolation_test", "racecheck mlp_test"])
+        self.assertEqual(sorted(ran), ["racecheck isolation_test:toy", "racecheck mlp_test"])
         self.check("verify", "evidence")
         self.assertEqual(evidence.state_of(self.root, self.read_evidence()), "verified")
 
@@ -94,7 +101,7 @@ class Sanitize(GpuCheckCase):
 
     def test_warnings_are_noted(self):
         result = self.check("sanitize", "verify", "evidence", WARNINGS="2", SANITIZER_EXIT="97")
-        self.assertIn("racecheck isolation_test 0 2 wide::kernels", result.stdout)
+        self.assertIn("racecheck isolation_test:toy 0 2 wide::kernels", result.stdout)
         found = self.read_evidence()
         self.assertEqual((found["sanitizer"]["racecheck"], found["sanitizer_noted"]["racecheck"]), (0, 2))
         self.assertEqual(found["sanitizer"]["memcheck"], None)  # ended so with nothing found: it did not come to its end
