@@ -252,17 +252,38 @@ def read_verdicts(path):
     return verdicts
 
 
-def findings_in(verdicts):
-    """None where a program is without a verdict, or there is no program. Findings outweigh that."""
-    counts = [verdict.findings for verdict in verdicts]
-    total = sum(count for count in counts if count)
-    return total if total or counts and None not in counts else None
+def kernels_named(op, strategy=None):
+    """What the kernels of a strategy, or of all of an op's, are named after."""
+    parts = [its for key, its in PARTS_OF.items() if key in (op, (op, strategy)) or strategy is None and key[0] == op]
+    return {KERNELS_OF.get(op, op)}.union(*parts)
 
 
-def sanitizer_facts(verdicts):
+def is_about(program, op, kernels):
+    """Whether this is the op's share of a program (isolation_test:OP), or a program named after one of the kernels."""
+    name, _, share = program.partition(":")
+    return share == op if share else any(name.startswith(kernel + "_") for kernel in kernels)
+
+
+def findings_of(verdicts, op, strategy):
+    """None where a program about the strategy's kernels is without a verdict, or the op's share is missing; findings outweigh
+    that. A finding may be any kernel's that runs where it is, so it counts against all of these; in a program that is about
+    no op, against every strategy."""
+    ops = {verdict.program.partition(":")[2] for verdict in verdicts} - {""}
+    kernels = kernels_named(op, strategy)
+
+    def may_blame(program):
+        subjects = [one for one in ops if is_about(program, one, {KERNELS_OF.get(one, one)})]
+        return not subjects or any(kernels & kernels_named(one) for one in subjects)
+    own = [verdict.findings for verdict in verdicts if is_about(verdict.program, op, kernels)]
+    total = sum(verdict.findings or 0 for verdict in verdicts if may_blame(verdict.program))
+    return total if total or op in ops and None not in own else None
+
+
+def sanitizer_facts(verdicts, op, strategy):
     by_tool = {tool: [verdict for verdict in verdicts if verdict.tool == tool] for tool in TOOLS}
-    return {"sanitizer": {tool: findings_in(its) for tool, its in by_tool.items()},
-            "sanitizer_noted": {tool: sum(verdict.noted for verdict in its) for tool, its in by_tool.items()},
+    return {"sanitizer": {tool: findings_of(its, op, strategy) for tool, its in by_tool.items()},
+            "sanitizer_noted": {tool: sum(verdict.noted for verdict in its if is_about(verdict.program, op, kernels_named(op, strategy)))
+                                for tool, its in by_tool.items()},
             "sanitizer_scope": {tool: " ".join(sorted({verdict.scope for verdict in its} - {""})) for tool, its in by_tool.items()}}
 
 
@@ -286,7 +307,7 @@ def write_evidence(root, arguments):
             "driver": arguments.driver or cuda_version(device["cuda_driver"]),
             "toolkit": first["run"]["tool"]["cuda_toolkit"], "date": arguments.date,
             "cases_passed": passed, "cases_failed": failed, "worst_error_ratio": worst,
-            **sanitizer_facts(verdicts)}
+            **sanitizer_facts(verdicts, op, strategy)}
         arguments.out.mkdir(parents=True, exist_ok=True)
         path = arguments.out / f"{op}_{strategy}_sm{device['compute_capability']}.json"
         path.write_text(json.dumps(evidence, indent=2) + "\n")
