@@ -69,9 +69,9 @@ sys.exit(1)
         out = self.check("tests", WIDE_GPU_CHECK_S="100").stdout
         for words in ("skipped 2: no cuDNN", "failed: b_test", "out of time: 1 of 9 programs: c_test", "7 passed, 1 failed", "FAILED (exit code 1)"):
             self.assertIn(words, out)
-        _, seconds, option, pattern, _ = (self.root / "words").read_text().split()
+        _, seconds, alone, option, pattern, _ = (self.root / "words").read_text().split()
         self.assertLess(int(seconds), 85 - 4)  # so that it can say so
-        self.assertEqual(option, "--leave-out")
+        self.assertEqual((alone, option), ("--alone-first", "--leave-out"))
         for name in ("sim_lazy_0_linear_cuda_test", "simt_engine_test", "ptx_float_test", "mutate", "scripts", "readme", "report_browser", "evidence"):
             self.assertRegex(name, pattern)
         needs_gpu = [p.stem for p in (ROOT / "verify").glob("*_cuda_test.cpp")] + ["isolation_test", "catalog_test", "model_test", "c_api", "timer_test"]
@@ -116,7 +116,7 @@ sys.exit(1)
         self.assertTrue(any(name.startswith("bench/results/Toy-GPU/quick-") for name in kept))
         self.assertLess({"./verify-ci.json", "./quick.json", "./wbench-run.log"}, logs)
         # Ended half way, by whoever started it: what was there before is there.
-        self.put("build/bench/wbench", f"#!/bin/sh\ncp -r {self.root}/out {self.root}/then\n", 0o755)
+        self.put("build/bench/wbench", f"#!/bin/sh\n[ $1 != info ] || cp -r {self.root}/out {self.root}/then\n", 0o755)
         shutil.rmtree(self.root / "out")
         self.check("evidence", "selfcheck")
         self.assertEqual(sorted(os.listdir(self.root / "then")), ["keep.tar.gz", "logs.tar.gz", "summary.txt"])
@@ -150,13 +150,15 @@ sys.exit(1)
 
     def test_models_that_came_to_their_end_are_kept(self):
         self.put_suite()
+        self.put("bin/cmake", f"#!/bin/sh\necho cmake $* >>{self.root}/words\n", 0o755)
         good = self.check("models")
+        self.assertRegex((self.root / "words").read_text(), r"^cmake --build \S+ --target wbench\nsuite run")
         self.assertEqual((good.returncode, self.kept("end_to_end-mlp-n20"), self.kept("end_to_end-vit-n8")), (0, 1, 0), good.stdout)
         self.assertEqual(self.kept("end_to_end"), 2)  # the suite's own, too
         self.assertIn("models: 1 of 9 came to their end", good.stdout)
         suite = json.loads((self.root / "build/check/end_to_end.suite.json").read_text())
         self.assertEqual(suite["defaults"]["regimes"], ["stream", "graph"])
-        self.assertLess(suite["defaults"]["budget_s"] * len(suite["entries"]), 470)
+        self.assertLess(suite["defaults"]["budget_s"] * len(suite["entries"]), 570)
         missed = self.check("models", WBENCH_EXIT="5")
         self.assertIn("models: FAILED (exit code 5)", missed.stdout)
         shutil.rmtree(self.root / "bench/results")
@@ -208,10 +210,38 @@ sys.exit(1)
         def about(*seconds):
             return [Near(n) for n in seconds]
         self.assertEqual(self.limits("selfcheck", WIDE_GPU_CHECK_S="2015"), about(2000))
-        self.assertEqual(self.limits("selfcheck", "bench"), about(455 * 45 / 110, 455))
-        self.assertEqual(self.limits("verify"), about(*(455 / runs for runs in range(9, 0, -1))))
+        self.assertEqual(self.limits("selfcheck", "bench"), about(555 * 45 / 110, 555))
+        self.assertEqual(self.limits("verify"), about(*(555 / runs for runs in range(9, 0, -1))))
         self.put("scripts/run_tests.py", "")
-        self.assertEqual(self.limits("tests", "bench"), about(150, 455))
+        self.assertEqual(self.limits("tests", "bench"), about(555 * 100 / 165, 555))
+        self.assertEqual(self.limits("selfcheck", "tests")[-1:], about(555))  # the last has all that is left
+
+    def order(self, *words):
+        """The parts of a call, each by its first word about its end."""
+        out = self.check(*words).stdout
+        return list(dict.fromkeys(re.findall(r"^gpu_check: ([a-z]+): (?:ok|FAILED|not run)", out, re.MULTILINE)))
+
+    def test_groups(self):
+        self.put("bin/cmake", "#!/bin/sh\n", 0o755)
+        self.assertEqual(self.order("second"), ["verify", "sanitize", "evidence"])  # what there is no result of yet
+        self.assertEqual(self.order("second"), ["sanitize", "evidence"])
+        (self.root / "build/check/verify-bags.json").unlink()
+        self.assertEqual(self.order("second"), ["verify", "sanitize", "evidence"])
+        self.assertEqual(self.order("first"), ["build", "golden", "verify", "selfcheck", "evidence", "tests"])
+        third = ["targets", "bench", "regimes", "peers"]
+        self.assertEqual(self.order("third"), third)
+        self.assertEqual(self.order("third", "golden"), [*third, "golden"])
+        (self.root / "build/bench/wbench").unlink()
+        self.assertEqual(self.order("third"), ["build", *third])
+
+    def test_a_group_of_all_has_every_part_once(self):
+        text = (ROOT / "scripts/gpu_check").read_text()
+        everything = re.search(r'\[all\]="([a-z ]+)"', text).group(1).split()
+        defined = {name for path in (ROOT / "scripts/gpu_check.d").glob("*.sh") for name in re.findall(r"^part_([a-z]+)\(\)", path.read_text(), re.MULTILINE)}
+        self.assertEqual(sorted(everything), sorted(defined - {"carry"}))
+        self.assertLess(everything.index("evidence"), everything.index("models"))
+        for name in defined:
+            self.assertRegex(text, rf"(?m)^#   {name} +[a-z0-9/]")
 
     def put_counters(self, **document):
         self.put("scripts/counters.py", f"""import os, pathlib, sys
