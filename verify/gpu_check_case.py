@@ -3,6 +3,7 @@
 """gpu_check in a tree of its own, where a GPU is played by stubs in PATH."""
 import json
 import os
+import shutil
 
 from kernel_tree import ROOT, Tree, run
 
@@ -51,6 +52,12 @@ class GpuCheckCase(Tree):
         env = {"OUT_LOG": str(self.root / "sanitized")} | env
         env["PATH"] = f"{self.root}/bin:{os.environ['PATH']}"
         return run(self.root / "scripts/gpu_check", "--out", self.root / "out", "--build", self.root / "build", *parts, **env)
+
+    def forget(self):
+        """What other calls found."""
+        for name in ("verify/evidence", "bench/results"):
+            shutil.rmtree(self.root / name, ignore_errors=True)
+        (self.root / "build/kept.tar.gz").unlink(missing_ok=True)
 
     def read_evidence(self):
         return json.loads((self.root / "verify/evidence/toy_simt_sm90.json").read_text())

@@ -12,7 +12,7 @@ from kernel_tree import PUBLIC, ROOT, evidence
 class Sanitize(GpuCheckCase):
     def test_findings_and_what_gave_no_verdict(self):
         for env, expected in [({"FINDINGS": "3", "SANITIZER_EXIT": "1"}, 3), ({"SANITIZER_EXIT": "42"}, None)]:
-            shutil.rmtree(self.root / "verify/evidence", ignore_errors=True)
+            self.forget()
             result = self.check("sanitize", "verify", "evidence", **env)
             self.assertEqual(result.returncode, 1, result.stdout)
             self.assertIn("sanitize: FAILED", result.stdout)
@@ -74,6 +74,23 @@ class Sanitize(GpuCheckCase):
         self.check("verify", "evidence")
         self.assertEqual(evidence.state_of(self.root, self.read_evidence()), "verified")
 
+    def test_the_next_call_takes_up_what_was_kept(self):
+        self.check("sanitize", "verify", "bench", "evidence")
+        verdicts = self.root / "verify/evidence/sanitizer.txt"
+        self.assertEqual(len(verdicts.read_text().splitlines()), 4)
+        for folder in ("verify/evidence", "bench/results"):  # the same checkout, brought there again
+            shutil.rmtree(self.root / folder)
+        kept = self.put("bench/results/Toy-GPU/other.json", "newer")
+        verdicts.parent.mkdir()
+        verdicts.write_text("memcheck mlp_test Other-GPU key 0 0 all\n")
+        self.assertEqual(self.sanitized()[0], [])
+        self.assertEqual(len(verdicts.read_text().splitlines()), 5)
+        self.assertEqual(len(list(self.root.glob("bench/results/Toy-GPU/quick-*.json"))), 1)
+        self.assertEqual(evidence.state_of(self.root, self.read_evidence()), "verified")
+        kept.write_text("newest")
+        self.check("evidence")
+        self.assertEqual(kept.read_text(), "newest")
+
     def test_programs_run_beside_one_another(self):
         self.put("bin/nproc", "#!/bin/sh\necho 8\n", 0o755)
         busy = f"#!/bin/sh\n[ $1 != --version ] || exit 0\nmkdir {self.root}/busy.$$; ls -d {self.root}/busy.* | wc -l >>{self.root}/most\n" \
@@ -113,7 +130,7 @@ class Sanitize(GpuCheckCase):
         theirs = read_by("nvjet_tst_128x64_coopA_NTN") + read_by("void cutlass::Kernel2<cutlass_80_gemm>(Params)")
         for reads, findings, expected in [(theirs, 2, (0, 2)), (ours + theirs, 3, (1, 2)), (theirs, 7, (5, 2)),
                                           ("========= Host API uninitialized memory access\n", 1, (1, 0))]:
-            shutil.rmtree(self.root / "verify/evidence", ignore_errors=True)
+            self.forget()
             path = self.put("reads", reads)
             self.check("sanitize", "verify", "evidence", READS=str(path), FINDINGS=str(findings), SANITIZER_EXIT="97")
             found = self.read_evidence()
