@@ -54,6 +54,30 @@ class Sanitize(GpuCheckCase):
         self.put("build/verify/mlp_test", "#!/bin/sh\n# other\n", 0o755)
         self.assertEqual(len(self.sanitized()[0]), 4)
 
+    def test_a_program_is_made_of_what_it_includes(self):
+        for name, text in [("verify/mlp_test.cpp", "int main() {}\n"), ("verify/isolation_test.cpp", "int main() {}\n"),
+                           ("verify/case.hpp", ""), ("bench/runner.hpp", "")]:
+            self.put(name, text)
+        self.put("bin/cmake", "#!/bin/sh\n", 0o755)
+
+        def changed(name):
+            """The programs that this file is part of."""
+            def keys():
+                self.check("build")
+                return dict(line.split() for line in (self.root / "build/sources.txt").read_text().splitlines())
+            before = keys()
+            self.put(name, "// changed\n" + (self.root / name).read_text())
+            return {program for program, key in keys().items() if key != before[program]} & {"mlp_test", "isolation_test"}
+        both = {"mlp_test", "isolation_test"}
+        self.assertEqual(changed("bench/runner.hpp"), both)  # of what they include nothing is known
+        self.put("bin/ninja", '#!/bin/sh\necho "$3: #deps 2, deps mtime 1 (VALID)"\ncase $3 in\n'
+                              "  *mlp*) printf '    ../verify/mlp_test.cpp\\n    ../bench/runner.hpp\\n    /usr/include/stdio.h\\n' ;;\n"
+                              "  *) printf '    ../verify/isolation_test.cpp\\n    ../verify/case.hpp\\n' ;;\nesac\n", 0o755)
+        self.assertEqual(changed("bench/runner.hpp"), {"mlp_test"})
+        self.assertEqual(changed("verify/case.hpp"), {"isolation_test"})
+        self.assertEqual(changed("verify/mlp_test.cpp"), {"mlp_test"})
+        self.assertEqual(changed("kernels/toy/toy_simt.cu"), both)
+
     def test_without_primitives_there_is_no_evidence(self):
         self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
         (self.root / "strategies.json").unlink()
