@@ -243,6 +243,18 @@ sys.exit(1)
         for name in defined:
             self.assertRegex(text, rf"(?m)^#   {name} +[a-z0-9/]")
 
+    def test_a_sweep_that_its_time_ends_keeps_whole_cases(self):
+        self.put("result.json", json.dumps({"run": {"complete": False}, "cases": ["first", "second", "half"]}))
+        result = self.check("bench", WBENCH_EXIT="130")
+        self.assertEqual((result.returncode, self.kept("quick")), (1, 0), result.stdout)
+        self.assertIn("quick did not come to its end: 2 of its cases are kept", result.stdout)
+        (kept,) = self.root.glob("bench/results/Toy-GPU/quick_partial-*.json")
+        self.assertEqual(json.loads(kept.read_text()), {"run": {"complete": False}, "cases": ["first", "second"]})
+        self.forget()
+        self.put("result.json", json.dumps({"run": {"complete": False}, "cases": ["half"]}))
+        self.assertIn("0 of its cases are kept", self.check("bench").stdout)
+        self.assertFalse((self.root / "bench/results").exists())
+
     def put_counters(self, **document):
         self.put("scripts/counters.py", f"""import os, pathlib, sys
 pathlib.Path(sys.argv[sys.argv.index("--out") + 1]).write_text({json.dumps(document)!r})
@@ -286,7 +298,7 @@ sys.exit(int(os.environ["COUNTERS_EXIT"]))
         words = (self.root / "words").read_text()
         self.assertIn("run --op all -p quick --peer python3 scripts/peers/torch_peer.py --no-compile --device cuda --regime stream,graph,cold", words)
         self.put("result.json", '{"run": {"complete": false}}')
-        short = self.check("peers", PYTHONPATH=str(self.root / "python"), WIDE_GPU_CHECK_S="100")
+        short = self.check("peers", PYTHONPATH=str(self.root / "python"), WIDE_GPU_CHECK_S="360")  # but for evidence's
         self.assertEqual(short.returncode, 1, short.stdout)
         self.assertIn("-p ci --peer", (self.root / "words").read_text())
 
