@@ -10,7 +10,7 @@ import tarfile
 import unittest
 
 from gpu_check_case import GpuCheckCase
-from kernel_tree import CLEAN, ROOT, evidence, run
+from kernel_tree import CLEAN, HEADER, ROOT, evidence, run
 
 
 class Near(float):
@@ -59,6 +59,36 @@ class GpuCheck(GpuCheckCase):
         folder = self.root / "site/nvidia/cu13"
         self.assertEqual(found, [f"{folder}/lib/libcublas.so.13 {folder}/include",
                                  "cublasLt-NOTFOUND cublasLt-NOTFOUND", "cublas-NOTFOUND cublas-NOTFOUND"])
+
+    @unittest.skipUnless(shutil.which("cmake") and shutil.which("git"), "needs CMake and git")
+    def test_the_commit_is_carried(self):
+        def built():
+            run("cmake", f"-DSOURCE_DIR={self.root}", f"-DOUTPUT={self.root}/info.hpp", "-P", ROOT / "scripts/cmake/WriteBuildInfo.cmake")
+            return re.findall(r"WIDE_GIT_(?:SHA|DIRTY) (.*)", (self.root / "info.hpp").read_text())
+        self.put("scripts/cmake/wide_build_info.hpp.in", (ROOT / "scripts/cmake/wide_build_info.hpp.in").read_text())
+        self.put("bin/cmake", "#!/bin/sh\n", 0o755)
+        self.assertEqual(built(), ['""', "false"])
+
+        def git(*words):
+            return run("git", "-C", self.root, "-c", "user.name=a", "-c", "user.email=a@b", *words).stdout.strip()
+        git("init")
+        git("add", "kernels")
+        git("commit", "-m", "Begin")
+        sha = git("rev-parse", "HEAD")
+        write = f"cd {self.root}; say() {{ :; }}; . scripts/gpu_check.d/carry.sh; write_commit"
+        for text, state in [("", "clean"), ("// more\n", "dirty")]:
+            self.put("kernels/toy/twice.cuh", HEADER + text)
+            run("bash", "-c", write)
+            (self.root / ".git").rename(self.root / "history")  # as on the other machine
+            self.check("build")
+            self.assertEqual(built(), [f'"{sha}"', "true" if state == "dirty" else "false"])
+            (self.root / "history").rename(self.root / ".git")
+        self.put("kernels/toy/twice.cuh", HEADER)
+        run("bash", "-c", write)
+        self.put("kernels/toy/twice.cuh", HEADER + "// other\n")
+        (self.root / ".git").rename(self.root / "history")
+        self.assertIn("written for other sources", self.check("build").stdout)
+        self.assertEqual(built(), [f'"{sha}"', "true"])
 
     def test_tests_that_run_out_of_time_say_what_they_gave(self):
         self.put("scripts/run_tests.py", """import sys

@@ -30,6 +30,7 @@ cause_in() {
 part_build() {
   local capability architecture
   say_what_is_here
+  judge_commit
   if ! command -v cmake >/dev/null && [ -x "$build/bench/wbench" ]; then
     say "no CMake here: taking $build as it is"
     return 0
