@@ -228,6 +228,18 @@ sys.exit(1)
         self.put_regimes(regimes, {"sm_mhz_median": 1980}, complete=False)
         self.assertEqual((self.check("regimes").returncode, self.kept("regimes")), (1, 0))
 
+    def test_every_sample_of_a_long_product(self):
+        samples = {"time_ns": [2000] * 10 + [1000] * 80 + [1500] * 10}
+        self.put("result.json", json.dumps({"run": {"complete": True}, "cases": [{"strategies": [{"measurements": [{"samples": samples}]}]}]}))
+        good = self.check("droop")
+        self.assertEqual((good.returncode, self.kept("droop")), (0, 1), good.stdout)
+        self.assertIn("100 samples; medians of their tenths, of the first: 1.000 0.500 0.500", good.stdout)
+        self.assertIn("0.750\n", good.stdout)
+        self.assertIn("--warmup-time 0 --verify off --throttle warn", (self.root / "words").read_text())
+        self.forget()
+        self.put("result.json", json.dumps({"run": {"complete": False}, "cases": []}))
+        self.assertEqual((self.check("droop").returncode, self.kept("droop")), (1, 0))
+
     def limits(self, *parts, **env):
         """The seconds that each command was given."""
         log = self.root / "limits"
@@ -244,6 +256,7 @@ sys.exit(1)
         self.assertEqual(self.limits("verify"), about(*(555 / runs for runs in range(9, 0, -1))))
         self.put("scripts/run_tests.py", "")
         self.assertEqual(self.limits("tests", "bench"), about(555 * 100 / 165, 555))
+        self.assertEqual(self.limits("droop", "selfcheck"), about(30, 555))
         self.assertEqual(self.limits("selfcheck", "tests")[-1:], about(555))  # the last has all that is left
 
     def order(self, *words):
@@ -258,7 +271,7 @@ sys.exit(1)
         (self.root / "build/check/verify-bags.json").unlink()
         self.assertEqual(self.order("second"), ["verify", "sanitize", "evidence"])
         self.assertEqual(self.order("first"), ["build", "golden", "verify", "selfcheck", "evidence", "tests"])
-        third = ["targets", "bench", "regimes", "peers"]
+        third = ["droop", "targets", "bench", "regimes", "peers"]
         self.assertEqual(self.order("third"), third)
         self.assertEqual(self.order("third", "golden"), [*third, "golden"])
         (self.root / "build/bench/wbench").unlink()

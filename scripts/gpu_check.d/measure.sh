@@ -83,6 +83,27 @@ END
   return $code
 }
 
+# How clocks rise and give way under products that fill the device: every sample, from the first on.
+part_droop() {
+  local code
+  rm -f "$out/droop.json"
+  within 1 "$build/bench/wbench" run --op linear --n 1 --batch 8192 --d 8192 --dtype bf16 --device cuda --strategy cublaslt \
+    --baseline none --regime stream --warmup-time 0 --verify off --throttle warn --stop count --min-time 8 --max-samples 20000 \
+    --timeout 12 --samples inline --json "$out/droop.json" >"$out/wbench-droop.log" 2>&1
+  code=$?
+  [ $code -eq 0 ] || tail -n 20 "$out/wbench-droop.log"
+  is_complete "$out/droop.json" || { say "droop did not come to its end: no result is kept"; return 1; }
+  keep "$out/droop.json" droop || return 1
+  python3 - "$out/droop.json" <<'END' || return 1
+import json, statistics, sys
+samples = json.load(open(sys.argv[1]))["cases"][0]["strategies"][0]["measurements"][0]["samples"]["time_ns"]
+tenth = max(1, len(samples) // 10)
+times = [statistics.median(samples[i:i + tenth]) for i in range(0, min(tenth * 10, len(samples)), tenth)]
+print(f"gpu_check: {len(samples)} samples; medians of their tenths, of the first: " + " ".join(f"{time / times[0]:.3f}" for time in times))
+END
+  return $code
+}
+
 part_bench() {
   local limit code
   limit=$(at_most)
