@@ -168,7 +168,7 @@ part_counters() {
   [ "$limit" -ge 3 ] || return 124
   rm -f "$out/counters.json"
   within 1 python3 scripts/counters.py measure "$build/bench/wbench" --seconds $((limit - 2)) --out "$out/counters.json" \
-    >"$out/counters.log" 2>&1
+    --metrics "$build/ncu_metrics.json" >"$out/counters.log" 2>&1
   code=$?
   [ -s "$out/counters.json" ] || { tail -n 20 "$out/counters.log"; return 1; }
   [ $code -ne 77 ] || { keep_reason "$out/counters.json" counters; return; }
