@@ -4,15 +4,17 @@
 """counters.py measure WBENCH [--out FILE] [--kernels FILE] [--seconds S] | tolerances: a GPU's counters against the simulated GPU's.
 
 measure runs the kernels of bench/counters.json under Nsight Compute (ncu), and the same calls on the simulated GPU
-(wbench --sim inspect), and compares what both count, launch by launch. tolerances prints what may differ and why, which was
-written down before any device was asked. A number is
+(wbench --sim inspect), and compares what both count, launch by launch; in that file's order: first a kernel of each way to
+move and to multiply data, so that little time tells most. tolerances prints what may differ and why, which was written down
+before any device was asked. A number is
 
   same            within its tolerance
   differs         not; both numbers are shown, and either the simulation or its reading of a counter is wrong
   not comparable  shown, and why: ncu has no such counter here, or the simulated GPU has not what it counts
 
---out writes all of it as JSON, or that there are no counters here and why. Exit 0: all the same; 4: some differ; 1: a kernel
-could not be measured; 77: no ncu, no GPU, or no permission to read its counters.
+--out writes all of it as JSON, kernel after kernel, or that there are no counters here and why. --metrics keeps the names of
+ncu's metrics, which take long to ask for, for the next call. Exit 0: all the same; 4: some differ; 1: a kernel could not be
+measured; 77: no ncu, no GPU, or no permission to read its counters.
 """
 import argparse
 import datetime
@@ -28,7 +30,7 @@ sys.dont_write_bytecode = True
 import ncu  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SCHEMA = {"name": "wide.counters", "version": "1.0.0"}
+SCHEMA = {"name": "wide.counters", "version": "1.1.0"}
 NO_DEVICE = 7  # wbench's exit code
 INSTRUCTIONS = tuple("instructions_" + kind for kind in ("integer", "fp32", "fp64", "half", "special", "convert", "move", "memory",
                                                          "control", "synchronise", "tensor"))
@@ -203,22 +205,46 @@ def outcomes_of(kernels):
     return counts
 
 
+def available(tool, version, path):
+    """The names of ncu's metrics: those in the file of a call with the same ncu, else as ncu says, into that file."""
+    try:
+        known = json.loads(path.read_text()) if path else {}
+    except (OSError, ValueError):
+        known = {}
+    if known.get("ncu") != version or not known.get("names"):
+        known = {"ncu": version, "names": sorted(ncu.available(tool))}
+        write(path, known)
+    return set(known["names"])
+
+
+def write(path, document):
+    """Never half of it, whoever ends this."""
+    if path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(document, indent=1) + "\n")
+        part.replace(path)
+
+
 def measure(arguments, document):
-    """The exit code; fills the document."""
+    """The exit code; fills the document, and writes it after each kernel."""
     begin = time.monotonic()
     kernels = json.loads(arguments.kernels.read_text())["kernels"]
     tool = ncu.find()
     require_device(arguments.wbench, kernels[0])
-    names = ncu.available(tool)
+    version = ncu.version(tool)
+    names = available(tool, version, arguments.metrics)
     taken = {quantity.name: taken_of(quantity, names) for quantity in QUANTITIES}
-    document |= {"ncu": ncu.version(tool), "metrics": taken, "kernels": []}
+    document |= {"ncu": version, "metrics": taken, "complete": False, "kernels": []}
     for quantity, group in taken.items():
         print(f"{quantity:22} {' + '.join(group) if group else 'ncu has none of its metrics here'}")
     for kernel in kernels:
         left = arguments.seconds - (time.monotonic() - begin)
         document["kernels"].append(measure_kernel(tool, arguments.wbench, kernel, taken, left))
         print_kernel(document["kernels"][-1])
-    document["outcomes"] = counts = outcomes_of(document["kernels"])
+        document["outcomes"] = counts = outcomes_of(document["kernels"])
+        write(arguments.out, document)
+    document["complete"] = True
     print(f"{len(kernels)} kernels: " + ", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
     return 1 if counts["not measured"] else 4 if counts["differs"] else 0
 
@@ -236,6 +262,7 @@ def main():
     command = commands.add_parser("measure")
     command.add_argument("wbench")
     command.add_argument("--out", type=pathlib.Path)
+    command.add_argument("--metrics", type=pathlib.Path)
     command.add_argument("--kernels", type=pathlib.Path, default=ROOT / "bench/counters.json")
     command.add_argument("--seconds", type=float, default=600, help="for all kernels")
     arguments = parser.parse_args()
@@ -252,9 +279,7 @@ def main():
     except ncu.NcuError as error:
         print(f"counters: {error}", file=sys.stderr)
         return 1
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps(document, indent=1) + "\n")
+    write(arguments.out, document)
     return code
 
 

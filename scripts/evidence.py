@@ -17,6 +17,7 @@ import pathlib
 import re
 import subprocess
 import sys
+from typing import NamedTuple
 
 SCHEMA = "wide.evidence 1"
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -230,7 +231,64 @@ def tally(results):
     return counts
 
 
+class Verdict(NamedTuple):
+    """What one tool of compute-sanitizer said of one program."""
+    tool: str
+    program: str
+    findings: int | None  # None: nothing
+    noted: int  # what is no finding: warnings, and others' kernels
+    scope: str  # the kernels that were judged
+
+
+def read_verdicts(path):
+    """Lines "tool program findings noted scope", or "tool program null"."""
+    verdicts = []
+    for line in path.read_text().splitlines() if path else []:
+        tool, program, findings, *rest = line.split()
+        if findings == "null":
+            verdicts.append(Verdict(tool, program, None, 0, ""))
+        else:
+            verdicts.append(Verdict(tool, program, int(findings), int(rest[0]), rest[1]))
+    return verdicts
+
+
+def kernels_named(op, strategy=None):
+    """What the kernels of a strategy, or of all of an op's, are named after."""
+    parts = [its for key, its in PARTS_OF.items() if key in (op, (op, strategy)) or strategy is None and key[0] == op]
+    return {KERNELS_OF.get(op, op)}.union(*parts)
+
+
+def is_about(program, op, kernels):
+    """Whether this is the op's share of a program (isolation_test:OP), or a program named after one of the kernels."""
+    name, _, share = program.partition(":")
+    return share == op if share else any(name.startswith(kernel + "_") for kernel in kernels)
+
+
+def findings_of(verdicts, op, strategy):
+    """None where a program about the strategy's kernels is without a verdict, or the op's share is missing; findings outweigh
+    that. A finding may be any kernel's that runs where it is, so it counts against all of these; in a program that is about
+    no op, against every strategy."""
+    ops = {verdict.program.partition(":")[2] for verdict in verdicts} - {""}
+    kernels = kernels_named(op, strategy)
+
+    def may_blame(program):
+        subjects = [one for one in ops if is_about(program, one, {KERNELS_OF.get(one, one)})]
+        return not subjects or any(kernels & kernels_named(one) for one in subjects)
+    own = [verdict.findings for verdict in verdicts if is_about(verdict.program, op, kernels)]
+    total = sum(verdict.findings or 0 for verdict in verdicts if may_blame(verdict.program))
+    return total if total or op in ops and None not in own else None
+
+
+def sanitizer_facts(verdicts, op, strategy):
+    by_tool = {tool: [verdict for verdict in verdicts if verdict.tool == tool] for tool in TOOLS}
+    return {"sanitizer": {tool: findings_of(its, op, strategy) for tool, its in by_tool.items()},
+            "sanitizer_noted": {tool: sum(verdict.noted for verdict in its if is_about(verdict.program, op, kernels_named(op, strategy)))
+                                for tool, its in by_tool.items()},
+            "sanitizer_scope": {tool: " ".join(sorted({verdict.scope for verdict in its} - {""})) for tool, its in by_tool.items()}}
+
+
 def write_evidence(root, arguments):
+    verdicts = read_verdicts(arguments.sanitizer)
     results = [read_result(path) for path in arguments.results]
     first = results[0]
     device = first["devices"][0]
@@ -249,7 +307,7 @@ def write_evidence(root, arguments):
             "driver": arguments.driver or cuda_version(device["cuda_driver"]),
             "toolkit": first["run"]["tool"]["cuda_toolkit"], "date": arguments.date,
             "cases_passed": passed, "cases_failed": failed, "worst_error_ratio": worst,
-            "sanitizer": {tool: getattr(arguments, tool) for tool in TOOLS}}
+            **sanitizer_facts(verdicts, op, strategy)}
         arguments.out.mkdir(parents=True, exist_ok=True)
         path = arguments.out / f"{op}_{strategy}_sm{device['compute_capability']}.json"
         path.write_text(json.dumps(evidence, indent=2) + "\n")
@@ -288,10 +346,6 @@ def print_status(source):
         print(f"| {op} | {kernels} | {', '.join(vendors.get(op, []))} |")
 
 
-def count_or_null(text):
-    return None if text == "null" else int(text)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent,
@@ -311,8 +365,7 @@ def main():
     command.add_argument("--driver", help="as nvidia-smi names it; default: the CUDA version it supports")
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     command.add_argument("--date", default=today)
-    for tool in TOOLS:
-        command.add_argument("--" + tool, type=count_or_null, help="findings; null or left out: not run")
+    command.add_argument("--sanitizer", type=pathlib.Path, help="lines of gpu_check's part sanitize; left out: not run")
     command = commands.add_parser("status", help="a Markdown table of all strategies")
     command.add_argument("source", type=pathlib.Path, help="wbench, or a file of `wbench list strategies --json -`")
     arguments = parser.parse_args()

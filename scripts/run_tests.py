@@ -6,7 +6,8 @@
 Counts come from the programs' own reports (Catch2's XML, unittest's closing lines), not from exit
 codes: a program that crashes, hangs or reports no test case is one failed test, and skipped is never
 passed. Closes with "N passed, N failed, N skipped" alone on a line. --seconds and SIGINT end it early: it names
-what did not come to its end, and fails.
+what did not come to its end, and fails. What looks at clocks or at the machine's load runs alone, and last, because more
+of the others fit into little time; --alone-first is for who wants to know of clocks above all.
 """
 import argparse
 import collections
@@ -158,6 +159,7 @@ def main():
     parser.add_argument("builds", nargs="+", metavar="BUILD_DIR")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for one program")
     parser.add_argument("--seconds", type=float, default=math.inf, help="for all of them")
+    parser.add_argument("--alone-first", action="store_true")
     parser.add_argument("--leave-out", metavar="REGEX", type=re.compile, default=re.compile("(?!)"), help="names of tests")
     arguments = parser.parse_args()
     programs = Programs(arguments.seconds)
@@ -176,17 +178,18 @@ def main():
             if test.command is None:
                 print(f"{test.name}: was not built")
                 counts["failed"] += 1
-        # What looks at clocks or at the machine's load runs alone, and last: of the others more fit into little time.
         together = [test for test in wanted if test.command is not None and not test.is_alone]
         alone = [test for test in wanted if test.command is not None and test.is_alone]
+        before = alone if arguments.alone_first else []
+        results = [run(test, arguments.timeout, programs) for test in before]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             running = [pool.submit(run, test, arguments.timeout, programs) for test in together]
             while concurrent.futures.wait(running, timeout=0.5).not_done:
                 pass  # a signal that comes just before a wait is seen behind it
-        results = [future.result() for future in running]
-        results += [run(test, arguments.timeout, programs) for test in alone]
+        results += [future.result() for future in running]
+        results += [run(test, arguments.timeout, programs) for test in alone if not before]
         number += len(results)
-        for test, result in zip(together + alone, results):
+        for test, result in zip(before + together + alone, results):
             if result is None:
                 unfinished.append(test.name)
                 continue

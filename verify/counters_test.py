@@ -172,6 +172,33 @@ class CountersTest(TreeCase):
         self.said["launches"].reverse()
         self.assertEqual(self.measure()[0], 4)
 
+    def test_it_is_written_after_each_kernel(self):
+        self.put("kernels.json", json.dumps({"kernels": [KERNEL, KERNEL | {"op": "ended"}]}))
+        made = counters.measure_kernel
+
+        def measure_kernel(tool, wbench, kernel, *rest):
+            if kernel["op"] == "ended":
+                raise KeyboardInterrupt
+            return made(tool, wbench, kernel, *rest)
+        with mock.patch.object(counters, "measure_kernel", measure_kernel), self.assertRaises(KeyboardInterrupt):
+            self.measure()
+        document = json.loads((self.root / "out/counters.json").read_text())
+        self.assertEqual((len(document["kernels"]), document["complete"]), (1, False))
+        self.assertGreater(document["outcomes"]["same"], 0)
+        self.put("kernels.json", json.dumps({"kernels": [KERNEL]}))
+        self.assertTrue(self.measure()[2]["complete"])
+
+    def test_metrics_are_asked_for_once(self):
+        def asked():
+            self.put("words", "")
+            self.assertEqual(self.measure("--metrics", str(self.root / "metrics.json"))[0], 0)
+            return (self.root / "words").read_text().count("--query-metrics\n")
+        self.assertEqual((asked(), asked()), (1, 0))
+        self.put("bin/ncu", NCU.replace("2025.3", "2026.1"), 0o755)
+        self.assertEqual((asked(), asked()), (1, 0))
+        self.put("metrics.json", "half of")
+        self.assertEqual((asked(), asked()), (1, 0))
+
     def test_no_permission_is_explained_and_written(self):
         self.said["error"] = "ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters"
         code, output, document = self.measure()

@@ -135,5 +135,49 @@ class Tally(unittest.TestCase):
         self.assertEqual(evidence.tally([{"cases": [skipped, empty]}]), {})
 
 
+class Sanitizer(unittest.TestCase):
+    """Which verdicts a strategy's evidence takes."""
+    PROGRAMS = ("isolation_test:linear", "isolation_test:attention", "isolation_test:conv1d", "isolation_test:softmax",
+                "linear_cuda_test", "attention_test", "flash_attention_test", "conv_test", "softmax_test", "model_test")
+
+    def findings(self, op, strategy, **others):
+        """Of programs that found nothing, but for `others`, by the program's name with an underscore for the colon."""
+        verdicts = [evidence.Verdict("memcheck", program, others.get(program.replace(":", "_"), 0), 0, "all")
+                    for program in self.PROGRAMS]
+        return evidence.findings_of(verdicts, op, strategy)
+
+    def blamed(self, **others):
+        strategies = [("linear", "simt"), ("attention", "fused"), ("conv1d", "direct"), ("conv1d", "pointwise"), ("softmax", "wide")]
+        found = {f"{op}/{strategy}": self.findings(op, strategy, **others) for op, strategy in strategies}
+        return {name for name, count in found.items() if count != 0}
+
+    def test_a_missing_verdict_costs_the_kernels_that_the_program_is_about(self):
+        self.assertEqual(self.blamed(), set())
+        self.assertEqual(self.blamed(softmax_test=None), {"softmax/wide"})
+        self.assertEqual(self.blamed(linear_cuda_test=None), {"linear/simt", "attention/fused", "conv1d/pointwise"})
+        self.assertEqual(self.blamed(isolation_test_conv1d=None), {"conv1d/direct", "conv1d/pointwise"})
+        self.assertEqual(self.blamed(model_test=None), set())
+        self.assertIsNone(self.findings("softmax", "wide", softmax_test=None))
+        self.assertIsNone(self.findings("pooling", "wide"))  # it has no share
+
+    def test_a_finding_counts_against_all_that_runs_there(self):
+        self.assertEqual(self.blamed(softmax_test=2), {"softmax/wide"})
+        self.assertEqual(self.blamed(linear_cuda_test=2), {"linear/simt", "attention/fused", "conv1d/pointwise"})
+        self.assertEqual(self.blamed(isolation_test_attention=2), {"linear/simt", "attention/fused", "conv1d/pointwise"})
+        self.assertEqual(self.blamed(conv_test=2), {"conv1d/direct", "conv1d/pointwise", "linear/simt", "attention/fused"})
+        self.assertEqual(len(self.blamed(model_test=2)), 5)
+        self.assertEqual(self.findings("softmax", "wide", softmax_test=2, isolation_test_softmax=None), 2)
+
+    def test_every_primitive_has_a_program(self):
+        text = (ROOT / "scripts/gpu_check.d/sanitize.sh").read_text()
+        programs = text[text.index("programs=("):text.index(")", text.index("programs=("))].removeprefix("programs=(").split()
+        self.assertIn("linear_cuda_test", programs)
+        for program in programs:
+            self.assertTrue((ROOT / f"verify/{program}.cpp").exists(), program)
+        specs = {path.name.removesuffix("_spec.cpp") for path in (ROOT / "host").glob("*/*_spec.cpp")}
+        for op in {*specs, *evidence.KERNELS_OF}:
+            self.assertTrue(any(evidence.is_about(program, op, {evidence.KERNELS_OF.get(op, op)}) for program in programs), op)
+
+
 if __name__ == "__main__":
     unittest.main()

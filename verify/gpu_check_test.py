@@ -9,7 +9,8 @@ import shutil
 import tarfile
 import unittest
 
-from kernel_tree import CLEAN, PUBLIC, ROOT, Tree, evidence, run
+from gpu_check_case import GpuCheckCase
+from kernel_tree import CLEAN, HEADER, ROOT, evidence, run
 
 
 class Near(float):
@@ -21,36 +22,7 @@ class Near(float):
     __hash__ = float.__hash__
 
 
-class GpuCheck(Tree):
-    """gpu_check in a tree of its own, with stubs for the driver's tool, the sanitizer and wbench."""
-
-    def setUp(self):
-        super().setUp()
-        for path in (*(ROOT / "scripts/gpu_check.d").iterdir(), ROOT / "scripts/gpu_check", ROOT / "scripts/evidence.py"):
-            self.put(path.relative_to(ROOT), path.read_text(), 0o755)
-        self.put("bin/nvidia-smi", '#!/bin/sh\ncase "$*" in -L) echo GPU 0 ;; *driver*) echo 580.1 ;; *) echo Toy GPU ;; esac\n', 0o755)
-        self.put("bin/compute-sanitizer", '#!/bin/sh\n[ "$1" != --version ] || exec echo Version ${SANITIZER_VERSION:-1}\n'
-                                          'for last; do :; done\necho "$2 ${last##*/}" >>$OUT_LOG\n'
-                                          '[ "$2" != racecheck ] || [ -z "$RACE_EXIT" ] || exit $RACE_EXIT\necho "========= ERROR SUMMARY: ${FINDINGS:-0} errors"\n'
-                                          'exit ${SANITIZER_EXIT:-0}\n', 0o755)
-        check = {"before": "pass", "elements_compared": 4, "worst_error_ratio": 0.25}
-        result = {"schema": {"name": "wbench.result"}, "run": {"complete": True, "tool": {"cuda_toolkit": "13.0"}},
-                  "devices": [{"device": "cuda:0", "name": "Toy GPU", "compute_capability": 90, "cuda_driver": 13000}],
-                  "cases": [{"op": "toy", "strategies": [{"name": "simt", "status": "ok", "verify": check},
-                                                         {"name": "sequential", "status": "ok", "verify": check}]}]}
-        self.put("result.json", json.dumps(result))
-        self.put("self_check.json", json.dumps({"self_check": {"failed": 0, "checks": [{"name": "event_quantum"}]}}))
-        self.put("build/bench/wbench", '#!/bin/bash\nfile=result.json\n[ "$1" != info ] || file=self_check.json\n'
-                                       f'echo "$*" >>{self.root}/words\n[ "$1" != suite ] || file=suite.json\nwhile [ "$1" != --json ]; do\n'
-                                       f'  [ "$1" != --results ] || {{ mkdir -p "$2" && cp {self.root}/entries/*.json "$2"; }}\n  shift\ndone\n'
-                                       f'cp {self.root}/$file "$2"\nexit ${{WBENCH_EXIT:-0}}\n', 0o755)
-        self.put("build/verify/isolation_test", "#!/bin/sh\n", 0o755)
-
-    def check(self, *parts, **env):
-        env = {"OUT_LOG": str(self.root / "sanitized")} | env
-        env["PATH"] = f"{self.root}/bin:{os.environ['PATH']}"
-        return run(self.root / "scripts/gpu_check", "--out", self.root / "out", "--build", self.root / "build", *parts, **env)
-
+class GpuCheck(GpuCheckCase):
     def test_what_the_build_asks_for_is_carried(self):
         carry = (ROOT / "scripts/gpu_check.d/carry.sh").read_text()
         asked = {name for path in ("CMakeLists.txt", "bench/CMakeLists.txt", "verify/CMakeLists.txt", "verify/simcuda/CMakeLists.txt",
@@ -88,6 +60,36 @@ class GpuCheck(Tree):
         self.assertEqual(found, [f"{folder}/lib/libcublas.so.13 {folder}/include",
                                  "cublasLt-NOTFOUND cublasLt-NOTFOUND", "cublas-NOTFOUND cublas-NOTFOUND"])
 
+    @unittest.skipUnless(shutil.which("cmake") and shutil.which("git"), "needs CMake and git")
+    def test_the_commit_is_carried(self):
+        def built():
+            run("cmake", f"-DSOURCE_DIR={self.root}", f"-DOUTPUT={self.root}/info.hpp", "-P", ROOT / "scripts/cmake/WriteBuildInfo.cmake")
+            return re.findall(r"WIDE_GIT_(?:SHA|DIRTY) (.*)", (self.root / "info.hpp").read_text())
+        self.put("scripts/cmake/wide_build_info.hpp.in", (ROOT / "scripts/cmake/wide_build_info.hpp.in").read_text())
+        self.put("bin/cmake", "#!/bin/sh\n", 0o755)
+        self.assertEqual(built(), ['""', "false"])
+
+        def git(*words):
+            return run("git", "-C", self.root, "-c", "user.name=a", "-c", "user.email=a@b", *words).stdout.strip()
+        git("init")
+        git("add", "kernels")
+        git("commit", "-m", "Begin")
+        sha = git("rev-parse", "HEAD")
+        write = f"cd {self.root}; say() {{ :; }}; . scripts/gpu_check.d/carry.sh; write_commit"
+        for text, state in [("", "clean"), ("// more\n", "dirty")]:
+            self.put("kernels/toy/twice.cuh", HEADER + text)
+            run("bash", "-c", write)
+            (self.root / ".git").rename(self.root / "history")  # as on the other machine
+            self.check("build")
+            self.assertEqual(built(), [f'"{sha}"', "true" if state == "dirty" else "false"])
+            (self.root / "history").rename(self.root / ".git")
+        self.put("kernels/toy/twice.cuh", HEADER)
+        run("bash", "-c", write)
+        self.put("kernels/toy/twice.cuh", HEADER + "// other\n")
+        (self.root / ".git").rename(self.root / "history")
+        self.assertIn("written for other sources", self.check("build").stdout)
+        self.assertEqual(built(), [f'"{sha}"', "true"])
+
     def test_tests_that_run_out_of_time_say_what_they_gave(self):
         self.put("scripts/run_tests.py", """import sys
 open("words", "w").write(" ".join(sys.argv[1:]))
@@ -97,18 +99,15 @@ sys.exit(1)
         out = self.check("tests", WIDE_GPU_CHECK_S="100").stdout
         for words in ("skipped 2: no cuDNN", "failed: b_test", "out of time: 1 of 9 programs: c_test", "7 passed, 1 failed", "FAILED (exit code 1)"):
             self.assertIn(words, out)
-        _, seconds, option, pattern, _ = (self.root / "words").read_text().split()
+        _, seconds, alone, option, pattern, _ = (self.root / "words").read_text().split()
         self.assertLess(int(seconds), 85 - 4)  # so that it can say so
-        self.assertEqual(option, "--leave-out")
+        self.assertEqual((alone, option), ("--alone-first", "--leave-out"))
         for name in ("sim_lazy_0_linear_cuda_test", "simt_engine_test", "ptx_float_test", "mutate", "scripts", "readme", "report_browser", "evidence"):
             self.assertRegex(name, pattern)
         needs_gpu = [p.stem for p in (ROOT / "verify").glob("*_cuda_test.cpp")] + ["isolation_test", "catalog_test", "model_test", "c_api", "timer_test"]
         self.assertIn("golden_cuda_test", needs_gpu)
         for name in needs_gpu:
             self.assertNotRegex(name, pattern)
-
-    def read_evidence(self):
-        return json.loads((self.root / "verify/evidence/toy_simt_sm90.json").read_text())
 
     def test_help_needs_no_gpu(self):
         result = run(ROOT / "scripts/gpu_check", "--help")
@@ -128,7 +127,7 @@ sys.exit(1)
         result = self.check("sanitize", "verify", "bench", "evidence")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         found = self.read_evidence()
-        self.assertEqual((found["cases_passed"], found["cases_failed"], found["driver"]), (3, 0, "580.1"))
+        self.assertEqual((found["cases_passed"], found["cases_failed"], found["driver"]), (9, 0, "580.1"))  # one of each run
         self.assertEqual(found["sanitizer"], CLEAN)
         self.assertEqual(evidence.state_of(self.root, found), "verified")
         self.assertEqual(len(list(self.root.glob("bench/results/Toy-GPU/quick-*.json"))), 1)
@@ -147,7 +146,7 @@ sys.exit(1)
         self.assertTrue(any(name.startswith("bench/results/Toy-GPU/quick-") for name in kept))
         self.assertLess({"./verify-ci.json", "./quick.json", "./wbench-run.log"}, logs)
         # Ended half way, by whoever started it: what was there before is there.
-        self.put("build/bench/wbench", f"#!/bin/sh\ncp -r {self.root}/out {self.root}/then\n", 0o755)
+        self.put("build/bench/wbench", f"#!/bin/sh\n[ $1 != info ] || cp -r {self.root}/out {self.root}/then\n", 0o755)
         shutil.rmtree(self.root / "out")
         self.check("evidence", "selfcheck")
         self.assertEqual(sorted(os.listdir(self.root / "then")), ["keep.tar.gz", "logs.tar.gz", "summary.txt"])
@@ -163,11 +162,11 @@ sys.exit(1)
         self.assertEqual(self.check("selfcheck").returncode, 0)
         self.assertEqual(self.kept("self_check"), 1)
         self.assertIn("info --self-check --device cuda", (self.root / "words").read_text())
-        shutil.rmtree(self.root / "bench")
+        self.forget()
         failed = self.check("selfcheck", WBENCH_EXIT="7")
         self.assertEqual((failed.returncode, self.kept("self_check")), (1, 1), failed.stdout)
         self.assertIn("selfcheck: FAILED (exit code 7)", failed.stdout)
-        shutil.rmtree(self.root / "bench")
+        self.forget()
         self.put("self_check.json", '{"self_check": {"checks": []}}')
         empty = self.check("selfcheck")
         self.assertEqual((empty.returncode, self.kept("self_check")), (1, 0), empty.stdout)
@@ -181,16 +180,18 @@ sys.exit(1)
 
     def test_models_that_came_to_their_end_are_kept(self):
         self.put_suite()
+        self.put("bin/cmake", f"#!/bin/sh\necho cmake $* >>{self.root}/words\n", 0o755)
         good = self.check("models")
+        self.assertRegex((self.root / "words").read_text(), r"^cmake --build \S+ --target wbench\nsuite run")
         self.assertEqual((good.returncode, self.kept("end_to_end-mlp-n20"), self.kept("end_to_end-vit-n8")), (0, 1, 0), good.stdout)
         self.assertEqual(self.kept("end_to_end"), 2)  # the suite's own, too
         self.assertIn("models: 1 of 9 came to their end", good.stdout)
         suite = json.loads((self.root / "build/check/end_to_end.suite.json").read_text())
         self.assertEqual(suite["defaults"]["regimes"], ["stream", "graph"])
-        self.assertLess(suite["defaults"]["budget_s"] * len(suite["entries"]), 470)
+        self.assertLess(suite["defaults"]["budget_s"] * len(suite["entries"]), 570)
         missed = self.check("models", WBENCH_EXIT="5")
         self.assertIn("models: FAILED (exit code 5)", missed.stdout)
-        shutil.rmtree(self.root / "bench/results")
+        self.forget()
         shutil.rmtree(self.root / "entries")
         none = self.check("models", "verify")
         self.assertEqual((none.returncode, (self.root / "bench/results").exists()), (1, False), none.stdout)
@@ -223,9 +224,21 @@ sys.exit(1)
         less = self.check("regimes")
         self.assertEqual(less.returncode, 1)
         self.assertIn("nothing was measured in regime cold", less.stdout)
-        shutil.rmtree(self.root / "bench")
+        self.forget()
         self.put_regimes(regimes, {"sm_mhz_median": 1980}, complete=False)
         self.assertEqual((self.check("regimes").returncode, self.kept("regimes")), (1, 0))
+
+    def test_every_sample_of_a_long_product(self):
+        samples = {"time_ns": [2000] * 10 + [1000] * 80 + [1500] * 10}
+        self.put("result.json", json.dumps({"run": {"complete": True}, "cases": [{"strategies": [{"measurements": [{"samples": samples}]}]}]}))
+        good = self.check("droop")
+        self.assertEqual((good.returncode, self.kept("droop")), (0, 1), good.stdout)
+        self.assertIn("100 samples; medians of their tenths, of the first: 1.000 0.500 0.500", good.stdout)
+        self.assertIn("0.750\n", good.stdout)
+        self.assertIn("--warmup-time 0 --verify off --throttle warn", (self.root / "words").read_text())
+        self.forget()
+        self.put("result.json", json.dumps({"run": {"complete": False}, "cases": []}))
+        self.assertEqual((self.check("droop").returncode, self.kept("droop")), (1, 0))
 
     def limits(self, *parts, **env):
         """The seconds that each command was given."""
@@ -239,10 +252,51 @@ sys.exit(1)
         def about(*seconds):
             return [Near(n) for n in seconds]
         self.assertEqual(self.limits("selfcheck", WIDE_GPU_CHECK_S="2015"), about(2000))
-        self.assertEqual(self.limits("selfcheck", "bench"), about(455 * 45 / 110, 455))
-        self.assertEqual(self.limits("verify"), about(455 / 3, 455 / 2, 455))
+        self.assertEqual(self.limits("selfcheck", "bench"), about(555 * 45 / 110, 555))
+        self.assertEqual(self.limits("verify"), about(*(555 / runs for runs in range(9, 0, -1))))
         self.put("scripts/run_tests.py", "")
-        self.assertEqual(self.limits("tests", "bench"), about(150, 455))
+        self.assertEqual(self.limits("tests", "bench"), about(555 * 100 / 165, 555))
+        self.assertEqual(self.limits("droop", "selfcheck"), about(30, 555))
+        self.assertEqual(self.limits("selfcheck", "tests")[-1:], about(555))  # the last has all that is left
+
+    def order(self, *words):
+        """The parts of a call, each by its first word about its end."""
+        out = self.check(*words).stdout
+        return list(dict.fromkeys(re.findall(r"^gpu_check: ([a-z]+): (?:ok|FAILED|not run)", out, re.MULTILINE)))
+
+    def test_groups(self):
+        self.put("bin/cmake", "#!/bin/sh\n", 0o755)
+        self.assertEqual(self.order("second"), ["verify", "sanitize", "evidence"])  # what there is no result of yet
+        self.assertEqual(self.order("second"), ["sanitize", "evidence"])
+        (self.root / "build/check/verify-bags.json").unlink()
+        self.assertEqual(self.order("second"), ["verify", "sanitize", "evidence"])
+        self.assertEqual(self.order("first"), ["build", "golden", "verify", "selfcheck", "evidence", "tests"])
+        third = ["droop", "targets", "bench", "regimes", "peers"]
+        self.assertEqual(self.order("third"), third)
+        self.assertEqual(self.order("third", "golden"), [*third, "golden"])
+        (self.root / "build/bench/wbench").unlink()
+        self.assertEqual(self.order("third"), ["build", *third])
+
+    def test_a_group_of_all_has_every_part_once(self):
+        text = (ROOT / "scripts/gpu_check").read_text()
+        everything = re.search(r'\[all\]="([a-z ]+)"', text).group(1).split()
+        defined = {name for path in (ROOT / "scripts/gpu_check.d").glob("*.sh") for name in re.findall(r"^part_([a-z]+)\(\)", path.read_text(), re.MULTILINE)}
+        self.assertEqual(sorted(everything), sorted(defined - {"carry"}))
+        self.assertLess(everything.index("evidence"), everything.index("models"))
+        for name in defined:
+            self.assertRegex(text, rf"(?m)^#   {name} +[a-z0-9/]")
+
+    def test_a_sweep_that_its_time_ends_keeps_whole_cases(self):
+        self.put("result.json", json.dumps({"run": {"complete": False}, "cases": ["first", "second", "half"]}))
+        result = self.check("bench", WBENCH_EXIT="130")
+        self.assertEqual((result.returncode, self.kept("quick")), (1, 0), result.stdout)
+        self.assertIn("quick did not come to its end: 2 of its cases are kept", result.stdout)
+        (kept,) = self.root.glob("bench/results/Toy-GPU/quick_partial-*.json")
+        self.assertEqual(json.loads(kept.read_text()), {"run": {"complete": False}, "cases": ["first", "second"]})
+        self.forget()
+        self.put("result.json", json.dumps({"run": {"complete": False}, "cases": ["half"]}))
+        self.assertIn("0 of its cases are kept", self.check("bench").stdout)
+        self.assertFalse((self.root / "bench/results").exists())
 
     def put_counters(self, **document):
         self.put("scripts/counters.py", f"""import os, pathlib, sys
@@ -287,81 +341,9 @@ sys.exit(int(os.environ["COUNTERS_EXIT"]))
         words = (self.root / "words").read_text()
         self.assertIn("run --op all -p quick --peer python3 scripts/peers/torch_peer.py --no-compile --device cuda --regime stream,graph,cold", words)
         self.put("result.json", '{"run": {"complete": false}}')
-        short = self.check("peers", PYTHONPATH=str(self.root / "python"), WIDE_GPU_CHECK_S="100")
+        short = self.check("peers", PYTHONPATH=str(self.root / "python"), WIDE_GPU_CHECK_S="360")  # but for evidence's
         self.assertEqual(short.returncode, 1, short.stdout)
         self.assertIn("-p ci --peer", (self.root / "words").read_text())
-
-    def test_findings_and_what_gave_no_verdict(self):
-        for env, expected in [({"FINDINGS": "3", "SANITIZER_EXIT": "1"}, 3), ({"SANITIZER_EXIT": "42"}, None)]:
-            shutil.rmtree(self.root / "verify/evidence", ignore_errors=True)
-            result = self.check("sanitize", "verify", "evidence", **env)
-            self.assertEqual(result.returncode, 1, result.stdout)
-            self.assertIn("sanitize: FAILED", result.stdout)
-            self.assertEqual(self.read_evidence()["sanitizer"], {tool: expected for tool in evidence.TOOLS})
-        self.assertFalse((self.root / "verify/evidence/sanitizer.txt").exists())
-        self.assertEqual(self.check("evidence").returncode, 0)
-        self.assertEqual(self.read_evidence()["sanitizer"], {tool: None for tool in evidence.TOOLS})
-
-    def sanitized(self, **env):
-        """What the tools ran over in this call, and the part's own words."""
-        log = self.root / "sanitized"
-        log.unlink(missing_ok=True)
-        out = self.check("sanitize", **env).stdout
-        return log.read_text().splitlines() if log.exists() else [], out
-
-    def test_a_verdict_holds_as_long_as_what_it_was_made_of(self):
-        self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
-        self.put("verify/mlp_test.cpp", "int main() {}\n")
-        self.put("bin/cmake", "#!/bin/sh\n", 0o755)
-        self.put("bin/nproc", "#!/bin/sh\necho 2\n", 0o755)
-        self.check("build")
-        ran, out = self.sanitized()
-        self.assertEqual([line.split()[1] for line in ran], ["mlp_test"] * 4 + ["isolation_test"] * 4)  # shortest first
-        self.assertIn("0 verdicts hold, 8 are to come, 1 at once", out)
-        self.put("build/verify/mlp_test", "#!/bin/sh\n# built elsewhere, of the same\n", 0o755)
-        self.put("verify/mlp_test.cpp", "int main() { return 1; }\n")
-        self.assertEqual(self.sanitized()[0], [])  # what was built is as it was
-        self.check("build")
-        self.assertEqual({line.split()[1] for line in self.sanitized()[0]}, {"mlp_test"})
-        self.put("include/wide/toy.hpp", PUBLIC.replace("1", "2"))
-        self.check("build")
-        self.assertEqual(len(self.sanitized()[0]), 8)
-        self.assertEqual(len(self.sanitized(SANITIZER_VERSION="2")[0]), 8)
-        self.put("bin/nvidia-smi", (self.root / "bin/nvidia-smi").read_text().replace("Toy GPU", "Other GPU"), 0o755)
-        self.assertEqual(len(self.sanitized(SANITIZER_VERSION="2")[0]), 8)
-        self.assertEqual((self.root / "verify/evidence/sanitizer.txt").read_text().count("\n"), 16)  # of both devices, nothing old
-        (self.root / "build/sources.txt").unlink()
-        self.assertEqual(len(self.sanitized()[0]), 8)  # of nobody knows what: the programs themselves
-        self.put("build/verify/mlp_test", "#!/bin/sh\n# other\n", 0o755)
-        self.assertEqual(len(self.sanitized()[0]), 4)
-
-    def test_calls_complete_one_another(self):
-        self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
-        short = self.check("sanitize", "verify", "evidence", RACE_EXIT="124")
-        self.assertEqual(short.returncode, 1)
-        self.assertIn("memcheck: findings 0", short.stdout)
-        self.assertIn("racecheck: findings null", short.stdout)
-        self.assertIn("racecheck: no verdict on mlp_test isolation_test", short.stdout)
-        self.assertEqual(evidence.state_of(self.root, self.read_evidence()), "incomplete")
-        ran, _ = self.sanitized()
-        self.assertEqual(sorted(ran), ["racecheck isolation_test", "racecheck mlp_test"])
-        self.check("verify", "evidence")
-        self.assertEqual(evidence.state_of(self.root, self.read_evidence()), "verified")
-
-    def test_programs_run_beside_one_another(self):
-        self.put("bin/nproc", "#!/bin/sh\necho 8\n", 0o755)
-        busy = f"#!/bin/sh\n[ $1 != --version ] || exit 0\nmkdir {self.root}/busy.$$; ls -d {self.root}/busy.* | wc -l >>{self.root}/most\n" \
-               f"sleep 0.3; rmdir {self.root}/busy.$$\necho '= ERROR SUMMARY: 0 errors'\n"
-        self.put("bin/compute-sanitizer", busy, 0o755)
-        self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
-        self.assertEqual(self.check("sanitize").returncode, 0)
-        self.assertEqual(max(map(int, (self.root / "most").read_text().split())), 4)
-
-    def test_a_tool_that_cannot_look_gives_no_verdict(self):
-        self.put("bin/compute-sanitizer", "#!/bin/sh\necho Device not supported; echo '= ERROR SUMMARY: 1 error'; exit 1\n", 0o755)
-        out = self.sanitized()[1]
-        self.assertIn("memcheck: findings null", out)
-        self.assertFalse((self.root / "verify/evidence").exists())
 
     def test_out_of_time_is_not_run(self):
         result = self.check("sanitize", "verify", "evidence", WIDE_GPU_CHECK_S="16")

@@ -158,6 +158,8 @@ class RunTestsTest(ScriptTest):
         self.put("build/CTestTestfile.cmake", "".join(f'add_test({name} "{self.program("build/" + name, line)}")\n'
                                                       for name, line in programs.items())
                  + "set_tests_properties(alone PROPERTIES RUN_SERIAL TRUE)\n")
+        first = self.run_script(ROOT / "scripts/run_tests.py", "--seconds", "0.8", "--alone-first", self.root / "build")[1]
+        self.assertEqual(first.splitlines()[-2], "out of time: 1 of 5 programs did not come to their end: long")
         code, output = self.run_script(ROOT / "scripts/run_tests.py", "--seconds", "0.8", "--leave-out", "^sim_", self.root / "build")
         lines = output.splitlines()
         self.assertEqual((code, lines[-1]), (1, "1 passed, 1 failed, 0 skipped"), output)

@@ -7,6 +7,13 @@ set(WIDE_GIT_SHA "")
 set(WIDE_GIT_DIRTY false)
 execute_process(COMMAND git -C ${SOURCE_DIR} rev-parse HEAD OUTPUT_VARIABLE WIDE_GIT_SHA
                 OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+if(NOT WIDE_GIT_SHA AND EXISTS ${SOURCE_DIR}/carry/commit)  # where sources came without their history; gpu_check writes it
+  file(STRINGS ${SOURCE_DIR}/carry/commit commit REGEX "^[0-9a-f]+ (clean|dirty)$")
+  string(REGEX REPLACE " .*" "" WIDE_GIT_SHA "${commit}")
+  if(commit MATCHES " dirty$")
+    set(WIDE_GIT_DIRTY true)
+  endif()
+endif()
 execute_process(COMMAND git -C ${SOURCE_DIR} status --porcelain -uno OUTPUT_VARIABLE changes ERROR_QUIET)
 if(changes)
   set(WIDE_GIT_DIRTY true)

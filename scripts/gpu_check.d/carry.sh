@@ -1,13 +1,37 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 #
-# The part of gpu_check that fetches what a build without a network needs.
+# The part of gpu_check that fetches what a build without a network, and without the sources' history, needs.
 
 max_carry_kib=$((48 * 1024))  # of 64 MiB that may have to hold the sources, too
 
 # What find_package() asks for, and the package of it. The toolkit is not ours to hand on.
 declare -A package_of=([CLI11]=libcli11-dev [nlohmann_json]=nlohmann-json3-dev [fmt]=libfmt-dev [valijson]=libvalijson-dev
                        [dlpack]=libdlpack-dev [SQLite3]=libsqlite3-dev [ZLIB]=zlib1g-dev [Catch2]=catch2 [Boost]=libboost-dev)
+
+# All that is built, in a number: whether sources are those that the commit in carry/ was written down for.
+sum_of_sources() {
+  find CMakeLists.txt CMakePresets.json include kernels host bench scripts verify -type f ! -path '*/__pycache__/*' \
+    ! -path '*/node_modules/*' ! -path 'bench/results/*' \
+    ! -path 'verify/evidence/*' ! -path 'verify/golden/fixtures/*' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -d ' ' -f 1
+}
+
+# carry/commit: "SHA clean", or dirty, and the sources' sum.
+write_commit() {
+  local sha state=clean
+  sha=$(git rev-parse HEAD 2>/dev/null) || { say "no commit is known here: results will name none"; return 0; }
+  [ -z "$(git status --porcelain -uno)" ] || state=dirty
+  mkdir -p carry && printf '%s %s\n%s\n' "$sha" $state "$(sum_of_sources)" >carry/commit
+  say "carry/commit: $sha $state"
+}
+
+# Where the sources came without their history: other ones than the commit was written down for are not that commit's.
+judge_commit() {
+  [ -f carry/commit ] && ! git rev-parse HEAD >/dev/null 2>&1 || return 0
+  [ "$(sed -n 2p carry/commit)" = "$(sum_of_sources)" ] && return
+  say "carry/commit was written for other sources: call carry again before the next machine; results will say dirty"
+  sed -i '1s/ clean$/ dirty/' carry/commit
+}
 
 part_carry() {
   local packages=(libsqlite3-0 zlib1g) library
@@ -43,6 +67,7 @@ part_carry() {
     tar -xf carry/boost.tar && rm carry/boost.tar || return 1
   rm -rf carry/usr/share/doc carry/usr/share/man carry/usr/share/lintian carry/usr/share/doc-base
   kib=$(du -sk carry | cut -f 1)
+  write_commit
   say "carry/ holds $kib KiB: ${packages[*]}"
   [ "$kib" -le "$max_carry_kib" ] || { say "carry/ is over 48 MiB"; return 1; }
 }

@@ -22,6 +22,24 @@ keep_reason() {
   return $not_here
 }
 
+# keep_sweep FILE NAME: a sweep that came to its end; of one whose time ended it the cases before the one that it was at, as
+# NAME_partial, which says itself that it is not complete.
+keep_sweep() {
+  local cases
+  if is_complete "$1"; then keep "$1" "$2"; return; fi
+  cases=$(python3 - "$1" "$out/$2_partial.json" 2>/dev/null <<'END'
+import json, sys
+result = json.load(open(sys.argv[1]))
+result["cases"] = result["cases"][:-1]
+json.dump(result, open(sys.argv[2], "w"))
+print(len(result["cases"]))
+END
+  )
+  say "$2 did not come to its end: ${cases:-0} of its cases are kept"
+  [ "${cases:-0}" -eq 0 ] || keep "$out/$2_partial.json" "$2_partial"
+  return 1
+}
+
 # What failed is kept, too: it says what not to believe.
 part_selfcheck() {
   local code
@@ -65,6 +83,27 @@ END
   return $code
 }
 
+# How clocks rise and give way under products that fill the device: every sample, from the first on.
+part_droop() {
+  local code
+  rm -f "$out/droop.json"
+  within 1 "$build/bench/wbench" run --op linear --n 1 --batch 8192 --d 8192 --dtype bf16 --device cuda --strategy cublaslt \
+    --baseline none --regime stream --warmup-time 0 --verify off --throttle warn --stop count --min-time 8 --max-samples 20000 \
+    --timeout 12 --samples inline --json "$out/droop.json" >"$out/wbench-droop.log" 2>&1
+  code=$?
+  [ $code -eq 0 ] || tail -n 20 "$out/wbench-droop.log"
+  is_complete "$out/droop.json" || { say "droop did not come to its end: no result is kept"; return 1; }
+  keep "$out/droop.json" droop || return 1
+  python3 - "$out/droop.json" <<'END' || return 1
+import json, statistics, sys
+samples = json.load(open(sys.argv[1]))["cases"][0]["strategies"][0]["measurements"][0]["samples"]["time_ns"]
+tenth = max(1, len(samples) // 10)
+times = [statistics.median(samples[i:i + tenth]) for i in range(0, min(tenth * 10, len(samples)), tenth)]
+print(f"gpu_check: {len(samples)} samples; medians of their tenths, of the first: " + " ".join(f"{time / times[0]:.3f}" for time in times))
+END
+  return $code
+}
+
 part_bench() {
   local limit code
   limit=$(at_most)
@@ -74,17 +113,21 @@ part_bench() {
     --max-samples 200 --json "$out/quick.json" >"$out/wbench-run.log" 2>&1
   code=$?
   [ $code -eq 0 ] || tail -n 30 "$out/wbench-run.log"
-  is_complete "$out/quick.json" || { say "the sweep did not come to its end: no result is kept"; return 1; }
-  keep "$out/quick.json" quick || return 1
+  keep_sweep "$out/quick.json" quick || return 1
   return $code
 }
 
-# An entry that came to its end is kept, whatever became of the others.
+# An entry that came to its end is kept, whatever became of the others. What is verified by now is known to a wbench that is
+# built now.
 part_models() {
   local limit code entry kept=0 failed=0
   limit=$(at_most)
   [ "$limit" -ge 3 ] || return 124
   rm -rf "$out"/end_to_end*
+  if command -v cmake >/dev/null; then
+    within 2 cmake --build "$build" --target wbench >"$out/wbench-suite.log" 2>&1 || { cause_in "$out/wbench-suite.log"; return 1; }
+    limit=$(at_most)
+  fi
   # The suite within this part's time, as bench's sweep.
   python3 - bench/suites/end_to_end.json "$limit" "$out/end_to_end.suite.json" <<'END' || return 1
 import json, sys
@@ -125,7 +168,7 @@ part_counters() {
   [ "$limit" -ge 3 ] || return 124
   rm -f "$out/counters.json"
   within 1 python3 scripts/counters.py measure "$build/bench/wbench" --seconds $((limit - 2)) --out "$out/counters.json" \
-    >"$out/counters.log" 2>&1
+    --metrics "$build/ncu_metrics.json" >"$out/counters.log" 2>&1
   code=$?
   [ -s "$out/counters.json" ] || { tail -n 20 "$out/counters.log"; return 1; }
   [ $code -ne 77 ] || { keep_reason "$out/counters.json" counters; return; }
@@ -152,12 +195,11 @@ END
     return
   fi
   limit=$(at_most)
-  [ "$limit" -ge 150 ] || preset=ci
+  [ "$limit" -ge 350 ] || preset=ci
   within 1 "$build/bench/wbench" run --op all -p $preset --peer "python3 scripts/peers/torch_peer.py --no-compile" --device cuda \
     --regime stream,graph,cold --budget $((limit * 6 / 10)) --max-samples 200 --json "$out/peers.json" >"$out/peers.log" 2>&1
   code=$?
   [ $code -eq 0 ] || tail -n 30 "$out/peers.log"
-  is_complete "$out/peers.json" || { say "the sweep with peers did not come to its end: no result is kept"; return 1; }
-  keep "$out/peers.json" peers || return 1
+  keep_sweep "$out/peers.json" peers || return 1
   return $code
 }

@@ -30,6 +30,7 @@ cause_in() {
 part_build() {
   local capability architecture
   say_what_is_here
+  judge_commit
   if ! command -v cmake >/dev/null && [ -x "$build/bench/wbench" ]; then
     say "no CMake here: taking $build as it is"
     return 0
@@ -53,13 +54,13 @@ part_build() {
 # Tests that need no GPU and take seconds: those of the simulated one, of scripts and of what wbench writes. Any
 # machine runs them.
 needs_no_gpu='^(simt?_|ptx_|statistics_|result_|compare_|report_|exports_|hostile_|inspect_|bad_files_|onnx_nodes_|runner_status_)'
-needs_no_gpu+='|^(mutate|package|scripts|evidence|gpu_check|targets|peers|peers_timing|results_table|completion|counters|readme|fuzz)$'
+needs_no_gpu+='|^(mutate|verify_runs|package|scripts|evidence|gpu_check|gpu_check_sanitize|targets|peers|peers_timing|results_table|completion|counters|readme|fuzz)$'
 
 part_tests() {
   local limit code
   limit=$(at_most)
   [ "$limit" -ge 8 ] || return 124
-  WIDE_REQUIRE_GPU=1 within 1 python3 scripts/run_tests.py --seconds $((limit - 5)) --leave-out "$needs_no_gpu" "$build" \
+  WIDE_REQUIRE_GPU=1 within 1 python3 scripts/run_tests.py --seconds $((limit - 5)) --alone-first --leave-out "$needs_no_gpu" "$build" \
     >"$out/tests.log" 2>&1
   code=$?
   grep -E '^(skipped |left out |failed: |out of time: |[0-9]+ passed)|no test ran' "$out/tests.log" || tail -n 20 "$out/tests.log"
@@ -80,30 +81,29 @@ part_golden() {
   say "golden: $written new fixtures"
 }
 
+# Lines "NAME WORDS" of verify_runs.
+verify_runs() { sed '/^#/d' scripts/gpu_check.d/verify_runs; }
+
 part_verify() {
-  local code=0 name runs=3
+  local code=0 name words runs
+  runs=$(verify_runs | wc -l)
   rm -f "$out"/verify-*.json "$out/wbench-verify.log"
-  for name in ci dtypes weights; do
-    local cases=(--op all)
-    case $name in
-      dtypes) cases=(--op all -a dtype=fp16,bf16) ;;
-      weights) cases=(--op linear -a dtype=fp16,bf16 -a weights=fp8_e4m3,int8,fp6_e3m2,int4,fp4_e2m1) ;;
-    esac
-    within $((runs--)) "$build/bench/wbench" verify -p ci --device cuda "${cases[@]}" \
-      --json "$out/verify-$name.json" >>"$out/wbench-verify.log" 2>&1 || code=$?
-  done
+  while read -r name words; do
+    # shellcheck disable=SC2086
+    within $((runs--)) "$build/bench/wbench" verify -p ci --device cuda $words \
+      --json "$out/verify-$name.json" >>"$out/wbench-verify.log" 2>&1 </dev/null || code=$?
+  done < <(verify_runs)
   [ $code -eq 0 ] || tail -n 30 "$out/wbench-verify.log"
   return $code
 }
 
 part_evidence() {
-  local tool options=() driver
+  local options=(--sanitizer "$out/sanitize.txt") driver results
   find_keys
   verdicts_now >"$out/sanitize.txt"
-  for tool in "${tools[@]}"; do options+=("--$tool" "$(findings_of "$tool")"); done
   driver=$(gpu_fact driver_version)
   [ -z "$driver" ] || options+=(--driver "$driver")
-  # All, or none: a strategy that is right in fp32 only is not verified.
-  timeout -k 2 10 python3 scripts/evidence.py write "$out"/verify-{ci,dtypes,weights}.json \
-    --out verify/evidence "${options[@]}"
+  # All, or none: a strategy that is right in some runs only is not verified.
+  mapfile -t results < <(verify_runs | sed "s|^\([^ ]*\) .*|$out/verify-\1.json|")
+  timeout -k 2 10 python3 scripts/evidence.py write "${results[@]}" --out verify/evidence "${options[@]}"
 }

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""gpu_check in a tree of its own, where a GPU is played by stubs in PATH."""
+import json
+import os
+import shutil
+
+from kernel_tree import ROOT, Tree, run
+
+# Prints what the tool of that name does.
+SANITIZER = """#!/bin/sh
+[ "$1" != --version ] || exec echo Version ${SANITIZER_VERSION:-1}
+for word; do case $word in */verify/*) program=${word##*/} ;; esac; done
+echo "$2 $program${WIDE_TEST_PRIMITIVE:+:$WIDE_TEST_PRIMITIVE}" >>$OUT_LOG
+echo "$*" >>$OUT_LOG.options
+[ "$2" != racecheck ] || [ -z "$RACE_EXIT" ] || exit $RACE_EXIT
+[ "$2" != initcheck ] || [ -z "$READS" ] || cat $READS
+case $2 in
+  racecheck) echo "========= RACECHECK SUMMARY: 9 hazards displayed (${FINDINGS:-0} errors, ${WARNINGS:-0} warnings)" ;;
+  *) echo "========= ERROR SUMMARY: ${FINDINGS:-0} errors" ;;
+esac
+exit ${SANITIZER_EXIT:-0}
+"""
+
+
+class GpuCheckCase(Tree):
+    """gpu_check in a tree of its own, with stubs for the driver's tool, the sanitizer and wbench."""
+
+    def setUp(self):
+        super().setUp()
+        for path in (*(ROOT / "scripts/gpu_check.d").iterdir(), ROOT / "scripts/gpu_check", ROOT / "scripts/evidence.py"):
+            self.put(path.relative_to(ROOT), path.read_text(), 0o755)
+        self.put("bin/nvidia-smi", '#!/bin/sh\ncase "$*" in -L) echo GPU 0 ;; *driver*) echo 580.1 ;; *) echo Toy GPU ;; esac\n', 0o755)
+        self.put("bin/compute-sanitizer", SANITIZER, 0o755)
+        check = {"before": "pass", "elements_compared": 4, "worst_error_ratio": 0.25}
+        result = {"schema": {"name": "wbench.result"}, "run": {"complete": True, "tool": {"cuda_toolkit": "13.0"}},
+                  "devices": [{"device": "cuda:0", "name": "Toy GPU", "compute_capability": 90, "cuda_driver": 13000}],
+                  "cases": [{"op": "toy", "strategies": [{"name": "simt", "status": "ok", "verify": check},
+                                                         {"name": "sequential", "status": "ok", "verify": check}]}]}
+        self.put("result.json", json.dumps(result))
+        self.put("self_check.json", json.dumps({"self_check": {"failed": 0, "checks": [{"name": "event_quantum"}]}}))
+        self.put("build/bench/wbench", f'#!/bin/bash\n[ "$1" != list ] || exec cat {self.root}/strategies.json\n'
+                                       'file=result.json\n[ "$1" != info ] || file=self_check.json\n'
+                                       f'echo "$*" >>{self.root}/words\n[ "$1" != suite ] || file=suite.json\nwhile [ "$1" != --json ]; do\n'
+                                       f'  [ "$1" != --results ] || {{ mkdir -p "$2" && cp {self.root}/entries/*.json "$2"; }}\n  shift\ndone\n'
+                                       f'cp {self.root}/$file "$2"\nexit ${{WBENCH_EXIT:-0}}\n', 0o755)
+        self.put("strategies.json", json.dumps([{"op": op, "strategy": "simt", "device": device}
+                                                for op, device in [("toy", "cuda"), ("toy", "cuda"), ("slow", "cpu")]]))
+        self.put("build/verify/isolation_test", "#!/bin/sh\n", 0o755)
+
+    def check(self, *parts, **env):
+        env = {"OUT_LOG": str(self.root / "sanitized")} | env
+        env["PATH"] = f"{self.root}/bin:{os.environ['PATH']}"
+        return run(self.root / "scripts/gpu_check", "--out", self.root / "out", "--build", self.root / "build", *parts, **env)
+
+    def forget(self):
+        """What other calls found."""
+        for name in ("verify/evidence", "bench/results"):
+            shutil.rmtree(self.root / name, ignore_errors=True)
+        (self.root / "build/kept.tar.gz").unlink(missing_ok=True)
+
+    def read_evidence(self):
+        return json.loads((self.root / "verify/evidence/toy_simt_sm90.json").read_text())

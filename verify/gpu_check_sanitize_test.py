@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""Which verdicts of compute-sanitizer gpu_check takes, keeps and makes evidence of."""
+import shutil
+import unittest
+
+from gpu_check_case import GpuCheckCase
+from kernel_tree import PUBLIC, ROOT, evidence
+
+
+class Sanitize(GpuCheckCase):
+    def test_findings_and_what_gave_no_verdict(self):
+        for env, expected in [({"FINDINGS": "3", "SANITIZER_EXIT": "1"}, 3), ({"SANITIZER_EXIT": "42"}, None)]:
+            self.forget()
+            result = self.check("sanitize", "verify", "evidence", **env)
+            self.assertEqual(result.returncode, 1, result.stdout)
+            self.assertIn("sanitize: FAILED", result.stdout)
+            self.assertEqual(self.read_evidence()["sanitizer"], {tool: expected for tool in evidence.TOOLS})
+        self.assertFalse((self.root / "verify/evidence/sanitizer.txt").exists())
+        self.assertEqual(self.check("evidence").returncode, 0)
+        self.assertEqual(self.read_evidence()["sanitizer"], {tool: None for tool in evidence.TOOLS})
+
+    def sanitized(self, **env):
+        """What the tools ran over in this call, and the part's own words."""
+        log = self.root / "sanitized"
+        log.unlink(missing_ok=True)
+        out = self.check("sanitize", **env).stdout
+        return log.read_text().splitlines() if log.exists() else [], out
+
+    def test_a_verdict_holds_as_long_as_what_it_was_made_of(self):
+        self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
+        self.put("verify/mlp_test.cpp", "int main() {}\n")
+        self.put("bin/cmake", "#!/bin/sh\n", 0o755)
+        self.put("bin/nproc", "#!/bin/sh\necho 2\n", 0o755)
+        self.check("build")
+        ran, out = self.sanitized()
+        self.assertEqual([line.split()[1] for line in ran], ["isolation_test:toy"] * 4 + ["mlp_test"] * 4)
+        self.assertIn("0 verdicts hold, 8 are to come, 1 at once", out)
+        self.put("build/verify/mlp_test", "#!/bin/sh\n# built elsewhere, of the same\n", 0o755)
+        self.put("verify/mlp_test.cpp", "int main() { return 1; }\n")
+        self.assertEqual(self.sanitized()[0], [])  # what was built is as it was
+        self.check("build")
+        self.assertEqual({line.split()[1] for line in self.sanitized()[0]}, {"mlp_test"})
+        self.put("include/wide/toy.hpp", PUBLIC.replace("1", "2"))
+        self.check("build")
+        self.assertEqual(len(self.sanitized()[0]), 8)
+        self.assertEqual(len(self.sanitized(SANITIZER_VERSION="2")[0]), 8)
+        self.put("bin/nvidia-smi", (self.root / "bin/nvidia-smi").read_text().replace("Toy GPU", "Other GPU"), 0o755)
+        self.assertEqual(len(self.sanitized(SANITIZER_VERSION="2")[0]), 8)
+        self.assertEqual((self.root / "verify/evidence/sanitizer.txt").read_text().count("\n"), 16)  # of both devices, nothing old
+        (self.root / "build/sources.txt").unlink()
+        self.assertEqual(len(self.sanitized()[0]), 8)  # of nobody knows what: the programs themselves
+        self.put("build/verify/mlp_test", "#!/bin/sh\n# other\n", 0o755)
+        self.assertEqual(len(self.sanitized()[0]), 4)
+
+    def test_a_program_is_made_of_what_it_includes(self):
+        for name, text in [("verify/mlp_test.cpp", "int main() {}\n"), ("verify/isolation_test.cpp", "int main() {}\n"),
+                           ("verify/case.hpp", ""), ("bench/runner.hpp", "")]:
+            self.put(name, text)
+        self.put("bin/cmake", "#!/bin/sh\n", 0o755)
+
+        def changed(name):
+            """The programs that this file is part of."""
+            def keys():
+                self.check("build")
+                return dict(line.split() for line in (self.root / "build/sources.txt").read_text().splitlines())
+            before = keys()
+            self.put(name, "// changed\n" + (self.root / name).read_text())
+            return {program for program, key in keys().items() if key != before[program]} & {"mlp_test", "isolation_test"}
+        both = {"mlp_test", "isolation_test"}
+        self.assertEqual(changed("bench/runner.hpp"), both)  # of what they include nothing is known
+        self.put("bin/ninja", '#!/bin/sh\necho "$3: #deps 2, deps mtime 1 (VALID)"\ncase $3 in\n'
+                              "  *mlp*) printf '    ../verify/mlp_test.cpp\\n    ../bench/runner.hpp\\n    /usr/include/stdio.h\\n' ;;\n"
+                              "  *) printf '    ../verify/isolation_test.cpp\\n    ../verify/case.hpp\\n' ;;\nesac\n", 0o755)
+        self.assertEqual(changed("bench/runner.hpp"), {"mlp_test"})
+        self.assertEqual(changed("verify/case.hpp"), {"isolation_test"})
+        self.assertEqual(changed("verify/mlp_test.cpp"), {"mlp_test"})
+        self.assertEqual(changed("kernels/toy/toy_simt.cu"), both)
+
+    def test_without_primitives_there_is_no_evidence(self):
+        self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
+        (self.root / "strategies.json").unlink()
+        result = self.check("sanitize", "verify", "evidence")
+        self.assertIn("wbench lists no primitives", result.stdout)
+        self.assertNotEqual(evidence.state_of(self.root, self.read_evidence()), "verified")
+
+    def test_calls_complete_one_another(self):
+        self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
+        short = self.check("sanitize", "verify", "evidence", RACE_EXIT="124")
+        self.assertEqual(short.returncode, 1)
+        self.assertIn("memcheck: findings 0", short.stdout)
+        self.assertIn("racecheck: findings null", short.stdout)
+        self.assertIn("racecheck: no verdict on isolation_test:toy mlp_test", short.stdout)
+        self.assertEqual(evidence.state_of(self.root, self.read_evidence()), "incomplete")
+        ran, _ = self.sanitized()
+        self.assertEqual(sorted(ran), ["racecheck isolation_test:toy", "racecheck mlp_test"])
+        self.check("verify", "evidence")
+        self.assertEqual(evidence.state_of(self.root, self.read_evidence()), "verified")
+
+    def test_the_next_call_takes_up_what_was_kept(self):
+        self.check("sanitize", "verify", "bench", "evidence")
+        verdicts = self.root / "verify/evidence/sanitizer.txt"
+        self.assertEqual(len(verdicts.read_text().splitlines()), 4)
+        for folder in ("verify/evidence", "bench/results"):  # the same checkout, brought there again
+            shutil.rmtree(self.root / folder)
+        kept = self.put("bench/results/Toy-GPU/other.json", "newer")
+        verdicts.parent.mkdir()
+        verdicts.write_text("memcheck mlp_test Other-GPU key 0 0 all\n")
+        self.assertEqual(self.sanitized()[0], [])
+        self.assertEqual(len(verdicts.read_text().splitlines()), 5)
+        self.assertEqual(len(list(self.root.glob("bench/results/Toy-GPU/quick-*.json"))), 1)
+        self.assertEqual(evidence.state_of(self.root, self.read_evidence()), "verified")
+        kept.write_text("newest")
+        self.check("evidence")
+        self.assertEqual(kept.read_text(), "newest")
+
+    def test_programs_run_beside_one_another(self):
+        self.put("bin/nproc", "#!/bin/sh\necho 8\n", 0o755)
+        busy = f"#!/bin/sh\n[ $1 != --version ] || exit 0\nmkdir {self.root}/busy.$$; ls -d {self.root}/busy.* | wc -l >>{self.root}/most\n" \
+               f"sleep 0.3; rmdir {self.root}/busy.$$\necho '= ERROR SUMMARY: 0 errors'; echo '= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)'\n"
+        self.put("bin/compute-sanitizer", busy, 0o755)
+        self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
+        self.assertEqual(self.check("sanitize").returncode, 0)
+        self.assertEqual(max(map(int, (self.root / "most").read_text().split())), 4)
+
+    def test_a_tool_that_cannot_look_gives_no_verdict(self):
+        self.put("bin/compute-sanitizer", "#!/bin/sh\necho Device not supported; echo '= ERROR SUMMARY: 1 error'; exit 1\n", 0o755)
+        out = self.sanitized()[1]
+        self.assertIn("memcheck: findings null", out)
+        self.assertFalse((self.root / "verify/evidence").exists())
+
+    def test_tools_judge_the_kernels_that_they_can_follow(self):
+        self.check("sanitize", "verify", "evidence")
+        for line in (self.root / "sanitized.options").read_text().splitlines():
+            is_scoped = line.split()[1] in ("racecheck", "synccheck")
+            self.assertEqual("--kernel-name kns=4wide7kernels" in line, is_scoped, line)
+        self.assertEqual(self.read_evidence()["sanitizer_scope"], {
+            "memcheck": "all", "racecheck": "wide::kernels", "initcheck": "all,_finds_in_wide::kernels", "synccheck": "wide::kernels"})
+        for kernel in (ROOT / "kernels").glob("*/*.cu"):  # whose names are found by that
+            self.assertIn("namespace wide::kernels {", kernel.read_text(), kernel)
+
+    def test_warnings_are_noted(self):
+        result = self.check("sanitize", "verify", "evidence", WARNINGS="2", SANITIZER_EXIT="97")
+        self.assertIn("racecheck isolation_test:toy 0 2 wide::kernels", result.stdout)
+        found = self.read_evidence()
+        self.assertEqual((found["sanitizer"]["racecheck"], found["sanitizer_noted"]["racecheck"]), (0, 2))
+        self.assertEqual(found["sanitizer"]["memcheck"], None)  # ended so with nothing found: it did not come to its end
+
+    def test_what_others_kernels_read_is_noted(self):
+        def read_by(kernel):
+            return f"========= Uninitialized __global__ memory read of size 4 bytes\n=========     at {kernel}+0x10\n=========     by thread (0,0,0)\n"
+        ours = read_by("void wide::kernels::(anonymous namespace)::copy<float>(wide::kernels::Params)")
+        theirs = read_by("nvjet_tst_128x64_coopA_NTN") + read_by("void cutlass::Kernel2<cutlass_80_gemm>(Params)")
+        for reads, findings, expected in [(theirs, 2, (0, 2)), (ours + theirs, 3, (1, 2)), (theirs, 7, (5, 2)),
+                                          ("========= Host API uninitialized memory access\n", 1, (1, 0))]:
+            self.forget()
+            path = self.put("reads", reads)
+            self.check("sanitize", "verify", "evidence", READS=str(path), FINDINGS=str(findings), SANITIZER_EXIT="97")
+            found = self.read_evidence()
+            self.assertEqual((found["sanitizer"]["initcheck"], found["sanitizer_noted"]["initcheck"]), expected)
+
+
+if __name__ == "__main__":
+    unittest.main()
