@@ -206,6 +206,8 @@ def read_result(path):
         raise EvidenceError(f"{path}: the run did not come to its end")
     if not result["devices"] or not result["devices"][0]["device"].startswith("cuda"):
         raise EvidenceError(f"{path}: not from a CUDA device")
+    if result["devices"][0]["name"].startswith("simulated "):
+        raise EvidenceError(f"{path}: what the simulated GPU makes is no evidence of a device")
     return result
 
 
