@@ -206,6 +206,8 @@ def read_result(path):
         raise EvidenceError(f"{path}: the run did not come to its end")
     if not result["devices"] or not result["devices"][0]["device"].startswith("cuda"):
         raise EvidenceError(f"{path}: not from a CUDA device")
+    if result["devices"][0]["name"].startswith("simulated "):
+        raise EvidenceError(f"{path}: what the simulated GPU makes is no evidence of a device")
     return result
 
 
@@ -289,6 +291,9 @@ def sanitizer_facts(verdicts, op, strategy):
 
 def write_evidence(root, arguments):
     verdicts = read_verdicts(arguments.sanitizer)
+    without = {op for ops in arguments.without for op in ops.split(",")}
+    if "all" in without:
+        raise EvidenceError("a run of all primitives is missing")
     results = [read_result(path) for path in arguments.results]
     first = results[0]
     device = first["devices"][0]
@@ -298,7 +303,7 @@ def write_evidence(root, arguments):
     written = 0
     for (op, strategy), (passed, failed, worst) in sorted(tally(results).items()):
         # A hand-written strategy is one with a kernel of its name; the others have nothing to prove.
-        if not kernels_of(root, op, strategy):
+        if not kernels_of(root, op, strategy) or op in without:
             continue
         evidence = {
             "schema": SCHEMA, "op": op, "strategy": strategy,
@@ -362,6 +367,7 @@ def main():
     command = commands.add_parser("write", help="evidence from results of wbench verify --json")
     command.add_argument("results", nargs="+")
     command.add_argument("--out", type=pathlib.Path, required=True, help="folder")
+    command.add_argument("--without", action="append", default=[], metavar="OP,..", help="of which a run is missing, or all")
     command.add_argument("--driver", help="as nvidia-smi names it; default: the CUDA version it supports")
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     command.add_argument("--date", default=today)

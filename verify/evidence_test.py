@@ -109,6 +109,25 @@ class EvidenceTable(Tree):
         self.assertNotEqual(self.table(self.good, self.good | {"cases_failed": 1, "source_hash": "old"})[0], "")
 
 
+class EvidenceWrite(Tree):
+    def write(self, **device):
+        device = {"device": "cuda:0", "name": "Toy GPU", "compute_capability": 90, "cuda_driver": 13000} | device
+        check = {"before": "pass", "elements_compared": 4, "worst_error_ratio": 0.25}
+        self.put("result.json", json.dumps({
+            "schema": {"name": "wbench.result"}, "run": {"complete": True, "tool": {"cuda_toolkit": "13.0"}}, "devices": [device],
+            "cases": [{"op": "toy", "strategies": [{"name": "simt", "status": "ok", "verify": check}]}]}))
+        result = run(sys.executable, ROOT / "scripts/evidence.py", "--root", self.root, "write", self.root / "result.json",
+                     "--out", self.root / "evidence")
+        return result.returncode, result.stderr, (self.root / "evidence").exists()
+
+    def test_only_devices_give_evidence(self):
+        for device, why in [({"name": "simulated sm_90a"}, "simulated GPU makes is no evidence"), ({"device": "cpu"}, "not from a CUDA device")]:
+            code, words, has_written = self.write(**device)
+            self.assertEqual((code, has_written), (1, False))
+            self.assertIn(why, words)
+        self.assertEqual(self.write()[0::2], (0, True))
+
+
 class Normalized(unittest.TestCase):
     def test_same_program(self):
         for a, b in [("a+b", "a  +\n b"), ("int x;  // c\n", "int x;"), ("int/**/x", "int x"), ("a\r\nb", "a\nb"),

@@ -133,6 +133,23 @@ sys.exit(1)
         self.assertEqual(len(list(self.root.glob("bench/results/Toy-GPU/quick-*.json"))), 1)
         self.assertEqual(len(list(self.root.glob("verify/evidence/*.json"))), 1)  # none for sequential
 
+    def test_a_missing_run_costs_its_primitives_their_evidence(self):
+        self.check("sanitize", "verify")
+        for name in ("ci", "bags"):
+            path = self.root / f"build/check/verify-{name}.json"
+            text = path.read_text()
+            path.write_text(text.replace('"complete": true', '"complete": false'))
+            result = self.check("evidence")
+            self.assertEqual(result.returncode, 1 if name == "ci" else 0, result.stdout)
+            self.assertIn(f"verify's run {name} did not come to its end: no evidence for {'all' if name == 'ci' else 'embedding'}", result.stdout)
+            path.write_text(text)
+        self.assertEqual(self.read_evidence()["cases_passed"], 8)
+        runs = self.root / "scripts/gpu_check.d/verify_runs"
+        runs.write_text(runs.read_text().replace("--op embedding", "--op other,toy"))
+        (self.root / "build/check/verify-bags.json").unlink()
+        self.forget()
+        self.assertIn("no case of a hand-written strategy", self.check("evidence").stderr)
+
     def in_archive(self, name):
         with tarfile.open(self.root / f"out/{name}.tar.gz") as archive:
             return {member.name for member in archive if not member.isdir()}
