@@ -28,7 +28,11 @@ KERNELS_OF = {"batchnorm1d": "batchnorm", "batchnorm2d": "batchnorm",
               "instancenorm1d": "groupnorm", "instancenorm2d": "groupnorm", "conv1d": "conv", "conv2d": "conv"}
 # Primitives whose strategies run the kernels of others, whichever suit; and single such strategies.
 PARTS_OF = {"attention": ("linear", "flash_attention"), ("embedding", "gather"): ("embedding",), ("mlp", "layerwise"): ("linear",),
-            ("conv1d", "pointwise"): ("linear",), ("conv2d", "pointwise"): ("linear",)}
+            ("conv1d", "pointwise"): ("linear",), ("conv2d", "pointwise"): ("linear",),
+            # No file has their name, or another one's kernel does what theirs cannot: adds up shares, takes misaligned operands.
+            ("linear", "tf32x3"): ("linear",), ("linear", "shared_input"): ("linear",), ("linear", "small_m"): ("linear",),
+            ("linear", "wgmma"): ("linear",), ("conv1d", "wgmma"): ("conv",), ("conv2d", "wgmma"): ("conv",),
+            ("flash_attention", "wgmma"): ("flash_attention",)}
 # What C++ reads as one piece. Literals first, so that "//" inside one is no comment; numbers before
 # characters, because 1'000 opens none.
 TOKEN = re.compile(r"""
