@@ -127,13 +127,13 @@ TEST_CASE("always: every phase and fill, of baselines too; never: nothing") {
   std::set<std::string> expected;
   for (const char* name : {"right", "loop"}) {
     for (const char* phase : {"before", "whole-numbers", "NaN-and-infinities", "sums-that-cancel",
-                              "subnormals", "a-wide-range"}) {
+                              "subnormals", "a-wide-range", "sums-of-one-sign"}) {
       expected.insert("fake-" + result.cases[0].case_id + "-" + name + "-" + phase +
                       ".safetensors");
     }
   }
   CHECK(files_in("w") == expected);
-  CHECK(strategy_of(result, 0).verify.saved.size() == 6);
+  CHECK(strategy_of(result, 0).verify.saved.size() == 7);
   CHECK(strategy_of(result, 0).reason.empty());
   CHECK(run_two(fake, {When::never, "v"}).cases[0].status == Status::ok);
   CHECK_FALSE(std::filesystem::exists("v"));
