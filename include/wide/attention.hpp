@@ -100,7 +100,9 @@ class AttentionPlan {
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, unsupported (by name, when the plan is made), cuda, cublas.
   /// Threads: safe with an Execution each.
-  /// Members: a member's bits depend on its own operands only, never on N or its neighbours.
+  /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
+  ///         N or its neighbours; the vendors may round otherwise, and "auto" choose otherwise, for
+  ///         another N.
   void run(const AttentionArguments& arguments, const Execution& execution) const;
 
   struct State;

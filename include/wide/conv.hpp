@@ -118,16 +118,19 @@ class ConvPlan {
   ///     + bias[n, o] + residual[b, n, o, i, j]), or the residual added behind the activation;
   /// x is 0 outside its positions, and multiplied as such: a weight that is none makes NaN there.
   /// Layout: as ConvArguments says; the last axis of every operand contiguous, any other strides,
-  /// any
-  ///         alignment of an element (16 bytes is fastest). y overlaps no input, but residual may
-  ///         be y itself.
+  ///         any alignment of an element (16 bytes is fastest). y overlaps no input, but residual
+  ///         may be y itself.
   /// Types: all operands share a dtype in {fp32, fp16, bf16}; products and sums in fp32, one
   ///        rounding at the end; tf32 products only with allow_tf32.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, cuda, cudnn; unsupported where a strategy of cuDNN's was asked for
-  ///         and operands are not aligned to 16 bytes. Threads: safe with an Execution each.
-  /// Members: a member's bits depend on its own operands only, never on N or its neighbours.
+  /// Errors: invalid_argument, cuda, cudnn, out_of_memory (cuDNN's own); unsupported where a
+  /// strategy
+  ///         of cuDNN's was asked for and operands are not aligned to 16 bytes.
+  /// Threads: safe with an Execution each.
+  /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
+  ///         N or its neighbours; cuDNN may round otherwise, and "auto" choose otherwise, for
+  ///         another N.
   void run(const ConvArguments& arguments, const Execution& execution) const;
 
   struct State;

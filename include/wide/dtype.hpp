@@ -38,11 +38,11 @@ constexpr int64_t dtype_bytes(Dtype dtype) {
   return 0;
 }
 
-/// The one spelling used on the command line, in JSON and in messages.
 constexpr bool is_fp8(Dtype dtype) {
   return dtype == Dtype::fp8_e4m3 || dtype == Dtype::fp8_e5m2;
 }
 
+/// The one spelling used on the command line, in JSON and in messages.
 constexpr std::string_view dtype_name(Dtype dtype) {
   switch (dtype) {
     case Dtype::fp32:

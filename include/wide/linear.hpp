@@ -97,8 +97,7 @@ class LinearPlan {
   ///         contiguous; any alignment of an element (16 bytes is fastest). y overlaps no input,
   ///         but residual may be y itself.
   /// Types: x and weight share a dtype in {fp32, fp16, bf16, fp8_e4m3, fp8_e5m2}; bias, residual
-  /// and
-  ///         y have it too, or fp16 or bf16 for fp8; scale is fp32; products and sums in fp32,
+  ///         and y have it too, or fp16 or bf16 for fp8; scale is fp32; products and sums in fp32,
   ///         one rounding at the end; tf32 products only with allow_tf32, or three for one where
   ///         the strategy tf32x3 is asked for by name, which keeps fp32's accuracy. Quantised
   ///         weights are uint8; their codes' values are multiplied exactly, sums by the scales in
@@ -107,7 +106,9 @@ class LinearPlan {
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument (operands contradict the problem, workspace), cuda, cublas.
   /// Threads: safe from several threads with an Execution each.
-  /// Members: a member's bits depend on its own operands only, never on N or its neighbours.
+  /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
+  ///         N or its neighbours; cuBLAS may round otherwise, and "auto" choose otherwise, for
+  ///         another N.
   void run(const LinearArguments& arguments, const Execution& execution) const;
 
   struct State;

@@ -106,7 +106,9 @@ class MlpPlan {
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument (operands contradict the problem, workspace), cuda, cublas.
   /// Threads: safe from several threads with an Execution each.
-  /// Members: a member's bits depend on its own operands only, never on N or its neighbours.
+  /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
+  ///         N or its neighbours; cuBLAS may round otherwise, and "auto" choose otherwise, for
+  ///         another N.
   /// Source: Mueller et al., "Real-time Neural Radiance Caching for Path Tracing" (fully fused
   ///         MLPs).
   void run(const MlpArguments& arguments, const Execution& execution) const;

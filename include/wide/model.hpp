@@ -132,10 +132,9 @@ class ModelPlan {
 
 /// Passes, layouts, strategies, memory. Throws invalid_argument or unsupported, with the name of
 /// the node that cannot run with N members side by side, or of a value that takes 2^44 bytes or
-/// more. Of a ragged model, linear layers run as
-/// one ragged_linear each (or by `linear`, member after member, where the strategies name only
-/// that), nodes without parameters once over the rows of all, and all others member after member, a
-/// step each; ensembles are refused.
+/// more. Of a ragged model, linear layers run as one ragged_linear each (or by `linear`, member
+/// after member, where the strategies name only that), nodes without parameters once over the rows
+/// of all, and all others member after member, a step each; ensembles are refused.
 ModelPlan make_model_plan(const Context& context, const Graph& graph, const ModelProblem& problem,
                           const ModelOptions& options = {});
 
