@@ -14,6 +14,7 @@
 #include "host/conv/conv_cudnn.hpp"
 #include "host/conv/conv_problem.hpp"
 #include "host/core/check.hpp"
+#include "host/cudnn/cudnn_plan_cache.hpp"
 #include "verify/support/cudnn_devices.hpp"
 
 using namespace wide;
@@ -34,6 +35,19 @@ struct Call {
 } call;
 std::vector<Call> calls;
 cudnnStatus_t answer = CUDNN_STATUS_SUCCESS;
+
+/// What the next plans' end is, instead of the library's.
+struct PlansEnd {
+  cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+  int times = 0;  ///< then the library again
+  int asked = 0;
+} plans_end;
+std::vector<cudnnBackendDescriptor_t> engine_plans;
+
+template <class Function>
+Function* real(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
 
 }  // namespace
 
@@ -56,9 +70,25 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
   } else if (name == CUDNN_ATTR_VARIANT_PACK_WORKSPACE) {
     call.workspace = *addresses;
   }
-  static const auto real = reinterpret_cast<decltype(&cudnnBackendSetAttribute)>(
-      dlsym(RTLD_NEXT, "cudnnBackendSetAttribute"));
-  return real(descriptor, name, type, count, values);
+  static const auto library = real<decltype(cudnnBackendSetAttribute)>("cudnnBackendSetAttribute");
+  return library(descriptor, name, type, count, values);
+}
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                                           cudnnBackendDescriptor_t* descriptor) {
+  static const auto library =
+      real<decltype(cudnnBackendCreateDescriptor)>("cudnnBackendCreateDescriptor");
+  const cudnnStatus_t status = library(type, descriptor);
+  std::erase(engine_plans, *descriptor);
+  if (type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) engine_plans.push_back(*descriptor);
+  return status;
+}
+cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
+  static const auto library = real<decltype(cudnnBackendFinalize)>("cudnnBackendFinalize");
+  if (std::find(engine_plans.begin(), engine_plans.end(), descriptor) != engine_plans.end() &&
+      plans_end.asked++ < plans_end.times) {
+    return plans_end.status;
+  }
+  return library(descriptor);
 }
 cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t stream) {
   call.stream = stream;
@@ -98,14 +128,69 @@ TEST_CASE("cudnn: a plan hands over its operands, its numbers, workspace and str
   std::memcpy(&number, call.at(half), sizeof(number));
   CHECK(number == 0.5f);
 
-  answer = CUDNN_STATUS_EXECUTION_FAILED;
-  try {
-    plan->run(memory[3], bindings, {memory[4], 0}, Stream(static_cast<void*>(memory[0])));
-    FAIL("an error of cuDNN's was lost");
-  } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::cudnn);
-    CHECK(std::string(error.what()).starts_with("cudnn: CUDNN_STATUS_EXECUTION_FAILED"));
+  for (const auto& [status, code] :
+       {std::pair{CUDNN_STATUS_EXECUTION_FAILED, ErrorCode::cudnn},
+        std::pair{CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED, ErrorCode::out_of_memory},
+        std::pair{CUDNN_STATUS_BAD_PARAM, ErrorCode::cudnn}}) {
+    answer = status;
+    try {
+      plan->run(memory[3], bindings, {memory[4], 0}, Stream(static_cast<void*>(memory[0])));
+      FAIL("an error of cuDNN's was lost");
+    } catch (const Error& error) {
+      CHECK(error.code() == code);
+      CHECK(std::string(error.what())
+                .starts_with("cudnn: " + std::string(cudnnGetErrorString(status))));
+    }
   }
+}
+
+TEST_CASE("cudnn: what breaks down is no refusal, is not kept, and ends auto only without memory") {
+  test::require_cudnn_planning();
+  constexpr int kAll = 1 << 20;
+  const Shape shape{2, 8, 64};
+  CudnnGraph graph;
+  const auto x = graph.bind(CudnnType::fp32, shape, contiguous_strides(shape));
+  const auto y = graph.bind(CudnnType::fp32, shape, contiguous_strides(shape));
+  graph.append(CudnnPointwise{CudnnFunction::relu, x, kNoCudnnTensor, kNoCudnnTensor, y});
+  CudnnPlanCache cache;
+  CudnnDevice device = test::kCudnnH200;
+  device.cache = &cache;
+  std::string explain;
+  const auto make = [&] {
+    explain = make_cudnn_plan("test", device, graph, {.allows_tensor_cores = true})->explain();
+  };
+  const auto fails_with = [&](ErrorCode code, const char* status) {
+    try {
+      make();
+      FAIL("it was made");
+    } catch (const Error& error) {
+      INFO(error.what());
+      CHECK(error.code() == code);
+      CHECK(std::string(error.what()).starts_with(std::string("test: cuDNN: ") + status));
+    }
+  };
+  for (const auto status : {CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
+                            CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED}) {
+    plans_end = {status, 1};  // of the first engine: others are not looked at
+    fails_with(ErrorCode::out_of_memory, cudnnGetErrorString(status));
+    CHECK(plans_end.asked == 1);
+    plans_end = {status, 1};
+    CHECK_THROWS_AS(cudnn_refusal(make), Error);
+  }
+  plans_end = {CUDNN_STATUS_INTERNAL_ERROR, kAll};
+  fails_with(ErrorCode::cudnn, "CUDNN_STATUS_INTERNAL_ERROR");
+  CHECK(cudnn_refusal(make).starts_with("test: cuDNN: CUDNN_STATUS_INTERNAL_ERROR"));
+  plans_end = {CUDNN_STATUS_INTERNAL_ERROR, 1};
+  make();  // not kept; the next engine
+  CHECK(plans_end.asked == 2);
+  CHECK(explain.find(", number ") != std::string::npos);
+
+  CudnnPlanCache refusals;
+  device.cache = &refusals;
+  plans_end = {CUDNN_STATUS_NOT_SUPPORTED, kAll};
+  fails_with(ErrorCode::unsupported, "no engine: CUDNN_STATUS_NOT_SUPPORTED");
+  plans_end = {};
+  fails_with(ErrorCode::unsupported, "no engine: CUDNN_STATUS_NOT_SUPPORTED");  // kept
 }
 
 TEST_CASE("conv: the sums of two calls lie in front of cuDNN's own workspace") {

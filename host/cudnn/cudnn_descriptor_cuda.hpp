@@ -16,14 +16,22 @@
 
 namespace wide::cudnn {
 
-/// A status that is no success, in cuDNN's own words. Whoever makes a plan calls it unsupported,
-/// whoever runs one an error.
+/// A status that is no success, in cuDNN's own words.
 struct Refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+/// Where cuDNN or the machine broke down: no answer about the problem, which may do another time.
+struct Failed final : Refused {
+  Failed(const std::string& what, bool lacks) : Refused(what), lacks_memory(lacks) {}
+  bool lacks_memory;
+};
+/// A failure, or a refusal where there should be none any more, as callers see it: out_of_memory or
+/// cudnn.
+[[noreturn]] void throw_error(const std::string& whose, const Refused& refused);
 
 /// "CUDNN_STATUS_NOT_SUPPORTED: what the library adds to it"
 std::string failure(cudnnStatus_t status);
+/// Throws Failed or Refused for anything but success.
 void require(cudnnStatus_t status);
 
 template <class Value>

@@ -49,7 +49,8 @@ class CudnnPlan {
  public:
   virtual ~CudnnPlan() = default;
   /// On `cudnn`, a cudnnHandle_t, whose stream it sets. Neither waits nor touches device memory
-  /// but the operands' and workspace_bytes() of `workspace`.
+  /// but the operands' and workspace_bytes() of `workspace`; cuDNN's own variant pack is host
+  /// memory. Throws cudnn, or out_of_memory where cuDNN says so.
   virtual void run(void* cudnn, std::span<const CudnnBinding> bindings, const Workspace& workspace,
                    Stream stream) const = 0;
 
@@ -67,14 +68,17 @@ class CudnnPlan {
 std::shared_ptr<const CudnnPlan> make_cudnn_plan(std::string_view primitive,
                                                  const CudnnDevice& device, const CudnnGraph& graph,
                                                  const CudnnNumerics& numerics);
-/// Why `make`, which makes such plans, says unsupported; empty where it makes them.
+/// Why `make`, which makes such plans, makes none, be it that cuDNN broke down; empty where it
+/// makes them. Throws out_of_memory.
 template <class Make>
 std::string cudnn_refusal(const Make& make) {
   try {
     make();
     return "";
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::unsupported) throw;
+    const bool is_cudnns =
+        error.code() == ErrorCode::unsupported || error.code() == ErrorCode::cudnn;
+    if (!is_cudnns) throw;
     return error.what();
   }
 }

@@ -3,9 +3,10 @@
 //
 // The choice among the engines of cuDNN's, and its calls.
 //
-// While a plan is made, every status but success is cuDNN's way to say no: problems are legal
-// before they come here. Plans are made for a device by its properties and need no handle, so
-// that they belong to no thread.
+// While a plan is made, statuses about the problem are cuDNN's way to say no: problems are legal
+// before they come here. An engine that breaks down is passed over, too, but where no other is left
+// that is an error, and lack of memory always: neither says anything about the next try. Plans are
+// made for a device by its properties and need no handle, so that they belong to no thread.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -21,6 +22,7 @@ namespace wide {
 namespace {
 
 using cudnn::Descriptor;
+using cudnn::Failed;
 using cudnn::failure;
 using cudnn::Operations;
 using cudnn::Refused;
@@ -96,6 +98,18 @@ Engine engine_of(const Descriptor& configuration) {
           engine.get<Note>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT)};
 }
 
+/// Of a call: so many that calls keep them on their stacks.
+constexpr size_t kMostOperands = 32;
+
+void require_room(const CudnnGraph& graph) {
+  const auto count = std::count_if(
+      graph.tensors().begin(), graph.tensors().end(),
+      [](const CudnnTensor& tensor) { return tensor.place != CudnnTensor::Place::inside; });
+  if (count <= static_cast<int64_t>(kMostOperands)) return;
+  throw Refused("a graph of " + std::to_string(count) + " operands, expected at most " +
+                std::to_string(kMostOperands));
+}
+
 /// The four bytes of a number, where cuDNN reads them.
 struct Number {
   CudnnTensorId tensor;
@@ -119,92 +133,112 @@ std::vector<Number> numbers_of(const CudnnGraph& graph) {
   return numbers;
 }
 
+struct Found {
+  Descriptor configuration;  ///< kept, as what the plan was made of
+  Descriptor plan;
+  std::string explain;
+};
+
+/// The choice among the engines, and what speaks against those that were passed over.
+class Search {
+ public:
+  /// The first configuration that is allowed and becomes a plan.
+  Found choose(const Descriptor& graph, const CudnnDevice& device, const CudnnNumerics& numerics) {
+    const Descriptor properties = properties_of(device);
+    for (const auto& [mode, list] : {std::pair{CUDNN_HEUR_MODE_A, "best guesses"},
+                                     std::pair{CUDNN_HEUR_MODE_FALLBACK, "fallbacks"}}) {
+      std::vector<Descriptor> all;
+      attempt([&] { all = configurations(graph, properties, mode); });
+      for (size_t i = 0; i < all.size(); ++i) {
+        std::optional<Found> found;
+        const std::string place = ", number " + std::to_string(i + 1) + " of cuDNN's " + list;
+        attempt([&] { found.emplace(make(std::move(all[i]), numerics, place)); });
+        if (found) return std::move(*found);
+      }
+    }
+    if (failed_) throw Failed(*failed_);
+    throw Refused("no engine: " + reason_);
+  }
+
+ private:
+  /// Notes what keeps `body` from its end; lack of memory ends the search.
+  template <class Body>
+  void attempt(const Body& body) {
+    try {
+      body();
+    } catch (const Failed& failed) {
+      if (failed.lacks_memory) throw;
+      failed_ = failed;
+    } catch (const Refused& refused) {
+      reason_ = refused.what();
+    }
+  }
+
+  static Found make(Descriptor configuration, const CudnnNumerics& numerics,
+                    const std::string& place) {
+    const Engine engine = engine_of(configuration);
+    std::string explain = "engine " + std::to_string(engine.index);
+    for (const Note note : engine.notes) {
+      if (!is_allowed(note, numerics)) {
+        throw Refused(explain + " is not allowed: " + std::string(name_of(note)));
+      }
+    }
+    Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+    plan.finalize();
+    explain += place;
+    for (const Note note : engine.notes) explain += ", " + std::string(name_of(note));
+    return {std::move(configuration), std::move(plan), std::move(explain)};
+  }
+
+  std::string reason_ = "it offers none";
+  std::optional<Failed> failed_;
+};
+
 class Plan final : public CudnnPlan {
  public:
   Plan(const CudnnDevice& device, const CudnnGraph& graph, const CudnnNumerics& numerics)
       : ordinal_(device.ordinal),
         graph_(graph),
-        plan_(choose(device, numerics)),
+        found_(Search().choose(graph_.whole(), device, numerics)),
         numbers_(numbers_of(graph)) {
-    workspace_bytes_ = plan_.get<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 1).at(0);
+    require_room(graph);
+    workspace_bytes_ = found_.plan.get<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 1).at(0);
+    explain_ = found_.explain;
   }
 
   void run(void* cudnn, std::span<const CudnnBinding> bindings, const Workspace& workspace,
            Stream stream) const override {
-    std::vector<int64_t> ids;
-    std::vector<void*> addresses;
+    std::array<int64_t, kMostOperands> ids;
+    std::array<void*, kMostOperands> addresses;
+    size_t count = 0;
     for (const CudnnBinding& binding : bindings) {
-      ids.push_back(unique_id(binding.tensor));
-      addresses.push_back(binding.data);
+      ids[count] = unique_id(binding.tensor);
+      addresses[count++] = binding.data;
     }
     for (const Number& number : numbers_) {
-      ids.push_back(unique_id(number.tensor));
-      addresses.push_back(const_cast<std::byte*>(number.bytes.data()));
+      ids[count] = unique_id(number.tensor);
+      addresses[count++] = const_cast<std::byte*>(number.bytes.data());
     }
     const CurrentDevice current(ordinal_);
     try {
       Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-      pack.set_all<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids);
-      pack.set_all<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, addresses);
+      pack.set_all<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, std::span(ids).first(count));
+      pack.set_all<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, std::span(addresses).first(count));
       pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace.data);
       pack.finalize();
       const auto handle = static_cast<cudnnHandle_t>(cudnn);
       require(cudnnSetStream(handle, static_cast<cudaStream_t>(stream.native())));
-      require(cudnnBackendExecute(handle, plan_.get(), pack.get()));
+      require(cudnnBackendExecute(handle, found_.plan.get(), pack.get()));
     } catch (const Refused& refused) {
-      throw Error(ErrorCode::cudnn, std::string("cudnn: ") + refused.what());
+      cudnn::throw_error("cudnn: ", refused);
     }
   }
 
  private:
-  /// The first configuration that is allowed and becomes a plan.
-  Descriptor choose(const CudnnDevice& device, const CudnnNumerics& numerics) {
-    const Descriptor properties = properties_of(device);
-    std::string last_reason = "it offers none";
-    for (const auto& [mode, list] : {std::pair{CUDNN_HEUR_MODE_A, "best guesses"},
-                                     std::pair{CUDNN_HEUR_MODE_FALLBACK, "fallbacks"}}) {
-      int place = 0;
-      for (Descriptor& configuration : candidates(properties, mode, last_reason)) {
-        ++place;
-        try {
-          const Engine engine = engine_of(configuration);
-          const auto forbidden = std::find_if(engine.notes.begin(), engine.notes.end(),
-                                              [&](Note n) { return !is_allowed(n, numerics); });
-          if (forbidden != engine.notes.end()) {
-            last_reason = "engine " + std::to_string(engine.index) +
-                          " is not allowed: " + std::string(name_of(*forbidden));
-            continue;
-          }
-          Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-          plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
-          plan.finalize();
-          explain_ = "engine " + std::to_string(engine.index) + ", number " +
-                     std::to_string(place) + " of cuDNN's " + list;
-          for (const Note note : engine.notes) explain_ += ", " + std::string(name_of(note));
-          configuration_.emplace(std::move(configuration));
-          return plan;
-        } catch (const Refused& refused) {
-          last_reason = refused.what();
-        }
-      }
-    }
-    throw Refused("no engine: " + last_reason);
-  }
-
-  std::vector<Descriptor> candidates(const Descriptor& properties, cudnnBackendHeurMode_t mode,
-                                     std::string& reason) const {
-    try {
-      return configurations(graph_.whole(), properties, mode);
-    } catch (const Refused& refused) {
-      reason = refused.what();
-      return {};
-    }
-  }
-
   int ordinal_;
   Operations graph_;  // kept, as what the plan was made of
-  std::optional<Descriptor> configuration_;
-  Descriptor plan_;
+  Found found_;
   std::vector<Number> numbers_;
 };
 
@@ -227,6 +261,8 @@ std::shared_ptr<const CudnnPlan> find_cudnn_engine(std::string_view primitive,
   if (device.properties.empty()) current.emplace(device.ordinal);
   try {
     return std::make_shared<const Plan>(device, graph, numerics);
+  } catch (const Failed& failed) {
+    cudnn::throw_error(std::string(primitive) + ": cuDNN: ", failed);
   } catch (const Refused& refused) {
     throw_unsupported(std::string(primitive) + ": cuDNN: " + refused.what());
   }
