@@ -6,6 +6,7 @@
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <vector>
 
 #include "host/conv/conv_problem.hpp"
@@ -17,7 +18,8 @@
 #include "wide/error.hpp"
 
 using namespace wide;
-using Catch::Matchers::Message;
+using Catch::Matchers::ContainsSubstring, Catch::Matchers::StartsWith;
+using Catch::Matchers::Message, Catch::Matchers::MessageMatches;
 using test::download, test::uniform, test::upload;
 
 TEST_CASE("conv: weights are packed in the layout's order and restored") {
@@ -199,6 +201,17 @@ TEST_CASE("conv: what auto is, for devices that are not at hand") {
       choose(stem, h200, proved, "direct"), Error,
       Message("conv: strategy direct cannot run this problem: it takes at most 1024 taps, the "
               "kernel has 1 x 2000"));
+  // Where nothing else can run, a call that fills the device without joining is better than none.
+  stem.batch = 128;
+  const ConvChoice last = choose(stem, h200, proved);
+  INFO(last.explain);
+  CHECK(last.strategy->name == "grouped");
+  CHECK_THAT(last.explain, StartsWith("grouped: others cannot run this problem; ") &&
+                               ContainsSubstring("; direct: it takes at most 1024 taps"));
+  refusal = "no engine";
+  CHECK_THROWS_MATCHES(choose(stem, h200, proved), Error,
+                       MessageMatches(StartsWith("conv: no strategy for \"auto\"; ") &&
+                                      ContainsSubstring("; grouped: no engine")));
 }
 
 TEST_CASE("conv: the sweeps are the seeds'") {

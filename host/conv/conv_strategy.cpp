@@ -81,34 +81,44 @@ std::string text(std::string_view value) {
   return std::string(value);
 }
 
+/// What "auto" would have looked at, had a device proved it.
+std::string unverified_text(const DeviceInfo& device, const std::string& unproved) {
+  if (unproved.empty()) return "";
+  return "; unverified on compute capability " + std::to_string(device.compute_capability) + ": " +
+         unproved;
+}
+
 ConvChoice choose_automatically(const ConvProblem& problem, const DeviceInfo& device,
                                 std::span<const VerifiedStrategy> verified,
                                 const ConvVendorRefusal& refusal) {
   std::string unproved, reasons, refusals;
+  std::vector<const ConvStrategy*> slower;  // for want of another
+  const auto is_refused = [&](const ConvStrategy& strategy) {
+    const std::string reason = strategy.is_vendors ? refusal(strategy) : "";
+    if (!reason.empty()) refusals += "; " + text(strategy.name) + ": " + reason;
+    return !reason.empty();
+  };
   for (const ConvStrategy& strategy : kStrategies) {
     if (strategy.device != device.device.type) continue;
     const std::string reason = conv_unsupported_reason(strategy, problem, device);
     if (!reason.empty()) {
       reasons += "; " + text(strategy.name) + ": " + reason;
-    } else if (strategy.name == "sequential" || is_proved(strategy, device, verified)) {
-      if (!strategy.is_expected_to_win(problem, device)) continue;
-      if (strategy.is_vendors) {
-        const std::string refused = refusal(strategy);
-        if (!refused.empty()) {
-          refusals += "; " + text(strategy.name) + ": " + refused;
-          continue;
-        }
-      }
-      const std::string rest = unproved.empty() ? ""
-                                                : "; unverified on compute capability " +
-                                                      std::to_string(device.compute_capability) +
-                                                      ": " + unproved;
-      return {&strategy, text(strategy.name) + ": " + text(strategy.why) + rest + refusals};
-    } else {
+    } else if (strategy.name != "sequential" && !is_proved(strategy, device, verified)) {
       unproved += (unproved.empty() ? "" : ", ") + text(strategy.name);
+    } else if (!strategy.is_expected_to_win(problem, device)) {
+      slower.push_back(&strategy);
+    } else if (!is_refused(strategy)) {
+      return {&strategy, text(strategy.name) + ": " + text(strategy.why) +
+                             unverified_text(device, unproved) + refusals};
     }
   }
-  throw_unsupported("conv: no strategy for \"auto\"" + reasons);
+  for (const ConvStrategy* strategy : slower) {
+    if (is_refused(*strategy)) continue;
+    return {strategy, text(strategy->name) + ": others cannot run this problem" +
+                          unverified_text(device, unproved) + reasons + refusals};
+  }
+  throw_unsupported("conv: no strategy for \"auto\"" + unverified_text(device, unproved) + reasons +
+                    refusals);
 }
 
 }  // namespace

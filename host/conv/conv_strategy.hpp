@@ -44,9 +44,9 @@ struct ConvChoice {
 using ConvVendorRefusal = std::function<std::string(const ConvStrategy& strategy)>;
 
 /// The strategy of that name, or for "auto" the first that can run, is expected to win and is the
-/// vendor's and not refused, the CPU's or in `verified` under conv1d and conv2d; else `sequential`.
-/// Throws invalid_argument for an unknown name, unsupported with the reason for one that cannot
-/// run.
+/// vendor's and not refused, the CPU's or in `verified` under conv1d and conv2d; else `sequential`;
+/// else one that is not expected to win. Throws invalid_argument for an unknown name, unsupported
+/// with the reason for one that cannot run.
 ConvChoice choose_conv_strategy(const ConvProblem& problem, const DeviceInfo& device,
                                 std::string_view name, std::span<const VerifiedStrategy> verified,
                                 const ConvVendorRefusal& refusal);
