@@ -97,7 +97,7 @@ bool is_automatic(LinearStrategy strategy) {
 }
 
 /// Of fp8 and quantised weights alone there may be no strategy that a device can run and that needs
-/// no proof or has it.
+/// no proof (vendors' and sequential) or has it.
 bool has_any(const LinearProblem& problem, const DeviceInfo& device,
              std::span<const VerifiedStrategy> verified) {
   const bool is_cpu = device.device.type == DeviceType::cpu;
@@ -107,7 +107,7 @@ bool has_any(const LinearProblem& problem, const DeviceInfo& device,
     if (!linear_unsupported_reason(strategy, problem, device).empty()) return false;
     const bool is_vendors =
         info_of(strategy, device.device.type).kind == catalog::StrategyKind::vendor;
-    return is_cpu || is_vendors ||
+    return is_cpu || is_vendors || strategy == LinearStrategy::sequential ||
            (is_automatic(strategy) &&
             is_verified_in(verified, "linear", name, device.compute_capability));
   });
@@ -215,8 +215,10 @@ TEST_CASE("which policies can run a problem") {
   p.dtype = Dtype::fp8_e4m3;
   CHECK(linear_policies(simt, p) == std::vector<std::string_view>{"m64n64"});
   CHECK(linear_policies(wgmma, p) == std::vector<std::string_view>{"m64n128", "m128n128"});
-  p.batch = 17;  // a tile of weight_only has all rows
+  p.batch = 17;  // a tile of weight_only has all rows, or 64
   CHECK(linear_policies(weight_only, p) == std::vector<std::string_view>{"m32n64", "m64n64"});
+  p.batch = 65;
+  CHECK(linear_policies(weight_only, p) == std::vector<std::string_view>{"m64n64"});
 }
 
 TEST_CASE("the key of a problem is the same for the same problem only") {

@@ -62,10 +62,9 @@ Drawn draw(Dice& dice) {
   Drawn drawn;
   drawn.strategy = kStrategies[dice.between(0, 7)];
   LinearProblem& p = drawn.problem;
-  const int64_t max_batch = drawn.strategy == "gemv" ? kMaxGemvBatch
-                            : drawn.strategy == "small_m" || drawn.strategy == "weight_only"
-                                ? kMaxSmallBatch
-                                : 200;
+  const int64_t max_batch = drawn.strategy == "gemv"      ? kMaxGemvBatch
+                            : drawn.strategy == "small_m" ? kMaxSmallBatch
+                                                          : 200;
   p.num_members = dice.between(1, 4);
   p.batch = std::max<int64_t>(dice.size(max_batch), 1);
   p.in_features = std::max<int64_t>(dice.size(600), 1);

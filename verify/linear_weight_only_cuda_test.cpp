@@ -54,7 +54,7 @@ TEST_CASE("quantised linear on CUDA: every format and tile around its edges, exa
   const Size size =
       GENERATE(Size{1, 64, 16, m16n16}, Size{16, 140, 257, m16n64}, Size{9, 700, 40, m16n16},
                Size{17, 257, 140, m32n64}, Size{33, 129, 65, m64n64}, Size{64, 1, 1, m64n64},
-               Size{5, 600, 270, m16n64}, Size{3, 1100, 18, m16n16});
+               Size{5, 600, 270, m16n64}, Size{3, 1100, 18, m16n16}, Size{150, 70, 72, m64n64});
   LinearProblem problem = problem_of(format, dtype, size.batch, size.in, size.out);
   problem.group_size = GENERATE(64, 128);
   INFO(text_of(problem));
@@ -92,7 +92,7 @@ TEST_CASE("quantised linear on CUDA: against the reference, and one by one the s
   TestDevice bench(require_cuda());
   const WeightFormat format = any_format();
   const std::string dtype = GENERATE("fp16", "bf16");
-  const int64_t batch = GENERATE(2, 40);
+  const int64_t batch = GENERATE(2, 40, 65);
   const Values values{{"n", int64_t{3}},
                       {"batch", batch},
                       {"in", int64_t{330}},

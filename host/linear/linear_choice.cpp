@@ -83,7 +83,7 @@ bool one_member_fills(const LinearProblem& problem, const DeviceInfo& device) {
          linear_tiles_of(problem, 128, 256) >= int64_t{4} * device.num_multiprocessors;
 }
 
-/// One kernel of ours reads quantised weights; nothing stands in for it where it is not verified.
+/// One kernel of ours reads quantised weights, of all members or of one after the other.
 LinearChoice choose_for_quantized(const LinearProblem& problem, const DeviceInfo& device,
                                   std::span<const VerifiedStrategy> verified) {
   using enum LinearStrategy;
@@ -92,8 +92,8 @@ LinearChoice choose_for_quantized(const LinearProblem& problem, const DeviceInfo
   if (!reason.empty())
     throw_unsupported("linear: no strategy for \"auto\": " + name + ": " + reason);
   if (!is_verified_in(verified, "linear", name, device.compute_capability)) {
-    throw_unsupported("linear: no strategy for \"auto\": quantised weights are read by " + name +
-                      " alone, which is not verified on this device; ask for it by name");
+    return {sequential, "sequential: quantised weights are read by " + name +
+                            " alone, which is not verified on this device"};
   }
   return {weight_only, name + ": quantised weights are read once; verified"};
 }
@@ -134,6 +134,9 @@ LinearChoice choose_on_cuda(const LinearProblem& problem, const DeviceInfo& devi
   if (possible != nullptr) return choice(possible->strategy, "verified, and " + no_cublas);
   if (linear_unsupported_reason(cublaslt, problem, device).empty()) {
     return choice(cublaslt, "one vendor call for all members" + unproved);
+  }
+  if (linear_unsupported_reason(sequential, problem, device).empty()) {
+    return choice(sequential, "nothing else can run it" + unproved);
   }
   throw_unsupported("linear: no strategy for \"auto\": cuBLAS: " + no_cublas + cannot + unproved +
                     (unproved.empty() ? "" : "; ask for one of these by name"));

@@ -44,7 +44,8 @@ bool can_run(LinearStrategy strategy, const NamedTile& tile, const LinearProblem
   if (linear_tiles_of(problem, tile.rows, tile.columns) > kMaxBlocks / problem.num_members) {
     return false;
   }
-  if (strategy == LinearStrategy::weight_only) return tile.rows >= problem.batch;
+  if (strategy == LinearStrategy::weight_only)
+    return tile.rows >= std::min(problem.batch, kMaxSmallBatch);
   if (is_fp8(problem.dtype)) {  // simt is built for one tile; wgmma keeps fp8's sums twice
     return strategy == LinearStrategy::simt ? tile.rows == 64 : tile.columns <= 128;
   }

@@ -362,7 +362,7 @@ std::vector<StrategyInfo> strategies() {
       {"weight_only",
        DeviceType::cuda,
        hand_written,
-       "one tiled kernel for all members of up to 64 rows, on quantised weights (weights=int4, ..)",
+       "one tiled kernel for all members, on quantised weights (weights=int4, ..)",
        // As small_m, with a quarter of its bytes for the same x.
        {.rereads = 2.5, .bank_conflicts = 0.2}},
       {"sequential", DeviceType::cpu, sequential, "member after member, each over all threads"},

@@ -123,7 +123,6 @@ std::string kernel_unsupported_reason(LinearStrategy strategy, const LinearProbl
     if (problem.dtype != Dtype::fp16 && problem.dtype != Dtype::bf16) {
       return "it multiplies fp16 and bf16, dtype is " + text_of(problem.dtype);
     }
-    if (problem.batch > kMaxSmallBatch) return too_many_rows(kMaxSmallBatch, problem);
     const kernels::LinearWeightOnlyTile tile = choose_linear_weight_only_tile(problem);
     rows = tile_m(tile), columns = tile_n(tile);
   } else if (strategy == LinearStrategy::gemv) {

@@ -79,8 +79,8 @@ kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem);
 
 /// What `gemv` takes at most.
 inline constexpr int64_t kMaxGemvBatch = 4;
-/// Rows of x up to which the weights' bytes are what the time goes into: `small_m` and
-/// `weight_only` take no more.
+/// Rows of x up to which the weights' bytes are what the time goes into: `small_m` takes no more,
+/// `weight_only` as one tile.
 inline constexpr int64_t kMaxSmallBatch = 64;
 
 /// The members of a shared input as one member with all their outputs; the same problem where their

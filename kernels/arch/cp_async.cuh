@@ -20,16 +20,22 @@ __device__ inline void cp_async_16(void* shared, const void* global, int source_
                : "memory");
 }
 
-/// What the L2 cache is told of an address: it may go first, for nobody reads it again.
-struct EvictFirst {
+/// What the L2 cache is told of an address: it may go first where nobody reads it again.
+struct CacheHint {
   uint64_t policy;
 
-  __device__ EvictFirst() { asm("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(policy)); }
+  __device__ explicit CacheHint(bool is_read_once) {
+    if (is_read_once) {
+      asm("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(policy));
+    } else {
+      asm("createpolicy.fractional.L2::evict_normal.b64 %0;" : "=l"(policy));
+    }
+  }
 };
 
 /// The same with a hint to the L2 cache.
 __device__ inline void cp_async_16(void* shared, const void* global, int source_bytes,
-                                   const EvictFirst& hint) {
+                                   const CacheHint& hint) {
   const auto destination = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
   asm volatile(
       "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(destination),

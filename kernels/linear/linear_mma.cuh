@@ -284,7 +284,7 @@ __device__ inline void compute_mma_tile(const LinearParams& params, int64_t memb
       const int64_t first_k = (begin + step) * per_row, k_left = params.k - first_k;
       if constexpr (kHasFewRows) {  // a weight is read by one block, or by two at a time
         load_tile<T, policy.tile_a, 1, policy.threads()>(buffer, a, first_k, k_left,
-                                                         arch::EvictFirst());
+                                                         arch::CacheHint(true));
       } else {
         load_tile<T, policy.tile_a, 1, policy.threads()>(buffer, a, first_k, k_left);
       }

@@ -1,16 +1,17 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// linear on quantised weights: up to 64 rows of x per member, so that the time is that of reading
-// the blobs once.
+// linear on quantised weights. Up to 64 rows of x per member are one tile, so that the time is that
+// of reading the blobs once; more of them are tiles side by side that find the blobs in L2, and
+// decode them again.
 //
 // Plan: as small_m (linear_mma.cuh), the weight on the 16-row side of mma.m16n8k16, one block a
-// tile of outputs of one member, a ring of stages filled by cp.async. What differs is the weight:
-// a warp's 16 outputs are a strip of the blob, contiguous over k with its scales in it, whose bytes
-// lie in shared memory as they do in the blob. A lane reads 16 of them, its part of four
-// instructions, makes 16-bit values of the codes (linear_decode.cuh), and multiplies them by x as
-// they are. The sums over a tile of 64 inputs then get the tile's scale and are added to the total,
-// in fp32: rounding scale * code to 16 bits never happens.
+// tile of outputs and rows of one member, a ring of stages filled by cp.async. What differs is the
+// weight: a warp's 16 outputs are a strip of the blob, contiguous over k with its scales in it,
+// whose bytes lie in shared memory as they do in the blob. A lane reads 16 of them, its part of
+// four instructions, makes 16-bit values of the codes (linear_decode.cuh), and multiplies them by x
+// as they are. The sums over a tile of 64 inputs then get the tile's scale and are added to the
+// total, in fp32: rounding scale * code to 16 bits never happens.
 //
 //   stage   x: `tiles` tiles of rows x 64 k | strip 0 | strip 1 | ..     strip: scales, tile, ..
 //   warp    wait, barrier, copy the stage after next; per tile: codes, 4 x (decode, mma), scale
@@ -69,7 +70,7 @@ struct Strip {
 /// `threads` threads.
 template <WeightFormat format, int tiles, int threads>
 __device__ inline void load_strip(char* to, Strip& strip, int stage_bytes, int thread,
-                                  const arch::EvictFirst& hint) {
+                                  const arch::CacheHint& hint) {
   constexpr int most = tiles * (quantized_tile_bytes(format) + kQuantizedScaleBytes) / kChunkBytes;
   const int bytes = static_cast<int>(min(strip.left, static_cast<int64_t>(stage_bytes)));
 #pragma unroll
@@ -110,11 +111,11 @@ __device__ inline void multiply_tile(const char* tile, const char* scales, const
   }
 }
 
-/// Blocks in one line of (member, outputs); tiles_m is 1.
+/// Blocks in one line of (member, outputs, rows): those that read the same weights side by side.
 template <class T, WeightFormat format, LinearWeightOnlyTile tile_shape>
 __global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
                                   policy_of(tile_shape).mma.blocks_per_multiprocessor)
-    linear_weight_only(const __grid_constant__ LinearWeightOnlyParams params, uint32_t,
+    linear_weight_only(const __grid_constant__ LinearWeightOnlyParams params, uint32_t tiles_m,
                        uint32_t tiles_n) {
   constexpr WeightOnlyPolicy policy = policy_of(tile_shape);
   constexpr int kStages = policy.mma.stages, kThreads = policy.mma.threads();
@@ -122,11 +123,15 @@ __global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
   extern __shared__ __align__(128) char shared[];
 
   // Locate the tile and the warp's strip of it.
-  const int64_t member = blockIdx.x / tiles_n;
-  const int64_t first_n = static_cast<int64_t>(blockIdx.x % tiles_n) * policy.mma.tile_n();
+  const uint32_t strips_of_members = blockIdx.x / tiles_m;
+  const int64_t member = strips_of_members / tiles_n;
+  const int64_t first_n = static_cast<int64_t>(strips_of_members % tiles_n) * policy.mma.tile_n();
+  const int64_t first_m = static_cast<int64_t>(blockIdx.x % tiles_m) * kRows;
+  const int rows = static_cast<int>(min(params.m - first_m, static_cast<int64_t>(kRows)));
   const MmaWarp warp = locate_warp<policy.mma>();
-  const Source<T> x{static_cast<const T*>(params.x) + member * params.x_strides.member,
-                    params.x_strides.row, static_cast<int>(params.m), params.x_is_aligned};
+  const Source<T> x{static_cast<const T*>(params.x) + member * params.x_strides.member +
+                        first_m * params.x_strides.row,
+                    params.x_strides.row, rows, params.x_is_aligned};
   const bool has_strip = first_n + warp.first_a < params.n;
   const int64_t strip_index = (first_n + warp.first_a) / kQuantizedStrip;
   Strip strip{static_cast<const char*>(params.weight) + member * params.weight_strides.member +
@@ -141,7 +146,7 @@ __global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
   // Begin the first stages.
   const int64_t num_tiles = (params.k + kQuantizedTile - 1) / kQuantizedTile;
   const int64_t num_steps = (num_tiles + policy.tiles - 1) / policy.tiles;
-  const arch::EvictFirst hint;  // every byte of the weights is read by one block
+  const arch::CacheHint hint(tiles_m == 1);  // the weights: a byte is read by tiles_m blocks
   const int strip_place =
       policy.x_bytes() + warp.first_a / kQuantizedStrip * policy.strip_bytes(format);
   const auto load_step = [&](int64_t step, int stage) {
@@ -192,8 +197,7 @@ __global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
   put_sums<policy.mma>(tile_sums, warp, totals);
   __syncthreads();
   const Destination<T> y = destination_of<T>(
-      params.epilogue, static_cast<T*>(params.y), params.y_strides, member, 0, first_n,
-      static_cast<int>(params.m),
+      params.epilogue, static_cast<T*>(params.y), params.y_strides, member, first_m, first_n, rows,
       static_cast<int>(min(params.n - first_n, static_cast<int64_t>(policy.mma.tile_n()))),
       params.y_is_aligned);
   store_sums<T, kRows, policy.mma.tile_n(), policy.mma.pitch(), policy.mma.warps_k, kThreads>(
@@ -215,7 +219,6 @@ template <class T, WeightFormat format>
 cudaError_t launch_format(const LinearWeightOnlyParams& params, LinearWeightOnlyTile tile,
                           cudaStream_t stream) {
   using enum LinearWeightOnlyTile;
-  if (params.m > tile_m(tile)) return cudaErrorInvalidValue;
   switch (tile) {
     case m16n64:
       return launch_tile<T, format, m16n64>(params, stream);

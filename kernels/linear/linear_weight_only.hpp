@@ -23,8 +23,8 @@ struct LinearWeightOnlyParams : LinearParams {
 /// y[m, i, n] = epilogue(sum_k x[m, i, k] * weight[i, n, k]) for all members i in one launch.
 /// Values of codes are multiplied exactly, sums over 64 inputs are multiplied by their scale in
 /// fp32. The order of a sum depends on k and the tile alone. Nothing is launched where y is empty.
-/// cudaErrorInvalidConfiguration for more than 2^31 - 1 blocks; cudaErrorInvalidValue for m above
-/// the tile's, packed weights, or a dtype other than fp16 and bf16.
+/// cudaErrorInvalidConfiguration for more than 2^31 - 1 blocks; cudaErrorInvalidValue for packed
+/// weights, or a dtype other than fp16 and bf16.
 cudaError_t launch_linear_weight_only(const LinearWeightOnlyParams& params, Dtype dtype,
                                       WeightFormat format, LinearWeightOnlyTile tile,
                                       cudaStream_t stream);
