@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +19,10 @@ namespace wide::c_api {
 /// Inside a catch block: keeps "FUNCTION: MESSAGE" for wide_last_error() and gives the status.
 /// Never allocates, so that there is a message when memory is out.
 wide_status failed(const char* function) noexcept;
+
+/// The same error with words in front of its message; one without a message of its own, as
+/// std::bad_alloc, stays as it is.
+std::exception_ptr prefixed(const std::exception_ptr& error, const std::string& words);
 
 /// The message is cut, never missing.
 const char* last_error() noexcept;
