@@ -15,6 +15,7 @@
 #include "host/model/layout.hpp"
 #include "host/model/memory.hpp"
 #include "host/model/passes.hpp"
+#include "verify/support/known_devices.hpp"
 #include "wide/error.hpp"
 #include "wide/layers.hpp"
 #include "wide/models.hpp"
@@ -237,6 +238,31 @@ TEST_CASE("graph: passes fold, fuse and drop, and say so") {
   CHECK(linear.residual == Residual::after_activation);
   CHECK(!fused.nodes()[0].operand("bias").is_absent());
   CHECK(!fused.nodes()[1].operand("residual").is_absent());
+}
+
+TEST_CASE(
+    "graph: layers become an mlp where that pays, and where nobody wants them by themselves") {
+  const Graph graph = make_named_model("mlp");
+  DeviceInfo device = test::kH200;
+  device.shared_bytes_per_block = device.shared_bytes_per_multiprocessor = 227 * 1024;
+  const VerifiedStrategy fused[] = {{"mlp", "fused", 90}};
+  const auto fuse = [&](std::span<const VerifiedStrategy> verified,
+                        const std::vector<std::pair<std::string, std::string>>& strategies) {
+    Notes notes;
+    ModelOptions options;
+    options.strategies = {strategies.begin(), strategies.end()};
+    return operations(
+        fuse_mlps(device, verified, after(graph, {}, notes), {2, 3, {}}, options, notes));
+  };
+  CHECK(fuse(fused, {}) == "pack_mlp mlp");
+  CHECK(fuse({}, {}) == "linear linear");
+  CHECK(fuse({}, {{"mlp", "layerwise"}}) == "pack_mlp mlp");
+  CHECK(fuse(fused, {{"conv", "direct"}}) == "pack_mlp mlp");
+  // Who names a strategy for the layers gets it, unless mlp's is named, too.
+  CHECK(fuse(fused, {{"linear", "simt"}}) == "linear linear");
+  CHECK(fuse(fused, {{"all", "sequential"}}) == "linear linear");
+  CHECK(fuse(fused, {{"linear", "simt"}, {"mlp", "fused"}}) == "pack_mlp mlp");
+  CHECK(fuse(fused, {{"all", "sequential"}, {"mlp", "fused"}}) == "pack_mlp mlp");
 }
 
 TEST_CASE("graph: a value that two nodes read is not fused away") {

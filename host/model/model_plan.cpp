@@ -137,7 +137,7 @@ ModelPlan make_model_plan(const Context& context, const Graph& graph, const Mode
   s.graph = run_passes(graph, options, s.notes);
   check_sizes(s.graph, full, shared_values(s.graph, options.shared_parameters, options.drops_out));
   if (options.fuses_epilogues) {
-    s.graph = fuse_mlps(context, s.graph, full, options, s.notes);
+    s.graph = fuse_mlps(context.info(), verified_strategies(), s.graph, full, options, s.notes);
   }
   for (Moves moves;;) {
     try {

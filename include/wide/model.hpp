@@ -50,7 +50,8 @@ struct ModelOptions {
   /// its own where they are stored for each member, as those of a layer are whose input each has of
   /// its own.
   std::vector<std::string> shared_parameters{};
-  /// Strategies by primitive: {"linear", "cublas_batched"}. Others are chosen as by "auto".
+  /// Strategies by primitive: {"linear", "cublas_batched"}, or "all". Others are chosen as by
+  /// "auto". Layers whose strategy is named become no mlp, unless that has one that is named, too.
   std::map<std::string, std::string, std::less<>> strategies{};
   const TuningCache* tuning = nullptr;  ///< read while the plan is made
 };

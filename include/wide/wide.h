@@ -262,7 +262,9 @@ typedef struct wide_plan_options {
   /* Parameters that are the same for all members; what depends on these alone is computed once. */
   const char* const* shared_parameters;
   int64_t num_shared_parameters;
-  const wide_strategy* strategies; /* others are chosen automatically */
+  /* Others are chosen automatically. Linear layers whose strategy is named become no mlp, unless
+   * that has one that is named, too. */
+  const wide_strategy* strategies;
   int64_t num_strategies;
   int32_t folds_no_batchnorm; /* into the product in front of it */
   int32_t fuses_no_epilogues; /* activations and residuals into the product in front of them */
