@@ -248,6 +248,35 @@ TEST_CASE("model: members are saved, all or one, and loaded as they were") {
              ContainsSubstring("has no wide.num_members"));
 }
 
+TEST_CASE("model: what a BatchNorm counted in training is in checkpoints, and passed over") {
+  const test::TemporaryFolder folder;
+  ModelRun run(Context::cpu(), small_model("resblock"), {.num_members = 2, .batch = 3});
+  const int64_t count = 1234;
+  const ConstTensorView counter(&count, Dtype::int64, Shape{}, Device{});
+  std::vector<NamedTensor> tensors{{"block.bn1.num_batches_tracked", counter},
+                                   {"block.bn2.num_batches_tracked", counter}};
+  for (const auto& [name, view] : run.parameters_of(1)) tensors.push_back({name, view});
+  save_safetensors("checkpoint.safetensors", tensors);
+  const Safetensors file = Safetensors::open("checkpoint.safetensors");
+  MemberParameters parameters;
+  for (const SafetensorsEntry& entry : file.entries()) {
+    parameters.emplace(entry.name, file.view(entry.name));
+  }
+  run.model().replace(1, parameters, run.stream());
+  CHECK(run.worst_error(run.run()) < 2e-5);
+  CHECK(run.model().get(1, run.stream()).size() == parameters.size() - 2);
+
+  const auto refusal = [&](const char* name) {
+    MemberParameters own = run.parameters_of(1);
+    own.emplace(name, counter);
+    return error_of([&] { run.model().replace(1, own, run.stream()); });
+  };
+  CHECK_THAT(
+      refusal("block.bn3.num_batches_tracked"),
+      ContainsSubstring("has a parameter block.bn3.num_batches_tracked, which resblock has"));
+  CHECK_THAT(refusal("block.bn1.num_batches"), ContainsSubstring("block.bn1.num_batches, which"));
+}
+
 TEST_CASE("model: members that are not masked move to the front") {
   const Context cpu = Context::cpu();
   ModelRun run(cpu, small_model("mlp"), {.num_members = 4, .batch = 2});

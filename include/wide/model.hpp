@@ -157,7 +157,8 @@ class Model {
   /// Allocates memory().weights_bytes and loads the members. `members` has a set of parameters for
   /// each member; tensors lie on the CPU or on the model's device. fp32, fp16 and bf16 become the
   /// graph's dtype, rounded to nearest. Waits for its copies. Throws invalid_argument with member
-  /// and parameter where one is missing, of another shape, or unknown.
+  /// and parameter where one is missing, of another shape, or unknown; what PyTorch's BatchNorm
+  /// counts in training, NAME.num_batches_tracked beside a NAME.running_mean, is passed over.
   Model(const Context& context, const ModelPlan& plan, std::span<const MemberParameters> members);
 
   const ModelPlan& plan() const { return plan_; }

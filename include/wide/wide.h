@@ -345,7 +345,8 @@ typedef struct wide_execution {
   const wide_handles* handles; /* may be NULL where no step calls a vendor's library */
 } wide_execution;
 
-/* One wide_parameters for each member, copied; waits for it. */
+/* One wide_parameters for each member, copied; waits for it. PyTorch's NAME.num_batches_tracked
+ * beside a NAME.running_mean is passed over; other names that the graph has not are refused. */
 WIDE_API wide_status wide_model_create(const wide_context* context, const wide_plan* plan,
                                        const wide_parameters* const* members, int64_t num_members,
                                        wide_model** out);
