@@ -11,9 +11,11 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "host/linear/linear_strategy.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/folder.hpp"
 #include "verify/support/model_run.hpp"
@@ -220,6 +222,27 @@ TEST_CASE("model: a batch in chunks gives the bits of the whole") {
     CHECK_THAT(error_of([&] { ChunkedModel(part, 4).run(whole.arguments(), execution); }),
                ContainsSubstring("input x is [5, 6, 8, 8], expected [4, 6, 8, 8]"));
   }
+}
+
+TEST_CASE("model: other batches are tuned as the first was, when the cache is gone") {
+  const Context cpu = Context::cpu();
+  ModelOptions options;
+  std::optional<TuningCache> cache(std::in_place);
+  LinearProblem layer{.num_members = 2, .batch = 5, .in_features = 64, .out_features = 48};
+  layer.epilogue = {.has_bias = true, .activation = Activation::relu};
+  for (const int64_t batch : {5, 2, 1}) {
+    layer.batch = batch;
+    cache->set(cpu.info(), "linear", linear_problem_key(layer), {"sequential", "", 1, 2, ""});
+  }
+  options.tuning = &*cache;
+  ModelRun run(cpu, small_model("mlp"), {.num_members = 2, .batch = 5}, options);
+  cache.reset();
+  const auto strategy = [](const Model& model) { return model.plan().steps()[0].strategy; };
+  const Model part = run.model().with_batch(2);
+  CHECK(strategy(run.model()) == "sequential");
+  CHECK(strategy(part) == "sequential");
+  CHECK(strategy(part.with_batch(1)) == "sequential");
+  CHECK(strategy(part.with_batch(3)) == "wide");  // not measured
 }
 
 TEST_CASE("model: members are saved, all or one, and loaded as they were") {

@@ -124,6 +124,7 @@ ModelPlan make_model_plan(const Context& context, const Graph& graph, const Mode
                      .graph = graph,
                      .problem = full,
                      .options = options,
+                     .tuning = {},
                      .memory = {},
                      .inputs = {},
                      .outputs = {},
@@ -133,7 +134,10 @@ ModelPlan make_model_plan(const Context& context, const Graph& graph, const Mode
                      .slots = {},
                      .dropouts = {},
                      .notes = {}};
-  s.options.tuning = nullptr;  // read while plans are made, not kept
+  if (options.tuning != nullptr) {
+    s.tuning = std::make_shared<const TuningCache>(*options.tuning);
+    s.options.tuning = s.tuning.get();
+  }
   s.graph = run_passes(graph, options, s.notes);
   check_sizes(s.graph, full, shared_values(s.graph, options.shared_parameters, options.drops_out));
   if (options.fuses_epilogues) {

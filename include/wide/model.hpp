@@ -53,7 +53,8 @@ struct ModelOptions {
   /// Strategies by primitive: {"linear", "cublas_batched"}, or "all". Others are chosen as by
   /// "auto". Layers whose strategy is named become no mlp, unless that has one that is named, too.
   std::map<std::string, std::string, std::less<>> strategies{};
-  const TuningCache* tuning = nullptr;  ///< read while the plan is made
+  /// Copied when the plan is made, as with_batch() and chunks make further ones.
+  const TuningCache* tuning = nullptr;
 };
 
 /// "default", "fast" (tf32 is allowed), "debug" (each node by itself, in memory of its own), "safe"
