@@ -397,6 +397,46 @@ TEST_CASE("model: what would mix members is refused with the node's name") {
   }
 }
 
+TEST_CASE("model: operands that overlap are refused, whole or in chunks") {
+  const Context cpu = Context::cpu();
+  GraphBuilder g("two");
+  const Value x = g.input("x", {kBatch, 16}), z = g.input("z", {kBatch, 16});
+  g.output("a", layers::linear(g, "fc1", x, 16));
+  g.output("b", layers::linear(g, "fc2", layers::linear(g, "fc3", z, 16), 16));
+  ModelRun run(cpu, std::move(g).build(), {.num_members = 2, .batch = 4});
+  const Tensor memory(cpu, Dtype::fp32, {1024});
+  const auto at = [&](int64_t element, int64_t rows) {
+    return TensorView(static_cast<float*>(memory.data()) + element, Dtype::fp32, {rows, 32},
+                      cpu.device());
+  };
+  REQUIRE(run.plan().workspace_bytes() > 0);
+  const auto runs = [&](int64_t rows, int64_t a, int64_t b, int64_t in, int64_t workspace) {
+    const std::vector<ConstTensorView> inputs{at(in, rows), at(in, rows)};
+    const std::vector<TensorView> outputs{at(a, rows), at(b, rows)};
+    Execution execution = run.execution();
+    execution.workspace.data = at(workspace, 0).data;
+    return error_of([&] {
+      if (rows == 4) return run.model().run({inputs, outputs}, execution);
+      ChunkedModel(run.model(), rows).run({inputs, outputs}, execution);
+    });
+  };
+  const std::string fine = "nothing was thrown";
+  CHECK(runs(4, 0, 128, 256, 384) == fine);  // side by side; inputs may be one
+  CHECK(runs(4, 0, 128, 127, 384) ==
+        "model: output a overlaps input x, expected memory of its own");
+  CHECK(runs(4, 0, 128, 129, 384) ==
+        "model: output b overlaps input x, expected memory of its own");
+  CHECK(runs(4, 0, 127, 256, 384) ==
+        "model: output b overlaps output a, expected memory of its own");
+  CHECK(runs(4, 0, 512, 256, 512) ==
+        "model: output b overlaps the workspace, expected memory of its own");
+  CHECK(runs(4, 0, 128, 256, 320) ==
+        "model: input x overlaps the workspace, expected memory of its own");
+  CHECK(runs(8, 0, 256, 512, 768) == fine);
+  // The second chunk of x is where the first one of a is.
+  CHECK_THAT(runs(8, 128, 512, 0, 768), ContainsSubstring("output a overlaps input x"));
+}
+
 TEST_CASE("model: arguments that contradict the plan are refused") {
   const Context cpu = Context::cpu();
   const Graph graph = small_model("mlp");
@@ -415,6 +455,8 @@ TEST_CASE("model: arguments that contradict the plan are refused") {
                run.model().run({inputs, outputs}, execution);
              }),
              ContainsSubstring("input x is fp32 [3, 64], expected fp32 [3, 128]"));
+  execution = run.execution();
+  inputs[0] = run.arguments().inputs[0];
   execution.workspace.bytes = 1;
   CHECK_THAT(error_of([&] { run.model().run(run.arguments(), execution); }),
              ContainsSubstring("workspace is 1 bytes"));

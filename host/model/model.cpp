@@ -12,6 +12,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/model/apart.hpp"
 #include "host/model/member_values.hpp"
 #include "host/model/model_state.hpp"
 
@@ -294,6 +295,7 @@ Bases bases_of(const ModelPlan& plan, const Tensor& weights, const ModelArgument
     check_operand("output", s.outputs[i], arguments.outputs[i], device);
   }
   require_workspace("model", execution, s.memory.workspace_bytes());
+  require_apart(s.inputs, s.outputs, arguments, execution, s.memory.workspace_bytes());
   return {.inputs = arguments.inputs,
           .outputs = arguments.outputs,
           .weights = static_cast<std::byte*>(weights.data()),

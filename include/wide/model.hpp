@@ -164,7 +164,8 @@ class Model {
 
   const ModelPlan& plan() const { return plan_; }
 
-  /// Enqueues every step. Never allocates or synchronizes; may be captured in a CUDA graph.
+  /// Enqueues every step. Never allocates or synchronizes; may be captured in a CUDA graph. Outputs
+  /// overlap neither inputs nor one another, and nothing overlaps the workspace.
   /// Errors: invalid_argument (operands contradict the plan, workspace), those of the primitives.
   void run(const ModelArguments& arguments, const Execution& execution) const;
   /// One step of it, for measuring: those before it must have run on the same Execution.

@@ -350,8 +350,9 @@ typedef struct wide_execution {
 WIDE_API wide_status wide_model_create(const wide_context* context, const wide_plan* plan,
                                        const wide_parameters* const* members, int64_t num_members,
                                        wide_model** out);
-/* Enqueues every step, operands in the order of the plan's. Never waits; allocates nothing, but for
- * a thread's first run; may be captured in a CUDA graph. */
+/* Enqueues every step, operands in the order of the plan's. Outputs overlap neither inputs nor one
+ * another, and nothing overlaps the workspace. Never waits; allocates nothing, but for a thread's
+ * first run; may be captured in a CUDA graph. */
 WIDE_API wide_status wide_model_run(const wide_model* model, const wide_view* inputs,
                                     int64_t num_inputs, const wide_view* outputs,
                                     int64_t num_outputs, const wide_execution* execution);

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run is given must lie apart: steps read inputs after outputs are written, and write the
+// workspace all the time.
+#pragma once
+
+#include <span>
+
+#include "wide/model.hpp"
+
+namespace wide {
+
+/// Throws invalid_argument with the names where an output overlaps an input or another output, or
+/// an operand overlaps the `workspace_bytes` that are used of the workspace. There is a view for
+/// each operand. Inputs, which nobody writes, may overlap. Allocates nothing.
+void require_apart(std::span<const ModelOperand> inputs, std::span<const ModelOperand> outputs,
+                   const ModelArguments& arguments, const Execution& execution,
+                   int64_t workspace_bytes);
+
+}  // namespace wide
