@@ -6,7 +6,7 @@
 #include <array>
 
 #include "host/core/check.hpp"
-#include "host/model/apart.hpp"
+#include "host/model/run_checks.hpp"
 #include "wide/model.hpp"
 
 namespace wide {

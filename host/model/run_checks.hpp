@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run is given must lie apart: steps read inputs after outputs are written, and write the
-// workspace all the time.
+// What the runs of models, whole, in chunks or captured, and changes of their members check alike.
 #pragma once
 
 #include <span>
@@ -11,7 +10,12 @@
 
 namespace wide {
 
-/// Throws invalid_argument with the names where an output overlaps an input or another output, or
+/// Throws invalid_argument where the device has streams and this is none: Stream::cpu() would be
+/// CUDA's default stream by accident.
+void require_stream(Device device, Stream stream);
+
+/// Steps read inputs after outputs are written, and write the workspace all the time: throws
+/// invalid_argument with the names where an output overlaps an input or another output, or
 /// an operand overlaps the `workspace_bytes` that are used of the workspace. There is a view for
 /// each operand. Inputs, which nobody writes, may overlap. Allocates nothing.
 void require_apart(std::span<const ModelOperand> inputs, std::span<const ModelOperand> outputs,

@@ -1,13 +1,19 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranges of addresses, pair by pair: models have few operands.
-#include "host/model/apart.hpp"
+// Operands' ranges of addresses are compared pair by pair: models have few.
+#include "host/model/run_checks.hpp"
 
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
 
 namespace wide {
+
+void require_stream(Device device, Stream stream) {
+  WIDE_REQUIRE(device.type == DeviceType::cpu || stream.native() != nullptr,
+               "model: the stream is Stream::cpu(), expected one of " + to_string(device) +
+                   " (cudaStreamLegacy: the default one)");
+}
 
 void require_apart(std::span<const ModelOperand> inputs, std::span<const ModelOperand> outputs,
                    const ModelArguments& arguments, const Execution& execution,
