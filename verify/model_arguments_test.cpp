@@ -15,6 +15,7 @@
 
 using namespace wide;
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
 using test::ModelRun;
 using test::small_model;
 
@@ -95,6 +96,21 @@ TEST_CASE("model: operands that overlap are refused, whole or in chunks") {
   CHECK(runs(8, 0, 256, 512, 768) == fine);
   // The second chunk of x is where the first one of a is.
   CHECK_THAT(runs(8, 128, 512, 0, 768), ContainsSubstring("output a overlaps input x"));
+}
+
+TEST_CASE("model: what a primitive refuses is told with its node's name") {
+  GraphBuilder g("net");
+  const Value x = layers::linear(g, "fc", g.input("x", {kBatch, 16}), 8);
+  g.output("y", layers::pointwise(g, "act", x, PointwiseFunction::clamp, {.low = 2, .high = 1}));
+  const Graph graph = std::move(g).build();
+  const auto refusal = [&](const ModelProblem& problem, const ModelOptions& options) {
+    return error_of([&] { (void)make_model_plan(Context::cpu(), graph, problem, options); });
+  };
+  for (const ModelProblem& problem : {ModelProblem{2, 3, {}}, ModelProblem{2, 3, {1, 2}}}) {
+    CHECK_THAT(refusal(problem, {}), StartsWith("model: act: pointwise: low is 2"));
+    CHECK_THAT(refusal(problem, {.strategies = {{"linear", "fastest"}}}),
+               StartsWith("model: fc: linear: strategy is \"fastest\""));
+  }
 }
 
 TEST_CASE("model: arguments that contradict the plan are refused") {
