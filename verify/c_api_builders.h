@@ -56,11 +56,15 @@ static void check_layers(Layers* layers, const wide_parameters* parameters_of_on
   memcpy(x, kPixels, sizeof x);
   const int64_t shape[4] = {1, 1, kImageRows, kImageColumns};
   const wide_view in = host_view(x, 4, shape);
-  wide_view out[kMaxLayers];
+  struct { /* as of a later header */
+    wide_view known;
+    int64_t later;
+  } out[kMaxLayers] = {0};
   for (int i = 0; i < layers->num_outputs; ++i) {
     wide_operand operand = {.struct_size = sizeof operand};
     OK(wide_plan_output(plan, i, &operand));
-    out[i] = host_view(y[i], operand.rank, operand.shape);
+    out[i].known = host_view(y[i], operand.rank, operand.shape);
+    out[i].known.struct_size = sizeof *out;
     int64_t count = 1;
     for (int axis = 0; axis < operand.rank; ++axis) count *= operand.shape[axis];
     CHECK(count == layers->counts[i]);
@@ -68,7 +72,7 @@ static void check_layers(Layers* layers, const wide_parameters* parameters_of_on
   const wide_execution execution = {.struct_size = sizeof execution,
                                     .workspace = scratch.data,
                                     .workspace_bytes = info.workspace_bytes};
-  OK(wide_model_run(model, &in, 1, out, layers->num_outputs, &execution));
+  OK(wide_model_run(model, &in, 1, &out[0].known, layers->num_outputs, &execution));
   for (int i = 0; i < layers->num_outputs; ++i) {
     for (int64_t k = 0; k < layers->counts[i]; ++k) {
       char what[64];

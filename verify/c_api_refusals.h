@@ -183,6 +183,28 @@ static void refuse_plans(const Engine* e) {
   options.num_strategies = 1;
   REFUSED("fastest", wide_plan_create(e->context, e->graph, &options, &plan));
   CHECK(plan == NULL);
+
+  /* Structs of a header that is still to come. */
+  const struct {
+    wide_strategy known;
+    int64_t later;
+  } strategies[2] = {{{sizeof *strategies, "conv", "sequential"}, 0},
+                     {{sizeof *strategies, "linear", "fastest"}, 0}};
+  options.strategies = &strategies[0].known;
+  options.num_strategies = 2;
+  REFUSED("fastest", wide_plan_create(e->context, e->graph, &options, &plan));
+  struct {
+    wide_plan_options known;
+    int64_t later;
+  } newer = {plan_options(e), 1};
+  newer.known.struct_size = sizeof newer;
+  FAILS(WIDE_UNSUPPORTED, "expected zeros behind",
+        wide_plan_create(e->context, e->graph, &newer.known, &plan));
+  CHECK(plan == NULL);
+  newer.later = 0;
+  OK(wide_plan_create(e->context, e->graph, &newer.known, &plan));
+  wide_plan_destroy(plan);
+  plan = NULL;
   wide_operand operand = {.struct_size = sizeof operand};
   wide_step step = {.struct_size = sizeof step};
   wide_plan_info info = {.struct_size = 0};

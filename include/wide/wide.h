@@ -15,7 +15,10 @@
  *
  * Structs begin with struct_size, which the caller sets to sizeof: `wide_plan_options options =
  * {.struct_size = sizeof options}`. A field that is zero has its default. Elements of an array of
- * structs have one struct_size. A pointer to options may be NULL where the comment says so.
+ * structs have one struct_size. A pointer to options may be NULL where the comment says so. Of a
+ * struct of an earlier version the missing fields have their defaults; one of a later version is
+ * taken where the fields that the library does not know are zero, and what it writes to has these
+ * zero afterwards.
  *
  * Handles may be destroyed in any order, since each keeps alive what it needs of others; what a
  * caller lends (memory of views, streams, vendors' handles, an allocator) is the caller's to keep.
