@@ -328,7 +328,7 @@ static wide_graph* make_pass_graph(void) {
   wide_builder_input(builder, "x", WIDE_FP32, image, 4, &x);
   wide_builder_conv(builder, "conv", x, 6, &conv, &x);
   wide_builder_batchnorm(builder, "norm", x, 0, &x);
-  wide_builder_pointwise(builder, "act", x, "relu", &x);
+  wide_builder_pointwise(builder, "act", x, "relu", NULL, &x);
   wide_builder_linear(builder, "fc", x, 4, NULL, &x);
   wide_builder_output(builder, "y", x);
   OK(wide_graph_create(builder, &graph));

@@ -99,7 +99,7 @@ static void refuse_graphs(void) {
   REFUSED_BY_BUILDER("x", wide_builder_input(b, "x", WIDE_FP32, two_axes, 2, &y));
   REFUSED_BY_BUILDER("groups is 4, expected a divisor of in_channels = 6",
                      wide_builder_conv(b, "conv", x, 4, &three_groups, &y));
-  REFUSED_BY_BUILDER("function is \"rleu\"", wide_builder_pointwise(b, "act", x, "rleu", &y));
+  REFUSED_BY_BUILDER("function is \"rleu\"", wide_builder_pointwise(b, "act", x, "rleu", NULL, &y));
   REFUSED_BY_BUILDER("ensemble is null", wide_builder_ensemble(b, "mean", x, NULL, &y));
   REFUSED_BY_BUILDER("parts is null", wide_builder_concat(b, "cat", NULL, 2, 1, &y));
   REFUSED_BY_BUILDER("an input or a parameter", wide_builder_output(b, "y", x));
@@ -110,11 +110,23 @@ static void refuse_graphs(void) {
   wide_value x = WIDE_ABSENT;
   const int64_t shape[2] = {WIDE_BATCH, kIn};
   OK(wide_builder_input(failed, "x", WIDE_FP32, shape, 2, &x));
-  (void)wide_builder_pointwise(failed, "act", x, "swosh", &x);
+  (void)wide_builder_pointwise(failed, "act", x, "swosh", NULL, &x);
   (void)wide_builder_linear(failed, "fc", x, 4, NULL, &x);
   REFUSED("wide_graph_create: wide_builder_pointwise: act: function is \"swosh\"",
           wide_graph_create(failed, &graph));
   wide_builder_destroy(failed);
+}
+
+static void refuse_layers(void) {
+  const wide_pool_layer average = {.struct_size = sizeof average, .kernel_width = 99};
+  REFUSED_BY_BUILDER("options.struct_size is 0",
+                     wide_builder_pointwise(b, "act", x, "relu", &(wide_pointwise_layer){0}, &y));
+  REFUSED_BY_BUILDER("function is \"minus\", expected one of add, subtract",
+                     wide_builder_binary(b, "sub", x, x, "minus", &y));
+  REFUSED_BY_BUILDER("function is null", wide_builder_binary(b, "sub", x, x, NULL, &y));
+  REFUSED_BY_BUILDER("sub: graph: value 77", wide_builder_binary(b, "sub", x, 77, "add", &y));
+  REFUSED_BY_BUILDER("pool", wide_builder_average_pool(b, "pool", x, &average, &y));
+  REFUSED_BY_BUILDER("pool", wide_builder_adaptive_average_pool(b, "pool", x, 1, 1, &y));
 }
 
 static void refuse_parameters(const Engine* e) {
@@ -171,6 +183,28 @@ static void refuse_plans(const Engine* e) {
   options.num_strategies = 1;
   REFUSED("fastest", wide_plan_create(e->context, e->graph, &options, &plan));
   CHECK(plan == NULL);
+
+  /* Structs of a header that is still to come. */
+  const struct {
+    wide_strategy known;
+    int64_t later;
+  } strategies[2] = {{{sizeof *strategies, "conv", "sequential"}, 0},
+                     {{sizeof *strategies, "linear", "fastest"}, 0}};
+  options.strategies = &strategies[0].known;
+  options.num_strategies = 2;
+  REFUSED("fastest", wide_plan_create(e->context, e->graph, &options, &plan));
+  struct {
+    wide_plan_options known;
+    int64_t later;
+  } newer = {plan_options(e), 1};
+  newer.known.struct_size = sizeof newer;
+  FAILS(WIDE_UNSUPPORTED, "expected zeros behind",
+        wide_plan_create(e->context, e->graph, &newer.known, &plan));
+  CHECK(plan == NULL);
+  newer.later = 0;
+  OK(wide_plan_create(e->context, e->graph, &newer.known, &plan));
+  wide_plan_destroy(plan);
+  plan = NULL;
   wide_operand operand = {.struct_size = sizeof operand};
   wide_step step = {.struct_size = sizeof step};
   wide_plan_info info = {.struct_size = 0};
@@ -361,6 +395,7 @@ static void test_refusals(wide_device device) {
   refuse_contexts();
   refuse_tensors(&e);
   refuse_graphs();
+  refuse_layers();
   refuse_parameters(&e);
   refuse_plans(&e);
   refuse_batches(&e);

@@ -217,6 +217,7 @@ static void test_allocator(void) {
   CHECK(live_bytes == 0);
 }
 
+#include "verify/c_api_builders.h"
 #include "verify/c_api_lifecycle.h"
 #include "verify/c_api_refusals.h"
 
@@ -236,6 +237,7 @@ int main(int argc, char** argv) {
   test_lifetimes(device);
   test_allocator();
   test_lifecycle(device);
+  test_builders();
   test_refusals(device);
   printf("c_api_test: %d checks, %d failed\n", num_checks, num_failures);
   return num_failures == 0 ? 0 : 1;

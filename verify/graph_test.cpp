@@ -15,6 +15,7 @@
 #include "host/model/layout.hpp"
 #include "host/model/memory.hpp"
 #include "host/model/passes.hpp"
+#include "verify/support/known_devices.hpp"
 #include "wide/error.hpp"
 #include "wide/layers.hpp"
 #include "wide/models.hpp"
@@ -204,6 +205,37 @@ TEST_CASE("graph: a text for every reader") {
                  ContainsSubstring("\"running_variance\": \"block.bn1.running_var\""));
 }
 
+TEST_CASE("graph: layers become the operations that they are called") {
+  GraphBuilder g("net");
+  const Value x = g.input("x", {kBatch, 3, 8, 8});
+  const PoolingWindow window{.kernel = 3, .stride = 2, .padding = 1};
+  (void)layers::max_pool(g, "max", x, window);
+  (void)layers::average_pool(g, "average", x, window, false);
+  (void)layers::adaptive_average_pool(g, "parts", x, 4, 2);
+  (void)layers::global_average_pool(g, "all", x);
+  (void)layers::binary(g, "quotient", x, x, BinaryFunction::divide);
+  (void)layers::add(g, "sum", x, x);
+  (void)layers::pointwise(g, "prelu", x, PointwiseFunction::prelu, {.num_slopes = 8});
+  (void)layers::pointwise(g, "clamp", x, PointwiseFunction::clamp,
+                          {.slope = 2, .alpha = 3, .beta = 4, .low = 5, .high = 6});
+  using enum PoolingMode;
+  const std::vector<Operation> expected{
+      PoolingOp{.mode = max, .rows = window, .columns = window},
+      PoolingOp{.mode = average, .rows = window, .columns = window, .counts_padding = false},
+      PoolingOp{.mode = adaptive_average, .out_height = 4, .out_width = 2},
+      PoolingOp{.mode = adaptive_average, .out_height = 1, .out_width = 1},
+      BinaryOp{.function = BinaryFunction::divide},
+      BinaryOp{.function = BinaryFunction::add},
+      PointwiseOp{.function = PointwiseFunction::prelu},
+      PointwiseOp{PointwiseFunction::clamp, 2, 3, 4, 5, 6}};
+  REQUIRE(g.graph().nodes().size() == expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    CAPTURE(g.graph().nodes()[i].name);
+    CHECK(g.graph().nodes()[i].operation == expected[i]);
+  }
+  CHECK(g.type(g.graph().find_parameter("prelu.weight")).shape == Shape{8});
+}
+
 TEST_CASE("graph: passes fold, fuse and drop, and say so") {
   Notes notes;
   const Graph resblock = make_named_model("resblock", {.width = 4, .image = 6});
@@ -237,6 +269,31 @@ TEST_CASE("graph: passes fold, fuse and drop, and say so") {
   CHECK(linear.residual == Residual::after_activation);
   CHECK(!fused.nodes()[0].operand("bias").is_absent());
   CHECK(!fused.nodes()[1].operand("residual").is_absent());
+}
+
+TEST_CASE(
+    "graph: layers become an mlp where that pays, and where nobody wants them by themselves") {
+  const Graph graph = make_named_model("mlp");
+  DeviceInfo device = test::kH200;
+  device.shared_bytes_per_block = device.shared_bytes_per_multiprocessor = 227 * 1024;
+  const VerifiedStrategy fused[] = {{"mlp", "fused", 90}};
+  const auto fuse = [&](std::span<const VerifiedStrategy> verified,
+                        const std::vector<std::pair<std::string, std::string>>& strategies) {
+    Notes notes;
+    ModelOptions options;
+    options.strategies = {strategies.begin(), strategies.end()};
+    return operations(
+        fuse_mlps(device, verified, after(graph, {}, notes), {2, 3, {}}, options, notes));
+  };
+  CHECK(fuse(fused, {}) == "pack_mlp mlp");
+  CHECK(fuse({}, {}) == "linear linear");
+  CHECK(fuse({}, {{"mlp", "layerwise"}}) == "pack_mlp mlp");
+  CHECK(fuse(fused, {{"conv", "direct"}}) == "pack_mlp mlp");
+  // Who names a strategy for the layers gets it, unless mlp's is named, too.
+  CHECK(fuse(fused, {{"linear", "simt"}}) == "linear linear");
+  CHECK(fuse(fused, {{"all", "sequential"}}) == "linear linear");
+  CHECK(fuse(fused, {{"linear", "simt"}, {"mlp", "fused"}}) == "pack_mlp mlp");
+  CHECK(fuse(fused, {{"all", "sequential"}, {"mlp", "fused"}}) == "pack_mlp mlp");
 }
 
 TEST_CASE("graph: a value that two nodes read is not fused away") {

@@ -11,9 +11,11 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "host/linear/linear_strategy.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/folder.hpp"
 #include "verify/support/model_run.hpp"
@@ -222,6 +224,27 @@ TEST_CASE("model: a batch in chunks gives the bits of the whole") {
   }
 }
 
+TEST_CASE("model: other batches are tuned as the first was, when the cache is gone") {
+  const Context cpu = Context::cpu();
+  ModelOptions options;
+  std::optional<TuningCache> cache(std::in_place);
+  LinearProblem layer{.num_members = 2, .batch = 5, .in_features = 64, .out_features = 48};
+  layer.epilogue = {.has_bias = true, .activation = Activation::relu};
+  for (const int64_t batch : {5, 2, 1}) {
+    layer.batch = batch;
+    cache->set(cpu.info(), "linear", linear_problem_key(layer), {"sequential", "", 1, 2, ""});
+  }
+  options.tuning = &*cache;
+  ModelRun run(cpu, small_model("mlp"), {.num_members = 2, .batch = 5}, options);
+  cache.reset();
+  const auto strategy = [](const Model& model) { return model.plan().steps()[0].strategy; };
+  const Model part = run.model().with_batch(2);
+  CHECK(strategy(run.model()) == "sequential");
+  CHECK(strategy(part) == "sequential");
+  CHECK(strategy(part.with_batch(1)) == "sequential");
+  CHECK(strategy(part.with_batch(3)) == "wide");  // not measured
+}
+
 TEST_CASE("model: members are saved, all or one, and loaded as they were") {
   const Context cpu = Context::cpu();
   const test::TemporaryFolder folder;
@@ -246,6 +269,35 @@ TEST_CASE("model: members are saved, all or one, and loaded as they were") {
   CHECK(Safetensors::open(single).find("fc.weight") != nullptr);
   CHECK_THAT(error_of([&] { (void)MembersFile::open(single); }),
              ContainsSubstring("has no wide.num_members"));
+}
+
+TEST_CASE("model: what a BatchNorm counted in training is in checkpoints, and passed over") {
+  const test::TemporaryFolder folder;
+  ModelRun run(Context::cpu(), small_model("resblock"), {.num_members = 2, .batch = 3});
+  const int64_t count = 1234;
+  const ConstTensorView counter(&count, Dtype::int64, Shape{}, Device{});
+  std::vector<NamedTensor> tensors{{"block.bn1.num_batches_tracked", counter},
+                                   {"block.bn2.num_batches_tracked", counter}};
+  for (const auto& [name, view] : run.parameters_of(1)) tensors.push_back({name, view});
+  save_safetensors("checkpoint.safetensors", tensors);
+  const Safetensors file = Safetensors::open("checkpoint.safetensors");
+  MemberParameters parameters;
+  for (const SafetensorsEntry& entry : file.entries()) {
+    parameters.emplace(entry.name, file.view(entry.name));
+  }
+  run.model().replace(1, parameters, run.stream());
+  CHECK(run.worst_error(run.run()) < 2e-5);
+  CHECK(run.model().get(1, run.stream()).size() == parameters.size() - 2);
+
+  const auto refusal = [&](const char* name) {
+    MemberParameters own = run.parameters_of(1);
+    own.emplace(name, counter);
+    return error_of([&] { run.model().replace(1, own, run.stream()); });
+  };
+  CHECK_THAT(
+      refusal("block.bn3.num_batches_tracked"),
+      ContainsSubstring("has a parameter block.bn3.num_batches_tracked, which resblock has"));
+  CHECK_THAT(refusal("block.bn1.num_batches"), ContainsSubstring("block.bn1.num_batches, which"));
 }
 
 TEST_CASE("model: members that are not masked move to the front") {
@@ -343,57 +395,4 @@ TEST_CASE("model: what would mix members is refused with the node's name") {
     CHECK_THAT(refusal(std::move(g).build()),
                ContainsSubstring("norm (groupnorm): x is one for all members"));
   }
-}
-
-TEST_CASE("model: arguments that contradict the plan are refused") {
-  const Context cpu = Context::cpu();
-  const Graph graph = small_model("mlp");
-  ModelRun run(cpu, graph, {.num_members = 2, .batch = 3});
-  std::vector<ConstTensorView> inputs(run.arguments().inputs.begin(), run.arguments().inputs.end());
-  const std::vector<TensorView> outputs(run.arguments().outputs.begin(),
-                                        run.arguments().outputs.end());
-  Execution execution = run.execution();
-  CHECK_THAT(error_of([&] {
-               run.model().run({{}, outputs}, execution);
-             }),
-             ContainsSubstring("0 inputs, expected 1"));
-  inputs[0].shape = {3, 64};
-  inputs[0].strides = {64, 1};
-  CHECK_THAT(error_of([&] {
-               run.model().run({inputs, outputs}, execution);
-             }),
-             ContainsSubstring("input x is fp32 [3, 64], expected fp32 [3, 128]"));
-  execution.workspace.bytes = 1;
-  CHECK_THAT(error_of([&] { run.model().run(run.arguments(), execution); }),
-             ContainsSubstring("workspace is 1 bytes"));
-  CHECK_THAT(error_of([&] { run.replace(2, 0); }), ContainsSubstring("member is 2"));
-
-  MemberParameters parameters = run.parameters_of(0);
-  const Stream stream = run.stream();
-  parameters.erase("fc2.bias");
-  CHECK_THAT(error_of([&] { run.model().replace(1, parameters, stream); }),
-             ContainsSubstring("member 1 has no parameter fc2.bias, expected fp32 [64]"));
-  parameters["fc2.bios"] = run.parameters_of(0).at("fc2.bias");
-  CHECK_THAT(
-      error_of([&] { run.model().replace(1, parameters, stream); }),
-      ContainsSubstring("fc2.bios") && ContainsSubstring("did you mean fc2.bias, fc1.bias?"));
-  parameters = run.parameters_of(0);
-  parameters["fc2.bias"].shape = {63};
-  CHECK_THAT(error_of([&] { run.model().replace(1, parameters, stream); }),
-             ContainsSubstring("member 1: fc2.bias is fp32 [63], expected fp32 [64]"));
-  CHECK(run.worst_error(run.run()) < 2e-5);  // nothing was changed
-
-  CHECK_THAT(error_of([&] { (void)make_model_plan(cpu, graph, {.num_members = 0, .batch = 3}); }),
-             ContainsSubstring("num_members is 0"));
-  CHECK_THAT(error_of([&] { (void)make_model_plan(cpu, graph, {.num_members = 1, .batch = 0}); }),
-             ContainsSubstring("batch is 0"));
-  CHECK_THAT(error_of([&] { (void)model_options("quick"); }),
-             ContainsSubstring("expected default, fast, debug or safe"));
-  CHECK_THAT(error_of([&] { (void)make_named_model("resnet"); }),
-             ContainsSubstring("did you mean resnet18?"));
-  CHECK_THAT(error_of([&] {
-               (void)make_model_plan(cpu, graph, {.num_members = 1, .batch = 1},
-                                     {.strategies = {{"linaer", "wide"}}});
-             }),
-             ContainsSubstring("linaer") && ContainsSubstring("linear"));
 }

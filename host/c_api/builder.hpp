@@ -8,25 +8,27 @@
 
 namespace wide::c_api {
 
-/// `build` on the builder, unless something failed before: then that, again, with the function that
-/// it failed in. What fails now is kept; `name` is what is built.
+/// Throws what failed before, with the function that it failed in.
+inline void require_no_error(const wide_builder& builder) {
+  if (!builder.first_error) return;
+  std::rethrow_exception(prefixed(builder.first_error, std::string(builder.failed_in) + ": "));
+}
+
+/// `build` on the builder, unless something failed before: then that, again. What fails now is
+/// kept; `name` is what is built.
 template <class Build>
 wide_status extended(const char* function, wide_builder* builder, const char* name,
                      const Build& build) noexcept {
   return guarded(function, [&] {
     wide_builder& own = required(builder, "builder");
-    if (own.first_error) throw Error(*own.first_error);
-    const auto fail = [&](ErrorCode code, const char* message) {
-      const std::string text = (name == nullptr ? "" : std::string(name) + ": ") + message;
-      own.first_error = Error(code, std::string(function) + ": " + text);
-      throw Error(code, text);
-    };
+    require_no_error(own);
     try {
       build(own.builder);
-    } catch (const Error& error) {
-      fail(error.code(), error.what());
-    } catch (const std::exception& error) {
-      fail(ErrorCode::out_of_memory, error.what());
+    } catch (...) {
+      own.failed_in = function;
+      own.first_error = std::current_exception();  // kept where there is no memory for words, too
+      if (name != nullptr) own.first_error = prefixed(own.first_error, std::string(name) + ": ");
+      std::rethrow_exception(own.first_error);
     }
   });
 }

@@ -32,7 +32,7 @@ Dims dims_of(const int64_t* values, int32_t rank) {
 
 TensorView view_of(const wide_view* view, const char* name, int64_t index) {
   try {
-    const wide_view& given = sized(view, "view");
+    const wide_view given = sized(view, "view");
     const Dtype dtype = dtype_of(given.dtype);
     const Shape shape = dims_of(given.shape, given.rank);
     const Dims strides = dims_of(given.strides, given.rank);

@@ -28,7 +28,7 @@ wide_status wide_graph_create_named(const char* name, const wide_model_sizes* si
 wide_status wide_graph_create(const wide_builder* builder, wide_graph** out) {
   return created(__func__, out, [&] {
     const wide_builder& own = required(builder, "builder");
-    if (own.first_error) throw Error(*own.first_error);
+    require_no_error(own);
     return wide_graph{GraphBuilder(own.builder).build()};
   });
 }
@@ -37,9 +37,8 @@ void wide_graph_destroy(wide_graph* graph) {
 }
 
 wide_status wide_builder_create(const char* name, wide_dtype dtype, wide_builder** out) {
-  return created(__func__, out, [&] {
-    return wide_builder{GraphBuilder(text(name, "name"), dtype_of(dtype)), std::nullopt};
-  });
+  return created(__func__, out,
+                 [&] { return wide_builder{GraphBuilder(text(name, "name"), dtype_of(dtype))}; });
 }
 void wide_builder_destroy(wide_builder* builder) {
   delete builder;

@@ -5,7 +5,10 @@
 // threw.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +21,10 @@ namespace wide::c_api {
 /// Inside a catch block: keeps "FUNCTION: MESSAGE" for wide_last_error() and gives the status.
 /// Never allocates, so that there is a message when memory is out.
 wide_status failed(const char* function) noexcept;
+
+/// The same error with words in front of its message; one without a message of its own, as
+/// std::bad_alloc, stays as it is.
+std::exception_ptr prefixed(const std::exception_ptr& error, const std::string& words);
 
 /// The message is cut, never missing.
 const char* last_error() noexcept;
@@ -52,15 +59,52 @@ void require_array(const T* argument, int64_t count, const char* name) {
                std::string(name) + " is null, expected " + std::to_string(count) + " elements");
 }
 
-/// A struct of the caller's, after a look at its struct_size.
+/// Bytes of a struct in the first version that had it. One that grows later, by whole words behind
+/// its end, keeps that here as a specialisation.
 template <class Struct>
-Struct& sized(Struct* argument, const char* name) {
-  Struct& given = required(argument, name);
-  WIDE_REQUIRE(given.struct_size == sizeof(Struct),
-               std::string(name) + ".struct_size is " + std::to_string(given.struct_size) +
-                   ", expected sizeof = " + std::to_string(sizeof(Struct)) +
-                   " of WIDE_API_VERSION " + std::to_string(WIDE_API_VERSION));
-  return given;
+inline constexpr size_t kFirstSize = sizeof(Struct);
+
+/// Throws unless a struct_size is one of this library's versions, or of a later one. (Inline, as
+/// libwide_onnx has these functions, too.)
+inline void require_struct_size(const char* name, size_t given, size_t first, size_t own) {
+  // What nobody set may be any number: nothing is read or written as far as that.
+  constexpr size_t kMost = 1024;
+  const bool is_size = given % alignof(size_t) == 0 && given >= first && given <= kMost;
+  WIDE_REQUIRE(is_size, std::string(name) + ".struct_size is " + std::to_string(given) +
+                            ", expected sizeof = " + std::to_string(own) + " of WIDE_API_VERSION " +
+                            std::to_string(WIDE_API_VERSION));
+}
+
+/// Throws unsupported where a field behind the `own` bytes, which a later version has, is set.
+inline void require_no_later_field(const char* name, const void* argument, size_t given,
+                                   size_t own) {
+  const auto* bytes = static_cast<const unsigned char*>(argument);
+  for (size_t i = own; i < given; ++i) {
+    if (bytes[i] == 0) continue;
+    throw_unsupported(
+        std::string(name) + " of struct_size " + std::to_string(given) + " has something at byte " +
+        std::to_string(i) + ", expected zeros behind the " + std::to_string(own) +
+        " bytes of WIDE_API_VERSION " + std::to_string(WIDE_API_VERSION) + ", the library's");
+  }
+}
+
+/// A struct of the caller's. Fields that an earlier version did not have are zero, their default.
+template <class Struct>
+Struct sized(const Struct* argument, const char* name) {
+  const size_t given = required(argument, name).struct_size;
+  require_struct_size(name, given, kFirstSize<Struct>, sizeof(Struct));
+  require_no_later_field(name, argument, given, sizeof(Struct));
+  Struct own{};
+  std::memcpy(&own, argument, std::min(given, sizeof own));
+  return own;
+}
+
+/// An element of the caller's array, whose elements have the size that the first one says: to be
+/// asked for in order, each looked at by sized().
+template <class Struct>
+const Struct* element_of(const Struct* array, int64_t index) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(array);
+  return reinterpret_cast<const Struct*>(bytes + static_cast<size_t>(index) * array->struct_size);
 }
 
 /// Options: null means that all are zero, which is every option's default.
@@ -69,12 +113,14 @@ Struct options_or_default(const Struct* argument, const char* name) {
   return argument == nullptr ? Struct{} : sized(argument, name);
 }
 
-/// What there is to write through the last argument.
+/// What there is to write through the last argument; zero for fields that a later version has.
 template <class Struct>
 void write(Struct* out, Struct value) {
-  Struct& place = sized(out, "out");
-  value.struct_size = place.struct_size;
-  place = value;
+  const size_t given = required(out, "out").struct_size;
+  require_struct_size("out", given, kFirstSize<Struct>, sizeof(Struct));
+  value.struct_size = given;
+  std::memset(static_cast<void*>(out), 0, given);
+  std::memcpy(out, &value, std::min(given, sizeof value));
 }
 
 /// A function that makes a handle.

@@ -5,6 +5,7 @@
 // libwide_onnx makes, libwide destroys: both see these very structs.
 #pragma once
 
+#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,7 +31,8 @@ struct wide_tensor {
 };
 struct wide_builder {
   wide::GraphBuilder builder;
-  std::optional<wide::Error> first_error;
+  std::exception_ptr first_error{};
+  const char* failed_in = nullptr;  ///< the function's name, where there is a first error
 };
 struct wide_graph {
   wide::Graph graph;

@@ -34,6 +34,21 @@ T named(const char* given, const char* what, const Names& all, std::string_view 
   throw_invalid_argument(std::string(what) + " is \"" + name + "\", expected one of " + list);
 }
 
+PoolingOp pooling_of(PoolingMode mode, const wide_pool_layer* options) {
+  const wide_pool_layer given = options_or_default(options, "options");
+  return {.mode = mode,
+          .rows = {.kernel = or_default(given.kernel_height, int64_t{1}),
+                   .stride = given.stride_height,
+                   .padding = given.padding_height,
+                   .dilation = or_default(given.dilation_height, int64_t{1})},
+          .columns = {.kernel = or_default(given.kernel_width, int64_t{1}),
+                      .stride = given.stride_width,
+                      .padding = given.padding_width,
+                      .dilation = or_default(given.dilation_width, int64_t{1})},
+          .ceil_mode = given.is_ceil_mode != 0,
+          .counts_padding = given.counts_no_padding == 0};
+}
+
 }  // namespace
 
 wide_status wide_builder_linear(wide_builder* builder, const char* name, wide_value x,
@@ -122,11 +137,21 @@ wide_status wide_builder_instancenorm(wide_builder* builder, const char* name, w
 }
 
 wide_status wide_builder_pointwise(wide_builder* builder, const char* name, wide_value x,
-                                   const char* function, wide_value* out) {
+                                   const char* function, const wide_pointwise_layer* options,
+                                   wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    const wide_pointwise_layer given = options_or_default(options, "options");
+    const layers::PointwiseLayer usual;
+    const bool has_bounds = given.low != 0 || given.high != 0;
     return layers::pointwise(g, own, Value{x},
                              named<PointwiseFunction>(function, "function", kAllPointwiseFunctions,
-                                                      pointwise_function_name));
+                                                      pointwise_function_name),
+                             {.slope = or_default(given.slope, usual.slope),
+                              .alpha = or_default(given.alpha, usual.alpha),
+                              .beta = or_default(given.beta, usual.beta),
+                              .low = has_bounds ? given.low : usual.low,
+                              .high = has_bounds ? given.high : usual.high,
+                              .num_slopes = or_default(given.num_slopes, usual.num_slopes)});
   });
 }
 wide_status wide_builder_add(wide_builder* builder, const char* name, wide_value x,
@@ -135,16 +160,32 @@ wide_status wide_builder_add(wide_builder* builder, const char* name, wide_value
     return layers::add(g, own, Value{x}, Value{other});
   });
 }
+wide_status wide_builder_binary(wide_builder* builder, const char* name, wide_value x,
+                                wide_value other, const char* function, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::binary(
+        g, own, Value{x}, Value{other},
+        named<BinaryFunction>(function, "function", kAllBinaryFunctions, binary_function_name));
+  });
+}
 
 wide_status wide_builder_max_pool(wide_builder* builder, const char* name, wide_value x,
                                   const wide_pool_layer* options, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
-    const wide_pool_layer given = options_or_default(options, "options");
-    return layers::max_pool(g, own, Value{x},
-                            {.kernel = or_default(given.kernel, int64_t{1}),
-                             .stride = given.stride,
-                             .padding = given.padding,
-                             .dilation = or_default(given.dilation, int64_t{1})});
+    return g.append(own, pooling_of(PoolingMode::max, options), {{"x", Value{x}}});
+  });
+}
+wide_status wide_builder_average_pool(wide_builder* builder, const char* name, wide_value x,
+                                      const wide_pool_layer* options, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return g.append(own, pooling_of(PoolingMode::average, options), {{"x", Value{x}}});
+  });
+}
+wide_status wide_builder_adaptive_average_pool(wide_builder* builder, const char* name,
+                                               wide_value x, int64_t out_height, int64_t out_width,
+                                               wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::adaptive_average_pool(g, own, Value{x}, out_height, out_width);
   });
 }
 wide_status wide_builder_global_average_pool(wide_builder* builder, const char* name, wide_value x,

@@ -24,16 +24,16 @@ ModelArguments arguments_of(const wide_view* inputs, int64_t num_inputs, const w
   require_array(inputs, num_inputs, "inputs");
   require_array(outputs, num_outputs, "outputs");
   for (int64_t i = 0; i < num_inputs; ++i) {
-    own_inputs.push_back(view_of(&inputs[i], "inputs", i));
+    own_inputs.push_back(view_of(element_of(inputs, i), "inputs", i));
   }
   for (int64_t i = 0; i < num_outputs; ++i) {
-    own_outputs.push_back(view_of(&outputs[i], "outputs", i));
+    own_outputs.push_back(view_of(element_of(outputs, i), "outputs", i));
   }
   return {own_inputs, own_outputs};
 }
 
 Execution execution_of(Device device, const wide_execution* execution) {
-  const wide_execution& given = sized(execution, "execution");
+  const wide_execution given = sized(execution, "execution");
   return {stream_of(device, given.stream),
           {given.workspace, given.workspace_bytes},
           given.handles == nullptr ? nullptr : &given.handles->handles};

@@ -34,7 +34,7 @@ ModelOptions model_options_of(const wide_plan_options& given) {
   }
   require_array(given.strategies, given.num_strategies, "options.strategies");
   for (int64_t i = 0; i < given.num_strategies; ++i) {
-    const wide_strategy& strategy = sized(&given.strategies[i], "options.strategies");
+    const wide_strategy strategy = sized(element_of(given.strategies, i), "options.strategies");
     options.strategies.insert_or_assign(text(strategy.primitive, "options.strategies.primitive"),
                                         text(strategy.strategy, "options.strategies.strategy"));
   }

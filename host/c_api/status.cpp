@@ -4,6 +4,7 @@
 // Statuses, versions and the last error of each thread.
 #include <cstdio>
 #include <new>
+#include <stdexcept>
 
 #include "host/c_api/guard.hpp"
 #include "wide/version.hpp"
@@ -52,6 +53,20 @@ wide_status failed(const char* function) noexcept {
     return keep(WIDE_INTERNAL_ERROR, function, error.what());
   } catch (...) {
     return keep(WIDE_INTERNAL_ERROR, function, "something was thrown that is no exception");
+  }
+}
+
+std::exception_ptr prefixed(const std::exception_ptr& error, const std::string& words) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& own) {
+    return std::make_exception_ptr(Error(own.code(), words + own.what()));
+  } catch (const std::bad_alloc&) {
+    return error;
+  } catch (const std::exception& other) {
+    return std::make_exception_ptr(std::runtime_error(words + other.what()));
+  } catch (...) {
+    return error;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "host/core/check.hpp"
+#include "host/model/run_checks.hpp"
 #include "wide/model.hpp"
 
 namespace wide {
@@ -71,6 +72,7 @@ void ChunkedModel::run(const ModelArguments& arguments, const Execution& executi
   for (size_t i = 0; i < num_outputs; ++i) {
     check_rows("output", plan.outputs()[i], arguments.outputs[i], batch_);
   }
+  require_apart(plan.inputs(), plan.outputs(), arguments, execution, workspace_bytes());
   std::array<ConstTensorView, kMaxOperands> inputs;
   std::array<TensorView, kMaxOperands> outputs;
   for (int64_t first = 0; first < batch_;) {

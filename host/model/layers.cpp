@@ -113,24 +113,52 @@ Value instancenorm(GraphBuilder& g, const std::string& name, Value x, float epsi
                   affine(g, name, x, extent(g, name, x, 1)));
 }
 
-Value pointwise(GraphBuilder& g, const std::string& name, Value x, PointwiseFunction function) {
+Value pointwise(GraphBuilder& g, const std::string& name, Value x, PointwiseFunction function,
+                const PointwiseLayer& layer) {
   std::vector<Operand> operands{{"x", x}};
   if (function == PointwiseFunction::prelu) {
-    operands.push_back({"slope", g.parameter(name + ".weight", {1}, g.type(x).dtype)});
+    operands.push_back(
+        {"slope", g.parameter(name + ".weight", {layer.num_slopes}, g.type(x).dtype)});
   }
-  return g.append(name, PointwiseOp{.function = function}, std::move(operands));
+  return g.append(name,
+                  PointwiseOp{.function = function,
+                              .slope = layer.slope,
+                              .alpha = layer.alpha,
+                              .beta = layer.beta,
+                              .low = layer.low,
+                              .high = layer.high},
+                  std::move(operands));
 }
 Value add(GraphBuilder& g, const std::string& name, Value x, Value other) {
-  return g.append(name, BinaryOp{}, {{"x", x}, {"other", other}});
+  return binary(g, name, x, other, BinaryFunction::add);
+}
+Value binary(GraphBuilder& g, const std::string& name, Value x, Value other,
+             BinaryFunction function) {
+  return g.append(name, BinaryOp{.function = function}, {{"x", x}, {"other", other}});
 }
 
 Value max_pool(GraphBuilder& g, const std::string& name, Value x, const PoolingWindow& window) {
   return g.append(name, PoolingOp{.rows = window, .columns = window}, {{"x", x}});
 }
-Value global_average_pool(GraphBuilder& g, const std::string& name, Value x) {
+Value average_pool(GraphBuilder& g, const std::string& name, Value x, const PoolingWindow& window,
+                   bool counts_padding) {
   return g.append(name,
-                  PoolingOp{.mode = PoolingMode::adaptive_average, .out_height = 1, .out_width = 1},
+                  PoolingOp{.mode = PoolingMode::average,
+                            .rows = window,
+                            .columns = window,
+                            .counts_padding = counts_padding},
                   {{"x", x}});
+}
+Value adaptive_average_pool(GraphBuilder& g, const std::string& name, Value x, int64_t out_height,
+                            int64_t out_width) {
+  return g.append(
+      name,
+      PoolingOp{
+          .mode = PoolingMode::adaptive_average, .out_height = out_height, .out_width = out_width},
+      {{"x", x}});
+}
+Value global_average_pool(GraphBuilder& g, const std::string& name, Value x) {
+  return adaptive_average_pool(g, name, x, 1, 1);
 }
 Value softmax(GraphBuilder& g, const std::string& name, Value x) {
   return g.append(name, SoftmaxOp{}, {{"x", x}});

@@ -188,10 +188,19 @@ class Evaluator {
   const HostValues& parameters_;
 };
 
+/// What PyTorch's BatchNorm counts in training, "bn.num_batches_tracked", beside a
+/// "bn.running_mean" of the graph: of no use in inference.
+bool is_batchnorm_counter(const Graph& source, std::string_view name) {
+  constexpr std::string_view kCounter = "num_batches_tracked";
+  if (!name.ends_with(kCounter)) return false;
+  const std::string_view module = name.substr(0, name.size() - kCounter.size());
+  return !source.find_parameter(std::string(module) + "running_mean").is_absent();
+}
+
 void require_known(const Graph& source, const std::string& name,
                    const MemberParameters& parameters) {
   for (const auto& [given, view] : parameters) {
-    if (!source.find_parameter(given).is_absent()) continue;
+    if (!source.find_parameter(given).is_absent() || is_batchnorm_counter(source, given)) continue;
     std::vector<std::string_view> known;
     for (const Value p : source.parameters()) known.push_back(source.name(p));
     throw_invalid_argument(name + " has a parameter " + given + ", which " + source.name() +

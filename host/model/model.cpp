@@ -14,6 +14,7 @@
 #include "host/core/plan_checks.hpp"
 #include "host/model/member_values.hpp"
 #include "host/model/model_state.hpp"
+#include "host/model/run_checks.hpp"
 
 namespace wide {
 
@@ -113,6 +114,7 @@ void Model::replace(int64_t member, const MemberParameters& parameters, Stream s
   require_member(member);
   const ModelPlan::State& s = state_of(plan_);
   State& state = *state_;
+  require_stream(state.context.device(), stream);
   const HostValues values = checked_parameters(state.context, s.source, member, parameters, stream);
   // All that can be refused is refused before anything is written.
   std::vector<HostValue> contents;
@@ -144,6 +146,7 @@ void Model::replace(int64_t member, const MemberParameters& parameters, Stream s
 void Model::clone(int64_t from, int64_t to, Stream stream) {
   require_member(from);
   require_member(to);
+  require_stream(state_->context.device(), stream);
   if (from == to) return;
   const ModelPlan::State& s = state_of(plan_);
   for (const ParameterSlot& slot : s.slots) {
@@ -156,6 +159,7 @@ void Model::clone(int64_t from, int64_t to, Stream stream) {
 
 OwnedParameters Model::get(int64_t member, Stream stream) const {
   require_member(member);
+  require_stream(state_->context.device(), stream);
   const ModelPlan::State& s = state_of(plan_);
   const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
   OwnedParameters parameters;
@@ -227,6 +231,7 @@ Model Model::with_problem(const ModelProblem& problem, const std::string& what) 
 
 void Model::set_mask(int64_t member, bool is_masked, Stream stream) {
   require_member(member);
+  require_stream(state_->context.device(), stream);
   const ModelPlan::State& s = state_of(plan_);
   state_->is_masked[static_cast<size_t>(member)] = is_masked;
   if (s.mask_storage < 0) return;
@@ -254,6 +259,7 @@ void Model::seed_dropout(uint64_t seed, uint64_t sequence, Stream stream) {
   const ModelPlan::State& s = state_of(plan_);
   WIDE_REQUIRE(!s.dropouts.empty(),
                "model: seed_dropout: nothing is dropped, expected a plan with drops_out");
+  require_stream(state_->context.device(), stream);
   const auto n = static_cast<size_t>(s.problem.num_members);
   for (const DropoutSlots& slot : s.dropouts) {
     std::vector<int64_t> seeds;
@@ -293,7 +299,9 @@ Bases bases_of(const ModelPlan& plan, const Tensor& weights, const ModelArgument
   for (size_t i = 0; i < s.outputs.size(); ++i) {
     check_operand("output", s.outputs[i], arguments.outputs[i], device);
   }
+  require_stream(device, execution.stream);
   require_workspace("model", execution, s.memory.workspace_bytes());
+  require_apart(s.inputs, s.outputs, arguments, execution, s.memory.workspace_bytes());
   return {.inputs = arguments.inputs,
           .outputs = arguments.outputs,
           .weights = static_cast<std::byte*>(weights.data()),

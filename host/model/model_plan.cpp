@@ -66,17 +66,27 @@ int64_t bytes_of(std::span<const ModelOperand> operands) {
   return bytes;
 }
 
+/// What a primitive refuses is told with the node that asks for it.
+void lower_node(Lowering& l, const Node& node) {
+  try {
+    if (l.is_ragged()) return lower_ragged(l, node);
+    std::visit([&](const auto& op) { lower(l, node, op); }, node.operation);
+  } catch (const MoveNeeded&) {
+    throw;
+  } catch (const TooLarge&) {
+    throw;
+  } catch (const Error& error) {
+    const std::string name = "model: " + node.name;
+    if (std::string_view(error.what()).starts_with(name)) throw;
+    throw Error(error.code(), name + ": " + error.what());
+  }
+}
+
 /// Places, steps and memory of s.graph. Throws MoveNeeded where something must be copied first.
 void lower_graph(ModelPlan::State& s, const ModelOptions& options) {
   Lowering l(s.context, s.graph, s.problem, options);
   const std::vector<OutputCopy> copies = place_values(l, s.problem);
-  for (const Node& node : s.graph.nodes()) {
-    if (l.is_ragged()) {
-      lower_ragged(l, node);
-      continue;
-    }
-    std::visit([&](const auto& op) { lower(l, node, op); }, node.operation);
-  }
+  for (const Node& node : s.graph.nodes()) lower_node(l, node);
   for (const OutputCopy& copy : copies) {
     l.add_copy(copy.name, stacked_view(copy.from, l.device()), stacked_view(copy.to, l.device()),
                copy.to.is_shared() ? 1 : s.problem.num_members);
@@ -124,6 +134,7 @@ ModelPlan make_model_plan(const Context& context, const Graph& graph, const Mode
                      .graph = graph,
                      .problem = full,
                      .options = options,
+                     .tuning = {},
                      .memory = {},
                      .inputs = {},
                      .outputs = {},
@@ -133,11 +144,14 @@ ModelPlan make_model_plan(const Context& context, const Graph& graph, const Mode
                      .slots = {},
                      .dropouts = {},
                      .notes = {}};
-  s.options.tuning = nullptr;  // read while plans are made, not kept
+  if (options.tuning != nullptr) {
+    s.tuning = std::make_shared<const TuningCache>(*options.tuning);
+    s.options.tuning = s.tuning.get();
+  }
   s.graph = run_passes(graph, options, s.notes);
   check_sizes(s.graph, full, shared_values(s.graph, options.shared_parameters, options.drops_out));
   if (options.fuses_epilogues) {
-    s.graph = fuse_mlps(context, s.graph, full, options, s.notes);
+    s.graph = fuse_mlps(context.info(), verified_strategies(), s.graph, full, options, s.notes);
   }
   for (Moves moves;;) {
     try {

@@ -7,6 +7,7 @@
 
 #include "host/core/check.hpp"
 #include "host/model/replay.hpp"
+#include "host/model/run_checks.hpp"
 #include "wide/model.hpp"
 
 namespace wide {
@@ -46,6 +47,7 @@ ModelReplay::ModelReplay(ModelReplay&&) noexcept = default;
 
 void ModelReplay::run(Stream stream) const {
   if (state_->captured == nullptr) return state_->enqueue(stream);
+  require_stream(state_->outputs.front().device, stream);
   state_->captured->launch(stream);
 }
 

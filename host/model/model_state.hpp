@@ -4,11 +4,13 @@
 // What a ModelPlan holds.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "host/model/lowering.hpp"
 #include "wide/model.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 
@@ -17,7 +19,9 @@ struct ModelPlan::State {
   Graph source;  ///< as it was given: its parameters are what members have
   Graph graph;   ///< after the passes
   ModelProblem problem;
-  ModelOptions options;
+  ModelOptions options;  ///< its tuning is the one below
+  /// A copy, as plans for other batches are made when the caller's may be gone.
+  std::shared_ptr<const TuningCache> tuning;
   ModelMemory memory;
   std::vector<ModelOperand> inputs, outputs;
   std::vector<ModelStep> steps;

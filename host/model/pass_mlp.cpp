@@ -4,12 +4,12 @@
 // Whole multilayer perceptrons in one launch.
 #include <unordered_set>
 
+#include "host/fused/mlp_problem.hpp"
+#include "host/fused/mlp_strategy.hpp"
 #include "host/model/layout.hpp"
 #include "host/model/passes.hpp"
 #include "host/model/rewrite.hpp"
-#include "kernels/fused/mlp_fused_shape.hpp"
 #include "wide/error.hpp"
-#include "wide/mlp.hpp"
 
 namespace wide {
 
@@ -24,9 +24,10 @@ const LinearOp* plain_layer(const Node* node) {
 
 class MlpFuser {
  public:
-  MlpFuser(const Context& context, const Graph& graph, const ModelProblem& problem,
-           const ModelOptions& options)
-      : context_(context),
+  MlpFuser(const DeviceInfo& device, std::span<const VerifiedStrategy> verified, const Graph& graph,
+           const ModelProblem& problem, const ModelOptions& options)
+      : device_(device),
+        verified_(verified),
         graph_(graph),
         problem_(problem),
         options_(options),
@@ -93,13 +94,17 @@ class MlpFuser {
   bool is_worth_it(const Layers& layers) const {
     const auto named = options_.strategies.find("mlp");
     const bool is_named = named != options_.strategies.end();
+    // Whoever names a strategy for linear layers wants to see them run by it.
+    const bool names_layers =
+        options_.strategies.contains("linear") || options_.strategies.contains("all");
+    if (names_layers && !is_named) return false;
     // Of members with rows of their own a layer is one call, and an mlp one for every member.
     if (!problem_.batches.empty() && !is_named) return false;
-    PlanOptions plan;
-    if (is_named) plan.strategy = named->second;
     try {
-      const MlpPlan made = make_mlp_plan(context_, problem_of(layers), plan);
-      return is_named || made.strategy() == "fused";
+      const MlpChoice choice =
+          choose_mlp_strategy(complete_mlp_problem(problem_of(layers)), device_,
+                              is_named ? named->second : "auto", verified_);
+      return is_named || choice.strategy == MlpStrategy::fused;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::unsupported) throw;
       return false;  // too wide, too deep: layer by layer
@@ -122,7 +127,8 @@ class MlpFuser {
                    layers.back()->outputs);
   }
 
-  const Context& context_;
+  const DeviceInfo& device_;
+  const std::span<const VerifiedStrategy> verified_;
   const Graph& graph_;
   const ModelProblem& problem_;
   const ModelOptions& options_;
@@ -133,9 +139,10 @@ class MlpFuser {
 
 }  // namespace
 
-Graph fuse_mlps(const Context& context, const Graph& graph, const ModelProblem& problem,
-                const ModelOptions& options, Notes& notes) {
-  return MlpFuser(context, graph, problem, options).run(notes);
+Graph fuse_mlps(const DeviceInfo& device, std::span<const VerifiedStrategy> verified,
+                const Graph& graph, const ModelProblem& problem, const ModelOptions& options,
+                Notes& notes) {
+  return MlpFuser(device, verified, graph, problem, options).run(notes);
 }
 
 }  // namespace wide

@@ -5,9 +5,11 @@
 // same; what it did it says in a note for each node that went.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
+#include "host/core/verified.hpp"
 #include "wide/model.hpp"
 
 namespace wide {
@@ -34,8 +36,10 @@ Graph fold_batchnorm(const Graph& graph, Notes& notes);
 Graph fuse_epilogues(const Graph& graph, const ModelOptions& options, Notes& notes);
 
 /// Linear layers behind one another, with one activation between them, in one launch: where the
-/// primitive mlp would take its strategy `fused`, or where the options name a strategy for it.
-Graph fuse_mlps(const Context& context, const Graph& graph, const ModelProblem& problem,
-                const ModelOptions& options, Notes& notes);
+/// options name a strategy for the primitive mlp, or where they name none for linear (or all) and
+/// mlp would take its strategy `fused` on this device, by what is verified.
+Graph fuse_mlps(const DeviceInfo& device, std::span<const VerifiedStrategy> verified,
+                const Graph& graph, const ModelProblem& problem, const ModelOptions& options,
+                Notes& notes);
 
 }  // namespace wide

@@ -61,7 +61,14 @@ Value groupnorm(GraphBuilder& g, const std::string& name, Value x, int64_t group
                 float epsilon = 1e-5f);
 Value instancenorm(GraphBuilder& g, const std::string& name, Value x, float epsilon = 1e-5f);
 
-Value pointwise(GraphBuilder& g, const std::string& name, Value x, PointwiseFunction function);
+/// The functions' own numbers, as of PointwiseProblem.
+struct PointwiseLayer {
+  float slope = 0.01f, alpha = 1, beta = 1, low = -1, high = 1;
+  int64_t num_slopes = 1;  ///< prelu's: 1, or as many as x has features
+};
+/// Of prelu: NAME.weight [num_slopes]
+Value pointwise(GraphBuilder& g, const std::string& name, Value x, PointwiseFunction function,
+                const PointwiseLayer& layer = {});
 inline Value relu(GraphBuilder& g, const std::string& name, Value x) {
   return pointwise(g, name, x, PointwiseFunction::relu);
 }
@@ -69,8 +76,17 @@ inline Value gelu(GraphBuilder& g, const std::string& name, Value x) {
   return pointwise(g, name, x, PointwiseFunction::gelu);
 }
 Value add(GraphBuilder& g, const std::string& name, Value x, Value other);
+/// x and other as BinaryOp says
+Value binary(GraphBuilder& g, const std::string& name, Value x, Value other,
+             BinaryFunction function);
 
+/// One window for rows and columns; others by GraphBuilder::append.
 Value max_pool(GraphBuilder& g, const std::string& name, Value x, const PoolingWindow& window);
+Value average_pool(GraphBuilder& g, const std::string& name, Value x, const PoolingWindow& window,
+                   bool counts_padding = true);
+/// [B, C, ..] -> [B, C, out_height, out_width], of signals [B, C, out_width]
+Value adaptive_average_pool(GraphBuilder& g, const std::string& name, Value x, int64_t out_height,
+                            int64_t out_width);
 /// [B, C, ..] -> [B, C, 1, ..], the mean of all positions
 Value global_average_pool(GraphBuilder& g, const std::string& name, Value x);
 Value softmax(GraphBuilder& g, const std::string& name, Value x);

@@ -50,9 +50,11 @@ struct ModelOptions {
   /// its own where they are stored for each member, as those of a layer are whose input each has of
   /// its own.
   std::vector<std::string> shared_parameters{};
-  /// Strategies by primitive: {"linear", "cublas_batched"}. Others are chosen as by "auto".
+  /// Strategies by primitive: {"linear", "cublas_batched"}, or "all". Others are chosen as by
+  /// "auto". Layers whose strategy is named become no mlp, unless that has one that is named, too.
   std::map<std::string, std::string, std::less<>> strategies{};
-  const TuningCache* tuning = nullptr;  ///< read while the plan is made
+  /// Copied when the plan is made, as with_batch() and chunks make further ones.
+  const TuningCache* tuning = nullptr;
 };
 
 /// "default", "fast" (tf32 is allowed), "debug" (each node by itself, in memory of its own), "safe"
@@ -155,12 +157,14 @@ class Model {
   /// Allocates memory().weights_bytes and loads the members. `members` has a set of parameters for
   /// each member; tensors lie on the CPU or on the model's device. fp32, fp16 and bf16 become the
   /// graph's dtype, rounded to nearest. Waits for its copies. Throws invalid_argument with member
-  /// and parameter where one is missing, of another shape, or unknown.
+  /// and parameter where one is missing, of another shape, or unknown; what PyTorch's BatchNorm
+  /// counts in training, NAME.num_batches_tracked beside a NAME.running_mean, is passed over.
   Model(const Context& context, const ModelPlan& plan, std::span<const MemberParameters> members);
 
   const ModelPlan& plan() const { return plan_; }
 
-  /// Enqueues every step. Never allocates or synchronizes; may be captured in a CUDA graph.
+  /// Enqueues every step. Never allocates or synchronizes; may be captured in a CUDA graph. Outputs
+  /// overlap neither inputs nor one another, and nothing overlaps the workspace.
   /// Errors: invalid_argument (operands contradict the plan, workspace), those of the primitives.
   void run(const ModelArguments& arguments, const Execution& execution) const;
   /// One step of it, for measuring: those before it must have run on the same Execution.

@@ -15,7 +15,10 @@
  *
  * Structs begin with struct_size, which the caller sets to sizeof: `wide_plan_options options =
  * {.struct_size = sizeof options}`. A field that is zero has its default. Elements of an array of
- * structs have one struct_size. A pointer to options may be NULL where the comment says so.
+ * structs have one struct_size. A pointer to options may be NULL where the comment says so. Of a
+ * struct of an earlier version the missing fields have their defaults; one of a later version is
+ * taken where the fields that the library does not know are zero, and what it writes to has these
+ * zero afterwards.
  *
  * Handles may be destroyed in any order, since each keeps alive what it needs of others; what a
  * caller lends (memory of views, streams, vendors' handles, an allocator) is the caller's to keep.
@@ -262,7 +265,9 @@ typedef struct wide_plan_options {
   /* Parameters that are the same for all members; what depends on these alone is computed once. */
   const char* const* shared_parameters;
   int64_t num_shared_parameters;
-  const wide_strategy* strategies; /* others are chosen automatically */
+  /* Others are chosen automatically. Linear layers whose strategy is named become no mlp, unless
+   * that has one that is named, too. */
+  const wide_strategy* strategies;
   int64_t num_strategies;
   int32_t folds_no_batchnorm; /* into the product in front of it */
   int32_t fuses_no_epilogues; /* activations and residuals into the product in front of them */
@@ -343,12 +348,14 @@ typedef struct wide_execution {
   const wide_handles* handles; /* may be NULL where no step calls a vendor's library */
 } wide_execution;
 
-/* One wide_parameters for each member, copied; waits for it. */
+/* One wide_parameters for each member, copied; waits for it. PyTorch's NAME.num_batches_tracked
+ * beside a NAME.running_mean is passed over; other names that the graph has not are refused. */
 WIDE_API wide_status wide_model_create(const wide_context* context, const wide_plan* plan,
                                        const wide_parameters* const* members, int64_t num_members,
                                        wide_model** out);
-/* Enqueues every step, operands in the order of the plan's. Never waits; allocates nothing, but for
- * a thread's first run; may be captured in a CUDA graph. */
+/* Enqueues every step, operands in the order of the plan's. Outputs overlap neither inputs nor one
+ * another, and nothing overlaps the workspace. Never waits; allocates nothing, but for a thread's
+ * first run; may be captured in a CUDA graph. */
 WIDE_API wide_status wide_model_run(const wide_model* model, const wide_view* inputs,
                                     int64_t num_inputs, const wide_view* outputs,
                                     int64_t num_outputs, const wide_execution* execution);

@@ -96,22 +96,47 @@ WIDE_API wide_status wide_builder_groupnorm(wide_builder* builder, const char* n
 WIDE_API wide_status wide_builder_instancenorm(wide_builder* builder, const char* name,
                                                wide_value x, float epsilon, wide_value* out);
 
+typedef struct wide_pointwise_layer {
+  size_t struct_size;
+  float slope;        /* leaky_relu's; 0: 0.01 */
+  float alpha;        /* elu's; 0: 1 */
+  float beta;         /* softplus's; 0: 1 */
+  float low, high;    /* clamp's, infinite where there is no bound; both 0: -1 and 1 */
+  int64_t num_slopes; /* prelu's: as many as x has features; 0: 1 */
+} wide_pointwise_layer;
 /* By the function's name: relu, gelu, gelu_tanh, silu, sigmoid, tanh, elu, leaky_relu, prelu,
  * hardswish, softplus, clamp. */
 WIDE_API wide_status wide_builder_pointwise(wide_builder* builder, const char* name, wide_value x,
-                                            const char* function, wide_value* out);
+                                            const char* function,
+                                            const wide_pointwise_layer* options, wide_value* out);
 WIDE_API wide_status wide_builder_add(wide_builder* builder, const char* name, wide_value x,
                                       wide_value other, wide_value* out);
+/* By the function's name: add, subtract, multiply, divide. `other` is as x; or computed,
+ * [B, C, 1, ..] of an x with channels first; or a parameter: [1], as the last axes of x without its
+ * batch, or [C, 1, ..]. */
+WIDE_API wide_status wide_builder_binary(wide_builder* builder, const char* name, wide_value x,
+                                         wide_value other, const char* function, wide_value* out);
 
+/* Of an x with three axes only the widths count. */
 typedef struct wide_pool_layer {
   size_t struct_size;
-  int64_t kernel;   /* 0: 1; of rows and columns */
-  int64_t stride;   /* 0: kernel */
-  int64_t padding;  /* 0: none */
-  int64_t dilation; /* 0: 1 */
+  int64_t kernel_height, kernel_width;     /* 0: 1 */
+  int64_t stride_height, stride_width;     /* 0: as the kernel */
+  int64_t padding_height, padding_width;   /* 0: none */
+  int64_t dilation_height, dilation_width; /* 0: 1; an average's is 1 */
+  int32_t is_ceil_mode;                    /* a last window may begin inside x and end outside */
+  int32_t counts_no_padding; /* of an average: padding is nothing, not as many zeros */
 } wide_pool_layer;
 WIDE_API wide_status wide_builder_max_pool(wide_builder* builder, const char* name, wide_value x,
                                            const wide_pool_layer* options, wide_value* out);
+WIDE_API wide_status wide_builder_average_pool(wide_builder* builder, const char* name,
+                                               wide_value x, const wide_pool_layer* options,
+                                               wide_value* out);
+/* [B, C, ..] -> [B, C, out_height, out_width], of signals [B, C, out_width]; global: of one each.
+ */
+WIDE_API wide_status wide_builder_adaptive_average_pool(wide_builder* builder, const char* name,
+                                                        wide_value x, int64_t out_height,
+                                                        int64_t out_width, wide_value* out);
 WIDE_API wide_status wide_builder_global_average_pool(wide_builder* builder, const char* name,
                                                       wide_value x, wide_value* out);
 WIDE_API wide_status wide_builder_softmax(wide_builder* builder, const char* name, wide_value x,

@@ -121,7 +121,7 @@ static wide_graph* own_graph(void) {
   wide_builder_input(b, "image", WIDE_FP32, image, 4, &x);
   wide_builder_conv(b, "stem", x, 16, &conv, &x);
   wide_builder_batchnorm(b, "norm", x, 0, &x);
-  wide_builder_pointwise(b, "act", x, "relu", &x);
+  wide_builder_pointwise(b, "act", x, "relu", NULL, &x);
   wide_builder_global_average_pool(b, "pool", x, &x);
   wide_builder_flatten(b, "flat", x, &x);
   wide_builder_linear(b, "head", x, 10, NULL, &x);

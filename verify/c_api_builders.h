@@ -1,0 +1,174 @@
+/* SPDX-FileCopyrightText: the wide developers
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Part of c_api_test.c: layers with numbers of their own, each against what it is by hand.
+ */
+#ifndef WIDE_VERIFY_C_API_BUILDERS_H
+#define WIDE_VERIFY_C_API_BUILDERS_H
+
+enum { kImageRows = 2, kImageColumns = 4, kImage = kImageRows * kImageColumns, kMaxLayers = 16 };
+static const float kPixels[kImage] = {1, -2, 3, -4, 8, 6, -7, 5};
+
+/* A graph of one member on the CPU: x [B, 1, 2, 4], and an output for each layer. */
+typedef struct Layers {
+  wide_builder* builder;
+  wide_value x;
+  int num_outputs;
+  const float* expected[kMaxLayers];
+  int64_t counts[kMaxLayers];
+} Layers;
+
+static Layers begin_layers(void) {
+  const int64_t shape[4] = {WIDE_BATCH, 1, kImageRows, kImageColumns};
+  Layers layers = {.builder = make_builder(), .x = WIDE_ABSENT};
+  OK(wide_builder_input(layers.builder, "x", WIDE_FP32, shape, 4, &layers.x));
+  return layers;
+}
+
+/* What `y` is to be; `expected` is read by check_layers(). */
+static void expect(Layers* layers, wide_value y, const float* expected, int64_t count) {
+  char name[16];
+  snprintf(name, sizeof name, "y%d", layers->num_outputs);
+  OK(wide_builder_output(layers->builder, name, y));
+  layers->expected[layers->num_outputs] = expected;
+  layers->counts[layers->num_outputs++] = count;
+}
+#define EXPECT(layers, y, ...)                    \
+  expect(layers, y, (const float[]){__VA_ARGS__}, \
+         (int64_t)(sizeof((const float[]){__VA_ARGS__}) / sizeof(float)))
+
+static void check_layers(Layers* layers, const wide_parameters* parameters_of_one) {
+  wide_context* cpu = NULL;
+  wide_graph* graph = NULL;
+  wide_plan* plan = NULL;
+  wide_model* model = NULL;
+  wide_tensor* workspace = NULL;
+  OK(wide_context_create(NULL, &cpu));
+  OK(wide_graph_create(layers->builder, &graph));
+  OK(wide_plan_create(cpu, graph, NULL, &plan));
+  OK(wide_model_create(cpu, plan, &parameters_of_one, 1, &model));
+  wide_plan_info info = {.struct_size = sizeof info};
+  wide_view scratch = {.struct_size = sizeof scratch};
+  OK(wide_plan_query(plan, &info));
+  OK(wide_tensor_create(cpu, WIDE_UINT8, &info.workspace_bytes, 1, &workspace));
+  OK(wide_tensor_view(workspace, &scratch));
+  float x[kImage], y[kMaxLayers][kImage] = {{0}};
+  memcpy(x, kPixels, sizeof x);
+  const int64_t shape[4] = {1, 1, kImageRows, kImageColumns};
+  const wide_view in = host_view(x, 4, shape);
+  struct { /* as of a later header */
+    wide_view known;
+    int64_t later;
+  } out[kMaxLayers] = {0};
+  for (int i = 0; i < layers->num_outputs; ++i) {
+    wide_operand operand = {.struct_size = sizeof operand};
+    OK(wide_plan_output(plan, i, &operand));
+    out[i].known = host_view(y[i], operand.rank, operand.shape);
+    out[i].known.struct_size = sizeof *out;
+    int64_t count = 1;
+    for (int axis = 0; axis < operand.rank; ++axis) count *= operand.shape[axis];
+    CHECK(count == layers->counts[i]);
+  }
+  const wide_execution execution = {.struct_size = sizeof execution,
+                                    .workspace = scratch.data,
+                                    .workspace_bytes = info.workspace_bytes};
+  OK(wide_model_run(model, &in, 1, &out[0].known, layers->num_outputs, &execution));
+  for (int i = 0; i < layers->num_outputs; ++i) {
+    for (int64_t k = 0; k < layers->counts[i]; ++k) {
+      char what[64];
+      const float got = y[i][k], expected = layers->expected[i][k];
+      snprintf(what, sizeof what, "y%d[%d] is %g, expected %g", i, (int)k, got, expected);
+      check(fabsf(got - expected) < 1e-5f, what, __FILE__, __LINE__);
+    }
+  }
+  wide_tensor_destroy(workspace);
+  wide_model_destroy(model);
+  wide_plan_destroy(plan);
+  wide_graph_destroy(graph);
+  wide_builder_destroy(layers->builder);
+  wide_context_destroy(cpu);
+}
+
+static wide_value pointwise(Layers* l, const char* function, wide_pointwise_layer options) {
+  wide_value y = WIDE_ABSENT;
+  options.struct_size = sizeof options;
+  char name[32];
+  snprintf(name, sizeof name, "%s%d", function, l->num_outputs);
+  OK(wide_builder_pointwise(l->builder, name, l->x, function, &options, &y));
+  return y;
+}
+
+static void test_elements(void) {
+  Layers l = begin_layers();
+  wide_parameters* slopes = NULL;
+  float slope[kImageColumns] = {0.5f, 0.25f, 2, 4};
+  const int64_t four = kImageColumns;
+  const wide_view view = host_view(slope, 1, &four);
+  OK(wide_parameters_create(&slopes));
+  OK(wide_parameters_set(slopes, "prelu0.weight", &view));
+  EXPECT(&l, pointwise(&l, "prelu", (wide_pointwise_layer){.num_slopes = kImageColumns}),  //
+         1, -0.5f, 3, -16, 8, 6, -14, 5);
+  EXPECT(&l, pointwise(&l, "leaky_relu", (wide_pointwise_layer){0}),  //
+         1, -0.02f, 3, -0.04f, 8, 6, -0.07f, 5);
+  EXPECT(&l, pointwise(&l, "leaky_relu", (wide_pointwise_layer){.slope = 0.5f}),  //
+         1, -1, 3, -2, 8, 6, -3.5f, 5);
+  EXPECT(&l, pointwise(&l, "clamp", (wide_pointwise_layer){0}), 1, -1, 1, -1, 1, 1, -1, 1);
+  EXPECT(&l, pointwise(&l, "clamp", (wide_pointwise_layer){.high = 6}), 1, 0, 3, 0, 6, 6, 0, 5);
+  EXPECT(&l, pointwise(&l, "clamp", (wide_pointwise_layer){.low = -3}), 0, -2, 0, -3, 0, 0, -3, 0);
+  EXPECT(&l, pointwise(&l, "elu", (wide_pointwise_layer){.alpha = 2}),  //
+         1, 2 * expm1f(-2), 3, 2 * expm1f(-4), 8, 6, 2 * expm1f(-7), 5);
+  EXPECT(&l, pointwise(&l, "softplus", (wide_pointwise_layer){.beta = 2}),  //
+         log1pf(expf(2)) / 2, log1pf(expf(-4)) / 2, log1pf(expf(6)) / 2, log1pf(expf(-8)) / 2,
+         log1pf(expf(16)) / 2, log1pf(expf(12)) / 2, log1pf(expf(-14)) / 2, log1pf(expf(10)) / 2);
+
+  wide_value relu = pointwise(&l, "relu", (wide_pointwise_layer){0}), y = WIDE_ABSENT;
+  OK(wide_builder_binary(l.builder, "sub", l.x, relu, "subtract", &y));
+  EXPECT(&l, y, 0, -2, 0, -4, 0, 0, -7, 0);
+  OK(wide_builder_binary(l.builder, "mul", l.x, relu, "multiply", &y));
+  EXPECT(&l, y, 1, 0, 9, 0, 64, 36, 0, 25);
+  OK(wide_builder_binary(l.builder, "div", relu, l.x, "divide", &y));
+  EXPECT(&l, y, 1, 0, 1, 0, 1, 1, 0, 1);
+  OK(wide_builder_binary(l.builder, "sum", l.x, relu, "add", &y));
+  EXPECT(&l, y, 2, -2, 6, -4, 16, 12, -7, 10);
+  check_layers(&l, slopes);
+  wide_parameters_destroy(slopes);
+}
+
+static void test_pools(void) {
+  Layers l = begin_layers();
+  wide_parameters* none = NULL;
+  wide_value y = WIDE_ABSENT;
+  OK(wide_parameters_create(&none));
+  wide_pool_layer pool = {.struct_size = sizeof pool, .kernel_height = 2, .kernel_width = 3};
+  pool.stride_width = 2;
+  OK(wide_builder_max_pool(l.builder, "max", l.x, &pool, &y));
+  EXPECT(&l, y, 8);
+  pool.is_ceil_mode = 1;
+  OK(wide_builder_max_pool(l.builder, "ceil", l.x, &pool, &y));
+  EXPECT(&l, y, 8, 5);
+  pool = (wide_pool_layer){.struct_size = sizeof pool, .kernel_width = 2, .dilation_width = 3};
+  OK(wide_builder_max_pool(l.builder, "apart", l.x, &pool, &y));
+  EXPECT(&l, y, 1, 8);
+  pool = (wide_pool_layer){.struct_size = sizeof pool, .kernel_height = 2, .kernel_width = 2};
+  OK(wide_builder_average_pool(l.builder, "mean", l.x, &pool, &y));
+  EXPECT(&l, y, 3.25f, -0.75f);
+  pool.stride_height = 1, pool.stride_width = 4, pool.padding_height = 1, pool.padding_width = 1;
+  OK(wide_builder_average_pool(l.builder, "padded", l.x, &pool, &y));
+  EXPECT(&l, y, 0.25f, -1, 2.25f, 0.25f, 2, 1.25f);
+  pool.counts_no_padding = 1;
+  OK(wide_builder_average_pool(l.builder, "inside", l.x, &pool, &y));
+  EXPECT(&l, y, 1, -4, 4.5f, 0.5f, 8, 5);
+  OK(wide_builder_adaptive_average_pool(l.builder, "parts", l.x, 2, 2, &y));
+  EXPECT(&l, y, -0.5f, -0.5f, 7, -1);
+  OK(wide_builder_global_average_pool(l.builder, "all", l.x, &y));
+  EXPECT(&l, y, 1.25f);
+  check_layers(&l, none);
+  wide_parameters_destroy(none);
+}
+
+static void test_builders(void) {
+  test_elements();
+  test_pools();
+}
+
+#endif

@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What models are given, to run and to become: arguments that are wrong, each refused by name.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "verify/support/devices.hpp"
+#include "verify/support/model_run.hpp"
+#include "wide/error.hpp"
+#include "wide/layers.hpp"
+
+using namespace wide;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
+using test::ModelRun;
+using test::small_model;
+
+namespace {
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace
+
+TEST_CASE("model: a stream of the CPU is refused on CUDA, whatever it is for") {
+  const Graph graph = small_model("mlp");
+  for (const Context& context : test::devices_at_hand()) {
+    ModelRun run(context, graph, {.num_members = 2, .batch = 3});
+    const ModelReplay replay(context, run.model(), run.arguments(), run.execution());
+    Execution execution = run.execution();
+    execution.stream = Stream::cpu();
+    const MemberParameters parameters = run.parameters_of(0);
+    Model& model = run.model();
+    const std::function<void()> calls[] = {
+        [&] { model.run(run.arguments(), execution); },
+        [&] { replay.run(Stream::cpu()); },
+        [&] { model.replace(1, parameters, Stream::cpu()); },
+        [&] { model.clone(0, 1, Stream::cpu()); },
+        [&] { (void)model.get(1, Stream::cpu()); },
+        [&] { model.mask(1, Stream::cpu()); },
+        [&] { (void)model.compact(Stream::cpu()); },
+    };
+    const std::string expected = context.device().type == DeviceType::cpu
+                                     ? "nothing was thrown"
+                                     : "model: the stream is Stream::cpu(), expected one of cuda:0 "
+                                       "(cudaStreamLegacy: the default one)";
+    for (const auto& call : calls) CHECK(error_of(call) == expected);
+  }
+}
+
+TEST_CASE("model: operands that overlap are refused, whole or in chunks") {
+  const Context cpu = Context::cpu();
+  GraphBuilder g("two");
+  const Value x = g.input("x", {kBatch, 16}), z = g.input("z", {kBatch, 16});
+  g.output("a", layers::linear(g, "fc1", x, 16));
+  g.output("b", layers::linear(g, "fc2", layers::linear(g, "fc3", z, 16), 16));
+  ModelRun run(cpu, std::move(g).build(), {.num_members = 2, .batch = 4});
+  const Tensor memory(cpu, Dtype::fp32, {1024});
+  const auto at = [&](int64_t element, int64_t rows) {
+    return TensorView(static_cast<float*>(memory.data()) + element, Dtype::fp32, {rows, 32},
+                      cpu.device());
+  };
+  REQUIRE(run.plan().workspace_bytes() > 0);
+  const auto runs = [&](int64_t rows, int64_t a, int64_t b, int64_t in, int64_t workspace) {
+    const std::vector<ConstTensorView> inputs{at(in, rows), at(in, rows)};
+    const std::vector<TensorView> outputs{at(a, rows), at(b, rows)};
+    Execution execution = run.execution();
+    execution.workspace.data = at(workspace, 0).data;
+    return error_of([&] {
+      if (rows == 4) return run.model().run({inputs, outputs}, execution);
+      ChunkedModel(run.model(), rows).run({inputs, outputs}, execution);
+    });
+  };
+  const std::string fine = "nothing was thrown";
+  CHECK(runs(4, 0, 128, 256, 384) == fine);  // side by side; inputs may be one
+  CHECK(runs(4, 0, 128, 127, 384) ==
+        "model: output a overlaps input x, expected memory of its own");
+  CHECK(runs(4, 0, 128, 129, 384) ==
+        "model: output b overlaps input x, expected memory of its own");
+  CHECK(runs(4, 0, 127, 256, 384) ==
+        "model: output b overlaps output a, expected memory of its own");
+  CHECK(runs(4, 0, 512, 256, 512) ==
+        "model: output b overlaps the workspace, expected memory of its own");
+  CHECK(runs(4, 0, 128, 256, 320) ==
+        "model: input x overlaps the workspace, expected memory of its own");
+  CHECK(runs(8, 0, 256, 512, 768) == fine);
+  // The second chunk of x is where the first one of a is.
+  CHECK_THAT(runs(8, 128, 512, 0, 768), ContainsSubstring("output a overlaps input x"));
+}
+
+TEST_CASE("model: what a primitive refuses is told with its node's name") {
+  GraphBuilder g("net");
+  const Value x = layers::linear(g, "fc", g.input("x", {kBatch, 16}), 8);
+  g.output("y", layers::pointwise(g, "act", x, PointwiseFunction::clamp, {.low = 2, .high = 1}));
+  const Graph graph = std::move(g).build();
+  const auto refusal = [&](const ModelProblem& problem, const ModelOptions& options) {
+    return error_of([&] { (void)make_model_plan(Context::cpu(), graph, problem, options); });
+  };
+  for (const ModelProblem& problem : {ModelProblem{2, 3, {}}, ModelProblem{2, 3, {1, 2}}}) {
+    CHECK_THAT(refusal(problem, {}), StartsWith("model: act: pointwise: low is 2"));
+    CHECK_THAT(refusal(problem, {.strategies = {{"linear", "fastest"}}}),
+               StartsWith("model: fc: linear: strategy is \"fastest\""));
+  }
+}
+
+TEST_CASE("model: arguments that contradict the plan are refused") {
+  const Context cpu = Context::cpu();
+  const Graph graph = small_model("mlp");
+  ModelRun run(cpu, graph, {.num_members = 2, .batch = 3});
+  std::vector<ConstTensorView> inputs(run.arguments().inputs.begin(), run.arguments().inputs.end());
+  const std::vector<TensorView> outputs(run.arguments().outputs.begin(),
+                                        run.arguments().outputs.end());
+  Execution execution = run.execution();
+  CHECK_THAT(error_of([&] {
+               run.model().run({{}, outputs}, execution);
+             }),
+             ContainsSubstring("0 inputs, expected 1"));
+  inputs[0].shape = {3, 64};
+  inputs[0].strides = {64, 1};
+  CHECK_THAT(error_of([&] {
+               run.model().run({inputs, outputs}, execution);
+             }),
+             ContainsSubstring("input x is fp32 [3, 64], expected fp32 [3, 128]"));
+  execution = run.execution();
+  inputs[0] = run.arguments().inputs[0];
+  execution.workspace.bytes = 1;
+  CHECK_THAT(error_of([&] { run.model().run(run.arguments(), execution); }),
+             ContainsSubstring("workspace is 1 bytes"));
+  CHECK_THAT(error_of([&] { run.replace(2, 0); }), ContainsSubstring("member is 2"));
+
+  MemberParameters parameters = run.parameters_of(0);
+  const Stream stream = run.stream();
+  parameters.erase("fc2.bias");
+  CHECK_THAT(error_of([&] { run.model().replace(1, parameters, stream); }),
+             ContainsSubstring("member 1 has no parameter fc2.bias, expected fp32 [64]"));
+  parameters["fc2.bios"] = run.parameters_of(0).at("fc2.bias");
+  CHECK_THAT(
+      error_of([&] { run.model().replace(1, parameters, stream); }),
+      ContainsSubstring("fc2.bios") && ContainsSubstring("did you mean fc2.bias, fc1.bias?"));
+  parameters = run.parameters_of(0);
+  parameters["fc2.bias"].shape = {63};
+  CHECK_THAT(error_of([&] { run.model().replace(1, parameters, stream); }),
+             ContainsSubstring("member 1: fc2.bias is fp32 [63], expected fp32 [64]"));
+  CHECK(run.worst_error(run.run()) < 2e-5);  // nothing was changed
+
+  CHECK_THAT(error_of([&] { (void)make_model_plan(cpu, graph, {.num_members = 0, .batch = 3}); }),
+             ContainsSubstring("num_members is 0"));
+  CHECK_THAT(error_of([&] { (void)make_model_plan(cpu, graph, {.num_members = 1, .batch = 0}); }),
+             ContainsSubstring("batch is 0"));
+  CHECK_THAT(error_of([&] { (void)model_options("quick"); }),
+             ContainsSubstring("expected default, fast, debug or safe"));
+  CHECK_THAT(error_of([&] { (void)make_named_model("resnet"); }),
+             ContainsSubstring("did you mean resnet18?"));
+  CHECK_THAT(error_of([&] {
+               (void)make_model_plan(cpu, graph, {.num_members = 1, .batch = 1},
+                                     {.strategies = {{"linaer", "wide"}}});
+             }),
+             ContainsSubstring("linaer") && ContainsSubstring("linear"));
+}
