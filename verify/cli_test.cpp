@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iostream>
 #include <limits>
+#include <map>
 #include <random>
 #include <set>
 #include <sstream>
@@ -335,6 +336,19 @@ TEST_CASE("a list's numbers are numbers in JSON, too") {
     CHECK(row.at("cases").is_number_integer());
     CHECK(row.at("axes").is_string());
   }
+}
+
+TEST_CASE("preset ci is preset quick of two member counts, of what a peer has such presets of") {
+  std::map<std::pair<std::string, std::string>, std::string> axes;
+  for (const auto& row : nlohmann::json::parse(wbench("list presets --json -").out))
+    axes[{row.at("op"), row.at("preset")}] = row.at("axes");
+  for (const char* op : {"linear", "conv1d", "conv2d", "attention", "embedding", "layernorm",
+                         "batchnorm1d", "batchnorm2d"}) {
+    const std::string quick = axes[{op, "quick"}], ci = axes[{op, "ci"}];
+    REQUIRE(quick.starts_with("n=4,8,16,32 "));
+    CHECK(ci == "n=4,16 " + quick.substr(quick.find(' ') + 1));
+  }
+  CHECK(axes[{"embedding", "quick"}] == "n=4,8,16,32 batch=8 vocab=1000 dim=256 seq=128");
 }
 
 TEST_CASE("a model that there is not is called a model, and near ones by their names") {
