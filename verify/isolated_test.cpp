@@ -11,11 +11,14 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 #include <thread>
 
 #include "bench/isolated.hpp"
 #include "bench/result_json.hpp"
 #include "bench/run_program.hpp"
+#include "host/core/file.hpp"
 #include "verify/cli_case.hpp"
 #include "verify/support/folder.hpp"
 #include "wide/error.hpp"
@@ -167,7 +170,8 @@ TEST_CASE("the profiler's command runs one case with nothing but its calls") {
   CHECK_THAT(nsys.out, ContainsSubstring(" run --launches 5 " + selects));
   CHECK_THAT(nsys.out, ContainsSubstring("--baseline none --profile\n"));
   const Outcome ncu = wbench("profile --tool=ncu --set full --dry-run " + selects);
-  CHECK_THAT(ncu.out, ContainsSubstring("ncu --profile-from-start off --set full"));
+  CHECK_THAT(ncu.out, ContainsSubstring("ncu --profile-from-start off ") &&
+                          ContainsSubstring(" --set full --force-overwrite --export ./linear "));
   CHECK_THAT(ncu.out, !ContainsSubstring("--tool"));
   const Outcome replays =
       wbench("profile --tool ncu --dry-run --folder r --regime graph --endless " + selects);
@@ -178,6 +182,54 @@ TEST_CASE("the profiler's command runs one case with nothing but its calls") {
   CHECK(many.code == kUsage);
   CHECK_THAT(many.err, ContainsSubstring("2 cases are selected, expected 1"));
 }
+
+#ifdef WIDE_FAKE_NVTX_LIBRARY
+/// The ranges that a profiler is shown, outermost first, each time that one is pushed.
+std::vector<std::string> stacks_in(const std::string& log) {
+  std::istringstream lines(read_file(log));
+  std::vector<std::string> stack, seen;
+  for (std::string line; std::getline(lines, line);) {
+    if (line == "pop") {
+      REQUIRE(!stack.empty());
+      stack.pop_back();
+      continue;
+    }
+    stack.push_back(line);
+    std::string text;
+    for (const std::string& range : stack) text += range + "/";
+    seen.push_back(text);
+  }
+  CHECK(stack.empty());
+  return seen;
+}
+
+TEST_CASE("the range that ncu is told of is around the profiled calls, and around no others") {
+  const test::TemporaryFolder folder;
+  const std::string selects = "--op linear --n 2 --batch 2 --d 8 --device cpu --strategy wide";
+  const std::string command = wbench("profile --tool ncu --dry-run " + selects).out;
+  const std::string option = "--nvtx --nvtx-include ";
+  const size_t start = command.find(option);
+  REQUIRE(start != std::string::npos);
+  const size_t name = start + option.size();
+  const std::string range = command.substr(name, command.find(' ', name) - name);
+  CHECK(range == "wide@profile/");
+  setenv("NVTX_INJECTION64_PATH", WIDE_FAKE_NVTX_LIBRARY, 1);
+  setenv("WIDE_FAKE_NVTX_LOG", "log", 1);
+  std::vector<std::string> words{kProgram, "run", "--profile", "--launches", "3"};
+  std::istringstream more(selects + " --baseline none -q");
+  for (std::string word; more >> word;) words.push_back(word);
+  const int code = run_program(words, true);
+  unsetenv("NVTX_INJECTION64_PATH");
+  CHECK(code == kSuccess);
+  int64_t profiled = 0, others = 0;
+  for (const std::string& stack : stacks_in("log")) {
+    if (stack.find("wide@wide::linear(wide)") == std::string::npos) continue;
+    ++(stack.starts_with(range + "wide@wide/") ? profiled : others);
+  }
+  CHECK(profiled == 3);
+  CHECK(others >= 2);  // what is checked before, and what warms up
+}
+#endif
 
 TEST_CASE("a tool that is not there is said, and its command is printed all the same") {
   const std::string path = std::getenv("PATH");
