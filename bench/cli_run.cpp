@@ -119,7 +119,7 @@ void add_gate(CLI::App& app, RunOptions& o) {
       ->needs(base)
       ->group("Gate")
       ->capture_default_str();
-  app.add_option("--threshold", o.compare.threshold, "--compare: changes within it are none")
+  app.add_option("--threshold", o.compare.threshold, "--compare: as wbench compare has it")
       ->needs(base)
       ->group("Gate")
       ->capture_default_str();

@@ -79,7 +79,7 @@ std::vector<HistorySeries> history_without(std::span<const RunResult> candidate,
 CompareOptions compare_options(const CompareArguments& a) {
   CompareOptions options;
   options.metric = &find_measured_metric(a.metric);
-  options.threshold_pct = parse_percent("--threshold", a.threshold);
+  options.threshold_pct = parse_threshold(a.threshold, *options.metric);
   options.alpha = a.alpha;
   options.adjusts_p = a.fdr == "bh";
   options.method = parse_method(a.method);

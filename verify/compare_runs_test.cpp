@@ -15,6 +15,7 @@
 #include "host/core/file.hpp"
 #include "verify/cli_case.hpp"
 #include "verify/compare_case.hpp"
+#include "verify/compare_store.hpp"
 #include "verify/support/folder.hpp"
 #include "wide/error.hpp"
 
@@ -304,24 +305,6 @@ TEST_CASE("the JSON document holds all, and no NaN") {
   CHECK(document["rows"][2]["status"] == "MISSING");
   CHECK(document["rows"][2]["change_pct"].is_null());
 }
-
-/// Folders base and candidate with a file for every run.
-struct Store {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("wide-compare-" + std::to_string(std::rand()));
-  ~Store() { std::filesystem::remove_all(path); }
-  void put(const std::string& side, const std::vector<RunResult>& runs) const {
-    std::filesystem::create_directories(path / side);
-    for (size_t i = 0; i < runs.size(); ++i)
-      write_file(path / side / (std::to_string(i) + ".json"), to_json(runs[i]).dump());
-  }
-  Outcome compare(const std::string& sides, const std::string& options = "") const {
-    std::string line = "compare --color never " + options;
-    std::istringstream names(sides);
-    for (std::string name; names >> name;) line += " " + (path / name).string();
-    return wbench(line);
-  }
-};
 
 TEST_CASE("the command compares folders and files") {
   const Store store;

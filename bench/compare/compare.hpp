@@ -26,7 +26,7 @@ struct DevicePair {
 
 struct CompareOptions {
   const Metric* metric = nullptr;
-  double threshold_pct = 1.5;
+  double threshold_pct = kThreshold_pct;
   double alpha = 0.01;    ///< what the gate's p, and the tests', must be below
   bool adjusts_p = true;  ///< both, by Benjamini and Hochberg
   CompareMethod method = CompareMethod::automatic;
