@@ -60,8 +60,9 @@ void add_compare(CLI::App& app, CompareArguments& a, const std::string& exit_cod
       ->capture_default_str();
   app.add_option("--noise-floor", a.noise_floor,
                  "runs: twice the runs' deviation in the median cell; history: in the cell's own "
-                 "earlier runs, where there are three; auto: runs, and history below three runs "
-                 "a side; a percentage; or none")
+                 "earlier runs of the same commit, as history noise has it, where there are three; "
+                 "auto: history, and runs in "
+                 "cells that it has too little of and with --rerun; a percentage; or none")
       ->capture_default_str();
   app.add_option("--min-effect", a.min_effect,
                  "a percentage: what changes less is neither FASTER nor SLOWER");

@@ -207,7 +207,10 @@ TEST_CASE("a cell's floor is the history's where that knows the cell on the devi
     HistorySeries s;
     s.last.case_id = base[0].cases[cell].case_id;
     s.last.runner = "simt", s.last.regime = "stream", s.last.device = on;
-    for (size_t i = 0; i < runs; ++i) s.medians_ns.push_back(100. + 10 * static_cast<double>(i));
+    for (size_t i = 0; i < runs; ++i) {
+      s.medians_ns.push_back(100. + 10 * static_cast<double>(i));
+      s.codes.emplace_back("c0ffee");
+    }
     options.history->push_back(s);
   };
   add(0, device, 3);
@@ -358,7 +361,9 @@ TEST_CASE("the command compares folders and files") {
   CHECK(noisy.code == kSuccess);
   CHECK_THAT(noisy.out, ContainsSubstring("noise floor by the history\n") &&
                             ContainsSubstring("AMBIGUOUS: noise_floor"));
-  // One run a side takes it by itself.
+  // It is taken by itself, too.
+  CHECK_THAT(store.compare("base slow", "--store " + (store.path / "h").string()).out,
+             ContainsSubstring("AMBIGUOUS: noise_floor"));
   CHECK_THAT(store.compare("base/0.json slow/0.json", "--store " + (store.path / "h").string()).out,
              ContainsSubstring("noise floor by the history\n"));
   const std::string file = (store.path / "c.json").string();
@@ -388,8 +393,16 @@ TEST_CASE("two builds are run by turns") {
   program("broken.sh", "exit 3");
   const std::string both =
       (store.path / "base.sh").string() + " " + (store.path / "slow.sh").string();
+  // What lies between days is no noise of sides that took turns.
+  const auto kept = open_history((store.path / "h").string());
+  for (int i = 0; i < 3; ++i) {
+    RunResult run = run_of({1000. * (i + 1), 2000. * (i + 1)});
+    run.id = "before-" + std::to_string(i);
+    kept->add(record_of(run, std::to_string(i)));
+  }
   const Outcome outcome =
-      wbench("compare --rerun --repeat 3 --color never " + both + " -- --op linear -d cpu");
+      wbench("compare --rerun --repeat 3 --color never --store " + (store.path / "h").string() +
+             " " + both + " -- --op linear -d cpu");
   INFO(outcome.out << outcome.err);
   CHECK(outcome.code == kRegression);
   CHECK_THAT(outcome.out, ContainsSubstring("base: 3 runs") && ContainsSubstring("SLOWER"));
