@@ -5,6 +5,7 @@
 #include "bench/cli_numbers.hpp"
 #include "bench/completion.hpp"
 #include "bench/isolated.hpp"
+#include "bench/repeated.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -77,8 +78,9 @@ void add_sweep(CLI::App& app, RunOptions& o) {
       ->check(kNotNegative)
       ->capture_default_str();
   app.add_option("--repeat", o.repeat,
-                 "run the whole sweep N times: N results, whose files and --tag get the number, as "
-                 "r-1.json of --json r.json; each has the whole --budget")
+                 "run the whole sweep N times, each in a process of its own, so that compare takes "
+                 "them for N runs: N results, whose files and --tag get the number, as r-1.json of "
+                 "--json r.json; each has the whole --budget")
       ->group(kSampling)
       ->check(number_check(1, false, 1000, "an integer from 1 to 1000"))
       ->capture_default_str();
@@ -172,6 +174,8 @@ void add_run(CLI::App& app, RunOptions& o) {
   app.add_option("--html", o.output.html, "write a page for browsers, as report does")
       ->group("Output");
   add_gate(app, o);
+  app.add_option(kRepeatTurn, o.repeat_turn)->group("");
+  app.add_option(kRepeatResult, o.repeat_result)->group("");
   app.add_option(kIsolatedCase, o.isolated_case)->group("");
   app.add_option(kIsolatedResult, o.isolated_result)->group("");
   refuse_several_gpus(app);

@@ -74,6 +74,8 @@ struct RunOptions {
   ReportContent content = ReportContent::times;  ///< what is not times measures nothing
   CompareArguments compare;                      ///< with a base; empty: nothing is compared
   int64_t repeat = 1;                            ///< sweeps, each with a result of its own
+  int64_t repeat_turn = -1;                      ///< this is the process of that one of them, from 0
+  std::string repeat_result;                     ///< where it leaves its result
   bool exits_on_error = false;                   ///< after the first case that failed or is wrong
   int64_t sampled_cases = 0;                     ///< of the selection; 0: all
   bool is_adversarial = false;                   ///< verify_adversarially() of adversarial.hpp, too

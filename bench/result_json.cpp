@@ -298,6 +298,7 @@ Json to_json(const RunResult& r) {
             {"note", json_text(r.note)},
             {"context", context},
             {"peak_host_bytes", r.peak_host_bytes},
+            {"process", json_text(r.process)},
             {"process_isolated", r.config.isolate},
             {"repeat_index", r.config.repeat_index},
             {"repeat_count", r.config.repeat_count},

@@ -259,6 +259,8 @@ RunResult parse_document(const Json& document) {
   r.cuda_archs = tool["cuda_archs"].text_or_empty();
   parse_machine(root, r);
   r.config = parse_config(root["config"]);
+  if (const auto process = run.later("process"))
+    r.process = process->text_or_empty();  // since 1.11
   if (const auto isolated = run.later("process_isolated")) r.config.isolate = isolated->boolean();
   if (const auto index = run.later("repeat_index")) {  // since 1.7
     r.config.repeat_index = index->integer();

@@ -198,38 +198,6 @@ TEST_CASE("operands that were filled otherwise are said") {
   CHECK_THAT(fills_note(base, candidate), ContainsSubstring("uniform, zeros, candidate's zeros"));
 }
 
-TEST_CASE("a cell's floor is the history's where that knows the cell on the device") {
-  const auto base = runs_of({1000, 2000}), candidate = runs_of({1100, 2200});
-  const std::string device = history_device(base[0]);
-  CompareOptions options = options_of();
-  options.history.emplace();
-  const auto add = [&](size_t cell, const std::string& on, size_t runs) {
-    HistorySeries s;
-    s.last.case_id = base[0].cases[cell].case_id;
-    s.last.runner = "simt", s.last.regime = "stream", s.last.device = on;
-    for (size_t i = 0; i < runs; ++i) {
-      s.medians_ns.push_back(100. + 10 * static_cast<double>(i));
-      s.codes.emplace_back("c0ffee");
-    }
-    options.history->push_back(s);
-  };
-  add(0, device, 3);
-  add(1, device, 2);         // too few
-  add(1, "another GPU", 3);  // noisy, but not ours
-  const Comparison c = compare(base, candidate, options);
-  CHECK(c.cells[0].noise_floor_pct == noise_band((*options.history)[0])->floor_pct);
-  CHECK((c.cells[0].has_history_floor && !c.cells[1].has_history_floor));
-  CHECK(c.cells[0].judgement.reason == "noise_floor");
-  CHECK(c.cells[1].noise_floor_pct == c.noise_floor_pct);
-  CHECK(c.cells[1].judgement.verdict == Verdict::slower);
-  CHECK_THAT(
-      summary_line(c),
-      ContainsSubstring("noise floor by the history, in 1 of 2 cells that it has too little of "
-                        "0.317% by the runs"));
-  const json rows = json::parse(compare_json(c, {}))["rows"];
-  CHECK((rows[0]["noise_floor"] == "history" && rows[1]["noise_floor"] == "runs"));
-}
-
 TEST_CASE("exit codes follow --fail-on") {
   const auto code = [](const std::vector<double>& candidate, const std::string& fail_on,
                        int runs = 5) {
@@ -293,7 +261,7 @@ TEST_CASE("the JSON document holds all, and no NaN") {
   const std::string text = compare_json(hostile(), {});
   CHECK_THAT(text, !ContainsSubstring("nan") && !ContainsSubstring("inf\""));
   const json document = json::parse(text);
-  CHECK(document["schema"] == json{{"name", "wbench.compare"}, {"version", "1.3.0"}});
+  CHECK(document["schema"] == json{{"name", "wbench.compare"}, {"version", "1.4.0"}});
   CHECK(document["method"]["threshold_pct"] == 1.5);
   CHECK(document["method"]["better"] == "lower");
   CHECK(document["summary"]["counts"]["SLOWER"] == 1);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cases in processes of their own, and commands for profilers. The children are the real wbench,
-// or a script that dies in its place.
+// Cases and runs in processes of their own, and commands for profilers. The children are the real
+// wbench, or a script that dies in its place.
 #include <sys/stat.h>
 
 #include <catch2/catch_test_macros.hpp>
@@ -136,6 +136,62 @@ TEST_CASE("children get the calibration of the first one, and a share of the bud
     CHECK(left.calibration == result.calibration);
     CHECK(told.config.budget_s.value() < (i == 0 ? 1.5 : 4));
     CHECK(left.config.budget_s == told.config.budget_s);
+  }
+}
+
+/// Runs the program itself, whose repeated runs start it again.
+Outcome program(const std::string& line) {
+  std::vector<std::string> words{kProgram};
+  std::istringstream stream(line);
+  for (std::string word; stream >> word;) words.push_back(word);
+  const int code = run_program_into("out", "err", words);
+  return {code, read_file("out"), read_file("err")};
+}
+
+TEST_CASE("a run repeated is as many processes, each with a result and files of its own") {
+  const test::TemporaryFolder folder;
+  const Outcome run = program("run " + kTiny +
+                              "--repeat 2 --json r.json --csv r.csv --export jsonl=r --events "
+                              "e.log --tag nightly --seed 7 --save-workspace always:w");
+  INFO(run.err);
+  CHECK(run.code == kSuccess);
+  std::set<std::string> ids, processes;
+  for (int i = 0; i < 2; ++i) {
+    const std::string number = "-" + std::to_string(i + 1);
+    const RunResult result = load_result("r" + number + ".json");
+    CHECK((result.config.repeat_index == i && result.config.repeat_count == 2));
+    CHECK(result.config.seed == 7);
+    CHECK(result.process.size() == 16);
+    CHECK(result.argv.back() == "always:w");
+    ids.insert(result.id);
+    processes.insert(result.process);
+    for (const auto& file : {"r" + number + ".csv", "r" + number, "e" + number + ".log"})
+      CHECK(std::filesystem::file_size(file) > 100);
+    CHECK(!std::filesystem::is_empty("w" + number));
+    CHECK(wbench("show @nightly" + number).code == kSuccess);
+  }
+  CHECK((ids.size() == 2 && processes.size() == 2));
+  CHECK(wbench("show @nightly").code == kUsage);
+  CHECK(run.out.find("sequential") != run.out.rfind("sequential"));  // a table each
+  // Several runs are one side of a comparison.
+  const Outcome compared = program("run " + kTiny + "--repeat 2 --compare r-1.json --fail-on none");
+  CHECK_THAT(compared.out,
+             ContainsSubstring("base: 1 run of") && ContainsSubstring("candidate: 2 runs of"));
+  const Outcome loud = program("run --verify only --repeat 2 --op linear --n 2 -d cpu");
+  CHECK_THAT(loud.err, ContainsSubstring("run 1 of 2\n") && ContainsSubstring("run 2 of 2\n"));
+  const Outcome document = program("run " + kTiny + "--repeat 2 --json -");
+  CHECK(document.code == kUsage);
+  CHECK_THAT(document.err, ContainsSubstring("expected files"));
+}
+
+TEST_CASE("isolated cases are isolated in every repeated run") {
+  const test::TemporaryFolder folder;
+  const Outcome run = program("run " + kTiny + "--isolate --repeat 2 --json r.json");
+  CHECK(run.code == kSuccess);
+  for (const char* file : {"r-1.json", "r-2.json"}) {
+    const RunResult result = load_result(file);
+    CHECK((result.complete && result.config.isolate && result.cases.size() == 1));
+    CHECK(result.process.empty());
   }
 }
 
