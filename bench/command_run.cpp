@@ -199,12 +199,22 @@ bool ran_anything(const RunResult& result) {
 
 /// Of --strict, and which cases it is for.
 int strict_exit_code(const RunResult& result, std::ostream& err) {
-  const auto count = std::count_if(result.cases.begin(), result.cases.end(),
-                                   [](const CaseResult& c) { return is_doubtful(c); });
-  if (count == 0) return kSuccess;
-  err << fmt::format("wbench: unreliable: {} of {} cases; -v names what speaks against them\n",
-                     count, result.cases.size());
-  return kInconclusive;
+  const auto& cases = result.cases;
+  const auto doubtful =
+      std::count_if(cases.begin(), cases.end(), [](const CaseResult& c) { return is_doubtful(c); });
+  const auto mistrusted = std::count_if(cases.begin(), cases.end(),
+                                        [](const CaseResult& c) { return is_mistrusted(c); });
+  if (doubtful > 0) {
+    err << fmt::format("wbench: unreliable: {} of {} cases; -v names what speaks against them\n",
+                       doubtful, cases.size());
+  }
+  if (mistrusted > 0) {
+    err << fmt::format(
+        "wbench: mistrusted: {} of {} cases: most of what they were checked "
+        "against is 0\n",
+        mistrusted, cases.size());
+  }
+  return doubtful + mistrusted > 0 ? kInconclusive : kSuccess;
 }
 
 size_t num_cases(const RunPlan& plan) {

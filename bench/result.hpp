@@ -151,6 +151,8 @@ struct VerifyOutcome {
   std::string message;  ///< where it went wrong
   /// Files of the calls that --save-workspace kept. Since 1.8.
   std::vector<std::string> saved{};
+  /// Of the elements compared, those that were to be 0. Since 1.11; none: not known.
+  std::optional<int64_t> zeros{};
   friend bool operator==(const VerifyOutcome&, const VerifyOutcome&) = default;
 };
 

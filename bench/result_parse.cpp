@@ -96,6 +96,8 @@ RunnerResult parse_runner(const Field& f) {
   if (const auto saved = v.later("saved")) {  // since 1.8
     for (const Field& file : saved->items()) r.verify.saved.push_back(file.text());
   }
+  if (const auto zeros = v.later("zeros"))
+    r.verify.zeros = zeros->optional_integer();  // since 1.11
   r.workspace_bytes = f["memory"]["workspace_bytes"].integer();
   for (const Field& m : f["measurements"].items()) r.measurements.push_back(parse_measurement(m));
   if (f.has("launches")) {
