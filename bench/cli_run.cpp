@@ -77,6 +77,12 @@ void add_sweep(CLI::App& app, RunOptions& o) {
       ->group(kSampling)
       ->check(kNotNegative)
       ->capture_default_str();
+  app.add_option(
+         "--time-limit", o.time_limit_s,
+         "seconds for the whole run, all of --repeat and --isolate: then it ends behind the "
+         "samples under way, with what it has and exit code 124. --budget makes it fit")
+      ->group(kSampling)
+      ->check(kPositive);
   app.add_option("--repeat", o.repeat,
                  "run the whole sweep N times, each in a process of its own, so that compare takes "
                  "them for N runs: N results, whose files and --tag get the number, as r-1.json of "
@@ -174,6 +180,7 @@ void add_run(CLI::App& app, RunOptions& o) {
   app.add_option("--html", o.output.html, "write a page for browsers, as report does")
       ->group("Output");
   add_gate(app, o);
+  app.add_option(kTimeLeft, o.time_left_s)->group("");
   app.add_option(kRepeatTurn, o.repeat_turn)->group("");
   app.add_option(kRepeatResult, o.repeat_result)->group("");
   app.add_option(kIsolatedCase, o.isolated_case)->group("");

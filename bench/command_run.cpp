@@ -304,8 +304,7 @@ int deliver(const GlobalOptions& global, const RunOptions& options, const std::s
   bool is_written = events.trouble().empty();
   if (!is_written) err << "wbench: " << events.trouble() << "\n";
   is_written = write_outputs(result, o, saved, out, err) && is_written;
-  const int code =
-      is_written || result.exit_code == kInterrupted ? result.exit_code : kRuntimeError;
+  const int code = is_written || is_cut_short(result.exit_code) ? result.exit_code : kRuntimeError;
   if (!goes_to_stdout(o)) {
     out << report_text(
         result, {output_width(), wants_color(global.color), o.top, o.explain, options.content,
@@ -331,19 +330,24 @@ int exit_code_of(const RunResult& result, bool was_interrupted) {
       if (r.peer.empty()) judge(r.status);  // what another program gets wrong is not our failure
     }
   }
-  if (was_interrupted) return kInterrupted;
+  if (was_interrupted) return is_out_of_time() ? kTimedOut : kInterrupted;
   if (has_failed) return kRuntimeError;
   if (is_wrong) return kWrong;
   return ran_anything(result) ? kSuccess : kNothingRan;
 }
 
 int worse_code(int a, int b) {
-  constexpr int kWorstFirst[] = {kInterrupted, kUsage,        kRuntimeError, kEnvironment, kWrong,
-                                 kRegression,  kInconclusive, kNothingRan,   kSuccess};
+  constexpr int kWorstFirst[] = {kInterrupted, kTimedOut, kUsage,      kRuntimeError,
+                                 kEnvironment, kWrong,    kRegression, kInconclusive,
+                                 kNothingRan,  kSuccess};
   const auto rank = [&](int code) {
     return std::find(std::begin(kWorstFirst), std::end(kWorstFirst), code);
   };
   return rank(a) < rank(b) ? a : b;
+}
+
+bool is_cut_short(int code) {
+  return code == kInterrupted || code == kTimedOut;
 }
 
 int command_run(const GlobalOptions& global, RunOptions options, std::ostream& out,
@@ -363,8 +367,10 @@ int command_run(const GlobalOptions& global, RunOptions options, std::ostream& o
     require_compare_arguments(options.compare);
     base = load_named_results(options.compare.base, options.output.store);  // before this is last
   }
+  const double limit_s = options.time_left_s > 0 ? options.time_left_s : options.time_limit_s;
+  if (limit_s > 0) set_time_limit(limit_s);
   const int code = run_repeatedly(global, options, runs, out, err);
-  if (!compares || runs.empty() || code == kInterrupted) return code;
+  if (!compares || runs.empty() || is_cut_short(code)) return code;
   // A document on standard output is all there is: people read the table elsewhere.
   std::ostream nowhere(nullptr);
   std::ostream& table = !goes_to_stdout(options.output) ? out : global.quiet ? nowhere : err;

@@ -16,7 +16,8 @@ std::string exit_codes() {
          "found a time unreliable; 6 nothing ran, matched or is common;\n"
          "7 the device asked for is not usable, another one was compared, its clocks cannot be "
          "locked, a\n"
-         "self-check failed, or a tool is missing; 130 interrupted, partial results written.\n"
+         "self-check failed, or a tool is missing; 124 --time-limit is over, 130\n"
+         "interrupted: partial results written.\n"
          "Where several apply, the first of 2, 1, 7, 3, 4, 5, 6 wins.";
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <ostream>
 
 #include "bench/cli.hpp"
@@ -48,11 +49,12 @@ int run_in_process(const GlobalOptions& global, const RunOptions& options, int64
   const std::string file = folder.path() + "/result.json";
   std::vector<std::string> words = own_command(global, options);
   words.insert(words.end(), {kRepeatTurn, std::to_string(turn), kRepeatResult, file});
+  for (const std::string& word : time_left_words()) words.push_back(word);
   out << std::flush;
   err << std::flush;
   const int code = run_program(words, false);
   if (std::filesystem::exists(file)) result = load_result(file);
-  if (code <= 128 || code == kInterrupted) return code;
+  if (code <= 128 || is_cut_short(code)) return code;
   err << fmt::format("wbench: run {}: its process was ended by signal {} ({})\n", turn + 1,
                      code - 128, ::strsignal(code - 128));
   return kRuntimeError;
@@ -84,6 +86,13 @@ std::vector<std::string> own_command(const GlobalOptions& global, const RunOptio
   return words;
 }
 
+std::vector<std::string> time_left_words() {
+  const std::optional<double> left_s = time_left_s();
+  if (!left_s) return {};
+  constexpr double kLeast_s = 1e-3;  // 0 would be no limit
+  return {kTimeLeft, fmt::format("{:.3f}", std::max(kLeast_s, *left_s))};
+}
+
 int run_repeatedly(const GlobalOptions& global, const RunOptions& options,
                    std::vector<RunResult>& runs, std::ostream& out, std::ostream& err) {
   const std::vector<std::string> devices = devices_of(options);
@@ -98,7 +107,7 @@ int run_repeatedly(const GlobalOptions& global, const RunOptions& options,
     RunOptions one = numbered_options(options, device, i, total);
     if (total > 1 && !options.dry_run && !is_turn) {
       if (i > 0) pause_for(options.config.cooldown_s);
-      if (is_interrupted()) return kInterrupted;
+      if (is_interrupted()) return is_out_of_time() ? kTimedOut : kInterrupted;
       if (!global.quiet)
         err << fmt::format("wbench: run {} of {}{}{}\n", i + 1, total,
                            devices.size() > 1 ? ", on " : "", devices.size() > 1 ? device : "");
@@ -107,7 +116,7 @@ int run_repeatedly(const GlobalOptions& global, const RunOptions& options,
     const int its_code = has_processes ? run_in_process(global, options, i, result, out, err)
                                        : run_selection(global, std::move(one), result, out, err);
     code = worse_code(code, its_code);
-    const bool has_stopped = result.cases.empty() || its_code == kInterrupted ||
+    const bool has_stopped = result.cases.empty() || is_cut_short(its_code) ||
                              (options.exits_on_error && !result.complete);
     if (!result.cases.empty()) runs.push_back(std::move(result));
     if (has_stopped || options.dry_run || is_turn) break;  // the others would come to the same

@@ -22,6 +22,10 @@ int run_repeatedly(const GlobalOptions& global, const RunOptions& options,
 inline constexpr const char* kRepeatTurn = "--repeat-turn";
 inline constexpr const char* kRepeatResult = "--repeat-result";
 
+/// What tells a process of this run how much of its time limit is left; none: it has none.
+inline constexpr const char* kTimeLeft = "--time-left";
+std::vector<std::string> time_left_words();
+
 /// The words of this run, by the program itself and not by whatever PATH has in its name.
 std::vector<std::string> own_command(const GlobalOptions& global, const RunOptions& options);
 

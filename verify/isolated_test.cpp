@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include <thread>
 
 #include "bench/isolated.hpp"
+#include "bench/repeated.hpp"
 #include "bench/result_json.hpp"
 #include "bench/run_program.hpp"
 #include "host/core/file.hpp"
@@ -193,6 +195,41 @@ TEST_CASE("isolated cases are isolated in every repeated run") {
     CHECK((result.complete && result.config.isolate && result.cases.size() == 1));
     CHECK(result.process.empty());
   }
+}
+
+TEST_CASE("a process of a run gets what is left of its time limit") {
+  const test::TemporaryFolder folder;
+  std::ofstream("noting") << "#!/bin/sh\necho \"$*\" >>words\n";
+  REQUIRE(::chmod("noting", 0755) == 0);
+  const auto words_of_child = [&] {
+    RunResult result;
+    run_isolated(plan_of({2}), {"./noting"}, result);
+    return read_file("words");
+  };
+  CHECK(time_left_words().empty());
+  CHECK_THAT(words_of_child(), !ContainsSubstring(kTimeLeft));
+  set_time_limit(100);
+  CHECK_THAT(words_of_child(), ContainsSubstring(std::string(kTimeLeft) + " 99."));
+  set_interrupted(false);
+}
+
+TEST_CASE("exit code 124 where the time limit ends a run, which leaves what it has") {
+  const test::TemporaryFolder folder;
+  // Ten seconds of sampling a case, and more cases than the limit has room for.
+  const std::string endless =
+      "run --op linear --n 2:40 --batch 2 --d 8 --device cpu -q --warmup-time 0 --min-time 10 "
+      "--timeout 10 --json r.json ";
+  const std::string more = GENERATE("", "--isolate ", "--repeat 3 ");
+  INFO(more);
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome run = program(endless + more + "--time-limit 1.5");
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  CHECK(run.code == kTimedOut);
+  CHECK((took.count() > 1.4 && took.count() < 9));
+  const RunResult result = load_result(more == "--repeat 3 " ? "r-1.json" : "r.json");
+  CHECK(!result.complete);
+  CHECK(result.exit_code == kTimedOut);
+  CHECK(!std::filesystem::exists("r-2.json"));
 }
 
 TEST_CASE("an entry of a suite is isolated where it says so, and is the same run") {
