@@ -18,6 +18,7 @@
 #include "bench/own_calls.hpp"
 #include "bench/peer/peer_calls.hpp"
 #include "bench/rounds.hpp"
+#include "host/core/nvtx.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -318,6 +319,7 @@ class CaseRunner {
       });
     }
     const ProfilerRange range(plan_.context);
+    const NvtxRange named(kProfiledRange);
     do {
       for (const auto& contender : contenders_)
         guarded(*contender, [&] { contender->profile(plan_.profiled_calls); });

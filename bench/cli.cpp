@@ -468,7 +468,7 @@ int wbench_main(int argc, const char* const* argv, std::ostream& out, std::ostre
     out.flush();
     if (out) return code;
     err << "wbench: cannot write to standard output\n";
-    return code == kInterrupted ? kInterrupted : kRuntimeError;
+    return is_cut_short(code) ? code : kRuntimeError;
   } catch (const CLI::ParseError& error) {
     err << "wbench: " << shown_message(error.what()) << "\n";
     return kUsage;

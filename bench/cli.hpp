@@ -19,6 +19,7 @@ enum ExitCode : int {
   kNothingRan = 6,     ///< nothing matched, or nothing is common
   kEnvironment = 7,    ///< the device asked for is not usable, not the one compared with, does not
                        ///< let its clocks be locked, or fails a self-check; a tool is not there
+  kTimedOut = 124,     ///< --time-limit has ended the run; partial results were written
   kInterrupted = 130,  ///< partial results were written
 };
 

@@ -54,11 +54,15 @@ void add_compare(CLI::App& app, CompareArguments& a, const std::string& exit_cod
       ->check(number_check(1, false, 1000, "an integer from 1 to 1000"))
       ->capture_default_str();
   app.add_option("--metric", a.metric, "see wbench list metrics")->capture_default_str();
-  app.add_option("--threshold", a.threshold, "changes within it are none")->capture_default_str();
+  app.add_option("--threshold", a.threshold,
+                 "changes within it are none: a percentage, of a metric that --metric may name as "
+                 "METRIC=PERCENT, or several, with commas")
+      ->capture_default_str();
   app.add_option("--noise-floor", a.noise_floor,
                  "runs: twice the runs' deviation in the median cell; history: in the cell's own "
-                 "earlier runs, where there are three; auto: runs, and history below three runs "
-                 "a side; a percentage; or none")
+                 "earlier runs of the same commit, as history noise has it, where there are three; "
+                 "auto: history, and runs in "
+                 "cells that it has too little of and with --rerun; a percentage; or none")
       ->capture_default_str();
   app.add_option("--min-effect", a.min_effect,
                  "a percentage: what changes less is neither FASTER nor SLOWER");

@@ -35,7 +35,7 @@ void add_report(CLI::App& app, ReportArguments& a, const std::string& exit_codes
                  "an earlier result, or a folder of them: what has changed since");
   app.add_option("--metric", a.metric, "of the comparison; see wbench list metrics")
       ->capture_default_str();
-  app.add_option("--threshold", a.threshold, "of the comparison: changes within it are none")
+  app.add_option("--threshold", a.threshold, "of the comparison: as wbench compare has it")
       ->capture_default_str();
   app.add_flag("--history", a.with_history, "how the history's runs of the same cases changed");
   app.footer(report_footer(exit_codes));

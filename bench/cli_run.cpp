@@ -5,6 +5,7 @@
 #include "bench/cli_numbers.hpp"
 #include "bench/completion.hpp"
 #include "bench/isolated.hpp"
+#include "bench/repeated.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -76,9 +77,16 @@ void add_sweep(CLI::App& app, RunOptions& o) {
       ->group(kSampling)
       ->check(kNotNegative)
       ->capture_default_str();
+  app.add_option(
+         "--time-limit", o.time_limit_s,
+         "seconds for the whole run, all of --repeat and --isolate: then it ends behind the "
+         "samples under way, with what it has and exit code 124. --budget makes it fit")
+      ->group(kSampling)
+      ->check(kPositive);
   app.add_option("--repeat", o.repeat,
-                 "run the whole sweep N times: N results, whose files and --tag get the number, as "
-                 "r-1.json of --json r.json; each has the whole --budget")
+                 "run the whole sweep N times, each in a process of its own, so that compare takes "
+                 "them for N runs: N results, whose files and --tag get the number, as r-1.json of "
+                 "--json r.json; each has the whole --budget")
       ->group(kSampling)
       ->check(number_check(1, false, 1000, "an integer from 1 to 1000"))
       ->capture_default_str();
@@ -119,7 +127,7 @@ void add_gate(CLI::App& app, RunOptions& o) {
       ->needs(base)
       ->group("Gate")
       ->capture_default_str();
-  app.add_option("--threshold", o.compare.threshold, "--compare: changes within it are none")
+  app.add_option("--threshold", o.compare.threshold, "--compare: as wbench compare has it")
       ->needs(base)
       ->group("Gate")
       ->capture_default_str();
@@ -172,6 +180,9 @@ void add_run(CLI::App& app, RunOptions& o) {
   app.add_option("--html", o.output.html, "write a page for browsers, as report does")
       ->group("Output");
   add_gate(app, o);
+  app.add_option(kTimeLeft, o.time_left_s)->group("");
+  app.add_option(kRepeatTurn, o.repeat_turn)->group("");
+  app.add_option(kRepeatResult, o.repeat_result)->group("");
   app.add_option(kIsolatedCase, o.isolated_case)->group("");
   app.add_option(kIsolatedResult, o.isolated_result)->group("");
   refuse_several_gpus(app);

@@ -3,6 +3,7 @@
 //
 // `compare`: whether a candidate's results are slower than a base's. Needs no device.
 #include <algorithm>
+#include <optional>
 #include <ostream>
 #include <set>
 #include <sstream>
@@ -63,12 +64,13 @@ CompareMethod parse_method(const std::string& name) {
   return CompareMethod::automatic;  // the parser knows the names
 }
 
-/// What was measured before the candidate, which may have been saved itself. `must_exist`: else a
-/// store that is not there has nothing.
-std::vector<HistorySeries> history_without(std::span<const RunResult> candidate,
-                                           const std::string& store, bool must_exist) {
+/// What was measured before the candidate, which may have been saved itself. None where there is no
+/// store, unless it `must_exist`.
+std::optional<std::vector<HistorySeries>> history_without(std::span<const RunResult> candidate,
+                                                          const std::string& store,
+                                                          bool must_exist) {
   const std::string name = store_or_default(store);
-  if (!must_exist && !has_history(name)) return {};
+  if (!must_exist && !has_history(name)) return std::nullopt;
   std::vector<HistoryPoint> points = open_history(name, true)->points();
   std::set<std::string> ids;
   for (const RunResult& run : candidate) ids.insert(run.id);
@@ -79,7 +81,7 @@ std::vector<HistorySeries> history_without(std::span<const RunResult> candidate,
 CompareOptions compare_options(const CompareArguments& a) {
   CompareOptions options;
   options.metric = &find_measured_metric(a.metric);
-  options.threshold_pct = parse_percent("--threshold", a.threshold);
+  options.threshold_pct = parse_threshold(a.threshold, *options.metric);
   options.alpha = a.alpha;
   options.adjusts_p = a.fdr == "bh";
   options.method = parse_method(a.method);
@@ -121,11 +123,10 @@ int compare_results(const GlobalOptions& global, const CompareArguments& argumen
       if (!note.empty()) err << "wbench: compare: run " << run.id << ": " << note << "\n";
     }
   }
-  const bool have_floor = std::min(base.size(), candidate.size()) >= kMinRunsOfFloor;
-  if (arguments.noise_floor == kHistory || (arguments.noise_floor == kAuto && !have_floor)) {
-    options.history =
-        history_without(candidate, arguments.store, arguments.noise_floor == kHistory);
-  }
+  // Sides that were measured by turns have the same days, and none but the runs' noise.
+  const bool is_automatic = arguments.noise_floor == kAuto && !arguments.is_rerun;
+  if (arguments.noise_floor == kHistory || is_automatic)
+    options.history = history_without(candidate, arguments.store, !is_automatic);
   const Comparison comparison = compare(base, candidate, options);
   if (comparison.has_device_mismatch() && !arguments.ignore_device) {
     err << "wbench: compare: base ran on " << comparison.base_device << ", candidate on "

@@ -203,15 +203,17 @@ std::string sparkline(std::span<const double> values) {
 
 Json series_json(const HistorySeries& s) {
   const auto noise = noise_band(s);
-  return {{"op", s.last.op},
-          {"axes", s.last.axes},
-          {"case_id", s.last.case_id},
-          {"runner", s.last.runner},
-          {"regime", s.last.regime},
-          {"device", s.last.device},
-          {"noise_floor_pct", noise ? Json(noise->floor_pct) : Json()},
-          {"runs", s.runs},
-          {"medians_ns", s.medians_ns}};
+  return {
+      {"op", s.last.op},
+      {"axes", s.last.axes},
+      {"case_id", s.last.case_id},
+      {"runner", s.last.runner},
+      {"regime", s.last.regime},
+      {"device", s.last.device},
+      {"noise_floor_pct", noise ? Json(noise->floor_pct) : Json()},
+      {"noise_floor_of", noise ? Json(noise->is_of_one_code ? "one_code" : "all_runs") : Json()},
+      {"runs", s.runs},
+      {"medians_ns", s.medians_ns}};
 }
 
 /// `trend` shows where medians went, `noise` how far they lie apart.

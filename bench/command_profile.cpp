@@ -9,6 +9,7 @@
 
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
+#include "bench/contender.hpp"
 #include "bench/run_program.hpp"
 #include "bench/running.hpp"
 #include "wide/error.hpp"
@@ -48,8 +49,14 @@ std::vector<std::string> tool_words(const ProfileOptions& o, const std::string& 
             "--output=" + file};
   }
   if (o.tool == "ncu") {
-    return {"ncu", "--profile-from-start", "off",      "--set",
-            o.set, "--force-overwrite",    "--export", file};
+    std::vector<std::string> words{"ncu", "--profile-from-start", "off"};
+#if WIDE_HAS_NVTX
+    // DOMAIN@RANGE, with a slash behind a range that is pushed: not one that is started and ended.
+    words.insert(words.end(), {"--nvtx", "--nvtx-include",
+                               std::string(kNvtxDomain) + "@" + kProfiledRange + "/"});
+#endif
+    words.insert(words.end(), {"--set", o.set, "--force-overwrite", "--export", file});
+    return words;
   }
   return {};
 }

@@ -80,7 +80,7 @@ int command_report(const ReportArguments& arguments, std::ostream& out, std::ost
       content.results.push_back(std::move(result));
   }
   if (!arguments.compare.empty()) {
-    options.threshold_pct = parse_percent("--threshold", arguments.threshold);
+    options.threshold_pct = parse_threshold(arguments.threshold, *options.metric);
     const std::vector<RunResult> base = load_named_results(arguments.compare, arguments.store);
     content.comparison = compare(base, content.results, options);
   }

@@ -22,6 +22,7 @@
 #include "bench/nvml/clock_lock.hpp"
 #include "bench/outputs.hpp"
 #include "bench/peer/peer.hpp"
+#include "bench/repeated.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/terminal.hpp"
 #include "bench/reproduce.hpp"
@@ -122,18 +123,6 @@ void become_child(RunOptions& options) {
   options.output.json = {options.isolated_result};
 }
 
-/// The words of this run, by the program itself and not by whatever PATH has in its name.
-std::vector<std::string> own_command(const GlobalOptions& global, const RunOptions& options) {
-  std::vector<std::string> words = global.argv;
-  if (!options.words.empty()) {
-    words.resize(1);
-    words.insert(words.end(), options.words.begin(), options.words.end());
-  }
-  words.front() = std::filesystem::read_symlink("/proc/self/exe").string();
-  words.emplace_back("-q");
-  return words;
-}
-
 /// Locks what is asked to be, and says so in the result; false where it cannot be, which is said.
 bool lock_clocks(const std::string& asked, const Context& context, std::optional<ClockLock>& lock,
                  RunResult& result, std::ostream& err) {
@@ -210,64 +199,22 @@ bool ran_anything(const RunResult& result) {
 
 /// Of --strict, and which cases it is for.
 int strict_exit_code(const RunResult& result, std::ostream& err) {
-  const auto count = std::count_if(result.cases.begin(), result.cases.end(),
-                                   [](const CaseResult& c) { return is_doubtful(c); });
-  if (count == 0) return kSuccess;
-  err << fmt::format("wbench: unreliable: {} of {} cases; -v names what speaks against them\n",
-                     count, result.cases.size());
-  return kInconclusive;
-}
-
-/// "cuda:0,1" as cuda:0 and cuda:1, each once.
-std::vector<std::string> devices_of(const RunOptions& options) {
-  const std::string& text = options.selection.device;
-  if (text.find(',') == std::string::npos) return {text};
-  std::vector<std::string> devices;
-  for (std::string& name : parse_list("device", text)) {
-    const bool is_number = !name.empty() && name.find_first_not_of("0123456789") == name.npos;
-    if (is_number && !devices.empty() && devices.back() != "cpu") name = "cuda:" + name;
-    if (std::find(devices.begin(), devices.end(), name) != devices.end())
-      throw Error(ErrorCode::invalid_argument, "--device: " + name + " is there twice");
-    devices.push_back(std::move(name));
+  const auto& cases = result.cases;
+  const auto doubtful =
+      std::count_if(cases.begin(), cases.end(), [](const CaseResult& c) { return is_doubtful(c); });
+  const auto mistrusted = std::count_if(cases.begin(), cases.end(),
+                                        [](const CaseResult& c) { return is_mistrusted(c); });
+  if (doubtful > 0) {
+    err << fmt::format("wbench: unreliable: {} of {} cases; -v names what speaks against them\n",
+                       doubtful, cases.size());
   }
-  if (options.config.isolate) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("--isolate: {} devices, expected one", devices.size()));
+  if (mistrusted > 0) {
+    err << fmt::format(
+        "wbench: mistrusted: {} of {} cases: most of what they were checked "
+        "against is 0\n",
+        mistrusted, cases.size());
   }
-  return devices;
-}
-
-/// As many sweeps as are asked for, on each device, each with its files; those that have cases into
-/// `runs`.
-int run_repeatedly(const GlobalOptions& global, const RunOptions& options,
-                   std::vector<RunResult>& runs, std::ostream& out, std::ostream& err) {
-  const std::vector<std::string> devices = devices_of(options);
-  const auto total = options.repeat * static_cast<int64_t>(devices.size());
-  int code = kSuccess;
-  for (int64_t i = 0; i < total; ++i) {
-    RunOptions one = options;
-    one.selection.device = devices[static_cast<size_t>(i / options.repeat)];
-    one.config.repeat_index = i % options.repeat;
-    one.config.repeat_count = options.repeat;
-    if (total > 1 && !options.dry_run) {
-      one.output = numbered(one.output, i + 1);
-      one.saving = numbered_saving(one.saving, i + 1);
-      if (i > 0) pause_for(options.config.cooldown_s);
-      if (is_interrupted()) return kInterrupted;
-      if (!global.quiet)
-        err << fmt::format("wbench: run {} of {}{}{}\n", i + 1, total,
-                           devices.size() > 1 ? ", on " : "",
-                           devices.size() > 1 ? one.selection.device : "");
-    }
-    RunResult result;
-    const int its_code = run_selection(global, std::move(one), result, out, err);
-    code = worse_code(code, its_code);
-    const bool has_stopped = result.cases.empty() || its_code == kInterrupted ||
-                             (options.exits_on_error && !result.complete);
-    if (!result.cases.empty()) runs.push_back(std::move(result));
-    if (has_stopped || options.dry_run) break;  // the others would come to the same
-  }
-  return code;
+  return doubtful + mistrusted > 0 ? kInconclusive : kSuccess;
 }
 
 size_t num_cases(const RunPlan& plan) {
@@ -333,7 +280,10 @@ int run_planned(const GlobalOptions& global, const RunOptions& options, RunPlan&
            "those of no real operands\n";
   }
   set_progress(global, err, plan);
-  if (plan.config.isolate) plan.isolating_command = own_command(global, options);
+  if (plan.config.isolate) {
+    plan.isolating_command = own_command(global, options);
+    plan.isolating_command.emplace_back("-q");
+  }
   const bool has_run = run_guarded(plan, result, err);
   for (const EnvironmentCheck& check : result.environment_checks) {
     // A table says so at its foot.
@@ -354,8 +304,7 @@ int deliver(const GlobalOptions& global, const RunOptions& options, const std::s
   bool is_written = events.trouble().empty();
   if (!is_written) err << "wbench: " << events.trouble() << "\n";
   is_written = write_outputs(result, o, saved, out, err) && is_written;
-  const int code =
-      is_written || result.exit_code == kInterrupted ? result.exit_code : kRuntimeError;
+  const int code = is_written || is_cut_short(result.exit_code) ? result.exit_code : kRuntimeError;
   if (!goes_to_stdout(o)) {
     out << report_text(
         result, {output_width(), wants_color(global.color), o.top, o.explain, options.content,
@@ -381,27 +330,34 @@ int exit_code_of(const RunResult& result, bool was_interrupted) {
       if (r.peer.empty()) judge(r.status);  // what another program gets wrong is not our failure
     }
   }
-  if (was_interrupted) return kInterrupted;
+  if (was_interrupted) return is_out_of_time() ? kTimedOut : kInterrupted;
   if (has_failed) return kRuntimeError;
   if (is_wrong) return kWrong;
   return ran_anything(result) ? kSuccess : kNothingRan;
 }
 
 int worse_code(int a, int b) {
-  constexpr int kWorstFirst[] = {kInterrupted, kUsage,        kRuntimeError, kEnvironment, kWrong,
-                                 kRegression,  kInconclusive, kNothingRan,   kSuccess};
+  constexpr int kWorstFirst[] = {kInterrupted, kTimedOut, kUsage,      kRuntimeError,
+                                 kEnvironment, kWrong,    kRegression, kInconclusive,
+                                 kNothingRan,  kSuccess};
   const auto rank = [&](int code) {
     return std::find(std::begin(kWorstFirst), std::end(kWorstFirst), code);
   };
   return rank(a) < rank(b) ? a : b;
 }
 
+bool is_cut_short(int code) {
+  return code == kInterrupted || code == kTimedOut;
+}
+
 int command_run(const GlobalOptions& global, RunOptions options, std::ostream& out,
                 std::ostream& err) {
   if (!options.isolated_case.empty()) {  // the others are its parent's
     options.repeat = 1;
-    options.compare.base.clear();
+    options.repeat_turn = -1;
+    options.repeat_result.clear();
   }
+  if (!options.isolated_case.empty() || options.repeat_turn >= 0) options.compare.base.clear();
   (void)parse_metrics(options.output.metrics);  // what is no column is said before anything runs
   (void)parse_saving_rule(options.saving);
   require_counters(options);
@@ -411,8 +367,10 @@ int command_run(const GlobalOptions& global, RunOptions options, std::ostream& o
     require_compare_arguments(options.compare);
     base = load_named_results(options.compare.base, options.output.store);  // before this is last
   }
+  const double limit_s = options.time_left_s > 0 ? options.time_left_s : options.time_limit_s;
+  if (limit_s > 0) set_time_limit(limit_s);
   const int code = run_repeatedly(global, options, runs, out, err);
-  if (!compares || runs.empty() || code == kInterrupted) return code;
+  if (!compares || runs.empty() || is_cut_short(code)) return code;
   // A document on standard output is all there is: people read the table elsewhere.
   std::ostream nowhere(nullptr);
   std::ostream& table = !goes_to_stdout(options.output) ? out : global.quiet ? nowhere : err;
@@ -437,6 +395,9 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   const std::optional<Context> context = make_context(options.selection, err);
   if (!context) return kEnvironment;
   result.argv = global.argv;
+  // What a process of --repeat is told beside the user's words is behind them.
+  result.argv.erase(std::find(result.argv.begin(), result.argv.end(), kRepeatTurn),
+                    result.argv.end());
   result.note = options.output.note;
   result.context = context_of(options.output.context);
   std::string nothing;

@@ -331,7 +331,7 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
   if (options.tuning.empty()) {
     err << "wbench: nothing is kept without --tuning FILE\n";
   } else if (!save(cache, options.tuning, err)) {
-    return code == kInterrupted ? code : kRuntimeError;
+    return is_cut_short(code) ? code : kRuntimeError;
   } else if (!global.quiet) {
     err << "wrote " << options.tuning << ": " << cache.size() << " entries\n";
   }

@@ -74,10 +74,14 @@ struct RunOptions {
   ReportContent content = ReportContent::times;  ///< what is not times measures nothing
   CompareArguments compare;                      ///< with a base; empty: nothing is compared
   int64_t repeat = 1;                            ///< sweeps, each with a result of its own
-  bool exits_on_error = false;                   ///< after the first case that failed or is wrong
-  int64_t sampled_cases = 0;                     ///< of the selection; 0: all
-  bool is_adversarial = false;                   ///< verify_adversarially() of adversarial.hpp, too
-  std::optional<Calibration> calibration;        ///< of this device a moment ago; none: measured
+  int64_t repeat_turn = -1;                ///< this is the process of that one of them, from 0
+  std::string repeat_result;               ///< where it leaves its result
+  double time_limit_s = 0;                 ///< of the whole run; 0: none
+  double time_left_s = 0;                  ///< of it, in a process of the run; 0: all
+  bool exits_on_error = false;             ///< after the first case that failed or is wrong
+  int64_t sampled_cases = 0;               ///< of the selection; 0: all
+  bool is_adversarial = false;             ///< verify_adversarially() of adversarial.hpp, too
+  std::optional<Calibration> calibration;  ///< of this device a moment ago; none: measured
 };
 
 struct ProfileOptions {
@@ -206,6 +210,8 @@ bool launches_need_simulation(const Selection& selection, const GlobalOptions& g
 
 /// The one that wins where several apply.
 int worse_code(int a, int b);
+/// Whether it says that a signal or the time limit has ended a run.
+bool is_cut_short(int code);
 
 /// What the cases of a run come to; interrupted counts first, then the first of 1, 3, 6, 0.
 int exit_code_of(const RunResult& result, bool was_interrupted);

@@ -18,6 +18,13 @@ namespace {
 /// to itself; a sample as long as this refills them on its own.
 constexpr double kRefills_s = 5e-3;
 
+int64_t count_zeros(const catalog::ReferenceSample& reference) {
+  int64_t zeros = 0;
+  for (const auto& row : reference.rows())
+    zeros += std::count(row.values.begin(), row.values.end(), 0.0);
+  return zeros;
+}
+
 }  // namespace
 
 bool is_partner(Baseline baseline, Regime regime) {
@@ -86,6 +93,7 @@ void Contender::verify_call(Sampler* through, const catalog::ReferenceSample& re
   outcome.nan_count += verdict.nan_count;
   outcome.elements_compared = verdict.elements_compared;
   outcome.elements = verdict.elements;
+  outcome.zeros = count_zeros(reference);
   if (!passed) {
     result.status = Status::verify_failed;
     outcome.message = damage.empty() ? verdict.message : damage;

@@ -17,6 +17,11 @@
 
 namespace wide::bench {
 
+/// The NVTX range around the calls that `run --profile` shows a profiler, and its domain, which is
+/// that of host/core/nvtx.hpp.
+inline constexpr const char* kProfiledRange = "profile";
+inline constexpr const char* kNvtxDomain = "wide";
+
 /// Whether a baseline is timed in a regime: `graph` in graph, `loop` in all others, `streams` in
 /// stream and cpu, `peer` in all.
 bool is_partner(Baseline baseline, Regime regime);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -72,6 +73,16 @@ std::string doubt_text(const Measurement& m, const std::string& doubt) {
   if (doubt == "throttled")
     return fmt::format("{}: {:.0f}% of the samples", doubt, 100 * throttled_share(m));
   return doubt;
+}
+
+bool is_mistrusted(const VerifyOutcome& verify) {
+  const auto compared = static_cast<double>(verify.elements_compared);
+  return verify.zeros && compared > 0 && static_cast<double>(*verify.zeros) > kMostZeros * compared;
+}
+
+bool is_mistrusted(const CaseResult& c) {
+  return std::any_of(c.strategies.begin(), c.strategies.end(),
+                     [](const RunnerResult& r) { return is_mistrusted(r.verify); });
 }
 
 bool is_doubtful(const CaseResult& c) {

@@ -32,6 +32,14 @@ std::vector<std::string> doubts_of(const Measurement& m);
 /// "multimodal: dip 0.083, p 0.001": a doubt with the numbers it is from.
 std::string doubt_text(const Measurement& m, const std::string& doubt);
 
+/// The share of zeros among what a check expected above which it is mistrusted: whoever writes
+/// zeros would pass it. What relu leaves is half of them.
+inline constexpr double kMostZeros = 0.65;
+/// Whether a check that passed has shown little; results before 1.11 do not say.
+bool is_mistrusted(const VerifyOutcome& verify);
+/// Whether any strategy's check of a case is.
+bool is_mistrusted(const CaseResult& c);
+
 /// Whether a measurement is known to be unreliable; results before 1.6 do not say.
 inline bool is_doubtful(const Measurement& m) {
   return m.stats.doubts && !m.stats.doubts->empty();

@@ -28,6 +28,17 @@ std::string format_time(const char* format) {
   return text;
 }
 
+std::string random_digits() {
+  char digits[12];
+  std::snprintf(digits, sizeof(digits), "%08x", std::random_device()());
+  return digits;
+}
+
+const std::string& process_name() {
+  static const std::string name = random_digits() + random_digits();
+  return name;
+}
+
 std::string os_name() {
   std::ifstream file("/etc/os-release");
   const std::string key = "PRETTY_NAME=\"";
@@ -41,9 +52,8 @@ std::string os_name() {
 
 void describe_environment(RunResult& result) {
   result.started = format_time("%Y-%m-%dT%H:%M:%SZ");
-  char suffix[12];
-  std::snprintf(suffix, sizeof(suffix), "-%08x", std::random_device()());
-  result.id = result.started + suffix;
+  result.id = result.started + "-" + random_digits();
+  if (!result.config.isolate) result.process = process_name();
   result.tool_version = version();
   result.git_sha = WIDE_GIT_SHA;
   result.git_dirty = WIDE_GIT_DIRTY;

@@ -9,6 +9,8 @@
 #include <limits>
 
 #include "bench/cli.hpp"
+#include "bench/commands.hpp"
+#include "bench/repeated.hpp"
 #include "bench/result_json.hpp"
 #include "bench/run_program.hpp"
 #include "bench/sweep.hpp"
@@ -56,8 +58,9 @@ void run_isolated(const RunPlan& plan, const std::vector<std::string>& command, 
     for (const std::string& word : {std::string(kIsolatedCase), case_id(turn.spec, turn.point),
                                     std::string(kIsolatedResult), file})
       words.push_back(word);
+    for (const std::string& word : time_left_words()) words.push_back(word);
     const int code = run_program(words, true);
-    if (code == kInterrupted) return std::nullopt;
+    if (is_cut_short(code)) return std::nullopt;
     RunResult child = load_result(file);
     if (child.cases.size() != 1)
       return case_not_run(turn.spec, turn.point, Status::failed, how_it_ended(code));

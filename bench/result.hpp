@@ -19,7 +19,7 @@
 namespace wide::bench {
 
 inline constexpr const char* kSchemaName = "wbench.result";
-inline constexpr const char* kSchemaVersion = "1.10.0";
+inline constexpr const char* kSchemaVersion = "1.11.0";
 
 /// How a call is timed. `stream`: launched by the host, launch cost included. `graph`: replay of a
 /// captured graph, device-limited. `cpu`: wall clock around the call; on a GPU that is what its
@@ -151,6 +151,8 @@ struct VerifyOutcome {
   std::string message;  ///< where it went wrong
   /// Files of the calls that --save-workspace kept. Since 1.8.
   std::vector<std::string> saved{};
+  /// Of the elements compared, those that were to be 0. Since 1.11; none: not known.
+  std::optional<int64_t> zeros{};
   friend bool operator==(const VerifyOutcome&, const VerifyOutcome&) = default;
 };
 
@@ -370,6 +372,9 @@ struct RunResult {
   double duration_s = 0;
   bool complete = false;
   int exit_code = 0;
+  /// A name of the process that measured, which no other one has. Since 1.11; empty in older
+  /// results and with --isolate, where each case has one of its own.
+  std::string process;
   std::vector<std::string> argv;
   std::string note;                                          ///< of --note; since 1.6, as context
   std::vector<std::pair<std::string, std::string>> context;  ///< of --context: names and values

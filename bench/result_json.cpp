@@ -70,6 +70,7 @@ Json runner(const RunnerResult& r) {
                      {"nan_count", v.nan_count},
                      {"elements_compared", v.elements_compared},
                      {"elements", v.elements},
+                     {"zeros", json_or_null(v.zeros)},
                      {"message", json_text(v.message)},
                      {"saved", v.saved}}},
                    {"memory",
@@ -251,10 +252,11 @@ Json metrics_meta() {
 
 Json totals(const RunResult& r) {
   std::map<std::string, int64_t> counts{
-      {"ok", 0},          {"failed", 0},  {"skipped", 0}, {"verify_failed", 0},
-      {"implausible", 0}, {"timeout", 0}, {"oom", 0},     {"unreliable", 0}};
+      {"ok", 0},      {"failed", 0}, {"skipped", 0},    {"verify_failed", 0}, {"implausible", 0},
+      {"timeout", 0}, {"oom", 0},    {"unreliable", 0}, {"mistrusted", 0}};
   for (const CaseResult& c : r.cases) {
     ++counts[std::string(to_string(c.status))];
+    if (is_mistrusted(c)) ++counts["mistrusted"];
     if (is_doubtful(c)) ++counts["unreliable"];
   }
   Json object = {{"cases", r.cases.size()}, {"impossible", r.impossible_cases}};
@@ -298,6 +300,7 @@ Json to_json(const RunResult& r) {
             {"note", json_text(r.note)},
             {"context", context},
             {"peak_host_bytes", r.peak_host_bytes},
+            {"process", json_text(r.process)},
             {"process_isolated", r.config.isolate},
             {"repeat_index", r.config.repeat_index},
             {"repeat_count", r.config.repeat_count},

@@ -96,6 +96,8 @@ RunnerResult parse_runner(const Field& f) {
   if (const auto saved = v.later("saved")) {  // since 1.8
     for (const Field& file : saved->items()) r.verify.saved.push_back(file.text());
   }
+  if (const auto zeros = v.later("zeros"))
+    r.verify.zeros = zeros->optional_integer();  // since 1.11
   r.workspace_bytes = f["memory"]["workspace_bytes"].integer();
   for (const Field& m : f["measurements"].items()) r.measurements.push_back(parse_measurement(m));
   if (f.has("launches")) {
@@ -259,6 +261,8 @@ RunResult parse_document(const Json& document) {
   r.cuda_archs = tool["cuda_archs"].text_or_empty();
   parse_machine(root, r);
   r.config = parse_config(root["config"]);
+  if (const auto process = run.later("process"))
+    r.process = process->text_or_empty();  // since 1.11
   if (const auto isolated = run.later("process_isolated")) r.config.isolate = isolated->boolean();
   if (const auto index = run.later("repeat_index")) {  // since 1.7
     r.config.repeat_index = index->integer();

@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <map>
 #include <ostream>
+#include <sstream>
 
+#include "bench/compare/gate.hpp"
 #include "bench/interrupt.hpp"
 #include "bench/isolated.hpp"
 #include "bench/nvml/device_state.hpp"
@@ -61,6 +64,35 @@ double parse_percent(const std::string& option, const std::string& text, const s
                 option + ": \"" + text + "\", expected " + words + "a percentage such as 0.5%");
   }
   return value;
+}
+
+double parse_threshold(const std::string& text, const Metric& metric) {
+  const std::string option = "--threshold";
+  std::map<std::string, double> by_metric;  // "": of all
+  std::istringstream list(text + ",");
+  for (std::string item; std::getline(list, item, ',');) {
+    const size_t equals = item.find('=');
+    std::string name, percent = item;
+    if (equals != std::string::npos) {
+      name = item.substr(0, equals);
+      percent = item.substr(equals + 1);
+      try {
+        (void)find_measured_metric(name);
+      } catch (const Error& error) {
+        throw Error(error.code(), option + ": " + error.what());
+      }
+    }
+    const double value = parse_percent(option, percent, "METRIC=PERCENT or ");
+    if (!by_metric.emplace(name, value).second) {
+      throw Error(ErrorCode::invalid_argument,
+                  option + ": \"" + text + "\" has two thresholds of " +
+                      (name.empty() ? "all metrics" : name) + ", expected one");
+    }
+  }
+  for (const std::string& name : {std::string(metric.name), std::string()}) {
+    if (const auto found = by_metric.find(name); found != by_metric.end()) return found->second;
+  }
+  return kThreshold_pct;
 }
 
 void set_progress(const GlobalOptions& global, std::ostream& err, RunPlan& plan) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "bench/commands.hpp"
+#include "bench/metrics.hpp"
 #include "bench/runner.hpp"
 
 namespace wide::bench {
@@ -17,6 +18,11 @@ namespace wide::bench {
 /// for its message: "runs, none or ".
 double parse_percent(const std::string& option, const std::string& text,
                      const std::string& words = "");
+
+/// A threshold of this metric, in percent, from a list: "5%" is of all metrics, "time_ns=2%" of
+/// one, which goes before it; a metric that the list says nothing of has the usual one. Throws
+/// invalid_argument for a metric that nothing is measured of, and for what is there twice.
+double parse_threshold(const std::string& text, const Metric& metric);
 
 /// The context's device as results have it, and what its driver says of its state.
 RunDevice device_of(const Context& context);

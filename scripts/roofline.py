@@ -56,6 +56,12 @@ def flat_rows(axes, **how):
     return rows({"batch": 1024, "seq": 1} | axes, **how)
 
 
+def ensemble(axes):
+    """Every member's x read, and one y written."""
+    axes = {"n": 4} | axes
+    return flat_rows(axes, streams=1 + 1 / axes["n"])
+
+
 def images(axes):
     axes = {"n": 4, "batch": 8, "channels": 64, "height": 32, "width": 0} | axes
     return axes, axes["n"] * axes["batch"] * axes["channels"] * axes["height"] * (axes["width"] or axes["height"])
@@ -160,7 +166,7 @@ def mlp(axes):
     return found
 
 
-OPS = {"softmax": flat_rows, "pointwise": rows, "layernorm": lambda axes: rows(axes, parameters=2),
+OPS = {"softmax": flat_rows, "pointwise": rows, "layernorm": lambda axes: rows(axes, parameters=2), "rmsnorm": lambda axes: rows(axes, parameters=1), "ensemble": ensemble,
        "binary": lambda axes: flat_rows(axes, streams=3), "batchnorm2d": batchnorm, "pooling": pooling, "embedding": embedding,
        "conv2d": conv, "flash_attention": flash_attention, "attention": attention,
        "mlp": mlp}

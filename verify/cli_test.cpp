@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iostream>
 #include <limits>
+#include <map>
 #include <random>
 #include <set>
 #include <sstream>
@@ -168,34 +169,6 @@ TEST_CASE("a saved result prints as it did when it was made") {
   CHECK_THAT(bad.err, ContainsSubstring("bad.json") && ContainsSubstring("2.0.0"));
 }
 
-TEST_CASE("a run repeated is as many results, each with its number") {
-  const TemporaryFolder folder;
-  const Outcome run = wbench("run " + kTiny +
-                             "--repeat 2 --json r.json --csv r.csv --export jsonl=r --events e.log "
-                             "--tag nightly --seed 7");
-  CHECK(run.code == kSuccess);
-  std::set<std::string> ids;
-  for (int i = 0; i < 2; ++i) {
-    const std::string number = "-" + std::to_string(i + 1);
-    const RunResult result = parse_result(read_file("r" + number + ".json"));
-    CHECK(result.config.repeat_index == i);
-    CHECK(result.config.repeat_count == 2);
-    CHECK(result.config.seed == 7);
-    ids.insert(result.id);
-    for (const auto& file : {"r" + number + ".csv", "r" + number, "e" + number + ".log"})
-      CHECK(std::filesystem::file_size(file) > 100);
-    CHECK(wbench("show @nightly" + number).code == kSuccess);
-  }
-  CHECK(ids.size() == 2);
-  CHECK(wbench("show @nightly").code == kUsage);
-  // Several runs are one side of a comparison.
-  CHECK_THAT(wbench("run " + kTiny + "--repeat 2 --compare r-1.json --fail-on none").out,
-             ContainsSubstring("candidate: 2 runs"));
-  const Outcome document = wbench("run " + kTiny + "--repeat 2 --json -");
-  CHECK(document.code == kUsage);
-  CHECK_THAT(document.err, ContainsSubstring("expected files"));
-}
-
 TEST_CASE("run --verify only measures nothing, as verify does") {
   const RunResult result = parse_result(wbench("run " + kTiny + "--verify only --json -").out);
   CHECK(result.config.verify == "both");
@@ -335,6 +308,19 @@ TEST_CASE("a list's numbers are numbers in JSON, too") {
     CHECK(row.at("cases").is_number_integer());
     CHECK(row.at("axes").is_string());
   }
+}
+
+TEST_CASE("preset ci is preset quick of two member counts, of what a peer has such presets of") {
+  std::map<std::pair<std::string, std::string>, std::string> axes;
+  for (const auto& row : nlohmann::json::parse(wbench("list presets --json -").out))
+    axes[{row.at("op"), row.at("preset")}] = row.at("axes");
+  for (const char* op : {"linear", "conv1d", "conv2d", "attention", "embedding", "layernorm",
+                         "batchnorm1d", "batchnorm2d"}) {
+    const std::string quick = axes[{op, "quick"}], ci = axes[{op, "ci"}];
+    REQUIRE(quick.starts_with("n=4,8,16,32 "));
+    CHECK(ci == "n=4,16 " + quick.substr(quick.find(' ') + 1));
+  }
+  CHECK(axes[{"embedding", "quick"}] == "n=4,8,16,32 batch=8 vocab=1000 dim=256 seq=128");
 }
 
 TEST_CASE("a model that there is not is called a model, and near ones by their names") {

@@ -15,6 +15,7 @@
 #include "host/core/file.hpp"
 #include "verify/cli_case.hpp"
 #include "verify/compare_case.hpp"
+#include "verify/compare_store.hpp"
 #include "verify/support/folder.hpp"
 #include "wide/error.hpp"
 
@@ -197,35 +198,6 @@ TEST_CASE("operands that were filled otherwise are said") {
   CHECK_THAT(fills_note(base, candidate), ContainsSubstring("uniform, zeros, candidate's zeros"));
 }
 
-TEST_CASE("a cell's floor is the history's where that knows the cell on the device") {
-  const auto base = runs_of({1000, 2000}), candidate = runs_of({1100, 2200});
-  const std::string device = history_device(base[0]);
-  CompareOptions options = options_of();
-  options.history.emplace();
-  const auto add = [&](size_t cell, const std::string& on, size_t runs) {
-    HistorySeries s;
-    s.last.case_id = base[0].cases[cell].case_id;
-    s.last.runner = "simt", s.last.regime = "stream", s.last.device = on;
-    for (size_t i = 0; i < runs; ++i) s.medians_ns.push_back(100. + 10 * static_cast<double>(i));
-    options.history->push_back(s);
-  };
-  add(0, device, 3);
-  add(1, device, 2);         // too few
-  add(1, "another GPU", 3);  // noisy, but not ours
-  const Comparison c = compare(base, candidate, options);
-  CHECK(c.cells[0].noise_floor_pct == noise_band((*options.history)[0])->floor_pct);
-  CHECK((c.cells[0].has_history_floor && !c.cells[1].has_history_floor));
-  CHECK(c.cells[0].judgement.reason == "noise_floor");
-  CHECK(c.cells[1].noise_floor_pct == c.noise_floor_pct);
-  CHECK(c.cells[1].judgement.verdict == Verdict::slower);
-  CHECK_THAT(
-      summary_line(c),
-      ContainsSubstring("noise floor by the history, in 1 of 2 cells that it has too little of "
-                        "0.317% by the runs"));
-  const json rows = json::parse(compare_json(c, {}))["rows"];
-  CHECK((rows[0]["noise_floor"] == "history" && rows[1]["noise_floor"] == "runs"));
-}
-
 TEST_CASE("exit codes follow --fail-on") {
   const auto code = [](const std::vector<double>& candidate, const std::string& fail_on,
                        int runs = 5) {
@@ -289,7 +261,7 @@ TEST_CASE("the JSON document holds all, and no NaN") {
   const std::string text = compare_json(hostile(), {});
   CHECK_THAT(text, !ContainsSubstring("nan") && !ContainsSubstring("inf\""));
   const json document = json::parse(text);
-  CHECK(document["schema"] == json{{"name", "wbench.compare"}, {"version", "1.3.0"}});
+  CHECK(document["schema"] == json{{"name", "wbench.compare"}, {"version", "1.4.0"}});
   CHECK(document["method"]["threshold_pct"] == 1.5);
   CHECK(document["method"]["better"] == "lower");
   CHECK(document["summary"]["counts"]["SLOWER"] == 1);
@@ -304,24 +276,6 @@ TEST_CASE("the JSON document holds all, and no NaN") {
   CHECK(document["rows"][2]["status"] == "MISSING");
   CHECK(document["rows"][2]["change_pct"].is_null());
 }
-
-/// Folders base and candidate with a file for every run.
-struct Store {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("wide-compare-" + std::to_string(std::rand()));
-  ~Store() { std::filesystem::remove_all(path); }
-  void put(const std::string& side, const std::vector<RunResult>& runs) const {
-    std::filesystem::create_directories(path / side);
-    for (size_t i = 0; i < runs.size(); ++i)
-      write_file(path / side / (std::to_string(i) + ".json"), to_json(runs[i]).dump());
-  }
-  Outcome compare(const std::string& sides, const std::string& options = "") const {
-    std::string line = "compare --color never " + options;
-    std::istringstream names(sides);
-    for (std::string name; names >> name;) line += " " + (path / name).string();
-    return wbench(line);
-  }
-};
 
 TEST_CASE("the command compares folders and files") {
   const Store store;
@@ -375,7 +329,9 @@ TEST_CASE("the command compares folders and files") {
   CHECK(noisy.code == kSuccess);
   CHECK_THAT(noisy.out, ContainsSubstring("noise floor by the history\n") &&
                             ContainsSubstring("AMBIGUOUS: noise_floor"));
-  // One run a side takes it by itself.
+  // It is taken by itself, too.
+  CHECK_THAT(store.compare("base slow", "--store " + (store.path / "h").string()).out,
+             ContainsSubstring("AMBIGUOUS: noise_floor"));
   CHECK_THAT(store.compare("base/0.json slow/0.json", "--store " + (store.path / "h").string()).out,
              ContainsSubstring("noise floor by the history\n"));
   const std::string file = (store.path / "c.json").string();
@@ -405,8 +361,16 @@ TEST_CASE("two builds are run by turns") {
   program("broken.sh", "exit 3");
   const std::string both =
       (store.path / "base.sh").string() + " " + (store.path / "slow.sh").string();
+  // What lies between days is no noise of sides that took turns.
+  const auto kept = open_history((store.path / "h").string());
+  for (int i = 0; i < 3; ++i) {
+    RunResult run = run_of({1000. * (i + 1), 2000. * (i + 1)});
+    run.id = "before-" + std::to_string(i);
+    kept->add(record_of(run, std::to_string(i)));
+  }
   const Outcome outcome =
-      wbench("compare --rerun --repeat 3 --color never " + both + " -- --op linear -d cpu");
+      wbench("compare --rerun --repeat 3 --color never --store " + (store.path / "h").string() +
+             " " + both + " -- --op linear -d cpu");
   INFO(outcome.out << outcome.err);
   CHECK(outcome.code == kRegression);
   CHECK_THAT(outcome.out, ContainsSubstring("base: 3 runs") && ContainsSubstring("SLOWER"));

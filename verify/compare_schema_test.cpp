@@ -70,12 +70,13 @@ TEST_CASE("every comparison fits the schema") {
   CHECK(complaint(document_of(compare({}, {}, options_of()))) == "");
 }
 
-TEST_CASE("the document is what version 1.3 wrote, and what earlier ones wrote fits the schema") {
+TEST_CASE("the document is what version 1.4 wrote, and what earlier ones wrote fits the schema") {
   const auto document_in = [](const std::string& version) {
     return json::parse(read_file(WIDE_SOURCE_DIR "/verify/results/compare_" + version + ".json"));
   };
-  for (const char* earlier : {"1.0", "1.1", "1.2"}) CHECK(complaint(document_in(earlier)) == "");
-  const json golden = document_in("1.3");
+  for (const char* earlier : {"1.0", "1.1", "1.2", "1.3"})
+    CHECK(complaint(document_in(earlier)) == "");
+  const json golden = document_in("1.4");
   CHECK(complaint(golden) == "");
   json document = sample_document();
   document["tool"]["version"] = golden["tool"]["version"];
@@ -92,7 +93,8 @@ TEST_CASE("the schema of comparisons misses every key that is taken away") {
       json document = whole;
       document[json::json_pointer(place)].erase(item.key());
       const std::set<std::string> later{"uuids", "doubts", "unreliable",  // 1.1
-                                        "gate_p"};                        // 1.3
+                                        "gate_p",                         // 1.3
+                                        "n_processes"};                   // 1.4
       CHECK((complaint(document) == "") == later.contains(item.key()));
     }
   }
@@ -117,6 +119,7 @@ TEST_CASE("the schema of comparisons refuses what is none") {
       {"/rows/0/base/doubts", "drift"},
       {"/summary/unreliable", -1},
       {"/base/uuids", "GPU-0"},
+      {"/base/n_processes", -1},
       {"/rows/0/base/ci/lo", nullptr},
       {"/rows/0/change_pct", "5%"},
       {"/rows/0/tests/chosen", "anova"},

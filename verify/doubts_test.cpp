@@ -217,4 +217,30 @@ TEST_CASE("--strict makes an unreliable time an exit code") {
   CHECK(parse_result(strict.out).exit_code == kInconclusive);
 }
 
+TEST_CASE("a check against zeros is mistrusted: whoever writes zeros passes it") {
+  const std::string checks = "run " + kTiny + "--verify only ";
+  const auto verify_of = [](const Outcome& o) {
+    return parse_result(o.out).cases.at(0).strategies.at(0).verify;
+  };
+  const VerifyOutcome uniform = verify_of(wbench(checks + "--json -"));
+  CHECK((uniform.zeros == 0 && !is_mistrusted(uniform)));
+  const Outcome zeros = wbench(checks + "--init zeros --json -");
+  CHECK(zeros.code == kSuccess);
+  const VerifyOutcome all = verify_of(zeros);
+  CHECK((all.before == "pass" && all.zeros == all.elements_compared && is_mistrusted(all)));
+  CHECK(nlohmann::json::parse(zeros.out)["totals"]["mistrusted"] == 1);
+  CHECK_THAT(wbench(checks + "--init zeros").out, ContainsSubstring("MISTRUSTED linear n=2"));
+  const Outcome strict = wbench(checks + "--init zeros --strict");
+  CHECK(strict.code == kInconclusive);
+  CHECK_THAT(strict.err, ContainsSubstring("mistrusted: 1 of 1 cases"));
+  CHECK(wbench(checks + "--strict").code == kSuccess);
+  // Half of the results of relu are 0, and what is not checked is not mistrusted.
+  CHECK_FALSE(is_mistrusted(verify_of(wbench(
+      "run --op pointwise --function relu --n 2 --batch 2 --verify only --json -" + kShort))));
+  CHECK_FALSE(is_mistrusted(VerifyOutcome()));
+  VerifyOutcome old = all;
+  old.zeros.reset();
+  CHECK_FALSE(is_mistrusted(old));
+}
+
 }  // namespace wide::bench

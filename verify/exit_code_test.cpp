@@ -76,6 +76,7 @@ TEST_CASE("exit code 2, with a message that says what to type instead") {
       {"run --op linear --adversarial", "--adversarial"},
       {"run --op linear --repeat 0", "--repeat: \"0\", expected an integer from 1 to 1000"},
       {"run --op linear --repeat 2.5", "--repeat"},
+      {"run --op linear --time-limit 0", "--time-limit: \"0\", expected a number above 0"},
       {"run --op linear --exit-on-error --keep-going", "excludes"},
       {"run --op linear --fail-on none", "requires --compare"},
       {"run --op linear --metrics time,bandwith", "did you mean bandwidth?"},
@@ -161,9 +162,27 @@ TEST_CASE("exit codes of results, by precedence") {
   CHECK(exit_code_of(result_with(Status::skipped), false) == kNothingRan);
   CHECK(exit_code_of(result_with(Status::verify_failed), true) == kInterrupted);
   CHECK(exit_code_of(RunResult(), false) == kNothingRan);
+  set_time_limit(1e-9);
+  CHECK(exit_code_of(result_with(Status::verify_failed), true) == kTimedOut);
+  set_interrupted(true);  // whatever time is left
+  CHECK(exit_code_of(result_with(Status::ok), true) == kInterrupted);
+  set_interrupted(false);
   RunResult before_anything = result_with(Status::skipped);
   before_anything.cases[0].status = Status::failed;
   CHECK(exit_code_of(before_anything, false) == kRuntimeError);
+}
+
+TEST_CASE("of several exit codes the first of 130, 124, 2, 1, 7, 3, 4, 5, 6, 0 wins") {
+  const int order[] = {kInterrupted, kTimedOut,   kUsage,        kRuntimeError, kEnvironment,
+                       kWrong,       kRegression, kInconclusive, kNothingRan,   kSuccess};
+  CHECK(std::vector<int>(std::begin(order), std::end(order)) ==
+        std::vector<int>{130, 124, 2, 1, 7, 3, 4, 5, 6, 0});
+  for (size_t i = 0; i < std::size(order); ++i) {
+    for (size_t j = i; j < std::size(order); ++j) {
+      CHECK(worse_code(order[i], order[j]) == order[i]);
+      CHECK(worse_code(order[j], order[i]) == order[i]);
+    }
+  }
 }
 
 TEST_CASE("an interrupted run writes what it has and ends with 130") {
@@ -199,8 +218,8 @@ TEST_CASE("standard output that breaks is exit code 1") {
 TEST_CASE("help tells exit codes, definitions, and only commands that exist") {
   const Outcome help = wbench("--help");
   CHECK(help.code == kSuccess);
-  for (const char* part : {"Exit codes", "130", "run", "verify", "list", "info", "show", "tune",
-                           "quantize", "compare", "report", "profile", "history", "suite"})
+  for (const char* part : {"Exit codes", "130", "124", "run", "verify", "list", "info", "show",
+                           "tune", "quantize", "compare", "report", "profile", "history", "suite"})
     CHECK_THAT(help.out, ContainsSubstring(part));
   for (const char* part : {"--sim", "inspect"})  // needs kernels
     CHECK((help.out.find(part) != std::string::npos) == (WIDE_HAS_CUDA != 0));

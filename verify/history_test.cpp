@@ -335,15 +335,53 @@ TEST_CASE("what is no database is an error that names the file") {
                        MessageMatches(ContainsSubstring("store/history.sqlite: ")));
 }
 
-TEST_CASE("the noise of a series is twice the robust spread of its last medians") {
+HistorySeries series_with(const std::vector<double>& medians_ns, const std::string& codes) {
   HistorySeries series;
-  series.medians_ns = {100, 110};
-  CHECK_FALSE(noise_band(series));
-  series.medians_ns = {1, 100, 110, 121, 1e9};  // logarithms: median of |..| is log(1.1)
-  CHECK(std::fabs(noise_band(series, 4)->floor_pct - 100 * (std::pow(1.1, 2 * 1.4826) - 1)) < 1e-9);
+  series.medians_ns = medians_ns;
+  for (const char code : codes) series.codes.emplace_back(1, code);
+  return series;
+}
+
+TEST_CASE("the noise of a series is twice the robust spread of its last medians") {
+  CHECK_FALSE(noise_band(series_with({100, 110}, "aa")));
+  // Logarithms: the median of |..| is log(1.1).
+  const HistorySeries series = series_with({1, 100, 110, 121, 1e9}, "aaaaa");
+  const double deviations = 2 * 1.4826 * std::sqrt(4. / 3);
+  CHECK(std::fabs(noise_band(series, 4)->floor_pct - 100 * (std::pow(1.1, deviations) - 1)) < 1e-9);
   CHECK(noise_band(series, 4)->centre_ns == 115.5);
-  series.medians_ns = {5, 5, 5, 9};
-  CHECK((noise_band(series)->floor_pct == 0 && noise_band(series)->centre_ns == 5));
+  const auto same = noise_band(series_with({5, 5, 5, 9}, "aaaa"));
+  CHECK((same->floor_pct == 0 && same->centre_ns == 5 && same->is_of_one_code));
+}
+
+TEST_CASE("what a commit changed is no noise") {
+  const std::vector<double> stepped{100, 101, 100, 200, 202, 200};
+  const auto noise = noise_band(series_with(stepped, "aaabbb"));
+  CHECK((noise->is_of_one_code && noise->floor_pct < 4));
+  // Two commits of two runs say as much as one of three.
+  const auto pairs = noise_band(series_with({100, 200, 101, 202}, "abab"));
+  CHECK(pairs->is_of_one_code);
+  CHECK(std::fabs(pairs->floor_pct - 100 * (std::pow(1.01, 1.4826 * std::sqrt(2.)) - 1)) < 1e-9);
+  // Nobody knows what is noise where every run is of another commit: all that they differ by is.
+  for (const char* codes : {"abcdef", "abcdee"}) {
+    const auto all = noise_band(series_with(stepped, codes));
+    CHECK((!all->is_of_one_code && all->floor_pct > 100));
+  }
+  CHECK(noise_band(series_with(stepped, "zzzbbb"), 3)->floor_pct < 4);
+}
+
+TEST_CASE("runs are of one code where they are of one commit, and it was not changed") {
+  HistoryRun run;
+  run.id = "one";
+  run.git_sha = "c0ffee";
+  CHECK(code_of(run) == "c0ffee");
+  HistoryRun other = run;
+  other.id = "two";
+  CHECK(code_of(other) == code_of(run));
+  run.git_dirty = other.git_dirty = true;
+  CHECK(code_of(other) != code_of(run));
+  run.git_dirty = other.git_dirty = false;
+  run.git_sha = other.git_sha = "";
+  CHECK(code_of(other) != code_of(run));
 }
 
 /// Runs' medians around 100, with 1 % of noise and a step behind `step`, in so many cells.

@@ -1,21 +1,26 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cases in processes of their own, and commands for profilers. The children are the real wbench,
-// or a script that dies in its place.
+// Cases and runs in processes of their own, and commands for profilers. The children are the real
+// wbench, or a script that dies in its place.
 #include <sys/stat.h>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 #include <thread>
 
 #include "bench/isolated.hpp"
+#include "bench/repeated.hpp"
 #include "bench/result_json.hpp"
 #include "bench/run_program.hpp"
+#include "host/core/file.hpp"
 #include "verify/cli_case.hpp"
 #include "verify/support/folder.hpp"
 #include "wide/error.hpp"
@@ -136,6 +141,97 @@ TEST_CASE("children get the calibration of the first one, and a share of the bud
   }
 }
 
+/// Runs the program itself, whose repeated runs start it again.
+Outcome program(const std::string& line) {
+  std::vector<std::string> words{kProgram};
+  std::istringstream stream(line);
+  for (std::string word; stream >> word;) words.push_back(word);
+  const int code = run_program_into("out", "err", words);
+  return {code, read_file("out"), read_file("err")};
+}
+
+TEST_CASE("a run repeated is as many processes, each with a result and files of its own") {
+  const test::TemporaryFolder folder;
+  const Outcome run = program("run " + kTiny +
+                              "--repeat 2 --json r.json --csv r.csv --export jsonl=r --events "
+                              "e.log --tag nightly --seed 7 --save-workspace always:w");
+  INFO(run.err);
+  CHECK(run.code == kSuccess);
+  std::set<std::string> ids, processes;
+  for (int i = 0; i < 2; ++i) {
+    const std::string number = "-" + std::to_string(i + 1);
+    const RunResult result = load_result("r" + number + ".json");
+    CHECK((result.config.repeat_index == i && result.config.repeat_count == 2));
+    CHECK(result.config.seed == 7);
+    CHECK(result.process.size() == 16);
+    CHECK(result.argv.back() == "always:w");
+    ids.insert(result.id);
+    processes.insert(result.process);
+    for (const auto& file : {"r" + number + ".csv", "r" + number, "e" + number + ".log"})
+      CHECK(std::filesystem::file_size(file) > 100);
+    CHECK(!std::filesystem::is_empty("w" + number));
+    CHECK(wbench("show @nightly" + number).code == kSuccess);
+  }
+  CHECK((ids.size() == 2 && processes.size() == 2));
+  CHECK(wbench("show @nightly").code == kUsage);
+  CHECK(run.out.find("sequential") != run.out.rfind("sequential"));  // a table each
+  // Several runs are one side of a comparison.
+  const Outcome compared = program("run " + kTiny + "--repeat 2 --compare r-1.json --fail-on none");
+  CHECK_THAT(compared.out,
+             ContainsSubstring("base: 1 run of") && ContainsSubstring("candidate: 2 runs of"));
+  const Outcome loud = program("run --verify only --repeat 2 --op linear --n 2 -d cpu");
+  CHECK_THAT(loud.err, ContainsSubstring("run 1 of 2\n") && ContainsSubstring("run 2 of 2\n"));
+  const Outcome document = program("run " + kTiny + "--repeat 2 --json -");
+  CHECK(document.code == kUsage);
+  CHECK_THAT(document.err, ContainsSubstring("expected files"));
+}
+
+TEST_CASE("isolated cases are isolated in every repeated run") {
+  const test::TemporaryFolder folder;
+  const Outcome run = program("run " + kTiny + "--isolate --repeat 2 --json r.json");
+  CHECK(run.code == kSuccess);
+  for (const char* file : {"r-1.json", "r-2.json"}) {
+    const RunResult result = load_result(file);
+    CHECK((result.complete && result.config.isolate && result.cases.size() == 1));
+    CHECK(result.process.empty());
+  }
+}
+
+TEST_CASE("a process of a run gets what is left of its time limit") {
+  const test::TemporaryFolder folder;
+  std::ofstream("noting") << "#!/bin/sh\necho \"$*\" >>words\n";
+  REQUIRE(::chmod("noting", 0755) == 0);
+  const auto words_of_child = [&] {
+    RunResult result;
+    run_isolated(plan_of({2}), {"./noting"}, result);
+    return read_file("words");
+  };
+  CHECK(time_left_words().empty());
+  CHECK_THAT(words_of_child(), !ContainsSubstring(kTimeLeft));
+  set_time_limit(100);
+  CHECK_THAT(words_of_child(), ContainsSubstring(std::string(kTimeLeft) + " 99."));
+  set_interrupted(false);
+}
+
+TEST_CASE("exit code 124 where the time limit ends a run, which leaves what it has") {
+  const test::TemporaryFolder folder;
+  // Ten seconds of sampling a case, and more cases than the limit has room for.
+  const std::string endless =
+      "run --op linear --n 2:40 --batch 2 --d 8 --device cpu -q --warmup-time 0 --min-time 10 "
+      "--timeout 10 --json r.json ";
+  const std::string more = GENERATE("", "--isolate ", "--repeat 3 ");
+  INFO(more);
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome run = program(endless + more + "--time-limit 1.5");
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  CHECK(run.code == kTimedOut);
+  CHECK((took.count() > 1.4 && took.count() < 9));
+  const RunResult result = load_result(more == "--repeat 3 " ? "r-1.json" : "r.json");
+  CHECK(!result.complete);
+  CHECK(result.exit_code == kTimedOut);
+  CHECK(!std::filesystem::exists("r-2.json"));
+}
+
 TEST_CASE("an entry of a suite is isolated where it says so, and is the same run") {
   const test::TemporaryFolder folder;
   std::ofstream("suite.json") << R"({"schema": {"name": "wbench.suite", "version": "1.0.0"},
@@ -167,7 +263,8 @@ TEST_CASE("the profiler's command runs one case with nothing but its calls") {
   CHECK_THAT(nsys.out, ContainsSubstring(" run --launches 5 " + selects));
   CHECK_THAT(nsys.out, ContainsSubstring("--baseline none --profile\n"));
   const Outcome ncu = wbench("profile --tool=ncu --set full --dry-run " + selects);
-  CHECK_THAT(ncu.out, ContainsSubstring("ncu --profile-from-start off --set full"));
+  CHECK_THAT(ncu.out, ContainsSubstring("ncu --profile-from-start off ") &&
+                          ContainsSubstring(" --set full --force-overwrite --export ./linear "));
   CHECK_THAT(ncu.out, !ContainsSubstring("--tool"));
   const Outcome replays =
       wbench("profile --tool ncu --dry-run --folder r --regime graph --endless " + selects);
@@ -178,6 +275,54 @@ TEST_CASE("the profiler's command runs one case with nothing but its calls") {
   CHECK(many.code == kUsage);
   CHECK_THAT(many.err, ContainsSubstring("2 cases are selected, expected 1"));
 }
+
+#ifdef WIDE_FAKE_NVTX_LIBRARY
+/// The ranges that a profiler is shown, outermost first, each time that one is pushed.
+std::vector<std::string> stacks_in(const std::string& log) {
+  std::istringstream lines(read_file(log));
+  std::vector<std::string> stack, seen;
+  for (std::string line; std::getline(lines, line);) {
+    if (line == "pop") {
+      REQUIRE(!stack.empty());
+      stack.pop_back();
+      continue;
+    }
+    stack.push_back(line);
+    std::string text;
+    for (const std::string& range : stack) text += range + "/";
+    seen.push_back(text);
+  }
+  CHECK(stack.empty());
+  return seen;
+}
+
+TEST_CASE("the range that ncu is told of is around the profiled calls, and around no others") {
+  const test::TemporaryFolder folder;
+  const std::string selects = "--op linear --n 2 --batch 2 --d 8 --device cpu --strategy wide";
+  const std::string command = wbench("profile --tool ncu --dry-run " + selects).out;
+  const std::string option = "--nvtx --nvtx-include ";
+  const size_t start = command.find(option);
+  REQUIRE(start != std::string::npos);
+  const size_t name = start + option.size();
+  const std::string range = command.substr(name, command.find(' ', name) - name);
+  CHECK(range == "wide@profile/");
+  setenv("NVTX_INJECTION64_PATH", WIDE_FAKE_NVTX_LIBRARY, 1);
+  setenv("WIDE_FAKE_NVTX_LOG", "log", 1);
+  std::vector<std::string> words{kProgram, "run", "--profile", "--launches", "3"};
+  std::istringstream more(selects + " --baseline none -q");
+  for (std::string word; more >> word;) words.push_back(word);
+  const int code = run_program(words, true);
+  unsetenv("NVTX_INJECTION64_PATH");
+  CHECK(code == kSuccess);
+  int64_t profiled = 0, others = 0;
+  for (const std::string& stack : stacks_in("log")) {
+    if (stack.find("wide@wide::linear(wide)") == std::string::npos) continue;
+    ++(stack.starts_with(range + "wide@wide/") ? profiled : others);
+  }
+  CHECK(profiled == 3);
+  CHECK(others >= 2);  // what is checked before, and what warms up
+}
+#endif
 
 TEST_CASE("a tool that is not there is said, and its command is printed all the same") {
   const std::string path = std::getenv("PATH");

@@ -223,8 +223,8 @@ TEST_CASE("comparison and history have their tables and charts") {
   const std::vector<RunResult> one{base};
   const RunResult other = sweep_result();
   std::vector<HistorySeries> history(1);
-  history[0].last = {"b", "", "H200", "0123456789abcdef", "linear", "n=4", "simt", "stream",
-                     9,   8,  10};
+  history[0].last = {"b", "", "H200",  "0123456789abcdef", "linear", "n=4", "simt", "stream", 9,
+                     8,   10, "c0ffee"};
   history[0].medians_ns = {10e3, 9e3};
   history[0].runs = {"a", "b"};
   const std::string page =
@@ -239,6 +239,7 @@ TEST_CASE("a trend has the band of its noise, and says which runs lie beyond it"
   series.last.runner = "wide";
   series.medians_ns = {100, 110, 121, 110, 300};
   series.runs = {"a", "b", "c", "d", "e"};
+  series.codes.assign(5, "c0ffee");
   HistorySeries few = series;
   few.last.runner = "simt";
   few.medians_ns = {50, 60};
@@ -246,13 +247,13 @@ TEST_CASE("a trend has the band of its noise, and says which runs lie beyond it"
   Palette palette;
   const Chart chart = history_chart({&series, &few}, palette);
   REQUIRE(chart.series.size() == 2);
-  const double factor = std::pow(1.1, 2 * 1.4826);
+  const double factor = std::pow(1.1, 2 * 1.4826 * std::sqrt(5. / 4));
   for (const ChartPoint& point : chart.series[0].points) {
     CHECK(std::fabs(point.lo.value() - 110 / factor) < 1e-9);
     CHECK(std::fabs(point.hi.value() - 110 * factor) < 1e-9);
   }
   CHECK(chart.series[0].points[2].note == "run c");
-  CHECK(chart.series[0].points[4].note == "run e, beyond the noise floor of 32.7%");
+  CHECK(chart.series[0].points[4].note == "run e, beyond the noise floor of 37.2%");
   CHECK((chart.series[1].points[0].x == 2 && !chart.series[1].points[0].lo));
   const std::string svg = svg_of(chart);
   CHECK(count_of(svg, "class=\"band s0\"") == 1);

@@ -90,7 +90,7 @@ inline RunnerResult sample_runner(const std::string& name, double stream_ns, dou
   r.name = name;
   r.strategy = name;
   r.policy = "m16n64";
-  r.verify = {"pass", "pass", 0.31, 3, 0, 0, 4096, 65536, "", {"w/1.safetensors"}};
+  r.verify = {"pass", "pass", 0.31, 3, 0, 0, 4096, 65536, "", {"w/1.safetensors"}, 7};
   r.explain = name + ": because \"it\" fits";
   r.workspace_bytes = 256;
   r.launches_per_call = 1;

@@ -28,7 +28,7 @@ def say(*arguments):
         return targets.main(), output.getvalue()
 
 
-def strategy(name, us, status="ok", floor=95.0, flops=8e14, bound="compute", cold=None):
+def strategy(name, us, status="ok", floor=95.0, flops=1.6e15, bound="compute", cold=None):
     rates = {"pct_of_floor": floor, "flops_per_s": flops, "roofline_bound": bound}
     measurements = [{"regime": "stream", "stats": {"median_ns": 1.0}, "rates": rates},
                     {"regime": "graph", "stats": {"median_ns": us * 1e3}, "rates": rates}]
@@ -71,7 +71,7 @@ class TargetsTest(unittest.TestCase):
             return code, output, {result["name"]: result for result in json.loads(path.read_text())["targets"]}
 
     def test_met(self):
-        code, output, results = self.measure(10, 50)
+        code, output, results = self.measure(3, 15)
         self.assertEqual(code, 0, output)
         goals = {name: result for name, result in results.items() if result["goals"]}
         self.assertEqual({result["verdict"] for result in goals.values()}, {"met"}, output)
@@ -124,7 +124,7 @@ class TargetsTest(unittest.TestCase):
         self.assertEqual(code, 0)
         self.assertEqual(results["8 x 1024^3"]["verdict"], "missed")
         self.assertEqual(results["fp8, 4096^3"]["verdict"], "met")
-        self.assertEqual(results["67 MB of weights, 16 rows"]["missed"], ["of_floor_pct"])
+        self.assertEqual(results["67 MB of weights, 16 rows"]["missed"], ["vs_vendor", "of_floor_pct"])
         self.assertEqual(results["tf32x3, 8 x 1024^3"]["verdict"], "measured")
 
     def test_a_time_and_a_strategy_of_ours_bound_a_target(self):

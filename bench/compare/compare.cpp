@@ -179,6 +179,8 @@ Comparison compare(std::span<const RunResult> base, std::span<const RunResult> c
       ids_of(candidate),
       devices_of(base),
       devices_of(candidate),
+      count_processes(base),
+      count_processes(candidate),
       units_of(base),
       units_of(candidate),
       {},

@@ -26,7 +26,7 @@ struct DevicePair {
 
 struct CompareOptions {
   const Metric* metric = nullptr;
-  double threshold_pct = 1.5;
+  double threshold_pct = kThreshold_pct;
   double alpha = 0.01;    ///< what the gate's p, and the tests', must be below
   bool adjusts_p = true;  ///< both, by Benjamini and Hochberg
   CompareMethod method = CompareMethod::automatic;
@@ -40,9 +40,9 @@ struct CompareOptions {
 struct ComparedCell {
   /// One side's.
   struct Runs {
-    std::optional<double> median{};  ///< over runs
-    std::optional<Interval> ci{};    ///< 95 %, of the geometric mean over runs, from kMinRuns
-    int64_t count = 0;
+    std::optional<double> median{};     ///< over runs
+    std::optional<Interval> ci{};       ///< 95 %, of the geometric mean over runs, from kMinRuns
+    int64_t count = 0;                  ///< those of one process are one
     std::vector<std::string> doubts{};  ///< of any run, by names of doubts.hpp
   };
   std::string case_id, op, point, strategy, reproduce;
@@ -64,6 +64,7 @@ struct Comparison {
   std::optional<double> noise_floor_pct;             ///< none: neither given nor seen in the runs
   std::vector<std::string> base_ids, candidate_ids;  ///< of runs
   std::string base_device, candidate_device;
+  int64_t base_processes = 0, candidate_processes = 0;   ///< count_processes()
   std::vector<std::string> base_units, candidate_units;  ///< UUIDs of devices, as far as known
   std::vector<ComparedCell> cells;           ///< in the order of the base, then what is new
   std::optional<double> geomean_change_pct;  ///< over cells that both sides have
@@ -80,9 +81,15 @@ struct Comparison {
 
 /// What a strategy that ran on neither side has is no cell. A cell is INVALID where it failed, was
 /// wrong or implausible, or was below the timer's resolution in any run; MISSING and NEW where one
-/// side has it in no run. Throws invalid_argument for a device pair that no run is of.
+/// side has it in no run. Runs of one process are one, of their geometric mean. Throws
+/// invalid_argument for a device pair that no run is of.
 Comparison compare(std::span<const RunResult> base, std::span<const RunResult> candidate,
                    const CompareOptions& options);
+
+/// How many processes measured these runs. Those of one have its addresses and its allocations in
+/// common, and the state in which it found the machine: however often it repeats a sweep, what its
+/// runs differ by is less than what they would differ by in the next process.
+int64_t count_processes(std::span<const RunResult> runs);
 
 /// UUIDs of all runs' devices, sorted.
 std::vector<std::string> units_of(std::span<const RunResult> runs);

@@ -93,6 +93,11 @@ Json row_of(const Comparison& c, const ComparedCell& cell) {
           {"reproduce", cell.reproduce}};
 }
 
+Json side_of(const std::vector<std::string>& ids, int64_t processes, const std::string& devices,
+             const std::vector<std::string>& units) {
+  return {{"runs", ids}, {"n_processes", processes}, {"devices", devices}, {"uuids", units}};
+}
+
 Json method_of(const Comparison& c) {
   const CompareOptions& o = c.options;
   const bool is_bootstrap = o.method == CompareMethod::bootstrap;
@@ -100,7 +105,7 @@ Json method_of(const Comparison& c) {
   for (const DevicePair& pair : o.device_pairs) pairs.push_back(pair_of(pair));
   return {{"method", to_string(o.method)},
           {"gate", "interval_and_p"},
-          {"unit", "run"},
+          {"unit", "process"},
           {"interval", is_bootstrap ? "bca_bootstrap_log_ratio" : "welch_log_ratio"},
           {"level", kLevel},
           {"min_runs", kMinRuns},
@@ -168,11 +173,11 @@ std::string compare_json(const Comparison& c, const FailOn& fail_on) {
     counts[std::string(to_string(v))] = c.count(v);
   const int code = exit_code_of(c, fail_on);
   const Json document = {
-      {"schema", {{"name", "wbench.compare"}, {"version", "1.3.0"}}},
+      {"schema", {{"name", "wbench.compare"}, {"version", "1.4.0"}}},
       {"tool", {{"version", version()}}},
-      {"base", {{"runs", c.base_ids}, {"devices", c.base_device}, {"uuids", c.base_units}}},
+      {"base", side_of(c.base_ids, c.base_processes, c.base_device, c.base_units)},
       {"candidate",
-       {{"runs", c.candidate_ids}, {"devices", c.candidate_device}, {"uuids", c.candidate_units}}},
+       side_of(c.candidate_ids, c.candidate_processes, c.candidate_device, c.candidate_units)},
       {"method", method_of(c)},
       {"rows", rows},
       {"summary",

@@ -37,9 +37,12 @@ struct Side {
 /// How the interval over runs is computed: Welch's, or by a seeded bootstrap.
 enum class IntervalMethod : uint8_t { welch, bootstrap };
 
+/// Changes within it are none, unless somebody says otherwise.
+inline constexpr double kThreshold_pct = 1.5;
+
 struct GateOptions {
   Better better = Better::lower;
-  double threshold_pct = 1.5;
+  double threshold_pct = kThreshold_pct;
   std::optional<double> noise_floor_pct{};  ///< none: how runs differ is not known
   double min_effect_pct = 0;
   IntervalMethod interval = IntervalMethod::welch;

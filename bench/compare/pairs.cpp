@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/compare/pairs.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <map>
 #include <set>
@@ -22,26 +24,72 @@ bool is_device(const RunDevice& info, const std::string& name) {
          (info.device.type == DeviceType::cpu ? "cpu" : std::to_string(info.device.ordinal));
 }
 
+/// What tells runs of one process: processes_of() of the same text.
+std::vector<std::string> processes_of(std::span<const RunResult> runs) {
+  std::vector<std::string> processes;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const RunResult& run = runs[i];
+    if (!run.config.isolate && !run.process.empty()) {
+      processes.push_back(run.process);
+    } else if (!run.config.isolate && run.config.repeat_count > 1) {
+      // Before 1.11 all runs of a command were of one process, which had no name.
+      processes.push_back(fmt::format("{} {}", run.hostname, fmt::join(run.argv, " ")));
+    } else {
+      processes.push_back(fmt::format("run {}", i));
+    }
+  }
+  return processes;
+}
+
+double geometric_mean(const std::vector<double>& values) {
+  if (values.size() == 1) return values.front();
+  double sum = 0;
+  for (const double value : values) sum += std::log(value);
+  return std::exp(sum / static_cast<double>(values.size()));
+}
+
+/// Runs of one process are one value, where the first of them stood.
+void merge_processes(Seen& seen) {
+  std::vector<std::string> names;
+  std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> of;
+  const bool has_clocks = seen.side.sm_mhz.size() == seen.side.runs.size();
+  for (size_t i = 0; i < seen.side.runs.size(); ++i) {
+    const std::string& process = seen.processes[i];
+    if (!of.contains(process)) names.push_back(process);
+    of[process].first.push_back(seen.side.runs[i]);
+    if (has_clocks) of[process].second.push_back(seen.side.sm_mhz[i]);
+  }
+  if (names.size() == seen.side.runs.size()) return;
+  seen.side.runs.clear();
+  seen.side.sm_mhz.clear();
+  for (const std::string& name : names) {
+    seen.side.runs.push_back(geometric_mean(of[name].first));
+    if (has_clocks) seen.side.sm_mhz.push_back(geometric_mean(of[name].second));
+  }
+}
+
 /// Runs of one side, each with the device pair that it belongs to: all to pair 0 where none were
 /// asked for, and else to none, one or several.
 struct PlacedRun {
   const RunResult* run = nullptr;
+  std::string process;
   size_t pair = 0;
 };
 std::vector<PlacedRun> placed(std::span<const RunResult> runs, const std::vector<DevicePair>& pairs,
                               std::string DevicePair::*side) {
   std::vector<PlacedRun> all;
+  const std::vector<std::string> processes = processes_of(runs);
   if (pairs.empty()) {
-    for (const RunResult& run : runs) all.push_back({&run, 0});
+    for (size_t i = 0; i < runs.size(); ++i) all.push_back({&runs[i], processes[i], 0});
   }
   for (size_t i = 0; i < pairs.size(); ++i) {
     const size_t before = all.size();
     std::set<std::string_view> names;
-    for (const RunResult& run : runs) {
-      for (const RunDevice& info : run.devices) {
+    for (size_t k = 0; k < runs.size(); ++k) {
+      for (const RunDevice& info : runs[k].devices) {
         names.insert(info.name);
         if (!info.uuid.empty()) names.insert(info.uuid);
-        if (is_device(info, pairs[i].*side)) all.push_back({&run, i});
+        if (is_device(info, pairs[i].*side)) all.push_back({&runs[k], processes[k], i});
       }
     }
     if (all.size() > before) continue;
@@ -106,6 +154,7 @@ class Pairs {
         seen.side.sm_mhz.push_back(m.clocks->sm_mhz_median);
       if (m.stats.doubts) seen.doubts.insert(m.stats.doubts->begin(), m.stats.doubts->end());
       seen.side.runs.push_back(*value);
+      seen.processes.push_back(run.process);
       seen.side.best.push_back(at(m.stats.min_ns));
       seen.side.q3.push_back(at(m.stats.q3_ns));
     }
@@ -146,7 +195,16 @@ std::vector<PairedCell> pair_cells(std::span<const RunResult> base,
   all.add(after, &PairedCell::candidate, *options.metric);
   all.mark_failures(before, &PairedCell::base);
   all.mark_failures(after, &PairedCell::candidate);
+  for (PairedCell& pair : all.pairs) {
+    merge_processes(pair.base);
+    merge_processes(pair.candidate);
+  }
   return std::move(all.pairs);
+}
+
+int64_t count_processes(std::span<const RunResult> runs) {
+  const std::vector<std::string> processes = processes_of(runs);
+  return std::ssize(std::set<std::string>(processes.begin(), processes.end()));
 }
 
 }  // namespace wide::bench

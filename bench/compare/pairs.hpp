@@ -18,6 +18,7 @@ struct Seen {
   Side side;
   bool is_invalid = false;
   std::set<std::string> doubts;
+  std::vector<std::string> processes;  ///< of each of the side's runs, until they are merged
 };
 
 struct PairedCell {

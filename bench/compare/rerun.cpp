@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <ostream>
 
-#include "bench/cli.hpp"
+#include "bench/commands.hpp"
 #include "bench/interrupt.hpp"
 #include "bench/result_json.hpp"
 #include "bench/run_program.hpp"
@@ -43,7 +43,7 @@ std::pair<std::vector<RunResult>, std::vector<RunResult>> run_by_turns(const Rer
     err << fmt::format("[{}/{}] {}\n", i + 1, 2 * rerun.runs, executable) << std::flush;
     const RunResult result =
         run_once(executable, rerun, fmt::format("{}/{}.json", folder.path(), i));
-    if (result.exit_code == kInterrupted) break;
+    if (is_cut_short(result.exit_code)) break;
     (is_candidate ? candidate : base).push_back(result);
   }
   return {base, candidate};

@@ -109,13 +109,18 @@ std::string floor_text(const Comparison& c) {
   return text;
 }
 
+/// "5 runs", and of how many processes, which is what counts, where those are fewer.
+std::string runs_text(size_t runs, int64_t processes) {
+  const std::string text = runs == 1 ? "1 run" : fmt::format("{} runs", runs);
+  if (static_cast<int64_t>(runs) == processes) return text;
+  return text + (processes == 1 ? " in 1 process" : fmt::format(" in {} processes", processes));
+}
+
 std::string heading(const Comparison& c) {
-  return fmt::format(
-      "{}, {} is better; base: {} of {}; candidate: {} of {}", c.options.metric->name,
-      to_string(c.options.metric->better),
-      c.base_ids.size() == 1 ? "1 run" : fmt::format("{} runs", c.base_ids.size()), c.base_device,
-      c.candidate_ids.size() == 1 ? "1 run" : fmt::format("{} runs", c.candidate_ids.size()),
-      c.candidate_device);
+  return fmt::format("{}, {} is better; base: {} of {}; candidate: {} of {}",
+                     c.options.metric->name, to_string(c.options.metric->better),
+                     runs_text(c.base_ids.size(), c.base_processes), c.base_device,
+                     runs_text(c.candidate_ids.size(), c.candidate_processes), c.candidate_device);
 }
 
 }  // namespace

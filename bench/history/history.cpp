@@ -27,7 +27,21 @@ bool is_letter_or_digit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
+/// From their median, which is nearer to few runs than what it stands for; of one run there are
+/// none.
+void add_deviations(std::span<const double> runs, std::vector<double>& deviations) {
+  if (runs.size() < 2) return;
+  const auto n = static_cast<double>(runs.size());
+  const double centre = median(runs);
+  for (const double run : runs)
+    deviations.push_back(std::fabs(run - centre) * std::sqrt(n / (n - 1)));
+}
+
 }  // namespace
+
+std::string code_of(const HistoryRun& run) {
+  return run.git_sha.empty() || run.git_dirty ? "run " + run.id : run.git_sha;
+}
 
 std::string history_device(const RunResult& result) {
   if (result.devices.empty()) return "";
@@ -76,7 +90,7 @@ HistoryRecord record_of(const RunResult& result, std::string document) {
     if (!is_finite || !seen.emplace(row.point->case_id, runner, regime).second) continue;
     record.points.push_back({run.id, run.started, run.device, row.point->case_id,
                              row.point->point.op(), row.point->point.to_string(), runner, regime,
-                             stats.median_ns, stats.ci_lo_ns, stats.ci_hi_ns});
+                             stats.median_ns, stats.ci_lo_ns, stats.ci_hi_ns, code_of(run)});
   }
   return record;
 }
@@ -101,6 +115,7 @@ std::vector<HistorySeries> series_of(const std::vector<HistoryPoint>& points) {
     s.last = p;
     s.medians_ns.push_back(p.median_ns);
     s.runs.push_back(p.run);
+    s.codes.push_back(p.code);
   }
   std::vector<HistorySeries> all;
   for (auto& [key, s] : series) all.push_back(std::move(s));
@@ -109,13 +124,23 @@ std::vector<HistorySeries> series_of(const std::vector<HistoryPoint>& points) {
 
 std::optional<NoiseBand> noise_band(const HistorySeries& series, int64_t most) {
   constexpr size_t kLeast = 3;
-  const std::span<const double> all = series.medians_ns;
-  if (all.size() < kLeast) return std::nullopt;
-  const auto last = all.last(std::min(all.size(), static_cast<size_t>(most)));
-  std::vector<double> logarithms;
-  for (const double median_ns : last) logarithms.push_back(std::log(median_ns));
+  const size_t count = std::min(series.medians_ns.size(), static_cast<size_t>(most));
+  if (count < kLeast) return std::nullopt;
+  const auto last = std::span(series.medians_ns).last(count);
+  const auto codes = std::span(series.codes).last(count);
+  std::map<std::string, std::vector<double>> by_code;
+  std::vector<double> all;
+  for (size_t i = 0; i < count; ++i) {
+    all.push_back(std::log(last[i]));
+    by_code[codes[i]].push_back(all.back());
+  }
+  // Every code has a median of its own, which costs one run.
+  const bool is_of_one_code = count - by_code.size() >= kLeast - 1;
+  if (!is_of_one_code) by_code = {{"", all}};
+  std::vector<double> deviations;
+  for (const auto& [code, runs] : by_code) add_deviations(runs, deviations);
   constexpr double kNormal = 1.4826;  // 1 / the third quartile of the normal distribution
-  return NoiseBand{median(last), noise_floor_pct(kNormal * median_absolute_deviation(logarithms))};
+  return NoiseBand{median(last), noise_floor_pct(kNormal * median(deviations)), is_of_one_code};
 }
 
 }  // namespace wide::bench

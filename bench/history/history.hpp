@@ -33,8 +33,12 @@ struct HistoryPoint {
   std::string run, started, device;  ///< of the run
   std::string case_id, op, axes, runner, regime;
   double median_ns = 0, ci_lo_ns = 0, ci_hi_ns = 0;
+  std::string code;  ///< code_of() the run
   friend bool operator==(const HistoryPoint&, const HistoryPoint&) = default;
 };
+
+/// The commit; of a run whose commit was changed or is not known, the run.
+std::string code_of(const HistoryRun& run);
 
 struct HistoryRecord {
   HistoryRun run;
@@ -80,17 +84,21 @@ struct HistorySeries {
   HistoryPoint last;
   std::vector<double> medians_ns;
   std::vector<std::string> runs;
+  std::vector<std::string> codes;  ///< code_of() each run
 };
 /// In the order of op, axes, runner, regime, device.
 std::vector<HistorySeries> series_of(const std::vector<HistoryPoint>& points);
 
-/// Where medians of runs of the same thing lie, and what a change must exceed to be none of them.
+/// Where medians of runs lie, and what a change must exceed to be none of what they differ by.
 struct NoiseBand {
-  double centre_ns = 0;  ///< median of the runs' medians
-  double floor_pct = 0;  ///< as of compare/gate.hpp
+  double centre_ns = 0;        ///< median of the runs' medians
+  double floor_pct = 0;        ///< as of compare/gate.hpp
+  bool is_of_one_code = true;  ///< else changes of the code may be in it, and it is too large
 };
-/// Of the last `most` runs. Their deviation is 1.4826 x the median absolute deviation of their
-/// logarithms, the standard deviation where they are normally distributed. None below three runs.
+/// Of the last `most` runs. Deviations are those of runs from the median of all runs of their code,
+/// so that no change of the code is noise; where no code has three runs, nor several have two, all
+/// runs are taken for runs of one. What they come to is 1.4826 x their median, the standard
+/// deviation where they are normally distributed. None below three runs.
 std::optional<NoiseBand> noise_band(const HistorySeries& series, int64_t most = 20);
 
 /// The first of the result's devices, as the history names it.

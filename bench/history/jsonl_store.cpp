@@ -95,10 +95,10 @@ Stored from_json(const Json& add) {
   s.run = run_from_json(add);
   const HistoryRun& r = s.run;
   for (const Json& p : add.at("points")) {
-    s.points.push_back({r.id, r.started, r.device, p.at(0).get<std::string>(),
-                        p.at(1).get<std::string>(), p.at(2).get<std::string>(),
-                        p.at(3).get<std::string>(), p.at(4).get<std::string>(),
-                        p.at(5).get<double>(), p.at(6).get<double>(), p.at(7).get<double>()});
+    s.points.push_back(
+        {r.id, r.started, r.device, p.at(0).get<std::string>(), p.at(1).get<std::string>(),
+         p.at(2).get<std::string>(), p.at(3).get<std::string>(), p.at(4).get<std::string>(),
+         p.at(5).get<double>(), p.at(6).get<double>(), p.at(7).get<double>(), code_of(r)});
   }
   return s;
 }

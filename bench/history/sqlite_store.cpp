@@ -79,14 +79,19 @@ class SqliteStore final : public HistoryStore {
 
   std::vector<HistoryPoint> points() const override {
     std::vector<HistoryPoint> all;
-    SqliteStatement rows(database_,
-                         "SELECT run, started, device, case_id, op, axes, runner, regime,"
-                         " median_ns, ci_lo_ns, ci_hi_ns FROM point JOIN run ON run.id = run"
-                         " ORDER BY started, run.rowid, point.rowid");
+    SqliteStatement rows(
+        database_,
+        "SELECT run, started, device, case_id, op, axes, runner, regime,"
+        " median_ns, ci_lo_ns, ci_hi_ns, git_sha, git_dirty FROM point JOIN run ON run.id = run"
+        " ORDER BY started, run.rowid, point.rowid");
     while (rows.step()) {
-      all.push_back({rows.text(0), rows.text(1), rows.text(2), rows.text(3), rows.text(4),
-                     rows.text(5), rows.text(6), rows.text(7), rows.real(8), rows.real(9),
-                     rows.real(10)});
+      HistoryRun run;
+      run.id = rows.text(0);
+      run.git_sha = rows.text(11);
+      run.git_dirty = rows.integer(12) != 0;
+      all.push_back({run.id, rows.text(1), rows.text(2), rows.text(3), rows.text(4), rows.text(5),
+                     rows.text(6), rows.text(7), rows.real(8), rows.real(9), rows.real(10),
+                     code_of(run)});
     }
     return all;
   }

@@ -144,6 +144,11 @@ std::string notes_text(const RunResult& result, const std::vector<ReportRow>& ro
     notes += fmt::format("FAILED {}: {}\n  {}\n", place(row), printable(status_text(row)),
                          row.point->reproduce);
   }
+  for (const CaseResult& c : result.cases) {
+    if (!is_mistrusted(c)) continue;
+    notes += fmt::format("MISTRUSTED {} {}: most of what it was checked against is 0\n",
+                         c.point.op(), c.point.to_string());
+  }
   for (const ReportRow& row : rows) {
     if (!explains || row.runner == nullptr) continue;
     if (row.opens_runner && !row.runner->explain.empty())

@@ -37,6 +37,7 @@ std::string_view word_of(const EntryOutcome& e) {
     case kNothingRan:
       return "nothing_ran";
     case kInterrupted:
+    case kTimedOut:
       return "interrupted";
     default:
       return "failed";

@@ -346,23 +346,21 @@ std::vector<StrategyInfo> strategies() {
 }
 
 std::vector<Sweep> sweeps() {
-  const auto sizes = [](std::vector<AxisValue> n, int64_t batch) {
+  const auto sizes = [](std::vector<AxisValue> n) {
     return std::vector<Axis>{{"n", std::move(n)},
-                             {"batch", {batch}},
+                             {"batch", ints({8})},
                              {"vocab", ints({1000})},
                              {"dim", ints({256})},
                              {"seq", ints({128})}};
   };
-  std::vector<Axis> quick = sizes(ints({4, 8, 16, 32}), 8);
-  quick.push_back({"fill", {"uniform", "duplicates", "zipf"}});
-  return {{"quick", std::move(quick)},
+  return {{"quick", sizes(ints({4, 8, 16, 32}))},
           {"full",
            {{"n", ints({2, 4, 8, 16, 32, 64})},
             {"batch", ints({4, 8, 16, 32})},
             {"vocab", ints({1000, 10000, 50000})},
             {"dim", ints({128, 256, 512})},
             {"seq", ints({64, 128, 256})}}},
-          {"ci", sizes(ints({4, 16}), 2)}};
+          {"ci", sizes(ints({4, 16}))}};
 }
 
 PrimitiveSpec make_spec() {
