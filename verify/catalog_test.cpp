@@ -126,7 +126,8 @@ void Verification::check_strategy(const PrimitiveSpec& spec, Workload& workload,
   CHECK(!prepared.explain.empty());
   const MemberOutputs first = session_.run(workload, prepared);
   check_verdict(reference, first, keeps_infinities(spec, prepared.strategy));
-  CHECK(first_difference(first, session_.run(workload, prepared)) == "");
+  // What auto is runs twice under its own name.
+  if (name != "auto") CHECK(first_difference(first, session_.run(workload, prepared)) == "");
   tally_.ran.insert(name);
 }
 
