@@ -39,9 +39,12 @@ std::string without_color(const std::string& text) {
   return plain;
 }
 
+/// But of commands, which stay whole.
 int widest(const std::string& text) {
   int width = 0;
-  for (const std::string& line : lines_of(text)) width = std::max(width, display_width(line));
+  for (const std::string& line : lines_of(text)) {
+    if (line.rfind("  wbench ", 0) != 0) width = std::max(width, display_width(line));
+  }
   return width;
 }
 
@@ -193,6 +196,11 @@ TEST_CASE("text is cut between code points, and control characters are spaces") 
   CHECK(fit("a\nb\tc\x1b[31m", 20) == "a b c [31m");
   CHECK(wrap("one two three four five", 12) == "one two\n    three\n    four\n    five");
   CHECK(wrap("aaaaaaaaaaaaaaaaaaaa", 12) == "aaaaaaaaaaaa\n    aaaaaaaa");
+}
+
+TEST_CASE("commands stay whole, for they are pasted into a shell") {
+  const std::string command = "  wbench run --peer 'python3 peer.py'\n";
+  CHECK(wrap("of no command\n" + command, 12) == "of no\n    command\n" + command);
 }
 
 TEST_CASE("listings wrap their last column and lose nothing") {

@@ -144,6 +144,12 @@ size_t break_at(const std::string& line, int width, size_t least) {
   return space == std::string::npos || space <= least ? end : space;
 }
 
+/// To be pasted into a shell, where a break would end it or be part of a quoted word.
+bool is_command(const std::string& line) {
+  const size_t first = line.find_first_not_of(' ');
+  return first != std::string::npos && line.compare(first, 7, "wbench ") == 0;
+}
+
 }  // namespace
 
 int display_width(const std::string& text) {
@@ -173,7 +179,7 @@ std::string wrap(const std::string& text, int width) {
       line += is_control(text[i]) ? ' ' : text[i];
       continue;
     }
-    while (display_width(line) > width) {
+    while (!is_command(line) && display_width(line) > width) {
       const size_t cut = break_at(line, width, kIndent);
       out += line.substr(0, cut) + "\n";
       line = std::string(kIndent, ' ') + line.substr(line[cut] == ' ' ? cut + 1 : cut);

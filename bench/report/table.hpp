@@ -65,7 +65,8 @@ std::string escaped_markdown(const std::string& text);
 /// Printable and at most `width` columns; what does not fit ends in "..".
 std::string fit(const std::string& text, int width);
 
-/// Keeps every line within `width` by breaking at spaces; what continues is indented.
+/// Keeps every line within `width` by breaking at spaces; what continues is indented. A line that
+/// is a command of wbench stays whole.
 std::string wrap(const std::string& text, int width);
 
 /// A listing: the first row is the header, the last column is wrapped, nothing is cut or dropped.
