@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every plan of every primitive refuses: names that it does not know, and a workspace that is
-// too small, nowhere, or askew.
+// What every plan of every primitive refuses: names that it does not know, a workspace that is too
+// small, nowhere, or askew, and on CUDA the stream of the CPU.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -41,9 +41,17 @@ void check_workspace(Session& session, const catalog::PrimitiveSpec& spec,
   refuses({static_cast<char*>(memory.data()) + 1, bytes}, "workspace is not aligned");
 }
 
+void check_stream(Session& session, const catalog::Prepared& prepared) {
+  const Tensor workspace(session.context(), Dtype::uint8, {prepared.workspace_bytes});
+  const VendorHandles handles(session.context());
+  const Execution execution{Stream::cpu(), {workspace.data(), workspace.bytes()}, &handles};
+  CHECK_THROWS_MATCHES(prepared.run(execution), Error,
+                       MessageMatches(ContainsSubstring("stream is Stream::cpu(), expected")));
+}
+
 }  // namespace
 
-TEST_CASE("every primitive refuses unknown strategies and policies, and a bad workspace") {
+TEST_CASE("every primitive refuses unknown strategies and policies, bad workspaces and streams") {
   int64_t with_workspace = 0;
   for (const Context& context : devices_at_hand()) {
     Session session(context);
@@ -61,6 +69,7 @@ TEST_CASE("every primitive refuses unknown strategies and policies, and a bad wo
             workload->prepare({.strategy = name, .policy = "no_such"}), Error,
             MessageMatches(ContainsSubstring("policy") && ContainsSubstring("\"no_such\"")));
         const catalog::Prepared prepared = workload->prepare({.strategy = name});
+        if (info.device == DeviceType::cuda) check_stream(session, prepared);
         if (prepared.workspace_bytes == 0) continue;
         ++with_workspace;
         check_workspace(session, *spec, prepared);

@@ -6,6 +6,7 @@
 #include "host/attention/flash_attention_wgmma_cuda.hpp"
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "host/core/pointer.hpp"
 #include "kernels/attention/flash_attention.hpp"
 #include "kernels/attention/flash_attention_decode.hpp"
@@ -39,7 +40,7 @@ void run_flash_attention_cuda(const Context& context, const FlashAttentionProble
                               const FlashAttentionArguments& arguments,
                               const Execution& execution) {
   const CurrentDevice current(context.device().ordinal);
-  const auto native = static_cast<cudaStream_t>(execution.stream.native());
+  const auto native = native_stream(execution.stream);
   kernels::FlashAttentionParams params{};
   params.q = arguments.q.data;
   params.k = arguments.k.data;

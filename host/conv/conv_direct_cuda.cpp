@@ -6,6 +6,7 @@
 #include "host/conv/conv_run.hpp"
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "kernels/conv/conv_direct.hpp"
 
 namespace wide {
@@ -13,9 +14,8 @@ namespace wide {
 ConvRunner make_conv_direct(const Context& context, const ConvProblem& problem) {
   return {[context, problem](const ConvArguments& arguments, const Execution& execution) {
     const CurrentDevice current(context.device().ordinal);
-    WIDE_CHECK_CUDA(
-        kernels::launch_conv_direct(conv_params(problem, arguments), problem.layout, problem.dtype,
-                                    static_cast<cudaStream_t>(execution.stream.native())));
+    WIDE_CHECK_CUDA(kernels::launch_conv_direct(conv_params(problem, arguments), problem.layout,
+                                                problem.dtype, native_stream(execution.stream)));
   }};
 }
 
@@ -24,9 +24,9 @@ ConvRunner make_conv_cuda_sequential(const Context& context, const ConvProblem& 
     const CurrentDevice current(context.device().ordinal);
     const kernels::ConvParams all = conv_params(problem, arguments);
     for (int64_t n = 0; n < problem.num_members; ++n) {
-      WIDE_CHECK_CUDA(kernels::launch_conv_direct(
-          conv_member(all, n, problem.dtype), problem.layout, problem.dtype,
-          static_cast<cudaStream_t>(execution.stream.native())));
+      WIDE_CHECK_CUDA(kernels::launch_conv_direct(conv_member(all, n, problem.dtype),
+                                                  problem.layout, problem.dtype,
+                                                  native_stream(execution.stream)));
     }
   }};
 }

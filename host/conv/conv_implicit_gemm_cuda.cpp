@@ -4,6 +4,7 @@
 #include "host/conv/conv_params.hpp"
 #include "host/conv/conv_run.hpp"
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "kernels/conv/conv_implicit_gemm.hpp"
 
 namespace wide {
@@ -15,9 +16,8 @@ ConvRunner make_conv_implicit_gemm(const Context& context, const ConvProblem& pr
   runner.run = [problem, tiles, ordinal](const ConvArguments& arguments,
                                          const Execution& execution) {
     const CurrentDevice current(ordinal);
-    WIDE_CHECK_CUDA(
-        kernels::launch_conv_implicit_gemm(conv_params(problem, arguments), problem.dtype, tiles,
-                                           static_cast<cudaStream_t>(execution.stream.native())));
+    WIDE_CHECK_CUDA(kernels::launch_conv_implicit_gemm(
+        conv_params(problem, arguments), problem.dtype, tiles, native_stream(execution.stream)));
   };
   runner.note = "tiles " + std::string(tile_name(tiles.vector)) +
                 " or, where pixels are gathered, " + std::string(tile_name(tiles.gather));

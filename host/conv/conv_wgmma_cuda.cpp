@@ -9,6 +9,7 @@
 #include "host/conv/conv_run.hpp"
 #include "host/conv/conv_wgmma.hpp"
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "host/core/tensor_map.hpp"
 #include "kernels/conv/conv_wgmma.hpp"
 
@@ -86,8 +87,7 @@ ConvRunner make_conv_wgmma(const Context& context, const ConvProblem& problem) {
                                                                const Execution& execution) {
     if (!has_conv_maps(arguments)) return other.run(arguments, execution);
     const CurrentDevice current(device.device.ordinal);
-    run_conv_wgmma(device, tile, problem, arguments,
-                   static_cast<cudaStream_t>(execution.stream.native()));
+    run_conv_wgmma(device, tile, problem, arguments, native_stream(execution.stream));
   };
   runner.note = "tile " + std::string(tile_name(tile)) +
                 "; by implicit_gemm where x or weight is not aligned to 16 bytes";

@@ -11,14 +11,11 @@
 #include "host/core/check.hpp"
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 
 namespace wide::runtime {
 
 namespace {
-
-cudaStream_t native(Stream stream) {
-  return static_cast<cudaStream_t>(stream.native());
-}
 
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
@@ -104,18 +101,18 @@ void copy_async(int ordinal, void* destination, const void* source, int64_t byte
   const cudaMemcpyKind kind = direction == Direction::host_to_device   ? cudaMemcpyHostToDevice
                               : direction == Direction::device_to_host ? cudaMemcpyDeviceToHost
                                                                        : cudaMemcpyDeviceToDevice;
-  WIDE_CHECK_CUDA(
-      cudaMemcpyAsync(destination, source, static_cast<size_t>(bytes), kind, native(stream)));
+  WIDE_CHECK_CUDA(cudaMemcpyAsync(destination, source, static_cast<size_t>(bytes), kind,
+                                  native_stream(stream)));
 }
 
 void fill_async(int ordinal, void* data, uint8_t byte, int64_t bytes, Stream stream) {
   const CurrentDevice current(ordinal);
-  WIDE_CHECK_CUDA(cudaMemsetAsync(data, byte, static_cast<size_t>(bytes), native(stream)));
+  WIDE_CHECK_CUDA(cudaMemsetAsync(data, byte, static_cast<size_t>(bytes), native_stream(stream)));
 }
 
 void synchronize(int ordinal, Stream stream) {
   const CurrentDevice current(ordinal);
-  WIDE_CHECK_CUDA(cudaStreamSynchronize(native(stream)));
+  WIDE_CHECK_CUDA(cudaStreamSynchronize(native_stream(stream)));
 }
 
 Stream create_stream(int ordinal) {
@@ -126,7 +123,7 @@ Stream create_stream(int ordinal) {
 }
 
 void destroy_stream(int, Stream stream) noexcept {
-  (void)cudaStreamDestroy(native(stream));
+  (void)cudaStreamDestroy(native_stream(stream));
 }
 
 void* create_cublas(int ordinal, std::string& reason) {

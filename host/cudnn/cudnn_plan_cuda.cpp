@@ -14,6 +14,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "host/cudnn/cudnn_operations_cuda.hpp"
 #include "host/cudnn/cudnn_plan.hpp"
 
@@ -228,7 +229,7 @@ class Plan final : public CudnnPlan {
       pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace.data);
       pack.finalize();
       const auto handle = static_cast<cudnnHandle_t>(cudnn);
-      require(cudnnSetStream(handle, static_cast<cudaStream_t>(stream.native())));
+      require(cudnnSetStream(handle, native_stream(stream)));
       require(cudnnBackendExecute(handle, found_.plan.get(), pack.get()));
     } catch (const Refused& refused) {
       cudnn::throw_error("cudnn: ", refused);

@@ -3,6 +3,7 @@
 //
 // From operands to kernel parameters.
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "host/embedding/embedding_run.hpp"
 #include "kernels/embedding/embedding_indexed.hpp"
 
@@ -14,7 +15,7 @@ void run_embedding_cuda(const Context& context, const EmbeddingProblem& problem,
                         EmbeddingStrategy strategy, const EmbeddingArguments& arguments,
                         const Execution& execution) {
   const CurrentDevice current(context.device().ordinal);
-  const auto stream = static_cast<cudaStream_t>(execution.stream.native());
+  const auto stream = native_stream(execution.stream);
   kernels::EmbeddingParams params;
   params.ids = arguments.ids.data;
   params.offsets = arguments.offsets.data;

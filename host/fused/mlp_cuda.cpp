@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "host/fused/mlp_run.hpp"
 #include "kernels/fused/mlp_fused.hpp"
 
@@ -24,7 +25,7 @@ void run_mlp_fused(const DeviceInfo& device, const MlpProblem& problem,
   params.activation = problem.activation;
   params.last_activation = problem.last_activation;
   const CurrentDevice current(device.device.ordinal);
-  const auto native = static_cast<cudaStream_t>(stream.native());
+  const auto native = native_stream(stream);
   switch (mlp_math(problem)) {
     case kernels::MlpMath::fp16:
       WIDE_CHECK_CUDA(kernels::launch_mlp_fused_fp16(params, native));

@@ -9,6 +9,7 @@
 // The grouped call has no such sums; it adds to a y that holds the bias, or the residual, already.
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/linear/linear_epilogue_cuda.hpp"
 #include "host/linear/linear_vendor.hpp"
@@ -47,8 +48,7 @@ class ConfiguredHandle {
  private:
   /// The order matters: cublasSetStream takes a workspace back.
   void configure(const LinearProblem& problem, const Execution& execution, int64_t cublas_bytes) {
-    WIDE_CHECK_CUBLAS(
-        cublasSetStream(handle_, static_cast<cudaStream_t>(execution.stream.native())));
+    WIDE_CHECK_CUBLAS(cublasSetStream(handle_, native_stream(execution.stream)));
     WIDE_CHECK_CUBLAS(
         cublasSetWorkspace(handle_, execution.workspace.data, static_cast<size_t>(cublas_bytes)));
     WIDE_CHECK_CUBLAS(cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_HOST));
@@ -114,8 +114,7 @@ struct Gemms {
         arguments.weight.data, arguments.x.data, to.data,
         weight.member * bytes, x.member * bytes, y.member * dtype_bytes(to.dtype),
         problem.num_members,   pointers};
-    WIDE_CHECK_CUDA(
-        kernels::launch_linear_pointers(params, static_cast<cudaStream_t>(stream.native())));
+    WIDE_CHECK_CUDA(kernels::launch_linear_pointers(params, native_stream(stream)));
     const cublasOperation_t transposed = CUBLAS_OP_T, plain = CUBLAS_OP_N;
     void** const of_x = pointers + problem.num_members;
     void** const of_y = of_x + problem.num_members;
@@ -159,8 +158,7 @@ void finish_linear(const LinearProblem& problem, const LinearArguments& argument
   params.num_planes = num_planes;
   params.plane_stride = problem.batch * params.sums_strides.row;
   params.epilogue = linear_epilogue_of(problem, arguments);
-  WIDE_CHECK_CUDA(kernels::launch_linear_epilogue(params, *problem.y_dtype,
-                                                  static_cast<cudaStream_t>(stream.native())));
+  WIDE_CHECK_CUDA(kernels::launch_linear_epilogue(params, *problem.y_dtype, native_stream(stream)));
 }
 
 void run_linear_cublas(const DeviceInfo& device, LinearStrategy strategy,

@@ -16,6 +16,7 @@
 #include "host/core/check.hpp"
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/linear/linear_cublaslt_call_cuda.hpp"
 #include "host/linear/linear_problem.hpp"
@@ -145,7 +146,7 @@ class Plan final : public CublasLtPlan {
     auto* const handle = reinterpret_cast<cublasLtHandle_t>(require_cublas("linear", execution));
     WIDE_CHECK_CUBLAS(matmul_->run(handle, operands, all_aligned ? aligned_ : *unaligned_,
                                    {execution.workspace.data, workspace_.cublas_bytes},
-                                   static_cast<cudaStream_t>(execution.stream.native())));
+                                   native_stream(execution.stream)));
     if (call_.needs_kernel) finish_linear(problem_, arguments, &to, execution.stream);
   }
 

@@ -11,6 +11,7 @@
 
 #include "host/core/capture_cuda.hpp"
 #include "host/core/cuda_check.hpp"
+#include "host/core/native_stream.hpp"
 #include "host/core/runtime.hpp"
 #include "host/linear/linear_cublaslt_call_cuda.hpp"
 #include "wide/convert.hpp"
@@ -86,14 +87,14 @@ class Search {
 
   bool run(const cublasLtMatmulAlgo_t& algorithm) {
     return matmul_.run(handle_, addresses_, algorithm, {workspace_.data(), workspace_.bytes()},
-                       native_stream()) == CUBLAS_STATUS_SUCCESS;
+                       native_stream(stream_.get())) == CUBLAS_STATUS_SUCCESS;
   }
 
   /// So many calls as one graph; null where one fails, be it in a capture alone.
   Replay capture(const cublasLtMatmulAlgo_t& algorithm, int calls) {
     bool has_run = true;
     try {
-      const OwnedGraph<cudaGraph_t> graph = capture_graph(native_stream(), [&] {
+      const OwnedGraph<cudaGraph_t> graph = capture_graph(native_stream(stream_.get()), [&] {
         for (int i = 0; i < calls && has_run; ++i) has_run = run(algorithm);
       });
       return has_run ? instantiate_graph(graph.get()) : nullptr;
@@ -104,7 +105,7 @@ class Search {
 
   /// Milliseconds of a replay, behind another one: what launching it takes is hidden.
   float replay_ms(const Replay& replay) {
-    const cudaStream_t stream = native_stream();
+    const cudaStream_t stream = native_stream(stream_.get());
     WIDE_CHECK_CUDA(cudaGraphLaunch(replay.get(), stream));
     WIDE_CHECK_CUDA(cudaEventRecord(begin_.get(), stream));
     WIDE_CHECK_CUDA(cudaGraphLaunch(replay.get(), stream));
@@ -116,8 +117,6 @@ class Search {
   }
 
  private:
-  cudaStream_t native_stream() const { return static_cast<cudaStream_t>(stream_.get().native()); }
-
   cublasLtHandle_t handle_;
   const CublasLtMatmul& matmul_;
   OwnedStream stream_;

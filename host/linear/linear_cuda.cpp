@@ -4,6 +4,7 @@
 // Starts the hand-rolled kernels.
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "host/linear/linear_epilogue_cuda.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_run.hpp"
@@ -69,7 +70,7 @@ void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy, const 
                        const LinearProblem& problem, const LinearArguments& arguments,
                        const Execution& execution) {
   const CurrentDevice current(device.device.ordinal);
-  const auto native = static_cast<cudaStream_t>(execution.stream.native());
+  const auto native = native_stream(execution.stream);
   const LinearStrategy kernel = linear_kernel_of(strategy, problem, device);
   const LinearProblem whole =
       strategy == LinearStrategy::shared_input ? as_one_member(problem) : problem;

@@ -4,6 +4,7 @@
 // Starts the ragged kernels: the table is in place, a call adds its addresses.
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "host/linear/linear_epilogue_cuda.hpp"
 #include "host/linear/ragged_linear_run.hpp"
 #include "kernels/linear/ragged_linear.hpp"
@@ -25,7 +26,7 @@ void run_ragged_linear_kernel(const DeviceInfo& device, RaggedLinearStrategy str
   storages.scale = arguments.scale;
   storages.residual = arguments.residual;
   params.epilogue = linear_epilogue_of(like, storages);
-  const auto native = static_cast<cudaStream_t>(stream.native());
+  const auto native = native_stream(stream);
   if (strategy == RaggedLinearStrategy::simt) {
     WIDE_CHECK_CUDA(kernels::launch_ragged_linear_simt(params, problem.dtype, native));
     return;

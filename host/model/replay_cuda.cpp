@@ -6,14 +6,11 @@
 
 #include "host/core/capture_cuda.hpp"
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 
 namespace wide {
 
 namespace {
-
-cudaStream_t native(Stream stream) {
-  return static_cast<cudaStream_t>(stream.native());
-}
 
 class CudaReplay final : public Replay {
  public:
@@ -22,14 +19,15 @@ class CudaReplay final : public Replay {
     const CurrentDevice current(ordinal_);
     const OwnedStream stream(context);
     const OwnedGraph<cudaGraph_t> graph =
-        capture_graph(native(stream.get()), [&] { enqueue(stream.get()); });
+        capture_graph(native_stream(stream.get()), [&] { enqueue(stream.get()); });
     exec_ = instantiate_graph(graph.get());
-    WIDE_CHECK_CUDA(cudaGraphUpload(exec_.get(), native(stream.get())));  // else the first run does
+    WIDE_CHECK_CUDA(
+        cudaGraphUpload(exec_.get(), native_stream(stream.get())));  // else the first run does
     context.synchronize(stream.get());
   }
   void launch(Stream stream) const override {
     const CurrentDevice current(ordinal_);
-    WIDE_CHECK_CUDA(cudaGraphLaunch(exec_.get(), native(stream)));
+    WIDE_CHECK_CUDA(cudaGraphLaunch(exec_.get(), native_stream(stream)));
   }
 
  private:

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From operands to kernel parameters.
+#include "host/core/native_stream.hpp"
 #include "host/norm/batchnorm_run.hpp"
 #include "host/norm/channel_norm_cuda.hpp"
 #include "kernels/norm/batchnorm_wide.hpp"
@@ -38,7 +39,7 @@ kernels::BatchnormParams member_of(kernels::BatchnormParams params, int64_t n, D
 void run_batchnorm_cuda(const Context& context, const BatchnormProblem& problem,
                         WideStrategy strategy, const BatchnormArguments& arguments, Stream stream) {
   const CurrentDevice current(context.device().ordinal);
-  const auto native = static_cast<cudaStream_t>(stream.native());
+  const auto native = native_stream(stream);
   const auto launch = [&](const kernels::BatchnormParams& params) {
     if (problem.mode == BatchnormMode::eval) {
       WIDE_CHECK_CUDA(kernels::launch_batchnorm_eval(problem.dtype, params, native));

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From operands to kernel parameters.
+#include "host/core/native_stream.hpp"
 #include "host/norm/channel_norm_cuda.hpp"
 #include "host/norm/groupnorm_run.hpp"
 #include "kernels/norm/groupnorm_wide.hpp"
@@ -12,9 +13,8 @@ void run_groupnorm_cuda(const Context& context, const GroupnormProblem& problem,
                         WideStrategy strategy, const GroupnormArguments& arguments, Stream stream) {
   const CurrentDevice current(context.device().ordinal);
   const auto launch = [&](const kernels::GroupnormParams& params) {
-    WIDE_CHECK_CUDA(kernels::launch_groupnorm_wide(problem.dtype, params,
-                                                   context.info().shared_bytes_per_block,
-                                                   static_cast<cudaStream_t>(stream.native())));
+    WIDE_CHECK_CUDA(kernels::launch_groupnorm_wide(
+        problem.dtype, params, context.info().shared_bytes_per_block, native_stream(stream)));
   };
   kernels::GroupnormParams all;
   set_channel_params(all, problem, arguments);

@@ -3,6 +3,7 @@
 //
 // From operands to kernel parameters.
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "host/core/pointer.hpp"
 #include "host/norm/row_norm.hpp"
 #include "kernels/norm/row_norm.hpp"
@@ -66,7 +67,7 @@ auto launcher_of(const ChainProblem& p) {
 void run_row_norm_cuda(const Context& context, const ChainProblem& problem, WideStrategy strategy,
                        const ChainArguments& arguments, Stream stream) {
   const CurrentDevice current(context.device().ordinal);
-  const auto native = static_cast<cudaStream_t>(stream.native());
+  const auto native = native_stream(stream);
   const auto launch = [&](const kernels::RowNormParams& params) {
     WIDE_CHECK_CUDA(launcher_of(problem)(problem.dtype, params, native));
   };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "host/pack/member_copy.hpp"
 #include "kernels/pack/strided_copy.hpp"
 
@@ -27,8 +28,7 @@ void copy_members_cuda(std::span<const MemberCopy> copies, Stream stream) {
       launch.sources[pair] = chunk[pair].source.data;
       launch.destinations[pair] = chunk[pair].destination.data;
     }
-    WIDE_CHECK_CUDA(
-        kernels::launch_strided_copy(launch, static_cast<cudaStream_t>(stream.native())));
+    WIDE_CHECK_CUDA(kernels::launch_strided_copy(launch, native_stream(stream)));
   }
 }
 

@@ -3,6 +3,7 @@
 //
 // From operands to kernel parameters.
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "host/pointwise/binary_run.hpp"
 #include "host/pointwise/packed_params_cuda.hpp"
 #include "kernels/pointwise/binary_wide.hpp"
@@ -13,7 +14,7 @@ void run_binary_cuda(const Context& context, const BinaryProblem& problem, WideS
                      const BinaryArguments& arguments, Stream stream) {
   using enum kernels::SecondOperand;
   const CurrentDevice current(context.device().ordinal);
-  const auto native = static_cast<cudaStream_t>(stream.native());
+  const auto native = native_stream(stream);
   const bool has_features =
       problem.broadcast == Broadcast::none || problem.broadcast == Broadcast::rows;
   kernels::PackedParams params =

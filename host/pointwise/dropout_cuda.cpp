@@ -3,6 +3,7 @@
 //
 // From operands to kernel parameters.
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "host/pointwise/dropout_run.hpp"
 #include "host/pointwise/packed_params_cuda.hpp"
 #include "kernels/pointwise/dropout_wide.hpp"
@@ -12,7 +13,7 @@ namespace wide {
 void run_dropout_cuda(const Context& context, const DropoutProblem& problem, WideStrategy strategy,
                       const DropoutArguments& arguments, Stream stream) {
   const CurrentDevice current(context.device().ordinal);
-  const auto native = static_cast<cudaStream_t>(stream.native());
+  const auto native = native_stream(stream);
   kernels::DropoutParams params;
   params.packed = packed_params(rows_of(problem), arguments.x.data, arguments.y.data);
   params.seed_member_stride = problem.seed_member_stride;

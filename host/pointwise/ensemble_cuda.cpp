@@ -3,6 +3,7 @@
 //
 // From operands to kernel parameters.
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "host/pointwise/ensemble_run.hpp"
 #include "kernels/pointwise/ensemble_wide.hpp"
 
@@ -12,7 +13,7 @@ void run_ensemble_cuda(const Context& context, const EnsembleProblem& problem,
                        WideStrategy strategy, const EnsembleArguments& arguments, void* state,
                        Stream stream) {
   const CurrentDevice current(context.device().ordinal);
-  const auto native = static_cast<cudaStream_t>(stream.native());
+  const auto native = native_stream(stream);
   kernels::EnsembleParams params;
   params.x = arguments.x.data;
   params.mask = static_cast<const uint8_t*>(problem.has_mask ? arguments.mask.data : nullptr);

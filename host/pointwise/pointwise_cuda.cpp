@@ -3,6 +3,7 @@
 //
 // From operands to kernel parameters.
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "host/pointwise/packed_params_cuda.hpp"
 #include "host/pointwise/pointwise_run.hpp"
 #include "kernels/pointwise/pointwise_wide.hpp"
@@ -25,7 +26,7 @@ void set_parameters(kernels::PointwiseParams& params, const PointwiseProblem& pr
 void run_pointwise_cuda(const Context& context, const PointwiseProblem& problem,
                         WideStrategy strategy, const PointwiseArguments& arguments, Stream stream) {
   const CurrentDevice current(context.device().ordinal);
-  const auto native = static_cast<cudaStream_t>(stream.native());
+  const auto native = native_stream(stream);
   kernels::PointwiseParams params;
   params.packed = packed_params(rows_of(problem), arguments.x.data, arguments.y.data);
   if (problem.num_slopes > 0) {

@@ -3,6 +3,7 @@
 //
 // From operands to kernel parameters.
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "host/pointwise/softmax_run.hpp"
 #include "kernels/pointwise/softmax_wide.hpp"
 
@@ -11,7 +12,7 @@ namespace wide {
 void run_softmax_cuda(const Context& context, const SoftmaxProblem& problem, WideStrategy strategy,
                       const SoftmaxArguments& arguments, Stream stream) {
   const CurrentDevice current(context.device().ordinal);
-  const auto native = static_cast<cudaStream_t>(stream.native());
+  const auto native = native_stream(stream);
   kernels::SoftmaxParams params;
   params.x = arguments.x.data;
   params.y = arguments.y.data;

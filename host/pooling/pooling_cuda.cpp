@@ -3,6 +3,7 @@
 //
 // From operands to kernel parameters.
 #include "host/core/current_device.hpp"
+#include "host/core/native_stream.hpp"
 #include "host/pooling/pooling_run.hpp"
 #include "kernels/pooling/pooling_wide.hpp"
 
@@ -26,7 +27,7 @@ kernels::PoolingAxis axis_of(int64_t in, int64_t out, const PoolingWindow& windo
 void run_pooling_cuda(const Context& context, const PoolingProblem& problem, WideStrategy strategy,
                       const PoolingArguments& arguments, Stream stream) {
   const CurrentDevice current(context.device().ordinal);
-  const auto native = static_cast<cudaStream_t>(stream.native());
+  const auto native = native_stream(stream);
   kernels::PoolingParams params;
   params.x = arguments.x.data;
   params.y = arguments.y.data;

@@ -130,7 +130,7 @@ struct Workspace {
 
 /// What one call of a plan needs besides its operands. Belongs to one thread.
 struct Execution {
-  Stream stream;
+  Stream stream;  ///< of a CUDA plan never Stream::cpu(): invalid_argument
   Workspace workspace{};
   const VendorHandles* handles =
       nullptr;  ///< may be null where the strategy uses no vendor library
