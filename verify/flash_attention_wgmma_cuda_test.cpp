@@ -5,11 +5,14 @@
 // Simulated devices have two multiprocessors here, so that blocks of the kernel go on from queries
 // to queries. Skipped without a device of compute capability 9.0.
 #include <catch2/generators/catch_generators_all.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "verify/flash_attention_case.hpp"
 
 namespace wide::test {
 namespace {
+
+using Catch::Matchers::ContainsSubstring;
 
 Context require_hopper() {
   const Context context = require_cuda();
@@ -108,10 +111,10 @@ TEST_CASE("flash_attention by wgmma: keys that members share, and addresses with
       const Tensor y(context, Dtype::fp16, own);
       const FlashAttentionArguments arguments{q, keys, keys, {}, {}, y};
       const FlashAttentionProblem like{.num_members = kMembers};
-      run_plan(context,
-               make_flash_attention_plan(context, describe_flash_attention(arguments, like),
-                                         {.strategy = "wgmma"}),
-               arguments);
+      const FlashAttentionPlan plan = make_flash_attention_plan(
+          context, describe_flash_attention(arguments, like), {.strategy = "wgmma"});
+      CHECK_THAT(plan.explain(), ContainsSubstring("by tensor_core where operands are not"));
+      run_plan(context, plan, arguments);
       return download(context, y);
     };
     const Reals by_stride = attend(shared), by_copy = attend(copies);

@@ -5,6 +5,7 @@
 // are: a few tiles then give each block several to go on with.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"
@@ -16,6 +17,7 @@
 namespace wide::test {
 namespace {
 
+using Catch::Matchers::ContainsSubstring;
 using enum kernels::LinearWgmmaTile;
 
 struct Size {
@@ -106,6 +108,22 @@ TEST_CASE("linear by wgmma: both ways to store, every epilogue") {
   problem.shared_input = true;
   problem.weight = {160, 160 * out + 16};
   check(bench, problem, m64n128);
+}
+
+TEST_CASE("linear by wgmma: what stands in is said in advance") {
+  TestDevice bench(require_cuda());
+  require_wgmma(bench);
+  const auto explain = [&](Dtype dtype, const char* strategy) {
+    LinearProblem problem = problem_of({2, 128, 64, 64, m64n128}, dtype);
+    problem.shared_input = strategy == std::string("shared_input");
+    return make_linear_plan(bench.context(), problem, {.strategy = strategy}).explain();
+  };
+  const std::string where = " where x or weight is not aligned to 16 bytes";
+  for (const char* strategy : {"wgmma", "shared_input"}) {
+    CHECK_THAT(explain(Dtype::fp16, strategy), ContainsSubstring("; by tensor_core" + where));
+  }
+  CHECK_THAT(explain(Dtype::fp8_e4m3, "sequential"), ContainsSubstring("; by simt" + where));
+  CHECK_THAT(explain(Dtype::fp16, "tensor_core"), !ContainsSubstring("not aligned"));
 }
 
 }  // namespace

@@ -196,6 +196,8 @@ FlashAttentionPlan make_flash_attention_plan(const Context& context,
   } else if (state.choice.strategy == FlashAttentionStrategy::sequential && !is_empty(full) &&
              context.device().type == DeviceType::cuda) {
     make_sequential(cudnn_device(context), state);
+  } else if (state.choice.strategy == FlashAttentionStrategy::wgmma) {
+    state.choice.explain += "; by tensor_core where operands are not aligned to 16 bytes";
   } else if (state.choice.strategy == FlashAttentionStrategy::decode) {
     const int parts = flash_attention_decode_parts(full);
     state.choice.explain +=
