@@ -25,6 +25,14 @@ inline AxisInfo dtype_axis(std::string_view summary) {
   return {"dtype", summary, "fp32", {"fp32", "fp16", "bf16"}, 0};
 }
 
+inline AxisInfo weights_axis(std::string_view summary) {
+  return {"weights",
+          summary,
+          "packed",
+          {"packed", "fp8_e4m3", "int8", "fp6_e3m2", "int4", "fp4_e2m1"},
+          0};
+}
+
 /// Of primitives with one kernel: the same two on both devices.
 inline std::vector<StrategyInfo> wide_strategies(std::string_view wide_summary, Traffic traffic) {
   using enum DeviceType;

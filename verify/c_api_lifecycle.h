@@ -390,6 +390,39 @@ static void test_plan_options(wide_device device) {
   wide_context_destroy(cpu);
 }
 
+/* Quantised layers take a part of the memory, and the members that are loaded stay what they are.
+ */
+static void test_quantized(wide_device device) {
+  wide_context* context = NULL;
+  wide_graph *dense = NULL, *graph = NULL;
+  wide_plan* plan = NULL;
+  wide_parameters* drawn = NULL;
+  const wide_context_options at = {.struct_size = sizeof at, .device = device};
+  const wide_model_sizes sizes = {.struct_size = sizeof sizes, .dtype = WIDE_BF16};
+  const wide_weight_quantization how = {.struct_size = sizeof how, .format = "int4"};
+  const wide_plan_options options = {.struct_size = sizeof options, .num_members = 2, .batch = 3};
+  wide_plan_info packed = {.struct_size = sizeof packed}, quantized = packed;
+  OK(wide_context_create(&at, &context));
+  OK(wide_graph_create_named("deep_mlp", &sizes, &dense));
+  OK(wide_graph_quantize(dense, &how, &graph));
+  OK(wide_plan_create(context, dense, &options, &plan));
+  OK(wide_plan_query(plan, &packed));
+  wide_plan_destroy(plan);
+  OK(wide_plan_create(context, graph, &options, &plan));
+  OK(wide_plan_query(plan, &quantized));
+  CHECK(3 * quantized.weights_bytes < packed.weights_bytes);
+  OK(wide_parameters_create_random(graph, 7, 0, &drawn));
+  const wide_parameters* members[2] = {drawn, drawn};
+  wide_model* model = NULL;
+  OK(wide_model_create(context, plan, members, 2, &model));
+  wide_model_destroy(model);
+  wide_parameters_destroy(drawn);
+  wide_plan_destroy(plan);
+  wide_graph_destroy(graph);
+  wide_graph_destroy(dense);
+  wide_context_destroy(context);
+}
+
 static void test_lifecycle(wide_device device) {
   test_checkpoint(device);
   test_compact(device);
@@ -397,6 +430,7 @@ static void test_lifecycle(wide_device device) {
   test_ragged(device);
   test_members(device);
   test_plan_options(device);
+  test_quantized(device);
 }
 
 #endif

@@ -73,12 +73,37 @@ static void refuse_tensors(const Engine* e) {
     wide_builder_destroy(b);                                    \
   } while (0)
 
+static void refuse_quantization(void) {
+  wide_graph *mlp = NULL, *graph = NULL;
+  OK(wide_graph_create_named("mlp", NULL, &mlp));
+  const char* layers[1] = {"fc9"};
+  wide_weight_quantization how = {.struct_size = sizeof how, .format = "int4"};
+  REFUSED("graph is null", wide_graph_quantize(NULL, &how, &graph));
+  REFUSED("how is null", wide_graph_quantize(mlp, NULL, &graph));
+  REFUSED("out is null", wide_graph_quantize(mlp, &how, NULL));
+  how.num_layers = 1;
+  REFUSED("how.layers is null, expected 1 elements", wide_graph_quantize(mlp, &how, &graph));
+  how.layers = layers;
+  REFUSED("no linear layer \"fc9\"", wide_graph_quantize(mlp, &how, &graph));
+  how.num_layers = 0, how.group_size = 32;
+  REFUSED("group_size is 32, expected 64 or 128", wide_graph_quantize(mlp, &how, &graph));
+  how.group_size = 0, how.format = "packed";
+  REFUSED("how.format is \"packed\", expected fp8_e4m3", wide_graph_quantize(mlp, &how, &graph));
+  how.format = NULL;
+  REFUSED("how.format is null", wide_graph_quantize(mlp, &how, &graph));
+  how.struct_size = 0;
+  REFUSED("how.struct_size is 0", wide_graph_quantize(mlp, &how, &graph));
+  CHECK(graph == NULL);
+  wide_graph_destroy(mlp);
+}
+
 static void refuse_graphs(void) {
   wide_graph* graph = NULL;
   wide_builder* builder = NULL;
   REFUSED("name is null", wide_graph_create_named(NULL, NULL, &graph));
   REFUSED("did you mean", wide_graph_create_named("resnet81", NULL, &graph));
   REFUSED("builder is null", wide_graph_create(NULL, &graph));
+  refuse_quantization();
   REFUSED("dtype is -1", wide_builder_create("g", -1, &builder));
   REFUSED("dtype is int32, expected fp32, fp16 or bf16",
           wide_builder_create("g", WIDE_INT32, &builder));

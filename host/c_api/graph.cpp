@@ -32,6 +32,24 @@ wide_status wide_graph_create(const wide_builder* builder, wide_graph** out) {
     return wide_graph{GraphBuilder(own.builder).build()};
   });
 }
+wide_status wide_graph_quantize(const wide_graph* graph, const wide_weight_quantization* how,
+                                wide_graph** out) {
+  return created(__func__, out, [&] {
+    const Graph& own = required(graph, "graph").graph;
+    const wide_weight_quantization given = sized(how, "how");
+    const std::optional<WeightFormat> format =
+        parse_weight_format(text(given.format, "how.format"));
+    WIDE_REQUIRE(format && *format != WeightFormat::packed,
+                 "how.format is \"" + std::string(given.format) +
+                     "\", expected fp8_e4m3, int8, fp6_e3m2, int4 or fp4_e2m1");
+    require_array(given.layers, given.num_layers, "how.layers");
+    WeightQuantization all{.format = *format,
+                           .group_size = given.group_size == 0 ? 128 : given.group_size};
+    for (int64_t i = 0; i < given.num_layers; ++i)
+      all.layers.push_back(text(given.layers[i], "an element of how.layers"));
+    return wide_graph{with_quantized_weights(own, all)};
+  });
+}
 void wide_graph_destroy(wide_graph* graph) {
   delete graph;
 }

@@ -11,6 +11,7 @@
 #include "host/linear/linear_values.hpp"
 #include "host/operand.hpp"
 #include "host/operand_values.hpp"
+#include "host/spec.hpp"
 #include "wide/catalog.hpp"
 #include "wide/error.hpp"
 #include "wide/linear.hpp"
@@ -298,10 +299,7 @@ std::vector<AxisInfo> axes() {
        {"no", "before", "after"}},
       {"shared", "whether all members read one x", "no", {"no", "yes"}},
       {"tf32", "whether fp32 may be multiplied as tf32", "no", {"no", "yes"}},
-      {"weights",
-       "how they are stored",
-       "packed",
-       {"packed", "fp8_e4m3", "int8", "fp6_e3m2", "int4", "fp4_e2m1"}},
+      weights_axis("how they are stored"),
       {"group", "inputs that share a quantised weight's scale", "128", {"128", "64"}},
   };
 }

@@ -28,7 +28,10 @@ struct NodeFlops {
   static double core(double tq, double tk, double features, bool is_causal) {
     return 4 * tq * tk * features * (is_causal ? 0.5 : 1);
   }
-  double operator()(const LinearOp&) const { return 2 * out() * extent("weight", 1); }
+  double operator()(const LinearOp&) const {
+    return 2 * out() * static_cast<double>(graph.type(node.operand("x")).shape.back());
+  }
+  double operator()(const QuantizeOp&) const { return 0; }  // before anything runs
   double operator()(const ConvOp&) const {
     const Shape& weight = graph.type(node.operand("weight")).shape;
     return 2 * out() * static_cast<double>(num_elements(weight) / weight[0]);

@@ -27,12 +27,28 @@ ValueType with_last(ValueType type, int64_t last) {
 
 using Types = std::vector<ValueType>;
 
+/// Of a member's quantised weight.
+int64_t bytes_of(const Operands& at, WeightFormat format, int64_t group_size, int64_t out,
+                 int64_t in) {
+  at.require(format != WeightFormat::packed, "format is packed, expected a quantised one");
+  at.require(group_size == 64 || group_size == 128,
+             "group_size is " + text(group_size) + ", expected 64 or 128");
+  at.require(out >= 0, "out_features is " + text(out) + ", expected >= 0");
+  return quantized_bytes({format, group_size, out, in});
+}
+
 Types infer(const LinearOp& op, const Operands& at) {
   at.only({"x", "weight", "bias", "residual"});
   const ValueType& x = at.floating("x", 2, 4);
-  const ValueType& weight = at.parameter("weight", {kBatch, x.shape.back()}, x.dtype);
-  const ValueType y = with_last(x, weight.shape[0]);
-  at.optional_parameter("bias", {weight.shape[0]}, x.dtype);
+  int64_t out = op.out_features;
+  if (op.weight_format == WeightFormat::packed) {
+    out = at.parameter("weight", {kBatch, x.shape.back()}, x.dtype).shape[0];
+  } else {
+    at.parameter("weight", {bytes_of(at, op.weight_format, op.group_size, out, x.shape.back())},
+                 Dtype::uint8);
+  }
+  const ValueType y = with_last(x, out);
+  at.optional_parameter("bias", {out}, x.dtype);
   at.residual(op.residual, y);
   return {y};
 }
@@ -448,6 +464,17 @@ Types infer(const PackMlpOp& op, const Operands& at) {
     if (op.has_bias) at.parameter("bias" + number, {op.widths[i + 1]}, dtype);
   }
   return {{dtype, {mlp_member_elements(mlp_of(op.widths, op.has_bias, dtype))}}};
+}
+
+Types infer(const QuantizeOp& op, const Operands& at) {
+  at.only({"weight"});
+  const ValueType& weight = at.parameter("weight", {kBatch, kBatch}, at.type("weight").dtype);
+  const bool is_known =
+      weight.dtype == Dtype::fp32 || weight.dtype == Dtype::fp16 || weight.dtype == Dtype::bf16;
+  at.require(is_known,
+             "weight is " + text(dtype_name(weight.dtype)) + ", expected fp32, fp16 or bf16");
+  return {
+      {Dtype::uint8, {bytes_of(at, op.format, op.group_size, weight.shape[0], weight.shape[1])}}};
 }
 
 Types infer(const EnsembleOp&, const Operands& at) {

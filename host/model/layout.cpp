@@ -212,6 +212,7 @@ class Layouts {
   void constrain(const FoldBatchnormOp&) {}  // likewise
   void constrain(const MlpOp&) { rows({"x"}); }
   void constrain(const PackMlpOp&) {}  // of parameters
+  void constrain(const QuantizeOp&) {}
   void constrain(const EnsembleOp&) { rows({"x"}); }
 
   const Graph& graph_;

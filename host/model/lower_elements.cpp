@@ -237,5 +237,6 @@ void lower(Lowering& l, const Node& node, const TransposeOp& op) {
 // Of parameters: computed when members are loaded.
 void lower(Lowering&, const Node&, const FoldBatchnormOp&) {}
 void lower(Lowering&, const Node&, const PackMlpOp&) {}
+void lower(Lowering&, const Node&, const QuantizeOp&) {}
 
 }  // namespace wide

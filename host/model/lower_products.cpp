@@ -72,6 +72,12 @@ void lower(Lowering& l, const Node& node, const LinearOp& op) {
   like.allow_tf32 = l.options().allows_tf32;
   like.epilogue.activation = op.activation;
   like.epilogue.residual = op.residual;
+  if (op.weight_format != WeightFormat::packed) {
+    like.weight_format = op.weight_format;
+    like.group_size = op.group_size;
+    like.in_features = l.graph().type(node.operand("x")).shape.back();
+    like.out_features = op.out_features;
+  }
   const LinearPlan plan = make_linear_plan(
       l.context(), describe_linear(arguments(l.example()), like), l.plan_options("linear"));
   l.add(node, "linear", plan.strategy(), plan.explain(), plan.workspace_bytes(),

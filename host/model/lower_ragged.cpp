@@ -26,9 +26,11 @@ bool treats_rows_alike(const Lowering& l, const Node& node) {
   });
 }
 
-/// A shared residual does not lie as y does; and who names strategies of `linear` gets them.
+/// A shared residual does not lie as y does, nor are quantised weights ragged_linear's; and who
+/// names strategies of `linear` gets them.
 bool is_ragged_linear(const Lowering& l, const Node& node) {
-  if (!std::holds_alternative<LinearOp>(node.operation)) return false;
+  const auto* op = std::get_if<LinearOp>(&node.operation);
+  if (op == nullptr || op->weight_format != WeightFormat::packed) return false;
   const auto& named = l.options().strategies;
   if (named.contains("linear") && !named.contains("ragged_linear")) return false;
   const Value residual = node.operand("residual");

@@ -157,6 +157,7 @@ void lower(Lowering& l, const Node& node, const TransposeOp& op);
 void lower(Lowering& l, const Node& node, const FoldBatchnormOp& op);
 void lower(Lowering& l, const Node& node, const MlpOp& op);
 void lower(Lowering& l, const Node& node, const PackMlpOp& op);
+void lower(Lowering& l, const Node& node, const QuantizeOp& op);
 void lower(Lowering& l, const Node& node, const EnsembleOp& op);
 
 }  // namespace wide

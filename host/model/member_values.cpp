@@ -168,6 +168,17 @@ class Evaluator {
     }
     return packed;
   }
+  HostValue compute(const Node& node, const QuantizeOp& op) const {
+    const HostValue weight = (*this)(node.operand("weight"));
+    const ValueType& type = graph_.type(node.outputs[0]);
+    HostValue blob{type, std::vector<std::byte>(static_cast<size_t>(type.shape[0]))};
+    const Shape& shape = weight.type.shape;
+    const ConstTensorView member(weight.bytes.data(), weight.type.dtype, shape, Device{});
+    quantize_weights(
+        Context::cpu(), {op.format, op.group_size, shape[0], shape[1]}, std::span(&member, 1),
+        TensorView(blob.bytes.data(), Dtype::uint8, {1, type.shape[0]}, Device{}), Stream::cpu());
+    return blob;
+  }
   template <class Op>
   HostValue compute(const Node& node, const Op&) const {
     return refuse(node);

@@ -302,7 +302,10 @@ GraphOf graph_of(const NamedModel& named) {
     sizes.width = point.integer("hidden");
     sizes.seq = point.integer("seq");
     sizes.image = point.integer("image");
-    return named.make(sizes);
+    const Graph graph = named.make(sizes);
+    const WeightFormat format = *parse_weight_format(point.word("weights"));
+    return format == WeightFormat::packed ? graph
+                                          : with_quantized_weights(graph, {.format = format});
   };
 }
 
@@ -317,6 +320,7 @@ PrimitiveSpec named_spec(const NamedModel& named, const std::string& full_name) 
   spec.axes.push_back(
       {"image", "height and width of images; 0: the model's own", int64_t{0}, {}, 0});
   spec.axes.push_back(dtype_axis("of parameters and values"));
+  spec.axes.push_back(weights_axis("how those of linear layers are stored"));
   spec.impossible_reason = [make](const Case& point) {
     return reason_against([&] { return make(point); });
   };

@@ -47,6 +47,8 @@ class Attributes {
 void list(const LinearOp& op, Attributes& a) {
   a.add("activation", activation_name(op.activation), activation_name(Activation::none));
   a.add("residual", residual_name(op.residual), residual_name(Residual::none));
+  a.add("weights", weight_format_name(op.weight_format), weight_format_name(WeightFormat::packed));
+  a.add("group_size", op.group_size, int64_t{128});
 }
 void list(const ConvOp& op, Attributes& a) {
   a.add("groups", op.groups, int64_t{1});
@@ -157,6 +159,10 @@ void list(const MlpOp& op, Attributes& a) {
 void list(const PackMlpOp& op, Attributes& a) {
   a.add<std::string>("widths", widths_text(op.widths), "");
 }
+void list(const QuantizeOp& op, Attributes& a) {
+  a.add<std::string_view>("format", weight_format_name(op.format), "");
+  a.add("group_size", op.group_size, int64_t{128});
+}
 void list(const EnsembleOp& op, Attributes& a) {
   a.add<std::string_view>("of", ensemble_name(op.ensemble), "");
 }
@@ -190,6 +196,7 @@ struct Namer {
   std::string_view operator()(const FoldBatchnormOp&) const { return "fold_batchnorm"; }
   std::string_view operator()(const MlpOp&) const { return "mlp"; }
   std::string_view operator()(const PackMlpOp&) const { return "pack_mlp"; }
+  std::string_view operator()(const QuantizeOp&) const { return "quantize"; }
   std::string_view operator()(const EnsembleOp&) const { return "ensemble"; }
 };
 

@@ -17,7 +17,8 @@ bool can_take_in(const Graph& graph, const Node& layer) {
   }
   const auto* linear = std::get_if<LinearOp>(&layer.operation);
   return linear != nullptr && linear->activation == Activation::none &&
-         linear->residual == Residual::none && graph.type(layer.outputs[0]).shape.rank() == 2;
+         linear->residual == Residual::none && linear->weight_format == WeightFormat::packed &&
+         graph.type(layer.outputs[0]).shape.rank() == 2;
 }
 
 /// The layer that a batchnorm can be folded into; nullptr where there is none.

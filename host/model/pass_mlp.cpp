@@ -19,7 +19,9 @@ using Layers = std::vector<const Node*>;
 
 const LinearOp* plain_layer(const Node* node) {
   const auto* op = node == nullptr ? nullptr : std::get_if<LinearOp>(&node->operation);
-  return op != nullptr && op->residual == Residual::none ? op : nullptr;
+  const bool is_plain =
+      op != nullptr && op->residual == Residual::none && op->weight_format == WeightFormat::packed;
+  return is_plain ? op : nullptr;
 }
 
 class MlpFuser {

@@ -159,6 +159,22 @@ class GraphBuilder {
   std::map<std::string, std::string, std::less<>> names_;  ///< of values and nodes: what has it
 };
 
+/// How weights of linear layers are to be stored, and of which.
+struct WeightQuantization {
+  WeightFormat format = WeightFormat::int4;
+  int64_t group_size = 128;           ///< inputs that share a scale: 64 or 128
+  std::vector<std::string> layers{};  ///< nodes' names; empty: all that are not quantised yet
+};
+
+/// The same network, whose linear layers multiply by quantised weights (quantize.hpp). Parameters
+/// stay what they were: members are loaded and replaced as before, their weights quantised from the
+/// graph's dtype on the host, and Model::get gives back what was loaded, which is kept there.
+/// Linear layers only, not the projections of attention; x is fp16 or bf16 on CUDA, on the CPU
+/// fp32, too. Call it again for layers of another format. No batchnorm is folded into such a layer,
+/// it becomes part of no mlp, and of a ragged model it runs member after member. Errors:
+/// invalid_argument (packed as a format, another group size, no such layer, none at all).
+Graph with_quantized_weights(const Graph& graph, const WeightQuantization& how);
+
 /// Types of a node's outputs. Throws as GraphBuilder says.
 std::vector<ValueType> infer_types(const Graph& graph, const Node& node);
 

@@ -17,14 +17,19 @@
 #include "wide/epilogue.hpp"
 #include "wide/pointwise.hpp"
 #include "wide/pooling.hpp"
+#include "wide/quantize.hpp"
 #include "wide/shape.hpp"
 
 namespace wide {
 
-/// x [B, .., in], weight [out, in], bias [out] or none, residual as y or none -> y [B, .., out]
+/// x [B, .., in], weight [out, in], bias [out] or none, residual as y or none -> y [B, .., out];
+/// quantised: weight uint8 [quantized_bytes], of quantize_weights() or what quantize makes.
 struct LinearOp {
   Activation activation = Activation::none;
   Residual residual = Residual::none;
+  WeightFormat weight_format = WeightFormat::packed;
+  int64_t group_size = 128;  ///< of quantised weights: inputs that share a scale, 64 or 128
+  int64_t out_features = 0;  ///< likewise, as their shape does not show it
   friend bool operator==(const LinearOp&, const LinearOp&) = default;
 };
 
@@ -199,6 +204,13 @@ struct PackMlpOp {
   friend bool operator==(const PackMlpOp&, const PackMlpOp&) = default;
 };
 
+/// weight [out, in] -> y uint8 [quantized_bytes], a blob (quantize.hpp); of parameters only
+struct QuantizeOp {
+  WeightFormat format = WeightFormat::int4;
+  int64_t group_size = 128;
+  friend bool operator==(const QuantizeOp&, const QuantizeOp&) = default;
+};
+
 /// x [B, .., D] of each member -> y [B, .., D], one for all members; only as an output
 struct EnsembleOp {
   Ensemble ensemble = Ensemble::mean;
@@ -209,6 +221,6 @@ using Operation =
     std::variant<LinearOp, ConvOp, AttentionOp, FlashAttentionOp, EmbeddingOp, LayernormOp,
                  RmsnormOp, ChainOp, BatchnormOp, GroupnormOp, InstancenormOp, PointwiseOp,
                  BinaryOp, PoolingOp, SoftmaxOp, DropoutOp, ConcatOp, SliceOp, ReshapeOp,
-                 TransposeOp, FoldBatchnormOp, MlpOp, PackMlpOp, EnsembleOp>;
+                 TransposeOp, FoldBatchnormOp, MlpOp, PackMlpOp, QuantizeOp, EnsembleOp>;
 
 }  // namespace wide

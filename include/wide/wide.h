@@ -194,6 +194,19 @@ typedef struct wide_model_sizes {
 /* mlp, mlp256, deep_mlp, convnet, resblock, resnet18, bert, vit. `sizes` may be NULL. */
 WIDE_API wide_status wide_graph_create_named(const char* name, const wide_model_sizes* sizes,
                                              wide_graph** out);
+
+typedef struct wide_weight_quantization {
+  size_t struct_size;
+  const char* format;        /* "fp8_e4m3", "int8", "fp6_e3m2", "int4" or "fp4_e2m1" */
+  int64_t group_size;        /* inputs that share a scale: 64 or 128; 0: 128 */
+  const char* const* layers; /* nodes' names; none: all linear layers that are not quantised yet */
+  int64_t num_layers;
+} wide_weight_quantization;
+
+/* The same network, whose linear layers multiply by quantised weights: members' parameters stay
+ * what they were, and are quantised when they are loaded. x is fp16 or bf16 on CUDA. */
+WIDE_API wide_status wide_graph_quantize(const wide_graph* graph,
+                                         const wide_weight_quantization* how, wide_graph** out);
 WIDE_API void wide_graph_destroy(wide_graph* graph);
 
 /* ---- members' parameters --------------------------------------------------------------------- */
