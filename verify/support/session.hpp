@@ -36,6 +36,7 @@ class Session {
   Context context_;
   OwnedStream stream_;
   VendorHandles handles_;
+  Tensor scratch_;  ///< the workspace between its guard bands; kept, as memory is slow while fresh
 };
 
 /// Where two outputs differ bit for bit, "member 1, row 2, column 3: 0.5 and 0.25"; empty where
