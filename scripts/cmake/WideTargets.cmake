@@ -23,6 +23,15 @@ function(wide_target target)
   endif()
 endfunction()
 
+# The sanitized build is a second one of sources that others compile without this: includes that are missing show there.
+function(wide_precompile target)
+  if(WIDE_SANITIZE)
+    set(headers algorithm array cmath functional limits map memory optional span string string_view utility vector)
+    list(TRANSFORM headers REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>")
+    target_precompile_headers(${target} PRIVATE ${headers})
+  endif()
+endfunction()
+
 # Of a list of sources, those that this build wants: x_cuda.cpp and x.cu need CUDA, x_no_cuda.cpp is
 # x_cuda.cpp's twin for builds without. A second argument stands for whether there is CUDA.
 function(wide_select_cuda list_name)
@@ -95,6 +104,7 @@ function(wide_libraries)
     target_link_libraries(wide PRIVATE CUDNN::cudnn)
   endif()
   wide_target(wide)
+  wide_precompile(wide)
 
   add_library(wide_catalog STATIC ${PROJECT_SOURCE_DIR}/host/catalog.cpp ${PROJECT_SOURCE_DIR}/host/case.cpp
               ${PROJECT_SOURCE_DIR}/host/operand.cpp ${PROJECT_SOURCE_DIR}/host/packed_workload.cpp
@@ -105,6 +115,7 @@ function(wide_libraries)
   target_include_directories(wide_catalog PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(wide_catalog PUBLIC wide)
   wide_target(wide_catalog)
+  wide_precompile(wide_catalog)
 
   wide_sources(core cudnn import model pack c_api)
 endfunction()
@@ -117,5 +128,6 @@ function(wide_onnx_library)
   target_include_directories(wide_onnx PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(wide_onnx PUBLIC wide)
   wide_target(wide_onnx)
+  wide_precompile(wide_onnx)
   wide_runs_once(${sources})
 endfunction()
