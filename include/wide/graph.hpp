@@ -171,8 +171,8 @@ struct WeightQuantization {
 /// graph's dtype on the host, and Model::get gives back what was loaded, which is kept there.
 /// Linear layers only, not the projections of attention; x is fp16 or bf16 on CUDA, on the CPU
 /// fp32, too. Call it again for layers of another format. No batchnorm is folded into such a layer,
-/// it becomes part of no mlp, and of a ragged model it runs member after member. Errors:
-/// invalid_argument (packed as a format, another group size, no such layer, none at all).
+/// it becomes part of no mlp, and of a ragged model it runs member after member.
+/// Errors: invalid_argument (packed as a format, another group size, no such layer, none at all).
 Graph with_quantized_weights(const Graph& graph, const WeightQuantization& how);
 
 /// Types of a node's outputs. Throws as GraphBuilder says.
