@@ -67,7 +67,7 @@ BatchnormProblem problem(BatchnormMode mode, Dtype dtype = Dtype::fp32) {
   BatchnormProblem p{.num_members = 4, .batch = 8, .channels = 16, .height = 8, .width = 8};
   p.dtype = dtype;
   p.mode = mode;
-  const ChannelStrides packed{4 * 16 * 64, 16 * 64, 64, 8};
+  const ChannelStrides packed{4 * 16 * 64, 16 * 64, 64, 8, 1};
   p.x = p.y = packed;
   p.gamma_member_stride = p.beta_member_stride = 16;
   p.mean_member_stride = p.variance_member_stride = 16;

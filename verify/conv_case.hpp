@@ -27,11 +27,11 @@ struct ConvGrid {
   PerAxis size;
   bool is_last;
 
-  ConvGrid(ConvLayout layout, int64_t outer_, int64_t channels_, const PerAxis& size_)
+  ConvGrid(ChannelLayout layout, int64_t outer_, int64_t channels_, const PerAxis& size_)
       : outer(outer_),
         channels(channels_),
         size(size_),
-        is_last(layout == ConvLayout::channels_last) {}
+        is_last(layout == ChannelLayout::channels_last) {}
 
   Shape shape() const {
     return is_last ? Shape{outer, size.height, size.width, channels}

@@ -17,9 +17,9 @@ using namespace wide;
 
 namespace {
 
-constexpr auto kFirst = ConvLayout::channels_first, kLast = ConvLayout::channels_last;
+constexpr auto kFirst = ChannelLayout::channels_first, kLast = ChannelLayout::channels_last;
 
-ConvProblem problem(ConvLayout layout, const Epilogue& epilogue, Dtype dtype = Dtype::fp32) {
+ConvProblem problem(ChannelLayout layout, const Epilogue& epilogue, Dtype dtype = Dtype::fp32) {
   ConvProblem p{.num_members = 2, .batch = 2, .in_channels = 16, .out_channels = 32};
   p.input = {9, 8};
   p.kernel = {3, 3};
@@ -31,7 +31,7 @@ ConvProblem problem(ConvLayout layout, const Epilogue& epilogue, Dtype dtype = D
 }
 
 /// Few numbers, and every one of its fields other than its default.
-ConvProblem odd_problem(ConvLayout layout, const Epilogue& epilogue) {
+ConvProblem odd_problem(ChannelLayout layout, const Epilogue& epilogue) {
   ConvProblem p{.num_members = 2, .batch = 2, .in_channels = 4, .out_channels = 6, .groups = 2};
   p.input = {5, 7};
   p.kernel = {2, 3};
@@ -94,7 +94,7 @@ std::vector<Epilogue> epilogues() {
 }  // namespace
 
 TEST_CASE("conv: cuDNN's graphs mean what the CPU computes") {
-  for (const ConvLayout layout : {kFirst, kLast}) {
+  for (const ChannelLayout layout : {kFirst, kLast}) {
     for (const Epilogue& epilogue : epilogues()) {
       const ConvProblem p = odd_problem(layout, epilogue);
       REQUIRE(conv_cudnn_unsupported_reason(p) == "");
@@ -148,7 +148,7 @@ TEST_CASE("conv: cuDNN plans every layout and epilogue for devices that are not 
   const Epilogue relu{.has_bias = true, .activation = Activation::relu};
   const Epilogue gelu{.has_bias = true, .activation = Activation::gelu};
   for (const CudnnDevice& device : {test::kCudnnH200, test::kCudnnA100}) {
-    for (const ConvLayout layout : {kFirst, kLast}) {
+    for (const ChannelLayout layout : {kFirst, kLast}) {
       for (const Dtype dtype : {Dtype::fp32, Dtype::bf16}) {
         const ConvProblem p = problem(layout, relu, dtype);
         const ConvCudnn plan(device, p);

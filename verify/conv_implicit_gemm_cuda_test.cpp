@@ -52,8 +52,8 @@ void check_all(const ConvProblem& like, int64_t poisoned = -1) {
   }
 }
 
-ConvLayout any_layout() {
-  return GENERATE(ConvLayout::channels_first, ConvLayout::channels_last);
+ChannelLayout any_layout() {
+  return GENERATE(ChannelLayout::channels_first, ChannelLayout::channels_last);
 }
 
 TEST_CASE("conv by implicit_gemm: rings that come round, ragged pixels and channels") {
@@ -97,7 +97,7 @@ TEST_CASE("conv by implicit_gemm: neither tile nor form nor strides change a bit
   const Context context = require_cuda();
   ConvProblem p{.num_members = 2, .batch = 1, .in_channels = 40, .out_channels = 16};
   p.input = {5, 6}, p.kernel = {3, 3};
-  p.layout = ConvLayout::channels_last;
+  p.layout = ChannelLayout::channels_last;
   WholeConv made(p);
   made.x = uniform(num_elements(made.x_shape), -1, 1, 1);
   made.weight = uniform(num_elements(made.weight_shape), -1, 1, 2);

@@ -27,7 +27,7 @@ ConvProblem problem_of(int64_t num_members, int64_t channels, int64_t size, Dtyp
                 .input = {size, size},
                 .kernel = {3, 3},
                 .padding = {1, 1},
-                .layout = ConvLayout::channels_last,
+                .layout = ChannelLayout::channels_last,
                 .dtype = dtype};
   return p;
 }
@@ -47,7 +47,7 @@ TEST_CASE("implicit_gemm says what it cannot run") {
   CHECK_THAT(reason(p), ContainsSubstring("tf32"));
   p.allow_tf32 = true;
   CHECK(reason(p) == "");
-  p.layout = ConvLayout::channels_first;
+  p.layout = ChannelLayout::channels_first;
   p.input = {1, int64_t{1} << 26};
   p.kernel = {1, 3};
   p.padding = {0, 0};

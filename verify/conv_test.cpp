@@ -187,7 +187,8 @@ std::vector<ConvProblem> odd_convolutions() {
 TEST_CASE("conv: every strategy, layout and dtype, whatever is odd") {
   for (const Context& context : devices_at_hand()) {
     for (ConvProblem p : odd_convolutions()) {
-      for (const ConvLayout layout : {ConvLayout::channels_first, ConvLayout::channels_last}) {
+      for (const ChannelLayout layout :
+           {ChannelLayout::channels_first, ChannelLayout::channels_last}) {
         for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
           p.layout = layout;
           p.dtype = dtype;
@@ -204,7 +205,7 @@ TEST_CASE("conv: the catalogue's reference and the other way round agree") {
   const Context cpu = Context::cpu();
   for (ConvProblem p : odd_convolutions()) {
     p.num_members = 1;  // the reference knows one
-    p.layout = p.batch == 1 ? ConvLayout::channels_first : ConvLayout::channels_last;
+    p.layout = p.batch == 1 ? ChannelLayout::channels_first : ChannelLayout::channels_last;
     p.epilogue.activation = Activation::none;
     const ConvOperands operands = conv_operands(cpu, p, true);
     const ConvExpected expected = expected_conv(cpu, operands, p, true);
@@ -255,7 +256,8 @@ TEST_CASE("conv: the bound refuses a foreign tap, a lost one and bf16 sums") {
 
 TEST_CASE("conv: parts of larger tensors, misaligned, the residual in place") {
   for (const Context& context : devices_at_hand()) {
-    for (const ConvLayout layout : {ConvLayout::channels_first, ConvLayout::channels_last}) {
+    for (const ChannelLayout layout :
+         {ChannelLayout::channels_first, ChannelLayout::channels_last}) {
       ConvProblem p{.num_members = 2,
                     .batch = 2,
                     .in_channels = 6,

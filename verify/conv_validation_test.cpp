@@ -24,7 +24,7 @@ using test::download, test::uniform, test::upload;
 
 TEST_CASE("conv: weights are packed in the layout's order and restored") {
   const Context cpu = Context::cpu();
-  for (const ConvLayout layout : {ConvLayout::channels_first, ConvLayout::channels_last}) {
+  for (const ChannelLayout layout : {ChannelLayout::channels_first, ChannelLayout::channels_last}) {
     ConvProblem p{.num_members = 2,
                   .batch = 1,
                   .in_channels = 3,
@@ -34,7 +34,7 @@ TEST_CASE("conv: weights are packed in the layout's order and restored") {
                   .layout = layout};
     p.epilogue.has_bias = true;
     const ConvPlan plan = make_conv_plan(cpu, p);
-    const bool is_last = layout == ConvLayout::channels_last;
+    const bool is_last = layout == ChannelLayout::channels_last;
     CHECK(plan.weight_format() == (is_last ? "channels_last" : "channels_first"));
     std::vector<Tensor> weights, biases, back, back_bias;
     std::vector<ConvMember> members;
@@ -159,7 +159,7 @@ TEST_CASE("conv: what auto is, for devices that are not at hand") {
                   .in_channels = 64,
                   .out_channels = 64,
                   .input = {32, 32},
-                  .layout = ConvLayout::channels_last};
+                  .layout = ChannelLayout::channels_last};
   const DeviceInfo cpu = Context::cpu().info();
   DeviceInfo h200 = test::kH200;
   h200.shared_bytes_per_block = 227 * 1024;

@@ -26,7 +26,7 @@ ConvProblem images(int64_t num_members, int64_t batch, int64_t in, int64_t out, 
                    PerAxis kernel) {
   ConvProblem p{.num_members = num_members, .batch = batch, .in_channels = in, .out_channels = out};
   p.input = input, p.kernel = kernel;
-  p.layout = ConvLayout::channels_last;
+  p.layout = ChannelLayout::channels_last;
   return p;
 }
 

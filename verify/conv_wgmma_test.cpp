@@ -28,7 +28,7 @@ ConvProblem problem_of(int64_t num_members, int64_t channels, int64_t size, int6
           .input = {size, size},
           .kernel = {3, 3},
           .padding = {1, 1},
-          .layout = ConvLayout::channels_last,
+          .layout = ChannelLayout::channels_last,
           .dtype = Dtype::bf16};
 }
 
@@ -41,7 +41,7 @@ TEST_CASE("conv's wgmma says what it cannot run") {
   ConvProblem p = like;
   CHECK(reason(p) == "");
   CHECK_THAT(reason(p, kA100), ContainsSubstring("9.0 alone, NVIDIA A100 has 8.0"));
-  p.layout = ConvLayout::channels_first;
+  p.layout = ChannelLayout::channels_first;
   CHECK_THAT(reason(p), ContainsSubstring("takes channels_last, the problem has channels_first"));
   p = like, p.groups = 2;
   CHECK_THAT(reason(p), ContainsSubstring("one group of channels, the problem has 2"));

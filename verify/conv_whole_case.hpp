@@ -31,15 +31,15 @@ inline Reals small_integers(int64_t count, uint64_t seed) {
   return values;
 }
 
-inline Shape shape_of(ConvLayout layout, int64_t outer, int64_t channels, const PerAxis& size) {
-  return layout == ConvLayout::channels_last ? Shape{outer, size.height, size.width, channels}
-                                             : Shape{outer, channels, size.height, size.width};
+inline Shape shape_of(ChannelLayout layout, int64_t outer, int64_t channels, const PerAxis& size) {
+  return layout == ChannelLayout::channels_last ? Shape{outer, size.height, size.width, channels}
+                                                : Shape{outer, channels, size.height, size.width};
 }
 
 /// The elements of member n, dense: of a tensor whose members are joined along channels.
-inline Reals of_member(const Reals& all, const Shape& shape, ConvLayout layout, int64_t n,
+inline Reals of_member(const Reals& all, const Shape& shape, ChannelLayout layout, int64_t n,
                        int64_t num_members) {
-  const bool is_last = layout == ConvLayout::channels_last;
+  const bool is_last = layout == ChannelLayout::channels_last;
   const int64_t run =
       is_last ? shape[3] / num_members : num_elements(shape) / shape[0] / num_members;
   Reals own;
@@ -78,7 +78,7 @@ struct WholeConv {
     Reals y;
     double most = 0;
     const Shape own = shape_of(p.layout, p.batch, p.out_channels, output);
-    const bool is_last = p.layout == ConvLayout::channels_last;
+    const bool is_last = p.layout == ChannelLayout::channels_last;
     for (int64_t i = 0; i < num_elements(own); ++i) {
       const int64_t last = i % own[3], third = i / own[3] % own[2],
                     second = i / own[3] / own[2] % own[1];
@@ -98,7 +98,7 @@ struct WholeConv {
   /// All that member n has is NaN.
   void poison(int64_t n) {
     const int64_t members = problem.num_members;
-    const bool is_last = problem.layout == ConvLayout::channels_last;
+    const bool is_last = problem.layout == ChannelLayout::channels_last;
     const int64_t channels = is_last ? x_shape[3] : x_shape[1];
     const int64_t run = is_last ? 1 : x_shape[2] * x_shape[3];
     for (int64_t i = 0; i < num_elements(x_shape); ++i)

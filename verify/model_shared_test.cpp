@@ -117,7 +117,7 @@ TEST_CASE("model: one image for all members") {
             [](auto& g, Value x) { return conv(g, "node", x, 4, {.kernel = {1, 3}}); }},
            {"channels last", 0, kImage,
             [](auto& g, Value x) {
-              return conv(g, "node", x, 4, {.layout = ConvLayout::channels_last});
+              return conv(g, "node", x, 4, {.layout = ChannelLayout::channels_last});
             }},
            {"groups", 1, kImage,
             [](auto& g, Value x) { return conv(g, "node", x, 4, {.groups = 2}); }},
@@ -125,7 +125,7 @@ TEST_CASE("model: one image for all members") {
             [](auto& g, Value x) { return conv(g, "node", x, 6, {.groups = 6}); }},
            {"channels last, groups", 1, kImage,
             [](auto& g, Value x) {
-              return conv(g, "node", x, 4, {.groups = 2, .layout = ConvLayout::channels_last});
+              return conv(g, "node", x, 4, {.groups = 2, .layout = ChannelLayout::channels_last});
             }},
            {"x and residual", 1, kImage,
             [](auto& g, Value x) { return conv_with_residual(g, x, x, 1); }},

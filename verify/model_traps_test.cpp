@@ -106,7 +106,7 @@ TEST_CASE("model traps: one parameter in two orders") {
     const Value w = g.parameter("w", {4, 3, 3, 3});
     const Value a = g.input("a", {kBatch, 3, 5, 5}), b = g.input("b", {kBatch, 5, 5, 3});
     g.output("y", g.append("first", ConvOp{}, {{"x", a}, {"weight", w}}));
-    g.output("z", g.append("last", ConvOp{.layout = ConvLayout::channels_last},
+    g.output("z", g.append("last", ConvOp{.layout = ChannelLayout::channels_last},
                            {{"x", b}, {"weight", w}}));
   });
 }

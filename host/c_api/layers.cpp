@@ -80,8 +80,8 @@ wide_status wide_builder_conv(wide_builder* builder, const char* name, wide_valu
                          .dilation = pair(given.dilation_height, given.dilation_width, 1),
                          .groups = or_default(given.groups, int64_t{1}),
                          .has_bias = given.has_no_bias == 0,
-                         .layout = given.is_channels_last != 0 ? ConvLayout::channels_last
-                                                               : ConvLayout::channels_first});
+                         .layout = given.is_channels_last != 0 ? ChannelLayout::channels_last
+                                                               : ChannelLayout::channels_first});
   });
 }
 

@@ -24,12 +24,12 @@ constexpr std::string_view kName = "conv";
 
 /// A member's weight in the order of the layout: channels behind the kernel's positions.
 template <class View>
-View in_order_of(const View& weight, ConvLayout layout) {
+View in_order_of(const View& weight, ChannelLayout layout) {
   const int rank = weight.rank();
   WIDE_REQUIRE(rank == 3 || rank == 4,
                "conv: a member's weight is " + to_string(weight.shape) +
                    ", expected [out_channels, in_channels / groups, kh, kw], or without kh");
-  if (layout == ConvLayout::channels_first) return weight;
+  if (layout == ChannelLayout::channels_first) return weight;
   View view = weight;
   for (int axis = 1; axis < rank; ++axis) {
     const int from = axis == rank - 1 ? 1 : axis + 1;

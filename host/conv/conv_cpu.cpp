@@ -65,7 +65,7 @@ Place place_of(const ConvProblem& p, const Tiling& tiling, int64_t member, int64
 void finish(const ConvProblem& p, const ConvArguments& a, const Place& place,
             float (*sums)[kConvPositions]) {
   const Epilogue& epilogue = p.epilogue;
-  const auto offset = [&](const ConvStrides& s, const Run& run) {
+  const auto offset = [&](const ChannelStrides& s, const Run& run) {
     return place.batch * s.batch + place.member * s.member + place.channel * s.channel +
            run.row * s.row + run.column * s.column;
   };

@@ -38,7 +38,7 @@ class Term {
   explicit Term(const ConvProblem& p) : p_(p) {}
 
   void advance() {
-    if (p_.layout == ConvLayout::channels_last) {
+    if (p_.layout == ChannelLayout::channels_last) {
       if (++channel_ < p_.in_channels / p_.groups) return;
       channel_ = 0;
     }
@@ -67,7 +67,7 @@ class Term {
 inline bool has_dense_weights(const ConvProblem& p) {
   const ConvWeightStrides& s = p.weight;
   const int64_t in = p.in_channels / p.groups, height = p.kernel.height, width = p.kernel.width;
-  return p.layout == ConvLayout::channels_first
+  return p.layout == ChannelLayout::channels_first
              ? (height == 1 || s.row == width) && (in == 1 || s.in_channel == height * width)
              : (width == 1 || s.column == in) && (height == 1 || s.row == width * in);
 }
@@ -115,7 +115,7 @@ class TileInputs {
                 place.group * (p.in_channels / p.groups) * p.x.channel),
         place_(place),
         reach_((p.kernel.width - 1) * p.dilation.width),
-        shares_rows_(p.layout == ConvLayout::channels_first && p.stride.width == 1 &&
+        shares_rows_(p.layout == ChannelLayout::channels_first && p.stride.width == 1 &&
                      p.kernel.width > 1 && reach_ <= kSpan - kConvPositions &&
                      place.num_runs == 1) {}
 

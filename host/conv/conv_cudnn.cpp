@@ -12,7 +12,7 @@ namespace wide {
 
 namespace {
 
-Strides strides_of(const ConvStrides& s) {
+Strides strides_of(const ChannelStrides& s) {
   return {s.batch, s.channel, s.row, s.column};
 }
 
@@ -25,12 +25,12 @@ Shape output_shape(const ConvProblem& p) {
 /// Of sums as dense as y, in the order of the layout.
 Strides dense_strides(const ConvProblem& p) {
   const Shape s = output_shape(p);
-  if (p.layout == ConvLayout::channels_first) return contiguous_strides(s);
+  if (p.layout == ChannelLayout::channels_first) return contiguous_strides(s);
   return {s[1] * s[2] * s[3], 1, s[3] * s[1], s[1]};
 }
 
 /// Whether positions of the operand lie in one row, of the same stride from one to the next.
-bool has_joined_rows(const ConvProblem& p, const ConvStrides& strides) {
+bool has_joined_rows(const ConvProblem& p, const ChannelStrides& strides) {
   const PerAxis size = conv_output_size(p);
   return size.height == 1 || strides.row == size.width * strides.column;
 }
@@ -160,7 +160,7 @@ ConvCudnnGraph describe_conv_cudnn(const ConvProblem& p) {
   g.y = g.graph.bind(type, shape, strides_of(p.y));
   if (p.epilogue.has_bias) {
     // In the order of the layout, although nothing steps along three of its axes.
-    const bool is_last = p.layout == ConvLayout::channels_last;
+    const bool is_last = p.layout == ChannelLayout::channels_last;
     const int64_t c = shape[1], one = is_last ? c : 1;
     g.bias = g.graph.bind(type, {1, c, 1, 1}, {c, 1, one, one});
   }
@@ -225,7 +225,7 @@ ConvCudnn::ConvCudnn(const CudnnDevice& device, const ConvProblem& problem) {
     const bool joins_rows =
         has_joined_rows(problem, problem.y) &&
         (problem.epilogue.residual == Residual::none || has_joined_rows(problem, problem.residual));
-    if (problem.layout == ConvLayout::channels_last || problem.epilogue.is_identity() ||
+    if (problem.layout == ChannelLayout::channels_last || problem.epilogue.is_identity() ||
         !joins_rows) {
       throw;
     }

@@ -24,8 +24,8 @@ struct Seen {
   int64_t outer_stride = 0, channel_stride = 0, row_stride = 0, column_stride = 0;
 };
 
-Seen look_at(const ConstTensorView& view, ConvLayout layout) {
-  const bool is_first = layout == ConvLayout::channels_first;
+Seen look_at(const ConstTensorView& view, ChannelLayout layout) {
+  const bool is_first = layout == ChannelLayout::channels_first;
   const int channel = is_first ? 1 : view.rank() - 1;
   const int column = is_first ? view.rank() - 1 : view.rank() - 2;
   Seen seen{.outer = view.shape[0],
@@ -49,17 +49,17 @@ Seen look_at(const ConstTensorView& view, ConvLayout layout) {
 std::string axes_of(std::string_view channels, bool is_weight, const ConvProblem& p, int rank) {
   const std::string outer = is_weight ? "[num_members * out_channels, " : "[batch, ";
   const std::string positions = is_weight ? rank == 4 ? "kh, kw" : "k" : rank == 4 ? "H, W" : "L";
-  return p.layout == ConvLayout::channels_first
+  return p.layout == ChannelLayout::channels_first
              ? outer + std::string(channels) + ", " + positions + "]"
              : outer + positions + ", " + std::string(channels) + "]";
 }
 
 /// y or the residual: of x's rank and the output's size.
-ConvStrides describe_output(const char* name, const ConstTensorView& view, const ConvProblem& p,
-                            int rank) {
+ChannelStrides describe_output(const char* name, const ConstTensorView& view, const ConvProblem& p,
+                               int rank) {
   const PerAxis size = conv_output_size(p);
   const int64_t channels = num_elements({p.num_members, p.out_channels});
-  const bool is_first = p.layout == ConvLayout::channels_first;
+  const bool is_first = p.layout == ChannelLayout::channels_first;
   const Shape expected = rank == 3  ? is_first ? Shape{p.batch, channels, size.width}
                                                : Shape{p.batch, size.width, channels}
                           : is_first ? Shape{p.batch, channels, size.height, size.width}

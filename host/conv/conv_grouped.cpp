@@ -26,7 +26,7 @@ ConvArguments member_of(const ConvProblem& p, const ConvArguments& a, int64_t n)
   return own;
 }
 
-std::string reason_for(const ConvProblem& problem, ConvLayout layout) {
+std::string reason_for(const ConvProblem& problem, ChannelLayout layout) {
   if (problem.layout != layout) {
     return "it takes " + std::string(conv_layout_name(layout)) + ", the problem has " +
            std::string(conv_layout_name(problem.layout));
@@ -37,11 +37,11 @@ std::string reason_for(const ConvProblem& problem, ConvLayout layout) {
 }  // namespace
 
 std::string conv_grouped_unsupported_reason(const ConvProblem& problem, const DeviceInfo&) {
-  return reason_for(problem, ConvLayout::channels_first);
+  return reason_for(problem, ChannelLayout::channels_first);
 }
 
 std::string conv_channels_last_unsupported_reason(const ConvProblem& problem, const DeviceInfo&) {
-  return reason_for(problem, ConvLayout::channels_last);
+  return reason_for(problem, ChannelLayout::channels_last);
 }
 
 ConvRunner make_conv_grouped(const Context& context, const ConvProblem& problem) {

@@ -14,14 +14,14 @@ namespace wide {
 namespace {
 
 /// Whether all positions of all batch rows are one column stride apart.
-bool are_one_line(const ConvStrides& s, const ConvProblem& p) {
+bool are_one_line(const ChannelStrides& s, const ConvProblem& p) {
   const int64_t height = p.input.height, width = p.input.width;
   return (height == 1 || s.row == width * s.column) &&
          (p.batch <= 1 || s.batch == height * width * s.column);
 }
 
 LinearProblem linear_problem(const ConvProblem& p) {
-  const auto rows = [](const ConvStrides& s) { return RowStrides{s.column, s.member}; };
+  const auto rows = [](const ChannelStrides& s) { return RowStrides{s.column, s.member}; };
   LinearProblem linear;
   linear.num_members = p.num_members;
   linear.batch = p.batch * p.input.height * p.input.width;
@@ -54,7 +54,7 @@ std::string_view kernel_for(const ConvProblem& problem) {
 std::string conv_pointwise_unsupported_reason(const ConvProblem& p, const DeviceInfo& device) {
   if (!is_pointwise(p)) return "it is for kernels of one tap, of stride 1, unpadded, of one group";
   if (p.in_channels == 0) return "there is no channel to multiply";
-  if (p.layout == ConvLayout::channels_first) {
+  if (p.layout == ChannelLayout::channels_first) {
     return "it is a matrix product of rows of channels, here channels are first; direct takes both";
   }
   if (!are_one_line(p.x, p) || !are_one_line(p.y, p) ||

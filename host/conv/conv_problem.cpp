@@ -27,7 +27,7 @@ std::string text(std::string_view value) {
 std::string text(const PerAxis& axes) {
   return "{height " + text(axes.height) + ", width " + text(axes.width) + "}";
 }
-std::string text(const ConvStrides& s) {
+std::string text(const ChannelStrides& s) {
   return "{batch " + text(s.batch) + ", member " + text(s.member) + ", channel " + text(s.channel) +
          ", row " + text(s.row) + ", column " + text(s.column) + "}";
 }
@@ -113,9 +113,9 @@ void complete(const char* field, const Axes<kAxes>& axes, int64_t element_bytes)
                                " reaches over more bytes than 64 bits count, expected fewer");
 }
 
-Axes<5> activation_axes(const ConvProblem& p, ConvStrides& s, int64_t channels,
+Axes<5> activation_axes(const ConvProblem& p, ChannelStrides& s, int64_t channels,
                         const PerAxis& size) {
-  if (p.layout == ConvLayout::channels_first) {
+  if (p.layout == ChannelLayout::channels_first) {
     return {{{&s.batch, p.batch},
              {&s.member, p.num_members},
              {&s.channel, channels},
@@ -131,7 +131,7 @@ Axes<5> activation_axes(const ConvProblem& p, ConvStrides& s, int64_t channels,
 
 Axes<5> weight_axes(const ConvProblem& p, ConvWeightStrides& s) {
   const int64_t in = p.in_channels / p.groups;
-  if (p.layout == ConvLayout::channels_first) {
+  if (p.layout == ChannelLayout::channels_first) {
     return {{{&s.member, p.num_members},
              {&s.out_channel, p.out_channels},
              {&s.in_channel, in},
@@ -153,8 +153,8 @@ void require_contiguous(const char* field, int64_t stride) {
 
 }  // namespace
 
-std::string_view conv_layout_name(ConvLayout layout) {
-  return layout == ConvLayout::channels_first ? "channels_first" : "channels_last";
+std::string_view conv_layout_name(ChannelLayout layout) {
+  return layout == ChannelLayout::channels_first ? "channels_first" : "channels_last";
 }
 
 PerAxis conv_output_size(const ConvProblem& p) {
@@ -170,7 +170,7 @@ ConvProblem complete_conv_problem(ConvProblem p) {
   check_sizes(p);
   const int64_t bytes = dtype_bytes(p.dtype);
   const PerAxis output = conv_output_size(p);
-  const bool is_first = p.layout == ConvLayout::channels_first;
+  const bool is_first = p.layout == ChannelLayout::channels_first;
   const auto y_axes = activation_axes(p, p.y, p.out_channels, output);
   complete("x", activation_axes(p, p.x, p.in_channels, p.input), bytes);
   complete("weight", weight_axes(p, p.weight), bytes);

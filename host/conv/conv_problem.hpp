@@ -8,7 +8,7 @@
 
 namespace wide {
 
-std::string_view conv_layout_name(ConvLayout layout);
+std::string_view conv_layout_name(ChannelLayout layout);
 
 /// Checks everything and fills in strides, so that equal layouts compare equal. Throws
 /// invalid_argument.

@@ -12,9 +12,9 @@ namespace wide::catalog {
 namespace {
 
 /// Element [outer, channel, row, column] of a dense tensor in either order.
-size_t index_of(ConvLayout layout, int64_t channels, int64_t height, int64_t width, int64_t outer,
-                int64_t channel, int64_t row, int64_t column) {
-  const int64_t index = layout == ConvLayout::channels_first
+size_t index_of(ChannelLayout layout, int64_t channels, int64_t height, int64_t width,
+                int64_t outer, int64_t channel, int64_t row, int64_t column) {
+  const int64_t index = layout == ChannelLayout::channels_first
                             ? ((outer * channels + channel) * height + row) * width + column
                             : ((outer * height + row) * width + column) * channels + channel;
   return static_cast<size_t>(index);

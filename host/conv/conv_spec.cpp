@@ -53,7 +53,7 @@ ConvProblem problem_of(const Case& point) {
     p.input.width = point.integer("length");
   }
   p.layout =
-      point.word("layout") == "last" ? ConvLayout::channels_last : ConvLayout::channels_first;
+      point.word("layout") == "last" ? ChannelLayout::channels_last : ChannelLayout::channels_first;
   p.dtype = point.dtype();
   p.allow_tf32 = point.word("tf32") == "yes";
   p.epilogue.activation = *parse_activation(point.word("activation"));
@@ -84,7 +84,7 @@ class ConvWorkload final : public PackedWorkload {
         shape_(complete_conv_problem(problem_of(point))),
         output_(conv_output_size(shape_)) {
     const ConvProblem& p = shape_;
-    const bool is_last = p.layout == ConvLayout::channels_last;
+    const bool is_last = p.layout == ChannelLayout::channels_last;
     const PackedOperand& packing =
         is_2d(point) ? is_last ? operands::conv2d_x_channels_last : operands::conv2d_x
         : is_last    ? operands::conv1d_x_channels_last
@@ -163,7 +163,7 @@ class ConvWorkload final : public PackedWorkload {
     const ConvProblem& p = shape_;
     const ConvReferenceOperands operands{x_->values(member), weight_->values(member),
                                          values_of(bias_, member), values_of(residual_, member)};
-    const bool is_last = p.layout == ConvLayout::channels_last;
+    const bool is_last = p.layout == ChannelLayout::channels_last;
     const int64_t middle = is_last ? output_.width : output_.height;
     const int64_t outer = is_last ? output_.height : p.out_channels;
     ProductSum judged{.terms = conv_terms(p),

@@ -55,8 +55,8 @@ std::string stride_reason(const char* what, std::span<const Step> steps, int64_t
   return "";
 }
 
-std::array<Step, 4> steps_of(const ConvProblem& p, const ConvStrides& strides, const PerAxis& size,
-                             bool is_shared) {
+std::array<Step, 4> steps_of(const ConvProblem& p, const ChannelStrides& strides,
+                             const PerAxis& size, bool is_shared) {
   return {{{"member", is_shared ? 1 : p.num_members, strides.member},
            {"column", size.width, strides.column},
            {"row", size.height, strides.row},
@@ -139,7 +139,7 @@ PerAxis conv_wgmma_steps(const ConvProblem& p) {
 std::string conv_wgmma_unsupported_reason(const ConvProblem& p, const DeviceInfo& device) {
   std::string reason = wgmma_device_reason(device);
   if (!reason.empty()) return reason;
-  if (p.layout != ConvLayout::channels_last) {
+  if (p.layout != ChannelLayout::channels_last) {
     return "it takes channels_last, the problem has " + std::string(conv_layout_name(p.layout));
   }
   if (p.groups != 1) return "it takes one group of channels, the problem has " + text(p.groups);

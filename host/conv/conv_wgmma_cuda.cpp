@@ -30,7 +30,7 @@ void encode(TileMap map, CUtensorMap& encoded) {
 
 /// x or y: {channels, batch, columns, rows, members}.
 TileMap map_of(const void* data, const ConvProblem& p, int64_t channels, const PerAxis& size,
-               const ConvStrides& strides) {
+               const ChannelStrides& strides) {
   return {.data = data,
           .dtype = p.dtype,
           .extent = {channels, p.batch, size.width, size.height,

@@ -19,10 +19,11 @@ bool is_channels_last(const ConstTensorView& view) {
   return view.shape[1] > 1 && view.strides[1] == 1 && view.strides.back() > 1;
 }
 
-/// Folds the axes [2, rank - 1) into rows of one stride; 0 where nothing steps along them.
-void fold_positions(const ArgumentName& name, const ConstTensorView& view, MemberChannels& c) {
+/// Folds the axes [first, column) into rows of one stride; 0 where nothing steps along them.
+void fold_positions(const ArgumentName& name, const ConstTensorView& view, int first, int column,
+                    MemberChannels& c) {
   bool folds = true;
-  for (int axis = view.rank() - 2; axis >= 2; --axis) {
+  for (int axis = column - 1; axis >= first; --axis) {
     const int64_t extent = view.shape[axis];
     if (extent != 1) {
       if (c.height == 1) c.strides.row = view.strides[axis];
@@ -36,20 +37,35 @@ void fold_positions(const ArgumentName& name, const ConstTensorView& view, Membe
                    ", expected positions that fold into rows of one stride");
 }
 
+/// Through num_elements(), so that an overflow is refused rather than wrapped.
+ChannelStrides packed_strides(const MemberChannels& e) {
+  const int64_t all = num_elements({e.members, e.channels, e.height, e.width});
+  if (e.layout == ChannelLayout::channels_last) {
+    const int64_t channels = num_elements({e.members, e.channels});
+    return {all, e.channels, 1, num_elements({channels, e.width}), channels};
+  }
+  const int64_t positions = num_elements({e.height, e.width});
+  return {all, num_elements({e.channels, positions}), positions, e.width, 1};
+}
+
 }  // namespace
 
-ChannelStrides complete_strides(const MemberChannels& e, const ChannelStrides& strides) {
-  // Through num_elements(), so that an overflow is refused rather than wrapped.
-  const int64_t positions = num_elements({e.height, e.width});
-  const ChannelStrides packed{num_elements({e.members, e.channels, e.height, e.width}),
-                              num_elements({e.channels, e.height, e.width}), positions, e.width};
+ChannelStrides complete_strides(std::string_view primitive, std::string_view argument,
+                                const MemberChannels& e, const ChannelStrides& strides) {
+  const ChannelStrides packed = packed_strides(e);
   const bool is_empty = e.batch == 0 || packed.batch == 0;
   if (is_empty || strides == ChannelStrides{}) return packed;
   ChannelStrides complete = strides;
+  if (e.width <= 1) complete.column = packed.column;
   if (e.height <= 1) complete.row = packed.row;
   if (e.channels <= 1) complete.channel = packed.channel;
   if (e.members <= 1) complete.member = packed.member;
   if (e.batch <= 1) complete.batch = packed.batch;
+  const bool is_last = e.layout == ChannelLayout::channels_last;
+  const int64_t last = is_last ? complete.channel : complete.column;
+  WIDE_REQUIRE(last == 1, name_of(primitive, argument) + " has a " +
+                              (is_last ? "channel" : "column") + " stride of " +
+                              std::to_string(last) + ", expected the last axis contiguous: 1");
   return complete;
 }
 
@@ -68,7 +84,7 @@ MemberChannels member_channels(std::string_view primitive, std::string_view argu
                    .channels = view.shape[1] / num_members,
                    .height = 1,
                    .width = view.rank() == 2 ? 1 : view.shape.back()};
-  c.strides = {view.strides[0], c.channels * view.strides[1], view.strides[1], 0};
+  c.strides = {view.strides[0], c.channels * view.strides[1], view.strides[1], 0, 1};
   if (view.rank() > 2) {
     if (c.width > 1 && is_channels_last(view)) {
       throw_unsupported(name + " has strides " + to_string(view.strides) +
@@ -77,9 +93,35 @@ MemberChannels member_channels(std::string_view primitive, std::string_view argu
     WIDE_REQUIRE(c.width <= 1 || view.strides.back() == 1,
                  name + " has strides " + to_string(view.strides) +
                      ", expected the last axis contiguous: stride 1");
-    fold_positions(name, view, c);
+    fold_positions(name, view, 2, view.rank() - 1, c);
   }
-  c.strides = complete_strides(c, c.strides);
+  c.strides = complete_strides(primitive, argument, c, c.strides);
+  return c;
+}
+
+MemberChannels member_channels_last(std::string_view primitive, std::string_view argument,
+                                    const ConstTensorView& view, int64_t num_members) {
+  const ArgumentName name = name_of(primitive, argument);
+  (void)view.num_elements();  // refuses negative extents and overflow
+  WIDE_REQUIRE(num_members >= 1, std::string(primitive) + ": num_members is " +
+                                     std::to_string(num_members) + ", expected >= 1");
+  WIDE_REQUIRE(view.rank() >= 3 && view.shape.back() % num_members == 0,
+               name + " is " + to_string(view.shape) +
+                   ", expected [batch, .., num_members * channels] with num_members = " +
+                   std::to_string(num_members));
+  const int column = view.rank() - 2;
+  const int64_t step = view.shape.back() > 1 ? view.strides.back() : 1;
+  MemberChannels c{.batch = view.shape[0],
+                   .members = num_members,
+                   .channels = view.shape.back() / num_members,
+                   .height = 1,
+                   .width = view.shape[column],
+                   .layout = ChannelLayout::channels_last};
+  WIDE_REQUIRE(step == 1, name + " has strides " + to_string(view.strides) +
+                              ", expected the last axis contiguous: stride 1");
+  c.strides = {view.strides[0], c.channels, 1, 0, view.strides[column]};
+  fold_positions(name, view, 1, column, c);
+  c.strides = complete_strides(primitive, argument, c, c.strides);
   return c;
 }
 
@@ -113,7 +155,7 @@ void require_disjoint_channels(std::string_view primitive, std::string_view argu
                                          {s.member, c.members},
                                          {s.channel, c.channels},
                                          {s.row, c.height},
-                                         {1, c.width}}};
+                                         {s.column, c.width}}};
   require_disjoint(primitive, argument, axes);
 }
 

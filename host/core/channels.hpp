@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads operands with channels first as the kernels see them: [batch, members, channels, height,
-// width], the width contiguous.
+// Reads operands with channels as the kernels see them: [batch, members, channels, height, width],
+// the layout's last axis contiguous.
 //
 // Strides that nothing steps along are given their packed value, so that equal layouts compare
 // equal.
@@ -21,12 +21,16 @@ struct MemberChannels {
   int64_t batch = 0, members = 1, channels = 0;  ///< channels of one member
   int64_t height = 1, width = 0;
   ChannelStrides strides{};
+  ChannelLayout layout = ChannelLayout::channels_first;
 };
 
 /// A view [B, N*C, .., H, W] of any number of position axes, whose leading ones fold into one row
-/// stride. Throws unsupported for channels last.
+/// stride. Throws unsupported where its strides are those of channels last.
 MemberChannels member_channels(std::string_view primitive, std::string_view argument,
                                const ConstTensorView& view, int64_t num_members);
+/// A view [B, .., H, W, N*C], likewise.
+MemberChannels member_channels_last(std::string_view primitive, std::string_view argument,
+                                    const ConstTensorView& view, int64_t num_members);
 
 /// One axis of an operand.
 struct SteppedAxis {
@@ -39,8 +43,10 @@ void require_disjoint(std::string_view primitive, std::string_view argument,
 void require_disjoint_channels(std::string_view primitive, std::string_view argument,
                                const MemberChannels& channels);
 
-/// The strides of these extents packed, where `strides` is all 0; else `strides`, as above.
-ChannelStrides complete_strides(const MemberChannels& extents, const ChannelStrides& strides);
+/// The strides of these extents packed, where `strides` is all 0; else `strides`, as above. Throws
+/// where the last axis is not contiguous.
+ChannelStrides complete_strides(std::string_view primitive, std::string_view argument,
+                                const MemberChannels& extents, const ChannelStrides& strides);
 
 /// Parameters [N, C] or [N*C] as [N, C].
 ConstTensorView member_parameters(std::string_view primitive, std::string_view argument,

@@ -172,7 +172,7 @@ class Evaluator {
   void compute(const ConvOp& op) {
     const Doubles& w = in("weight");
     Doubles y = conv_of(op, noisy(in("x"), count(w.shape, 1)), w);
-    const bool is_last = op.layout == ConvLayout::channels_last;
+    const bool is_last = op.layout == ChannelLayout::channels_last;
     const int64_t channels = w.shape[0], inner = is_last ? 1 : count(y.shape, 2);
     for (int64_t i = 0; i < count(y.shape); ++i) {
       double& v = y.values[z(i)];

@@ -53,7 +53,7 @@ void add_products(const ConvOp& op, double weight, const double* x, const Grid& 
 }  // namespace
 
 Doubles conv_of(const ConvOp& op, const Doubles& x, const Doubles& w) {
-  const bool is_signal = x.shape.size() == 3, is_last = op.layout == ConvLayout::channels_last;
+  const bool is_signal = x.shape.size() == 3, is_last = op.layout == ChannelLayout::channels_last;
   const size_t c_axis = is_last ? x.shape.size() - 1 : 1,
                w_axis = x.shape.size() - (is_last ? 2 : 1);
   const Grid in{x.shape[c_axis], is_signal ? 1 : x.shape[w_axis - 1], x.shape[w_axis], is_last};

@@ -57,7 +57,7 @@ Types infer(const ConvOp& op, const Operands& at) {
   at.only({"x", "weight", "bias", "residual"});
   const ValueType& x = at.floating("x", 3, 4);
   const int rank = x.shape.rank();
-  const bool is_last = op.layout == ConvLayout::channels_last;
+  const bool is_last = op.layout == ChannelLayout::channels_last;
   const int channel = is_last ? rank - 1 : 1, first_position = is_last ? 1 : 2;
   const int64_t in = x.shape[channel];
   at.require(op.groups >= 1 && in % op.groups == 0,

@@ -43,7 +43,7 @@ Value linear(GraphBuilder& g, const std::string& name, Value x, int64_t out_feat
 Value conv(GraphBuilder& g, const std::string& name, Value x, int64_t out_channels,
            const ConvLayer& layer) {
   const Dtype dtype = g.type(x).dtype;
-  const bool is_last = layer.layout == ConvLayout::channels_last;
+  const bool is_last = layer.layout == ChannelLayout::channels_last;
   const int64_t in = extent(g, name, x, is_last ? -1 : 1);
   WIDE_REQUIRE(layer.groups >= 1 && in % layer.groups == 0,
                "graph: " + name + ": groups is " + std::to_string(layer.groups) +

@@ -151,7 +151,7 @@ class Layouts {
 
   void constrain(const LinearOp&) { rows({"x", "residual"}); }
   void constrain(const ConvOp& op) {
-    if (op.layout == ConvLayout::channels_first) return channels();
+    if (op.layout == ChannelLayout::channels_first) return channels();
     const AxisSet last = only(rank(node_->operand("x")) - 1);
     restrict("x", last);
     restrict("residual", last);

@@ -110,7 +110,7 @@ void lower(Lowering& l, const Node& node, const ConvOp& op) {
   const int64_t members = l.members_of(node);
   const Value x_value = node.operand("x");
   const bool is_signal = l.graph().type(x_value).shape.rank() == 3;
-  const bool is_last = op.layout == ConvLayout::channels_last;
+  const bool is_last = op.layout == ChannelLayout::channels_last;
   const Dims order = !is_last ? Dims{} : is_signal ? Dims{0, 2, 1} : Dims{0, 2, 3, 1};
   // One x for all members: without groups their output channels are those of one convolution.
   const bool is_one = l.is_shared(x_value) && members > 1 && op.groups == 1;

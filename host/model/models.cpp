@@ -156,7 +156,7 @@ Graph vit(const ModelSizes& sizes) {
   Value x = g.input("x", {kBatch, image, image, 3});
   x = L::conv(
       g, "patch", x, width,
-      {.kernel = {patch, patch}, .stride = {patch, patch}, .layout = ConvLayout::channels_last});
+      {.kernel = {patch, patch}, .stride = {patch, patch}, .layout = ChannelLayout::channels_last});
   x = L::reshape(g, "tokens", x, {kBatch, patches, width});
   x = L::concat(g, "concat", {g.parameter("class_token", {1, width}), x}, 1);
   x = L::add(g, "add", x, g.parameter("position.weight", {patches + 1, width}));

@@ -56,7 +56,7 @@ void list(const ConvOp& op, Attributes& a) {
   a.add("padding", op.padding, PerAxis{0, 0});
   a.add("dilation", op.dilation, PerAxis{});
   a.add<std::string_view>(
-      "layout", op.layout == ConvLayout::channels_last ? "channels_last" : "channels_first",
+      "layout", op.layout == ChannelLayout::channels_last ? "channels_last" : "channels_first",
       "channels_first");
   a.add("activation", activation_name(op.activation), activation_name(Activation::none));
   a.add("residual", residual_name(op.residual), residual_name(Residual::none));

@@ -13,7 +13,7 @@ namespace {
 bool can_take_in(const Graph& graph, const Node& layer) {
   if (const auto* conv = std::get_if<ConvOp>(&layer.operation)) {
     return conv->activation == Activation::none && conv->residual == Residual::none &&
-           conv->layout == ConvLayout::channels_first;
+           conv->layout == ChannelLayout::channels_first;
   }
   const auto* linear = std::get_if<LinearOp>(&layer.operation);
   return linear != nullptr && linear->activation == Activation::none &&

@@ -39,7 +39,7 @@ void require_legal(const BatchnormProblem& p) {
 
 BatchnormProblem resolved(BatchnormProblem p) {
   require_legal(p);
-  complete_channels(p);
+  complete_channels(kName, p);
   complete_parameter(p.mean_member_stride, true, p.channels);
   complete_parameter(p.variance_member_stride, true, p.channels);
   return p;

@@ -29,10 +29,10 @@ void require_legal_channels(std::string_view primitive, const Problem& p) {
 }
 
 template <class Problem>
-void complete_channels(Problem& p) {
+void complete_channels(std::string_view primitive, Problem& p) {
   const MemberChannels extents{p.batch, p.num_members, p.channels, p.height, p.width, {}};
-  p.x = complete_strides(extents, p.x);
-  p.y = complete_strides(extents, p.y);
+  p.x = complete_strides(primitive, "x", extents, p.x);
+  p.y = complete_strides(primitive, "y", extents, p.y);
   complete_parameter(p.gamma_member_stride, p.has_gamma, p.channels);
   complete_parameter(p.beta_member_stride, p.has_beta, p.channels);
 }

@@ -35,7 +35,7 @@ void require_legal(const GroupnormProblem& p) {
 
 GroupnormProblem resolved(GroupnormProblem p) {
   require_legal(p);
-  complete_channels(p);
+  complete_channels(kName, p);
   return p;
 }
 

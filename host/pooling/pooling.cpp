@@ -101,8 +101,10 @@ PoolingProblem resolved(PoolingProblem p) {
     if (p.out_width == 0) p.out_width = pooling_outputs(p.width, p.columns, p.ceil_mode);
   }
   require_legal(p);
-  p.x = complete_strides({p.batch, p.num_members, p.channels, p.height, p.width, {}}, p.x);
-  p.y = complete_strides({p.batch, p.num_members, p.channels, p.out_height, p.out_width, {}}, p.y);
+  p.x = complete_strides(kName, "x", {p.batch, p.num_members, p.channels, p.height, p.width, {}},
+                         p.x);
+  p.y = complete_strides(kName, "y",
+                         {p.batch, p.num_members, p.channels, p.out_height, p.out_width, {}}, p.y);
   return p;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "wide/channels.hpp"
 #include "wide/epilogue.hpp"
 #include "wide/plan.hpp"
 #include "wide/tensor.hpp"
@@ -23,23 +24,8 @@ struct PerAxis {
   friend constexpr bool operator==(const PerAxis&, const PerAxis&) = default;
 };
 
-enum class ConvLayout : uint8_t {
-  channels_first,  ///< x [B, N*C, H, W], weight [N*Cout, Cin/groups, kh, kw]
-  channels_last,   ///< x [B, H, W, N*C], weight [N*Cout, kh, kw, Cin/groups]
-};
-
-/// Strides, in elements, of an operand that kernels see as [batch, members, channels, height,
-/// width]. All 0 in a problem means packed. The layout's last axis, width or channels, has 1.
-struct ConvStrides {
-  int64_t batch = 0;
-  int64_t member = 0;
-  int64_t channel = 0;
-  int64_t row = 0;
-  int64_t column = 0;
-  friend constexpr bool operator==(const ConvStrides&, const ConvStrides&) = default;
-};
-
-/// The same of the weight, [members, out_channels, in_channels / groups, kernel height, width].
+/// Strides of the weight as kernels see it, [members, out_channels, in_channels / groups, kernel
+/// height, width].
 struct ConvWeightStrides {
   int64_t member = 0;
   int64_t out_channel = 0;
@@ -61,11 +47,12 @@ struct ConvProblem {
   PerAxis stride{};
   PerAxis padding{0, 0};  ///< zeros on either side
   PerAxis dilation{};
-  ConvLayout layout = ConvLayout::channels_first;
+  /// Of x, y, and the weight: [N*Cout, Cin/groups, kh, kw] or [N*Cout, kh, kw, Cin/groups].
+  ChannelLayout layout = ChannelLayout::channels_first;
   Dtype dtype = Dtype::fp32;  ///< of all operands: fp32, fp16 or bf16
   bool allow_tf32 = false;    ///< fp32 operands may be rounded to tf32 before they are multiplied
   Epilogue epilogue{};        ///< bias, activation and residual; a factor belongs in the weights
-  ConvStrides x{}, y{}, residual{};
+  ChannelStrides x{}, y{}, residual{};
   ConvWeightStrides weight{};
   int64_t bias_member_stride = 0;
   friend bool operator==(const ConvProblem&, const ConvProblem&) = default;
@@ -102,7 +89,7 @@ class ConvPlan {
   std::string_view strategy() const;
   std::string explain() const;
   int64_t workspace_bytes() const;
-  /// "channels_first" or "channels_last": ConvLayout says what these are.
+  /// "channels_first" or "channels_last": ChannelLayout says what these are.
   std::string_view weight_format() const;
 
   /// Member parameters -> the packed ones, in the layout's order. Runs once per set of weights.

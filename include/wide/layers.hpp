@@ -31,7 +31,7 @@ struct ConvLayer {
   PerAxis stride{}, padding{0, 0}, dilation{};
   int64_t groups = 1;
   bool has_bias = true;
-  ConvLayout layout = ConvLayout::channels_first;
+  ChannelLayout layout = ChannelLayout::channels_first;
 };
 /// conv1d of an x with three axes (of whose kernel only the width counts), else conv2d.
 /// NAME.weight [Cout, Cin/groups, k..], NAME.bias [Cout]

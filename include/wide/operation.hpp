@@ -38,7 +38,7 @@ struct LinearOp {
 struct ConvOp {
   int64_t groups = 1;
   PerAxis stride{}, padding{0, 0}, dilation{};
-  ConvLayout layout = ConvLayout::channels_first;
+  ChannelLayout layout = ChannelLayout::channels_first;
   Activation activation = Activation::none;
   Residual residual = Residual::none;
   friend bool operator==(const ConvOp&, const ConvOp&) = default;

@@ -277,7 +277,7 @@ __device__ void store_at(const ConvParams& p, const DirectTile& tile, const Plac
   const int row = place.row + (position >> tile.columns.shift);
   const int column = place.column + (position & (tile.columns.outputs() - 1));
   if (row >= p.output.height || column >= p.output.width) return;
-  const auto offset = [&](const ConvStrides& s) {
+  const auto offset = [&](const ChannelStrides& s) {
     return place.batch * s.batch + place.member * s.member + channel * s.channel + row * s.row +
            column * s.column;
   };
@@ -380,13 +380,13 @@ cudaError_t launch(const ConvParams& params, const DirectTile& tile, cudaStream_
 
 }  // namespace
 
-cudaError_t launch_conv_direct(const ConvParams& params, ConvLayout layout, Dtype dtype,
+cudaError_t launch_conv_direct(const ConvParams& params, ChannelLayout layout, Dtype dtype,
                                cudaStream_t stream) {
   const DirectTile tile = direct_tile(params);
   if (tile.blocks_of_member(params) > INT32_MAX / params.num_members) {
     return cudaErrorInvalidConfiguration;
   }
-  const bool is_last = layout == ConvLayout::channels_last;
+  const bool is_last = layout == ChannelLayout::channels_last;
   return dispatch_float(dtype, [&]<class T>(std::type_identity<T>) {
     if (tile.has_own_input) {
       return is_last ? launch<T, true, true>(params, tile, stream)

@@ -15,7 +15,7 @@ namespace wide::kernels {
 /// fp32, fp16, bf16. Sums run over channels, then taps upwards in fp32, whatever the tile.
 /// cudaErrorInvalidConfiguration for more than 2^31 - 1 blocks or more shared memory than the
 /// device has, cudaErrorInvalidValue for other dtypes.
-cudaError_t launch_conv_direct(const ConvParams& params, ConvLayout layout, Dtype dtype,
+cudaError_t launch_conv_direct(const ConvParams& params, ChannelLayout layout, Dtype dtype,
                                cudaStream_t stream);
 
 }  // namespace wide::kernels

@@ -18,7 +18,7 @@ namespace {
 /// Digits of a stage's number of terms, so that kernels advance without a division.
 void set_axes(ConvGemmParams& params, int32_t terms_of_stage) {
   const ConvParams& conv = params.conv;
-  const ConvStrides& x = conv.x_strides;
+  const ChannelStrides& x = conv.x_strides;
   const ConvWeightStrides& weight = conv.weight_strides;
   const auto narrow = [](int64_t value) { return static_cast<int32_t>(value); };
   const ConvTermAxis channel{conv.in_per_group,         0, narrow(x.channel),
@@ -47,7 +47,7 @@ void set_axes(ConvGemmParams& params, int32_t terms_of_stage) {
 }
 
 /// Whether the address and all strides that bring one to a vector are whole vectors.
-bool is_whole(const void* pointer, const ConvStrides& strides, int64_t vector, int64_t bytes) {
+bool is_whole(const void* pointer, const ChannelStrides& strides, int64_t vector, int64_t bytes) {
   return is_aligned(pointer, strides.row, strides.member, vector, bytes) &&
          strides.batch % vector == 0;
 }
@@ -65,7 +65,7 @@ bool has_vectors(const ConvGemmParams& params, int64_t bytes) {
 /// Whether four outputs from a multiple of four on may be moved at a time: channels of a pixel, or
 /// pixels of a channel, which then may not end a row of y, or a batch row, in their midst.
 bool has_output_vectors(const ConvParams& conv, ConvGemmForm form, const void* pointer,
-                        const ConvStrides& strides, int64_t bytes) {
+                        const ChannelStrides& strides, int64_t bytes) {
   constexpr int64_t kGroup = 4;
   if (!is_whole(pointer, strides, kGroup, bytes)) return false;
   if (form == ConvGemmForm::vector) {
@@ -93,7 +93,7 @@ ConvGemmParams gemm_params(const ConvParams& conv, int64_t bytes) {
 
 void set_output_vectors(ConvGemmParams& params, ConvGemmForm form, int64_t bytes) {
   const ConvParams& conv = params.conv;
-  const auto has = [&](const void* pointer, const ConvStrides& strides) {
+  const auto has = [&](const void* pointer, const ChannelStrides& strides) {
     return has_output_vectors(conv, form, pointer, strides, bytes);
   };
   params.y_has_vectors = has(conv.y, conv.y_strides);

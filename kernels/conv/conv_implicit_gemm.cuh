@@ -96,7 +96,7 @@ __device__ inline ConvOutput<T, kPixels> output_of(const ConvParams& conv,
                                                    const ConvGemmBlock& block,
                                                    const ConvOutputPlaces<kPixels>* places) {
   const int64_t channel = int64_t{block.group} * conv.out_per_group + block.first_channel;
-  const auto at = [&](const void* base, const ConvStrides& strides) {
+  const auto at = [&](const void* base, const ChannelStrides& strides) {
     return static_cast<const T*>(base) + block.member * strides.member + channel * strides.channel;
   };
   ConvOutput<T, kPixels> to;

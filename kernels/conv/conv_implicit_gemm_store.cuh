@@ -26,7 +26,7 @@ struct ConvOutputPlaces {
   /// `pixel` of the tile is `index` of all.
   __device__ void locate(const ConvGemmParams& params, int pixel, int64_t index) {
     const ConvPosition at = locate_position(params, index);
-    const auto offset = [&](const ConvStrides& strides) {
+    const auto offset = [&](const ChannelStrides& strides) {
       return at.batch * strides.batch + at.row * strides.row + at.column * strides.column;
     };
     y[slot_of(pixel)] = offset(params.conv.y_strides);

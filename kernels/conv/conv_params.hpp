@@ -29,7 +29,7 @@ struct ConvParams {
   int32_t in_channels, out_channels, groups;
   int32_t in_per_group, out_per_group;
   ConvAxes input, output, kernel, stride, padding, dilation;
-  ConvStrides x_strides, y_strides, residual_strides;
+  ChannelStrides x_strides, y_strides, residual_strides;
   ConvWeightStrides weight_strides;
   int64_t bias_member_stride;
   Activation activation;

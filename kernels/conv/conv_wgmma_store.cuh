@@ -40,7 +40,7 @@ inline ConvWgmmaPlaces conv_wgmma_places(const ConvWgmmaParams& params, uint32_t
   constexpr int64_t kGroup = 4;
   const ConvParams& conv = params.conv;
   const auto bits = [](int32_t power) { return std::countr_zero(static_cast<uint32_t>(power)); };
-  const auto is_whole = [&](const void* pointer, const ConvStrides& strides) {
+  const auto is_whole = [&](const void* pointer, const ChannelStrides& strides) {
     return is_aligned(pointer, strides.row, strides.member, kGroup, bytes) &&
            strides.batch % kGroup == 0 && strides.column % kGroup == 0;
   };
@@ -69,7 +69,7 @@ struct ConvRows {
   __device__ int64_t residual(int row) const { return offset(row, conv.residual_strides); }
 
  private:
-  __device__ int64_t offset(int row, const ConvStrides& strides) const {
+  __device__ int64_t offset(int row, const ChannelStrides& strides) const {
     const ConvTileAt at = places.moved(from, row, 0);
     return at.batch * strides.batch + at.row * strides.row + at.column * strides.column;
   }
