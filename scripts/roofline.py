@@ -88,7 +88,7 @@ def embedding(axes):
 
 def conv(axes):
     """Of stride 1, padded so that y is of x's size."""
-    axes, x = images({"kernel": 3, "out": 0, "groups": 1, "form": "full", "layout": "first"} | axes)
+    axes, x = images({"kernel": 3, "out": 0, "groups": 1, "form": "full", "layout": "first", "x_layout": "same"} | axes)
     channels = axes["channels"]
     outputs = x // channels * (axes["out"] or channels)
     per_group = 1 if axes["form"] == "depthwise" else channels // axes["groups"]
@@ -98,11 +98,12 @@ def conv(axes):
     moved, flops = BYTES[axes["dtype"]] * (x + outputs + weights), 2 * outputs * terms
     found = [of("direct", moved, flops)]
     on_tensor_cores = mma_rate(axes)
-    if on_tensor_cores and per_group >= 8:
+    is_last = axes["layout"] == "last" and axes["x_layout"] != "first"
+    if on_tensor_cores and terms >= 8:
         found.append(of("implicit_gemm", moved, flops, on_tensor_cores))
-        if axes["groups"] == 1 and axes["form"] != "depthwise" and axes["layout"] == "last":
+        if axes["groups"] == 1 and axes["form"] != "depthwise" and is_last:
             found.append(of("wgmma", moved, flops, on_tensor_cores / MMA_SHARE))
-        if axes["form"] == "pointwise" and axes["layout"] == "last":
+        if axes["form"] == "pointwise" and is_last:
             found.append(of("pointwise", moved, flops, on_tensor_cores))
     return found
 

@@ -21,7 +21,7 @@
 
 namespace wide::test {
 
-/// A packed operand of `channels` channels in the problem's layout.
+/// A packed operand of `channels` channels in one of the problem's layouts.
 struct ConvGrid {
   int64_t outer, channels;
   PerAxis size;
@@ -43,7 +43,7 @@ struct ConvGrid {
   }
 };
 inline ConvGrid x_grid(const ConvProblem& p) {
-  return {p.layout, p.batch, p.num_members * p.in_channels, p.input};
+  return {x_layout_of(p), p.batch, p.num_members * p.in_channels, p.input};
 }
 inline ConvGrid y_grid(const ConvProblem& p) {
   return {p.layout, p.batch, p.num_members * p.out_channels, conv_output_size(p)};

@@ -191,9 +191,14 @@ TEST_CASE("conv: every strategy, layout and dtype, whatever is odd") {
            {ChannelLayout::channels_first, ChannelLayout::channels_last}) {
         for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
           p.layout = layout;
+          p.x_layout.reset();
           p.dtype = dtype;
           INFO(p.in_channels << " -> " << p.out_channels << " channels, groups " << p.groups
                              << ", input " << p.input.height << " x " << p.input.width);
+          CHECK(check_conv(context, p) >= 2);
+          if (dtype == Dtype::bf16) continue;  // as fp16, there
+          p.x_layout = layout == ChannelLayout::channels_first ? ChannelLayout::channels_last
+                                                               : ChannelLayout::channels_first;
           CHECK(check_conv(context, p) >= 2);
         }
       }
@@ -206,6 +211,7 @@ TEST_CASE("conv: the catalogue's reference and the other way round agree") {
   for (ConvProblem p : odd_convolutions()) {
     p.num_members = 1;  // the reference knows one
     p.layout = p.batch == 1 ? ChannelLayout::channels_first : ChannelLayout::channels_last;
+    if (p.groups == 1) p.x_layout = ChannelLayout::channels_last;
     p.epilogue.activation = Activation::none;
     const ConvOperands operands = conv_operands(cpu, p, true);
     const ConvExpected expected = expected_conv(cpu, operands, p, true);

@@ -124,6 +124,14 @@ TEST_CASE("conv: each wrong operand is named, with what was got and expected") {
   refuses({x, weight, {}, inside, {}}, two, "conv: y overlaps x, expected memory of its own");
   const TensorView last(x.data(), Dtype::fp32, {2, 6, 5, 7}, Strides{210, 1, 42, 6}, cpu.device());
   refuses({last, weight, {}, y, {}}, two, "conv: x has a last stride of 6, expected 1: contiguous");
+  like = two;
+  like.x_layout = ChannelLayout::channels_last;
+  refuses({x, weight, {}, y, {}}, like,
+          "conv: x is [2, 6, 5, 7], expected [batch, H, W, num_members * in_channels] with "
+          "num_members = 2");
+  like.x_layout = ChannelLayout::channels_first;  // which it is anyway
+  CHECK(describe_conv({x, weight, bias, y, {}}, like) ==
+        describe_conv({x, weight, bias, y, {}}, two));
   const ConvPlan plan = make_conv_plan(cpu, describe_conv({x, weight, bias, y, {}}, two));
   CHECK_THROWS_MATCHES(plan.run({x, weight, {}, y, {}}, {Stream::cpu()}), Error,
                        Message("conv: bias is absent, expected one as in the plan's problem"));

@@ -43,6 +43,8 @@ TEST_CASE("conv's wgmma says what it cannot run") {
   CHECK_THAT(reason(p, kA100), ContainsSubstring("9.0 alone, NVIDIA A100 has 8.0"));
   p.layout = ChannelLayout::channels_first;
   CHECK_THAT(reason(p), ContainsSubstring("takes channels_last, the problem has channels_first"));
+  p = like, p.x_layout = ChannelLayout::channels_first;
+  CHECK_THAT(reason(p), ContainsSubstring("takes channels_last, x has channels_first"));
   p = like, p.groups = 2;
   CHECK_THAT(reason(p), ContainsSubstring("one group of channels, the problem has 2"));
   p = like, p.dtype = Dtype::fp32;

@@ -53,7 +53,7 @@ struct WholeConv {
   explicit WholeConv(const ConvProblem& like) : problem(complete_conv_problem(like)) {
     const ConvProblem& p = problem;
     const int64_t n = p.num_members;
-    x_shape = shape_of(p.layout, p.batch, n * p.in_channels, p.input);
+    x_shape = shape_of(x_layout_of(p), p.batch, n * p.in_channels, p.input);
     weight_shape = shape_of(p.layout, n * p.out_channels, p.in_channels / p.groups, p.kernel);
     y_shape = shape_of(p.layout, p.batch, n * p.out_channels, conv_output_size(p));
     x = small_integers(num_elements(x_shape), 1);
@@ -66,7 +66,7 @@ struct WholeConv {
   Reals expected(int64_t n) const {
     const ConvProblem& p = problem;
     const PerAxis output = conv_output_size(p);
-    const Reals own_x = of_member(x, x_shape, p.layout, n, p.num_members);
+    const Reals own_x = of_member(x, x_shape, x_layout_of(p), n, p.num_members);
     const Reals own_residual = of_member(residual, y_shape, p.layout, n, p.num_members);
     const auto part = [&](const Reals& all) {
       const size_t length = all.size() / static_cast<size_t>(p.num_members);
@@ -98,7 +98,7 @@ struct WholeConv {
   /// All that member n has is NaN.
   void poison(int64_t n) {
     const int64_t members = problem.num_members;
-    const bool is_last = problem.layout == ChannelLayout::channels_last;
+    const bool is_last = x_layout_of(problem) == ChannelLayout::channels_last;
     const int64_t channels = is_last ? x_shape[3] : x_shape[1];
     const int64_t run = is_last ? 1 : x_shape[2] * x_shape[3];
     for (int64_t i = 0; i < num_elements(x_shape); ++i)

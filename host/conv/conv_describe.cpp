@@ -46,10 +46,10 @@ Seen look_at(const ConstTensorView& view, ChannelLayout layout) {
 }
 
 /// How an operand's axes are to be read, for messages.
-std::string axes_of(std::string_view channels, bool is_weight, const ConvProblem& p, int rank) {
+std::string axes_of(std::string_view channels, bool is_weight, ChannelLayout layout, int rank) {
   const std::string outer = is_weight ? "[num_members * out_channels, " : "[batch, ";
   const std::string positions = is_weight ? rank == 4 ? "kh, kw" : "k" : rank == 4 ? "H, W" : "L";
-  return p.layout == ChannelLayout::channels_first
+  return layout == ChannelLayout::channels_first
              ? outer + std::string(channels) + ", " + positions + "]"
              : outer + positions + ", " + std::string(channels) + "]";
 }
@@ -65,9 +65,10 @@ ChannelStrides describe_output(const char* name, const ConstTensorView& view, co
                           : is_first ? Shape{p.batch, channels, size.height, size.width}
                                     : Shape{p.batch, size.height, size.width, channels};
   if (view.shape != expected) {
-    require_shape(kName, name, view,
-                  axes_of("num_members * out_channels", false, p, rank) + " of the output's size",
-                  expected);
+    require_shape(
+        kName, name, view,
+        axes_of("num_members * out_channels", false, p.layout, rank) + " of the output's size",
+        expected);
   }
   require_dtype(kName, name, view, p.dtype);
   const Seen seen = look_at(view, p.layout);
@@ -91,7 +92,7 @@ void describe_bias(const ConvArguments& a, ConvProblem& p) {
 
 void describe_weight(const ConvArguments& a, ConvProblem& p) {
   const int rank = a.x.rank();
-  const auto expected = [&] { return axes_of("in_channels / groups", true, p, rank); };
+  const auto expected = [&] { return axes_of("in_channels / groups", true, p.layout, rank); };
   WIDE_REQUIRE(a.weight.rank() == rank, "conv: weight is " + to_string(a.weight.shape) +
                                             ", expected " + expected() + " for an x of " +
                                             std::to_string(rank) + " axes");
@@ -131,14 +132,14 @@ ConvProblem describe_conv(const ConvArguments& a, const ConvProblem& like) {
   ConvProblem p = like;
   const int rank = a.x.rank();
   const auto expected = [&] {
-    return axes_of("num_members * in_channels", false, p, std::max(rank, 3));
+    return axes_of("num_members * in_channels", false, x_layout_of(p), std::max(rank, 3));
   };
   WIDE_REQUIRE(rank == 3 || rank == 4,
                "conv: x is " + to_string(a.x.shape) + ", expected " + expected());
   WIDE_REQUIRE(p.num_members >= 1,
                "conv: num_members is " + std::to_string(p.num_members) + ", expected >= 1");
   (void)a.x.num_elements();
-  const Seen x = look_at(a.x, p.layout);
+  const Seen x = look_at(a.x, x_layout_of(p));
   WIDE_REQUIRE(x.channels % p.num_members == 0,
                "conv: x is " + to_string(a.x.shape) + ", expected " + expected() +
                    " with num_members = " + std::to_string(p.num_members));

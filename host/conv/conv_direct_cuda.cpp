@@ -14,8 +14,9 @@ namespace wide {
 ConvRunner make_conv_direct(const Context& context, const ConvProblem& problem) {
   return {[context, problem](const ConvArguments& arguments, const Execution& execution) {
     const CurrentDevice current(context.device().ordinal);
-    WIDE_CHECK_CUDA(kernels::launch_conv_direct(conv_params(problem, arguments), problem.layout,
-                                                problem.dtype, native_stream(execution.stream)));
+    WIDE_CHECK_CUDA(kernels::launch_conv_direct(conv_params(problem, arguments),
+                                                x_layout_of(problem), problem.layout, problem.dtype,
+                                                native_stream(execution.stream)));
   }};
 }
 
@@ -25,8 +26,8 @@ ConvRunner make_conv_cuda_sequential(const Context& context, const ConvProblem& 
     const kernels::ConvParams all = conv_params(problem, arguments);
     for (int64_t n = 0; n < problem.num_members; ++n) {
       WIDE_CHECK_CUDA(kernels::launch_conv_direct(conv_member(all, n, problem.dtype),
-                                                  problem.layout, problem.dtype,
-                                                  native_stream(execution.stream)));
+                                                  x_layout_of(problem), problem.layout,
+                                                  problem.dtype, native_stream(execution.stream)));
     }
   }};
 }

@@ -31,6 +31,9 @@ std::string reason_for(const ConvProblem& problem, ChannelLayout layout) {
     return "it takes " + std::string(conv_layout_name(layout)) + ", the problem has " +
            std::string(conv_layout_name(problem.layout));
   }
+  if (problem.x_layout.has_value()) {
+    return "it takes one layout, x has " + std::string(conv_layout_name(*problem.x_layout));
+  }
   return conv_cudnn_unsupported_reason(problem);
 }
 

@@ -54,7 +54,7 @@ std::string_view kernel_for(const ConvProblem& problem) {
 std::string conv_pointwise_unsupported_reason(const ConvProblem& p, const DeviceInfo& device) {
   if (!is_pointwise(p)) return "it is for kernels of one tap, of stride 1, unpadded, of one group";
   if (p.in_channels == 0) return "there is no channel to multiply";
-  if (p.layout == ChannelLayout::channels_first) {
+  if (p.layout == ChannelLayout::channels_first || p.x_layout.has_value()) {
     return "it is a matrix product of rows of channels, here channels are first; direct takes both";
   }
   if (!are_one_line(p.x, p) || !are_one_line(p.y, p) ||

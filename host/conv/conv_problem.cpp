@@ -113,9 +113,9 @@ void complete(const char* field, const Axes<kAxes>& axes, int64_t element_bytes)
                                " reaches over more bytes than 64 bits count, expected fewer");
 }
 
-Axes<5> activation_axes(const ConvProblem& p, ChannelStrides& s, int64_t channels,
-                        const PerAxis& size) {
-  if (p.layout == ChannelLayout::channels_first) {
+Axes<5> activation_axes(const ConvProblem& p, ChannelLayout layout, ChannelStrides& s,
+                        int64_t channels, const PerAxis& size) {
+  if (layout == ChannelLayout::channels_first) {
     return {{{&s.batch, p.batch},
              {&s.member, p.num_members},
              {&s.channel, channels},
@@ -146,6 +146,9 @@ Axes<5> weight_axes(const ConvProblem& p, ConvWeightStrides& s) {
 }
 
 /// The layout's last axis, which kernels read several elements of at a time.
+int64_t last_stride(ChannelLayout layout, const ChannelStrides& s) {
+  return layout == ChannelLayout::channels_first ? s.column : s.channel;
+}
 void require_contiguous(const char* field, int64_t stride) {
   WIDE_REQUIRE(stride == 1, "conv: " + std::string(field) + " has a last stride of " +
                                 text(stride) + ", expected 1: contiguous");
@@ -168,24 +171,26 @@ PerAxis conv_output_size(const ConvProblem& p) {
 
 ConvProblem complete_conv_problem(ConvProblem p) {
   check_sizes(p);
+  if (p.x_layout == p.layout) p.x_layout.reset();  // so that equal layouts compare equal
   const int64_t bytes = dtype_bytes(p.dtype);
   const PerAxis output = conv_output_size(p);
   const bool is_first = p.layout == ChannelLayout::channels_first;
-  const auto y_axes = activation_axes(p, p.y, p.out_channels, output);
-  complete("x", activation_axes(p, p.x, p.in_channels, p.input), bytes);
+  const ChannelLayout x_layout = x_layout_of(p);
+  const auto y_axes = activation_axes(p, p.layout, p.y, p.out_channels, output);
+  complete("x", activation_axes(p, x_layout, p.x, p.in_channels, p.input), bytes);
   complete("weight", weight_axes(p, p.weight), bytes);
   complete("y", y_axes, bytes);
-  require_contiguous("x", is_first ? p.x.column : p.x.channel);
+  require_contiguous("x", last_stride(x_layout, p.x));
   require_contiguous("weight", is_first ? p.weight.column : p.weight.in_channel);
-  require_contiguous("y", is_first ? p.y.column : p.y.channel);
+  require_contiguous("y", last_stride(p.layout, p.y));
   std::array<SteppedAxis, 5> stepped;
   for (size_t a = 0; a < stepped.size(); ++a) stepped[a] = {*y_axes[a].first, y_axes[a].second};
   require_disjoint("conv", "y", stepped);
   if (p.epilogue.residual == Residual::none) {
     p.residual = {};
   } else {
-    complete("residual", activation_axes(p, p.residual, p.out_channels, output), bytes);
-    require_contiguous("residual", is_first ? p.residual.column : p.residual.channel);
+    complete("residual", activation_axes(p, p.layout, p.residual, p.out_channels, output), bytes);
+    require_contiguous("residual", last_stride(p.layout, p.residual));
   }
   int64_t one = 1;  // bias is contiguous
   if (!p.epilogue.has_bias) {

@@ -9,6 +9,9 @@
 namespace wide {
 
 std::string_view conv_layout_name(ChannelLayout layout);
+inline ChannelLayout x_layout_of(const ConvProblem& problem) {
+  return problem.x_layout.value_or(problem.layout);
+}
 
 /// Checks everything and fills in strides, so that equal layouts compare equal. Throws
 /// invalid_argument.

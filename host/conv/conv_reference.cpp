@@ -43,9 +43,10 @@ ConvSum conv_reference_sum(const ConvProblem& p, const ConvReferenceOperands& op
         const bool is_padding =
             row < 0 || row >= p.input.height || column < 0 || column >= p.input.width;
         const double x =
-            is_padding ? 0
-                       : operands.x[index_of(p.layout, p.in_channels, p.input.height, p.input.width,
-                                             at.batch, first_channel + c, row, column)];
+            is_padding
+                ? 0
+                : operands.x[index_of(p.x_layout.value_or(p.layout), p.in_channels, p.input.height,
+                                      p.input.width, at.batch, first_channel + c, row, column)];
         const double product = x * operands.weight[index_of(p.layout, in, p.kernel.height,
                                                             p.kernel.width, at.channel, c, kh, kw)];
         sum.value += product;

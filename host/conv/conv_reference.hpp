@@ -8,7 +8,7 @@
 
 namespace wide::catalog {
 
-/// One member's operands in fp64, dense, in the problem's layout.
+/// One member's operands in fp64, dense, in the problem's layouts.
 struct ConvReferenceOperands {
   std::span<const double> x;         ///< [B, C, H, W] or [B, H, W, C]
   std::span<const double> weight;    ///< [Cout, C/groups, kh, kw] or [Cout, kh, kw, C/groups]

@@ -54,6 +54,8 @@ ConvProblem problem_of(const Case& point) {
   }
   p.layout =
       point.word("layout") == "last" ? ChannelLayout::channels_last : ChannelLayout::channels_first;
+  if (point.word("x_layout") == "first") p.x_layout = ChannelLayout::channels_first;
+  if (point.word("x_layout") == "last") p.x_layout = ChannelLayout::channels_last;
   p.dtype = point.dtype();
   p.allow_tf32 = point.word("tf32") == "yes";
   p.epilogue.activation = *parse_activation(point.word("activation"));
@@ -84,28 +86,32 @@ class ConvWorkload final : public PackedWorkload {
         shape_(complete_conv_problem(problem_of(point))),
         output_(conv_output_size(shape_)) {
     const ConvProblem& p = shape_;
-    const bool is_last = p.layout == ChannelLayout::channels_last;
-    const PackedOperand& packing =
-        is_2d(point) ? is_last ? operands::conv2d_x_channels_last : operands::conv2d_x
-        : is_last    ? operands::conv1d_x_channels_last
-                     : operands::conv1d_x;
-    const auto shaped = [&](int64_t outer, int64_t channels, const PerAxis& size) {
+    const auto packing_of = [&](ChannelLayout layout) -> const PackedOperand& {
+      const bool is_last = layout == ChannelLayout::channels_last;
+      if (!is_2d(point)) return is_last ? operands::conv1d_x_channels_last : operands::conv1d_x;
+      return is_last ? operands::conv2d_x_channels_last : operands::conv2d_x;
+    };
+    const auto shaped = [&](ChannelLayout layout, int64_t outer, int64_t channels,
+                            const PerAxis& size) {
+      const bool is_last = layout == ChannelLayout::channels_last;
       if (!is_2d(point)) {
         return is_last ? Shape{outer, size.width, channels} : Shape{outer, channels, size.width};
       }
       return is_last ? Shape{outer, size.height, size.width, channels}
                      : Shape{outer, channels, size.height, size.width};
     };
+    const PackedOperand& packing = packing_of(p.layout);
     const Distribution parameters = linear_parameter_distribution(options.fill);
-    x_ = &add_operand(packing, p.dtype, shaped(p.batch, p.in_channels, p.input),
+    x_ = &add_operand(packing_of(x_layout_of(p)), p.dtype,
+                      shaped(x_layout_of(p), p.batch, p.in_channels, p.input),
                       linear_input_distribution(options.fill, p.dtype, p.epilogue, conv_terms(p)));
-    weight_ =
-        &add_operand(is_2d(point) ? operands::conv2d_weight : operands::conv1d_weight, p.dtype,
-                     shaped(p.out_channels, p.in_channels / p.groups, p.kernel), parameters);
+    weight_ = &add_operand(
+        is_2d(point) ? operands::conv2d_weight : operands::conv1d_weight, p.dtype,
+        shaped(p.layout, p.out_channels, p.in_channels / p.groups, p.kernel), parameters);
     if (p.epilogue.has_bias) {
       bias_ = &add_operand(operands::conv_bias, p.dtype, {p.out_channels}, parameters);
     }
-    const Shape y = shaped(p.batch, p.out_channels, output_);
+    const Shape y = shaped(p.layout, p.batch, p.out_channels, output_);
     if (p.epilogue.residual != Residual::none) {
       residual_ = &add_operand(packing, p.dtype, y, parameters);
     }
@@ -228,6 +234,7 @@ std::vector<AxisInfo> axes(const std::vector<AxisInfo>& positions) {
        {"groups", "of a member's channels", int64_t{1}, {}, 1, {3, 2}},
        dtype_axis("of all operands"),
        {"layout", "whether channels are first or last", "first", {"first", "last"}},
+       {"x_layout", "those of x, where it is another", "same", {"same", "first", "last"}},
        {"form",
         "as the axes say; or kernel, stride, groups 1 and no padding; or groups = channels",
         "full",

@@ -142,6 +142,7 @@ std::string conv_wgmma_unsupported_reason(const ConvProblem& p, const DeviceInfo
   if (p.layout != ChannelLayout::channels_last) {
     return "it takes channels_last, the problem has " + std::string(conv_layout_name(p.layout));
   }
+  if (p.x_layout.has_value()) return "it takes channels_last, x has channels_first";
   if (p.groups != 1) return "it takes one group of channels, the problem has " + text(p.groups);
   const PerAxis steps = conv_wgmma_steps(p);
   if (std::max(steps.height, steps.width) > kernels::kConvWgmmaMostStride) {

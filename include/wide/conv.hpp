@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,8 +48,12 @@ struct ConvProblem {
   PerAxis stride{};
   PerAxis padding{0, 0};  ///< zeros on either side
   PerAxis dilation{};
-  /// Of x, y, and the weight: [N*Cout, Cin/groups, kh, kw] or [N*Cout, kh, kw, Cin/groups].
+  /// Of y, residual, x, and the weight: [N*Cout, Cin/groups, kh, kw] or [N*Cout, kh, kw,
+  /// Cin/groups].
   ChannelLayout layout = ChannelLayout::channels_first;
+  /// Of x, where that has another: what comes in as images is read in place by the layer that goes
+  /// over to channels last.
+  std::optional<ChannelLayout> x_layout{};
   Dtype dtype = Dtype::fp32;  ///< of all operands: fp32, fp16 or bf16
   bool allow_tf32 = false;    ///< fp32 operands may be rounded to tf32 before they are multiplied
   Epilogue epilogue{};        ///< bias, activation and residual; a factor belongs in the weights
@@ -79,8 +84,8 @@ struct ConvMember {
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members, groups,
-/// stride, padding, dilation, layout, allow_tf32, activation and where a residual is added. Throws
-/// invalid_argument that names the operand, what was got and what expected.
+/// stride, padding, dilation, layout, x_layout, allow_tf32, activation and where a residual is
+/// added. Throws invalid_argument that names the operand, what was got and what expected.
 ConvProblem describe_conv(const ConvArguments& arguments, const ConvProblem& like);
 
 class ConvPlan {

@@ -74,8 +74,10 @@ struct InputRows {
   int together;
   int group, channel, row;
 
-  __device__ InputRows(const ConvParams& p, const DirectTile& tile, bool is_last) {
-    together = !is_last ? 1 : tile.chunk < p.in_per_group ? tile.chunk : tile.groups * tile.chunk;
+  __device__ InputRows(const ConvParams& p, const DirectTile& tile) {
+    together = !tile.x_is_last               ? 1
+               : tile.chunk < p.in_per_group ? tile.chunk
+                                             : tile.groups * tile.chunk;
     group = channel = row = 0;
   }
   __device__ int count(const DirectTile& tile) const {
@@ -107,15 +109,15 @@ struct InputRows {
 
 /// Brings `chunk` channels of every group from `first` on, padding and what does not exist as
 /// zeros. A warp takes neighbouring rows, four at a time.
-template <bool kIsLast, class T>
+template <class T>
 __device__ void stage_inputs(const ConvParams& p, const DirectTile& tile, const Place& place,
                              int first, float* inputs) {
   constexpr int kRows = 4;
   const int warp = static_cast<int>(threadIdx.x) / kLanes;
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   const int plane = static_cast<int>(tile.plane);
-  InputRows rows(p, tile, kIsLast);
-  const int channel_lanes = kIsLast ? min(rows.together, kLanes) : 1;
+  InputRows rows(p, tile);
+  const int channel_lanes = tile.x_is_last ? min(rows.together, kLanes) : 1;
   const int column_lanes = kLanes / channel_lanes;
   // Lanes that are left over have no column.
   const int lane_channel = lane % channel_lanes;
@@ -125,7 +127,7 @@ __device__ void stage_inputs(const ConvParams& p, const DirectTile& tile, const 
   const int first_column = place.column * p.stride.width - p.padding.width;
   // Where channels are first, a row begins with the place that a sector begins with, so that none
   // is asked for twice; those before come last.
-  const int in_sector = kIsLast ? 0 : -first_column & 15;
+  const int in_sector = tile.x_is_last ? 0 : -first_column & 15;
   const int skipped = in_sector < tile.columns.places ? in_sector : 0;
   const T* x = static_cast<const T*>(p.x) + place.batch * p.x_strides.batch +
                place.member * p.x_strides.member +
@@ -355,7 +357,7 @@ __global__ void __launch_bounds__(kHasOwnInput ? kThreads / 2 : kThreads, kHasOw
   Sums sums = {};
   for (int first = 0; first < p.in_per_group; first += tile.chunk) {
     const int channels = min(tile.chunk, p.in_per_group - first);
-    stage_inputs<kIsLast, T>(p, tile, place, first, inputs);
+    stage_inputs<T>(p, tile, place, first, inputs);
     stage_weights<kIsLast, T>(p, tile, place, first, channels, weights);
     __syncthreads();
     if (warp_channel < place.num_channels) {
@@ -380,9 +382,10 @@ cudaError_t launch(const ConvParams& params, const DirectTile& tile, cudaStream_
 
 }  // namespace
 
-cudaError_t launch_conv_direct(const ConvParams& params, ChannelLayout layout, Dtype dtype,
-                               cudaStream_t stream) {
-  const DirectTile tile = direct_tile(params);
+cudaError_t launch_conv_direct(const ConvParams& params, ChannelLayout x_layout,
+                               ChannelLayout layout, Dtype dtype, cudaStream_t stream) {
+  DirectTile tile = direct_tile(params);
+  tile.x_is_last = x_layout == ChannelLayout::channels_last;
   if (tile.blocks_of_member(params) > INT32_MAX / params.num_members) {
     return cudaErrorInvalidConfiguration;
   }

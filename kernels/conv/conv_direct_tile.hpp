@@ -45,6 +45,7 @@ struct DirectTile {
   int64_t plane;          ///< floats from one channel of x to the next
   /// Every channel of y reads a group of its own; else those of a warp read the same.
   bool has_own_input;
+  bool x_is_last = false;  ///< x's channels; set by the launcher, and no size hangs on it
 
   constexpr int32_t channels() const { return warps * kDirectChannels; }
   /// Floats from one tap's weights to the next's: four more than a power of two of banks, so that

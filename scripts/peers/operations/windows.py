@@ -27,17 +27,18 @@ def conv(case, tensors):
     """All is channels first here; where a case has them last, operands are such views of what lies so."""
     n, shape = case.n, _Shape(case)
     is_2d, is_last = case.op == "conv2d", case["layout"] == "last"
+    x_is_last = {"same": is_last, "first": False, "last": True}[case["x_layout"]]
     convolve = F.conv2d if is_2d else F.conv1d
 
-    def first(tensor):
+    def first(tensor, is_last):
         return tensor.movedim(-1, 1) if is_last else tensor
 
-    weight = first(tensors["weight"]).contiguous()
+    weight = first(tensors["weight"], is_last).contiguous()
     bias = tensors.get("bias")
-    name = "x channels_last" if is_last else "x"
-    activations = {"x": tensors[name]}
+    name, of_y = ("x channels_last" if last else "x" for last in (x_is_last, is_last))
+    activations = {"x": (tensors[name], x_is_last)}
     if case["residual"] != "no":
-        activations["residual"] = tensors[f"{name}.1"]
+        activations["residual"] = (tensors[f"{name}.1" if name == of_y else of_y], is_last)
 
     def finish(y, residual):
         if case["residual"] == "before":
@@ -49,21 +50,21 @@ def conv(case, tensors):
         y = convolve(x, weight, bias, shape.stride, shape.padding, shape.dilation, groups)
         return finish(y, residual)
 
-    def stacked(tensor):
+    def stacked(tensor, is_last):
         if not is_last:
             return split(tensor, n, 1)
         return split(tensor, n, -1).movedim(-1, 2)
 
-    operands = {name: Operand(stacked(tensor)) for name, tensor in activations.items()}
+    operands = {name: Operand(stacked(*activation)) for name, activation in activations.items()}
     operands["weight"] = Operand(split(weight, n, 0))
     if bias is not None:
         operands["bias"] = Operand(split(bias, n, 0))
 
     def arrange(memory_format=torch.contiguous_format):
-        x = first(activations["x"]).contiguous(memory_format=memory_format)
+        x = first(*activations["x"]).contiguous(memory_format=memory_format)
         residual = activations.get("residual")
         if residual is not None:
-            residual = first(residual).contiguous(memory_format=memory_format)
+            residual = first(*residual).contiguous(memory_format=memory_format)
         return x, weight.contiguous(memory_format=memory_format), bias, residual
 
     def as_case(y):
