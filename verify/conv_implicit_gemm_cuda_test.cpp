@@ -72,6 +72,17 @@ TEST_CASE("conv by implicit_gemm: strides, dilations, groups and every part of t
   check_all(p);
 }
 
+TEST_CASE("conv by implicit_gemm: a first layer, of images that lie otherwise than y") {
+  ConvProblem p{.num_members = 2, .batch = 2, .in_channels = 3};
+  p.out_channels = GENERATE(36, 10);  // four channels at a time, or one
+  p.input = {9, 13}, p.kernel = {5, 5}, p.stride = {2, 2}, p.padding = {2, 2};
+  p.epilogue = {.has_bias = true, .activation = Activation::relu};
+  p.epilogue.residual = Residual::before_activation;
+  p.layout = any_layout();
+  p.x_layout = any_layout();
+  check_all(p);
+}
+
 TEST_CASE("conv by implicit_gemm: channels that are no vectors, signals, single taps") {
   ConvProblem p{.num_members = 3, .batch = 1, .in_channels = 21, .out_channels = 10};
   p.epilogue.has_bias = true;

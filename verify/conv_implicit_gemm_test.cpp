@@ -42,7 +42,8 @@ TEST_CASE("implicit_gemm says what it cannot run") {
   CHECK(reason(p, kA100) == "");
   CHECK_THAT(reason(p, kT4), ContainsSubstring("compute capability 80, the device has 75"));
   p.groups = 16;
-  CHECK_THAT(reason(p), ContainsSubstring("8 input channels a group, these have 4"));
+  p.kernel = {1, 1}, p.padding = {0, 0};
+  CHECK_THAT(reason(p), ContainsSubstring("sums of 8 terms, these have 4"));
   p = problem_of(4, 64, 32, Dtype::fp32);
   CHECK_THAT(reason(p), ContainsSubstring("tf32"));
   p.allow_tf32 = true;
@@ -88,6 +89,11 @@ TEST_CASE("auto takes implicit_gemm where it is proved, for signals and images, 
   CHECK_FALSE(takes_it(p, std::span(proved).first(1)));
   CHECK_FALSE(takes_it(p, std::span(proved).last(1)));
   CHECK_FALSE(takes_it(p, proved, kA100));
+  p.in_channels = 3;  // of an image's first layer: few channels, many terms
+  CHECK(takes_it(p, proved));
+  p.kernel = {1, 3}, p.padding = {0, 1};
+  CHECK_FALSE(takes_it(p, proved));
+  p = problem_of(4, 64, 32, Dtype::bf16);
   p.out_channels = 16;
   CHECK_FALSE(takes_it(p, proved));
   CHECK_FALSE(takes_it(problem_of(4, 64, 32, Dtype::fp32), proved));

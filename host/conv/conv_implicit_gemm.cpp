@@ -7,6 +7,8 @@
 #include <limits>
 #include <span>
 
+#include "host/conv/conv_problem.hpp"
+
 namespace wide {
 
 namespace {
@@ -14,8 +16,8 @@ namespace {
 using kernels::ConvGemmTile;
 
 constexpr int kLeastCapability = 80;
-/// Fewer are less than 16 bytes of 16-bit values, and less than an instruction's terms.
-constexpr int64_t kLeastChannels = 8;
+/// An instruction's of 16 bits, which fewer would leave empty.
+constexpr int64_t kLeastTerms = 8;
 
 std::string text(int64_t value) {
   return std::to_string(value);
@@ -75,9 +77,8 @@ std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& p, const De
   if (p.dtype == Dtype::fp32 && !p.allow_tf32) {
     return "it multiplies fp32 as tf32, which the problem does not allow";
   }
-  if (p.in_channels / p.groups < kLeastChannels) {
-    return "it needs " + text(kLeastChannels) + " input channels a group, these have " +
-           text(p.in_channels / p.groups);
+  if (conv_terms(p) < kLeastTerms) {
+    return "it needs sums of " + text(kLeastTerms) + " terms, these have " + text(conv_terms(p));
   }
   constexpr int64_t kMost = int64_t{1} << 30;  // and sums of two are below 2^31
   const double span =
@@ -95,7 +96,8 @@ std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& p, const De
 
 bool conv_implicit_gemm_is_expected_to_win(const ConvProblem& p, const DeviceInfo&) {
   constexpr int64_t kLeastOutputs = 32;  // of a tile
-  return p.out_channels / p.groups >= kLeastOutputs;
+  constexpr int64_t kFewTerms = 24;      // what a stage costs besides is shared by too few products
+  return p.out_channels / p.groups >= kLeastOutputs && conv_terms(p) >= kFewTerms;
 }
 
 kernels::ConvGemmTiles choose_conv_gemm_tiles(const ConvProblem& p, const DeviceInfo& device) {

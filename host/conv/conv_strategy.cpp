@@ -39,10 +39,13 @@ bool leaves_multiprocessors_idle(const ConvProblem& problem, const DeviceInfo& d
   return problem.num_members > 1 && tiles < device.num_multiprocessors;
 }
 
-/// So few channels that no matrix unit is worth filling.
-bool is_narrow(const ConvProblem& problem, const DeviceInfo&) {
+/// So few channels that no matrix unit is worth filling; images, whose first layer sums over many
+/// taps of three, are another matter.
+bool is_narrow(const ConvProblem& problem, const DeviceInfo& device) {
   constexpr int64_t kNarrow = 8;
-  return problem.in_channels / problem.groups < kNarrow;
+  const bool fills_matrices = conv_implicit_gemm_unsupported_reason(problem, device).empty() &&
+                              conv_implicit_gemm_is_expected_to_win(problem, device);
+  return problem.in_channels / problem.groups < kNarrow && !fills_matrices;
 }
 
 constexpr std::string_view kOneCall = "one call of cuDNN's for all members";

@@ -62,16 +62,19 @@ bool has_vectors(const ConvGemmParams& params, int64_t bytes) {
          is_whole(conv.x, conv.x_strides, vector, bytes);
 }
 
-/// Whether four outputs from a multiple of four on may be moved at a time: channels of a pixel, or
-/// pixels of a channel, which then may not end a row of y, or a batch row, in their midst.
-bool has_output_vectors(const ConvParams& conv, ConvGemmForm form, const void* pointer,
-                        const ChannelStrides& strides, int64_t bytes) {
-  constexpr int64_t kGroup = 4;
+constexpr int64_t kGroup = 4;
+
+/// Whether four channels of a pixel, from a multiple of four on, may be moved at a time.
+bool has_channel_vectors(const ConvParams& conv, const void* pointer, const ChannelStrides& strides,
+                         int64_t bytes) {
+  return is_whole(pointer, strides, kGroup, bytes) && strides.channel == 1 &&
+         strides.column % kGroup == 0 && (conv.groups == 1 || conv.out_per_group % kGroup == 0);
+}
+
+/// Likewise four pixels of a channel, which may not end a row of y, or a batch row, in their midst.
+bool has_pixel_vectors(const ConvParams& conv, const void* pointer, const ChannelStrides& strides,
+                       int64_t bytes) {
   if (!is_whole(pointer, strides, kGroup, bytes)) return false;
-  if (form == ConvGemmForm::vector) {
-    return strides.channel == 1 && strides.column % kGroup == 0 &&
-           (conv.groups == 1 || conv.out_per_group % kGroup == 0);
-  }
   const bool has_one_run = strides.row == conv.output.width;
   const int64_t run =
       has_one_run ? int64_t{conv.output.height} * conv.output.width : int64_t{conv.output.width};
@@ -93,11 +96,13 @@ ConvGemmParams gemm_params(const ConvParams& conv, int64_t bytes) {
 
 void set_output_vectors(ConvGemmParams& params, ConvGemmForm form, int64_t bytes) {
   const ConvParams& conv = params.conv;
-  const auto has = [&](const void* pointer, const ChannelStrides& strides) {
-    return has_output_vectors(conv, form, pointer, strides, bytes);
-  };
-  params.y_has_vectors = has(conv.y, conv.y_strides);
-  params.residual_is_aligned = has(conv.residual, conv.residual_strides);
+  const bool has_pixels =
+      form == ConvGemmForm::gather && has_pixel_vectors(conv, conv.y, conv.y_strides, bytes);
+  const bool has_channels = !has_pixels && has_channel_vectors(conv, conv.y, conv.y_strides, bytes);
+  params.y_has_vectors = form == ConvGemmForm::vector ? has_channels : has_pixels;
+  params.y_has_channels = form == ConvGemmForm::gather && has_channels;
+  const auto has = has_pixels ? has_pixel_vectors : has_channel_vectors;
+  params.residual_is_aligned = has(conv, conv.residual, conv.residual_strides, bytes);
   // A group's first channel is y's, which has to be a multiple of four all the same.
   params.bias_is_aligned = is_aligned(conv.bias, 0, conv.bias_member_stride, 4, bytes);
 }

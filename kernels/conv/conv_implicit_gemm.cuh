@@ -264,6 +264,9 @@ __global__ void __launch_bounds__(policy_of(form, tile).threads(),
   if (params.y_has_vectors) {
     store_vectors<kColumnsAreChannels, policy.tile_b, policy.pitch(), policy.threads()>(params, to,
                                                                                         tile_sums);
+  } else if (!kColumnsAreChannels && params.y_has_channels) {
+    store_channels<policy.tile_a, policy.tile_b, policy.pitch(), policy.threads()>(params, to,
+                                                                                   tile_sums);
   } else {
     store_elements<kColumnsAreChannels, policy.tile_a, policy.tile_b, policy.pitch(),
                    policy.threads()>(params, to, tile_sums);

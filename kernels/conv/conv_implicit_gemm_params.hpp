@@ -29,7 +29,8 @@ struct ConvGemmParams {
   int64_t num_pixels;
   Divisor positions, columns;  ///< of one batch row of y, and of one row of those
   bool weight_is_contiguous, weight_is_aligned;
-  bool y_has_vectors;  ///< four neighbours along the product's columns are neighbours in y
+  bool y_has_vectors;   ///< four neighbours along the product's columns are neighbours in y
+  bool y_has_channels;  ///< else, where columns are pixels: four channels of one are
   bool bias_is_aligned, residual_is_aligned;  ///< four of them, likewise
 };
 

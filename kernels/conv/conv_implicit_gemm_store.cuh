@@ -44,8 +44,8 @@ struct ConvOutput {
   int num_pixels, num_channels;
 };
 
-/// `kSize` neighbouring sums, of which `count` exist, become outputs: the first is `channel` of
-/// `pixel`, the others its neighbours along the product's columns. kSize is four, or one. Where
+/// `kSize` sums that are neighbours in y, of which `count` exist, become outputs: the first is
+/// `channel` of `pixel`. kSize is four, or one. Where
 /// there is no bias it is 0, which changes no sum: none is -0.
 template <class T, int kPixels, int kSize>
 __device__ inline void finish_outputs(const ConvGemmParams& params,
@@ -108,6 +108,28 @@ __device__ inline void store_vectors(const ConvGemmParams& params, const ConvOut
     load_group(sums + row * kPitch + column, values);
     finish_outputs(params, to, kColumnsAreChannels ? row : column,
                    kColumnsAreChannels ? column : row, left, bias, values);
+  }
+}
+
+/// Where the columns are pixels and channels are last in y: four channels of a pixel at a time.
+/// Four lanes take neighbouring ones, a sector of 16-bit values, of eight pixels that are
+/// neighbours in shared memory.
+template <int kRows, int kColumns, int kPitch, int kThreads, class T, int kPixels>
+__device__ inline void store_channels(const ConvGemmParams& params,
+                                      const ConvOutput<T, kPixels>& to, const float* sums) {
+  constexpr int kLanes = 4, groups = kRows / kColumnGroup;
+  static_assert(groups % kLanes == 0 && groups * kColumns % kThreads == 0);
+#pragma unroll 1
+  for (int index = static_cast<int>(threadIdx.x); index < groups * kColumns; index += kThreads) {
+    const int pixel = index / kLanes % kColumns;
+    const int group = index / (kLanes * kColumns) * kLanes + index % kLanes;
+    const int channel = group * kColumnGroup, left = to.num_channels - channel;
+    if (pixel >= to.num_pixels || left <= 0) continue;
+    float bias[kColumnGroup] = {}, values[kColumnGroup];
+    if (to.bias != nullptr) load_run(to.bias + channel, left, params.bias_is_aligned, bias);
+#pragma unroll
+    for (int e = 0; e < kColumnGroup; ++e) values[e] = sums[(channel + e) * kPitch + pixel];
+    finish_outputs(params, to, pixel, channel, left, bias, values);
   }
 }
 
