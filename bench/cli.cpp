@@ -206,8 +206,14 @@ void require_no_extras(const CLI::App& app, const CLI::App& command) {
       for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
     }
   }
+  const std::string option_name = extra.substr(0, extra.find('='));
+  if (std::find(names.begin(), names.end(), option_name) != names.end()) {
+    throw Error(ErrorCode::invalid_argument,
+                "\"" + option_name + "\" is in front of the command, expected behind: wbench " +
+                    command.get_name() + " " + extra);
+  }
   const std::vector<std::string_view> views(names.begin(), names.end());
-  const std::string near = did_you_mean(extra.substr(0, extra.find('=')), views);
+  const std::string near = did_you_mean(option_name, views);
   throw Error(ErrorCode::invalid_argument,
               "unknown argument \"" + extra + "\"" +
                   (near.empty() ? "; see wbench " + command.get_name() + " --help" : near));

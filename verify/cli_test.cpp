@@ -331,6 +331,13 @@ TEST_CASE("a model that there is not is called a model, and near ones by their n
              ContainsSubstring("unknown model \"zzzzzzzz\", expected one of mlp, "));
 }
 
+TEST_CASE("an option in front of its command is told where it belongs") {
+  const auto run = wbench("--device cpu verify --op linear");
+  CHECK(run.code == 2);
+  CHECK_THAT(run.err, ContainsSubstring("\"--device\" is in front of the command, expected behind: "
+                                        "wbench verify --device"));
+}
+
 TEST_CASE("list suites is suite list, and lists go to files") {
   CHECK(wbench("list suites").out == wbench("suite list").out);
   CHECK_THAT(wbench("list suites").out, ContainsSubstring("end_to_end"));
