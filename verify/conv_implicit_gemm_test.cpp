@@ -99,5 +99,23 @@ TEST_CASE("auto takes implicit_gemm where it is proved, for signals and images, 
   CHECK_FALSE(takes_it(problem_of(4, 64, 32, Dtype::fp32), proved));
 }
 
+TEST_CASE("auto takes wgmma for single taps, too, where it is proved") {
+  const auto taken = [](const ConvProblem& problem, bool has_wgmma) {
+    constexpr std::array kProved{
+        VerifiedStrategy{"conv1d", "pointwise", 90}, VerifiedStrategy{"conv2d", "pointwise", 90},
+        VerifiedStrategy{"conv1d", "wgmma", 90}, VerifiedStrategy{"conv2d", "wgmma", 90}};
+    return std::string(choose_conv_strategy(complete_conv_problem(problem), kH200, "auto",
+                                            std::span(kProved).first(has_wgmma ? 4 : 2),
+                                            [](const ConvStrategy&) { return "no"; })
+                           .strategy->name);
+  };
+  ConvProblem p = problem_of(4, 64, 32, Dtype::bf16);
+  p.kernel = {1, 1}, p.padding = {0, 0};
+  CHECK(taken(p, true) == "wgmma");
+  CHECK(taken(p, false) == "pointwise");
+  p.in_channels = 16;  // of 128 bytes of channels too few are of use
+  CHECK(taken(p, true) == "pointwise");
+}
+
 }  // namespace
 }  // namespace wide::test

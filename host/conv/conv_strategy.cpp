@@ -51,12 +51,12 @@ bool is_narrow(const ConvProblem& problem, const DeviceInfo& device) {
 constexpr std::string_view kOneCall = "one call of cuDNN's for all members";
 
 constexpr ConvStrategy kStrategies[] = {
+    {"wgmma", cuda, false, conv_wgmma_unsupported_reason, conv_wgmma_is_expected_to_win,
+     "one launch; taps are boxes of x that tensor memory copies bring; verified", make_conv_wgmma},
     {"pointwise", cuda, false, conv_pointwise_unsupported_reason, always,
      "a matrix product for all members, epilogue fused; verified", make_conv_pointwise},
     {"direct", cuda, false, conv_direct_unsupported_reason, is_narrow,
      "few channels a group, one launch; verified", make_conv_direct},
-    {"wgmma", cuda, false, conv_wgmma_unsupported_reason, conv_wgmma_is_expected_to_win,
-     "one launch; taps are boxes of x that tensor memory copies bring; verified", make_conv_wgmma},
     {"implicit_gemm", cuda, false, conv_implicit_gemm_unsupported_reason,
      conv_implicit_gemm_is_expected_to_win, "one launch fills tiles on tensor cores",
      make_conv_implicit_gemm},
