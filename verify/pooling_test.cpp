@@ -28,16 +28,24 @@ void run(const Context& context, const PoolingArguments& arguments, const Poolin
   context.synchronize(stream.get());
 }
 
+constexpr ChannelLayout kLayouts[] = {ChannelLayout::channels_first, ChannelLayout::channels_last};
+
+/// All members' images.
+Shape images(const PoolingProblem& p, int64_t height, int64_t width) {
+  const int64_t channels = p.num_members * p.channels;
+  return p.layout == ChannelLayout::channels_last ? Shape{p.batch, height, width, channels}
+                                                  : Shape{p.batch, channels, height, width};
+}
+
 /// Of packed images; infinite for a NaN.
-double worst_ratio(const PoolingProblem& p, const std::vector<double>& x,
-                   const std::vector<double>& y) {
-  const auto in = static_cast<size_t>(p.height * p.width), out = static_cast<size_t>(p.out_width);
+double worst_ratio(PoolingProblem p, const std::vector<double>& x, const std::vector<double>& y) {
+  const bool is_last = p.layout == ChannelLayout::channels_last;
+  p.channels *= p.num_members;  // to the reference all are one member's
+  const auto out = static_cast<size_t>(is_last ? p.channels : p.out_width);
   std::vector<double> expected(out), tolerance(out);
   double worst = 0;
   for (size_t row = 0; row * out < y.size(); ++row) {
-    const size_t image = row / static_cast<size_t>(p.out_height);
-    catalog::pooling_reference(p, std::span(x).subspan(image * in, in),
-                               static_cast<int64_t>(row) % p.out_height, expected, tolerance);
+    catalog::pooling_reference(p, x, static_cast<int64_t>(row), expected, tolerance);
     for (size_t i = 0; i < out; ++i) {
       if (y[row * out + i] == expected[i]) continue;
       worst = test::worse_ratio(worst, y[row * out + i], expected[i], tolerance[i]);
@@ -87,7 +95,7 @@ TEST_CASE("pooling: a case worked out by hand") {
   }
 }
 
-TEST_CASE("pooling: every way to cut images stays within its bound") {
+void check_cuts(ChannelLayout layout) {
   struct Sizes {
     int64_t batch, channels, height, width, kernel, stride, padding, dilation, out;
   };
@@ -116,6 +124,7 @@ TEST_CASE("pooling: every way to cut images stays within its bound") {
           p.width = s.width;
           p.mode = mode;
           p.dtype = dtype;
+          p.layout = layout;
           p.columns = {s.kernel, s.stride, s.padding, s.dilation};
           if (s.height > 1 || s.width == 1) p.rows = p.columns;
           if (mode == PoolingMode::adaptive_average) {
@@ -127,10 +136,9 @@ TEST_CASE("pooling: every way to cut images stays within its bound") {
           p.ceil_mode = s.stride % 2 == 0;
           p.counts_padding = s.channels == 2;
           const PoolingProblem full = completed(p);
-          const int64_t images = s.batch * 2 * s.channels;
-          const Tensor x = upload(context, dtype, {s.batch, 2 * s.channels, s.height, s.width},
-                                  uniform(images * s.height * s.width, -2, 2, 1));
-          const Shape shape{s.batch, 2 * s.channels, full.out_height, full.out_width};
+          const Shape in = images(p, s.height, s.width),
+                      shape = images(p, full.out_height, full.out_width);
+          const Tensor x = upload(context, dtype, in, uniform(num_elements(in), -2, 2, 1));
           const Tensor y(context, dtype, shape), same(context, dtype, shape);
           INFO(to_string(context.device())
                << " " << pooling_mode_name(mode) << " " << dtype_name(dtype) << " " << s.height
@@ -144,6 +152,14 @@ TEST_CASE("pooling: every way to cut images stays within its bound") {
       }
     }
   }
+}
+
+TEST_CASE("pooling: every way to cut images stays within its bound") {
+  check_cuts(ChannelLayout::channels_first);
+}
+
+TEST_CASE("pooling: channels last stays within its bound") {
+  check_cuts(ChannelLayout::channels_last);
 }
 
 TEST_CASE("pooling: signals, padded rows and images, any alignment: the same bits") {
@@ -190,6 +206,67 @@ TEST_CASE("pooling: signals, padded rows and images, any alignment: the same bit
   }
 }
 
+TEST_CASE("pooling: channels last, vectors or single channels, members apart: the same bits") {
+  for (const Context& context : test::devices_at_hand()) {
+    const int64_t b = 2, c = 8, h = 7, w = 9, out = 3 * 3;
+    for (const PoolingMode mode : kAllPoolingModes) {
+      PoolingProblem like{.num_members = 2, .layout = ChannelLayout::channels_last, .mode = mode};
+      like.rows = like.columns = {5, 3, 1, 1};  // a team of threads, and windows that end outside
+      like.ceil_mode = true;
+      const std::vector<double> values = uniform(b * 2 * c * h * w, -1, 1, 5);
+      const Tensor plain = upload(context, Dtype::fp16, {b, h, w, 2 * c}, values);
+      const Tensor expected(context, Dtype::fp16, {b, 3, 3, 2 * c});
+      run(context, {plain, expected}, like);
+      const std::vector<double> want = download(context, expected);
+      // A pixel is as long as says here; the first one begins `offset` elements into the storage.
+      for (const auto& [pixel, offset] : {std::pair<int64_t, int64_t>{24, 8}, {24, 3}, {19, 8}}) {
+        std::vector<double> padded(static_cast<size_t>(offset + b * h * w * pixel),
+                                   std::numeric_limits<double>::quiet_NaN());
+        for (int64_t i = 0; i < b * h * w * 2 * c; ++i) {
+          padded[static_cast<size_t>(offset + i / (2 * c) * pixel + i % (2 * c))] =
+              values[static_cast<size_t>(i)];
+        }
+        const auto count = static_cast<int64_t>(padded.size());
+        const Tensor storage = upload(context, Dtype::fp16, {count}, padded);
+        const auto inside = [&](const Tensor& all, const Shape& shape) {
+          return TensorView(static_cast<std::byte*>(all.data()) + 2 * offset, Dtype::fp16, shape,
+                            Strides{shape[1] * shape[2] * pixel, shape[2] * pixel, pixel, 1},
+                            context.device());
+        };
+        const int64_t room = offset + b * out * pixel;
+        std::vector<double> surroundings(static_cast<size_t>(room), 7);
+        const Tensor target = upload(context, Dtype::fp16, {room}, surroundings);
+        run(context, {inside(storage, {b, h, w, 2 * c}), inside(target, {b, 3, 3, 2 * c})}, like);
+        for (int64_t i = 0; i < b * out * 2 * c; ++i) {
+          surroundings[static_cast<size_t>(offset + i / (2 * c) * pixel + i % (2 * c))] =
+              want[static_cast<size_t>(i)];
+        }
+        INFO(to_string(context.device()) << " " << pooling_mode_name(mode) << " " << pixel);
+        CHECK(download(context, target) == surroundings);
+      }
+      // A member's bits, alone: of another number of channels, in other vectors.
+      PoolingProblem one = like;
+      one.num_members = 1;
+      std::vector<double> own;
+      for (size_t i = 0; i < values.size(); ++i)
+        if (i / c % 2 == 1) own.push_back(values[i]);
+      const Tensor alone = upload(context, Dtype::fp16, {b, h, w, c}, own);
+      const Tensor y(context, Dtype::fp16, {b, 3, 3, c});
+      run(context, {alone, y}, one);
+      const std::vector<double> got = download(context, y);
+      int64_t differences = 0;
+      for (size_t i = 0, k = 0; i < want.size(); ++i)
+        if (i / c % 2 == 1) differences += got[k++] == want[i] ? 0 : 1;
+      CHECK(differences == 0);
+    }
+    const Tensor signal = upload(context, Dtype::fp32, {1, 5, 2}, {1, 9, 5, 7, 2, 8, 4, 6, 3, 0});
+    const Tensor y(context, Dtype::fp32, {1, 3, 2});
+    run(context, {signal, y},
+        {.num_members = 2, .layout = ChannelLayout::channels_last, .columns = {3, 2, 1, 1}});
+    CHECK(download(context, y) == std::vector<double>{5, 9, 5, 8, 4, 6});
+  }
+}
+
 TEST_CASE("pooling: NaN, infinities and padding") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double inf = std::numeric_limits<double>::infinity();
@@ -211,16 +288,22 @@ TEST_CASE("pooling: NaN, infinities and padding") {
       CHECK((got[3] == -inf && got[4] == -1 && got[5] == -2 && got[6] == -3));
       // A NaN in a window of many teams and of a block.
       for (const int64_t side : {9, 100}) {
-        std::vector<double> values = uniform(2 * side * side, -1, 1, 3);
-        values[static_cast<size_t>(side * side - 2)] = nan;
-        const Tensor image = upload(context, dtype, {1, 2, side, side}, values);
-        const Tensor pooled(context, dtype, {1, 2, 1, 1});
-        for (const PoolingMode mode : {PoolingMode::max, PoolingMode::adaptive_average}) {
-          const PoolingWindow all{.kernel = side};
-          run(context, {image, pooled},
-              {.num_members = 2, .mode = mode, .rows = all, .columns = all});
-          got = download(context, pooled);
-          CHECK((std::isnan(got[0]) && std::isfinite(got[1])));
+        const PoolingWindow all{.kernel = side};
+        PoolingProblem like{.num_members = 2, .rows = all, .columns = all};
+        for (const ChannelLayout layout : kLayouts) {
+          like.layout = layout;
+          const bool is_last = layout == ChannelLayout::channels_last;
+          const Shape in = is_last ? Shape{1, side, side, 2} : Shape{1, 2, side, side};
+          std::vector<double> values = uniform(2 * side * side, -1, 1, 3);
+          values[static_cast<size_t>((side * side - 2) * (is_last ? 2 : 1))] = nan;  // member 0's
+          const Tensor image = upload(context, dtype, in, values);
+          const Tensor pooled(context, dtype, is_last ? Shape{1, 1, 1, 2} : Shape{1, 2, 1, 1});
+          for (const PoolingMode mode : {PoolingMode::max, PoolingMode::adaptive_average}) {
+            like.mode = mode;
+            run(context, {image, pooled}, like);
+            got = download(context, pooled);
+            CHECK((std::isnan(got[0]) && std::isfinite(got[1])));
+          }
         }
       }
     }
@@ -282,8 +365,27 @@ TEST_CASE("pooling: each wrong operand is named, with what was got and expected"
           "pooling: y overlaps x, expected memory of its own");
   const TensorView last(x.data(), Dtype::fp32, {2, 6, 4, 4}, Strides{96, 1, 24, 6}, cpu.device());
   refuses({last, y}, good,
-          "pooling: x has strides [96, 1, 24, 6]: channels last is not supported, expected the "
+          "pooling: x has strides [96, 1, 24, 6]: channels are last, expected the "
           "last axis contiguous");
+  p = good;
+  p.layout = ChannelLayout::channels_last;
+  refuses(
+      {flat, y}, p,
+      "pooling: x is [2, 6], expected [batch, width, num_members * channels] or [batch, height, "
+      "width, num_members * channels]");
+  p.num_members = 3;
+  refuses({x, y}, p,
+          "pooling: x is [2, 6, 4, 4], expected [batch, .., num_members * channels] with "
+          "num_members = 3");
+  const TensorView first(x.data(), Dtype::fp32, {2, 4, 4, 6}, Strides{96, 4, 1, 16}, cpu.device());
+  p.num_members = 2;
+  refuses({first, y}, p,
+          "pooling: x has strides [96, 4, 1, 16], expected the last axis contiguous: stride 1");
+  p.x.column = 12, p.x.channel = 2;
+  p.batch = 1, p.channels = 3, p.height = p.width = 2;
+  CHECK_THROWS_MATCHES(make_pooling_plan(cpu, p), Error,
+                       Message("pooling: x has a channel stride of 2, expected the last axis "
+                               "contiguous: 1"));
   const PoolingPlan plan = make_pooling_plan(cpu, describe_pooling({x, y}, good));
   const Tensor other(cpu, Dtype::fp32, {1, 6, 4, 4}), less(cpu, Dtype::fp32, {1, 6, 2, 2});
   CHECK_THROWS_MATCHES(plan.run({other, less}, {Stream::cpu()}), Error,

@@ -88,7 +88,7 @@ MemberChannels member_channels(std::string_view primitive, std::string_view argu
   if (view.rank() > 2) {
     if (c.width > 1 && is_channels_last(view)) {
       throw_unsupported(name + " has strides " + to_string(view.strides) +
-                        ": channels last is not supported, expected the last axis contiguous");
+                        ": channels are last, expected the last axis contiguous");
     }
     WIDE_REQUIRE(c.width <= 1 || view.strides.back() == 1,
                  name + " has strides " + to_string(view.strides) +

@@ -101,18 +101,28 @@ PoolingProblem resolved(PoolingProblem p) {
     if (p.out_width == 0) p.out_width = pooling_outputs(p.width, p.columns, p.ceil_mode);
   }
   require_legal(p);
-  p.x = complete_strides(kName, "x", {p.batch, p.num_members, p.channels, p.height, p.width, {}},
-                         p.x);
-  p.y = complete_strides(kName, "y",
-                         {p.batch, p.num_members, p.channels, p.out_height, p.out_width, {}}, p.y);
+  const auto complete = [&](const char* name, int64_t height, int64_t width, ChannelStrides& of) {
+    of = complete_strides(kName, name,
+                          {p.batch, p.num_members, p.channels, height, width, {}, p.layout}, of);
+  };
+  complete("x", p.height, p.width, p.x);
+  complete("y", p.out_height, p.out_width, p.y);
   return p;
 }
 
-void require_rank(const char* argument, const ConstTensorView& view) {
-  WIDE_REQUIRE(view.rank() == 3 || view.rank() == 4,
-               "pooling: " + std::string(argument) + " is " + to_string(view.shape) +
-                   ", expected [batch, num_members * channels, width] or [batch, num_members * "
-                   "channels, height, width]");
+/// An operand as kernels see it.
+MemberChannels look_at(const char* argument, const ConstTensorView& view,
+                       const PoolingProblem& like) {
+  const bool is_last = like.layout == ChannelLayout::channels_last;
+  WIDE_REQUIRE(
+      view.rank() == 3 || view.rank() == 4,
+      "pooling: " + std::string(argument) + " is " + to_string(view.shape) +
+          (is_last ? ", expected [batch, width, num_members * channels] or [batch, height, "
+                     "width, num_members * channels]"
+                   : ", expected [batch, num_members * channels, width] or [batch, "
+                     "num_members * channels, height, width]"));
+  return is_last ? member_channels_last(kName, argument, view, like.num_members)
+                 : member_channels(kName, argument, view, like.num_members);
 }
 
 void require_same(const PoolingProblem& got, const PoolingProblem& expected) {
@@ -146,10 +156,7 @@ int64_t pooling_outputs(int64_t size, const PoolingWindow& window, bool ceil_mod
 }
 
 PoolingProblem describe_pooling(const PoolingArguments& a, const PoolingProblem& like) {
-  require_rank("x", a.x);
-  require_rank("y", a.y);
-  const MemberChannels x = member_channels(kName, "x", a.x, like.num_members);
-  const MemberChannels y = member_channels(kName, "y", a.y, like.num_members);
+  const MemberChannels x = look_at("x", a.x, like), y = look_at("y", a.y, like);
   WIDE_REQUIRE(a.x.rank() == a.y.rank() && x.batch == y.batch && x.channels == y.channels,
                "pooling: y is " + to_string(a.y.shape) +
                    ", expected the batch and channels of x = " + to_string(a.x.shape));

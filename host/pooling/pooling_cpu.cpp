@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CPU device's pooling: the rows of windows are folded into one row of floats on the stack, its
-// positions into outputs, as many as fit there. `wide` spreads all members' images over the
-// threads at once, `sequential` one member's after the other's.
+// The CPU device's pooling, channels first: the rows of windows are folded into one row of floats
+// on the stack, its positions into outputs, as many as fit there. `wide` spreads all members'
+// images over the threads at once, `sequential` one member's after the other's.
 #include <algorithm>
-#include <limits>
 
 #include "host/core/slices.hpp"
 #include "host/core/vectorised.hpp"
+#include "host/pooling/pooling_cpu.hpp"
 #include "host/pooling/pooling_run.hpp"
 #include "wide/convert.hpp"
 
@@ -16,41 +16,9 @@ namespace wide {
 
 namespace {
 
+using namespace pooling_cpu;
+
 constexpr int kSpan = 512;  ///< positions folded at a time
-
-/// Positions first + t * dilation, t < count, of one axis; some may not exist.
-struct Taps {
-  int64_t first = 0, count = 0, dilation = 1;
-  int64_t end() const { return first + (count - 1) * dilation + 1; }
-};
-
-class Axis {
- public:
-  Axis(const PoolingProblem& p, const PoolingWindow& window, int64_t in, int64_t out)
-      : window_(window),
-        is_adaptive_(p.mode == PoolingMode::adaptive_average),
-        low_(p.counts_padding ? -window.padding : 0),
-        high_(p.counts_padding ? in + window.padding : in),
-        in_(in),
-        out_(out) {}
-
-  Taps operator[](int64_t output) const {
-    if (!is_adaptive_) {
-      return {output * window_.stride - window_.padding, window_.kernel, window_.dilation};
-    }
-    const int64_t first = output * in_ / out_;
-    return {first, ((output + 1) * in_ + out_ - 1) / out_ - first, 1};
-  }
-  /// What a mean divides by.
-  int64_t weight(const Taps& taps) const {
-    return std::max<int64_t>(0, std::min(taps.end(), high_) - std::max(taps.first, low_));
-  }
-
- private:
-  PoolingWindow window_;
-  bool is_adaptive_;
-  int64_t low_, high_, in_, out_;
-};
 
 template <bool is_max>
 class Pooler {
@@ -83,28 +51,19 @@ class Pooler {
   }
 
  private:
-  /// What changes no value: a sum of nothing is -0, +0 would change that one.
-  static constexpr float kNothing = is_max ? -std::numeric_limits<float>::infinity() : -0.0f;
-
-  static float combined(float a, float b) {
-    if constexpr (!is_max) return a + b;
-    const float larger = b > a ? b : a;  // a, too, where one of them is no number
-    return b != b ? b : larger;
-  }
-
   static float folded(const float* values, int64_t count, int64_t step) {
     constexpr int64_t kLanes = 16;
-    float result = kNothing;
+    float result = kNothing<is_max>;
     int64_t done = 0;
     if (step == 1 && count >= 2 * kLanes) {
       float lane[kLanes];
-      std::fill_n(lane, kLanes, kNothing);
+      std::fill_n(lane, kLanes, kNothing<is_max>);
       for (; done + kLanes <= count; done += kLanes) {
-        for (int64_t i = 0; i < kLanes; ++i) lane[i] = combined(lane[i], values[done + i]);
+        for (int64_t i = 0; i < kLanes; ++i) lane[i] = combined<is_max>(lane[i], values[done + i]);
       }
       result = folded(lane, kLanes, 1);
     }
-    for (; done < count; ++done) result = combined(result, values[done * step]);
+    for (; done < count; ++done) result = combined<is_max>(result, values[done * step]);
     return result;
   }
 
@@ -164,7 +123,7 @@ class Pooler {
     float decoded[kSpan];
     const int64_t low = std::clamp<int64_t>(-start, 0, span);
     const int64_t count = std::clamp<int64_t>(p_.width - start, low, span) - low;
-    std::fill_n(out, span, kNothing);
+    std::fill_n(out, span, kNothing<is_max>);
     for (int64_t t = 0; t < down.count && count > 0; ++t) {
       const int64_t row = down.first + t * down.dilation;
       if (row < 0 || row >= p_.height) continue;
@@ -172,7 +131,7 @@ class Pooler {
       const bool is_float = p_.dtype == Dtype::fp32;
       if (!is_float) decode_row(p_.dtype, from, decoded, count);
       const float* values = is_float ? reinterpret_cast<const float*>(from) : decoded;
-      for (int64_t i = 0; i < count; ++i) out[low + i] = combined(out[low + i], values[i]);
+      for (int64_t i = 0; i < count; ++i) out[low + i] = combined<is_max>(out[low + i], values[i]);
     }
   }
 
@@ -206,17 +165,17 @@ class Pooler {
     for (int64_t i = 0; i < count; ++i) values[i] = first(i);
     for (int64_t t = 1; t < p_.columns.kernel; ++t) {
       const auto next = at(t * p_.columns.dilation);
-      for (int64_t i = 0; i < count; ++i) values[i] = combined(values[i], next(i));
+      for (int64_t i = 0; i < count; ++i) values[i] = combined<is_max>(values[i], next(i));
     }
   }
 
   float long_window(const char* x, const Taps& down, const Taps& taps) const {
     const int64_t together = std::max<int64_t>(1, kSpan / taps.dilation);
-    float row[kSpan], result = kNothing;
+    float row[kSpan], result = kNothing<is_max>;
     for (int64_t done = 0; done < taps.count; done += together) {
       const int64_t count = std::min(together, taps.count - done);
       fold_rows(x, down, taps.first + done * taps.dilation, (count - 1) * taps.dilation + 1, row);
-      result = combined(result, folded(row, count, taps.dilation));
+      result = combined<is_max>(result, folded(row, count, taps.dilation));
     }
     return result;
   }
@@ -234,6 +193,9 @@ class Pooler {
 void run_pooling_cpu(const Context& context, const PoolingProblem& problem, WideStrategy strategy,
                      const PoolingArguments& arguments) {
   if (problem.batch * problem.channels == 0) return;
+  if (problem.layout == ChannelLayout::channels_last) {
+    return run_pooling_cpu_last(context, problem, strategy, arguments);
+  }
   const int64_t at_once = strategy == WideStrategy::wide ? problem.num_members : 1;
   const int64_t positions =
       std::max(problem.height * problem.width, problem.out_height * problem.out_width);

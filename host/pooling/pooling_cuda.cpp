@@ -39,8 +39,10 @@ void run_pooling_cuda(const Context& context, const PoolingProblem& problem, Wid
   params.x_strides = problem.x;
   params.y_strides = problem.y;
   params.counts_padding = problem.counts_padding;
+  const bool is_last = problem.layout == ChannelLayout::channels_last;
+  const auto launch = is_last ? kernels::launch_pooling_last : kernels::launch_pooling_wide;
   if (strategy == WideStrategy::wide) {
-    WIDE_CHECK_CUDA(kernels::launch_pooling_wide(problem.mode, problem.dtype, params, native));
+    WIDE_CHECK_CUDA(launch(problem.mode, problem.dtype, params, native));
     return;
   }
   const int64_t size = dtype_bytes(problem.dtype);
@@ -49,7 +51,7 @@ void run_pooling_cuda(const Context& context, const PoolingProblem& problem, Wid
   for (int64_t n = 0; n < problem.num_members; ++n) {
     one.x = static_cast<const char*>(params.x) + n * problem.x.member * size;
     one.y = static_cast<char*>(params.y) + n * problem.y.member * size;
-    WIDE_CHECK_CUDA(kernels::launch_pooling_wide(problem.mode, problem.dtype, one, native));
+    WIDE_CHECK_CUDA(launch(problem.mode, problem.dtype, one, native));
   }
 }
 

@@ -19,6 +19,8 @@ PoolingProblem problem_of(const Case& point) {
   p.height = point.integer("height");
   p.width = point.integer("width") == 0 ? p.height : point.integer("width");
   p.mode = *parse_pooling_mode(point.word("mode"));
+  p.layout =
+      point.word("layout") == "last" ? ChannelLayout::channels_last : ChannelLayout::channels_first;
   p.dtype = point.dtype();
   if (p.mode == PoolingMode::adaptive_average) {
     p.out_width = point.integer("out");
@@ -54,10 +56,14 @@ class PoolingWorkload final : public PackedWorkload {
   PoolingWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
       : PackedWorkload(context, point.integer("n"), options), shape_(problem_of(point)) {
     const PoolingProblem& p = shape_;
-    x_ = &add_operand(operands::pooling_x, p.dtype, {p.batch, p.channels, p.height, p.width},
-                      Distribution::uniform());
-    y_ = &add_operand(operands::pooling_x, p.dtype,
-                      {p.batch, p.channels, p.out_height, p.out_width}, Distribution::none());
+    const bool is_last = p.layout == ChannelLayout::channels_last;
+    const PackedOperand& packing = is_last ? operands::conv2d_x_channels_last : operands::pooling_x;
+    const auto images = [&](int64_t height, int64_t width) {
+      return is_last ? Shape{p.batch, height, width, p.channels}
+                     : Shape{p.batch, p.channels, height, width};
+    };
+    x_ = &add_operand(packing, p.dtype, images(p.height, p.width), Distribution::uniform());
+    y_ = &add_operand(packing, p.dtype, images(p.out_height, p.out_width), Distribution::none());
     arguments_ = {x_->packed(), y_->packed()};
     problem_ = describe_pooling(arguments_, shape_);
   }
@@ -105,14 +111,11 @@ class PoolingWorkload final : public PackedWorkload {
 
   void reference_row(int64_t member, int64_t row, std::span<double> values,
                      std::span<double> tolerances) const override {
-    const auto size = static_cast<size_t>(problem_.height * problem_.width);
-    const auto image = static_cast<size_t>(row / problem_.out_height);
-    pooling_reference(problem_, x_->values(member).subspan(image * size, size),
-                      row % problem_.out_height, values, tolerances);
+    pooling_reference(problem_, x_->values(member), row, values, tolerances);
   }
   double reference_row_flops() const override {
     return (2 * taps() + static_cast<double>(problem_.width)) *
-           static_cast<double>(problem_.out_width);
+           static_cast<double>(y_->member_shape(0).back());
   }
 
  private:
@@ -151,13 +154,15 @@ std::vector<Sweep> sweeps() {
             {"channels", ints({64, 256})},
             {"height", ints({14, 28, 56})},
             modes,
+            {"layout", {"first", "last"}},
             {"kernel", ints({2, 3})}}},
           {"ci",
            {{"n", ints({4, 16})},
             {"batch", ints({2})},
             {"channels", ints({16})},
             {"height", ints({32})},
-            modes}}};
+            modes,
+            {"layout", {"first", "last"}}}}};
 }
 
 PrimitiveSpec make_spec() {
@@ -178,14 +183,16 @@ PrimitiveSpec make_spec() {
       {"out", "adaptive outputs along each axis", int64_t{1}, {}, 1, {3, 2, 5}},
       {"ceil", "whether a last window may end outside", "no", {"no", "yes"}, 0},
       {"count_padding", "whether averages count it", "yes", {"yes", "no"}, 0},
-      {"dtype", "of x and y", "fp32", {"fp32", "fp16", "bf16"}, 0}};
+      {"dtype", "of x and y", "fp32", {"fp32", "fp16", "bf16"}, 0},
+      {"layout", "whether channels are first or last", "first", {"first", "last"}}};
   using enum DeviceType;
   using enum StrategyKind;
   spec.strategies = {{"sequential", cuda, sequential, "the wide kernel, one launch per member"},
                      {"wide",
                       cuda,
                       hand_written,
-                      "one launch; whole images in shared memory, read once, 16 bytes a copy",
+                      "one launch; channels first: whole images in shared memory, read once; last: "
+                      "16 bytes of channels a load",
                       // Two of fp32's windows lie in one bank, of odd rows some more.
                       {.streamed = 1.03, .bank_conflicts = 0.42, .is_memory_bound = true}},
                      {"sequential", cpu, sequential, "member after member, each threaded"},

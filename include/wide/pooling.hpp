@@ -57,10 +57,11 @@ struct PoolingWindow {
 
 struct PoolingProblem {
   int64_t num_members = 1;
-  int64_t batch = 0;     ///< B
-  int64_t channels = 0;  ///< C, of one member
-  int64_t height = 1;    ///< rows of positions of x; 1 for signals
-  int64_t width = 0;     ///< positions in a row of x
+  int64_t batch = 0;                                     ///< B
+  int64_t channels = 0;                                  ///< C, of one member
+  int64_t height = 1;                                    ///< rows of positions of x; 1 for signals
+  int64_t width = 0;                                     ///< positions in a row of x
+  ChannelLayout layout = ChannelLayout::channels_first;  ///< of x and y
   PoolingMode mode = PoolingMode::max;
   PoolingWindow rows{}, columns{};  ///< not of adaptive ones; `rows` stays as it is for signals
   bool ceil_mode = false;           ///< a last window may begin inside x and end outside
@@ -72,8 +73,8 @@ struct PoolingProblem {
 };
 
 struct PoolingArguments {
-  ConstTensorView x;  ///< [B, N*C, L] or [B, N*C, H, W]
-  TensorView y;       ///< [B, N*C, OL] or [B, N*C, OH, OW]
+  ConstTensorView x;  ///< [B, N*C, L] or [B, N*C, H, W]; or [B, L, N*C] or [B, H, W, N*C]
+  TensorView y;       ///< likewise, of the outputs' size
 };
 
 /// How many outputs `size` positions have: (size + 2 padding - dilation (kernel - 1) - 1) / stride
@@ -81,8 +82,8 @@ struct PoolingArguments {
 /// padding. Below 1 where the window is larger than x.
 int64_t pooling_outputs(int64_t size, const PoolingWindow& window, bool ceil_mode);
 
-/// Reads the problem off the operands; `like` gives what they do not show: num_members, the mode
-/// and its windows.
+/// Reads the problem off the operands; `like` gives what they do not show: num_members, the
+/// layout, the mode and its windows.
 PoolingProblem describe_pooling(const PoolingArguments& arguments, const PoolingProblem& like);
 
 /// There are no parameters, so nothing is prepared.
@@ -97,13 +98,14 @@ class PoolingPlan {
   /// by the window's positions inside x and its padding, or inside x alone (counts_padding); an
   /// adaptive window i of O over L positions is [floor(i L / O), ceil((i + 1) L / O)). A window of
   /// nothing but padding, as dilation can make one, has -infinity as its largest value.
-  /// Layout: as PoolingArguments says; width contiguous, any other strides, any alignment of an
-  ///         element. y overlaps nothing.
+  /// Layout: as PoolingArguments says; the last axis contiguous, any other strides, any alignment
+  /// of
+  ///         an element. y overlaps nothing.
   /// Types: x and y share a dtype in {fp32, fp16, bf16}; sums in fp32.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, unsupported (channels last), cuda. Threads: safe with an Execution
-  ///         each.
+  /// Errors: invalid_argument, unsupported (strides of the other layout), cuda. Threads: safe with
+  ///         an Execution each.
   void run(const PoolingArguments& arguments, const Execution& execution) const;
 
   struct State;

@@ -28,8 +28,10 @@ struct PoolingParams {
   bool counts_padding = true;
 };
 
-/// y = pool(x), all members in one launch.
+/// y = pool(x), all members in one launch: of channels first, and of channels last.
 cudaError_t launch_pooling_wide(PoolingMode mode, Dtype dtype, const PoolingParams& params,
+                                cudaStream_t stream);
+cudaError_t launch_pooling_last(PoolingMode mode, Dtype dtype, const PoolingParams& params,
                                 cudaStream_t stream);
 
 }  // namespace wide::kernels

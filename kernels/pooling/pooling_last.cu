@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// pooling with channels last: y[b, i, j, n, c] = the largest or the mean of x[b, window(i),
+// window(j), n, c]
+//
+// Plan: the time is that of moving the bytes, and channels are moved in whole vectors of 16 bytes:
+// neighbouring threads take neighbouring vectors of an output position, then those of the next
+// position. Where members lie side by side their channels are one run. What overlapping windows
+// share comes from the L1 and L2 caches, where the block's neighbours have left it. A window of
+// many taps is divided over a team of threads, rows first, whose values are combined in shared
+// memory as a tree: how large a team is depends on a window's taps alone, and so the order of a
+// sum on nothing else. Where addresses, strides or channels are no whole vectors, a thread takes
+// single channels.
+// Limits: 2^31 - 1 positions an image, as many blocks.
+#include <algorithm>
+#include <bit>
+
+#include "kernels/common/dispatch.hpp"
+#include "kernels/common/launch.hpp"
+#include "kernels/common/numeric.cuh"
+#include "kernels/pooling/pooling_window.cuh"
+
+namespace wide::kernels {
+
+namespace {
+
+constexpr int kThreads =
+    256;  // four blocks a multiprocessor: left to itself ptxas wants five, and spills
+constexpr int kMostTeam = 32;
+constexpr int kTapsOfThread = 8;  // at least, before a window is divided
+
+/// How outputs are numbered, the fastest first, and a team's threads.
+struct Work {
+  int64_t count = 0;  ///< vectors of all outputs
+  Divisor vectors, members, columns, rows;
+  int lanes_x = 1, lanes_y = 1;
+  __host__ __device__ int team() const { return lanes_x * lanes_y; }
+  __host__ __device__ int outputs_of_block() const { return kThreads / team(); }
+};
+
+/// Where a vector of outputs lies.
+struct Place {
+  int64_t batch, member, channel;
+  int row, column;
+
+  __device__ int64_t offset(const ChannelStrides& s, int64_t at_row, int64_t at_column) const {
+    return batch * s.batch + member * s.member + channel + at_row * s.row + at_column * s.column;
+  }
+};
+
+template <int kVector>
+__device__ Place place_of(const Work& work, int64_t number) {
+  Place place;
+  int64_t vector, column, row;
+  const int64_t position = work.members.divide(work.vectors.divide(number, vector), place.member);
+  place.batch = work.rows.divide(work.columns.divide(position, column), row);
+  place.channel = vector * kVector;
+  place.column = static_cast<int>(column);
+  place.row = static_cast<int>(row);
+  return place;
+}
+
+template <int kVector>
+using Values = float[kVector];
+
+template <PoolingMode kMode, int kVector>
+__device__ void combine(Values<kVector>& values, const Values<kVector>& more) {
+#pragma unroll
+  for (int e = 0; e < kVector; ++e) values[e] = combined<kMode>(values[e], more[e]);
+}
+
+template <int kVector, class T>
+__device__ void load(const T* from, Values<kVector>& values) {
+  if constexpr (kVector == 1) {
+    values[0] = to_float(__ldg(from));
+  } else {
+    const Vec16<T> vector = load_vec16_readonly(from);
+#pragma unroll
+    for (int e = 0; e < kVector; ++e) values[e] = to_float(vector.v[e]);
+  }
+}
+
+template <int kVector, class T>
+__device__ void store(T* to, const Values<kVector>& values) {
+  if constexpr (kVector == 1) {
+    *to = from_float<T>(values[0]);
+  } else {
+    Vec16<T> vector;
+#pragma unroll
+    for (int e = 0; e < kVector; ++e) vector.v[e] = from_float<T>(values[e]);
+    store_vec16(to, vector);
+  }
+}
+
+/// One thread's part of a window: every lanes_y-th row, of these every lanes_x-th position.
+template <PoolingMode kMode, int kVector, class T>
+__device__ void pool_part(const PoolingParams& p, const Work& work, const Place& place,
+                          const Taps& down, const Taps& across, int part, Values<kVector>& values) {
+  const T* x = static_cast<const T*>(p.x) + place.offset(p.x_strides, down.first, across.first);
+  const int64_t row_step = p.rows.dilation * p.x_strides.row;
+  const int64_t column_step = p.columns.dilation * p.x_strides.column;
+#pragma unroll 1
+  for (int r = part / work.lanes_x; r < down.count; r += work.lanes_y) {
+    Values<kVector> of_row;
+#pragma unroll
+    for (int e = 0; e < kVector; ++e) of_row[e] = nothing<kMode>();
+#pragma unroll 4
+    for (int c = part % work.lanes_x; c < across.count; c += work.lanes_x) {
+      Values<kVector> tap;
+      load<kVector>(x + r * row_step + c * column_step, tap);
+      combine<kMode, kVector>(of_row, tap);
+    }
+    combine<kMode, kVector>(values, of_row);
+  }
+}
+
+template <PoolingMode kMode, class T, int kVector>
+__global__ void __launch_bounds__(kThreads, 4)
+    pooling_last_kernel(const __grid_constant__ PoolingParams p,
+                        const __grid_constant__ Work work) {
+  __shared__ float shared[kVector][kThreads];
+  const int outputs = work.outputs_of_block(), thread = static_cast<int>(threadIdx.x);
+  const int part = thread / outputs;  // of the team: neighbours are neighbouring outputs
+  const int64_t number = int64_t{blockIdx.x} * outputs + thread % outputs;
+  const bool exists = number < work.count;
+  const Place place = place_of<kVector>(work, exists ? number : 0);
+  const Taps down = taps_of<kMode>(p.rows, place.row, p.counts_padding);
+  const Taps across = taps_of<kMode>(p.columns, place.column, p.counts_padding);
+  Values<kVector> values;
+#pragma unroll
+  for (int e = 0; e < kVector; ++e) values[e] = nothing<kMode>();
+  if (exists) pool_part<kMode, kVector, T>(p, work, place, down, across, part, values);
+  if (work.team() > 1) {
+    for (int half = work.team() / 2; half > 0; half /= 2) {
+      if (part >= half && part < 2 * half) {
+#pragma unroll
+        for (int e = 0; e < kVector; ++e) shared[e][thread] = values[e];
+      }
+      __syncthreads();
+      if (part < half) {
+        Values<kVector> other;
+#pragma unroll
+        for (int e = 0; e < kVector; ++e) other[e] = shared[e][thread + half * outputs];
+        combine<kMode, kVector>(values, other);
+      }
+    }
+  }
+  if (!exists || part > 0) return;
+  if constexpr (kMode != PoolingMode::max) {
+    const float weight = static_cast<float>(down.weight) * static_cast<float>(across.weight);
+#pragma unroll
+    for (int e = 0; e < kVector; ++e) values[e] /= weight;
+  }
+  store<kVector>(static_cast<T*>(p.y) + place.offset(p.y_strides, place.row, place.column), values);
+}
+
+/// Of a window's taps along one axis, the most.
+int taps_along(PoolingMode mode, const PoolingAxis& axis) {
+  return mode == PoolingMode::adaptive_average ? (axis.in + axis.out - 1) / axis.out : axis.kernel;
+}
+
+Work work_of(PoolingMode mode, const PoolingParams& p, int vector) {
+  Work work;
+  const int64_t vectors = p.channels / vector;
+  work.count = p.batch * p.rows.out * p.columns.out * p.num_members * vectors;
+  work.vectors = Divisor(vectors);
+  work.members = Divisor(p.num_members);
+  work.columns = Divisor(p.columns.out);
+  work.rows = Divisor(p.rows.out);
+  const auto rows = static_cast<unsigned>(taps_along(mode, p.rows));
+  const int64_t taps = int64_t{rows} * taps_along(mode, p.columns);
+  const auto team = std::bit_floor(
+      static_cast<unsigned>(std::clamp<int64_t>(taps / kTapsOfThread, 1, kMostTeam)));
+  work.lanes_y = static_cast<int>(std::min(team, std::bit_floor(rows)));
+  work.lanes_x = static_cast<int>(team) / work.lanes_y;
+  return work;
+}
+
+template <PoolingMode kMode, class T, int kVector>
+cudaError_t launch(const PoolingParams& p, cudaStream_t stream) {
+  const Work work = work_of(kMode, p, kVector);
+  const int64_t blocks = (work.count - 1) / work.outputs_of_block() + 1;
+  if (blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
+  return launch_kernel(pooling_last_kernel<kMode, T, kVector>, static_cast<unsigned>(blocks),
+                       kThreads, 0, stream, p, work);
+}
+
+/// Members whose channels lie side by side are one with as many.
+PoolingParams joined(PoolingParams p) {
+  if (p.x_strides.member == p.channels && p.y_strides.member == p.channels) {
+    p.channels *= p.num_members;
+    p.num_members = 1;
+  }
+  return p;
+}
+
+bool has_vectors(const PoolingParams& p, int64_t bytes) {
+  const int64_t vector = 16 / bytes;
+  const auto is_whole = [&](const void* pointer, const ChannelStrides& s) {
+    const int64_t member = p.num_members > 1 ? s.member : 0;
+    return is_aligned(pointer, s.row, member, vector, bytes) && s.column % vector == 0 &&
+           s.batch % vector == 0;
+  };
+  return p.channels % vector == 0 && is_whole(p.x, p.x_strides) && is_whole(p.y, p.y_strides);
+}
+
+template <PoolingMode kMode, class T>
+cudaError_t launch(PoolingParams p, cudaStream_t stream) {
+  p = joined(p);
+  p.rows.by_out = Divisor(p.rows.out);
+  p.columns.by_out = Divisor(p.columns.out);
+  return has_vectors(p, sizeof(T)) ? launch<kMode, T, Vec16<T>::kSize>(p, stream)
+                                   : launch<kMode, T, 1>(p, stream);
+}
+
+}  // namespace
+
+cudaError_t launch_pooling_last(PoolingMode mode, Dtype dtype, const PoolingParams& p,
+                                cudaStream_t stream) {
+  if (p.batch * p.num_members * p.channels == 0) return cudaSuccess;
+  return dispatch_float(dtype, [&]<class T>(std::type_identity<T>) {
+    switch (mode) {
+      case PoolingMode::max:
+        return launch<PoolingMode::max, T>(p, stream);
+      case PoolingMode::average:
+        return launch<PoolingMode::average, T>(p, stream);
+      case PoolingMode::adaptive_average:
+        return launch<PoolingMode::adaptive_average, T>(p, stream);
+    }
+    return cudaErrorInvalidValue;
+  });
+}
+
+}  // namespace wide::kernels
