@@ -158,6 +158,9 @@ static void test_pools(void) {
   pool.counts_no_padding = 1;
   OK(wide_builder_average_pool(l.builder, "inside", l.x, &pool, &y));
   EXPECT(&l, y, 1, -4, 4.5f, 0.5f, 8, 5);
+  pool = (wide_pool_layer){.struct_size = sizeof pool, .kernel_width = 2, .is_channels_last = 1};
+  OK(wide_builder_max_pool(l.builder, "last", l.x, &pool, &y)); /* one row of two pixels */
+  EXPECT(&l, y, 8, 6, 3, 5);
   OK(wide_builder_adaptive_average_pool(l.builder, "parts", l.x, 2, 2, &y));
   EXPECT(&l, y, -0.5f, -0.5f, 7, -1);
   OK(wide_builder_global_average_pool(l.builder, "all", l.x, &y));

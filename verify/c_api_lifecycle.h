@@ -355,7 +355,16 @@ static void test_plan_options(wide_device device) {
   OK(wide_plan_create(cpu, graph, &options, &plan));
   CHECK(num_steps(plan) > usual);
   wide_plan_destroy(plan);
-  options.fuses_no_epilogues = 0, options.moves_no_data = 1;
+  options.fuses_no_epilogues = 0, options.channels = WIDE_CHANNELS_LAST;
+  OK(wide_plan_create(cpu, graph, &options, &plan));
+  CHECK(strstr(wide_plan_explain(plan), "conv: channels last; conv is copied back\n") != NULL);
+  CHECK(num_steps(plan) == usual);
+  wide_plan_destroy(plan);
+  options.channels = WIDE_CHANNELS_FIRST;
+  OK(wide_plan_create(cpu, graph, &options, &plan));
+  CHECK(strstr(wide_plan_explain(plan), "channels last") == NULL);
+  wide_plan_destroy(plan);
+  options.channels = WIDE_CHANNELS_AUTO, options.moves_no_data = 1;
   FAILS(WIDE_UNSUPPORTED, "fc (linear): conv", wide_plan_create(cpu, graph, &options, &plan));
   wide_graph_destroy(graph);
 

@@ -124,6 +124,9 @@ static void refuse_graphs(void) {
   REFUSED_BY_BUILDER("x", wide_builder_input(b, "x", WIDE_FP32, two_axes, 2, &y));
   REFUSED_BY_BUILDER("groups is 4, expected a divisor of in_channels = 6",
                      wide_builder_conv(b, "conv", x, 4, &three_groups, &y));
+  const wide_conv_layer nowhere = {.struct_size = sizeof nowhere, .x_channels = 7};
+  REFUSED_BY_BUILDER("options.x_channels is 7, expected WIDE_CHANNELS_AUTO",
+                     wide_builder_conv(b, "conv", x, 4, &nowhere, &y));
   REFUSED_BY_BUILDER("function is \"rleu\"", wide_builder_pointwise(b, "act", x, "rleu", NULL, &y));
   REFUSED_BY_BUILDER("ensemble is null", wide_builder_ensemble(b, "mean", x, NULL, &y));
   REFUSED_BY_BUILDER("parts is null", wide_builder_concat(b, "cat", NULL, 2, 1, &y));
@@ -203,6 +206,9 @@ static void refuse_plans(const Engine* e) {
   REFUSED("options.shared_parameters is null",
           wide_plan_create(e->context, e->graph, &options, &plan));
   options.num_shared_parameters = 0;
+  options.channels = 3;
+  REFUSED("options.channels is 3", wide_plan_create(e->context, e->graph, &options, &plan));
+  options.channels = WIDE_CHANNELS_AUTO;
   const wide_strategy unknown = {sizeof unknown, "linear", "fastest"};
   options.strategies = &unknown;
   options.num_strategies = 1;

@@ -15,6 +15,15 @@ Dtype dtype_of(wide_dtype dtype) {
   return kAllDtypes[static_cast<size_t>(dtype)];
 }
 
+std::optional<ChannelLayout> layout_of(wide_channels channels, const char* name) {
+  WIDE_REQUIRE(channels >= WIDE_CHANNELS_AUTO && channels <= WIDE_CHANNELS_LAST,
+               std::string(name) + " is " + std::to_string(channels) +
+                   ", expected WIDE_CHANNELS_AUTO = 0, .._FIRST = 1 or .._LAST = 2");
+  if (channels == WIDE_CHANNELS_AUTO) return std::nullopt;
+  return channels == WIDE_CHANNELS_LAST ? ChannelLayout::channels_last
+                                        : ChannelLayout::channels_first;
+}
+
 static_assert(kAllDtypes.size() == WIDE_UINT8 + 1 && kAllDtypes[WIDE_FP16] == Dtype::fp16 &&
               kAllDtypes[WIDE_BF16] == Dtype::bf16 &&
               kAllDtypes[WIDE_FP8_E4M3] == Dtype::fp8_e4m3 &&

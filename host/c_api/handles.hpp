@@ -67,6 +67,8 @@ struct wide_replay {
 namespace wide::c_api {
 
 Dtype dtype_of(wide_dtype dtype);
+/// None of WIDE_CHANNELS_AUTO.
+std::optional<ChannelLayout> layout_of(wide_channels channels, const char* name);
 Dims dims_of(const int64_t* values, int32_t rank);
 /// `index` is that in the array `name`; -1: it is no array.
 TensorView view_of(const wide_view* view, const char* name, int64_t index = -1);

@@ -46,7 +46,9 @@ PoolingOp pooling_of(PoolingMode mode, const wide_pool_layer* options) {
                       .padding = given.padding_width,
                       .dilation = or_default(given.dilation_width, int64_t{1})},
           .ceil_mode = given.is_ceil_mode != 0,
-          .counts_padding = given.counts_no_padding == 0};
+          .counts_padding = given.counts_no_padding == 0,
+          .layout = given.is_channels_last != 0 ? ChannelLayout::channels_last
+                                                : ChannelLayout::channels_first};
 }
 
 }  // namespace
@@ -81,7 +83,8 @@ wide_status wide_builder_conv(wide_builder* builder, const char* name, wide_valu
                          .groups = or_default(given.groups, int64_t{1}),
                          .has_bias = given.has_no_bias == 0,
                          .layout = given.is_channels_last != 0 ? ChannelLayout::channels_last
-                                                               : ChannelLayout::channels_first});
+                                                               : ChannelLayout::channels_first,
+                         .x_layout = layout_of(given.x_channels, "options.x_channels")});
   });
 }
 

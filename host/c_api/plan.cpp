@@ -27,6 +27,7 @@ ModelOptions model_options_of(const wide_plan_options& given) {
   if (given.moves_no_data != 0) options.moves_data = false;
   if (given.allows_tf32 != 0) options.allows_tf32 = true;
   if (given.drops_out != 0) options.drops_out = true;
+  options.channel_layout = layout_of(given.channels, "options.channels");
   require_array(given.shared_parameters, given.num_shared_parameters, "options.shared_parameters");
   for (int64_t i = 0; i < given.num_shared_parameters; ++i) {
     options.shared_parameters.push_back(

@@ -375,7 +375,8 @@ class Evaluator {
 
   void compute(const PoolingOp& op) {
     const Shape& type = graph_.type(node_->outputs[0]).shape;
-    out(pooling_of(op, in("x"), type.rank() == 3 ? 1 : type[2], type.back()));
+    const int column = type.rank() - (op.layout == ChannelLayout::channels_last ? 2 : 1);
+    out(pooling_of(op, in("x"), type.rank() == 3 ? 1 : type[column - 1], type[column]));
   }
 
   void compute(const SoftmaxOp& op) {

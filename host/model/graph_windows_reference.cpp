@@ -54,9 +54,11 @@ void add_products(const ConvOp& op, double weight, const double* x, const Grid& 
 
 Doubles conv_of(const ConvOp& op, const Doubles& x, const Doubles& w) {
   const bool is_signal = x.shape.size() == 3, is_last = op.layout == ChannelLayout::channels_last;
-  const size_t c_axis = is_last ? x.shape.size() - 1 : 1,
-               w_axis = x.shape.size() - (is_last ? 2 : 1);
-  const Grid in{x.shape[c_axis], is_signal ? 1 : x.shape[w_axis - 1], x.shape[w_axis], is_last};
+  const bool x_is_last = op.x_layout.value_or(op.layout) == ChannelLayout::channels_last;
+  const auto c_axis = [&](bool last) { return last ? x.shape.size() - 1 : size_t{1}; };
+  const auto w_axis = [&](bool last) { return x.shape.size() - (last ? 2 : 1); };
+  const Grid in{x.shape[c_axis(x_is_last)], is_signal ? 1 : x.shape[w_axis(x_is_last) - 1],
+                x.shape[w_axis(x_is_last)], x_is_last};
   const int64_t own = w.shape[1], kw = w.shape.back(), kh = is_signal ? 1 : w.shape[2];
   const auto size = [](int64_t n, int64_t k, int64_t s, int64_t p, int64_t d) {
     return (n + 2 * p - d * (k - 1) - 1) / s + 1;
@@ -66,9 +68,9 @@ Doubles conv_of(const ConvOp& op, const Doubles& x, const Doubles& w) {
       is_signal ? 1 : size(in.height, kh, op.stride.height, op.padding.height, op.dilation.height),
       size(in.width, kw, op.stride.width, op.padding.width, op.dilation.width), is_last};
   Doubles y{x.shape, std::vector<double>(z(x.shape[0] * out.channels * out.height * out.width))};
-  y.shape[c_axis] = out.channels;
-  y.shape[w_axis] = out.width;
-  if (!is_signal) y.shape[w_axis - 1] = out.height;
+  y.shape[c_axis(is_last)] = out.channels;
+  y.shape[w_axis(is_last)] = out.width;
+  if (!is_signal) y.shape[w_axis(is_last) - 1] = out.height;
   const int64_t out_per_group = out.channels / op.groups;
   for (int64_t b = 0; b < x.shape[0]; ++b)
     for (int64_t o = 0; o < out.channels; ++o)
@@ -82,6 +84,14 @@ Doubles conv_of(const ConvOp& op, const Doubles& x, const Doubles& w) {
 }
 
 Doubles pooling_of(const PoolingOp& op, const Doubles& x, int64_t oh, int64_t ow) {
+  if (op.layout == ChannelLayout::channels_last) {  // there and back
+    const bool is_signal = x.shape.size() == 3;
+    PoolingOp first = op;
+    first.layout = ChannelLayout::channels_first;
+    const Dims to_first = is_signal ? Dims{0, 2, 1} : Dims{0, 3, 1, 2};
+    const Dims to_last = is_signal ? Dims{0, 2, 1} : Dims{0, 2, 3, 1};
+    return transpose_of({to_last}, pooling_of(first, transpose_of({to_first}, x), oh, ow));
+  }
   const bool is_signal = x.shape.size() == 3;
   const int64_t planes = x.shape[0] * x.shape[1], width = x.shape.back();
   const int64_t height = is_signal ? 1 : x.shape[2];

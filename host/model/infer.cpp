@@ -15,17 +15,12 @@ namespace wide {
 
 namespace {
 
-/// Sizes of windows from which on sums of them could overflow.
-constexpr int64_t kLargestWindow = int64_t{1} << 30;
-
-using infer_detail::Operands, infer_detail::shape_text, infer_detail::text;
+using infer_detail::Operands, infer_detail::Types, infer_detail::shape_text, infer_detail::text;
 
 ValueType with_last(ValueType type, int64_t last) {
   type.shape[type.shape.rank() - 1] = last;
   return type;
 }
-
-using Types = std::vector<ValueType>;
 
 /// Of a member's quantised weight.
 int64_t bytes_of(const Operands& at, WeightFormat format, int64_t group_size, int64_t out,
@@ -49,52 +44,6 @@ Types infer(const LinearOp& op, const Operands& at) {
   }
   const ValueType y = with_last(x, out);
   at.optional_parameter("bias", {out}, x.dtype);
-  at.residual(op.residual, y);
-  return {y};
-}
-
-Types infer(const ConvOp& op, const Operands& at) {
-  at.only({"x", "weight", "bias", "residual"});
-  const ValueType& x = at.floating("x", 3, 4);
-  const int rank = x.shape.rank();
-  const bool is_last = op.layout == ChannelLayout::channels_last;
-  const int channel = is_last ? rank - 1 : 1, first_position = is_last ? 1 : 2;
-  const int64_t in = x.shape[channel];
-  at.require(op.groups >= 1 && in % op.groups == 0,
-             "groups is " + text(op.groups) + ", expected a divisor of in_channels = " + text(in));
-  const Shape wanted = rank == 3 ? Shape{kBatch, in / op.groups, kBatch}
-                                 : Shape{kBatch, in / op.groups, kBatch, kBatch};
-  const ValueType& weight = at.parameter("weight", wanted, x.dtype);
-  const int64_t out = weight.shape[0];
-  at.require(out % op.groups == 0, "weight is " + shape_text(weight.shape) +
-                                       ", expected groups = " + text(op.groups) +
-                                       " to divide its first extent");
-  at.optional_parameter("bias", {out}, x.dtype);
-  ConvProblem problem{.input = {rank == 3 ? 1 : x.shape[first_position],
-                                x.shape[rank == 3 ? first_position : first_position + 1]},
-                      .kernel = {rank == 3 ? 1 : weight.shape[2], weight.shape.back()},
-                      .stride = op.stride,
-                      .padding = op.padding,
-                      .dilation = op.dilation};
-  const auto fits = [](const PerAxis& sizes) {
-    return std::max(sizes.height, sizes.width) <= kLargestWindow;
-  };
-  at.require(fits(op.stride) && fits(op.padding) && fits(op.dilation) && fits(problem.kernel),
-             "stride, padding, dilation or kernel is above 2^30");
-  const bool is_sound = op.stride.height >= 1 && op.stride.width >= 1 && op.dilation.height >= 1 &&
-                        op.dilation.width >= 1 && op.padding.height >= 0 && op.padding.width >= 0 &&
-                        problem.kernel.height >= 1 && problem.kernel.width >= 1;
-  at.require(is_sound,
-             "stride, dilation or padding is impossible, expected strides and dilations of "
-             "at least 1, padding of at least 0 and a kernel");
-  const PerAxis size = conv_output_size(problem);
-  at.require(size.height >= 1 && size.width >= 1,
-             "the kernel " + shape_text(weight.shape) + " is larger than the padded x " +
-                 shape_text(x.shape) + ", expected at least one output");
-  ValueType y = x;
-  y.shape[channel] = out;
-  if (rank == 4) y.shape[first_position] = size.height;
-  y.shape[rank == 4 ? first_position + 1 : first_position] = size.width;
   at.residual(op.residual, y);
   return {y};
 }
@@ -288,30 +237,6 @@ Types infer(const BinaryOp&, const Operands& at) {
                    to_string(x));
   }
   return {x};
-}
-
-Types infer(const PoolingOp& op, const Operands& at) {
-  at.only({"x"});
-  ValueType y = at.floating("x", 3, 4);
-  const int rank = y.shape.rank();
-  const auto outputs = [&](int64_t size, const PoolingWindow& window, int64_t wanted) {
-    if (op.mode == PoolingMode::adaptive_average) return wanted == 0 ? 1 : wanted;
-    at.require(
-        window.kernel >= 1 && window.stride >= 0 && window.padding >= 0 && window.dilation >= 1,
-        "a window is impossible, expected a kernel and dilation of at least 1");
-    at.require(
-        std::max({window.kernel, window.stride, window.padding, window.dilation}) <= kLargestWindow,
-        "a window's kernel, stride, padding or dilation is above 2^30");
-    return pooling_outputs(size, window, op.ceil_mode);
-  };
-  const ValueType x = y;
-  y.shape[rank - 1] = outputs(x.shape[rank - 1], op.columns, op.out_width);
-  if (rank == 4) y.shape[2] = outputs(x.shape[2], op.rows, op.out_height);
-  for (int axis = 2; axis < rank; ++axis) {
-    at.require(y.shape[axis] >= 1, "a window is larger than x " + shape_text(x.shape) +
-                                       ", expected at least one output");
-  }
-  return {y};
 }
 
 Types infer(const SoftmaxOp&, const Operands& at) {

@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "host/core/check.hpp"
 #include "wide/graph.hpp"
@@ -114,5 +115,9 @@ class Operands {
   const Graph& graph_;
   const Node& node_;
 };
+
+using Types = std::vector<ValueType>;
+Types infer(const ConvOp& op, const Operands& at);
+Types infer(const PoolingOp& op, const Operands& at);
 
 }  // namespace wide::infer_detail

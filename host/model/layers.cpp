@@ -43,7 +43,7 @@ Value linear(GraphBuilder& g, const std::string& name, Value x, int64_t out_feat
 Value conv(GraphBuilder& g, const std::string& name, Value x, int64_t out_channels,
            const ConvLayer& layer) {
   const Dtype dtype = g.type(x).dtype;
-  const bool is_last = layer.layout == ChannelLayout::channels_last;
+  const bool is_last = layer.x_layout.value_or(layer.layout) == ChannelLayout::channels_last;
   const int64_t in = extent(g, name, x, is_last ? -1 : 1);
   WIDE_REQUIRE(layer.groups >= 1 && in % layer.groups == 0,
                "graph: " + name + ": groups is " + std::to_string(layer.groups) +
@@ -60,7 +60,8 @@ Value conv(GraphBuilder& g, const std::string& name, Value x, int64_t out_channe
             .stride = layer.stride,
             .padding = layer.padding,
             .dilation = layer.dilation,
-            .layout = layer.layout};
+            .layout = layer.layout,
+            .x_layout = layer.x_layout};
   if (is_signal) op.stride.height = op.dilation.height = 1, op.padding.height = 0;
   return g.append(name, op, std::move(operands));
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <optional>
 #include <string>
 
 #include "host/core/check.hpp"
@@ -143,20 +144,19 @@ class Layouts {
     }
     for (const Value y : node_->outputs) restrict(y, only(0) | only(rank(y) - 1));
   }
-  void channels() {
-    restrict("x", only(1));
-    restrict("residual", only(1));
-    restrict_outputs(only(1));
+  void channels(ChannelLayout layout = ChannelLayout::channels_first,
+                std::optional<ChannelLayout> x_layout = {}) {
+    const int last = rank(node_->outputs[0]) - 1;
+    const auto axis = [&](ChannelLayout of) {
+      return only(of == ChannelLayout::channels_last ? last : 1);
+    };
+    restrict("x", axis(x_layout.value_or(layout)));
+    restrict("residual", axis(layout));
+    restrict_outputs(axis(layout));
   }
 
   void constrain(const LinearOp&) { rows({"x", "residual"}); }
-  void constrain(const ConvOp& op) {
-    if (op.layout == ChannelLayout::channels_first) return channels();
-    const AxisSet last = only(rank(node_->operand("x")) - 1);
-    restrict("x", last);
-    restrict("residual", last);
-    restrict_outputs(last);
-  }
+  void constrain(const ConvOp& op) { channels(op.layout, op.x_layout); }
   void constrain(const AttentionOp&) {
     rows({"x", "key", "value"});
     restrict("key_lengths", only(0));
@@ -173,7 +173,7 @@ class Layouts {
   void constrain(const BatchnormOp&) { channels(); }
   void constrain(const GroupnormOp&) { channels(); }
   void constrain(const InstancenormOp&) { channels(); }
-  void constrain(const PoolingOp&) { channels(); }
+  void constrain(const PoolingOp& op) { channels(op.layout); }
   void constrain(const PointwiseOp&) {
     const Value slope = node_->operand("slope");
     if (!slope.is_absent() && graph_.type(slope).shape != Shape{1}) rows({"x"});

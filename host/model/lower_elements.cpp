@@ -23,15 +23,16 @@ PlacedView folded(const Lowering& l, const Node& node, const Place& place, int s
   return folded_view(node.name, place, split, l.device());
 }
 
-BinaryPlan plan_binary(Lowering& l, const BinaryOp& op, const BinaryArguments& arguments,
-                       Broadcast broadcast) {
+BinaryPlan plan_binary(Lowering& l, const Node& node, const BinaryOp& op,
+                       const BinaryArguments& arguments, Broadcast broadcast) {
   BinaryProblem like;
   like.num_members = arguments.y.shape[1];
   like.features = arguments.y.shape[2];
   like.function = op.function;
   like.activation = op.activation;
   like.broadcast = broadcast;
-  return make_binary_plan(l.context(), describe_binary(arguments, like), l.plan_options("binary"));
+  return make_binary_plan(l.context(), describe_binary(arguments, like),
+                          l.plan_options(node, "binary"));
 }
 
 /// [B, C, ..] packed with C of each member: (N, C) in the place of members, positions as features.
@@ -117,8 +118,9 @@ void lower(Lowering& l, const Node& node, const PointwiseOp& op) {
   like.beta = op.beta;
   like.low = op.low;
   like.high = op.high;
-  const PointwisePlan plan = make_pointwise_plan(
-      l.context(), describe_pointwise(arguments(l.example()), like), l.plan_options("pointwise"));
+  const PointwisePlan plan =
+      make_pointwise_plan(l.context(), describe_pointwise(arguments(l.example()), like),
+                          l.plan_options(node, "pointwise"));
   l.add(node, "pointwise", plan.strategy(), plan.explain(), plan.workspace_bytes(),
         {&x, &slope, &y}, [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
@@ -161,7 +163,7 @@ void lower(Lowering& l, const Node& node, const BinaryOp& op) {
   const auto arguments = [=](const Bases& at) {
     return BinaryArguments{.x = at.at(x), .other = at.at(other), .y = at.at(y)};
   };
-  const BinaryPlan plan = plan_binary(l, op, arguments(l.example()), broadcast);
+  const BinaryPlan plan = plan_binary(l, node, op, arguments(l.example()), broadcast);
   l.add(node, "binary", plan.strategy(), plan.explain(), plan.workspace_bytes(), {&x, &other, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
@@ -181,7 +183,7 @@ void lower(Lowering& l, const Node& node, const DropoutOp& op) {
   like.num_members = l.members_of(node);
   like.features = y.view.shape[2];
   const DropoutPlan plan = make_dropout_plan(
-      l.context(), describe_dropout(arguments(l.example()), like), l.plan_options("dropout"));
+      l.context(), describe_dropout(arguments(l.example()), like), l.plan_options(node, "dropout"));
   l.add(node, "dropout", plan.strategy(), plan.explain(), plan.workspace_bytes(),
         {&x, &seeds, &probabilities, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });

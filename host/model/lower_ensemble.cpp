@@ -17,8 +17,9 @@ void lower(Lowering& l, const Node& node, const EnsembleOp& op) {
   EnsembleProblem like;
   like.num_members = members;
   like.mode = op.ensemble;
-  const EnsemblePlan plan = make_ensemble_plan(
-      l.context(), describe_ensemble(arguments(l.example()), like), l.plan_options("ensemble"));
+  const EnsemblePlan plan =
+      make_ensemble_plan(l.context(), describe_ensemble(arguments(l.example()), like),
+                         l.plan_options(node, "ensemble"));
   l.add(node, "ensemble", plan.strategy(), plan.explain(), plan.workspace_bytes(), {&x, &mask, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }

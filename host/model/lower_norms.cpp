@@ -32,8 +32,9 @@ void lower_groups(Lowering& l, const Node& node, const char* primitive, int64_t 
   like.num_members = l.members_of(node);
   like.groups = groups;
   like.epsilon = epsilon;
-  const GroupnormPlan plan = make_groupnorm_plan(
-      l.context(), describe_groupnorm(arguments(l.example()), like), l.plan_options("groupnorm"));
+  const GroupnormPlan plan =
+      make_groupnorm_plan(l.context(), describe_groupnorm(arguments(l.example()), like),
+                          l.plan_options(node, "groupnorm"));
   l.add(node, primitive, plan.strategy(), plan.explain(), plan.workspace_bytes(),
         {&x, &gamma, &beta, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
@@ -57,8 +58,9 @@ void lower(Lowering& l, const Node& node, const LayernormOp& op) {
   like.num_members = l.members_of(node);
   like.features = l.graph().type(node.outputs[0]).shape.back();
   like.epsilon = op.epsilon;
-  const LayernormPlan plan = make_layernorm_plan(
-      l.context(), describe_layernorm(arguments(l.example()), like), l.plan_options("layernorm"));
+  const LayernormPlan plan =
+      make_layernorm_plan(l.context(), describe_layernorm(arguments(l.example()), like),
+                          l.plan_options(node, "layernorm"));
   l.add(node, "layernorm", plan.strategy(), plan.explain(), plan.workspace_bytes(),
         {&x, &gamma, &beta, &residual, &y, &sum},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
@@ -80,7 +82,7 @@ void lower(Lowering& l, const Node& node, const RmsnormOp& op) {
   like.features = l.graph().type(node.outputs[0]).shape.back();
   like.epsilon = op.epsilon;
   const RmsnormPlan plan = make_rmsnorm_plan(
-      l.context(), describe_rmsnorm(arguments(l.example()), like), l.plan_options("rmsnorm"));
+      l.context(), describe_rmsnorm(arguments(l.example()), like), l.plan_options(node, "rmsnorm"));
   l.add(node, "rmsnorm", plan.strategy(), plan.explain(), plan.workspace_bytes(),
         {&x, &gamma, &residual, &y, &sum},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
@@ -107,7 +109,7 @@ void lower(Lowering& l, const Node& node, const ChainOp& op) {
   like.norm = op.norm;
   like.epsilon = op.epsilon;
   const ChainPlan plan = make_chain_plan(l.context(), describe_chain(arguments(l.example()), like),
-                                         l.plan_options("chain"));
+                                         l.plan_options(node, "chain"));
   l.add(node, "chain", plan.strategy(), plan.explain(), plan.workspace_bytes(),
         {&x, &bias, &residual, &gamma, &beta, &y, &sum},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
@@ -131,8 +133,9 @@ void lower(Lowering& l, const Node& node, const BatchnormOp& op) {
   BatchnormProblem like;
   like.num_members = l.members_of(node);
   like.epsilon = op.epsilon;
-  const BatchnormPlan plan = make_batchnorm_plan(
-      l.context(), describe_batchnorm(arguments(l.example()), like), l.plan_options("batchnorm"));
+  const BatchnormPlan plan =
+      make_batchnorm_plan(l.context(), describe_batchnorm(arguments(l.example()), like),
+                          l.plan_options(node, "batchnorm"));
   l.add(node, operation_name(l.graph(), node), plan.strategy(), plan.explain(),
         plan.workspace_bytes(), {&x, &gamma, &beta, &mean, &variance, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
@@ -157,7 +160,7 @@ void lower(Lowering& l, const Node& node, const SoftmaxOp& op) {
   const Bases example = l.example();
   const SoftmaxPlan plan =
       make_softmax_plan(l.context(), describe_softmax({example.at(x), example.at(y)}, like),
-                        l.plan_options("softmax"));
+                        l.plan_options(node, "softmax"));
   l.add(node, "softmax", plan.strategy(), plan.explain(), plan.workspace_bytes(), {&x, &y},
         [=](const Bases& at, const Execution& e) {
           plan.run({at.at(x), at.at(y)}, e);
@@ -174,10 +177,11 @@ void lower(Lowering& l, const Node& node, const PoolingOp& op) {
   if (l.graph().type(node.outputs[0]).shape.rank() == 3) like.rows = {};
   like.ceil_mode = op.ceil_mode;
   like.counts_padding = op.counts_padding;
+  like.layout = op.layout;
   const Bases example = l.example();
   const PoolingPlan plan =
       make_pooling_plan(l.context(), describe_pooling({example.at(x), example.at(y)}, like),
-                        l.plan_options("pooling"));
+                        l.plan_options(node, "pooling"));
   l.add(node, "pooling", plan.strategy(), plan.explain(), plan.workspace_bytes(), {&x, &y},
         [=](const Bases& at, const Execution& e) {
           plan.run({at.at(x), at.at(y)}, e);

@@ -79,7 +79,7 @@ void lower(Lowering& l, const Node& node, const LinearOp& op) {
     like.out_features = op.out_features;
   }
   const LinearPlan plan = make_linear_plan(
-      l.context(), describe_linear(arguments(l.example()), like), l.plan_options("linear"));
+      l.context(), describe_linear(arguments(l.example()), like), l.plan_options(node, "linear"));
   l.add(node, "linear", plan.strategy(), plan.explain(), plan.workspace_bytes(),
         {&x, &weight, &bias, &residual, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
@@ -100,8 +100,8 @@ void lower(Lowering& l, const Node& node, const MlpOp& op) {
   like.last_activation = op.last_activation;
   like.shared_input = shares_input;
   like.allow_tf32 = l.options().allows_tf32;
-  const MlpPlan plan =
-      make_mlp_plan(l.context(), describe_mlp(arguments(l.example()), like), l.plan_options("mlp"));
+  const MlpPlan plan = make_mlp_plan(l.context(), describe_mlp(arguments(l.example()), like),
+                                     l.plan_options(node, "mlp"));
   l.add(node, "mlp", plan.strategy(), plan.explain(), plan.workspace_bytes(), {&x, &weights, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
@@ -132,11 +132,12 @@ void lower(Lowering& l, const Node& node, const ConvOp& op) {
   like.padding = op.padding;
   like.dilation = op.dilation;
   like.layout = op.layout;
+  like.x_layout = op.x_layout;
   like.allow_tf32 = l.options().allows_tf32;
   like.epilogue.activation = op.activation;
   like.epilogue.residual = op.residual;
   const ConvPlan plan = make_conv_plan(l.context(), describe_conv(arguments(l.example()), like),
-                                       l.plan_options("conv"));
+                                       l.plan_options(node, "conv"));
   l.add(node, is_signal ? "conv1d" : "conv2d", plan.strategy(), plan.explain(),
         plan.workspace_bytes(), {&x, &weight, &bias, &residual, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
@@ -165,8 +166,9 @@ void lower(Lowering& l, const Node& node, const AttentionOp& op) {
   like.num_members = l.members_of(node);
   like.heads = op.heads;
   like.is_causal = op.is_causal;
-  const AttentionPlan plan = make_attention_plan(
-      l.context(), describe_attention(arguments(l.example()), like), l.plan_options("attention"));
+  const AttentionPlan plan =
+      make_attention_plan(l.context(), describe_attention(arguments(l.example()), like),
+                          l.plan_options(node, "attention"));
   l.add(node, "attention", plan.strategy(), plan.explain(), plan.workspace_bytes(),
         {&x, &key, &value, &lengths, &y, &p.qkv_weight, &p.q_weight, &p.k_weight, &p.v_weight,
          &p.qkv_bias, &p.out_weight, &p.out_bias},
@@ -195,7 +197,7 @@ void lower(Lowering& l, const Node& node, const FlashAttentionOp& op) {
   like.is_causal = op.is_causal;
   const FlashAttentionPlan plan =
       make_flash_attention_plan(l.context(), describe_flash_attention(arguments(l.example()), like),
-                                l.plan_options("flash_attention"));
+                                l.plan_options(node, "flash_attention"));
   l.add(node, "flash_attention", plan.strategy(), plan.explain(), plan.workspace_bytes(),
         {&q, &k, &v, &lengths, &y, &bias},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
@@ -213,8 +215,9 @@ void lower(Lowering& l, const Node& node, const EmbeddingOp& op) {
   EmbeddingProblem like;
   like.shared_ids = shares_ids;
   like.padding_id = op.padding_id;
-  const EmbeddingPlan plan = make_embedding_plan(
-      l.context(), describe_embedding(arguments(l.example()), like), l.plan_options("embedding"));
+  const EmbeddingPlan plan =
+      make_embedding_plan(l.context(), describe_embedding(arguments(l.example()), like),
+                          l.plan_options(node, "embedding"));
   l.add(node, "embedding", plan.strategy(), plan.explain(), plan.workspace_bytes(),
         {&ids, &table, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });

@@ -84,8 +84,9 @@ void lower_ragged_linear(Lowering& l, const Node& node, const LinearOp& op) {
                          std::to_string(row_stride(residual)) + " elements apart, expected " +
                          std::to_string(row_stride(y)) + " as those of y: this would move data");
   }
-  const RaggedLinearPlan plan = make_ragged_linear_plan(
-      l.context(), ragged_problem(l, node, op, row_stride(x)), l.plan_options("ragged_linear"));
+  const RaggedLinearPlan plan =
+      make_ragged_linear_plan(l.context(), ragged_problem(l, node, op, row_stride(x)),
+                              l.plan_options(node, "ragged_linear"));
   const RaggedLinearExtents extents = ragged_linear_extents(plan.problem());
   x = flat(x, extents.x), weight = flat(weight, extents.weight), y = flat(y, extents.y);
   if (bias.storage >= 0) bias = flat(bias, extents.bias);

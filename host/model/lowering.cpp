@@ -8,6 +8,7 @@
 
 #include "host/core/check.hpp"
 #include "host/model/layout.hpp"
+#include "host/model/passes.hpp"
 #include "host/model/ragged.hpp"
 #include "host/model/sizes.hpp"
 #include "host/pack/member_copy.hpp"
@@ -41,14 +42,9 @@ Lowering::Lowering(const Context& context, const Graph& graph, const ModelProble
       first_rows_(first_rows(problem)),
       places_(static_cast<size_t>(graph.num_values())) {}
 
-PlanOptions Lowering::plan_options(std::string_view primitive) const {
+PlanOptions Lowering::plan_options(const Node& node, std::string_view primitive) const {
   PlanOptions plan;
-  const auto named = options_.strategies.find(primitive);
-  const auto all = options_.strategies.find("all");
-  if (named != options_.strategies.end())
-    plan.strategy = named->second;
-  else if (all != options_.strategies.end())
-    plan.strategy = all->second;
+  plan.strategy = strategy_of(options_, node.name, primitive);
   plan.tuning = options_.tuning;
   return plan;
 }

@@ -51,8 +51,8 @@ class Lowering {
   const ModelOptions& options() const { return options_; }
   Device device() const { return context_.device(); }
 
-  /// Options for a plan of this primitive.
-  PlanOptions plan_options(std::string_view primitive) const;
+  /// Options for a node's plan of this primitive.
+  PlanOptions plan_options(const Node& node, std::string_view primitive) const;
 
   int64_t num_members() const { return problem_.num_members; }
   bool is_shared(Value value) const { return is_shared_[static_cast<size_t>(value.index)]; }

@@ -20,18 +20,21 @@ namespace wide {
 
 namespace {
 
-/// Primitives that a graph can be lowered to, for messages.
-void check_strategies(const ModelOptions& options) {
+/// Primitives that a graph can be lowered to, for messages; or nodes, after all passes.
+void check_strategies(const Graph& graph, const ModelOptions& options) {
   static constexpr std::string_view kKnown[] = {
       "all",       "linear",    "ragged_linear", "conv",    "attention", "flash_attention",
       "embedding", "layernorm", "rmsnorm",       "chain",   "batchnorm", "groupnorm",
       "pointwise", "binary",    "mlp",           "pooling", "softmax",   "dropout",
       "ensemble"};
-  for (const auto& [primitive, strategy] : options.strategies) {
-    const bool is_known =
-        std::find(std::begin(kKnown), std::end(kKnown), primitive) != std::end(kKnown);
-    WIDE_REQUIRE(is_known, "model: strategies names the primitive \"" + primitive + "\"" +
-                               expected_name(primitive, kKnown));
+  std::vector<std::string_view> names(std::begin(kKnown), std::end(kKnown));
+  for (const Node& node : graph.nodes()) names.push_back(node.name);
+  for (const auto& [name, strategy] : options.strategies) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const std::string near = did_you_mean(name, names);
+    throw_invalid_argument("model: strategies names \"" + name +
+                           "\", which is no primitive and no node that is left after the passes" +
+                           (near.empty() ? expected_name(name, kKnown) : near));
   }
 }
 
@@ -115,7 +118,10 @@ ModelOptions model_options(std::string_view preset) {
   if (preset == "default") return {};
   if (preset == "fast") return {.allows_tf32 = true};
   if (preset == "debug") {
-    return {.folds_batchnorm = false, .fuses_epilogues = false, .reuses_memory = false};
+    return {.folds_batchnorm = false,
+            .fuses_epilogues = false,
+            .reuses_memory = false,
+            .channel_layout = ChannelLayout::channels_first};
   }
   if (preset == "safe") {
     return {
@@ -128,7 +134,6 @@ ModelOptions model_options(std::string_view preset) {
 ModelPlan make_model_plan(const Context& context, const Graph& graph, const ModelProblem& problem,
                           const ModelOptions& options) {
   const ModelProblem full = checked_problem(problem);
-  check_strategies(options);
   ModelPlan::State s{.context = context,
                      .source = graph,
                      .graph = graph,
@@ -150,9 +155,12 @@ ModelPlan make_model_plan(const Context& context, const Graph& graph, const Mode
   }
   s.graph = run_passes(graph, options, s.notes);
   check_sizes(s.graph, full, shared_values(s.graph, options.shared_parameters, options.drops_out));
+  s.graph =
+      prefer_channels_last(context.info(), verified_strategies(), s.graph, full, options, s.notes);
   if (options.fuses_epilogues) {
     s.graph = fuse_mlps(context.info(), verified_strategies(), s.graph, full, options, s.notes);
   }
+  check_strategies(s.graph, options);
   for (Moves moves;;) {
     try {
       lower_graph(s, options);

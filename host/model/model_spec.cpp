@@ -25,9 +25,18 @@ using GraphOf = std::function<Graph(const Case&)>;
 
 /// How a strategy compiles.
 ModelOptions options_of(std::string_view strategy) {
+  if (strategy == "channels_last") return {.channel_layout = ChannelLayout::channels_last};
   return model_options(strategy == "unfused"      ? "debug"
                        : strategy == "sequential" ? "safe"
                                                   : "default");
+}
+
+/// Convolutions that have channels last.
+int64_t channels_last_nodes(const Graph& graph) {
+  return std::count_if(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
+    const auto* conv = std::get_if<ConvOp>(&node.operation);
+    return conv != nullptr && conv->layout == ChannelLayout::channels_last;
+  });
 }
 
 /// What a reader of a value expects of it: ids below the table's rows, lengths up to all positions.
@@ -180,6 +189,10 @@ class ModelWorkload final : public PackedWorkload {
 
   ModelPlan plan_for(std::string_view strategy) const {
     ModelPlan plan = make_model_plan(context(), *graph_, problem_, options_of(strategy));
+    if (strategy == "channels_last" &&
+        channels_last_nodes(plan.graph()) == channels_last_nodes(*graph_)) {
+      throw_unsupported("model: " + graph_->name() + " has no images between convolutions");
+    }
     const auto same = [](const ModelOperand& a, const ModelOperand& b) {
       return a.shape == b.shape && a.member_axis == b.member_axis;
     };
@@ -260,6 +273,8 @@ std::vector<StrategyInfo> strategies() {
                     "node after node, as the graph says, all members at once"});
     list.push_back(
         {"compiled", device, StrategyKind::hand_written, "after all passes, all members at once"});
+    list.push_back({"channels_last", device, StrategyKind::hand_written,
+                    "the same, with channels last wherever convolutions of images can have them"});
   }
   return list;
 }

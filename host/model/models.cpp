@@ -153,10 +153,12 @@ Graph vit(const ModelSizes& sizes) {
   const int64_t patch = 16, side = image / patch, patches = side * side;
   WIDE_REQUIRE(image % patch == 0 && side >= 1,
                "model: vit: image is " + std::to_string(image) + ", expected a multiple of 16");
-  Value x = g.input("x", {kBatch, image, image, 3});
-  x = L::conv(
-      g, "patch", x, width,
-      {.kernel = {patch, patch}, .stride = {patch, patch}, .layout = ChannelLayout::channels_last});
+  Value x = g.input("x", {kBatch, 3, image, image});
+  x = L::conv(g, "patch", x, width,
+              {.kernel = {patch, patch},
+               .stride = {patch, patch},
+               .layout = ChannelLayout::channels_last,  // tokens by their features
+               .x_layout = ChannelLayout::channels_first});
   x = L::reshape(g, "tokens", x, {kBatch, patches, width});
   x = L::concat(g, "concat", {g.parameter("class_token", {1, width}), x}, 1);
   x = L::add(g, "add", x, g.parameter("position.weight", {patches + 1, width}));

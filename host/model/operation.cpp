@@ -44,6 +44,9 @@ class Attributes {
   std::vector<std::pair<std::string, std::string>> list_;
 };
 
+std::string_view layout_name(ChannelLayout layout) {
+  return layout == ChannelLayout::channels_last ? "channels_last" : "channels_first";
+}
 void list(const LinearOp& op, Attributes& a) {
   a.add("activation", activation_name(op.activation), activation_name(Activation::none));
   a.add("residual", residual_name(op.residual), residual_name(Residual::none));
@@ -55,9 +58,8 @@ void list(const ConvOp& op, Attributes& a) {
   a.add("stride", op.stride, PerAxis{});
   a.add("padding", op.padding, PerAxis{0, 0});
   a.add("dilation", op.dilation, PerAxis{});
-  a.add<std::string_view>(
-      "layout", op.layout == ChannelLayout::channels_last ? "channels_last" : "channels_first",
-      "channels_first");
+  a.add("layout", layout_name(op.layout), layout_name(ChannelLayout::channels_first));
+  a.add("x_layout", layout_name(op.x_layout.value_or(op.layout)), layout_name(op.layout));
   a.add("activation", activation_name(op.activation), activation_name(Activation::none));
   a.add("residual", residual_name(op.residual), residual_name(Residual::none));
 }
@@ -123,6 +125,7 @@ void list(const PoolingOp& op, Attributes& a) {
     a.window("column_", op.columns);
   }
   a.add("ceil_mode", op.ceil_mode, false);
+  a.add("layout", layout_name(op.layout), layout_name(ChannelLayout::channels_first));
   if (!op.counts_padding) a.add<std::string_view>("counts_padding", "false", "");
 }
 void list(const SoftmaxOp& op, Attributes& a) {

@@ -52,6 +52,15 @@ Graph remove_dead_nodes(const Graph& graph, Notes& notes) {
   return rewrite.finish();
 }
 
+std::string strategy_of(const ModelOptions& options, std::string_view node,
+                        std::string_view primitive) {
+  for (const std::string_view key : {node, primitive, std::string_view("all")}) {
+    const auto named = options.strategies.find(key);
+    if (named != options.strategies.end()) return named->second;
+  }
+  return "auto";
+}
+
 Graph run_passes(const Graph& graph, const ModelOptions& options, Notes& notes) {
   Graph current = remove_dead_nodes(graph, notes);
   if (!options.drops_out) current = remove_dropout(current, notes);

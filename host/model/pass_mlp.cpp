@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whole multilayer perceptrons in one launch.
+#include <algorithm>
 #include <unordered_set>
 
 #include "host/fused/mlp_problem.hpp"
@@ -97,8 +98,9 @@ class MlpFuser {
     const auto named = options_.strategies.find("mlp");
     const bool is_named = named != options_.strategies.end();
     // Whoever names a strategy for linear layers wants to see them run by it.
-    const bool names_layers =
-        options_.strategies.contains("linear") || options_.strategies.contains("all");
+    const bool names_layers = std::any_of(layers.begin(), layers.end(), [&](const Node* layer) {
+      return strategy_of(options_, layer->name, "linear") != "auto";
+    });
     if (names_layers && !is_named) return false;
     // Of members with rows of their own a layer is one call, and an mlp one for every member.
     if (!problem_.batches.empty() && !is_named) return false;

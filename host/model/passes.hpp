@@ -16,6 +16,10 @@ namespace wide {
 
 using Notes = std::vector<std::string>;
 
+/// What the options name for a node, else for its primitive, else for all; else "auto".
+std::string strategy_of(const ModelOptions& options, std::string_view node,
+                        std::string_view primitive);
+
 /// All of them that the options ask for, in their order.
 Graph run_passes(const Graph& graph, const ModelOptions& options, Notes& notes);
 
@@ -34,6 +38,14 @@ Graph fold_batchnorm(const Graph& graph, Notes& notes);
 /// read become part of the layer: one rounding where there were two or three. Likewise a residual
 /// in front of a layernorm or rmsnorm.
 Graph fuse_epilogues(const Graph& graph, const ModelOptions& options, Notes& notes);
+
+/// Convolutions and pools of images with channels last, and the element-wise nodes, concats and
+/// slices between them: regions that are transposed once where they begin and end, if at all. A
+/// region is, where the options want channels last, or where they say nothing and more of its
+/// convolutions would run by `wgmma`, by what is verified, than there are copies to be made.
+Graph prefer_channels_last(const DeviceInfo& device, std::span<const VerifiedStrategy> verified,
+                           const Graph& graph, const ModelProblem& problem,
+                           const ModelOptions& options, Notes& notes);
 
 /// Linear layers behind one another, with one activation between them, in one launch: where the
 /// options name a strategy for the primitive mlp, or where they name none for linear (or all) and

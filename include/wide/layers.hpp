@@ -32,6 +32,7 @@ struct ConvLayer {
   int64_t groups = 1;
   bool has_bias = true;
   ChannelLayout layout = ChannelLayout::channels_first;
+  std::optional<ChannelLayout> x_layout{};  ///< absent: as `layout`
 };
 /// conv1d of an x with three axes (of whose kernel only the width counts), else conv2d.
 /// NAME.weight [Cout, Cin/groups, k..], NAME.bias [Cout]

@@ -14,6 +14,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,8 +51,14 @@ struct ModelOptions {
   /// its own where they are stored for each member, as those of a layer are whose input each has of
   /// its own.
   std::vector<std::string> shared_parameters{};
-  /// Strategies by primitive: {"linear", "cublas_batched"}, or "all". Others are chosen as by
-  /// "auto". Layers whose strategy is named become no mlp, unless that has one that is named, too.
+  /// How convolutions of images have their channels, and what stands between them: "last" runs on
+  /// tensor cores better, and turns images where they come in and go out (not where a first layer
+  /// of few channels can read them as they are). Absent: last where more convolutions of a region
+  /// would run by `wgmma` than copies are made, else as the graph has it.
+  std::optional<ChannelLayout> channel_layout{};
+  /// Strategies by a node's name, by primitive: {"linear", "cublas_batched"}, or "all"; what is
+  /// named first here is looked for first. Others are chosen as by "auto". Layers whose strategy is
+  /// named become no mlp, unless that has one that is named, too.
   std::map<std::string, std::string, std::less<>> strategies{};
   /// Copied when the plan is made, as with_batch() and chunks make further ones.
   const TuningCache* tuning = nullptr;

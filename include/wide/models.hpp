@@ -34,7 +34,7 @@ struct NamedModel {
 
 /// mlp (64-128-64), mlp256 (256-512-256), deep_mlp (8 linear layers of 512), convnet, resblock (64
 /// channels, 32x32), resnet18 (224x224), bert (an encoder: 4 layers of 256, 128 positions) and vit
-/// (224x224 in patches of 16, images with channels last: [B, H, W, 3]).
+/// (224x224 in patches of 16).
 std::span<const NamedModel> named_models();
 
 /// Throws invalid_argument with the nearest names.

@@ -34,11 +34,13 @@ struct LinearOp {
 };
 
 /// x [B, Cin, L] or [B, Cin, H, W], weight [Cout, Cin/groups, k..], bias [Cout] or none, residual
-/// as y or none -> y. Channels last: x [B, L, Cin] or [B, H, W, Cin]; the weight stays as it is.
+/// as y or none -> y. Channels last: x [B, L, Cin] or [B, H, W, Cin]; the weight stays as it is. x
+/// may have another layout than y.
 struct ConvOp {
   int64_t groups = 1;
   PerAxis stride{}, padding{0, 0}, dilation{};
   ChannelLayout layout = ChannelLayout::channels_first;
+  std::optional<ChannelLayout> x_layout{};  ///< absent: as `layout`
   Activation activation = Activation::none;
   Residual residual = Residual::none;
   friend bool operator==(const ConvOp&, const ConvOp&) = default;
@@ -128,13 +130,14 @@ struct BinaryOp {
   friend bool operator==(const BinaryOp&, const BinaryOp&) = default;
 };
 
-/// x [B, C, L] or [B, C, H, W] -> y; fields as of PoolingProblem
+/// x [B, C, L] or [B, C, H, W], or with channels last -> y; fields as of PoolingProblem
 struct PoolingOp {
   PoolingMode mode = PoolingMode::max;
   PoolingWindow rows{}, columns{};
   bool ceil_mode = false;
   bool counts_padding = true;
   int64_t out_height = 0, out_width = 0;
+  ChannelLayout layout = ChannelLayout::channels_first;
   friend bool operator==(const PoolingOp&, const PoolingOp&) = default;
 };
 

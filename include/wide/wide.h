@@ -94,6 +94,10 @@ enum {
   WIDE_UINT8 = 7
 };
 
+/* Images [B, C, H, W] or [B, H, W, C]; WIDE_CHANNELS_AUTO where somebody else decides. */
+typedef int32_t wide_channels;
+enum { WIDE_CHANNELS_AUTO = 0, WIDE_CHANNELS_FIRST = 1, WIDE_CHANNELS_LAST = 2 };
+
 typedef struct wide_device {
   int32_t type; /* WIDE_CPU, WIDE_CUDA */
   int32_t ordinal;
@@ -258,7 +262,7 @@ WIDE_API void wide_members_destroy(wide_members* members);
 
 typedef struct wide_strategy {
   size_t struct_size;
-  const char* primitive; /* "linear", or "all" */
+  const char* primitive; /* "linear", or "all"; or a node's name, which is looked for first */
   const char* strategy;  /* "sequential" */
 } wide_strategy;
 
@@ -287,6 +291,9 @@ typedef struct wide_plan_options {
   int32_t reuses_no_memory;   /* of activations whose time is over */
   int32_t moves_no_data; /* refuses what takes a copy that no node asks for, with the node's name */
   const char* tuning;    /* a file of `wbench tune`, read while the plan is made; NULL: none */
+  /* Of images between convolutions; by WIDE_CHANNELS_AUTO last where that is expected to be faster,
+   * else as the graph has it. */
+  wide_channels channels;
 } wide_plan_options;
 
 typedef struct wide_plan_info {

@@ -64,6 +64,7 @@ typedef struct wide_conv_layer {
   int64_t groups;                          /* 0: 1 */
   int32_t has_no_bias;
   int32_t is_channels_last;
+  wide_channels x_channels; /* WIDE_CHANNELS_AUTO: x's are where y's are */
 } wide_conv_layer;
 /* conv1d of an x with three axes, of whose numbers only the widths count; else conv2d. */
 WIDE_API wide_status wide_builder_conv(wide_builder* builder, const char* name, wide_value x,
@@ -126,6 +127,7 @@ typedef struct wide_pool_layer {
   int64_t dilation_height, dilation_width; /* 0: 1; an average's is 1 */
   int32_t is_ceil_mode;                    /* a last window may begin inside x and end outside */
   int32_t counts_no_padding; /* of an average: padding is nothing, not as many zeros */
+  int32_t is_channels_last;
 } wide_pool_layer;
 WIDE_API wide_status wide_builder_max_pool(wide_builder* builder, const char* name, wide_value x,
                                            const wide_pool_layer* options, wide_value* out);
