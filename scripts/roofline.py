@@ -99,7 +99,8 @@ def conv(axes):
     found = [of("direct", moved, flops)]
     on_tensor_cores = mma_rate(axes)
     is_last = axes["layout"] == "last" and axes["x_layout"] != "first"
-    if on_tensor_cores and terms >= 8:
+    out_per_group = (axes["out"] or channels) // (channels // per_group)
+    if on_tensor_cores and terms >= 8 and max(per_group, out_per_group) >= 8:
         found.append(of("implicit_gemm", moved, flops, on_tensor_cores))
         if axes["groups"] == 1 and axes["form"] != "depthwise" and is_last:
             found.append(of("wgmma", moved, flops, on_tensor_cores / MMA_SHARE))

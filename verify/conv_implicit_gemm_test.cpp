@@ -44,6 +44,11 @@ TEST_CASE("implicit_gemm says what it cannot run") {
   p.groups = 16;
   p.kernel = {1, 1}, p.padding = {0, 0};
   CHECK_THAT(reason(p), ContainsSubstring("sums of 8 terms, these have 4"));
+  p.groups = 64, p.kernel = {3, 3};
+  CHECK_THAT(reason(p), ContainsSubstring("8 channels a group, these have 1 and 1"));
+  p = problem_of(4, 64, 32, Dtype::bf16);
+  p.in_channels = 3;
+  CHECK(reason(p) == "");
   p = problem_of(4, 64, 32, Dtype::fp32);
   CHECK_THAT(reason(p), ContainsSubstring("tf32"));
   p.allow_tf32 = true;

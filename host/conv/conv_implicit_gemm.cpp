@@ -16,8 +16,8 @@ namespace {
 using kernels::ConvGemmTile;
 
 constexpr int kLeastCapability = 80;
-/// An instruction's of 16 bits, which fewer would leave empty.
-constexpr int64_t kLeastTerms = 8;
+/// Fewer are less than an instruction's: terms of 16 bits, and on one of a group's sides channels.
+constexpr int64_t kLeastTerms = 8, kLeastChannels = 8;
 
 std::string text(int64_t value) {
   return std::to_string(value);
@@ -79,6 +79,10 @@ std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& p, const De
   }
   if (conv_terms(p) < kLeastTerms) {
     return "it needs sums of " + text(kLeastTerms) + " terms, these have " + text(conv_terms(p));
+  }
+  if (std::max(p.in_channels, p.out_channels) / p.groups < kLeastChannels) {
+    return "it needs " + text(kLeastChannels) + " channels a group, these have " +
+           text(p.in_channels / p.groups) + " and " + text(p.out_channels / p.groups);
   }
   constexpr int64_t kMost = int64_t{1} << 30;  // and sums of two are below 2^31
   const double span =

@@ -31,14 +31,6 @@ ModelOptions options_of(std::string_view strategy) {
                                                   : "default");
 }
 
-/// Convolutions that have channels last.
-int64_t channels_last_nodes(const Graph& graph) {
-  return std::count_if(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
-    const auto* conv = std::get_if<ConvOp>(&node.operation);
-    return conv != nullptr && conv->layout == ChannelLayout::channels_last;
-  });
-}
-
 /// What a reader of a value expects of it: ids below the table's rows, lengths up to all positions.
 Distribution distribution_of(const Graph& graph, Value input) {
   const Dtype dtype = graph.type(input).dtype;
@@ -189,10 +181,6 @@ class ModelWorkload final : public PackedWorkload {
 
   ModelPlan plan_for(std::string_view strategy) const {
     ModelPlan plan = make_model_plan(context(), *graph_, problem_, options_of(strategy));
-    if (strategy == "channels_last" &&
-        channels_last_nodes(plan.graph()) == channels_last_nodes(*graph_)) {
-      throw_unsupported("model: " + graph_->name() + " has no images between convolutions");
-    }
     const auto same = [](const ModelOperand& a, const ModelOperand& b) {
       return a.shape == b.shape && a.member_axis == b.member_axis;
     };
@@ -264,7 +252,16 @@ class ModelWorkload final : public PackedWorkload {
   mutable std::map<std::pair<int64_t, int64_t>, Evaluated> cache_;
 };
 
-std::vector<StrategyInfo> strategies() {
+/// Whether channels could be last where they are first.
+bool has_images(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
+    const auto* conv = std::get_if<ConvOp>(&node.operation);
+    return conv != nullptr && conv->layout == ChannelLayout::channels_first &&
+           graph.type(node.outputs[0]).shape.rank() == 4;
+  });
+}
+
+std::vector<StrategyInfo> strategies(const Graph& graph) {
   std::vector<StrategyInfo> list;
   for (const DeviceType device : {DeviceType::cuda, DeviceType::cpu}) {
     list.push_back({"sequential", device, StrategyKind::sequential,
@@ -273,20 +270,23 @@ std::vector<StrategyInfo> strategies() {
                     "node after node, as the graph says, all members at once"});
     list.push_back(
         {"compiled", device, StrategyKind::hand_written, "after all passes, all members at once"});
+    if (!has_images(graph)) continue;
     list.push_back({"channels_last", device, StrategyKind::hand_written,
                     "the same, with channels last wherever convolutions of images can have them"});
   }
   return list;
 }
 
-PrimitiveSpec spec_of(std::string_view name, std::string_view summary, const GraphOf& graph_of,
-                      int64_t usual_batch, const ParametersOf& parameters_of = {}) {
+/// `usual` is the graph of a case of defaults.
+PrimitiveSpec spec_of(std::string_view name, std::string_view summary, const Graph& usual,
+                      const GraphOf& graph_of, int64_t usual_batch,
+                      const ParametersOf& parameters_of = {}) {
   PrimitiveSpec spec;
   spec.name = name;
   spec.summary = summary;
   spec.axes = {{"n", "members", int64_t{4}, {}, 1},
                {"batch", "rows of each input per member", usual_batch, {}, 1}};
-  spec.strategies = strategies();
+  spec.strategies = strategies(usual);
   spec.sweeps = {{"quick", {{"n", ints({4, 8, 16, 32})}}},
                  {"full", {{"n", ints({2, 4, 8, 10, 16, 20, 32, 64, 100})}}},
                  {"ci", {{"n", ints({4})}}}};
@@ -326,7 +326,8 @@ GraphOf graph_of(const NamedModel& named) {
 
 PrimitiveSpec named_spec(const NamedModel& named, const std::string& full_name) {
   const GraphOf make = graph_of(named);
-  PrimitiveSpec spec = spec_of(full_name, named.summary, make, usual_batch(named.name));
+  PrimitiveSpec spec =
+      spec_of(full_name, named.summary, named.make({}), make, usual_batch(named.name));
   spec.axes.push_back(
       {"layers", "of deep_mlp, bert and vit; 0: the model's own", int64_t{0}, {}, 0});
   spec.axes.push_back(
@@ -386,7 +387,8 @@ const PrimitiveSpec& add_model(const std::string& name, Graph graph, ParametersO
   const auto shared = std::make_shared<const Graph>(std::move(graph));
   r.names.push_back(full);
   r.graphs.push_back([shared](const Case&) { return *shared; });
-  r.specs.push_back(spec_of(r.names.back(), "a model of a file", r.graphs.back(), 8, parameters));
+  r.specs.push_back(
+      spec_of(r.names.back(), "a model of a file", *shared, r.graphs.back(), 8, parameters));
   const std::string_view dtype = dtype_name(shared->type(shared->outputs()[0].value).dtype);
   r.specs.back().axes.push_back({"dtype", "as the file has it", std::string(dtype), {dtype}, 0});
   return r.specs.back();

@@ -49,6 +49,7 @@ std::span<const PackedOperand> all() {
                                    instancenorm1d_x,
                                    instancenorm2d_x,
                                    pooling_x,
+                                   pooling_x_channels_last,
                                    linear_weight,
                                    linear_quantized_weight,
                                    linear_bias,

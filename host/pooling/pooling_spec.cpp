@@ -57,7 +57,8 @@ class PoolingWorkload final : public PackedWorkload {
       : PackedWorkload(context, point.integer("n"), options), shape_(problem_of(point)) {
     const PoolingProblem& p = shape_;
     const bool is_last = p.layout == ChannelLayout::channels_last;
-    const PackedOperand& packing = is_last ? operands::conv2d_x_channels_last : operands::pooling_x;
+    const PackedOperand& packing =
+        is_last ? operands::pooling_x_channels_last : operands::pooling_x;
     const auto images = [&](int64_t height, int64_t width) {
       return is_last ? Shape{p.batch, height, width, p.channels}
                      : Shape{p.batch, p.channels, height, width};

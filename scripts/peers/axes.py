@@ -8,7 +8,7 @@ _ACTIVATIONS = "activation=none,relu,gelu,silu"
 _EPILOGUE = f"{_ACTIVATIONS} bias=yes,no scale=no,member,output residual=no,before,after tf32=no,yes"
 _ROW_NORM = f"n batch seq d {_FLOATS} affine=yes,no offset residual=no,yes,stored"
 _CHANNEL_NORM = f"{_FLOATS} affine=yes,no offset"
-_CONV = (f"n batch channels out kernel stride padding dilation groups {_FLOATS} layout=first,last "
+_CONV = (f"n batch channels out kernel stride padding dilation groups {_FLOATS} layout=first,last x_layout=same,first,last "
          f"form=full,pointwise,depthwise {_ACTIVATIONS} bias=yes,no residual=no,before,after tf32=no,yes")
 _UNQUANTIZED = "weights=packed"
 
@@ -41,7 +41,7 @@ _KNOWN = {
               f"{_ACTIVATIONS} {_FLOATS}",
     "dropout": f"n batch d {_FLOATS}",
     "pooling": "n batch channels height width mode=max,average,adaptive_average kernel stride padding dilation out "
-               f"ceil=no,yes count_padding=yes,no {_FLOATS}",
+               f"ceil=no,yes count_padding=yes,no {_FLOATS} layout=first,last",
     "ensemble": f"n batch d mode=mean,variance,vote,log_mean_exp mask=no,some {_FLOATS}",
 }
 

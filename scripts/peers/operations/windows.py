@@ -103,7 +103,9 @@ def _as_images(shape, n, arrange, finish, to_members):
 
 
 def pooling(case, tensors):
-    n, x = case.n, tensors["x"]
+    """Channels first here, too: of a case that has them last, x is such a view."""
+    n, is_last = case.n, case["layout"] == "last"
+    x = tensors["x channels_last"].movedim(-1, 1) if is_last else tensors["x"]
     is_signal = case["height"] == 1
 
     def window(value, of_one_row):
@@ -121,7 +123,14 @@ def pooling(case, tensors):
             return F.avg_pool2d(x, kernel, stride, padding, has_ceil, case["count_padding"] == "yes")
         return F.adaptive_avg_pool2d(x, window(case["out"], 1))
 
-    forms = [Form("stacked", "one call over the channels of all members", lambda: (x,), call, lambda y: split(y, n, 1)),
+    def as_case(y):
+        """[.., C, H, W] as the case has them"""
+        return y.movedim(-3, -1) if is_last else y
+
+    def to_members(y):
+        return as_case(split(y, n, 1))
+
+    forms = [Form("stacked", "one call over the channels of all members", lambda: (x.contiguous(),), call, to_members),
              Form("channels_last", "one call over the channels of all members, memory_format channels_last",
-                  lambda: (x.contiguous(memory_format=torch.channels_last),), call, lambda y: split(y, n, 1))]
-    return Family(call, {"x": Operand(split(x, n, 1))}, forms, n=n)
+                  lambda: (x.contiguous(memory_format=torch.channels_last),), call, to_members)]
+    return Family(call, {"x": Operand(split(x, n, 1))}, forms, n=n, finish=as_case)
