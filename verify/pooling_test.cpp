@@ -206,45 +206,57 @@ TEST_CASE("pooling: signals, padded rows and images, any alignment: the same bit
   }
 }
 
-TEST_CASE("pooling: channels last, vectors or single channels, members apart: the same bits") {
+TEST_CASE("pooling: channels last, vectors or single channels, gaps anywhere: the same bits") {
   for (const Context& context : test::devices_at_hand()) {
-    const int64_t b = 2, c = 8, h = 7, w = 9, out = 3 * 3;
+    const int64_t b = 2, c = 4, h = 14, w = 13, out = 3 * 3;
     for (const PoolingMode mode : kAllPoolingModes) {
       PoolingProblem like{.num_members = 2, .layout = ChannelLayout::channels_last, .mode = mode};
-      like.rows = like.columns = {5, 3, 1, 1};  // a team of threads, and windows that end outside
+      like.rows = like.columns = {9, 5, 1, 1};  // a team of threads, and windows that end outside
       like.ceil_mode = true;
       const std::vector<double> values = uniform(b * 2 * c * h * w, -1, 1, 5);
       const Tensor plain = upload(context, Dtype::fp16, {b, h, w, 2 * c}, values);
       const Tensor expected(context, Dtype::fp16, {b, 3, 3, 2 * c});
       run(context, {plain, expected}, like);
       const std::vector<double> want = download(context, expected);
-      // A pixel is as long as says here; the first one begins `offset` elements into the storage.
-      for (const auto& [pixel, offset] : {std::pair<int64_t, int64_t>{24, 8}, {24, 3}, {19, 8}}) {
-        std::vector<double> padded(static_cast<size_t>(offset + b * h * w * pixel),
-                                   std::numeric_limits<double>::quiet_NaN());
-        for (int64_t i = 0; i < b * h * w * 2 * c; ++i) {
-          padded[static_cast<size_t>(offset + i / (2 * c) * pixel + i % (2 * c))] =
-              values[static_cast<size_t>(i)];
-        }
-        const auto count = static_cast<int64_t>(padded.size());
-        const Tensor storage = upload(context, Dtype::fp16, {count}, padded);
-        const auto inside = [&](const Tensor& all, const Shape& shape) {
-          return TensorView(static_cast<std::byte*>(all.data()) + 2 * offset, Dtype::fp16, shape,
-                            Strides{shape[1] * shape[2] * pixel, shape[2] * pixel, pixel, 1},
-                            context.device());
+      // A pixel is as long as says here, a batch row by `gap` longer than its pixels; the first one
+      // begins `offset` elements into the storage.
+      struct Gaps {
+        int64_t pixel, offset, gap;
+      };
+      for (const Gaps& gaps :
+           {Gaps{24, 8, 0}, Gaps{24, 3, 0}, Gaps{19, 8, 0}, Gaps{8, 8, 8}, Gaps{8, 8, 5}}) {
+        const auto place = [&](int64_t i, int64_t pixels) {
+          const int64_t at = i / (2 * c);
+          return static_cast<size_t>(gaps.offset + at / pixels * gaps.gap + at * gaps.pixel +
+                                     i % (2 * c));
         };
-        const int64_t room = offset + b * out * pixel;
-        std::vector<double> surroundings(static_cast<size_t>(room), 7);
-        const Tensor target = upload(context, Dtype::fp16, {room}, surroundings);
-        run(context, {inside(storage, {b, h, w, 2 * c}), inside(target, {b, 3, 3, 2 * c})}, like);
-        for (int64_t i = 0; i < b * out * 2 * c; ++i) {
-          surroundings[static_cast<size_t>(offset + i / (2 * c) * pixel + i % (2 * c))] =
-              want[static_cast<size_t>(i)];
+        const auto room = [&](int64_t pixels) {
+          return static_cast<size_t>(gaps.offset + b * (pixels * gaps.pixel + gaps.gap));
+        };
+        const auto inside = [&](const Tensor& all, const Shape& shape) {
+          const int64_t pixel = gaps.pixel;
+          return TensorView(
+              static_cast<std::byte*>(all.data()) + 2 * gaps.offset, Dtype::fp16, shape,
+              Strides{shape[1] * shape[2] * pixel + gaps.gap, shape[2] * pixel, pixel, 1},
+              context.device());
+        };
+        std::vector<double> padded(room(h * w), std::numeric_limits<double>::quiet_NaN());
+        for (size_t i = 0; i < values.size(); ++i) {
+          padded[place(static_cast<int64_t>(i), h * w)] = values[i];
         }
-        INFO(to_string(context.device()) << " " << pooling_mode_name(mode) << " " << pixel);
+        const Tensor storage =
+            upload(context, Dtype::fp16, {static_cast<int64_t>(padded.size())}, padded);
+        std::vector<double> surroundings(room(out), 7);
+        const Tensor target =
+            upload(context, Dtype::fp16, {static_cast<int64_t>(surroundings.size())}, surroundings);
+        run(context, {inside(storage, {b, h, w, 2 * c}), inside(target, {b, 3, 3, 2 * c})}, like);
+        for (size_t i = 0; i < want.size(); ++i) {
+          surroundings[place(static_cast<int64_t>(i), out)] = want[i];
+        }
+        INFO(to_string(context.device()) << " " << pooling_mode_name(mode) << " " << gaps.pixel);
         CHECK(download(context, target) == surroundings);
       }
-      // A member's bits, alone: of another number of channels, in other vectors.
+      // A member's bits, alone: of half as many channels, which are no whole vector.
       PoolingProblem one = like;
       one.num_members = 1;
       std::vector<double> own;

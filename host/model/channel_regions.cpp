@@ -165,11 +165,11 @@ int ChannelRegions::region_of_writer(Value value) const {
   return writer < 0 ? -1 : region_of_[z(writer)];
 }
 
-/// What a convolution would be with channels last.
+/// What a convolution would be with channels last, x's too: where it reads them first, wgmma would
+/// take neither.
 ConvProblem ChannelRegions::problem_of(const Node& node) const {
   const auto& op = std::get<ConvOp>(node.operation);
-  const Operand x{"x", node.operand("x")};
-  const ValueType& type = graph_.type(x.value);
+  const ValueType& type = graph_.type(node.operand("x"));
   const Shape& weight = graph_.type(node.operand("weight")).shape;
   ConvProblem p;
   p.num_members = is_shared_[z(node.outputs[0].index)] ? 1 : problem_.num_members;
@@ -181,7 +181,6 @@ ConvProblem ChannelRegions::problem_of(const Node& node) const {
   p.kernel = {weight[2], weight[3]};
   p.stride = op.stride, p.padding = op.padding, p.dilation = op.dilation;
   p.layout = channels_last;
-  if (enters(x.value) && reads_in_place(graph_, node, x)) p.x_layout = channels_first;
   p.dtype = type.dtype;
   p.allow_tf32 = options_.allows_tf32;
   p.epilogue.has_bias = !node.operand("bias").is_absent();

@@ -99,8 +99,7 @@ class PoolingPlan {
   /// adaptive window i of O over L positions is [floor(i L / O), ceil((i + 1) L / O)). A window of
   /// nothing but padding, as dilation can make one, has -infinity as its largest value.
   /// Layout: as PoolingArguments says; the last axis contiguous, any other strides, any alignment
-  /// of
-  ///         an element. y overlaps nothing.
+  ///         of an element. y overlaps nothing.
   /// Types: x and y share a dtype in {fp32, fp16, bf16}; sums in fp32.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.

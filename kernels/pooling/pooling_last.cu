@@ -1,18 +1,17 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// pooling with channels last: y[b, i, j, n, c] = the largest or the mean of x[b, window(i),
-// window(j), n, c]
+// pooling with channels last: y[b, i, j, c] = the largest or the mean of x[b, window(i), window(j),
+// c], c over the channels of all members, which lie side by side
 //
 // Plan: the time is that of moving the bytes, and channels are moved in whole vectors of 16 bytes:
 // neighbouring threads take neighbouring vectors of an output position, then those of the next
-// position. Where members lie side by side their channels are one run. What overlapping windows
-// share comes from the L1 and L2 caches, where the block's neighbours have left it. A window of
-// many taps is divided over a team of threads, rows first, whose values are combined in shared
-// memory as a tree: how large a team is depends on a window's taps alone, and so the order of a
-// sum on nothing else. Where addresses, strides or channels are no whole vectors, a thread takes
-// single channels.
-// Limits: 2^31 - 1 positions an image, as many blocks.
+// position; nothing is known of members. What overlapping windows share comes from the L1 and L2
+// caches, where the block's neighbours have left it. A window of many taps is divided over a team
+// of threads, rows first, whose values are combined in shared memory as a tree: how large a team is
+// depends on a window's taps alone, and so the order of a sum on nothing else. Where addresses,
+// strides or channels are no whole vectors, a thread takes single channels. Limits: 2^31 - 1
+// positions an image, as many blocks.
 #include <algorithm>
 #include <bit>
 
@@ -25,15 +24,15 @@ namespace wide::kernels {
 
 namespace {
 
-constexpr int kThreads =
-    256;  // four blocks a multiprocessor: left to itself ptxas wants five, and spills
+constexpr int kThreads = 256;
+constexpr int kBlocks = 4;  // a multiprocessor: left to itself ptxas wants five, and spills
 constexpr int kMostTeam = 32;
 constexpr int kTapsOfThread = 8;  // at least, before a window is divided
 
 /// How outputs are numbered, the fastest first, and a team's threads.
 struct Work {
   int64_t count = 0;  ///< vectors of all outputs
-  Divisor vectors, members, columns, rows;
+  Divisor vectors, columns, rows;
   int lanes_x = 1, lanes_y = 1;
   __host__ __device__ int team() const { return lanes_x * lanes_y; }
   __host__ __device__ int outputs_of_block() const { return kThreads / team(); }
@@ -41,11 +40,11 @@ struct Work {
 
 /// Where a vector of outputs lies.
 struct Place {
-  int64_t batch, member, channel;
+  int64_t batch, channel;
   int row, column;
 
   __device__ int64_t offset(const ChannelStrides& s, int64_t at_row, int64_t at_column) const {
-    return batch * s.batch + member * s.member + channel + at_row * s.row + at_column * s.column;
+    return batch * s.batch + channel + at_row * s.row + at_column * s.column;
   }
 };
 
@@ -53,7 +52,7 @@ template <int kVector>
 __device__ Place place_of(const Work& work, int64_t number) {
   Place place;
   int64_t vector, column, row;
-  const int64_t position = work.members.divide(work.vectors.divide(number, vector), place.member);
+  const int64_t position = work.vectors.divide(number, vector);
   place.batch = work.rows.divide(work.columns.divide(position, column), row);
   place.channel = vector * kVector;
   place.column = static_cast<int>(column);
@@ -116,7 +115,7 @@ __device__ void pool_part(const PoolingParams& p, const Work& work, const Place&
 }
 
 template <PoolingMode kMode, class T, int kVector>
-__global__ void __launch_bounds__(kThreads, 4)
+__global__ void __launch_bounds__(kThreads, kBlocks)
     pooling_last_kernel(const __grid_constant__ PoolingParams p,
                         const __grid_constant__ Work work) {
   __shared__ float shared[kVector][kThreads];
@@ -162,10 +161,9 @@ int taps_along(PoolingMode mode, const PoolingAxis& axis) {
 
 Work work_of(PoolingMode mode, const PoolingParams& p, int vector) {
   Work work;
-  const int64_t vectors = p.channels / vector;
-  work.count = p.batch * p.rows.out * p.columns.out * p.num_members * vectors;
+  const int64_t vectors = p.num_members * p.channels / vector;
+  work.count = p.batch * p.rows.out * p.columns.out * vectors;
   work.vectors = Divisor(vectors);
-  work.members = Divisor(p.num_members);
   work.columns = Divisor(p.columns.out);
   work.rows = Divisor(p.rows.out);
   const auto rows = static_cast<unsigned>(taps_along(mode, p.rows));
@@ -186,28 +184,17 @@ cudaError_t launch(const PoolingParams& p, cudaStream_t stream) {
                        kThreads, 0, stream, p, work);
 }
 
-/// Members whose channels lie side by side are one with as many.
-PoolingParams joined(PoolingParams p) {
-  if (p.x_strides.member == p.channels && p.y_strides.member == p.channels) {
-    p.channels *= p.num_members;
-    p.num_members = 1;
-  }
-  return p;
-}
-
 bool has_vectors(const PoolingParams& p, int64_t bytes) {
   const int64_t vector = 16 / bytes;
   const auto is_whole = [&](const void* pointer, const ChannelStrides& s) {
-    const int64_t member = p.num_members > 1 ? s.member : 0;
-    return is_aligned(pointer, s.row, member, vector, bytes) && s.column % vector == 0 &&
-           s.batch % vector == 0;
+    return is_aligned(pointer, s.row, s.column, vector, bytes) && s.batch % vector == 0;
   };
-  return p.channels % vector == 0 && is_whole(p.x, p.x_strides) && is_whole(p.y, p.y_strides);
+  return p.num_members * p.channels % vector == 0 && is_whole(p.x, p.x_strides) &&
+         is_whole(p.y, p.y_strides);
 }
 
 template <PoolingMode kMode, class T>
 cudaError_t launch(PoolingParams p, cudaStream_t stream) {
-  p = joined(p);
   p.rows.by_out = Divisor(p.rows.out);
   p.columns.by_out = Divisor(p.columns.out);
   return has_vectors(p, sizeof(T)) ? launch<kMode, T, Vec16<T>::kSize>(p, stream)

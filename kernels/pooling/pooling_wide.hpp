@@ -28,7 +28,8 @@ struct PoolingParams {
   bool counts_padding = true;
 };
 
-/// y = pool(x), all members in one launch: of channels first, and of channels last.
+/// y = pool(x), all members in one launch: of channels first; and of channels last, where those of
+/// members lie side by side.
 cudaError_t launch_pooling_wide(PoolingMode mode, Dtype dtype, const PoolingParams& params,
                                 cudaStream_t stream);
 cudaError_t launch_pooling_last(PoolingMode mode, Dtype dtype, const PoolingParams& params,
