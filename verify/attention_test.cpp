@@ -336,7 +336,7 @@ TEST_CASE("attention: AUTO takes fused where it is verified, else the vendor's G
   CHECK(choose_attention_strategy(p, gpu, "auto", proved).strategy == fused);
   CHECK(choose_attention_strategy(p, gpu, "auto", {}).strategy == cublas_batched);
   CHECK(choose_attention_strategy(p, gpu, "auto", {}).explain ==
-        "cublas_batched: fused is unverified on compute capability 90");
+        "cublas_batched; fused is unverified on compute capability 90");
   CHECK(choose_attention_strategy(p, DeviceInfo{}, "auto", {}).strategy == wide);
   const auto parts = [&](const AttentionProblem& problem) {
     return attention_part_strategies(fused, attention_parts(problem, problem.num_members), gpu);

@@ -5,8 +5,6 @@
 #include <array>
 
 #include "host/attention/flash_attention_strategy.hpp"
-#include "host/core/check.hpp"
-#include "host/core/plan_checks.hpp"
 #include "host/linear/linear_strategy.hpp"
 
 namespace wide {
@@ -80,37 +78,17 @@ AttentionChoice choose_attention_strategy(const AttentionProblem& problem, const
                                           std::string_view name,
                                           std::span<const VerifiedStrategy> verified) {
   using enum AttentionStrategy;
-  const bool on_cpu = device.device.type == DeviceType::cpu;
-  const std::vector<AttentionStrategy> all =
-      on_cpu ? std::vector{sequential, wide} : std::vector{sequential, cublas_batched, fused};
-  std::vector<std::string_view> known{"auto"};
-  for (const AttentionStrategy strategy : all) known.push_back(strategy_name(strategy));
-  require_known_strategy("attention", name, known);
-
-  const auto require_supported = [&](AttentionStrategy strategy) {
-    const std::string reason = attention_unsupported_reason(strategy, problem, device);
-    if (!reason.empty()) throw_unsupported("attention: " + reason);
-    return strategy;
+  const auto reason = [&](AttentionStrategy strategy) {
+    return attention_unsupported_reason(strategy, problem, device);
   };
-  for (const AttentionStrategy strategy : all) {
-    if (strategy_name(strategy) == name) {
-      return {require_supported(strategy), std::string(name) + ": asked for by name"};
-    }
+  if (device.device.type == DeviceType::cpu) {
+    return choose_in_order<AttentionStrategy>(
+        "attention", device, name, verified,
+        {{wide, "the parts of all members share the threads"}, {sequential}}, reason);
   }
-  if (on_cpu) return {require_supported(wide), "wide: the parts of all members share the threads"};
-  const std::string unproved = attention_unsupported_reason(fused, problem, device);
-  if (unproved.empty() &&
-      is_verified_in(verified, "attention", "fused", device.compute_capability)) {
-    return {fused, "fused: one launch a part for all members"};
-  }
-  const std::string why_not =
-      ": fused is unverified on compute capability " + std::to_string(device.compute_capability);
-  for (const AttentionStrategy strategy : {cublas_batched, sequential}) {
-    if (attention_unsupported_reason(strategy, problem, device).empty()) {
-      return {strategy, std::string(strategy_name(strategy)) + why_not};
-    }
-  }
-  return {require_supported(sequential), ""};
+  return choose_in_order<AttentionStrategy>(
+      "attention", device, name, verified,
+      {{fused, "one launch a part for all members", true}, {cublas_batched}, {sequential}}, reason);
 }
 
 }  // namespace wide

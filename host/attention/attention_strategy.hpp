@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "host/attention/attention_problem.hpp"
-#include "host/core/verified.hpp"
+#include "host/core/strategy_order.hpp"
 #include "wide/device.hpp"
 
 namespace wide {
@@ -37,10 +37,7 @@ AttentionPartStrategies attention_part_strategies(AttentionStrategy strategy,
 std::string attention_unsupported_reason(AttentionStrategy strategy,
                                          const AttentionProblem& problem, const DeviceInfo& device);
 
-struct AttentionChoice {
-  AttentionStrategy strategy = AttentionStrategy::sequential;
-  std::string explain;
-};
+using AttentionChoice = StrategyChoice<AttentionStrategy>;
 
 /// Throws invalid_argument for an unknown name, unsupported with the reason for one that cannot
 /// run.

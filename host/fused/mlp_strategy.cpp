@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "host/core/check.hpp"
-#include "host/core/plan_checks.hpp"
 #include "host/linear/linear_strategy.hpp"
 
 namespace wide {
@@ -160,47 +158,20 @@ std::string mlp_unsupported_reason(MlpStrategy strategy, const MlpProblem& probl
 MlpChoice choose_mlp_strategy(const MlpProblem& problem, const DeviceInfo& device,
                               std::string_view name, std::span<const VerifiedStrategy> verified) {
   using enum MlpStrategy;
-  const bool on_cpu = device.device.type == DeviceType::cpu;
-  const std::vector<MlpStrategy> all =
-      on_cpu ? std::vector{sequential, wide}
-             : std::vector{sequential, cublas_batched, layerwise, fused};
-  std::vector<std::string_view> known{"auto"};
-  for (const MlpStrategy strategy : all) known.push_back(strategy_name(strategy));
-  require_known_strategy("mlp", name, known);
-
-  const auto require_supported = [&](MlpStrategy strategy) {
-    const std::string reason = mlp_unsupported_reason(strategy, problem, device);
-    if (!reason.empty()) throw_unsupported("mlp: " + reason);
-    return strategy;
+  const auto reason = [&](MlpStrategy strategy) {
+    return mlp_unsupported_reason(strategy, problem, device);
   };
-  for (const MlpStrategy strategy : all) {
-    if (strategy_name(strategy) == name) {
-      return {require_supported(strategy), std::string(name) + ": asked for by name"};
-    }
+  if (device.device.type == DeviceType::cpu) {
+    return choose_in_order<MlpStrategy>(
+        "mlp", device, name, verified,
+        {{wide, "layer by layer, members share the threads"}, {sequential}}, reason);
   }
-  if (on_cpu) return {require_supported(wide), "wide: layer by layer, members share the threads"};
-  std::string why_not;
-  const auto explain = [&](MlpStrategy strategy, std::string_view why) {
-    return std::string(strategy_name(strategy)) + (why.empty() ? "" : ": ") + std::string(why) +
-           why_not;
-  };
-  for (const auto& [strategy, why] : {std::pair{fused, "all layers of all members in one launch"},
-                                      {layerwise, "one launch a layer"}}) {
-    const std::string of_strategy(strategy_name(strategy));
-    const std::string reason = mlp_unsupported_reason(strategy, problem, device);
-    if (reason.empty() && is_verified_in(verified, "mlp", of_strategy, device.compute_capability)) {
-      return {strategy, explain(strategy, why)};
-    }
-    why_not += "; " + (reason.empty() ? of_strategy + " is unverified on compute capability " +
-                                            std::to_string(device.compute_capability)
-                                      : reason);
-  }
-  for (const MlpStrategy strategy : {cublas_batched, sequential}) {
-    if (mlp_unsupported_reason(strategy, problem, device).empty()) {
-      return {strategy, explain(strategy, "")};
-    }
-  }
-  return {require_supported(sequential), ""};
+  return choose_in_order<MlpStrategy>("mlp", device, name, verified,
+                                      {{fused, "all layers of all members in one launch", true},
+                                       {layerwise, "one launch a layer", true},
+                                       {cublas_batched},
+                                       {sequential}},
+                                      reason);
 }
 
 }  // namespace wide

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "host/core/verified.hpp"
+#include "host/core/strategy_order.hpp"
 #include "host/fused/mlp_problem.hpp"
 #include "kernels/fused/mlp_fused_shape.hpp"
 #include "wide/device.hpp"
@@ -41,10 +41,7 @@ kernels::MlpFusedShape choose_mlp_fused_shape(const MlpProblem& problem, const D
 std::string mlp_unsupported_reason(MlpStrategy strategy, const MlpProblem& problem,
                                    const DeviceInfo& device);
 
-struct MlpChoice {
-  MlpStrategy strategy = MlpStrategy::sequential;
-  std::string explain;
-};
+using MlpChoice = StrategyChoice<MlpStrategy>;
 
 /// What "auto" is: on the CPU `wide`; on CUDA fused where it is verified and takes the problem,
 /// else layerwise where that is verified, else cublas_batched, else sequential. Throws
