@@ -27,8 +27,7 @@
 #include "kernels/arch/cp_async.cuh"
 #include "kernels/common/activation.cuh"
 #include "kernels/common/launch.hpp"
-#include "kernels/common/numeric.cuh"
-#include "kernels/common/tile.cuh"
+#include "kernels/common/row_tile.cuh"
 #include "kernels/fused/mlp_fused.hpp"
 
 namespace wide::kernels {
@@ -114,69 +113,6 @@ class MlpStrips {
   int step_ = 0;                          // strips waited for; in a ring the next one's slot
 };
 
-/// A warp's rows of x or y: the first, how many there are, and where their elements lie.
-template <class T>
-struct MlpRows {
-  T* first;
-  int64_t stride;
-  int count, features;
-  bool is_aligned;
-};
-
-/// Lanes that move a row of so many chunks together.
-__device__ inline int lanes_of_row(int chunks) {
-  return chunks <= 4 ? 4 : chunks <= 8 ? 8 : chunks <= 16 ? 16 : 32;
-}
-
-/// A warp begins to bring its rows, filled up with zeros to a multiple of 32 bytes; those that do
-/// not exist are zeros.
-template <class T, int rows>
-__device__ inline void load_mlp_rows(char* tile, int pitch, const MlpRows<const T>& from) {
-  constexpr int kVector = Vec16<T>::kSize;
-  const int chunks = (from.features + 2 * kVector - 1) / (2 * kVector) * 2;
-  const int lanes = lanes_of_row(chunks), lane = static_cast<int>(threadIdx.x % 32);
-  for (int row = lane / lanes; row < rows; row += 32 / lanes) {
-    for (int chunk = lane % lanes; chunk < chunks; chunk += lanes) {
-      const int left = row < from.count ? min(from.features - chunk * kVector, kVector) : 0;
-      // An address is formed only where something is read from it.
-      const T* source = left > 0 ? from.first + row * from.stride + chunk * kVector : from.first;
-      char* to = tile + row * pitch + chunk * kChunkBytes;
-      if (from.is_aligned) {
-        arch::cp_async_16(to, source, max(left, 0) * static_cast<int>(sizeof(T)));
-      } else {
-#pragma unroll
-        for (int e = 0; e < kVector; ++e) {
-          reinterpret_cast<T*>(to)[e] = e < left ? source[e] : T{};
-        }
-      }
-    }
-  }
-}
-
-/// The way back, of what all of the warp knows to be there.
-template <class T, int rows>
-__device__ inline void store_mlp_rows(const char* tile, int pitch, const MlpRows<T>& to) {
-  constexpr int kVector = Vec16<T>::kSize;
-  const int chunks = (to.features + kVector - 1) / kVector;
-  const int lanes = lanes_of_row(chunks), lane = static_cast<int>(threadIdx.x % 32);
-  for (int row = lane / lanes; row < to.count; row += 32 / lanes) {
-    for (int chunk = lane % lanes; chunk < chunks; chunk += lanes) {
-      const int left = to.features - chunk * kVector;
-      const Vec16<T> values =
-          load_vec16(reinterpret_cast<const T*>(tile + row * pitch + chunk * kChunkBytes));
-      T* y = to.first + row * to.stride + chunk * kVector;
-      if (to.is_aligned && left >= kVector) {
-        store_vec16(y, values);
-      } else {
-#pragma unroll
-        for (int e = 0; e < kVector; ++e) {
-          if (e < left) y[e] = values.v[e];
-        }
-      }
-    }
-  }
-}
-
 /// Calls f(values[i], i) for all i, in a loop that is not unrolled: what is done once is there
 /// once, and registers are numbered when compiling, so that the values move past them.
 template <int count, int size, class F>
@@ -252,8 +188,9 @@ __global__ void __launch_bounds__(32 * kMaxMlpWarps, 1)
     const int count = static_cast<int>(max(min(p.rows - row, int64_t{Rows::kRows}), int64_t{0}));
     if (count > 0) {
       const T* x = static_cast<const T*>(p.x) + member * p.x_strides.member + row * p.x_strides.row;
-      load_mlp_rows<T, Rows::kRows>(
-          own, p.shape.pitch, {x, p.x_strides.row, count, p.net.layers[0].in, p.x_is_aligned});
+      load_tile_rows<T, Rows::kRows, 2>(
+          own, p.shape.pitch, {x, p.x_strides.row, count, p.net.layers[0].in, p.x_is_aligned},
+          TileThreads::of_warp());
     }
     if (round == 0) {
       copy_run(shared, blob, p.net.bias_bytes);
@@ -289,8 +226,8 @@ __global__ void __launch_bounds__(32 * kMaxMlpWarps, 1)
     if (count > 0) {
       const char* tile = rows.put(own, p.shape, last);
       T* y = static_cast<T*>(p.y) + member * p.y_strides.member + row * p.y_strides.row;
-      store_mlp_rows<T, Rows::kRows>(tile, p.shape.pitch,
-                                     {y, p.y_strides.row, count, last.out, p.y_is_aligned});
+      store_tile_rows<T>(tile, p.shape.pitch, {y, p.y_strides.row, count, last.out, p.y_is_aligned},
+                         TileThreads::of_warp());
       __syncwarp();  // the next rows of x take their place
     }
   }

@@ -10,14 +10,10 @@
 #pragma once
 
 #include "kernels/common/activation.cuh"
+#include "kernels/common/logistic.cuh"
 #include "wide/pointwise.hpp"
 
 namespace wide::kernels {
-
-/// x / (1 + exp(-z)): where exp overflows the quotient is 0, its limit.
-__device__ inline float divided_by_exp(float x, float z) {
-  return __fdividef(x, 1.0f + expf(-z));
-}
 
 /// x / (1 + exp(-x)), 0 at -infinity
 __device__ inline float silu(float x) {
@@ -60,7 +56,7 @@ __device__ inline float apply_pointwise(float x, float a, float b) {
   if constexpr (kFunction == relu) return activate<Activation::relu>(x);
   if constexpr (kFunction == gelu) return kernels::gelu(x);
   if constexpr (kFunction == silu) return kernels::silu(x);
-  if constexpr (kFunction == sigmoid) return divided_by_exp(1.0f, x);
+  if constexpr (kFunction == sigmoid) return logistic(x);
   if constexpr (kFunction == tanh) return tanhf(x);
   if constexpr (kFunction == elu) return x > 0.0f ? x : a * expm1f(x);
   if constexpr (kFunction == leaky_relu || kFunction == prelu) return x > 0.0f ? x : a * x;
