@@ -58,20 +58,20 @@ Rows tolerance_rows(const Specs& specs) {
 
 /// What others of this kind have and wide has not.
 Rows refused_rows() {
-  return {
-      {"what", "why not"},
-      {"conv3d, transposed convolution",
-       "no kernel computes them; ONNX nodes of these are refused by their names"},
-      {"GRU, LSTM",
-       "each step waits for the one before, so that launches are what they cost, not members; a "
-       "cell as linear, pointwise and binary nodes runs, step after step"},
-      {"product of two activations",
-       "within attention alone, as flash_attention; elsewhere refused by the node's name"},
-      {"training", "nothing has gradients; batchnorm's mode train computes its statistics"},
-      {"several GPUs in one run (NCCL, MPI, meshes)",
-       "members exchange nothing, so there is no collective to time: a process for each GPU; "
-       "run -d cuda:0,1 measures one after the other"},
-      {"compile times by stage", "kernels are compiled when wide is built, none at run time"}};
+  return {{"what", "why not"},
+          {"conv3d, transposed convolution",
+           "no kernel computes them; ONNX nodes of these are refused by their names"},
+          {"cuDNN's RNN calls",
+           "they take weights in a buffer of their own; recurrent's vendor strategies are cuBLAS, "
+           "step by "
+           "step, and torch's cuDNN layers are peers (scripts/peers)"},
+          {"product of two activations",
+           "within attention alone, as flash_attention; elsewhere refused by the node's name"},
+          {"training", "nothing has gradients; batchnorm's mode train computes its statistics"},
+          {"several GPUs in one run (NCCL, MPI, meshes)",
+           "members exchange nothing, so there is no collective to time: a process for each GPU; "
+           "run -d cuda:0,1 measures one after the other"},
+          {"compile times by stage", "kernels are compiled when wide is built, none at run time"}};
 }
 
 Rows strategy_rows(const Specs& specs) {

@@ -28,6 +28,7 @@ const PrimitiveSpec& conv2d_spec();
 const PrimitiveSpec& flash_attention_spec();
 const PrimitiveSpec& attention_spec();
 const PrimitiveSpec& mlp_spec();
+const PrimitiveSpec& recurrent_spec();
 const PrimitiveSpec& pointwise_spec();
 const PrimitiveSpec& softmax_spec();
 const PrimitiveSpec& binary_spec();
@@ -41,8 +42,8 @@ std::span<const PrimitiveSpec* const> primitives() {
       &rmsnorm_spec(),   &chain_spec(),           &batchnorm1d_spec(),    &batchnorm2d_spec(),
       &groupnorm_spec(), &instancenorm1d_spec(),  &instancenorm2d_spec(), &conv1d_spec(),
       &conv2d_spec(),    &flash_attention_spec(), &attention_spec(),      &mlp_spec(),
-      &pointwise_spec(), &softmax_spec(),         &binary_spec(),         &dropout_spec(),
-      &pooling_spec(),   &ensemble_spec()};
+      &recurrent_spec(), &pointwise_spec(),       &softmax_spec(),        &binary_spec(),
+      &dropout_spec(),   &pooling_spec(),         &ensemble_spec()};
   return list;
 }
 

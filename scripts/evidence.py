@@ -28,6 +28,7 @@ KERNELS_OF = {"batchnorm1d": "batchnorm", "batchnorm2d": "batchnorm",
               "instancenorm1d": "groupnorm", "instancenorm2d": "groupnorm", "conv1d": "conv", "conv2d": "conv"}
 # Primitives whose strategies run the kernels of others, whichever suit; and single such strategies.
 PARTS_OF = {"attention": ("linear", "flash_attention"), ("embedding", "gather"): ("embedding",), ("mlp", "layerwise"): ("linear",),
+            ("recurrent", "stepwise"): ("linear",), ("recurrent", "fused"): ("linear",),
             ("conv1d", "pointwise"): ("linear",), ("conv2d", "pointwise"): ("linear",),
             # No file has their name, or another one's kernel does what theirs cannot: adds up shares, takes misaligned operands.
             ("linear", "tf32x3"): ("linear",), ("linear", "shared_input"): ("linear",), ("linear", "small_m"): ("linear",),

@@ -7,10 +7,12 @@ A launch and a trip to memory, and then the longest of
   memory      each operand once, at the rate of memory
   arithmetic  multiplications, at the rate of what multiplies; keys that causality hides are not multiplied
   exponents   of scores, at 16 a clock and multiprocessor
-  chain       of fused layers: what a quarter of a multiprocessor multiplies for a warp's rows, one layer after another
+  chain       of fused layers: what a quarter of a multiprocessor multiplies for a warp's rows, one layer after another; of fused
+              steps: what a multiprocessor multiplies for a block's rows, and what a step waits for beside, STEP_S
 
 each taken alone, as there. Tiles, halos and what is read again are left out: these kernels have theirs from the problem, and
-the simulated GPU counts what they read. attention is its parts one after another, each so; so is an mlp layer by layer.
+the simulated GPU counts what they read. attention is its parts one after another, each so; so is an mlp layer by layer, and so are
+recurrent layers, of which x's products are one launch.
 """
 import dataclasses
 import math
@@ -21,6 +23,8 @@ from expectation import BYTES, Expectation, FLOPS_PER_S, LAUNCH_S, MEMORY_BYTES_
 EXPONENTS_PER_S = 16 * expectation.MULTIPROCESSORS * expectation.CLOCK_HZ  # CUDA C++ Programming Guide, throughput at 9.0
 # Keys that flash_attention's short keeps of heads of so many elements: host/attention/flash_attention_strategy.cpp.
 SHORT_KEYS = ((64, 256), (128, 128), (256, 64))
+STEP_S = 0.4e-6  # a barrier, the functions of a cell, and a chain of products that waits for both; a guess
+RECURRENT_BYTES = 227 * 1024  # of shared memory that hidden weights and what goes with them have
 DECODE_ROWS = 16  # queries that share keys, in flash_attention's decode
 
 
@@ -168,10 +172,34 @@ def mlp(axes):
     return found
 
 
+def recurrent(axes):
+    """x's products, then two launches a step, or one for all steps, in which a block goes from step to step."""
+    axes = {"n": 4, "cell": "lstm", "batch": 16, "seq": 32, "d": 64, "in": 0, "hidden": 0, "tf32": "no"} | axes
+    rate, element, n, batch, steps = mma_rate(axes) or FLOPS_PER_S["fp32"], BYTES[axes["dtype"]], axes["n"], axes["batch"], axes["seq"]
+    inputs, hidden, gates = axes["in"] or axes["d"], axes["hidden"] or axes["d"], 4 if axes["cell"] == "lstm" else 3
+    outputs, tokens = gates * hidden, batch * steps
+    x = of("", n * element * (tokens * (inputs + outputs) + outputs * (inputs + 1)), 2 * n * tokens * inputs * outputs, rate)
+    product = of("", n * element * (batch * (hidden + outputs) + outputs * (hidden + 1)), 2 * n * batch * hidden * outputs, rate)
+    cells = of("", n * batch * (element * (2 * outputs + hidden) + 8 * hidden))
+    moved, flops = x.bytes + steps * (product.bytes + cells.bytes), x.flops + steps * product.flops
+    launch_us = 1e6 * LAUNCH_S
+    found = [Sum("stepwise", "", 0, 0.0, moved, flops, 0.0,
+                 {"x": x.us - launch_us, "steps": (product.us + cells.us) * steps - launch_us})]
+    rows = 8 if axes["dtype"] == "fp32" else 16
+    if element * (outputs * (hidden + 16) + 2 * rows * (hidden + outputs)) <= RECURRENT_BYTES and hidden <= 160:
+        own = FLOPS_PER_S["fp32"] if axes["dtype"] == "fp32" else rate
+        turns = math.ceil(n * math.ceil(batch / rows) / expectation.MULTIPROCESSORS)
+        step = turns * (2 * rows * hidden * outputs * expectation.MULTIPROCESSORS / own) + STEP_S
+        one = of("", n * element * (tokens * (outputs + hidden) + outputs * hidden))
+        chain_us = max(one.us - launch_us, 1e6 * steps * step)
+        found.append(Sum("fused", "", 0, 0.0, x.bytes + one.bytes, flops, 0.0, {"x": x.us - launch_us, "chain": chain_us}))
+    return found
+
+
 OPS = {"softmax": flat_rows, "pointwise": rows, "layernorm": lambda axes: rows(axes, parameters=2), "rmsnorm": lambda axes: rows(axes, parameters=1), "ensemble": ensemble,
        "binary": lambda axes: flat_rows(axes, streams=3), "batchnorm2d": batchnorm, "pooling": pooling, "embedding": embedding,
        "conv2d": conv, "flash_attention": flash_attention, "attention": attention,
-       "mlp": mlp}
+       "mlp": mlp, "recurrent": recurrent}
 
 
 def of_target(op, axes, tile_name=None):

@@ -43,7 +43,7 @@ LINEARS = {"sequential", "cublas_batched", "cublaslt", "cublas_grouped"}
 CONVOLUTIONS = {"sequential", "grouped", "channels_last"}
 BATCHED = {"sequential", "cublas_batched"}
 CUDNN = {"sequential", "cudnn"}
-VENDORS = {"linear": LINEARS, "ragged_linear": LINEARS, "attention": BATCHED, "mlp": BATCHED,
+VENDORS = {"linear": LINEARS, "ragged_linear": LINEARS, "attention": BATCHED, "mlp": BATCHED, "recurrent": BATCHED,
            "conv1d": CONVOLUTIONS, "conv2d": CONVOLUTIONS, "batchnorm1d": CUDNN, "batchnorm2d": CUDNN,
            "instancenorm1d": CUDNN, "instancenorm2d": CUDNN, "flash_attention": CUDNN}
 REGIMES = ("graph", "stream", "cpu")  # the first that was measured: launches are not what is compared

@@ -276,6 +276,25 @@ inline Bytes run_mlp() {
   return read(context, y, stream.get());
 }
 
+/// A linear, then a launch; of a hidden state for which shared memory is asked for, too.
+inline Bytes run_recurrent() {
+  const Context context = Context::cuda(0);
+  const OwnedStream stream(context);
+  RecurrentProblem problem{.batch = 2, .steps = 2, .in_features = 3, .hidden = 56};
+  problem.has_last_cell = true;
+  const RecurrentPlan plan = make_recurrent_plan(context, problem, {.strategy = "fused"});
+  const Tensor x = filled(context, {2, 2, 3}, stream.get());
+  const Tensor input = filled(context, {1, 224, 3}, stream.get(), 0.125f),
+               hidden = filled(context, {1, 224, 56}, stream.get(), 0.0625f);
+  const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
+  Tensor y(context, Dtype::fp32, {2, 2, 56}), cell(context, Dtype::fp32, {2, 56});
+  RecurrentArguments arguments;
+  arguments.x = x, arguments.input_weight = input, arguments.hidden_weight = hidden;
+  arguments.y = y, arguments.last_cell = cell;
+  plan.run(arguments, {stream.get(), {scratch.data(), scratch.bytes()}});
+  return read(context, y, stream.get());
+}
+
 inline Bytes run_pointwise() {
   const Context context = Context::cuda(0);
   const OwnedStream stream(context);
@@ -442,6 +461,7 @@ inline const std::vector<Scenario>& scenarios() {
       {"flash_attention", run_flash_attention},
       {"attention", run_attention},
       {"mlp", run_mlp},
+      {"recurrent", run_recurrent},
       {"pointwise", run_pointwise},
       {"softmax", run_softmax},
       {"binary", run_binary},

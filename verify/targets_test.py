@@ -41,7 +41,7 @@ class TargetsTest(unittest.TestCase):
     """targets.py with a device that runs what is asked for, and takes the times that it is told to."""
 
     OURS = {"simt": 3, "wgmma": 1, "weight_only": 1, "tf32x3": 3, "shared_input": 2,
-            "wide": 1, "indexed": 1, "direct": 1, "implicit_gemm": 1, "tensor_core": 1, "short": 1, "decode": 1, "fused": 1, "layerwise": 4}
+            "wide": 1, "indexed": 1, "direct": 1, "implicit_gemm": 1, "tensor_core": 1, "short": 1, "decode": 1, "fused": 1, "layerwise": 4, "stepwise": 4}
 
     def measure(self, own_us, vendor_us, *options, ours=OURS, **facts):
         """Quantised weights and an mlp take half of own_us; the second case of a preset three times of it."""
@@ -278,6 +278,12 @@ class ExpectationTest(unittest.TestCase):
         self.assertAlmostEqual(of("mlp", "layerwise", **mlp).us, 2 * 2 + sum(of("mlp", "layerwise", **mlp).parts_us.values()))
         self.assertIsNone(of("mlp", "fused", **mlp | {"in": 257}))
         self.assertIsNone(of("mlp", "fused", **mlp | {"layers": 17}))
+        rnn = {"n": 2, "cell": "gru", "batch": 16, "seq": 3, "d": 8, "dtype": "bf16"}
+        step_us = 2 * 16 * 8 * 24 * 132 / (790 * 0.63) * 1e-6 + 0.4
+        self.assertAlmostEqual(of("recurrent", "fused", **rnn).parts_us["chain"], 3 * step_us)
+        self.assertEqual(of("recurrent", "stepwise", **rnn).flops, 2 * 2 * 16 * 3 * 24 * (8 + 8))
+        self.assertGreater(of("recurrent", "stepwise", **rnn).us, 2 * (1 + 2 * 3))  # launches alone
+        self.assertIsNone(of("recurrent", "fused", **rnn | {"d": 256}))
         module = of("attention", "fused", n=8, batch=8, seq=128, d_model=768, heads=12, dtype="bf16")
         self.assertAlmostEqual(module.us, 3 * 2 + sum(module.parts_us.values()))
 

@@ -40,6 +40,8 @@ inline constexpr PackedOperand flash_attention_k{"flash_attention k", joined, -1
 inline constexpr PackedOperand flash_attention_v{"flash_attention v", joined, -1, 3, 3};
 inline constexpr PackedOperand mlp_x{"mlp x", joined, -1, 2, 3};
 inline constexpr PackedOperand attention_x{"attention x", joined, -1, 3, 3};
+inline constexpr PackedOperand recurrent_x{"recurrent x", joined, -1, 3, 3};
+inline constexpr PackedOperand recurrent_state{"recurrent state", joined, -1, 2, 2};
 inline constexpr PackedOperand embedding_y{"embedding y", joined, -1, 2, 3};
 inline constexpr PackedOperand layernorm_x{"layernorm x", joined, -1, 2, 5};
 inline constexpr PackedOperand rmsnorm_x{"rmsnorm x", joined, -1, 2, 5};
@@ -69,6 +71,8 @@ inline constexpr PackedOperand linear_scale{"linear scale", stacked, 0, 1, 1};
 inline constexpr PackedOperand mlp_weights{"mlp weights", stacked, 0, 1, 1};
 inline constexpr PackedOperand attention_weight{"attention weight", stacked, 0, 2, 2};
 inline constexpr PackedOperand attention_bias{"attention bias", stacked, 0, 1, 1};
+inline constexpr PackedOperand recurrent_weight{"recurrent weight", stacked, 0, 2, 2};
+inline constexpr PackedOperand recurrent_bias{"recurrent bias", stacked, 0, 1, 1};
 inline constexpr PackedOperand embedding_table{"embedding table", stacked, 0, 2, 2};
 inline constexpr PackedOperand embedding_quantized_table{"embedding quantized table", stacked, 0, 1,
                                                          1};

@@ -37,6 +37,7 @@
 #include "wide/pooling.hpp"
 #include "wide/quantize.hpp"
 #include "wide/ragged_linear.hpp"
+#include "wide/recurrent.hpp"
 #include "wide/rmsnorm.hpp"
 #include "wide/safetensors.hpp"
 #include "wide/shape.hpp"

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 """Every primitive as a Family (strategies.py)."""
-from operations import attention, elementwise, embedding, linear, norms, ragged, windows
+from operations import attention, elementwise, embedding, linear, norms, ragged, recurrent, windows
 
 _FAMILIES = {
     "linear": linear.linear, "mlp": linear.mlp, "embedding": embedding.embedding,
@@ -9,7 +9,7 @@ _FAMILIES = {
     "conv1d": windows.conv, "conv2d": windows.conv, "pooling": windows.pooling,
     "flash_attention": attention.flash_attention, "attention": attention.attention,
     "pointwise": elementwise.pointwise, "softmax": elementwise.softmax, "binary": elementwise.binary,
-    "dropout": elementwise.dropout, "ensemble": elementwise.ensemble,
+    "dropout": elementwise.dropout, "ensemble": elementwise.ensemble, "recurrent": recurrent.recurrent,
 }
 for _name in ("batchnorm1d", "batchnorm2d", "groupnorm", "instancenorm1d", "instancenorm2d"):
     _FAMILIES[_name] = norms.channel_norm

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stands in for recurrent_cuda.cpp where there is no CUDA.
+#include "host/core/check.hpp"
+#include "host/recurrent/recurrent_run.hpp"
+
+namespace wide {
+
+void run_recurrent_cell_cuda(const DeviceInfo&, const kernels::RecurrentCellParams&, Stream) {
+  throw_unsupported("recurrent: this build of wide has no CUDA");
+}
+
+void run_recurrent_fused(const DeviceInfo&, const RecurrentProblem&, const RecurrentArguments&,
+                         const void*, Stream) {
+  throw_unsupported("recurrent: this build of wide has no CUDA");
+}
+
+}  // namespace wide

@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "host/recurrent/recurrent_problem.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "host/core/check.hpp"
+#include "host/core/rows.hpp"
+#include "host/linear/linear_problem.hpp"
+
+namespace wide {
+
+namespace {
+
+std::string text(int64_t value) {
+  return std::to_string(value);
+}
+std::string text(bool value) {
+  return value ? "true" : "false";
+}
+std::string text(std::string_view value) {
+  return std::string(value);
+}
+std::string text(const RowStrides& s) {
+  return "{row " + text(s.row) + ", member " + text(s.member) + "}";
+}
+std::string text(const RecurrentStrides& s) {
+  return "{batch " + text(s.batch) + ", step " + text(s.step) + ", member " + text(s.member) + "}";
+}
+
+void check_sizes(const RecurrentProblem& p) {
+  const auto require_least = [](const char* field, int64_t value, int64_t least) {
+    WIDE_REQUIRE(value >= least, "recurrent: " + std::string(field) + " is " + text(value) +
+                                     ", expected >= " + text(least));
+  };
+  require_least("num_members", p.num_members, 1);
+  require_least("batch", p.batch, 0);
+  require_least("steps", p.steps, 0);
+  require_least("in_features", p.in_features, 1);
+  require_least("hidden", p.hidden, 1);
+  WIDE_REQUIRE(
+      p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
+      "recurrent: dtype is " + text(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
+  WIDE_REQUIRE(p.cell == RecurrentCell::lstm || !p.has_last_cell,
+               "recurrent: has_last_cell is true, expected false: a gru has no cell state");
+  // The largest product of extents: x's part of the gates.
+  (void)checked_bytes({p.batch, p.steps, p.num_members, recurrent_gates(p.cell), p.hidden}, 4);
+  (void)checked_bytes({p.batch, p.steps, p.num_members, p.in_features}, 4);
+}
+
+/// An axis' extent, and what lies between neighbours along it.
+struct Stepped {
+  int64_t extent, stride;
+};
+
+/// Elements from the first to behind the last in bytes, which must fit in 64 bits.
+void require_extent(const char* field, std::array<Stepped, 3> axes, int64_t features, Dtype dtype,
+                    const std::string& strides) {
+  int64_t span = features;
+  bool overflows = false;
+  for (const Stepped& axis : axes) {
+    WIDE_REQUIRE(axis.stride >= 0, "recurrent: " + std::string(field) + " has strides " + strides +
+                                       ", expected none below 0");
+    int64_t steps = 0;
+    overflows |= __builtin_mul_overflow(std::max<int64_t>(axis.extent - 1, 0), axis.stride, &steps);
+    overflows |= __builtin_add_overflow(span, steps, &span);
+  }
+  overflows |= __builtin_mul_overflow(span, dtype_bytes(dtype), &span);
+  WIDE_REQUIRE(!overflows, "recurrent: " + std::string(field) + " has strides " + strides +
+                               ", expected an extent that fits in 64 bits");
+}
+
+/// Axes nest in some order, each stepping over all that lies inside.
+bool is_disjoint(std::array<Stepped, 3> axes, int64_t features) {
+  std::sort(axes.begin(), axes.end(),
+            [](const Stepped& a, const Stepped& b) { return a.stride < b.stride; });
+  int64_t inside = features;
+  for (const Stepped& axis : axes) {
+    if (axis.extent <= 1) continue;
+    if (axis.stride < inside) return false;
+    inside += (axis.extent - 1) * axis.stride;
+  }
+  return true;
+}
+
+std::array<Stepped, 3> axes_of(const RecurrentProblem& p, const RecurrentStrides& s) {
+  return {{{p.batch, s.batch}, {p.steps, s.step}, {p.num_members, s.member}}};
+}
+std::array<Stepped, 3> axes_of(const RecurrentProblem& p, const RowStrides& s) {
+  return {{{p.batch, s.row}, {1, 0}, {p.num_members, s.member}}};
+}
+
+/// Those of a state [B, N, H] that there is; none of one that there is not.
+RowStrides complete_state(const char* field, const RecurrentProblem& p, bool exists, Dtype dtype,
+                          const RowStrides& given) {
+  if (!exists) return {};
+  const RowStrides strides = complete_strides(given, packed_rows(p.num_members, p.hidden), p.batch,
+                                              p.num_members, p.hidden);
+  require_extent(field, axes_of(p, strides), p.hidden, dtype, text(strides));
+  return strides;
+}
+
+}  // namespace
+
+RecurrentStrides complete_recurrent_strides(const RecurrentProblem& p,
+                                            const RecurrentStrides& given, int64_t features,
+                                            bool is_shared) {
+  const RowStrides row = packed_rows(is_shared ? 1 : p.num_members, features);
+  const RecurrentStrides packed{p.steps * row.row, row.row, is_shared ? 0 : row.member};
+  RecurrentStrides strides = given == RecurrentStrides{} ? packed : given;
+  if (p.num_members == 1 && !is_shared) strides.member = packed.member;
+  if (p.steps <= 1) strides.step = packed.step;
+  if (p.batch <= 1) strides.batch = std::max<int64_t>(p.steps, 1) * strides.step;
+  if (p.steps <= 1 && p.batch <= 1) strides.batch = packed.batch;
+  return strides;
+}
+
+RecurrentRows recurrent_rows(const RecurrentProblem& p) {
+  const RecurrentStrides& s = p.x;
+  if (p.steps <= 1) return {false, s.batch};
+  if (p.batch <= 1 || s.batch == p.steps * s.step) return {false, s.step};
+  WIDE_REQUIRE(s.step == p.batch * s.batch, "recurrent: x has strides " + text(s) +
+                                                ", expected sequences of " + text(p.steps) +
+                                                " steps, or steps of " + text(p.batch) +
+                                                " sequences, that fold into rows of one stride");
+  return {true, s.batch};
+}
+
+RecurrentStrides recurrent_gate_strides(const RecurrentProblem& p, int64_t members) {
+  const int64_t features = recurrent_gates(p.cell) * p.hidden, row = members * features;
+  return recurrent_rows(p).is_step_after_step ? RecurrentStrides{row, p.batch * row, features}
+                                              : RecurrentStrides{p.steps * row, row, features};
+}
+
+LinearProblem recurrent_input_product(const RecurrentProblem& p, int64_t members) {
+  LinearProblem product;
+  product.num_members = members;
+  product.batch = p.batch * p.steps;
+  product.in_features = p.in_features;
+  product.out_features = recurrent_gates(p.cell) * p.hidden;
+  product.dtype = p.dtype;
+  product.allow_tf32 = p.allow_tf32;
+  product.shared_input = p.shared_input && (members > 1 || p.num_members == 1);
+  product.epilogue.has_bias = p.has_bias;
+  product.x = {recurrent_rows(p).stride, product.shared_input ? 0 : p.x.member};
+  product.weight = p.input_weight;
+  product.bias_member_stride = p.input_bias_member_stride;
+  return complete_linear_problem(product);
+}
+
+LinearProblem recurrent_hidden_product(const RecurrentProblem& p, int64_t members,
+                                       const RowStrides& hidden) {
+  LinearProblem product;
+  product.num_members = members;
+  product.batch = p.batch;
+  product.in_features = p.hidden;
+  product.out_features = recurrent_gates(p.cell) * p.hidden;
+  product.dtype = p.dtype;
+  product.allow_tf32 = p.allow_tf32;
+  product.epilogue.has_bias = p.has_bias;
+  product.x = hidden;
+  product.weight = p.hidden_weight;
+  product.bias_member_stride = p.hidden_bias_member_stride;
+  return complete_linear_problem(product);
+}
+
+RowStrides recurrent_step_strides(const RecurrentProblem& p) {
+  return {p.y.batch, p.y.member};
+}
+RowStrides recurrent_first_strides(const RecurrentProblem& p, int64_t members) {
+  return p.has_first_state ? p.first_hidden : packed_rows(members, p.hidden);
+}
+
+RecurrentProblem complete_recurrent_problem(RecurrentProblem p) {
+  check_sizes(p);
+  const bool has_cell = p.cell == RecurrentCell::lstm;
+  WIDE_REQUIRE(!p.shared_input || p.x.member == 0,
+               "recurrent: x has member stride " + text(p.x.member) + ", expected 0: shared_input");
+  p.x = complete_recurrent_strides(p, p.x, p.in_features, p.shared_input);
+  p.y = complete_recurrent_strides(p, p.y, p.hidden, false);
+  require_extent("x", axes_of(p, p.x), p.in_features, p.dtype, text(p.x));
+  require_extent("y", axes_of(p, p.y), p.hidden, p.dtype, text(p.y));
+  WIDE_REQUIRE(is_empty(p) || is_disjoint(axes_of(p, p.y), p.hidden),
+               "recurrent: y has strides " + text(p.y) +
+                   ", expected elements that do not overlap each other");
+  p.first_hidden = complete_state("first_hidden", p, p.has_first_state, p.dtype, p.first_hidden);
+  p.first_cell =
+      complete_state("first_cell", p, p.has_first_state && has_cell, Dtype::fp32, p.first_cell);
+  p.last_cell = complete_state("last_cell", p, p.has_last_cell, Dtype::fp32, p.last_cell);
+  WIDE_REQUIRE(!p.has_last_cell || p.batch == 0 || is_disjoint(axes_of(p, p.last_cell), p.hidden),
+               "recurrent: last_cell has strides " + text(p.last_cell) +
+                   ", expected elements that do not overlap each other");
+  // The products' problems check and complete what is theirs.
+  const LinearProblem input = recurrent_input_product(p, p.num_members);
+  const LinearProblem hidden =
+      recurrent_hidden_product(p, p.num_members, recurrent_step_strides(p));
+  p.input_weight = input.weight;
+  p.hidden_weight = hidden.weight;
+  p.input_bias_member_stride = input.bias_member_stride;
+  p.hidden_bias_member_stride = hidden.bias_member_stride;
+  return p;
+}
+
+void require_same_recurrent_problem(const RecurrentProblem& got, const RecurrentProblem& plan) {
+  if (got == plan) return;
+  const auto differ = [](const char* field, const auto& a, const auto& b) {
+    WIDE_REQUIRE(a == b, "recurrent: the operands' " + std::string(field) + " is " + text(a) +
+                             ", expected the plan's = " + text(b));
+  };
+  differ("dtype", dtype_name(got.dtype), dtype_name(plan.dtype));
+  differ("num_members", got.num_members, plan.num_members);
+  differ("batch", got.batch, plan.batch);
+  differ("steps", got.steps, plan.steps);
+  differ("in_features", got.in_features, plan.in_features);
+  differ("hidden", got.hidden, plan.hidden);
+  differ("has_bias", got.has_bias, plan.has_bias);
+  differ("has_first_state", got.has_first_state, plan.has_first_state);
+  differ("has_last_cell", got.has_last_cell, plan.has_last_cell);
+  differ("stride of x", got.x, plan.x);
+  differ("stride of y", got.y, plan.y);
+  differ("stride of input_weight", got.input_weight, plan.input_weight);
+  differ("stride of hidden_weight", got.hidden_weight, plan.hidden_weight);
+  differ("member stride of input_bias", got.input_bias_member_stride,
+         plan.input_bias_member_stride);
+  differ("member stride of hidden_bias", got.hidden_bias_member_stride,
+         plan.hidden_bias_member_stride);
+  differ("stride of first_hidden", got.first_hidden, plan.first_hidden);
+  differ("stride of first_cell", got.first_cell, plan.first_cell);
+  differ("stride of last_cell", got.last_cell, plan.last_cell);
+}
+
+bool is_empty(const RecurrentProblem& problem) {
+  return problem.batch == 0 || problem.steps == 0;
+}
+
+}  // namespace wide

@@ -1,0 +1,278 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// recurrent for bench and verify: axes, sweeps, strategies, operands, cost.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "host/linear/linear_reference.hpp"
+#include "host/recurrent/recurrent_problem.hpp"
+#include "host/recurrent/recurrent_reference.hpp"
+#include "host/spec.hpp"
+
+namespace wide::catalog {
+
+namespace {
+
+/// The one place where axis values become a problem.
+RecurrentProblem problem_of(const Case& point) {
+  const auto features = [&](const char* axis) {
+    return point.integer(axis) == 0 ? point.integer("d") : point.integer(axis);
+  };
+  RecurrentProblem p;
+  p.cell = *parse_recurrent_cell(point.word("cell"));
+  p.num_members = point.integer("n");
+  p.batch = point.integer("batch");
+  p.steps = point.integer("seq");
+  p.in_features = features("in");
+  p.hidden = features("hidden");
+  p.dtype = point.dtype();
+  p.is_reversed = point.word("reversed") == "yes";
+  p.has_bias = point.word("bias") == "yes";
+  p.has_first_state = point.word("state") == "given";
+  p.shared_input = point.word("shared") == "yes";
+  p.allow_tf32 = point.word("tf32") == "yes";
+  return p;
+}
+
+std::string impossible_reason(const Case& point) {
+  if (point.word("tf32") == "yes" && point.dtype() != Dtype::fp32) {
+    return "tf32 is a way to multiply fp32, dtype is " + std::string(dtype_name(point.dtype()));
+  }
+  return "";
+}
+
+class RecurrentWorkload final : public PackedWorkload {
+ public:
+  RecurrentWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
+      : PackedWorkload(context, point.integer("n"), options),
+        like_(complete_recurrent_problem(problem_of(point))) {
+    const RecurrentProblem& p = like_;
+    const int64_t gates = recurrent_gates(p.cell) * p.hidden;
+    // As layers are initialised where they are trained: states neither die nor saturate.
+    const double spread = 1 / std::sqrt(static_cast<double>(p.hidden));
+    const auto parameter = [&](const PackedOperand& packing, const Shape& shape) {
+      return &add_operand(packing, p.dtype, shape, Distribution::uniform(-spread, spread));
+    };
+    x_ = &add_operand(operands::recurrent_x, p.dtype, {p.batch, p.steps, p.in_features},
+                      Distribution::uniform(), p.shared_input);
+    input_weight_ = parameter(operands::recurrent_weight, {gates, p.in_features});
+    hidden_weight_ = parameter(operands::recurrent_weight, {gates, p.hidden});
+    if (p.has_bias) {
+      input_bias_ = parameter(operands::recurrent_bias, {gates});
+      hidden_bias_ = parameter(operands::recurrent_bias, {gates});
+    }
+    const auto state = [&](Dtype dtype) {
+      return &add_operand(operands::recurrent_state, dtype, {p.batch, p.hidden},
+                          Distribution::uniform());
+    };
+    if (p.has_first_state) first_hidden_ = state(p.dtype);
+    if (p.has_first_state && p.cell == RecurrentCell::lstm) first_cell_ = state(Dtype::fp32);
+    y_ = &add_operand(operands::recurrent_x, p.dtype, {p.batch, p.steps, p.hidden},
+                      Distribution::none());
+    arguments_ = arguments([](const Operand& operand) { return operand.packed(); });
+    problem_ = describe_recurrent(arguments_, like_);
+  }
+
+  std::string unsupported_reason(std::string_view strategy) const override {
+    try {
+      const RecurrentPlan plan =
+          make_recurrent_plan(context(), problem_, {.strategy = std::string(strategy)});
+      const bool is_ours = plan.strategy() == "fused" || plan.strategy() == "stepwise";
+      return is_ours ? "" : cublas_unavailable_reason();
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+
+  Prepared prepare(const PlanOptions& options) override {
+    return prepared(make_recurrent_plan(context(), problem_, options), arguments_);
+  }
+
+  std::string baseline_unsupported_reason() const override { return cublas_unavailable_reason(); }
+
+  /// A baseline member is sequential with N = 1: two calls a step.
+  PreparedMembers prepare_members() override {
+    std::vector<RecurrentArguments> members;
+    for (int64_t n = 0; n < num_members(); ++n) {
+      members.push_back(arguments([n](const Operand& operand) {
+        const TensorView own = operand.member(n);
+        const bool is_parameter =
+            operand.description().packing.kind == PackedOperand::Kind::stacked;
+        if (!is_parameter) return own;
+        const Shape stacked =
+            own.rank() == 1 ? Shape{1, own.shape[0]} : Shape{1, own.shape[0], own.shape[1]};
+        return TensorView(own.data, own.dtype, stacked, own.device);
+      }));
+    }
+    const RecurrentProblem one = describe_recurrent(members.front(), like_);
+    return prepared_members(make_recurrent_plan(context(), one, {.strategy = "sequential"}),
+                            std::move(members));
+  }
+
+  /// What lies between products and cells need not be in memory; a unit's functions count one each.
+  Cost cost() const override {
+    const RecurrentProblem& p = like_;
+    const auto gates = static_cast<double>(recurrent_gates(p.cell) * p.hidden);
+    const auto sequences = static_cast<double>(p.num_members * p.batch * p.steps);
+    Cost cost;
+    cost.flops = sequences * gates *
+                 (2 * static_cast<double>(p.in_features + p.hidden) + (p.has_bias ? 3 : 1) + 3);
+    for (const Operand* operand : inputs())
+      cost.bytes_read += static_cast<double>(bytes_of(operand));
+    cost.bytes_written = static_cast<double>(y_->bytes());
+    return cost;
+  }
+
+  void reference_row(int64_t member, int64_t row, std::span<double> values,
+                     std::span<double> tolerances) const override {
+    const std::pair sequence(member, row / like_.steps);
+    if (judged_ != sequence) {
+      const std::array operands = inputs();
+      std::array<std::span<const double>, 7> own;
+      for (size_t i = 0; i < operands.size(); ++i) own[i] = values_of(operands[i], member);
+      sequence_ = judge_recurrent_sequence(
+          like_, {own[0], own[1], own[2], own[3], own[4], own[5], own[6]}, sequence.second);
+      judged_ = sequence;
+    }
+    const auto first = static_cast<size_t>(row % like_.steps) * values.size();
+    std::copy_n(sequence_.values.begin() + static_cast<ptrdiff_t>(first), values.size(),
+                values.begin());
+    std::copy_n(sequence_.tolerances.begin() + static_cast<ptrdiff_t>(first), values.size(),
+                tolerances.begin());
+  }
+
+  /// Of linear's outputs; of 16 bits both products and h are rounded.
+  double mean_square_limit() const override {
+    const double of_product =
+        product_mean_square_limit(like_.dtype, like_.dtype, like_.allow_tf32, options().fill);
+    return like_.dtype == Dtype::fp32 ? of_product : 4 * of_product;
+  }
+
+  /// Of a row whose sequence has not been judged yet.
+  double reference_row_flops() const override {
+    const RecurrentProblem& p = like_;
+    return 10 * static_cast<double>(p.steps * recurrent_gates(p.cell) * p.hidden) *
+           static_cast<double>(p.in_features + p.hidden);
+  }
+
+ private:
+  std::array<const Operand*, 7> inputs() const {
+    return {x_,           input_weight_, hidden_weight_, input_bias_,
+            hidden_bias_, first_hidden_, first_cell_};
+  }
+
+  template <class ViewOf>
+  RecurrentArguments arguments(const ViewOf& view_of) const {
+    const auto view = [&](const Operand* operand) {
+      return operand == nullptr ? ConstTensorView() : ConstTensorView(view_of(*operand));
+    };
+    return {view(x_),           view(input_weight_), view(hidden_weight_), view(input_bias_),
+            view(hidden_bias_), view_of(*y_),        view(first_hidden_),  view(first_cell_)};
+  }
+
+  /// Asked once, when first needed: starting cuBLAS takes milliseconds. Nothing to do needs none.
+  const std::string& cublas_unavailable_reason() const {
+    if (!cublas_reason_) {
+      const bool needs_none = context().device().type == DeviceType::cpu || is_empty(like_);
+      cublas_reason_ = needs_none ? "" : VendorHandles(context()).cublas_unavailable_reason();
+    }
+    return *cublas_reason_;
+  }
+
+  RecurrentProblem like_;
+  const Operand *x_ = nullptr, *input_weight_ = nullptr, *hidden_weight_ = nullptr,
+                *input_bias_ = nullptr, *hidden_bias_ = nullptr, *first_hidden_ = nullptr,
+                *first_cell_ = nullptr, *y_ = nullptr;
+  RecurrentArguments arguments_;
+  RecurrentProblem problem_;
+  mutable std::pair<int64_t, int64_t> judged_{-1, -1};
+  mutable RecurrentReferenceSequence sequence_;
+  mutable std::optional<std::string> cublas_reason_;
+};
+
+std::vector<AxisInfo> axes() {
+  return {{"n", "members", int64_t{4}, {}, 1},
+          {"cell", "what a step does", "lstm", {"lstm", "gru"}},
+          {"batch", "sequences per member B", int64_t{16}, {}, 0, {3, 5, 19}},
+          {"seq", "steps T", int64_t{32}, {}, 0, {2, 3, 4}},
+          {"d", "in = hidden = d", int64_t{64}, {}, 1},
+          {"in", "features of x; 0: d", int64_t{0}, {}, 0},
+          {"hidden", "features of y; 0: d", int64_t{0}, {}, 0},
+          dtype_axis("of all operands but cell states, which are fp32"),
+          {"bias", "of x's products and of the hidden state's", "yes", {"yes", "no"}},
+          {"state", "what sequences begin with", "zeros", {"zeros", "given"}},
+          {"reversed", "whether steps go from the last to the first", "no", {"no", "yes"}},
+          {"shared", "whether all members read one x", "no", {"no", "yes"}},
+          {"tf32", "whether fp32 may be multiplied as tf32", "no", {"no", "yes"}}};
+}
+
+std::vector<StrategyInfo> strategies() {
+  using enum DeviceType;
+  using enum StrategyKind;
+  return {{"sequential", cuda, sequential,
+           "member by member, a cuBLAS GEMM for x, then one and the cells a step"},
+          {"cublas_batched", cuda, vendor,
+           "one strided-batched cuBLAS GEMM for x, then one and the cells a step, all members"},
+          {"stepwise",
+           cuda,
+           hand_written,
+           "one of linear's kernels for x, then one and the cells a step, all members",
+           // Weights are read in every step, gates written and read.
+           {.streamed = 4.5, .rereads = 2.3, .bank_conflicts = 0.25}},
+          {"fused",
+           cuda,
+           hand_written,
+           "one of linear's kernels for x, then all steps of all members in one launch, hidden "
+           "weights in shared memory",
+           // x's part of the gates is written and read.
+           {.streamed = 2.1, .rereads = 0.8, .bank_conflicts = 0.03}},
+          {"sequential", cpu, sequential, "member by member, products and cells over all threads"},
+          {"wide", cpu, hand_written, "step by step, all members over all threads at once"}};
+}
+
+std::vector<Sweep> sweeps() {
+  const Axis cells{"cell", {"lstm", "gru"}};
+  return {{"quick",
+           {{"n", ints({4, 8, 16, 32})},
+            cells,
+            {"batch", ints({16})},
+            {"seq", ints({32})},
+            {"d", ints({64})}}},
+          {"full",
+           {{"n", ints({2, 4, 8, 16, 32, 64, 100})},
+            cells,
+            {"batch", ints({1, 16, 64})},
+            {"seq", ints({1, 32, 128})},
+            {"d", ints({32, 64, 128, 256})}}},
+          {"ci",
+           {{"n", ints({4, 16})},
+            cells,
+            {"batch", ints({16})},
+            {"seq", ints({4})},
+            {"d", ints({64})}}}};
+}
+
+}  // namespace
+
+const PrimitiveSpec& recurrent_spec();
+const PrimitiveSpec& recurrent_spec() {
+  static const PrimitiveSpec spec = [] {
+    PrimitiveSpec s;
+    s.name = "recurrent";
+    s.summary = "LSTM or GRU layers over whole sequences";
+    s.axes = axes();
+    s.strategies = strategies();
+    s.sweeps = sweeps();
+    s.tolerance_formula = kRecurrentToleranceFormula;
+    s.impossible_reason = impossible_reason;
+    s.make_workload = make_workload<RecurrentWorkload>;
+    return s;
+  }();
+  return spec;
+}
+
+}  // namespace wide::catalog

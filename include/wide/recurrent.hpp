@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// recurrent: LSTM or GRU layers of N members over whole sequences in one call.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "wide/plan.hpp"
+#include "wide/tensor.hpp"
+
+namespace wide {
+
+/// What a step does. Gates G and their order in weights and biases are PyTorch's.
+enum class RecurrentCell : uint8_t {
+  lstm,  ///< G = 4: input, forget, candidate, output
+  gru,   ///< G = 3: reset, update, candidate
+};
+
+inline constexpr std::array<RecurrentCell, 2> kAllRecurrentCells{RecurrentCell::lstm,
+                                                                 RecurrentCell::gru};
+
+constexpr std::string_view recurrent_cell_name(RecurrentCell cell) {
+  return cell == RecurrentCell::lstm ? "lstm" : "gru";
+}
+
+constexpr std::optional<RecurrentCell> parse_recurrent_cell(std::string_view name) {
+  for (const RecurrentCell cell : kAllRecurrentCells) {
+    if (recurrent_cell_name(cell) == name) return cell;
+  }
+  return std::nullopt;
+}
+
+/// G
+constexpr int recurrent_gates(RecurrentCell cell) {
+  return cell == RecurrentCell::lstm ? 4 : 3;
+}
+
+/// Strides, in elements, of sequences [batch, steps, members, features], features contiguous. All 0
+/// in a problem means packed.
+struct RecurrentStrides {
+  int64_t batch = 0;
+  int64_t step = 0;
+  int64_t member = 0;
+  friend constexpr bool operator==(const RecurrentStrides&, const RecurrentStrides&) = default;
+};
+
+/// The shapes, types and strides of one call. Strides left 0 mean packed.
+struct RecurrentProblem {
+  RecurrentCell cell = RecurrentCell::lstm;
+  int64_t num_members = 1;
+  int64_t batch = 0;  ///< B: sequences of a member
+  int64_t steps = 0;  ///< T
+  int64_t in_features = 0;
+  int64_t hidden = 0;            ///< H: features of y
+  Dtype dtype = Dtype::fp32;     ///< of all operands but cell states: fp32, fp16 or bf16
+  bool is_reversed = false;      ///< steps are taken from the last to the first
+  bool has_bias = false;         ///< both of them
+  bool has_first_state = false;  ///< else sequences begin with zeros
+  bool has_last_cell = false;    ///< lstm's: the last cell state is wanted
+  bool shared_input = false;     ///< all members read one x [B, T, in]
+  bool allow_tf32 = false;       ///< fp32 may be rounded to tf32 before it is multiplied
+  RecurrentStrides x{}, y{};
+  RowStrides input_weight{}, hidden_weight{};  ///< row: from one gate's output to the next
+  int64_t input_bias_member_stride = 0, hidden_bias_member_stride = 0;
+  RowStrides first_hidden{}, first_cell{}, last_cell{};
+  friend bool operator==(const RecurrentProblem&, const RecurrentProblem&) = default;
+};
+
+/// Operands of one call. Absent are exactly those that the problem has not.
+struct RecurrentArguments {
+  ConstTensorView x;               ///< [B, T, N*in] or [B, T, N, in]; shared: [B, T, in]
+  ConstTensorView input_weight;    ///< [N, G*H, in]
+  ConstTensorView hidden_weight;   ///< [N, G*H, H]
+  ConstTensorView input_bias;      ///< [N, G*H]
+  ConstTensorView hidden_bias;     ///< [N, G*H]
+  TensorView y;                    ///< [B, T, N*H] or [B, T, N, H]
+  ConstTensorView first_hidden{};  ///< [B, N*H] or [B, N, H]
+  ConstTensorView first_cell{};    ///< fp32, likewise; lstm's
+  TensorView last_cell{};          ///< fp32, likewise; lstm's; may be first_cell itself
+};
+
+/// One member's parameters, as a checkpoint holds them.
+template <class View>
+struct BasicRecurrentMember {
+  View input_weight{};   ///< [G*H, in]
+  View hidden_weight{};  ///< [G*H, H]
+  View input_bias{};     ///< [G*H], or absent
+  View hidden_bias{};    ///< [G*H], or absent
+};
+using RecurrentMember = BasicRecurrentMember<ConstTensorView>;
+
+/// Reads the problem off the operands; `like` gives what they do not show: the cell, is_reversed,
+/// shared_input and allow_tf32. Throws invalid_argument that names the operand, what was got and
+/// what expected.
+RecurrentProblem describe_recurrent(const RecurrentArguments& arguments,
+                                    const RecurrentProblem& like = {});
+
+/// How plan.run computes one problem on one device. Immutable: may run from several threads at a
+/// time, each with its own Execution.
+class RecurrentPlan {
+ public:
+  const RecurrentProblem& problem() const;  ///< with all strides filled in
+  std::string_view strategy() const;
+  /// Why this strategy, and by what its products run: one line.
+  std::string explain() const;
+  /// Bytes of workspace that run() needs, a multiple of 256: x's part of the gates, B T N G H
+  /// elements (sequential: of one member), and what strategies that go step by step have between
+  /// steps.
+  int64_t workspace_bytes() const;
+  std::string_view weight_format() const;
+
+  /// N members' parameters -> the packed ones; biases are absent where the problem has none. Runs
+  /// once per set of weights, on `stream`.
+  void prepare_weights(std::span<const RecurrentMember> members, const TensorView& input_weight,
+                       const TensorView& hidden_weight, const TensorView& input_bias,
+                       const TensorView& hidden_bias, Stream stream) const;
+  /// The inverse, bit for bit.
+  void restore_weights(const ConstTensorView& input_weight, const ConstTensorView& hidden_weight,
+                       const ConstTensorView& input_bias, const ConstTensorView& hidden_bias,
+                       std::span<const BasicRecurrentMember<TensorView>> members,
+                       Stream stream) const;
+
+  /// For every sequence b of every member n, with u_t = W_input x_t + b_input and
+  /// v_t = W_hidden h_{t-1} + b_hidden, both [G, H], and s the logistic function:
+  ///   lstm  c_t = s(u_1 + v_1) c_{t-1} + s(u_0 + v_0) tanh(u_2 + v_2)
+  ///         h_t = s(u_3 + v_3) tanh(c_t)
+  ///   gru   z_t = s(u_1 + v_1)
+  ///         h_t = (1 - z_t) tanh(u_2 + s(u_0 + v_0) v_2) + z_t h_{t-1}
+  /// and y[b, t, n] = h_t; t counts down where is_reversed. Of a layer in both directions, y are
+  /// two calls' views of one tensor [B, T, N, 2, H]; the last hidden state is y's last step.
+  /// Layout: as RecurrentArguments says; features contiguous, any other strides, so that [T, B, ..]
+  ///         is a view, but x's sequences and steps fold into rows of one stride; any alignment of
+  ///         an element (16 bytes is fastest). y and last_cell overlap no input, but last_cell may
+  ///         be first_cell itself.
+  /// Types: one dtype in {fp32, fp16, bf16}, cell states fp32; u_t is rounded to the dtype once, so
+  ///        is h_t; all else is fp32. Step by step, v_t is rounded, too. tf32 products only with
+  ///        allow_tf32, and never of W_hidden in `fused`.
+  /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
+  /// Memory: workspace_bytes() of execution.workspace.
+  /// Errors: invalid_argument (operands contradict the problem, workspace), cuda, cublas.
+  /// Threads: safe from several threads with an Execution each.
+  /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
+  ///         N or its neighbours. A sequence that is cut into calls, each beginning with the states
+  ///         that the one before ended with, has under `fused` the bits of one call wherever u has,
+  ///         which linear may sum up in another order for another number of rows.
+  /// Sources: Hochreiter, Schmidhuber, "Long Short-Term Memory"; Cho et al., arXiv:1406.1078;
+  ///          weights that stay on chip: Diamos et al., "Persistent RNNs".
+  void run(const RecurrentArguments& arguments, const Execution& execution) const;
+
+  struct State;
+
+ private:
+  friend RecurrentPlan make_recurrent_plan(const Context&, const RecurrentProblem&,
+                                           const PlanOptions&);
+  explicit RecurrentPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+/// Fixes the strategy. Throws invalid_argument for an impossible problem or an unknown strategy,
+/// unsupported where the named strategy cannot run it: `fused` takes what a member's hidden weights
+/// leave room for in shared memory.
+RecurrentPlan make_recurrent_plan(const Context& context, const RecurrentProblem& problem,
+                                  const PlanOptions& options = {});
+
+}  // namespace wide
