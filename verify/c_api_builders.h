@@ -169,9 +169,55 @@ static void test_pools(void) {
   wide_parameters_destroy(none);
 }
 
+/* NAME.weight_ih_SUFFIX and so on of one unit that reads four features: biases alone. */
+static void set_unit(wide_parameters* units, const char* name, const char* suffix, float biases[4],
+                     int64_t gates) {
+  static float zeros[4 * kImageColumns]; /* read when the model is made */
+  const struct {
+    const char* kind;
+    int64_t columns;
+    float* values;
+  } all[] = {{"weight_ih", kImageColumns, zeros},
+             {"weight_hh", 1, zeros},
+             {"bias_ih", 0, biases},
+             {"bias_hh", 0, zeros}};
+  for (int i = 0; i < 4; ++i) {
+    char full[64];
+    snprintf(full, sizeof full, "%s.%s_%s", name, all[i].kind, suffix);
+    const int64_t shape[2] = {gates, all[i].columns};
+    const wide_view view = host_view(all[i].values, all[i].columns == 0 ? 1 : 2, shape);
+    OK(wide_parameters_set(units, full, &view));
+  }
+}
+
+static void test_recurrent(void) {
+  Layers l = begin_layers();
+  wide_parameters* units = NULL;
+  wide_value rows = WIDE_ABSENT, y = WIDE_ABSENT;
+  const int64_t shape[3] = {WIDE_BATCH, kImageRows, kImageColumns};
+  float open[4] = {100, 100, 100, 100}, candidate[4] = {0, -100, 0.5f, 0};
+  OK(wide_parameters_create(&units));
+  set_unit(units, "lstm", "l0", open, 4);
+  set_unit(units, "gru", "l1", candidate, 3);
+  set_unit(units, "both", "l0", open, 4);
+  set_unit(units, "both", "l0_reverse", open, 4);
+  OK(wide_builder_reshape(l.builder, "rows", l.x, shape, 3, &rows));
+  OK(wide_builder_recurrent(l.builder, "lstm", rows, 1, NULL, &y));
+  EXPECT(&l, y, tanhf(1), tanhf(2));
+  wide_recurrent_layer layer = {.struct_size = sizeof layer, .is_gru = 1, .suffix = "l1"};
+  OK(wide_builder_recurrent(l.builder, "gru", rows, 1, &layer, &y));
+  EXPECT(&l, y, tanhf(0.5f), tanhf(0.5f));
+  layer = (wide_recurrent_layer){.struct_size = sizeof layer, .is_bidirectional = 1};
+  OK(wide_builder_recurrent(l.builder, "both", rows, 1, &layer, &y));
+  EXPECT(&l, y, tanhf(1), tanhf(2), tanhf(2), tanhf(1));
+  check_layers(&l, units);
+  wide_parameters_destroy(units);
+}
+
 static void test_builders(void) {
   test_elements();
   test_pools();
+  test_recurrent();
 }
 
 #endif

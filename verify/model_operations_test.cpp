@@ -80,9 +80,9 @@ TEST_CASE("model: rows with residuals, sums and chains") {
   check("rows", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 4, 12}), r = g.input("r", {kBatch, 4, 12});
     const auto [a, sum] =
-        g.append_with_sum("rms", RmsnormOp{.writes_sum = true},
-                          {{"x", x}, {"gamma", g.parameter("g", {12})}, {"residual", r}});
-    const auto [b, chained] = g.append_with_sum(
+        g.append_two("rms", RmsnormOp{.writes_sum = true},
+                     {{"x", x}, {"gamma", g.parameter("g", {12})}, {"residual", r}});
+    const auto [b, chained] = g.append_two(
         "chain",
         ChainOp{.activation = Activation::gelu, .norm = ChainNorm::layernorm, .writes_sum = true},
         {{"x", a},

@@ -101,6 +101,26 @@ wide_status wide_builder_attention(wide_builder* builder, const char* name, wide
   });
 }
 
+wide_status wide_builder_recurrent(wide_builder* builder, const char* name, wide_value x,
+                                   int64_t hidden, const wide_recurrent_layer* options,
+                                   wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    const wide_recurrent_layer given = options_or_default(options, "options");
+    const bool is_lstm = given.is_gru == 0, has_state = given.has_first_state != 0;
+    layers::RecurrentLayer layer{.has_bias = given.has_no_bias == 0,
+                                 .is_reversed = given.is_reversed != 0};
+    if (given.suffix != nullptr) layer.suffix = given.suffix;
+    if (has_state) layer.first_hidden = Value{given.first_hidden};
+    if (has_state && is_lstm) layer.first_cell = Value{given.first_cell};
+    const auto cell = is_lstm ? RecurrentCell::lstm : RecurrentCell::gru;
+    if (given.is_bidirectional != 0) {
+      return layers::bidirectional(g, own, Value{x}, hidden, cell, layer);
+    }
+    return is_lstm ? layers::lstm(g, own, Value{x}, hidden, layer)
+                   : layers::gru(g, own, Value{x}, hidden, layer);
+  });
+}
+
 wide_status wide_builder_embedding(wide_builder* builder, const char* name, wide_value ids,
                                    int64_t vocab, int64_t dim, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {

@@ -150,7 +150,8 @@ std::vector<Value> GraphBuilder::append_node(const std::string& name, const Oper
       is_new, "graph: " + graph_.name_ + ": node " + name + ", expected another name: it is taken");
   const auto number = static_cast<int32_t>(graph_.nodes_.size());
   for (const ValueType& type : types) {
-    const std::string value_name = node.outputs.empty() ? name : name + ".sum";
+    const char* second = std::holds_alternative<RecurrentOp>(operation) ? ".cell" : ".sum";
+    const std::string value_name = node.outputs.empty() ? name : name + second;
     node.outputs.push_back(add_value(value_name, type, ValueKind::computed, number));
   }
   graph_.nodes_.push_back(std::move(node));
@@ -162,12 +163,13 @@ Value GraphBuilder::append(const std::string& name, const Operation& operation,
   return append_node(name, operation, std::move(operands)).front();
 }
 
-std::pair<Value, Value> GraphBuilder::append_with_sum(const std::string& name,
-                                                      const Operation& operation,
-                                                      std::vector<Operand> operands) {
+std::pair<Value, Value> GraphBuilder::append_two(const std::string& name,
+                                                 const Operation& operation,
+                                                 std::vector<Operand> operands) {
   const std::vector<Value> values = append_node(name, operation, std::move(operands));
-  WIDE_REQUIRE(values.size() == 2,
-               "graph: " + name + " writes no sum, expected an operation with writes_sum");
+  WIDE_REQUIRE(
+      values.size() == 2,
+      "graph: " + name + " writes one value, expected an operation with writes_sum or writes_cell");
   return {values[0], values[1]};
 }
 

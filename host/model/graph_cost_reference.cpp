@@ -46,6 +46,11 @@ struct NodeFlops {
   double operator()(const FlashAttentionOp& op) const {
     return core(extent("q", 1), extent("k", 1), extent("q", 2), op.is_causal);
   }
+  double operator()(const RecurrentOp&) const {
+    const Shape& weight = graph.type(node.operand("hidden_weight")).shape;
+    return 2 * extent("x", 1) * static_cast<double>(weight[0]) *
+           (extent("x", 2) + static_cast<double>(weight[1]));
+  }
   double operator()(const PoolingOp&) const { return elements(graph, node.operand("x")); }
   double operator()(const ReshapeOp&) const { return 0; }
   double operator()(const SliceOp&) const { return 0; }

@@ -120,19 +120,6 @@ class Evaluator {
     return where == Residual::after_activation ? sum + residual : sum;
   }
 
-  /// What a blob stands for is linear's own tests' to hold to account: the library is asked.
-  static Doubles decoded(const Doubles& blob, const QuantizedWeight& how) {
-    const std::vector<uint8_t> bytes(blob.values.begin(), blob.values.end());
-    std::vector<float> weight(z(how.out_features * how.in_features));
-    const TensorView member(weight.data(), Dtype::fp32, {how.out_features, how.in_features},
-                            Device{});
-    const Shape shape{1, static_cast<int64_t>(bytes.size())};
-    dequantize_weights(Context::cpu({.num_threads = 1, .allocator = nullptr}), how,
-                       ConstTensorView(bytes.data(), Dtype::uint8, shape, Device{}),
-                       std::span(&member, 1), Stream::cpu());
-    return {{how.out_features, how.in_features}, {weight.begin(), weight.end()}};
-  }
-
   void compute(const QuantizeOp& op) {
     const Doubles& w = in("weight");
     const QuantizedWeight how{op.format, op.group_size, w.shape[0], w.shape[1]};
@@ -148,9 +135,10 @@ class Evaluator {
 
   void compute(const LinearOp& op) {
     const bool is_packed = op.weight_format == WeightFormat::packed;
-    const Doubles w = is_packed ? in("weight")
-                                : decoded(in("weight"), {op.weight_format, op.group_size,
-                                                         op.out_features, in("x").shape.back()});
+    const Doubles w = is_packed
+                          ? in("weight")
+                          : decoded_weight(in("weight"), {op.weight_format, op.group_size,
+                                                          op.out_features, in("x").shape.back()});
     const Doubles x = noisy(in("x"), w.shape[1]);
     const int64_t out_features = w.shape[0], in_features = w.shape[1];
     const int64_t rows = count(x.shape) / in_features;
@@ -263,6 +251,21 @@ class Evaluator {
     const double usual = 1 / std::sqrt(static_cast<double>(in("q").shape[2] / op.heads));
     out(attend(in("q"), in("k"), in("v"), op.heads, op.kv_heads == 0 ? op.heads : op.kv_heads,
                op.scale ? double{*op.scale} : usual, op.is_causal));
+  }
+
+  void compute(const RecurrentOp& op) {
+    const auto given = [&](const char* name) { return has(name) ? in(name) : Doubles(); };
+    RecurrentDoubles o{in("x"),
+                       in("input_weight"),
+                       in("hidden_weight"),
+                       given("input_bias"),
+                       given("hidden_bias"),
+                       given("first_hidden"),
+                       given("first_cell")};
+    keep(recurrent_of(
+        op, o, [this](Doubles x, int64_t terms) { return noisy(std::move(x), terms); },
+        [this](Doubles y) { return rounded(std::move(y)); }));
+    if (op.writes_cell) out(std::move(o.cell), 1);
   }
 
   void compute(const EmbeddingOp& op) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -50,5 +51,17 @@ double graph_flops(const Graph& graph);
 Doubles conv_of(const ConvOp& op, const Doubles& x, const Doubles& weight);
 Doubles pooling_of(const PoolingOp& op, const Doubles& x, int64_t out_height, int64_t out_width);
 Doubles transpose_of(const TransposeOp& op, const Doubles& x);
+/// What a blob stands for is linear's own tests' to hold to account: the library is asked.
+Doubles decoded_weight(const Doubles& blob, const QuantizedWeight& how);
+
+/// Operands of recurrent layers; those that are not there have no values.
+struct RecurrentDoubles {
+  Doubles x, input_weight, hidden_weight, input_bias, hidden_bias;
+  Doubles hidden, cell;  ///< first states, which become the last ones
+};
+/// y. `noisy` is for operands of sums of so many products, `rounded` for results.
+Doubles recurrent_of(const RecurrentOp& op, RecurrentDoubles& operands,
+                     const std::function<Doubles(Doubles, int64_t)>& noisy,
+                     const std::function<Doubles(Doubles)>& rounded);
 
 }  // namespace wide::catalog

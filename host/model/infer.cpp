@@ -116,6 +116,31 @@ Types infer(const FlashAttentionOp& op, const Operands& at) {
   return {q};
 }
 
+Types infer(const RecurrentOp& op, const Operands& at) {
+  at.only({"x", "input_weight", "hidden_weight", "input_bias", "hidden_bias", "first_hidden",
+           "first_cell"});
+  const ValueType& x = at.floating("x", 3, 3);
+  const int64_t hidden = at.parameter("hidden_weight", {kBatch, kBatch}, x.dtype).shape[1];
+  const int64_t gates = recurrent_gates(op.cell) * hidden;
+  const bool is_lstm = op.cell == RecurrentCell::lstm;
+  at.parameter("hidden_weight", {gates, hidden}, x.dtype);
+  at.parameter("input_weight", {gates, x.shape.back()}, x.dtype);
+  at.require(at.has("input_bias") == at.has("hidden_bias"),
+             "input_bias or hidden_bias is absent, expected both or none");
+  at.optional_parameter("input_bias", {gates}, x.dtype);
+  at.optional_parameter("hidden_bias", {gates}, x.dtype);
+  if (at.has("first_hidden")) at.same("first_hidden", {x.dtype, {kBatch, hidden}});
+  at.require(at.has("first_cell") == (is_lstm && at.has("first_hidden")),
+             is_lstm ? "first_hidden or first_cell is absent, expected both or none"
+                     : "first_cell is present, expected none: a gru has no cell state");
+  if (at.has("first_cell")) at.same("first_cell", {Dtype::fp32, {kBatch, hidden}});
+  at.require(is_lstm || !op.writes_cell,
+             "writes_cell is true, expected false: a gru has no cell state");
+  Types types{with_last(x, hidden)};
+  if (op.writes_cell) types.push_back({Dtype::fp32, {kBatch, hidden}});
+  return types;
+}
+
 Types infer(const EmbeddingOp&, const Operands& at) {
   at.only({"ids", "table"});
   const ValueType& ids = at.activation("ids", 2, 2);

@@ -27,6 +27,28 @@ std::vector<Operand> affine(GraphBuilder& g, const std::string& name, Value x, i
   return operands;
 }
 
+Value recurrent(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
+                RecurrentCell cell, const RecurrentLayer& layer) {
+  const Dtype dtype = g.type(x).dtype;
+  const int64_t gates = recurrent_gates(cell) * hidden;
+  const auto parameter = [&](const char* kind, const Shape& shape) {
+    return g.parameter(name + "." + kind + "_" + layer.suffix, shape, dtype);
+  };
+  std::vector<Operand> operands{
+      {"x", x},
+      {"input_weight", parameter("weight_ih", {gates, extent(g, name, x, -1)})},
+      {"hidden_weight", parameter("weight_hh", {gates, hidden})},
+      {"first_hidden", layer.first_hidden},
+      {"first_cell", layer.first_cell}};
+  if (layer.has_bias) {
+    operands.push_back({"input_bias", parameter("bias_ih", {gates})});
+    operands.push_back({"hidden_bias", parameter("bias_hh", {gates})});
+  }
+  const bool is_plain = layer.suffix == RecurrentLayer{}.suffix;
+  return g.append(is_plain ? name : name + "." + layer.suffix,
+                  RecurrentOp{.cell = cell, .is_reversed = layer.is_reversed}, std::move(operands));
+}
+
 }  // namespace
 
 Value linear(GraphBuilder& g, const std::string& name, Value x, int64_t out_features,
@@ -81,6 +103,28 @@ Value attention(GraphBuilder& g, const std::string& name, Value x, int64_t heads
   }
   return g.append(name, AttentionOp{.heads = heads, .is_causal = layer.is_causal},
                   std::move(operands));
+}
+
+Value lstm(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
+           const RecurrentLayer& layer) {
+  return recurrent(g, name, x, hidden, RecurrentCell::lstm, layer);
+}
+Value gru(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
+          const RecurrentLayer& layer) {
+  return recurrent(g, name, x, hidden, RecurrentCell::gru, layer);
+}
+Value bidirectional(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
+                    RecurrentCell cell, const RecurrentLayer& layer) {
+  WIDE_REQUIRE(layer.first_hidden.is_absent() && layer.first_cell.is_absent(),
+               "graph: " + name +
+                   ": first_hidden is present, expected none: both directions would "
+                   "begin with it");
+  RecurrentLayer way = layer;
+  const Value forward = recurrent(g, name, x, hidden, cell, way);
+  way.is_reversed = true;
+  way.suffix += "_reverse";
+  const Value backward = recurrent(g, name, x, hidden, cell, way);
+  return concat(g, name + ".both", {forward, backward}, 2);
 }
 
 Value embedding(GraphBuilder& g, const std::string& name, Value ids, int64_t vocab, int64_t dim) {

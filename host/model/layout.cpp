@@ -165,6 +165,7 @@ class Layouts {
     rows({"q", "k", "v"});
     restrict("key_lengths", only(0));
   }
+  void constrain(const RecurrentOp&) { rows({"x", "first_hidden", "first_cell"}); }
   void constrain(const EmbeddingOp&) { rows({}); }
   void constrain(const LayernormOp&) { rows({"x", "residual"}); }
   void constrain(const RmsnormOp&) { rows({"x", "residual"}); }

@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nodes with weights to multiply by: linear, conv, attention, flash_attention, embedding.
+// Nodes with weights to multiply by: linear, conv, attention, flash_attention, recurrent,
+// embedding.
 #include "host/core/check.hpp"
 #include "host/model/lowering.hpp"
 #include "wide/attention.hpp"
 #include "wide/embedding.hpp"
 #include "wide/linear.hpp"
 #include "wide/mlp.hpp"
+#include "wide/recurrent.hpp"
 
 namespace wide {
 
@@ -200,6 +202,43 @@ void lower(Lowering& l, const Node& node, const FlashAttentionOp& op) {
                                 l.plan_options(node, "flash_attention"));
   l.add(node, "flash_attention", plan.strategy(), plan.explain(), plan.workspace_bytes(),
         {&q, &k, &v, &lengths, &y, &bias},
+        [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
+}
+
+void lower(Lowering& l, const Node& node, const RecurrentOp& op) {
+  const Value x_value = node.operand("x");
+  const bool shares_input = l.is_shared(x_value) && l.members_of(node) > 1;
+  const PlacedView x =
+      shares_input ? shared_view(l.place(x_value), l.device()) : l.positions(node, "x");
+  const PlacedView input_weight = l.parameter(node, "input_weight"),
+                   hidden_weight = l.parameter(node, "hidden_weight"),
+                   input_bias = l.parameter(node, "input_bias"),
+                   hidden_bias = l.parameter(node, "hidden_bias"),
+                   first_hidden = l.rows(node, "first_hidden"),
+                   first_cell = l.rows(node, "first_cell"), y = l.positions(node.outputs[0]),
+                   last_cell = op.writes_cell ? l.rows(node, node.outputs[1]) : PlacedView{};
+  const auto arguments = [=](const Bases& at) {
+    return RecurrentArguments{.x = at.at(x),
+                              .input_weight = at.at(input_weight),
+                              .hidden_weight = at.at(hidden_weight),
+                              .input_bias = at.at(input_bias),
+                              .hidden_bias = at.at(hidden_bias),
+                              .y = at.at(y),
+                              .first_hidden = at.at(first_hidden),
+                              .first_cell = at.at(first_cell),
+                              .last_cell = at.at(last_cell)};
+  };
+  RecurrentProblem like;
+  like.cell = op.cell;
+  like.is_reversed = op.is_reversed;
+  like.shared_input = shares_input;
+  like.allow_tf32 = l.options().allows_tf32;
+  const RecurrentPlan plan =
+      make_recurrent_plan(l.context(), describe_recurrent(arguments(l.example()), like),
+                          l.plan_options(node, "recurrent"));
+  l.add(node, "recurrent", plan.strategy(), plan.explain(), plan.workspace_bytes(),
+        {&x, &input_weight, &hidden_weight, &input_bias, &hidden_bias, &first_hidden, &first_cell,
+         &y, &last_cell},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 

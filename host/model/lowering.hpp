@@ -138,6 +138,7 @@ void lower(Lowering& l, const Node& node, const LinearOp& op);
 void lower(Lowering& l, const Node& node, const ConvOp& op);
 void lower(Lowering& l, const Node& node, const AttentionOp& op);
 void lower(Lowering& l, const Node& node, const FlashAttentionOp& op);
+void lower(Lowering& l, const Node& node, const RecurrentOp& op);
 void lower(Lowering& l, const Node& node, const EmbeddingOp& op);
 void lower(Lowering& l, const Node& node, const LayernormOp& op);
 void lower(Lowering& l, const Node& node, const RmsnormOp& op);

@@ -24,9 +24,9 @@ namespace {
 void check_strategies(const Graph& graph, const ModelOptions& options) {
   static constexpr std::string_view kKnown[] = {
       "all",       "linear",    "ragged_linear", "conv",    "attention", "flash_attention",
-      "embedding", "layernorm", "rmsnorm",       "chain",   "batchnorm", "groupnorm",
-      "pointwise", "binary",    "mlp",           "pooling", "softmax",   "dropout",
-      "ensemble"};
+      "recurrent", "embedding", "layernorm",     "rmsnorm", "chain",     "batchnorm",
+      "groupnorm", "pointwise", "binary",        "mlp",     "pooling",   "softmax",
+      "dropout",   "ensemble"};
   std::vector<std::string_view> names(std::begin(kKnown), std::end(kKnown));
   for (const Node& node : graph.nodes()) names.push_back(node.name);
   for (const auto& [name, strategy] : options.strategies) {

@@ -73,6 +73,11 @@ void list(const FlashAttentionOp& op, Attributes& a) {
   a.add("causal", op.is_causal, false);
   if (op.scale) a.add("scale", *op.scale, 0.0f);
 }
+void list(const RecurrentOp& op, Attributes& a) {
+  a.add<std::string_view>("cell", recurrent_cell_name(op.cell), "");
+  a.add("reversed", op.is_reversed, false);
+  a.add("writes_cell", op.writes_cell, false);
+}
 void list(const EmbeddingOp& op, Attributes& a) {
   a.add("padding_id", op.padding_id, int64_t{-1});
 }
@@ -176,6 +181,7 @@ struct Namer {
   std::string_view operator()(const ConvOp&) const { return rank == 3 ? "conv1d" : "conv2d"; }
   std::string_view operator()(const AttentionOp&) const { return "attention"; }
   std::string_view operator()(const FlashAttentionOp&) const { return "flash_attention"; }
+  std::string_view operator()(const RecurrentOp&) const { return "recurrent"; }
   std::string_view operator()(const EmbeddingOp&) const { return "embedding"; }
   std::string_view operator()(const LayernormOp&) const { return "layernorm"; }
   std::string_view operator()(const RmsnormOp&) const { return "rmsnorm"; }

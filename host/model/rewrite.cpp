@@ -37,9 +37,9 @@ void Rewrite::copy(const Node& node) {
 void Rewrite::append(const std::string& name, const Operation& operation,
                      std::vector<Operand> operands, const std::vector<Value>& outputs) {
   if (outputs.size() == 2) {
-    const auto [y, sum] = builder_.append_with_sum(name, operation, std::move(operands));
+    const auto [y, second] = builder_.append_two(name, operation, std::move(operands));
     replace(outputs[0], y);
-    replace(outputs[1], sum);
+    replace(outputs[1], second);
   } else {
     replace(outputs[0], builder_.append(name, operation, std::move(operands)));
   }

@@ -55,7 +55,7 @@ struct Node {
   std::string name;  ///< "encoder.layer0.fc1": what stands before the last dot is its module
   Operation operation;
   std::vector<Operand> operands;  ///< without those that are absent
-  std::vector<Value> outputs;     ///< one, or two where the operation writes a sum, too
+  std::vector<Value> outputs;     ///< one, or two where the operation has a second
 
   /// Absent where there is no such operand.
   Value operand(std::string_view operand_name) const;
@@ -138,9 +138,9 @@ class GraphBuilder {
 
   /// Any operation. Operands that are absent are left out.
   Value append(const std::string& name, const Operation& operation, std::vector<Operand> operands);
-  /// The same, for an operation that writes a sum, too: its y, then its sum.
-  std::pair<Value, Value> append_with_sum(const std::string& name, const Operation& operation,
-                                          std::vector<Operand> operands);
+  /// The same, for an operation with writes_sum or writes_cell: its y, then that.
+  std::pair<Value, Value> append_two(const std::string& name, const Operation& operation,
+                                     std::vector<Operand> operands);
 
   const ValueType& type(Value value) const { return graph_.type(value); }
   const Graph& graph() const { return graph_; }  ///< as far as it is built

@@ -48,6 +48,25 @@ struct AttentionLayer {
 Value attention(GraphBuilder& g, const std::string& name, Value x, int64_t heads,
                 const AttentionLayer& layer = {});
 
+struct RecurrentLayer {
+  bool has_bias = true;
+  bool is_reversed = false;
+  std::string suffix = "l0";  ///< of the parameters' names: "l0_reverse", "l1", ..
+  Value first_hidden{};       ///< [B, H]; absent: zeros
+  Value first_cell{};         ///< fp32 [B, H], an lstm's; present where first_hidden is
+};
+/// x [B, T, D] -> [B, T, hidden], one layer in one direction. NAME.weight_ih_l0 [G*H, D],
+/// NAME.weight_hh_l0 [G*H, H], NAME.bias_ih_l0, NAME.bias_hh_l0 [G*H]; G = 4
+Value lstm(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
+           const RecurrentLayer& layer = {});
+/// Likewise; G = 3
+Value gru(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
+          const RecurrentLayer& layer = {});
+/// [B, T, H] of both directions -> [B, T, 2H], as PyTorch's `bidirectional` has it: two layers, of
+/// which the second is reversed and has the suffix "l0_reverse".
+Value bidirectional(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
+                    RecurrentCell cell, const RecurrentLayer& layer = {});
+
 /// NAME.weight [vocab, dim]
 Value embedding(GraphBuilder& g, const std::string& name, Value ids, int64_t vocab, int64_t dim);
 

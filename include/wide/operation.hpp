@@ -18,6 +18,7 @@
 #include "wide/pointwise.hpp"
 #include "wide/pooling.hpp"
 #include "wide/quantize.hpp"
+#include "wide/recurrent.hpp"
 #include "wide/shape.hpp"
 
 namespace wide {
@@ -63,6 +64,16 @@ struct FlashAttentionOp {
   bool is_causal = false;
   std::optional<float> scale{};  ///< absent: 1 / sqrt(D)
   friend bool operator==(const FlashAttentionOp&, const FlashAttentionOp&) = default;
+};
+
+/// x [B, T, D], input_weight [G*H, D], hidden_weight [G*H, H], input_bias and hidden_bias [G*H] or
+/// none, first_hidden [B, H] or none, and of an lstm with it fp32 first_cell [B, H] -> y [B, T, H],
+/// and the last cell state, fp32 [B, H], where writes_cell. The last hidden state is y's last step.
+struct RecurrentOp {
+  RecurrentCell cell = RecurrentCell::lstm;
+  bool is_reversed = false;
+  bool writes_cell = false;
+  friend bool operator==(const RecurrentOp&, const RecurrentOp&) = default;
 };
 
 /// ids int32 or int64 [B, T], table [V, D] -> y [B, T, D]
@@ -221,9 +232,9 @@ struct EnsembleOp {
 };
 
 using Operation =
-    std::variant<LinearOp, ConvOp, AttentionOp, FlashAttentionOp, EmbeddingOp, LayernormOp,
-                 RmsnormOp, ChainOp, BatchnormOp, GroupnormOp, InstancenormOp, PointwiseOp,
-                 BinaryOp, PoolingOp, SoftmaxOp, DropoutOp, ConcatOp, SliceOp, ReshapeOp,
-                 TransposeOp, FoldBatchnormOp, MlpOp, PackMlpOp, QuantizeOp, EnsembleOp>;
+    std::variant<LinearOp, ConvOp, AttentionOp, FlashAttentionOp, RecurrentOp, EmbeddingOp,
+                 LayernormOp, RmsnormOp, ChainOp, BatchnormOp, GroupnormOp, InstancenormOp,
+                 PointwiseOp, BinaryOp, PoolingOp, SoftmaxOp, DropoutOp, ConcatOp, SliceOp,
+                 ReshapeOp, TransposeOp, FoldBatchnormOp, MlpOp, PackMlpOp, QuantizeOp, EnsembleOp>;
 
 }  // namespace wide

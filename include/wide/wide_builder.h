@@ -82,6 +82,22 @@ WIDE_API wide_status wide_builder_attention(wide_builder* builder, const char* n
                                             int64_t heads, const wide_attention_layer* options,
                                             wide_value* out);
 
+typedef struct wide_recurrent_layer {
+  size_t struct_size;
+  int32_t is_gru; /* 0: an lstm */
+  int32_t has_no_bias;
+  int32_t is_reversed;
+  int32_t is_bidirectional; /* [B, T, 2H], of a layer in each direction */
+  const char* suffix;       /* of the parameters' names; NULL: "l0" */
+  int32_t has_first_state;
+  wide_value first_hidden; /* [B, H], where has_first_state */
+  wide_value first_cell;   /* fp32 [B, H], an lstm's, likewise */
+} wide_recurrent_layer;
+/* x [B, T, D] -> [B, T, hidden] */
+WIDE_API wide_status wide_builder_recurrent(wide_builder* builder, const char* name, wide_value x,
+                                            int64_t hidden, const wide_recurrent_layer* options,
+                                            wide_value* out);
+
 WIDE_API wide_status wide_builder_embedding(wide_builder* builder, const char* name, wide_value ids,
                                             int64_t vocab, int64_t dim, wide_value* out);
 

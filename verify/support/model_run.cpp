@@ -64,6 +64,7 @@ ModelOptions with_kernels(const Context& context, const Graph& graph, ModelOptio
       {"conv", "direct"},
       {"attention", "fused"},
       {"flash_attention", "simt"},
+      {"recurrent", "stepwise"},
       {"embedding", "indexed"}};
   for (const char* name : {"layernorm", "rmsnorm", "chain", "batchnorm", "groupnorm", "pointwise",
                            "binary", "pooling", "softmax", "dropout", "ensemble"}) {
