@@ -433,6 +433,31 @@ TEST_CASE("onnx: weights that a file fills with one number take one element") {
   require_runs(model.graph());
 }
 
+TEST_CASE("onnx: large constants are joined along any axis") {
+  std::vector<float> columns(80 * 10);
+  for (size_t i = 0; i < columns.size(); ++i) columns[i] = static_cast<float>(i);
+  const auto file = [&](const Extents& dims) {
+    return network({80},
+                   {node("ConstantOfShape", {"s"}, {"w"},
+                         tensor_attribute("value", floats("", {1}, {0.5f}))),
+                    node("Concat", {"v", "w"}, {"j"}, int_attribute("axis", 1)),
+                    node("MatMul", {"x", "j"}, {"y"})},
+                   {ints("s", {2}, {80, 70}), floats("v", dims, columns)})
+        .bytes_of();
+  };
+  const std::string joined = file({80, 10});
+  const OnnxModel model = parse(joined);
+  const ConstTensorView weight = model.parameters(0).at("j");
+  REQUIRE(weight.shape == Shape{80, 80});
+  for (size_t i = 0; i < 80 * 80; ++i) {
+    const float number = i % 80 < 10 ? columns[i / 80 * 10 + i % 80] : 0.5f;
+    CHECK(static_cast<const float*>(weight.data)[i] == number);
+  }
+  require_runs(model.graph());
+  CHECK_THROWS_WITH(parse(file({10, 80})),
+                    ContainsSubstring("joins [10, 80] and [80, 70], expected one type"));
+}
+
 TEST_CASE("onnx: constants with a row for each sample, all alike, are one row") {
   const auto file = [](float last) {
     File f = network({},

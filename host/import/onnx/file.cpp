@@ -99,6 +99,10 @@ Attribute Reader::attribute(std::string_view message, const std::string& where) 
       case 8:
         wire.integers(a.ints, kMaxNumbers);
         break;
+      case 9:
+        a.strings.push_back(wire.text());
+        count(a.strings.size(), kMaxNumbers, "texts of an attribute");
+        break;
       case 20:
         type = wire.integer();
         break;

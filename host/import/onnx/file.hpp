@@ -50,6 +50,7 @@ struct Attribute {
   std::string_view tensor;  ///< not yet read
   std::vector<float> floats;
   std::vector<int64_t> ints;
+  std::vector<std::string_view> strings;
 };
 
 struct OnnxNode {

@@ -420,6 +420,7 @@ Lower find_lower(std::string_view op) {
     add_dense_operators(all);
     add_elementwise_operators(all);
     add_mask_operators(all);
+    add_recurrent_operators(all);
     add_shape_operators(all);
     add_window_operators(all);
     return all;

@@ -89,6 +89,13 @@ std::vector<int64_t> Lowering::integers(std::string_view attribute) const {
           "has attribute " + in_quotes(attribute) + ", expected integers");
   return a->ints;
 }
+std::vector<std::string_view> Lowering::texts(std::string_view attribute) const {
+  const Attribute* a = node_->find(attribute);
+  if (a == nullptr) return {};
+  require(a->type == Attribute::Type::strings,
+          "has attribute " + in_quotes(attribute) + ", expected texts");
+  return a->strings;
+}
 std::vector<int64_t> Lowering::integers(size_t input, std::string_view attribute) {
   return has(input) ? to_integers(numbers(input)) : integers(attribute);
 }
@@ -280,18 +287,35 @@ Value Lowering::constants(const Shape& shape, Dtype dtype,
   return declare(lowered_.made.back(), dtype, node_->name + ".constant");
 }
 
-Value Lowering::append(const Operation& operation, std::vector<Operand> operands) {
-  Value value;
+/// What the builder appends under a name of its own; its errors name the node.
+template <class Append>
+auto Lowering::built(const Append& append) {
   try {
-    value = builder_.append(free_name(node_->name), operation, std::move(operands));
+    return append(free_name(node_->name));
   } catch (const Error& error) {
     throw Error(ErrorCode::unsupported, "onnx: " + file_.where + ": node " +
                                             in_quotes(node_->name) + " (" + node_->op +
                                             "): " + error.what());
   }
+}
+
+Value Lowering::checked(Value value) const {
   support(is_small(shape(value)),
           "computes " + to_string(shape(value)) + ", which no device holds");
   return value;
+}
+
+Value Lowering::append(const Operation& operation, std::vector<Operand> operands) {
+  return checked(built([&](const std::string& name) {
+    return builder_.append(name, operation, std::move(operands));
+  }));
+}
+std::pair<Value, Value> Lowering::append_two(const Operation& operation,
+                                             std::vector<Operand> operands) {
+  const auto [y, other] = built([&](const std::string& name) {
+    return builder_.append_two(name, operation, std::move(operands));
+  });
+  return {checked(y), checked(other)};
 }
 
 Value Lowering::reshaped(Value value, const Shape& to) {

@@ -78,6 +78,7 @@ class Lowering {
   float number(std::string_view attribute, float usual) const;
   std::string_view text(std::string_view attribute, std::string_view usual) const;
   std::vector<int64_t> integers(std::string_view attribute) const;
+  std::vector<std::string_view> texts(std::string_view attribute) const;
   /// From an input where there is one, else from an attribute.
   std::vector<int64_t> integers(size_t input, std::string_view attribute);
 
@@ -133,6 +134,8 @@ class Lowering {
   Value transposed(Value parameter);
 
   Value append(const Operation& operation, std::vector<Operand> operands);
+  /// The same, for an operation with writes_cell: its y, then that.
+  std::pair<Value, Value> append_two(const Operation& operation, std::vector<Operand> operands);
   void set(size_t output, Value value);
   void set(Value value) { set(0, value); }
   void set(size_t output, Moved moved);
@@ -168,12 +171,17 @@ class Lowering {
   bool fold_tensor();
   Initializer picked(const Initializer& from, int axis, const std::vector<int64_t>& which);
   Initializer picked_by_node(Initializer from);
+  Initializer joined_tensors();
+  bool is_expanded(const Shape& shape);
   void set_tensor(size_t output, const Initializer& tensor);
   void fold_shape();
   void fold_constant();
   void fold_filled();
   std::string shown(size_t input) const;
   std::string free_name(const std::string& wanted);
+  template <class Append>
+  auto built(const Append& append);
+  Value checked(Value value) const;  ///< throws where no device holds it
   Value settle(Term& term, const std::string& what);
   const Initializer& tensor(size_t input, Dtype dtype);
   Value declare(const Initializer& tensor, Dtype dtype, const std::string& name);
@@ -202,6 +210,7 @@ Lower find_lower(std::string_view op);
 void add_dense_operators(std::map<std::string_view, Lower>& table);
 void add_elementwise_operators(std::map<std::string_view, Lower>& table);
 void add_mask_operators(std::map<std::string_view, Lower>& table);
+void add_recurrent_operators(std::map<std::string_view, Lower>& table);
 void add_shape_operators(std::map<std::string_view, Lower>& table);
 void add_window_operators(std::map<std::string_view, Lower>& table);
 

@@ -116,28 +116,82 @@ Initializer Lowering::picked_by_node(Initializer from) {
   return from;
 }
 
-/// A large constant in another shape, with its axes in another order, or parts of it.
+/// Large constants one behind the other.
+Initializer Lowering::joined_tensors() {
+  std::vector<const Initializer*> parts;
+  for (size_t i = 0; i < num_inputs(); ++i) {
+    const Term& own = term(node_->inputs[i]);
+    parts.push_back(own.tensor != nullptr ? own.tensor : &tensor(i, Dtype::fp32));
+  }
+  Initializer to = *parts[0];
+  const Shape first = to.shape;
+  const int axis = checked_axis(integer("axis", 0), first.rank());
+  int64_t outer = 1, inner = to.type->bits / 8;
+  support(inner >= 1, "joins " + std::string(to.type->name));
+  for (int i = 0; i < first.rank(); ++i) (i < axis ? outer : inner) *= i == axis ? 1 : first[i];
+  to.shape[axis] = 0;
+  for (const Initializer* part : parts) {
+    Shape like = part->shape;
+    if (like.rank() == first.rank()) like[axis] = first[axis];
+    require(like == first && part->type == to.type, "joins " + to_string(first) + " and " +
+                                                        to_string(part->shape) +
+                                                        ", expected one type and shapes that fit");
+    to.shape[axis] += part->shape[axis];
+  }
+  to.bytes = checked_bytes(to.shape, to.type->bits / 8);
+  allow(to.bytes);
+  auto storage = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(to.bytes));
+  std::byte* out = storage->data();
+  for (int64_t o = 0; o < outer; ++o) {
+    for (const Initializer* part : parts) {
+      const int64_t bytes = part->shape[axis] * inner, element = to.type->bits / 8;
+      if (!part->is_filled) out = std::copy_n(part->data + o * bytes, bytes, out);
+      for (int64_t i = 0; part->is_filled && i < bytes; i += element)
+        out = std::copy_n(part->data, element, out);
+    }
+  }
+  to.is_filled = false;
+  to.data = storage->data();
+  to.storage = std::move(storage);
+  return to;
+}
+
+/// Whether Expand leaves a constant as it is: what is repeated for each sample is there once.
+bool Lowering::is_expanded(const Shape& shape) {
+  const Numbers& wanted = numbers(1);
+  const int missing = shape.rank() - static_cast<int>(wanted.values.size());
+  bool is_same = missing >= 0;
+  for (size_t i = 0; is_same && i < wanted.values.size(); ++i) {
+    const int64_t own = shape[missing + static_cast<int>(i)];
+    is_same = is_batch(wanted, i) || to_integer(wanted, i) == 1 || to_integer(wanted, i) == own;
+  }
+  return is_same;
+}
+
+/// A large constant in another shape, with its axes in another order, parts of it, or several one
+/// behind the other.
 bool Lowering::fold_tensor() {
   const std::string& op = node_->op;
-  const bool is_copy = op == "Identity" || op == "Reshape" || op == "Squeeze" ||
-                       op == "Unsqueeze" || op == "Flatten";
-  const bool is_part = op == "Gather" || op == "Slice";
-  if ((!is_copy && !is_part && op != "Transpose") || is_computed(0)) return false;
-  for (size_t i = 1; i < num_inputs(); ++i) {
+  const bool is_shape = op == "Reshape" || op == "Squeeze" || op == "Unsqueeze" || op == "Flatten";
+  const bool is_copy = is_shape || op == "Identity" || op == "Expand";
+  const bool is_part = op == "Gather" || op == "Slice", is_join = op == "Concat";
+  if (!is_copy && !is_part && !is_join && op != "Transpose") return false;
+  for (size_t i = 0; i < num_inputs(); ++i) {
     if (has(i) && is_computed(i)) return false;
     if (!has(i) && !is_part) return false;
   }
-  if (term(node_->inputs[0]).tensor == nullptr) return false;
-  const Initializer& from = *term(node_->inputs[0]).tensor;
-  Initializer to = from;
+  if (!is_join && term(node_->inputs[0]).tensor == nullptr) return false;
+  Initializer to = is_join ? joined_tensors() : *term(node_->inputs[0]).tensor;
+  const Initializer from = to;
+  if (op == "Expand" && !is_expanded(from.shape)) return false;
   to.name = std::string(node_->outputs[0]);
   if (is_part) {
     to = picked_by_node(std::move(to));
-  } else if (is_copy) {
+  } else if (is_shape) {
     std::vector<const Numbers*> inputs{nullptr};
     for (size_t i = 1; i < num_inputs(); ++i) inputs.push_back(&numbers(i));
-    if (op != "Identity") to.shape = Shape(changed_shape(*node_, from.shape, inputs));
-  } else {
+    to.shape = Shape(changed_shape(*node_, from.shape, inputs));
+  } else if (op == "Transpose") {
     const Dims order = transpose_order(integers("perm"), from.shape.rank());
     const int64_t element = from.type->bits / 8;
     support(element >= 1, "moves axes of " + std::string(from.type->name));
@@ -191,9 +245,17 @@ bool Lowering::fold_node() {
   if (node_->op == "Shape" || node_->op == "Size") return fold_shape(), true;
   if (node_->op == "ConstantOfShape") return fold_filled(), true;
   std::vector<const Numbers*> inputs;
+  int64_t joined = 0;
   for (size_t i = 0; i < num_inputs(); ++i) {
     if (has(i) && is_computed(i)) return false;
-    if (has(i) && num_elements(constant_shape(i)) > kMaxNumbers) return fold_tensor();
+    if (has(i)) {
+      const Term& own = term(node_->inputs[i]);
+      const int64_t size = num_elements(constant_shape(i));
+      joined = std::min(joined, kMaxNumbers) + size;
+      const bool is_joined = node_->op == "Concat" && joined > kMaxNumbers &&
+                             (own.tensor != nullptr || own.numbers->is_float);
+      if (size > kMaxNumbers || is_joined) return fold_tensor();
+    }
     inputs.push_back(has(i) ? &numbers(i) : nullptr);
   }
   if (inputs.empty()) return false;

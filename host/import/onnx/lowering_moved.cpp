@@ -122,16 +122,21 @@ Moved Lowering::part(const Moved& of, int axis, int64_t first, int64_t count) {
 }
 
 std::optional<Moved> Lowering::joined(const std::vector<Moved>& parts, int axis) {
-  const View first = view(parts[0]);
+  // In front of the batch, as layers' last states are joined: behind it, each lies as it is.
+  const auto own_view = [&](const Moved& part) {
+    const View own = view(part);
+    return axis == 0 && own.axis(0).empty() ? own.opened(0) : own;
+  };
+  const View first = own_view(parts[0]);
   const auto lying = first.cut(axis);
   if (!lying) return {};
   std::vector<Operand> operands;
   int64_t total = 0;
   for (const Moved& part : parts) {
-    const View own = view(part);
+    const View own = own_view(part);
     const auto cut = own.rank() == first.rank() ? own.cut(axis) : std::nullopt;
     const bool fits = cut && cut->before == lying->before && cut->behind == lying->behind &&
-                      own.resized(axis, lying->extent) == first &&
+                      own.resized(axis, lying->extent) == first.resized(axis, lying->extent) &&
                       dtype(part.value) == dtype(parts[0].value);
     if (!fits) return {};
     total += cut->extent;

@@ -328,13 +328,19 @@ View View::resized(int axis, int64_t extent) const {
   const Part own = this->axis(axis)[0];
   for (Axis& parts : out.axes_) {
     for (Part& part : parts) {
-      if (part.extent != kBatch && part.step >= own.extent * own.step)
+      if (part.extent != kBatch && part.step > own.step)
         part.step = part.step / own.extent * extent;
     }
   }
   out.axes_[static_cast<size_t>(axis)][0].extent = extent;
   out.elements_ = elements_ / own.extent * extent;
   for (Axis& parts : out.axes_) parts = joined(parts);
+  return out;
+}
+
+View View::opened(int axis) const {
+  View out = *this;
+  out.axes_[static_cast<size_t>(axis)] = {{1, elements_}};
   return out;
 }
 

@@ -64,6 +64,8 @@ class View {
   std::optional<Cut> cut(int axis) const;
   /// After that part got another extent.
   View resized(int axis, int64_t extent) const;
+  /// An axis of extent 1 as one part, in front of all others.
+  View opened(int axis) const;
 
   friend bool operator==(const View&, const View&) = default;
 
