@@ -3,6 +3,7 @@
 //
 // Pages of results without a browser: that nothing is lost, nothing is trusted, and that charts
 // stand without a script. What a browser makes of them: report_browser_test.py.
+#include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
