@@ -62,9 +62,9 @@ RunPlan plan_of(const Context& context, const TuneOptions& options) {
   return plan;
 }
 
-using Row = std::vector<std::string>;
+using Cells = std::vector<std::string>;
 
-Row row_of(const catalog::Case& point, const TunedCase& tuned) {
+Cells cells_of(const catalog::Case& point, const TunedCase& tuned) {
   const auto text = [](const std::optional<Timed>& timed) {
     return timed ? fmt::format("{} {}", timed->name, format_time(timed->time_ns))
                  : std::string("-");
@@ -296,7 +296,7 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
   TuningCache cache = cache_at(options.tuning);
   const std::optional<Context> context = make_context(options.selection, err);
   if (!context) return kEnvironment;
-  std::vector<Row> rows{{"case", "fastest", "time", "runner-up", "vs auto", "vs vendor", "of"}};
+  std::vector<Cells> rows{{"case", "fastest", "time", "runner-up", "vs auto", "vs vendor", "of"}};
   RunResult all;
   bool has_run = true;
   const auto start = Clock::now();
@@ -309,7 +309,7 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
                           share, out, err);
     if (!tuned.nothing.empty()) report_nothing(tuned.nothing, tuned.result, err);
     for (const auto& [point, one] : tuned.cases) {
-      rows.push_back(row_of(point, one));
+      rows.push_back(cells_of(point, one));
       cache.set(context->info(), spec->name, spec->tuning_key(point),
                 {one.strategy, one.policy, one.winner.time_ns * 1e-3, one.num_candidates,
                  std::string(kernel_hash(spec->name))});

@@ -14,6 +14,7 @@
 #include "bench/expand.hpp"
 #include "bench/model_file.hpp"
 #include "bench/where.hpp"
+#include "host/core/check.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -22,17 +23,14 @@ namespace {
 
 constexpr const char* kBaselineNames = "loop,streams,graph";
 
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(ErrorCode::invalid_argument, message);
-}
-
 std::vector<AxisOverride> overrides_of(const Selection& selection) {
   std::vector<AxisOverride> overrides;
   for (const auto& [name, spec] : selection.axis_options) overrides.push_back({name, spec, false});
   for (const std::string& text : selection.axes) overrides.push_back(parse_override(text));
   std::set<std::string> seen;
   for (const AxisOverride& change : overrides) {
-    if (!seen.insert(change.name).second) refuse("axis " + change.name + " is given twice");
+    if (!seen.insert(change.name).second)
+      throw_invalid_argument("axis " + change.name + " is given twice");
   }
   return overrides;
 }
@@ -56,8 +54,9 @@ void check_policy(const char* option, const PlanOptions& options, const Specs& o
   }
   if (std::find(known.begin(), known.end(), options.policy) != known.end()) return;
   const std::string where = "--" + std::string(option) + ": ";
-  if (known.empty()) refuse(where + "strategy " + options.strategy + " has no policies to name");
-  refuse(where + catalog::unknown_name_message("policy", options.policy, known));
+  if (known.empty())
+    throw_invalid_argument(where + "strategy " + options.strategy + " has no policies to name");
+  throw_invalid_argument(where + catalog::unknown_name_message("policy", options.policy, known));
 }
 
 std::vector<std::string> checked_strategies(const char* option, const std::string& text,
@@ -67,8 +66,8 @@ std::vector<std::string> checked_strategies(const char* option, const std::strin
   for (const std::string& name : names) {
     const PlanOptions options = plan_options(name);
     if (std::find(known.begin(), known.end(), options.strategy) == known.end()) {
-      refuse("--" + std::string(option) + ": " +
-             catalog::unknown_name_message("strategy", options.strategy, known));
+      throw_invalid_argument("--" + std::string(option) + ": " +
+                             catalog::unknown_name_message("strategy", options.strategy, known));
     }
     if (name.find(':') != std::string::npos) check_policy(option, options, ops);
   }
@@ -114,7 +113,8 @@ Enum find_named(const char* option, const std::string& name, std::initializer_li
     if (to_string(value) == name) return value;
     names.push_back(to_string(value));
   }
-  refuse("--" + std::string(option) + ": " + catalog::unknown_name_message(option, name, names));
+  throw_invalid_argument("--" + std::string(option) + ": " +
+                         catalog::unknown_name_message(option, name, names));
 }
 
 }  // namespace
@@ -130,10 +130,10 @@ Context select_context(const Selection& selection) {
         device.data() + 5, device.data() + std::max<size_t>(5, device.size()), ordinal);
     if (!has_ordinal || error != std::errc() || end != device.data() + device.size() ||
         ordinal < 0) {
-      refuse("--device: \"" + device + "\", expected cpu, cuda or cuda:K");
+      throw_invalid_argument("--device: \"" + device + "\", expected cpu, cuda or cuda:K");
     }
   }
-  if (selection.no_gpu) refuse("--device " + device + " contradicts --no-gpu");
+  if (selection.no_gpu) throw_invalid_argument("--device " + device + " contradicts --no-gpu");
   return Context::cuda(ordinal, {std::make_shared<CountingAllocator>(Context::cuda(ordinal))});
 }
 
@@ -186,8 +186,9 @@ std::vector<Regime> select_regimes(const std::string& names, DeviceType device) 
     if (has_regime(device, regime)) regimes.push_back(regime);
   }
   if (regimes.empty()) {
-    refuse("--regime: \"" + names + "\" has none of this device, expected " +
-           (is_cpu ? "cpu (cold, graph and stream are CUDA's)" : "cold, graph, stream or cpu"));
+    throw_invalid_argument(
+        "--regime: \"" + names + "\" has none of this device, expected " +
+        (is_cpu ? "cpu (cold, graph and stream are CUDA's)" : "cold, graph, stream or cpu"));
   }
   return regimes;
 }
@@ -207,8 +208,9 @@ std::vector<Baseline> select_baselines(const std::string& names,
     }
   }
   if (!has_partner) {
-    refuse("--baseline: \"" + names + "\" pairs with none of the regimes, expected " +
-           (regimes.front() == Regime::graph ? "graph" : "loop") + " or none");
+    throw_invalid_argument("--baseline: \"" + names +
+                           "\" pairs with none of the regimes, expected " +
+                           (regimes.front() == Regime::graph ? "graph" : "loop") + " or none");
   }
   return baselines;
 }
@@ -220,7 +222,7 @@ std::string select_work(const Selection& selection, RunPlan& plan, RunResult& re
   try {
     filter = std::regex(selection.filter);
   } catch (const std::regex_error& error) {
-    refuse("--filter: \"" + selection.filter + "\": " + error.what());
+    throw_invalid_argument("--filter: \"" + selection.filter + "\": " + error.what());
   }
   const DeviceType device = plan.context.device().type;
   plan.config.regimes = select_regimes(selection.regimes, device);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 #include <vector>
 
 #include "host/core/check.hpp"
@@ -20,11 +21,11 @@ namespace {
 constexpr std::string_view kMagic{"\x93NUMPY", 6};
 
 /// How NumPy calls those dtypes of ours that it has.
-constexpr std::array<std::pair<Dtype, std::string_view>, 5> kTypes{{{Dtype::fp32, "<f4"},
-                                                                    {Dtype::fp16, "<f2"},
-                                                                    {Dtype::int32, "<i4"},
-                                                                    {Dtype::int64, "<i8"},
-                                                                    {Dtype::uint8, "|u1"}}};
+constexpr std::array<std::pair<Dtype, std::string_view>, 5> kNpyTypes{{{Dtype::fp32, "<f4"},
+                                                                       {Dtype::fp16, "<f2"},
+                                                                       {Dtype::int32, "<i4"},
+                                                                       {Dtype::int64, "<i8"},
+                                                                       {Dtype::uint8, "|u1"}}};
 
 /// Python's text, read from left to right; each read skips the white space in front.
 class Literal {
@@ -219,7 +220,7 @@ NpyHeader parse_npy_header(std::span<const std::byte> start, int64_t total_bytes
   header.header_bytes = static_cast<int64_t>(prefix + length);
   read_dictionary(header, text.substr(prefix, length), what);
   require_size(header, total_bytes, what);
-  for (const auto& [dtype, name] : kTypes) {
+  for (const auto& [dtype, name] : kNpyTypes) {
     if (name == header.type || (dtype == Dtype::uint8 && header.type == "<u1"))
       header.dtype = dtype;
   }
@@ -227,9 +228,9 @@ NpyHeader parse_npy_header(std::span<const std::byte> start, int64_t total_bytes
 }
 
 std::string npy_header(Dtype dtype, const Shape& shape, int64_t bytes_in_front) {
-  const auto known = std::find_if(kTypes.begin(), kTypes.end(),
+  const auto known = std::find_if(kNpyTypes.begin(), kNpyTypes.end(),
                                   [&](const auto& type) { return type.first == dtype; });
-  WIDE_REQUIRE(known != kTypes.end(),
+  WIDE_REQUIRE(known != kNpyTypes.end(),
                "npy: NumPy has no " + std::string(dtype_name(dtype)) + "; safetensors do");
   std::string axes;
   for (const int64_t extent : shape) axes += std::to_string(extent) + ", ";

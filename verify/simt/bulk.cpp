@@ -18,7 +18,7 @@ namespace wide::simt {
 
 namespace {
 
-constexpr int64_t kTileAlignment = 128, kPiece = 16, kSectorBytes = 32;
+constexpr int64_t kTileAlignment = 128, kSectorBytes = 32;
 
 int64_t sectors(uint64_t address, int64_t bytes) {
   return static_cast<int64_t>((address + static_cast<uint64_t>(bytes) - 1) / kSectorBytes -
@@ -79,7 +79,7 @@ BulkRegion BulkCopies::tile(const Thread& thread, uint32_t shared, uint64_t tens
   const std::string error = tensor_map_error(map);
   if (!error.empty()) refuse(thread, std::string(what) + ": " + error, at);
   const int inner = map.box[0] * map.element_bytes;
-  const int span = static_cast<int>(kPiece) << static_cast<int>(map.swizzle);
+  const int span = kPiece << static_cast<int>(map.swizzle);
   if (map.swizzle != Swizzle::none && inner != span) {
     throw Unsupported(std::string(what) + " at " + to_string(at) + ": an inner box of " +
                       std::to_string(inner) + " bytes under a swizzle of " + std::to_string(span));

@@ -10,12 +10,6 @@
 
 namespace wide::simt {
 
-namespace {
-
-constexpr int64_t kPiece = 16;  // bytes that stay together under every swizzle
-
-}  // namespace
-
 BulkRegion::BulkRegion(uint32_t shared, uint64_t global, int64_t bytes)
     : shared_(shared), global_(global), row_bytes_(bytes), end_(bytes) {}
 

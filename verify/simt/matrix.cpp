@@ -16,19 +16,19 @@ namespace wide::simt {
 namespace {
 
 constexpr int64_t kRowBytes = 16;
-constexpr size_t kRows = 8;
+constexpr size_t kMatrixRows = 8;
 
 using Addresses = std::array<uint32_t, kLanes>;
-using Matrix = std::array<std::array<uint16_t, kRows>, kRows>;
+using Matrix = std::array<std::array<uint16_t, kMatrixRows>, kMatrixRows>;
 
 /// The eight rows of a matrix go through eight groups of four banks: rows of one group, one after
 /// the other.
 void count_passes(Counters& counters, const Addresses& address, size_t matrix) {
-  const auto* first = address.data() + matrix * kRows;
-  std::array<int, kRows> rows{};
-  for (size_t i = 0; i < kRows; ++i) {
+  const auto* first = address.data() + matrix * kMatrixRows;
+  std::array<int, kMatrixRows> rows{};
+  for (size_t i = 0; i < kMatrixRows; ++i) {
     const bool is_repeated = std::find(first, first + i, first[i]) != first + i;
-    if (!is_repeated) ++rows[first[i] / kRowBytes % kRows];
+    if (!is_repeated) ++rows[first[i] / kRowBytes % kMatrixRows];
   }
   ++counters.matrix_passes;
   counters.matrix_extra += *std::max_element(rows.begin(), rows.end()) - 1;
@@ -37,8 +37,8 @@ void count_passes(Counters& counters, const Addresses& address, size_t matrix) {
 /// Calls function(thread, address, row) for every row of matrix `matrix`.
 template <class Function>
 void for_rows(Warp& warp, const Addresses& address, size_t matrix, const Function& function) {
-  for (size_t row = 0; row < kRows; ++row) {
-    const size_t lane = matrix * kRows + row;
+  for (size_t row = 0; row < kMatrixRows; ++row) {
+    const size_t lane = matrix * kMatrixRows + row;
     function(warp.thread(static_cast<int>(lane)), address[lane], row);
   }
 }

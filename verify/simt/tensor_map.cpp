@@ -12,7 +12,7 @@ namespace wide::simt {
 namespace {
 
 constexpr uint64_t kMaxExtent = uint64_t{1} << 32, kMaxStride = uint64_t{1} << 40;
-constexpr int kMaxBox = 256, kMaxElementStride = 8, kPiece = 16;
+constexpr int kMaxBox = 256, kMaxElementStride = 8;
 
 std::string dimension_error(const TensorMap& map, size_t i) {
   std::string index = "[";
@@ -31,6 +31,11 @@ std::string dimension_error(const TensorMap& map, size_t i) {
   if (stride % kPiece != 0 || stride >= kMaxStride) {
     return "globalStrides[" + std::to_string(i - 1) + "] is " + std::to_string(stride) +
            " bytes, expected a multiple of 16 below 2^40";
+  }
+  // The documentation's strides hold what they step over; whether the driver insists, it says not.
+  if (stride == 0 && map.extent[i] > 1) {
+    return "globalStrides[" + std::to_string(i - 1) + "] is 0 for a globalDim of " +
+           std::to_string(map.extent[i]) + ", expected 1: what is shared is there once";
   }
   return "";
 }

@@ -11,10 +11,12 @@
 
 namespace wide::simt {
 
-/// Bytes after which the 16-byte pieces of a shared tile are permuted.
+/// Bytes after which the pieces of a shared tile are permuted.
 enum class Swizzle : uint8_t { none, bytes_32, bytes_64, bytes_128 };
 
-/// address ^ (16-byte pieces permuted within the swizzle's span); on final shared addresses.
+constexpr int kPiece = 16;  ///< bytes that stay together under every swizzle
+
+/// address ^ (pieces permuted within the swizzle's span); on final shared addresses.
 constexpr uint32_t swizzled(uint32_t address, Swizzle swizzle) {
   const uint32_t mask = swizzle == Swizzle::bytes_128  ? 7
                         : swizzle == Swizzle::bytes_64 ? 3

@@ -17,7 +17,7 @@ namespace wide::simt {
 
 namespace {
 
-constexpr int kM = 64, kMaxN = 256, kBytesOfK = 32;
+constexpr int kM = 64, kMaxN = 256;
 constexpr uint32_t kPoison = 0xffffffffu;
 
 int k_of(const WgmmaShape& shape) {

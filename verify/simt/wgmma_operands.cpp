@@ -22,9 +22,7 @@ namespace wide::simt {
 
 namespace {
 
-constexpr uint32_t kPiece = 16;
 constexpr int kRepeat = 8;  // rows of an atom
-constexpr int kBytesOfK = 32;
 
 uint32_t field(uint64_t bits, int shift) {
   return static_cast<uint32_t>(bits >> shift & 0x3fff) << 4;
@@ -68,10 +66,10 @@ uint32_t mn_major_offset(const MatrixDescriptor& d, uint32_t piece, uint32_t k) 
 template <class Function>
 void for_pieces(const SharedOperand& operand, int begin, int end, const Function& function) {
   const MatrixDescriptor& descriptor = operand.descriptor;
-  const int in_piece = static_cast<int>(kPiece) / element_bytes(operand.type);
+  const int in_piece = kPiece / element_bytes(operand.type);
   if (!operand.is_mn_major) {
     for (int row = begin; row < end; ++row) {
-      for (int piece = 0; piece < kBytesOfK / static_cast<int>(kPiece); ++piece) {
+      for (int piece = 0; piece < kBytesOfK / kPiece; ++piece) {
         const uint32_t offset =
             k_major_offset(descriptor, static_cast<uint32_t>(row), static_cast<uint32_t>(piece));
         function(swizzled(descriptor.start + offset, descriptor.swizzle), row, piece * in_piece);
@@ -119,7 +117,7 @@ std::vector<SharedRange> ranges(const SharedOperand& operand) {
 }
 
 void load_rows(const SharedOperand& a, int begin, int end, const std::byte* shared, float* rows) {
-  const int in_piece = static_cast<int>(kPiece) / element_bytes(a.type);
+  const int in_piece = kPiece / element_bytes(a.type);
   std::array<float, kPiece> floats;
   for_pieces(a, begin, end, [&](uint32_t address, int row, int k) {
     const std::byte* piece = shared + (address - kSharedBase);
@@ -135,7 +133,7 @@ void load_rows(const SharedOperand& a, int begin, int end, const std::byte* shar
 }
 
 void load_columns(const SharedOperand& b, const std::byte* shared, float* rows) {
-  const int in_piece = static_cast<int>(kPiece) / element_bytes(b.type);
+  const int in_piece = kPiece / element_bytes(b.type);
   std::array<float, kPiece> floats;
   for_pieces(b, 0, b.size, [&](uint32_t address, int column, int k) {
     const std::byte* piece = shared + (address - kSharedBase);

@@ -13,6 +13,8 @@
 
 namespace wide::simt {
 
+constexpr int kBytesOfK = 32;  ///< of one instruction
+
 struct MatrixDescriptor {
   uint32_t start = 0;                ///< shared address
   uint32_t leading = 0, stride = 0;  ///< bytes

@@ -18,7 +18,7 @@ namespace {
 /// Far beyond any model, so that an absurd file costs no absurd memory: an empty message takes two
 /// bytes there and hundreds here.
 constexpr size_t kMaxNodes = 100'000, kMaxTensors = 100'000, kMaxValues = 1'000,
-                 kMaxNodeValues = 1'000, kMaxAttributes = 100, kMaxNumbers = 10'000,
+                 kMaxNodeValues = 1'000, kMaxAttributes = 100, kMaxAttributeNumbers = 10'000,
                  kMaxTotal = 1'000'000;
 constexpr int64_t kMinOpset = 1, kMaxOpset = 21;
 
@@ -94,14 +94,14 @@ Attribute Reader::attribute(std::string_view message, const std::string& where) 
         a.tensor = wire.text();
         break;
       case 7:
-        wire.singles(a.floats, kMaxNumbers);
+        wire.singles(a.floats, kMaxAttributeNumbers);
         break;
       case 8:
-        wire.integers(a.ints, kMaxNumbers);
+        wire.integers(a.ints, kMaxAttributeNumbers);
         break;
       case 9:
         a.strings.push_back(wire.text());
-        count(a.strings.size(), kMaxNumbers, "texts of an attribute");
+        count(a.strings.size(), kMaxAttributeNumbers, "texts of an attribute");
         break;
       case 20:
         type = wire.integer();
