@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -148,12 +149,16 @@ class PackedWorkload : public Workload {
   Operand& add_operand(Operand::Description description);
   const Context& context() const { return context_; }
   const WorkloadOptions& options() const { return options_; }
+  /// Why no strategy that calls cuBLAS can run; empty where one can, and on the CPU, where none
+  /// calls it. Asked once, when first needed: starting cuBLAS takes milliseconds.
+  const std::string& cublas_unavailable_reason() const;
 
  private:
   Context context_;
   int64_t num_members_;
   WorkloadOptions options_;
   std::deque<Operand> operands_;
+  mutable std::optional<std::string> cublas_reason_;
 };
 
 }  // namespace wide::catalog

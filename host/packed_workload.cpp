@@ -12,6 +12,14 @@ PackedWorkload::PackedWorkload(const Context& context, int64_t num_members,
                                const WorkloadOptions& options)
     : context_(context), num_members_(num_members), options_(options) {}
 
+const std::string& PackedWorkload::cublas_unavailable_reason() const {
+  if (!cublas_reason_) {
+    const bool needs_none = context_.device().type == DeviceType::cpu;
+    cublas_reason_ = needs_none ? "" : VendorHandles(context_).cublas_unavailable_reason();
+  }
+  return *cublas_reason_;
+}
+
 Distribution shaped(const Distribution& from, Fill fill, Dtype dtype, bool is_first) {
   using Kind = Distribution::Kind;
   const bool is_around_zero =

@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "host/attention/attention_strategy.hpp"
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/workspace.hpp"
 #include "wide/pack.hpp"
 
 namespace wide {
@@ -19,10 +21,6 @@ namespace wide {
 namespace {
 
 constexpr std::string_view kName = "attention";
-
-int64_t aligned(int64_t bytes) {
-  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
-}
 
 /// `count` members from `first` on of rows that lie so, members explicit.
 template <class View>
@@ -96,7 +94,7 @@ AttentionPlan make_attention_plan(const Context& context, const AttentionProblem
   int64_t bytes = 0, part_bytes = 0;
   const auto add_slot = [&](int64_t rows, int64_t features) {
     const Slot slot{bytes, {rows, members, features}};
-    bytes += aligned(checked_bytes(slot.shape, dtype_bytes(full.dtype)));
+    bytes += aligned_bytes(checked_bytes(slot.shape, dtype_bytes(full.dtype)));
     return slot;
   };
   const auto make_linear = [&](const LinearProblem& linear, const std::string& name) {
@@ -118,7 +116,7 @@ AttentionPlan make_attention_plan(const Context& context, const AttentionProblem
   explain += ", flash_attention by " +
              (names.core == "auto" ? core.explain() : std::string(core.strategy()));
   std::string range = "wide::attention(" + std::string(strategy_name(choice.strategy)) + ")";
-  const int64_t needed = is_empty(full) ? 0 : bytes + aligned(part_bytes);
+  const int64_t needed = is_empty(full) ? 0 : bytes + aligned_bytes(part_bytes);
   return AttentionPlan(std::make_shared<const AttentionPlan::State>(
       AttentionPlan::State{context, full, std::move(choice), members, std::move(projections),
                            std::move(core), std::move(output), std::move(slots), heads, bytes,

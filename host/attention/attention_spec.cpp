@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 
 #include "host/attention/attention_problem.hpp"
 #include "host/attention/attention_reference.hpp"
@@ -93,7 +92,7 @@ class AttentionWorkload final : public PackedWorkload {
     try {
       const AttentionPlan plan =
           make_attention_plan(context(), problem_, {.strategy = std::string(strategy)});
-      return plan.strategy() == "fused" ? "" : cublas_unavailable_reason();
+      return plan.strategy() == "fused" || is_empty(like_) ? "" : cublas_unavailable_reason();
     } catch (const Error& error) {
       return error.what();
     }
@@ -107,7 +106,9 @@ class AttentionWorkload final : public PackedWorkload {
             plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
   }
 
-  std::string baseline_unsupported_reason() const override { return cublas_unavailable_reason(); }
+  std::string baseline_unsupported_reason() const override {
+    return is_empty(like_) ? "" : cublas_unavailable_reason();
+  }
 
   /// A baseline member is sequential with N = 1: a call per part.
   PreparedMembers prepare_members() override {
@@ -218,22 +219,12 @@ class AttentionWorkload final : public PackedWorkload {
     return static_cast<int64_t>(lengths_->values(member)[static_cast<size_t>(batch_row)]);
   }
 
-  /// Asked once, when first needed: starting cuBLAS takes milliseconds. Nothing to do needs none.
-  const std::string& cublas_unavailable_reason() const {
-    if (!cublas_reason_) {
-      const bool needs_none = context().device().type == DeviceType::cpu || is_empty(like_);
-      cublas_reason_ = needs_none ? "" : VendorHandles(context()).cublas_unavailable_reason();
-    }
-    return *cublas_reason_;
-  }
-
   AttentionProblem like_;
   Operand *x_ = nullptr, *key_ = nullptr, *value_ = nullptr, *qkv_weight_ = nullptr,
           *q_weight_ = nullptr, *k_weight_ = nullptr, *v_weight_ = nullptr, *qkv_bias_ = nullptr,
           *out_weight_ = nullptr, *out_bias_ = nullptr, *lengths_ = nullptr, *y_ = nullptr;
   AttentionArguments arguments_;
   AttentionProblem problem_;
-  mutable std::optional<std::string> cublas_reason_;
   mutable AttentionReferenceKeys keys_;  ///< the reference's, of one member and batch row
   mutable std::pair<int64_t, int64_t> keys_of_{-1, -1};
 };

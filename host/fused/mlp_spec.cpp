@@ -4,7 +4,6 @@
 // mlp for bench and verify: axes, sweeps, strategies, operands, cost.
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "host/fused/mlp_problem.hpp"
 #include "host/fused/mlp_reference.hpp"
@@ -110,7 +109,7 @@ class MlpWorkload final : public PackedWorkload {
       const MlpPlan plan = make_mlp_plan(context(), describe_mlp(arguments(), like_),
                                          {.strategy = std::string(strategy)});
       const bool is_ours = plan.strategy() == "fused" || plan.strategy() == "layerwise";
-      return is_ours ? "" : cublas_unavailable_reason();
+      return is_ours || is_empty(like_) ? "" : cublas_unavailable_reason();
     } catch (const Error& error) {
       return error.what();
     }
@@ -121,7 +120,9 @@ class MlpWorkload final : public PackedWorkload {
     return prepared(make_mlp_plan(context(), describe_mlp(operands, like_), options), operands);
   }
 
-  std::string baseline_unsupported_reason() const override { return cublas_unavailable_reason(); }
+  std::string baseline_unsupported_reason() const override {
+    return is_empty(like_) ? "" : cublas_unavailable_reason();
+  }
 
   /// A baseline member is sequential with N = 1: a call a layer.
   PreparedMembers prepare_members() override {
@@ -183,20 +184,10 @@ class MlpWorkload final : public PackedWorkload {
 
   MlpArguments arguments() const { return {x_.packed(), weights_.packed(), y_.packed()}; }
 
-  /// Asked once, when first needed: starting cuBLAS takes milliseconds. Nothing to do needs none.
-  const std::string& cublas_unavailable_reason() const {
-    if (!cublas_reason_) {
-      const bool needs_none = context().device().type == DeviceType::cpu || is_empty(like_);
-      cublas_reason_ = needs_none ? "" : VendorHandles(context()).cublas_unavailable_reason();
-    }
-    return *cublas_reason_;
-  }
-
   MlpProblem like_;
   const Operand& x_;
   const Operand& weights_;
   const Operand& y_;
-  mutable std::optional<std::string> cublas_reason_;
 };
 
 std::vector<AxisInfo> axes() {

@@ -261,12 +261,6 @@ class LinearWorkload final : public PackedWorkload {
     }
   }
 
-  /// Asked once, when first needed: starting cuBLAS takes milliseconds.
-  const std::string& cublas_unavailable_reason() const {
-    if (!cublas_reason_) cublas_reason_ = VendorHandles(context()).cublas_unavailable_reason();
-    return *cublas_reason_;
-  }
-
   LinearProblem like_;
   const Operand& x_;
   const Operand& weight_;
@@ -274,7 +268,6 @@ class LinearWorkload final : public PackedWorkload {
   const Operand* scale_;
   const Operand* residual_;
   const Operand& y_;
-  mutable std::optional<std::string> cublas_reason_;
   mutable std::vector<double> dequantized_;  ///< the reference's, of one member
   mutable int64_t dequantized_member_ = -1;
 };

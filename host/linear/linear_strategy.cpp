@@ -10,6 +10,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/hopper.hpp"
+#include "host/core/workspace.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_vendor.hpp"
 
@@ -24,10 +25,6 @@ constexpr std::array<std::string_view, 2> kCpuNames{"sequential", "wide"};
 
 std::string text_of(Dtype dtype) {
   return std::string(dtype_name(dtype));
-}
-
-int64_t aligned_bytes(int64_t bytes) {
-  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
 }
 
 /// fp8 is cuBLASLt's: its plain GEMMs do not take it, and sequential is our kernel's.

@@ -4,8 +4,8 @@
 // ragged_linear, as bench and verify see it. How ragged is one axis, `spread`; a member's shape is
 // drawn by its id, as its contents are, so that members can be permuted, repeated and left out.
 #include <algorithm>
+#include <exception>
 #include <numeric>
-#include <optional>
 
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_reference.hpp"
@@ -126,9 +126,7 @@ class RaggedLinearWorkload final : public PackedWorkload {
             plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
   }
 
-  std::string baseline_unsupported_reason() const override {
-    return context().device().type == DeviceType::cpu ? "" : cublas_unavailable_reason();
-  }
+  std::string baseline_unsupported_reason() const override { return cublas_unavailable_reason(); }
 
   /// One linear of one member each: one cublasGemmEx and its epilogue (CPU: our kernel).
   PreparedMembers prepare_members() override {
@@ -248,12 +246,6 @@ class RaggedLinearWorkload final : public PackedWorkload {
     return arguments;
   }
 
-  /// Asked once, when first needed: starting cuBLAS takes milliseconds.
-  const std::string& cublas_unavailable_reason() const {
-    if (!cublas_reason_) cublas_reason_ = VendorHandles(context()).cublas_unavailable_reason();
-    return *cublas_reason_;
-  }
-
   RaggedLinearProblem problem_;
   std::vector<LinearProblem> likes_;  ///< the members, one by one
   const Operand& x_;
@@ -262,7 +254,6 @@ class RaggedLinearWorkload final : public PackedWorkload {
   const Operand* scale_ = nullptr;
   const Operand* residual_ = nullptr;
   const Operand* y_ = nullptr;
-  mutable std::optional<std::string> cublas_reason_;
 };
 
 std::vector<AxisInfo> axes() {

@@ -8,17 +8,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "wide/context.hpp"
+#include "host/core/workspace.hpp"
 
 namespace wide {
-
-namespace {
-
-int64_t aligned(int64_t bytes) {
-  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
-}
-
-}  // namespace
 
 Packing pack_lifetimes(std::span<const Lifetime> lifetimes, bool reuses) {
   Packing packing;
@@ -34,11 +26,11 @@ Packing pack_lifetimes(std::span<const Lifetime> lifetimes, bool reuses) {
       const bool meets = lifetimes[other].first <= lifetimes[i].last &&
                          lifetimes[i].first <= lifetimes[other].last;
       if (!meets || !reuses) continue;
-      if (packing.offsets[other] >= offset + aligned(lifetimes[i].bytes)) break;
-      offset = std::max(offset, packing.offsets[other] + aligned(lifetimes[other].bytes));
+      if (packing.offsets[other] >= offset + aligned_bytes(lifetimes[i].bytes)) break;
+      offset = std::max(offset, packing.offsets[other] + aligned_bytes(lifetimes[other].bytes));
     }
     packing.offsets[i] = offset;
-    packing.bytes = std::max(packing.bytes, offset + aligned(lifetimes[i].bytes));
+    packing.bytes = std::max(packing.bytes, offset + aligned_bytes(lifetimes[i].bytes));
     placed.insert(std::upper_bound(
                       placed.begin(), placed.end(), i,
                       [&](size_t a, size_t b) { return packing.offsets[a] < packing.offsets[b]; }),

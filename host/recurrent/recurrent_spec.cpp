@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include "host/linear/linear_reference.hpp"
@@ -82,7 +81,7 @@ class RecurrentWorkload final : public PackedWorkload {
       const RecurrentPlan plan =
           make_recurrent_plan(context(), problem_, {.strategy = std::string(strategy)});
       const bool is_ours = plan.strategy() == "fused" || plan.strategy() == "stepwise";
-      return is_ours ? "" : cublas_unavailable_reason();
+      return is_ours || is_empty(like_) ? "" : cublas_unavailable_reason();
     } catch (const Error& error) {
       return error.what();
     }
@@ -92,7 +91,9 @@ class RecurrentWorkload final : public PackedWorkload {
     return prepared(make_recurrent_plan(context(), problem_, options), arguments_);
   }
 
-  std::string baseline_unsupported_reason() const override { return cublas_unavailable_reason(); }
+  std::string baseline_unsupported_reason() const override {
+    return is_empty(like_) ? "" : cublas_unavailable_reason();
+  }
 
   /// A baseline member is sequential with N = 1: two calls a step.
   PreparedMembers prepare_members() override {
@@ -174,15 +175,6 @@ class RecurrentWorkload final : public PackedWorkload {
             view(hidden_bias_), view_of(*y_),        view(first_hidden_),  view(first_cell_)};
   }
 
-  /// Asked once, when first needed: starting cuBLAS takes milliseconds. Nothing to do needs none.
-  const std::string& cublas_unavailable_reason() const {
-    if (!cublas_reason_) {
-      const bool needs_none = context().device().type == DeviceType::cpu || is_empty(like_);
-      cublas_reason_ = needs_none ? "" : VendorHandles(context()).cublas_unavailable_reason();
-    }
-    return *cublas_reason_;
-  }
-
   RecurrentProblem like_;
   const Operand *x_ = nullptr, *input_weight_ = nullptr, *hidden_weight_ = nullptr,
                 *input_bias_ = nullptr, *hidden_bias_ = nullptr, *first_hidden_ = nullptr,
@@ -191,7 +183,6 @@ class RecurrentWorkload final : public PackedWorkload {
   RecurrentProblem problem_;
   mutable std::pair<int64_t, int64_t> judged_{-1, -1};
   mutable RecurrentReferenceSequence sequence_;
-  mutable std::optional<std::string> cublas_reason_;
 };
 
 std::vector<AxisInfo> axes() {
