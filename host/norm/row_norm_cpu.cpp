@@ -35,49 +35,59 @@ class RowNormaliser {
       : p_(problem), a_(arguments), row_(row), member_(member) {}
 
   void run() {
-    const bool is_centred = p_.norm == ChainNorm::layernorm;
+    const bool is_centred = p_.norm == ChainNorm::layernorm, is_normed = p_.norm != ChainNorm::none;
     Sum sum;
-    if (is_centred) {
-      for_each_chunk([&](const float* v, int64_t, int64_t count) {
-        sum.add(count, [&](int64_t i) { return v[i]; });
-      });
-    }
-    const float rough_mean = sum.mean(p_.features);
     Moments moments;
-    if (p_.norm != ChainNorm::none) {
-      for_each_chunk(
-          [&](const float* v, int64_t, int64_t count) { moments.add(v, count, rough_mean); });
-    }
-    const float mean = is_centred ? moments.mean(p_.features) : 0.0f;
-    const float scale = 1.0f / std::sqrt(moments.square(p_.features, mean) + p_.epsilon);
-
-    // What is written may lie where the row was read: nobody reads it after this.
-    char* y = row_at(a_.y.data, p_.y, row_, member_, p_.dtype);
-    for_each_chunk([&](const float* v, int64_t first, int64_t count) {
-      const auto put = [&](const float* values, char* to) {
-        encode_row(p_.dtype, values, to + first * dtype_bytes(p_.dtype), count);
-      };
-      if (p_.has_sum) put(v, row_at(a_.sum.data, p_.sum, row_, member_, p_.dtype));
-      if (p_.norm == ChainNorm::none) return put(v, y);
-      float results[kChunk];
-      const bool is_float = p_.dtype == Dtype::fp32;
-      float* out = is_float ? reinterpret_cast<float*>(y) + first : results;
-      const float* gamma = p_.has_gamma
-                               ? parameters(a_.gamma, p_.gamma_member_stride, first, count, others_)
-                               : kNoFactor.data();
-      float shifts[kChunk];
-      const float* beta = p_.has_beta
-                              ? parameters(a_.beta, p_.beta_member_stride, first, count, shifts)
-                              : kNoShift.data();
-#pragma GCC ivdep
-      for (int64_t i = 0; i < count; ++i) {
-        out[i] = (v[i] - rough_mean - mean) * scale * gamma[i] + beta[i];
+    float rough_mean = 0;
+    // One loop, not one a pass: what fetches a chunk is inlined wherever it is called.
+    for (const Pass pass : {Pass::sum, Pass::moments, Pass::store}) {
+      if ((pass == Pass::sum && !is_centred) || (pass == Pass::moments && !is_normed)) continue;
+      const float mean = is_centred ? moments.mean(p_.features) : 0.0f;
+      const float scale = 1.0f / std::sqrt(moments.square(p_.features, mean) + p_.epsilon);
+      for (int64_t first = 0; first < p_.features; first += kChunk) {
+        const int64_t count = std::min(kChunk, p_.features - first);
+        const float* v = chunk(first, count);
+        if (pass == Pass::sum) {
+          sum.add(count, [v](int64_t i) { return v[i]; });
+        } else if (pass == Pass::moments) {
+          moments.add(v, count, rough_mean);
+        } else {
+          store(v, first, count, rough_mean, mean, scale);
+        }
       }
-      if (!is_float) put(out, y);
-    });
+      if (pass == Pass::sum) rough_mean = sum.mean(p_.features);
+    }
   }
 
  private:
+  enum class Pass { sum, moments, store };
+
+  /// What is written may lie where the row was read: nobody reads it after this.
+  void store(const float* v, int64_t first, int64_t count, float rough_mean, float mean,
+             float scale) {
+    char* y = row_at(a_.y.data, p_.y, row_, member_, p_.dtype);
+    const auto put = [&](const float* values, char* to) {
+      encode_row(p_.dtype, values, to + first * dtype_bytes(p_.dtype), count);
+    };
+    if (p_.has_sum) put(v, row_at(a_.sum.data, p_.sum, row_, member_, p_.dtype));
+    if (p_.norm == ChainNorm::none) return put(v, y);
+    float results[kChunk];
+    const bool is_float = p_.dtype == Dtype::fp32;
+    float* out = is_float ? reinterpret_cast<float*>(y) + first : results;
+    const float* gamma = p_.has_gamma
+                             ? parameters(a_.gamma, p_.gamma_member_stride, first, count, others_)
+                             : kNoFactor.data();
+    float shifts[kChunk];
+    const float* beta = p_.has_beta
+                            ? parameters(a_.beta, p_.beta_member_stride, first, count, shifts)
+                            : kNoShift.data();
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = (v[i] - rough_mean - mean) * scale * gamma[i] + beta[i];
+    }
+    if (!is_float) put(out, y);
+  }
+
   const float* parameters(const ConstTensorView& view, int64_t stride, int64_t first, int64_t count,
                           float* buffer) const {
     return cpu::chunk_of(p_.dtype, view.data, member_ * stride + first, count, buffer);
@@ -86,27 +96,24 @@ class RowNormaliser {
     cpu::map(values, others, values, count, [](float value, float other) { return value + other; });
   }
 
-  /// Calls f(values, first, count) for the chunks of what is normalised.
-  template <class F>
-  void for_each_chunk(const F& f) {
-    for (int64_t first = 0; first < p_.features; first += kChunk) {
-      const int64_t count = std::min(kChunk, p_.features - first);
-      f(chunk_at(first, count), first, count);
-    }
+  /// A chunk of what is normalised; the only one of a row is fetched once.
+  const float* chunk(int64_t first, int64_t count) {
+    if (chunk_ == nullptr || p_.features > kChunk) chunk_ = fetch(first, count);
+    return chunk_;
   }
-  const float* chunk_at(int64_t first, int64_t count) {
-    const auto chunk = [&](const ConstTensorView& view, const RowStrides& strides, float* buffer) {
+  const float* fetch(int64_t first, int64_t count) {
+    const auto of = [&](const ConstTensorView& view, const RowStrides& strides, float* buffer) {
       const char* row = row_at(view.data, strides, row_, member_, p_.dtype);
       return cpu::chunk_of(p_.dtype, row, first, count, buffer);
     };
-    const float* x = chunk(a_.x, p_.x, values_);
+    const float* x = of(a_.x, p_.x, values_);
     if (!p_.has_bias && !p_.has_residual && p_.activation == Activation::none) return x;
     if (x != values_) std::copy_n(x, count, values_);
     if (p_.has_bias) {
       add(parameters(a_.bias, p_.bias_member_stride, first, count, others_), values_, count);
     }
     activate_cpu(p_.activation, values_, count);
-    if (p_.has_residual) add(chunk(a_.residual, p_.residual, others_), values_, count);
+    if (p_.has_residual) add(of(a_.residual, p_.residual, others_), values_, count);
     if (p_.dtype != Dtype::fp32) {  // as it would be stored
       char stored[kChunk * sizeof(uint16_t)];
       encode_row(p_.dtype, values_, stored, count);
@@ -118,6 +125,7 @@ class RowNormaliser {
   const ChainProblem& p_;
   const ChainArguments& a_;
   int64_t row_, member_;
+  const float* chunk_ = nullptr;
   float values_[kChunk], others_[kChunk];
 };
 

@@ -41,11 +41,12 @@ class Pooler {
     const char* x = static_cast<const char*>(a_.x.data) + element(p_.x);
     char* y = static_cast<char*>(a_.y.data) + element(p_.y);
     call_vectorised([&] {
-      pool_columns(x, first_group_, y);
-      Group group;
-      for (int64_t first = first_group_.count; first < p_.out_width; first += group.count) {
-        choose_group(first, group);
+      Group later;  // one call of pool_columns: it is inlined wherever it is called
+      for (int64_t first = 0; first < p_.out_width;) {
+        if (first > 0) choose_group(first, later);
+        const Group& group = first > 0 ? later : first_group_;
         pool_columns(x, group, y);
+        first += group.count;
       }
     });
   }
