@@ -9,6 +9,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "host/attention/attention_reference.hpp"
@@ -328,6 +329,7 @@ TEST_CASE("attention: AUTO takes fused where it is verified, else the vendor's G
   DeviceInfo gpu;
   gpu.device = {DeviceType::cuda, 0};
   gpu.compute_capability = 90;
+  gpu.shared_bytes_per_block = 227 * 1024;
   AttentionProblem p{.num_members = 4, .batch = 8, .seq = 128, .features = 256, .heads = 8};
   p.dtype = Dtype::bf16;
   p = make_attention_plan(Context::cpu(), p).problem();

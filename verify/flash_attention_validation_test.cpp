@@ -91,6 +91,7 @@ TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
   DeviceInfo gpu;
   gpu.device = {DeviceType::cuda, 0};
   gpu.compute_capability = 90;
+  gpu.shared_bytes_per_block = 227 * 1024;
   using enum FlashAttentionStrategy;
   std::string refusal = "no engine";
   int asked = 0;
@@ -187,6 +188,7 @@ TEST_CASE("flash_attention: decode's parts, their memory, and what it refuses") 
   DeviceInfo gpu;
   gpu.device = {DeviceType::cuda, 0};
   gpu.compute_capability = 80;
+  gpu.shared_bytes_per_block = 163 * 1024;
   CHECK(flash_attention_unsupported_reason(decode, one, gpu).empty());
   FlashAttentionProblem other = one;
   other.seq = 9;
@@ -195,6 +197,41 @@ TEST_CASE("flash_attention: decode's parts, their memory, and what it refuses") 
   other = one, other.dtype = Dtype::fp32;
   CHECK(flash_attention_unsupported_reason(decode, other, gpu) ==
         "decode takes fp16 and bf16, not fp32");
+}
+
+TEST_CASE("flash_attention: what a block's shared memory cannot hold is refused, and not chosen") {
+  DeviceInfo gpu;
+  gpu.device = {DeviceType::cuda, 0};
+  gpu.compute_capability = 89;
+  gpu.name = "L4";
+  gpu.shared_bytes_per_block = 99 * 1024;
+  using enum FlashAttentionStrategy;
+  const auto problem = [](Dtype dtype, int64_t head_dim, int64_t seq) {
+    return FlashAttentionProblem{.seq = seq, .kv_seq = 512, .head_dim = head_dim, .dtype = dtype};
+  };
+  const auto reason = [&](FlashAttentionStrategy strategy, Dtype dtype, int64_t head_dim) {
+    return flash_attention_unsupported_reason(strategy, problem(dtype, head_dim, 1), gpu);
+  };
+  CHECK(reason(tensor_core, Dtype::fp16, 128).empty());
+  CHECK(reason(tensor_core, Dtype::fp16, 129) ==
+        "tensor_core needs 122880 bytes of shared memory for heads of 129 elements, a block of L4 "
+        "has 101376");
+  CHECK(reason(sequential, Dtype::fp16, 128).empty());
+  CHECK_FALSE(reason(sequential, Dtype::fp16, 129).empty());
+  CHECK(reason(simt, Dtype::fp32, 128).empty());
+  CHECK_FALSE(reason(simt, Dtype::fp32, 129).empty());
+  CHECK(reason(decode, Dtype::bf16, 64).empty());
+  CHECK_FALSE(reason(decode, Dtype::bf16, 65).empty());
+  const VerifiedStrategy all[] = {{"flash_attention", "tensor_core", 89},
+                                  {"flash_attention", "decode", 89}};
+  const auto choose = [&](int64_t head_dim, const std::string& refusal) {
+    return choose_flash_attention_strategy(problem(Dtype::bf16, head_dim, 1), gpu, "auto", all,
+                                           [&] { return refusal; });
+  };
+  CHECK(choose(64, "").strategy == decode);
+  CHECK(choose(128, "").strategy == tensor_core);
+  CHECK(choose(192, "").strategy == cudnn);
+  CHECK_THROWS_AS(choose(192, "no engine"), Error);
 }
 
 TEST_CASE("flash_attention: wgmma takes what tensor maps describe") {

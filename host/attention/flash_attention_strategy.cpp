@@ -11,6 +11,7 @@
 #include "host/core/hopper.hpp"
 #include "host/core/plan_checks.hpp"
 #include "kernels/attention/flash_attention_decode_part.hpp"
+#include "kernels/attention/flash_attention_shared.hpp"
 
 namespace wide {
 
@@ -39,6 +40,21 @@ std::string decode_reason(const FlashAttentionProblem& problem) {
   return "decode takes up to " + std::to_string(kernels::kDecodeRows) +
          " queries that share keys, those of " + std::to_string(group) + " heads of seq " +
          std::to_string(problem.seq) + " do";
+}
+
+/// Devices of the same instructions differ in shared memory: of 8.6, 8.9 and 12.0 a block has 99
+/// KiB.
+std::string shared_reason(FlashAttentionStrategy strategy, const FlashAttentionProblem& problem,
+                          const DeviceInfo& device) {
+  using enum FlashAttentionStrategy;
+  const int64_t dim = problem.head_dim;
+  const int64_t bytes = strategy == decode             ? kernels::attention_decode_shared_bytes(dim)
+                        : problem.dtype == Dtype::fp32 ? kernels::attention_simt_shared_bytes(dim)
+                                                       : kernels::attention_mma_shared_bytes(dim);
+  if (bytes <= device.shared_bytes_per_block) return "";
+  return std::string(strategy_name(strategy)) + " needs " + std::to_string(bytes) +
+         " bytes of shared memory for heads of " + std::to_string(dim) + " elements, a block of " +
+         device.name + " has " + std::to_string(device.shared_bytes_per_block);
 }
 
 /// Bulk tensor copies bring heads in, and bring y out.
@@ -86,7 +102,8 @@ std::vector<FlashAttentionStrategy> flash_attention_kernels(const FlashAttention
   constexpr int64_t kHalfOfLeastWidth = 32;
   std::vector<FlashAttentionStrategy> kernels;
   if (short_reason(problem).empty()) kernels.push_back(short_keys);
-  if (decode_reason(problem).empty()) kernels.push_back(decode);
+  if (flash_attention_unsupported_reason(decode, problem, device).empty())
+    kernels.push_back(decode);
   if (problem.head_dim > kHalfOfLeastWidth && wgmma_reason(problem, device).empty()) {
     kernels.push_back(wgmma);
   }
@@ -132,12 +149,15 @@ std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,
   }
   if (strategy == short_keys) return short_reason(problem);
   if (strategy == wgmma) return wgmma_reason(problem, device);
-  if (strategy == decode) return decode_reason(problem);
+  if (strategy == decode) {
+    const std::string reason = decode_reason(problem);
+    return reason.empty() ? shared_reason(strategy, problem, device) : reason;
+  }
   if (strategy != sequential && strategy != flash_attention_kernel(problem)) {
     return name + " takes " + (strategy == simt ? "fp32" : "fp16 and bf16") + ", not " +
            std::string(dtype_name(problem.dtype));
   }
-  return "";
+  return shared_reason(strategy, problem, device);
 }
 
 FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem& problem,
@@ -165,14 +185,16 @@ FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem
     }
   }
   if (is_cpu) return {wide, "wide: all members' heads keep every thread busy"};
-  std::string kernel_name;
+  std::string why;
   for (const FlashAttentionStrategy kernel : flash_attention_kernels(problem, device)) {
-    kernel_name = strategy_name(kernel);
+    const std::string kernel_name(strategy_name(kernel));
+    why = flash_attention_unsupported_reason(kernel, problem, device);
+    if (!why.empty()) continue;
     if (is_verified_in(verified, "flash_attention", kernel_name, device.compute_capability)) {
-      return {require_supported(kernel), kernel_name + ": one launch for all members"};
+      return {kernel, kernel_name + ": one launch for all members"};
     }
+    why = kernel_name + " is unverified on " + capability(device);
   }
-  const std::string why = kernel_name + " is unverified on " + capability(device);
   std::string refusal = flash_attention_unsupported_reason(cudnn, problem, device);
   if (refusal.empty()) refusal = cudnn_refusal();
   if (refusal.empty()) return {cudnn, "cudnn: one call for all members, " + why};

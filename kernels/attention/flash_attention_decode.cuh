@@ -22,6 +22,7 @@
 
 #include "kernels/attention/flash_attention_decode.hpp"
 #include "kernels/attention/flash_attention_fragments.cuh"
+#include "kernels/attention/flash_attention_shared.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/vector_load.cuh"
 
@@ -363,7 +364,9 @@ __global__ void __launch_bounds__(kDecodeThreads)
 
 template <class T, DecodeWidth width>
 cudaError_t launch_decode_width(const FlashAttentionDecodeParams& params, cudaStream_t stream) {
-  constexpr int kSharedBytes = sizeof(DecodeStorage<decode_policy_of(width)>);
+  constexpr AttentionMmaPolicy policy = decode_policy_of(width);
+  constexpr int kSharedBytes = sizeof(DecodeStorage<policy>);
+  static_assert(kSharedBytes <= attention_decode_shared_bytes(policy.dims));
   constexpr int64_t kMaxBlocks = 0x7fffffff;
   const FlashAttentionParams& p = params.attention;
   int64_t units = 1;

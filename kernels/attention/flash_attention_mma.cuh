@@ -21,6 +21,7 @@
 
 #include "kernels/attention/flash_attention.hpp"
 #include "kernels/attention/flash_attention_fragments.cuh"
+#include "kernels/attention/flash_attention_shared.hpp"
 
 namespace wide::kernels {
 
@@ -132,6 +133,7 @@ __global__ void __launch_bounds__(mma_policy_of(width).threads(),
 template <class T, HeadWidth width>
 cudaError_t launch_width(const FlashAttentionParams& params, cudaStream_t stream) {
   constexpr AttentionMmaPolicy policy = mma_policy_of(width);
+  static_assert(policy.shared_bytes() <= attention_mma_shared_bytes(policy.dims));
   return launch_query_blocks(flash_attention_mma<T, width>, params, policy.queries(),
                              policy.threads(), policy.shared_bytes(), stream);
 }

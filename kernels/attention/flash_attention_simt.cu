@@ -18,6 +18,7 @@
 #include <limits>
 
 #include "kernels/attention/flash_attention.hpp"
+#include "kernels/attention/flash_attention_shared.hpp"
 #include "kernels/attention/flash_attention_tile.cuh"
 
 namespace wide::kernels {
@@ -295,8 +296,10 @@ __global__ void __launch_bounds__(kThreads, simt_policy_of(width).blocks_per_mul
 
 template <HeadWidth width>
 cudaError_t launch_width(const FlashAttentionParams& params, cudaStream_t stream) {
+  constexpr AttentionSimtPolicy policy = simt_policy_of(width);
+  static_assert(policy.shared_bytes() <= attention_simt_shared_bytes(policy.dims));
   return launch_query_blocks(flash_attention_simt<width>, params, kQueries, kThreads,
-                             simt_policy_of(width).shared_bytes(), stream);
+                             policy.shared_bytes(), stream);
 }
 
 }  // namespace
