@@ -78,6 +78,9 @@ inline std::vector<std::pair<std::string, LinearProblem>> layouts(const LinearPr
   problem.shared_input = true;
   list.emplace_back("shared input", problem);
   problem = base;
+  problem.weight = {in + 8 - in % 8 + 8, 0};
+  list.emplace_back("weight member stride 0", problem);
+  problem = base;
   problem.epilogue = {.has_bias = false, .activation = Activation::relu};
   list.emplace_back("relu, no bias", problem);
   problem = base;

@@ -108,6 +108,8 @@ TEST_CASE("linear by wgmma: both ways to store, every epilogue") {
   problem.shared_input = true;
   problem.weight = {160, 160 * out + 16};
   check(bench, problem, m64n128);
+  problem.weight = {160, 0};  // one for all members
+  check(bench, problem, m64n128);
 }
 
 TEST_CASE("linear by wgmma: what stands in is said in advance") {

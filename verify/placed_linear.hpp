@@ -53,7 +53,8 @@ class PlacedLinear {
                [&](int64_t b, int64_t n, int64_t i) { return x_value(b, n, i); });
     weight_ = p.weight_format == WeightFormat::packed
                   ? place({p.num_members, p.out_features, p.in_features},
-                          {p.weight.member, p.weight.row, 1}, p.dtype, weight_value)
+                          {p.weight.member, p.weight.row, 1}, p.dtype,
+                          [&](int64_t n, int64_t o, int64_t i) { return weight_value(n, o, i); })
                   : place_blobs();
     bias_ = place({1, p.num_members, p.out_features}, {0, p.bias_member_stride, 1}, *p.y_dtype,
                   [](int64_t, int64_t n, int64_t o) { return bias_value(n, o); });
@@ -146,7 +147,8 @@ class PlacedLinear {
     return static_cast<double>((b * 7 + (is_one_for_all ? 0 : n) * 3 + i * 5) % 5) - 2;
   }
   /// Of two sizes, so that groups of quantised weights have two scales.
-  static double weight_value(int64_t n, int64_t o, int64_t i) {
+  double weight_value(int64_t n, int64_t o, int64_t i) const {
+    if (problem_.weight_format == WeightFormat::packed && problem_.weight.member == 0) n = 0;
     const double size = (o / 5 + i / 64) % 2 == 0 ? 1 : 2;
     return size * (static_cast<double>((n * 11 + o * 3 + i * 7 + o * i) % 3) - 1);
   }

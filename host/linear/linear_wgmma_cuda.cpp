@@ -14,7 +14,7 @@ namespace wide {
 
 namespace {
 
-/// An operand {features, rows, members}, in boxes of one member.
+/// An operand {features, rows, members}, in boxes of one member. What all members share has one.
 struct RowsMap {
   const void* data;
   Dtype dtype;
@@ -28,11 +28,12 @@ void encode(const RowsMap& map, CUtensorMap& encoded) {
   // A stride that nobody takes has to be one all the same.
   const int64_t packed = (map.features + vector - 1) / vector * vector;
   const int64_t row = map.rows > 1 ? map.strides.row : packed;
-  const int64_t member = map.members > 1 ? map.strides.member : row;
+  const int64_t members = map.strides.member == 0 ? 1 : map.members;
+  const int64_t member = members > 1 ? map.strides.member : row;
   encode_tile_map({.data = map.data,
                    .dtype = map.dtype,
                    .rank = 3,
-                   .extent = {map.features, map.rows, map.members},
+                   .extent = {map.features, map.rows, members},
                    .stride = {1, row, member},
                    .box = {map.box_features, map.box_rows, 1},
                    .swizzle = TileSwizzle::bytes_128},
@@ -55,8 +56,7 @@ void run_linear_wgmma(const DeviceInfo& device, kernels::LinearWgmmaTile tile,
   kernels::LinearWgmmaParams wgmma{};
   wgmma.linear = params;
   wgmma.num_multiprocessors = device.num_multiprocessors;
-  encode({arguments.x.data, problem.dtype, in, batch, problem.x.member == 0 ? 1 : members,
-          problem.x, box_k, tile_m(tile)},
+  encode({arguments.x.data, problem.dtype, in, batch, members, problem.x, box_k, tile_m(tile)},
          wgmma.x);
   encode(
       {arguments.weight.data, problem.dtype, in, out, members, problem.weight, box_k, tile_n(tile)},

@@ -39,15 +39,15 @@ template <class T>
 struct LinearStages {
   const LinearWgmmaParams& params;
   TileAt at;
-  int32_t x_member;
+  int32_t x_member, weight_member;
   int32_t k = 0;
 
   __device__ void prefetch_weight() const {
-    arch::prefetch_tile(params.weight, k, at.first_n, at.member);
+    arch::prefetch_tile(params.weight, k, at.first_n, weight_member);
   }
   __device__ void load(char* x, char* weight, arch::Mbarrier* full) const {
     arch::load_tile(x, params.x, full, k, at.first_m, x_member);
-    arch::load_tile(weight, params.weight, full, k, at.first_n, at.member);
+    arch::load_tile(weight, params.weight, full, k, at.first_n, weight_member);
   }
   __device__ void advance() { k += kRowBytes / static_cast<int>(sizeof(T)); }
 };
@@ -71,7 +71,8 @@ struct LinearWork {
   }
   __device__ LinearStages<T> stages(uint32_t index) const {
     const TileAt at = tile_at(index);
-    return {params, at, params.linear.x_strides.member == 0 ? 0 : at.member};
+    const auto own = [&](const RowStrides& strides) { return strides.member == 0 ? 0 : at.member; };
+    return {params, at, own(params.linear.x_strides), own(params.linear.weight_strides)};
   }
   template <int kBlocksM, int kSums>
   __device__ void store(uint32_t index, int first_m, int first_n, const Storer& storer,
