@@ -34,6 +34,7 @@ struct Call {
   }
 } call;
 std::vector<Call> calls;
+cudaStream_t stream_of_handle = nullptr;
 cudnnStatus_t answer = CUDNN_STATUS_SUCCESS;
 
 /// What the next plans' end is, instead of the library's.
@@ -91,12 +92,17 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
   return library(descriptor);
 }
 cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t stream) {
-  call.stream = stream;
+  stream_of_handle = stream;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnGetStream(cudnnHandle_t, cudaStream_t* stream) {
+  *stream = stream_of_handle;
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t,
                                   cudnnBackendDescriptor_t) {
   call.handle = handle;
+  call.stream = stream_of_handle;
   calls.push_back(call);
   return answer;
 }
@@ -117,7 +123,10 @@ TEST_CASE("cudnn: a plan hands over its operands, its numbers, workspace and str
   // Addresses that nobody follows.
   alignas(16) std::byte memory[5][16];
   const CudnnBinding bindings[] = {{x, memory[0]}, {y, memory[1]}, {b, memory[2]}};
+  const auto own = static_cast<cudaStream_t>(static_cast<void*>(memory[1] + 8));
+  stream_of_handle = own;
   plan->run(memory[3], bindings, {memory[4], 0}, Stream(static_cast<void*>(memory[0] + 8)));
+  CHECK(stream_of_handle == own);  // the handle may be the engine's
   CHECK(call.handle == static_cast<void*>(memory[3]));
   CHECK(call.stream == static_cast<void*>(memory[0] + 8));
   CHECK(call.workspace == memory[4]);
@@ -141,6 +150,7 @@ TEST_CASE("cudnn: a plan hands over its operands, its numbers, workspace and str
       CHECK(std::string(error.what())
                 .starts_with("cudnn: " + std::string(cudnnGetErrorString(status))));
     }
+    CHECK(stream_of_handle == own);
   }
 }
 

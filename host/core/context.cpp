@@ -111,14 +111,15 @@ OwnedStream::~OwnedStream() {
 OwnedStream::OwnedStream(OwnedStream&& other) noexcept
     : stream_(std::exchange(other.stream_, Stream::cpu())), device_(other.device_) {}
 
-VendorHandles::VendorHandles(const Context& context) : owned_(true) {
+VendorHandles::VendorHandles(const Context& context)
+    : owned_(true), ordinal_(context.device().ordinal) {
   if (context.device().type == DeviceType::cpu) {
     cublas_reason_ = "the CPU device has no cuBLAS";
     cudnn_reason_ = "the CPU device has no cuDNN";
     return;
   }
-  cublas_ = runtime::create_cublas(context.device().ordinal, cublas_reason_);
-  cudnn_ = create_cudnn(context.device().ordinal, cudnn_reason_);
+  cublas_ = runtime::create_cublas(ordinal_, cublas_reason_);
+  cudnn_ = create_cudnn(ordinal_, cudnn_reason_);
 }
 
 VendorHandles VendorHandles::borrow(void* cublas, void* cudnn) {
@@ -135,14 +136,15 @@ VendorHandles VendorHandles::borrow(void* cublas, void* cudnn) {
 
 VendorHandles::~VendorHandles() {
   if (!owned_) return;
-  if (cublas_ != nullptr) runtime::destroy_cublas(cublas_);
-  if (cudnn_ != nullptr) destroy_cudnn(cudnn_);
+  if (cublas_ != nullptr) runtime::destroy_cublas(ordinal_, cublas_);
+  if (cudnn_ != nullptr) destroy_cudnn(ordinal_, cudnn_);
 }
 
 VendorHandles::VendorHandles(VendorHandles&& other) noexcept
     : cublas_(std::exchange(other.cublas_, nullptr)),
       cudnn_(std::exchange(other.cudnn_, nullptr)),
       owned_(std::exchange(other.owned_, false)),
+      ordinal_(other.ordinal_),
       cublas_reason_(std::move(other.cublas_reason_)),
       cudnn_reason_(std::move(other.cudnn_reason_)) {}
 

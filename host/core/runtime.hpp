@@ -31,6 +31,6 @@ void destroy_stream(int ordinal, Stream stream) noexcept;
 
 /// A cublasHandle_t, or null and the reason.
 void* create_cublas(int ordinal, std::string& reason);
-void destroy_cublas(void* handle) noexcept;
+void destroy_cublas(int ordinal, void* handle) noexcept;
 
 }  // namespace wide::runtime

@@ -136,8 +136,12 @@ void* create_cublas(int ordinal, std::string& reason) {
   return nullptr;
 }
 
-void destroy_cublas(void* handle) noexcept {
-  (void)cublasDestroy(static_cast<cublasHandle_t>(handle));
+void destroy_cublas(int ordinal, void* handle) noexcept {
+  try {
+    const CurrentDevice current(ordinal);
+    (void)cublasDestroy(static_cast<cublasHandle_t>(handle));
+  } catch (const Error&) {  // the runtime is gone already, and the handle with it
+  }
 }
 
 }  // namespace wide::runtime

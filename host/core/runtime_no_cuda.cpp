@@ -44,6 +44,6 @@ void* create_cublas(int, std::string& reason) {
   reason = kReason;
   return nullptr;
 }
-void destroy_cublas(void*) noexcept {}
+void destroy_cublas(int, void*) noexcept {}
 
 }  // namespace wide::runtime

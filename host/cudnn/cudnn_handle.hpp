@@ -10,6 +10,6 @@ namespace wide {
 
 /// A cudnnHandle_t for the device, or null and the reason.
 void* create_cudnn(int ordinal, std::string& reason);
-void destroy_cudnn(void* handle) noexcept;
+void destroy_cudnn(int ordinal, void* handle) noexcept;
 
 }  // namespace wide

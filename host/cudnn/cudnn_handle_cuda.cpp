@@ -4,6 +4,7 @@
 
 #include "host/core/current_device.hpp"
 #include "host/cudnn/cudnn_handle.hpp"
+#include "wide/error.hpp"
 
 namespace wide {
 
@@ -17,8 +18,12 @@ void* create_cudnn(int ordinal, std::string& reason) {
   return nullptr;
 }
 
-void destroy_cudnn(void* handle) noexcept {
-  (void)cudnnDestroy(static_cast<cudnnHandle_t>(handle));
+void destroy_cudnn(int ordinal, void* handle) noexcept {
+  try {
+    const CurrentDevice current(ordinal);
+    (void)cudnnDestroy(static_cast<cudnnHandle_t>(handle));
+  } catch (const Error&) {  // the runtime is gone already, and the handle with it
+  }
 }
 
 }  // namespace wide

@@ -18,7 +18,7 @@ void* create_cudnn(int, std::string& reason) {
   reason = kReason;
   return nullptr;
 }
-void destroy_cudnn(void*) noexcept {}
+void destroy_cudnn(int, void*) noexcept {}
 
 std::string cudnn_unavailable_reason(const CudnnDevice&) {
   return kReason;

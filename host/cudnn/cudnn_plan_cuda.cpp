@@ -196,6 +196,22 @@ class Search {
   std::optional<Failed> failed_;
 };
 
+/// The handle on the call's stream, and behind the call on its own: it may be the engine's.
+class OnStream {
+ public:
+  OnStream(cudnnHandle_t handle, cudaStream_t stream) : handle_(handle) {
+    require(cudnnGetStream(handle, &own_));
+    require(cudnnSetStream(handle, stream));
+  }
+  ~OnStream() { (void)cudnnSetStream(handle_, own_); }
+  OnStream(const OnStream&) = delete;
+  cudnnHandle_t get() const { return handle_; }
+
+ private:
+  cudnnHandle_t handle_;
+  cudaStream_t own_ = nullptr;
+};
+
 class Plan final : public CudnnPlan {
  public:
   Plan(const CudnnDevice& device, const CudnnGraph& graph, const CudnnNumerics& numerics)
@@ -228,9 +244,8 @@ class Plan final : public CudnnPlan {
       pack.set_all<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, std::span(addresses).first(count));
       pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace.data);
       pack.finalize();
-      const auto handle = static_cast<cudnnHandle_t>(cudnn);
-      require(cudnnSetStream(handle, native_stream(stream)));
-      require(cudnnBackendExecute(handle, found_.plan.get(), pack.get()));
+      const OnStream handle(static_cast<cudnnHandle_t>(cudnn), native_stream(stream));
+      require(cudnnBackendExecute(handle.get(), found_.plan.get(), pack.get()));
     } catch (const Refused& refused) {
       cudnn::throw_error("cudnn: ", refused);
     }

@@ -98,8 +98,8 @@ class VendorHandles {
   /// leaves its handle null and says why.
   explicit VendorHandles(const Context& context);
   /// Uses the engine's cublasHandle_t and cudnnHandle_t; they stay the engine's. One may be null.
-  /// Calls leave cuBLAS's stream and modes as they found them; a workspace that the engine gave it
-  /// is forgotten, since cuBLAS does not say which it was. cuDNN's stream is that of the last call.
+  /// Calls leave their streams and cuBLAS's modes as they found them; a workspace that the engine
+  /// gave cuBLAS is forgotten, since it does not say which it was.
   static VendorHandles borrow(void* cublas, void* cudnn = nullptr);
   ~VendorHandles();
   VendorHandles(VendorHandles&& other) noexcept;
@@ -109,7 +109,7 @@ class VendorHandles {
   void* cublas() const { return cublas_; }  ///< cublasHandle_t or null
   /// Why cublas() is null; empty where it is not.
   const std::string& cublas_unavailable_reason() const { return cublas_reason_; }
-  void* cudnn() const { return cudnn_; }  ///< cudnnHandle_t or null; its stream is set by calls
+  void* cudnn() const { return cudnn_; }  ///< cudnnHandle_t or null
   const std::string& cudnn_unavailable_reason() const { return cudnn_reason_; }
 
  private:
@@ -117,6 +117,7 @@ class VendorHandles {
   void* cublas_ = nullptr;
   void* cudnn_ = nullptr;
   bool owned_ = false;
+  int ordinal_ = 0;  ///< of the device that owned handles are of
   std::string cublas_reason_, cudnn_reason_;
 };
 
