@@ -13,7 +13,7 @@ namespace {
 PointwiseProblem problem_of(const Case& point) {
   PointwiseProblem p;
   p.num_members = point.integer("n");
-  p.rows = point.integer("batch");
+  p.rows = point.integer("batch") * point.integer("seq");
   p.features = point.integer("d");
   p.function = *parse_pointwise_function(point.word("function"));
   p.dtype = point.dtype();
@@ -125,11 +125,12 @@ std::vector<Sweep> sweeps() {
 PrimitiveSpec make_spec() {
   PrimitiveSpec spec;
   spec.name = "pointwise";
+  spec.version = 2;  // of the first, seq was no part
   spec.summary = "y = function(x), every element of every member";
   spec.axes = {
       {"n", "members", int64_t{4}, {}, 1},
       {"batch", "batch rows B", int64_t{8}, {}, 0},
-      {"seq", "positions per batch row T", int64_t{128}, {}, 0},
+      {"seq", "positions per batch row T", int64_t{1}, {}, 0},
       {"d", "features", int64_t{256}, {}, 0},
       {"function", "of x", "relu", function_names(), 0},
       {"slopes", "prelu's: of a member, or of each feature", "member", {"member", "feature"}, 0},
