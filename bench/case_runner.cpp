@@ -286,9 +286,14 @@ class CaseRunner {
     return std::clamp(left, 0.01, config_.timeout_s);
   }
 
+  /// What of its operands one call touches: of an embedding's tables, a few rows.
+  int64_t touched_bytes() const {
+    return std::min(result_.footprint_bytes, static_cast<int64_t>(result_.cost.bytes()));
+  }
+
   ColdRule cold_rule() const {
     return {config_.cache, config_.l2_factor, plan_.context.info().last_level_cache_bytes,
-            result_.footprint_bytes};
+            touched_bytes()};
   }
 
   /// With copies of the operands, where calls rotate over them.
@@ -339,7 +344,7 @@ class CaseRunner {
 
   void evaluate_all() {
     const int64_t cache = plan_.context.info().last_level_cache_bytes;
-    const bool outgrows_cache = cache > 0 && result_.footprint_bytes >= 4 * cache;
+    const bool outgrows_cache = cache > 0 && touched_bytes() >= 4 * cache;
     const Calibration& c = request_.calibration;
     const Yardstick yardstick{result_.cost,
                               floor_,
@@ -347,7 +352,8 @@ class CaseRunner {
                               outgrows_cache,
                               config_.seed,
                               c.timer_quantum_ns,
-                              peaks_of(plan_.context, c, request_.point.dtype())};
+                              peaks_of(plan_.context, c, request_.point.dtype()),
+                              !is_cpu()};
     const auto known = [](double peak) { return peak > 0 ? std::optional(peak) : std::nullopt; };
     result_.peak_flops_per_s = known(yardstick.peaks.flops_per_s);
     result_.peak_mem_bw_bytes_per_s = known(yardstick.peaks.mem_bw_bytes_per_s);

@@ -161,7 +161,7 @@ void evaluate(RunnerResult& runner, const Yardstick& y) {
     m.below_resolution = !(time_ns * iterations >= kResolution * y.timer_floor_ns);
     m.stats.dip = dip_test(m.samples_ns, y.timer_quantum_ns / iterations);
     m.stats.doubts = doubts_of(m);
-    if (!(time_ns > 0)) continue;
+    if (!(time_ns > 0) || (m.regime == Regime::cpu && y.host_only_enqueues)) continue;
     m.flops_per_s = y.cost.flops / (time_ns * 1e-9);
     m.mem_bw_bytes_per_s = y.cost.bytes() / (time_ns * 1e-9);
     if (y.cost.items > 0) m.items_per_s = y.cost.items / (time_ns * 1e-9);

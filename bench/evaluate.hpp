@@ -19,12 +19,14 @@ struct Yardstick {
   catalog::Cost cost;
   Floor floor;
   double timer_floor_ns = 0;
-  /// The operands are at least four times the last-level cache, so they cannot have stayed in it,
-  /// and bandwidth is a limit. False where the cache's size is unknown.
+  /// What a call touches is at least four times the last-level cache, so it cannot have stayed
+  /// there, and bandwidth is a limit. False where the cache's size is unknown.
   bool outgrows_cache = false;
   uint64_t seed = 1;
   double timer_quantum_ns = 0;
   Peaks peaks;
+  /// In regime cpu the host's time to enqueue is measured: the device's work says nothing of it.
+  bool host_only_enqueues = false;
 };
 
 /// Which part of the floor is the largest: "memory", "compute" or "launch"; empty where a ceiling

@@ -244,6 +244,14 @@ TEST_CASE("plausibility is judged by the hardware's peaks, not by what was measu
   evaluate(streaming, y);
   CHECK(streaming.status == Status::implausible);
   CHECK(streaming.reason.find("bandwidth") != std::string::npos);
+
+  RunnerResult enqueued = runner("e", 500);
+  enqueued.measurements[0].regime = Regime::cpu;
+  y.host_only_enqueues = true;
+  evaluate(enqueued, y);
+  CHECK(enqueued.status == Status::ok);
+  CHECK_FALSE(enqueued.measurements[0].pct_of_floor);
+  CHECK_FALSE(enqueued.measurements[0].flops_per_s);
 }
 
 TEST_CASE("an H200's peaks leave room for the fastest kernels known, and for no more") {

@@ -15,12 +15,12 @@ int64_t copies_of(const ColdRule& rule) {
     throw Error(ErrorCode::unsupported, "the device does not say how large its L2 is");
   if (rule.cache != Cache::rotate) return 1;
   const double copies = std::ceil(rule.covered_bytes() /
-                                  static_cast<double>(std::max<int64_t>(rule.footprint_bytes, 1)));
+                                  static_cast<double>(std::max<int64_t>(rule.touched_bytes, 1)));
   if (copies > static_cast<double>(kMaxCopies)) {
-    throw Error(ErrorCode::unsupported, "rotation would take more than " +
-                                            std::to_string(kMaxCopies) + " copies of operands of " +
-                                            std::to_string(rule.footprint_bytes) +
-                                            " bytes; --cache flush needs none");
+    throw Error(ErrorCode::unsupported,
+                "rotation would take more than " + std::to_string(kMaxCopies) +
+                    " copies for calls that touch " + std::to_string(rule.touched_bytes) +
+                    " bytes; --cache flush needs none");
   }
   return std::max<int64_t>(2, static_cast<int64_t>(copies));
 }
@@ -31,7 +31,7 @@ int64_t rotated_calls(int64_t wanted, int64_t copies) {
 
 bool covers_l2(const ColdRule& rule, int64_t copies, int64_t calls) {
   return copies >= 2 && calls >= copies && calls % copies == 0 &&
-         static_cast<double>(copies) * static_cast<double>(rule.footprint_bytes) >=
+         static_cast<double>(copies) * static_cast<double>(rule.touched_bytes) >=
              rule.covered_bytes();
 }
 

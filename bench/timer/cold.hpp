@@ -16,8 +16,8 @@ namespace wide::bench {
 struct ColdRule {
   Cache cache = Cache::flush;
   double l2_factor = 2;
-  int64_t l2_bytes = 0;         ///< as the device says
-  int64_t footprint_bytes = 0;  ///< of one call's operands
+  int64_t l2_bytes = 0;       ///< as the device says
+  int64_t touched_bytes = 0;  ///< of its operands, by one call
   /// What is flushed, or rotated over.
   double covered_bytes() const { return l2_factor * static_cast<double>(l2_bytes); }
 };
