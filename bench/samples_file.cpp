@@ -11,6 +11,7 @@
 #include "bench/json_field.hpp"
 #include "bench/result_json.hpp"
 #include "bench/sha256.hpp"
+#include "host/core/check.hpp"
 #include "host/core/file.hpp"
 #include "wide/error.hpp"
 
@@ -24,12 +25,11 @@ namespace fs = std::filesystem;
 constexpr const char* kKey = "samples_file";
 constexpr const char* kDtype = "f64le";
 constexpr std::string_view kSuffix = ".samples.f64le";
+/// Behind a side-car's name until its document is written: what is interrupted between the two
+/// leaves the old document with the old side-car, or the new one with this.
+constexpr std::string_view kPending = ".new";
 constexpr size_t kWidth = 8;
 constexpr double kLargestInteger = 0x1p53;
-
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(ErrorCode::invalid_argument, message);
-}
 
 void append(double value, std::string& bytes) {
   const auto bits = std::bit_cast<uint64_t>(value);
@@ -94,20 +94,29 @@ std::string read_side_car(const Field& reference, const fs::path& path) {
   const std::string file = path.string();
   std::error_code error;
   if (!fs::is_regular_file(path, error))
-    refuse(file + ": the side-car of samples is no regular file");
+    throw_invalid_argument(file + ": the side-car of samples is no regular file");
   const auto got = static_cast<int64_t>(fs::file_size(path, error));
   const int64_t expected = reference["bytes"].integer();
   if (got != expected) {
-    refuse(
+    throw_invalid_argument(
         fmt::format("{}: the side-car of samples has {} bytes, expected {}", file, got, expected));
   }
   std::string bytes = read_file(file);
   const std::string hash = sha256(bytes), asked = reference["sha256"].text();
   if (hash != asked) {
-    refuse(fmt::format("{}: the side-car of samples was altered: its SHA-256 is {}, expected {}",
-                       file, hash, asked));
+    throw_invalid_argument(
+        fmt::format("{}: the side-car of samples was altered: its SHA-256 is {}, expected {}", file,
+                    hash, asked));
   }
   return bytes;
+}
+
+/// Whether a file is there that has what the document expects.
+bool is_side_car(const Field& reference, const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(fs::symlink_status(path, error)) &&
+         static_cast<int64_t>(fs::file_size(path, error)) == reference["bytes"].integer() &&
+         sha256(read_file(path.string())) == reference["sha256"].text();
 }
 
 /// Gives out each of a file's values once: slices of a document are no more than its file.
@@ -130,8 +139,9 @@ class Values {
       const double value = value_at(bytes_, static_cast<size_t>(offset + i));
       const bool is_round = std::trunc(value) == value && std::fabs(value) < kLargestInteger;
       if (!std::isfinite(value) || (is_integral && !is_round)) {
-        refuse(fmt::format("{}: value {} of the side-car is {}, expected {}", slice.path(),
-                           offset + i, value, is_integral ? "an integer" : "a number"));
+        throw_invalid_argument(fmt::format("{}: value {} of the side-car is {}, expected {}",
+                                           slice.path(), offset + i, value,
+                                           is_integral ? "an integer" : "a number"));
       }
       if (is_integral) {
         values.emplace_back(static_cast<int64_t>(value));
@@ -195,7 +205,9 @@ void restore_samples(Json& document, const std::string& folder) {
   const Field field(reference, "result: $.samples_file");
   if (field["dtype"].text() != kDtype) field["dtype"].refuse(kDtype);
   const fs::path path = side_car_path(field["file"], folder);
+  const fs::path pending = path.string() + std::string(kPending);
   std::error_code error;
+  if (is_side_car(field, pending)) return place_samples(document, read_file(pending.string()));
   if (!fs::exists(fs::symlink_status(path, error))) return;
   place_samples(document, read_side_car(field, path));
 }
@@ -235,10 +247,15 @@ void write_result(const RunResult& result, const std::string& path, SamplesIn wh
     if (!is_special && fs::is_regular_file(beside, error)) fs::remove(beside, error);
     return;
   }
+  if (fs::exists(beside, error) && !fs::is_regular_file(beside, error))
+    throw Error(ErrorCode::io, "cannot write samples to " + beside + ", which is no regular file");
   Json document = to_json(result);
   const std::string bytes = take_samples(document, fs::path(beside).filename().string());
-  write_file(beside, bytes);
+  const std::string pending = beside + std::string(kPending);
+  write_file(pending, bytes);
   write_file(path, dumped(document));
+  fs::rename(pending, beside, error);
+  if (error) throw Error(ErrorCode::io, "cannot rename " + pending + ": " + error.message());
 }
 
 }  // namespace wide::bench

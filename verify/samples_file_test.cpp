@@ -10,6 +10,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -142,6 +143,26 @@ TEST_CASE("small results keep their samples, and large ones lay them beside") {
   write_result(result_of({4097}), "/dev/null", SamplesIn::automatic);
   CHECK_FALSE(fs::exists("/dev/null.samples.f64le"));
   CHECK_THROWS_AS(write_result(result_of({40}), "/dev/null", SamplesIn::side_car), Error);
+}
+
+TEST_CASE("writing over a result that is interrupted leaves the old one or the new one") {
+  const test::TemporaryFolder folder;
+  const std::string pending = kBeside + ".new";
+  const RunResult old = sample_result();
+  RunResult later = old;
+  later.cases[0].strategies[0].measurements[0].samples_ns[0] *= 2;
+  write_result(old, kFile, SamplesIn::side_car);
+  const std::string old_samples = read_file(kBeside);
+  write_result(later, "later.json", SamplesIn::side_car);
+  fs::copy_file("later.json.samples.f64le", pending);  // the document is still to be written
+  CHECK(to_json(load_result(kFile)).dump() == to_json(old).dump());
+  write_result(later, kFile, SamplesIn::side_car);
+  CHECK_FALSE(fs::exists(pending));
+  fs::rename(kBeside, pending);  // the side-car is still to be renamed
+  write_file(kBeside, old_samples);
+  CHECK(to_json(load_result(kFile)).dump() == to_json(later).dump());
+  write_result(old, kFile, SamplesIn::side_car);
+  CHECK(to_json(load_result(kFile)).dump() == to_json(old).dump());
 }
 
 TEST_CASE("a side-car that is missing is an error where samples are needed, and else is said") {
