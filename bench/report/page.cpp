@@ -26,7 +26,8 @@ struct Pairing {
 };
 constexpr Pairing kPairings[] = {
     {Regime::stream, Baseline::loop}, {Regime::stream, Baseline::streams},
-    {Regime::graph, Baseline::graph}, {Regime::cpu, Baseline::loop},
+    {Regime::graph, Baseline::graph}, {Regime::cold, Baseline::loop},
+    {Regime::cpu, Baseline::loop},    {Regime::cpu, Baseline::streams},
     {Regime::stream, Baseline::peer}, {Regime::graph, Baseline::peer},
     {Regime::cold, Baseline::peer},   {Regime::cpu, Baseline::peer}};
 
