@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -101,12 +102,35 @@ catalog::Case case_of(const TraceOptions& options) {
   return catalog::make_case(spec, values_of(options.selection, spec));
 }
 
-/// Medians of a few hundred calls of every step, in order, on real operands.
-std::vector<double> step_times(const Context& context, const Graph& graph, const ModelPlan& plan) {
+/// What `run` gives the model: lengths and ids of 0 would leave attention and tables nothing to do.
+std::unique_ptr<catalog::Workload> workload_of(const Context& context, const Graph& graph,
+                                               const catalog::Case& point) {
+  if (graph.outputs().size() != 1) {
+    refuse(fmt::format("--times: {} has {} outputs, expected one; --model-output names it",
+                       graph.name(), graph.outputs().size()));
+  }
+  return catalog::find_primitive(point.op()).make_workload(context, point, {});
+}
+
+/// In the plan's layout, which may be another one than the workload's: its values serve either.
+std::vector<ConstTensorView> inputs_of(const catalog::Workload& workload, const ModelPlan& plan) {
+  const std::vector<catalog::WorkloadInput> filled = workload.input_views();
+  std::vector<ConstTensorView> inputs;
+  for (const ModelOperand& operand : plan.inputs()) {
+    const ConstTensorView& values = filled.at(inputs.size()).tensor;
+    inputs.emplace_back(values.data, operand.dtype, operand.shape, values.device);
+  }
+  return inputs;
+}
+
+/// Medians of a few hundred calls of every step, in order, on the inputs of `run`.
+std::vector<double> step_times(const Context& context, const Graph& graph, const ModelPlan& plan,
+                               const catalog::Case& point) {
+  const std::unique_ptr<catalog::Workload> workload = workload_of(context, graph, point);
   std::vector<OwnedParameters> owned;
   std::vector<MemberParameters> members;
   for (int64_t i = 0; i < plan.problem().num_members; ++i) {
-    owned.push_back(random_parameters(graph, 42, i));
+    owned.push_back(random_parameters(graph, catalog::WorkloadOptions().seed, i));
     MemberParameters views;
     for (const auto& [name, tensor] : owned.back()) views.emplace(name, tensor);
     members.push_back(std::move(views));
@@ -114,14 +138,9 @@ std::vector<double> step_times(const Context& context, const Graph& graph, const
   const Model model(context, plan, members);
   const OwnedStream stream(context);
   const VendorHandles handles(context);
+  const std::vector<ConstTensorView> inputs = inputs_of(*workload, plan);
   std::vector<Tensor> tensors;
-  std::vector<ConstTensorView> inputs;
   std::vector<TensorView> outputs;
-  for (const ModelOperand& operand : plan.inputs()) {
-    tensors.emplace_back(context, operand.dtype, operand.shape);
-    fill_bytes(tensors.back(), 0, stream.get());  // ids and lengths of 0 are legal everywhere
-    inputs.push_back(tensors.back());
-  }
   for (const ModelOperand& operand : plan.outputs()) {
     tensors.emplace_back(context, operand.dtype, operand.shape);
     outputs.push_back(tensors.back());
@@ -276,7 +295,7 @@ int command_trace(const GlobalOptions& global, const TraceOptions& options, std:
         make_model_plan(*context, graph, {point.integer("n"), point.integer("batch")},
                         model_options(options.preset));
     const std::vector<double> times =
-        options.measures ? step_times(*context, graph, plan) : std::vector<double>();
+        options.measures ? step_times(*context, graph, plan, point) : std::vector<double>();
     show(plan.graph());
     add_plan(json, plan, times);
     const bool is_document = style == "dot" || style == "json";

@@ -13,6 +13,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #if __has_include(<cuda_occupancy.h>)
 #include <cuda_occupancy.h>
 #define WIDE_HAS_CALCULATOR 1
@@ -303,6 +304,19 @@ TEST_CASE("trace of a model, as DOT and for programs") {
   CHECK(json["steps"][0]["time_ns"] > 0);
 }
 
+TEST_CASE("steps of a model are timed on the inputs that a run gives it") {
+  const std::string sizes = " --n 1 --batch 2 --layers 1 --hidden 8 --seq 1024 --times --json -";
+  for (const std::string preset : {"default", "safe"}) {
+    const Outcome trace = wbench("trace -m bert -d cpu --compile " + preset + sizes);
+    REQUIRE(trace.code == kSuccess);
+    const auto document = nlohmann::json::parse(trace.out);
+    std::map<std::string, double> times_ns;
+    for (const auto& step : document["steps"]) times_ns[step["node"]] = step["time_ns"];
+    // Lengths of 0 leave attention its projections, which together are about as large as linear1.
+    CHECK(times_ns.at("layers.0.self_attn") > 10 * times_ns.at("layers.0.linear1"));
+  }
+}
+
 #if WIDE_HAS_ONNX
 TEST_CASE("trace of a file takes the numbers of its symbolic extents") {
   namespace onnx = test::onnx;
@@ -315,6 +329,23 @@ TEST_CASE("trace of a file takes the numbers of its symbolic extents") {
   const Outcome unknown = wbench("trace --onnx other -d cpu");
   CHECK(unknown.code != kSuccess);
   CHECK_THAT(unknown.err, ContainsSubstring("has extent \"s\""));
+}
+
+TEST_CASE("steps of a file are timed for one output, as a run is") {
+  namespace onnx = test::onnx;
+  const test::TemporaryFolder folder;
+  auto file =
+      onnx::network({4}, {onnx::node("Relu", {"x"}, {"y"}), onnx::node("Tanh", {"x"}, {"z"})});
+  file.outputs = {onnx::value("y", {}), onnx::value("z", {})};
+  write_file("both", file.bytes_of());
+  CHECK(wbench("trace --onnx both -d cpu").code == kSuccess);
+  const Outcome both = wbench("trace --onnx both -d cpu --times");
+  CHECK(both.code == kUsage);
+  CHECK_THAT(both.err, ContainsSubstring("2 outputs, expected one; --model-output names it"));
+  std::filesystem::rename("both", "one");  // the first is in the catalogue now
+  const Outcome one = wbench("trace --onnx one --model-output z -d cpu --times");
+  CHECK(one.code == kSuccess);
+  CHECK_THAT(one.out, ContainsSubstring("share"));
 }
 #endif
 
