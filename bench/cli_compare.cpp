@@ -38,6 +38,11 @@ std::string compare_footer(const std::string& exit_codes) {
              "What a run of either side has doubts about (see run --help) is unreliable: "
              "that is said, and decides\n"
              "nothing but with --fail-on unreliable.\n"
+             "Cold calls are compared where --cache, --l2-factor and, of L2s of one size, the "
+             "buffers are as many;\n"
+             "else they are INVALID: measured_otherwise. --rerun ends with an interrupt, or with a "
+             "run's --time-limit:\n"
+             "what both sides have finished is compared, and the exit code is 130 or 124.\n"
              "Severity, by the worse end of the interval: mild from 5 %, moderate from 10 %, "
              "severe from 20 %.\n\n") +
          exit_codes;

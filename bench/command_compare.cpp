@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `compare`: whether a candidate's results are slower than a base's. Needs no device.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <ostream>
@@ -13,7 +15,6 @@
 #include "bench/compare/rerun.hpp"
 #include "bench/compare/verdicts.hpp"
 #include "bench/history/names.hpp"
-#include "bench/interrupt.hpp"
 #include "bench/report/terminal.hpp"
 #include "bench/running.hpp"
 #include "host/core/file.hpp"
@@ -26,14 +27,13 @@ namespace {
 constexpr const char *kHistory = "history", *kAuto = "auto";
 
 /// Both sides: as saved, or as measured now.
-std::pair<std::vector<RunResult>, std::vector<RunResult>> runs_of(const CompareArguments& a,
-                                                                  std::ostream& err) {
+RerunOutcome runs_of(const CompareArguments& a, std::ostream& err) {
   if (a.is_rerun) return run_by_turns({a.base, a.candidate, a.run_arguments, a.repeat}, err);
   if (!a.run_arguments.empty()) {
     throw Error(ErrorCode::invalid_argument,
                 "compare: \"" + a.run_arguments.front() + "\" is one too many; see --rerun");
   }
-  return {load_named_results(a.base, a.store), load_named_results(a.candidate, a.store)};
+  return {load_named_results(a.base, a.store), load_named_results(a.candidate, a.store), kSuccess};
 }
 
 /// "A:B,C:D"
@@ -134,7 +134,8 @@ int compare_results(const GlobalOptions& global, const CompareArguments& argumen
         << "; --ignore-device or --pair-devices compares them all the same\n";
     return kEnvironment;
   }
-  for (const std::string& note : {units_note(comparison), fills_note(base, candidate)})
+  for (const std::string& note : {units_note(comparison), fills_note(base, candidate),
+                                  locks_note(base, candidate), methods_note(comparison)})
     if (!note.empty()) err << "wbench: compare: " << note << "\n";
   const CompareView view{output_width(), wants_color(global.color), arguments.all,
                          arguments.explain};
@@ -153,9 +154,14 @@ int compare_results(const GlobalOptions& global, const CompareArguments& argumen
 int command_compare(const GlobalOptions& global, const CompareArguments& arguments,
                     std::ostream& out, std::ostream& err) {
   require_compare_arguments(arguments);
-  const auto [base, candidate] = runs_of(arguments, err);
-  if (is_interrupted()) return kInterrupted;
-  return compare_results(global, arguments, base, candidate, out, err);
+  const RerunOutcome runs = runs_of(arguments, err);
+  if (runs.code != kSuccess) {
+    err << fmt::format("wbench: compare: cut short; finished runs: base {}, candidate {}\n",
+                       runs.base.size(), runs.candidate.size());
+    if (runs.base.empty() || runs.candidate.empty()) return runs.code;
+  }
+  return worse_code(runs.code,
+                    compare_results(global, arguments, runs.base, runs.candidate, out, err));
 }
 
 }  // namespace wide::bench

@@ -55,6 +55,7 @@ std::vector<std::string> doubts_of(const Measurement& m) {
   doubt(s.trend_p.value_or(1) < kDrift_p && std::fabs(drift_pct(m)) > kDrift_pct, "drift");
   doubt(is_multimodal(m), "multimodal");
   doubt(throttled_share(m) > kMaxDiscarded, "throttled");
+  doubt(m.stop_reason == "timeout", "timed_out");
   return doubts;
 }
 
@@ -72,6 +73,10 @@ std::string doubt_text(const Measurement& m, const std::string& doubt) {
     return fmt::format("{}: dip {:.2g}, p {:.1g}", doubt, s.dip->statistic, s.dip->p);
   if (doubt == "throttled")
     return fmt::format("{}: {:.0f}% of the samples", doubt, 100 * throttled_share(m));
+  if (doubt == "timed_out") {
+    return fmt::format("{}: +-{:.2g}% of the median after {:.3g} s", doubt, half_interval_pct(m),
+                       m.walltime_s);
+  }
   return doubt;
 }
 

@@ -27,6 +27,7 @@ inline constexpr double kUnsteadyRounds_pct = 5, kDrift_pct = 1, kDrift_p = 0.01
 ///   multimodal       two modes or more (dip, p below 0.01), and the 5th and 95th percentiles are
 ///                    more than 1 % apart
 ///   throttled        more than a fifth of the samples were throttled, discarded or not
+///   timed_out        --timeout or a budget ended its case before --stop was satisfied
 std::vector<std::string> doubts_of(const Measurement& m);
 
 /// "multimodal: dip 0.083, p 0.001": a doubt with the numbers it is from.

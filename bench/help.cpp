@@ -62,8 +62,9 @@ std::string run_footer() {
              "1 % in all (Mann and\n"
              "                 Kendall, p < 0.01); multimodal: two modes or more (Hartigan's dip, "
              "p < 0.01) that are\n"
-             "                 more than 1 % apart; throttled: more than a fifth of the samples. "
-             "--strict: exit code 5\n"
+             "                 more than 1 % apart; throttled: more than a fifth of the samples; "
+             "timed_out: before\n"
+             "                 --stop was satisfied. --strict: exit code 5\n"
              "After the sweep, per primitive, regime and baseline:\n") +
          summary_definitions() + "\n" + exit_codes();
 }

@@ -2,7 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/result.hpp"
 
+#include <fmt/format.h>
+
 namespace wide::bench {
+
+std::string cold_method(const RunConfig& config, const Measurement& m, bool names_buffers) {
+  if (m.regime != Regime::cold) return "";
+  if (m.cache != Cache::rotate)
+    return fmt::format("{} of {:g} x L2", to_string(m.cache), config.l2_factor);
+  const std::string rotation = fmt::format("rotation over {:g} x L2", config.l2_factor);
+  return names_buffers ? fmt::format("{}, {} buffers", rotation, m.buffers_rotated) : rotation;
+}
 
 std::string_view to_string(Regime regime) {
   switch (regime) {

@@ -19,7 +19,7 @@
 namespace wide::bench {
 
 inline constexpr const char* kSchemaName = "wbench.result";
-inline constexpr const char* kSchemaVersion = "1.11.0";
+inline constexpr const char* kSchemaVersion = "1.12.0";
 
 /// How a call is timed. `stream`: launched by the host, launch cost included. `graph`: replay of a
 /// captured graph, device-limited. `cpu`: wall clock around the call; on a GPU that is what its
@@ -106,7 +106,8 @@ struct Measurement {
   Regime regime = Regime::stream;
   std::string timer;  ///< "event", "graph" or "host"
   int64_t iters_per_sample = 1;
-  /// "ci", "stdrel", "entropy", "count", "max_samples", "timeout" or "interrupted"
+  /// "ci", "stdrel", "entropy", "count", "max_samples", "timeout" or "interrupted"; a criterion
+  /// that was satisfied when time ran out is the former's, since 1.12
   std::string stop_reason;
   bool below_resolution = false;
   bool few_samples = false;  ///< fewer than 30
@@ -395,6 +396,10 @@ struct RunResult {
   std::vector<EnvironmentCheck> environment_checks;
   std::string samples_missing;  ///< the side-car that was expected (samples_file.hpp), or empty
 };
+
+/// How a cold measurement's operands were kept out of the L2: "flush of 2 x L2", "rotation over 2 x
+/// L2, 8 buffers"; empty of other regimes. Times by different methods differ.
+std::string cold_method(const RunConfig& config, const Measurement& m, bool names_buffers = true);
 
 std::string_view to_string(Regime regime);
 std::string_view to_string(Cache cache);

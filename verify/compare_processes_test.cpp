@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What counts as a run to a comparison: a process, however many runs it has measured. And what
-// earlier runs say of a cell's noise.
+// What counts as a run to a comparison: a process, however many runs it has measured. Which cold
+// calls are comparable, and what earlier runs say of a cell's noise.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -82,6 +82,118 @@ TEST_CASE("runs that one command repeated before results said their process are 
   CHECK(count_processes(base) == 3);
   for (RunResult& run : base) run.config.isolate = true;  // a process for every case
   CHECK(count_processes(base) == 5);
+}
+
+/// Of cold calls alone, in this way.
+std::vector<RunResult> cold_runs(const std::vector<double>& times, Cache cache,
+                                 double l2_factor = 2, int64_t buffers = 1) {
+  std::vector<RunResult> runs = runs_of(times);
+  for (RunResult& run : runs) {
+    run.config.cache = cache;
+    run.config.l2_factor = l2_factor;
+    for (CaseResult& c : run.cases) {
+      Measurement& m = c.strategies[0].measurements[0];
+      m.regime = Regime::cold;
+      m.cache = cache;
+      m.buffers_rotated = buffers;
+    }
+  }
+  return runs;
+}
+
+std::string verdict_of(const Comparison& c) {
+  const Judgement& j = c.cells.at(0).judgement;
+  return std::string(to_string(j.verdict)) + " " + std::string(j.reason);
+}
+
+TEST_CASE("cold calls of different methods are not compared") {
+  const auto flush = cold_runs({1000, 2000}, Cache::flush);
+  const auto verdict = [&](const std::vector<RunResult>& candidate) {
+    return verdict_of(compare(flush, candidate, options_of()));
+  };
+  const std::string otherwise = "INVALID measured_otherwise";
+  CHECK(verdict(cold_runs({1000, 2000}, Cache::flush)) == "SAME within_threshold");
+  CHECK(verdict(cold_runs({1300, 2600}, Cache::rotate, 2, 8)) == otherwise);
+  CHECK(verdict(cold_runs({1300, 2600}, Cache::flush, 3)) == otherwise);
+  const auto rotated = cold_runs({1000}, Cache::rotate, 2, 8);
+  auto fewer = cold_runs({1300}, Cache::rotate, 2, 7);
+  CHECK(verdict_of(compare(rotated, fewer, options_of())) == otherwise);
+  // Other L2s are covered by other numbers of the same operands.
+  for (RunResult& run : fewer) run.devices[0].last_level_cache_bytes -= 1 << 20;
+  CHECK(verdict_of(compare(rotated, fewer, options_of())) == "SLOWER interval");
+  // Both ways on one side are as bad, even where the other has both, too.
+  auto both = flush;
+  both[4] = cold_runs({1300, 2600}, Cache::rotate, 2, 8)[4];
+  CHECK(verdict_of(compare(both, both, options_of())) == otherwise);
+  // Of what is not cold, only the configuration differs.
+  auto warm = runs_of({1000}), other = warm;
+  for (RunResult& run : other) run.config.l2_factor = 3;
+  CHECK(verdict_of(compare(warm, other, options_of())) == "SAME within_threshold");
+}
+
+TEST_CASE("cells that were measured otherwise say how, and count for nothing else") {
+  auto base = cold_runs({1000, 2000}, Cache::flush);
+  auto candidate = cold_runs({1300, 2000}, Cache::flush);
+  for (size_t i = 0; i < base.size(); ++i) {
+    Measurement& m = candidate[i].cases[0].strategies[0].measurements[0];
+    m.cache = Cache::rotate;
+    m.buffers_rotated = 8;
+    m.stats.median_ns *=
+        1 + 0.2 * static_cast<double>(i);  // noise that is none of the other cell's
+  }
+  const Comparison c = compare(base, candidate, options_of());
+  CHECK(verdict_of(c) == "INVALID measured_otherwise");
+  CHECK(c.cells[1].judgement.verdict == Verdict::same);
+  CHECK((c.noise_floor_pct.value() < 1 && !c.cells[0].p && !c.cells[0].tests));
+  CHECK(c.geomean_change_pct.value() == Approx(0).margin(1e-9));
+  CHECK(methods_note(c) ==
+        "cold calls are cold by flush of 2 x L2 in base, by rotation over 2 x L2, 8 buffers in "
+        "candidate (1 of 2 cells, the first: " +
+            c.label(c.cells[0]) + "): by another method times differ, whatever is measured");
+  CHECK(methods_note(compare(base, base, options_of())).empty());
+  const json row = json::parse(compare_json(c, {}))["rows"][0];
+  CHECK(row["base"]["cold_methods"] == json{"flush of 2 x L2"});
+  CHECK(row["candidate"]["cold_methods"] == json{"rotation over 2 x L2, 8 buffers"});
+  CHECK_THAT(compare_text(c, {}), ContainsSubstring("INVALID: measured_otherwise"));
+  CHECK(exit_code_of(c, {}) == 4);
+  CHECK(exit_code_of(c, parse_fail_on("regression")) == 0);
+}
+
+TEST_CASE("clocks that were locked otherwise are said") {
+  auto base = runs_of({1000}, 2), candidate = base;
+  CHECK(locks_note(base, candidate).empty());
+  candidate[1].locked_clocks.reset();
+  CHECK(locks_note(base, candidate) ==
+        "base's clocks are locked at 1980 MHz, candidate's locked at 1980 MHz, not locked: times "
+        "change with them");
+  candidate[1].locked_clocks = LockedClocks{"max", std::nullopt};
+  CHECK_THAT(locks_note(base, candidate), ContainsSubstring(", locked at max: times"));
+}
+
+TEST_CASE("a cold cell's floor is of earlier runs by its method") {
+  const auto base = cold_runs({1000}, Cache::flush), candidate = cold_runs({1200}, Cache::flush);
+  std::vector<HistoryPoint> points;
+  const auto add = [&](Cache cache, double spread) {
+    for (int i = 0; i < 3; ++i) {
+      RunResult run = cold_runs({1000 * (1 + spread * i)}, cache, 2, 8)[2];
+      run.id = std::string(to_string(cache)) + "-" + std::to_string(i);
+      run.cases[0].baselines.clear();
+      for (const HistoryPoint& p : record_of(run, "").points) points.push_back(p);
+    }
+  };
+  add(Cache::rotate, 0.5);
+  CompareOptions options = options_of();
+  options.history = series_of(points);
+  Comparison c = compare(base, candidate, options);
+  CHECK_FALSE(c.cells[0].has_history_floor);
+  CHECK(c.cells[0].judgement.verdict == Verdict::slower);
+  add(Cache::flush, 0.001);
+  options.history = series_of(points);
+  REQUIRE(options.history->size() == 2);
+  CHECK(options.history->at(0).last.regime == "cold: flush of 2 x L2");
+  CHECK(options.history->at(1).last.regime == "cold: rotation over 2 x L2, 8 buffers");
+  c = compare(base, candidate, options);
+  CHECK((c.cells[0].has_history_floor && c.cells[0].noise_floor_pct.value() < 1));
 }
 
 TEST_CASE("a cell's floor is the history's where that knows the cell on the device") {

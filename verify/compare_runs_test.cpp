@@ -262,7 +262,7 @@ TEST_CASE("the JSON document holds all, and no NaN") {
   const std::string text = compare_json(hostile(), {});
   CHECK_THAT(text, !ContainsSubstring("nan") && !ContainsSubstring("inf\""));
   const json document = json::parse(text);
-  CHECK(document["schema"] == json{{"name", "wbench.compare"}, {"version", "1.4.0"}});
+  CHECK(document["schema"] == json{{"name", "wbench.compare"}, {"version", "1.5.0"}});
   CHECK(document["method"]["threshold_pct"] == 1.5);
   CHECK(document["method"]["better"] == "lower");
   CHECK(document["summary"]["counts"]["SLOWER"] == 1);
@@ -341,54 +341,6 @@ TEST_CASE("the command compares folders and files") {
   CHECK(json::parse(read_file(file))["exit_code"] == kRegression);
   CHECK(json::parse(store.compare("base slow", "--format json").out) ==
         json::parse(read_file(file)));
-}
-
-TEST_CASE("two builds are run by turns") {
-  const Store store;
-  store.put("base", runs_of({1000, 2000}));
-  store.put("slow", runs_of({1000, 2300}));
-  const std::string log = (store.path / "log").string();
-  const auto program = [&](const std::string& name, const std::string& body) {
-    write_file(store.path / name, "#!/bin/sh\necho " + name + " $* >>" + log + "\n" + body + "\n");
-    std::filesystem::permissions(store.path / name, std::filesystem::perms::owner_all);
-  };
-  // Leaves a saved result where it is told to.
-  const auto wbench_of = [&](const std::string& name) {
-    program(name + ".sh", "while [ $1 != --json ]; do shift; done; cp " +
-                              (store.path / name / "0.json").string() + " $2; echo noise; exit 3");
-  };
-  wbench_of("base");
-  wbench_of("slow");
-  program("broken.sh", "exit 3");
-  const std::string both =
-      (store.path / "base.sh").string() + " " + (store.path / "slow.sh").string();
-  // What lies between days is no noise of sides that took turns.
-  const auto kept = open_history((store.path / "h").string());
-  for (int i = 0; i < 3; ++i) {
-    RunResult run = run_of({1000. * (i + 1), 2000. * (i + 1)});
-    run.id = "before-" + std::to_string(i);
-    kept->add(record_of(run, std::to_string(i)));
-  }
-  const Outcome outcome =
-      wbench("compare --rerun --repeat 3 --color never --store " + (store.path / "h").string() +
-             " " + both + " -- --op linear -d cpu");
-  INFO(outcome.out << outcome.err);
-  CHECK(outcome.code == kRegression);
-  CHECK_THAT(outcome.out, ContainsSubstring("base: 3 runs") && ContainsSubstring("SLOWER"));
-  std::istringstream lines(read_file(log));
-  std::string order;
-  for (std::string line; std::getline(lines, line);) {
-    CHECK_THAT(line, ContainsSubstring(".sh run --op linear -d cpu --json /"));
-    order += line[0];
-  }
-  CHECK(order == "bssbbs");
-  const Outcome broken = wbench("compare --rerun " + both + "x -- --op linear");
-  CHECK(broken.code == kRuntimeError);
-  CHECK_THAT(broken.err, ContainsSubstring("cannot start"));
-  const std::string no_result = (store.path / "broken.sh").string();
-  CHECK_THAT(wbench("compare --rerun " + no_result + " " + no_result).err,
-             ContainsSubstring("exit code 3 and left no result"));
-  CHECK(wbench("compare " + both + " extra").code == kUsage);
 }
 
 TEST_CASE("a run compares itself with a result as compare would") {

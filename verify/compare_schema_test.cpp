@@ -68,15 +68,26 @@ TEST_CASE("every comparison fits the schema") {
   CHECK(complaint(document_of(compare(runs_of({1000}, 1), runs_of({2000}, 2), options_of()))) ==
         "");
   CHECK(complaint(document_of(compare({}, {}, options_of()))) == "");
+  auto flushed = base, rotated = base;
+  for (auto* runs : {&flushed, &rotated}) {
+    for (RunResult& run : *runs) {
+      Measurement& m = run.cases[0].strategies[0].measurements[0];
+      m.regime = Regime::cold;
+      m.cache = runs == &flushed ? Cache::flush : Cache::rotate;
+    }
+  }
+  const json otherwise = document_of(compare(flushed, rotated, options_of()));
+  CHECK(otherwise["rows"][0]["reason"] == "measured_otherwise");
+  CHECK(complaint(otherwise) == "");
 }
 
-TEST_CASE("the document is what version 1.4 wrote, and what earlier ones wrote fits the schema") {
+TEST_CASE("the document is what version 1.5 wrote, and what earlier ones wrote fits the schema") {
   const auto document_in = [](const std::string& version) {
     return json::parse(read_file(WIDE_SOURCE_DIR "/verify/results/compare_" + version + ".json"));
   };
-  for (const char* earlier : {"1.0", "1.1", "1.2", "1.3"})
+  for (const char* earlier : {"1.0", "1.1", "1.2", "1.3", "1.4"})
     CHECK(complaint(document_in(earlier)) == "");
-  const json golden = document_in("1.4");
+  const json golden = document_in("1.5");
   CHECK(complaint(golden) == "");
   json document = sample_document();
   document["tool"]["version"] = golden["tool"]["version"];
@@ -92,9 +103,10 @@ TEST_CASE("the schema of comparisons misses every key that is taken away") {
       INFO(place << " without " << item.key());
       json document = whole;
       document[json::json_pointer(place)].erase(item.key());
-      const std::set<std::string> later{"uuids", "doubts", "unreliable",  // 1.1
-                                        "gate_p",                         // 1.3
-                                        "n_processes"};                   // 1.4
+      const std::set<std::string> later{"uuids",       "doubts", "unreliable",  // 1.1
+                                        "gate_p",                               // 1.3
+                                        "n_processes",                          // 1.4
+                                        "cold_methods"};                        // 1.5
       CHECK((complaint(document) == "") == later.contains(item.key()));
     }
   }
@@ -117,6 +129,7 @@ TEST_CASE("the schema of comparisons refuses what is none") {
       {"/rows/0/metric", "speedup_ratio"},
       {"/rows/0/base/median", 0},
       {"/rows/0/base/doubts", "drift"},
+      {"/rows/0/base/cold_methods", "flush"},
       {"/summary/unreliable", -1},
       {"/base/uuids", "GPU-0"},
       {"/base/n_processes", -1},

@@ -4,6 +4,8 @@
 // Results in folders, for the tests of the command compare.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
@@ -19,7 +21,8 @@ namespace wide::bench {
 /// Folders base and candidate with a file for every run.
 struct Store {
   std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("wide-compare-" + std::to_string(std::rand()));
+      std::filesystem::temp_directory_path() /
+      ("wide-compare-" + std::to_string(::getpid()) + "-" + std::to_string(std::rand()));
   ~Store() { std::filesystem::remove_all(path); }
   void put(const std::string& side, const std::vector<RunResult>& runs) const {
     std::filesystem::create_directories(path / side);

@@ -99,6 +99,9 @@ TEST_CASE("each doubt has its bound") {
   CHECK(with([](auto& m) { m.stats.dip->p = 0, m.stats.p5_ns = 1490; }).empty());
   CHECK(with([](auto& m) { m.kept_throttle = 3; }) == Names{"throttled"});
   CHECK(with([](auto& m) { m.discarded_throttle = 8, m.kept_throttle = 0; }) == Names{"throttled"});
+  CHECK(with([](auto& m) { m.stop_reason = "timeout"; }) == Names{"timed_out"});
+  for (const char* reason : {"ci", "stdrel", "count", "max_samples", "interrupted", ""})
+    CHECK(with([&](auto& m) { m.stop_reason = reason; }).empty());
   Measurement none = sound();
   none.stats = {};
   none.samples_round.clear();
@@ -107,6 +110,7 @@ TEST_CASE("each doubt has its bound") {
 
 TEST_CASE("samples say what speaks against them") {
   CHECK(doubts_about(steady()).empty());
+  CHECK(doubts_after([](Measurement& m) { m.stop_reason = "timeout"; }) == Names{"timed_out"});
   CHECK(doubts_about(steady(), 201) == Names{"below_resolution"});
   CHECK(doubts_after([](Measurement& m) {
           m.samples_ns.resize(20);
@@ -215,6 +219,21 @@ TEST_CASE("--strict makes an unreliable time an exit code") {
   CHECK(strict.code == kInconclusive);
   CHECK_THAT(strict.err, ContainsSubstring("unreliable: 1 of 1 cases"));
   CHECK(parse_result(strict.out).exit_code == kInconclusive);
+}
+
+TEST_CASE("--strict takes no time whose case has timed out") {
+  // More samples are asked for than there is time for, whatever the machine.
+  const std::string line =
+      "run --op linear --n 2 --batch 2 --d 8 -d cpu -q --warmup-time 0 --min-samples 100000000 "
+      "--max-samples 1000000000 --timeout 0.2 --strict --json -";
+  const Outcome strict = wbench(line);
+  CHECK(strict.code == kInconclusive);
+  const RunResult result = parse_result(strict.out);
+  for (const Measurement& m : result.cases.at(0).strategies.at(0).measurements) {
+    CHECK(m.stop_reason == "timeout");
+    CHECK(m.stats.doubts.value().back() == "timed_out");
+    CHECK_THAT(doubt_text(m, "timed_out"), ContainsSubstring("% of the median after 0."));
+  }
 }
 
 TEST_CASE("a check against zeros is mistrusted: whoever writes zeros passes it") {

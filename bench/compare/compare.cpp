@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "bench/compare/pairs.hpp"
 #include "bench/statistics/moments.hpp"
@@ -17,6 +18,8 @@
 namespace wide::bench {
 
 namespace {
+
+constexpr std::string_view kMeasuredOtherwise = "measured_otherwise";
 
 void adjust(std::vector<ComparedCell>& cells, bool adjusts_p) {
   std::vector<double> p_values;
@@ -44,6 +47,7 @@ Judgement judge_pair(const PairedCell& pair, const GateOptions& options) {
   if (pair.candidate.is_invalid) return verdict(Verdict::invalid, "candidate_invalid");
   if (is_absent(pair.base)) return verdict(Verdict::added, "not_in_base");
   if (pair.base.is_invalid) return verdict(Verdict::invalid, "base_invalid");
+  if (pair.is_measured_otherwise()) return verdict(Verdict::invalid, kMeasuredOtherwise);
   return judge(pair.base.side, pair.candidate.side, options);
 }
 
@@ -59,8 +63,7 @@ class HistoryFloors {
   }
   std::optional<double> of(const PairedCell& pair) const {
     const ComparedCell& cell = pair.cell;
-    const auto found = floors_.find(
-        {cell.case_id, cell.strategy, std::string(to_string(cell.regime)), pair.device});
+    const auto found = floors_.find({cell.case_id, cell.strategy, pair.regime, pair.device});
     return found == floors_.end() ? std::nullopt : std::optional(found->second);
   }
 
@@ -82,10 +85,26 @@ ComparedCell::Runs runs_of(const Seen& seen) {
   const Side& side = seen.side;
   ComparedCell::Runs runs;
   runs.doubts.assign(seen.doubts.begin(), seen.doubts.end());
+  runs.methods.assign(seen.methods.begin(), seen.methods.end());
   runs.count = static_cast<int64_t>(side.runs.size());
   if (runs.count > 0) runs.median = median(side.runs);
   runs.ci = interval_of_runs(side.runs);
   return runs;
+}
+
+/// What `text_of` says of the runs, each text once.
+template <class TextOf>
+std::string texts_of(std::span<const RunResult> runs, const TextOf& text_of) {
+  std::set<std::string> texts;
+  for (const RunResult& run : runs) texts.insert(text_of(run));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string lock_text(const RunResult& run) {
+  if (!run.locked_clocks) return "not locked";
+  const LockedClocks& locked = *run.locked_clocks;
+  return locked.sm_mhz ? fmt::format("locked at {:g} MHz", *locked.sm_mhz)
+                       : fmt::format("locked at {}", locked.asked);
 }
 
 std::vector<std::string> ids_of(std::span<const RunResult> runs) {
@@ -123,16 +142,31 @@ std::string units_note(const Comparison& c) {
 }
 
 std::string fills_note(std::span<const RunResult> base, std::span<const RunResult> candidate) {
-  const auto fills_of = [](std::span<const RunResult> runs) {
-    std::set<std::string> fills;
-    for (const RunResult& run : runs) fills.insert(run.config.init.dist);
-    return fmt::format("{}", fmt::join(fills, ", "));
-  };
-  const std::string before = fills_of(base), after = fills_of(candidate);
+  const auto fill_of = [](const RunResult& run) { return run.config.init.dist; };
+  const std::string before = texts_of(base, fill_of), after = texts_of(candidate, fill_of);
   if (before == after) return "";
   return fmt::format(
       "base's operands are {}, candidate's {}: values change power, and times with it", before,
       after);
+}
+
+std::string locks_note(std::span<const RunResult> base, std::span<const RunResult> candidate) {
+  const std::string before = texts_of(base, lock_text), after = texts_of(candidate, lock_text);
+  if (before == after) return "";
+  return fmt::format("base's clocks are {}, candidate's {}: times change with them", before, after);
+}
+
+std::string methods_note(const Comparison& c) {
+  const auto is_otherwise = [](const ComparedCell& cell) {
+    return cell.judgement.reason == kMeasuredOtherwise;
+  };
+  const auto first = std::find_if(c.cells.begin(), c.cells.end(), is_otherwise);
+  if (first == c.cells.end()) return "";
+  return fmt::format(
+      "cold calls are cold by {} in base, by {} in candidate ({} of {} cells, the first: {}): by "
+      "another method times differ, whatever is measured",
+      fmt::join(first->base.methods, " and "), fmt::join(first->candidate.methods, " and "),
+      std::count_if(c.cells.begin(), c.cells.end(), is_otherwise), c.cells.size(), c.label(*first));
 }
 
 std::string devices_of(std::span<const RunResult> runs) {
@@ -169,8 +203,10 @@ Comparison compare(std::span<const RunResult> base, std::span<const RunResult> c
   std::vector<PairedCell> pairs = pair_cells(base, candidate, options);
   std::vector<Side> ours, theirs;
   for (const PairedCell& pair : pairs) {
-    ours.push_back(pair.base.side);
-    theirs.push_back(pair.candidate.side);
+    // What is not comparable says nothing of the noise of what is.
+    const bool counts = !pair.is_measured_otherwise();
+    ours.push_back(counts ? pair.base.side : Side());
+    theirs.push_back(counts ? pair.candidate.side : Side());
   }
   Comparison comparison{
       options,

@@ -40,10 +40,11 @@ struct CompareOptions {
 struct ComparedCell {
   /// One side's.
   struct Runs {
-    std::optional<double> median{};     ///< over runs
-    std::optional<Interval> ci{};       ///< 95 %, of the geometric mean over runs, from kMinRuns
-    int64_t count = 0;                  ///< those of one process are one
-    std::vector<std::string> doubts{};  ///< of any run, by names of doubts.hpp
+    std::optional<double> median{};      ///< over runs
+    std::optional<Interval> ci{};        ///< 95 %, of the geometric mean over runs, from kMinRuns
+    int64_t count = 0;                   ///< those of one process are one
+    std::vector<std::string> doubts{};   ///< of any run, by names of doubts.hpp
+    std::vector<std::string> methods{};  ///< of cold calls: cold_method(); one, or not comparable
   };
   std::string case_id, op, point, strategy, reproduce;
   std::vector<catalog::Case::Entry> axes;
@@ -80,9 +81,10 @@ struct Comparison {
 };
 
 /// What a strategy that ran on neither side has is no cell. A cell is INVALID where it failed, was
-/// wrong or implausible, or was below the timer's resolution in any run; MISSING and NEW where one
-/// side has it in no run. Runs of one process are one, of their geometric mean. Throws
-/// invalid_argument for a device pair that no run is of.
+/// wrong or implausible, or was below the timer's resolution in any run, or where its cold calls
+/// were not cold in the same way in all runs; MISSING and NEW where one side has it in no run. Runs
+/// of one process are one, of their geometric mean. Throws invalid_argument for a device pair that
+/// no run is of.
 Comparison compare(std::span<const RunResult> base, std::span<const RunResult> candidate,
                    const CompareOptions& options);
 
@@ -99,6 +101,12 @@ std::string units_note(const Comparison& comparison);
 /// "base's operands are uniform, candidate's zeros: ..", where they were filled otherwise; else
 /// empty.
 std::string fills_note(std::span<const RunResult> base, std::span<const RunResult> candidate);
+/// "base's clocks are locked at 1980 MHz, candidate's not locked: ..", where they were set
+/// otherwise; else empty.
+std::string locks_note(std::span<const RunResult> base, std::span<const RunResult> candidate);
+/// "cold calls are cold by flush of 2 x L2 in base, by rotation .. in candidate: ..", of the first
+/// cell that is INVALID by that; empty where none is.
+std::string methods_note(const Comparison& comparison);
 
 /// Devices of all runs, by all that tells them apart; several where runs differ.
 std::string devices_of(std::span<const RunResult> runs);

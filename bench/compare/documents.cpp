@@ -46,7 +46,8 @@ Json runs_of(const ComparedCell::Runs& runs) {
   return {{"median", json_number(runs.median)},
           {"ci", ci},
           {"n_runs", runs.count},
-          {"doubts", runs.doubts}};
+          {"doubts", runs.doubts},
+          {"cold_methods", runs.methods}};
 }
 
 Json axes_of(const ComparedCell& cell) {
@@ -173,7 +174,7 @@ std::string compare_json(const Comparison& c, const FailOn& fail_on) {
     counts[std::string(to_string(v))] = c.count(v);
   const int code = exit_code_of(c, fail_on);
   const Json document = {
-      {"schema", {{"name", "wbench.compare"}, {"version", "1.4.0"}}},
+      {"schema", {{"name", "wbench.compare"}, {"version", "1.5.0"}}},
       {"tool", {{"version", version()}}},
       {"base", side_of(c.base_ids, c.base_processes, c.base_device, c.base_units)},
       {"candidate",

@@ -101,9 +101,21 @@ std::vector<PlacedRun> placed(std::span<const RunResult> runs, const std::vector
   return all;
 }
 
+std::set<int64_t> cache_sizes(std::span<const PlacedRun> runs) {
+  std::set<int64_t> bytes;
+  for (const PlacedRun& run : runs) {
+    for (const RunDevice& info : run.run->devices) bytes.insert(info.last_level_cache_bytes);
+  }
+  return bytes;
+}
+
 /// Cells by what names them, and the order in which they were met.
 class Pairs {
  public:
+  /// `names_buffers`: whether as many buffers are the same rotation. Of L2s that differ they are
+  /// not.
+  explicit Pairs(bool names_buffers) : names_buffers_(names_buffers) {}
+
   void add(std::span<const PlacedRun> runs, Seen PairedCell::*which, const Metric& metric) {
     for (const PlacedRun& run : runs) {
       for (const CaseResult& c : run.run->cases) {
@@ -137,7 +149,9 @@ class Pairs {
                   Seen PairedCell::*which, const Metric& metric) {
     if (r.status == Status::skipped) return;
     for (const Measurement& m : r.measurements) {
-      Seen& seen = find(run, c, r, m.regime).*which;
+      Seen& seen = find(run, c, r, m).*which;
+      if (m.regime == Regime::cold)
+        seen.methods.insert(cold_method(run.run->config, m, names_buffers_));
       const auto value = metric.value(m);
       const bool is_sound = r.status == Status::ok && !m.below_resolution && value &&
                             std::isfinite(*value) && *value > 0 && m.stats.min_ns > 0;
@@ -161,8 +175,8 @@ class Pairs {
   }
 
   PairedCell& find(const PlacedRun& run, const CaseResult& c, const RunnerResult& r,
-                   Regime regime) {
-    const auto key = std::make_tuple(run.pair, c.case_id, r.name, regime);
+                   const Measurement& m) {
+    const auto key = std::make_tuple(run.pair, c.case_id, r.name, m.regime);
     const auto [place, is_new] = places_.emplace(key, pairs.size());
     if (is_new) {
       PairedCell pair;
@@ -172,25 +186,33 @@ class Pairs {
       pair.cell.axes.assign(c.point.entries().begin(), c.point.entries().end());
       pair.cell.device_pair = run.pair;
       pair.device = history_device(*run.run);
+      pair.regime = history_regime(run.run->config, m);
       pair.cell.strategy = r.name;
       pair.cell.reproduce = c.reproduce;
-      pair.cell.regime = regime;
+      pair.cell.regime = m.regime;
       pairs.push_back(std::move(pair));
     }
     return pairs[place->second];
   }
 
+  bool names_buffers_;
   std::map<std::tuple<size_t, std::string, std::string, Regime>, size_t> places_;
 };
 
 }  // namespace
+
+bool PairedCell::is_measured_otherwise() const {
+  std::set<std::string> methods = base.methods;
+  methods.insert(candidate.methods.begin(), candidate.methods.end());
+  return methods.size() > 1;
+}
 
 std::vector<PairedCell> pair_cells(std::span<const RunResult> base,
                                    std::span<const RunResult> candidate,
                                    const CompareOptions& options) {
   const auto before = placed(base, options.device_pairs, &DevicePair::base);
   const auto after = placed(candidate, options.device_pairs, &DevicePair::candidate);
-  Pairs all;
+  Pairs all(cache_sizes(before) == cache_sizes(after));
   all.add(before, &PairedCell::base, *options.metric);
   all.add(after, &PairedCell::candidate, *options.metric);
   all.mark_failures(before, &PairedCell::base);

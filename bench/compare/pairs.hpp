@@ -18,13 +18,16 @@ struct Seen {
   Side side;
   bool is_invalid = false;
   std::set<std::string> doubts;
+  std::set<std::string> methods;       ///< of cold calls: cold_method()
   std::vector<std::string> processes;  ///< of each of the side's runs, until they are merged
 };
 
 struct PairedCell {
   ComparedCell cell;
   Seen base, candidate;
-  std::string device;  ///< of its first run, as the history names it
+  std::string device, regime;  ///< of its first run, as the history names them
+  /// Cold calls were cold in more than one way: what differs may be nothing but that.
+  bool is_measured_otherwise() const;
 };
 
 /// In the order of the base, then what is new. Throws as compare() does.

@@ -5,8 +5,11 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 #include <ostream>
+#include <utility>
 
+#include "bench/cli.hpp"
 #include "bench/commands.hpp"
 #include "bench/interrupt.hpp"
 #include "bench/result_json.hpp"
@@ -17,36 +20,56 @@ namespace wide::bench {
 
 namespace {
 
-RunResult run_once(const std::string& executable, const Rerun& rerun, const std::string& file) {
+/// How a process ended, and what it left, unless it was cut short.
+struct Turn {
+  int code = kSuccess;
+  std::optional<RunResult> result;
+};
+
+Turn take_turn(const std::string& executable, const Rerun& rerun, const std::string& file) {
   std::vector<std::string> words{executable, "run"};
   words.insert(words.end(), rerun.arguments.begin(), rerun.arguments.end());
   for (const char* word : {"--json", file.c_str(), "-q"}) words.emplace_back(word);
   const int code = run_program(words, true);
-  // What was wrong or failed is in the result, for the comparison to say.
-  if (!std::filesystem::exists(file)) {
-    throw Error(ErrorCode::io,
-                fmt::format("{} ended with exit code {} and left no result", executable, code));
+  if (is_cut_short(code)) return {code, std::nullopt};
+  if (std::filesystem::exists(file)) {
+    // What was wrong or failed is in the result, for the comparison to say.
+    RunResult result = load_result(file);
+    if (is_cut_short(result.exit_code)) return {result.exit_code, std::nullopt};
+    return {kSuccess, std::move(result)};
   }
-  return load_result(file);
+  // A signal may have ended it before it was ready for one.
+  if (is_interrupted()) return {kInterrupted, std::nullopt};
+  throw Error(ErrorCode::io,
+              fmt::format("{} ended with exit code {} and left no result", executable, code));
+}
+
+void require_one_result(const std::vector<std::string>& arguments) {
+  for (const std::string& word : arguments) {
+    if (word != "--repeat" && !word.starts_with("--repeat=")) continue;
+    throw Error(ErrorCode::invalid_argument,
+                "compare --rerun: --repeat is behind --, expected in front of it: it is compare's, "
+                "whose runs take turns");
+  }
 }
 
 }  // namespace
 
-std::pair<std::vector<RunResult>, std::vector<RunResult>> run_by_turns(const Rerun& rerun,
-                                                                       std::ostream& err) {
+RerunOutcome run_by_turns(const Rerun& rerun, std::ostream& err) {
+  require_one_result(rerun.arguments);
   const TemporaryFolder folder;
   install_interrupt_handler();
-  std::vector<RunResult> base, candidate;
-  for (int64_t i = 0; i < 2 * rerun.runs && !is_interrupted(); ++i) {
+  RerunOutcome outcome;
+  for (int64_t i = 0; i < 2 * rerun.runs && outcome.code == kSuccess; ++i) {
     const bool is_candidate = i % 4 == 1 || i % 4 == 2;
     const std::string& executable = is_candidate ? rerun.candidate : rerun.base;
     err << fmt::format("[{}/{}] {}\n", i + 1, 2 * rerun.runs, executable) << std::flush;
-    const RunResult result =
-        run_once(executable, rerun, fmt::format("{}/{}.json", folder.path(), i));
-    if (is_cut_short(result.exit_code)) break;
-    (is_candidate ? candidate : base).push_back(result);
+    Turn turn = take_turn(executable, rerun, fmt::format("{}/{}.json", folder.path(), i));
+    if (turn.result)
+      (is_candidate ? outcome.candidate : outcome.base).push_back(std::move(*turn.result));
+    outcome.code = is_interrupted() ? kInterrupted : turn.code;
   }
-  return {base, candidate};
+  return outcome;
 }
 
 }  // namespace wide::bench

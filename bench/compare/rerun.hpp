@@ -7,7 +7,6 @@
 
 #include <iosfwd>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "bench/result.hpp"
@@ -20,10 +19,14 @@ struct Rerun {
   int64_t runs = 5;                    ///< of each
 };
 
+struct RerunOutcome {
+  std::vector<RunResult> base, candidate;  ///< of runs that were finished
+  int code = 0;  ///< 130 or 124 where an interrupt, or a run's time limit, cut them short
+};
+
 /// `EXECUTABLE run ARGUMENTS --json FILE -q`, as often as asked for; what they print on standard
-/// output is dropped. Throws io where an executable cannot be started or leaves no result. Fewer
-/// runs where an interrupt came.
-std::pair<std::vector<RunResult>, std::vector<RunResult>> run_by_turns(const Rerun& rerun,
-                                                                       std::ostream& err);
+/// output is dropped. Throws io where an executable cannot be started or leaves no result, and
+/// invalid_argument for --repeat among the arguments, whose results have names of their own.
+RerunOutcome run_by_turns(const Rerun& rerun, std::ostream& err);
 
 }  // namespace wide::bench

@@ -49,6 +49,11 @@ std::string history_device(const RunResult& result) {
   return device.device.type == DeviceType::cpu ? "cpu: " + device.name : device.name;
 }
 
+std::string history_regime(const RunConfig& config, const Measurement& m) {
+  const std::string method = cold_method(config, m);
+  return std::string(to_string(m.regime)) + (method.empty() ? "" : ": " + method);
+}
+
 void require_name(std::string_view what, std::string_view name) {
   const bool is_name =
       !name.empty() && name.size() <= kLongestName && is_letter_or_digit(name.front()) &&
@@ -82,7 +87,7 @@ HistoryRecord record_of(const RunResult& result, std::string document) {
   for (const ReportRow& row : rows_of(result)) {
     if (row.measurement == nullptr || status_of(row) != Status::ok) continue;
     const Statistics& stats = row.measurement->stats;
-    const std::string regime(to_string(row.measurement->regime));
+    const std::string regime = history_regime(result.config, *row.measurement);
     // A baseline and a strategy may share a name, as `graph` could.
     const std::string runner = row.is_baseline ? "(" + row.runner->name + ")" : row.runner->name;
     const bool is_finite = std::isfinite(stats.median_ns) && std::isfinite(stats.ci_lo_ns) &&

@@ -30,8 +30,8 @@ struct HistoryRun {
 /// A strategy or baseline in one case and regime of a run. Cases of equal ids are comparable: op,
 /// its version and all axes are in them.
 struct HistoryPoint {
-  std::string run, started, device;  ///< of the run
-  std::string case_id, op, axes, runner, regime;
+  std::string run, started, device;               ///< of the run
+  std::string case_id, op, axes, runner, regime;  ///< history_regime()
   double median_ns = 0, ci_lo_ns = 0, ci_hi_ns = 0;
   std::string code;  ///< code_of() the run
   friend bool operator==(const HistoryPoint&, const HistoryPoint&) = default;
@@ -103,5 +103,9 @@ std::optional<NoiseBand> noise_band(const HistorySeries& series, int64_t most = 
 
 /// The first of the result's devices, as the history names it.
 std::string history_device(const RunResult& result);
+
+/// "stream", "cold: flush of 2 x L2": cold calls by another method are of another series, since
+/// they have other times. "cold" alone are points that were kept before the method was.
+std::string history_regime(const RunConfig& config, const Measurement& m);
 
 }  // namespace wide::bench

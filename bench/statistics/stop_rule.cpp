@@ -29,10 +29,12 @@ std::string stop_reason(const StopRule& rule, const StopState& state,
   if (state.rounds < kMinRounds) return "";
   if (state.most_samples >= rule.max_samples) return "max_samples";
   if (rule.in_pairs && state.rounds % 2 != 0) return "";
-  if (state.elapsed_s >= rule.limit_s) return "timeout";
-  if (state.rounds < rule.rounds || state.fewest_samples < rule.min_samples) return "";
-  if (state.least_sampled_s < rule.min_time_s) return "";
-  return is_checkpoint(rule, state.rounds) && is_settled() ? rule.criterion : "";
+  const bool has_timed_out = state.elapsed_s >= rule.limit_s;
+  const bool has_enough = state.rounds >= rule.rounds && state.fewest_samples >= rule.min_samples &&
+                          state.least_sampled_s >= rule.min_time_s;
+  const bool asks = has_timed_out || is_checkpoint(rule, state.rounds);
+  if (has_enough && asks && is_settled()) return rule.criterion;
+  return has_timed_out ? "timeout" : "";
 }
 
 int64_t samples_per_block(const StopRule& rule, double sample_s, int64_t measurements) {

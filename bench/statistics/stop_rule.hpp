@@ -36,7 +36,8 @@ inline constexpr int64_t kMinRounds = 4;
 /// Why to stop ("interrupted", "timeout", "max_samples" or the rule's criterion); empty where the
 /// measurement goes on, as it does after the first round of a pair, whatever the time. `is_settled`
 /// says whether all intervals are narrow enough; it is asked last, and only after rounds that have
-/// grown by a quarter since it was asked before, since it costs time.
+/// grown by a quarter since it was asked before, since it costs time, and where time has run out:
+/// "timeout" is what has not come to the criterion.
 std::string stop_reason(const StopRule& rule, const StopState& state,
                         const std::function<bool()>& is_settled);
 
