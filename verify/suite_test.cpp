@@ -197,8 +197,9 @@ TEST_CASE("an entry that cannot run does not stop the rest, and the worst code w
   // The first is refused on the CPU, whose regime is another; the last wins nothing to hold
   // against.
   write_file("s.json", suite_of(R"({"op": "linear", "name": "gpu", "regimes": ["stream"]},
-    {"op": "linear", "thresholds": [{"metric": "time_ns", "max": 1e12}]},
-    {"op": "softmax", "axes": {"batch": 3}, "thresholds": [{"metric": "time_ns", "max": 0.001}]})"));
+    {"op": "linear", "rounds": 6, "thresholds": [{"metric": "time_ns", "max": 1e12}]},
+    {"op": "softmax", "axes": {"batch": 3}, "rounds": 6,
+     "thresholds": [{"metric": "time_ns", "max": 0.001}]})"));
   REQUIRE(test::schema_complaint(kSchema, read_file("s.json")) == "");
   const Outcome o = wbench("suite run s.json --json out.json --results r -q --color never");
   CHECK(o.code == kUsage);
@@ -298,6 +299,46 @@ TEST_CASE("a speedup is held against its baseline, a rate by the other end of ti
   CHECK(reach("pct_of_floor", 61, {}) == Reach::met);
   CHECK(reach("pct_of_floor", 61.5, {}) == Reach::undecided);
   CHECK(reach("pct_of_floor", 62, {}) == Reach::missed);
+}
+
+TEST_CASE("with fewer than six rounds no threshold is met or missed") {
+  RunResult result;
+  CaseResult& c = result.cases.emplace_back();
+  c.strategies = {sample_runner("wide", 3000, 0)};
+  Measurement& m = c.strategies[0].measurements[0];
+  c.speedups = {{"wide", Baseline::loop, Regime::stream, 6, 3.0, 2.9, 3.1, "faster"}};
+  const Threshold fast{"time_ns", {}, 1e9, {}, {}, ""}, slow{"time_ns", {}, 1, {}, {}, ""};
+  const Threshold met{"speedup_ratio", 2, {}, Baseline::loop, {}, ""};
+  const Threshold missed{"speedup_ratio", 9, {}, Baseline::loop, {}, ""};
+  const auto reaches = [&] {
+    std::string all;
+    for (const Threshold& t : {fast, slow, met, missed})
+      all += std::string(to_string(hold(t, result).reach)) + " ";
+    return all;
+  };
+  m.samples_ns.resize(24);
+  m.samples_round.resize(24);  // four each
+  CHECK(reaches() == "met missed met missed ");
+  m.samples_ns.resize(20);
+  m.samples_round.resize(20);
+  c.speedups[0].pairs = 5;
+  CHECK(reaches() == "undecided undecided undecided undecided ");
+  CHECK_THAT(hold(slow, result).worst, ContainsSubstring("] of 5 rounds, expected 6"));
+  CHECK_THAT(hold(missed, result).worst, ContainsSubstring("] of 5 rounds, expected 6"));
+  // A few rounds of another strategy stand for nothing beside enough of one.
+  c.strategies.push_back(sample_runner("other", 4000, 0));
+  CHECK_THAT(hold(slow, result).worst, ContainsSubstring("other 4000 ["));
+  CHECK(reaches() == "met missed undecided undecided ");
+}
+
+TEST_CASE("a suite of too few rounds fails only if it is strict") {
+  TemporaryFolder folder;
+  write_file("s.json", suite_of(R"({"op": "linear", "rounds": 4, "max_samples": 4, "thresholds": [
+    {"metric": "time_ns", "max": 0.001}]})"));
+  const Outcome o = wbench("suite run s.json -q --color never");
+  CHECK(o.code == kSuccess);
+  CHECK_THAT(o.out, ContainsSubstring("of 4 rounds, expected 6"));
+  CHECK(wbench("suite run s.json --strict -q").code == kInconclusive);
 }
 
 TEST_CASE("suite statistics: geometric mean and extremes of the fastest strategy") {

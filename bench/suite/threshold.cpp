@@ -5,19 +5,29 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <set>
 
 #include "bench/metrics.hpp"
+#include "bench/statistics/statistics.hpp"
 
 namespace wide::bench {
 
 namespace {
 
-/// A strategy's value in one case and regime, with its 95 % interval.
+/// A strategy's value in one case and regime, with its 95 % interval over rounds.
 struct Held {
   std::string strategy;
   double value = 0, lo = 0, hi = 0;
+  int64_t rounds = 0;
+  /// Of fewer no interval holds what it says (statistics.hpp).
+  bool has_enough_rounds() const { return rounds >= kMinPairs; }
 };
+
+int64_t rounds_of(const Measurement& m) {
+  return std::ssize(std::set<int64_t>(m.samples_round.begin(), m.samples_round.end()));
+}
 
 /// At the median of time, and at the ends of its interval: rates are inverse to time.
 std::optional<Held> held_of(const RunnerResult& r, const Measurement& m, const Metric& metric) {
@@ -27,8 +37,8 @@ std::optional<Held> held_of(const RunnerResult& r, const Measurement& m, const M
     return std::nullopt;
   const double ratio_lo = s.ci_lo_ns / s.median_ns, ratio_hi = s.ci_hi_ns / s.median_ns;
   return metric.better == Better::lower
-             ? Held{r.name, *value, *value * ratio_lo, *value * ratio_hi}
-             : Held{r.name, *value, *value / ratio_hi, *value / ratio_lo};
+             ? Held{r.name, *value, *value * ratio_lo, *value * ratio_hi, rounds_of(m)}
+             : Held{r.name, *value, *value / ratio_hi, *value / ratio_lo, rounds_of(m)};
 }
 
 /// By regime, of every regime that was measured: the best, or the strategy that is named.
@@ -36,9 +46,11 @@ using ByRegime = std::map<Regime, std::optional<Held>>;
 
 void keep_best(std::optional<Held>& best, std::optional<Held> held, Better better) {
   if (!held || !std::isfinite(held->value)) return;
-  const bool is_better =
-      !best || (better == Better::lower ? held->value < best->value : held->value > best->value);
-  if (is_better) best = std::move(held);
+  const auto is_better = [&] {
+    if (held->has_enough_rounds() != best->has_enough_rounds()) return held->has_enough_rounds();
+    return better == Better::lower ? held->value < best->value : held->value > best->value;
+  };
+  if (!best || is_better()) best = std::move(held);
 }
 
 ByRegime values_of(const Threshold& t, const CaseResult& c) {
@@ -51,7 +63,8 @@ ByRegime values_of(const Threshold& t, const CaseResult& c) {
       if (!is_meant(s.strategy, s.regime) || s.baseline != t.baseline) continue;
       auto& best = values[s.regime];
       if (s.speedup_ratio && s.ci_lo && s.ci_hi)
-        keep_best(best, Held{s.strategy, *s.speedup_ratio, *s.ci_lo, *s.ci_hi}, Better::higher);
+        keep_best(best, Held{s.strategy, *s.speedup_ratio, *s.ci_lo, *s.ci_hi, s.pairs},
+                  Better::higher);
     }
     return values;
   }
@@ -66,13 +79,21 @@ ByRegime values_of(const Threshold& t, const CaseResult& c) {
 }
 
 Reach reach_of(const Threshold& t, const std::optional<Held>& held) {
-  if (!held) return Reach::undecided;
+  if (!held || !held->has_enough_rounds()) return Reach::undecided;
   if (t.min) {
     if (held->lo >= *t.min) return Reach::met;
     return held->hi < *t.min ? Reach::missed : Reach::undecided;
   }
   if (held->hi <= *t.max) return Reach::met;
   return held->lo > *t.max ? Reach::missed : Reach::undecided;
+}
+
+std::string held_text(const std::optional<Held>& held) {
+  if (!held) return "nothing comparable";
+  const std::string text =
+      fmt::format("{} {:.4g} [{:.4g}, {:.4g}]", held->strategy, held->value, held->lo, held->hi);
+  if (held->has_enough_rounds()) return text;
+  return text + fmt::format(" of {} rounds, expected {}", held->rounds, kMinPairs);
 }
 
 /// How far from the bound, the nearer the better; what has no value is nearest of all.
@@ -100,10 +121,8 @@ ThresholdOutcome hold(const Threshold& t, const RunResult& result) {
                             (rank.first == worst.first && rank.second > worst.second);
       if (!is_worse) continue;
       worst = rank;
-      outcome.worst = fmt::format("{}, {}: ", c.point.to_string(), to_string(regime)) +
-                      (held ? fmt::format("{} {:.4g} [{:.4g}, {:.4g}]", held->strategy, held->value,
-                                          held->lo, held->hi)
-                            : "nothing comparable");
+      outcome.worst =
+          fmt::format("{}, {}: {}", c.point.to_string(), to_string(regime), held_text(held));
     }
   }
   if (outcome.missed > 0) {

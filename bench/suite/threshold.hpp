@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What an entry of a suite must reach. The interval decides, as in `compare`: a threshold is missed
-// where all of it lies beyond the bound, and undecided where the bound lies within.
+// where all of it lies beyond the bound, and undecided where the bound lies within, or where it is
+// of fewer rounds than a verdict takes (kMinPairs of statistics.hpp).
 #pragma once
 
 #include <cstdint>
