@@ -156,7 +156,7 @@ bool start_peers(const RunOptions& options, RunPlan& plan,
   const DeviceInfo& device = plan.context.info();
   for (const std::string& command : options.peers) {
     try {
-      peers.push_back(std::make_unique<Peer>(command, device.device, device.num_multiprocessors));
+      peers.push_back(std::make_unique<Peer>(command, device.device, cpu_threads_beside(device)));
     } catch (const Error& error) {
       err << "wbench: --peer: " << error.what() << "\n";
       return false;

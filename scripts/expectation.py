@@ -107,6 +107,7 @@ def read_tiles():
 
 TILES = read_tiles()
 RAGGED_TILES = ("m16n64", "m64n64")  # of either strategy of ragged_linear
+RAGGED_SEED = 7  # of members' sizes: draw_size in host/linear/ragged_linear_spec.cpp
 
 
 def complete(axes):
@@ -130,42 +131,73 @@ def rate(strategy, axes):
     return full if strategy == "wgmma" else full * MMA_SHARE
 
 
+def random_bits(key, index):
+    """host/operand_values.hpp's SplitMix64."""
+    z = (key + (index + 1) * 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
+    return z ^ z >> 31
+
+
+def drawn_size(largest, spread, step, name, member):
+    """A member's, of an axis, as wbench draws it."""
+    key = RAGGED_SEED
+    for value in (*name.encode(), 0, member):
+        key = random_bits(key, value)
+    size = largest - int(largest * spread / 100 * ((random_bits(key, 0) >> 11) / 2**53))
+    return min(largest, max(math.ceil(size / step), 1) * step)
+
+
+def shapes_of(op, axes):
+    """[(members, rows, k, outputs)], of all members."""
+    rows, k, outputs = axes["batch"], axes["in"] or axes["d"], axes["out"] or axes["d"]
+    if op != "ragged_linear":
+        return [(axes["n"], rows, k, outputs)]
+    return [(1, drawn_size(rows, axes["spread"], 1, "batch", member),
+             drawn_size(k, axes["spread"], math.gcd(k, 16), "in", member),
+             drawn_size(outputs, axes["spread"], math.gcd(outputs, 16), "out", member)) for member in range(axes["n"])]
+
+
 def expect(strategy, tile, axes, op="linear"):
     """Of a strategy by a tile; None where it does not run such a case."""
-    members, rows = axes["n"], axes["batch"]
-    k, outputs = axes["in"] or axes["d"], axes["out"] or axes["d"]
-    if op == "ragged_linear":  # sizes are drawn from the largest down: every member is taken to have the mean
-        rows, k, outputs = (max(round(size * (1 - axes["spread"] / 200)), 1) for size in (rows, k, outputs))
+    shapes = shapes_of(op, axes)
     format_ = axes["weights"]
     is_quantised = format_ != "packed"
     flops_per_s = rate("small_m" if strategy == "weight_only" else strategy, axes)
     element = BYTES[axes["dtype"]]
-    if flops_per_s is None or is_quantised != (strategy == "weight_only") or rows > tile.rows_limit:
+    if flops_per_s is None or is_quantised != (strategy == "weight_only") or max(rows for _, rows, _, _ in shapes) > tile.rows_limit:
         return None
-    if strategy == "wgmma" and k * element % 16 != 0:  # packed rows, as tensor maps do not take them
+    if strategy == "wgmma" and shapes[0][2] * element % 16 != 0:  # packed rows, as tensor maps do not take them
         return None
     weight_bytes = (BITS[format_] + 16 / int(axes["group"])) / 8 if is_quantised else element
     y_bytes = max(element, 2)
-    tiles = members * math.ceil(rows / tile.rows) * math.ceil(outputs / tile.outputs)
-    x = rows * k * element * (1 if axes["shared"] == "yes" else members)
-    moved = x + members * (outputs * k * weight_bytes + rows * outputs * y_bytes + outputs * y_bytes)
-    flops = members * rows * outputs * (2 * k + 1)
+    grids = [n * math.ceil(rows / tile.rows) * math.ceil(outputs / tile.outputs) for n, rows, _, outputs in shapes]
+    tiles = sum(grids)
+    x = sum((1 if axes["shared"] == "yes" else n) * rows * k * element for n, rows, k, _ in shapes)
+    moved = x + sum(n * (outputs * k * weight_bytes + rows * outputs * y_bytes + outputs * y_bytes) for n, rows, k, outputs in shapes)
+    flops = sum(n * rows * outputs * (2 * k + 1) for n, rows, k, outputs in shapes)
+
+    def mean(of_shape):
+        """Over tiles, each of its member's shape."""
+        return sum(grid * of_shape(*shape) for grid, (_, *shape) in zip(grids, shapes)) / tiles
+
+    def bytes_of_k(rows, outputs):
+        return min(tile.rows, rows) * element + min(tile.outputs, outputs) * weight_bytes
 
     busy, resident = min(MULTIPROCESSORS, tiles), min(tile.blocks, math.ceil(tiles / MULTIPROCESSORS))
     if strategy == "gemv":
         stage = GEMV_BLOCK_BYTES
     else:
         stage_k = ROW_BYTES / element * (2 if is_quantised else 1)
-        stage = min(stage_k, k) * (min(tile.rows, rows) * element + min(tile.outputs, outputs) * weight_bytes)
+        stage = mean(lambda rows, k, outputs: min(stage_k, k) * bytes_of_k(rows, outputs))
     under_way = resident * (tile.stages - 1) * stage
     memory_rate = min(MEMORY_BYTES_PER_S, busy * under_way / MEMORY_LATENCY_S)
-    read = tiles * k * (min(tile.rows, rows) * element + min(tile.outputs, outputs) * weight_bytes)
-    work = math.ceil(tiles / MULTIPROCESSORS) * 2 * tile.rows * tile.outputs * k
+    read = tiles * mean(lambda rows, k, outputs: k * bytes_of_k(rows, outputs))
     # gemv multiplies rows that there are.
-    work *= rows / tile.rows if strategy == "gemv" else 1
+    work = math.ceil(tiles / MULTIPROCESSORS) * 2 * tile.outputs * mean(lambda rows, k, _: k * (rows if strategy == "gemv" else tile.rows))
     parts = {"memory": moved / memory_rate, "L2": read / L2_BYTES_PER_S, "arithmetic": work * MULTIPROCESSORS / flops_per_s}
     if is_quantised:
-        parts["decoding"] = members * outputs * k * DECODE[format_] / INTEGER_PER_S
+        parts["decoding"] = sum(n * outputs * k for n, _, k, outputs in shapes) * DECODE[format_] / INTEGER_PER_S
     return Expectation(strategy, tile.name, tiles, tiles / (MULTIPROCESSORS * tile.blocks), moved, flops, under_way,
                        {name: 1e6 * seconds for name, seconds in parts.items()})
 

@@ -4,7 +4,7 @@
 
 A launch and a trip to memory, and then the longest of
 
-  memory      each operand once, at the rate of memory
+  memory      each operand once, at the rate of memory; of tables the rows that ids, drawn evenly, are expected to name
   arithmetic  multiplications, at the rate of what multiplies; keys that causality hides are not multiplied
   exponents   of scores, at 16 a clock and multiprocessor
   chain       of fused layers: what a quarter of a multiprocessor multiplies for a warp's rows, one layer after another; of fused
@@ -85,9 +85,12 @@ def pooling(axes):
 
 
 def embedding(axes):
-    axes = {"n": 4, "batch": 8, "seq": 128, "dim": 256} | axes
-    ids = axes["n"] * axes["batch"] * axes["seq"]
-    return [of("indexed", ids * (2 * axes["dim"] * BYTES[axes["dtype"]] + 4))]
+    """What host/embedding/embedding_spec.cpp counts in the ids that it has drawn, here as expected of them."""
+    axes = {"n": 4, "batch": 8, "seq": 128, "vocab": 1000, "dim": 256, "ids": "shared", "id_dtype": "int64"} | axes
+    ids, row = axes["batch"] * axes["seq"], axes["dim"] * BYTES[axes["dtype"]]
+    distinct = axes["vocab"] * (1 - (1 - 1 / axes["vocab"]) ** ids)
+    id_bytes = ids * (8 if axes["id_dtype"] == "int64" else 4) * (1 if axes["ids"] == "shared" else axes["n"])
+    return [of("indexed", axes["n"] * (distinct + ids) * row + id_bytes)]
 
 
 def conv(axes):

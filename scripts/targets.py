@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""targets.py expect | notes | measure WBENCH [--out FILE] [--seconds S] [--full]: bench/targets.json, before and after a device.
+"""targets.py expect | notes | measure WBENCH [--out FILE] [--raw FOLDER] [--seconds S] [--full]: bench/targets.json, before and after a device.
 
 expect prints what each strategy of ours should take on an H200 by arithmetic alone (expectation.py, roofline.py), target by target; notes
 prints the same with all of its parts, which is bench/results/NOTES.md. measure runs wbench on the CUDA device, S seconds at
 most (90), says of each target whether it is met, and of each strategy how its time compares with what was expected. --out
-writes that as JSON.
+writes that as JSON, with the device; --raw, which is to be new, keeps what wbench itself has written.
 
 A target is a case ("axes") or a sweep ("preset"), and the least of what it is to reach:
 
@@ -21,10 +21,17 @@ A target is a case ("axes") or a sweep ("preset"), and the least of what it is t
   least_vs_vendor
 
 "strategy" names the one that is meant; without, the fastest of ours counts. A target without goals is there to be compared
-with its expectation. What "takes_minutes" is left out unless --full asks for it. Exit 1 where something could not be
-measured; a target that is missed is a result.
+with its expectation. What "takes_minutes" is left out unless --full asks for it.
+
+Both sides of a ratio are of one regime: graph, since launches are not what is compared, or else the first of stream and cpu that
+both have. Intervals decide, as in suites: a goal is met or missed where all of its interval is, and undecided where the bound lies
+within. A ratio's interval is the widest that those of both medians allow: results have none of two strategies. A time that is
+below_resolution, without an interval, or unreliable for what its interval does not show decides nothing, and is not passed over for
+a slower one. Exit 1 where something could not be measured; a target that is missed or undecided is a result.
 """
 import argparse
+import contextlib
+import dataclasses
 import json
 import math
 import pathlib
@@ -46,34 +53,101 @@ CUDNN = {"sequential", "cudnn"}
 VENDORS = {"linear": LINEARS, "ragged_linear": LINEARS, "attention": BATCHED, "mlp": BATCHED, "recurrent": BATCHED,
            "conv1d": CONVOLUTIONS, "conv2d": CONVOLUTIONS, "batchnorm1d": CUDNN, "batchnorm2d": CUDNN,
            "instancenorm1d": CUDNN, "instancenorm2d": CUDNN, "flash_attention": CUDNN}
-REGIMES = ("graph", "stream", "cpu")  # the first that was measured: launches are not what is compared
+REGIMES = ("graph", "stream", "cpu")  # the first that all sides have counts
+SEEN_IN_INTERVAL = ("wide_interval", "timed_out")  # of a measurement's doubts: a bound within decides nothing anyway
 GOALS = ("vs_vendor", "of_floor_pct", "flops_per_s", "most_us", "vs_other", "geomean_vs_vendor", "least_vs_vendor")
 
 
-def measured_of(strategy):
-    """The measurement that counts; None where it did not run right."""
-    if strategy["status"] != "ok":
+def is_positive(value):
+    """Whether it is a number that a time or a rate may be: results have null for what is none."""
+    return value is not None and 0 < value < math.inf
+
+
+@dataclasses.dataclass(frozen=True)
+class Time:
+    """What a strategy takes in a regime."""
+    strategy: str
+    measured: dict
+
+    @property
+    def us(self):
+        return self.measured["stats"]["median_ns"] * 1e-3
+
+    @property
+    def interval(self):
+        ci = self.measured["stats"]["ci"]
+        return ci["lo_ns"] * 1e-3, ci["hi_ns"] * 1e-3
+
+    @property
+    def refused(self):
+        """Why it decides nothing; empty where it may."""
+        ci = self.measured["stats"]["ci"]
+        why = [doubt for doubt in self.measured["stats"].get("doubts", ()) if doubt not in SEEN_IN_INTERVAL]
+        if self.measured["below_resolution"] and "below_resolution" not in why:  # results before 1.6 have no doubts
+            why.append("below_resolution")
+        if not (is_positive(ci["lo_ns"]) and is_positive(ci["hi_ns"])):
+            why.append("no interval")
+        return f"{self.strategy}, {self.measured['regime']}: {', '.join(why)}" if why else ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Reached:
+    """A value and its interval, which is NaN where one of its times is refused."""
+    value: float
+    lo: float
+    hi: float
+    refused: str
+
+    @staticmethod
+    def of(value, times, interval):
+        """`interval` is asked for where all times may decide."""
+        refused = next((time.refused for time in times if time.refused), "")
+        return Reached(value, *((math.nan, math.nan) if refused else interval()), refused)
+
+    def verdict(self, goal, bound):
+        if goal == "most_us":
+            return "met" if self.hi <= bound else "missed" if self.lo > bound else "undecided"
+        return "met" if self.lo >= bound else "missed" if self.hi < bound else "undecided"
+
+
+def time_of(strategy, regime):
+    """None where it did not run right, or not in that regime."""
+    measured = next((m for m in strategy["measurements"] if m["regime"] == regime), None)
+    ran = strategy["status"] == "ok" and measured is not None and is_positive(measured["stats"]["median_ns"])
+    return Time(strategy["name"], measured) if ran else None
+
+
+def ratio(over, under):
+    return Reached.of(over.us / under.us, (over, under),
+                      lambda: (over.interval[0] / under.interval[1], over.interval[1] / under.interval[0]))
+
+
+def rate_of(time, name):
+    """One of the measurement's rates, which are inverse to its time; None where there is no such number."""
+    if time is None or not is_positive(time.measured["rates"][name]):
         return None
-    by_regime = {m["regime"]: m for m in strategy["measurements"]}
-    return next((by_regime[regime] for regime in REGIMES if regime in by_regime), None)
+    rate = time.measured["rates"][name]
+    return Reached.of(rate, (time,), lambda: (rate * time.us / time.interval[1], rate * time.us / time.interval[0]))
 
 
-def floor_of(strategy, measured):
-    """(regime, percent of the floor) by which a target is judged; None for a percentage that was not measured."""
-    counts = measured
-    if measured["rates"].get("roofline_bound") == "memory":
-        counts = next((m for m in strategy["measurements"] if m["regime"] == "cold"), None)
-    return ("cold", None) if counts is None else (counts["regime"], counts["rates"]["pct_of_floor"])
+def floor_time(strategy, time):
+    """The time whose percentage of the floor counts; None where it was not measured."""
+    return time_of(strategy, "cold") if time.measured["rates"].get("roofline_bound") == "memory" else time
 
 
-def median_us(measured):
-    return measured["stats"]["median_ns"] * 1e-3
+def side_of(case, names):
+    """The strategies whose name passes."""
+    return [strategy for strategy in case["strategies"] if names(strategy["name"])]
 
 
-def fastest(case, names):
-    """(strategy, measurement) of the fastest that ran right among those whose name passes; None where none did."""
-    ran = [(strategy, measured_of(strategy)) for strategy in case["strategies"] if names(strategy["name"])]
-    return min(((s, m) for s, m in ran if m), key=lambda pair: median_us(pair[1]), default=None)
+def fastest(side, regime):
+    """The least time of a side in a regime; None where it has none."""
+    return min(filter(None, (time_of(strategy, regime) for strategy in side)), key=lambda time: time.us, default=None)
+
+
+def common_regime(*sides):
+    """The first regime in which every side has a time; None where there is none."""
+    return next((regime for regime in REGIMES if all(fastest(side, regime) for side in sides)), None)
 
 
 def is_vendors(op, name):
@@ -84,17 +158,16 @@ def is_ours(op, name):
     return not is_vendors(op, name) and name != "sequential"
 
 
-def compare(target, case):
+def compare(target, case, regime):
     """Of each strategy of ours: its time, what was expected of the tile that it took, and the ratio."""
     compared = {}
     for strategy in case["strategies"]:
-        measured = measured_of(strategy)
-        if not is_ours(target["op"], strategy["name"]) or measured is None:
+        time = time_of(strategy, regime)
+        if not is_ours(target["op"], strategy["name"]) or time is None:
             continue
         expected = roofline.of_target(target["op"], target["axes"], strategy.get("policy")).get(strategy["name"])
-        us = median_us(measured)
-        compared[strategy["name"]] = {"median_us": us} | ({} if expected is None else {
-            "tile": expected.tile, "expected_us": expected.us, "limit": expected.limit, "of_expected": us / expected.us})
+        compared[strategy["name"]] = {"median_us": time.us} | ({} if expected is None else {
+            "tile": expected.tile, "expected_us": expected.us, "limit": expected.limit, "of_expected": time.us / expected.us})
     return compared
 
 
@@ -103,34 +176,46 @@ def judge_goals(target, result, reached):
     missing = [goal for goal in goals if reached.get(goal) is None]
     if missing:
         return result | {"goals": goals, "verdict": "not measured", "why": f"nothing to say of {', '.join(missing)}"}
-    missed = [goal for goal, bound in goals.items()
-              if not (reached[goal] <= bound if goal == "most_us" else reached[goal] >= bound)]
-    return result | {"goals": goals, "verdict": "missed" if missed else "met" if goals else "measured", "missed": missed}
+    verdicts = {goal: reached[goal].verdict(goal, bound) for goal, bound in goals.items()}
+    # A miss is worse than what is undecided.
+    verdict = next((word for word in ("missed", "undecided", "met") if word in verdicts.values()), "measured")
+    why = {goal: reached[goal].refused or f"{reached[goal].lo:.4g} to {reached[goal].hi:.4g}, wanted {goals[goal]:.4g}"
+           for goal, word in verdicts.items() if word == "undecided"}
+    return result | {"goals": goals, "verdict": verdict, "missed": [goal for goal, word in verdicts.items() if word == "missed"],
+                     "undecided": why, "intervals": {goal: [reached[goal].lo, reached[goal].hi] for goal in goals
+                                                     if not reached[goal].refused}}
+
+
+def value_of(reached):
+    return None if reached is None else reached.value
 
 
 def judge(target, own_case, vendor_case):
     """What was reached of a target that is one case."""
     result = {"name": target["name"], "axes": target["axes"]}
     op = target["op"]
-    is_meant = (lambda name: name == target["strategy"]) if "strategy" in target else (lambda name: is_ours(op, name))
-    own, vendor = fastest(own_case, is_meant), fastest(vendor_case, lambda name: is_vendors(op, name))
-    if own is None:
+    own = side_of(own_case, (lambda name: name == target["strategy"]) if "strategy" in target else (lambda name: is_ours(op, name)))
+    vendors = side_of(vendor_case, lambda name: is_vendors(op, name))
+    others = side_of(own_case, lambda name: name == target.get("other"))
+    compared = [side for side, goal in ((vendors, "vs_vendor"), (others, "vs_other")) if goal in target]
+    regime = common_regime(own, *compared) or common_regime(own)
+    if regime is None:
         why = f"{target['strategy']} did not run" if "strategy" in target else "no strategy of ours ran"
         return result | {"verdict": "not measured", "why": why}
-    strategy, measured = own
-    reached = {"of_floor_pct": measured["rates"]["pct_of_floor"], "flops_per_s": measured["rates"]["flops_per_s"]}
+    time, vendor, other = (fastest(side, regime) for side in (own, vendors, others))
+    reached = {"flops_per_s": rate_of(time, "flops_per_s"), "of_floor_pct": rate_of(time, "pct_of_floor"),
+               "most_us": Reached.of(time.us, (time,), lambda: time.interval)}
     if "of_floor_pct" in target:
-        result["floor_regime"], reached["of_floor_pct"] = floor_of(strategy, measured)
-    result |= {"strategy": strategy["name"], "regime": measured["regime"], "median_us": median_us(measured), **reached,
-               "strategies": compare(target, own_case)}
-    reached["most_us"] = median_us(measured)
-    other = fastest(own_case, lambda name: name == target.get("other"))
+        counts = floor_time(next(strategy for strategy in own if strategy["name"] == time.strategy), time)
+        result["floor_regime"], reached["of_floor_pct"] = "cold" if counts is not time else regime, rate_of(counts, "pct_of_floor")
+    result |= {"strategy": time.strategy, "regime": regime, "median_us": time.us, "of_floor_pct": value_of(reached["of_floor_pct"]),
+               "flops_per_s": value_of(reached["flops_per_s"]), "strategies": compare(target, own_case, regime)}
     if other is not None:
-        reached["vs_other"] = result["vs_other"] = median_us(other[1]) / median_us(measured)
+        reached["vs_other"] = ratio(other, time)
+        result["vs_other"] = reached["vs_other"].value
     if vendor is not None:
-        us = median_us(vendor[1])
-        reached["vs_vendor"] = us / median_us(measured)
-        result |= {"vendor": vendor[0]["name"], "vendor_us": us, "vs_vendor": reached["vs_vendor"]}
+        reached["vs_vendor"] = ratio(vendor, time)
+        result |= {"vendor": vendor.strategy, "vendor_us": vendor.us, "vs_vendor": reached["vs_vendor"].value}
     return judge_goals(target, result, reached)
 
 
@@ -139,15 +224,20 @@ def judge_preset(target, cases):
     result = {"name": target["name"], "preset": target["preset"]}
     ratios = []
     for case in cases:
-        own = fastest(case, lambda name: is_ours(target["op"], name))
-        vendor = fastest(case, lambda name: is_vendors(target["op"], name))
-        if own is None or vendor is None:
+        own = side_of(case, lambda name: is_ours(target["op"], name))
+        vendors = side_of(case, lambda name: is_vendors(target["op"], name))
+        regime = common_regime(own, vendors)
+        if regime is None:
             return result | {"verdict": "not measured", "why": f"nothing to compare in {case['axes']}"}
-        ratios.append((median_us(vendor[1]) / median_us(own[1]), case["axes"]))
-    least, where = min(ratios, key=lambda pair: pair[0])
-    reached = {"geomean_vs_vendor": math.exp(sum(math.log(ratio) for ratio, _ in ratios) / len(ratios)),
-               "least_vs_vendor": least}
-    return judge_goals(target, result | reached | {"cases": len(ratios), "least_at": where}, reached)
+        ratios.append((ratio(fastest(vendors, regime), fastest(own, regime)), case["axes"]))
+    least, where = min(ratios, key=lambda pair: pair[0].value)
+    refused = next((f"{one.refused} in {axes}" for one, axes in ratios if one.refused), "")
+    columns = [[getattr(one, end) for one, _ in ratios] for end in ("value", "lo", "hi")]
+    geomean = Reached(*(math.exp(sum(map(math.log, column)) / len(column)) for column in columns), refused)
+    # Of intervals some of which are NaN, min() says anything: they are not looked at.
+    smallest = Reached(least.value, *((math.nan, math.nan) if refused else map(min, columns[1:])), refused)
+    result |= {"geomean_vs_vendor": geomean.value, "least_vs_vendor": least.value, "cases": len(ratios), "least_at": where}
+    return judge_goals(target, result, {"geomean_vs_vendor": geomean, "least_vs_vendor": smallest})
 
 
 def has_axes(case, axes):
@@ -171,27 +261,32 @@ def entry_name(index):
     return f"t{index:02}"
 
 
-def run_cases(wbench, targets, seconds):
-    """Of each target the cases that were run, or why there are none. A vendor's case of other axes is one of the same run."""
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        (folder / "suite.json").write_text(json.dumps(suite_of(targets, seconds)))
-        with open(folder / "log", "w") as log:
-            process = subprocess.Popen([wbench, "suite", "run", folder / "suite.json", "--device", "cuda", "--results", folder / "results",
-                                        "--json", folder / "summary.json"], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+def run_cases(wbench, targets, seconds, folder):
+    """Of each target the cases that were run, or why there are none. A vendor's case of other axes is one of the same run. `folder` then
+    holds the results."""
+    (folder / "suite.json").write_text(json.dumps(suite_of(targets, seconds)))
+    with open(folder / "log", "w") as log:
+        process = subprocess.Popen([wbench, "suite", "run", folder / "suite.json", "--device", "cuda", "--results", folder / "results",
+                                    "--json", folder / "summary.json"], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        try:
+            process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)  # it then writes what it has
             try:
-                process.wait(timeout=seconds)
+                process.wait(timeout=5)
             except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGINT)  # it then writes what it has
-                try:
-                    process.wait(timeout=5)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
-        words = (folder / "log").read_text(errors="replace").strip().splitlines() or ["no output"]
-        outcomes = {entry["name"]: entry for entry in (read_json(folder / "summary.json") or {"entries": []})["entries"]}
-        return [cases_of(read_json(folder / f"results/{entry_name(index)}.json"), outcomes.get(entry_name(index)),
-                         f"exit code {process.returncode}: {words[-1]}") for index in range(len(targets))]
+                process.kill()
+                process.wait()
+    words = (folder / "log").read_text(errors="replace").strip().splitlines() or ["no output"]
+    outcomes = {entry["name"]: entry for entry in (read_json(folder / "summary.json") or {"entries": []})["entries"]}
+    return [cases_of(read_json(folder / f"results/{entry_name(index)}.json"), outcomes.get(entry_name(index)),
+                     f"exit code {process.returncode}: {words[-1]}") for index in range(len(targets))]
+
+
+def device_in(folder):
+    """What the results say of the device, clocks included; None without results."""
+    results = filter(None, map(read_json, sorted(folder.glob("results/*.json"))))
+    return next((result["devices"][0] for result in results), None)
 
 
 def read_json(path):
@@ -229,12 +324,13 @@ def line(result):
     name = f"{result['name']:30}"
     if result["verdict"] == "not measured":
         return f"{name}  not measured: {result['why']}"
+    undecided = [f"{'':32}{goal}: {why}" for goal, why in result["undecided"].items()]
     if "preset" in result:
-        return (f"{name}  {result['verdict']:8} {result['geomean_vs_vendor']:.2f}x the vendor over {result['cases']} cases, "
-                f"{result['least_vs_vendor']:.2f}x at the least")
-    ratio = f"{result['vs_vendor']:.2f}x {result['vendor']}" if "vendor" in result else "no vendor"
+        return "\n".join([f"{name}  {result['verdict']:9} {result['geomean_vs_vendor']:.2f}x the vendor over {result['cases']} cases, "
+                          f"{result['least_vs_vendor']:.2f}x at the least", *undecided])
+    vendor = f"{result['vs_vendor']:.2f}x {result['vendor']}" if "vendor" in result else "no vendor"
     floor = "" if result["of_floor_pct"] is None else f", {result['of_floor_pct']:.0f} % of floor" + (" cold" if result.get("floor_regime") == "cold" else "")
-    lines = [f"{name}  {result['verdict']:8} {result['strategy']:12} {result['median_us']:9.2f} us, {ratio}{floor}"]
+    lines = [f"{name}  {result['verdict']:9} {result['strategy']:12} {result['median_us']:9.2f} us, {vendor}{floor}", *undecided]
     for strategy, one in result["strategies"].items():
         if one.get("of_expected", 0) > expectation.SUSPICIOUS:
             lines.append(f"{'':32}{strategy} {one['tile']} takes {one['of_expected']:.1f} times the {one['expected_us']:.2f} us "
@@ -289,6 +385,8 @@ def main():
     run = commands.add_parser("measure")
     run.add_argument("wbench")
     run.add_argument("--out", type=pathlib.Path)
+    run.add_argument("--raw", type=pathlib.Path, metavar="FOLDER")
+    run.add_argument("--driver", help="as nvidia-smi names it, for --out")
     run.add_argument("--seconds", type=float, default=90)
     run.add_argument("--full", action="store_true")
     arguments = parser.parse_args()
@@ -297,12 +395,16 @@ def main():
         (expect if arguments.command == "expect" else notes)(targets)
         return 0
     targets = [target for target in targets if arguments.full or not target.get("takes_minutes")]
-    runs = run_cases(arguments.wbench, targets, arguments.seconds)
+    if arguments.raw:
+        arguments.raw.mkdir(parents=True)
+    with contextlib.nullcontext(arguments.raw) if arguments.raw else tempfile.TemporaryDirectory() as folder:
+        runs = run_cases(arguments.wbench, targets, arguments.seconds, pathlib.Path(folder))
+        device = device_in(pathlib.Path(folder))
     results = [judged(target, cases, why) for target, (cases, why) in zip(targets, runs)]
     print("\n".join(map(line, results)), flush=True)
     if arguments.out:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps({"targets": results}, indent=1) + "\n")
+        arguments.out.write_text(json.dumps({"device": device, "driver": arguments.driver, "targets": results}, indent=1) + "\n")
     return 1 if any(result["verdict"] == "not measured" for result in results) else 0
 
 

@@ -12,6 +12,7 @@
 #include "bench/contender.hpp"
 #include "bench/peer/line_process.hpp"
 #include "bench/peer/peer.hpp"
+#include "bench/peer/peer_calls.hpp"
 #include "bench/result_json.hpp"
 #include "host/core/file.hpp"
 #include "verify/cli_case.hpp"
@@ -46,6 +47,15 @@ Outcome with_peers(const std::string& line, const std::vector<std::string>& comm
   return {code, out.str(), err.str()};
 }
 
+catalog::Case relu_of(int64_t num_members) {
+  const std::vector<std::pair<std::string, catalog::AxisValue>> axes{
+      {"n", num_members},
+      {"batch", int64_t{3}},
+      {"d", int64_t{5}},
+      {"function", std::string("relu")}};
+  return catalog::make_case(catalog::find_primitive("pointwise"), axes);
+}
+
 RunResult result_with(const std::string& command, const std::vector<int64_t>& members = {2}) {
   const catalog::PrimitiveSpec& spec = catalog::find_primitive("pointwise");
   RunPlan plan(Context::cpu({.num_threads = 1, .allocator = {}}));
@@ -56,11 +66,7 @@ RunResult result_with(const std::string& command, const std::vector<int64_t>& me
   plan.baselines = {Baseline::loop};
   plan.peers = {&peer};
   std::vector<catalog::Case> cases;
-  for (const int64_t n : members) {
-    const std::vector<std::pair<std::string, catalog::AxisValue>> axes{
-        {"n", n}, {"batch", int64_t{3}}, {"d", int64_t{5}}, {"function", std::string("relu")}};
-    cases.push_back(catalog::make_case(spec, axes));
-  }
+  for (const int64_t n : members) cases.push_back(relu_of(n));
   plan.work = {{&spec, cases}};
   RunResult result;
   run_plan(plan, result);
@@ -153,6 +159,52 @@ TEST_CASE("tables, summaries, pages and rows know peers") {
 
 TEST_CASE("a peer is timed in every regime") {
   for (const Regime regime : kRegimes) CHECK(is_partner(Baseline::peer, regime));
+}
+
+/// What a peer's samplers say of the calls that a sample runs, by regime.
+std::vector<int64_t> calls_run_by(const std::string& how) {
+  const Context context = Context::cpu({.num_threads = 1, .allocator = {}});
+  const catalog::Case point = relu_of(2);
+  const auto workload = catalog::find_primitive("pointwise").make_workload(context, point, {});
+  Peer peer(kPeer + " --be '" + how + "' --log log", context.device(), 1);
+  (void)peer.prepare(point, context, Stream::cpu(), *workload, 0);
+  PeerCalls calls(peer, {.name = "right", .explain = "", .unsupported = ""}, *workload,
+                  Dtype::fp32);
+  std::vector<int64_t> all;
+  for (const Regime regime : {Regime::cpu, Regime::stream, Regime::graph, Regime::cold}) {
+    Sampling sampling;
+    sampling.timer_quantum_ns = 1024;
+    all.push_back(calls.sampler(regime, sampling)->calls_run_per_sample());
+  }
+  return all;
+}
+
+TEST_CASE("what a sample draws is that of the calls it runs, if the peer says how many") {
+  const test::TemporaryFolder folder;
+  using Calls = std::vector<int64_t>;
+  CHECK(calls_run_by("counts") == Calls{7, 7, 0, 0});
+  CHECK(calls_run_by("counts 14") == Calls{14, 14, 14, 14});
+  CHECK(calls_run_by("counts 0") == Calls{0, 0, 0, 0});
+  const std::string reason = "calls_run_per_sample is 3, expected 0, or iters_per_sample or more";
+  CHECK_THROWS_MATCHES(calls_run_by("counts 3"), Error, MessageMatches(ContainsSubstring(reason)));
+}
+
+TEST_CASE("a peer's samples are as long as ours in the same regime") {
+  const test::TemporaryFolder folder;
+  (void)calls_run_by("counts");
+  const std::string log = read_file("log");
+  // Of a graph 1000 steps of the clock.
+  for (const char* asked : {"sampler cpu 100000.0", "sampler stream 200000.0",
+                            "sampler graph 1024000.0", "sampler cold 200000.0"})
+    CHECK_THAT(log, ContainsSubstring(asked));
+}
+
+TEST_CASE("a peer beside a GPU has the CPU's threads") {
+  DeviceInfo device;
+  device.device = {DeviceType::cuda, 0};
+  device.num_multiprocessors = 100'000;
+  CHECK(cpu_threads_beside(device) == Context::cpu().info().num_multiprocessors);
+  CHECK(cpu_threads_beside(Context::cpu({.num_threads = 3, .allocator = {}}).info()) == 3);
 }
 
 TEST_CASE("verify checks peers, hostile operands are for ours") {

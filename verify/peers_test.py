@@ -332,6 +332,7 @@ class TorchTest(unittest.TestCase):
         self.assertEqual(replies[0]["name"], "torch")
         self.assertIn("bmm", [strategy["name"] for strategy in replies[1]["strategies"]])
         self.assertEqual((replies[3]["timer"], replies[3]["sampler"]), ("host", 0))
+        self.assertEqual(replies[3]["calls_run_per_sample"], replies[3]["iters_per_sample"])
         self.assertGreater(replies[4]["time_ns"], 0)
         self.assertEqual(tensor_file.read(got)[0]["got"].shape, (3, 3, 32))
         kinds = [replies[i].get("kind") for i in (6, 7, 8, 11)]

@@ -95,6 +95,7 @@ def made_up_torch():
     torch = types.ModuleType("torch")
     stream = types.SimpleNamespace(wait_stream=lambda other: None)
     torch.Tensor, torch.int32 = Tensor, "int32"
+    torch.inference_mode = contextlib.nullcontext
     torch.zeros = lambda count, dtype, device: Tensor(4 * count)
     torch.cuda = types.SimpleNamespace(
         Event=Event, CUDAGraph=CudaGraph, graph=capture, Stream=lambda: stream, current_stream=lambda: stream,
@@ -108,18 +109,20 @@ sys.modules["torch"] = made_up_torch()
 
 import protocol  # noqa: E402
 import timing  # noqa: E402
+import torch_peer  # noqa: E402
 
 timing.time = types.SimpleNamespace(perf_counter_ns=lambda: machine.host, perf_counter=lambda: machine.host / 1e9)
 
 
 class TimingTest(unittest.TestCase):
     FLUSH = 100_000_000
+    LEAST_NS = 200_000
 
     def setUp(self):
         machine.__init__()
 
     def sampler(self, regime, call, n=2, **request):
-        return timing.make_sampler(call, regime, {"min_sample_ns": 100_000, **request}, "cuda:0", n, self.FLUSH)
+        return timing.make_sampler(call, regime, {"min_sample_ns": self.LEAST_NS, **request}, "cuda:0", n, self.FLUSH)
 
     @staticmethod
     def kernels(duration, count=2, cold_duration=None):
@@ -137,15 +140,43 @@ class TimingTest(unittest.TestCase):
     def test_stream_has_the_slower_of_host_and_device(self):
         for duration, expected in ((100, 2 * Machine.LAUNCH), (50_000, 100_000)):
             sampler = self.sampler("stream", self.kernels(duration))
-            self.assertGreaterEqual(sampler.iters * expected, 100_000)
+            self.assertGreaterEqual(sampler.iters * expected, self.LEAST_NS)
             self.assertAlmostEqual(sampler.sample() / expected, 1, delta=0.15)  # the first launch is seen once
             self.assertEqual((sampler.timer, sampler.result.value), ("event", 1.0))
 
     def test_graph_hides_the_host_and_lasts_long_enough(self):
         sampler = self.sampler("graph", self.kernels(700))
         self.assertAlmostEqual(sampler.sample(), 1400, delta=1)  # nor is a replay's launch seen, as in wbench's own
-        self.assertGreaterEqual(sampler.sample() * sampler.iters, 200_000)
+        self.assertGreaterEqual(sampler.sample() * sampler.iters, self.LEAST_NS)
         self.assertEqual((sampler.timer, sampler.result.value), ("graph", 1.0))
+
+    def test_a_sample_lasts_as_long_as_it_is_told_to(self):
+        for least in (50_000, 1_000_000):
+            for regime in ("stream", "graph"):
+                sampler = self.sampler(regime, self.kernels(6_000), min_sample_ns=least)
+                self.assertAlmostEqual(sampler.iters * 12_000 / least, 1, delta=0.35, msg=regime)
+
+    def test_what_a_sample_runs_is_what_it_says(self):
+        ran = []
+        for regime in ("cpu", "stream", "graph"):
+            def call():
+                machine.launch(50_000, lambda: ran.append(regime))
+                return Tensor()
+            sampler = self.sampler(regime, call)
+            before = len(ran)
+            sampler.sample()
+            self.assertEqual(len(ran) - before, sampler.calls_run, regime)
+        self.assertEqual(sampler.calls_run, 2 * sampler.iters)
+        self.assertEqual(self.sampler("cold", self.kernels(300, cold_duration=900)).calls_run, 0)  # the flush draws more
+
+    def test_the_reply_says_what_a_sample_runs(self):
+        peer = torch_peer.TorchPeer(types.SimpleNamespace(compile_mode=None, strategy=None, no_compile=True))
+        call = self.kernels(50_000, cold_duration=90_000)
+        peer.device, peer._n, peer._flush_bytes = "cuda:0", 2, self.FLUSH
+        peer._strategies = {"loop": types.SimpleNamespace(context=contextlib.nullcontext, call=lambda: call)}
+        for regime, times in (("cpu", 1), ("stream", 1), ("graph", 2), ("cold", 0)):
+            reply = peer.sampler({"strategy": "loop", "regime": regime, "min_sample_ns": self.LEAST_NS})
+            self.assertEqual(reply["calls_run_per_sample"], times * reply["iters_per_sample"], regime)
 
     def test_graph_has_a_bounded_number_of_launches(self):
         sampler = self.sampler("graph", self.kernels(0.5, count=512), n=512)
@@ -193,7 +224,7 @@ class TimingTest(unittest.TestCase):
     def test_cpu_is_what_enqueueing_costs(self):
         sampler = self.sampler("cpu", self.kernels(1_000_000))
         self.assertEqual(sampler.sample(), 2 * Machine.LAUNCH)
-        self.assertGreaterEqual(sampler.iters * 2 * Machine.LAUNCH, 100_000)
+        self.assertGreaterEqual(sampler.iters * 2 * Machine.LAUNCH, self.LEAST_NS)
 
     def test_regimes_that_are_not_there(self):
         call = self.kernels(1000)

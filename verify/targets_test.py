@@ -20,6 +20,8 @@ import expectation  # noqa: E402
 import roofline  # noqa: E402
 import targets  # noqa: E402
 
+TARGETS = json.loads((ROOT / "bench/targets.json").read_text())["targets"]
+
 
 def say(*arguments):
     """(exit code, output) of targets.py"""
@@ -28,12 +30,19 @@ def say(*arguments):
         return targets.main(), output.getvalue()
 
 
-def strategy(name, us, status="ok", floor=95.0, flops=1.6e15, bound="compute", cold=None):
-    rates = {"pct_of_floor": floor, "flops_per_s": flops, "roofline_bound": bound}
-    measurements = [{"regime": "stream", "stats": {"median_ns": 1.0}, "rates": rates},
-                    {"regime": "graph", "stats": {"median_ns": us * 1e3}, "rates": rates}]
+def measurement(regime, us, spread_pct=0, doubts=(), floor=95.0, flops=1.6e15, bound="compute"):
+    """Of a median whose interval reaches so far to either side."""
+    ns, spread = us * 1e3, spread_pct / 100
+    stats = {"median_ns": ns, "ci": {"lo_ns": ns * (1 - spread), "hi_ns": ns * (1 + spread)}, "reliable": not doubts,
+             "doubts": list(doubts)}
+    return {"regime": regime, "below_resolution": False, "stats": stats,
+            "rates": {"pct_of_floor": floor, "flops_per_s": flops, "roofline_bound": bound}}
+
+
+def strategy(name, us, status="ok", cold=None, floor=95.0, **facts):
+    measurements = [measurement("stream", 1e-3, floor=floor, **facts), measurement("graph", us, floor=floor, **facts)]
     if cold is not None:
-        measurements.append({"regime": "cold", "stats": {"median_ns": us * 1e3}, "rates": rates | {"pct_of_floor": cold}})
+        measurements.append(measurement("cold", us, floor=cold, **facts))
     return {"name": name, "status": status, "policy": "m16n64", "measurements": measurements if status == "ok" else []}
 
 
@@ -55,7 +64,7 @@ class TargetsTest(unittest.TestCase):
             return {"axes": {axis: str(value) for axis, value in axes.items()},
                     "strategies": vendor + [strategy(name, own * times, **facts) for name, times in ours.items()]}
 
-        def run_cases(_, wanted, __):
+        def run_cases(_, wanted, *__):
             return [cases_of(target) for target in wanted]
 
         def cases_of(target):
@@ -148,8 +157,21 @@ class TargetsTest(unittest.TestCase):
         small = self.measure(10, 50, floor=90, bound="launch", cold=1)[2][name]
         self.assertEqual((small["verdict"], small["floor_regime"]), ("met", "graph"))
 
-    def test_nan_is_missed(self):
-        self.assertEqual(self.measure(10, 25, floor=float("nan"))[2]["67 MB of weights, 1 row"]["verdict"], "missed")
+    def test_nan_and_null_are_no_numbers(self):
+        name = "67 MB of weights, 1 row"
+        for floor in (float("nan"), None):
+            result = self.measure(10, 25, floor=floor)[2][name]
+            self.assertEqual((result["verdict"], result["why"]), ("not measured", "nothing to say of of_floor_pct"))
+
+    def test_undecided_is_a_result(self):
+        code, output, results = self.measure(10, 11, spread_pct=0.5, ours={"wgmma": 1, "tensor_core": 1, "small_m": 1})
+        self.assertEqual(code, 1)  # strategies that others mean did not run
+        self.assertEqual(results["67 MB of weights, 64 rows"]["verdict"], "undecided")
+        self.assertIn("undecided wgmma            10.00 us, 1.10x cublas_batched, 95 % of floor\n"
+                      f"{'':32}vs_vendor: 1.095 to 1.106, wanted 1.1\n", output)
+        everything = self.measure(3, 15, doubts=("drift",))
+        self.assertEqual(everything[0], 0, everything[1])
+        self.assertEqual({result["verdict"] for result in everything[2].values() if result["goals"]}, {"undecided"})
 
     def test_what_could_not_be_measured_says_so(self):
         code, output, results = self.measure(10, 25, status="skipped")
@@ -165,6 +187,95 @@ class TargetsTest(unittest.TestCase):
         self.assertNotIn("takes", self.measure(1, 25)[1])
 
 
+class IntervalTest(unittest.TestCase):
+    """One target, and what its strategies' times are made to leave of it."""
+
+    TARGET = {"name": "toy", "op": "linear", "axes": {"n": 8, "batch": 16, "d": 2048, "dtype": "bf16"}, "strategy": "wgmma", "vs_vendor": 1.5}
+
+    def judge(self, own, vendors, **goals):
+        """Times by regime, (us, spread or doubts) each."""
+        def of(name, times):
+            return {"name": name, "status": "ok", "measurements": [measurement(regime, *facts) for regime, facts in times.items()]}
+
+        target = self.TARGET | goals
+        case = {"axes": self.TARGET["axes"], "strategies": [of("wgmma", own)] + [of(name, times) for name, times in vendors.items()]}
+        result = targets.judged(target, [case], "")
+        targets.line(result)
+        return result
+
+    def test_the_bound_lies_beyond_the_interval_or_within(self):
+        def verdict(own_spread, vendor_spread, vendor_us=15.3):
+            return self.judge({"graph": (10, own_spread)}, {"cublaslt": {"graph": (vendor_us, vendor_spread)}})["verdict"]
+
+        self.assertEqual(verdict(0.5, 0.5), "met")
+        self.assertEqual((verdict(3, 0.5), verdict(0.5, 3), verdict(1.5, 1.5)), ("undecided",) * 3)
+        self.assertEqual((verdict(0.5, 0.5, 14.7), verdict(1.5, 1.5, 14.7)), ("missed", "undecided"))
+
+    def test_a_rate_and_a_time_have_their_medians_interval(self):
+        def verdict(spread, **goals):
+            return self.judge({"graph": (10, spread)}, {"cublaslt": {"graph": (20, 0)}}, **goals)["verdict"]
+
+        self.assertEqual((verdict(1, most_us=10.2), verdict(1, most_us=10.05), verdict(1, most_us=9.8)), ("met", "undecided", "missed"))
+        self.assertEqual((verdict(1, of_floor_pct=94), verdict(1, of_floor_pct=95), verdict(1, of_floor_pct=96)), ("met", "undecided", "missed"))
+        self.assertEqual((verdict(1, flops_per_s=1.58e15), verdict(1, flops_per_s=1.61e15)), ("met", "undecided"))
+
+    def test_a_miss_is_worse_than_what_is_undecided(self):
+        result = self.judge({"graph": (10, 1)}, {"cublaslt": {"graph": (15, 1)}}, most_us=9)
+        self.assertEqual((result["verdict"], result["missed"], list(result["undecided"])), ("missed", ["most_us"], ["vs_vendor"]))
+
+    def test_both_sides_are_of_one_regime(self):
+        result = self.judge({"stream": (20, 0), "graph": (10, 0)}, {"cublas_batched": {"stream": (24, 0)}})
+        self.assertEqual((result["regime"], result["median_us"], result["vs_vendor"], result["verdict"]), ("stream", 20, 1.2, "missed"))
+        result = self.judge({"stream": (20, 0), "graph": (10, 0)},
+                            {"sequential": {"stream": (12, 0)}, "cublaslt": {"stream": (24, 0), "graph": (16, 0)}})
+        self.assertEqual((result["regime"], result["vendor"], result["verdict"]), ("graph", "cublaslt", "met"))
+        result = self.judge({"graph": (10, 0)}, {"cublaslt": {"stream": (24, 0)}})
+        self.assertEqual((result["verdict"], result["why"]), ("not measured", "nothing to say of vs_vendor"))
+
+    def test_a_time_in_doubt_decides_nothing(self):
+        own, vendor = {"graph": (10, 0)}, {"graph": (30, 0)}
+        result = self.judge({"graph": (10, 0, ["drift", "few_rounds"])}, {"cublaslt": vendor})
+        self.assertEqual((result["verdict"], result["undecided"]), ("undecided", {"vs_vendor": "wgmma, graph: drift, few_rounds"}))
+        # These say that the interval is wide, which it says itself.
+        wide = {"graph": (10, 2, ["wide_interval", "timed_out"])}
+        self.assertEqual([self.judge(wide, {"cublaslt": {"graph": (us, 0)}})["verdict"] for us in (30, 15.1)], ["met", "undecided"])
+        # The vendor's fastest might be faster still: the next is no stand-in.
+        result = self.judge(own, {"cublas_batched": {"graph": (12, 0, ["multimodal"])}, "cublaslt": vendor})
+        self.assertEqual((result["verdict"], result["vendor"]), ("undecided", "cublas_batched"))
+        slower = self.judge(own, {"cublas_batched": {"graph": (40, 0, ["multimodal"])}, "cublaslt": vendor})
+        self.assertEqual((slower["verdict"], slower["vendor"]), ("met", "cublaslt"))
+
+    def test_results_that_name_no_doubts_are_still_below_resolution(self):
+        for change, why in (({"below_resolution": True}, "below_resolution"), ({"ci": {"lo_ns": None, "hi_ns": None}}, "no interval")):
+            old = measurement("graph", 10)
+            del old["stats"]["reliable"], old["stats"]["doubts"]
+            (old if "below_resolution" in change else old["stats"]).update(change)
+            self.assertEqual(targets.Time("wgmma", old).refused, f"wgmma, graph: {why}")
+
+    def test_a_strategy_without_a_median_did_not_run(self):
+        never = {"name": "wgmma", "status": "ok", "measurements": [measurement("graph", 10)]}
+        never["measurements"][0]["stats"]["median_ns"] = None
+        result = targets.judged(self.TARGET, [{"axes": self.TARGET["axes"], "strategies": [never]}], "")
+        self.assertEqual((result["verdict"], result["why"]), ("not measured", "wgmma did not run"))
+
+    def test_a_sweep_is_as_wide_as_its_cases(self):
+        def sweep(least, *cases):
+            def of(name, us, *facts):
+                return {"name": name, "status": "ok", "measurements": [measurement("graph", us, *facts)]}
+
+            made = [{"axes": {"n": n}, "strategies": [of("wgmma", 10, *facts), of("cublaslt", us)]} for n, (us, *facts) in enumerate(cases)]
+            return targets.judged({"name": "toy", "op": "linear", "preset": "quick", "geomean_vs_vendor": 1.25, "least_vs_vendor": least}, made, "")
+
+        self.assertEqual(sweep(0.97, (12, 1), (15, 1))["verdict"], "met")
+        wide = sweep(0.97, (12, 1), (13.2, 1))
+        self.assertEqual((wide["verdict"], list(wide["undecided"])), ("undecided", ["geomean_vs_vendor"]))
+        self.assertEqual(list(sweep(1.2, (12, 1), (15, 1))["undecided"]), ["least_vs_vendor"])
+        self.assertEqual(sweep(1.3, (12, 1), (15, 1))["missed"], ["least_vs_vendor"])
+        doubtful = sweep(0.97, (12, 1), (15, 1, ["throttled"]))
+        self.assertEqual((doubtful["verdict"], doubtful["undecided"]["least_vs_vendor"]), ("undecided", "wgmma, graph: throttled in {'n': 1}"))
+        self.assertIn("undecided 1.34x the vendor over 2 cases", targets.line(doubtful))
+
+
 class RunTest(unittest.TestCase):
     """What targets.py asks of wbench, and makes of what it leaves."""
 
@@ -177,7 +288,7 @@ class RunTest(unittest.TestCase):
             folder = pathlib.Path(folder)
             (folder / "wbench").write_text(f"#!/bin/sh\ncp $3 {folder}/given\necho $* >{folder}/words\nmkdir -p $7\n{script}")
             (folder / "wbench").chmod(0o755)
-            cases = targets.run_cases(str(folder / "wbench"), self.TARGETS, seconds)
+            cases = targets.run_cases(str(folder / "wbench"), self.TARGETS, seconds, folder)
             return json.loads((folder / "given").read_text()), (folder / "words").read_text(), cases
 
     def test_one_process_runs_all(self):
@@ -286,6 +397,43 @@ class ExpectationTest(unittest.TestCase):
         self.assertIsNone(of("recurrent", "fused", **rnn | {"d": 256}))
         module = of("attention", "fused", n=8, batch=8, seq=128, d_model=768, heads=12, dtype="bf16")
         self.assertAlmostEqual(module.us, 3 * 2 + sum(module.parts_us.values()))
+
+    def test_rows_of_a_table_are_read_once(self):
+        axes = {"n": 3, "batch": 2, "seq": 5, "vocab": 4, "dim": 16, "dtype": "bf16"}
+        (one,) = roofline.of_target("embedding", axes).values()
+        # Of four rows, ten ids name 4 (1 - 0.75^10); the ids are one set of int64.
+        self.assertAlmostEqual(one.bytes, 3 * (4 * (1 - 0.75**10) + 10) * 32 + 10 * 8)
+        (own,) = roofline.of_target("embedding", axes | {"ids": "own", "id_dtype": "int32"}).values()
+        self.assertAlmostEqual(own.bytes - one.bytes, 3 * 10 * 4 - 10 * 8)
+        (target,) = (target for target in TARGETS if target["name"] == "embedding, 67 MB")
+        (one,) = roofline.of_target("embedding", target["axes"]).values()
+        counted = 28581888 + 67108864  # by wbench, in the ids that it draws
+        self.assertAlmostEqual(one.bytes / counted, 1, delta=0.001)
+
+    def test_ragged_members_are_those_that_wbench_draws(self):
+        (target,) = (target for target in TARGETS if target["op"] == "ragged_linear")
+        for one in expectation.of_target("ragged_linear", target["axes"]).values():
+            self.assertEqual((one.flops, one.bytes), (79483760, 2204704 + 487136))  # as wbench declares
+        values, spec = ((ROOT / f"host/{path}").read_text() for path in ("operand_values.hpp", "linear/ragged_linear_spec.cpp"))
+        for constant in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
+            self.assertIn(f"0x{constant:x}u", values)
+        self.assertIn(f"kSeed = {expectation.RAGGED_SEED};", spec)
+        even = expectation.of_target("ragged_linear", target["axes"] | {"spread": 0})["simt"]
+        self.assertEqual(even.flops, 32 * 64 * 256 * (2 * 256 + 1))
+
+    def test_targets_leave_nothing_to_the_preset(self):
+        """Which sets what a suite's entry does not name; expectations take axes' defaults."""
+        swept = {}
+        for path in (ROOT / "host").rglob("*_spec.cpp"):
+            spec = path.read_text()
+            quick = re.search(r'{"quick",(.*?){"full",', spec, re.DOTALL)
+            for op in re.findall(r'\.name = "(\w+)"', spec) if quick else ():
+                swept[op] = set(re.findall(r'{"(\w+)", ', quick.group(1)))
+        self.assertLess({"n", "d", "hidden"}, swept["mlp"])
+        for target in TARGETS:
+            axes = set(target.get("axes", ()))
+            known = axes | ({"d"} if {"in", "out"} <= axes else set())
+            self.assertLessEqual(swept.get(target["op"], set()) if axes else set(), known, target["name"])
 
     def test_short_keeps_as_many_keys_as_its_strategy_says(self):
         source = (ROOT / "host/attention/flash_attention_strategy.cpp").read_text()

@@ -54,6 +54,11 @@ std::vector<PeerOffer> offers_of(const Field& reply) {
 
 }  // namespace
 
+int64_t cpu_threads_beside(const DeviceInfo& device) {
+  const bool is_cpu = device.device.type == DeviceType::cpu;
+  return is_cpu ? device.num_multiprocessors : Context::cpu().info().num_multiprocessors;
+}
+
 Peer::Peer(std::string command, const Device& device, int64_t threads)
     : command_(std::move(command)), device_(to_string(device)), threads_(threads) {
   start();

@@ -24,6 +24,10 @@ struct PeerOffer {
   std::string unsupported;  ///< why it cannot; empty where it can
 };
 
+/// Threads of the CPU that a peer may have: as many as a context of it would use. A GPU's context
+/// counts multiprocessors instead.
+int64_t cpu_threads_beside(const DeviceInfo& device);
+
 class Peer {
  public:
   using Json = nlohmann::ordered_json;

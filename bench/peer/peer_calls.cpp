@@ -17,7 +17,19 @@ namespace wide::bench {
 
 namespace {
 
-constexpr double kSampleNs = 100'000;  // at least: neither clock nor events are finer than its 1 %
+/// As long as one of ours in the same regime; a cold one is a single call.
+double sample_ns_at_least(Regime regime, const Sampling& sampling) {
+  switch (regime) {
+    case Regime::cpu:
+      return kMinHostSampleNs;
+    case Regime::graph:
+      return graph_sample_ns(sampling.timer_quantum_ns);
+    case Regime::stream:
+    case Regime::cold:
+      break;
+  }
+  return kMinSampleNs;
+}
 
 double positive(const Field& field) {
   const double value = field.real();
@@ -27,7 +39,7 @@ double positive(const Field& field) {
 
 class PeerSampler final : public Sampler {
  public:
-  PeerSampler(Peer& peer, const Peer::Json& made) : peer_(&peer) {
+  PeerSampler(Peer& peer, Regime regime, const Peer::Json& made) : peer_(&peer) {
     const Field field(made, peer.title());
     number_ = field["sampler"].integer();
     timer_ = field["timer"].text();
@@ -35,6 +47,7 @@ class PeerSampler final : public Sampler {
       field["timer"].refuse("host, event or graph");
     iters_ = field["iters_per_sample"].integer();
     if (iters_ < 1) field["iters_per_sample"].refuse("1 or more");
+    calls_run_ = calls_run_in(field, regime);
     expected_s_ = positive(field["expected_sample_s"]);
   }
   double sample_ns() override {
@@ -42,13 +55,24 @@ class PeerSampler final : public Sampler {
     return positive(Field(reply, peer_->title())["time_ns"]);
   }
   int64_t iters_per_sample() const override { return iters_; }
+  int64_t calls_run_per_sample() const override { return calls_run_; }
   double expected_sample_s() const override { return expected_s_; }
   std::string_view timer() const override { return timer_; }
   int64_t number() const { return number_; }
 
  private:
+  /// What a graph's or a cold sample runs beside the calls that it times is the peer's to say;
+  /// where it does not, nobody knows what a call draws.
+  int64_t calls_run_in(const Field& made, Regime regime) const {
+    const auto said = made.later("calls_run_per_sample");
+    if (!said) return regime == Regime::graph || regime == Regime::cold ? 0 : iters_;
+    const int64_t calls = said->integer();
+    if (calls != 0 && calls < iters_) said->refuse("0, or iters_per_sample or more");
+    return calls;
+  }
+
   Peer* peer_;
-  int64_t number_ = 0, iters_ = 1;
+  int64_t number_ = 0, iters_ = 1, calls_run_ = 0;
   std::string timer_;
   double expected_s_ = 0;
 };
@@ -116,12 +140,12 @@ catalog::MemberOutputs PeerCalls::outputs(Sampler* through) {
 }
 
 std::unique_ptr<Sampler> PeerCalls::sampler(Regime regime, const Sampling& sampling) {
-  return std::make_unique<PeerSampler>(*peer_,
-                                       peer_->ask({{"do", "sampler"},
-                                                   {"strategy", offer_.name},
-                                                   {"regime", to_string(regime)},
-                                                   {"min_sample_ns", kSampleNs},
-                                                   {"cache", to_string(sampling.cold.cache)}}));
+  const Peer::Json made = peer_->ask({{"do", "sampler"},
+                                      {"strategy", offer_.name},
+                                      {"regime", to_string(regime)},
+                                      {"min_sample_ns", sample_ns_at_least(regime, sampling)},
+                                      {"cache", to_string(sampling.cold.cache)}});
+  return std::make_unique<PeerSampler>(*peer_, regime, made);
 }
 
 void PeerCalls::rest() {

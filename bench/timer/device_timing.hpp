@@ -86,11 +86,6 @@ double few_captured_ns(EventPair& events, Stream stream, const Call& call);
 /// Calls that last `sample_ns` together; not more than a queue or a graph holds well.
 int64_t iters_for(double once_ns, double sample_ns);
 
-/// Long against the event clock's steps (0.5 us are promised) and short enough for many samples.
-inline constexpr double kMinSampleNs = 200'000;
-/// Of a graph, 1000 of the clock's steps, too.
-double graph_sample_ns(double timer_quantum_ns);
-
 /// Seconds that a sample of a new sampler takes the host: of the second one, as the first pays for
 /// what is loaded and uploaded late.
 double wall_seconds(Sampler& sampler);

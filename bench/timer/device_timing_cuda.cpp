@@ -61,10 +61,6 @@ int64_t iters_for(double once_ns, double sample_ns) {
                              kMaxIters);
 }
 
-double graph_sample_ns(double timer_quantum_ns) {
-  return std::max(kMinSampleNs, 1000 * timer_quantum_ns);
-}
-
 double wall_seconds(Sampler& sampler) {
   (void)sampler.sample_ns();
   const auto start = std::chrono::steady_clock::now();

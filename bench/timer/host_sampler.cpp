@@ -12,8 +12,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Reading the clock costs tens of nanoseconds: below 0.1 % of a sample of this length.
-constexpr double kMinSampleNs = 100'000;
 constexpr int64_t kMaxIters = 1 << 16;
 
 double time_calls(const Call& call, int64_t iters) {
@@ -28,8 +26,8 @@ class HostSampler final : public Sampler {
     double once = time_calls(call_, 1);
     // A call that is long enough is not made again: the first may cost seconds. A short one's first
     // time is that of cold code and memory, so the number of calls is doubled until it fits.
-    while (once * static_cast<double>(iters_) < kMinSampleNs && iters_ < kMaxIters) {
-      const double missing = kMinSampleNs / std::max(1.0, once);
+    while (once * static_cast<double>(iters_) < kMinHostSampleNs && iters_ < kMaxIters) {
+      const double missing = kMinHostSampleNs / std::max(1.0, once);
       iters_ = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(missing)), iters_ * 2, kMaxIters);
       once = time_calls(call_, iters_) / static_cast<double>(iters_);
     }

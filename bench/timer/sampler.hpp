@@ -30,7 +30,7 @@ class Sampler {
   virtual double sample_ns() = 0;
   virtual int64_t iters_per_sample() const = 0;
   /// Those that sample_ns() runs and does not time, too: what a sample draws is theirs. 0 where
-  /// something else draws the most of it.
+  /// something else draws the most of it, or it is not known what does.
   virtual int64_t calls_run_per_sample() const { return iters_per_sample(); }
   /// What a reader of its times should know; mostly nothing.
   virtual std::string note() const { return ""; }
@@ -77,6 +77,16 @@ std::unique_ptr<Sampler> make_host_sampler(const Call& call);
 /// synchronisation lies between the events.
 std::unique_ptr<Sampler> make_stream_sampler(const Context& context, Stream stream,
                                              const Call& call);
+
+/// What a sample of warm calls lasts at least, ours and a peer's. By events: long against their
+/// clock's steps (0.5 us are promised) and short enough for many samples.
+inline constexpr double kMinSampleNs = 200'000;
+/// By the host's clock: reading it costs tens of nanoseconds, below 0.1 % of a sample.
+inline constexpr double kMinHostSampleNs = 100'000;
+/// Of a graph, 1000 of the event clock's steps, too.
+inline double graph_sample_ns(double timer_quantum_ns) {
+  return std::max(kMinSampleNs, 1000 * timer_quantum_ns);
+}
 
 /// Time of one captured call by graphs of few and of more, so short that the host's launch of a
 /// graph is in the times of both. Noise must not make it nothing: nine tenths may be the launch's.

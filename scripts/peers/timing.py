@@ -24,7 +24,16 @@ def _warm_up(call):
     return result
 
 
-class CpuSampler:
+class Sampler:
+    """A call made ready. `iters` of them are timed in a sample, of which sample() gives the time of one."""
+
+    @property
+    def calls_run(self):
+        """Those that a sample runs and does not time, too: what it draws is theirs. 0: of something else."""
+        return self.iters
+
+
+class CpuSampler(Sampler):
     """Calls between two readings of the host's clock."""
     timer = "host"
 
@@ -52,7 +61,7 @@ class CpuSampler:
         return self._take() / self.iters
 
 
-class EnqueueSampler:
+class EnqueueSampler(Sampler):
     """What a call costs its host on CUDA: calls between two readings of its clock, in bursts so short that no
     queue is full; the device catches up between them, untimed."""
     timer = "host"
@@ -91,7 +100,7 @@ def _scaled(count, elapsed_ns, wanted_ns):
     return max(count + 1, math.ceil(count * 1.1 * wanted_ns / max(elapsed_ns, 1)))
 
 
-class StreamSampler:
+class StreamSampler(Sampler):
     """Events around calls that the host launches one after another."""
     timer = "event"
 
@@ -128,18 +137,17 @@ def leaves(result):
     return [leaf for part in result for leaf in leaves(part)] if isinstance(result, (list, tuple)) else []
 
 
-class GraphSampler:
+class GraphSampler(Sampler):
     """Replays of a CUDA graph of calls, between events, behind one that is not timed: it keeps the device busy while
     the host launches the other, whose launch would be in the time of an idle one."""
     timer = "graph"
-    _MIN_NS = 200_000
     _MOST_LAUNCHES = 8192
+    _REPLAYS = 2  # of _take()
 
     def __init__(self, call, min_sample_ns, launches):
         """`launches`: about how many a call makes, which bounds a graph's size."""
         self._call = call
         self._begin, self._end = _event(), _event()
-        wanted = max(min_sample_ns, self._MIN_NS)
         most = max(1, self._MOST_LAUNCHES // launches)
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
@@ -152,10 +160,14 @@ class GraphSampler:
             self._capture()
             self._take()
             elapsed = statistics.median(self._take() for _ in range(3))
-            if elapsed >= wanted or self.iters == most:
+            if elapsed >= min_sample_ns or self.iters == most:
                 break
-            self.iters = min(most, _scaled(self.iters, elapsed, wanted))
+            self.iters = min(most, _scaled(self.iters, elapsed, min_sample_ns))
         self.expected_sample_s = elapsed / 1e9
+
+    @property
+    def calls_run(self):
+        return self._REPLAYS * self.iters
 
     def _capture(self):
         self.result = self._graph = None  # its memory first
@@ -184,11 +196,11 @@ class GraphSampler:
         return self._take() / self.iters
 
 
-class ColdSampler:
+class ColdSampler(Sampler):
     """One call behind a flush of the L2. The stream is held until all launches of the call are enqueued, so that
     the host's speed is no part of the time."""
     timer = "event"
-    iters = 1
+    iters, calls_run = 1, 0  # the flush and the kernel that holds the stream draw more than the call
     _TRIES = 5
     _MARGIN_NS = 50_000
 

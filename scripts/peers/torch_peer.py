@@ -129,7 +129,7 @@ class TorchPeer:
             made = make_sampler(strategy.call(), request["regime"], request, self.device, self._n, self._flush_bytes)
         self._samplers.append((strategy, made))
         reply = {"sampler": len(self._samplers) - 1, "timer": made.timer, "iters_per_sample": made.iters,
-                 "expected_sample_s": made.expected_sample_s}
+                 "calls_run_per_sample": made.calls_run, "expected_sample_s": made.expected_sample_s}
         if hasattr(made, "hold_ns"):
             reply["held_ns"] = made.hold_ns
         return reply

@@ -78,11 +78,14 @@ class FakePeer:
         return {}
 
     def sampler(self, request):
-        if request["regime"] != "cpu":
+        if request["regime"] != "cpu" and not self.bad.startswith("counts"):
             return {"error": f"no regime {request['regime']}", "kind": "unsupported"}
         self.strategies = getattr(self, "strategies", []) + [request["strategy"]]
         timer = "sundial" if self.bad == "sundial" else "host"
-        return {"sampler": len(self.strategies) - 1, "timer": timer, "iters_per_sample": 7, "expected_sample_s": 1e-4}
+        reply = {"sampler": len(self.strategies) - 1, "timer": timer, "iters_per_sample": 7, "expected_sample_s": 1e-4}
+        if self.bad.startswith("counts "):
+            reply["calls_run_per_sample"] = int(self.bad.split()[1])
+        return reply
 
     def sample(self, request):
         if self.bad == "dies late":
@@ -114,7 +117,7 @@ def main():
         request = json.loads(line)
         if arguments.log:
             with open(arguments.log, "a") as log:
-                log.write(request["do"] + "\n")
+                log.write(" ".join([request["do"], *(str(request[k]) for k in ("regime", "min_sample_ns") if k in request)]) + "\n")
         if bad == "babbles":
             print("hello to you, too", flush=True)
             continue
