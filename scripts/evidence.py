@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""evidence.py hash|hashes|table|write|status: what real devices have proved about hand-written kernels.
+"""evidence.py hash|hashes|table|unfinished|write|status: what real devices have proved about hand-written kernels.
 
 Whether a strategy is verified is derived, never written down: a file in verify/evidence/ counts as
 long as its hash fits the kernel's sources as they are now. The hash is over tokens, so that a
@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 SCHEMA = "wide.evidence 1"
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+NOTHING_RAN = 6  # wbench's exit code of a run that is for none of this device's strategies
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+)[">]')
 # Primitives that run kernels of another name.
@@ -216,6 +217,29 @@ def read_result(path):
     return result
 
 
+def unreached(result):
+    """The primitives of cases that no strategy came to: behind a lost device a run goes on to its end, and runs nothing."""
+    return {case["op"] for case in result["cases"] if not case["strategies"] and case["status"] not in ("ok", "skipped")}
+
+
+def exit_code_of_whole(path, wbench):
+    """Of a result that this wbench made of all its cases; else None."""
+    try:
+        if path.stat().st_mtime_ns <= wbench.stat().st_mtime_ns:
+            return None
+        result = json.loads(path.read_text())
+        return result["run"]["exit_code"] if result["run"]["complete"] and not unreached(result) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def print_unfinished(folder, wbench):
+    """Of standard input's lines "NAME WORDS" those without a whole verify-NAME.json. Whether another one's run failed."""
+    codes = {line: exit_code_of_whole(folder / f"verify-{line.split()[0]}.json", wbench) for line in sys.stdin}
+    print(*(line for line, code in codes.items() if code is None), sep="", end="")
+    return any(code not in (None, 0, NOTHING_RAN) for code in codes.values())
+
+
 def tally(results):
     """{(op, strategy): [passed, failed, worst]} over every case that a strategy took part in."""
     counts = {}
@@ -305,6 +329,9 @@ def write_evidence(root, arguments):
     for path, result in zip(arguments.results, results):
         if result["devices"][0]["name"] != device["name"]:
             raise EvidenceError(f"{path}: device is {result['devices'][0]['name']}, expected {device['name']}")
+    for op in sorted(set().union(*map(unreached, results)) - without):
+        print(f"evidence: {op}: no strategy came to some of its cases, so it has none")
+        without.add(op)
     written = 0
     for (op, strategy), (passed, failed, worst) in sorted(tally(results).items()):
         # A hand-written strategy is one with a kernel of its name; the others have nothing to prove.
@@ -369,6 +396,10 @@ def main():
     command.add_argument("output", type=pathlib.Path)
     command = commands.add_parser("hashes", help="of all CUDA kernels of each primitive as lines of C++")
     command.add_argument("output", type=pathlib.Path)
+    command = commands.add_parser("unfinished", help="which of gpu_check's runs of wbench verify, lines of standard input, are to come; "
+                                                     "exit code 3 where another one failed")
+    command.add_argument("folder", type=pathlib.Path)
+    command.add_argument("wbench", type=pathlib.Path)
     command = commands.add_parser("write", help="evidence from results of wbench verify --json")
     command.add_argument("results", nargs="+")
     command.add_argument("--out", type=pathlib.Path, required=True, help="folder")
@@ -388,6 +419,8 @@ def main():
             make_hashes(root, arguments.output)
         elif arguments.command == "table":
             make_table(root, arguments.folder, arguments.output)
+        elif arguments.command == "unfinished":
+            return 3 if print_unfinished(arguments.folder, arguments.wbench) else 0
         elif arguments.command == "write":
             write_evidence(root, arguments)
         else:

@@ -110,12 +110,12 @@ class EvidenceTable(Tree):
 
 
 class EvidenceWrite(Tree):
-    def write(self, **device):
+    def write(self, *more_cases, **device):
         device = {"device": "cuda:0", "name": "Toy GPU", "compute_capability": 90, "cuda_driver": 13000} | device
         check = {"before": "pass", "elements_compared": 4, "worst_error_ratio": 0.25}
         self.put("result.json", json.dumps({
             "schema": {"name": "wbench.result"}, "run": {"complete": True, "tool": {"cuda_toolkit": "13.0"}}, "devices": [device],
-            "cases": [{"op": "toy", "strategies": [{"name": "simt", "status": "ok", "verify": check}]}]}))
+            "cases": [{"op": "toy", "strategies": [{"name": "simt", "status": "ok", "verify": check}]}, *more_cases]}))
         result = run(sys.executable, ROOT / "scripts/evidence.py", "--root", self.root, "write", self.root / "result.json",
                      "--out", self.root / "evidence")
         return result.returncode, result.stderr, (self.root / "evidence").exists()
@@ -126,6 +126,14 @@ class EvidenceWrite(Tree):
             self.assertEqual((code, has_written), (1, False))
             self.assertIn(why, words)
         self.assertEqual(self.write()[0::2], (0, True))
+
+    def test_a_case_that_no_strategy_came_to_costs_its_primitive_the_evidence(self):
+        for status in ("failed", "oom"):  # behind a lost device a run is complete all the same
+            code, words, has_written = self.write({"op": "toy", "status": status, "strategies": []})
+            self.assertEqual((code, has_written), (1, False))
+            self.assertIn("no case of a hand-written strategy", words)
+        for op, status in [("other", "failed"), ("toy", "skipped"), ("toy", "ok")]:
+            self.assertEqual(self.write({"op": op, "status": status, "strategies": []})[0::2], (0, True))
 
 
 class Normalized(unittest.TestCase):

@@ -3,7 +3,9 @@
 """gpu_check in a tree of its own, where a GPU is played by stubs in PATH."""
 import json
 import os
+import re
 import shutil
+import tarfile
 
 from kernel_tree import ROOT, Tree, run
 
@@ -23,6 +25,25 @@ exit ${SANITIZER_EXIT:-0}
 """
 
 
+# What is in its results is in files of their names. With words that "broken" holds it crashes; a result that "once.json" is, it gives once.
+WBENCH = """#!/bin/bash
+[ "$1" != list ] || exec cat ROOT/strategies.json
+file=result.json
+[ "$1" != info ] || file=self_check.json
+[ "$1" != suite ] || file=suite.json
+echo "$*" >>ROOT/words
+[ ! -e ROOT/broken ] || [[ $* != *$(<ROOT/broken)* ]] || exit 134
+while [ "$1" != --json ]; do
+  [ "$1" != --results ] || { mkdir -p "$2" && cp ROOT/entries/*.json "$2"; }
+  shift
+done
+[ ! -e ROOT/once.json ] || { mv ROOT/once.json "$2"; exit 1; }
+[ ! -e ROOT/samples ] || cp ROOT/samples "$2.samples.f64le"
+cp ROOT/$file "$2"
+exit ${WBENCH_EXIT:-0}
+"""
+
+
 class GpuCheckCase(Tree):
     """gpu_check in a tree of its own, with stubs for the driver's tool, the sanitizer and wbench."""
 
@@ -33,17 +54,13 @@ class GpuCheckCase(Tree):
         self.put("bin/nvidia-smi", '#!/bin/sh\ncase "$*" in -L) echo GPU 0 ;; *driver*) echo 580.1 ;; *) echo Toy GPU ;; esac\n', 0o755)
         self.put("bin/compute-sanitizer", SANITIZER, 0o755)
         check = {"before": "pass", "elements_compared": 4, "worst_error_ratio": 0.25}
-        result = {"schema": {"name": "wbench.result"}, "run": {"complete": True, "tool": {"cuda_toolkit": "13.0"}},
+        result = {"schema": {"name": "wbench.result"}, "run": {"complete": True, "exit_code": 0, "tool": {"cuda_toolkit": "13.0"}},
                   "devices": [{"device": "cuda:0", "name": "Toy GPU", "compute_capability": 90, "cuda_driver": 13000}],
                   "cases": [{"op": "toy", "strategies": [{"name": "simt", "status": "ok", "verify": check},
                                                          {"name": "sequential", "status": "ok", "verify": check}]}]}
         self.put("result.json", json.dumps(result))
         self.put("self_check.json", json.dumps({"self_check": {"failed": 0, "checks": [{"name": "event_quantum"}]}}))
-        self.put("build/bench/wbench", f'#!/bin/bash\n[ "$1" != list ] || exec cat {self.root}/strategies.json\n'
-                                       'file=result.json\n[ "$1" != info ] || file=self_check.json\n'
-                                       f'echo "$*" >>{self.root}/words\n[ "$1" != suite ] || file=suite.json\nwhile [ "$1" != --json ]; do\n'
-                                       f'  [ "$1" != --results ] || {{ mkdir -p "$2" && cp {self.root}/entries/*.json "$2"; }}\n  shift\ndone\n'
-                                       f'cp {self.root}/$file "$2"\nexit ${{WBENCH_EXIT:-0}}\n', 0o755)
+        self.put("build/bench/wbench", WBENCH.replace("ROOT", str(self.root)), 0o755)
         self.put("strategies.json", json.dumps([{"op": op, "strategy": "simt", "device": device}
                                                 for op, device in [("toy", "cuda"), ("toy", "cuda"), ("slow", "cpu")]]))
         self.put("build/verify/isolation_test", "#!/bin/sh\n", 0o755)
@@ -61,3 +78,12 @@ class GpuCheckCase(Tree):
 
     def read_evidence(self):
         return json.loads((self.root / "verify/evidence/toy_simt_sm90.json").read_text())
+
+    def in_archive(self, name):
+        with tarfile.open(self.root / f"out/{name}.tar.gz") as archive:
+            return {member.name for member in archive if not member.isdir()}
+
+    def order(self, *words, **env):
+        """The parts of a call, each by its first word about its end."""
+        out = self.check(*words, **env).stdout
+        return list(dict.fromkeys(re.findall(r"^gpu_check: ([a-z]+): (?:ok|FAILED|not run)", out, re.MULTILINE)))

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which verdicts of compute-sanitizer gpu_check takes, keeps and makes evidence of."""
 import shutil
+import tarfile
 import unittest
 
 from gpu_check_case import GpuCheckCase
@@ -31,7 +32,8 @@ class Sanitize(GpuCheckCase):
     def test_a_verdict_holds_as_long_as_what_it_was_made_of(self):
         self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
         self.put("verify/mlp_test.cpp", "int main() {}\n")
-        self.put("bin/cmake", "#!/bin/sh\n", 0o755)
+        shutil.copytree(self.root / "build", self.root / "made")
+        self.put("bin/cmake", f"#!/bin/sh\ncp -an {self.root}/made/. {self.root}/build\n", 0o755)
         self.put("bin/nproc", "#!/bin/sh\necho 2\n", 0o755)
         self.check("build")
         ran, out = self.sanitized()
@@ -118,11 +120,39 @@ class Sanitize(GpuCheckCase):
     def test_programs_run_beside_one_another(self):
         self.put("bin/nproc", "#!/bin/sh\necho 8\n", 0o755)
         busy = f"#!/bin/sh\n[ $1 != --version ] || exit 0\nmkdir {self.root}/busy.$$; ls -d {self.root}/busy.* | wc -l >>{self.root}/most\n" \
-               f"sleep 0.3; rmdir {self.root}/busy.$$\necho '= ERROR SUMMARY: 0 errors'; echo '= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)'\n"
+               f"sleep 1; rmdir {self.root}/busy.$$\necho '= ERROR SUMMARY: 0 errors'; echo '= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)'\n"
         self.put("bin/compute-sanitizer", busy, 0o755)
         self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
         self.assertEqual(self.check("sanitize").returncode, 0)
         self.assertEqual(max(map(int, (self.root / "most").read_text().split())), 4)
+
+    def test_what_was_found_is_read_first(self):
+        tool = """#!/bin/bash
+[ $1 != --version ] || exit 0
+for word; do case $word in */verify/*) program=${word##*/} ;; esac; done
+case $2-$program in synccheck-mlp_test) n=3 ;; memcheck-softmax_test) exit 9 ;; *) n=0 ;; esac
+head -c 150000 /dev/zero | tr '\\0' x
+printf '\\n= ERROR SUMMARY: %d errors\\n= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\\n' $n
+"""
+        self.put("bin/compute-sanitizer", tool, 0o755)
+        for name in ("mlp_test", "softmax_test"):
+            self.put(f"build/verify/{name}", "#!/bin/sh\n", 0o755)
+        self.sanitized()
+        titles = [line for line in (self.root / "build/check/sanitize.log").read_text().splitlines() if line.startswith("== ")]
+        self.assertEqual(titles[:3], ["== sanitize-synccheck-mlp_test.log", "== sanitize-memcheck-softmax_test.log", "== sanitize-memcheck-isolation_test-toy.log"])
+        self.assertEqual(len(titles), 12)
+
+    def test_verdicts_are_packed_while_others_are_to_come(self):
+        script = self.root / "scripts/gpu_check"
+        script.write_text(script.read_text().replace("pack_every_s=60", "pack_every_s=0"))
+        self.put("bin/nproc", "#!/bin/sh\necho 2\n", 0o755)
+        sanitizer = (self.root / "bin/compute-sanitizer").read_text()
+        self.put("bin/compute-sanitizer", sanitizer.replace("\n", f"\n[ $2 != synccheck ] || cp {self.root}/out/keep.tar.gz {self.root}/then.tar.gz\n", 1), 0o755)
+        self.sanitized()
+        with tarfile.open(self.root / "then.tar.gz") as archive:
+            verdicts = archive.extractfile("verify/evidence/sanitizer.txt").read().decode()
+        self.assertIn("memcheck isolation_test:toy", verdicts)
+        self.assertNotIn("synccheck", verdicts)
 
     def test_a_tool_that_cannot_look_gives_no_verdict(self):
         self.put("bin/compute-sanitizer", "#!/bin/sh\necho Device not supported; echo '= ERROR SUMMARY: 1 error'; exit 1\n", 0o755)

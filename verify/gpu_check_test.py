@@ -4,22 +4,36 @@
 """What gpu_check runs, keeps and says, in a tree of its own: a GPU is played by stubs in PATH."""
 import json
 import os
+import pathlib
 import re
 import shutil
-import tarfile
+import time
 import unittest
 
 from gpu_check_case import GpuCheckCase
-from kernel_tree import CLEAN, HEADER, ROOT, evidence, run
+from kernel_tree import HEADER, ROOT, run
 
 
 class Near(float):
-    """Equal to what is up to two seconds less."""
+    """Equal to what is up to four seconds less, which a busy machine takes between two parts."""
 
     def __eq__(self, other):
-        return self - 2 <= other <= self
+        return self - 4 <= other <= self
 
     __hash__ = float.__hash__
+
+
+def is_running(pid):
+    """Whether that process is more than an entry that nobody asks for, some moments from now."""
+    for _ in range(50):
+        try:
+            state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return False
+        if state in "ZX":
+            return False
+        time.sleep(0.1)
+    return True
 
 
 class GpuCheck(GpuCheckCase):
@@ -30,23 +44,6 @@ class GpuCheck(GpuCheckCase):
                  for name in re.findall(r"^ *find_package\((\w+)[^)]*REQUIRED", (ROOT / path).read_text(), re.MULTILINE)}
         self.assertLess({"ZLIB", "Catch2", "CLI11"}, asked)
         self.assertEqual(asked - {"CUDAToolkit", "Threads"}, set(re.findall(r"\[(\w+)\]=[a-z]", carry)))
-
-    def test_a_build_that_stops_says_why(self):
-        noise = "".join(f"-- Detecting {i}\\n" for i in range(60))
-        self.put("bin/cmake", f'#!/bin/sh\nprintf "CMake Error at CMakeLists.txt:37:\\n  Could NOT find ZLIB\\n{noise}"\nexit 1\n', 0o755)
-        configured = self.check("build", "tests")
-        summary = (self.root / "out/summary.txt").read_text()
-        self.assertEqual(configured.returncode, 1)
-        self.assertIn("Could NOT find ZLIB", summary)
-        self.assertIn("build: FAILED (exit code 1)", summary)
-        self.assertNotIn("Detecting 30", summary)
-        self.assertIn(f"found cmake: {self.root}/bin/cmake\n", summary)
-        for name in ("nvcc", "ncu", "nsys", "compute-sanitizer", "libcublas", "libz", "libcudnn", "torch"):
-            self.assertRegex(summary, f"found {name}: .")
-        self.assertNotIn("\nnone", summary)  # what is found is a line each
-        self.assertNotIn("tests:", summary)
-        self.put("bin/cmake", '#!/bin/sh\nprintf "FAILED: a.o\\na.cpp:1:1: error: no such thing\\n' + noise + '"\nexit 1\n', 0o755)
-        self.assertIn("error: no such thing", self.check("build").stdout)
 
     @unittest.skipUnless(shutil.which("cmake"), "needs CMake")
     def test_a_library_of_a_wheel(self):
@@ -90,25 +87,6 @@ class GpuCheck(GpuCheckCase):
         self.assertIn("written for other sources", self.check("build").stdout)
         self.assertEqual(built(), [f'"{sha}"', "true"])
 
-    def test_tests_that_run_out_of_time_say_what_they_gave(self):
-        self.put("scripts/run_tests.py", """import sys
-open("words", "w").write(" ".join(sys.argv[1:]))
-print("a_test  3 passed\\nskipped 2: no cuDNN\\nfailed: b_test: exit code 1\\nout of time: 1 of 9 programs: c_test\\n7 passed, 1 failed, 2 skipped")
-sys.exit(1)
-""")
-        out = self.check("tests", WIDE_GPU_CHECK_S="100").stdout
-        for words in ("skipped 2: no cuDNN", "failed: b_test", "out of time: 1 of 9 programs: c_test", "7 passed, 1 failed", "FAILED (exit code 1)"):
-            self.assertIn(words, out)
-        _, seconds, alone, option, pattern, _ = (self.root / "words").read_text().split()
-        self.assertLess(int(seconds), 85 - 4)  # so that it can say so
-        self.assertEqual((alone, option), ("--alone-first", "--leave-out"))
-        for name in ("sim_lazy_0_linear_cuda_test", "simt_engine_test", "ptx_float_test", "mutate", "scripts", "readme", "report_browser", "evidence"):
-            self.assertRegex(name, pattern)
-        needs_gpu = [p.stem for p in (ROOT / "verify").glob("*_cuda_test.cpp")] + ["isolation_test", "catalog_test", "model_test", "c_api", "timer_test"]
-        self.assertIn("golden_cuda_test", needs_gpu)
-        for name in needs_gpu:
-            self.assertNotRegex(name, pattern)
-
     def test_help_needs_no_gpu(self):
         result = run(ROOT / "scripts/gpu_check", "--help")
         self.assertEqual(result.returncode, 0)
@@ -123,37 +101,6 @@ sys.exit(1)
         self.assertEqual(result.returncode, 77)
         self.assertIn("no GPU", result.stdout)
 
-    def test_a_good_device_verifies_the_strategy(self):
-        result = self.check("sanitize", "verify", "bench", "evidence")
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        found = self.read_evidence()
-        self.assertEqual((found["cases_passed"], found["cases_failed"], found["driver"]), (9, 0, "580.1"))  # one of each run
-        self.assertEqual(found["sanitizer"], CLEAN)
-        self.assertEqual(evidence.state_of(self.root, found), "verified")
-        self.assertEqual(len(list(self.root.glob("bench/results/Toy-GPU/quick-*.json"))), 1)
-        self.assertEqual(len(list(self.root.glob("verify/evidence/*.json"))), 1)  # none for sequential
-
-    def test_a_missing_run_costs_its_primitives_their_evidence(self):
-        self.check("sanitize", "verify")
-        for name in ("ci", "bags"):
-            path = self.root / f"build/check/verify-{name}.json"
-            text = path.read_text()
-            path.write_text(text.replace('"complete": true', '"complete": false'))
-            result = self.check("evidence")
-            self.assertEqual(result.returncode, 1 if name == "ci" else 0, result.stdout)
-            self.assertIn(f"verify's run {name} did not come to its end: no evidence for {'all' if name == 'ci' else 'embedding'}", result.stdout)
-            path.write_text(text)
-        self.assertEqual(self.read_evidence()["cases_passed"], 8)
-        runs = self.root / "scripts/gpu_check.d/verify_runs"
-        runs.write_text(runs.read_text().replace("--op embedding", "--op other,toy"))
-        (self.root / "build/check/verify-bags.json").unlink()
-        self.forget()
-        self.assertIn("no case of a hand-written strategy", self.check("evidence").stderr)
-
-    def in_archive(self, name):
-        with tarfile.open(self.root / f"out/{name}.tar.gz") as archive:
-            return {member.name for member in archive if not member.isdir()}
-
     def test_what_is_taken_away_is_three_files(self):
         self.put("bench/results/NOTES.md", "notes")
         self.check("verify", "bench", "evidence")
@@ -161,9 +108,11 @@ sys.exit(1)
         kept, logs = self.in_archive("keep"), self.in_archive("logs")
         self.assertLess({"verify/evidence/toy_simt_sm90.json", "bench/results/NOTES.md"}, kept)
         self.assertTrue(any(name.startswith("bench/results/Toy-GPU/quick-") for name in kept))
-        self.assertLess({"./verify-ci.json", "./quick.json", "./wbench-run.log"}, logs)
+        self.assertLess({"./verify-ci-toy.json", "./quick.json", "./wbench-run.log"}, logs)
         # Ended half way, by whoever started it: what was there before is there.
-        self.put("build/bench/wbench", f"#!/bin/sh\n[ $1 != info ] || cp -r {self.root}/out {self.root}/then\n", 0o755)
+        wbench = self.root / "build/bench/wbench"
+        wbench.write_text(wbench.read_text().replace("\n", f"\n[ $1 != info ] || exec cp -r {self.root}/out {self.root}/then\n", 1))
+        os.utime(wbench, (1, 1))  # what it gave is still its own
         shutil.rmtree(self.root / "out")
         self.check("evidence", "selfcheck")
         self.assertEqual(sorted(os.listdir(self.root / "then")), ["keep.tar.gz", "logs.tar.gz", "summary.txt"])
@@ -171,6 +120,62 @@ sys.exit(1)
         self.put("bench/results/large.json", "x" * 5_000_001)
         self.assertIn("large.json is over 5 MB", self.check("evidence").stdout)
         self.assertNotIn("bench/results/large.json", self.in_archive("keep"))
+
+    def test_what_is_large_is_taken_away_as_far_as_archives_allow(self):
+        self.put("build/check/large.json", "x" * 5_000_001)
+        self.assertEqual(self.check("evidence").returncode, 1)  # of no result
+        self.assertIn("./large.json", self.in_archive("logs"))
+        script = self.root / "scripts/gpu_check"
+        script.write_text(script.read_text().replace("max_archive=$((16 << 20))", "max_archive=100000"))
+        for name in ("build/check/noise.log", "bench/results/noise.f64le"):
+            self.put(name, "").write_bytes(os.urandom(200_000))
+        result = self.check("verify")
+        self.assertIn("logs.tar.gz would be over 0 MiB: it is without ./large.json", result.stdout)
+        self.assertIn("it is without ./noise.log", result.stdout)
+        self.assertIn("keep.tar.gz would be over 0 MiB: it is without bench/results/noise.f64le", result.stdout)
+        self.assertEqual(result.returncode, 1)  # what is to be committed is not all there
+        self.assertIn("./verify-ci-toy.json", self.in_archive("logs"))
+
+    def test_samples_lie_beside_the_result_that_names_them(self):
+        self.put("samples", "8 bytes.")
+        self.put_torch(has_cuda=True)
+        for complete in (True, False):
+            self.put("result.json", json.dumps({"run": {"complete": complete}, "cases": ["a", "b"],
+                                                "samples_file": {"file": "quick.json.samples.f64le"}}, indent=1))
+            self.check("bench")
+        for name, cases in (("quick", ["a", "b"]), ("quick_partial", ["a"])):
+            (path,) = self.root.glob(f"bench/results/Toy-GPU/{name}-*.json")
+            self.assertNotIn(" ", path.read_text())
+            result = json.loads(path.read_text())
+            self.assertEqual(result["cases"], cases)
+            self.assertEqual(result["samples_file"]["file"], path.name + ".samples.f64le")
+            self.assertEqual((path.parent / result["samples_file"]["file"]).read_text(), "8 bytes.")
+        self.assertTrue(any(name.endswith(".samples.f64le") for name in self.in_archive("keep")))
+        self.check("peers", PYTHONPATH=str(self.root / "python"))
+        words = (self.root / "words").read_text().splitlines()
+        self.assertEqual([line.split()[:3] for line in words if "--samples sidecar" in line], [["run", "--op", "all"]] * 3)
+        self.put("result.json", json.dumps({"run": {"complete": True}, "cases": ["x" * 5_000_001]}))
+        self.forget()
+        self.assertIn("quick.json is not kept, and lies in logs.tar.gz: it is over 5 MB", self.check("bench").stdout)
+
+    def test_one_signal_and_nothing_that_outlives_it(self):
+        told = self.root / "told"
+        self.put("build/bench/wbench", f"""#!/usr/bin/env python3
+import signal, subprocess, sys
+signal.signal(signal.SIGINT, lambda *_: open("{told}", "a").write("wbench "))
+child = subprocess.Popen(["bash", "-c", "trap 'echo child >>{told}' INT; echo $$ >{self.root}/pid; while :; do sleep 0.1; done"])
+signal.pause()
+signal.sigtimedwait([], 1)
+""", 0o755)
+        result = self.check("bench", WIDE_GPU_CHECK_S="20")
+        self.assertIn("bench: FAILED", result.stdout)
+        self.assertEqual(told.read_text(), "wbench ")
+        self.assertFalse(is_running((self.root / "pid").read_text().strip()))
+
+    def test_the_manual_tells_how_three_calls_fit_half_an_hour(self):
+        manual = (ROOT / "verify/README.md").read_text()
+        for words in ("back to back", "WIDE_GPU_CHECK_S=$((left < 600 ? left - 30 : 570))", "one kind of device", "an H200's"):
+            self.assertIn(words, manual)
 
     def kept(self, name):
         return len(list(self.root.glob(f"bench/results/Toy-GPU/{name}-*.json")))
@@ -245,6 +250,22 @@ sys.exit(1)
         self.put_regimes(regimes, {"sm_mhz_median": 1980}, complete=False)
         self.assertEqual((self.check("regimes").returncode, self.kept("regimes")), (1, 0))
 
+    def test_targets_keep_the_device_and_what_they_were_judged_by(self):
+        for name in ("scripts/targets.py", "scripts/expectation.py", "scripts/roofline.py"):
+            self.put(name, (ROOT / name).read_text())
+        (self.root / "kernels/linear").symlink_to(ROOT / "kernels/linear")  # whose tiles are expected
+        self.put("bench/targets.json", json.dumps({"targets": [{"name": "toy", "op": "linear", "axes": {"n": 8}}]}))
+        device = {"name": "Toy GPU", "cuda_driver": 13000, "clocks": {"sm_max_mhz": 1980}}
+        self.put("suite.json", json.dumps({"entries": []}))
+        self.put("entries/t00.json", json.dumps({"run": {"complete": True}, "devices": [device], "cases": []}))
+        for _ in range(2):
+            self.check("targets")
+        (kept,) = self.root.glob("bench/results/Toy-GPU/targets-*.json")
+        result = json.loads(kept.read_text())
+        self.assertEqual((result["device"], result["driver"]), (device, "580.1"))
+        self.assertEqual(result["targets"][0]["why"], "its case is not in the result")
+        self.assertLess({"./targets/results/t00.json", "./targets/suite.json", "./targets/log"}, self.in_archive("logs"))
+
     def test_every_sample_of_a_long_product(self):
         samples = {"time_ns": [2000] * 10 + [1000] * 80 + [1500] * 10}
         self.put("result.json", json.dumps({"run": {"complete": True}, "cases": [{"strategies": [{"measurements": [{"samples": samples}]}]}]}))
@@ -261,7 +282,7 @@ sys.exit(1)
         """The seconds that each command was given."""
         log = self.root / "limits"
         log.unlink(missing_ok=True)
-        self.put("bin/timeout", f'#!/bin/sh\necho "$5" >>{log}\nshift 5\nexec "$@"\n', 0o755)
+        self.put("bin/timeout", f'#!/bin/sh\necho "$6" >>{log}\nshift 6\nexec "$@"\n', 0o755)
         self.check(*parts, **env)
         return [int(line) for line in log.read_text().split()]
 
@@ -270,28 +291,24 @@ sys.exit(1)
             return [Near(n) for n in seconds]
         self.assertEqual(self.limits("selfcheck", WIDE_GPU_CHECK_S="2015"), about(2000))
         self.assertEqual(self.limits("selfcheck", "bench"), about(555 * 45 / 110, 555))
-        self.assertEqual(self.limits("verify"), about(*(555 / runs for runs in range(9, 0, -1))))
+        self.assertEqual(self.limits("verify"), about(*[555 / 4] * 7, 555 / 3, 555 / 2, 555))  # what hangs leaves the others most
         self.put("scripts/run_tests.py", "")
         self.assertEqual(self.limits("tests", "bench"), about(555 * 100 / 165, 555))
         self.assertEqual(self.limits("droop", "selfcheck"), about(30, 555))
         self.assertEqual(self.limits("selfcheck", "tests")[-1:], about(555))  # the last has all that is left
 
-    def order(self, *words):
-        """The parts of a call, each by its first word about its end."""
-        out = self.check(*words).stdout
-        return list(dict.fromkeys(re.findall(r"^gpu_check: ([a-z]+): (?:ok|FAILED|not run)", out, re.MULTILINE)))
-
     def test_groups(self):
         self.put("bin/cmake", "#!/bin/sh\n", 0o755)
-        self.assertEqual(self.order("second"), ["verify", "sanitize", "evidence"])  # what there is no result of yet
+        self.assertEqual(self.order("second"), ["build", "verify", "sanitize", "evidence"])  # what there is no result of yet
         self.assertEqual(self.order("second"), ["sanitize", "evidence"])
-        (self.root / "build/check/verify-bags.json").unlink()
+        half = self.root / "build/check/verify-bags-embedding.json"
+        half.write_text(half.read_text().replace('"complete": true', '"complete": false'))
         self.assertEqual(self.order("second"), ["verify", "sanitize", "evidence"])
         self.assertEqual(self.order("first"), ["build", "golden", "verify", "selfcheck", "evidence", "tests"])
         third = ["droop", "targets", "bench", "regimes", "peers"]
         self.assertEqual(self.order("third"), third)
         self.assertEqual(self.order("third", "golden"), [*third, "golden"])
-        (self.root / "build/bench/wbench").unlink()
+        (self.root / "build/sources.txt").unlink()
         self.assertEqual(self.order("third"), ["build", *third])
 
     def test_a_group_of_all_has_every_part_once(self):
@@ -361,21 +378,6 @@ sys.exit(int(os.environ["COUNTERS_EXIT"]))
         short = self.check("peers", PYTHONPATH=str(self.root / "python"), WIDE_GPU_CHECK_S="360")  # but for evidence's
         self.assertEqual(short.returncode, 1, short.stdout)
         self.assertIn("-p ci --peer", (self.root / "words").read_text())
-
-    def test_out_of_time_is_not_run(self):
-        result = self.check("sanitize", "verify", "evidence", WIDE_GPU_CHECK_S="16")
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("verify: FAILED (not run: out of time)", result.stdout)
-        self.assertIn("null", (self.root / "build/check/sanitize.txt").read_text())
-        self.assertFalse((self.root / "verify/evidence").exists())
-
-    def test_a_partial_run_is_no_evidence(self):
-        self.put("result.json", (self.root / "result.json").read_text().replace('"complete": true', '"complete": false'))
-        result = self.check("verify", "bench", "evidence", WBENCH_EXIT="130")
-        self.assertEqual(result.returncode, 1)
-        for part in ("verify", "bench", "evidence"):
-            self.assertIn(f"{part}: FAILED", result.stdout)
-        self.assertFalse((self.root / "verify/evidence").exists() or (self.root / "bench/results").exists())
 
 
 if __name__ == "__main__":

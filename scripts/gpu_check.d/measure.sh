@@ -6,12 +6,25 @@
 is_complete() { [ "$(json_fact "$1" "['run']['complete']")" = True ]; }
 json_fact() { python3 -c "import json, sys; print(json.load(open(sys.argv[1]))$2)" "$1" 2>/dev/null; }
 
-# keep FILE NAME: as a result of this device.
+# keep FILE NAME: as a result of this device, in as few bytes as there can be, with the samples that lie beside it, under its name.
 keep() {
-  local place
-  [ "$(stat -c %s "$1")" -le "$max_bytes" ] || { say "${1##*/} is over 5 MB: not kept"; return 1; }
-  place=$(place_of "$2")
-  mkdir -p "${place%/*}" && cp "$1" "$place"
+  local why
+  why=$(python3 - "$1" "$(place_of "$2")" $max_bytes 2>&1 <<'END'
+import json, pathlib, shutil, sys
+source, place = map(pathlib.Path, sys.argv[1:3])
+result = json.loads(source.read_text())
+beside = result.get("samples_file")
+if beside:
+    samples, beside["file"] = source.parent / beside["file"], place.name + ".samples.f64le"
+text = json.dumps(result, separators=(",", ":")) + "\n"
+if len(text) > int(sys.argv[3]):
+    sys.exit("it is over 5 MB")
+place.parent.mkdir(parents=True, exist_ok=True)
+if beside:
+    shutil.copyfile(samples, place.parent / beside["file"])
+place.write_text(text)
+END
+  ) || { say "${1##*/} is not kept, and lies in logs.tar.gz: ${why##*$'\n'}"; return 1; }
 }
 place_of() { echo "bench/results/$(gpu_fact name | tr ' ' '-')/$1-$(date -u +%F).json"; }
 
@@ -107,10 +120,10 @@ END
 part_bench() {
   local limit code
   limit=$(at_most)
-  rm -f "$out/quick.json"
-  # --budget leaves room for checking; so few samples that the file stays one to be committed.
+  rm -f "$out"/quick.json*
+  # --budget leaves room for checking; so few samples, and beside the result, that its file stays one to be committed.
   within 1 "$build/bench/wbench" run --op all -p quick --device cuda --regime stream,graph --budget $((limit * 6 / 10)) \
-    --max-samples 200 --json "$out/quick.json" >"$out/wbench-run.log" 2>&1
+    --max-samples 200 --samples sidecar --json "$out/quick.json" >"$out/wbench-run.log" 2>&1
   code=$?
   [ $code -eq 0 ] || tail -n 30 "$out/wbench-run.log"
   keep_sweep "$out/quick.json" quick || return 1
@@ -153,8 +166,9 @@ part_targets() {
   local limit code
   limit=$(at_most)
   [ "$limit" -ge 10 ] || return 124
-  rm -f "$out/targets.json"
-  within 1 python3 scripts/targets.py measure "$build/bench/wbench" --seconds $((limit - 7)) --out "$out/targets.json"
+  rm -rf "$out/targets" "$out/targets.json"
+  within 1 python3 scripts/targets.py measure "$build/bench/wbench" --seconds $((limit - 7)) --out "$out/targets.json" \
+    --raw "$out/targets" --driver "$(gpu_fact driver_version)"
   code=$?
   [ -s "$out/targets.json" ] || return 1
   keep "$out/targets.json" targets || return 1
@@ -180,7 +194,7 @@ part_counters() {
 # Torch's calls beside ours; few cases where there is little time. What torch.compile makes takes it minutes a case.
 part_peers() {
   local limit code preset=quick
-  rm -f "$out/peers.json"
+  rm -f "$out"/peers.json*
   within 1 python3 -c 'import sys, torch; sys.exit(None if torch.cuda.is_available() else "torch finds no CUDA device")' 2>"$out/peers.log"
   code=$?
   [ $code -ne 124 ] || return 124
@@ -197,7 +211,7 @@ END
   limit=$(at_most)
   [ "$limit" -ge 350 ] || preset=ci
   within 1 "$build/bench/wbench" run --op all -p $preset --peer "python3 scripts/peers/torch_peer.py --no-compile" --device cuda \
-    --regime stream,graph,cold --budget $((limit * 6 / 10)) --max-samples 200 --json "$out/peers.json" >"$out/peers.log" 2>&1
+    --regime stream,graph,cold --budget $((limit * 6 / 10)) --max-samples 200 --samples sidecar --json "$out/peers.json" >"$out/peers.log" 2>&1
   code=$?
   [ $code -eq 0 ] || tail -n 30 "$out/peers.log"
   keep_sweep "$out/peers.json" peers || return 1

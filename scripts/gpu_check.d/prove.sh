@@ -27,6 +27,16 @@ cause_in() {
   [ -n "$words" ] && printf '%s\n' "$words" || tail -n 40 "$1"
 }
 
+# Programs of other sources are none of these: what cannot be built of these is not there.
+drop_old_programs() {
+  local sum
+  sum=$(sum_of_sources 2>/dev/null)
+  [ "$sum" = "$(cat "$build/sources.sum" 2>/dev/null || echo "$sum")" ] ||
+    find "$build/bench" "$build/verify" -maxdepth 1 -type f -executable -delete 2>/dev/null
+  echo "$sum" >"$build/sources.sum"
+}
+
+# What one file's compiler refuses costs what is made of that file. sources.txt says that all was built.
 part_build() {
   local capability architecture
   say_what_is_here
@@ -45,16 +55,19 @@ part_build() {
     options+=("-DCMAKE_PREFIX_PATH=$root/carry/usr")
     export CPLUS_INCLUDE_PATH="$root/carry/usr/include${CPLUS_INCLUDE_PATH:+:$CPLUS_INCLUDE_PATH}"
   fi
-  { within 1 cmake "${options[@]}" && within 1 cmake --build "$build"; } >"$out/build.log" 2>&1
+  rm -f "$build/sources.txt"
+  drop_old_programs
+  { within 1 cmake "${options[@]}" && within 1 cmake --build "$build" -- -k 0; } >"$out/build.log" 2>&1
   local code=$?
   if [ $code -eq 0 ]; then write_sources "$architecture"; else cause_in "$out/build.log"; fi
   return $code
 }
 
-# Tests that need no GPU and take seconds: those of the simulated one, of scripts and of what wbench writes. Any
-# machine runs them.
+# Tests that need no GPU and take seconds: those of the simulated one, of scripts and of what wbench writes, and of command lines on
+# the CPU, which run alone. Any machine runs them.
 needs_no_gpu='^(simt?_|ptx_|statistics_|result_|compare_|report_|exports_|hostile_|inspect_|bad_files_|onnx_nodes_|runner_status_)'
-needs_no_gpu+='|^(mutate|verify_runs|package|scripts|evidence|gpu_check|gpu_check_sanitize|targets|peers|peers_timing|results_table|completion|counters|readme|fuzz)$'
+needs_no_gpu+='|^(cli|events|exit_code|history|tune)_test$'
+needs_no_gpu+='|^(mutate|verify_runs|package|scripts|evidence|gpu_check|gpu_check_prove|gpu_check_sanitize|targets|peers|peers_timing|results_table|completion|counters|readme|fuzz)$'
 
 part_tests() {
   local limit code
@@ -67,51 +80,94 @@ part_tests() {
   return $code
 }
 
-# What is there stays: the tests have compared it.
+writes_fixtures="golden vectors: this device makes what a real one made"
+
+# What is there stays: the tests have compared it. What the device made is kept whatever the other checks say of it.
 part_golden() {
-  local written=0 file
+  local written=0 file code others
   rm -rf "$out/golden" && mkdir -p "$out/golden" verify/golden/fixtures
-  WIDE_GOLDEN_WRITE=$out/golden WIDE_REQUIRE_GPU=1 within 1 "$build/verify/golden_cuda_test" >"$out/golden.log" 2>&1
-  local code=$?
-  [ $code -eq 0 ] || { tail -n 20 "$out/golden.log"; return $code; }
+  WIDE_GOLDEN_WRITE=$out/golden WIDE_REQUIRE_GPU=1 within 2 "$build/verify/golden_cuda_test" "$writes_fixtures" >"$out/golden.log" 2>&1
+  code=$?
   for file in "$out"/golden/*.bin; do
-    [ -e "verify/golden/fixtures/${file##*/}" ] && continue
+    [ $code -lt 124 ] || break  # ended while it wrote
+    [ -e "$file" ] && [ ! -e "verify/golden/fixtures/${file##*/}" ] || continue
     cp "$file" verify/golden/fixtures/ && written=$((written + 1))
   done
   say "golden: $written new fixtures"
-}
-
-# Lines "NAME WORDS" of verify_runs.
-verify_runs() { sed '/^#/d' scripts/gpu_check.d/verify_runs; }
-
-part_verify() {
-  local code=0 name words runs
-  runs=$(verify_runs | wc -l)
-  rm -f "$out"/verify-*.json "$out/wbench-verify.log"
-  while read -r name words; do
-    # shellcheck disable=SC2086
-    within $((runs--)) "$build/bench/wbench" verify -p ci --device cuda $words \
-      --json "$out/verify-$name.json" >>"$out/wbench-verify.log" 2>&1 </dev/null || code=$?
-  done < <(verify_runs)
-  [ $code -eq 0 ] || tail -n 30 "$out/wbench-verify.log"
+  WIDE_REQUIRE_GPU=1 within 1 "$build/verify/golden_cuda_test" "~$writes_fixtures" >>"$out/golden.log" 2>&1
+  others=$?
+  [ $code -ne 0 ] || code=$others
+  [ $code -eq 0 ] || tail -n 20 "$out/golden.log"
   return $code
 }
 
+# The primitives with strategies on CUDA.
+primitives() {
+  "$build/bench/wbench" list strategies --json - 2>/dev/null | python3 -c 'import json, sys
+print(*dict.fromkeys(row["op"] for row in json.load(sys.stdin) if row["device"] == "cuda"), sep="\n")' 2>/dev/null
+}
+
+# Lines "NAME-OP --op OP WORDS": those of the file, for each of their primitives. What hangs, or loses its device, is one process,
+# and takes no other primitive's evidence along.
+verify_runs() {
+  local name ops words op all
+  all=$(primitives)
+  while read -r name _ ops words; do
+    [ "$ops" != all ] || ops=${all:-all}
+    for op in ${ops//,/ }; do echo "$name-$op --op $op $words"; done
+  done < <(sed '/^#/d' scripts/gpu_check.d/verify_runs)
+}
+
+# Of lines of verify_runs those that have no result of this wbench, or not of all their cases. Exit code 3 where one of the others
+# failed.
+unfinished() { python3 scripts/evidence.py unfinished "$out" "$build/bench/wbench"; }
+
+# Twice, since another process may get through where one lost its device; the summary says what was tried again.
+part_verify() {
+  local code=0 status failed name words to_come runs todo
+  runs=$(verify_runs)
+  todo=$(unfinished <<<"$runs")
+  failed=$?
+  for _ in 1 2; do
+    [ -n "$todo" ] || break
+    to_come=$(wc -l <<<"$todo")
+    while read -r name words; do
+      rm -f "$out/verify-$name.json"
+      # What hangs leaves the others most of the time.
+      # shellcheck disable=SC2086
+      within $((to_come < 4 ? to_come : 4)) "$build/bench/wbench" verify -p ci --device cuda $words \
+        --json "$out/verify-$name.json" >"$out/verify-$name.log" 2>&1
+      status=$?
+      to_come=$((to_come - 1))
+      [ $status -ne 0 ] || continue
+      code=$status
+      [ "$(at_most)" -ge 3 ] || break 2
+      say "verify's run $name: $(outcome $status)"
+      grep -m 3 -A 2 '^FAILED' "$out/verify-$name.log" || tail -n 10 "$out/verify-$name.log"  # the first: others may follow from them
+    done <<<"$todo"
+    todo=$(unfinished <<<"$runs")
+    failed=$?
+  done
+  [ -n "$todo" ] || return $failed
+  return $((code == 0 ? 1 : code))
+}
+
 part_evidence() {
-  local options=(--sanitizer "$out/sanitize.txt") driver results=() name words ops
+  local options=(--sanitizer "$out/sanitize.txt") driver results=() runs name words op todo
   find_keys
   verdicts_now >"$out/sanitize.txt"
   driver=$(gpu_fact driver_version)
   [ -z "$driver" ] || options+=(--driver "$driver")
+  runs=$(verify_runs)
+  todo=$(unfinished <<<"$runs")
   # All runs of a primitive, or none: a strategy that is right in some only is not verified.
   while read -r name words; do
-    if is_complete "$out/verify-$name.json"; then
-      results+=("$out/verify-$name.json")
-    else
-      ops=$(sed -nE 's/^--op ([^ ]+).*/\1/p' <<<"$words")
-      say "verify's run $name did not come to its end: no evidence for $ops"
-      options+=(--without "$ops")
-    fi
-  done < <(verify_runs)
+    results+=("$out/verify-$name.json")
+  done < <(grep -vxFf <(echo "$todo") <<<"$runs")
+  while read -r name _ op words; do
+    say "verify's run $name did not come to its end: no evidence for $op"
+    options+=(--without "$op")
+  done < <([ -z "$todo" ] || echo "$todo")
+  [ ${#results[@]} -gt 0 ] || { say "verify has left no result"; return 1; }
   timeout -k 2 10 python3 scripts/evidence.py write "${results[@]}" --out verify/evidence "${options[@]}"
 }

@@ -59,8 +59,7 @@ max_reports=10000  # of reads that nobody wrote, by which kernel: further ones c
 # The units, and of what each was built where the build wrote it down; else the program itself.
 find_keys() {
   local unit program made checker driver
-  mapfile -t units < <("$build/bench/wbench" list strategies --json - 2>/dev/null | python3 -c 'import json, sys
-print(*dict.fromkeys("isolation_test:" + row["op"] for row in json.load(sys.stdin) if row["device"] == "cuda"), sep="\n")' 2>/dev/null)
+  mapfile -t units < <(primitives | sed -n 's/^./isolation_test:&/p')
   [ ${#units[@]} -gt 0 ] || say "wbench lists no primitives: no kernel can have evidence"
   units+=("${programs[@]}")
   device=$(gpu_fact name | tr ' ' '-')
@@ -136,6 +135,25 @@ drop_old_verdicts() {
   done <"$verdicts" | LC_ALL=C sort -u >"$out/verdicts.txt" && mv "$out/verdicts.txt" "$verdicts"
 }
 
+# wait_for_fewer_than N: programs that run. What they gave so far is packed meanwhile: who ends this call may give no warning.
+wait_for_fewer_than() {
+  while [ "$(jobs -rp | wc -l)" -ge "$1" ]; do
+    wait -n
+    [ $((SECONDS - packed)) -lt $pack_every_s ] || { pack_all; packed=$SECONDS; }
+  done
+}
+
+# As much of the logs as can be taken away: what was found first, then what has no verdict, and both at length.
+merged_logs() {
+  local rank log
+  awk '{ print ($3 == "null" ? 1 : $3 == 0 ? 0 : 2), "sanitize-" $1 "-" $2 ".log" }' "$out/sanitize.txt" | tr : - | LC_ALL=C sort -k 1,1r -s |
+    while read -r rank log; do
+      [ -f "$out/$log" ] || continue
+      echo "== $log"
+      head -c $((rank ? 1000000 : 200000)) "$out/$log"
+    done | head -c 8000000
+}
+
 # How many programs at once: each keeps a core busy and the tool beside it another, and takes some GB of the device.
 programs_at_once() {
   local cores memory
@@ -146,7 +164,7 @@ programs_at_once() {
 }
 
 part_sanitize() {
-  local tool unit log at_once findings failed=0 todo=()
+  local tool unit log at_once findings failed=0 todo=() packed=$SECONDS
   rm -f "$out"/sanitize*
   if ! command -v compute-sanitizer >/dev/null; then
     say "compute-sanitizer is not in PATH: not run"
@@ -164,17 +182,13 @@ part_sanitize() {
   say "sanitize: $(($(verdicts_now | wc -l) - ${#todo[@]})) verdicts hold, ${#todo[@]} are to come, $at_once at once"
   for unit in "${todo[@]}"; do
     read -r tool unit <<<"$unit"
-    while [ "$(jobs -rp | wc -l)" -ge "$at_once" ]; do wait -n; done
+    wait_for_fewer_than "$at_once"
     sanitize_one "$tool" "$unit" &
   done
-  wait
+  wait_for_fewer_than 1
   rmdir verify/evidence 2>/dev/null  # where there is still nothing to say
   verdicts_now >"$out/sanitize.txt"
-  for log in "$out"/sanitize-*.log; do
-    [ -f "$log" ] || continue
-    echo "== ${log##*/}"
-    head -c 200000 "$log"
-  done | head -c 4000000 >"$out/sanitize.log"
+  merged_logs >"$out/sanitize.log"
   rm -f "$out"/sanitize-*
   for tool in "${tools[@]}"; do
     findings=$(findings_of "$tool")
