@@ -149,6 +149,19 @@ TEST_CASE("graph: what cannot be is refused with the node's name, what was got a
        [&](auto& g) {
          (void)layers::reshape(g, "view", g.input("x", rows), {10, kBatch, 12});
        }},
+      {"view: shape is [-1, 120, -1], expected extents of at least 0 behind the batch",
+       [&](auto& g) {
+         (void)layers::reshape(g, "view", g.input("x", rows), {kBatch, 120, -1});
+       }},
+      {"view: shape is [12, -1], expected extents of at least 0",
+       [&](auto& g) {
+         (void)layers::reshape(g, "view", g.parameter("p", {3, 4}), {12, -1});
+       }},
+      {"cut: elements [9223372036854775807, -9223372036854775808) of axis 2",
+       [&](auto& g) {
+         (void)layers::slice(g, "cut", g.input("x", rows), 2, std::numeric_limits<int64_t>::max(),
+                             1);
+       }},
       {"turn: order is [1, 0, 2], expected the batch of [B, 10, 12] to stay in front",
        [&](auto& g) {
          (void)g.append("turn", TransposeOp{.order = {1, 0, 2}}, {{"x", g.input("x", rows)}});
@@ -182,6 +195,56 @@ TEST_CASE("graph: what cannot be is refused with the node's name, what was got a
     CAPTURE(wrong.message);
     CHECK_THAT(error_of(wrong.build), ContainsSubstring(wrong.message));
   }
+}
+
+TEST_CASE("graph: what a batchnorm leaves of a layer is checked before it is computed") {
+  const auto refused = [](const char* message,
+                          const std::vector<std::pair<std::string, Shape>>& all,
+                          FoldBatchnormOp op = {}, Dtype dtype = Dtype::fp32) {
+    CAPTURE(message);
+    CHECK_THAT(error_of([&](GraphBuilder& g) {
+                 std::vector<Operand> operands;
+                 for (const auto& [name, shape] : all) {
+                   const bool is_statistic = name.starts_with("running");
+                   operands.push_back(
+                       {name, g.parameter(name, shape, is_statistic ? Dtype::fp32 : dtype)});
+                 }
+                 (void)g.append("fold", op, operands);
+               }),
+               ContainsSubstring(message));
+  };
+  using All = std::vector<std::pair<std::string, Shape>>;
+  const All good{{"weight", {8, 3}}, {"gamma", {8}}, {"running_variance", {8}}};
+  refused("nothing was thrown", good);
+  refused("nothing was thrown", {{"weight", {8, 3, 5, 5}}, {"running_variance", {8}}});
+  refused("nothing was thrown",
+          {{"gamma", {8}}, {"beta", {8}}, {"running_mean", {8}}, {"running_variance", {8}}});
+  refused("fold: gamma is [1], expected [8]",
+          {{"weight", {8, 3}}, {"gamma", {1}}, {"running_variance", {8}}});
+  refused("fold: weight is [7, 3], expected as many outputs as running_variance has channels = 8",
+          {{"weight", {7, 3}}, {"running_variance", {8}}});
+  refused("fold: weight is [], expected as many outputs",
+          {{"weight", {}}, {"running_variance", {8}}});
+  for (const char* name : {"bias", "beta", "gamma", "running_mean"}) {
+    All all{{"running_mean", {8}}, {"running_variance", {8}}};
+    std::erase_if(all, [&](const auto& one) { return one.first == name; });
+    all.push_back({name, {9}});
+    refused((std::string("fold: ") + name + " is [9], expected [8]").c_str(), all);
+  }
+  refused("fold: running_mean is absent, expected one where no weight is",
+          {{"running_variance", {8}}});
+  refused("fold: gamma is int32, expected fp32, fp16 or bf16", good, {}, Dtype::int32);
+  refused("fold: dtype is uint8, expected fp32, fp16 or bf16", good, {.dtype = Dtype::uint8});
+  CHECK_THAT(error_of([](GraphBuilder& g) {
+               (void)g.append("fold", FoldBatchnormOp{},
+                              {{"weight", g.input("x", {kBatch, 8})},
+                               {"running_variance", g.parameter("v", {8})}});
+             }),
+             ContainsSubstring("fold: weight is [B, 8], expected as many outputs"));
+  CHECK_THAT(error_of([](GraphBuilder& g) {
+               (void)g.append("sum", BinaryOp{}, {{"other", g.parameter("p", {8})}});
+             }),
+             ContainsSubstring("sum: x is absent, expected one"));
 }
 
 TEST_CASE("graph: a text for every reader") {
@@ -323,9 +386,11 @@ TEST_CASE("graph: members stand where every node can have them") {
   CHECK(axis(flat) == 0);
   CHECK(axis(y) == 1);
 
-  CHECK(reshaped_axis({kBatch, 4, 3, 3}, {kBatch, 36}, 1) == 1);
-  CHECK(reshaped_axis({kBatch, 4, 9}, {kBatch, 36}, 2) == -1);
-  CHECK(reshaped_axis({kBatch, 7, 7, 8}, {kBatch, 49, 8}, 3) == 2);
+  CHECK(reshaped_axes({kBatch, 4, 3, 3}, {kBatch, 36}, 1) == 0b10);
+  CHECK(reshaped_axes({kBatch, 4, 9}, {kBatch, 36}, 2) == 0);
+  CHECK(reshaped_axes({kBatch, 7, 7, 8}, {kBatch, 49, 8}, 3) == 0b100);
+  CHECK(reshaped_axes({kBatch, 8, 1, 1}, {kBatch, 1, 1, 8}, 1) == 0b1110);
+  CHECK(reshaped_axes({kBatch, 36}, {kBatch, 1, 6, 6}, 1) == 0b110);
 }
 
 TEST_CASE("graph: memory is shared by what never lives at one time, and by nothing else") {

@@ -93,6 +93,13 @@ TEST_CASE("parameters: of no member, or spread by no number, there are none") {
                       ContainsSubstring("expected a finite number >= 0"));
   }
   CHECK_NOTHROW(perturbed_parameters(given, 0, 1, 1));
+  MemberParameters nowhere = given;
+  nowhere.at("fc1.bias").data = nullptr;
+  CHECK_THROWS_WITH(
+      perturbed_parameters(nowhere, 0.1, 1, 0),
+      ContainsSubstring("perturbed_parameters: fc1.bias is a null pointer, expected [2] elements"));
+  CHECK_THROWS_WITH(equal_parameters(graph, std::vector<MemberParameters>{given, nowhere}),
+                    ContainsSubstring("member 1: fc1.bias is a null pointer, expected fp32 [2]"));
 }
 
 TEST_CASE("model: primitives of strategies are known by near names, or all") {

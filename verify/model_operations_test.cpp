@@ -63,6 +63,44 @@ TEST_CASE("model: norms, pools and factors of channels") {
   });
 }
 
+TEST_CASE("model: factors of channels and of last axes, whatever extents are one or equal") {
+  struct Case {
+    const char* name;
+    Shape x, factors;
+  };
+  for (const Case& c : std::initializer_list<Case>{{"one column", {kBatch, 4, 6, 1}, {4, 1, 1}},
+                                                   {"one row", {kBatch, 4, 1, 6}, {4, 1, 1}},
+                                                   {"one position", {kBatch, 4, 1, 1}, {4, 1, 1}},
+                                                   {"signal of one", {kBatch, 4, 1}, {4, 1}},
+                                                   {"rows", {kBatch, 4, 6, 1}, {6, 1}},
+                                                   {"as many", {kBatch, 4, 4, 4}, {4, 1, 1}},
+                                                   {"as many, last", {kBatch, 4, 4, 4}, {4}}}) {
+    check(c.name, [&](GraphBuilder& g) {
+      g.output("y", g.append("scale", BinaryOp{.function = BinaryFunction::multiply},
+                             {{"x", g.input("x", c.x)}, {"other", g.parameter("p", c.factors)}}));
+    });
+  }
+}
+
+TEST_CASE("model: the judge has one factor for each channel, also of images of one column") {
+  const auto expected = [](const Shape& image) {
+    GraphBuilder g("judged");
+    Value x = layers::reshape(g, "image", g.input("x", {kBatch, 24}), image);
+    x = g.append("scale", BinaryOp{.function = BinaryFunction::multiply},
+                 {{"x", x}, {"other", g.parameter("p", {4, 1, 1})}});
+    g.output("y", x);
+    const Graph graph = std::move(g).build();
+    return ModelRun(Context::cpu({.num_threads = 1, .allocator = nullptr}), graph,
+                    {.num_members = 1, .batch = 2})
+        .reference()
+        .at("y")[0]
+        .values;
+  };
+  const std::vector<double> plain = expected({kBatch, 4, 2, 3});
+  CHECK(expected({kBatch, 4, 6, 1}) == plain);
+  CHECK(expected({kBatch, 4, 1, 6}) == plain);
+}
+
 TEST_CASE("model: signals, dilated and grouped, and vectors of channels") {
   check("signals", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 4, 12});

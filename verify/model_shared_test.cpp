@@ -219,6 +219,30 @@ TEST_CASE("model: one sequence for all members") {
   }
 }
 
+TEST_CASE("model: parameters that nobody reads may be shared, those that are none may not") {
+  GraphBuilder g("unread");
+  (void)g.parameter("dead", {3});
+  const Value x = g.input("x", {kBatch, 8});
+  (void)layers::linear(g, "unread", x, 4);
+  g.output("y", layers::relu(g, "act", layers::linear(g, "fc", x, 8)));
+  const Graph graph = std::move(g).build();
+  const Context cpu = Context::cpu({.num_threads = 2, .allocator = nullptr});
+  const OwnedParameters owned = random_parameters(graph, 7, 0);
+  const std::vector<MemberParameters> equal(3, MemberParameters(owned.begin(), owned.end()));
+  ModelOptions options;
+  options.shared_parameters = equal_parameters(graph, equal);
+  CHECK(options.shared_parameters.size() == 5);  // all there are, also of what is never computed
+  for (const Context& context : test::devices_at_hand()) {
+    ModelRun run(context, graph, kProblem, options, 7, {1, 1, 1});
+    CHECK(run.worst_error(run.run()) < 2e-5);
+    CHECK_NOTHROW(run.model().with_batch(5));
+  }
+  options.shared_parameters = {"daed"};
+  CHECK_THROWS_WITH(make_model_plan(cpu, graph, kProblem, options),
+                    ContainsSubstring("model: shared_parameters has daed, expected names of the "
+                                      "graph's parameters"));
+}
+
 TEST_CASE("model: members drop out what is one for all of them") {
   const Graph graph = graph_of(
       {"dropout", 0, kRows, [](auto& g, Value x) { return layers::dropout(g, "node", x, 0); }});

@@ -369,6 +369,11 @@ TEST_CASE("model: dropout drops where that is asked for, and draws what seed and
     CHECK(second[0].values != first[0].values);
     run.model().seed_dropout(0, 0, run.stream());
     CHECK(run.run().at("y")[0].values == first[0].values);
+    // Masks go by the row of a run: every chunk would have the same.
+    CHECK_THAT(error_of([&] { ChunkedModel(run.model(), 8); }),
+               ContainsSubstring("model: drops_out is set, expected none of a model that runs in "
+                                 "chunks"));
+    CHECK_NOTHROW(ChunkedModel(plain.model(), 8));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "host/core/check.hpp"
+#include "host/model/model_state.hpp"
 #include "host/model/run_checks.hpp"
 #include "wide/model.hpp"
 
@@ -46,6 +47,11 @@ ChunkedModel::ChunkedModel(const Model& model, int64_t batch) : model_(model), b
     throw_unsupported(
         "model: members have rows of their own, expected one batch for all: it cannot run in "
         "chunks");
+  }
+  if (!plan.state().dropouts.empty()) {
+    throw_unsupported(
+        "model: drops_out is set, expected none of a model that runs in chunks: masks go by the "
+        "row of a run, so that every chunk would have the same");
   }
   require_in_front("input", plan.inputs());
   require_in_front("output", plan.outputs());

@@ -361,8 +361,10 @@ class Evaluator {
     const Doubles& other = in("other");
     const int64_t n = count(other.shape),
                   inner = count(y.shape, std::min<size_t>(2, y.shape.size()));
-    const bool is_channel =
-        n > 1 && other.shape.back() != y.shape.back() && other.shape[0] == y.shape[1];
+    // Axes compared from the last on: one number each for y's last axes, or one for each channel.
+    const bool is_of_last = other.shape.size() <= y.shape.size() &&
+                            std::equal(other.shape.rbegin(), other.shape.rend(), y.shape.rbegin());
+    const bool is_channel = n > 1 && !is_of_last && other.shape[0] == y.shape[1];
     const bool is_of_rows = n < count(y.shape) && other.shape.size() == y.shape.size();
     for (int64_t i = 0; i < count(y.shape); ++i) {
       const double o = other.values[z(is_of_rows ? i / inner : is_channel ? i / inner % n : i % n)];

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string>
 
+#include "host/model/broadcast.hpp"
 #include "host/model/infer_operands.hpp"
 #include "wide/graph.hpp"
 #include "wide/mlp.hpp"
@@ -227,14 +228,7 @@ Types infer(const PointwiseOp& op, const Operands& at) {
 
 /// [1], the last axes of x, or [C, 1, ..].
 bool broadcasts(const Shape& other, const Shape& x) {
-  const int missing = x.rank() - other.rank();
-  if (num_elements(other) == 1) return true;
-  if (missing < 1) return false;
-  bool is_suffix = true;
-  for (int a = 0; a < other.rank(); ++a) is_suffix = is_suffix && other[a] == x[a + missing];
-  bool is_channel = missing == 1 && x.rank() >= 3 && other[0] == x[1];
-  for (int a = 1; a < other.rank(); ++a) is_channel = is_channel && other[a] == 1;
-  return is_suffix || is_channel;
+  return num_elements(other) == 1 || is_of_last_axes(other, x) || is_one_per_channel(other, x);
 }
 
 /// [B, C, 1, ..] for an x [B, C, ..].
@@ -310,7 +304,8 @@ Types infer(const ConcatOp& op, const Operands& at) {
     at.require(
         part.shape.rank() == like.shape.rank(),
         parts[i].name + " is " + to_string(part) + ", expected the axes of " + to_string(like));
-    y.shape[axis] += part.shape[axis];
+    at.require(!__builtin_add_overflow(y.shape[axis], part.shape[axis], &y.shape[axis]),
+               "the parts of axis " + text(axis) + " are more than 64 bits count");
     part.shape[axis] = like.shape[axis];
     at.require(part == like, parts[i].name + " is " + to_string(at.graph().type(parts[i].value)) +
                                  ", expected " + to_string(like) + " but for axis " + text(axis));
@@ -322,9 +317,11 @@ Types infer(const SliceOp& op, const Operands& at) {
   at.only({"x"});
   ValueType y = at.type("x");
   const int axis = checked_axis(at, op.axis, y.shape);
-  at.require(op.first >= 0 && op.count >= 1 && op.first <= y.shape[axis] - op.count,
-             "elements [" + text(op.first) + ", " + text(op.first + op.count) + ") of axis " +
-                 text(axis) + ", expected some of " + shape_text(y.shape));
+  int64_t end = 0;
+  const bool has_end = !__builtin_add_overflow(op.first, op.count, &end);
+  at.require(has_end && op.first >= 0 && op.count >= 1 && end <= y.shape[axis],
+             "elements [" + text(op.first) + ", " + text(end) + ") of axis " + text(axis) +
+                 ", expected some of " + shape_text(y.shape));
   y.shape[axis] = op.count;
   return {y};
 }
@@ -340,16 +337,19 @@ Types infer(const ReshapeOp& op, const Operands& at) {
   }
   at.require(has_batch == keeps_batch, "shape is " + shape_text(op.shape) + ", expected no batch");
   constexpr int64_t kUncountable = -1;
+  const int first = has_batch ? 1 : 0;
   const auto elements = [&](const Shape& shape) {
     int64_t n = 1;
-    for (const int64_t extent : shape) {
-      at.require(extent >= 0 || extent == kBatch,
-                 "shape is " + shape_text(shape) + ", expected extents of at least 0");
-      const bool is_counted = extent == kBatch || !__builtin_mul_overflow(n, extent, &n);
-      if (!is_counted) return kUncountable;
+    for (int axis = first; axis < shape.rank(); ++axis) {
+      if (__builtin_mul_overflow(n, shape[axis], &n)) return kUncountable;
     }
     return n;
   };
+  for (int axis = first; axis < op.shape.rank(); ++axis) {  // none is worked out, as -1 asks for
+    at.require(op.shape[axis] >= 0, "shape is " + to_string(op.shape) +
+                                        ", expected extents of at least 0" +
+                                        (has_batch ? " behind the batch" : ""));
+  }
   at.require(
       elements(x.shape) == elements(op.shape),
       "shape is " + shape_text(op.shape) + ", expected the elements of " + shape_text(x.shape));
@@ -380,9 +380,21 @@ Types infer(const TransposeOp& op, const Operands& at) {
 Types infer(const FoldBatchnormOp& op, const Operands& at) {
   require_epsilon(at, op.epsilon);
   at.only({"weight", "bias", "gamma", "beta", "running_mean", "running_variance"});
+  at.require_floating("dtype", op.dtype);
   const Shape channels = at.parameter("running_variance", {kBatch}, Dtype::fp32).shape;
-  if (at.has("weight")) return {{op.dtype, at.type("weight").shape}};
-  at.parameter("running_mean", channels, Dtype::fp32);
+  for (const char* name : {"gamma", "beta", "bias"}) {
+    if (at.has(name)) at.floating_parameter(name, channels);
+  }
+  at.optional_parameter("running_mean", channels, Dtype::fp32);
+  if (at.has("weight")) {
+    const ValueType& weight = at.type("weight");
+    at.require(
+        weight.shape.rank() >= 1 && weight.shape[0] == channels[0],
+        "weight is " + shape_text(weight.shape) +
+            ", expected as many outputs as running_variance has channels = " + text(channels[0]));
+    return {{op.dtype, at.floating_parameter("weight", weight.shape).shape}};
+  }
+  at.require(at.has("running_mean"), "running_mean is absent, expected one where no weight is");
   return {{op.dtype, channels}};
 }
 

@@ -48,8 +48,8 @@ class Operands {
 
   bool has(std::string_view name) const { return !node_.operand(name).is_absent(); }
   bool is_parameter(std::string_view name) const {
-    return graph_.type(node_.operand(name)).shape.rank() == 0 ||
-           graph_.type(node_.operand(name)).shape[0] != kBatch;
+    const Shape& shape = type(name).shape;
+    return shape.rank() == 0 || shape[0] != kBatch;
   }
   const ValueType& type(std::string_view name) const {
     require(has(name), text(name) + " is absent, expected one");
@@ -65,10 +65,14 @@ class Operands {
                 (min_rank == max_rank ? "" : " to " + text(max_rank)) + " axes");
     return t;
   }
+  /// What is computed with.
+  void require_floating(std::string_view name, Dtype dtype) const {
+    require(dtype == Dtype::fp32 || dtype == Dtype::fp16 || dtype == Dtype::bf16,
+            text(name) + " is " + text(dtype_name(dtype)) + ", expected fp32, fp16 or bf16");
+  }
   const ValueType& floating(std::string_view name, int min_rank, int max_rank) const {
     const ValueType& t = activation(name, min_rank, max_rank);
-    require(t.dtype == Dtype::fp32 || t.dtype == Dtype::fp16 || t.dtype == Dtype::bf16,
-            text(name) + " is " + text(dtype_name(t.dtype)) + ", expected fp32, fp16 or bf16");
+    require_floating(name, t.dtype);
     return t;
   }
   /// A parameter of this shape; kBatch in it stands for any extent.
@@ -86,6 +90,10 @@ class Operands {
     require(t.dtype == dtype, text(name) + " is " + text(dtype_name(t.dtype)) + ", expected " +
                                   text(dtype_name(dtype)));
     return t;
+  }
+  const ValueType& floating_parameter(std::string_view name, const Shape& expected) const {
+    require_floating(name, type(name).dtype);
+    return parameter(name, expected, type(name).dtype);
   }
   void optional_parameter(std::string_view name, const Shape& expected, Dtype dtype) const {
     if (has(name)) parameter(name, expected, dtype);

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "host/core/check.hpp"
+#include "host/model/broadcast.hpp"
 #include "host/model/move.hpp"
 
 namespace wide {
@@ -23,12 +24,14 @@ constexpr AxisSet only(int axis) {
   return AxisSet{1} << axis;
 }
 
-/// What two values of one node have to do with one another: axis a of one is axis map[a] of the
-/// other.
+/// Axis a of one value is any axis of map[a] of another.
+using AxisMap = std::array<AxisSet, kMaxRank>;
+
+/// What two values of one node have to do with one another.
 struct Tie {
   const Node* node;
   Value from, to;
-  std::array<int, kMaxRank> map;
+  AxisMap map;
 };
 
 class Layouts {
@@ -109,12 +112,17 @@ class Layouts {
   }
 
   void tie(Value from, Value to) {
-    std::array<int, kMaxRank> same{};
-    for (int axis = 0; axis < kMaxRank; ++axis) same[static_cast<size_t>(axis)] = axis;
+    AxisMap same{};
+    for (int axis = 0; axis < kMaxRank; ++axis) same[static_cast<size_t>(axis)] = only(axis);
     tie(from, to, same);
   }
-  void tie(Value from, Value to, const std::array<int, kMaxRank>& map) {
+  void tie(Value from, Value to, const AxisMap& map) {
     if (is_packed(from) && is_packed(to)) ties_.push_back({node_, from, to, map});
+  }
+
+  bool reaches(const Tie& t, AxisSet axes) const {
+    return std::any_of(t.map.begin(), t.map.begin() + rank(t.from),
+                       [&](AxisSet others) { return (others & axes) != 0; });
   }
 
   void propagate() {
@@ -123,13 +131,13 @@ class Layouts {
       for (const Tie& t : ties_) {
         AxisSet from = 0, to = 0;
         for (int axis = 0; axis < rank(t.from); ++axis) {
-          const int other = t.map[static_cast<size_t>(axis)];
-          const bool both =
-              other >= 0 && (left(t.from) & only(axis)) != 0 && (left(t.to) & only(other)) != 0;
-          if (!both) continue;
+          const AxisSet others = t.map[static_cast<size_t>(axis)] & left(t.to);
+          if ((left(t.from) & only(axis)) == 0 || others == 0) continue;
           from |= only(axis);
-          to |= only(other);
+          to |= others;
         }
+        // Where none of its axes could be what is left of the other, a copy of `from` is no help.
+        if (to == 0 && !reaches(t, left(t.to))) refuse(t.to, *t.node);
         changes = shrink(t.from, from, *t.node) || changes;
         changes = shrink(t.to, to, *t.node) || changes;
       }
@@ -193,8 +201,8 @@ class Layouts {
     const Shape& shape = graph_.type(other).shape;
     const int in_front = rank(x) - shape.rank();
     if (num_elements(shape) == 1) return;
-    const bool is_suffix = shape.back() == graph_.type(x).shape.back();
-    const AxisSet axes = is_suffix ? only(0) | only(in_front) : only(1);
+    const AxisSet axes =
+        is_of_last_axes(shape, graph_.type(x).shape) ? only(0) | only(in_front) : only(1);
     restrict(x, axes);
     restrict(y, axes);
   }
@@ -202,10 +210,10 @@ class Layouts {
   void constrain(const SliceOp&) { tie(node_->operand("x"), node_->outputs[0]); }
   void constrain(const ReshapeOp&) {
     const Value x = node_->operand("x"), y = node_->outputs[0];
-    std::array<int, kMaxRank> map{};
-    for (int axis = 0; axis < kMaxRank; ++axis) {
+    AxisMap map{};
+    for (int axis = 0; axis < rank(x); ++axis) {
       map[static_cast<size_t>(axis)] =
-          axis < rank(x) ? reshaped_axis(graph_.type(x).shape, graph_.type(y).shape, axis) : -1;
+          reshaped_axes(graph_.type(x).shape, graph_.type(y).shape, axis);
     }
     tie(x, y, map);
   }
@@ -225,15 +233,24 @@ class Layouts {
 
 }  // namespace
 
-int reshaped_axis(const Shape& from, const Shape& to, int axis) {
-  if (axis == 0) return 0;
+uint32_t reshaped_axes(const Shape& from, const Shape& to, int axis) {
+  if (axis == 0) return only(0);
   int64_t in_front = 1, seen = 1;  // the batch, in front of both, is left out
   for (int a = 1; a < axis; ++a) in_front *= from[a];
+  AxisSet axes = 0;
   for (int a = 1; a < to.rank(); ++a) {
-    if (seen == in_front) return a;
+    if (seen == in_front) axes |= only(a);
     seen *= to[a];
   }
-  return -1;
+  return axes;
+}
+
+void check_shared_parameters(const Graph& source, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    WIDE_REQUIRE(
+        !source.find_parameter(name).is_absent(),
+        "model: shared_parameters has " + name + ", expected names of the graph's parameters");
+  }
 }
 
 std::vector<bool> shared_values(const Graph& graph,
@@ -242,9 +259,7 @@ std::vector<bool> shared_values(const Graph& graph,
   const auto shared = [&](Value v) { return is_shared[static_cast<size_t>(v.index)]; };
   for (const std::string& name : shared_parameters) {
     const Value parameter = graph.find_parameter(name);
-    WIDE_REQUIRE(!parameter.is_absent(), "model: shared_parameters has " + name +
-                                             ", expected names of the graph's parameters");
-    is_shared[static_cast<size_t>(parameter.index)] = true;
+    if (!parameter.is_absent()) is_shared[static_cast<size_t>(parameter.index)] = true;
   }
   for (const Value input : graph.inputs()) {
     is_shared[static_cast<size_t>(input.index)] = graph.kind(input) == ValueKind::shared_input;

@@ -10,14 +10,19 @@
 // which survives reshapes that the others do not: [B, T, D] to [B, T*D].
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "wide/graph.hpp"
 
 namespace wide {
 
+/// Throws invalid_argument for names that the graph has not, as it was given: a pass takes away
+/// parameters that nobody reads any more.
+void check_shared_parameters(const Graph& source, const std::vector<std::string>& names);
+
 /// Whether a value is one for all members: what depends on shared inputs and shared parameters
-/// only. `drops_out`: dropout makes members differ.
+/// only. Names of parameters that are gone say nothing. `drops_out`: dropout makes members differ.
 std::vector<bool> shared_values(const Graph& graph,
                                 const std::vector<std::string>& shared_parameters, bool drops_out);
 
@@ -25,7 +30,8 @@ std::vector<bool> shared_values(const Graph& graph,
 /// Throws MoveNeeded with the node that cannot have its operands so.
 std::vector<int> choose_member_axes(const Graph& graph, const std::vector<bool>& is_shared);
 
-/// Where the axis goes in a reshape; -1: no axis of `to` has the same elements in front of it.
-int reshaped_axis(const Shape& from, const Shape& to, int axis);
+/// Where the axis may go in a reshape: bit a for each axis a of `to` with as many elements in front
+/// of it. In front of axes of one element there are as many as in front of the next one.
+uint32_t reshaped_axes(const Shape& from, const Shape& to, int axis);
 
 }  // namespace wide

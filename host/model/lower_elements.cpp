@@ -3,6 +3,7 @@
 //
 // Element by element: pointwise, binary, dropout; and what moves nothing, or only copies.
 #include "host/core/check.hpp"
+#include "host/model/broadcast.hpp"
 #include "host/model/lowering.hpp"
 #include "host/model/move.hpp"
 #include "wide/binary.hpp"
@@ -39,9 +40,10 @@ BinaryPlan plan_binary(Lowering& l, const Node& node, const BinaryOp& op,
 PlacedView channels_as_members(const Node& node, const Place& place, Device device) {
   Place channels = place;
   if (place.num_members > 1 && place.member_stride != place.shape[1] * place.strides[1]) {
-    throw_unsupported("model: " + node.name +
-                      ": members are apart, expected channels of all "
-                      "members one behind the other");
+    throw MoveNeeded(node.name, node.operand("x"),
+                     "model: " + node.name +
+                         ": members are apart, expected channels of all members one behind the "
+                         "other: this would move data");
   }
   std::vector<int64_t> shape{place.shape[0]}, strides{place.strides[0]};
   for (int axis = 2; axis < place.shape.rank(); ++axis) {
@@ -131,8 +133,7 @@ void lower(Lowering& l, const Node& node, const BinaryOp& op) {
   const Shape& other_shape = l.graph().type(other_value).shape;
   const bool is_parameter = other_shape.rank() == 0 || other_shape[0] != kBatch;
   const bool is_scalar = is_parameter && num_elements(other_shape) == 1;
-  const bool is_channel = is_parameter && !is_scalar && other_shape.back() != to.shape.back() &&
-                          other_shape[0] == to.shape[1];
+  const bool is_channel = is_parameter && !is_scalar && !is_of_last_axes(other_shape, to.shape);
   PlacedView x, other, y;
   Broadcast broadcast = Broadcast::none;
   if (is_channel) {

@@ -29,6 +29,7 @@ PlacedView key_lengths_of(const Lowering& l, const Node& node) {
   const Value value = node.operand("key_lengths");
   if (value.is_absent()) return {};
   const Place place = l.place(value);
+  require_side_by_side(node.name, value, place);
   return place.is_shared() ? shared_view(place, l.device()) : stacked_view(place, l.device());
 }
 
@@ -39,6 +40,7 @@ PlacedView score_bias_of(Lowering& l, const Node& node, int64_t queries) {
   if (value.is_absent()) return {};
   const bool is_parameter = l.graph().type(value).shape[0] != kBatch;
   const bool is_shared = !is_parameter && l.place(value).is_shared();
+  if (!is_parameter) require_side_by_side(node.name, value, l.place(value));
   PlacedView view = is_parameter ? l.parameter(node, "bias")
                     : is_shared  ? shared_view(l.place(value), l.device())
                                  : stacked_view(l.place(value), l.device());
@@ -208,6 +210,7 @@ void lower(Lowering& l, const Node& node, const FlashAttentionOp& op) {
 void lower(Lowering& l, const Node& node, const RecurrentOp& op) {
   const Value x_value = node.operand("x");
   const bool shares_input = l.is_shared(x_value) && l.members_of(node) > 1;
+  if (shares_input) require_one_row_stride(node.name, x_value, l.place(x_value));
   const PlacedView x =
       shares_input ? shared_view(l.place(x_value), l.device()) : l.positions(node, "x");
   const PlacedView input_weight = l.parameter(node, "input_weight"),
@@ -245,6 +248,7 @@ void lower(Lowering& l, const Node& node, const RecurrentOp& op) {
 void lower(Lowering& l, const Node& node, const EmbeddingOp& op) {
   const Place ids_place = l.place(node.operand("ids"));
   const bool shares_ids = ids_place.is_shared();
+  require_side_by_side(node.name, node.operand("ids"), ids_place);
   const PlacedView ids =
       shares_ids ? shared_view(ids_place, l.device()) : rows_view(ids_place, l.device());
   const PlacedView table = l.parameter(node, "table"), y = l.positions(node.outputs[0]);

@@ -5,8 +5,10 @@
 #include "host/model/lowering.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "host/core/check.hpp"
+#include "host/core/workspace.hpp"
 #include "host/model/layout.hpp"
 #include "host/model/passes.hpp"
 #include "host/model/ragged.hpp"
@@ -17,10 +19,6 @@ namespace wide {
 
 namespace {
 
-constexpr int64_t aligned(int64_t bytes) {
-  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
-}
-
 Shape permuted(const Shape& shape, const Dims& order) {
   if (order.rank() == 0) return shape;
   Shape out = shape;
@@ -28,6 +26,13 @@ Shape permuted(const Shape& shape, const Dims& order) {
     out[axis] = shape[static_cast<int>(order[axis])];
   }
   return out;
+}
+
+/// Where members stand in an image that a convolution reads in another layout; nothing: as in y.
+std::optional<int> own_axis(const Node& node, std::string_view name, int rank) {
+  const auto* conv = std::get_if<ConvOp>(&node.operation);
+  if (conv == nullptr || !conv->x_layout || name != "x") return {};
+  return *conv->x_layout == ChannelLayout::channels_last ? rank - 1 : 1;
 }
 
 }  // namespace
@@ -80,8 +85,9 @@ Place Lowering::own_operand(const Node& node, std::string_view name) {
                       " is one for all members, expected one for each: this would copy data; "
                       "declare the input as each member's own");
   }
-  Place to =
-      packed_place(from.dtype, from.shape, from.num_members, place(node.outputs[0]).member_axis);
+  const std::optional<int> axis = own_axis(node, name, from.shape.rank());
+  Place to = packed_place(from.dtype, from.shape, from.num_members,
+                          axis ? *axis : place(node.outputs[0]).member_axis);
   to.storage = static_cast<int32_t>(storages.size());
   storages.push_back(
       {MemoryKind::activations, 0, 0,
@@ -104,7 +110,9 @@ PlacedView Lowering::rows(const Node& node, Value value) const {
 
 PlacedView Lowering::positions(const Node& node, std::string_view name) const {
   if (node.operand(name).is_absent()) return {};
-  return rows_view(operand(node, name), device());
+  const Place place = operand(node, name);
+  require_one_row_stride(node.name, node.operand(name), place);
+  return rows_view(place, device());
 }
 PlacedView Lowering::positions(Value value) const {
   return rows_view(place(value), device());
@@ -121,7 +129,7 @@ PlacedView Lowering::joined(const Node& node, Value value) const {
 int32_t Lowering::add_weights(int64_t bytes) {
   check_size(graph_.name() + ": what its members keep of one node", bytes);
   storages.push_back({MemoryKind::weights, 0, weights_bytes, bytes});
-  weights_bytes += aligned(bytes);
+  weights_bytes += aligned_bytes(bytes);
   return static_cast<int32_t>(storages.size()) - 1;
 }
 

@@ -77,7 +77,8 @@ class Lowering {
   /// Absent operands give absent views.
   PlacedView rows(const Node& node, std::string_view name) const;  ///< [R, N, D]
   PlacedView rows(const Node& node, Value value) const;
-  PlacedView positions(const Node& node, std::string_view name) const;  ///< [B, T, N, D]
+  /// [B, T, N, D], where B and T are rows of one stride: else throws MoveNeeded.
+  PlacedView positions(const Node& node, std::string_view name) const;
   PlacedView positions(Value value) const;
   PlacedView joined(const Node& node, std::string_view name);  ///< [B, N*C, ..]; own_operand
   PlacedView joined(const Node& node, Value value) const;

@@ -153,6 +153,7 @@ ModelPlan make_model_plan(const Context& context, const Graph& graph, const Mode
     s.tuning = std::make_shared<const TuningCache>(*options.tuning);
     s.options.tuning = s.tuning.get();
   }
+  check_shared_parameters(graph, options.shared_parameters);
   s.graph = run_passes(graph, options, s.notes);
   check_sizes(s.graph, full, shared_values(s.graph, options.shared_parameters, options.drops_out));
   s.graph =
@@ -217,12 +218,18 @@ std::string ModelPlan::explain() const {
 
 namespace {
 
-/// Whether a plan can be made and takes no more than `bytes`.
-bool fits(const Context& context, const Graph& graph, const ModelProblem& problem, int64_t bytes,
-          const ModelOptions& options) {
+/// Whether a plan can be made and takes no more than `bytes`. Where there is none for one row or
+/// member either, that is an error; for more it is an answer.
+bool fits(const Context& context, const Graph& graph, const ModelProblem& problem, bool is_first,
+          int64_t bytes, const ModelOptions& options) {
   try {
     return make_model_plan(context, graph, problem, options).memory().total_bytes() <= bytes;
   } catch (const TooLarge&) {
+    return false;
+  } catch (const Error& error) {
+    const bool is_refusal =
+        error.code() == ErrorCode::unsupported || error.code() == ErrorCode::invalid_argument;
+    if (is_first || !is_refusal) throw;
     return false;
   }
 }
@@ -248,14 +255,15 @@ int64_t largest(int64_t limit, const std::function<bool(int64_t)>& fits) {
 int64_t largest_n_that_fits(const Context& context, const Graph& graph, int64_t batch,
                             int64_t bytes, const ModelOptions& options) {
   return largest(std::numeric_limits<int64_t>::max(), [&](int64_t n) {
-    return fits(context, graph, {.num_members = n, .batch = batch}, bytes, options);
+    return fits(context, graph, {.num_members = n, .batch = batch}, n == 1, bytes, options);
   });
 }
 
 int64_t largest_batch_that_fits(const Context& context, const Graph& graph, int64_t num_members,
                                 int64_t bytes, int64_t most, const ModelOptions& options) {
   return largest(most, [&](int64_t batch) {
-    return fits(context, graph, {.num_members = num_members, .batch = batch}, bytes, options);
+    return fits(context, graph, {.num_members = num_members, .batch = batch}, batch == 1, bytes,
+                options);
   });
 }
 

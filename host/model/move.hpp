@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "host/model/passes.hpp"
@@ -12,10 +13,10 @@
 
 namespace wide {
 
-/// A node that cannot read an operand where it lies.
+/// A node that cannot read an operand where it lies, or whose result others cannot.
 class MoveNeeded : public Error {
  public:
-  /// `value` is absent where it is not known which operand it is.
+  /// `value`, the operand or the result, is absent where it is not known which operand it is.
   MoveNeeded(std::string node, Value value, const std::string& message)
       : Error(ErrorCode::unsupported, message), node_(std::move(node)), value_(value) {}
   const std::string& node() const noexcept { return node_; }
@@ -26,14 +27,17 @@ class MoveNeeded : public Error {
   Value value_;
 };
 
-/// Copies in front of the nodes that need them.
+class Rewrite;
+
+/// Copies in front of the nodes that need them, or behind them.
 class Moves {
  public:
-  /// Puts one in; throws what was needed where it is there already.
+  /// Puts one in; throws what was needed where all that would help is copied already.
   Graph insert(const Graph& graph, const MoveNeeded& needed, Notes& notes);
 
  private:
-  std::map<std::string, int, std::less<>> tries_;  ///< by node
+  void copy_for(const Node& node, const MoveNeeded& needed, Rewrite& rewrite, Notes& notes);
+  std::map<std::string, std::set<std::string>> copied_;  ///< by node: names of its operands
 };
 
 }  // namespace wide

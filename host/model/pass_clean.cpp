@@ -13,10 +13,11 @@ Graph remove_dropout(const Graph& graph, Notes& notes) {
     if (std::holds_alternative<DropoutOp>(node.operation)) {
       bool is_output = false;
       for (const Operand& output : graph.outputs()) is_output |= output.value == node.outputs[0];
-      const Value x = node.operand("x");
+      // What is left of x: it may be of a dropout that went.
+      const Value x = rewrite(node.operand("x"));
       // An output is to be what a node computes, so that an input's own name does not become one.
-      if (!is_output || graph.producer(x) != nullptr) {
-        rewrite.replace(node.outputs[0], rewrite(x));
+      if (!is_output || rewrite.builder().graph().kind(x) == ValueKind::computed) {
+        rewrite.replace(node.outputs[0], x);
         notes.push_back(node.name + ": dropout does nothing in inference");
         continue;
       }

@@ -35,8 +35,7 @@ void emit(Rewrite& rewrite, const Node& batchnorm, const Node& layer) {
   const auto& op = std::get<BatchnormOp>(batchnorm.operation);
   const FoldBatchnormOp fold{.epsilon = op.epsilon, .dtype = graph.type(layer.outputs[0]).dtype};
   const auto old = [&](const Node& node, const char* name) {
-    const Value value = node.operand(name);
-    return Operand{name, value.is_absent() ? Value{} : rewrite(value)};
+    return Operand{name, rewrite(node.operand(name))};
   };
   GraphBuilder& g = rewrite.builder();
   const Value weight =

@@ -4,6 +4,8 @@
 // What a layer's epilogue can do is done there, while the sums are still in registers.
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "host/model/layout.hpp"
 #include "host/model/passes.hpp"
@@ -77,8 +79,11 @@ class Fuser {
     return add.operand("x") == value ? add.operand("other") : add.operand("x");
   }
 
+  /// An epilogue adds it to the sum: what the layer does to that comes later.
   bool take_bias(Fusion& f, const Node& node, Value value) const {
-    const bool can = std::holds_alternative<LinearOp>(f.layer->operation) && f.taken.empty() &&
+    const bool is_first = f.taken.empty() && f.activation == Activation::none &&
+                          f.residual != Residual::after_activation;
+    const bool can = std::holds_alternative<LinearOp>(f.layer->operation) && is_first &&
                      f.layer->operand("bias").is_absent();
     const Value other = summand(node, value);
     if (!can || other.is_absent() || graph_.kind(other) != ValueKind::parameter) return false;
@@ -98,9 +103,12 @@ class Fuser {
     return true;
   }
 
+  /// A residual behind the activation is the last that an epilogue does.
   static bool take_activation(Fusion& f, const Node& node) {
     const Activation activation = activation_of(node);
-    if (activation == Activation::none || f.activation != Activation::none) return false;
+    const bool can = activation != Activation::none && f.activation == Activation::none &&
+                     f.residual != Residual::after_activation;
+    if (!can) return false;
     f.activation = activation;
     return true;
   }
@@ -160,8 +168,9 @@ class Fuser {
 
 /// An addition in front of a norm, which then reads both and writes the sum where others want it.
 struct NormFusion {
-  const Node* norm = nullptr;
-  bool writes_sum = false;
+  const Node* add;
+  const Node* norm;
+  const Node* place;  ///< the node that they stand behind as one
 };
 
 bool is_plain_norm(const Node& node, Value x) {
@@ -171,8 +180,24 @@ bool is_plain_norm(const Node& node, Value x) {
          node.outputs.size() == 1;
 }
 
-NormFusion norm_of(const Graph& graph, const Node& add, const std::vector<bool>& is_shared,
-                   const Readers& readers) {
+/// The last of the nodes that compute what a norm reads: gamma and beta may come behind x.
+const Node* last_writer(const Graph& graph, const Node& norm) {
+  const Node* last = nullptr;
+  for (const Operand& operand : norm.operands) {
+    const Node* writer = graph.producer(operand.value);
+    if (last == nullptr || (writer != nullptr && writer > last)) last = writer;
+  }
+  return last;
+}
+
+bool reads(const Node& node, Value value) {
+  return std::any_of(node.operands.begin(), node.operands.end(),
+                     [&](const Operand& operand) { return operand.value == value; });
+}
+
+/// The first norm of a sum, where it can stand in front of all others that read the sum.
+std::optional<NormFusion> fusion_of(const Graph& graph, const Node& add,
+                                    const std::vector<bool>& is_shared) {
   const auto* op = std::get_if<BinaryOp>(&add.operation);
   const bool is_sum =
       op != nullptr && op->function == BinaryFunction::add && op->activation == Activation::none;
@@ -182,41 +207,55 @@ NormFusion norm_of(const Graph& graph, const Node& add, const std::vector<bool>&
       graph.type(x) == graph.type(other) && x != other &&
       is_shared[static_cast<size_t>(x.index)] == is_shared[static_cast<size_t>(other.index)];
   if (!fits) return {};
+  const Node* first_reader = nullptr;
   for (const Node& node : graph.nodes()) {
-    if (is_plain_norm(node, y)) return {&node, readers.count(y) > 1};
+    if (first_reader == nullptr && reads(node, y)) first_reader = &node;
+    if (!is_plain_norm(node, y)) continue;
+    const Node* place = last_writer(graph, node);
+    if (first_reader <= place) return {};
+    return NormFusion{&add, &node, place};
   }
   return {};
+}
+
+void emit_norm(Rewrite& rewrite, const NormFusion& fusion, bool writes_sum) {
+  std::vector<Operand> operands{{"x", rewrite(fusion.add->operand("x"))},
+                                {"residual", rewrite(fusion.add->operand("other"))}};
+  for (const Operand& operand : fusion.norm->operands) {
+    if (operand.name != "x") operands.push_back({operand.name, rewrite(operand.value)});
+  }
+  Operation operation = fusion.norm->operation;
+  if (auto* layernorm = std::get_if<LayernormOp>(&operation)) {
+    layernorm->writes_sum = writes_sum;
+  } else {
+    std::get<RmsnormOp>(operation).writes_sum = writes_sum;
+  }
+  std::vector<Value> outputs{fusion.norm->outputs[0]};
+  if (writes_sum) outputs.push_back(fusion.add->outputs[0]);
+  rewrite.append(fusion.norm->name, operation, std::move(operands), outputs);
 }
 
 Graph fuse_norms(const Graph& graph, const ModelOptions& options, Notes& notes) {
   const std::vector<bool> is_shared =
       shared_values(graph, options.shared_parameters, options.drops_out);
   const Readers readers(graph);
-  Rewrite rewrite(graph);
-  std::vector<const Node*> done;
+  std::set<const Node*> taken;
+  std::multimap<const Node*, NormFusion> fusions;  // by their places
   for (const Node& node : graph.nodes()) {
-    if (std::find(done.begin(), done.end(), &node) != done.end()) continue;
-    const NormFusion fusion = norm_of(graph, node, is_shared, readers);
-    if (fusion.norm == nullptr) {
-      rewrite.copy(node);
-      continue;
+    const std::optional<NormFusion> fusion = fusion_of(graph, node, is_shared);
+    if (!fusion) continue;
+    taken.insert({fusion->add, fusion->norm});
+    fusions.emplace(fusion->place, *fusion);
+    notes.push_back(node.name + ": fused into " + fusion->norm->name);
+  }
+  Rewrite rewrite(graph);
+  for (const Node& node : graph.nodes()) {
+    if (!taken.contains(&node)) rewrite.copy(node);
+    const auto [begin, end] = fusions.equal_range(&node);
+    for (auto found = begin; found != end; ++found) {
+      const NormFusion& fusion = found->second;
+      emit_norm(rewrite, fusion, readers.count(fusion.add->outputs[0]) > 1);
     }
-    std::vector<Operand> operands{{"x", rewrite(node.operand("x"))},
-                                  {"residual", rewrite(node.operand("other"))}};
-    for (const Operand& operand : rewrite.operands(*fusion.norm)) {
-      if (operand.name != "x") operands.push_back(operand);
-    }
-    Operation operation = fusion.norm->operation;
-    if (auto* layernorm = std::get_if<LayernormOp>(&operation)) {
-      layernorm->writes_sum = fusion.writes_sum;
-    } else {
-      std::get<RmsnormOp>(operation).writes_sum = fusion.writes_sum;
-    }
-    std::vector<Value> outputs{fusion.norm->outputs[0]};
-    if (fusion.writes_sum) outputs.push_back(node.outputs[0]);
-    rewrite.append(fusion.norm->name, operation, std::move(operands), outputs);
-    notes.push_back(node.name + ": fused into " + fusion.norm->name);
-    done.push_back(fusion.norm);
   }
   return rewrite.finish();
 }

@@ -3,6 +3,7 @@
 //
 // Whole multilayer perceptrons in one launch.
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "host/fused/mlp_problem.hpp"
@@ -40,14 +41,16 @@ class MlpFuser {
   Graph run(Notes& notes) {
     Rewrite rewrite(graph_);
     for (const Node& node : graph_.nodes()) {
-      if (taken_.contains(&node)) continue;
-      const Layers layers = layers_from(node);
-      if (layers.size() < 2 || !is_worth_it(layers)) {
+      if (!taken_.contains(&node)) take_from(node);
+      if (!taken_.contains(&node)) {
         rewrite.copy(node);
         continue;
       }
+      // Where the last layer stood: what the layers read may be computed between them.
+      const auto found = mlps_.find(&node);
+      if (found == mlps_.end()) continue;
+      const Layers& layers = found->second;
       emit(rewrite, layers);
-      taken_.insert(layers.begin(), layers.end());
       for (size_t i = 1; i < layers.size(); ++i) {
         notes.push_back(layers[i]->name + ": fused with " + layers[0]->name + " to one mlp");
       }
@@ -57,6 +60,13 @@ class MlpFuser {
 
  private:
   bool shared(Value v) const { return is_shared_[static_cast<size_t>(v.index)]; }
+
+  void take_from(const Node& first) {
+    const Layers layers = layers_from(first);
+    if (layers.size() < 2 || !is_worth_it(layers)) return;
+    taken_.insert(layers.begin(), layers.end());
+    mlps_.emplace(layers.back(), layers);
+  }
 
   /// The longest run of layers from `first` that an mlp can be.
   Layers layers_from(const Node& first) const {
@@ -139,6 +149,7 @@ class MlpFuser {
   const Readers readers_;
   std::vector<bool> is_shared_;
   std::unordered_set<const Node*> taken_;
+  std::unordered_map<const Node*, Layers> mlps_;  ///< by their last layers
 };
 
 }  // namespace

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies between layouts: a transpose that keeps the order, whose result lies as its reader wants.
+// They stand in front of the node that needs them, or behind a view that cannot be as others read
+// it, wherever members stand in what it is a view of.
+#include <set>
+#include <string>
 #include <vector>
 
 #include "host/model/move.hpp"
@@ -11,21 +15,30 @@ namespace wide {
 
 namespace {
 
+constexpr const char* kOutput = "y";  ///< among names of operands
+
 bool is_activation(const Graph& graph, Value value) {
   const Shape& shape = graph.type(value).shape;
   return shape.rank() > 0 && shape[0] == kBatch;
 }
 
-/// The operand that is copied at the k-th try: the one that is named, then each other one.
-const Operand* choose(const Graph& graph, const Node& node, Value named, int attempt) {
-  std::vector<const Operand*> activations;
+/// The operand to copy: the one that is named, else the first, of those that are not copied yet.
+const Operand* choose(const Graph& graph, const Node& node, Value named,
+                      const std::set<std::string>& copied) {
+  const Operand* first = nullptr;
   for (const Operand& operand : node.operands) {
-    if (!is_activation(graph, operand.value)) continue;
-    const bool is_named = operand.value == named;
-    activations.insert(is_named ? activations.begin() : activations.end(), &operand);
+    if (!is_activation(graph, operand.value) || copied.contains(operand.name)) continue;
+    if (operand.value == named) return &operand;
+    if (first == nullptr) first = &operand;
   }
-  const auto at = static_cast<size_t>(attempt);
-  return at < activations.size() ? activations[at] : nullptr;
+  return first;
+}
+
+/// A value of the new graph, `old` of the old one, in a layout of its own.
+Value copy_of(Rewrite& rewrite, const std::string& name, Value old) {
+  std::vector<int64_t> order;
+  for (int axis = 0; axis < rewrite.graph().type(old).shape.rank(); ++axis) order.push_back(axis);
+  return rewrite.builder().append(name, TransposeOp{Dims(order)}, {{"x", rewrite(old)}});
 }
 
 }  // namespace
@@ -34,25 +47,35 @@ Graph Moves::insert(const Graph& graph, const MoveNeeded& needed, Notes& notes) 
   Rewrite rewrite(graph);
   for (const Node& node : graph.nodes()) {
     if (node.name == needed.node()) {
-      int& tries = tries_[node.name];
-      const Operand* operand = choose(graph, node, needed.value(), tries++);
-      if (operand == nullptr) throw needed;
-      const ValueType& type = graph.type(operand->value);
-      std::vector<int64_t> order;
-      for (int axis = 0; axis < type.shape.rank(); ++axis) order.push_back(axis);
-      const Value before = rewrite(operand->value);
-      const Value copy =
-          rewrite.builder().append(node.name + ".copy" + (tries == 1 ? "" : std::to_string(tries)),
-                                   TransposeOp{Dims(order)}, {{"x", before}});
-      notes.push_back(node.name + ": " + operand->name + " is copied, to lie as the node reads it");
-      rewrite.replace(operand->value, copy);
+      copy_for(node, needed, rewrite, notes);
+    } else {
       rewrite.copy(node);
-      rewrite.replace(operand->value, before);
-      continue;
     }
-    rewrite.copy(node);
   }
   return rewrite.finish();
+}
+
+void Moves::copy_for(const Node& node, const MoveNeeded& needed, Rewrite& rewrite, Notes& notes) {
+  std::set<std::string>& copied = copied_[node.name];
+  const std::string number = copied.empty() ? "" : std::to_string(copied.size() + 1);
+  const std::string name = node.name + ".copy" + number;
+  const Value y = node.outputs[0];
+  if (needed.value() == y && copied.insert(kOutput).second) {
+    rewrite.copy(node);
+    rewrite.replace(y, copy_of(rewrite, name, y));
+    notes.push_back(node.name + ": the result is copied, to lie as others read it");
+    return;
+  }
+  const Operand* operand = choose(rewrite.graph(), node, needed.value(), copied);
+  if (operand == nullptr) throw needed;
+  for (const Operand& other : node.operands) {
+    if (other.value == operand->value) copied.insert(other.name);  // one copy for both
+  }
+  const Value before = rewrite(operand->value);
+  rewrite.replace(operand->value, copy_of(rewrite, name, operand->value));
+  rewrite.copy(node);
+  rewrite.replace(operand->value, before);
+  notes.push_back(node.name + ": " + operand->name + " is copied, to lie as the node reads it");
 }
 
 }  // namespace wide

@@ -144,6 +144,24 @@ Place reshaped_place(const std::string& node, const Place& place, const Shape& s
   return reshaped;
 }
 
+void require_side_by_side(const std::string& node, Value value, const Place& place) {
+  if (place.shape.back() <= 1 || place.strides.back() == 1) return;
+  throw MoveNeeded(node, value,
+                   "model: " + node + ": " + to_string(place.shape) + " with strides " +
+                       to_string(place.strides) +
+                       ", expected a last stride of 1: this would move data");
+}
+
+void require_one_row_stride(const std::string& node, Value value, const Place& place) {
+  require_side_by_side(node, value, place);
+  if (fold(place, 0, place.shape.rank() - 1).stride >= 0) return;
+  throw MoveNeeded(node, value,
+                   "model: " + node + ": " + to_string(place.shape) + " with strides " +
+                       to_string(place.strides) +
+                       ", expected leading axes that fold into rows of one stride: this would move "
+                       "data");
+}
+
 PlacedView rows_view(const Place& place, Device device) {
   Axes axes;
   const int last = place.shape.rank() - 1;

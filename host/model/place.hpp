@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "wide/graph.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {
@@ -60,6 +61,11 @@ Place sliced_place(const Place& place, int axis, int64_t first, int64_t count);
 /// `node` where strides cannot say it.
 Place reshaped_place(const std::string& node, const Place& place, const Shape& shape,
                      int member_axis);
+
+/// Throws MoveNeeded for `value` of `node` unless neighbours along its last axis lie side by side.
+void require_side_by_side(const std::string& node, Value value, const Place& place);
+/// The same unless all axes in front of the last one are rows of one stride, too.
+void require_one_row_stride(const std::string& node, Value value, const Place& place);
 
 /// [.., N, D]: members next to the last axis, whatever they stand in front of.
 PlacedView rows_view(const Place& place, Device device);

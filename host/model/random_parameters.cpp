@@ -80,6 +80,9 @@ OwnedParameters perturbed_parameters(const MemberParameters& parameters, double 
     WIDE_REQUIRE(given.device.type == DeviceType::cpu, "perturbed_parameters: " + name + " is on " +
                                                            to_string(given.device) +
                                                            ", expected the CPU");
+    WIDE_REQUIRE(given.data != nullptr || given.num_elements() == 0,
+                 "perturbed_parameters: " + name + " is a null pointer, expected " +
+                     to_string(given.shape) + " elements");
     Tensor tensor(cpu, given.dtype, given.shape);
     const MemberCopy copy{given, tensor};
     if (tensor.bytes() > 0) copy_members_cpu(std::span(&copy, 1));

@@ -4,6 +4,7 @@
 // Copies and replacements of nodes.
 #include "host/model/rewrite.hpp"
 
+#include <stdexcept>
 #include <utility>
 
 namespace wide {
@@ -21,6 +22,16 @@ Rewrite::Rewrite(const Graph& graph, const std::function<bool(Value)>& keeps)
     const ValueType& type = graph.type(parameter);
     replace(parameter, builder_.parameter(graph.name(parameter), type.shape, type.dtype));
   }
+}
+
+Value Rewrite::operator()(Value old) const {
+  if (old.is_absent()) return {};
+  const Value value = new_values_[static_cast<size_t>(old.index)];
+  if (value.is_absent()) {
+    throw std::logic_error("rewrite: " + graph_.name(old) + " of " + graph_.name() +
+                           " is read before it is rewritten");
+  }
+  return value;
 }
 
 std::vector<Operand> Rewrite::operands(const Node& node) const {

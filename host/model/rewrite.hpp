@@ -21,7 +21,9 @@ class Rewrite {
 
   const Graph& graph() const { return graph_; }
   GraphBuilder& builder() { return builder_; }
-  Value operator()(Value old) const { return new_values_[static_cast<size_t>(old.index)]; }
+  /// Absent for what is absent. Throws std::logic_error where the new graph has no such value yet:
+  /// a pass that reads it there puts nodes in a wrong order.
+  Value operator()(Value old) const;
   void replace(Value old, Value by) { new_values_[static_cast<size_t>(old.index)] = by; }
   /// As it is.
   void copy(const Node& node);

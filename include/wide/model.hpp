@@ -49,7 +49,7 @@ struct ModelOptions {
   /// Parameters that are the same for all members: what depends on these and on shared inputs only
   /// is computed once. Members whose own differ are refused where one is stored for all; each keeps
   /// its own where they are stored for each member, as those of a layer are whose input each has of
-  /// its own.
+  /// its own. Names of the graph as it is given, whether or not anything reads them.
   std::vector<std::string> shared_parameters{};
   /// How convolutions of images have their channels, and what stands between them: "last" runs on
   /// tensor cores better, and turns images where they come in and go out (not where a first layer
@@ -230,7 +230,9 @@ Model compile(const Context& context, const Graph& graph, std::span<const Member
 /// plan's. Inputs and outputs must have the batch in front: no operand of the plan is_stacked.
 class ChunkedModel {
  public:
-  /// `batch` rows in all. Throws unsupported where an operand is stacked, and of a ragged model.
+  /// `batch` rows in all. Throws unsupported where an operand is stacked, of a ragged model, and
+  /// where dropout drops: its numbers go by the row of a run, so that every piece would have the
+  /// same mask. Monte Carlo on more rows is with_batch(), or runs with a `sequence` each.
   ChunkedModel(const Model& model, int64_t batch);
   /// Of all rows.
   int64_t workspace_bytes() const;
@@ -244,7 +246,8 @@ class ChunkedModel {
 };
 
 /// The largest batch, up to `most`, whose total_bytes() are at most `bytes`; 0 where not even one
-/// row fits. What no plan can be made for does not fit, as above.
+/// row fits. What no plan can be made for does not fit, as above; where there is none for one row
+/// either, that is thrown: it is the graph or the options, not the batch.
 int64_t largest_batch_that_fits(const Context& context, const Graph& graph, int64_t num_members,
                                 int64_t bytes, int64_t most, const ModelOptions& options = {});
 

@@ -98,6 +98,7 @@ Graph small_model(std::string_view name, Dtype dtype) {
 ModelRun::ModelRun(const Context& context, const Graph& graph, const ModelProblem& problem,
                    const ModelOptions& options, uint64_t seed, std::vector<int64_t> member_ids)
     : context_(context),
+      host_(Context::cpu({.num_threads = 1, .allocator = nullptr})),
       graph_(graph),
       seed_(seed),
       input_ids_(ids_or_counted(std::move(member_ids), problem.num_members)),
@@ -171,9 +172,8 @@ catalog::Doubles ModelRun::input_of(size_t input, int64_t id, int64_t rows) cons
   for (double& v : values) {
     if (is_integer) v = std::min(std::floor(v), high - 1) + (is_length ? 1 : 0);
   }
-  const Context cpu = Context::cpu();
-  return {shape,
-          download(cpu, upload(cpu, type.dtype, Shape(std::span<const int64_t>(shape)), values))};
+  return {shape, download(host_, upload(host_, type.dtype, Shape(std::span<const int64_t>(shape)),
+                                        values))};
 }
 
 Execution ModelRun::execution() const {
@@ -250,13 +250,13 @@ void ModelRun::join(Ensemble mode, std::vector<catalog::Doubles>& members) const
   for (Doubles& member : members) member = joined;
 }
 
-double ModelRun::worst_error(const Outputs& outputs) const {
+double ModelRun::worst_error(const Outputs& outputs, double least_scale) const {
   const Outputs expected = reference();
   double worst = 0;
   for (const auto& [name, members] : expected) {
     const std::vector<Doubles>& got = outputs.at(name);
     for (size_t m = 0; m < members.size(); ++m) {
-      double scale = 0;
+      double scale = least_scale;
       for (const double v : members[m].values) scale = std::max(scale, std::abs(v));
       if (got[m].shape != members[m].shape) return std::numeric_limits<double>::infinity();
       for (size_t i = 0; i < members[m].values.size(); ++i) {

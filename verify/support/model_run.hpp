@@ -39,9 +39,9 @@ class ModelRun {
   Outputs read();
   void poison();
 
-  /// The largest difference from the reference over the largest value, of any member and output;
-  /// NaN counts as infinite.
-  double worst_error(const Outputs& outputs) const;
+  /// The largest difference from the reference over the largest value, but no less than
+  /// `least_scale`, of any member and output; NaN counts as infinite.
+  double worst_error(const Outputs& outputs, double least_scale = 0) const;
   Outputs reference() const;
   /// Other parameters for a member, as those of `id`.
   void replace(int64_t member, int64_t id);
@@ -53,7 +53,7 @@ class ModelRun {
   void join(Ensemble mode, std::vector<catalog::Doubles>& members) const;
   std::vector<MemberParameters> all_parameters();
 
-  Context context_;
+  Context context_, host_;  ///< the device, and what rounds inputs
   Graph graph_;
   uint64_t seed_;
   std::vector<int64_t> input_ids_;  ///< of members: whose inputs they have
