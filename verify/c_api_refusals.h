@@ -36,6 +36,33 @@ static void refuse_contexts(void) {
   REFUSED("cublas and cudnn are null", wide_handles_borrow(NULL, NULL, &handles));
 }
 
+/* Strides that a view has no words for: those of a torch.expand() along every axis would say that
+ * there is memory for all elements. */
+static void refuse_dlpack_strides(void) {
+  float one[1] = {3}, all[64 * 64];
+  int64_t extents[2] = {64, 64}, strides[2] = {0, 0};
+  DLManagedTensor repeated = {
+      .dl_tensor = {.data = one, .ndim = 2, .shape = extents, .strides = strides}};
+  repeated.dl_tensor.device.device_type = kDLCPU;
+  repeated.dl_tensor.dtype = (DLDataType){kDLFloat, 32, 1};
+  wide_view view = {.struct_size = sizeof view};
+  FAILS(WIDE_UNSUPPORTED, "the view is [64, 64] with strides [0, 0], one element repeated",
+        wide_view_from_dlpack(&repeated, &view));
+  CHECK(view.rank == 0 && view.data == NULL);
+  strides[0] = -64, strides[1] = 1;
+  FAILS(WIDE_UNSUPPORTED, "dlpack: strides [-64, 1], expected none below 0",
+        wide_view_from_dlpack(&repeated, &view));
+  strides[0] = 0; /* rows are one another: a copy wants elements side by side */
+  repeated.dl_tensor.data = all;
+  OK(wide_view_from_dlpack(&repeated, &view));
+  CHECK(view.strides[0] == 0 && view.strides[1] == 1);
+  const wide_view dense = host_view(all, 2, extents);
+  REFUSED("copy: strides [0, 1]", wide_copy(&view, &dense, NULL));
+  extents[0] = extents[1] = 1, strides[1] = 0; /* one element is where it is */
+  OK(wide_view_from_dlpack(&repeated, &view));
+  CHECK(view.shape[0] == 1 && view.data == all);
+}
+
 static void refuse_tensors(const Engine* e) {
   wide_tensor* tensor = NULL;
   const int64_t shape[2] = {2, 3}, negative[1] = {-4};
@@ -59,6 +86,7 @@ static void refuse_tensors(const Engine* e) {
   foreign.dl_tensor.dtype = (DLDataType){kDLFloat, 32, 1};
   view.struct_size = sizeof view;
   FAILS(WIDE_UNSUPPORTED, "dlpack: device type", wide_view_from_dlpack(&foreign, &view));
+  refuse_dlpack_strides();
 }
 
 /* One builder for each wrong call, since a builder's first error stays. */
@@ -162,6 +190,14 @@ static void refuse_parameters(const Engine* e) {
   wide_view view = {.struct_size = sizeof view, .rank = 9};
   REFUSED("out is null", wide_parameters_create(NULL));
   REFUSED("view: rank is 9", wide_parameters_set(parameters_of_one, "fc1.bias", &view));
+  view = host_view(NULL, 1, kShapes[1]);
+  REFUSED("view: data is null, expected [8] elements",
+          wide_parameters_set(parameters_of_one, "fc1.bias", &view));
+  const int64_t none[1] = {0};
+  view = host_view(NULL, 1, none);
+  OK(wide_parameters_set(parameters_of_one, "fc1.none", &view));
+  wide_parameters_destroy(parameters_of_one);
+  parameters_of_one = make_parameters(0);
   REFUSED("parameters is null", wide_parameters_load(NULL, "x.safetensors"));
   FAILS(WIDE_IO_ERROR, "no-such-file", wide_parameters_load(parameters_of_one, "no-such-file"));
   REFUSED("path is null", wide_parameters_save(parameters_of_one, NULL));

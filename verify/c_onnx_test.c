@@ -130,6 +130,58 @@ static void test_one_file(wide_device device) {
   destroy_engine(&e);
 }
 
+enum { kFilled = 6 * 700 };
+static int is_filled(const wide_view* view) {
+  int count = 0;
+  for (int i = 0; i < kFilled; ++i) count += ((const float*)view->data)[i] == 0.5f;
+  return count == kFilled;
+}
+
+/* A weight of which a file has one number: in C it is all there, and makes a round trip. */
+static void test_filled(void) {
+  const char* path = path_of("filled.onnx");
+  const wide_device cpu = {WIDE_CPU, 0};
+  const char* saved = scratch("filled", cpu);
+  wide_members* members = NULL;
+  wide_graph* graph = NULL;
+  wide_context* context = NULL;
+  wide_plan* plan = NULL;
+  wide_view view = {.struct_size = sizeof view};
+  OK(wide_onnx_open(&path, 1, NULL, &members));
+  OK(wide_members_graph(members, &graph));
+  wide_parameters* own = get_member(members, 0);
+  wide_members_destroy(members); /* parameters keep what they are shown as */
+  const char* name = wide_parameters_name(own, 0);
+  OK(wide_parameters_get(own, name, &view));
+  CHECK(view.rank == 2 && view.shape[0] * view.shape[1] == kFilled);
+  CHECK(view.strides[0] == view.shape[1] && view.strides[1] == 1);
+  CHECK(is_filled(&view));
+
+  wide_parameters* again = NULL;
+  OK(wide_parameters_create(&again));
+  OK(wide_parameters_set(again, name, &view));
+  OK(wide_context_create(NULL, &context));
+  OK(wide_plan_create(context, graph, NULL, &plan));
+  const wide_parameters* const each[2] = {own, again};
+  for (int i = 0; i < 2; ++i) {
+    wide_model* model = NULL;
+    OK(wide_model_create(context, plan, &each[i], 1, &model));
+    wide_parameters* got = NULL;
+    OK(wide_model_get(model, 0, NULL, &got));
+    OK(wide_parameters_get(got, name, &view));
+    CHECK(is_filled(&view));
+    wide_parameters_destroy(got);
+    wide_model_destroy(model);
+  }
+  OK(wide_parameters_save(own, saved));
+  remove(saved);
+  wide_parameters_destroy(again);
+  wide_parameters_destroy(own);
+  wide_plan_destroy(plan);
+  wide_context_destroy(context);
+  wide_graph_destroy(graph);
+}
+
 /* Members that came from ONNX, through a checkpoint and back; cloned, compacted. */
 static void test_lifecycle(wide_device device) {
   const char* path = scratch("members", device);
@@ -366,6 +418,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < kBatchRows * kMembers * kIn; ++i) inputs[i] = next_random();
   test_files(device);
   test_one_file(device);
+  test_filled();
   test_lifecycle(device);
   test_parse(device);
   test_options();

@@ -215,6 +215,16 @@ TEST_CASE("DLPack tensors come and go without a copy") {
   to_dlpack(view, back);
   CHECK(from_dlpack(back).data == view.data);
   CHECK(from_dlpack(back).strides == view.strides);
+  strides[0] = -4;
+  tensor.strides = strides;
+  CHECK_THROWS_MATCHES(from_dlpack(tensor), Error,
+                       Message("dlpack: strides [-4, 1], expected none below 0"));
+  try {
+    (void)from_dlpack(tensor);
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::unsupported);  // DLPack has such tensors
+  }
+  tensor.strides = nullptr;
   tensor.dtype = {kDLFloat, 64, 1};
   CHECK_THROWS_AS(from_dlpack(tensor), Error);
   tensor.dtype = {kDLFloat, 32, 4};

@@ -39,22 +39,32 @@ Dims dims_of(const int64_t* values, int32_t rank) {
   return Dims(std::span<const int64_t>(values, static_cast<size_t>(rank)));
 }
 
+namespace {
+
+bool is_all_zero(const Dims& strides) {
+  return std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 0; });
+}
+
+}  // namespace
+
+bool is_one_repeated(const ConstTensorView& view) {
+  return is_all_zero(view.strides) && view.num_elements() > 1;
+}
+
 TensorView view_of(const wide_view* view, const char* name, int64_t index) {
   try {
     const wide_view given = sized(view, "view");
     const Dtype dtype = dtype_of(given.dtype);
     const Shape shape = dims_of(given.shape, given.rank);
     const Dims strides = dims_of(given.strides, given.rank);
-    const bool is_dense =
-        std::all_of(strides.begin(), strides.end(), [](int64_t s) { return s == 0; });
     const int32_t type = given.device.type;
     WIDE_REQUIRE(type == WIDE_CPU || type == WIDE_CUDA,
                  "device.type is " + std::to_string(type) + ", expected WIDE_CPU or WIDE_CUDA");
     const Device device{type == WIDE_CPU ? DeviceType::cpu : DeviceType::cuda,
                         given.device.ordinal};
     num_elements(shape);  // throws where it has none
-    return is_dense ? TensorView(given.data, dtype, shape, device)
-                    : TensorView(given.data, dtype, shape, strides, device);
+    return is_all_zero(strides) ? TensorView(given.data, dtype, shape, device)
+                                : TensorView(given.data, dtype, shape, strides, device);
   } catch (const Error& error) {
     const std::string place = index < 0 ? "" : "[" + std::to_string(index) + "]";
     throw Error(error.code(), std::string(name) + place + ": " + error.what());
@@ -62,6 +72,11 @@ TensorView view_of(const wide_view* view, const char* name, int64_t index) {
 }
 
 void write_view(wide_view* out, const TensorView& view) {
+  if (is_one_repeated(view)) {  // in C these strides are those of memory that has all elements
+    throw_unsupported("the view is " + to_string(view.shape) + " with strides " +
+                      to_string(view.strides) +
+                      ", one element repeated along every axis, expected elements of its own");
+  }
   wide_view value{};
   value.data = view.data;
   value.dtype = static_cast<wide_dtype>(view.dtype);

@@ -72,6 +72,9 @@ std::optional<ChannelLayout> layout_of(wide_channels channels, const char* name)
 Dims dims_of(const int64_t* values, int32_t rank);
 /// `index` is that in the array `name`; -1: it is no array.
 TensorView view_of(const wide_view* view, const char* name, int64_t index = -1);
+/// Strides of 0 along every axis, more elements than one: what no wide_view can say.
+bool is_one_repeated(const ConstTensorView& view);
+/// Throws unsupported for such a view.
 void write_view(wide_view* out, const TensorView& view);
 /// The parameters of an array of members.
 std::vector<MemberParameters> members_of(const wide_parameters* const* members,

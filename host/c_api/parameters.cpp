@@ -6,11 +6,30 @@
 
 #include "host/c_api/handles.hpp"
 #include "host/core/nearest.hpp"
+#include "host/pack/member_copy.hpp"
 #include "wide/models.hpp"
 #include "wide/safetensors.hpp"
 
 using namespace wide;
 using namespace wide::c_api;
+
+namespace {
+
+/// Numbers that a file repeats, in memory of their own: only then can C be shown them, or a file of
+/// them be written.
+void write_out_repeated(wide_parameters& parameters) {
+  const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
+  for (auto& [name, view] : parameters.views) {
+    if (!is_one_repeated(view)) continue;
+    const auto whole = std::make_shared<const Tensor>(cpu, view.dtype, view.shape);
+    const MemberCopy copy{view, *whole};
+    copy_members_cpu(std::span(&copy, 1));
+    parameters.kept.push_back(whole);
+    view = *whole;
+  }
+}
+
+}  // namespace
 
 wide_status wide_parameters_create(wide_parameters** out) {
   return created(__func__, out, [] { return wide_parameters{}; });
@@ -45,7 +64,10 @@ wide_status wide_parameters_set(wide_parameters* parameters, const char* name,
                                 const wide_view* view) {
   return guarded(__func__, [&] {
     wide_parameters& own = required(parameters, "parameters");
-    own.views.insert_or_assign(text(name, "name"), view_of(view, "view"));
+    const TensorView given = view_of(view, "view");
+    WIDE_REQUIRE(given.data != nullptr || given.num_elements() == 0,
+                 "view: data is null, expected " + to_string(given.shape) + " elements");
+    own.views.insert_or_assign(text(name, "name"), given);
   });
 }
 
@@ -136,7 +158,9 @@ wide_status wide_members_get(const wide_members* members, int64_t member, wide_p
     WIDE_REQUIRE(member >= 0 && member < std::ssize(all), "member is " + std::to_string(member) +
                                                               ", expected one in [0, " +
                                                               std::to_string(all.size()) + ")");
-    return all[static_cast<size_t>(member)];
+    wide_parameters own = all[static_cast<size_t>(member)];
+    write_out_repeated(own);
+    return own;
   });
 }
 void wide_members_destroy(wide_members* members) {

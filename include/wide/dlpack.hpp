@@ -60,7 +60,8 @@ inline constexpr int kDlpackCpu = 1, kDlpackCuda = 2, kDlpackCudaHost = 3;
 
 /// A view of a DLTensor; the DLTensor's memory must outlive it. Null strides mean densely packed.
 /// Throws unsupported for devices other than CPU, pinned host and CUDA, for dtypes without a wide
-/// Dtype, negative strides, and more than kMaxRank dimensions.
+/// Dtype, negative strides, and more than kMaxRank dimensions; invalid_argument for what is no
+/// tensor: negative extents, or more bytes than fit in 64 bits.
 template <class DLTensor>
 TensorView from_dlpack(const DLTensor& tensor) {
   const auto dtype = dtype_of_dlpack(tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes);
@@ -88,6 +89,11 @@ TensorView from_dlpack(const DLTensor& tensor) {
                               : Strides(std::span<const int64_t>(tensor.strides, rank));
   const Device device =
       device_type == kDlpackCuda ? Device{DeviceType::cuda, tensor.device.device_id} : Device{};
+  for (const int64_t stride : strides) {
+    if (stride >= 0) continue;
+    throw Error(ErrorCode::unsupported,
+                "dlpack: strides " + to_string(strides) + ", expected none below 0");
+  }
   // A null base stays null: arithmetic on it would make a bogus pointer of a zero-size tensor.
   char* base = static_cast<char*>(tensor.data);
   return TensorView(base == nullptr ? nullptr : base + tensor.byte_offset, *dtype, shape, strides,

@@ -104,7 +104,8 @@ typedef struct wide_device {
 } wide_device;
 enum { WIDE_CPU = 0, WIDE_CUDA = 1 };
 
-/* A tensor that somebody else owns. Strides are in elements; all zero: densely packed. */
+/* A tensor that somebody else owns. Strides are in elements; all zero: densely packed. So one
+ * element that is repeated along every axis is no view. */
 typedef struct wide_view {
   size_t struct_size;
   void* data;
@@ -182,7 +183,8 @@ WIDE_API void wide_tensor_destroy(wide_tensor* tensor);
 WIDE_API wide_status wide_copy(const wide_view* source, const wide_view* destination, void* stream);
 
 /* DLPack (dlpack.h): a view of the tensor's memory, which stays `managed`'s; and a tensor's memory
- * as a managed tensor, which keeps it alive until its deleter is called. */
+ * as a managed tensor, which keeps it alive until its deleter is called. WIDE_UNSUPPORTED for
+ * negative strides, and where one element is repeated along every axis. */
 struct DLManagedTensor;
 WIDE_API wide_status wide_view_from_dlpack(const struct DLManagedTensor* managed, wide_view* out);
 WIDE_API wide_status wide_tensor_to_dlpack(const wide_tensor* tensor, struct DLManagedTensor** out);
@@ -228,7 +230,8 @@ WIDE_API wide_status wide_parameters_create_perturbed(const wide_parameters* par
 WIDE_API wide_status wide_parameters_create_equal(const wide_graph* graph,
                                                   const wide_parameters* const* members,
                                                   int64_t num_members, wide_parameters** out);
-/* Takes the place of one of that name. The memory stays the caller's and is not copied. */
+/* Takes the place of one of that name. The memory stays the caller's and is not copied; it may be
+ * null only where there are no elements. */
 WIDE_API wide_status wide_parameters_set(wide_parameters* parameters, const char* name,
                                          const wide_view* view);
 /* Every tensor of a safetensors file, or of an index of several; mapped, not copied. */
@@ -254,6 +257,7 @@ WIDE_API wide_status wide_members_open(const char* path, wide_members** out);
 WIDE_API wide_status wide_members_query(const wide_members* members, wide_members_info* out);
 /* Of ONNX files; WIDE_UNSUPPORTED for others, which hold parameters and no graph. */
 WIDE_API wide_status wide_members_graph(const wide_members* members, wide_graph** out);
+/* Of constants that a file fills with one number, all elements are made here. */
 WIDE_API wide_status wide_members_get(const wide_members* members, int64_t member,
                                       wide_parameters** out);
 WIDE_API void wide_members_destroy(wide_members* members);
@@ -417,7 +421,9 @@ WIDE_API wide_status wide_model_validate(const wide_context* context, const wide
                                          const wide_parameters* const* members, int64_t num_members,
                                          uint64_t seed, double* out);
 
-/* Runs `batch` rows on a model, some at a time: operands as the plan's but for that extent. */
+/* Runs `batch` rows on a model, some at a time: operands as the plan's but for that extent.
+ * WIDE_UNSUPPORTED where an operand is stacked, of a ragged model, and where dropout drops: every
+ * piece would have the same mask. */
 WIDE_API wide_status wide_chunked_create(const wide_model* model, int64_t batch,
                                          wide_chunked** out);
 WIDE_API wide_status wide_chunked_workspace_bytes(const wide_chunked* chunked, int64_t* out);
