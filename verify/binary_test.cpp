@@ -295,7 +295,8 @@ TEST_CASE("binary: empty problems run, and each wrong operand is named") {
   const Tensor spread(cpu, Dtype::fp32, {4, 7});
   const TensorView apart(spread.data(), Dtype::fp32, {4, 6}, Strides{7, 1}, Device{});
   CHECK_THROWS_MATCHES(plan.run({x, apart, y}, {Stream::cpu()}), Error,
-                       Message("binary: the strides of other differ from the plan's problem"));
+                       Message("binary: the operands' stride of other is {row 7, member 3}, "
+                               "expected the plan's = {row 6, member 3}"));
   CHECK_THROWS_MATCHES(plan.run({few, few, few}, {Stream::cpu()}), Error,
                        Message("binary: the operands' rows is 3, expected the plan's = 4"));
   CHECK_THROWS_AS(make_binary_plan(cpu, plan.problem(), {"wid"}), Error);

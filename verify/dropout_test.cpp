@@ -268,10 +268,11 @@ TEST_CASE("dropout: empty problems run, weights go there and back, wrong operand
   const Tensor spread(cpu, Dtype::int64, {2, 3}), spread_ps(cpu, Dtype::fp32, {2, 2});
   CHECK_THROWS_MATCHES(
       plan.run({x, spread.view().narrow(1, 0, 2), probabilities, y}, {Stream::cpu()}), Error,
-      Message("dropout: the strides of seeds differ from the plan's problem"));
+      Message("dropout: the operands' member stride of seeds is 3, expected the plan's = 2"));
   CHECK_THROWS_MATCHES(
       plan.run({x, seeds, spread_ps.view().narrow(1, 0, 1), y}, {Stream::cpu()}), Error,
-      Message("dropout: the strides of probabilities differ from the plan's problem"));
+      Message(
+          "dropout: the operands' member stride of probabilities is 2, expected the plan's = 1"));
   CHECK_THROWS_MATCHES(
       plan.run({elsewhere(x), elsewhere(seeds), elsewhere(probabilities), elsewhere(y)},
                {Stream::cpu()}),

@@ -217,6 +217,14 @@ TEST_CASE("embedding: each wrong operand is named, with what was got and expecte
   const Tensor fewer(cpu, Dtype::int64, {1, 3}), fewer_y(cpu, Dtype::fp32, {1, 3, 24});
   CHECK_THROWS_MATCHES(plan.run({fewer, table, fewer_y}, {Stream::cpu()}), Error,
                        Message("embedding: the operands' batch is 1, expected the plan's = 2"));
+  const Tensor wide_ids(cpu, Dtype::int64, {2, 4}), wide_y(cpu, Dtype::fp32, {6, 25});
+  CHECK_THROWS_MATCHES(
+      plan.run({wide_ids.view().narrow(1, 0, 3), table, y}, {Stream::cpu()}), Error,
+      Message("embedding: the operands' batch stride of ids is 4, expected the plan's = 3"));
+  const TensorView apart(wide_y.data(), Dtype::fp32, {2, 3, 24}, Strides{75, 25, 1}, Device{});
+  CHECK_THROWS_MATCHES(plan.run({ids, table, apart}, {Stream::cpu()}), Error,
+                       Message("embedding: the operands' stride of y is {row 25, member 6}, "
+                               "expected the plan's = {row 24, member 6}"));
   CHECK_THROWS_AS(plan.check({Stream::cpu()}), Error);
   CHECK_THROWS_AS(make_embedding_plan(cpu, plan.problem(), {"indxed"}), Error);
   CHECK_THROWS_MATCHES(make_embedding_plan(cpu, plan.problem(), {"indexed"}), Error,

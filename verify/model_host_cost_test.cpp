@@ -4,6 +4,7 @@
 // What running a model costs the host: no allocation, one launch of a captured run; and that many
 // threads run one model.
 #include <catch2/catch_test_macros.hpp>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "verify/support/model_run.hpp"
 #include "verify/support/simulation.hpp"
 #include "verify/support/tensors.hpp"
+#include "wide/layers.hpp"
 
 using namespace wide;
 using test::AllocationCount;
@@ -30,8 +32,9 @@ TEST_CASE("model host cost: allocations are noticed") {
 
 namespace {
 
-void check_no_allocation(const Context& context, const Graph& graph, const ModelProblem& problem) {
-  ModelRun run(context, graph, problem);
+void check_no_allocation(const Context& context, const Graph& graph, const ModelProblem& problem,
+                         const ModelOptions& options = {}) {
+  ModelRun run(context, graph, problem, options);
   const ModelReplay replay(context, run.model(), run.arguments(), run.execution());
   const ModelArguments arguments = run.arguments();
   const Execution execution = run.execution();
@@ -62,6 +65,53 @@ TEST_CASE("model host cost: neither a run nor a captured run allocates") {
       const Graph graph = test::small_model(named.name);
       check_no_allocation(context, graph, {.num_members = 3, .batch = 2});
       check_no_allocation(context, graph, {.num_members = 3, .batches = {1, 0, 2}});
+    }
+  }
+}
+
+TEST_CASE("model host cost: nor do layers that no named model has") {
+  struct Case {
+    const char* name;
+    std::function<Value(GraphBuilder&)> build;
+    ModelOptions options{};
+  };
+  const Shape sequence{kBatch, 5, 8}, image{kBatch, 6, 8, 8};
+  const std::vector<Case> cases{
+      {"lstm", [&](auto& g) { return layers::lstm(g, "l", g.input("x", sequence), 6); }},
+      {"both directions",
+       [&](auto& g) {
+         return layers::bidirectional(g, "l", g.input("x", sequence), 6, RecurrentCell::gru);
+       }},
+      {"part of a sequence",
+       [&](auto& g) {
+         return layers::attention(g, "a", layers::slice(g, "s", g.input("x", sequence), 1, 1, 3),
+                                  2);
+       }},
+      {"mlp",
+       [&](auto& g) {
+         const Value h = layers::linear(g, "a", g.input("x", {kBatch, 8}), 16);
+         return layers::linear(g, "b", layers::relu(g, "r", h), 4);
+       },
+       {.strategies = {{"mlp", "layerwise"}}}},
+      {"dropout",
+       [&](auto& g) { return layers::dropout(g, "d", g.input("x", sequence), 0.5f); },
+       {.drops_out = true}},
+      {"norms and pools of channels", [&](auto& g) {
+         Value h = layers::groupnorm(g, "g", g.input("x", image), 2);
+         h = layers::max_pool(g, "p", layers::instancenorm(g, "i", h), {.kernel = 2});
+         return layers::binary(g, "b", h, g.parameter("f", {6, 1, 1}), BinaryFunction::multiply);
+       }}};
+  for (const Context& context : test::devices_at_hand()) {
+    for (const Case& c : cases) {
+      CAPTURE(c.name, to_string(context.device()));
+      GraphBuilder g("costs");
+      g.output("y", c.build(g));
+      const Graph graph = std::move(g).build();
+      ModelOptions options = c.options;
+      const bool is_on_cpu = context.device().type == DeviceType::cpu;
+      if (is_on_cpu && !options.strategies.empty()) options.strategies = {{"mlp", "wide"}};
+      check_no_allocation(context, graph, {.num_members = 3, .batch = 2}, options);
+      check_no_allocation(context, graph, {.num_members = 3, .batches = {1, 0, 2}}, options);
     }
   }
 }

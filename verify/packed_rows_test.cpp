@@ -43,9 +43,12 @@ TEST_CASE("packed rows: operands of another problem than the plan's are told apa
        "p: the operands' features is 4, expected the plan's = 3"},
       {[](PackedRows& p) { p.dtype = Dtype::bf16; },
        "p: the operands are bf16, expected the plan's = fp32"},
-      {[](PackedRows& p) { p.x.row = 7; }, "p: the strides of x differ from the plan's problem"},
+      {[](PackedRows& p) { p.x.row = 7; },
+       "p: the operands' stride of x is {row 7, member 3}, expected the plan's = {row 6, member "
+       "3}"},
       {[](PackedRows& p) { p.y.member = 4; },
-       "p: the strides of y differ from the plan's problem"}};
+       "p: the operands' stride of y is {row 6, member 4}, expected the plan's = {row 6, member "
+       "3}"}};
   test::check_refusals(kGood, refusals,
                        [](const PackedRows& got) { require_same_rows("p", got, kGood); });
 }

@@ -195,6 +195,33 @@ TEST_CASE("recurrent: nothing to do is done") {
   });
 }
 
+TEST_CASE("recurrent: sequences without steps end as they begin") {
+  on_every_strategy([](const Context& context, const std::string& strategy) {
+    RecurrentProblem p = problem_of(RecurrentCell::lstm, 3, 2, 0, 5, 7, Dtype::fp32);
+    p.has_last_cell = true;
+    // From one member's 7 units to the next one's 8: between them nothing is written.
+    const Shape padded{2, 3, 8};
+    for (const bool has_first : {true, false}) {
+      p.has_first_state = has_first;
+      const RecurrentOperands o(context, p);
+      const Tensor last = upload(context, Dtype::fp32, padded, Reals(48, 5));
+      RecurrentArguments a = o.arguments();
+      a.last_cell = last.view().narrow(2, 0, 7);
+      run_recurrent(context, a, p, strategy);
+      const Reals got = download(context, last);
+      const Reals first = has_first ? download(context, o.first_cell) : Reals(42, 0);
+      for (size_t i = 0; i < got.size(); ++i) {
+        CAPTURE(has_first, i);
+        CHECK(got[i] == (i % 8 == 7 ? 5 : first[i / 8 * 7 + i % 8]));
+      }
+      if (!has_first) continue;
+      a.last_cell = o.first_cell;  // in place
+      run_recurrent(context, a, p, strategy);
+      CHECK(download(context, o.first_cell) == first);
+    }
+  });
+}
+
 TEST_CASE("recurrent: a sequence cut into calls has the same bits, in place too") {
   on_every_strategy([](const Context& context, const std::string& strategy) {
     if (strategy == "stepwise") return;  // kernels may differ for the first step

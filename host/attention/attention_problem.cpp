@@ -170,7 +170,15 @@ void require_same_attention_problem(const AttentionProblem& got, const Attention
   differ_strides("key", got.key, plan.key);
   differ_strides("value", got.value, plan.value);
   differ_strides("y", got.y, plan.y);
-  throw_invalid_argument("attention: the parameters' strides differ from the plan's");
+  differ_strides("qkv_weight", got.qkv_weight, plan.qkv_weight);
+  differ_strides("q_weight", got.q_weight, plan.q_weight);
+  differ_strides("k_weight", got.k_weight, plan.k_weight);
+  differ_strides("v_weight", got.v_weight, plan.v_weight);
+  differ_strides("out_weight", got.out_weight, plan.out_weight);
+  differ("member stride of qkv_bias", got.qkv_bias_member_stride, plan.qkv_bias_member_stride);
+  differ("member stride of out_bias", got.out_bias_member_stride, plan.out_bias_member_stride);
+  differ("member stride of key_lengths", got.key_lengths_member_stride,
+         plan.key_lengths_member_stride);
 }
 
 bool is_empty(const AttentionProblem& p) {

@@ -148,8 +148,8 @@ FlashAttentionCudnnGraph describe_flash_attention_cudnn(const FlashAttentionProb
   return g;
 }
 
-std::vector<CudnnBinding> bind_flash_attention_cudnn(const FlashAttentionCudnnGraph& g,
-                                                     const FlashAttentionArguments& a) {
+CudnnBindings bind_flash_attention_cudnn(const FlashAttentionCudnnGraph& g,
+                                         const FlashAttentionArguments& a) {
   const auto address = [](const ConstTensorView& view) { return const_cast<void*>(view.data); };
   return {{g.q, address(a.q)}, {g.k, address(a.k)}, {g.v, address(a.v)}, {g.y, address(a.y)}};
 }

@@ -5,8 +5,6 @@
 // one behind the other, so many more batch rows.
 #pragma once
 
-#include <vector>
-
 #include "host/cudnn/cudnn_plan.hpp"
 #include "wide/flash_attention.hpp"
 
@@ -26,8 +24,8 @@ struct FlashAttentionCudnnGraph {
 };
 FlashAttentionCudnnGraph describe_flash_attention_cudnn(const FlashAttentionProblem& problem);
 
-std::vector<CudnnBinding> bind_flash_attention_cudnn(const FlashAttentionCudnnGraph& graph,
-                                                     const FlashAttentionArguments& arguments);
+CudnnBindings bind_flash_attention_cudnn(const FlashAttentionCudnnGraph& graph,
+                                         const FlashAttentionArguments& arguments);
 
 /// The graph with its plan: of all members in one call, or of one in a call for each. Immutable.
 class FlashAttentionCudnn {

@@ -7,6 +7,7 @@
 #include "host/conv/conv_problem.hpp"
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/workspace.hpp"
 
 namespace wide {
 
@@ -198,14 +199,11 @@ ConvCudnnGraph describe_conv_epilogue(const ConvProblem& p) {
   return g;
 }
 
-std::vector<CudnnBinding> bind_conv_cudnn(const ConvCudnnGraph& g, const ConvArguments& a,
-                                          void* sums) {
+CudnnBindings bind_conv_cudnn(const ConvCudnnGraph& g, const ConvArguments& a, void* sums) {
   const auto address = [](const ConstTensorView& view) { return const_cast<void*>(view.data); };
-  std::vector<CudnnBinding> all{{g.x, address(a.x)},       {g.weight, address(a.weight)},
-                                {g.bias, address(a.bias)}, {g.residual, address(a.residual)},
-                                {g.y, address(a.y)},       {g.sums, sums}};
-  std::erase_if(all, [](const CudnnBinding& one) { return one.tensor == kNoCudnnTensor; });
-  return all;
+  return {{g.x, address(a.x)},       {g.weight, address(a.weight)},
+          {g.bias, address(a.bias)}, {g.residual, address(a.residual)},
+          {g.y, address(a.y)},       {g.sums, sums}};
 }
 
 ConvCudnn::ConvCudnn(const CudnnDevice& device, const ConvProblem& problem) {
@@ -233,7 +231,7 @@ ConvCudnn::ConvCudnn(const CudnnDevice& device, const ConvProblem& problem) {
     // Nothing is multiplied there: a note on tensor cores says nothing.
     plan(describe_conv_epilogue(problem), {.allows_tensor_cores = true});
     const int64_t bytes = checked_bytes(output_shape(problem), dtype_bytes(Dtype::fp32));
-    sums_bytes_ = (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+    sums_bytes_ = aligned_bytes(bytes);
   }
 }
 

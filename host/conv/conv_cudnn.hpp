@@ -39,8 +39,8 @@ ConvCudnnGraph describe_conv_sums(const ConvProblem& problem);
 ConvCudnnGraph describe_conv_epilogue(const ConvProblem& problem);
 
 /// Addresses for all of the graph's tensors in memory.
-std::vector<CudnnBinding> bind_conv_cudnn(const ConvCudnnGraph& graph,
-                                          const ConvArguments& arguments, void* sums);
+CudnnBindings bind_conv_cudnn(const ConvCudnnGraph& graph, const ConvArguments& arguments,
+                              void* sums);
 
 /// The one or two calls with their plans. Immutable.
 class ConvCudnn {

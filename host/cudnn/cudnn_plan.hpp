@@ -4,6 +4,7 @@
 // A graph with the engine of cuDNN's that computes it, chosen when the plan is made.
 #pragma once
 
+#include <array>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -37,6 +38,21 @@ std::string cudnn_unavailable_reason(const CudnnDevice& device);
 struct CudnnBinding {
   CudnnTensorId tensor = kNoCudnnTensor;
   void* data = nullptr;
+};
+/// Those of a call, without those of operands that its graph has not. No memory of its own: calls
+/// allocate nothing.
+class CudnnBindings {
+ public:
+  CudnnBindings(std::initializer_list<CudnnBinding> all) {
+    for (const CudnnBinding& one : all) {
+      if (one.tensor != kNoCudnnTensor) bindings_.at(count_++) = one;
+    }
+  }
+  operator std::span<const CudnnBinding>() const { return std::span(bindings_).first(count_); }
+
+ private:
+  std::array<CudnnBinding, 10> bindings_{};
+  size_t count_ = 0;
 };
 inline constexpr int64_t kCudnnAlignment = 16;
 /// Why operands with these addresses are none of a plan's; empty where they are. A plan is made

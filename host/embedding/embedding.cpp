@@ -4,6 +4,7 @@
 // embedding's plan: choose, quantise, launch, check.
 #include "wide/embedding.hpp"
 
+#include <utility>
 #include <vector>
 
 #include "host/core/check.hpp"

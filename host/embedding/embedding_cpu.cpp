@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <vector>
 
 #include "host/core/parallel.hpp"
+#include "host/core/row_cpu.hpp"
 #include "host/embedding/embedding_run.hpp"
 #include "host/embedding/quantized_rows.hpp"
 #include "wide/convert.hpp"
@@ -52,9 +52,10 @@ class Gather {
     } else if (p_.table_format == WeightFormat::packed) {
       std::memcpy(to, table_row(id, member), static_cast<size_t>(row_bytes_));
     } else {
-      std::vector<float> row(static_cast<size_t>(p_.dim));
-      read_row(id, member, row);
-      encode_row(p_.dtype, row.data(), to, p_.dim);
+      for_each_chunk([&](int64_t first, int64_t count) {
+        float buffer[cpu::kRowChunk];
+        write_chunk(to, first, read_chunk(id, member, first, count, buffer), count);
+      });
     }
   }
 
@@ -62,27 +63,33 @@ class Gather {
     const int64_t place = member * p_.offsets_member_stride + bag;
     const int64_t begin = load_index(a_.offsets.data, p_.id_dtype, place),
                   end = load_index(a_.offsets.data, p_.id_dtype, place + 1);
+    const auto id_of = [&](int64_t l) {
+      return load_index(a_.ids.data, p_.id_dtype, member * p_.ids_member_stride + l);
+    };
     bool is_broken = begin < 0 || end > p_.seq || begin > end;
-    std::vector<float> sums(static_cast<size_t>(p_.dim)), row(sums.size());
-    int64_t count = 0;
+    int64_t num_rows = 0;
     for (int64_t l = begin; !is_broken && l < end; ++l) {
-      const int64_t id = load_index(a_.ids.data, p_.id_dtype, member * p_.ids_member_stride + l);
+      const int64_t id = id_of(l);
       is_broken = id < 0 || id >= p_.vocab;
-      if (is_broken || id == p_.padding_id) continue;
-      read_row(id, member, row);
-      for (size_t d = 0; d < sums.size(); ++d) sums[d] += row[d];
-      ++count;
+      if (id != p_.padding_id) ++num_rows;
     }
     char* to = target(bag, member);
     if (is_broken) {
       std::memset(to, 0xff, static_cast<size_t>(row_bytes_));
       return;
     }
-    if (p_.bag == Bag::mean && count > 0) {
-      const float factor = 1.0f / static_cast<float>(count);
-      for (float& sum : sums) sum *= factor;
-    }
-    encode_row(p_.dtype, sums.data(), to, p_.dim);
+    const float factor =
+        p_.bag == Bag::mean && num_rows > 0 ? 1.0f / static_cast<float>(num_rows) : 1.0f;
+    for_each_chunk([&](int64_t first, int64_t count) {
+      float sums[cpu::kRowChunk] = {}, buffer[cpu::kRowChunk];
+      for (int64_t l = begin; l < end; ++l) {
+        if (id_of(l) == p_.padding_id) continue;
+        const float* row = read_chunk(id_of(l), member, first, count, buffer);
+        for (int64_t d = 0; d < count; ++d) sums[d] += row[d];
+      }
+      for (int64_t d = 0; d < count; ++d) sums[d] *= factor;
+      write_chunk(to, first, sums, count);
+    });
   }
 
  private:
@@ -96,13 +103,28 @@ class Gather {
            (member * p_.table.member + id * p_.table.row) * dtype_bytes(a_.table.dtype);
   }
 
-  void read_row(int64_t id, int64_t member, std::vector<float>& row) const {
+  /// f(first, count): the elements of a row, so many at a time as fit on the stack.
+  template <class F>
+  void for_each_chunk(const F& f) const {
+    for (int64_t first = 0; first < p_.dim; first += cpu::kRowChunk) {
+      f(first, std::min(cpu::kRowChunk, p_.dim - first));
+    }
+  }
+
+  /// Elements [first, first + count) of a table's row, where they lie or in `buffer`.
+  const float* read_chunk(int64_t id, int64_t member, int64_t first, int64_t count,
+                          float* buffer) const {
     const char* from = table_row(id, member);
     if (p_.table_format == WeightFormat::packed) {
-      decode_row(p_.dtype, from, row.data(), p_.dim);
-    } else {
-      decode_table_row(p_.table_format, reinterpret_cast<const uint8_t*>(from), row);
+      return cpu::chunk_of(p_.dtype, from, first, count, buffer);
     }
+    decode_table_row(p_.table_format, reinterpret_cast<const uint8_t*>(from), p_.dim, first,
+                     {buffer, static_cast<size_t>(count)});
+    return buffer;
+  }
+
+  void write_chunk(char* row, int64_t first, const float* values, int64_t count) const {
+    encode_row(p_.dtype, values, row + first * dtype_bytes(p_.dtype), count);
   }
 
   void note(uint64_t place) const {

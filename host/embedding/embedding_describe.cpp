@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What operands say about a problem, and which problems there are.
+#include <utility>
+
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
+#include "host/core/same_strides.hpp"
 #include "host/embedding/embedding_problem.hpp"
 
 namespace wide {
@@ -104,13 +107,14 @@ void require_same(const EmbeddingProblem& got, const EmbeddingProblem& expected)
                    std::string(dtype_name(got.id_dtype)) +
                    " ids, expected the plan's = " + std::string(dtype_name(expected.dtype)) +
                    " with " + std::string(dtype_name(expected.id_dtype)));
-  throw_invalid_argument("embedding: the strides of " +
-                         std::string(got.y != expected.y           ? "y"
-                                     : got.table != expected.table ? "table"
-                                     : got.offsets_member_stride != expected.offsets_member_stride
-                                         ? "offsets"
-                                         : "ids") +
-                         " differ from the plan's problem");
+  require_same_strides(kName, "y", got.y, expected.y);
+  require_same_strides(kName, "table", got.table, expected.table);
+  require_same_stride(kName, "batch stride of ids", got.ids_batch_stride,
+                      expected.ids_batch_stride);
+  require_same_stride(kName, "member stride of ids", got.ids_member_stride,
+                      expected.ids_member_stride);
+  require_same_stride(kName, "member stride of offsets", got.offsets_member_stride,
+                      expected.offsets_member_stride);
 }
 
 namespace {
@@ -171,7 +175,7 @@ void describe_ids(const ConstTensorView& ids, EmbeddingProblem& p) {
 /// Ids or offsets of bags, [count] or [N, count]: their count; sets the member stride.
 int64_t describe_run(const char* name, const ConstTensorView& view, const EmbeddingProblem& p,
                      int64_t& member_stride) {
-  const std::string text = std::string("embedding: ") + name;
+  const ArgumentName text = name_of(kName, name);
   const int rank = p.shared_ids ? 1 : 2;
   WIDE_REQUIRE(view.rank() == rank && (p.shared_ids || view.shape[0] == p.num_members),
                text + " is " + to_string(view.shape) + ", expected " +

@@ -57,10 +57,16 @@ void encode_table_row(WeightFormat format, std::span<const float> row, uint8_t* 
 }
 
 void decode_table_row(WeightFormat format, const uint8_t* row, std::span<float> out) {
-  const int64_t bytes = quantized_row_bytes(static_cast<int64_t>(out.size()));
-  const float scale = bf16_to_float(detail::load_at<uint16_t>(row + bytes - 2, 0));
+  decode_table_row(format, row, static_cast<int64_t>(out.size()), 0, out);
+}
+
+void decode_table_row(WeightFormat format, const uint8_t* row, int64_t dim, int64_t first,
+                      std::span<float> out) {
+  const uint8_t* behind = row + quantized_row_bytes(dim);
+  const float scale = bf16_to_float(detail::load_at<uint16_t>(behind - 2, 0));
   const auto& values = values_of_codes(format);
-  for (size_t d = 0; d < out.size(); ++d) out[d] = scale * values[row[d]];
+  for (size_t d = 0; d < out.size(); ++d)
+    out[d] = scale * values[row[first + static_cast<int64_t>(d)]];
 }
 
 void quantize_tables(const Context& context, WeightFormat format,

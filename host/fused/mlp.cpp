@@ -7,10 +7,12 @@
 #include "wide/mlp.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/workspace.hpp"
 #include "host/fused/mlp_run.hpp"
 #include "wide/pack.hpp"
 
@@ -19,10 +21,6 @@ namespace wide {
 namespace {
 
 constexpr std::string_view kName = "mlp";
-
-int64_t aligned(int64_t bytes) {
-  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
-}
 
 template <class View>
 using ByteOf = std::conditional_t<std::is_same_v<View, TensorView>, char, const char>;
@@ -142,9 +140,9 @@ MlpPlan make_mlp_plan(const Context& context, const MlpProblem& problem,
     s.layers.push_back(make_linear_plan(context, layer, {.strategy = name}));
     of_layer = std::max(of_layer, s.layers.back().workspace_bytes());
   }
-  s.slot_bytes =
-      aligned(checked_bytes({full.batch, s.members_at_once, widest}, dtype_bytes(full.dtype)));
-  s.workspace_bytes = is_empty(full) ? 0 : 2 * s.slot_bytes + aligned(of_layer);
+  s.slot_bytes = aligned_bytes(
+      checked_bytes({full.batch, s.members_at_once, widest}, dtype_bytes(full.dtype)));
+  s.workspace_bytes = is_empty(full) ? 0 : 2 * s.slot_bytes + aligned_bytes(of_layer);
   return MlpPlan(std::make_shared<const MlpPlan::State>(std::move(s)));
 }
 
@@ -236,7 +234,7 @@ void MlpPlan::State::run(const MlpArguments& a, const Execution& execution, int6
 void MlpPlan::run(const MlpArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
   require_device(kName, "y", arguments.y, s.context.device());
-  require_same_mlp_problem(describe_mlp(arguments, s.problem), s.problem);
+  require_same_mlp_operands(arguments, s.problem);
   if (is_empty(s.problem)) return;
   require_workspace(kName, execution, s.workspace_bytes);
   const NvtxRange range(s.range.c_str());

@@ -14,17 +14,26 @@ namespace {
 
 constexpr std::string_view kName = "mlp";
 
-void describe_weights(const ConstTensorView& weights, MlpProblem& p) {
-  const int64_t elements = mlp_member_elements(p);
+/// What operands show of a problem.
+struct MlpOperands {
+  int64_t num_members = 1, batch = 0;
+  RowStrides x{}, y{};
+  int64_t weights_member_stride = 0;
+  friend bool operator==(const MlpOperands&, const MlpOperands&) = default;
+};
+
+void read_weights(const ConstTensorView& weights, const MlpProblem& like, MlpOperands& p) {
+  const int64_t elements = mlp_member_elements(like);
   WIDE_REQUIRE(
       weights.rank() == 2 && weights.shape[0] >= 1,
       "mlp: weights is " + (weights.is_absent() ? "absent" : to_string(weights.shape)) +
           ", expected [num_members, elements] with elements = " + std::to_string(elements));
   p.num_members = weights.shape[0];
-  require_dtype(kName, "weights", weights, p.dtype);
-  require_shape(kName, "weights", weights,
-                "[num_members, elements] of widths " + mlp_widths_text(p),
-                {p.num_members, elements});
+  require_dtype(kName, "weights", weights, like.dtype);
+  const Shape expected{p.num_members, elements};
+  WIDE_REQUIRE(weights.shape == expected, "mlp: weights is " + to_string(weights.shape) +
+                                              ", expected [num_members, elements] of widths " +
+                                              mlp_widths_text(like) + " = " + to_string(expected));
   WIDE_REQUIRE(elements <= 1 || weights.strides[1] == 1,
                "mlp: weights has strides " + to_string(weights.strides) +
                    ", expected the last axis contiguous: stride 1");
@@ -34,37 +43,38 @@ void describe_weights(const ConstTensorView& weights, MlpProblem& p) {
   WIDE_REQUIRE(weights.alignment() >= kMlpAlignment,
                "mlp: weights is aligned to " + std::to_string(weights.alignment()) +
                    " bytes, expected " + std::to_string(kMlpAlignment));
-  p.weights_member_stride = weights.strides[0];
+  p.weights_member_stride = p.num_members == 1 ? elements : weights.strides[0];
 }
 
-RowStrides rows_of(std::string_view argument, const ConstTensorView& view, const MlpProblem& p,
-                   bool is_shared, int64_t features, int64_t& num_rows) {
+MemberRows rows_of(std::string_view argument, const ConstTensorView& view, Dtype dtype,
+                   int64_t num_members, bool is_shared, int64_t features) {
   WIDE_REQUIRE(view.rank() == 2 || view.rank() == 3,
                "mlp: " + std::string(argument) + " is " +
                    (view.is_absent() ? "absent" : to_string(view.shape)) + ", expected " +
                    (is_shared ? "shared_input: [B, in] or [B, T, in]"
                               : "[B, N*features], [B, T, N*features] or [B, N, features]"));
-  require_dtype(kName, argument, view, p.dtype);
+  require_dtype(kName, argument, view, dtype);
   const MemberRows rows = is_shared ? shared_rows(kName, argument, view, features)
-                                    : member_rows(kName, argument, view, p.num_members, features);
+                                    : member_rows(kName, argument, view, num_members, features);
   WIDE_REQUIRE(rows.strides != RowStrides{},
                "mlp: " + std::string(argument) + " has strides " + to_string(view.strides) +
                    ", expected rows or members that do not all start at one place");
-  num_rows = rows.rows;
-  return rows.strides;
+  return rows;
 }
 
-}  // namespace
-
-MlpProblem describe_mlp(const MlpArguments& arguments, const MlpProblem& like) {
-  MlpProblem p = like;
-  p.dtype = arguments.x.dtype;
-  describe_weights(arguments.weights, p);
-  p.x = rows_of("x", arguments.x, p, p.shared_input, p.widths.front(), p.batch);
-  int64_t y_rows = 0;
-  p.y = rows_of("y", arguments.y, p, false, p.widths.back(), y_rows);
-  WIDE_REQUIRE(y_rows == p.batch,
-               "mlp: y is " + to_string(arguments.y.shape) + " with " + std::to_string(y_rows) +
+/// Of x's dtype, which is `like`'s. Nothing is allocated but for messages.
+MlpOperands read_operands(const MlpArguments& arguments, const MlpProblem& like) {
+  MlpOperands p;
+  read_weights(arguments.weights, like, p);
+  const MemberRows x = rows_of("x", arguments.x, like.dtype, p.num_members, like.shared_input,
+                               like.widths.front()),
+                   y = rows_of("y", arguments.y, like.dtype, p.num_members, false,
+                               like.widths.back());
+  p.batch = x.rows;
+  p.x = x.strides;
+  p.y = y.strides;
+  WIDE_REQUIRE(y.rows == p.batch,
+               "mlp: y is " + to_string(arguments.y.shape) + " with " + std::to_string(y.rows) +
                    " rows per member, expected x's rows = " + std::to_string(p.batch));
   const Device device = arguments.x.device;
   require_device(kName, "x", arguments.x, device);
@@ -76,7 +86,28 @@ MlpProblem describe_mlp(const MlpArguments& arguments, const MlpProblem& like) {
         !may_overlap(*input, arguments.y),
         "mlp: y shares addresses with " + std::string(name) + ", expected memory of its own");
   }
+  return p;
+}
+
+}  // namespace
+
+MlpProblem describe_mlp(const MlpArguments& arguments, const MlpProblem& like) {
+  MlpProblem p = like;
+  p.dtype = arguments.x.dtype;
+  const MlpOperands operands = read_operands(arguments, p);
+  p.num_members = operands.num_members;
+  p.batch = operands.batch;
+  p.x = operands.x;
+  p.y = operands.y;
+  p.weights_member_stride = operands.weights_member_stride;
   return complete_mlp_problem(std::move(p));
+}
+
+void require_same_mlp_operands(const MlpArguments& arguments, const MlpProblem& plan) {
+  const MlpOperands expected{plan.num_members, plan.batch, plan.x, plan.y,
+                             plan.weights_member_stride};
+  if (arguments.x.dtype == plan.dtype && read_operands(arguments, plan) == expected) return;
+  require_same_mlp_problem(describe_mlp(arguments, plan), plan);
 }
 
 }  // namespace wide

@@ -17,8 +17,8 @@ std::string text(const RowStrides& strides) {
 }
 
 void check_sizes(const MlpProblem& p) {
-  const auto require_least = [](const std::string& field, int64_t value, int64_t least) {
-    WIDE_REQUIRE(value >= least, "mlp: " + field + " is " + std::to_string(value) +
+  const auto require_least = [](const char* field, int64_t value, int64_t least) {
+    WIDE_REQUIRE(value >= least, "mlp: " + std::string(field) + " is " + std::to_string(value) +
                                      ", expected >= " + std::to_string(least));
   };
   require_least("num_members", p.num_members, 1);
@@ -26,7 +26,8 @@ void check_sizes(const MlpProblem& p) {
   WIDE_REQUIRE(p.widths.size() >= 2, "mlp: widths has " + std::to_string(p.widths.size()) +
                                          " entries, expected in and out at least: 2");
   for (size_t i = 0; i < p.widths.size(); ++i) {
-    require_least("widths[" + std::to_string(i) + "]", p.widths[i], 1);
+    WIDE_REQUIRE(p.widths[i] >= 1, "mlp: widths[" + std::to_string(i) + "] is " +
+                                       std::to_string(p.widths[i]) + ", expected >= 1");
   }
   WIDE_REQUIRE(
       p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
@@ -45,9 +46,10 @@ int64_t row_step(Dtype dtype) {
   return 32 / dtype_bytes(dtype);
 }
 
-/// A problem whose sizes are checked: places, and behind them the end.
-std::vector<MlpLayerPlace> places_of(const MlpProblem& p, int64_t& end) {
-  end = 0;
+/// f(place), layer by layer, of a problem whose sizes are checked. Returns the end.
+template <class F>
+int64_t for_each_place(const MlpProblem& p, const F& f) {
+  int64_t end = 0;
   const auto take = [&](int64_t elements) {
     const int64_t first = end;
     WIDE_REQUIRE(!__builtin_add_overflow(end, elements, &end),
@@ -55,18 +57,19 @@ std::vector<MlpLayerPlace> places_of(const MlpProblem& p, int64_t& end) {
                      " do not fit in 64 bits, expected smaller ones");
     return first;
   };
-  std::vector<MlpLayerPlace> places(p.widths.size() - 1);
-  if (p.has_bias) {
-    for (size_t l = 0; l < places.size(); ++l) {
-      places[l].bias = take(multiple_above(p.widths[l + 1], row_step(p.dtype)));
-    }
-  }
-  for (size_t l = 0; l < places.size(); ++l) {
-    places[l].row = mlp_row_elements(p.widths[l], p.dtype);
-    places[l].weight = take(num_elements({p.widths[l + 1], places[l].row}));
+  const auto bias_elements = [&](size_t layer) {
+    return p.has_bias ? multiple_above(p.widths[layer + 1], row_step(p.dtype)) : 0;
+  };
+  const size_t layers = p.widths.size() - 1;
+  for (size_t l = 0; l < layers; ++l) take(bias_elements(l));
+  int64_t bias = 0;
+  for (size_t l = 0; l < layers; ++l) {
+    const int64_t row = mlp_row_elements(p.widths[l], p.dtype);
+    f(MlpLayerPlace{bias, take(num_elements({p.widths[l + 1], row})), row});
+    bias += bias_elements(l);
   }
   (void)checked_bytes({end}, dtype_bytes(p.dtype));
-  return places;
+  return end;
 }
 
 }  // namespace
@@ -85,15 +88,14 @@ std::string mlp_widths_text(const MlpProblem& problem) {
 
 std::vector<MlpLayerPlace> mlp_layer_places(const MlpProblem& problem) {
   check_sizes(problem);
-  int64_t end = 0;
-  return places_of(problem, end);
+  std::vector<MlpLayerPlace> places;
+  (void)for_each_place(problem, [&](const MlpLayerPlace& place) { places.push_back(place); });
+  return places;
 }
 
 int64_t mlp_member_elements(const MlpProblem& problem) {
   check_sizes(problem);
-  int64_t end = 0;
-  (void)places_of(problem, end);
-  return end;
+  return for_each_place(problem, [](const MlpLayerPlace&) {});
 }
 
 std::vector<LinearProblem> mlp_layers(const MlpProblem& p, int64_t members) {

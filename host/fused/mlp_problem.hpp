@@ -22,6 +22,9 @@ MlpProblem complete_mlp_problem(MlpProblem problem);
 /// Throws invalid_argument that names the first field in which `got` differs from the plan's; both
 /// complete.
 void require_same_mlp_problem(const MlpProblem& got, const MlpProblem& plan);
+/// The same of operands, which are all that describe_mlp() wants of them. A call's: no problem is
+/// built, with widths and layers, unless it is for a message.
+void require_same_mlp_operands(const MlpArguments& arguments, const MlpProblem& plan);
 
 /// Elements that rows of a layer's weight are filled up to.
 int64_t mlp_row_elements(int64_t in_features, Dtype dtype);

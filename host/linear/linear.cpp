@@ -89,6 +89,13 @@ void check_packed(const LinearProblem& problem, const ConstTensorView& weight,
                 {problem.num_members, problem.out_features});
 }
 
+/// Whether a kernel of ours is launched for each member, as cuBLAS's GEMMs multiply neither.
+bool launches_members(LinearStrategy strategy, const LinearProblem& problem,
+                      const DeviceInfo& device) {
+  return strategy == LinearStrategy::sequential && device.device.type == DeviceType::cuda &&
+         (is_fp8(problem.dtype) || is_quantized(problem));
+}
+
 /// What runs where an address has no tensor map; nothing where the plan's kernel needs none.
 std::string stand_in_note(LinearStrategy strategy, const LinearProblem& problem,
                           const DeviceInfo& device) {
@@ -107,7 +114,9 @@ LinearPlan make_linear_plan(const Context& context, const LinearProblem& problem
   LinearPlan::State state{context, complete_linear_problem(problem), {}, {}, nullptr, {}, ""};
   LinearChoice& choice = state.choice;
   choice = resolve_strategy(state.problem, device, options);
-  state.tiles = linear_tiles(choice.strategy, state.problem, device, choice.policy);
+  LinearProblem launched = state.problem;
+  if (launches_members(choice.strategy, state.problem, device)) launched.num_members = 1;
+  state.tiles = linear_tiles(choice.strategy, launched, device, choice.policy);
   state.workspace = linear_workspace(choice.strategy, state.problem, device);
   if (choice.strategy == LinearStrategy::cublaslt) {
     state.cublaslt =
@@ -210,8 +219,8 @@ void LinearPlan::run(const LinearArguments& arguments, const Execution& executio
       if (on_cpu) {
         return run_linear_cpu(state.context, problem, arguments, CpuOrder::member_after_member);
       }
-      if (is_fp8(problem.dtype) || is_quantized(problem)) {
-        return run_linear_members(device, problem, arguments, execution);
+      if (launches_members(state.choice.strategy, problem, device)) {
+        return run_linear_members(device, state.tiles, problem, arguments, execution);
       }
       [[fallthrough]];
     case LinearStrategy::cublas_batched:

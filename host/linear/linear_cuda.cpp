@@ -71,7 +71,7 @@ void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy, const 
                        const Execution& execution) {
   const CurrentDevice current(device.device.ordinal);
   const auto native = native_stream(execution.stream);
-  const LinearStrategy kernel = linear_kernel_of(strategy, problem, device);
+  const LinearStrategy kernel = tiles.kernel;
   const LinearProblem whole =
       strategy == LinearStrategy::shared_input ? as_one_member(problem) : problem;
   kernels::LinearParams params = params_of(whole, arguments);
@@ -107,12 +107,11 @@ void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy, const 
   }
 }
 
-void run_linear_members(const DeviceInfo& device, const LinearProblem& problem,
-                        const LinearArguments& arguments, const Execution& execution) {
+void run_linear_members(const DeviceInfo& device, const LinearTiles& tiles,
+                        const LinearProblem& problem, const LinearArguments& arguments,
+                        const Execution& execution) {
   LinearProblem one = problem;
   one.num_members = 1;
-  const LinearStrategy strategy = linear_kernel_of(LinearStrategy::sequential, one, device);
-  const LinearTiles tiles = linear_tiles(strategy, one, device, "");
   const Dtype dtype = problem.dtype, y_dtype = *problem.y_dtype;
   const auto advance = [](auto& view, int64_t elements, Dtype of) {
     using Pointer = decltype(view.data);
@@ -122,7 +121,7 @@ void run_linear_members(const DeviceInfo& device, const LinearProblem& problem,
   };
   LinearArguments member = arguments;
   for (int64_t i = 0; i < problem.num_members; ++i) {
-    run_linear_kernel(device, strategy, tiles, one, member, execution);
+    run_linear_kernel(device, tiles.kernel, tiles, one, member, execution);
     advance(member.x, problem.x.member, dtype);
     advance(member.weight, problem.weight.member, is_quantized(problem) ? Dtype::uint8 : dtype);
     advance(member.bias, problem.bias_member_stride, y_dtype);

@@ -14,8 +14,8 @@ void run_linear_kernel(const DeviceInfo&, LinearStrategy, const LinearTiles&, co
   throw_unsupported("linear: this build has no CUDA");
 }
 
-void run_linear_members(const DeviceInfo&, const LinearProblem&, const LinearArguments&,
-                        const Execution&) {
+void run_linear_members(const DeviceInfo&, const LinearTiles&, const LinearProblem&,
+                        const LinearArguments&, const Execution&) {
   throw_unsupported("linear: this build has no CUDA");
 }
 

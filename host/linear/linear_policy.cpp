@@ -147,6 +147,7 @@ LinearTiles linear_tiles(LinearStrategy strategy, const LinearProblem& problem,
     replace_by_name<kernels::LinearMmaTile>(tiles.mma, kernels::kLinearSmallMTiles, policy);
     replace_by_name<kernels::LinearMmaTile>(tiles.mma, kernels::kLinearTensorCoreTiles, policy);
   }
+  tiles.kernel = kernel;
   if (is_on_mma(kernel)) tiles.num_planes = choose_linear_planes(problem, tiles.mma);
   return tiles;
 }

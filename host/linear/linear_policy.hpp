@@ -36,6 +36,7 @@ struct LinearTiles {
   kernels::LinearWgmmaTile wgmma = kernels::LinearWgmmaTile::m64n128;
   kernels::LinearWeightOnlyTile weight_only = kernels::LinearWeightOnlyTile::m16n64;
   int num_planes = 1;  ///< so many blocks divide a tile's k, where `mma` is one of few rows
+  LinearStrategy kernel = LinearStrategy::simt;  ///< linear_kernel_of(): found once, not by a call
 };
 
 /// The tiles that choose_linear_*_tile find, but for the one that `policy` names: one of

@@ -20,14 +20,17 @@ int64_t linear_cpu_blocks(const LinearProblem& problem);
 void run_linear_cpu_block(const LinearProblem& problem, const LinearArguments& arguments,
                           int64_t member, int64_t block);
 
-/// `strategy` is one of our kernels'; `execution` has linear_planes_bytes().
+/// `strategy` is one of our kernels', `tiles` are its linear_tiles(); `execution` has
+/// linear_planes_bytes().
 void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy, const LinearTiles& tiles,
                        const LinearProblem& problem, const LinearArguments& arguments,
                        const Execution& execution);
 
-/// A launch of ours per member: sequential where cuBLAS's GEMMs do not multiply the dtype.
-void run_linear_members(const DeviceInfo& device, const LinearProblem& problem,
-                        const LinearArguments& arguments, const Execution& execution);
+/// A launch of ours per member: sequential where cuBLAS's GEMMs do not multiply the dtype. `tiles`
+/// are those of one member.
+void run_linear_members(const DeviceInfo& device, const LinearTiles& tiles,
+                        const LinearProblem& problem, const LinearArguments& arguments,
+                        const Execution& execution);
 
 /// `strategy` is sequential, cublas_batched or cublas_grouped; `execution` has linear_workspace()
 /// bytes.

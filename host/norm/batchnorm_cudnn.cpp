@@ -9,6 +9,7 @@
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/pointer.hpp"
+#include "host/core/workspace.hpp"
 #include "host/norm/channel_norm_cudnn.hpp"
 
 namespace wide {
@@ -124,25 +125,22 @@ BatchnormCudnnGraph describe_batchnorm_cudnn(const BatchnormProblem& p) {
 int64_t batchnorm_saved_bytes(const BatchnormProblem& p) {
   if (!is_train(p)) return 0;
   const int64_t bytes = p.num_members * p.channels * dtype_bytes(Dtype::fp32);
-  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+  return aligned_bytes(bytes);
 }
 
-std::vector<CudnnBinding> bind_batchnorm_cudnn(const BatchnormCudnnGraph& g,
-                                               const BatchnormProblem& problem,
-                                               const BatchnormArguments& a, void* saved) {
+CudnnBindings bind_batchnorm_cudnn(const BatchnormCudnnGraph& g, const BatchnormProblem& problem,
+                                   const BatchnormArguments& a, void* saved) {
   void* const second = static_cast<std::byte*>(saved) + batchnorm_saved_bytes(problem);
-  std::vector<CudnnBinding> all{{g.x, address(a.x)},
-                                {g.y, address(a.y)},
-                                {g.gamma, address(a.gamma)},
-                                {g.beta, address(a.beta)},
-                                {g.mean, address(a.running_mean)},
-                                {g.variance, address(a.running_variance)},
-                                {g.next_mean, address(a.running_mean)},
-                                {g.next_variance, address(a.running_variance)},
-                                {g.saved_mean, saved},
-                                {g.saved_inv_std, second}};
-  std::erase_if(all, [](const CudnnBinding& one) { return one.tensor == kNoCudnnTensor; });
-  return all;
+  return {{g.x, address(a.x)},
+          {g.y, address(a.y)},
+          {g.gamma, address(a.gamma)},
+          {g.beta, address(a.beta)},
+          {g.mean, address(a.running_mean)},
+          {g.variance, address(a.running_variance)},
+          {g.next_mean, address(a.running_mean)},
+          {g.next_variance, address(a.running_variance)},
+          {g.saved_mean, saved},
+          {g.saved_inv_std, second}};
 }
 
 BatchnormCudnn::BatchnormCudnn(const CudnnDevice& device, const BatchnormProblem& problem)

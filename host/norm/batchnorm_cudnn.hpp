@@ -5,8 +5,6 @@
 // any other channels.
 #pragma once
 
-#include <vector>
-
 #include "host/cudnn/cudnn_plan.hpp"
 #include "wide/batchnorm.hpp"
 
@@ -33,9 +31,9 @@ BatchnormCudnnGraph describe_batchnorm_cudnn(const BatchnormProblem& problem);
 int64_t batchnorm_saved_bytes(const BatchnormProblem& problem);
 
 /// Addresses for all of the graph's tensors in memory; `saved` for the two that nobody reads.
-std::vector<CudnnBinding> bind_batchnorm_cudnn(const BatchnormCudnnGraph& graph,
-                                               const BatchnormProblem& problem,
-                                               const BatchnormArguments& arguments, void* saved);
+CudnnBindings bind_batchnorm_cudnn(const BatchnormCudnnGraph& graph,
+                                   const BatchnormProblem& problem,
+                                   const BatchnormArguments& arguments, void* saved);
 
 /// The graph with its plan.
 class BatchnormCudnn {

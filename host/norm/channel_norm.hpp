@@ -11,6 +11,7 @@
 #include "host/core/channels.hpp"
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/same_strides.hpp"
 #include "host/norm/norm_plan.hpp"
 
 namespace wide {
@@ -90,11 +91,18 @@ void require_same_channels(std::string_view primitive, const Problem& got,
   require_same_presence(primitive, "gamma", got.has_gamma, expected.has_gamma);
   require_same_presence(primitive, "beta", got.has_beta, expected.has_beta);
   require_same_dtype(primitive, got.dtype, expected.dtype);
-  throw_invalid_argument(std::string(primitive) + ": the strides of " +
-                         std::string(got.x != expected.x   ? "x"
-                                     : got.y != expected.y ? "y"
-                                                           : "the parameters") +
-                         " differ from the plan's problem");
+  require_same_strides(primitive, "x", got.x, expected.x);
+  require_same_strides(primitive, "y", got.y, expected.y);
+  require_same_stride(primitive, "member stride of gamma", got.gamma_member_stride,
+                      expected.gamma_member_stride);
+  require_same_stride(primitive, "member stride of beta", got.beta_member_stride,
+                      expected.beta_member_stride);
+  if constexpr (requires { got.mean_member_stride; }) {
+    require_same_stride(primitive, "member stride of running_mean", got.mean_member_stride,
+                        expected.mean_member_stride);
+    require_same_stride(primitive, "member stride of running_variance", got.variance_member_stride,
+                        expected.variance_member_stride);
+  }
 }
 
 }  // namespace wide

@@ -41,14 +41,12 @@ InstancenormCudnnGraph describe_instancenorm_cudnn(const GroupnormProblem& p) {
   return g;
 }
 
-std::vector<CudnnBinding> bind_instancenorm_cudnn(const InstancenormCudnnGraph& g,
-                                                  const GroupnormArguments& a) {
+CudnnBindings bind_instancenorm_cudnn(const InstancenormCudnnGraph& g,
+                                      const GroupnormArguments& a) {
   const auto address = [](const ConstTensorView& view) { return const_cast<void*>(view.data); };
   const CudnnInstancenorm& o = g.operation;
-  std::vector<CudnnBinding> all{
+  return {
       {o.x, address(a.x)}, {o.y, a.y.data}, {o.scale, address(a.gamma)}, {o.bias, address(a.beta)}};
-  std::erase_if(all, [](const CudnnBinding& one) { return one.tensor == kNoCudnnTensor; });
-  return all;
 }
 
 InstancenormCudnn::InstancenormCudnn(const CudnnDevice& device, const GroupnormProblem& problem) {

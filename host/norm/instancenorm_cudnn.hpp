@@ -22,8 +22,8 @@ struct InstancenormCudnnGraph {
 };
 InstancenormCudnnGraph describe_instancenorm_cudnn(const GroupnormProblem& problem);
 /// Addresses for all of the graph's tensors in memory.
-std::vector<CudnnBinding> bind_instancenorm_cudnn(const InstancenormCudnnGraph& graph,
-                                                  const GroupnormArguments& arguments);
+CudnnBindings bind_instancenorm_cudnn(const InstancenormCudnnGraph& graph,
+                                      const GroupnormArguments& arguments);
 
 /// The graph with its plan.
 class InstancenormCudnn {

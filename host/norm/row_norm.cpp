@@ -9,6 +9,7 @@
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
+#include "host/core/same_strides.hpp"
 #include "host/norm/norm_plan.hpp"
 
 namespace wide {
@@ -114,13 +115,16 @@ void require_same_chain(std::string_view primitive, const ChainProblem& got,
   require_same_presence(primitive, "gamma", got.has_gamma, expected.has_gamma);
   require_same_presence(primitive, "beta", got.has_beta, expected.has_beta);
   require_same_dtype(primitive, got.dtype, expected.dtype);
-  throw_invalid_argument(std::string(primitive) + ": the strides of " +
-                         std::string(got.x != expected.x                 ? "x"
-                                     : got.y != expected.y               ? "y"
-                                     : got.residual != expected.residual ? "residual"
-                                     : got.sum != expected.sum           ? "sum"
-                                                                         : "gamma, beta or bias") +
-                         " differ from the plan's problem");
+  require_same_strides(primitive, "x", got.x, expected.x);
+  require_same_strides(primitive, "y", got.y, expected.y);
+  require_same_strides(primitive, "residual", got.residual, expected.residual);
+  require_same_strides(primitive, "sum", got.sum, expected.sum);
+  require_same_stride(primitive, "member stride of bias", got.bias_member_stride,
+                      expected.bias_member_stride);
+  require_same_stride(primitive, "member stride of gamma", got.gamma_member_stride,
+                      expected.gamma_member_stride);
+  require_same_stride(primitive, "member stride of beta", got.beta_member_stride,
+                      expected.beta_member_stride);
 }
 
 ChainProblem describe_rows(std::string_view primitive, const ChainArguments& a,

@@ -7,6 +7,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/same_strides.hpp"
 #include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/binary_run.hpp"
@@ -74,8 +75,7 @@ RowStrides describe_other(const ConstTensorView& other, const BinaryProblem& p) 
 
 void require_same(const BinaryProblem& got, const BinaryProblem& expected) {
   require_same_rows(kName, rows_of(got), rows_of(expected));
-  WIDE_REQUIRE(got.other == expected.other,
-               "binary: the strides of other differ from the plan's problem");
+  require_same_strides(kName, "other", got.other, expected.other);
 }
 
 }  // namespace

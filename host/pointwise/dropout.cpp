@@ -9,6 +9,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/same_strides.hpp"
 #include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/dropout_run.hpp"
@@ -32,7 +33,7 @@ DropoutProblem resolved(DropoutProblem p) {
 /// The member stride of [num_members, count]; packed where there is one member.
 int64_t describe_parameter(const char* argument, const ConstTensorView& view, const Shape& expected,
                            std::string_view axes, Dtype dtype, const TensorView& y) {
-  const std::string name = "dropout: " + std::string(argument);
+  const ArgumentName name = name_of(kName, argument);
   require_shape(kName, argument, view, axes, expected);
   require_dtype(kName, argument, view, dtype);
   require_device(kName, argument, view, y.device);
@@ -47,12 +48,10 @@ int64_t describe_parameter(const char* argument, const ConstTensorView& view, co
 
 void require_same(const DropoutProblem& got, const DropoutProblem& expected) {
   require_same_rows(kName, rows_of(got), rows_of(expected));
-  WIDE_REQUIRE(
-      got == expected,
-      "dropout: the strides of " +
-          std::string(got.seed_member_stride != expected.seed_member_stride ? "seeds"
-                                                                            : "probabilities") +
-          " differ from the plan's problem");
+  require_same_stride(kName, "member stride of seeds", got.seed_member_stride,
+                      expected.seed_member_stride);
+  require_same_stride(kName, "member stride of probabilities", got.probability_member_stride,
+                      expected.probability_member_stride);
 }
 
 }  // namespace

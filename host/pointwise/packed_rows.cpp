@@ -7,6 +7,7 @@
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
+#include "host/core/same_strides.hpp"
 
 namespace wide {
 
@@ -73,9 +74,8 @@ void require_same_rows(std::string_view primitive, const PackedRows& got,
   WIDE_REQUIRE(got.dtype == expected.dtype,
                name + ": the operands are " + std::string(dtype_name(got.dtype)) +
                    ", expected the plan's = " + std::string(dtype_name(expected.dtype)));
-  WIDE_REQUIRE(got.x == expected.x && got.y == expected.y, name + ": the strides of " +
-                                                               (got.x != expected.x ? "x" : "y") +
-                                                               " differ from the plan's problem");
+  require_same_strides(primitive, "x", got.x, expected.x);
+  require_same_strides(primitive, "y", got.y, expected.y);
 }
 
 }  // namespace wide

@@ -10,6 +10,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/same_strides.hpp"
 #include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/packed_rows.hpp"
@@ -79,8 +80,8 @@ void require_same(const PointwiseProblem& got, const PointwiseProblem& expected)
   WIDE_REQUIRE(got.num_slopes == expected.num_slopes,
                "pointwise: the operands' num_slopes is " + std::to_string(got.num_slopes) +
                    ", expected the plan's = " + std::to_string(expected.num_slopes));
-  WIDE_REQUIRE(got.slope_member_stride == expected.slope_member_stride,
-               "pointwise: the strides of slope differ from the plan's problem");
+  require_same_stride(kName, "member stride of slope", got.slope_member_stride,
+                      expected.slope_member_stride);
 }
 
 }  // namespace

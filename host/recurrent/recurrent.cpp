@@ -7,12 +7,15 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
+#include "host/core/workspace.hpp"
+#include "host/pack/member_copy.hpp"
 #include "host/recurrent/recurrent_run.hpp"
 #include "wide/pack.hpp"
 
@@ -21,10 +24,6 @@ namespace wide {
 namespace {
 
 constexpr std::string_view kName = "recurrent";
-
-int64_t aligned(int64_t bytes) {
-  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
-}
 
 /// Where things lie in the workspace, in bytes; what is not needed has none.
 struct Places {
@@ -113,6 +112,7 @@ struct RecurrentPlan::State {
                 const Execution& execution) const;
   void run_steps(const RecurrentArguments& a, const Execution& execution,
                  int64_t first_member) const;
+  void run_no_steps(const RecurrentArguments& a, Stream stream) const;
   TensorView y_at(const RecurrentArguments& a, int64_t step, int64_t first_member) const;
   ConstTensorView first_hidden(const RecurrentArguments& a, const Execution& execution,
                                int64_t first_member) const;
@@ -123,7 +123,7 @@ void RecurrentPlan::State::place_workspace() {
   const int64_t element = dtype_bytes(p.dtype), gates = recurrent_gates(p.cell) * p.hidden;
   const auto take = [&](int64_t bytes) {
     const int64_t at = places.bytes;
-    places.bytes += aligned(bytes);
+    places.bytes += aligned_bytes(bytes);
     return at;
   };
   places.input_gates = take(checked_bytes({p.batch, p.steps, members_at_once, gates}, element));
@@ -329,11 +329,35 @@ void RecurrentPlan::State::run(const RecurrentArguments& a, const Execution& exe
   run_steps(a, execution, first_member);
 }
 
+/// Sequences without steps end as they begin.
+void RecurrentPlan::State::run_no_steps(const RecurrentArguments& a, Stream stream) const {
+  const RecurrentProblem& p = problem;
+  if (!p.has_last_cell || p.batch == 0) return;
+  const auto lie = [&](const RowStrides& s) { return Strides{s.row, s.member, 1}; };
+  const Shape shape{p.batch, p.num_members, p.hidden};
+  const TensorView last(a.last_cell.data, Dtype::fp32, shape, lie(p.last_cell), a.y.device);
+  if (!p.has_first_state) {
+    // What may lie between rows and members is not ours.
+    for (int64_t row = 0; row < p.batch; ++row) {
+      for (int64_t n = 0; n < p.num_members; ++n) {
+        fill_bytes(last.narrow(0, row, 1).narrow(1, n, 1), 0, stream);
+      }
+    }
+  } else if (a.first_cell.data != a.last_cell.data) {
+    const MemberCopy copy{
+        ConstTensorView(a.first_cell.data, Dtype::fp32, shape, lie(p.first_cell), a.y.device),
+        last};
+    const bool is_on_cpu = context.device().type == DeviceType::cpu;
+    is_on_cpu ? copy_members_cpu(std::span(&copy, 1))
+              : copy_members_cuda(std::span(&copy, 1), stream);
+  }
+}
+
 void RecurrentPlan::run(const RecurrentArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
   require_device(kName, "y", arguments.y, s.context.device());
   require_same_recurrent_problem(describe_recurrent(arguments, s.problem), s.problem);
-  if (is_empty(s.problem)) return;
+  if (is_empty(s.problem)) return s.run_no_steps(arguments, execution.stream);
   require_workspace(kName, execution, s.places.bytes);
   const NvtxRange range(s.range.c_str());
   for (int64_t n = 0; n < s.problem.num_members; n += s.members_at_once) {

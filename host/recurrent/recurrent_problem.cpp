@@ -55,20 +55,22 @@ struct Stepped {
   int64_t extent, stride;
 };
 
-/// Elements from the first to behind the last in bytes, which must fit in 64 bits.
+/// Elements from the first to behind the last in bytes, which must fit in 64 bits. `strides` are
+/// for the message.
+template <class Strides>
 void require_extent(const char* field, std::array<Stepped, 3> axes, int64_t features, Dtype dtype,
-                    const std::string& strides) {
+                    const Strides& strides) {
   int64_t span = features;
   bool overflows = false;
   for (const Stepped& axis : axes) {
-    WIDE_REQUIRE(axis.stride >= 0, "recurrent: " + std::string(field) + " has strides " + strides +
-                                       ", expected none below 0");
+    WIDE_REQUIRE(axis.stride >= 0, "recurrent: " + std::string(field) + " has strides " +
+                                       text(strides) + ", expected none below 0");
     int64_t steps = 0;
     overflows |= __builtin_mul_overflow(std::max<int64_t>(axis.extent - 1, 0), axis.stride, &steps);
     overflows |= __builtin_add_overflow(span, steps, &span);
   }
   overflows |= __builtin_mul_overflow(span, dtype_bytes(dtype), &span);
-  WIDE_REQUIRE(!overflows, "recurrent: " + std::string(field) + " has strides " + strides +
+  WIDE_REQUIRE(!overflows, "recurrent: " + std::string(field) + " has strides " + text(strides) +
                                ", expected an extent that fits in 64 bits");
 }
 
@@ -98,7 +100,7 @@ RowStrides complete_state(const char* field, const RecurrentProblem& p, bool exi
   if (!exists) return {};
   const RowStrides strides = complete_strides(given, packed_rows(p.num_members, p.hidden), p.batch,
                                               p.num_members, p.hidden);
-  require_extent(field, axes_of(p, strides), p.hidden, dtype, text(strides));
+  require_extent(field, axes_of(p, strides), p.hidden, dtype, strides);
   return strides;
 }
 
@@ -180,8 +182,8 @@ RecurrentProblem complete_recurrent_problem(RecurrentProblem p) {
                "recurrent: x has member stride " + text(p.x.member) + ", expected 0: shared_input");
   p.x = complete_recurrent_strides(p, p.x, p.in_features, p.shared_input);
   p.y = complete_recurrent_strides(p, p.y, p.hidden, false);
-  require_extent("x", axes_of(p, p.x), p.in_features, p.dtype, text(p.x));
-  require_extent("y", axes_of(p, p.y), p.hidden, p.dtype, text(p.y));
+  require_extent("x", axes_of(p, p.x), p.in_features, p.dtype, p.x);
+  require_extent("y", axes_of(p, p.y), p.hidden, p.dtype, p.y);
   WIDE_REQUIRE(is_empty(p) || is_disjoint(axes_of(p, p.y), p.hidden),
                "recurrent: y has strides " + text(p.y) +
                    ", expected elements that do not overlap each other");

@@ -3,13 +3,16 @@
 //
 // What is allocated on the host while something runs, by any thread: by malloc and operator new. A
 // program that includes this takes the place of both; so one file of it does, and none of a build
-// with sanitizers, which do the same. Not counted is what the CUDA runtime allocates for itself,
-// nor what is called by it.
+// with sanitizers, which do the same. Not counted is what the CUDA runtime and the vendors'
+// libraries allocate for themselves (cuDNN has a variant pack for every call), nor what is called
+// by them.
 #pragma once
 
 #include <link.h>
 #include <unwind.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -32,37 +35,51 @@ namespace allocations {
 
 inline std::atomic<bool> is_counting{false};
 inline std::atomic<int64_t> count{0};
-inline std::atomic<uintptr_t> runtime_begin{0}, runtime_end{0};  ///< of libcudart's code
 
-inline int find_runtime(dl_phdr_info* info, size_t, void*) {
-  if (std::strstr(info->dlpi_name, "libcudart") == nullptr) return 0;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
+/// Code of the libraries that are not counted; found before there is anything to count.
+struct Code {
+  uintptr_t begin, end;
+};
+inline std::array<Code, 64> others{};
+inline std::atomic<size_t> num_others{0};
+
+inline int find_others(dl_phdr_info* info, size_t, void*) {
+  const auto is_called = [&](const char* name) {
+    return std::strstr(info->dlpi_name, name) != nullptr;
+  };
+  if (!is_called("libcudart") && !is_called("libcublas") && !is_called("libcudnn") &&
+      !is_called("libwide_simvendors")) {
+    return 0;
+  }
+  for (int i = 0; i < info->dlpi_phnum && num_others < others.size(); ++i) {
     const auto& header = info->dlpi_phdr[i];
     if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
-    runtime_begin = info->dlpi_addr + header.p_vaddr;
-    runtime_end = runtime_begin + header.p_memsz;
+    const uintptr_t begin = info->dlpi_addr + header.p_vaddr;
+    others[num_others++] = {begin, begin + header.p_memsz};
   }
-  return 1;
+  return 0;
 }
 
-inline _Unwind_Reason_Code look_at(_Unwind_Context* context, void* is_runtime) {
+inline _Unwind_Reason_Code look_at(_Unwind_Context* context, void* is_others) {
   const uintptr_t at = _Unwind_GetIP(context);
-  const bool is_inside = at >= runtime_begin && at < runtime_end;
-  *static_cast<bool*>(is_runtime) |= is_inside;
-  return is_inside ? _URC_END_OF_STACK : _URC_NO_REASON;
+  const auto is_inside = [at](const Code& code) { return at >= code.begin && at < code.end; };
+  const bool found = std::any_of(others.begin(), others.begin() + num_others.load(), is_inside);
+  *static_cast<bool*>(is_others) |= found;
+  return found ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
 inline void note() {
   if (!is_counting.load(std::memory_order_relaxed)) return;
-  bool is_runtime = false;
-  if (runtime_end != 0) _Unwind_Backtrace(look_at, &is_runtime);
-  if (!is_runtime) ++count;
+  bool is_others = false;
+  if (num_others != 0) _Unwind_Backtrace(look_at, &is_others);
+  if (!is_others) ++count;
 }
 
 }  // namespace allocations
 
 inline AllocationCount::AllocationCount() {
-  dl_iterate_phdr(allocations::find_runtime, nullptr);
+  allocations::num_others = 0;
+  dl_iterate_phdr(allocations::find_others, nullptr);
   allocations::count = 0;
   allocations::is_counting = true;
 }
