@@ -25,6 +25,7 @@ esac
 
 ./scripts/setup.sh
 ./scripts/check_layers
+./scripts/check_includes
 ./scripts/format --check
 for preset in "${presets[@]}"; do
   start=$SECONDS

@@ -7,6 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <functional>
+#include <vector>
 
 #include "verify/support/refusals.hpp"
 #include "wide/attention.hpp"
@@ -99,7 +100,7 @@ TEST_CASE("attention: operands of another problem than the plan's are told apart
       {[](P& p) { p.y.row = 17; },
        "attention: the operands' row stride of y is 17, expected the plan's = 16"},
       {[](P& p) { p.out_weight.row = 9; },
-       "attention: the parameters' strides differ from the plan's"}};
+       "attention: the operands' row stride of out_weight is 9, expected the plan's = 8"}};
   test::check_refusals(plan, refusals,
                        [&](const P& got) { require_same_attention_problem(got, plan); });
 }

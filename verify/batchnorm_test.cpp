@@ -4,6 +4,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "host/norm/batchnorm_reference.hpp"

@@ -6,6 +6,7 @@
 // y or write between images.
 #include <catch2/catch_test_macros.hpp>
 #include <functional>
+#include <utility>
 
 #include "verify/support/devices.hpp"
 #include "verify/support/tensors.hpp"

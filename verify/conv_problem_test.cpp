@@ -6,6 +6,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
+#include <vector>
 
 #include "verify/support/refusals.hpp"
 #include "wide/conv.hpp"

@@ -6,6 +6,7 @@
 // tiles give each block several. Operands are whole numbers: results must be exact.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
+#include <tuple>
 
 #include "host/conv/conv_params.hpp"
 #include "host/conv/conv_strategy.hpp"

@@ -4,6 +4,8 @@
 // flash_attention on every device at hand: exact cases worked out by hand, masks, layouts and
 // edges.
 #include <catch2/generators/catch_generators_all.hpp>
+#include <tuple>
+#include <utility>
 
 #include "verify/flash_attention_case.hpp"
 

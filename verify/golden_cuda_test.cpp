@@ -4,6 +4,7 @@
 // The golden vectors (golden/): this device, real or simulated, makes of fixed inputs what a real
 // one has made of them. What has no fixture yet is named and skipped. WIDE_GOLDEN_WRITE=DIR writes
 // fixtures instead, on a real device only.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <cstdlib>

@@ -6,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <vector>
 
 #include "host/linear/linear_cublaslt.hpp"
 #include "host/linear/linear_problem.hpp"

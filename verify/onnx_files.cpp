@@ -4,6 +4,7 @@
 // onnx_files FOLDER: writes the ONNX files that tests without C++ open.
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "verify/onnx_case.hpp"
 
@@ -34,6 +35,15 @@ File mlp(int member, const std::string& prefix = "", const std::string& activati
        weights(p + "fc2.weight", {4, 8}, member, 2), weights(p + "fc2.bias", {4}, member, 3)});
 }
 
+/// A weight of 4200 elements, which the importer keeps as one number.
+File filled_weight() {
+  return network(
+      {6},
+      {node("ConstantOfShape", {"s"}, {"w"}, tensor_attribute("value", floats("", {1}, {0.5f}))),
+       node("MatMul", {"x", "w"}, {"y"})},
+      {ints("s", {2}, {6, 700})});
+}
+
 /// Inputs whose second extent is a symbol, one of them to be fixed; two outputs.
 File symbolic() {
   File file = network({}, {node("Mul", {"x", "mask"}, {"y"}), node("Add", {"x", "common"}, {"z"})});
@@ -49,13 +59,10 @@ int main(int argc, char** argv) {
   const std::filesystem::path folder = argv[1];
   std::filesystem::create_directories(folder);
   const std::pair<const char*, std::string> files[] = {
-      {"member0.onnx", mlp(0).bytes_of()},
-      {"member1.onnx", mlp(1, "other/").bytes_of()},
-      {"member2.onnx", mlp(2).bytes_of()},
-      {"tanh.onnx", mlp(1, "", "Tanh").bytes_of()},
-      {"erf.onnx", mlp(1, "", "Erf").bytes_of()},
-      {"symbolic.onnx", symbolic().bytes_of()},
-      {"cut.onnx", mlp(0).bytes_of().substr(0, 300)},
+      {"member0.onnx", mlp(0).bytes_of()},         {"member1.onnx", mlp(1, "other/").bytes_of()},
+      {"member2.onnx", mlp(2).bytes_of()},         {"tanh.onnx", mlp(1, "", "Tanh").bytes_of()},
+      {"erf.onnx", mlp(1, "", "Erf").bytes_of()},  {"symbolic.onnx", symbolic().bytes_of()},
+      {"filled.onnx", filled_weight().bytes_of()}, {"cut.onnx", mlp(0).bytes_of().substr(0, 300)},
       {"garbage.onnx", "\x81 this is no model"}};
   for (const auto& [name, bytes] : files) {
     std::ofstream out(folder / name, std::ios::binary);

@@ -6,6 +6,8 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <cmath>
 #include <limits>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "host/core/wide_strategy.hpp"

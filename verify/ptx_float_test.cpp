@@ -5,6 +5,7 @@
 // bit; approximations within its stated error. The widest type that the host has is the reference.
 #include <algorithm>
 #include <cfenv>
+#include <utility>
 
 #include "verify/simt/formats.hpp"
 #include "verify/support/ptx_lanes.hpp"

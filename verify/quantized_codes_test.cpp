@@ -9,6 +9,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace wide::test {

@@ -4,6 +4,7 @@
 // Every check that chain, layernorm and rmsnorm share, by operands that it alone refuses.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
+#include <vector>
 
 #include "host/norm/row_norm.hpp"
 #include "verify/support/refusals.hpp"
@@ -67,13 +68,20 @@ TEST_CASE("chain: operands of another problem than the plan's are told apart") {
        "chain: beta is absent, expected one as in the plan's problem"},
       {[](P& p) { p.dtype = Dtype::fp16; },
        "chain: the operands are fp16, expected the plan's = fp32"},
-      {[](P& p) { p.x.row = 7; }, "chain: the strides of x differ from the plan's problem"},
-      {[](P& p) { p.y.row = 7; }, "chain: the strides of y differ from the plan's problem"},
+      {[](P& p) { p.x.row = 7; },
+       "chain: the operands' stride of x is {row 7, member 3}, expected the plan's = {row 6, "
+       "member 3}"},
+      {[](P& p) { p.y.row = 7; },
+       "chain: the operands' stride of y is {row 7, member 3}, expected the plan's = {row 6, "
+       "member 3}"},
       {[](P& p) { p.residual.row = 7; },
-       "chain: the strides of residual differ from the plan's problem"},
-      {[](P& p) { p.sum.row = 7; }, "chain: the strides of sum differ from the plan's problem"},
+       "chain: the operands' stride of residual is {row 7, member 3}, expected the plan's = {row "
+       "6, member 3}"},
+      {[](P& p) { p.sum.row = 7; },
+       "chain: the operands' stride of sum is {row 7, member 3}, expected the plan's = {row 6, "
+       "member 3}"},
       {[](P& p) { p.beta_member_stride = 4; },
-       "chain: the strides of gamma, beta or bias differ from the plan's problem"}};
+       "chain: the operands' member stride of beta is 4, expected the plan's = 3"}};
   test::check_refusals(good(), refusals,
                        [](const P& got) { require_same_chain("chain", got, good()); });
 }

@@ -97,6 +97,31 @@ class LayersTest(ScriptTest):
         self.assertEqual(self.check()[0], 1)
 
 
+class IncludesTest(ScriptTest):
+    def check(self):
+        return self.run_script(ROOT / "scripts/check_includes", self.root)
+
+    def test_the_project_itself(self):
+        code, output = self.run_script(ROOT / "scripts/check_includes")
+        self.assertEqual(code, 0, output)
+
+    def test_what_is_named_is_included(self):
+        self.put("host/h/x.cpp", SPDX + '#include "wide/w.hpp"\nstd::vector<std::string> v;\n')
+        self.put("include/wide/w.hpp", SPDX + "#include <string>\n")
+        code, output = self.check()
+        self.assertEqual(code, 1)
+        self.assertEqual(output.splitlines()[:-1], ["host/h/x.cpp: names std::vector without <vector>"])
+        self.put("include/wide/w.hpp", SPDX + "#include <string>\n#include <vector>\n")
+        self.assertEqual(self.check(), (0, "check_includes: 2 files, 0 violations\n"))
+
+    def test_what_nobody_compiles_is_passed_over(self):
+        self.put("host/h/x.cpp", SPDX + '// std::vector\nconst char* text = "std::map";\n')
+        self.assertEqual(self.check()[0], 0)
+
+    def test_nothing_read_is_no_pass(self):
+        self.assertEqual(self.check(), (1, "check_includes: 0 files, 0 violations\n"))
+
+
 class RunTestsTest(ScriptTest):
     REPORT = ('<Catch2TestRun>{body}<OverallResultsCases successes="{passed}" failures="{failed}" '
               'expectedFailures="0" skips="{skipped}"/></Catch2TestRun>')

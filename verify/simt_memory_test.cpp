@@ -11,6 +11,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 
 #include "verify/simt/global_shadow.hpp"

@@ -4,6 +4,7 @@
 // An engine whose rows have a pitch writes it into every problem, those of one row included, where
 // nothing steps along it: such plans run on operands of that pitch, and of any other.
 #include <catch2/catch_test_macros.hpp>
+#include <utility>
 #include <vector>
 
 #include "wide/binary.hpp"

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "bench/statistics/moments.hpp"
 #include "bench/statistics/two_samples.hpp"

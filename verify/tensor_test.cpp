@@ -5,14 +5,17 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <new>
 #include <numeric>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "host/core/parallel.hpp"

@@ -3,6 +3,7 @@
 //
 // `wbench tune`: which candidate wins on made-up results, and the command from measurement to the
 // plan that reads its file.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

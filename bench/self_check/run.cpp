@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 
 #include "bench/calibrate.hpp"
 #include "bench/contender.hpp"

@@ -3,6 +3,8 @@
 //
 // From operands to the problem. num_members is `like`'s, features are read off x; the others must
 // fit.
+#include <utility>
+
 #include "host/attention/attention_problem.hpp"
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include "host/conv/conv_problem.hpp"
 #include "host/core/channels.hpp"

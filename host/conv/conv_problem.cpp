@@ -8,6 +8,7 @@
 #include <array>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "host/core/channels.hpp"
 #include "host/core/check.hpp"

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "host/core/wide_strategy.hpp"
 #include "wide/context.hpp"

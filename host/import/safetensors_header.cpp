@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "host/core/check.hpp"
 #include "host/import/messages.hpp"

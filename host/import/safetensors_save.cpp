@@ -5,6 +5,7 @@
 // bytes, so that each is aligned to its elements.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <vector>
 
 #include "host/core/check.hpp"

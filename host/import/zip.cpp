@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "host/core/check.hpp"
 #include "host/import/messages.hpp"

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Operations in words: their names, and the attributes that are not as by default.
+#include <cstdio>
+
 #include "host/core/check.hpp"
 #include "wide/graph.hpp"
 

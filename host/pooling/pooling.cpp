@@ -4,10 +4,13 @@
 // pooling's verbs: validate, choose, launch.
 #include "wide/pooling.hpp"
 
+#include <utility>
+
 #include "host/core/channels.hpp"
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/same_strides.hpp"
 #include "host/core/verified.hpp"
 #include "host/pooling/pooling_run.hpp"
 
@@ -140,8 +143,8 @@ void require_same(const PoolingProblem& got, const PoolingProblem& expected) {
   WIDE_REQUIRE(got.dtype == expected.dtype,
                "pooling: the operands are " + std::string(dtype_name(got.dtype)) +
                    ", expected the plan's = " + std::string(dtype_name(expected.dtype)));
-  throw_invalid_argument("pooling: the strides of " + std::string(got.x != expected.x ? "x" : "y") +
-                         " differ from the plan's problem");
+  require_same_strides(kName, "x", got.x, expected.x);
+  require_same_strides(kName, "y", got.y, expected.y);
 }
 
 }  // namespace

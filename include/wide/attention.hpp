@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "wide/flash_attention.hpp"
 #include "wide/plan.hpp"

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "wide/epilogue.hpp"
 #include "wide/plan.hpp"

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "wide/plan.hpp"
 #include "wide/tensor.hpp"

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "wide/plan.hpp"
 #include "wide/tensor.hpp"

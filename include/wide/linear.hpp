@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "wide/epilogue.hpp"
 #include "wide/plan.hpp"

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "wide/plan.hpp"
 #include "wide/tensor.hpp"
@@ -133,7 +134,8 @@ class RecurrentPlan {
   ///   gru   z_t = s(u_1 + v_1)
   ///         h_t = (1 - z_t) tanh(u_2 + s(u_0 + v_0) v_2) + z_t h_{t-1}
   /// and y[b, t, n] = h_t; t counts down where is_reversed. Of a layer in both directions, y are
-  /// two calls' views of one tensor [B, T, N, 2, H]; the last hidden state is y's last step.
+  /// two calls' views of one tensor [B, T, N, 2, H]; the last hidden state is y's last step. Where
+  /// there are no steps, last_cell is first_cell, or zeros.
   /// Layout: as RecurrentArguments says; features contiguous, any other strides, so that [T, B, ..]
   ///         is a view, but x's sequences and steps fold into rows of one stride; any alignment of
   ///         an element (16 bytes is fastest). y and last_cell overlap no input, but last_cell may

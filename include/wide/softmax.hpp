@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "wide/plan.hpp"
 #include "wide/tensor.hpp"

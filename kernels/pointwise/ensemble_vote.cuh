@@ -10,6 +10,8 @@
 // and row of the block, 8 KiB of counts, and the shares on their way out.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/common/launch.hpp"
 #include "kernels/common/staged_runs.cuh"
 #include "kernels/common/vector_load.cuh"

@@ -6,6 +6,7 @@
 // register is the result.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <type_traits>
 
 #include "host/core/tensor_map.hpp"
 #include "kernels/arch/fence.cuh"

@@ -5,6 +5,8 @@
 // asynchronous engine lane by lane.
 #include "verify/simt/async.hpp"
 
+#include <cstdlib>
+
 #include "verify/ptx/access.hpp"
 #include "verify/ptx/kernel.hpp"
 

@@ -7,10 +7,12 @@
 
 #include <dlfcn.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 namespace wide::simcuda {
 

@@ -6,10 +6,12 @@
 
 #include <cudnn_graph.h>
 
+#include <cstddef>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace wide::simvendors {
