@@ -243,7 +243,9 @@ void Contender::measure_energy(std::optional<double> idle_w) {
     Energy& energy = result.measurements[i].energy.emplace();
     if (sampler.calls_run_per_sample() == 0) {
       energy.method = "nvml_total_energy";
-      energy.invalid_reason = "a sample flushes the L2, which draws more than the call";
+      energy.invalid_reason = result.measurements[i].regime == Regime::cold
+                                  ? "a sample flushes the L2, which draws more than the call"
+                                  : "the peer does not say how many calls a sample runs";
       continue;
     }
     energy = bench::measure_energy(monitor_, idle_w, [&] {

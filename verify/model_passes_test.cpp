@@ -19,18 +19,13 @@
 using namespace wide;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
+using test::built;
 using test::ModelRun;
 using enum ChannelLayout;
 
 namespace {
 
 const ModelOptions kLast{.channel_layout = channels_last};
-
-Graph built(const std::function<void(GraphBuilder&)>& build) {
-  GraphBuilder g("passes");
-  build(g);
-  return std::move(g).build();
-}
 
 /// Computes what it should with three members, by steps of these primitives.
 void check(const std::string& primitives, const std::function<void(GraphBuilder&)>& build,
@@ -158,7 +153,7 @@ TEST_CASE("passes: what is read before it is rewritten is no operand that is lef
   CHECK_FALSE(rewrite(graph.inputs()[0]).is_absent());
   CHECK_THROWS_MATCHES(
       rewrite.copy(graph.nodes()[1]), std::logic_error,
-      MessageMatches(ContainsSubstring("fc of passes is read before it is rewritten")));
+      MessageMatches(ContainsSubstring("fc of built is read before it is rewritten")));
   rewrite.copy(graph.nodes()[0]);
   CHECK_FALSE(rewrite(h).is_absent());
 }

@@ -11,15 +11,10 @@
 #include "wide/layers.hpp"
 
 using namespace wide;
+using test::built;
 using test::ModelRun;
 
 namespace {
-
-Graph built(const std::function<void(GraphBuilder&)>& build) {
-  GraphBuilder g("traps");
-  build(g);
-  return std::move(g).build();
-}
 
 /// Computes what it should with three members; its plan has so many copies.
 void check(int64_t copies, const std::function<void(GraphBuilder&)>& build,

@@ -23,9 +23,9 @@ function(wide_target target)
   endif()
 endfunction()
 
-# What sources all include is most of what each takes to compile, so they are compiled several at a time. Of a target
-# with folders that are named, only those of them: elsewhere many files call their own the same. What is g++'s warning
-# of an unnamed namespace's types in others is meant for headers.
+# Most of the time that a source takes is that of the headers which all include, so eight are compiled as one. With folders,
+# only a target's sources in these: in the others, files have helpers of the same names. -Wsubobject-linkage takes
+# included sources for headers.
 function(wide_unite target)
   if(NOT WIDE_UNITY)
     return()

@@ -80,6 +80,12 @@ ModelOptions with_kernels(const Context& context, const Graph& graph, ModelOptio
 
 }  // namespace
 
+Graph built(const std::function<void(GraphBuilder&)>& build) {
+  GraphBuilder g("built");
+  build(g);
+  return std::move(g).build();
+}
+
 Graph small_model(std::string_view name, Dtype dtype) {
   ModelSizes sizes{.dtype = dtype};
   if (name == "mlp" || name == "mlp256") sizes.width = 48;

@@ -5,6 +5,7 @@
 // judged member by member.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@
 #include "wide/models.hpp"
 
 namespace wide::test {
+
+/// What `build` makes.
+Graph built(const std::function<void(GraphBuilder&)>& build);
 
 /// A named model that is small enough for plain loops, and for a simulated GPU.
 Graph small_model(std::string_view name, Dtype dtype = Dtype::fp32);
