@@ -134,9 +134,7 @@ int compare_results(const GlobalOptions& global, const CompareArguments& argumen
         << "; --ignore-device or --pair-devices compares them all the same\n";
     return kEnvironment;
   }
-  for (const std::string& note : {units_note(comparison), fills_note(base, candidate),
-                                  locks_note(base, candidate), methods_note(comparison)})
-    if (!note.empty()) err << "wbench: compare: " << note << "\n";
+  for (const std::string& note : comparison.notes) err << "wbench: compare: " << note << "\n";
   const CompareView view{output_width(), wants_color(global.color), arguments.all,
                          arguments.explain};
   const std::string document = document_of(comparison, arguments, view, fail_on);

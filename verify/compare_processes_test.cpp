@@ -146,11 +146,12 @@ TEST_CASE("cells that were measured otherwise say how, and count for nothing els
   CHECK(c.cells[1].judgement.verdict == Verdict::same);
   CHECK((c.noise_floor_pct.value() < 1 && !c.cells[0].p && !c.cells[0].tests));
   CHECK(c.geomean_change_pct.value() == Approx(0).margin(1e-9));
-  CHECK(methods_note(c) ==
-        "cold calls are cold by flush of 2 x L2 in base, by rotation over 2 x L2, 8 buffers in "
-        "candidate (1 of 2 cells, the first: " +
-            c.label(c.cells[0]) + "): by another method times differ, whatever is measured");
-  CHECK(methods_note(compare(base, base, options_of())).empty());
+  CHECK(c.notes ==
+        std::vector{"cold calls are cold by flush of 2 x L2 in base, by rotation over 2 x L2, 8 "
+                    "buffers in candidate (1 of 2 cells, the first: " +
+                    c.label(c.cells[0]) +
+                    "): by another method times differ, whatever is measured"});
+  CHECK(compare(base, base, options_of()).notes.empty());
   const json row = json::parse(compare_json(c, {}))["rows"][0];
   CHECK(row["base"]["cold_methods"] == json{"flush of 2 x L2"});
   CHECK(row["candidate"]["cold_methods"] == json{"rotation over 2 x L2, 8 buffers"});
@@ -161,13 +162,14 @@ TEST_CASE("cells that were measured otherwise say how, and count for nothing els
 
 TEST_CASE("clocks that were locked otherwise are said") {
   auto base = runs_of({1000}, 2), candidate = base;
-  CHECK(locks_note(base, candidate).empty());
+  CHECK(compare(base, candidate, options_of()).notes.empty());
   candidate[1].locked_clocks.reset();
-  CHECK(locks_note(base, candidate) ==
-        "base's clocks are locked at 1980 MHz, candidate's locked at 1980 MHz, not locked: times "
-        "change with them");
+  CHECK(compare(base, candidate, options_of()).notes ==
+        std::vector<std::string>{"base's clocks are locked at 1980 MHz, candidate's locked at 1980 "
+                                 "MHz, not locked: times change with them"});
   candidate[1].locked_clocks = LockedClocks{"max", std::nullopt};
-  CHECK_THAT(locks_note(base, candidate), ContainsSubstring(", locked at max: times"));
+  CHECK_THAT(compare(base, candidate, options_of()).notes.at(0),
+             ContainsSubstring(", locked at max: times"));
 }
 
 TEST_CASE("a cold cell's floor is of earlier runs by its method") {

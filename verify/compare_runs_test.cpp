@@ -167,7 +167,8 @@ TEST_CASE("another unit of the same model is no mismatch, but is said") {
   const Comparison c = compare(base, candidate, options_of());
   CHECK(c.has_other_units());
   CHECK_FALSE(c.has_device_mismatch());
-  CHECK(units_note(c) == "base ran on " + one + ", candidate on " + other + ", of the same model");
+  CHECK(c.notes ==
+        std::vector{"base ran on " + one + ", candidate on " + other + ", of the same model"});
   const json document = json::parse(compare_json(c, {}));
   CHECK(document["base"]["uuids"] == json{one});
   CHECK(document["candidate"]["uuids"] == json{other});
@@ -183,20 +184,22 @@ TEST_CASE("another unit of the same model is no mismatch, but is said") {
   }
   // What is not known is not said.
   for (RunResult& run : candidate) run.devices[0].uuid.clear();
-  CHECK(units_note(compare(base, candidate, options_of())).empty());
+  CHECK(compare(base, candidate, options_of()).notes.empty());
   candidate[0].devices[0].uuid = other;
   candidate[0].devices[0].name = "another model";
-  CHECK(units_note(compare(base, candidate, options_of())).empty());
+  CHECK(compare(base, candidate, options_of()).notes.empty());
 }
 
 TEST_CASE("operands that were filled otherwise are said") {
   std::vector<RunResult> base(2), candidate(1);
-  CHECK(fills_note(base, candidate).empty());
+  CHECK(compare(base, candidate, options_of()).notes.empty());
   candidate[0].config.init.dist = "zeros";
-  CHECK_THAT(fills_note(base, candidate),
-             ContainsSubstring("base's operands are uniform, candidate's zeros: "));
+  CHECK(compare(base, candidate, options_of()).notes ==
+        std::vector<std::string>{"base's operands are uniform, candidate's zeros: values change "
+                                 "power, and times with it"});
   base[1].config.init.dist = "zeros";
-  CHECK_THAT(fills_note(base, candidate), ContainsSubstring("uniform, zeros, candidate's zeros"));
+  CHECK_THAT(compare(base, candidate, options_of()).notes.at(0),
+             ContainsSubstring("uniform, zeros, candidate's zeros"));
 }
 
 TEST_CASE("exit codes follow --fail-on") {
@@ -233,7 +236,10 @@ Comparison hostile() {
       for (CaseResult& c : run.cases) c.strategies[0].name = "a|b<c>&\"d\"%\n::error,e:\x1b";
     }
   }
-  for (RunResult& run : candidate) run.cases.pop_back();
+  for (RunResult& run : candidate) {
+    run.cases.pop_back();
+    run.config.init.dist = "<|%>";
+  }
   return compare(base, candidate, options_of());
 }
 
@@ -248,10 +254,14 @@ TEST_CASE("every format says what is slower, and escapes what it holds") {
   CHECK_THAT(text, !ContainsSubstring("\x1b"));
   const std::string md = compare_markdown(c, {});
   CHECK_THAT(md, ContainsSubstring("a\\|b") && ContainsSubstring("| SLOWER, severe |"));
+  CHECK_THAT(md, ContainsSubstring("\n- base's operands are normal, candidate's ") &&
+                     ContainsSubstring("\\|%") && !ContainsSubstring("<|%>"));
   const std::string github = compare_github(c, fail_on);
   CHECK_THAT(github, ContainsSubstring("::error title=linear a|b<c>&\"d\"%25 %3A%3Aerror%2Ce%3A"));
   CHECK_THAT(github, ContainsSubstring("::warning title="));  // missing, not in --fail-on
-  CHECK(std::count(github.begin(), github.end(), '\n') == 3);
+  CHECK_THAT(github, ContainsSubstring("::notice title=wbench compare::base's operands are normal, "
+                                       "candidate's <|%25>: "));
+  CHECK(std::count(github.begin(), github.end(), '\n') == 4);
   const std::string junit = compare_junit(c, fail_on);
   CHECK_THAT(junit, ContainsSubstring("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""));
   CHECK_THAT(junit, ContainsSubstring("a|b&lt;c&gt;&amp;&quot;d&quot;%") &&
@@ -262,7 +272,7 @@ TEST_CASE("the JSON document holds all, and no NaN") {
   const std::string text = compare_json(hostile(), {});
   CHECK_THAT(text, !ContainsSubstring("nan") && !ContainsSubstring("inf\""));
   const json document = json::parse(text);
-  CHECK(document["schema"] == json{{"name", "wbench.compare"}, {"version", "1.5.0"}});
+  CHECK(document["schema"] == json{{"name", "wbench.compare"}, {"version", "1.6.0"}});
   CHECK(document["method"]["threshold_pct"] == 1.5);
   CHECK(document["method"]["better"] == "lower");
   CHECK(document["summary"]["counts"]["SLOWER"] == 1);

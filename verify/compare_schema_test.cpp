@@ -26,11 +26,14 @@ json document_of(const Comparison& comparison) {
   return json::parse(compare_json(comparison, {}));
 }
 
-/// A cell of every verdict.
+/// A cell of every verdict, and a note.
 json sample_document() {
   auto base = runs_of({1000, 2000, 3000, 4000, 5000, 6000});
   auto candidate = runs_of({1000, 2300, 2700, 4060, 5000, 6000, 7000});
-  for (RunResult& run : candidate) run.cases.erase(run.cases.begin() + 5);
+  for (RunResult& run : candidate) {
+    run.cases.erase(run.cases.begin() + 5);
+    run.locked_clocks.reset();
+  }
   candidate[1].cases[4].strategies[0].measurements[0].below_resolution = true;
   return document_of(compare(base, candidate, options_of()));
 }
@@ -81,13 +84,13 @@ TEST_CASE("every comparison fits the schema") {
   CHECK(complaint(otherwise) == "");
 }
 
-TEST_CASE("the document is what version 1.5 wrote, and what earlier ones wrote fits the schema") {
+TEST_CASE("the document is what version 1.6 wrote, and what earlier ones wrote fits the schema") {
   const auto document_in = [](const std::string& version) {
     return json::parse(read_file(WIDE_SOURCE_DIR "/verify/results/compare_" + version + ".json"));
   };
-  for (const char* earlier : {"1.0", "1.1", "1.2", "1.3", "1.4"})
+  for (const char* earlier : {"1.0", "1.1", "1.2", "1.3", "1.4", "1.5"})
     CHECK(complaint(document_in(earlier)) == "");
-  const json golden = document_in("1.5");
+  const json golden = document_in("1.6");
   CHECK(complaint(golden) == "");
   json document = sample_document();
   document["tool"]["version"] = golden["tool"]["version"];
@@ -103,10 +106,11 @@ TEST_CASE("the schema of comparisons misses every key that is taken away") {
       INFO(place << " without " << item.key());
       json document = whole;
       document[json::json_pointer(place)].erase(item.key());
-      const std::set<std::string> later{"uuids",       "doubts", "unreliable",  // 1.1
-                                        "gate_p",                               // 1.3
-                                        "n_processes",                          // 1.4
-                                        "cold_methods"};                        // 1.5
+      const std::set<std::string> later{"uuids",        "doubts", "unreliable",  // 1.1
+                                        "gate_p",                                // 1.3
+                                        "n_processes",                           // 1.4
+                                        "cold_methods",                          // 1.5
+                                        "notes"};                                // 1.6
       CHECK((complaint(document) == "") == later.contains(item.key()));
     }
   }
@@ -132,6 +136,8 @@ TEST_CASE("the schema of comparisons refuses what is none") {
       {"/rows/0/base/cold_methods", "flush"},
       {"/summary/unreliable", -1},
       {"/base/uuids", "GPU-0"},
+      {"/notes", "clocks"},
+      {"/notes/0", ""},
       {"/base/n_processes", -1},
       {"/rows/0/base/ci/lo", nullptr},
       {"/rows/0/change_pct", "5%"},

@@ -222,7 +222,8 @@ TEST_CASE("comparison and history have their tables and charts") {
   CompareOptions options;
   options.metric = &find_measured_metric("time_ns");
   const std::vector<RunResult> one{base};
-  const RunResult other = sweep_result();
+  RunResult other = sweep_result();
+  other.config.init.dist = "<zeros>";
   std::vector<HistorySeries> history(1);
   history[0].last = {"b", "", "H200",  "0123456789abcdef", "linear", "n=4", "simt", "stream", 9,
                      8,   10, "c0ffee"};
@@ -230,8 +231,9 @@ TEST_CASE("comparison and history have their tables and charts") {
   history[0].runs = {"a", "b"};
   const std::string page =
       report_page({{other}, compare(one, std::vector{other}, options), history});
-  for (const char* part : {"Comparison with earlier results", "Candidate against base", "History",
-                           "-10.0%", "n=4: medians over runs"})
+  for (const char* part :
+       {"Comparison with earlier results", "Candidate against base", "History",
+        "&lt;zeros&gt;: values change power", "-10.0%", "n=4: medians over runs"})
     CHECK_HAS(page, part);
 }
 

@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "bench/compare/notes.hpp"
 #include "bench/compare/pairs.hpp"
 #include "bench/statistics/moments.hpp"
 #include "bench/statistics/multiple.hpp"
@@ -18,8 +19,6 @@
 namespace wide::bench {
 
 namespace {
-
-constexpr std::string_view kMeasuredOtherwise = "measured_otherwise";
 
 void adjust(std::vector<ComparedCell>& cells, bool adjusts_p) {
   std::vector<double> p_values;
@@ -92,21 +91,6 @@ ComparedCell::Runs runs_of(const Seen& seen) {
   return runs;
 }
 
-/// What `text_of` says of the runs, each text once.
-template <class TextOf>
-std::string texts_of(std::span<const RunResult> runs, const TextOf& text_of) {
-  std::set<std::string> texts;
-  for (const RunResult& run : runs) texts.insert(text_of(run));
-  return fmt::format("{}", fmt::join(texts, ", "));
-}
-
-std::string lock_text(const RunResult& run) {
-  if (!run.locked_clocks) return "not locked";
-  const LockedClocks& locked = *run.locked_clocks;
-  return locked.sm_mhz ? fmt::format("locked at {:g} MHz", *locked.sm_mhz)
-                       : fmt::format("locked at {}", locked.asked);
-}
-
 std::vector<std::string> ids_of(std::span<const RunResult> runs) {
   std::vector<std::string> ids;
   for (const RunResult& run : runs) ids.push_back(run.id);
@@ -133,40 +117,6 @@ std::vector<std::string> units_of(std::span<const RunResult> runs) {
     }
   }
   return {units.begin(), units.end()};
-}
-
-std::string units_note(const Comparison& c) {
-  if (!c.has_other_units()) return "";
-  return fmt::format("base ran on {}, candidate on {}, of the same model",
-                     fmt::join(c.base_units, ", "), fmt::join(c.candidate_units, ", "));
-}
-
-std::string fills_note(std::span<const RunResult> base, std::span<const RunResult> candidate) {
-  const auto fill_of = [](const RunResult& run) { return run.config.init.dist; };
-  const std::string before = texts_of(base, fill_of), after = texts_of(candidate, fill_of);
-  if (before == after) return "";
-  return fmt::format(
-      "base's operands are {}, candidate's {}: values change power, and times with it", before,
-      after);
-}
-
-std::string locks_note(std::span<const RunResult> base, std::span<const RunResult> candidate) {
-  const std::string before = texts_of(base, lock_text), after = texts_of(candidate, lock_text);
-  if (before == after) return "";
-  return fmt::format("base's clocks are {}, candidate's {}: times change with them", before, after);
-}
-
-std::string methods_note(const Comparison& c) {
-  const auto is_otherwise = [](const ComparedCell& cell) {
-    return cell.judgement.reason == kMeasuredOtherwise;
-  };
-  const auto first = std::find_if(c.cells.begin(), c.cells.end(), is_otherwise);
-  if (first == c.cells.end()) return "";
-  return fmt::format(
-      "cold calls are cold by {} in base, by {} in candidate ({} of {} cells, the first: {}): by "
-      "another method times differ, whatever is measured",
-      fmt::join(first->base.methods, " and "), fmt::join(first->candidate.methods, " and "),
-      std::count_if(c.cells.begin(), c.cells.end(), is_otherwise), c.cells.size(), c.label(*first));
 }
 
 std::string devices_of(std::span<const RunResult> runs) {
@@ -220,6 +170,7 @@ Comparison compare(std::span<const RunResult> base, std::span<const RunResult> c
       units_of(base),
       units_of(candidate),
       {},
+      {},
       std::nullopt};
   GateOptions gate{options.metric->better,
                    options.threshold_pct,
@@ -250,6 +201,7 @@ Comparison compare(std::span<const RunResult> base, std::span<const RunResult> c
   }
   adjust(comparison.cells, options.adjusts_p);
   if (!changes.empty()) comparison.geomean_change_pct = 100 * std::expm1(moments(changes).mean);
+  comparison.notes = notes_of(comparison, base, candidate);
   return comparison;
 }
 

@@ -37,6 +37,9 @@ struct CompareOptions {
   std::vector<DevicePair> device_pairs{};  ///< empty: all runs of both sides are compared
 };
 
+/// The reason of a cell that is INVALID because its cold calls were not cold in the same way.
+inline constexpr std::string_view kMeasuredOtherwise = "measured_otherwise";
+
 struct ComparedCell {
   /// One side's.
   struct Runs {
@@ -67,7 +70,8 @@ struct Comparison {
   std::string base_device, candidate_device;
   int64_t base_processes = 0, candidate_processes = 0;   ///< count_processes()
   std::vector<std::string> base_units, candidate_units;  ///< UUIDs of devices, as far as known
-  std::vector<ComparedCell> cells;           ///< in the order of the base, then what is new
+  std::vector<std::string> notes;   ///< what else than speed the sides differ in: notes_of()
+  std::vector<ComparedCell> cells;  ///< in the order of the base, then what is new
   std::optional<double> geomean_change_pct;  ///< over cells that both sides have
   int64_t count(Verdict verdict) const;
   /// Cells of which a run is unreliable.
@@ -95,18 +99,6 @@ int64_t count_processes(std::span<const RunResult> runs);
 
 /// UUIDs of all runs' devices, sorted.
 std::vector<std::string> units_of(std::span<const RunResult> runs);
-/// "base ran on GPU-.., candidate on GPU-.., of the same model", where units differ; else empty.
-std::string units_note(const Comparison& comparison);
-
-/// "base's operands are uniform, candidate's zeros: ..", where they were filled otherwise; else
-/// empty.
-std::string fills_note(std::span<const RunResult> base, std::span<const RunResult> candidate);
-/// "base's clocks are locked at 1980 MHz, candidate's not locked: ..", where they were set
-/// otherwise; else empty.
-std::string locks_note(std::span<const RunResult> base, std::span<const RunResult> candidate);
-/// "cold calls are cold by flush of 2 x L2 in base, by rotation .. in candidate: ..", of the first
-/// cell that is INVALID by that; empty where none is.
-std::string methods_note(const Comparison& comparison);
 
 /// Devices of all runs, by all that tells them apart; several where runs differ.
 std::string devices_of(std::span<const RunResult> runs);

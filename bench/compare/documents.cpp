@@ -174,11 +174,12 @@ std::string compare_json(const Comparison& c, const FailOn& fail_on) {
     counts[std::string(to_string(v))] = c.count(v);
   const int code = exit_code_of(c, fail_on);
   const Json document = {
-      {"schema", {{"name", "wbench.compare"}, {"version", "1.5.0"}}},
+      {"schema", {{"name", "wbench.compare"}, {"version", "1.6.0"}}},
       {"tool", {{"version", version()}}},
       {"base", side_of(c.base_ids, c.base_processes, c.base_device, c.base_units)},
       {"candidate",
        side_of(c.candidate_ids, c.candidate_processes, c.candidate_device, c.candidate_units)},
+      {"notes", c.notes},
       {"method", method_of(c)},
       {"rows", rows},
       {"summary",
@@ -206,6 +207,8 @@ std::string compare_junit(const Comparison& c, const FailOn& fail_on) {
 
 std::string compare_github(const Comparison& c, const FailOn& fail_on) {
   std::string text;
+  for (const std::string& note : c.notes)
+    text += fmt::format("::notice title=wbench compare::{}\n", github(note, false));
   for (const ComparedCell& cell : c.cells) {
     const Verdict v = cell.judgement.verdict;
     if (v == Verdict::same) continue;

@@ -239,6 +239,8 @@ std::string compare_text(const Comparison& c, const CompareView& view) {
 
 std::string compare_markdown(const Comparison& c, const CompareView& view) {
   std::string text = escaped_markdown(heading(c)) + "\n\n";
+  for (const std::string& note : c.notes) text += "- " + escaped_markdown(note) + "\n";
+  if (!c.notes.empty()) text += "\n";
   text +=
       "| case | strategy | regime | base | candidate | change | p | verdict |\n"
       "|---|---|---|---:|---:|---:|---:|---|\n";

@@ -204,8 +204,7 @@ void add_comparison(Page& page, const Comparison& comparison) {
     page.text("<p class=\"bad\">Base ran on " + escape_html(comparison.base_device) +
               ", candidate on " + escape_html(comparison.candidate_device) + ".</p>\n");
   }
-  const std::string units = units_note(comparison);
-  if (!units.empty()) page.text("<p>" + escape_html(units) + ".</p>\n");
+  for (const std::string& note : comparison.notes) page.text("<p>" + escape_html(note) + ".</p>\n");
   page.figure("comparison", comparison_chart(comparison));
   page.text(comparison_table(comparison));
 }
