@@ -58,7 +58,7 @@ class Sanitize(GpuCheckCase):
 
     def test_a_program_is_made_of_what_it_includes(self):
         for name, text in [("verify/mlp_test.cpp", "int main() {}\n"), ("verify/isolation_test.cpp", "int main() {}\n"),
-                           ("verify/case.hpp", ""), ("bench/runner.hpp", "")]:
+                           ("verify/case.hpp", ""), ("bench/runner.hpp", ""), ("bench/run.hpp", "")]:
             self.put(name, text)
         self.put("bin/cmake", "#!/bin/sh\n", 0o755)
 
@@ -72,11 +72,17 @@ class Sanitize(GpuCheckCase):
             return {program for program, key in keys().items() if key != before[program]} & {"mlp_test", "isolation_test"}
         both = {"mlp_test", "isolation_test"}
         self.assertEqual(changed("bench/runner.hpp"), both)  # of what they include nothing is known
-        self.put("bin/ninja", '#!/bin/sh\necho "$3: #deps 2, deps mtime 1 (VALID)"\ncase $3 in\n'
-                              "  *mlp*) printf '    ../verify/mlp_test.cpp\\n    ../bench/runner.hpp\\n    /usr/include/stdio.h\\n' ;;\n"
-                              "  *) printf '    ../verify/isolation_test.cpp\\n    ../verify/case.hpp\\n' ;;\nesac\n", 0o755)
+        self.put("bin/ninja", """#!/bin/sh
+echo 'verify/CMakeFiles/mlp_test.dir/mlp_test.cpp.o: #deps 3, deps mtime 1 (VALID)'
+printf '    %s\\n' ../verify/mlp_test.cpp ../bench/runner.hpp /usr/include/stdio.h ''
+echo 'bench/CMakeFiles/wbench_core.dir/run.cpp.o: #deps 1, deps mtime 1 (VALID)'
+printf '    %s\\n' ../bench/run.hpp ''
+echo 'verify/CMakeFiles/isolation_test.dir/isolation_test.cpp.o: #deps 2, deps mtime 1 (VALID)'
+printf '    %s\\n' ../verify/isolation_test.cpp ../verify/case.hpp
+""", 0o755)
         self.assertEqual(changed("bench/runner.hpp"), {"mlp_test"})
         self.assertEqual(changed("verify/case.hpp"), {"isolation_test"})
+        self.assertEqual(changed("bench/run.hpp"), set())
         self.assertEqual(changed("verify/mlp_test.cpp"), {"mlp_test"})
         self.assertEqual(changed("kernels/toy/toy_simt.cu"), both)
 

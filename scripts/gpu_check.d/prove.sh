@@ -5,17 +5,21 @@
 
 # What this machine has, a line each: what was not built or not run later is explained by what is missing here.
 say_what_is_here() {
-  local tool library wheels
+  local tool library folder file wheels found
   for tool in cmake ninja nvcc c++ ncu nsys compute-sanitizer cuobjdump; do
     say "found $tool: $(command -v "$tool" || echo none)"
   done
   wheels=$(python3 -c 'import glob, importlib.util as u
 print(*(f for p in u.find_spec("nvidia").submodule_search_locations for f in glob.glob(p + "/*/lib")))' 2>/dev/null)
   for library in cudart cublas cublasLt cudnn z sqlite3; do
+    found=()
     # shellcheck disable=SC2086
-    say "found lib$library:" "$(for folder in carry/usr/lib/*-linux-gnu /usr/local/cuda/lib64 /usr/lib64 /usr/lib/*-linux-gnu $wheels; do
-      ls "$folder/lib$library.so" "$folder/lib$library.so".* 2>/dev/null | head -n 1 || true
-    done | xargs | grep . || echo none)"
+    for folder in carry/usr/lib/*-linux-gnu /usr/local/cuda/lib64 /usr/lib64 /usr/lib/*-linux-gnu $wheels; do
+      for file in "$folder/lib$library.so" "$folder/lib$library.so".*; do
+        [ -e "$file" ] && found+=("$file") && break
+      done
+    done
+    say "found lib$library: ${found[*]:-none}"
   done
   say "found torch: $(python3 -c 'import importlib.metadata as m; print(m.version("torch"))' 2>/dev/null || echo none)"
 }

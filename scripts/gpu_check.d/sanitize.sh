@@ -20,28 +20,10 @@ verdicts=verify/evidence/sanitizer.txt  # TOOL UNIT DEVICE KEY FINDINGS NOTED SC
 declare -A keys=()                      # of the units that are built,
 device=""                               # on this
 
-# sums_in FOLDER OR FILE...: of what the compilers read there.
-sums_in() {
-  find "$@" -type f -regex '.*\.\(c\|h\|cpp\|hpp\|cu\|cuh\|cmake\|in\)\|.*/?CMake[A-Za-z]*\.\(txt\|json\)' -print0 2>/dev/null |
-    LC_ALL=C sort -z | xargs -0 sha256sum
-}
-
-# What a program's own file includes of verify/ and bench/, as Ninja wrote it down; nothing where it did not.
-included_by() {
-  (cd "$build" && ninja -t deps "verify/CMakeFiles/$1.dir/$1.cpp.o" 2>/dev/null | sed -n 's/^  *//p' | xargs -r realpath -m) |
-    grep -E "^$root/(verify|bench)/" | LC_ALL=C sort
-}
-
-# write_sources OPTIONS: what each program is being built from, with what of CMake's options changes its code. All of the
-# library and of verify/support, and of verify/ and bench/ what it includes: who measures otherwise changes no kernel.
+# write_sources OPTIONS: of what each program is built, as sources.py says.
 write_sources() {
-  local common program own
-  common=$(sums_in CMakeLists.txt CMakePresets.json scripts/cmake include kernels host verify/support)
-  for program in isolation_test "${programs[@]}"; do
-    mapfile -t own < <(included_by "$program")
-    [ ${#own[@]} -gt 0 ] || own=("verify/$program.cpp" bench verify/*.hpp)
-    echo "$program $(sha256sum <<<"$common $(sums_in "${own[@]#"$root/"}") $1" | cut -d ' ' -f 1)"
-  done >"$build/sources.txt"
+  python3 scripts/gpu_check.d/sources.py "$build" "$1" isolation_test "${programs[@]}" >"$build/sources.part" &&
+    mv "$build/sources.part" "$build/sources.txt"
 }
 
 # Which kernels a tool judges. Vendors' kernels are told racy and out of step by tools that do not follow all of what
