@@ -27,7 +27,7 @@ std::string count_text(const std::optional<int64_t>& value) {
   return value ? std::to_string(*value) : "none";
 }
 
-HtmlCell speedup_cell(const Speedup* s) {
+HtmlCell speedup_html(const Speedup* s) {
   if (s == nullptr) return {};
   if (!s->speedup_ratio) return {"n/a"};
   std::string text = significant(*s->speedup_ratio) + "x";
@@ -62,7 +62,7 @@ std::string doubts_text(const Measurement* m) {
 HtmlCell heat_cell(const Speedup& s) {
   const double away = std::log2(*s.speedup_ratio) / 2;
   const int share = static_cast<int>(std::lround(100 * std::min(1.0, std::abs(away))));
-  HtmlCell cell = speedup_cell(&s);
+  HtmlCell cell = speedup_html(&s);
   cell.text = significant(*s.speedup_ratio) + "x";
   cell.kind = away < 0 ? "heat down" : "heat up";
   cell.style = fmt::format("--share:{}%", share);
@@ -150,7 +150,7 @@ std::string results_table(const RunResult& result, const std::string& op) {
     std::vector<HtmlCell> cells{{common.rest_of(row.point->point)}};
     cells.push_back({row.runner == nullptr ? "" : runner_name(row.runner->name, row.is_baseline)});
     for (HtmlCell& cell : timing_cells(row.measurement)) cells.push_back(std::move(cell));
-    for (const Speedup* s : row.speedups) cells.push_back(speedup_cell(s));
+    for (const Speedup* s : row.speedups) cells.push_back(speedup_html(s));
     cells.push_back({row.runner == nullptr ? "" : error_text(*row.runner)});
     const Status status = status_of(row);
     cells.push_back({status_text(row) + doubts_text(row.measurement),

@@ -20,8 +20,6 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "attention";
-
 /// `count` members from `first` on of rows that lie so, members explicit.
 template <class View>
 View rows_of(const View& operand, int64_t rows, const RowStrides& strides, int64_t features,
@@ -80,7 +78,7 @@ struct AttentionPlan::State {
 AttentionPlan make_attention_plan(const Context& context, const AttentionProblem& problem,
                                   const PlanOptions& options) {
   const AttentionProblem full = complete_attention_problem(problem);
-  require_no_policy(kName, options.policy);
+  require_no_policy(kAttentionName, options.policy);
   AttentionChoice choice =
       choose_attention_strategy(full, context.info(), options.strategy, verified_strategies());
   const int64_t members = choice.strategy == AttentionStrategy::sequential ? 1 : full.num_members;
@@ -276,10 +274,10 @@ void AttentionPlan::State::run(const AttentionArguments& a, const Execution& exe
 
 void AttentionPlan::run(const AttentionArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
-  require_device(kName, "y", arguments.y, s.context.device());
+  require_device(kAttentionName, "y", arguments.y, s.context.device());
   require_same_attention_problem(describe_attention(arguments, s.problem), s.problem);
   if (is_empty(s.problem)) return;
-  require_workspace(kName, execution, s.workspace_bytes);
+  require_workspace(kAttentionName, execution, s.workspace_bytes);
   const NvtxRange range(s.range.c_str());
   for (int64_t first = 0; first < s.problem.num_members; first += s.members_at_once) {
     s.run(arguments, execution, first);

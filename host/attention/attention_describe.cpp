@@ -14,8 +14,6 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "attention";
-
 std::string named(std::string_view argument) {
   return "attention: " + std::string(argument);
 }
@@ -52,8 +50,9 @@ RowStrides activation(std::string_view argument, const ConstTensorView& view,
                    ", expected [batch, positions, num_members * features] = " +
                    to_string(Shape{p.batch, seq, p.num_members * features}) +
                    ", or with members explicit");
-  require_dtype(kName, argument, view, p.dtype);
-  const RowStrides strides = member_rows(kName, argument, view, p.num_members, features).strides;
+  require_dtype(kAttentionName, argument, view, p.dtype);
+  const RowStrides strides =
+      member_rows(kAttentionName, argument, view, p.num_members, features).strides;
   WIDE_REQUIRE(strides != RowStrides{}, named(argument) + " has strides " +
                                             to_string(view.strides) +
                                             ", expected positions or members that do not all start "
@@ -63,8 +62,8 @@ RowStrides activation(std::string_view argument, const ConstTensorView& view,
 
 RowStrides weight(std::string_view argument, const ConstTensorView& view, const AttentionProblem& p,
                   int64_t out, int64_t in) {
-  require_shape(kName, argument, view, "[num_members, out, in]", {p.num_members, out, in});
-  require_dtype(kName, argument, view, p.dtype);
+  require_shape(kAttentionName, argument, view, "[num_members, out, in]", {p.num_members, out, in});
+  require_dtype(kAttentionName, argument, view, p.dtype);
   require_contiguous(argument, view);
   return {view.strides[1], p.num_members == 1 ? out * in : view.strides[0]};
 }
@@ -75,8 +74,8 @@ int64_t bias(std::string_view argument, const ConstTensorView& view, const Atten
                named(argument) + (p.has_bias ? " is absent, expected one: qkv_bias is present"
                                              : " is present, expected none: qkv_bias is absent"));
   if (view.is_absent()) return 0;
-  require_shape(kName, argument, view, "[num_members, out]", {p.num_members, out});
-  require_dtype(kName, argument, view, p.dtype);
+  require_shape(kAttentionName, argument, view, "[num_members, out]", {p.num_members, out});
+  require_dtype(kAttentionName, argument, view, p.dtype);
   require_contiguous(argument, view);
   require_members_apart(argument, view);
   return view.strides[0];
@@ -110,8 +109,9 @@ void describe_key_lengths(const ConstTensorView& lengths, AttentionProblem& p) {
   if (lengths.is_absent()) return;
   const bool is_shared = lengths.rank() == 1;
   p.key_lengths = is_shared ? KeyLengths::shared : KeyLengths::per_member;
-  require_dtype(kName, "key_lengths", lengths, Dtype::int32);
-  require_shape(kName, "key_lengths", lengths, is_shared ? "[batch]" : "[num_members, batch]",
+  require_dtype(kAttentionName, "key_lengths", lengths, Dtype::int32);
+  require_shape(kAttentionName, "key_lengths", lengths,
+                is_shared ? "[batch]" : "[num_members, batch]",
                 is_shared ? Shape{p.batch} : Shape{p.num_members, p.batch});
   require_contiguous("key_lengths", lengths);
   if (!is_shared) require_members_apart("key_lengths", lengths);
@@ -160,7 +160,7 @@ AttentionProblem describe_attention(const AttentionArguments& a, const Attention
                                    {"out_bias", &w.out_bias},
                                    {"key_lengths", &a.key_lengths}}) {
     if (view->is_absent()) continue;
-    require_device(kName, name, *view, a.y.device);
+    require_device(kAttentionName, name, *view, a.y.device);
     WIDE_REQUIRE(!may_overlap(*view, a.y),
                  named("y overlaps ") + name + ", expected memory of its own");
   }

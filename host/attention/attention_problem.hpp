@@ -7,11 +7,14 @@
 
 #include <array>
 #include <cstddef>
+#include <string_view>
 
 #include "wide/attention.hpp"
 #include "wide/linear.hpp"
 
 namespace wide {
+
+inline constexpr std::string_view kAttentionName = "attention";  ///< in messages
 
 /// One, or three of a cross attention; a run of a plan makes them, and allocates nothing.
 class Projections {

@@ -16,7 +16,7 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "flash_attention";
+constexpr std::string_view kFlashAttentionName = "flash_attention";
 
 /// The strides of an operand whose first two axes are batch and positions.
 RowStrides strides_of(const char* name, const ConstTensorView& view, const FlashAttentionProblem& p,
@@ -28,8 +28,9 @@ RowStrides strides_of(const char* name, const ConstTensorView& view, const Flash
                    ", expected [batch, positions, num_members * features] = " +
                    to_string(Shape{p.batch, seq, p.num_members * features}) +
                    ", or with members explicit");
-  require_dtype(kName, name, view, p.dtype);
-  const RowStrides strides = member_rows(kName, name, view, p.num_members, features).strides;
+  require_dtype(kFlashAttentionName, name, view, p.dtype);
+  const RowStrides strides =
+      member_rows(kFlashAttentionName, name, view, p.num_members, features).strides;
   WIDE_REQUIRE(features == 0 || strides != RowStrides{},
                "flash_attention: " + std::string(name) + " has strides " + to_string(view.strides) +
                    ", expected positions or members that do not all start at one place");
@@ -39,7 +40,7 @@ RowStrides strides_of(const char* name, const ConstTensorView& view, const Flash
 /// The member stride of key_lengths or slopes: rows of one axis, one per member.
 int64_t member_stride(const char* name, const ConstTensorView& view, const char* axes,
                       const Shape& expected) {
-  require_shape(kName, name, view, axes, expected);
+  require_shape(kFlashAttentionName, name, view, axes, expected);
   const bool has_members = expected.rank() == 2;
   WIDE_REQUIRE(expected.back() <= 1 || view.strides.back() == 1,
                "flash_attention: " + std::string(name) + " has strides " + to_string(view.strides) +
@@ -55,7 +56,7 @@ void describe_masks(const FlashAttentionArguments& a, FlashAttentionProblem& p) 
   if (!a.key_lengths.is_absent()) {
     const bool is_shared = a.key_lengths.rank() == 1;
     p.key_lengths = is_shared ? KeyLengths::shared : KeyLengths::per_member;
-    require_dtype(kName, "key_lengths", a.key_lengths, Dtype::int32);
+    require_dtype(kFlashAttentionName, "key_lengths", a.key_lengths, Dtype::int32);
     p.key_lengths_member_stride =
         is_shared ? member_stride("key_lengths", a.key_lengths, "[batch]", {p.batch})
                   : member_stride("key_lengths", a.key_lengths, "[num_members, batch]",
@@ -63,7 +64,7 @@ void describe_masks(const FlashAttentionArguments& a, FlashAttentionProblem& p) 
   }
   if (!a.slopes.is_absent()) {
     p.has_slopes = true;
-    require_dtype(kName, "slopes", a.slopes, Dtype::fp32);
+    require_dtype(kFlashAttentionName, "slopes", a.slopes, Dtype::fp32);
     p.slopes_member_stride =
         member_stride("slopes", a.slopes, "[num_members, heads]", {p.num_members, p.heads});
   }
@@ -80,7 +81,7 @@ void describe_bias(const ConstTensorView& bias, FlashAttentionProblem& p) {
   WIDE_REQUIRE(fits, "flash_attention: bias is " + to_string(bias.shape) +
                          ", expected [num_members or 1, batch or 1, heads or 1, seq, kv_seq] = " +
                          to_string(full));
-  require_dtype(kName, "bias", bias, p.dtype);
+  require_dtype(kFlashAttentionName, "bias", bias, p.dtype);
   WIDE_REQUIRE(bias.shape[4] <= 1 || bias.strides[4] == 1, "flash_attention: bias has strides " +
                                                                to_string(bias.strides) +
                                                                ", expected a last stride of 1");
@@ -133,7 +134,7 @@ FlashAttentionProblem describe_flash_attention(const FlashAttentionArguments& a,
                                    {"slopes", &a.slopes},
                                    {"bias", &a.bias}}) {
     if (view->is_absent()) continue;
-    require_device(kName, name, *view, a.y.device);
+    require_device(kFlashAttentionName, name, *view, a.y.device);
     WIDE_REQUIRE(!may_overlap(*view, a.y), "flash_attention: y overlaps " + std::string(name) +
                                                ", expected memory of its own");
   }
@@ -175,7 +176,7 @@ FlashAttentionPlan make_flash_attention_plan(const Context& context,
                                              const FlashAttentionProblem& problem,
                                              const PlanOptions& options) {
   const FlashAttentionProblem full = complete_flash_attention_problem(problem);
-  require_no_policy(kName, options.policy);
+  require_no_policy(kFlashAttentionName, options.policy);
   std::shared_ptr<const FlashAttentionCudnn> cudnn;
   const auto make = [&] {
     cudnn = std::make_shared<const FlashAttentionCudnn>(cudnn_device(context), full, Calls::one);
@@ -223,10 +224,10 @@ int64_t FlashAttentionPlan::workspace_bytes() const {
 void FlashAttentionPlan::run(const FlashAttentionArguments& arguments,
                              const Execution& execution) const {
   const State& s = *state_;
-  require_device(kName, "y", arguments.y, s.context.device());
+  require_device(kFlashAttentionName, "y", arguments.y, s.context.device());
   require_same_flash_attention_problem(describe_flash_attention(arguments, s.problem), s.problem);
   if (is_empty(s.problem)) return;
-  require_workspace(kName, execution, workspace_bytes());
+  require_workspace(kFlashAttentionName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {
     return run_flash_attention_cpu(s.context, s.problem, s.choice.strategy, arguments);

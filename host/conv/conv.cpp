@@ -20,8 +20,6 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "conv";
-
 /// A member's weight in the order of the layout: channels behind the kernel's positions.
 template <class View>
 View in_order_of(const View& weight, ChannelLayout layout) {
@@ -46,15 +44,15 @@ const PackedOperand& packing_of(const ConstTensorView& weight) {
 /// What prepare_weights and restore_weights have in common: the packed side.
 template <class View>
 View packed_bias(const ConvProblem& p, const ConstTensorView& weight, const View& bias) {
-  require_dtype(kName, "weight", weight, p.dtype);
+  require_dtype(kConvName, "weight", weight, p.dtype);
   WIDE_REQUIRE(bias.is_absent() != p.epilogue.has_bias,
                std::string("conv: bias is ") +
                    (p.epilogue.has_bias ? "absent, expected [num_members * out_channels]"
                                         : "present, expected none: the problem has none"));
   if (!p.epilogue.has_bias) return bias;
-  require_dtype(kName, "bias", bias, p.dtype);
+  require_dtype(kConvName, "bias", bias, p.dtype);
   const ConstTensorView stacked =
-      member_parameters(kName, "bias", bias, p.num_members, p.out_channels);
+      member_parameters(kConvName, "bias", bias, p.num_members, p.out_channels);
   View view = bias;
   view.shape = stacked.shape;
   view.strides = stacked.strides;
@@ -81,7 +79,7 @@ struct ConvPlan::State {
 ConvPlan make_conv_plan(const Context& context, const ConvProblem& problem,
                         const PlanOptions& options) {
   const ConvProblem full = complete_conv_problem(problem);
-  require_no_policy(kName, options.policy);
+  require_no_policy(kConvName, options.policy);
   ConvRunner runner, stand_in;
   ConvChoice choice = choose_conv_strategy(
       full, context.info(), options.strategy, verified_strategies(),
@@ -154,10 +152,10 @@ void ConvPlan::restore_weights(const ConstTensorView& weight, const ConstTensorV
 
 void ConvPlan::run(const ConvArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
-  require_device(kName, "y", arguments.y, s.context.device());
+  require_device(kConvName, "y", arguments.y, s.context.device());
   require_same_conv_problem(describe_conv(arguments, s.problem), s.problem);
   if (is_empty(s.problem)) return;
-  require_workspace(kName, execution, s.runner.workspace_bytes);
+  require_workspace(kConvName, execution, s.runner.workspace_bytes);
   const NvtxRange range(s.range.c_str());
   const std::string reason =
       s.runner.unsupported_reason ? s.runner.unsupported_reason(arguments) : "";

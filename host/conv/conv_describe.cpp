@@ -16,8 +16,6 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "conv";
-
 /// The sizes and strides of an operand as kernels see it; signals get a row.
 struct Seen {
   int64_t outer = 0, channels = 0;  ///< B or N*Cout; N*C or Cin/groups
@@ -67,11 +65,11 @@ ChannelStrides describe_output(const char* name, const ConstTensorView& view, co
                                     : Shape{p.batch, size.height, size.width, channels};
   if (view.shape != expected) {
     require_shape(
-        kName, name, view,
+        kConvName, name, view,
         axes_of("num_members * out_channels", false, p.layout, rank) + " of the output's size",
         expected);
   }
-  require_dtype(kName, name, view, p.dtype);
+  require_dtype(kConvName, name, view, p.dtype);
   const Seen seen = look_at(view, p.layout);
   return {seen.outer_stride, p.out_channels * seen.channel_stride, seen.channel_stride,
           seen.row_stride, seen.column_stride};
@@ -81,9 +79,9 @@ void describe_bias(const ConvArguments& a, ConvProblem& p) {
   p.epilogue.has_bias = !a.bias.is_absent();
   p.bias_member_stride = 0;
   if (!p.epilogue.has_bias) return;
-  require_dtype(kName, "bias", a.bias, p.dtype);
+  require_dtype(kConvName, "bias", a.bias, p.dtype);
   const ConstTensorView bias =
-      member_parameters(kName, "bias", a.bias, p.num_members, p.out_channels);
+      member_parameters(kConvName, "bias", a.bias, p.num_members, p.out_channels);
   const bool are_apart = p.num_members <= 1 || p.out_channels == 0 || bias.strides[0] > 0;
   WIDE_REQUIRE((p.out_channels <= 1 || bias.strides[1] == 1) && are_apart,
                "conv: bias has strides " + to_string(a.bias.strides) +
@@ -105,7 +103,7 @@ void describe_weight(const ConvArguments& a, ConvProblem& p) {
                          " with num_members = " + std::to_string(p.num_members) +
                          ", in_channels = " + std::to_string(p.in_channels) +
                          ", groups = " + std::to_string(p.groups));
-  require_dtype(kName, "weight", a.weight, p.dtype);
+  require_dtype(kConvName, "weight", a.weight, p.dtype);
   p.out_channels = seen.outer / p.num_members;
   p.kernel = seen.size;
   p.weight = {p.out_channels * seen.outer_stride, seen.outer_stride, seen.channel_stride,
@@ -116,12 +114,12 @@ void require_apart(const ConvArguments& a, const ConvProblem& p) {
   for (const auto& [name, view] :
        {std::pair{"x", &a.x}, {"weight", &a.weight}, {"bias", &a.bias}}) {
     if (view->is_absent()) continue;
-    require_device(kName, name, *view, a.y.device);
+    require_device(kConvName, name, *view, a.y.device);
     WIDE_REQUIRE(!may_overlap(*view, a.y),
                  "conv: y overlaps " + std::string(name) + ", expected memory of its own");
   }
   if (a.residual.is_absent()) return;
-  require_device(kName, "residual", a.residual, a.y.device);
+  require_device(kConvName, "residual", a.residual, a.y.device);
   const bool is_y = a.residual.data == a.y.data && p.residual == p.y;
   WIDE_REQUIRE(is_y || !may_overlap(a.residual, a.y),
                "conv: residual overlaps y, expected y itself or memory of its own");

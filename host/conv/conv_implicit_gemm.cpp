@@ -19,10 +19,6 @@ constexpr int kLeastCapability = 80;
 /// Fewer are less than an instruction's: terms of 16 bits, and on one of a group's sides channels.
 constexpr int64_t kLeastTerms = 8, kLeastChannels = 8;
 
-std::string text(int64_t value) {
-  return std::to_string(value);
-}
-
 /// Elements from the first to the last of those that one output is summed over.
 double span_of(const ConvProblem& p, int64_t channel, int64_t row, int64_t column) {
   const auto part = [](int64_t count, int64_t stride) {
@@ -71,18 +67,20 @@ ConvGemmTile choose(const ConvProblem& p, const DeviceInfo& device,
 
 std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& p, const DeviceInfo& device) {
   if (device.compute_capability < kLeastCapability) {
-    return "it needs compute capability " + text(kLeastCapability) + ", the device has " +
-           text(device.compute_capability);
+    return "it needs compute capability " + std::to_string(kLeastCapability) + ", the device has " +
+           std::to_string(device.compute_capability);
   }
   if (p.dtype == Dtype::fp32 && !p.allow_tf32) {
     return "it multiplies fp32 as tf32, which the problem does not allow";
   }
   if (conv_terms(p) < kLeastTerms) {
-    return "it needs sums of " + text(kLeastTerms) + " terms, these have " + text(conv_terms(p));
+    return "it needs sums of " + std::to_string(kLeastTerms) + " terms, these have " +
+           std::to_string(conv_terms(p));
   }
   if (std::max(p.in_channels, p.out_channels) / p.groups < kLeastChannels) {
-    return "it needs " + text(kLeastChannels) + " channels a group, these have " +
-           text(p.in_channels / p.groups) + " and " + text(p.out_channels / p.groups);
+    return "it needs " + std::to_string(kLeastChannels) + " channels a group, these have " +
+           std::to_string(p.in_channels / p.groups) + " and " +
+           std::to_string(p.out_channels / p.groups);
   }
   constexpr int64_t kMost = int64_t{1} << 30;  // and sums of two are below 2^31
   const double span =

@@ -4,9 +4,13 @@
 // What makes a convolution legal, with all strides filled in.
 #pragma once
 
+#include <string_view>
+
 #include "wide/conv.hpp"
 
 namespace wide {
+
+inline constexpr std::string_view kConvName = "conv";  ///< in messages
 
 std::string_view conv_layout_name(ChannelLayout layout);
 inline ChannelLayout x_layout_of(const ConvProblem& problem) {

@@ -80,10 +80,6 @@ bool is_proved(const ConvStrategy& strategy, const DeviceInfo& device,
          is_verified_in(verified, "conv2d", strategy.name, device.compute_capability);
 }
 
-std::string text(std::string_view value) {
-  return std::string(value);
-}
-
 /// What "auto" would have looked at, had a device proved it.
 std::string unverified_text(const DeviceInfo& device, const std::string& unproved) {
   if (unproved.empty()) return "";
@@ -98,26 +94,26 @@ ConvChoice choose_automatically(const ConvProblem& problem, const DeviceInfo& de
   std::vector<const ConvStrategy*> slower;  // for want of another
   const auto is_refused = [&](const ConvStrategy& strategy) {
     const std::string reason = strategy.is_vendors ? refusal(strategy) : "";
-    if (!reason.empty()) refusals += "; " + text(strategy.name) + ": " + reason;
+    if (!reason.empty()) refusals += "; " + std::string(strategy.name) + ": " + reason;
     return !reason.empty();
   };
   for (const ConvStrategy& strategy : kStrategies) {
     if (strategy.device != device.device.type) continue;
     const std::string reason = conv_unsupported_reason(strategy, problem, device);
     if (!reason.empty()) {
-      reasons += "; " + text(strategy.name) + ": " + reason;
+      reasons += "; " + std::string(strategy.name) + ": " + reason;
     } else if (strategy.name != "sequential" && !is_proved(strategy, device, verified)) {
-      unproved += (unproved.empty() ? "" : ", ") + text(strategy.name);
+      unproved += (unproved.empty() ? "" : ", ") + std::string(strategy.name);
     } else if (!strategy.is_expected_to_win(problem, device)) {
       slower.push_back(&strategy);
     } else if (!is_refused(strategy)) {
-      return {&strategy, text(strategy.name) + ": " + text(strategy.why) +
+      return {&strategy, std::string(strategy.name) + ": " + std::string(strategy.why) +
                              unverified_text(device, unproved) + refusals};
     }
   }
   for (const ConvStrategy* strategy : slower) {
     if (is_refused(*strategy)) continue;
-    return {strategy, text(strategy->name) + ": others cannot run this problem" +
+    return {strategy, std::string(strategy->name) + ": others cannot run this problem" +
                           unverified_text(device, unproved) + reasons + refusals};
   }
   throw_unsupported("conv: no strategy for \"auto\"" + unverified_text(device, unproved) + reasons +
@@ -133,7 +129,8 @@ std::span<const ConvStrategy> conv_strategies() {
 std::string conv_unsupported_reason(const ConvStrategy& strategy, const ConvProblem& problem,
                                     const DeviceInfo& device) {
   if (strategy.device != device.device.type) {
-    return "it runs on " + text(strategy.device == cpu ? "the CPU" : "CUDA devices") + " only";
+    return "it runs on " + std::string(strategy.device == cpu ? "the CPU" : "CUDA devices") +
+           " only";
   }
   return is_empty(problem) ? "" : strategy.unsupported_reason(problem, device);
 }
@@ -153,9 +150,10 @@ ConvChoice choose_conv_strategy(const ConvProblem& problem, const DeviceInfo& de
       });
   const std::string reason = conv_unsupported_reason(*strategy, problem, device);
   if (!reason.empty()) {
-    throw_unsupported("conv: strategy " + text(name) + " cannot run this problem: " + reason);
+    throw_unsupported("conv: strategy " + std::string(name) +
+                      " cannot run this problem: " + reason);
   }
-  return {strategy, text(name) + ": asked for by name"};
+  return {strategy, std::string(name) + ": asked for by name"};
 }
 
 }  // namespace wide

@@ -24,10 +24,6 @@ constexpr int32_t kHaloColumns = kernels::kConvWgmmaStorePixels / kernels::kConv
 constexpr int64_t kMostBox = 256;                       // elements of a tensor map's box
 constexpr int64_t kMostStrideBytes = int64_t{1} << 40;  // of a tensor map, one too many
 
-std::string text(int64_t value) {
-  return std::to_string(value);
-}
-
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
@@ -48,8 +44,8 @@ bool is_no_tile_stride(const Step& step, int64_t bytes) {
 std::string stride_reason(const char* what, std::span<const Step> steps, int64_t bytes) {
   for (const Step& step : steps) {
     if (!is_no_tile_stride(step, bytes)) continue;
-    return std::string(what) + " has a " + step.name + " stride of " + text(step.stride) +
-           ", tensor maps need multiples of " + text(16 / bytes) +
+    return std::string(what) + " has a " + step.name + " stride of " + std::to_string(step.stride) +
+           ", tensor maps need multiples of " + std::to_string(16 / bytes) +
            " elements below 2^40 bytes; implicit_gemm takes any";
   }
   return "";
@@ -143,12 +139,13 @@ std::string conv_wgmma_unsupported_reason(const ConvProblem& p, const DeviceInfo
     return "it takes channels_last, the problem has " + std::string(conv_layout_name(p.layout));
   }
   if (p.x_layout.has_value()) return "it takes channels_last, x has channels_first";
-  if (p.groups != 1) return "it takes one group of channels, the problem has " + text(p.groups);
+  if (p.groups != 1)
+    return "it takes one group of channels, the problem has " + std::to_string(p.groups);
   const PerAxis steps = conv_wgmma_steps(p);
   if (std::max(steps.height, steps.width) > kernels::kConvWgmmaMostStride) {
-    return "tensor maps step over at most " + text(kernels::kConvWgmmaMostStride) +
-           " positions, stride is {height " + text(p.stride.height) + ", width " +
-           text(p.stride.width) + "}; implicit_gemm takes any";
+    return "tensor maps step over at most " + std::to_string(kernels::kConvWgmmaMostStride) +
+           " positions, stride is {height " + std::to_string(p.stride.height) + ", width " +
+           std::to_string(p.stride.width) + "}; implicit_gemm takes any";
   }
   reason = strides_reason(p);
   if (reason.empty()) reason = conv_implicit_gemm_unsupported_reason(p, device);  // it stands in

@@ -20,8 +20,6 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "embedding";
-
 /// As many tables to be quantised, or read back, as the problem has members, of its sizes.
 template <class View>
 void require_members(std::span<const View> members, const EmbeddingProblem& p) {
@@ -29,7 +27,7 @@ void require_members(std::span<const View> members, const EmbeddingProblem& p) {
                "embedding: " + std::to_string(members.size()) +
                    " members, expected num_members = " + std::to_string(p.num_members));
   for (size_t n = 0; n < members.size(); ++n) {
-    require_shape(kName, "member " + std::to_string(n), members[n], "[vocab, dim]",
+    require_shape(kEmbeddingName, "member " + std::to_string(n), members[n], "[vocab, dim]",
                   {p.vocab, p.dim});
   }
 }
@@ -46,11 +44,12 @@ struct EmbeddingPlan::State {
 EmbeddingPlan make_embedding_plan(const Context& context, const EmbeddingProblem& problem,
                                   const PlanOptions& options) {
   const EmbeddingProblem full = resolved(problem);
-  require_no_policy(kName, options.policy);
+  require_no_policy(kEmbeddingName, options.policy);
   const DeviceInfo& device = context.info();
   const std::string_view kernel = strategy_name(one_launch_strategy(full));
-  EmbeddingChoice choice = choose_embedding_strategy(
-      full, device, options.strategy, is_verified(kName, kernel, device.compute_capability));
+  EmbeddingChoice choice =
+      choose_embedding_strategy(full, device, options.strategy,
+                                is_verified(kEmbeddingName, kernel, device.compute_capability));
   std::string range = "wide::embedding(" + std::string(strategy_name(choice.strategy)) + ")";
   return EmbeddingPlan(std::make_shared<const EmbeddingPlan::State>(
       EmbeddingPlan::State{context, full, std::move(choice), std::move(range)}));
@@ -77,12 +76,12 @@ void EmbeddingPlan::prepare_weights(std::span<const ConstTensorView> members,
   const EmbeddingProblem& p = state_->problem;
   const bool is_packed = p.table_format == WeightFormat::packed;
   require_shape(
-      kName, "table", table,
+      kEmbeddingName, "table", table,
       is_packed ? "[num_members, vocab, dim]" : "[num_members, vocab, quantized_row_bytes(dim)]",
       {p.num_members, p.vocab, row_elements(p)});
   if (is_packed) return pack(operands::embedding_table, members, table, stream);
   require_members(members, p);
-  require_dtype(kName, "table", table, Dtype::uint8);
+  require_dtype(kEmbeddingName, "table", table, Dtype::uint8);
   quantize_tables(state_->context, p.table_format, members, table, stream);
 }
 
@@ -93,17 +92,17 @@ void EmbeddingPlan::restore_weights(const ConstTensorView& table,
     return unpack(operands::embedding_table, table, members, stream);
   }
   require_members(members, p);
-  require_dtype(kName, "table", table, Dtype::uint8);
-  require_shape(kName, "table", table, "[num_members, vocab, quantized_row_bytes(dim)]",
+  require_dtype(kEmbeddingName, "table", table, Dtype::uint8);
+  require_shape(kEmbeddingName, "table", table, "[num_members, vocab, quantized_row_bytes(dim)]",
                 {p.num_members, p.vocab, row_elements(p)});
   dequantize_tables(state_->context, p.table_format, table, members, stream);
 }
 
 void EmbeddingPlan::run(const EmbeddingArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
-  require_device(kName, "y", arguments.y, s.context.device());
+  require_device(kEmbeddingName, "y", arguments.y, s.context.device());
   require_same(describe_embedding(arguments, s.problem), s.problem);
-  require_workspace(kName, execution, workspace_bytes());
+  require_workspace(kEmbeddingName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());
   const auto run =
       s.context.device().type == DeviceType::cpu ? run_embedding_cpu : run_embedding_cuda;
@@ -114,7 +113,7 @@ void EmbeddingPlan::check(const Execution& execution) const {
   const State& s = *state_;
   WIDE_REQUIRE(s.problem.checked,
                "embedding: check() of an unchecked problem: set problem.checked");
-  require_workspace(kName, execution, workspace_bytes());
+  require_workspace(kEmbeddingName, execution, workspace_bytes());
   EmbeddingFinding finding;
   const Shape bytes{static_cast<int64_t>(sizeof(finding))};
   copy(ConstTensorView(execution.workspace.data, Dtype::uint8, bytes, s.context.device()),

@@ -14,8 +14,6 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "embedding";
-
 struct Field {
   const char* name;
   int64_t EmbeddingProblem::*value;
@@ -107,13 +105,13 @@ void require_same(const EmbeddingProblem& got, const EmbeddingProblem& expected)
                    std::string(dtype_name(got.id_dtype)) +
                    " ids, expected the plan's = " + std::string(dtype_name(expected.dtype)) +
                    " with " + std::string(dtype_name(expected.id_dtype)));
-  require_same_strides(kName, "y", got.y, expected.y);
-  require_same_strides(kName, "table", got.table, expected.table);
-  require_same_stride(kName, "batch stride of ids", got.ids_batch_stride,
+  require_same_strides(kEmbeddingName, "y", got.y, expected.y);
+  require_same_strides(kEmbeddingName, "table", got.table, expected.table);
+  require_same_stride(kEmbeddingName, "batch stride of ids", got.ids_batch_stride,
                       expected.ids_batch_stride);
-  require_same_stride(kName, "member stride of ids", got.ids_member_stride,
+  require_same_stride(kEmbeddingName, "member stride of ids", got.ids_member_stride,
                       expected.ids_member_stride);
-  require_same_stride(kName, "member stride of offsets", got.offsets_member_stride,
+  require_same_stride(kEmbeddingName, "member stride of offsets", got.offsets_member_stride,
                       expected.offsets_member_stride);
 }
 
@@ -131,8 +129,8 @@ void describe_table(const ConstTensorView& table, int64_t dim, EmbeddingProblem&
     WIDE_REQUIRE(dim >= 0 && dim <= table.shape[2],
                  "embedding: dim is " + std::to_string(dim) +
                      ", expected 0 up to the bytes of a row of table " + to_string(table.shape));
-    require_dtype(kName, "table", table, Dtype::uint8);
-    require_shape(kName, "table", table, "[num_members, vocab, quantized_row_bytes(dim)]",
+    require_dtype(kEmbeddingName, "table", table, Dtype::uint8);
+    require_shape(kEmbeddingName, "table", table, "[num_members, vocab, quantized_row_bytes(dim)]",
                   {p.num_members, p.vocab, quantized_row_bytes(dim)});
   }
   const int64_t elements = table.shape[2];
@@ -175,7 +173,7 @@ void describe_ids(const ConstTensorView& ids, EmbeddingProblem& p) {
 /// Ids or offsets of bags, [count] or [N, count]: their count; sets the member stride.
 int64_t describe_run(const char* name, const ConstTensorView& view, const EmbeddingProblem& p,
                      int64_t& member_stride) {
-  const ArgumentName text = name_of(kName, name);
+  const ArgumentName text = name_of(kEmbeddingName, name);
   const int rank = p.shared_ids ? 1 : 2;
   WIDE_REQUIRE(view.rank() == rank && (p.shared_ids || view.shape[0] == p.num_members),
                text + " is " + to_string(view.shape) + ", expected " +
@@ -196,7 +194,7 @@ void describe_bags(const EmbeddingArguments& a, EmbeddingProblem& p) {
   WIDE_REQUIRE(offsets >= 1, "embedding: offsets is " + to_string(a.offsets.shape) +
                                  ", expected one more than there are bags");
   p.batch = offsets - 1;
-  require_dtype(kName, "offsets", a.offsets, p.id_dtype);
+  require_dtype(kEmbeddingName, "offsets", a.offsets, p.id_dtype);
 }
 
 }  // namespace
@@ -221,20 +219,20 @@ EmbeddingProblem describe_embedding(const EmbeddingArguments& a, const Embedding
   }
   require_legal(p);
 
-  const MemberRows y = member_rows(kName, "y", a.y, p.num_members, p.dim);
+  const MemberRows y = member_rows(kEmbeddingName, "y", a.y, p.num_members, p.dim);
   WIDE_REQUIRE(y.rows == (has_bags ? p.batch : p.batch * p.seq),
                "embedding: y is " + to_string(a.y.shape) + ", expected " +
                    (has_bags ? "[bags, num_members * dim] = " +
                                    to_string(Shape{p.batch, p.num_members * p.dim})
                              : "[batch, seq, num_members * dim] = " +
                                    to_string(Shape{p.batch, p.seq, p.num_members * p.dim})));
-  require_disjoint_rows(kName, "y", y, p.num_members, p.dim);
+  require_disjoint_rows(kEmbeddingName, "y", y, p.num_members, p.dim);
   p.y = y.strides;
-  require_dtype(kName, "y", a.y, p.dtype);
+  require_dtype(kEmbeddingName, "y", a.y, p.dtype);
   for (const auto& [view, name] :
        {std::pair{a.ids, "ids"}, {a.table, "table"}, {a.offsets, "offsets"}}) {
     if (view.is_absent()) continue;
-    require_device(kName, name, view, a.y.device);
+    require_device(kEmbeddingName, name, view, a.y.device);
     WIDE_REQUIRE(!may_overlap(view, a.y), "embedding: y overlaps " + std::string(name));
   }
   return p;

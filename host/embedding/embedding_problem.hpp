@@ -4,9 +4,13 @@
 // Problems as plans keep them.
 #pragma once
 
+#include <string_view>
+
 #include "wide/embedding.hpp"
 
 namespace wide {
+
+inline constexpr std::string_view kEmbeddingName = "embedding";  ///< in messages
 
 /// Elements of a row of the table as it is stored: bytes of a quantised one.
 int64_t row_elements(const EmbeddingProblem& problem);

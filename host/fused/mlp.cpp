@@ -20,8 +20,6 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "mlp";
-
 template <class View>
 using ByteOf = std::conditional_t<std::is_same_v<View, TensorView>, char, const char>;
 
@@ -60,8 +58,8 @@ BasicMlpLayer<View> layer_of(const View& weights, const MlpProblem& p, const Mlp
 }
 
 void require_weights(const MlpProblem& p, const ConstTensorView& weights) {
-  require_dtype(kName, "weights", weights, p.dtype);
-  require_shape(kName, "weights", weights,
+  require_dtype(kMlpName, "weights", weights, p.dtype);
+  require_shape(kMlpName, "weights", weights,
                 "[num_members, elements] of widths " + mlp_widths_text(p),
                 {p.num_members, mlp_member_elements(p)});
   WIDE_REQUIRE(weights.strides[1] == 1, "mlp: weights has strides " + to_string(weights.strides) +
@@ -83,12 +81,12 @@ void require_members(const MlpProblem& p, std::span<const BasicMlpMember<View>> 
     for (size_t l = 0; l < layers.size(); ++l) {
       const std::string layer = " of layer " + std::to_string(l) + whose;
       const int64_t in = p.widths[l], out = p.widths[l + 1];
-      require_shape(kName, "weight" + layer, layers[l].weight, "[out, in]", {out, in});
+      require_shape(kMlpName, "weight" + layer, layers[l].weight, "[out, in]", {out, in});
       WIDE_REQUIRE(layers[l].bias.is_absent() != p.has_bias,
                    "mlp: bias" + layer +
                        (p.has_bias ? " is absent, expected [out]: the plan's problem has one"
                                    : " is present, expected none: the plan's problem has none"));
-      if (p.has_bias) require_shape(kName, "bias" + layer, layers[l].bias, "[out]", {out});
+      if (p.has_bias) require_shape(kMlpName, "bias" + layer, layers[l].bias, "[out]", {out});
     }
   }
 }
@@ -114,7 +112,7 @@ struct MlpPlan::State {
 MlpPlan make_mlp_plan(const Context& context, const MlpProblem& problem,
                       const PlanOptions& options) {
   const MlpProblem full = complete_mlp_problem(problem);
-  require_no_policy(kName, options.policy);
+  require_no_policy(kMlpName, options.policy);
   const DeviceInfo& device = context.info();
   MlpPlan::State s{context, full,
                    choose_mlp_strategy(full, device, options.strategy, verified_strategies()),
@@ -233,10 +231,10 @@ void MlpPlan::State::run(const MlpArguments& a, const Execution& execution, int6
 
 void MlpPlan::run(const MlpArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
-  require_device(kName, "y", arguments.y, s.context.device());
+  require_device(kMlpName, "y", arguments.y, s.context.device());
   require_same_mlp_operands(arguments, s.problem);
   if (is_empty(s.problem)) return;
-  require_workspace(kName, execution, s.workspace_bytes);
+  require_workspace(kMlpName, execution, s.workspace_bytes);
   const NvtxRange range(s.range.c_str());
   if (s.choice.strategy == MlpStrategy::fused) {
     return run_mlp_fused(s.context.info(), s.problem, s.net, s.shape, arguments, execution.stream);

@@ -12,8 +12,6 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "mlp";
-
 /// What operands show of a problem.
 struct MlpOperands {
   int64_t num_members = 1, batch = 0;
@@ -29,7 +27,7 @@ void read_weights(const ConstTensorView& weights, const MlpProblem& like, MlpOpe
       "mlp: weights is " + (weights.is_absent() ? "absent" : to_string(weights.shape)) +
           ", expected [num_members, elements] with elements = " + std::to_string(elements));
   p.num_members = weights.shape[0];
-  require_dtype(kName, "weights", weights, like.dtype);
+  require_dtype(kMlpName, "weights", weights, like.dtype);
   const Shape expected{p.num_members, elements};
   WIDE_REQUIRE(weights.shape == expected, "mlp: weights is " + to_string(weights.shape) +
                                               ", expected [num_members, elements] of widths " +
@@ -53,9 +51,9 @@ MemberRows rows_of(std::string_view argument, const ConstTensorView& view, Dtype
                    (view.is_absent() ? "absent" : to_string(view.shape)) + ", expected " +
                    (is_shared ? "shared_input: [B, in] or [B, T, in]"
                               : "[B, N*features], [B, T, N*features] or [B, N, features]"));
-  require_dtype(kName, argument, view, dtype);
-  const MemberRows rows = is_shared ? shared_rows(kName, argument, view, features)
-                                    : member_rows(kName, argument, view, num_members, features);
+  require_dtype(kMlpName, argument, view, dtype);
+  const MemberRows rows = is_shared ? shared_rows(kMlpName, argument, view, features)
+                                    : member_rows(kMlpName, argument, view, num_members, features);
   WIDE_REQUIRE(rows.strides != RowStrides{},
                "mlp: " + std::string(argument) + " has strides " + to_string(view.strides) +
                    ", expected rows or members that do not all start at one place");
@@ -77,9 +75,9 @@ MlpOperands read_operands(const MlpArguments& arguments, const MlpProblem& like)
                "mlp: y is " + to_string(arguments.y.shape) + " with " + std::to_string(y.rows) +
                    " rows per member, expected x's rows = " + std::to_string(p.batch));
   const Device device = arguments.x.device;
-  require_device(kName, "x", arguments.x, device);
-  require_device(kName, "weights", arguments.weights, device);
-  require_device(kName, "y", arguments.y, device);
+  require_device(kMlpName, "x", arguments.x, device);
+  require_device(kMlpName, "weights", arguments.weights, device);
+  require_device(kMlpName, "y", arguments.y, device);
   for (const auto& [name, input] :
        {std::pair{"x", &arguments.x}, {"weights", &arguments.weights}}) {
     WIDE_REQUIRE(

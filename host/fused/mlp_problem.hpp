@@ -5,12 +5,15 @@
 // refuse, the whole refuses; nothing is checked twice.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "wide/linear.hpp"
 #include "wide/mlp.hpp"
 
 namespace wide {
+
+inline constexpr std::string_view kMlpName = "mlp";  ///< in messages
 
 /// The layers of `members` neighbouring members, complete. What lies between them is packed for so
 /// many. Of one member, x is its own even where it is shared.

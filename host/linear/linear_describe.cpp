@@ -14,7 +14,7 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "linear";
+constexpr std::string_view kLinearName = "linear";
 
 void require_rank(std::string_view argument, const ConstTensorView& view, int low, int high,
                   std::string_view expected) {
@@ -45,10 +45,10 @@ void describe_x(const ConstTensorView& x, LinearProblem& problem) {
   MemberRows rows;
   if (problem.shared_input) {
     require_rank("x", x, 2, 3, "shared_input: [B, in] or [B, T, in]");
-    rows = shared_rows(kName, "x", x, in);
+    rows = shared_rows(kLinearName, "x", x, in);
   } else {
     require_rank("x", x, 2, 3, "[B, N*in], [B, T, N*in] or [B, N, in]");
-    rows = member_rows(kName, "x", x, problem.num_members, in);
+    rows = member_rows(kLinearName, "x", x, problem.num_members, in);
   }
   require_steps("x", x, in, rows.strides);
   problem.batch = rows.rows;
@@ -81,9 +81,9 @@ void describe_quantized_weight(const ConstTensorView& weight, const LinearProble
   require_rank("weight", weight, 2, 2, kShape);
   WIDE_REQUIRE(weight.shape[0] >= 1, "linear: weight is " + to_string(weight.shape) +
                                          ", expected num_members >= 1 in front");
-  require_dtype(kName, "weight", weight, Dtype::uint8);
+  require_dtype(kLinearName, "weight", weight, Dtype::uint8);
   const int64_t bytes = linear_member_bytes(problem);
-  require_shape(kName, "weight", weight, kShape, {weight.shape[0], bytes});
+  require_shape(kLinearName, "weight", weight, kShape, {weight.shape[0], bytes});
   require_contiguous("weight", weight);
   WIDE_REQUIRE(bytes == 0 || weight.alignment() >= kQuantizedAlignment,
                "linear: weight is aligned to " + std::to_string(weight.alignment()) +
@@ -97,8 +97,8 @@ void describe_bias(const ConstTensorView& bias, LinearProblem& problem) {
   problem.epilogue.has_bias = !bias.is_absent();
   problem.bias_member_stride = 0;
   if (bias.is_absent()) return;
-  require_dtype(kName, "bias", bias, *problem.y_dtype);
-  require_shape(kName, "bias", bias, "[num_members, out]",
+  require_dtype(kLinearName, "bias", bias, *problem.y_dtype);
+  require_shape(kLinearName, "bias", bias, "[num_members, out]",
                 {problem.num_members, problem.out_features});
   require_contiguous("bias", bias);
   WIDE_REQUIRE(problem.num_members == 1 || problem.out_features == 0 || bias.strides[0] != 0,
@@ -111,9 +111,9 @@ void describe_scale(const ConstTensorView& scale, LinearProblem& problem) {
   problem.epilogue.scale = OutputScale::none;
   problem.scale_member_stride = 0;
   if (scale.is_absent()) return;
-  require_dtype(kName, "scale", scale, Dtype::fp32);
+  require_dtype(kLinearName, "scale", scale, Dtype::fp32);
   const bool is_per_member = scale.rank() == 2 && scale.shape[1] == 1;
-  require_shape(kName, "scale", scale, "[num_members, 1] or [num_members, out]",
+  require_shape(kLinearName, "scale", scale, "[num_members, 1] or [num_members, out]",
                 {problem.num_members, is_per_member ? 1 : problem.out_features});
   require_contiguous("scale", scale);
   WIDE_REQUIRE(problem.num_members == 1 || problem.out_features == 0 || scale.strides[0] != 0,
@@ -128,7 +128,7 @@ RowStrides describe_outputs(std::string_view argument, const ConstTensorView& vi
                             const LinearProblem& problem) {
   require_rank(argument, view, 2, 3, "[B, N*out], [B, T, N*out] or [B, N, out]");
   const MemberRows rows =
-      member_rows(kName, argument, view, problem.num_members, problem.out_features);
+      member_rows(kLinearName, argument, view, problem.num_members, problem.out_features);
   WIDE_REQUIRE(rows.rows == problem.batch,
                "linear: " + std::string(argument) + " is " + to_string(view.shape) + " with " +
                    std::to_string(rows.rows) +
@@ -145,7 +145,7 @@ void describe_residual(const LinearArguments& arguments, const LinearProblem& li
   WIDE_REQUIRE(like.epilogue.residual != Residual::none,
                "linear: residual is " + to_string(residual.shape) +
                    ", expected none: the problem does not say where it is added");
-  require_dtype(kName, "residual", residual, *problem.y_dtype);
+  require_dtype(kLinearName, "residual", residual, *problem.y_dtype);
   problem.epilogue.residual = like.epilogue.residual;
   problem.residual = describe_outputs("residual", residual, problem);
 }
@@ -176,22 +176,22 @@ LinearProblem describe_linear(const LinearArguments& arguments, const LinearProb
     describe_weight(arguments.weight, problem);
   }
   describe_x(arguments.x, problem);
-  if (!is_quantized(problem)) require_dtype(kName, "weight", arguments.weight, problem.dtype);
-  require_dtype(kName, "y", arguments.y, *problem.y_dtype);
+  if (!is_quantized(problem)) require_dtype(kLinearName, "weight", arguments.weight, problem.dtype);
+  require_dtype(kLinearName, "y", arguments.y, *problem.y_dtype);
   describe_bias(arguments.bias, problem);
   describe_scale(arguments.scale, problem);
   describe_residual(arguments, like, problem);
   describe_y(arguments.y, problem);
 
   const Device device = arguments.x.device;
-  require_device(kName, "x", arguments.x, device);
-  require_device(kName, "weight", arguments.weight, device);
-  if (!arguments.bias.is_absent()) require_device(kName, "bias", arguments.bias, device);
-  if (!arguments.scale.is_absent()) require_device(kName, "scale", arguments.scale, device);
+  require_device(kLinearName, "x", arguments.x, device);
+  require_device(kLinearName, "weight", arguments.weight, device);
+  if (!arguments.bias.is_absent()) require_device(kLinearName, "bias", arguments.bias, device);
+  if (!arguments.scale.is_absent()) require_device(kLinearName, "scale", arguments.scale, device);
   if (!arguments.residual.is_absent()) {
-    require_device(kName, "residual", arguments.residual, device);
+    require_device(kLinearName, "residual", arguments.residual, device);
   }
-  require_device(kName, "y", arguments.y, device);
+  require_device(kLinearName, "y", arguments.y, device);
   const auto require_apart = [&](const char* name, const ConstTensorView& input) {
     WIDE_REQUIRE(
         !may_overlap(input, arguments.y),

@@ -23,7 +23,7 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "quantize";
+constexpr std::string_view kQuantizeName = "quantize";
 
 Shape member_shape(const QuantizedWeight& weight) {
   return {weight.out_features, weight.in_features};
@@ -31,11 +31,11 @@ Shape member_shape(const QuantizedWeight& weight) {
 
 void check_blobs(const QuantizedWeight& weight, const ConstTensorView& blobs, size_t num_members,
                  Device device) {
-  require_dtype(kName, "blobs", blobs, Dtype::uint8);
-  require_shape(kName, "blobs", blobs, "[num_members, member_bytes]",
+  require_dtype(kQuantizeName, "blobs", blobs, Dtype::uint8);
+  require_shape(kQuantizeName, "blobs", blobs, "[num_members, member_bytes]",
                 {static_cast<int64_t>(num_members), quantized_bytes(weight)});
   if (blobs.num_elements() == 0) return;
-  require_device(kName, "blobs", blobs, device);
+  require_device(kQuantizeName, "blobs", blobs, device);
   WIDE_REQUIRE(blobs.strides.back() == 1, "quantize: blobs has strides " +
                                               to_string(blobs.strides) +
                                               ", expected bytes side by side: stride 1");
@@ -44,12 +44,12 @@ void check_blobs(const QuantizedWeight& weight, const ConstTensorView& blobs, si
 void check_member(const QuantizedWeight& weight, const ConstTensorView& member, size_t index,
                   Device device) {
   const std::string name = "member " + std::to_string(index);
-  require_shape(kName, name, member, "[out, in]", member_shape(weight));
+  require_shape(kQuantizeName, name, member, "[out, in]", member_shape(weight));
   WIDE_REQUIRE(
       member.dtype == Dtype::fp32 || member.dtype == Dtype::fp16 || member.dtype == Dtype::bf16,
       "quantize: " + name + " is " + std::string(dtype_name(member.dtype)) +
           ", expected fp32, fp16 or bf16");
-  require_device(kName, name, member, device);
+  require_device(kQuantizeName, name, member, device);
 }
 
 bool is_on_cpu(const Context& context) {

@@ -14,7 +14,7 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "ragged_linear";
+constexpr std::string_view kRaggedLinearName = "ragged_linear";
 
 template <class View>
 View rows_of(const View& storage, const RaggedRows& rows, int64_t num_rows, int64_t features) {
@@ -62,7 +62,7 @@ void check_ragged_storage(std::string_view argument, const ConstTensorView& stor
   const auto name = [&] { return "ragged_linear: " + std::string(argument); };
   WIDE_REQUIRE(!storage.is_absent(), name() + " is absent, expected a storage of one axis with " +
                                          std::to_string(elements) + " elements");
-  require_dtype(kName, argument, storage, dtype);
+  require_dtype(kRaggedLinearName, argument, storage, dtype);
   WIDE_REQUIRE(storage.rank() == 1 && (storage.shape[0] <= 1 || storage.strides[0] == 1),
                name() + " is " + to_string(storage.shape) + " with strides " +
                    to_string(storage.strides) + ", expected one contiguous axis");
@@ -77,7 +77,7 @@ void check_ragged_linear_arguments(const RaggedLinearProblem& problem,
   const auto check = [&](std::string_view name, const ConstTensorView& storage, Dtype dtype,
                          int64_t elements) {
     check_ragged_storage(name, storage, dtype, elements);
-    require_device(kName, name, storage, device);
+    require_device(kRaggedLinearName, name, storage, device);
   };
   const auto check_optional = [&](std::string_view name, const ConstTensorView& storage,
                                   bool is_wanted, Dtype dtype, int64_t elements) {

@@ -21,10 +21,10 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "batchnorm";
+constexpr std::string_view kBatchnormName = "batchnorm";
 
 void require_legal(const BatchnormProblem& p) {
-  require_legal_channels(kName, p);
+  require_legal_channels(kBatchnormName, p);
   WIDE_REQUIRE(
       p.momentum >= 0 && p.momentum <= 1,
       "batchnorm: momentum is " + std::to_string(p.momentum) + ", expected a number in [0, 1]");
@@ -39,7 +39,7 @@ void require_legal(const BatchnormProblem& p) {
 
 BatchnormProblem resolved(BatchnormProblem p) {
   require_legal(p);
-  complete_channels(kName, p);
+  complete_channels(kBatchnormName, p);
   complete_parameter(p.mean_member_stride, true, p.channels);
   complete_parameter(p.variance_member_stride, true, p.channels);
   return p;
@@ -49,9 +49,9 @@ BatchnormProblem resolved(BatchnormProblem p) {
 void require_per_member(const char* name, const ConstTensorView& view, const BatchnormArguments& a,
                         const BatchnormProblem& p) {
   if (view.is_absent()) return;
-  require_device(kName, name, view, a.y.device);
-  require_shape(kName, name, view, "[num_members]", {p.num_members});
-  require_dtype(kName, name, view, Dtype::fp32);
+  require_device(kBatchnormName, name, view, a.y.device);
+  require_shape(kBatchnormName, name, view, "[num_members]", {p.num_members});
+  require_dtype(kBatchnormName, name, view, Dtype::fp32);
   WIDE_REQUIRE(view.is_contiguous(), std::string("batchnorm: ") + name + " has strides " +
                                          to_string(view.strides) + ", expected a stride of 1");
 }
@@ -75,14 +75,14 @@ void require_apart(const BatchnormArguments& a, const BatchnormProblem& p) {
 BatchnormProblem describe_batchnorm(const BatchnormArguments& a, const BatchnormProblem& like) {
   BatchnormProblem p = like;
   if (a.running_mean.rank() == 2) p.num_members = a.running_mean.shape[0];
-  read_channels(kName, a, p);
+  read_channels(kBatchnormName, a, p);
   require_legal(p);
   WIDE_REQUIRE(!a.running_mean.is_absent() && !a.running_variance.is_absent(),
                "batchnorm: running_mean or running_variance is absent, expected both");
   p.mean_member_stride =
-      read_parameters(kName, "running_mean", a.running_mean, a.y, p, Dtype::fp32);
+      read_parameters(kBatchnormName, "running_mean", a.running_mean, a.y, p, Dtype::fp32);
   p.variance_member_stride =
-      read_parameters(kName, "running_variance", a.running_variance, a.y, p, Dtype::fp32);
+      read_parameters(kBatchnormName, "running_variance", a.running_variance, a.y, p, Dtype::fp32);
   require_per_member("epsilon", a.epsilon, a, p);
   require_per_member("momentum", a.momentum, a, p);
   require_apart(a, p);
@@ -94,14 +94,14 @@ struct BatchnormPlan::State : ChannelNormState<BatchnormProblem, BatchnormCudnn>
 BatchnormPlan make_batchnorm_plan(const Context& context, const BatchnormProblem& problem,
                                   const PlanOptions& options) {
   const BatchnormProblem full = resolved(problem);
-  require_no_policy(kName, options.policy);
+  require_no_policy(kBatchnormName, options.policy);
   // Both names of the catalogue run these kernels: each proves what the other does not.
   const int capability = context.info().compute_capability;
   const bool is_trusted = is_verified("batchnorm1d", "wide", capability) &&
                           is_verified("batchnorm2d", "wide", capability);
   return BatchnormPlan(
       std::make_shared<const BatchnormPlan::State>(make_channel_norm_state<BatchnormCudnn>(
-          kName, context, full, options, is_trusted,
+          kBatchnormName, context, full, options, is_trusted,
           "operands are not aligned to 16 bytes, y is x, or members have an epsilon or momentum "
           "of their own")));
 }
@@ -132,7 +132,7 @@ void for_each_parameter(const BatchnormProblem& p, const BasicBatchnormParameter
     std::vector<Member> views;
     for (const auto& member : members) views.push_back(member.*(field.second));
     const ConstTensorView joined =
-        member_parameters(kName, name, packed.*(field.first), p.num_members, p.channels);
+        member_parameters(kBatchnormName, name, packed.*(field.first), p.num_members, p.channels);
     Packed stacked = packed.*(field.first);
     stacked.shape = joined.shape;
     stacked.strides = joined.strides;
@@ -167,9 +167,9 @@ void BatchnormPlan::restore_weights(const ConstBatchnormParameters& packed,
 
 void BatchnormPlan::run(const BatchnormArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
-  require_device(kName, "y", arguments.y, s.context.device());
-  require_same_channels(kName, describe_batchnorm(arguments, s.problem), s.problem);
-  require_workspace(kName, execution, workspace_bytes());
+  require_device(kBatchnormName, "y", arguments.y, s.context.device());
+  require_same_channels(kBatchnormName, describe_batchnorm(arguments, s.problem), s.problem);
+  require_workspace(kBatchnormName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {
     return run_batchnorm_cpu(s.context, s.problem, s.choice.strategy, arguments);
@@ -177,7 +177,7 @@ void BatchnormPlan::run(const BatchnormArguments& arguments, const Execution& ex
   const auto reason = [](const BatchnormArguments& a) {
     return batchnorm_cudnn_unsupported_reason(a);
   };
-  if (s.has_run(kName, reason, arguments, execution)) return;
+  if (s.has_run(kBatchnormName, reason, arguments, execution)) return;
   run_batchnorm_cuda(s.context, s.problem, s.own_strategy(), arguments, execution.stream);
 }
 

@@ -17,7 +17,7 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "chain";
+constexpr std::string_view kChainName = "chain";
 
 /// One of the parameters, wherever parameters are.
 struct Parameter {
@@ -34,18 +34,18 @@ constexpr Parameter kParameters[] = {
 }  // namespace
 
 ChainProblem describe_chain(const ChainArguments& arguments, const ChainProblem& like) {
-  return describe_rows(kName, arguments, like);
+  return describe_rows(kChainName, arguments, like);
 }
 
 struct ChainPlan::State : WideState<ChainProblem> {};
 
 ChainPlan make_chain_plan(const Context& context, const ChainProblem& problem,
                           const PlanOptions& options) {
-  const ChainProblem full = complete_rows(kName, problem);
-  require_no_policy(kName, options.policy);
-  const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
+  const ChainProblem full = complete_rows(kChainName, problem);
+  require_no_policy(kChainName, options.policy);
+  const bool is_trusted = is_verified(kChainName, "wide", context.info().compute_capability);
   return ChainPlan(std::make_shared<const ChainPlan::State>(
-      ChainPlan::State{make_wide_state(kName, context, full, options, is_trusted)}));
+      ChainPlan::State{make_wide_state(kChainName, context, full, options, is_trusted)}));
 }
 
 const ChainProblem& ChainPlan::problem() const {
@@ -72,7 +72,7 @@ void ChainPlan::prepare_weights(std::span<const ChainMember> members,
     std::vector<ConstTensorView> own;
     for (const ChainMember& member : members) own.push_back(member.*parameter.member);
     const TensorView& packed = parameters.*parameter.packed;
-    require_shape(kName, parameter.name, packed, "[num_members, features]",
+    require_shape(kChainName, parameter.name, packed, "[num_members, features]",
                   {p.num_members, p.features});
     pack(operands::chain_parameter, own, packed, stream);
   }
@@ -90,8 +90,8 @@ void ChainPlan::restore_weights(const ChainParameters& parameters,
 
 void ChainPlan::run(const ChainArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
-  require_device(kName, "y", arguments.y, s.context.device());
-  require_same_chain(kName, describe_chain(arguments, s.problem), s.problem);
+  require_device(kChainName, "y", arguments.y, s.context.device());
+  require_same_chain(kChainName, describe_chain(arguments, s.problem), s.problem);
   const NvtxRange range(s.range.c_str());
   run_row_norm(s.context, s.problem, s.choice.strategy, arguments, execution.stream);
 }

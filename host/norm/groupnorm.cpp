@@ -19,11 +19,11 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "groupnorm";
+constexpr std::string_view kGroupnormName = "groupnorm";
 
 void require_legal(const GroupnormProblem& p) {
-  require_legal_channels(kName, p);
-  require_least(kName, "groups", p.groups, 1);
+  require_legal_channels(kGroupnormName, p);
+  require_least(kGroupnormName, "groups", p.groups, 1);
   WIDE_REQUIRE(p.channels % p.groups == 0,
                "groupnorm: groups is " + std::to_string(p.groups) +
                    ", expected a divisor of channels = " + std::to_string(p.channels));
@@ -35,14 +35,15 @@ void require_legal(const GroupnormProblem& p) {
 
 GroupnormProblem resolved(GroupnormProblem p) {
   require_legal(p);
-  complete_channels(kName, p);
+  complete_channels(kGroupnormName, p);
   return p;
 }
 
 /// Parameters of all members as [N, C].
 template <class View>
 View stacked(const char* name, const View& view, const GroupnormProblem& p) {
-  const ConstTensorView read = member_parameters(kName, name, view, p.num_members, p.channels);
+  const ConstTensorView read =
+      member_parameters(kGroupnormName, name, view, p.num_members, p.channels);
   return View(view.data, view.dtype, read.shape, read.strides, view.device);
 }
 
@@ -53,7 +54,7 @@ GroupnormProblem describe_groupnorm(const GroupnormArguments& a, const Groupnorm
   for (const ConstTensorView& parameter : {a.gamma, a.beta}) {
     if (parameter.rank() == 2) p.num_members = parameter.shape[0];
   }
-  read_channels(kName, a, p);
+  read_channels(kGroupnormName, a, p);
   require_legal(p);
   return p;
 }
@@ -63,11 +64,11 @@ struct GroupnormPlan::State : ChannelNormState<GroupnormProblem, InstancenormCud
 GroupnormPlan make_groupnorm_plan(const Context& context, const GroupnormProblem& problem,
                                   const PlanOptions& options) {
   const GroupnormProblem full = resolved(problem);
-  require_no_policy(kName, options.policy);
-  const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
+  require_no_policy(kGroupnormName, options.policy);
+  const bool is_trusted = is_verified(kGroupnormName, "wide", context.info().compute_capability);
   return GroupnormPlan(
       std::make_shared<const GroupnormPlan::State>(make_channel_norm_state<InstancenormCudnn>(
-          kName, context, full, options, is_trusted,
+          kGroupnormName, context, full, options, is_trusted,
           "operands are not aligned to 16 bytes, or y is x")));
 }
 
@@ -112,9 +113,9 @@ void GroupnormPlan::restore_weights(const ConstTensorView& gamma, const ConstTen
 
 void GroupnormPlan::run(const GroupnormArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
-  require_device(kName, "y", arguments.y, s.context.device());
-  require_same_channels(kName, describe_groupnorm(arguments, s.problem), s.problem);
-  require_workspace(kName, execution, workspace_bytes());
+  require_device(kGroupnormName, "y", arguments.y, s.context.device());
+  require_same_channels(kGroupnormName, describe_groupnorm(arguments, s.problem), s.problem);
+  require_workspace(kGroupnormName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {
     return run_groupnorm_cpu(s.context, s.problem, s.choice.strategy, arguments);
@@ -122,7 +123,7 @@ void GroupnormPlan::run(const GroupnormArguments& arguments, const Execution& ex
   const auto reason = [](const GroupnormArguments& a) {
     return instancenorm_cudnn_unsupported_reason(a);
   };
-  if (s.has_run(kName, reason, arguments, execution)) return;
+  if (s.has_run(kGroupnormName, reason, arguments, execution)) return;
   run_groupnorm_cuda(s.context, s.problem, s.own_strategy(), arguments, execution.stream);
 }
 

@@ -17,24 +17,24 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "layernorm";
+constexpr std::string_view kLayernormName = "layernorm";
 
 }  // namespace
 
 LayernormProblem describe_layernorm(const LayernormArguments& arguments,
                                     const LayernormProblem& like) {
-  return to_layernorm(describe_rows(kName, to_chain(arguments), to_chain(like)));
+  return to_layernorm(describe_rows(kLayernormName, to_chain(arguments), to_chain(like)));
 }
 
 struct LayernormPlan::State : WideState<LayernormProblem> {};
 
 LayernormPlan make_layernorm_plan(const Context& context, const LayernormProblem& problem,
                                   const PlanOptions& options) {
-  const LayernormProblem full = to_layernorm(complete_rows(kName, to_chain(problem)));
-  require_no_policy(kName, options.policy);
-  const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
+  const LayernormProblem full = to_layernorm(complete_rows(kLayernormName, to_chain(problem)));
+  require_no_policy(kLayernormName, options.policy);
+  const bool is_trusted = is_verified(kLayernormName, "wide", context.info().compute_capability);
   return LayernormPlan(std::make_shared<const LayernormPlan::State>(
-      LayernormPlan::State{make_wide_state(kName, context, full, options, is_trusted)}));
+      LayernormPlan::State{make_wide_state(kLayernormName, context, full, options, is_trusted)}));
 }
 
 const LayernormProblem& LayernormPlan::problem() const {
@@ -63,11 +63,13 @@ void LayernormPlan::prepare_weights(std::span<const LayernormMember> members,
     betas.push_back(member.beta);
   }
   if (p.has_gamma) {
-    require_shape(kName, "gamma", gamma, "[num_members, features]", {p.num_members, p.features});
+    require_shape(kLayernormName, "gamma", gamma, "[num_members, features]",
+                  {p.num_members, p.features});
     pack(operands::layernorm_gamma, gammas, gamma, stream);
   }
   if (p.has_beta) {
-    require_shape(kName, "beta", beta, "[num_members, features]", {p.num_members, p.features});
+    require_shape(kLayernormName, "beta", beta, "[num_members, features]",
+                  {p.num_members, p.features});
     pack(operands::layernorm_beta, betas, beta, stream);
   }
 }
@@ -81,9 +83,10 @@ void LayernormPlan::restore_weights(const ConstTensorView& gamma, const ConstTen
 
 void LayernormPlan::run(const LayernormArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
-  require_device(kName, "y", arguments.y, s.context.device());
+  require_device(kLayernormName, "y", arguments.y, s.context.device());
   const ChainProblem problem = to_chain(s.problem);
-  require_same_chain(kName, describe_rows(kName, to_chain(arguments), problem), problem);
+  require_same_chain(kLayernormName, describe_rows(kLayernormName, to_chain(arguments), problem),
+                     problem);
   const NvtxRange range(s.range.c_str());
   run_row_norm(s.context, problem, s.choice.strategy, to_chain(arguments), execution.stream);
 }

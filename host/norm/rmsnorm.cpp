@@ -15,23 +15,23 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "rmsnorm";
+constexpr std::string_view kRmsnormName = "rmsnorm";
 
 }  // namespace
 
 RmsnormProblem describe_rmsnorm(const RmsnormArguments& arguments, const RmsnormProblem& like) {
-  return to_rmsnorm(describe_rows(kName, to_chain(arguments), to_chain(like)));
+  return to_rmsnorm(describe_rows(kRmsnormName, to_chain(arguments), to_chain(like)));
 }
 
 struct RmsnormPlan::State : WideState<RmsnormProblem> {};
 
 RmsnormPlan make_rmsnorm_plan(const Context& context, const RmsnormProblem& problem,
                               const PlanOptions& options) {
-  const RmsnormProblem full = to_rmsnorm(complete_rows(kName, to_chain(problem)));
-  require_no_policy(kName, options.policy);
-  const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
+  const RmsnormProblem full = to_rmsnorm(complete_rows(kRmsnormName, to_chain(problem)));
+  require_no_policy(kRmsnormName, options.policy);
+  const bool is_trusted = is_verified(kRmsnormName, "wide", context.info().compute_capability);
   return RmsnormPlan(std::make_shared<const RmsnormPlan::State>(
-      RmsnormPlan::State{make_wide_state(kName, context, full, options, is_trusted)}));
+      RmsnormPlan::State{make_wide_state(kRmsnormName, context, full, options, is_trusted)}));
 }
 
 const RmsnormProblem& RmsnormPlan::problem() const {
@@ -54,7 +54,8 @@ void RmsnormPlan::prepare_weights(std::span<const ConstTensorView> members, cons
                                   Stream stream) const {
   const RmsnormProblem& p = state_->problem;
   if (!p.has_gamma) return;
-  require_shape(kName, "gamma", gamma, "[num_members, features]", {p.num_members, p.features});
+  require_shape(kRmsnormName, "gamma", gamma, "[num_members, features]",
+                {p.num_members, p.features});
   pack(operands::rmsnorm_gamma, members, gamma, stream);
 }
 
@@ -65,9 +66,10 @@ void RmsnormPlan::restore_weights(const ConstTensorView& gamma, std::span<const 
 
 void RmsnormPlan::run(const RmsnormArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
-  require_device(kName, "y", arguments.y, s.context.device());
+  require_device(kRmsnormName, "y", arguments.y, s.context.device());
   const ChainProblem problem = to_chain(s.problem);
-  require_same_chain(kName, describe_rows(kName, to_chain(arguments), problem), problem);
+  require_same_chain(kRmsnormName, describe_rows(kRmsnormName, to_chain(arguments), problem),
+                     problem);
   const NvtxRange range(s.range.c_str());
   run_row_norm(s.context, problem, s.choice.strategy, to_chain(arguments), execution.stream);
 }

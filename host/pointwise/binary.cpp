@@ -17,10 +17,10 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "binary";
+constexpr std::string_view kBinaryName = "binary";
 
 BinaryProblem resolved(BinaryProblem p) {
-  require_legal_rows(kName, rows_of(p));
+  require_legal_rows(kBinaryName, rows_of(p));
   complete_rows(p);
   if (p.broadcast == Broadcast::none) {
     p.other = complete_strides(p.other, packed_rows(p.num_members, p.features), p.rows,
@@ -42,7 +42,7 @@ BinaryProblem resolved(BinaryProblem p) {
 /// The strides of a second operand with an element for each feature of each member, or each member.
 RowStrides member_strides(const ConstTensorView& other, const Shape& expected,
                           std::string_view axes) {
-  require_shape(kName, "other", other, axes, expected);
+  require_shape(kBinaryName, "other", other, axes, expected);
   const int64_t packed = expected.rank() == 1 ? 1 : expected[1];
   WIDE_REQUIRE(
       expected.rank() == 1 || expected[1] <= 1 || other.strides[1] == 1,
@@ -57,7 +57,7 @@ RowStrides member_strides(const ConstTensorView& other, const Shape& expected,
 RowStrides describe_other(const ConstTensorView& other, const BinaryProblem& p) {
   switch (p.broadcast) {
     case Broadcast::none: {
-      const MemberRows rows = member_rows(kName, "other", other, p.num_members, p.features);
+      const MemberRows rows = member_rows(kBinaryName, "other", other, p.num_members, p.features);
       WIDE_REQUIRE(rows.rows == p.rows, "binary: other is " + to_string(other.shape) +
                                             ", expected the rows of x: " + std::to_string(p.rows));
       return rows.strides;
@@ -67,21 +67,22 @@ RowStrides describe_other(const ConstTensorView& other, const BinaryProblem& p) 
     case Broadcast::features:
       return member_strides(other, {p.num_members}, "[num_members]");
     case Broadcast::members:
-      require_shape(kName, "other", other, "[1], of all members", {1});
+      require_shape(kBinaryName, "other", other, "[1], of all members", {1});
       return {};
   }
   return {};
 }
 
 void require_same(const BinaryProblem& got, const BinaryProblem& expected) {
-  require_same_rows(kName, rows_of(got), rows_of(expected));
-  require_same_strides(kName, "other", got.other, expected.other);
+  require_same_rows(kBinaryName, rows_of(got), rows_of(expected));
+  require_same_strides(kBinaryName, "other", got.other, expected.other);
 }
 
 }  // namespace
 
 BinaryProblem describe_binary(const BinaryArguments& a, const BinaryProblem& like) {
-  const PackedRows rows = describe_packed_rows(kName, a.x, a.y, like.num_members, like.features);
+  const PackedRows rows =
+      describe_packed_rows(kBinaryName, a.x, a.y, like.num_members, like.features);
   BinaryProblem p = like;
   p.rows = rows.rows;
   p.features = rows.features;
@@ -89,8 +90,8 @@ BinaryProblem describe_binary(const BinaryArguments& a, const BinaryProblem& lik
   p.x = rows.x;
   p.y = rows.y;
   p.other = describe_other(a.other, p);
-  require_dtype(kName, "other", a.other, p.dtype);
-  require_device(kName, "other", a.other, a.y.device);
+  require_dtype(kBinaryName, "other", a.other, p.dtype);
+  require_device(kBinaryName, "other", a.other, a.y.device);
   const bool is_in_place =
       p.broadcast == Broadcast::none && a.other.data == a.y.data && p.other == p.y;
   WIDE_REQUIRE(is_in_place || !may_overlap(a.other, a.y),
@@ -103,10 +104,10 @@ struct BinaryPlan::State : WideState<BinaryProblem> {};
 BinaryPlan make_binary_plan(const Context& context, const BinaryProblem& problem,
                             const PlanOptions& options) {
   const BinaryProblem full = resolved(problem);
-  require_no_policy(kName, options.policy);
-  const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
+  require_no_policy(kBinaryName, options.policy);
+  const bool is_trusted = is_verified(kBinaryName, "wide", context.info().compute_capability);
   return BinaryPlan(std::make_shared<const BinaryPlan::State>(
-      BinaryPlan::State{make_wide_state(kName, context, full, options, is_trusted)}));
+      BinaryPlan::State{make_wide_state(kBinaryName, context, full, options, is_trusted)}));
 }
 
 const BinaryProblem& BinaryPlan::problem() const {
@@ -124,7 +125,7 @@ int64_t BinaryPlan::workspace_bytes() const {
 
 void BinaryPlan::run(const BinaryArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
-  require_device(kName, "y", arguments.y, s.context.device());
+  require_device(kBinaryName, "y", arguments.y, s.context.device());
   require_same(describe_binary(arguments, s.problem), s.problem);
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {

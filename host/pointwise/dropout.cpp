@@ -20,10 +20,10 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "dropout";
+constexpr std::string_view kDropoutName = "dropout";
 
 DropoutProblem resolved(DropoutProblem p) {
-  require_legal_rows(kName, rows_of(p));
+  require_legal_rows(kDropoutName, rows_of(p));
   complete_rows(p);
   if (p.seed_member_stride == 0) p.seed_member_stride = 2;
   if (p.probability_member_stride == 0) p.probability_member_stride = 1;
@@ -33,10 +33,10 @@ DropoutProblem resolved(DropoutProblem p) {
 /// The member stride of [num_members, count]; packed where there is one member.
 int64_t describe_parameter(const char* argument, const ConstTensorView& view, const Shape& expected,
                            std::string_view axes, Dtype dtype, const TensorView& y) {
-  const ArgumentName name = name_of(kName, argument);
-  require_shape(kName, argument, view, axes, expected);
-  require_dtype(kName, argument, view, dtype);
-  require_device(kName, argument, view, y.device);
+  const ArgumentName name = name_of(kDropoutName, argument);
+  require_shape(kDropoutName, argument, view, axes, expected);
+  require_dtype(kDropoutName, argument, view, dtype);
+  require_device(kDropoutName, argument, view, y.device);
   WIDE_REQUIRE(expected[1] == 1 || view.strides[1] == 1,
                name + " has strides " + to_string(view.strides) + ", expected a last stride of 1");
   WIDE_REQUIRE(expected[0] == 1 || view.strides[0] > 0,
@@ -47,17 +47,18 @@ int64_t describe_parameter(const char* argument, const ConstTensorView& view, co
 }
 
 void require_same(const DropoutProblem& got, const DropoutProblem& expected) {
-  require_same_rows(kName, rows_of(got), rows_of(expected));
-  require_same_stride(kName, "member stride of seeds", got.seed_member_stride,
+  require_same_rows(kDropoutName, rows_of(got), rows_of(expected));
+  require_same_stride(kDropoutName, "member stride of seeds", got.seed_member_stride,
                       expected.seed_member_stride);
-  require_same_stride(kName, "member stride of probabilities", got.probability_member_stride,
+  require_same_stride(kDropoutName, "member stride of probabilities", got.probability_member_stride,
                       expected.probability_member_stride);
 }
 
 }  // namespace
 
 DropoutProblem describe_dropout(const DropoutArguments& a, const DropoutProblem& like) {
-  const PackedRows rows = describe_packed_rows(kName, a.x, a.y, like.num_members, like.features);
+  const PackedRows rows =
+      describe_packed_rows(kDropoutName, a.x, a.y, like.num_members, like.features);
   DropoutProblem p{rows.num_members, rows.rows, rows.features, rows.dtype, rows.x, rows.y};
   p.seed_member_stride = describe_parameter("seeds", a.seeds, {p.num_members, 2},
                                             "[num_members, 2]", Dtype::int64, a.y);
@@ -71,10 +72,10 @@ struct DropoutPlan::State : WideState<DropoutProblem> {};
 DropoutPlan make_dropout_plan(const Context& context, const DropoutProblem& problem,
                               const PlanOptions& options) {
   const DropoutProblem full = resolved(problem);
-  require_no_policy(kName, options.policy);
-  const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
+  require_no_policy(kDropoutName, options.policy);
+  const bool is_trusted = is_verified(kDropoutName, "wide", context.info().compute_capability);
   return DropoutPlan(std::make_shared<const DropoutPlan::State>(
-      DropoutPlan::State{make_wide_state(kName, context, full, options, is_trusted)}));
+      DropoutPlan::State{make_wide_state(kDropoutName, context, full, options, is_trusted)}));
 }
 
 const DropoutProblem& DropoutPlan::problem() const {
@@ -101,8 +102,8 @@ void DropoutPlan::prepare_weights(std::span<const DropoutMember> members, const 
     own_seeds.push_back(member.seed);
     own_probabilities.push_back(member.probability);
   }
-  require_shape(kName, "seeds", seeds, "[num_members, 2]", {num_members, 2});
-  require_shape(kName, "probabilities", probabilities, "[num_members, 1]", {num_members, 1});
+  require_shape(kDropoutName, "seeds", seeds, "[num_members, 2]", {num_members, 2});
+  require_shape(kDropoutName, "probabilities", probabilities, "[num_members, 1]", {num_members, 1});
   pack(operands::dropout_seed, own_seeds, seeds, stream);
   pack(operands::dropout_probability, own_probabilities, probabilities, stream);
 }
@@ -118,7 +119,7 @@ void DropoutPlan::restore_weights(const ConstTensorView& seeds,
 
 void DropoutPlan::run(const DropoutArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
-  require_device(kName, "y", arguments.y, s.context.device());
+  require_device(kDropoutName, "y", arguments.y, s.context.device());
   require_same(describe_dropout(arguments, s.problem), s.problem);
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {

@@ -16,7 +16,7 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "ensemble";
+constexpr std::string_view kEnsembleName = "ensemble";
 
 /// y's rows stand alone: [rows, 1, features].
 PackedRows rows_of_x(const EnsembleProblem& p) {
@@ -24,7 +24,7 @@ PackedRows rows_of_x(const EnsembleProblem& p) {
 }
 
 EnsembleProblem resolved(EnsembleProblem p) {
-  require_legal_rows(kName, rows_of_x(p));
+  require_legal_rows(kEnsembleName, rows_of_x(p));
   p.x = complete_strides(p.x, packed_rows(p.num_members, p.features), p.rows, p.num_members,
                          p.features);
   if (p.y_row_stride == 0 || p.rows <= 1 || p.features == 0) p.y_row_stride = p.features;
@@ -32,16 +32,16 @@ EnsembleProblem resolved(EnsembleProblem p) {
 }
 
 void check_mask(const EnsembleArguments& a, int64_t num_members) {
-  require_shape(kName, "mask", a.mask, "[num_members]", {num_members});
-  require_dtype(kName, "mask", a.mask, Dtype::uint8);
-  require_device(kName, "mask", a.mask, a.y.device);
+  require_shape(kEnsembleName, "mask", a.mask, "[num_members]", {num_members});
+  require_dtype(kEnsembleName, "mask", a.mask, Dtype::uint8);
+  require_device(kEnsembleName, "mask", a.mask, a.y.device);
   WIDE_REQUIRE(a.mask.is_contiguous(), "ensemble: mask has strides " + to_string(a.mask.strides) +
                                            ", expected members side by side: stride 1");
   WIDE_REQUIRE(!may_overlap(a.mask, a.y), "ensemble: y overlaps mask");
 }
 
 void require_same(const EnsembleProblem& got, const EnsembleProblem& expected) {
-  require_same_rows(kName, rows_of_x(got), rows_of_x(expected));
+  require_same_rows(kEnsembleName, rows_of_x(got), rows_of_x(expected));
   WIDE_REQUIRE(got.has_mask == expected.has_mask,
                std::string("ensemble: there is ") + (got.has_mask ? "a" : "no") +
                    " mask, expected " + (expected.has_mask ? "one" : "none") +
@@ -60,17 +60,17 @@ EnsembleProblem describe_ensemble(const EnsembleArguments& a, const EnsembleProb
   p.features = a.y.shape.back();
   p.mode = like.mode;
   p.dtype = a.x.dtype;
-  const MemberRows from = member_rows(kName, "x", a.x, n, p.features);
+  const MemberRows from = member_rows(kEnsembleName, "x", a.x, n, p.features);
   p.rows = from.rows;
   p.x = from.strides;
-  require_legal_rows(kName, rows_of_x(p));
-  const MemberRows to = shared_rows(kName, "y", a.y, p.features);
+  require_legal_rows(kEnsembleName, rows_of_x(p));
+  const MemberRows to = shared_rows(kEnsembleName, "y", a.y, p.features);
   WIDE_REQUIRE(to.rows == p.rows, "ensemble: y is " + to_string(a.y.shape) +
                                       ", expected the rows of x = " + to_string(a.x.shape));
-  require_disjoint_rows(kName, "y", to, 1, p.features);
+  require_disjoint_rows(kEnsembleName, "y", to, 1, p.features);
   p.y_row_stride = to.strides.row;
-  require_dtype(kName, "y", a.y, p.dtype);
-  require_device(kName, "x", a.x, a.y.device);
+  require_dtype(kEnsembleName, "y", a.y, p.dtype);
+  require_device(kEnsembleName, "x", a.x, a.y.device);
   WIDE_REQUIRE(!may_overlap(a.x, a.y), "ensemble: y overlaps x, expected memory of its own");
   p.has_mask = a.mask.rank() > 0;
   if (p.has_mask) check_mask(a, n);
@@ -83,9 +83,10 @@ EnsemblePlan make_ensemble_plan(const Context& context, const EnsembleProblem& p
                                 const PlanOptions& options) {
   constexpr int64_t kMostFeatures = 0x7fffffff;
   const EnsembleProblem full = resolved(problem);
-  require_no_policy(kName, options.policy);
-  const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
-  const EnsemblePlan::State state{make_wide_state(kName, context, full, options, is_trusted)};
+  require_no_policy(kEnsembleName, options.policy);
+  const bool is_trusted = is_verified(kEnsembleName, "wide", context.info().compute_capability);
+  const EnsemblePlan::State state{
+      make_wide_state(kEnsembleName, context, full, options, is_trusted)};
   if (full.mode == Ensemble::vote &&
       (full.num_members > kMostVoters || full.features > kMostFeatures)) {
     throw_unsupported("ensemble: vote of " + std::to_string(full.num_members) + " members on " +
@@ -116,9 +117,9 @@ int64_t EnsemblePlan::workspace_bytes() const {
 
 void EnsemblePlan::run(const EnsembleArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
-  require_device(kName, "y", arguments.y, s.context.device());
+  require_device(kEnsembleName, "y", arguments.y, s.context.device());
   require_same(describe_ensemble(arguments, s.problem), s.problem);
-  require_workspace(kName, execution, workspace_bytes());
+  require_workspace(kEnsembleName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());
   void* state = execution.workspace.data;
   if (s.context.device().type == DeviceType::cpu) {

@@ -21,7 +21,7 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "pointwise";
+constexpr std::string_view kPointwiseName = "pointwise";
 
 bool has_slopes(const PointwiseProblem& p) {
   return p.function == PointwiseFunction::prelu;
@@ -40,7 +40,7 @@ void require_parameters(const PointwiseProblem& p) {
 }
 
 void require_legal(const PointwiseProblem& p) {
-  require_legal_rows(kName, rows_of(p));
+  require_legal_rows(kPointwiseName, rows_of(p));
   require_parameters(p);
   if (has_slopes(p)) {
     WIDE_REQUIRE(p.num_slopes == 1 || p.num_slopes == p.features,
@@ -67,7 +67,7 @@ void describe_slope(const ConstTensorView& slope, PointwiseProblem& p) {
                    (slope.shape[1] == 1 || slope.shape[1] == p.features),
                "pointwise: slope is " + to_string(slope.shape) + ", expected [num_members, 1] or " +
                    "[num_members, features] = " + to_string(Shape{p.num_members, p.features}));
-  require_dtype(kName, "slope", slope, p.dtype);
+  require_dtype(kPointwiseName, "slope", slope, p.dtype);
   p.num_slopes = slope.shape[1];
   WIDE_REQUIRE(
       p.num_slopes == 1 || slope.strides[1] == 1,
@@ -76,18 +76,19 @@ void describe_slope(const ConstTensorView& slope, PointwiseProblem& p) {
 }
 
 void require_same(const PointwiseProblem& got, const PointwiseProblem& expected) {
-  require_same_rows(kName, rows_of(got), rows_of(expected));
+  require_same_rows(kPointwiseName, rows_of(got), rows_of(expected));
   WIDE_REQUIRE(got.num_slopes == expected.num_slopes,
                "pointwise: the operands' num_slopes is " + std::to_string(got.num_slopes) +
                    ", expected the plan's = " + std::to_string(expected.num_slopes));
-  require_same_stride(kName, "member stride of slope", got.slope_member_stride,
+  require_same_stride(kPointwiseName, "member stride of slope", got.slope_member_stride,
                       expected.slope_member_stride);
 }
 
 }  // namespace
 
 PointwiseProblem describe_pointwise(const PointwiseArguments& a, const PointwiseProblem& like) {
-  const PackedRows rows = describe_packed_rows(kName, a.x, a.y, like.num_members, like.features);
+  const PackedRows rows =
+      describe_packed_rows(kPointwiseName, a.x, a.y, like.num_members, like.features);
   PointwiseProblem p = like;
   p.rows = rows.rows;
   p.features = rows.features;
@@ -97,7 +98,7 @@ PointwiseProblem describe_pointwise(const PointwiseArguments& a, const Pointwise
   p.num_slopes = p.slope_member_stride = 0;
   if (has_slopes(p)) {
     describe_slope(a.slope, p);
-    require_device(kName, "slope", a.slope, a.y.device);
+    require_device(kPointwiseName, "slope", a.slope, a.y.device);
     WIDE_REQUIRE(!may_overlap(a.slope, a.y), "pointwise: y overlaps slope");
   } else {
     WIDE_REQUIRE(a.slope.is_absent(), "pointwise: slope is present, expected none for " +
@@ -112,10 +113,10 @@ struct PointwisePlan::State : WideState<PointwiseProblem> {};
 PointwisePlan make_pointwise_plan(const Context& context, const PointwiseProblem& problem,
                                   const PlanOptions& options) {
   const PointwiseProblem full = resolved(problem);
-  require_no_policy(kName, options.policy);
-  const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
+  require_no_policy(kPointwiseName, options.policy);
+  const bool is_trusted = is_verified(kPointwiseName, "wide", context.info().compute_capability);
   return PointwisePlan(std::make_shared<const PointwisePlan::State>(
-      PointwisePlan::State{make_wide_state(kName, context, full, options, is_trusted)}));
+      PointwisePlan::State{make_wide_state(kPointwiseName, context, full, options, is_trusted)}));
 }
 
 const PointwiseProblem& PointwisePlan::problem() const {
@@ -138,7 +139,8 @@ void PointwisePlan::prepare_weights(std::span<const ConstTensorView> members,
                                     const TensorView& slope, Stream stream) const {
   const PointwiseProblem& p = state_->problem;
   if (!has_slopes(p)) return;
-  require_shape(kName, "slope", slope, "[num_members, num_slopes]", {p.num_members, p.num_slopes});
+  require_shape(kPointwiseName, "slope", slope, "[num_members, num_slopes]",
+                {p.num_members, p.num_slopes});
   pack(operands::pointwise_slope, members, slope, stream);
 }
 
@@ -149,7 +151,7 @@ void PointwisePlan::restore_weights(const ConstTensorView& slope,
 
 void PointwisePlan::run(const PointwiseArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
-  require_device(kName, "y", arguments.y, s.context.device());
+  require_device(kPointwiseName, "y", arguments.y, s.context.device());
   require_same(describe_pointwise(arguments, s.problem), s.problem);
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {

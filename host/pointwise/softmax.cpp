@@ -16,10 +16,10 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "softmax";
+constexpr std::string_view kSoftmaxName = "softmax";
 
 SoftmaxProblem resolved(SoftmaxProblem p) {
-  require_legal_rows(kName, rows_of(p));
+  require_legal_rows(kSoftmaxName, rows_of(p));
   complete_rows(p);
   return p;
 }
@@ -27,7 +27,8 @@ SoftmaxProblem resolved(SoftmaxProblem p) {
 }  // namespace
 
 SoftmaxProblem describe_softmax(const SoftmaxArguments& a, const SoftmaxProblem& like) {
-  const PackedRows rows = describe_packed_rows(kName, a.x, a.y, like.num_members, like.features);
+  const PackedRows rows =
+      describe_packed_rows(kSoftmaxName, a.x, a.y, like.num_members, like.features);
   return {rows.num_members, rows.rows, rows.features, like.is_log, rows.dtype, rows.x, rows.y};
 }
 
@@ -36,10 +37,10 @@ struct SoftmaxPlan::State : WideState<SoftmaxProblem> {};
 SoftmaxPlan make_softmax_plan(const Context& context, const SoftmaxProblem& problem,
                               const PlanOptions& options) {
   const SoftmaxProblem full = resolved(problem);
-  require_no_policy(kName, options.policy);
-  const bool is_trusted = is_verified(kName, "wide", context.info().compute_capability);
+  require_no_policy(kSoftmaxName, options.policy);
+  const bool is_trusted = is_verified(kSoftmaxName, "wide", context.info().compute_capability);
   return SoftmaxPlan(std::make_shared<const SoftmaxPlan::State>(
-      SoftmaxPlan::State{make_wide_state(kName, context, full, options, is_trusted)}));
+      SoftmaxPlan::State{make_wide_state(kSoftmaxName, context, full, options, is_trusted)}));
 }
 
 const SoftmaxProblem& SoftmaxPlan::problem() const {
@@ -57,8 +58,9 @@ int64_t SoftmaxPlan::workspace_bytes() const {
 
 void SoftmaxPlan::run(const SoftmaxArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
-  require_device(kName, "y", arguments.y, s.context.device());
-  require_same_rows(kName, rows_of(describe_softmax(arguments, s.problem)), rows_of(s.problem));
+  require_device(kSoftmaxName, "y", arguments.y, s.context.device());
+  require_same_rows(kSoftmaxName, rows_of(describe_softmax(arguments, s.problem)),
+                    rows_of(s.problem));
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {
     run_softmax_cpu(s.context, s.problem, s.choice.strategy, arguments);

@@ -18,7 +18,7 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "pooling";
+constexpr std::string_view kPoolingName = "pooling";
 constexpr int64_t kMostPositions = int64_t{1} << 30;  // of an image: kernels count them in 32 bits
 constexpr int64_t kMostSpan = int64_t{1} << 29;       // of a window
 
@@ -105,7 +105,7 @@ PoolingProblem resolved(PoolingProblem p) {
   }
   require_legal(p);
   const auto complete = [&](const char* name, int64_t height, int64_t width, ChannelStrides& of) {
-    of = complete_strides(kName, name,
+    of = complete_strides(kPoolingName, name,
                           {p.batch, p.num_members, p.channels, height, width, {}, p.layout}, of);
   };
   complete("x", p.height, p.width, p.x);
@@ -124,8 +124,8 @@ MemberChannels look_at(const char* argument, const ConstTensorView& view,
                      "width, num_members * channels]"
                    : ", expected [batch, num_members * channels, width] or [batch, "
                      "num_members * channels, height, width]"));
-  return is_last ? member_channels_last(kName, argument, view, like.num_members)
-                 : member_channels(kName, argument, view, like.num_members);
+  return is_last ? member_channels_last(kPoolingName, argument, view, like.num_members)
+                 : member_channels(kPoolingName, argument, view, like.num_members);
 }
 
 void require_same(const PoolingProblem& got, const PoolingProblem& expected) {
@@ -143,8 +143,8 @@ void require_same(const PoolingProblem& got, const PoolingProblem& expected) {
   WIDE_REQUIRE(got.dtype == expected.dtype,
                "pooling: the operands are " + std::string(dtype_name(got.dtype)) +
                    ", expected the plan's = " + std::string(dtype_name(expected.dtype)));
-  require_same_strides(kName, "x", got.x, expected.x);
-  require_same_strides(kName, "y", got.y, expected.y);
+  require_same_strides(kPoolingName, "x", got.x, expected.x);
+  require_same_strides(kPoolingName, "y", got.y, expected.y);
 }
 
 }  // namespace
@@ -175,9 +175,9 @@ PoolingProblem describe_pooling(const PoolingArguments& a, const PoolingProblem&
   p.x = x.strides;
   p.y = y.strides;
   require_legal(p);
-  require_disjoint_channels(kName, "y", y);
-  require_dtype(kName, "y", a.y, p.dtype);
-  require_device(kName, "x", a.x, a.y.device);
+  require_disjoint_channels(kPoolingName, "y", y);
+  require_dtype(kPoolingName, "y", a.y, p.dtype);
+  require_device(kPoolingName, "x", a.x, a.y.device);
   WIDE_REQUIRE(!may_overlap(a.x, a.y), "pooling: y overlaps x, expected memory of its own");
   return p;
 }
@@ -192,10 +192,11 @@ struct PoolingPlan::State {
 PoolingPlan make_pooling_plan(const Context& context, const PoolingProblem& problem,
                               const PlanOptions& options) {
   const PoolingProblem full = resolved(problem);
-  require_no_policy(kName, options.policy);
+  require_no_policy(kPoolingName, options.policy);
   const DeviceInfo& device = context.info();
-  WideChoice choice = choose_wide_strategy(kName, device, options.strategy,
-                                           is_verified(kName, "wide", device.compute_capability));
+  WideChoice choice =
+      choose_wide_strategy(kPoolingName, device, options.strategy,
+                           is_verified(kPoolingName, "wide", device.compute_capability));
   std::string range = "wide::pooling(" + std::string(strategy_name(choice.strategy)) + ")";
   return PoolingPlan(std::make_shared<const PoolingPlan::State>(
       PoolingPlan::State{context, full, std::move(choice), std::move(range)}));
@@ -216,7 +217,7 @@ int64_t PoolingPlan::workspace_bytes() const {
 
 void PoolingPlan::run(const PoolingArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
-  require_device(kName, "y", arguments.y, s.context.device());
+  require_device(kPoolingName, "y", arguments.y, s.context.device());
   require_same(describe_pooling(arguments, s.problem), s.problem);
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {

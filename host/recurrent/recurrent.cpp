@@ -23,8 +23,6 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "recurrent";
-
 /// Where things lie in the workspace, in bytes; what is not needed has none.
 struct Places {
   int64_t input_gates = 0;   ///< u of all steps
@@ -52,13 +50,14 @@ void require_parameters(const RecurrentProblem& p, const View& input_weight,
                         const View& hidden_weight, const View& input_bias,
                         const View& hidden_bias) {
   const int64_t outputs = recurrent_gates(p.cell) * p.hidden;
-  require_shape(kName, "input_weight", input_weight, "[num_members, gates * hidden, in_features]",
+  require_shape(kRecurrentName, "input_weight", input_weight,
+                "[num_members, gates * hidden, in_features]",
                 {p.num_members, outputs, p.in_features});
-  require_shape(kName, "hidden_weight", hidden_weight, "[num_members, gates * hidden, hidden]",
-                {p.num_members, outputs, p.hidden});
+  require_shape(kRecurrentName, "hidden_weight", hidden_weight,
+                "[num_members, gates * hidden, hidden]", {p.num_members, outputs, p.hidden});
   const auto require_bias = [&](const char* name, const View& bias) {
     if (p.has_bias) {
-      return require_shape(kName, name, bias, "[num_members, gates * hidden]",
+      return require_shape(kRecurrentName, name, bias, "[num_members, gates * hidden]",
                            {p.num_members, outputs});
     }
     WIDE_REQUIRE(bias.is_absent(), "recurrent: " + std::string(name) + " is " +
@@ -142,7 +141,7 @@ void RecurrentPlan::State::place_workspace() {
 RecurrentPlan make_recurrent_plan(const Context& context, const RecurrentProblem& problem,
                                   const PlanOptions& options) {
   const RecurrentProblem full = complete_recurrent_problem(problem);
-  require_no_policy(kName, options.policy);
+  require_no_policy(kRecurrentName, options.policy);
   const DeviceInfo& device = context.info();
   RecurrentPlan::State s{
       context, full,
@@ -355,10 +354,10 @@ void RecurrentPlan::State::run_no_steps(const RecurrentArguments& a, Stream stre
 
 void RecurrentPlan::run(const RecurrentArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
-  require_device(kName, "y", arguments.y, s.context.device());
+  require_device(kRecurrentName, "y", arguments.y, s.context.device());
   require_same_recurrent_problem(describe_recurrent(arguments, s.problem), s.problem);
   if (is_empty(s.problem)) return s.run_no_steps(arguments, execution.stream);
-  require_workspace(kName, execution, s.places.bytes);
+  require_workspace(kRecurrentName, execution, s.places.bytes);
   const NvtxRange range(s.range.c_str());
   for (int64_t n = 0; n < s.problem.num_members; n += s.members_at_once) {
     s.run(arguments, execution, n);

@@ -15,8 +15,6 @@ namespace wide {
 
 namespace {
 
-constexpr std::string_view kName = "recurrent";
-
 [[noreturn]] void refuse(std::string_view argument, const ConstTensorView& view,
                          const std::string& expected) {
   throw_invalid_argument("recurrent: " + std::string(argument) + " is " +
@@ -41,8 +39,8 @@ void require_steps(std::string_view argument, const ConstTensorView& view, const
 RowStrides describe_weight(std::string_view argument, const ConstTensorView& weight,
                            const RecurrentProblem& p, int64_t features, const char* axes) {
   const int64_t rows = recurrent_gates(p.cell) * p.hidden;
-  require_dtype(kName, argument, weight, p.dtype);
-  require_shape(kName, argument, weight, axes, {p.num_members, rows, features});
+  require_dtype(kRecurrentName, argument, weight, p.dtype);
+  require_shape(kRecurrentName, argument, weight, axes, {p.num_members, rows, features});
   require_contiguous(argument, weight);
   const RowStrides strides{rows <= 1 ? features : weight.strides[1],
                            p.num_members == 1 ? rows * features : weight.strides[0]};
@@ -71,8 +69,8 @@ void describe_biases(const RecurrentArguments& a, RecurrentProblem& p) {
       refuse(argument, bias, p.has_bias ? "both biases" : "neither bias");
     }
     if (!p.has_bias) return int64_t{0};
-    require_dtype(kName, argument, bias, p.dtype);
-    require_shape(kName, argument, bias, "[num_members, gates * hidden]",
+    require_dtype(kRecurrentName, argument, bias, p.dtype);
+    require_shape(kRecurrentName, argument, bias, "[num_members, gates * hidden]",
                   {p.num_members, recurrent_gates(p.cell) * p.hidden});
     require_contiguous(argument, bias);
     WIDE_REQUIRE(p.num_members == 1 || bias.strides[0] != 0,
@@ -112,7 +110,7 @@ void describe_x_and_y(const RecurrentArguments& a, RecurrentProblem& p) {
   WIDE_REQUIRE(a.y.shape[0] == p.batch && a.y.shape[1] == p.steps,
                "recurrent: y is " + to_string(a.y.shape) + ", expected x's batch and steps = [" +
                    std::to_string(p.batch) + ", " + std::to_string(p.steps) + ", ..]");
-  require_dtype(kName, "y", a.y, p.dtype);
+  require_dtype(kRecurrentName, "y", a.y, p.dtype);
   require_steps("x", a.x, p.x = complete_recurrent_strides(p, p.x, p.in_features, p.shared_input));
 }
 
@@ -121,8 +119,8 @@ RowStrides describe_state(std::string_view argument, const ConstTensorView& view
   if (view.rank() != 2 && view.rank() != 3) {
     refuse(argument, view, "[B, num_members * hidden] or [B, num_members, hidden]");
   }
-  require_dtype(kName, argument, view, dtype);
-  const MemberRows rows = member_rows(kName, argument, view, p.num_members, p.hidden);
+  require_dtype(kRecurrentName, argument, view, dtype);
+  const MemberRows rows = member_rows(kRecurrentName, argument, view, p.num_members, p.hidden);
   WIDE_REQUIRE(rows.rows == p.batch, "recurrent: " + std::string(argument) + " is " +
                                          to_string(view.shape) +
                                          ", expected x's batch = " + std::to_string(p.batch));
@@ -173,13 +171,13 @@ void require_apart(const RecurrentArguments& a) {
   };
   for (const auto& [name, input] : inputs) {
     if (input->is_absent()) continue;
-    require_device(kName, name, *input, device);
+    require_device(kRecurrentName, name, *input, device);
     require(name, *input, "y", a.y);
     if (!is_same_memory(*input, a.last_cell)) require(name, *input, "last_cell", a.last_cell);
   }
-  require_device(kName, "y", a.y, device);
+  require_device(kRecurrentName, "y", a.y, device);
   if (a.last_cell.is_absent()) return;
-  require_device(kName, "last_cell", a.last_cell, device);
+  require_device(kRecurrentName, "last_cell", a.last_cell, device);
   require("y", a.y, "last_cell", a.last_cell);
 }
 

@@ -5,10 +5,14 @@
 // those refuse, the whole refuses; nothing is checked twice.
 #pragma once
 
+#include <string_view>
+
 #include "wide/linear.hpp"
 #include "wide/recurrent.hpp"
 
 namespace wide {
+
+inline constexpr std::string_view kRecurrentName = "recurrent";  ///< in messages
 
 /// The problem with all strides filled in. Throws invalid_argument that names the field.
 RecurrentProblem complete_recurrent_problem(RecurrentProblem problem);

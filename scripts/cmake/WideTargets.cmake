@@ -23,29 +23,29 @@ function(wide_target target)
   endif()
 endfunction()
 
-# Most of the time that a source takes is that of the headers which all include, so eight are compiled as one. With folders,
-# only a target's sources in these: in the others, files have helpers of the same names. -Wsubobject-linkage takes
-# included sources for headers.
+# Most of the time that a source takes is that of the headers which all include, so eight of a folder are compiled as one, but
+# for those with options of their own. Of the folders that are named, none: files have helpers of the same names there.
+# -Wsubobject-linkage takes included sources for headers.
 function(wide_unite target)
   if(NOT WIDE_UNITY)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
-  if(NOT ARGN)
-    return()
-  endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
-  get_target_property(all ${target} SOURCES)
-  foreach(folder ${ARGN})
-    set(sources ${all})
-    list(FILTER sources INCLUDE REGEX "/${folder}/[^/]*\\.cpp$")
-    set(count 0)
-    foreach(source ${sources})
-      math(EXPR group "${count} / 8")
-      math(EXPR count "${count} + 1")
-      set_property(SOURCE ${source} PROPERTY UNITY_GROUP ${folder}_${group})
-    endforeach()
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cpp$")
+  foreach(source ${sources})
+    get_filename_component(path ${source} ABSOLUTE)
+    cmake_path(GET path PARENT_PATH folder)
+    cmake_path(GET folder FILENAME folder)
+    get_source_file_property(options ${path} COMPILE_OPTIONS)
+    if(options OR folder IN_LIST ARGN)
+      continue()
+    endif()
+    list(APPEND ${folder}_sources ${source})
+    list(LENGTH ${folder}_sources count)
+    math(EXPR group "(${count} - 1) / 8")
+    set_property(SOURCE ${source} PROPERTY UNITY_GROUP ${folder}_${group})
   endforeach()
 endfunction()
 
@@ -74,12 +74,11 @@ function(wide_select_cuda list_name)
   set(${list_name} ${kept} PARENT_SCOPE)
 endfunction()
 
-# Of sources, those that describe or plan, and run once: a third less time to compile.
-function(wide_runs_once)
-  set(sources ${ARGV})
-  list(FILTER sources INCLUDE REGEX "(_spec|_describe)\\.cpp$")
-  set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>
-    $<$<BOOL:${WIDE_SANITIZE}>:-fno-sanitize=undefined>)
+# Sources that compute, where others of their target decide: these are optimised, each on its own, since a set of vector
+# instructions is one file's.
+function(wide_computes)
+  set_property(SOURCE ${ARGV} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3> $<$<BOOL:${WIDE_SANITIZE}>:-O1>)
+  set_source_files_properties(${ARGV} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
 # Adds kernels/F and host/F of every folder F: *_reference.cpp and *_spec.cpp describe it to bench and
@@ -97,7 +96,9 @@ function(wide_sources)
     list(FILTER sources EXCLUDE REGEX "_(reference|spec)\\.cpp$")
     target_sources(wide PRIVATE ${sources})
     target_sources(wide_catalog PRIVATE ${catalog})
-    wide_runs_once(${sources} ${catalog})
+    list(FILTER sources INCLUDE REGEX "(_cpu(_[a-z0-9_]+)?|/quantized?(_codes)?)\\.cpp$")
+    list(FILTER catalog INCLUDE REGEX "_reference\\.cpp$")
+    wide_computes(${sources} ${catalog})
   endforeach()
 endfunction()
 
@@ -130,6 +131,8 @@ function(wide_libraries)
   endif()
   wide_target(wide)
   wide_precompile(wide)
+  # Under sanitizers little is computed, and much compiled.
+  target_compile_options(wide PRIVATE $<$<AND:$<BOOL:${WIDE_SANITIZE}>,$<COMPILE_LANGUAGE:CXX>>:-O0>)
 
   add_library(wide_catalog STATIC ${PROJECT_SOURCE_DIR}/host/catalog.cpp ${PROJECT_SOURCE_DIR}/host/case.cpp
               ${PROJECT_SOURCE_DIR}/host/operand.cpp ${PROJECT_SOURCE_DIR}/host/packed_workload.cpp
@@ -141,9 +144,11 @@ function(wide_libraries)
   target_link_libraries(wide_catalog PUBLIC wide)
   wide_target(wide_catalog)
   wide_precompile(wide_catalog)
+  # It describes, once, what is then run.
+  target_compile_options(wide_catalog PRIVATE $<$<CONFIG:Release>:-O1> $<$<BOOL:${WIDE_SANITIZE}>:-O0> $<$<BOOL:${WIDE_SANITIZE}>:-fno-sanitize=undefined>)
+  wide_computes(${PROJECT_SOURCE_DIR}/host/operand.cpp ${PROJECT_SOURCE_DIR}/host/compare.cpp)
 
   wide_sources(core cudnn import model pack c_api)
-  wide_unite(wide core import model c_api)
 endfunction()
 
 # Creates wide_onnx, the importer: beside libwide, for those who want it; shared where libwide is.
