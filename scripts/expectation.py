@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""What arithmetic expects of linear's kernels on an H200, before a device has its say.
+"""What arithmetic expects of linear's kernels on an H200, or on an H100 SXM, before a device has its say.
 
 Every number of a kernel is read from its policy in kernels/linear/, so that none is kept twice; those of the device stand
 below, each with where it comes from. A kernel's time is one launch and one trip to memory, and then the longest of
@@ -20,9 +20,10 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-MULTIPROCESSORS, CLOCK_HZ = 132, 1.755e9  # H200 data sheet; the clock is H100's boost clock
+MULTIPROCESSORS, CLOCK_HZ = 132, 1.755e9  # data sheets of H200 and H100 SXM; the clock is H100's boost clock
 LAUNCH_S = 2e-6  # one launch in a graph, and one trip to memory
-MEMORY_BYTES_PER_S = 4.3e12  # a copy measured on an H200, of 4.8 in its data sheet
+# A copy measured on an H200, of 4.8e12 in its data sheet; as much of H100 SXM's 3.35e12.
+MEMORY_BYTES_PER_S = {"NVIDIA H200": 4.3e12, "NVIDIA H100 80GB HBM3": 3.0e12}
 MEMORY_LATENCY_S = 0.7e-6  # under load; a guess
 L2_BYTES_PER_S = 5120 * CLOCK_HZ  # a clock: A100 whitepaper; Hopper's is taken to be the same
 INTEGER_PER_S = 64 * MULTIPROCESSORS * CLOCK_HZ  # CUDA C++ Programming Guide, throughput of 32-bit logic at 9.0
@@ -35,6 +36,7 @@ DECODE = {"fp8_e4m3": 2.25, "int8": 2.75, "fp6_e3m2": 3.5, "int4": 1.375, "fp4_e
 BITS = {"fp8_e4m3": 8, "int8": 8, "fp6_e3m2": 6, "int4": 4, "fp4_e2m1": 4}
 BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8_e4m3": 1, "fp8_e5m2": 1}
 ROW_BYTES = 128  # of k in a stage
+memory_bytes_per_s = MEMORY_BYTES_PER_S["NVIDIA H200"]  # None of a device of which nothing is expected: assume()
 # Of eight loads a lane, and 128 lanes a block; 64 registers a thread let eight blocks share a multiprocessor.
 GEMV_BLOCK_BYTES, GEMV_BLOCKS = 8 * 16 * 128, 8
 SUSPICIOUS = 1.5
@@ -68,6 +70,13 @@ class Expectation:
     @property
     def us(self):
         return 1e6 * LAUNCH_S + self.parts_us[self.limit]
+
+
+def assume(device):
+    """From now on, what is expected is of the device of this name; nothing where it is not known. Whether it is."""
+    global memory_bytes_per_s
+    memory_bytes_per_s = MEMORY_BYTES_PER_S.get(device)
+    return memory_bytes_per_s is not None
 
 
 def numbers(text):
@@ -191,7 +200,7 @@ def expect(strategy, tile, axes, op="linear"):
         stage_k = ROW_BYTES / element * (2 if is_quantised else 1)
         stage = mean(lambda rows, k, outputs: min(stage_k, k) * bytes_of_k(rows, outputs))
     under_way = resident * (tile.stages - 1) * stage
-    memory_rate = min(MEMORY_BYTES_PER_S, busy * under_way / MEMORY_LATENCY_S)
+    memory_rate = min(memory_bytes_per_s, busy * under_way / MEMORY_LATENCY_S)
     read = tiles * mean(lambda rows, k, outputs: k * bytes_of_k(rows, outputs))
     # gemv multiplies rows that there are.
     work = math.ceil(tiles / MULTIPROCESSORS) * 2 * tile.outputs * mean(lambda rows, k, _: k * (rows if strategy == "gemv" else tile.rows))

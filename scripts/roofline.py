@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""What arithmetic expects of the other primitives on an H200: expectation.py is linear's.
+"""What arithmetic expects of the other primitives on the same devices: expectation.py is linear's.
 
 A launch and a trip to memory, and then the longest of
 
@@ -18,7 +18,7 @@ import dataclasses
 import math
 
 import expectation
-from expectation import BYTES, Expectation, FLOPS_PER_S, LAUNCH_S, MEMORY_BYTES_PER_S, MMA_SHARE
+from expectation import BYTES, Expectation, FLOPS_PER_S, LAUNCH_S, MMA_SHARE
 
 EXPONENTS_PER_S = 16 * expectation.MULTIPROCESSORS * expectation.CLOCK_HZ  # CUDA C++ Programming Guide, throughput at 9.0
 # Keys that flash_attention's short keeps of heads of so many elements: host/attention/flash_attention_strategy.cpp.
@@ -38,7 +38,7 @@ class Sum(Expectation):
 
 
 def of(strategy, moved, flops=0.0, flops_per_s=FLOPS_PER_S["fp32"], exponents=0.0):
-    seconds = {"memory": moved / MEMORY_BYTES_PER_S, "arithmetic": flops / flops_per_s, "exponents": exponents / EXPONENTS_PER_S}
+    seconds = {"memory": moved / expectation.memory_bytes_per_s, "arithmetic": flops / flops_per_s, "exponents": exponents / EXPONENTS_PER_S}
     return Expectation(strategy, "", 0, 0.0, moved, flops, 0.0, {part: 1e6 * time for part, time in seconds.items() if time > 0})
 
 
@@ -206,7 +206,9 @@ OPS = {"softmax": flat_rows, "pointwise": rows, "layernorm": lambda axes: rows(a
 
 
 def of_target(op, axes, tile_name=None):
-    """{strategy: the expectation}, of linear's by its best tile or the tile of that name."""
+    """{strategy: the expectation}, of linear's by its best tile or the tile of that name; none of a device that is not known."""
+    if expectation.memory_bytes_per_s is None:
+        return {}
     if op not in OPS:
         return expectation.of_target(op, axes, tile_name)
     return {one.strategy: one for one in OPS[op]({"dtype": "fp32"} | axes)}

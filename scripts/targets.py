@@ -5,8 +5,9 @@
 
 expect prints what each strategy of ours should take on an H200 by arithmetic alone (expectation.py, roofline.py), target by target; notes
 prints the same with all of its parts, which is bench/results/NOTES.md. measure runs wbench on the CUDA device, S seconds at
-most (90), says of each target whether it is met, and of each strategy how its time compares with what was expected. --out
-writes that as JSON, with the device; --raw, which is to be new, keeps what wbench itself has written.
+most (90), says of each target whether it is met, and of each strategy how its time compares with what was expected: of an H100 SXM
+on one of these, of other devices nothing. --out writes that as JSON, with the device; --raw, which is to be new, keeps what wbench
+itself has written.
 
 A target is a case ("axes") or a sweep ("preset"), and the least of what it is to reach:
 
@@ -400,6 +401,8 @@ def main():
     with contextlib.nullcontext(arguments.raw) if arguments.raw else tempfile.TemporaryDirectory() as folder:
         runs = run_cases(arguments.wbench, targets, arguments.seconds, pathlib.Path(folder))
         device = device_in(pathlib.Path(folder))
+    if device is not None and not expectation.assume(device["name"]):
+        print(f"nothing is expected of {device['name']}, which expectation.py does not know")
     results = [judged(target, cases, why) for target, (cases, why) in zip(targets, runs)]
     print("\n".join(map(line, results)), flush=True)
     if arguments.out:

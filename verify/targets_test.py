@@ -186,6 +186,23 @@ class TargetsTest(unittest.TestCase):
         self.assertIn("weight_only m16n64 takes", output)
         self.assertNotIn("takes", self.measure(1, 25)[1])
 
+    def test_expected_is_the_device_that_was_measured(self):
+        self.addCleanup(expectation.assume, "NVIDIA H200")
+
+        def strategies(device, name):
+            with mock.patch.object(targets, "device_in", lambda _: {"name": device}):
+                _, output, results = self.measure(1000, 25)
+            return results[name]["strategies"], output
+        name = "softmax, 67 MB"
+        (on_h200, words), (on_h100, _) = strategies("NVIDIA H200", name), strategies("NVIDIA H100 80GB HBM3", name)
+        self.assertNotIn("nothing is expected", words)
+        moved = {device: one["wide"]["expected_us"] - 1e6 * expectation.LAUNCH_S for device, one in (("h200", on_h200), ("h100", on_h100))}
+        self.assertAlmostEqual(moved["h100"] / moved["h200"], 4.3 / 3)
+        unknown, words = strategies("NVIDIA H100 NVL", name)
+        self.assertEqual(set(unknown["wide"]), {"median_us"})
+        self.assertIn("nothing is expected of NVIDIA H100 NVL", words)
+        self.assertNotIn("times the", words)
+
 
 class IntervalTest(unittest.TestCase):
     """One target, and what its strategies' times are made to leave of it."""
