@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Models as large as numbers go: planned, counted or refused by name, and never slowly.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <ctime>
@@ -65,10 +66,23 @@ TEST_CASE("model: the largest numbers are told whatever the limits are") {
 }
 
 TEST_CASE("model: deep chains are planned soon, and models of too many layers are refused") {
+  // Of processor time, the least of three plans. However the library is compiled, four times the
+  // layers take four times as long; sixteen times where each layer looked at all others.
+  const auto time_to_plan = [](int64_t layers) {
+    const Graph deep = make_named_model("deep_mlp", {.layers = layers, .width = 8});
+    std::clock_t least = std::numeric_limits<std::clock_t>::max();
+    for (int i = 0; i < 3; ++i) {
+      const std::clock_t start = std::clock();
+      (void)make_model_plan(kCpu, deep, {});
+      least = std::min(least, std::clock() - start);
+    }
+    return static_cast<double>(least) / CLOCKS_PER_SEC;
+  };
+  const double few = time_to_plan(400), many = time_to_plan(1600);
+  INFO("400 layers: " << few << " s, 1600 layers: " << many << " s");
+  CHECK(many < 8 * few);
   const Graph deep = make_named_model("deep_mlp", {.layers = 1600, .width = 8});
-  const std::clock_t start = std::clock();
   const ModelPlan plan = make_model_plan(kCpu, deep, {});
-  CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 1.5);
   for (const ModelStep& step : plan.steps()) CHECK(step.primitive != "copy");
   CHECK_THROWS_WITH(
       make_named_model("deep_mlp", {.layers = 1'000'000'000}),
