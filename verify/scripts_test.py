@@ -79,6 +79,14 @@ class LayersTest(ScriptTest):
         for header in ("cuda_runtime.h", "cublas_v2.h", "nvtx3/nvtx3.hpp", "device_launch_parameters.h"):
             self.assert_caught("include/wide/x.hpp", f"#include <{header}>", "nothing of CUDA's")
 
+    def test_kernels_know_nothing_of_plans(self):
+        self.put("include/wide/plan.hpp", SPDX + "#include <memory>\n")
+        self.put("include/wide/linear.hpp", SPDX + '#include "wide/plan.hpp"\n')
+        for header in ("plan", "linear"):
+            self.assert_caught("kernels/k/x.hpp", f'#include "wide/{header}.hpp"', "leads to <memory>")
+        self.put("host/h/x.cpp", SPDX + '#include "wide/linear.hpp"\n')
+        self.assertEqual(self.check()[0], 0)
+
     def test_inline_ptx_lives_in_arch(self):
         for line in ('asm volatile("bar;");', 'asm("bar;");', '__asm__ __volatile__ ("bar;");'):
             self.assert_caught("kernels/k/x.cuh", line, "inline PTX")

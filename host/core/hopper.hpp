@@ -8,7 +8,7 @@
 #include <string>
 
 #include "wide/device.hpp"
-#include "wide/plan.hpp"
+#include "wide/strides.hpp"
 
 namespace wide {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "wide/convert.hpp"
-#include "wide/plan.hpp"
+#include "wide/strides.hpp"
 
 namespace wide {
 

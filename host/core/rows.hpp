@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "wide/plan.hpp"
+#include "wide/strides.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {

@@ -9,7 +9,7 @@
 
 #include "host/core/check.hpp"
 #include "wide/channels.hpp"
-#include "wide/plan.hpp"
+#include "wide/strides.hpp"
 
 namespace wide {
 

@@ -56,7 +56,7 @@ extern const std::string_view kLinearToleranceFormula;
 double product_mean_square_limit(Dtype dtype, Dtype y_dtype, bool allow_tf32, Fill fill);
 
 /// What the bytes of a member's blob stand for, [out, in], by plain loops over the order that
-/// wide/quantize.hpp describes.
+/// wide/weight_format.hpp describes.
 std::vector<double> linear_reference_weight(const LinearProblem& problem,
                                             std::span<const double> blob);
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Codes of quantised weights on the host: what they stand for, where they lie in a blob, and rows
-// of them as floats. wide/quantize.hpp describes the order; this is its one implementation outside
-// of the kernel and the reference.
+// of them as floats. wide/weight_format.hpp describes the order; this is its one implementation
+// outside of the kernel and the reference.
 #pragma once
 
 #include <array>

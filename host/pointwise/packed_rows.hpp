@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "host/core/rows.hpp"
-#include "wide/plan.hpp"
+#include "wide/strides.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {

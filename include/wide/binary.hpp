@@ -17,43 +17,13 @@
 #include <string_view>
 #include <utility>
 
+#include "wide/binary_function.hpp"
 #include "wide/epilogue.hpp"
 #include "wide/plan.hpp"
+#include "wide/strides.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {
-
-enum class BinaryFunction : uint8_t {
-  add,       ///< x + other
-  subtract,  ///< x - other
-  multiply,  ///< x * other
-  divide,    ///< x / other
-};
-
-inline constexpr std::array<BinaryFunction, 4> kAllBinaryFunctions{
-    BinaryFunction::add, BinaryFunction::subtract, BinaryFunction::multiply,
-    BinaryFunction::divide};
-
-constexpr std::string_view binary_function_name(BinaryFunction function) {
-  switch (function) {
-    case BinaryFunction::add:
-      return "add";
-    case BinaryFunction::subtract:
-      return "subtract";
-    case BinaryFunction::multiply:
-      return "multiply";
-    case BinaryFunction::divide:
-      return "divide";
-  }
-  return "?";
-}
-
-constexpr std::optional<BinaryFunction> parse_binary_function(std::string_view name) {
-  for (BinaryFunction function : kAllBinaryFunctions) {
-    if (binary_function_name(function) == name) return function;
-  }
-  return std::nullopt;
-}
 
 /// What there is an element of the second operand for.
 enum class Broadcast : uint8_t {

@@ -5,43 +5,19 @@
 // in one call that reads and writes everything once.
 #pragma once
 
-#include <array>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "wide/chain_norm.hpp"
 #include "wide/epilogue.hpp"
 #include "wide/plan.hpp"
+#include "wide/strides.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {
-
-enum class ChainNorm : uint8_t { none, layernorm, rmsnorm };
-
-inline constexpr std::array<ChainNorm, 3> kAllChainNorms{ChainNorm::none, ChainNorm::layernorm,
-                                                         ChainNorm::rmsnorm};
-
-constexpr std::string_view chain_norm_name(ChainNorm norm) {
-  switch (norm) {
-    case ChainNorm::none:
-      return "none";
-    case ChainNorm::layernorm:
-      return "layernorm";
-    case ChainNorm::rmsnorm:
-      return "rmsnorm";
-  }
-  return "?";
-}
-
-constexpr std::optional<ChainNorm> parse_chain_norm(std::string_view name) {
-  for (ChainNorm norm : kAllChainNorms) {
-    if (chain_norm_name(norm) == name) return norm;
-  }
-  return std::nullopt;
-}
 
 struct ChainProblem {
   int64_t num_members = 1;

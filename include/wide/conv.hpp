@@ -15,6 +15,7 @@
 #include "wide/channels.hpp"
 #include "wide/epilogue.hpp"
 #include "wide/plan.hpp"
+#include "wide/strides.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {
@@ -24,17 +25,6 @@ struct PerAxis {
   int64_t height = 1;
   int64_t width = 1;
   friend constexpr bool operator==(const PerAxis&, const PerAxis&) = default;
-};
-
-/// Strides of the weight as kernels see it, [members, out_channels, in_channels / groups, kernel
-/// height, width].
-struct ConvWeightStrides {
-  int64_t member = 0;
-  int64_t out_channel = 0;
-  int64_t in_channel = 0;
-  int64_t row = 0;
-  int64_t column = 0;
-  friend constexpr bool operator==(const ConvWeightStrides&, const ConvWeightStrides&) = default;
 };
 
 /// The shapes, types, strides and epilogue of one call.

@@ -13,16 +13,10 @@
 
 #include "wide/plan.hpp"
 #include "wide/quantize.hpp"
+#include "wide/strides.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {
-
-/// Bytes of a row of a quantised table: dim codes, a gap, and in the last two bytes the scale, a
-/// bf16, so that rows begin at multiples of 16 bytes. An element is scale * value(code), exact in
-/// fp32, rounded once to the problem's dtype.
-constexpr int64_t quantized_row_bytes(int64_t dim) {
-  return (dim + 2 + 15) / 16 * 16;
-}
 
 /// What becomes of a bag of rows.
 enum class Bag : uint8_t {

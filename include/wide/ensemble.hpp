@@ -4,52 +4,18 @@
 // ensemble: what the outputs of N members become as one, in one call.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "wide/ensemble_function.hpp"
 #include "wide/plan.hpp"
+#include "wide/strides.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {
-
-/// What becomes of the members' outputs.
-enum class Ensemble : uint8_t {
-  mean,
-  variance,      ///< the unbiased one, over members
-  vote,          ///< the share of members whose largest feature it is
-  log_mean_exp,  ///< of log-probabilities: the log of the mean probability
-};
-
-inline constexpr std::array<Ensemble, 4> kAllEnsembles{Ensemble::mean, Ensemble::variance,
-                                                       Ensemble::vote, Ensemble::log_mean_exp};
-
-constexpr std::string_view ensemble_name(Ensemble ensemble) {
-  switch (ensemble) {
-    case Ensemble::mean:
-      return "mean";
-    case Ensemble::variance:
-      return "variance";
-    case Ensemble::vote:
-      return "vote";
-    case Ensemble::log_mean_exp:
-      return "log_mean_exp";
-  }
-  return "?";
-}
-
-constexpr std::optional<Ensemble> parse_ensemble(std::string_view name) {
-  for (const Ensemble ensemble : kAllEnsembles) {
-    if (ensemble_name(ensemble) == name) return ensemble;
-  }
-  return std::nullopt;
-}
-
-inline constexpr int64_t kMostVoters = 4096;  ///< members of a vote
 
 struct EnsembleProblem {
   int64_t num_members = 1;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "wide/plan.hpp"
+#include "wide/strides.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {
@@ -21,12 +22,6 @@ enum class KeyLengths : uint8_t {
   none,        ///< every key is there
   shared,      ///< key_lengths [B], the same for all members
   per_member,  ///< key_lengths [N, B]
-};
-
-/// Strides, in elements, of what is added to scores; 0: the same for all of an axis.
-struct ScoreBiasStrides {
-  int64_t member = 0, batch = 0, head = 0, query = 0;
-  friend bool operator==(const ScoreBiasStrides&, const ScoreBiasStrides&) = default;
 };
 
 struct FlashAttentionProblem {

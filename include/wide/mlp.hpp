@@ -14,6 +14,7 @@
 
 #include "wide/epilogue.hpp"
 #include "wide/plan.hpp"
+#include "wide/strides.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {

@@ -27,12 +27,4 @@ struct PlanOptions {
   bool search_algorithms = false;
 };
 
-/// Strides, in elements, of an operand that kernels see as [rows, members, features] with the
-/// features contiguous. Both 0 in a problem means packed.
-struct RowStrides {
-  int64_t row = 0;
-  int64_t member = 0;
-  friend constexpr bool operator==(const RowStrides&, const RowStrides&) = default;
-};
-
 }  // namespace wide

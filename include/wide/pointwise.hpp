@@ -4,78 +4,18 @@
 // pointwise: one function of every element of every member, in one call.
 #pragma once
 
-#include <array>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "wide/plan.hpp"
+#include "wide/pointwise_function.hpp"
+#include "wide/strides.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {
-
-/// Of x, with the problem's parameters. All of them keep NaN; at the infinities they are their
-/// limits.
-enum class PointwiseFunction : uint8_t {
-  relu,        ///< max(x, 0); -0 becomes +0
-  gelu,        ///< x/2 * (1 + erf(x / sqrt 2))
-  gelu_tanh,   ///< x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))
-  silu,        ///< x / (1 + exp(-x))
-  sigmoid,     ///< 1 / (1 + exp(-x))
-  tanh,        ///< tanh(x)
-  elu,         ///< x where x > 0, else alpha * (exp(x) - 1)
-  leaky_relu,  ///< x where x > 0, else slope * x
-  prelu,       ///< the same with a slope of the member, or of each of its features
-  hardswish,   ///< x * min(max(x + 3, 0), 6) / 6
-  softplus,    ///< log(1 + exp(beta * x)) / beta
-  clamp,       ///< min(max(x, low), high)
-};
-
-inline constexpr std::array<PointwiseFunction, 12> kAllPointwiseFunctions{
-    PointwiseFunction::relu,      PointwiseFunction::gelu,       PointwiseFunction::gelu_tanh,
-    PointwiseFunction::silu,      PointwiseFunction::sigmoid,    PointwiseFunction::tanh,
-    PointwiseFunction::elu,       PointwiseFunction::leaky_relu, PointwiseFunction::prelu,
-    PointwiseFunction::hardswish, PointwiseFunction::softplus,   PointwiseFunction::clamp};
-
-constexpr std::string_view pointwise_function_name(PointwiseFunction function) {
-  switch (function) {
-    case PointwiseFunction::relu:
-      return "relu";
-    case PointwiseFunction::gelu:
-      return "gelu";
-    case PointwiseFunction::gelu_tanh:
-      return "gelu_tanh";
-    case PointwiseFunction::silu:
-      return "silu";
-    case PointwiseFunction::sigmoid:
-      return "sigmoid";
-    case PointwiseFunction::tanh:
-      return "tanh";
-    case PointwiseFunction::elu:
-      return "elu";
-    case PointwiseFunction::leaky_relu:
-      return "leaky_relu";
-    case PointwiseFunction::prelu:
-      return "prelu";
-    case PointwiseFunction::hardswish:
-      return "hardswish";
-    case PointwiseFunction::softplus:
-      return "softplus";
-    case PointwiseFunction::clamp:
-      return "clamp";
-  }
-  return "?";
-}
-
-constexpr std::optional<PointwiseFunction> parse_pointwise_function(std::string_view name) {
-  for (PointwiseFunction function : kAllPointwiseFunctions) {
-    if (pointwise_function_name(function) == name) return function;
-  }
-  return std::nullopt;
-}
 
 struct PointwiseProblem {
   int64_t num_members = 1;

@@ -5,46 +5,17 @@
 // Signals are images of one row; a global pool is an adaptive one with a single output.
 #pragma once
 
-#include <array>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "wide/channels.hpp"
 #include "wide/plan.hpp"
+#include "wide/pooling_mode.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {
-
-enum class PoolingMode : uint8_t {
-  max,               ///< keeps NaN; padding is never the largest
-  average,           ///< of the window
-  adaptive_average,  ///< windows that divide x into as many parts as y has outputs
-};
-
-inline constexpr std::array<PoolingMode, 3> kAllPoolingModes{PoolingMode::max, PoolingMode::average,
-                                                             PoolingMode::adaptive_average};
-
-constexpr std::string_view pooling_mode_name(PoolingMode mode) {
-  switch (mode) {
-    case PoolingMode::max:
-      return "max";
-    case PoolingMode::average:
-      return "average";
-    case PoolingMode::adaptive_average:
-      return "adaptive_average";
-  }
-  return "?";
-}
-
-constexpr std::optional<PoolingMode> parse_pooling_mode(std::string_view name) {
-  for (PoolingMode mode : kAllPoolingModes) {
-    if (pooling_mode_name(mode) == name) return mode;
-  }
-  return std::nullopt;
-}
 
 /// Windows along one axis: output i takes x[i * stride - padding + t * dilation], t < kernel, where
 /// such an x exists.

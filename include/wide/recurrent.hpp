@@ -4,52 +4,18 @@
 // recurrent: LSTM or GRU layers of N members over whole sequences in one call.
 #pragma once
 
-#include <array>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "wide/plan.hpp"
+#include "wide/recurrent_cell.hpp"
+#include "wide/strides.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {
-
-/// What a step does. Gates G and their order in weights and biases are PyTorch's.
-enum class RecurrentCell : uint8_t {
-  lstm,  ///< G = 4: input, forget, candidate, output
-  gru,   ///< G = 3: reset, update, candidate
-};
-
-inline constexpr std::array<RecurrentCell, 2> kAllRecurrentCells{RecurrentCell::lstm,
-                                                                 RecurrentCell::gru};
-
-constexpr std::string_view recurrent_cell_name(RecurrentCell cell) {
-  return cell == RecurrentCell::lstm ? "lstm" : "gru";
-}
-
-constexpr std::optional<RecurrentCell> parse_recurrent_cell(std::string_view name) {
-  for (const RecurrentCell cell : kAllRecurrentCells) {
-    if (recurrent_cell_name(cell) == name) return cell;
-  }
-  return std::nullopt;
-}
-
-/// G
-constexpr int recurrent_gates(RecurrentCell cell) {
-  return cell == RecurrentCell::lstm ? 4 : 3;
-}
-
-/// Strides, in elements, of sequences [batch, steps, members, features], features contiguous. All 0
-/// in a problem means packed.
-struct RecurrentStrides {
-  int64_t batch = 0;
-  int64_t step = 0;
-  int64_t member = 0;
-  friend constexpr bool operator==(const RecurrentStrides&, const RecurrentStrides&) = default;
-};
 
 /// The shapes, types and strides of one call. Strides left 0 mean packed.
 struct RecurrentProblem {

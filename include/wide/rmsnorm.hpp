@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "wide/plan.hpp"
+#include "wide/strides.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {

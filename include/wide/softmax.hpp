@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "wide/plan.hpp"
+#include "wide/strides.hpp"
 #include "wide/tensor.hpp"
 
 namespace wide {

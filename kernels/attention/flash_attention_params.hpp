@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "wide/flash_attention.hpp"
+#include "wide/strides.hpp"
 
 namespace wide::kernels {
 

@@ -7,7 +7,9 @@
 
 #include <cstdint>
 
-#include "wide/conv.hpp"
+#include "wide/channels.hpp"
+#include "wide/epilogue.hpp"
+#include "wide/strides.hpp"
 
 namespace wide::kernels {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "wide/embedding.hpp"
+#include "wide/weight_format.hpp"
 
 namespace wide::kernels {
 

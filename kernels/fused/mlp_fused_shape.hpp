@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "wide/epilogue.hpp"
-#include "wide/plan.hpp"
+#include "wide/strides.hpp"
 
 namespace wide::kernels {
 

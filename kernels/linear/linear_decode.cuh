@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Codes of quantised weights -> pairs of fp16 or bf16 in registers, exactly, without their scales.
-// What a lane holds of a tile (wide/quantize.hpp) is in the order of operand A of mma.m16n8k16: all
-// that is left are shifts, masks and one or two exact operations on both halves of a register.
+// What a lane holds of a tile (wide/weight_format.hpp) is in the order of operand A of
+// mma.m16n8k16: all that is left are shifts, masks and one or two exact operations on both halves
+// of a register.
 //
 // Integers become the last bits of a float whose units are 1: 1024 + u in fp16, 128 + u in bf16,
 // less the offset. Small floats keep their bits: sign, exponent and mantissa move to their places
@@ -16,7 +17,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "wide/quantize.hpp"
+#include "wide/weight_format.hpp"
 
 namespace wide::kernels {
 

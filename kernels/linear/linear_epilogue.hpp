@@ -11,7 +11,7 @@
 
 #include "kernels/linear/linear_params.hpp"
 #include "wide/dtype.hpp"
-#include "wide/plan.hpp"
+#include "wide/strides.hpp"
 
 namespace wide::kernels {
 

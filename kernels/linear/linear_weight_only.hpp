@@ -9,7 +9,7 @@
 #include "kernels/linear/linear_params.hpp"
 #include "kernels/linear/linear_weight_only_tile.hpp"
 #include "wide/dtype.hpp"
-#include "wide/quantize.hpp"
+#include "wide/weight_format.hpp"
 
 namespace wide::kernels {
 

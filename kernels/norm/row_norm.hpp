@@ -6,7 +6,9 @@
 
 #include <cstdint>
 
-#include "wide/chain.hpp"
+#include "wide/chain_norm.hpp"
+#include "wide/dtype.hpp"
+#include "wide/epilogue.hpp"
 
 namespace wide::kernels {
 

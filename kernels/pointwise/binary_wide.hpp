@@ -5,7 +5,9 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/pointwise/packed_runs.hpp"
-#include "wide/binary.hpp"
+#include "wide/binary_function.hpp"
+#include "wide/dtype.hpp"
+#include "wide/epilogue.hpp"
 
 namespace wide::kernels {
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "kernels/arch/math.cuh"
-#include "wide/ensemble.hpp"
+#include "wide/ensemble_function.hpp"
 
 namespace wide::kernels {
 

@@ -6,7 +6,8 @@
 
 #include <cstdint>
 
-#include "wide/ensemble.hpp"
+#include "wide/dtype.hpp"
+#include "wide/ensemble_function.hpp"
 
 namespace wide::kernels {
 

@@ -11,7 +11,7 @@
 
 #include "kernels/common/activation.cuh"
 #include "kernels/common/logistic.cuh"
-#include "wide/pointwise.hpp"
+#include "wide/pointwise_function.hpp"
 
 namespace wide::kernels {
 

@@ -5,7 +5,8 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/pointwise/packed_runs.hpp"
-#include "wide/pointwise.hpp"
+#include "wide/dtype.hpp"
+#include "wide/pointwise_function.hpp"
 
 namespace wide::kernels {
 

@@ -7,7 +7,8 @@
 #include <cstdint>
 
 #include "kernels/common/divisor.hpp"
-#include "wide/pooling.hpp"
+#include "wide/channels.hpp"
+#include "wide/pooling_mode.hpp"
 
 namespace wide::kernels {
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "kernels/common/logistic.cuh"
-#include "wide/recurrent.hpp"
+#include "wide/recurrent_cell.hpp"
 
 namespace wide::kernels {
 

@@ -7,7 +7,9 @@
 
 #include <cstdint>
 
-#include "wide/recurrent.hpp"
+#include "wide/dtype.hpp"
+#include "wide/recurrent_cell.hpp"
+#include "wide/strides.hpp"
 
 namespace wide::kernels {
 

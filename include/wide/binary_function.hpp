@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functions of two numbers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace wide {
+
+enum class BinaryFunction : uint8_t {
+  add,       ///< x + other
+  subtract,  ///< x - other
+  multiply,  ///< x * other
+  divide,    ///< x / other
+};
+
+inline constexpr std::array<BinaryFunction, 4> kAllBinaryFunctions{
+    BinaryFunction::add, BinaryFunction::subtract, BinaryFunction::multiply,
+    BinaryFunction::divide};
+
+constexpr std::string_view binary_function_name(BinaryFunction function) {
+  switch (function) {
+    case BinaryFunction::add:
+      return "add";
+    case BinaryFunction::subtract:
+      return "subtract";
+    case BinaryFunction::multiply:
+      return "multiply";
+    case BinaryFunction::divide:
+      return "divide";
+  }
+  return "?";
+}
+
+constexpr std::optional<BinaryFunction> parse_binary_function(std::string_view name) {
+  for (BinaryFunction function : kAllBinaryFunctions) {
+    if (binary_function_name(function) == name) return function;
+  }
+  return std::nullopt;
+}
+
+}  // namespace wide

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// How pooling makes one number of a window's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace wide {
+
+enum class PoolingMode : uint8_t {
+  max,               ///< keeps NaN; padding is never the largest
+  average,           ///< of the window
+  adaptive_average,  ///< windows that divide x into as many parts as y has outputs
+};
+
+inline constexpr std::array<PoolingMode, 3> kAllPoolingModes{PoolingMode::max, PoolingMode::average,
+                                                             PoolingMode::adaptive_average};
+
+constexpr std::string_view pooling_mode_name(PoolingMode mode) {
+  switch (mode) {
+    case PoolingMode::max:
+      return "max";
+    case PoolingMode::average:
+      return "average";
+    case PoolingMode::adaptive_average:
+      return "adaptive_average";
+  }
+  return "?";
+}
+
+constexpr std::optional<PoolingMode> parse_pooling_mode(std::string_view name) {
+  for (PoolingMode mode : kAllPoolingModes) {
+    if (pooling_mode_name(mode) == name) return mode;
+  }
+  return std::nullopt;
+}
+
+}  // namespace wide
