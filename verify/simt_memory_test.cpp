@@ -225,7 +225,7 @@ TEST_CASE("sectors of requests, by hand") {
   GlobalCase test;
   const uint64_t a = test.buffer(1 << 16, "a");  // 256-byte aligned: sectors begin at multiples
   const auto count = [&](int bytes, LaneMask lanes, auto&& offset) {
-    Request request{.lanes = lanes, .bytes = bytes};
+    Request request{.lanes = lanes, .bytes = bytes, .address = {}};
     for (size_t lane = 0; lane < kLanes; ++lane) request.address[lane] = a + offset(lane);
     test.launch->counters = {};
     count_global(*test.launch, GlobalRequest::load, request);
@@ -266,7 +266,7 @@ TEST_CASE("traffic is counted by buffer, and summed") {
   test.read(test.thread(0), a + 1024, 4, kWeak, 21);  // the first block's own again
   test.write(test.thread(0), b, 16);
   test.write(test.thread(0), b, 16);
-  Request request{.lanes = kAllLanes, .bytes = 4};
+  Request request{.lanes = kAllLanes, .bytes = 4, .address = {}};
   for (size_t lane = 0; lane < kLanes; ++lane) request.address[lane] = a + 4 * lane;
   count_global(*test.launch, GlobalRequest::load, request);
   count_global(*test.launch, GlobalRequest::store, {.lanes = 1, .bytes = 4, .address = {b}});

@@ -409,7 +409,7 @@ TEST_CASE("shared memory: what is out of range or misaligned ends the launch") {
 
 TEST_CASE("shared memory: bank conflicts, by hand") {
   const auto count = [](int bytes, LaneMask lanes, auto&& address) {
-    Request request{.lanes = lanes, .bytes = bytes};
+    Request request{.lanes = lanes, .bytes = bytes, .address = {}};
     for (size_t lane = 0; lane < kLanes; ++lane) request.address[lane] = address(lane);
     Counters counters;
     count_shared(counters, false, request);

@@ -16,26 +16,25 @@ namespace {
   throw simt::Fault(simt::Fault::Kind::illegal_address, text);
 }
 
-void check_shared(Step& step, const Access& access, int64_t bytes, Purpose purpose, int64_t order) {
+void check_shared(Step& step, const Access& access, Purpose purpose, int64_t order) {
   simt::SharedMemory& shared = *step.block().shared;
   const char* what = purpose == Purpose::load    ? "read"
                      : purpose == Purpose::store ? "write"
                                                  : "atomic";
-  simt::Request request{access.lanes, static_cast<int>(bytes), access.address};
   for_lanes(access.lanes, [&](int lane) {
     simt::Thread& thread = step.warp.thread(lane);
     const auto address = static_cast<uint32_t>(access.address[static_cast<size_t>(lane)]);
-    shared.require(thread, address, bytes, bytes, what, step.in.at);
+    shared.require(thread, address, access.bytes, access.bytes, what, step.in.at);
     const bool is_strong = purpose == Purpose::atomic || order != 0;
     const auto kind = is_strong ? simt::SharedAccess::atomic : simt::SharedAccess::generic;
-    if (purpose != Purpose::store) shared.read(thread, address, bytes, kind, step.in.at);
-    if (purpose != Purpose::load) shared.write(thread, address, bytes, kind, step.in.at);
+    if (purpose != Purpose::store) shared.read(thread, address, access.bytes, kind, step.in.at);
+    if (purpose != Purpose::load) shared.write(thread, address, access.bytes, kind, step.in.at);
   });
   if (purpose != Purpose::atomic)
-    simt::count_shared(step.launch().counters, purpose == Purpose::store, request);
+    simt::count_shared(step.launch().counters, purpose == Purpose::store, access);
 }
 
-void check_global(Step& step, const Access& access, int64_t bytes, Purpose purpose, int64_t order) {
+void check_global(Step& step, const Access& access, Purpose purpose, int64_t order) {
   simt::GlobalMemory& memory = step.launch().memory;
   const auto strength = order != 0 ? simt::GlobalAccess::strong : simt::GlobalAccess::weak;
   const char* what = purpose == Purpose::load    ? "read"
@@ -44,20 +43,20 @@ void check_global(Step& step, const Access& access, int64_t bytes, Purpose purpo
   for_lanes(access.lanes, [&](int lane) {
     simt::Thread& thread = step.warp.thread(lane);
     const uint64_t address = access.address[static_cast<size_t>(lane)];
-    memory.require(thread, address, bytes, bytes, what, step.in.at);
+    memory.require(thread, address, access.bytes, access.bytes, what, step.in.at);
     if (purpose != Purpose::store) {
       if (order != 0) observe(memory, thread, address, order);
-      memory.read(thread, address, bytes, strength, step.in.at);
+      memory.read(thread, address, access.bytes, strength, step.in.at);
     }
     if (purpose != Purpose::load) {
-      memory.write(thread, address, bytes, strength, step.in.at);
+      memory.write(thread, address, access.bytes, strength, step.in.at);
       if (order != 0) publish(memory, thread, address, order);
     }
   });
   const auto kind = purpose == Purpose::load    ? simt::GlobalRequest::load
                     : purpose == Purpose::store ? simt::GlobalRequest::store
                                                 : simt::GlobalRequest::atomic;
-  simt::count_global(step.launch(), kind, {access.lanes, static_cast<int>(bytes), access.address});
+  simt::count_global(step.launch(), kind, access);
 }
 
 }  // namespace
@@ -136,17 +135,18 @@ void publish(simt::GlobalMemory& memory, simt::Thread& thread, uint64_t address,
   }
 }
 
-void check_access(Step& step, const Access& access, int64_t bytes, Purpose purpose, int64_t order) {
-  if (access.window == Window::shared) return check_shared(step, access, bytes, purpose, order);
-  if (access.window == Window::global) return check_global(step, access, bytes, purpose, order);
+void check_access(Step& step, const Access& access, Purpose purpose, int64_t order) {
+  if (access.window == Window::shared) return check_shared(step, access, purpose, order);
+  if (access.window == Window::global) return check_global(step, access, purpose, order);
   const int64_t size = access.window == Window::local
                            ? static_cast<int64_t>(step.warp.local.size()) / simt::kLanes
                            : static_cast<int64_t>(step.launch().parameters.size());
   for_lanes(access.lanes, [&](int lane) {
     const auto address = static_cast<int64_t>(access.address[static_cast<size_t>(lane)]);
-    if (address + bytes > size) {
+    if (address + access.bytes > size) {
       out_of_window(step, lane,
-                    access.window == Window::local ? "local access" : "parameter access", bytes);
+                    access.window == Window::local ? "local access" : "parameter access",
+                    access.bytes);
     }
   });
 }

@@ -24,21 +24,21 @@ struct AccessModifiers {
 AccessModifiers take_access(Decoder& d);
 
 /// Lanes that mean one window, with addresses inside of it.
-struct Access {
+struct Access : simt::Request {
   Window window = Window::global;
-  simt::LaneMask lanes = 0;
-  std::array<uint64_t, simt::kLanes> address{};
 };
 
 /// Address of a lane for argument `i` of kind memory, its displacement added.
 uint64_t address_of(const Step& step, size_t i, int lane);
-/// Addresses in `window`, split by window where that is generic; calls f(access) for each.
+/// Accesses of so many bytes a lane in `window`, split by window where that is generic; calls
+/// f(access) for each.
 template <class Function>
-void for_windows(const Step& step, size_t argument, Window window, const Function& f);
+void for_windows(const Step& step, size_t argument, Window window, int64_t bytes,
+                 const Function& f);
 Window window_of(uint64_t address);
 
 /// Bounds, alignment, races; counts the request. Throws simt::Fault.
-void check_access(Step& step, const Access& access, int64_t bytes, Purpose purpose, int64_t order);
+void check_access(Step& step, const Access& access, Purpose purpose, int64_t order);
 /// Where the bytes of a checked address are.
 std::byte* bytes_at(Step& step, Window window, uint64_t address, int lane);
 /// What a strong read or write at a global address learns or publishes.
@@ -46,10 +46,12 @@ void observe(simt::GlobalMemory& memory, simt::Thread& thread, uint64_t address,
 void publish(simt::GlobalMemory& memory, simt::Thread& thread, uint64_t address, int64_t order);
 
 template <class Function>
-void for_windows(const Step& step, size_t argument, Window window, const Function& f) {
+void for_windows(const Step& step, size_t argument, Window window, int64_t bytes,
+                 const Function& f) {
   Access access;
+  access.bytes = static_cast<int>(bytes);
   access.window = window;
-  std::array<Window, simt::kLanes> of{};
+  std::array<Window, simt::kLanes> of;  // set for the lanes of the mask
   for_lanes(step.mask, [&](int lane) {
     const auto i = static_cast<size_t>(lane);
     access.address[i] = address_of(step, argument, lane);

@@ -115,8 +115,9 @@ void update(Step& step) {
   const Argument& values = step.in.arguments[kAddress + 1];
   const auto bytes = static_cast<int64_t>(element * values.parts.size());
   for_windows(
-      step, kAddress, static_cast<Window>(step.in.numbers[kWindow]), [&](const Access& access) {
-        check_access(step, access, bytes, Purpose::atomic, step.in.numbers[kOrder]);
+      step, kAddress, static_cast<Window>(step.in.numbers[kWindow]), bytes,
+      [&](const Access& access) {
+        check_access(step, access, Purpose::atomic, step.in.numbers[kOrder]);
         for_lanes(access.lanes, [&](int lane) {
           std::byte* at =
               bytes_at(step, access.window, access.address[static_cast<size_t>(lane)], lane);

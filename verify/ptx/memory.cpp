@@ -14,63 +14,99 @@ namespace {
 using simt::InstructionClass;
 enum Note : size_t { kWindow, kElementBytes, kOrder, kSigned };
 
-int64_t sign_extended(uint64_t value, int64_t bytes) {
-  const auto unused = static_cast<int>(64 - 8 * bytes);
-  return static_cast<int64_t>(value << unused) >> unused;
-}
+/// What each lane's address is on the host.
+using Places = std::array<const std::byte*, simt::kLanes>;
 
-void read_lane(Step& step, const std::byte* from, int lane, const std::vector<Lanes>& parts) {
-  const int64_t bytes = step.in.numbers[kElementBytes];
-  for (const Lanes& part : parts) {
-    uint64_t value = 0;
-    std::memcpy(&value, from, static_cast<size_t>(bytes));
-    from += bytes;
-    if (step.in.numbers[kSigned] != 0) value = static_cast<uint64_t>(sign_extended(value, bytes));
-    if (part.number >= 0) step.set(part, lane, value);
+/// Elements of type T, side by side at each lane's place, into the registers they are for: zero- or
+/// sign-extended, as T is.
+template <class T>
+void read_elements(Step& step, simt::LaneMask mask, const Places& from) {
+  const std::vector<Lanes>& parts = step.in.arguments[0].parts;
+  const auto read = [&](auto* to, size_t offset) {
+    for_lanes(mask, [&](int lane) {
+      T value;
+      std::memcpy(&value, from[static_cast<size_t>(lane)] + offset, sizeof(T));
+      to[lane] = static_cast<std::remove_pointer_t<decltype(to)>>(value);
+    });
+  };
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].number < 0) continue;
+    if (parts[i].is_wide) {
+      read(step.lanes<uint64_t>(parts[i]), i * sizeof(T));
+    } else {
+      read(step.lanes<uint32_t>(parts[i]), i * sizeof(T));
+    }
   }
 }
 
+template <class T>
 void load(Step& step) {
-  const std::vector<Lanes>& parts = step.in.arguments[0].parts;
-  const int64_t bytes = step.in.numbers[kElementBytes] * static_cast<int64_t>(parts.size());
-  for_windows(step, 1, static_cast<Window>(step.in.numbers[kWindow]), [&](const Access& access) {
-    check_access(step, access, bytes, Purpose::load, step.in.numbers[kOrder]);
-    for_lanes(access.lanes, [&](int lane) {
-      const uint64_t address = access.address[static_cast<size_t>(lane)];
-      read_lane(step, bytes_at(step, access.window, address, lane), lane, parts);
-    });
-  });
+  const auto bytes = static_cast<int64_t>(sizeof(T) * step.in.arguments[0].parts.size());
+  for_windows(step, 1, static_cast<Window>(step.in.numbers[kWindow]), bytes,
+              [&](const Access& access) {
+                check_access(step, access, Purpose::load, step.in.numbers[kOrder]);
+                Places from;
+                for_lanes(access.lanes, [&](int lane) {
+                  const auto i = static_cast<size_t>(lane);
+                  from[i] = bytes_at(step, access.window, access.address[i], lane);
+                });
+                read_elements<T>(step, access.lanes, from);
+              });
 }
 
 /// A parameter at a known place: one value for all lanes.
+template <class T>
 void load_parameter(Step& step) {
-  const std::vector<Lanes>& parts = step.in.arguments[0].parts;
-  if (window_of(address_of(step, 1, 0)) != Window::parameter) return load(step);  // of a function
+  if (window_of(address_of(step, 1, 0)) != Window::parameter)
+    return load<T>(step);  // of a function
   const uint64_t address = address_of(step, 1, 0) & ~kWindowMask;
-  const int64_t bytes = step.in.numbers[kElementBytes] * static_cast<int64_t>(parts.size());
-  Access access{Window::parameter, step.mask & (0 - step.mask), {}};
+  Access access;
+  access.window = Window::parameter;
+  access.lanes = step.mask & (0 - step.mask);
+  access.bytes = static_cast<int>(sizeof(T) * step.in.arguments[0].parts.size());
   access.address.fill(address);
-  check_access(step, access, bytes, Purpose::load, 0);
-  const std::byte* from = step.launch().parameters.data() + address;
-  for_lanes(step.mask, [&](int lane) { read_lane(step, from, lane, parts); });
+  check_access(step, access, Purpose::load, 0);
+  Places from;
+  from.fill(step.launch().parameters.data() + address);
+  read_elements<T>(step, step.mask, from);
+}
+
+template <class T>
+Execute loader(bool is_parameter) {
+  return is_parameter ? load_parameter<T> : load<T>;
+}
+
+/// For elements of so many bytes.
+Execute loader(int64_t bytes, bool is_signed, bool is_parameter) {
+  switch (bytes) {
+    case 1:
+      return is_signed ? loader<int8_t>(is_parameter) : loader<uint8_t>(is_parameter);
+    case 2:
+      return is_signed ? loader<int16_t>(is_parameter) : loader<uint16_t>(is_parameter);
+    case 4:
+      return is_signed ? loader<int32_t>(is_parameter) : loader<uint32_t>(is_parameter);
+    default:
+      return loader<uint64_t>(is_parameter);
+  }
 }
 
 void store(Step& step) {
   const std::vector<Lanes>& parts = step.in.arguments[1].parts;
   const auto element = static_cast<size_t>(step.in.numbers[kElementBytes]);
   const auto bytes = static_cast<int64_t>(element * parts.size());
-  for_windows(step, 0, static_cast<Window>(step.in.numbers[kWindow]), [&](const Access& access) {
-    check_access(step, access, bytes, Purpose::store, step.in.numbers[kOrder]);
-    for_lanes(access.lanes, [&](int lane) {
-      std::byte* to =
-          bytes_at(step, access.window, access.address[static_cast<size_t>(lane)], lane);
-      for (const Lanes& part : parts) {
-        const uint64_t value = step.value(part, lane);
-        std::memcpy(to, &value, element);
-        to += element;
-      }
-    });
-  });
+  for_windows(
+      step, 0, static_cast<Window>(step.in.numbers[kWindow]), bytes, [&](const Access& access) {
+        check_access(step, access, Purpose::store, step.in.numbers[kOrder]);
+        for_lanes(access.lanes, [&](int lane) {
+          std::byte* to =
+              bytes_at(step, access.window, access.address[static_cast<size_t>(lane)], lane);
+          for (const Lanes& part : parts) {
+            const uint64_t value = step.value(part, lane);
+            std::memcpy(to, &value, element);
+            to += element;
+          }
+        });
+      });
 }
 
 /// Whether it is about parameters.
@@ -97,7 +133,8 @@ bool decode_access(Decoder& d, size_t value_argument) {
 void decode_load(Decoder& d) {
   const bool is_parameter = decode_access(d, 0);
   const bool is_fixed = d.in.arguments[1].parts[0].is_constant;
-  d.in.execute = is_parameter && is_fixed ? load_parameter : load;
+  d.in.execute =
+      loader(d.in.numbers[kElementBytes], d.in.numbers[kSigned] != 0, is_parameter && is_fixed);
   if (is_parameter) d.in.kind = InstructionClass::move;
 }
 

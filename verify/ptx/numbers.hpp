@@ -67,8 +67,9 @@ template <>
 struct Format<Half> {
   using Word = uint32_t;
   static Half value(Word word) { return std::bit_cast<Half>(static_cast<uint16_t>(word)); }
-  static Word word(Half value) {
-    return value != value ? Word{0x7fff} : std::bit_cast<uint16_t>(value);
+  static Word word(Half value) {  // NaN by its bits: comparing halves is a call
+    const Word bits = std::bit_cast<uint16_t>(value);
+    return (bits & 0x7fffu) > 0x7c00u ? Word{0x7fff} : bits;
   }
 };
 template <>
@@ -91,12 +92,17 @@ uint32_t half_word(double value) {
 /// The host's rounding while it lives.
 class Rounding {
  public:
-  explicit Rounding(int mode) : previous_(std::fegetround()) { std::fesetround(mode); }
-  ~Rounding() { std::fesetround(previous_); }
+  explicit Rounding(int mode) : previous_(std::fegetround()), is_other_(mode != previous_) {
+    if (is_other_) std::fesetround(mode);  // which waits for all arithmetic under way
+  }
+  ~Rounding() {
+    if (is_other_) std::fesetround(previous_);
+  }
   Rounding(const Rounding&) = delete;
 
  private:
   int previous_;
+  bool is_other_;
 };
 
 inline float flush(float value) {

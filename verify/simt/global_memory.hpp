@@ -93,8 +93,8 @@ class GlobalMemory {
 
 struct Request {
   LaneMask lanes = 0;
-  int bytes = 0;  ///< of each lane
-  std::array<uint64_t, kLanes> address{};
+  int bytes = 0;                         ///< of each lane
+  std::array<uint64_t, kLanes> address;  ///< of these lanes; the others' are not set
 };
 enum class GlobalRequest { load, store, atomic, async_copy };
 void count_global(Launch& launch, GlobalRequest kind, const Request& request);

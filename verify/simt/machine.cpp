@@ -25,10 +25,6 @@ std::string to_string(const Thread& thread) {
          " lane " + std::to_string(thread.lane) + ")";
 }
 
-Thread& Warp::thread(int lane) const {
-  return block->threads[static_cast<size_t>(index * kLanes + lane)];
-}
-
 Path& Warp::path_of(int lane) {
   return *std::find_if(paths.begin(), paths.end(),
                        [&](const Path& path) { return (path.lanes >> lane & 1) != 0; });

@@ -153,6 +153,10 @@ class Block {
 };
 constexpr int kMaxMbarriers = 128;  // of one block
 
+inline Thread& Warp::thread(int lane) const {
+  return block->threads[static_cast<size_t>(index * kLanes + lane)];
+}
+
 /// What the engine needs of a front end that knows instructions.
 class Program {
  public:
