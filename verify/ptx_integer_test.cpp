@@ -145,6 +145,23 @@ TEST_CASE("ptx: comparisons and selections of integers") {
                   [](u32 a, u32 b, u32) { return (a & 1) != 0 ? b + 1 : 0; });
 }
 
+TEST_CASE("ptx: loads into wider registers") {
+  check_line<u64>("ld.global.u8 %w, [%at];", [](u64 a, u64, u64) { return u32{uint8_t(a)}; });
+  check_line<u64>("ld.global.s8 %w, [%at];", [](u64 a, u64, u64) { return i32{int8_t(a)}; });
+  check_line<u64>("ld.global.s8 %h, [%at];", [](u64 a, u64, u64) { return i16{int8_t(a)}; });
+  check_line<u64>("ld.global.u16 %w, [%at+2];", [](u64 a, u64, u64) { return u32{u16(a >> 16)}; });
+  check_line<u64>("ld.global.s16 %w, [%at+2];", [](u64 a, u64, u64) { return i32{i16(a >> 16)}; });
+  check_line<u64>("ld.global.u32 %l, [%at+4];", [](u64 a, u64, u64) { return a >> 32; });
+  check_line<u64>("ld.global.s32 %l, [%at+4];", [](u64 a, u64, u64) { return i64{i32(a >> 32)}; });
+  check_line<u64>("ld.global.s8 %l, [%at];", [](u64 a, u64, u64) { return i64{int8_t(a)}; });
+  check_line<u64>("ld.global.u64 %at, [%at+8]; mov.b64 %l, %at;",
+                  [](u64, u64 b, u64) { return b; });
+  check_line<u64>("ld.global.v2.s16 {%unused, %w}, [%at];",
+                  [](u64 a, u64, u64) { return i32{i16(a >> 16)}; });
+  check_line<u64>("ld.global.v2.u32 {_, %w}, [%at+8];",
+                  [](u64, u64 b, u64) { return u32(b >> 32); });
+}
+
 TEST_CASE("ptx: conversions of integers") {
   check_line<u64>("cvt.s64.s32 %l, %aw;", [](u64 a, u64, u64) { return i64{i32(a)}; });
   check_line<u64>("cvt.s64.s32 %l, %al;", [](u64 a, u64, u64) { return i64{i32(a)}; });

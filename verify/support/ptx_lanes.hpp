@@ -3,7 +3,7 @@
 //
 // One line of PTX on many operands. The line names its operands by letter and width, %ah %aw %al
 // (16, 32, 64 bits), %af %ad (f32, f64), %ap (a predicate: the lowest bit), the same for b and c,
-// and writes %h %w %l %f %d or %p.
+// and writes %h %w %l %f %d or %p. a, b and c lie side by side in global memory at %at.
 #pragma once
 
 #include <bit>
