@@ -12,7 +12,7 @@ namespace wide::bench {
 
 namespace {
 
-constexpr int64_t kMaxIters = 1024;  // queue depth of launches, and nodes of a graph per call
+constexpr int64_t kMaxDeviceIters = 1024;  // queue depth of launches, and nodes of a graph per call
 
 }  // namespace
 
@@ -58,7 +58,7 @@ double few_captured_ns(EventPair& events, Stream stream, const Call& call) {
 
 int64_t iters_for(double once_ns, double sample_ns) {
   return std::clamp<int64_t>(static_cast<int64_t>(std::ceil(sample_ns / std::max(once_ns, 1.0))), 1,
-                             kMaxIters);
+                             kMaxDeviceIters);
 }
 
 double wall_seconds(Sampler& sampler) {

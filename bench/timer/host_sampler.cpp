@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kMaxIters = 1 << 16;
+constexpr int64_t kMaxHostIters = 1 << 16;
 
 double time_calls(const Call& call, int64_t iters) {
   const auto start = Clock::now();
@@ -26,9 +26,10 @@ class HostSampler final : public Sampler {
     double once = time_calls(call_, 1);
     // A call that is long enough is not made again: the first may cost seconds. A short one's first
     // time is that of cold code and memory, so the number of calls is doubled until it fits.
-    while (once * static_cast<double>(iters_) < kMinHostSampleNs && iters_ < kMaxIters) {
+    while (once * static_cast<double>(iters_) < kMinHostSampleNs && iters_ < kMaxHostIters) {
       const double missing = kMinHostSampleNs / std::max(1.0, once);
-      iters_ = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(missing)), iters_ * 2, kMaxIters);
+      iters_ =
+          std::clamp<int64_t>(static_cast<int64_t>(std::ceil(missing)), iters_ * 2, kMaxHostIters);
       once = time_calls(call_, iters_) / static_cast<double>(iters_);
     }
     expected_s_ = once * static_cast<double>(iters_) * 1e-9;
