@@ -198,8 +198,8 @@ def main():
             reasons += why
             failures += [failure] if failure else []
     print(*failures, sep="\n", end="\n" if failures else "")
-    for reason, number in reasons.most_common():
-        print(f"skipped {number}: {reason}")
+    for reason, times in reasons.most_common():
+        print(f"skipped {times}: {reason}")
     if unfinished:
         print(f"out of time: {len(unfinished)} of {number} programs did not come to their end: {' '.join(unfinished)}")
     if counts["passed"] + counts["failed"] == 0:
