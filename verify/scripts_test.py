@@ -85,6 +85,9 @@ class LayersTest(ScriptTest):
         for header in ("plan", "linear"):
             self.assert_caught("kernels/k/x.hpp", f'#include "wide/{header}.hpp"', "leads to <memory>")
         self.put("host/h/x.cpp", SPDX + '#include "wide/linear.hpp"\n')
+        for one, other in ("xy", "yx"):  # each includes the other
+            self.put(f"include/wide/{one}.hpp", SPDX + f'#pragma once\n#include "wide/{other}.hpp"\n')
+        self.put("kernels/k/x.hpp", SPDX + '#include "wide/x.hpp"\n')
         self.assertEqual(self.check()[0], 0)
 
     def test_inline_ptx_lives_in_arch(self):
