@@ -199,6 +199,8 @@ static void test_recurrent(void) {
   OK(wide_parameters_create(&units));
   set_unit(units, "lstm", "l0", open, 4);
   set_unit(units, "gru", "l1", candidate, 3);
+  set_unit(units, "states", "l0", open, 4);
+  set_unit(units, "more", "l0", open, 4);
   set_unit(units, "both", "l0", open, 4);
   set_unit(units, "both", "l0_reverse", open, 4);
   OK(wide_builder_reshape(l.builder, "rows", l.x, shape, 3, &rows));
@@ -210,11 +212,63 @@ static void test_recurrent(void) {
   layer = (wide_recurrent_layer){.struct_size = sizeof layer, .is_bidirectional = 1};
   OK(wide_builder_recurrent(l.builder, "both", rows, 1, &layer, &y));
   EXPECT(&l, y, tanhf(1), tanhf(2), tanhf(2), tanhf(1));
+  wide_value hidden = WIDE_ABSENT, cell = WIDE_ABSENT;
+  layer = (wide_recurrent_layer){
+      .struct_size = sizeof layer, .last_hidden = &hidden, .last_cell = &cell};
+  OK(wide_builder_recurrent(l.builder, "states", rows, 1, &layer, &y));
+  EXPECT(&l, hidden, tanhf(2));
+  EXPECT(&l, cell, 2);
+  layer.has_first_state = 1, layer.first_hidden = hidden, layer.first_cell = cell;
+  OK(wide_builder_recurrent(l.builder, "more", rows, 1, &layer, &y));
+  EXPECT(&l, y, tanhf(3), tanhf(4));
+  EXPECT(&l, cell, 4);
   check_layers(&l, units);
   wide_parameters_destroy(units);
 }
 
+/* Two positions of four features, of which all heads' scores are as `bias` has them: the first
+ * position, or the second. */
+static void test_attention(void) {
+  Layers l = begin_layers();
+  wide_parameters* weights = NULL;
+  wide_value rows = WIDE_ABSENT, none = WIDE_ABSENT, y = WIDE_ABSENT, bias = WIDE_ABSENT;
+  const int64_t shape[3] = {WIDE_BATCH, kImageRows, kImageColumns}, order[3] = {0, 2, 1};
+  const int64_t scores[3] = {1, kImageRows, kImageRows};
+  float far[4] = {-1e9f, 0, 0, -1e9f}, unit[3][4][4] = {{{0}}};
+  for (int i = 0; i < 4; ++i) unit[2][i][i] = unit[0][i][i] = 1;
+  const int64_t thirds[2] = {3 * kImageColumns, kImageColumns};
+  const int64_t square[2] = {kImageColumns, kImageColumns};
+  const wide_view far_view = host_view(far, 3, scores);
+  const wide_view third_view = host_view(&unit[0][0][0], 2, thirds);
+  const wide_view unit_view = host_view(&unit[2][0][0], 2, square);
+  OK(wide_parameters_create(&weights));
+  OK(wide_parameters_set(weights, "bias", &far_view));
+  OK(wide_parameters_set(weights, "cross.in_proj_weight", &third_view));
+  OK(wide_parameters_set(weights, "cross.out_proj.weight", &unit_view));
+  OK(wide_builder_parameter(l.builder, "bias", WIDE_FP32, scores, 3, &bias));
+  OK(wide_builder_reshape(l.builder, "rows", l.x, shape, 3, &rows));
+  wide_flash_attention_layer core = {.struct_size = sizeof core, .has_bias = 1, .bias = bias};
+  OK(wide_builder_flash_attention(l.builder, "core", rows, rows, rows, 2, &core, &y));
+  EXPECT(&l, y, 8, 6, -7, 5, 1, -2, 3, -4);
+  core = (wide_flash_attention_layer){.struct_size = sizeof core, .scale = 1e6f, .is_causal = 1};
+  OK(wide_builder_flash_attention(l.builder, "causal", rows, rows, rows, 1, &core, &y));
+  EXPECT(&l, y, 1, -2, 3, -4, 8, 6, -7, 5);
+  OK(wide_builder_slice(l.builder, "key", rows, 2, 0, 2, &none));
+  core = (wide_flash_attention_layer){.struct_size = sizeof core, .kv_heads = 1, .scale = 1e6f};
+  OK(wide_builder_flash_attention(l.builder, "shared", rows, none, none, 2, &core, &y));
+  EXPECT(&l, y, 1, -2, 1, -2, 8, 6, 1, -2);
+  wide_attention_layer layer = {.struct_size = sizeof layer, .has_no_bias = 1, .is_cross = 1};
+  layer.key = rows, layer.value = rows;
+  OK(wide_builder_attention(l.builder, "cross", rows, 4, &layer, &y)); /* keys of zeros: the mean */
+  EXPECT(&l, y, 4.5f, 2, -2, 0.5f, 4.5f, 2, -2, 0.5f);
+  OK(wide_builder_transpose(l.builder, "turn", rows, order, 3, &y));
+  EXPECT(&l, y, 1, 8, -2, 6, 3, -7, -4, 5);
+  check_layers(&l, weights);
+  wide_parameters_destroy(weights);
+}
+
 static void test_builders(void) {
+  test_attention();
   test_elements();
   test_pools();
   test_recurrent();

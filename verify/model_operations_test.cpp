@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Operations that no named model has, in models of several members: each against plain loops.
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
@@ -143,23 +146,62 @@ TEST_CASE("model: attention over other positions, with shared heads and lengths"
   check("attention", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 3, 8}), other = g.input("other", {kBatch, 5, 6});
     const Value lengths = g.input("lengths", {kBatch}, Dtype::int32);
-    const auto weight = [&](const char* name, int64_t in) { return g.parameter(name, {8, in}); };
-    Value h = g.append("cross", AttentionOp{.heads = 2},
-                       {{"x", x},
-                        {"key", other},
-                        {"value", other},
-                        {"q_weight", weight("q", 8)},
-                        {"k_weight", weight("k", 6)},
-                        {"v_weight", weight("v", 6)},
-                        {"qkv_bias", g.parameter("qkv_bias", {24})},
-                        {"out_weight", weight("out", 8)},
-                        {"out_bias", g.parameter("out_bias", {8})}});
+    Value h = layers::attention(g, "cross", x, 2, {.key = other});
+    h = layers::attention(g, "same", h, 2, {.has_bias = false, .key = x, .value = h});
     const Value k = layers::linear(g, "keys", h, 4), v = layers::linear(g, "values", h, 4);
-    h = g.append("flash",
-                 FlashAttentionOp{.heads = 4, .kv_heads = 2, .is_causal = true, .scale = 0.7f},
-                 {{"q", h}, {"k", k}, {"v", v}});
+    h = layers::flash_attention(g, "flash", h, k, v, 4,
+                                {.kv_heads = 2, .is_causal = true, .scale = 0.7f});
     g.output("y", layers::attention(g, "self", h, 2, {.key_lengths = lengths}));
   });
+}
+
+TEST_CASE("model: layers of attention name their parameters as PyTorch does") {
+  GraphBuilder g("names");
+  const Value x = g.input("x", {kBatch, 3, 8}), other = g.input("other", {kBatch, 5, 6});
+  g.output("a", layers::attention(g, "self", x, 2));
+  g.output("b", layers::attention(g, "cross", x, 2, {.has_bias = false, .key = other}));
+  g.output("c", layers::attention(g, "same", x, 2, {.has_bias = false, .key = x}));
+  CHECK_THROWS_WITH(layers::attention(g, "half", x, 2, {.value = other}),
+                    ContainsSubstring("half: value is present, expected a key with it"));
+  const Graph graph = std::move(g).build();
+  std::vector<std::string> names;
+  for (const Value parameter : graph.parameters())
+    names.push_back(graph.name(parameter) + " " + to_string(graph.type(parameter)));
+  CHECK(names == std::vector<std::string>{
+                     "self.in_proj_weight fp32 [24, 8]", "self.out_proj.weight fp32 [8, 8]",
+                     "self.in_proj_bias fp32 [24]", "self.out_proj.bias fp32 [8]",
+                     "cross.q_proj_weight fp32 [8, 8]", "cross.k_proj_weight fp32 [8, 6]",
+                     "cross.v_proj_weight fp32 [8, 6]", "cross.out_proj.weight fp32 [8, 8]",
+                     "same.in_proj_weight fp32 [24, 8]", "same.out_proj.weight fp32 [8, 8]"});
+}
+
+TEST_CASE("model: a cross attention to x is the attention of x") {
+  GraphBuilder g("both");
+  const Value x = g.input("x", {kBatch, 3, 8});
+  g.output("self", layers::attention(g, "a", x, 2));
+  g.output("cross", layers::attention(g, "b", x, 2, {.key = x}));
+  const Graph graph = std::move(g).build();
+  OwnedParameters owned = random_parameters(graph, 5, 0);
+  for (const auto& [name, tensor] : owned) {
+    if (name.starts_with("a."))
+      std::memcpy(owned.at("b." + name.substr(2)).data(), tensor.data(),
+                  static_cast<size_t>(tensor.bytes()));
+  }
+  const std::vector<MemberParameters> members{{owned.begin(), owned.end()}};
+  const Context cpu = Context::cpu();
+  const Model model(cpu, make_model_plan(cpu, graph, {.num_members = 1, .batch = 2}), members);
+  std::vector<float> in(2 * 3 * 8), self(in.size()), cross(in.size());
+  for (size_t i = 0; i < in.size(); ++i) in[i] = std::sin(static_cast<float>(i));
+  const Shape shape{2, 3, 8};
+  const ConstTensorView in_view(in.data(), Dtype::fp32, shape, cpu.device());
+  const std::array<TensorView, 2> out{TensorView(self.data(), Dtype::fp32, shape, cpu.device()),
+                                      TensorView(cross.data(), Dtype::fp32, shape, cpu.device())};
+  const Tensor workspace(cpu, Dtype::uint8, {model.plan().workspace_bytes()});
+  model.run({{&in_view, 1}, out}, {Stream::cpu(), {workspace.data(), workspace.bytes()}});
+  for (size_t i = 0; i < in.size(); ++i) {
+    CHECK(std::abs(self[i]) > 1e-4f);
+    CHECK(std::abs(self[i] - cross[i]) < 1e-6f);
+  }
 }
 
 TEST_CASE("model: gates of channels that are computed") {
@@ -197,9 +239,8 @@ TEST_CASE("model: what is added to attention's scores, of each member, of all, a
         return is_shared ? g.shared_input(name, shape) : g.input(name, shape);
       };
       const auto attend = [&](const char* name, Value bias) {
-        g.output(name, g.append(std::string(name) + "_node",
-                                FlashAttentionOp{.heads = 4, .kv_heads = 2, .scale = 0.7f},
-                                {{"q", x}, {"k", other}, {"v", other}, {"bias", bias}}));
+        g.output(name, layers::flash_attention(g, std::string(name) + "_node", x, other, other, 4,
+                                               {.kv_heads = 2, .scale = 0.7f, .bias = bias}));
       };
       attend("of_keys", layers::reshape(g, "keys", input("mask", {kBatch, 5}), {kBatch, 1, 1, 5}));
       attend("of_rows", input("rows", {kBatch, 1, 3, 5}));
@@ -222,7 +263,7 @@ TEST_CASE("model: axes that change their places, and values that two readers wan
     const Value x = g.input("x", {kBatch, 3, 4, 5});
     const Value h = layers::conv(g, "conv", x, 6, {.padding = {1, 1}});
     // Channels of the convolution as features of rows, and its columns as well.
-    const Value turned = g.append("turn", TransposeOp{{0, 2, 3, 1}}, {{"x", h}});
+    const Value turned = layers::transpose(g, "turn", h, {0, 2, 3, 1});
     g.output("rows", layers::linear(g, "features", turned, 7));
     g.output("columns", layers::linear(g, "columns_fc", h, 4));
     g.output("y", layers::pointwise(g, "act", h, PointwiseFunction::tanh));
@@ -231,8 +272,7 @@ TEST_CASE("model: axes that change their places, and values that two readers wan
     const Value x = g.input("x", {kBatch, 5, 6}), s = g.shared_input("s", {kBatch, 5, 6});
     const Value part = layers::slice(g, "slice", layers::relu(g, "act", x), 1, 1, 3);
     g.output("y", layers::linear(g, "fc", layers::flatten(g, "flat", part), 4));
-    const Value turned =
-        g.append("turn", TransposeOp{{0, 2, 1}}, {{"x", layers::relu(g, "one", s)}});
+    const Value turned = layers::transpose(g, "turn", layers::relu(g, "one", s), {0, 2, 1});
     g.output("z", layers::linear(g, "fc2", turned, 4));
   });
 }

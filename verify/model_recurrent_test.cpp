@@ -4,11 +4,15 @@
 // Recurrent layers in models of several members: both cells, stacked, in both directions, with
 // states that come and go, on inputs of their own and shared; each against plain loops. And what
 // graphs refuse of them.
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <cstring>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
@@ -74,16 +78,57 @@ TEST_CASE("model: states come from outside and go there again") {
   check("states", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 3, 4}), h0 = g.input("h0", {kBatch, 6}),
                 c0 = g.input("c0", {kBatch, 6}, Dtype::fp32);
-    const auto [y, cell] = g.append_two("lstm", RecurrentOp{.writes_cell = true},
-                                        {{"x", x},
-                                         {"input_weight", g.parameter("wi", {24, 4})},
-                                         {"hidden_weight", g.parameter("wh", {24, 6})},
-                                         {"first_hidden", h0},
-                                         {"first_cell", c0}});
+    const auto [y, hidden, cell] = layers::recurrent(g, "lstm", x, 6, RecurrentCell::lstm,
+                                                     {.first_hidden = h0, .first_cell = c0});
     g.output("y", y);
     g.output("cell", cell);
+    g.output("hidden", hidden);
+    const auto back = layers::recurrent(g, "back", x, 5, RecurrentCell::gru, {.is_reversed = true});
+    g.output("back", back.hidden);
+    CHECK(back.cell.is_absent());
     g.output("gru", layers::gru(g, "gru", y, 6, {.first_hidden = h0}));
   });
+}
+
+TEST_CASE("model: a sequence in two parts, whose states go on, is the whole sequence") {
+  for (const RecurrentCell cell : {RecurrentCell::lstm, RecurrentCell::gru}) {
+    GraphBuilder g("parts");
+    const Value x = g.input("x", {kBatch, 5, 4});
+    const auto part = [&](const char* name, Value steps, const layers::RecurrentLayer& layer) {
+      return layers::recurrent(g, name, steps, 6, cell, layer);
+    };
+    const auto whole = part("whole", x, {});
+    const auto first = part("first", layers::slice(g, "x1", x, 1, 0, 2), {});
+    const auto second = part("second", layers::slice(g, "x2", x, 1, 2, 3),
+                             {.first_hidden = first.hidden, .first_cell = first.cell});
+    g.output("difference",
+             layers::binary(g, "d", whole.hidden, second.hidden, BinaryFunction::subtract));
+    g.output("hidden", whole.hidden);
+    const Graph graph = std::move(g).build();
+    OwnedParameters owned = random_parameters(graph, 5, 0);
+    for (const char* name : {"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"}) {
+      const Tensor& from = owned.at(std::string("whole.") + name);
+      for (const char* to : {"first.", "second."})
+        std::memcpy(owned.at(to + std::string(name)).data(), from.data(),
+                    static_cast<size_t>(from.bytes()));
+    }
+    const std::vector<MemberParameters> members{{owned.begin(), owned.end()}};
+    const Context cpu = Context::cpu();
+    const Model model(cpu, make_model_plan(cpu, graph, {.num_members = 1, .batch = 2}), members);
+    std::array<float, 2 * 5 * 4> in{};
+    std::array<float, 2 * 6> difference{}, hidden{};
+    for (size_t i = 0; i < in.size(); ++i) in[i] = std::sin(static_cast<float>(i));
+    const ConstTensorView in_view(in.data(), Dtype::fp32, {2, 5, 4}, cpu.device());
+    const std::array<TensorView, 2> out{
+        TensorView(difference.data(), Dtype::fp32, {2, 6}, cpu.device()),
+        TensorView(hidden.data(), Dtype::fp32, {2, 6}, cpu.device())};
+    const Tensor workspace(cpu, Dtype::uint8, {model.plan().workspace_bytes()});
+    model.run({{&in_view, 1}, out}, {Stream::cpu(), {workspace.data(), workspace.bytes()}});
+    for (size_t i = 0; i < hidden.size(); ++i) {
+      CHECK(std::abs(hidden[i]) > 1e-3f);
+      CHECK(std::abs(difference[i]) < 1e-6f);
+    }
+  }
 }
 
 TEST_CASE("model: members share x, or a layer") {

@@ -97,7 +97,25 @@ wide_status wide_builder_attention(wide_builder* builder, const char* name, wide
         g, own, Value{x}, heads,
         {.has_bias = given.has_no_bias == 0,
          .is_causal = given.is_causal != 0,
-         .key_lengths = given.has_key_lengths != 0 ? Value{given.key_lengths} : Value{}});
+         .key_lengths = given.has_key_lengths != 0 ? Value{given.key_lengths} : Value{},
+         .key = given.is_cross != 0 ? Value{given.key} : Value{},
+         .value = given.is_cross != 0 ? Value{given.value} : Value{}});
+  });
+}
+
+wide_status wide_builder_flash_attention(wide_builder* builder, const char* name, wide_value q,
+                                         wide_value k, wide_value v, int64_t heads,
+                                         const wide_flash_attention_layer* options,
+                                         wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    const wide_flash_attention_layer given = options_or_default(options, "options");
+    layers::FlashAttentionLayer layer{
+        .kv_heads = given.kv_heads,
+        .is_causal = given.is_causal != 0,
+        .key_lengths = given.has_key_lengths != 0 ? Value{given.key_lengths} : Value{},
+        .bias = given.has_bias != 0 ? Value{given.bias} : Value{}};
+    if (given.scale != 0) layer.scale = given.scale;
+    return layers::flash_attention(g, own, Value{q}, Value{k}, Value{v}, heads, layer);
   });
 }
 
@@ -113,8 +131,21 @@ wide_status wide_builder_recurrent(wide_builder* builder, const char* name, wide
     if (has_state) layer.first_hidden = Value{given.first_hidden};
     if (has_state && is_lstm) layer.first_cell = Value{given.first_cell};
     const auto cell = is_lstm ? RecurrentCell::lstm : RecurrentCell::gru;
+    const bool wants_states = given.last_hidden != nullptr || given.last_cell != nullptr;
     if (given.is_bidirectional != 0) {
+      WIDE_REQUIRE(!wants_states,
+                   "options.last_hidden or last_cell is present, expected none: both directions "
+                   "end with states of their own");
       return layers::bidirectional(g, own, Value{x}, hidden, cell, layer);
+    }
+    if (wants_states) {
+      WIDE_REQUIRE(is_lstm || given.last_cell == nullptr,
+                   "options.last_cell is present, expected none: a gru has no cell state");
+      const layers::RecurrentStates states =
+          layers::recurrent(g, own, Value{x}, hidden, cell, layer);
+      if (given.last_hidden != nullptr) *given.last_hidden = states.hidden.index;
+      if (given.last_cell != nullptr) *given.last_cell = states.cell.index;
+      return states.y;
     }
     return is_lstm ? layers::lstm(g, own, Value{x}, hidden, layer)
                    : layers::gru(g, own, Value{x}, hidden, layer);
@@ -259,6 +290,12 @@ wide_status wide_builder_slice(wide_builder* builder, const char* name, wide_val
                                int64_t first, int64_t count, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
     return layers::slice(g, own, Value{x}, axis, first, count);
+  });
+}
+wide_status wide_builder_transpose(wide_builder* builder, const char* name, wide_value x,
+                                   const int64_t* order, int32_t rank, wide_value* out) {
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::transpose(g, own, Value{x}, dims_of(order, rank));
   });
 }
 wide_status wide_builder_ensemble(wide_builder* builder, const char* name, wide_value x,

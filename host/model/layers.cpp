@@ -27,10 +27,16 @@ std::vector<Operand> affine(GraphBuilder& g, const std::string& name, Value x, i
   return operands;
 }
 
-Value recurrent(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
-                RecurrentCell cell, const RecurrentLayer& layer) {
+std::string recurrent_name(const std::string& name, const RecurrentLayer& layer) {
+  return layer.suffix == RecurrentLayer{}.suffix ? name : name + "." + layer.suffix;
+}
+
+/// The node of one layer in one direction: y, and the last cell state where `writes_cell`.
+std::pair<Value, Value> recurrent_node(GraphBuilder& g, const std::string& name, Value x,
+                                       int64_t hidden, const RecurrentOp& op,
+                                       const RecurrentLayer& layer) {
   const Dtype dtype = g.type(x).dtype;
-  const int64_t gates = recurrent_gates(cell) * hidden;
+  const int64_t gates = recurrent_gates(op.cell) * hidden;
   const auto parameter = [&](const char* kind, const Shape& shape) {
     return g.parameter(name + "." + kind + "_" + layer.suffix, shape, dtype);
   };
@@ -44,9 +50,32 @@ Value recurrent(GraphBuilder& g, const std::string& name, Value x, int64_t hidde
     operands.push_back({"input_bias", parameter("bias_ih", {gates})});
     operands.push_back({"hidden_bias", parameter("bias_hh", {gates})});
   }
-  const bool is_plain = layer.suffix == RecurrentLayer{}.suffix;
-  return g.append(is_plain ? name : name + "." + layer.suffix,
-                  RecurrentOp{.cell = cell, .is_reversed = layer.is_reversed}, std::move(operands));
+  const std::string node = recurrent_name(name, layer);
+  if (op.writes_cell) return g.append_two(node, op, std::move(operands));
+  return {g.append(node, op, std::move(operands)), Value{}};
+}
+
+Value recurrent_rows(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
+                     RecurrentCell cell, const RecurrentLayer& layer) {
+  const RecurrentOp op{.cell = cell, .is_reversed = layer.is_reversed};
+  return recurrent_node(g, name, x, hidden, op, layer).first;
+}
+
+/// Weights of queries, keys and values of a cross attention: thirds of one parameter where all are
+/// alike, as PyTorch's MultiheadAttention keeps them.
+void append_cross_weights(GraphBuilder& g, const std::string& name, std::vector<Operand>& operands,
+                          int64_t d, int64_t key_features, int64_t value_features, Dtype dtype) {
+  const auto add = [&](const char* role, Value weight) { operands.push_back({role, weight}); };
+  if (key_features != d || value_features != d) {
+    add("q_weight", g.parameter(name + ".q_proj_weight", {d, d}, dtype));
+    add("k_weight", g.parameter(name + ".k_proj_weight", {d, key_features}, dtype));
+    add("v_weight", g.parameter(name + ".v_proj_weight", {d, value_features}, dtype));
+    return;
+  }
+  const Value all = g.parameter(name + ".in_proj_weight", {3 * d, d}, dtype);
+  add("q_weight", slice(g, name + ".q_proj", all, 0, 0, d));
+  add("k_weight", slice(g, name + ".k_proj", all, 0, d, d));
+  add("v_weight", slice(g, name + ".v_proj", all, 0, 2 * d, d));
 }
 
 }  // namespace
@@ -92,11 +121,18 @@ Value attention(GraphBuilder& g, const std::string& name, Value x, int64_t heads
                 const AttentionLayer& layer) {
   const Dtype dtype = g.type(x).dtype;
   const int64_t d = extent(g, name, x, -1);
-  std::vector<Operand> operands{
-      {"x", x},
-      {"qkv_weight", g.parameter(name + ".in_proj_weight", {3 * d, d}, dtype)},
-      {"out_weight", g.parameter(name + ".out_proj.weight", {d, d}, dtype)},
-      {"key_lengths", layer.key_lengths}};
+  std::vector<Operand> operands{{"x", x}, {"key_lengths", layer.key_lengths}};
+  if (layer.key.is_absent()) {
+    WIDE_REQUIRE(layer.value.is_absent(),
+                 "graph: " + name + ": value is present, expected a key with it");
+    operands.push_back({"qkv_weight", g.parameter(name + ".in_proj_weight", {3 * d, d}, dtype)});
+  } else {
+    const Value value = layer.value.is_absent() ? layer.key : layer.value;
+    operands.insert(operands.end(), {{"key", layer.key}, {"value", value}});
+    append_cross_weights(g, name, operands, d, extent(g, name, layer.key, -1),
+                         extent(g, name, value, -1), dtype);
+  }
+  operands.push_back({"out_weight", g.parameter(name + ".out_proj.weight", {d, d}, dtype)});
   if (layer.has_bias) {
     operands.push_back({"qkv_bias", g.parameter(name + ".in_proj_bias", {3 * d}, dtype)});
     operands.push_back({"out_bias", g.parameter(name + ".out_proj.bias", {d}, dtype)});
@@ -105,13 +141,34 @@ Value attention(GraphBuilder& g, const std::string& name, Value x, int64_t heads
                   std::move(operands));
 }
 
+Value flash_attention(GraphBuilder& g, const std::string& name, Value q, Value k, Value v,
+                      int64_t heads, const FlashAttentionLayer& layer) {
+  return g.append(
+      name,
+      FlashAttentionOp{.heads = heads,
+                       .kv_heads = layer.kv_heads,
+                       .is_causal = layer.is_causal,
+                       .scale = layer.scale},
+      {{"q", q}, {"k", k}, {"v", v}, {"key_lengths", layer.key_lengths}, {"bias", layer.bias}});
+}
+
 Value lstm(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
            const RecurrentLayer& layer) {
-  return recurrent(g, name, x, hidden, RecurrentCell::lstm, layer);
+  return recurrent_rows(g, name, x, hidden, RecurrentCell::lstm, layer);
 }
 Value gru(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
           const RecurrentLayer& layer) {
-  return recurrent(g, name, x, hidden, RecurrentCell::gru, layer);
+  return recurrent_rows(g, name, x, hidden, RecurrentCell::gru, layer);
+}
+RecurrentStates recurrent(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
+                          RecurrentCell cell, const RecurrentLayer& layer) {
+  const RecurrentOp op{
+      .cell = cell, .is_reversed = layer.is_reversed, .writes_cell = cell == RecurrentCell::lstm};
+  const auto [y, last_cell] = recurrent_node(g, name, x, hidden, op, layer);
+  const int64_t last = layer.is_reversed ? 0 : extent(g, name, x, 1) - 1;
+  const std::string node = recurrent_name(name, layer);
+  const Value step = slice(g, node + ".last_step", y, 1, last, 1);
+  return {y, reshape(g, node + ".last_hidden", step, {kBatch, hidden}), last_cell};
 }
 Value bidirectional(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
                     RecurrentCell cell, const RecurrentLayer& layer) {
@@ -120,10 +177,10 @@ Value bidirectional(GraphBuilder& g, const std::string& name, Value x, int64_t h
                    ": first_hidden is present, expected none: both directions would "
                    "begin with it");
   RecurrentLayer way = layer;
-  const Value forward = recurrent(g, name, x, hidden, cell, way);
+  const Value forward = recurrent_rows(g, name, x, hidden, cell, way);
   way.is_reversed = true;
   way.suffix += "_reverse";
-  const Value backward = recurrent(g, name, x, hidden, cell, way);
+  const Value backward = recurrent_rows(g, name, x, hidden, cell, way);
   return concat(g, name + ".both", {forward, backward}, 2);
 }
 
@@ -234,6 +291,9 @@ Value concat(GraphBuilder& g, const std::string& name, std::initializer_list<Val
 Value slice(GraphBuilder& g, const std::string& name, Value x, int axis, int64_t first,
             int64_t count) {
   return g.append(name, SliceOp{.axis = axis, .first = first, .count = count}, {{"x", x}});
+}
+Value transpose(GraphBuilder& g, const std::string& name, Value x, const Dims& order) {
+  return g.append(name, TransposeOp{.order = order}, {{"x", x}});
 }
 Value ensemble(GraphBuilder& g, const std::string& name, Value x, Ensemble kind) {
   return g.append(name, EnsembleOp{.ensemble = kind}, {{"x", x}});

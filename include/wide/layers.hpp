@@ -43,10 +43,25 @@ struct AttentionLayer {
   bool has_bias = true;
   bool is_causal = false;
   Value key_lengths{};  ///< int32 [B]
+  Value key{};          ///< [B, Tk, kdim] of a cross attention; absent: keys and values come from x
+  Value value{};        ///< [B, Tk, vdim]; absent: as key
 };
-/// NAME.in_proj_weight [3D, D], NAME.in_proj_bias, NAME.out_proj.weight [D, D], NAME.out_proj.bias
+/// NAME.in_proj_weight [3D, D], NAME.in_proj_bias, NAME.out_proj.weight [D, D], NAME.out_proj.bias;
+/// where kdim or vdim is not D, NAME.q_proj_weight [D, D], NAME.k_proj_weight [D, kdim] and
+/// NAME.v_proj_weight [D, vdim] instead of the first.
 Value attention(GraphBuilder& g, const std::string& name, Value x, int64_t heads,
                 const AttentionLayer& layer = {});
+
+struct FlashAttentionLayer {
+  int64_t kv_heads = 0;  ///< 0: as heads
+  bool is_causal = false;
+  std::optional<float> scale{};  ///< absent: 1 / sqrt of a head's features
+  Value key_lengths{};           ///< int32 [B]
+  Value bias{};                  ///< added to scores, as FlashAttentionOp says
+};
+/// Attention without projections: q [B, Tq, heads*D], k and v [B, Tk, kv_heads*D] -> as q
+Value flash_attention(GraphBuilder& g, const std::string& name, Value q, Value k, Value v,
+                      int64_t heads, const FlashAttentionLayer& layer = {});
 
 struct RecurrentLayer {
   bool has_bias = true;
@@ -62,6 +77,15 @@ Value lstm(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
 /// Likewise; G = 3
 Value gru(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
           const RecurrentLayer& layer = {});
+/// What a call gives, and what the next one continues from as first_hidden and first_cell.
+struct RecurrentStates {
+  Value y;       ///< [B, T, H]
+  Value hidden;  ///< [B, H], behind the step that is computed last
+  Value cell;    ///< fp32 [B, H], an lstm's; absent of a gru
+};
+/// lstm or gru, whose states go on: an agent's, or a stream's that comes in parts.
+RecurrentStates recurrent(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
+                          RecurrentCell cell, const RecurrentLayer& layer = {});
 /// [B, T, H] of both directions -> [B, T, 2H], as PyTorch's `bidirectional` has it: two layers, of
 /// which the second is reversed and has the suffix "l0_reverse".
 Value bidirectional(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
@@ -120,6 +144,8 @@ Value concat(GraphBuilder& g, const std::string& name, std::initializer_list<Val
              int axis);
 Value slice(GraphBuilder& g, const std::string& name, Value x, int axis, int64_t first,
             int64_t count);
+/// Axis i of y is axis order[i] of x; the batch stays in front.
+Value transpose(GraphBuilder& g, const std::string& name, Value x, const Dims& order);
 Value ensemble(GraphBuilder& g, const std::string& name, Value x, Ensemble ensemble);
 
 }  // namespace wide::layers

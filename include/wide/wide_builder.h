@@ -77,10 +77,33 @@ typedef struct wide_attention_layer {
   int32_t is_causal;
   int32_t has_key_lengths;
   wide_value key_lengths; /* int32 [B], where has_key_lengths */
+  int32_t is_cross;
+  wide_value key;   /* [B, Tk, kdim], where is_cross; else keys and values come from x */
+  wide_value value; /* [B, Tk, vdim], likewise */
 } wide_attention_layer;
+/* Of a cross attention whose kdim or vdim is not x's D, NAME.q_proj_weight, NAME.k_proj_weight and
+ * NAME.v_proj_weight instead of NAME.in_proj_weight. */
 WIDE_API wide_status wide_builder_attention(wide_builder* builder, const char* name, wide_value x,
                                             int64_t heads, const wide_attention_layer* options,
                                             wide_value* out);
+
+typedef struct wide_flash_attention_layer {
+  size_t struct_size;
+  int64_t kv_heads; /* 0: as heads */
+  float scale;      /* 0: 1 / sqrt of a head's features */
+  int32_t is_causal;
+  int32_t has_key_lengths;
+  wide_value key_lengths; /* int32 [B], where has_key_lengths */
+  int32_t has_bias;
+  wide_value bias; /* added to scores, where has_bias: [B, heads or 1, Tq or 1, Tk], or a parameter
+                      without the batch */
+} wide_flash_attention_layer;
+/* Attention without projections: q [B, Tq, heads*D], k and v [B, Tk, kv_heads*D] -> as q */
+WIDE_API wide_status wide_builder_flash_attention(wide_builder* builder, const char* name,
+                                                  wide_value q, wide_value k, wide_value v,
+                                                  int64_t heads,
+                                                  const wide_flash_attention_layer* options,
+                                                  wide_value* out);
 
 typedef struct wide_recurrent_layer {
   size_t struct_size;
@@ -92,6 +115,9 @@ typedef struct wide_recurrent_layer {
   int32_t has_first_state;
   wide_value first_hidden; /* [B, H], where has_first_state */
   wide_value first_cell;   /* fp32 [B, H], an lstm's, likewise */
+  /* What the next call continues from, written where not NULL; not of both directions at once. */
+  wide_value* last_hidden; /* [B, H] */
+  wide_value* last_cell;   /* fp32 [B, H], an lstm's */
 } wide_recurrent_layer;
 /* x [B, T, D] -> [B, T, hidden] */
 WIDE_API wide_status wide_builder_recurrent(wide_builder* builder, const char* name, wide_value x,
@@ -173,6 +199,9 @@ WIDE_API wide_status wide_builder_concat(wide_builder* builder, const char* name
 WIDE_API wide_status wide_builder_slice(wide_builder* builder, const char* name, wide_value x,
                                         int32_t axis, int64_t first, int64_t count,
                                         wide_value* out);
+/* Axis i of y is axis order[i] of x; the batch stays in front. */
+WIDE_API wide_status wide_builder_transpose(wide_builder* builder, const char* name, wide_value x,
+                                            const int64_t* order, int32_t rank, wide_value* out);
 /* What becomes of the members' outputs: mean, variance, vote, log_mean_exp. */
 WIDE_API wide_status wide_builder_ensemble(wide_builder* builder, const char* name, wide_value x,
                                            const char* ensemble, wide_value* out);
