@@ -26,9 +26,9 @@
 #include "bench/timer/sampler.hpp"
 #include "bench/value_spec.hpp"
 #include "host/core/file.hpp"
+#include "host/model/model_catalog.hpp"
 #include "wide/error.hpp"
 #include "wide/model.hpp"
-#include "wide/models.hpp"
 
 namespace wide::bench {
 
@@ -102,16 +102,6 @@ catalog::Case case_of(const TraceOptions& options) {
   return catalog::make_case(spec, values_of(options.selection, spec));
 }
 
-/// What `run` gives the model: lengths and ids of 0 would leave attention and tables nothing to do.
-std::unique_ptr<catalog::Workload> workload_of(const Context& context, const Graph& graph,
-                                               const catalog::Case& point) {
-  if (graph.outputs().size() != 1) {
-    refuse(fmt::format("--times: {} has {} outputs, expected one; --model-output names it",
-                       graph.name(), graph.outputs().size()));
-  }
-  return catalog::find_primitive(point.op()).make_workload(context, point, {});
-}
-
 /// In the plan's layout, which may be another one than the workload's: its values serve either.
 std::vector<ConstTensorView> inputs_of(const catalog::Workload& workload, const ModelPlan& plan) {
   const std::vector<catalog::WorkloadInput> filled = workload.input_views();
@@ -123,14 +113,15 @@ std::vector<ConstTensorView> inputs_of(const catalog::Workload& workload, const 
   return inputs;
 }
 
-/// Medians of a few hundred calls of every step, in order, on the inputs of `run`.
-std::vector<double> step_times(const Context& context, const Graph& graph, const ModelPlan& plan,
+/// Medians of a few hundred calls of every step, in order, on the inputs and parameters of `run`:
+/// lengths and ids of 0 would leave attention and tables nothing to do.
+std::vector<double> step_times(const Context& context, const ModelPlan& plan,
                                const catalog::Case& point) {
-  const std::unique_ptr<catalog::Workload> workload = workload_of(context, graph, point);
+  const auto workload = catalog::find_primitive(point.op()).make_workload(context, point, {});
   std::vector<OwnedParameters> owned;
   std::vector<MemberParameters> members;
   for (int64_t i = 0; i < plan.problem().num_members; ++i) {
-    owned.push_back(random_parameters(graph, catalog::WorkloadOptions().seed, i));
+    owned.push_back(catalog::model_parameters(point, catalog::WorkloadOptions().seed, i));
     MemberParameters views;
     for (const auto& [name, tensor] : owned.back()) views.emplace(name, tensor);
     members.push_back(std::move(views));
@@ -295,7 +286,7 @@ int command_trace(const GlobalOptions& global, const TraceOptions& options, std:
         make_model_plan(*context, graph, {point.integer("n"), point.integer("batch")},
                         model_options(options.preset));
     const std::vector<double> times =
-        options.measures ? step_times(*context, graph, plan, point) : std::vector<double>();
+        options.measures ? step_times(*context, plan, point) : std::vector<double>();
     show(plan.graph());
     add_plan(json, plan, times);
     const bool is_document = style == "dot" || style == "json";

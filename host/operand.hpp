@@ -123,18 +123,19 @@ class Operand {
 };
 
 /// Base of the primitives' workloads. A primitive adds its operands, output last, in its
-/// constructor and implements what is left of Workload.
+/// constructor and implements what is left of Workload. What has several outputs says what of them
+/// is a row.
 class PackedWorkload : public Workload {
  public:
   int64_t num_members() const final { return num_members_; }
-  int64_t num_outputs() const final;
+  int64_t num_outputs() const override;
   int64_t footprint_bytes() const override;
   std::vector<WorkloadInput> input_views() const final;
-  void poison_outputs(OutputOf which, Stream stream) final;
-  MemberOutputs read_outputs(OutputOf which, Stream stream) final;
+  void poison_outputs(OutputOf which, Stream stream) override;
+  MemberOutputs read_outputs(OutputOf which, Stream stream) override;
   std::string damage(Stream stream) final;
-  int64_t rows(int64_t member) const final;
-  int64_t row_length(int64_t member) const final;
+  int64_t rows(int64_t member) const override;
+  int64_t row_length(int64_t member) const override;
 
  protected:
   PackedWorkload(const Context& context, int64_t num_members, const WorkloadOptions& options);

@@ -17,5 +17,7 @@ using ParametersOf = std::function<OwnedParameters(uint64_t seed, int64_t id)>;
 
 /// As add_model of the catalogue, with parameters that are not drawn at random.
 const PrimitiveSpec& add_model(const std::string& name, Graph graph, ParametersOf parameters);
+/// What a workload of a model's case gives a member. Throws invalid_argument for a primitive's.
+OwnedParameters model_parameters(const Case& point, uint64_t seed, int64_t member);
 
 }  // namespace wide::catalog

@@ -171,10 +171,30 @@ Graph vit(const ModelSizes& sizes) {
   return std::move(g).build();
 }
 
-constexpr std::array<NamedModel, 8> kModels{{
+/// A step of a recurrent policy: what is seen, through a layer and an LSTM, whose states come from
+/// the step before and go to the next, to actions' logits and a value.
+Graph agent(const ModelSizes& sizes) {
+  GraphBuilder g("agent", sizes.dtype);
+  const int64_t width = or_else(sizes.width, 128);
+  const Value seen = g.input("observation", {kBatch, 64});
+  const Value hidden = g.input("hidden", {kBatch, width});
+  const Value cell = g.input("cell", {kBatch, width}, Dtype::fp32);
+  Value x = L::relu(g, "act", L::linear(g, "encoder", seen, width));
+  x = L::reshape(g, "step", x, {kBatch, 1, width});
+  const L::RecurrentStates next = L::recurrent(g, "lstm", x, width, RecurrentCell::lstm,
+                                               {.first_hidden = hidden, .first_cell = cell});
+  g.output("policy", L::linear(g, "policy_head", next.hidden, or_else(sizes.classes, 16)));
+  g.output("value", L::linear(g, "value_head", next.hidden, 1));
+  g.output("next_hidden", next.hidden);
+  g.output("next_cell", next.cell);
+  return std::move(g).build();
+}
+
+constexpr std::array<NamedModel, 9> kModels{{
     {"mlp", "linear 64-128-64 with a relu", mlp},
     {"mlp256", "linear 256-512-256 with a relu", mlp256},
     {"deep_mlp", "8 linear layers of 512 with relus", deep_mlp},
+    {"agent", "a step of a recurrent policy: linear, an LSTM of 128, actions and a value", agent},
     {"convnet", "3 convolutions with batchnorms and pools, 32x32 images", convnet},
     {"resblock", "a residual block of 64 channels, 32x32", resblock},
     {"resnet18", "ResNet-18, 224x224 images", resnet18},

@@ -267,7 +267,7 @@ std::span<const PrimitiveSpec* const> primitives();
 const PrimitiveSpec& find_primitive(std::string_view name);
 /// Models are measured and checked as primitives are: the named ones, and those that were added.
 std::vector<const PrimitiveSpec*> models();
-/// A graph of one output, as "model:NAME" from now on. Throws invalid_argument where there is such
+/// A graph, as "model:NAME" from now on. Throws invalid_argument where there is such
 /// a name.
 const PrimitiveSpec& add_model(const std::string& name, Graph graph);
 /// The graph of a model's case. Throws invalid_argument for a primitive's.

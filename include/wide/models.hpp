@@ -22,7 +22,7 @@ struct ModelSizes {
   int64_t heads = 0;    ///< of bert and vit
   int64_t seq = 0;      ///< positions of bert
   int64_t image = 0;    ///< height and width of images
-  int64_t classes = 0;  ///< of what classifies
+  int64_t classes = 0;  ///< of what classifies, or actions
   int64_t vocab = 0;    ///< of bert
 };
 
@@ -32,9 +32,10 @@ struct NamedModel {
   Graph (*make)(const ModelSizes& sizes);
 };
 
-/// mlp (64-128-64), mlp256 (256-512-256), deep_mlp (8 linear layers of 512), convnet, resblock (64
-/// channels, 32x32), resnet18 (224x224), bert (an encoder: 4 layers of 256, 128 positions) and vit
-/// (224x224 in patches of 16).
+/// mlp (64-128-64), mlp256 (256-512-256), deep_mlp (8 linear layers of 512), agent (a step of a
+/// recurrent policy: 64 features, an LSTM of 128 whose states come and go, 16 actions and a value),
+/// convnet, resblock (64 channels, 32x32), resnet18 (224x224), bert (an encoder: 4 layers of 256,
+/// 128 positions) and vit (224x224 in patches of 16).
 std::span<const NamedModel> named_models();
 
 /// Throws invalid_argument with the nearest names.

@@ -81,8 +81,8 @@ function(wide_computes)
   set_source_files_properties(${ARGV} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
-# Adds kernels/F and host/F of every folder F: *_reference.cpp and *_spec.cpp describe it to bench and
-# verify, the rest is the library.
+# Adds kernels/F and host/F of every folder F: *_reference.cpp, *_spec.cpp and *_workload.cpp describe it
+# to bench and verify, the rest is the library.
 function(wide_sources)
   foreach(folder ${ARGV})
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/${folder}/*.cu ${PROJECT_SOURCE_DIR}/host/${folder}/*.cpp)
@@ -92,12 +92,12 @@ function(wide_sources)
       wide_select_cuda(sources)
     endif()
     set(catalog ${sources})
-    list(FILTER catalog INCLUDE REGEX "_(reference|spec)\\.cpp$")
-    list(FILTER sources EXCLUDE REGEX "_(reference|spec)\\.cpp$")
+    list(FILTER catalog INCLUDE REGEX "_(reference|spec|workload)\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "_(reference|spec|workload)\\.cpp$")
     target_sources(wide PRIVATE ${sources})
     target_sources(wide_catalog PRIVATE ${catalog})
     set(specs ${catalog})
-    list(FILTER specs INCLUDE REGEX "_spec\\.cpp$")
+    list(FILTER specs INCLUDE REGEX "_(spec|workload)\\.cpp$")
     set_property(SOURCE ${specs} APPEND PROPERTY COMPILE_OPTIONS $<$<BOOL:${WIDE_SANITIZE}>:-fno-sanitize=undefined>)
     list(FILTER sources INCLUDE REGEX "(_cpu(_[a-z0-9_]+)?|/quantized?(_codes)?)\\.cpp$")
     list(FILTER catalog INCLUDE REGEX "_reference\\.cpp$")

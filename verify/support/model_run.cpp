@@ -90,6 +90,7 @@ Graph small_model(std::string_view name, Dtype dtype) {
   ModelSizes sizes{.dtype = dtype};
   if (name == "mlp" || name == "mlp256") sizes.width = 48;
   if (name == "deep_mlp") sizes.width = 24, sizes.layers = 4;
+  if (name == "agent") sizes.width = 12, sizes.classes = 5;
   if (name == "convnet") sizes.width = 4, sizes.image = 8;
   if (name == "resblock") sizes.width = 6, sizes.image = 7;
   if (name == "resnet18") sizes.width = 4, sizes.image = 32, sizes.classes = 10;
