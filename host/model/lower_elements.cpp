@@ -61,11 +61,6 @@ PlacedView channels_as_members(const Node& node, const Place& place, Device devi
 /// [B, C, ..] packed with C of each member: (B, N, C) in the place of members, positions as
 /// features.
 PlacedView rows_as_members(const Node& node, const Place& place, Device device) {
-  if (place.num_members > 1 && place.member_stride == 0) {
-    throw_unsupported("model: " + node.name +
-                      " (binary): an operand is one for all members, expected one for each: "
-                      "declare the input as each member's own");
-  }
   const int64_t step = place.strides[1], channels = place.num_members * place.shape[1];
   const bool is_dense = (place.num_members == 1 || place.member_stride == place.shape[1] * step) &&
                         (place.shape[0] == 1 || place.strides[0] == channels * step);
@@ -144,10 +139,12 @@ void lower(Lowering& l, const Node& node, const BinaryOp& op) {
         TensorView(nullptr, other.view.dtype, Shape{other.view.num_elements()}, l.device());
     broadcast = Broadcast::features;
   } else if (!is_parameter && other_shape != l.graph().type(node.operand("x")).shape) {
-    x = rows_as_members(node, from, l.device());
+    x = rows_as_members(node, l.own_operand(node, "x"), l.device());
     y = rows_as_members(node, to, l.device());
-    other = rows_as_members(node, l.operand(node, "other"), l.device());
-    other.view = TensorView(nullptr, other.view.dtype, Shape{other.view.shape[1]}, l.device());
+    other = rows_as_members(node, l.own_operand(node, "other"), l.device());
+    // A factor that is a slice of positions has others of its channel between it and the next.
+    other.view = TensorView(nullptr, other.view.dtype, Shape{other.view.shape[1]},
+                            Strides{other.view.strides[1]}, l.device());
     broadcast = Broadcast::features;
   } else {
     const int split =
