@@ -118,6 +118,7 @@ void lower(Lowering& l, const Node& node, const ConvOp& op) {
   const Dims order = !is_last ? Dims{} : is_signal ? Dims{0, 2, 1} : Dims{0, 2, 3, 1};
   // One x for all members: without groups their output channels are those of one convolution.
   const bool is_one = l.is_shared(x_value) && members > 1 && op.groups == 1;
+  if (is_one) require_side_by_side(node.name, x_value, l.place(x_value));
   const PlacedView x = is_one ? shared_view(l.place(x_value), l.device()) : l.joined(node, "x");
   const PlacedView weight = l.joined_parameter(node, "weight", order);
   const PlacedView bias = l.joined_parameter(node, "bias");

@@ -120,7 +120,9 @@ PlacedView Lowering::positions(Value value) const {
 
 PlacedView Lowering::joined(const Node& node, std::string_view name) {
   if (node.operand(name).is_absent()) return {};
-  return joined_view(node.name, own_operand(node, name), device());
+  const Place place = own_operand(node, name);
+  require_side_by_side(node.name, node.operand(name), place);
+  return joined_view(node.name, place, device());
 }
 PlacedView Lowering::joined(const Node& node, Value value) const {
   return joined_view(node.name, place(value), device());
