@@ -84,7 +84,7 @@ class RandomGraph {
   void append() {
     const Value x = any();
     values_.push_back([&] {
-      switch (below(12)) {
+      switch (below(13)) {
         case 0:
         case 1:
         case 2:
@@ -103,6 +103,8 @@ class RandomGraph {
           return layers::batchnorm(g_, name("batchnorm"), x, kEpsilon);
         case 10:
           return layers::dropout(g_, name("dropout"), x, 0.5f);
+        case 11:
+          return gated(x);
         default:
           return other_shape(x);
       }
@@ -143,6 +145,20 @@ class RandomGraph {
     return g_.append(name("with"), op,
                      {{"x", x}, {"other", parameter(one_in(4) ? Shape{1} : each)}});
   }
+  /// By a number for each channel that is computed: some of x, or the mean of another.
+  Value gated(Value x) {
+    if (shape(x).rank() == 2) return with_parameter(x);
+    Value gate = x;
+    if (const Value other = alike(x); shape(x) == kImage && !other.is_absent() && one_in(2)) {
+      gate = layers::global_average_pool(g_, name("pool"), other);
+    } else {
+      for (int axis = 2; axis < shape(x).rank(); ++axis) {
+        const int first = below(static_cast<int>(shape(x)[axis]));
+        gate = layers::slice(g_, name("gate"), gate, axis, first, 1);
+      }
+    }
+    return layers::binary(g_, name("gated"), x, gate, BinaryFunction::multiply);
+  }
   Value function(Value x) {
     static constexpr PointwiseFunction kFunctions[] = {
         PointwiseFunction::relu, PointwiseFunction::gelu, PointwiseFunction::silu,
@@ -162,7 +178,15 @@ class RandomGraph {
     const Shape& from = shape(x);
     if (from == kRow) return layers::reshape(g_, name("position"), x, kPosition);
     if (from == kPosition) return layers::flatten(g_, name("flat"), x);
-    if (from == kImage) return layers::global_average_pool(g_, name("pool"), x);
+    if (from == kImage) {
+      if (one_in(2)) return layers::global_average_pool(g_, name("pool"), x);
+      const Value cut = layers::slice(g_, name("cut"), x, 3, below(kSide), 1);
+      Value column = layers::reshape(g_, name("column"), cut, {kBatch, kFeatures, kSide});
+      column = layers::conv(g_, name("conv1d"), column, kFeatures,
+                            {.kernel = {1, 3}, .padding = {0, 1}});
+      const Value mean = layers::global_average_pool(g_, name("pool"), column);
+      return layers::reshape(g_, name("position"), mean, kPosition);
+    }
     if (one_in(2)) {
       const Value step = layers::slice(g_, name("step"), x, 1, below(kSteps), 1);
       return layers::reshape(g_, name("row"), step, kRow);
@@ -186,12 +210,21 @@ void check(const Context& context, unsigned seed) {
       {"mlp", {.strategies = {{"mlp", is_cpu ? "wide" : "layerwise"}}}}};
   const Graph graph = RandomGraph(seed).build();
   INFO(to_string(graph, GraphStyle::list));
+  ModelOptions shares;
+  for (const Value parameter : graph.parameters()) {
+    if (parameter.index % 2 == 0) shares.shared_parameters.push_back(graph.name(parameter));
+  }
   for (const auto& [mode, options] : modes) {
     CAPTURE(seed, mode, to_string(context.device()));
     ModelRun run(context, graph, {.num_members = 3, .batch = 2}, options, seed);
     INFO(run.plan().explain());
     CHECK(run.worst_error(run.run(), kLeastScale) < 1e-4);
   }
+  // What is shared must be the same in all members.
+  CAPTURE(seed, to_string(context.device()));
+  ModelRun run(context, graph, {.num_members = 3, .batch = 2}, shares, seed, {4, 4, 4});
+  INFO(run.plan().explain());
+  CHECK(run.worst_error(run.run(), kLeastScale) < 1e-4);
 }
 
 }  // namespace

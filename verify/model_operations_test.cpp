@@ -222,13 +222,51 @@ TEST_CASE("model: gates of channels that are computed") {
     const Value rows = g.input("rows", {kBatch, 2, 7}), weight = g.input("weight", {kBatch, 2, 1});
     g.output("v", combine("rowed", BinaryFunction::multiply, rows, weight));
   });
-  GraphBuilder g("shared");
-  g.output("y", g.append("gate", BinaryOp{},
-                         {{"x", g.input("x", {kBatch, 6, 2, 2})},
-                          {"other", g.shared_input("s", {kBatch, 6, 1, 1})}}));
-  CHECK_THROWS_WITH(
-      make_model_plan(Context::cpu(), std::move(g).build(), {.num_members = 3, .batch = 2}),
-      ContainsSubstring("gate (binary): an operand is one for all members"));
+  check("gates of positions", [](GraphBuilder& g) {
+    const Value x = g.input("x", {kBatch, 3, 5, 4}), rows = g.input("rows", {kBatch, 3, 7});
+    const auto times = [&](const char* name, Value a, Value b) {
+      return layers::binary(g, name, a, b, BinaryFunction::multiply);
+    };
+    const Value row = layers::slice(g, "row", x, 2, 3, 1);
+    const Value position = layers::slice(g, "position", row, 3, 2, 1);
+    g.output("y", times("by_position", x, position));
+    g.output("z", times("by_step", rows, layers::slice(g, "step", rows, 2, 4, 1)));
+  });
+  for (const bool is_gate_shared : {false, true}) {
+    check("one for all", [=](GraphBuilder& g) {
+      const Shape image{kBatch, 6, 2, 2}, gate{kBatch, 6, 1, 1};
+      const Value x = is_gate_shared ? g.input("x", image) : g.shared_input("x", image);
+      const Value s = is_gate_shared ? g.shared_input("s", gate) : g.input("s", gate);
+      g.output("y", layers::binary(g, "gate", x, s, BinaryFunction::multiply));
+    });
+  }
+}
+
+TEST_CASE("model: what reads channels reads some of the last axis by a copy") {
+  check("columns", [](GraphBuilder& g) {
+    const Value x = g.input("x", {kBatch, 4, 5, 3});
+    const Value column =
+        layers::reshape(g, "column", layers::slice(g, "slice", x, 3, 1, 1), {kBatch, 4, 5});
+    g.output("a", layers::conv(g, "conv", column, 6, {.kernel = {1, 3}, .padding = {0, 1}}));
+    g.output("b", layers::batchnorm(g, "batchnorm", column));
+    g.output("c", layers::groupnorm(g, "groupnorm", column, 2));
+    g.output("d", layers::max_pool(g, "pool", column, {.kernel = 2}));
+    g.output("e", layers::global_average_pool(g, "mean", column));
+  });
+}
+
+TEST_CASE("model: names that passes would give are a graph's own") {
+  check("names", [](GraphBuilder& g) {
+    const Value x = g.input("x", {kBatch, 4, 5, 3});
+    Value h = layers::conv(g, "conv", x, 4, {.padding = {1, 1}, .has_bias = false});
+    h = layers::batchnorm(g, "bn", h);
+    h = layers::relu(g, "bn.folded_weight", h);
+    h = layers::relu(g, "bn.folded_bias", h);
+    const Value column = layers::slice(g, "slice", h, 3, 1, 1);
+    h = layers::conv(g, "last", layers::reshape(g, "column", column, {kBatch, 4, 5}), 3,
+                     {.kernel = {1, 1}});
+    g.output("y", layers::relu(g, "last.copy", h));
+  });
 }
 
 TEST_CASE("model: what is added to attention's scores, of each member, of all, and learned") {

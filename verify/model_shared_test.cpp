@@ -252,3 +252,30 @@ TEST_CASE("model: members drop out what is one for all of them") {
     CHECK(run.worst_error(run.run()) == 0);
   }
 }
+
+TEST_CASE("model: what is computed once stays so beside what is each member's own") {
+  const Graph graph = test::built([](GraphBuilder& g) {
+    const Value x = g.shared_input("x", {kBatch, 12}), image = g.shared_input("image", kImage);
+    const Value fc = layers::linear(g, "fc", x, 8, {.has_bias = false});
+    g.output("biased", layers::add(g, "bias", fc, g.parameter("own_bias", {8})));
+    const Value sum = layers::add(g, "sum", fc, layers::relu(g, "act", fc));
+    g.output("sum_of_all", sum);
+    g.output("normed", layers::layernorm(g, "own_norm", sum));
+    const Value conv = layers::conv(g, "conv", image, 6, {.has_bias = false});
+    g.output("folded", layers::batchnorm(g, "own_batchnorm", conv));
+  });
+  ModelOptions options;
+  options.shared_parameters = {"fc.weight", "conv.weight"};
+  for (const Context& context : test::devices_at_hand()) {
+    ModelRun run(context, graph, kProblem, options, 7, {1, 1, 1});
+    INFO(run.plan().explain());
+    CHECK(run.worst_error(run.run()) < 2e-5);
+    CHECK(run.plan().outputs()[1].member_axis < 0);
+    int computed_once = 0;
+    for (const ModelStep& step : run.plan().steps()) {
+      const bool is_layer = step.primitive == "linear" || step.primitive.starts_with("conv");
+      computed_once += is_layer && step.num_members == 1;
+    }
+    CHECK(computed_once == 2);
+  }
+}

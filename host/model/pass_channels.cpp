@@ -59,7 +59,7 @@ class ChannelMover {
   /// An image `x` of the new graph, `old` of the old one, with its axes in another order. Of a
   /// single position nothing moves.
   Value turned(const char* suffix, Value x, Value old, const Dims& order, const Shape& shape) {
-    const std::string name = graph_.name(old) + suffix;
+    const std::string name = rewrite_.free_name(graph_.name(old) + suffix);
     if (is_single_position(graph_, old)) {
       return rewrite_.builder().append(name, ReshapeOp{shape}, {{"x", x}});
     }
@@ -90,7 +90,7 @@ class ChannelMover {
     const bool is_factor =
         std::holds_alternative<BinaryOp>(node.operation) && is_of_channels(graph_, operand.value);
     if (!is_factor) return own;
-    return rewrite_.builder().append(node.name + "." + operand.name,
+    return rewrite_.builder().append(rewrite_.free_name(node.name + "." + operand.name),
                                      ReshapeOp{{graph_.type(operand.value).shape[0]}},
                                      {{"x", own}});
   }

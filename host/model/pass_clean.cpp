@@ -65,7 +65,7 @@ std::string strategy_of(const ModelOptions& options, std::string_view node,
 Graph run_passes(const Graph& graph, const ModelOptions& options, Notes& notes) {
   Graph current = remove_dead_nodes(graph, notes);
   if (!options.drops_out) current = remove_dropout(current, notes);
-  if (options.folds_batchnorm) current = fold_batchnorm(current, notes);
+  if (options.folds_batchnorm) current = fold_batchnorm(current, options, notes);
   if (options.fuses_epilogues) current = fuse_epilogues(current, options, notes);
   Notes unsaid;  // of parameters whose node another one took in
   return remove_dead_nodes(current, unsaid);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Batchnorm in inference is a factor and a summand of each channel: so is a layer's bias.
+#include "host/model/layout.hpp"
 #include "host/model/passes.hpp"
 #include "host/model/rewrite.hpp"
 
@@ -21,12 +22,16 @@ bool can_take_in(const Graph& graph, const Node& layer) {
          graph.type(layer.outputs[0]).shape.rank() == 2;
 }
 
-/// The layer that a batchnorm can be folded into; nullptr where there is none.
-const Node* layer_of(const Graph& graph, const Readers& readers, const Node& node) {
+/// The layer that a batchnorm can be folded into; nullptr where there is none. A layer that is
+/// computed once for all members would become one for each by a batchnorm of their own.
+const Node* layer_of(const Graph& graph, const Readers& readers, const std::vector<bool>& is_shared,
+                     const Node& node) {
   if (!std::holds_alternative<BatchnormOp>(node.operation)) return nullptr;
-  const Node* layer = graph.producer(node.operand("x"));
+  const Value x = node.operand("x"), y = node.outputs[0];
+  const Node* layer = graph.producer(x);
   const bool fits =
-      layer != nullptr && can_take_in(graph, *layer) && readers.only(node.operand("x")) == &node;
+      layer != nullptr && can_take_in(graph, *layer) && readers.only(x) == &node &&
+      is_shared[static_cast<size_t>(x.index)] == is_shared[static_cast<size_t>(y.index)];
   return fits ? layer : nullptr;
 }
 
@@ -39,9 +44,9 @@ void emit(Rewrite& rewrite, const Node& batchnorm, const Node& layer) {
   };
   GraphBuilder& g = rewrite.builder();
   const Value weight =
-      g.append(batchnorm.name + ".folded_weight", fold,
+      g.append(rewrite.free_name(batchnorm.name + ".folded_weight"), fold,
                {old(layer, "weight"), old(batchnorm, "gamma"), old(batchnorm, "running_variance")});
-  const Value bias = g.append(batchnorm.name + ".folded_bias", fold,
+  const Value bias = g.append(rewrite.free_name(batchnorm.name + ".folded_bias"), fold,
                               {old(layer, "bias"), old(batchnorm, "gamma"), old(batchnorm, "beta"),
                                old(batchnorm, "running_mean"), old(batchnorm, "running_variance")});
   rewrite.append(layer.name, layer.operation, {old(layer, "x"), {"weight", weight}, {"bias", bias}},
@@ -50,18 +55,20 @@ void emit(Rewrite& rewrite, const Node& batchnorm, const Node& layer) {
 
 }  // namespace
 
-Graph fold_batchnorm(const Graph& graph, Notes& notes) {
+Graph fold_batchnorm(const Graph& graph, const ModelOptions& options, Notes& notes) {
   Rewrite rewrite(graph);
   const Readers readers(graph);
+  const std::vector<bool> is_shared =
+      shared_values(graph, options.shared_parameters, options.drops_out);
   std::vector<const Node*> taken(static_cast<size_t>(graph.num_values()), nullptr);
   for (const Node& node : graph.nodes()) {
-    if (const Node* layer = layer_of(graph, readers, node)) {
+    if (const Node* layer = layer_of(graph, readers, is_shared, node)) {
       taken[static_cast<size_t>(layer->outputs[0].index)] = &node;
     }
   }
   for (const Node& node : graph.nodes()) {
     if (taken[static_cast<size_t>(node.outputs[0].index)] != nullptr) continue;
-    if (const Node* layer = layer_of(graph, readers, node)) {
+    if (const Node* layer = layer_of(graph, readers, is_shared, node)) {
       emit(rewrite, node, *layer);
       notes.push_back(node.name + ": folded into " + layer->name);
     } else {

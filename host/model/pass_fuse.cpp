@@ -84,7 +84,8 @@ class Fuser {
     const bool is_first = f.taken.empty() && f.activation == Activation::none &&
                           f.residual != Residual::after_activation;
     const bool can = std::holds_alternative<LinearOp>(f.layer->operation) && is_first &&
-                     f.layer->operand("bias").is_absent();
+                     f.layer->operand("bias").is_absent() &&
+                     shared(node.outputs[0]) == shared(value);
     const Value other = summand(node, value);
     if (!can || other.is_absent() || graph_.kind(other) != ValueKind::parameter) return false;
     if (graph_.type(other).shape != Shape{graph_.type(value).shape.back()}) return false;
@@ -203,14 +204,14 @@ std::optional<NormFusion> fusion_of(const Graph& graph, const Node& add,
       op != nullptr && op->function == BinaryFunction::add && op->activation == Activation::none;
   if (!is_sum) return {};
   const Value x = add.operand("x"), other = add.operand("other"), y = add.outputs[0];
-  const bool fits =
-      graph.type(x) == graph.type(other) && x != other &&
-      is_shared[static_cast<size_t>(x.index)] == is_shared[static_cast<size_t>(other.index)];
-  if (!fits) return {};
+  const auto shared = [&](Value v) { return is_shared[static_cast<size_t>(v.index)]; };
+  if (graph.type(x) != graph.type(other) || x == other || shared(x) != shared(other)) return {};
   const Node* first_reader = nullptr;
   for (const Node& node : graph.nodes()) {
     if (first_reader == nullptr && reads(node, y)) first_reader = &node;
     if (!is_plain_norm(node, y)) continue;
+    // A sum for all members would be written for each.
+    if (shared(node.outputs[0]) != shared(y)) return {};
     const Node* place = last_writer(graph, node);
     if (first_reader <= place) return {};
     return NormFusion{&add, &node, place};

@@ -134,8 +134,8 @@ class MlpFuser {
       if (p.has_bias) parts.push_back({"bias" + number, rewrite(layers[i]->operand("bias"))});
     }
     const std::string& name = layers[0]->name;
-    const Value weights =
-        rewrite.builder().append(name + ".packed_weights", PackMlpOp{p.widths, p.has_bias}, parts);
+    const Value weights = rewrite.builder().append(rewrite.free_name(name + ".packed_weights"),
+                                                   PackMlpOp{p.widths, p.has_bias}, parts);
     rewrite.append(name, MlpOp{p.widths, p.has_bias, p.activation, p.last_activation},
                    {{"x", rewrite(layers[0]->operand("x"))}, {"weights", weights}},
                    layers.back()->outputs);

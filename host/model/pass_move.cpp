@@ -58,7 +58,7 @@ Graph Moves::insert(const Graph& graph, const MoveNeeded& needed, Notes& notes) 
 void Moves::copy_for(const Node& node, const MoveNeeded& needed, Rewrite& rewrite, Notes& notes) {
   std::set<std::string>& copied = copied_[node.name];
   const std::string number = copied.empty() ? "" : std::to_string(copied.size() + 1);
-  const std::string name = node.name + ".copy" + number;
+  const std::string name = rewrite.free_name(node.name + ".copy" + number);
   const Value y = node.outputs[0];
   if (needed.value() == y && copied.insert(kOutput).second) {
     rewrite.copy(node);

@@ -31,8 +31,9 @@ Graph remove_dropout(const Graph& graph, Notes& notes);
 
 /// A batchnorm behind a convolution or linear layer that only it reads becomes part of the layer's
 /// weight and bias: w' = w gamma / sqrt(var + eps), b' = (b - mean) gamma / sqrt(var + eps) + beta,
-/// in double, rounded once.
-Graph fold_batchnorm(const Graph& graph, Notes& notes);
+/// in double, rounded once. Not where the layer is computed once for all members and the batchnorm
+/// is not: what is fused, here and below, is shared as its parts are.
+Graph fold_batchnorm(const Graph& graph, const ModelOptions& options, Notes& notes);
 
 /// relu, gelu or silu, and the addition of a residual, behind linear or conv layers that only they
 /// read become part of the layer: one rounding where there were two or three. Likewise a residual

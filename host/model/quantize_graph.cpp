@@ -68,7 +68,7 @@ class Quantizer {
   Value blob_of(const Node& node, Value weight) {
     const auto [found, is_new] = blobs_.try_emplace(weight);
     if (is_new) {
-      found->second = rewrite_.builder().append(node.name + ".quantized_weight",
+      found->second = rewrite_.builder().append(rewrite_.free_name(node.name + ".quantized_weight"),
                                                 QuantizeOp{how_.format, how_.group_size},
                                                 {{"weight", rewrite_(weight)}});
     }

@@ -22,6 +22,14 @@ Rewrite::Rewrite(const Graph& graph, const std::function<bool(Value)>& keeps)
     const ValueType& type = graph.type(parameter);
     replace(parameter, builder_.parameter(graph.name(parameter), type.shape, type.dtype));
   }
+  for (int32_t i = 0; i < graph.num_values(); ++i) names_.insert(graph.name(Value{i}));
+  for (const Node& node : graph.nodes()) names_.insert(node.name);
+  for (const Operand& output : graph.outputs()) names_.insert(output.name);
+}
+
+std::string Rewrite::free_name(std::string wanted) const {
+  while (names_.contains(wanted)) wanted += "_";
+  return wanted;
 }
 
 Value Rewrite::operator()(Value old) const {

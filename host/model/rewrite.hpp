@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ class Rewrite {
   /// Another operation in a node's place, that computes what `outputs` of the old graph are.
   void append(const std::string& name, const Operation& operation, std::vector<Operand> operands,
               const std::vector<Value>& outputs);
+  /// `wanted`, or what is like it and no name of the old graph.
+  std::string free_name(std::string wanted) const;
   /// Operands of the old graph as those of the new one.
   std::vector<Operand> operands(const Node& node) const;
   Graph finish();
@@ -38,6 +41,7 @@ class Rewrite {
   const Graph& graph_;
   GraphBuilder builder_;
   std::vector<Value> new_values_;
+  std::set<std::string, std::less<>> names_;  ///< of the old graph
 };
 
 /// Who reads the values of a graph, which must outlive this: as operands and as outputs.
