@@ -196,7 +196,7 @@ void lower_gather(Lowering& at) {
   int64_t per_sample = 1;
   for (int axis = 1; axis < shape.rank(); ++axis) per_sample *= shape[axis];
   const Value y = at.append(EmbeddingOp{}, {{"ids", at.reshaped(ids, {kBatch, per_sample})},
-                                            {"table", at.parameter(0, Dtype::fp32)}});
+                                            {"table", at.parameter(0, at.constant_dtype(0))}});
   std::vector<int64_t> out(shape.begin(), shape.end());
   out.push_back(table[1]);
   at.support(out.size() < kMaxRank, "computes more than 5 axes");

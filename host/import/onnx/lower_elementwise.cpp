@@ -288,6 +288,8 @@ void lower_binary(Lowering& at) {
   at.only({});
   at.require(at.num_inputs() == 2,
              "has " + std::to_string(at.num_inputs()) + " inputs, expected 2");
+  at.support(kFunction != BinaryFunction::divide || (!at.is_integer(0) && !at.is_integer(1)),
+             "divides integers, which are rounded towards zero, for which there is no primitive");
   if (lower_scores_arithmetic(at)) return;
   const Range range = kFunction == BinaryFunction::divide
                           ? Range::any

@@ -249,6 +249,7 @@ Value negated(Lowering& at, Value x) {
 }
 
 void lower_reduce_mean(Lowering& at) {
+  at.support(!at.is_integer(0), "takes the mean of integers, expected floating-point numbers");
   at.set(reduce(at, at.x(0), PoolingMode::average, 1));
 }
 void lower_reduce_sum(Lowering& at) {

@@ -240,6 +240,13 @@ Value Lowering::declare(const Initializer& tensor, Dtype dtype, const std::strin
   return value;
 }
 
+Dtype Lowering::constant_dtype(size_t input) {
+  (void)constant_shape(input);  // that it is one
+  const Initializer* found = term(node_->inputs[input]).tensor;
+  const bool is_known = found != nullptr && found->type->dtype;
+  return is_known && is_floating_type(found->type->number) ? *found->type->dtype : Dtype::fp32;
+}
+
 Value Lowering::parameter(size_t input, Dtype dtype) {
   const Initializer& found = tensor(input, dtype);
   if (*found.type->dtype == dtype) return declare(found, dtype, found.name);
@@ -379,8 +386,29 @@ void Lowering::find_needed() {
   }
 }
 
+/// By ONNX's types: an operator's results are as its first operand, but for a few.
+void Lowering::note_integers(const OnnxNode& node) {
+  const bool is_choice = node.op == "Where";
+  const size_t operand = is_choice ? 1 : 0;
+  if (node.inputs.size() <= operand) return;
+  bool is_integer = integers_.contains(node.inputs[operand]) ||
+                    (is_choice && node.inputs.size() > 2 && integers_.contains(node.inputs[2]));
+  const auto* to = node.find("to");
+  if (node.op == "Cast" && to != nullptr) {
+    const ElementType* type = find_element_type(to->i);
+    is_integer = type != nullptr && !is_floating_type(type->number) && type->number != 9;
+  }
+  if (!is_integer) return;
+  for (const std::string_view output : node.outputs) integers_.insert(output);
+}
+
+bool Lowering::is_integer(size_t input) const {
+  return has(input) && integers_.contains(node_->inputs[input]);
+}
+
 void Lowering::lower_node(const OnnxNode& node) {
   node_ = &node;
+  note_integers(node);
   if (absorbed_.contains(&node)) return;
   try {
     if (fold_node()) return;

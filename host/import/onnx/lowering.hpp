@@ -107,6 +107,8 @@ class Lowering {
   const Shape& shape(Value value) const { return builder_.type(value).shape; }
   Dtype dtype(Value value) const { return builder_.type(value).dtype; }
   const Shape& constant_shape(size_t input);
+  /// Of a constant that has fp32, fp16 or bf16; else fp32.
+  Dtype constant_dtype(size_t input);
   /// Numbers of a constant. Throws where there are too many of them.
   const Numbers& numbers(size_t input);
   double scalar(size_t input);
@@ -118,6 +120,8 @@ class Lowering {
   Range range(size_t input);
   /// What is known of the first output, an activation.
   void claim(Range range);
+  /// Whether an activation is of integers in the file, which a graph has as numbers.
+  bool is_integer(size_t input) const;
   /// Elements of a constant of any size, in row-major order.
   std::function<double(int64_t)> reader(size_t input);
   /// A constant of that dtype as a parameter, shaped as in the file.
@@ -167,6 +171,7 @@ class Lowering {
   static bool is_small(const Shape& shape);  ///< a row of the batch fits on some device
   std::optional<Dtype> mask_dtype(const ValueInfo& input) const;
   void lower_node(const OnnxNode& node);
+  void note_integers(const OnnxNode& node);
   bool fold_node();
   bool fold_tensor();
   Initializer picked(const Initializer& from, int axis, const std::vector<int64_t>& which);
@@ -197,6 +202,7 @@ class Lowering {
   std::map<std::string_view, std::vector<const OnnxNode*>, std::less<>> readers_;
   std::vector<bool> needed_;  ///< of the file's nodes
   std::set<const OnnxNode*> absorbed_;
+  std::set<std::string_view> integers_;  ///< activations of integers
   std::map<const Initializer*, Value> declared_;
   std::map<std::string, int64_t, std::less<>> taken_;  ///< with the next number to try
   std::vector<std::string_view> outputs_;

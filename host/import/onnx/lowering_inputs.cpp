@@ -158,6 +158,7 @@ void Lowering::declare_inputs() {
     activation.value = is_shared ? builder_.shared_input(input.name, Shape(extents), dtype)
                                  : builder_.input(input.name, Shape(extents), dtype);
     if (mask) activation.range = input.type->number == 9 ? Range::truth : Range::whole;
+    if (mask && input.type->number != 9) integers_.insert(input.name);
   }
 }
 
