@@ -83,6 +83,20 @@ TEST_CASE("conv by implicit_gemm: a first layer, of images that lie otherwise th
   check_all(p);
 }
 
+TEST_CASE("conv by implicit_gemm: taps in one line, of channels that lie together in x alone") {
+  ConvProblem p{.num_members = 2, .batch = 2, .in_channels = 16, .out_channels = 24};
+  p.input = {9, 7};
+  p.layout = any_layout();
+  p.x_layout = any_layout();
+  SECTION("of a column") {
+    p.kernel = {3, 1}, p.padding = {1, 0};
+  }
+  SECTION("of a row") {
+    p.kernel = {1, 3}, p.padding = {0, 1};
+  }
+  check_all(p);
+}
+
 TEST_CASE("conv by implicit_gemm: channels that are no vectors, signals, single taps") {
   ConvProblem p{.num_members = 3, .batch = 1, .in_channels = 21, .out_channels = 10};
   p.epilogue.has_bias = true;

@@ -70,6 +70,14 @@ std::vector<ConvProblem> odd_convolutions() {
        .kernel = {1, 7},
        .padding = {0, 3},
        .epilogue = {.has_bias = true, .activation = gelu, .residual = Residual::after_activation}},
+      // Channels that are vectors, whose taps stand in a column.
+      {.num_members = 2,
+       .batch = 2,
+       .in_channels = 16,
+       .out_channels = 8,
+       .input = {5, 4},
+       .kernel = {3, 1},
+       .padding = {1, 0}},
       // Every position by itself; as a step, too.
       {.num_members = 2,
        .batch = 2,

@@ -52,14 +52,13 @@ bool is_whole(const void* pointer, const ChannelStrides& strides, int64_t vector
          strides.batch % vector == 0;
 }
 
-/// Channels, all of a group: 16 bytes at a time.
+/// Channels, all of a group, which terms then have to count first: 16 bytes at a time.
 bool has_vectors(const ConvGemmParams& params, int64_t bytes) {
   const ConvParams& conv = params.conv;
   const int64_t vector = 16 / bytes;
-  return conv.x_strides.channel == 1 && conv.in_per_group % vector == 0 &&
-         (params.axes[0].x == 1 || params.axes[0].count == 1) && params.weight_is_contiguous &&
-         params.weight_is_aligned && conv.x_strides.column % vector == 0 &&
-         is_whole(conv.x, conv.x_strides, vector, bytes);
+  return conv.x_strides.channel == 1 && conv.in_per_group % vector == 0 && params.axes[0].x == 1 &&
+         params.weight_is_contiguous && params.weight_is_aligned &&
+         conv.x_strides.column % vector == 0 && is_whole(conv.x, conv.x_strides, vector, bytes);
 }
 
 constexpr int64_t kGroup = 4;
