@@ -4,6 +4,8 @@
 // flash_attention on every device at hand: exact cases worked out by hand, masks, layouts and
 // edges.
 #include <catch2/generators/catch_generators_all.hpp>
+#include <cmath>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -299,6 +301,21 @@ TEST_CASE("flash_attention: a bias of every score, and one for all of an axis; -
                                            {.strategy = strategy}),
                  arguments);
         CHECK(download(context, y) == Reals{2, 3, 0});
+        // The lowest number hides a key beside others; where there are no others it hides none.
+        if (like.dtype != Dtype::fp32) return;
+        constexpr double kLowest = std::numeric_limits<float>::lowest();
+        const Tensor lowest =
+            upload(context, like.dtype, {1, 1, 1, 3, 3},
+                   {kLowest, 0, kLowest, kLowest, kLowest, kLowest, kHidden, kLowest, kLowest});
+        const FlashAttentionArguments masked{q, k, v, {}, {}, y, lowest};
+        run_plan(context,
+                 make_flash_attention_plan(context, describe_flash_attention(masked, like),
+                                           {.strategy = strategy}),
+                 masked);
+        const Reals means = download(context, y);
+        CHECK(means[0] == 2);
+        CHECK(std::abs(means[1] - 8.0 / 3) < 1e-6);
+        CHECK(std::abs(means[2] - 3.5) < 1e-6);
       });
 }
 

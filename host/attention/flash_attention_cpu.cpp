@@ -159,7 +159,10 @@ class HeadBlocks {
     float bias[kKeys];
     decode_row(p_.dtype, static_cast<const char*>(a_.bias.data) + element * dtype_bytes(p_.dtype),
                bias, keys);
-    for (int j = 0; j < keys; ++j) row[j] += kLog2E * bias[j];
+    // The lowest number, by which masks hide keys, too, stays one.
+    constexpr float kLowest = std::numeric_limits<float>::lowest();
+    for (int j = 0; j < keys; ++j)
+      row[j] += bias[j] < kLowest ? bias[j] : std::max(kLog2E * bias[j], kLowest);
   }
 
   float bent(const Place& place, float sum, int64_t distance) const {

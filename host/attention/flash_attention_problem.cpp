@@ -67,9 +67,10 @@ void check_sizes(const FlashAttentionProblem& p) {
       "flash_attention: dtype is " + text(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
   WIDE_REQUIRE(std::isfinite(*p.scale),
                "flash_attention: scale is " + text(*p.scale) + ", expected a finite number");
-  WIDE_REQUIRE(p.soft_cap >= 0 && std::isfinite(p.soft_cap),
+  constexpr float kMaxSoftCap = 65536;  // scores are exact to 2^-22 of it
+  WIDE_REQUIRE(p.soft_cap >= 0 && p.soft_cap <= kMaxSoftCap,
                "flash_attention: soft_cap is " + text(p.soft_cap) +
-                   ", expected a finite number >= 0; 0: none");
+                   ", expected a number from 0, which is none, to 65536");
   const int64_t bytes = dtype_bytes(p.dtype);
   (void)checked_bytes({p.batch, p.seq, p.num_members, p.heads, p.head_dim}, bytes);
   (void)checked_bytes({p.batch, *p.kv_seq, p.num_members, p.kv_heads, p.head_dim}, bytes);

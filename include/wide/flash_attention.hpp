@@ -36,7 +36,8 @@ struct FlashAttentionProblem {
   std::optional<float> scale{};     ///< of q k^T; absent: 1 / sqrt(head_dim)
   bool is_causal = false;           ///< a query sees no key behind its own position
   int64_t window = 0;               ///< keys nearer to the position than this are seen; 0: all
-  float soft_cap = 0;               ///< scores become soft_cap tanh(score / soft_cap); 0: not
+  /// Scores become soft_cap tanh(score / soft_cap), up to 2^-22 soft_cap; at most 65536; 0: not.
+  float soft_cap = 0;
   KeyLengths key_lengths = KeyLengths::none;
   bool has_slopes = false;  ///< of ALiBi
   bool has_bias = false;    ///< something is added to each score

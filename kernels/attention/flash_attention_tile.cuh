@@ -174,10 +174,12 @@ __device__ inline const T* bias_row(const FlashAttentionParams& p, const QueryBl
          min(arch::opaque(query), p.seq - 1) * strides.query;
 }
 
-/// The same of one key; of keys that are not there, the last one's.
+/// The same of one key; of keys that are not there, the last one's. Rounded towards zero, so that
+/// the lowest number, by which masks hide keys, too, stays one: where nothing else is seen, it
+/// counts.
 template <class T>
 __device__ inline float score_bias(const FlashAttentionParams& p, const T* row, int key) {
-  return kLog2E * to_float(row[min(key, p.kv_seq - 1)]);
+  return __fmul_rz(kLog2E, to_float(row[min(key, p.kv_seq - 1)]));
 }
 
 /// Where a query, or what is made of it, begins.
