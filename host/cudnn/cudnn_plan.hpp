@@ -60,7 +60,8 @@ inline constexpr int64_t kCudnnAlignment = 16;
 std::string cudnn_alignment_reason(
     std::initializer_list<std::pair<const char*, ConstTensorView>> operands);
 
-/// Immutable: may run from several threads at a time.
+/// May run from several threads at a time, which cuDNN's plans by themselves may not: calls enter
+/// cuDNN one after another (https://github.com/pytorch/pytorch/pull/103939 has what happens else).
 class CudnnPlan {
  public:
   virtual ~CudnnPlan() = default;

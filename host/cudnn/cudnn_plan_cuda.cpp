@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <mutex>
 #include <optional>
 
 #include "host/core/check.hpp"
@@ -245,6 +246,7 @@ class Plan final : public CudnnPlan {
       pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace.data);
       pack.finalize();
       const OnStream handle(static_cast<cudnnHandle_t>(cudnn), native_stream(stream));
+      const std::lock_guard lock(executing_);
       require(cudnnBackendExecute(handle.get(), found_.plan.get(), pack.get()));
     } catch (const Refused& refused) {
       cudnn::throw_error("cudnn: ", refused);
@@ -256,6 +258,7 @@ class Plan final : public CudnnPlan {
   Operations graph_;  // kept, as what the plan was made of
   Found found_;
   std::vector<Number> numbers_;
+  mutable std::mutex executing_;
 };
 
 }  // namespace
