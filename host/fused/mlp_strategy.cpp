@@ -13,10 +13,12 @@ namespace {
 
 constexpr int kFewestWarps = 4;  ///< that bring weights, if not all of them have rows
 
-/// Threads that a multiprocessor has registers for: 65,536 by what ptxas makes of each kernel.
-int64_t threads_at_once(const kernels::MlpFusedNet& net, kernels::MlpMath math) {
-  if (math == kernels::MlpMath::fp32) return 1024;
-  if (math == kernels::MlpMath::tf32) return 640;
+/// Threads that a multiprocessor has registers for. Its schedulers have 16,384 each, a warp by what
+/// ptxas 13.0 makes of the kernels 96 times 32 (fp32; tf32 up to 8.9), or 104 times (tf32 on 9.0).
+int64_t threads_at_once(const kernels::MlpFusedNet& net, kernels::MlpMath math,
+                        const DeviceInfo& device) {
+  if (math == kernels::MlpMath::fp32) return 640;
+  if (math == kernels::MlpMath::tf32) return device.compute_capability < 90 ? 640 : 512;
   const int width = kernels::mlp_register_width(net);
   return width == 64 ? 512 : width == 128 ? 384 : 256;
 }
@@ -133,8 +135,8 @@ kernels::MlpFusedShape choose_mlp_fused_shape(const MlpProblem& p, const DeviceI
   constexpr int64_t kSystemBytes = 1024;  // of a block's, since compute capability 8.0
   const int64_t by_memory =
       device.shared_bytes_per_multiprocessor / (chosen.shared_bytes + kSystemBytes);
-  const int64_t resident = std::clamp<int64_t>(threads_at_once(net, math) / (32 * chosen.warps), 1,
-                                               std::max<int64_t>(by_memory, 1));
+  const int64_t resident = std::clamp<int64_t>(
+      threads_at_once(net, math, device) / (32 * chosen.warps), 1, std::max<int64_t>(by_memory, 1));
   const int64_t at_once = std::max<int64_t>(resident * device.num_multiprocessors, 1);
   chosen.blocks_per_member =
       static_cast<int32_t>(choose_blocks(p.num_members, tiles, chosen.warps, at_once));
