@@ -339,6 +339,18 @@ TEST_CASE("linear on CUDA: tf32x3 is as exact as fp32 in long sums of one sign")
   CHECK(of_parts < 0.03);
 }
 
+/// Their low parts would be tf32's subnormal numbers; a bias would hide them.
+TEST_CASE("linear on CUDA: tf32x3 keeps the bits of small numbers") {
+  TestDevice bench(require_cuda());
+  catalog::WorkloadOptions options;
+  options.fill = catalog::Fill::tiny;
+  for (const auto& [batch, d] : {std::pair<int64_t, int64_t>{16, 64}, {70, 136}, {100, 1}}) {
+    check_case(bench, "tf32x3",
+               {{"n", int64_t{2}}, {"batch", batch}, {"d", d}, {"bias", std::string("no")}},
+               options);
+  }
+}
+
 TEST_CASE("linear on CUDA: empty sizes") {
   TestDevice bench(require_cuda());
   const std::string strategy =

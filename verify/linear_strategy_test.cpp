@@ -197,6 +197,43 @@ TEST_CASE("members of a shared input are one wider member") {
   CHECK(linear_unsupported_reason(shared_input, problem, kH200).empty());
 }
 
+TEST_CASE("members that are launched one by one run by one kernel, wherever they lie") {
+  using enum LinearStrategy;
+  LinearProblem problem;
+  problem.num_members = 2;
+  problem.batch = 3;
+  problem.in_features = 32;
+  problem.out_features = 1;
+  problem.dtype = Dtype::fp8_e4m3;
+  problem.y_dtype = Dtype::bf16;
+  CHECK(linear_kernel_of(sequential, complete_linear_problem(problem), kH200) == wgmma);
+  problem.in_features = 24;  // member 1's weight begins between two vectors
+  CHECK(linear_kernel_of(sequential, complete_linear_problem(problem), kH200) == simt);
+}
+
+TEST_CASE("wgmma's coordinates are 32 bits wide, those behind the end too") {
+  LinearProblem problem;
+  problem.num_members = 1;
+  problem.batch = 1;
+  problem.in_features = 16;
+  problem.dtype = Dtype::fp8_e4m3;
+  problem.y_dtype = Dtype::bf16;
+  problem.out_features = (int64_t{1} << 31) - 512;
+  CHECK(linear_unsupported_reason(LinearStrategy::wgmma, complete_linear_problem(problem), kH200)
+            .empty());
+  problem.out_features = (int64_t{1} << 31) - 16;
+  CHECK_THAT(
+      linear_unsupported_reason(LinearStrategy::wgmma, complete_linear_problem(problem), kH200),
+      ContainsSubstring("32 bits wide"));
+  CHECK(linear_kernel_of(LinearStrategy::sequential, complete_linear_problem(problem), kH200) ==
+        LinearStrategy::simt);
+  problem.out_features = 16;
+  problem.in_features = (int64_t{1} << 31) - 16;
+  CHECK_FALSE(
+      linear_unsupported_reason(LinearStrategy::wgmma, complete_linear_problem(problem), kH200)
+          .empty());
+}
+
 TEST_CASE("wgmma needs Hopper, an element of tensor cores and strides of whole 16 bytes") {
   using enum LinearStrategy;
   const LinearProblem bf16 = problem_of(4, 128, 256, Dtype::bf16);

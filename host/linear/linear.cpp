@@ -115,8 +115,12 @@ LinearPlan make_linear_plan(const Context& context, const LinearProblem& problem
   LinearChoice& choice = state.choice;
   choice = resolve_strategy(state.problem, device, options);
   LinearProblem launched = state.problem;
-  if (launches_members(choice.strategy, state.problem, device)) launched.num_members = 1;
-  state.tiles = linear_tiles(choice.strategy, launched, device, choice.policy);
+  LinearStrategy kernel = choice.strategy;
+  if (launches_members(choice.strategy, state.problem, device)) {
+    launched.num_members = 1;
+    kernel = linear_kernel_of(choice.strategy, state.problem, device);
+  }
+  state.tiles = linear_tiles(kernel, launched, device, choice.policy);
   state.workspace = linear_workspace(choice.strategy, state.problem, device);
   if (choice.strategy == LinearStrategy::cublaslt) {
     state.cublaslt =

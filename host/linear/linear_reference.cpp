@@ -121,6 +121,8 @@ double tolerance(const ProductSum& of, double value) {
   if (of.activation == Activation::gelu) error *= 1.13;
   if (of.activation == Activation::silu) error *= 1.1;
   if (is_smooth(of.activation)) error += 16 * 0x1p-24 * std::fabs(of.value);
+  // Of the smallest sums every product is rounded to a multiple of fp32's smallest number.
+  error += std::sqrt(static_cast<double>(of.terms)) * min_subnormal(Dtype::fp32);
   return error + unit_roundoff(of.y_dtype) * std::fabs(value) + min_subnormal(of.y_dtype);
 }
 
@@ -154,9 +156,9 @@ const std::string_view kLinearToleranceFormula =
     "L * (8 sqrt(in + 1) 2^-24 S + [not fp32, or tf32: in / 2 * 2^-24 S] + [tf32: 2 * 2^-10 S] + "
     "[fp8: 16 * 2^-13 S]) + "
     "[gelu, silu: 16 * 2^-24 |v|] + "
-    "[residual=after: 2 * 2^-24 |y|] + u max(|y|, |y before that residual|) + smallest subnormal, "
-    "per output; S = |scale| sum |x||w| + |bias| + |residual before|, v the value before the "
-    "activation, "
+    "[residual=after: 2 * 2^-24 |y|] + u max(|y|, |y before that residual|) + smallest subnormal + "
+    "sqrt(in) 2^-149, per output; S = |scale| sum |x||w| + |bias| + |residual before|, v the value "
+    "before the activation, "
     "L = 1.13 for gelu, 1.1 for silu, else 1, u the output's unit roundoff; 0 for integer fills "
     "with activation none or relu. 8 sqrt(in) covers sums in fp32 in every order; in / 2 those "
     "of tensor cores, which cut off toward zero, so that errors of sums of one sign add up (twice "

@@ -96,6 +96,12 @@ std::string wgmma_unsupported_reason(const LinearProblem& problem, const DeviceI
                                         problem.num_members, problem.in_features, vector);
 }
 
+bool has_wgmma_coordinates(const LinearProblem& problem, int64_t rows, int64_t columns) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max(), kStageBytes = 128;
+  return problem.in_features <= kMost - kStageBytes / dtype_bytes(problem.dtype) &&
+         problem.batch <= kMost / rows * rows && problem.out_features <= kMost / columns * columns;
+}
+
 std::string too_many_rows(int64_t most, const LinearProblem& problem) {
   return "it is for at most " + std::to_string(most) + " rows per member, batch is " +
          std::to_string(problem.batch);
@@ -133,6 +139,9 @@ std::string kernel_unsupported_reason(LinearStrategy strategy, const LinearProbl
     if (!reason.empty()) return reason;
     const kernels::LinearWgmmaTile tile = choose_linear_wgmma_tile(problem, device);
     rows = tile_m(tile), columns = tile_n(tile);
+    if (!has_wgmma_coordinates(problem, rows, columns)) {
+      return "coordinates of its tiles, and of what lies past the end, are 32 bits wide";
+    }
   } else if (is_on_tensor_cores(strategy)) {
     const std::string reason = arithmetic_reason(strategy, problem);
     if (!reason.empty()) return reason;
@@ -221,7 +230,7 @@ std::string linear_unsupported_reason(LinearStrategy strategy, const LinearProbl
   }
   LinearProblem one = problem;
   one.num_members = 1;
-  return kernel_unsupported_reason(linear_kernel_of(strategy, one, device), one, device);
+  return kernel_unsupported_reason(linear_kernel_of(strategy, problem, device), one, device);
 }
 
 LinearStrategy own_linear_kernel(const LinearProblem& problem, const DeviceInfo& device) {

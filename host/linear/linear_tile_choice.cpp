@@ -61,7 +61,9 @@ LinearStrategy linear_kernel_of(LinearStrategy strategy, const LinearProblem& pr
   using enum LinearStrategy;
   if (strategy != shared_input && strategy != sequential) return strategy;
   if (is_quantized(problem)) return weight_only;
-  const bool has_wgmma = linear_unsupported_reason(wgmma, as_one_member(problem), device).empty();
+  // `sequential` asks of all members, though it launches one: each by the same kernel.
+  const LinearProblem asked = strategy == shared_input ? as_one_member(problem) : problem;
+  const bool has_wgmma = linear_unsupported_reason(wgmma, asked, device).empty();
   if (is_fp8(problem.dtype)) return has_wgmma ? wgmma : simt;
   if (problem.batch <= kMaxGemvBatch) return gemv;
   if (problem.dtype == Dtype::fp32 && !problem.allow_tf32) return simt;

@@ -65,13 +65,15 @@ struct MmaTf32 {
 };
 
 /// x = high + low up to 2^-22 |x|; the product of the lows, at most 2^-22 of the whole, is left
-/// out. Each instruction cuts off its terms at the largest one's 25th bit (24th before compute
-/// capability 9.0), and the whole toward zero (arXiv:2511.10909): sums of all of k there would be
-/// short by more with every instruction, and by more than fp32's error. So 8 of k are, and those
-/// are added as fp32.
+/// out. Low parts are held times 2^13: by themselves those of small x would be tf32's subnormal
+/// numbers, whose last bit is fp32's 2^13-fold. Each instruction cuts off its
+/// terms at the largest one's 25th bit (24th before compute capability 9.0), and the whole toward
+/// zero (arXiv:2511.10909): sums of all of k there would be short by more with every instruction,
+/// and by more than fp32's error. So 8 of k are, and those are added as fp32.
 struct MmaTf32x3 {
   using Element = float;
   static constexpr int kStepsAtOnce = 1;  // parts have registers of their own
+  static constexpr float kLowFactor = 0x1p13f;
   template <int kCount>
   __device__ static void prepare(MmaFragment<kCount>& f) {
 #pragma unroll
@@ -80,16 +82,16 @@ struct MmaTf32x3 {
       f.high[i] = arch::to_tf32(f.high[i]);
       const float high = __uint_as_float(f.high[i]);
       // Infinity leaves nothing, and not infinity - infinity.
-      f.low[i] = arch::to_tf32(__float_as_uint(high == value ? 0.0f : value - high));
+      f.low[i] = arch::to_tf32(__float_as_uint(high == value ? 0.0f : kLowFactor * (value - high)));
     }
   }
   __device__ static void multiply(float (&d)[4], const MmaFragment<4>& a, const MmaFragment<2>& b) {
-    float part[4] = {};
-    arch::mma_m16n8k8_tf32(part, a.low, b.high);
-    arch::mma_m16n8k8_tf32(part, a.high, b.low);
+    float low[4] = {}, part[4] = {};
+    arch::mma_m16n8k8_tf32(low, a.low, b.high);
+    arch::mma_m16n8k8_tf32(low, a.high, b.low);
     arch::mma_m16n8k8_tf32(part, a.high, b.high);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) d[i] += part[i];
+    for (int i = 0; i < 4; ++i) d[i] += fmaf(low[i], 1.0f / kLowFactor, part[i]);
   }
 };
 
