@@ -218,6 +218,7 @@ static void test_allocator(void) {
 }
 
 #include "verify/c_api_builders.h"
+#include "verify/c_api_ensembles.h"
 #include "verify/c_api_lifecycle.h"
 #include "verify/c_api_refusals.h"
 
@@ -237,6 +238,7 @@ int main(int argc, char** argv) {
   test_lifetimes(device);
   test_allocator();
   test_lifecycle(device);
+  test_ensembles(device);
   test_builders();
   test_refusals(device);
   printf("c_api_test: %d checks, %d failed\n", num_checks, num_failures);

@@ -4,8 +4,10 @@
 // Models whose members become one result: every ensemble beside the members' own outputs, against
 // fp64; members that are masked and come back under a captured run; what members share.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
@@ -14,6 +16,7 @@
 #include "wide/model.hpp"
 
 using namespace wide;
+using Catch::Matchers::Message;
 using test::ModelRun;
 
 namespace {
@@ -138,4 +141,65 @@ TEST_CASE("model: positions, values that members share, and who reads an ensembl
     }
     for (const double v : got.at("none")[0].values) CHECK(v == 0);
   }
+}
+
+namespace {
+
+std::vector<std::string> output_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Operand& output : graph.outputs()) names.push_back(output.name);
+  return names;
+}
+
+/// Two outputs of each member, as a file has them.
+Graph two_outputs() {
+  GraphBuilder g("two");
+  const Value x = layers::linear(g, "fc1", g.input("x", {kBatch, 12}), 16);
+  g.output("scores", layers::linear(g, "fc2", x, 5));
+  g.output("value", layers::linear(g, "fc3", x, 1));
+  return std::move(g).build();
+}
+
+}  // namespace
+
+TEST_CASE("model: ensembles stand behind outputs of a graph that is finished") {
+  using Names = std::vector<std::string>;
+  const std::vector<Ensemble> both{Ensemble::mean, Ensemble::variance};
+  const Graph graph = two_outputs();
+  CHECK(output_names(with_ensembles(graph, {})) == Names{"scores.mean", "value.mean"});
+  CHECK(output_names(with_ensembles(graph, {.ensembles = both, .outputs = {"value"}})) ==
+        Names{"scores", "value.mean", "value.variance"});
+  const Graph all = with_ensembles(graph, {.ensembles = both, .keeps_members = true});
+  CHECK(output_names(all) ==
+        Names{"scores", "scores.mean", "scores.variance", "value", "value.mean", "value.variance"});
+  // Again: what is an ensemble stays as it is.
+  const Graph again = with_ensembles(all, {.ensembles = {Ensemble::vote}});
+  CHECK(output_names(again) == Names{"scores.vote", "scores.mean", "scores.variance", "value.vote",
+                                     "value.mean", "value.variance"});
+  CHECK(all.parameters().size() == graph.parameters().size());
+
+  for (const Context& context : test::devices_at_hand()) {
+    CAPTURE(to_string(context.device()));
+    for (const Graph& any : {all, again}) {
+      ModelRun run(context, any, {.num_members = 4, .batch = 3});
+      CHECK(run.worst_error(run.run()) < 2e-5);
+      CHECK(run.worst_error(run.replay()) < 2e-5);
+    }
+  }
+}
+
+TEST_CASE("model: what has no members left has no ensemble") {
+  const auto refused = [](const Graph& graph, const OutputEnsembles& what,
+                          const std::string& message) {
+    CHECK_THROWS_MATCHES(with_ensembles(graph, what), Error, Message(message));
+  };
+  const Graph graph = two_outputs();
+  refused(graph, {.outputs = {"scored"}},
+          "graph: two has no output \"scored\" that is each member's, did you mean scores?");
+  refused(graph, {.ensembles = {}}, "graph: two: there is no ensemble, expected at least one");
+  refused(graph, {.ensembles = {Ensemble::mean, Ensemble::mean}},
+          "graph: two: node scores.mean, expected another name: it is taken");
+  const Graph means = with_ensembles(graph, {});
+  refused(means, {}, "graph: two has no output that is each member's");
+  refused(means, {.outputs = {"value.mean"}}, "graph: two has no output that is each member's");
 }

@@ -50,6 +50,27 @@ wide_status wide_graph_quantize(const wide_graph* graph, const wide_weight_quant
     return wide_graph{with_quantized_weights(own, all)};
   });
 }
+wide_status wide_graph_ensemble(const wide_graph* graph, const wide_output_ensembles* what,
+                                wide_graph** out) {
+  return created(__func__, out, [&] {
+    const Graph& own = required(graph, "graph").graph;
+    const wide_output_ensembles given = options_or_default(what, "what");
+    require_array(given.ensembles, given.num_ensembles, "what.ensembles");
+    require_array(given.outputs, given.num_outputs, "what.outputs");
+    OutputEnsembles all{.keeps_members = given.keeps_members != 0};
+    if (given.num_ensembles > 0) all.ensembles.clear();
+    for (int64_t i = 0; i < given.num_ensembles; ++i) {
+      const std::string name = text(given.ensembles[i], "an element of what.ensembles");
+      const std::optional<Ensemble> kind = parse_ensemble(name);
+      WIDE_REQUIRE(kind, "what.ensembles has \"" + name +
+                             "\", expected mean, variance, vote or log_mean_exp");
+      all.ensembles.push_back(*kind);
+    }
+    for (int64_t i = 0; i < given.num_outputs; ++i)
+      all.outputs.push_back(text(given.outputs[i], "an element of what.outputs"));
+    return wide_graph{with_ensembles(own, all)};
+  });
+}
 void wide_graph_destroy(wide_graph* graph) {
   delete graph;
 }

@@ -175,6 +175,22 @@ struct WeightQuantization {
 /// Errors: invalid_argument (packed as a format, another group size, no such layer, none at all).
 Graph with_quantized_weights(const Graph& graph, const WeightQuantization& how);
 
+/// What the members' results become as one, and which results.
+struct OutputEnsembles {
+  std::vector<Ensemble> ensembles{Ensemble::mean};
+  std::vector<std::string> outputs{};  ///< by name; empty: all that are no ensembles yet
+  bool keeps_members = false;          ///< each member's result stays an output, in front of these
+};
+
+/// The same network with ensembles in an output's place, a file's, too: of "y" the mean is
+/// "y.mean", and so on, in the order of `ensembles`. Parameters stay what they were.
+///
+///   with_ensembles(onnx.graph(), {.ensembles = {Ensemble::mean, Ensemble::variance}})
+///
+/// Errors: invalid_argument (no ensemble, no such output, none at all, one twice, x as
+/// GraphBuilder says).
+Graph with_ensembles(const Graph& graph, const OutputEnsembles& what);
+
 /// Types of a node's outputs. Throws as GraphBuilder says.
 std::vector<ValueType> infer_types(const Graph& graph, const Node& node);
 

@@ -213,6 +213,20 @@ typedef struct wide_weight_quantization {
  * what they were, and are quantised when they are loaded. x is fp16 or bf16 on CUDA. */
 WIDE_API wide_status wide_graph_quantize(const wide_graph* graph,
                                          const wide_weight_quantization* how, wide_graph** out);
+
+typedef struct wide_output_ensembles {
+  size_t struct_size;
+  const char* const* ensembles; /* "mean", "variance", "vote", "log_mean_exp"; none: the mean */
+  int64_t num_ensembles;
+  const char* const* outputs; /* their names; none: all that are no ensembles yet */
+  int64_t num_outputs;
+  int32_t keeps_members; /* each member's result stays an output, in front of its ensembles */
+} wide_output_ensembles;
+
+/* The same network with ensembles in an output's place, a file's, too: of "y" the mean is "y.mean",
+ * and so on, in their order. `what` may be NULL. */
+WIDE_API wide_status wide_graph_ensemble(const wide_graph* graph, const wide_output_ensembles* what,
+                                         wide_graph** out);
 WIDE_API void wide_graph_destroy(wide_graph* graph);
 
 /* ---- members' parameters --------------------------------------------------------------------- */
