@@ -117,7 +117,103 @@ TEST_CASE("copy says what differs") {
       Message("copy: source is a null pointer, expected [2, 3] elements"));
   CHECK_THROWS_AS(fill_bytes(TensorView(nullptr, Dtype::fp32, {2}, Device{}), 0, Stream::cpu()),
                   Error);
-  CHECK_THROWS_AS(copy(a.view().narrow(1, 0, 2), a.view().narrow(1, 1, 2), Stream::cpu()), Error);
+  const ConstTensorView repeated(a.data(), Dtype::fp32, {2, 3}, Strides{0, 1}, Device{});
+  CHECK_THROWS_MATCHES(copy(repeated, a, Stream::cpu()), Error,
+                       Message("copy: strides [0, 1] and [3, 1] of [2, 3], expected every element "
+                               "at a place of its own"));
+  CHECK_THROWS_MATCHES(
+      fill_bytes(TensorView(a.data(), Dtype::fp32, {2, 3}, Strides{2, 1}, Device{}), 0,
+                 Stream::cpu()),
+      Error,
+      Message(
+          "fill_bytes: strides [2, 1] of [2, 3], expected every element at a place of its own"));
+}
+
+namespace {
+
+/// Offset of an element of a view, in elements.
+int64_t offset_of(const ConstTensorView& view, int64_t number) {
+  int64_t offset = 0;
+  for (int axis = view.rank() - 1; axis >= 0; --axis) {
+    offset += number % view.shape[axis] * view.strides[axis];
+    number /= view.shape[axis];
+  }
+  return offset;
+}
+
+/// Elements of int32 on a device, all 0x55 in each byte or numbered from `first`.
+Tensor filled(const Context& context, int64_t count, int32_t first, Stream stream) {
+  std::vector<int32_t> values(static_cast<size_t>(count), 0x55555555);
+  if (first >= 0) std::iota(values.begin(), values.end(), first);
+  Tensor tensor(context, Dtype::int32, {count});
+  copy(ConstTensorView(values.data(), Dtype::int32, {count}, Device{}), tensor, stream);
+  context.synchronize(stream);
+  return tensor;
+}
+
+std::vector<int32_t> values_of(const Context& context, const Tensor& tensor, Stream stream) {
+  std::vector<int32_t> values(static_cast<size_t>(tensor.num_elements()));
+  copy(tensor, TensorView(values.data(), Dtype::int32, tensor.shape(), Device{}), stream);
+  context.synchronize(stream);
+  return values;
+}
+
+struct Strided {
+  Shape shape;
+  Strides source, destination;
+};
+
+/// A member among others on either side, rows of one element, three steps, transposed, dense.
+const std::vector<Strided> kStrided{
+    {{3, 4}, {12, 1}, {4, 1}},
+    {{3, 4}, {4, 1}, {12, 1}},
+    {{3, 4}, {12, 1}, {20, 1}},
+    {{5, 1}, {3, 1}, {1, 1}},
+    {{5}, {3}, {7}},
+    {{2, 3, 2, 2}, {36, 12, 2, 1}, {12, 4, 2, 1}},
+    {{2, 3, 2, 2}, {40, 12, 3, 1}, {60, 14, 4, 1}},
+    {{3, 4}, {1, 3}, {4, 1}},
+    {{2, 3}, {3, 1}, {3, 1}},
+    {{1, 4}, {0, 1}, {9, 1}},
+    {{}, {}, {}},
+};
+
+}  // namespace
+
+TEST_CASE("copies and fills of strided views touch their elements alone") {
+  constexpr int64_t kCount = 128, kSkipped = 5;
+  for (const Context& context : test::devices_at_hand()) {
+    for (const Strided& s : kStrided) {
+      CAPTURE(to_string(context.device()), to_string(s.shape), to_string(s.source),
+              to_string(s.destination));
+      const OwnedStream stream(context);
+      const auto view_in = [&](const Tensor& tensor, const Strides& strides) {
+        return TensorView(static_cast<int32_t*>(tensor.data()) + kSkipped, Dtype::int32, s.shape,
+                          strides, tensor.view().device);
+      };
+      // From the device, to the device, on it: the CPU is a device, too.
+      const Context cpu = Context::cpu();
+      for (const auto& [from, to] : {std::pair{context, context}, {cpu, context}, {context, cpu}}) {
+        const Tensor source = filled(from, kCount, 1000, stream.get());
+        const Tensor destination = filled(to, kCount, -1, stream.get());
+        const TensorView read = view_in(source, s.source);
+        const TensorView written = view_in(destination, s.destination);
+        std::vector<int32_t> expected(kCount, 0x55555555);
+        for (int64_t i = 0; i < read.num_elements(); ++i) {
+          expected[static_cast<size_t>(kSkipped + offset_of(written, i))] =
+              static_cast<int32_t>(1000 + kSkipped + offset_of(read, i));
+        }
+        copy(read, written, stream.get());
+        context.synchronize(stream.get());
+        CHECK(values_of(to, destination, stream.get()) == expected);
+        for (int64_t i = 0; i < read.num_elements(); ++i) {
+          expected[static_cast<size_t>(kSkipped + offset_of(written, i))] = 0x22222222;
+        }
+        fill_bytes(written, 0x22, stream.get());
+        CHECK(values_of(to, destination, stream.get()) == expected);
+      }
+    }
+  }
 }
 
 TEST_CASE("an allocation that cannot be is out_of_memory with the bytes asked for") {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "host/core/byte_rows.hpp"
 #include "wide/context.hpp"
 #include "wide/device.hpp"
 
@@ -23,7 +24,10 @@ void deallocate(int ordinal, void* data) noexcept;
 enum class Direction : uint8_t { host_to_device, device_to_host, device_to_device };
 void copy_async(int ordinal, void* destination, const void* source, int64_t bytes,
                 Direction direction, Stream stream);
-void fill_async(int ordinal, void* data, uint8_t byte, int64_t bytes, Stream stream);
+/// A block's rows, a call for all; source_step and destination_step are at least row_bytes.
+void copy_rows_async(int ordinal, const RowBlock& block, Direction direction, Stream stream);
+/// `byte` into the rows at block.destination.
+void fill_rows_async(int ordinal, const RowBlock& block, uint8_t byte, Stream stream);
 void synchronize(int ordinal, Stream stream);
 
 Stream create_stream(int ordinal);

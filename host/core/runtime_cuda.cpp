@@ -47,6 +47,12 @@ int attribute(cudaDeviceAttr name, int ordinal) {
   return value;
 }
 
+cudaMemcpyKind copy_kind(Direction direction) {
+  return direction == Direction::host_to_device   ? cudaMemcpyHostToDevice
+         : direction == Direction::device_to_host ? cudaMemcpyDeviceToHost
+                                                  : cudaMemcpyDeviceToDevice;
+}
+
 }  // namespace
 
 CudaAvailability query_devices() {
@@ -98,16 +104,31 @@ void deallocate(int, void* data) noexcept {
 void copy_async(int ordinal, void* destination, const void* source, int64_t bytes,
                 Direction direction, Stream stream) {
   const CurrentDevice current(ordinal);
-  const cudaMemcpyKind kind = direction == Direction::host_to_device   ? cudaMemcpyHostToDevice
-                              : direction == Direction::device_to_host ? cudaMemcpyDeviceToHost
-                                                                       : cudaMemcpyDeviceToDevice;
-  WIDE_CHECK_CUDA(cudaMemcpyAsync(destination, source, static_cast<size_t>(bytes), kind,
-                                  native_stream(stream)));
+  WIDE_CHECK_CUDA(cudaMemcpyAsync(destination, source, static_cast<size_t>(bytes),
+                                  copy_kind(direction), native_stream(stream)));
 }
 
-void fill_async(int ordinal, void* data, uint8_t byte, int64_t bytes, Stream stream) {
+void copy_rows_async(int ordinal, const RowBlock& block, Direction direction, Stream stream) {
+  if (block.num_rows == 1) {
+    return copy_async(ordinal, block.destination, block.source, block.row_bytes, direction, stream);
+  }
   const CurrentDevice current(ordinal);
-  WIDE_CHECK_CUDA(cudaMemsetAsync(data, byte, static_cast<size_t>(bytes), native_stream(stream)));
+  WIDE_CHECK_CUDA(cudaMemcpy2DAsync(
+      block.destination, static_cast<size_t>(block.destination_step), block.source,
+      static_cast<size_t>(block.source_step), static_cast<size_t>(block.row_bytes),
+      static_cast<size_t>(block.num_rows), copy_kind(direction), native_stream(stream)));
+}
+
+void fill_rows_async(int ordinal, const RowBlock& block, uint8_t byte, Stream stream) {
+  const CurrentDevice current(ordinal);
+  const auto width = static_cast<size_t>(block.row_bytes);
+  if (block.num_rows == 1) {
+    WIDE_CHECK_CUDA(cudaMemsetAsync(block.destination, byte, width, native_stream(stream)));
+    return;
+  }
+  WIDE_CHECK_CUDA(cudaMemset2DAsync(block.destination, static_cast<size_t>(block.destination_step),
+                                    byte, width, static_cast<size_t>(block.num_rows),
+                                    native_stream(stream)));
 }
 
 void synchronize(int ordinal, Stream stream) {

@@ -30,7 +30,10 @@ void deallocate(int, void*) noexcept {}
 void copy_async(int, void*, const void*, int64_t, Direction, Stream) {
   refuse();
 }
-void fill_async(int, void*, uint8_t, int64_t, Stream) {
+void copy_rows_async(int, const RowBlock&, Direction, Stream) {
+  refuse();
+}
+void fill_rows_async(int, const RowBlock&, uint8_t, Stream) {
   refuse();
 }
 void synchronize(int, Stream) {

@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "host/core/byte_rows.hpp"
 #include "host/core/check.hpp"
 #include "host/core/context.hpp"
 #include "host/core/runtime.hpp"
@@ -114,38 +115,46 @@ void copy(const ConstTensorView& source, const TensorView& destination, Stream s
                    to_string(source.shape) + ", destination " +
                    std::string(dtype_name(destination.dtype)) + " " + to_string(destination.shape) +
                    ", expected the same");
-  WIDE_REQUIRE(source.is_contiguous() && destination.is_contiguous(),
+  WIDE_REQUIRE(lies_apart(source) && lies_apart(destination),
                "copy: strides " + to_string(source.strides) + " and " +
-                   to_string(destination.strides) + ", expected both densely packed");
-  const int64_t bytes = source.span_bytes();
-  if (bytes == 0) return;
+                   to_string(destination.strides) + " of " + to_string(source.shape) +
+                   ", expected every element at a place of its own");
+  if (source.span_bytes() == 0) return;
   WIDE_REQUIRE(source.data != nullptr && destination.data != nullptr,
                std::string("copy: ") + (source.data == nullptr ? "source" : "destination") +
                    " is a null pointer, expected " + to_string(source.shape) + " elements");
+  const ByteRows rows = byte_rows(source, destination.strides);
   const bool from_device = source.device.type == DeviceType::cuda;
   const bool to_device = destination.device.type == DeviceType::cuda;
   if (!from_device && !to_device) {
-    std::memmove(destination.data, source.data, static_cast<size_t>(bytes));
-    return;
+    return for_each_block(rows, source.data, destination.data, copy_block);
   }
   using enum runtime::Direction;
   const auto direction = !from_device ? host_to_device
                          : to_device  ? device_to_device
                                       : device_to_host;
   const int ordinal = to_device ? destination.device.ordinal : source.device.ordinal;
-  runtime::copy_async(ordinal, destination.data, source.data, bytes, direction, stream);
+  for_each_block(rows, source.data, destination.data, [&](const RowBlock& block) {
+    runtime::copy_rows_async(ordinal, block, direction, stream);
+  });
 }
 
 void fill_bytes(const TensorView& view, uint8_t byte, Stream stream) {
-  const int64_t bytes = view.span_bytes();
-  if (bytes == 0) return;
+  if (view.span_bytes() == 0) return;
   WIDE_REQUIRE(view.data != nullptr, "fill_bytes: view is a null pointer, expected " +
                                          to_string(view.shape) + " elements");
-  if (view.device.type == DeviceType::cpu) {
-    std::memset(view.data, byte, static_cast<size_t>(bytes));
-  } else {
-    runtime::fill_async(view.device.ordinal, view.data, byte, bytes, stream);
-  }
+  WIDE_REQUIRE(lies_apart(view), "fill_bytes: strides " + to_string(view.strides) + " of " +
+                                     to_string(view.shape) +
+                                     ", expected every element at a place of its own");
+  for_each_block(byte_rows(view, view.strides), view.data, view.data, [&](const RowBlock& block) {
+    if (view.device.type == DeviceType::cuda) {
+      return runtime::fill_rows_async(view.device.ordinal, block, byte, stream);
+    }
+    for (int64_t i = 0; i < block.num_rows; ++i) {
+      std::memset(block.destination + i * block.destination_step, byte,
+                  static_cast<size_t>(block.row_bytes));
+    }
+  });
 }
 
 }  // namespace wide

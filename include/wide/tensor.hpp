@@ -87,12 +87,16 @@ class Tensor {
   int64_t bytes_ = 0;
 };
 
-/// Copies between any two places (host, device), on `stream`; both views are densely packed and
-/// equal in shape and dtype. Does not synchronize: host memory must stay valid, and pageable host
-/// memory makes CUDA stage the copy. Errors: invalid_argument, cuda.
+/// Copies between any two places (host, device), on `stream`; both views are equal in shape and
+/// dtype, of any strides that lead to every element at a place of its own, as a member's among
+/// others (member_view). On CUDA that is a copy for all rows that lie one step apart, and so quick
+/// where the last axis is contiguous in both. Does not allocate or synchronize, may be captured:
+/// host memory must stay valid, and pageable host memory makes CUDA stage the copy. The views do
+/// not overlap. Errors: invalid_argument, cuda.
 void copy(const ConstTensorView& source, const TensorView& destination, Stream stream);
 
-/// Sets every byte between the first and the last element to `byte`, on `stream`.
+/// Sets every byte of the view's elements to `byte`, on `stream`, and none between them. Strides
+/// and errors as copy's.
 void fill_bytes(const TensorView& view, uint8_t byte, Stream stream);
 
 }  // namespace wide

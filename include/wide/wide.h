@@ -179,7 +179,8 @@ WIDE_API wide_status wide_tensor_create(const wide_context* context, wide_dtype 
 WIDE_API wide_status wide_tensor_view(const wide_tensor* tensor, wide_view* out);
 WIDE_API void wide_tensor_destroy(wide_tensor* tensor);
 
-/* Between host and device, too; both dense, of one shape and dtype. Does not wait on CUDA. */
+/* Between host and device, too; both of one shape and dtype, of strides that lead to every element
+ * at a place of its own. They do not overlap. Does not wait on CUDA. */
 WIDE_API wide_status wide_copy(const wide_view* source, const wide_view* destination, void* stream);
 
 /* DLPack (dlpack.h): a view of the tensor's memory, which stays `managed`'s; and a tensor's memory

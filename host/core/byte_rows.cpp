@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+#include "host/core/byte_rows.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace wide {
+
+ByteRows byte_rows(const ConstTensorView& source, const Strides& destination) {
+  ByteRows rows;
+  const int64_t bytes = dtype_bytes(source.dtype);
+  rows.row_bytes = bytes;
+  for (int axis = source.rank() - 1; axis >= 0; --axis) {
+    const int64_t extent = source.shape[axis];
+    if (extent == 1) continue;  // nothing steps along it
+    const int64_t from = source.strides[axis] * bytes, to = destination[axis] * bytes;
+    if (rows.num_loops == 0 && from == rows.row_bytes && to == rows.row_bytes) {
+      rows.row_bytes *= extent;
+      continue;
+    }
+    if (rows.num_loops > 0) {
+      ByteRows::Loop& inner = rows.loops[static_cast<size_t>(rows.num_loops - 1)];
+      if (from == inner.source_step * inner.extent && to == inner.destination_step * inner.extent) {
+        inner.extent *= extent;
+        continue;
+      }
+    }
+    rows.loops[static_cast<size_t>(rows.num_loops++)] = {extent, from, to};
+  }
+  return rows;
+}
+
+void copy_block(const RowBlock& block) {
+  for (int64_t i = 0; i < block.num_rows; ++i) {
+    std::memmove(block.destination + i * block.destination_step,
+                 block.source + i * block.source_step, static_cast<size_t>(block.row_bytes));
+  }
+}
+
+bool lies_apart(const ConstTensorView& view) {
+  std::array<std::pair<int64_t, int64_t>, kMaxRank> axes{};  // stride, extent
+  int count = 0;
+  for (int axis = 0; axis < view.rank(); ++axis) {
+    if (view.shape[axis] == 0) return true;
+    if (view.shape[axis] > 1)
+      axes[static_cast<size_t>(count++)] = {view.strides[axis], view.shape[axis]};
+  }
+  std::sort(axes.begin(), axes.begin() + count);
+  int64_t span = 1;  // of what the smaller strides lead over
+  for (int i = 0; i < count; ++i) {
+    const auto [stride, extent] = axes[static_cast<size_t>(i)];
+    if (stride < span) return false;
+    span += stride * (extent - 1);
+  }
+  return true;
+}
+
+}  // namespace wide
