@@ -221,6 +221,7 @@ static void test_allocator(void) {
 #include "verify/c_api_ensembles.h"
 #include "verify/c_api_lifecycle.h"
 #include "verify/c_api_refusals.h"
+#include "verify/c_api_views.h"
 
 int main(int argc, char** argv) {
   program = argv[0];
@@ -239,6 +240,7 @@ int main(int argc, char** argv) {
   test_allocator();
   test_lifecycle(device);
   test_ensembles(device);
+  test_views(device);
   test_builders();
   test_refusals(device);
   printf("c_api_test: %d checks, %d failed\n", num_checks, num_failures);

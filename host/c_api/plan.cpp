@@ -87,6 +87,17 @@ void write_operand(wide_operand* out, const ModelOperand& operand) {
   write(out, value);
 }
 
+ModelOperand operand_of(const wide_operand* operand, int64_t num_members) {
+  const wide_operand given = sized(operand, "operand");
+  WIDE_REQUIRE(num_members >= 1,
+               "num_members is " + std::to_string(num_members) + ", expected >= 1");
+  ModelOperand own{text(given.name, "operand.name"), dtype_of(given.dtype),
+                   dims_of(given.shape, given.rank), given.member_axis, given.is_stacked != 0};
+  if (given.first_rows != nullptr)
+    own.first_rows.assign(given.first_rows, given.first_rows + num_members + 1);
+  return own;
+}
+
 }  // namespace
 
 wide_status wide_plan_create(const wide_context* context, const wide_graph* graph,
@@ -130,6 +141,13 @@ wide_status wide_plan_input(const wide_plan* plan, int64_t index, wide_operand* 
 wide_status wide_plan_output(const wide_plan* plan, int64_t index, wide_operand* out) {
   return guarded(__func__, [&] {
     write_operand(out, element(required(plan, "plan").plan.outputs(), index, "output"));
+  });
+}
+wide_status wide_operand_member(const wide_operand* operand, const wide_view* view,
+                                int64_t num_members, int64_t index, wide_view* out) {
+  return guarded(__func__, [&] {
+    write_view(out, member_view(operand_of(operand, num_members), view_of(view, "view"),
+                                num_members, index));
   });
 }
 wide_status wide_plan_step(const wide_plan* plan, int64_t index, wide_step* out) {

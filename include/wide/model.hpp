@@ -97,6 +97,15 @@ struct ModelOperand {
   std::vector<int64_t> first_rows{};
 };
 
+/// Member `index` of an operand's tensor, no copy: [B, D] of [B, N*D], or its rows of a ragged
+/// model; of what is one for all members the whole. copy() brings members in and out one by one.
+/// Of a chunked model the batch may be another. Throws invalid_argument where the view is not the
+/// operand's, or there is no such member.
+TensorView member_view(const ModelOperand& operand, const TensorView& view, int64_t num_members,
+                       int64_t index);
+ConstTensorView member_view(const ModelOperand& operand, const ConstTensorView& view,
+                            int64_t num_members, int64_t index);
+
 /// A node as it runs.
 struct ModelStep {
   std::string node;

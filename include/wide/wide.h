@@ -359,6 +359,10 @@ WIDE_API wide_status wide_plan_create(const wide_context* context, const wide_gr
 WIDE_API wide_status wide_plan_query(const wide_plan* plan, wide_plan_info* out);
 WIDE_API wide_status wide_plan_input(const wide_plan* plan, int64_t index, wide_operand* out);
 WIDE_API wide_status wide_plan_output(const wide_plan* plan, int64_t index, wide_operand* out);
+/* Member `index` of the plan's num_members: its part of the operand's tensor, for wide_copy; [B, D]
+ * of [B, N*D], or its rows of a ragged plan; of what is one for all members the whole. */
+WIDE_API wide_status wide_operand_member(const wide_operand* operand, const wide_view* view,
+                                         int64_t num_members, int64_t index, wide_view* out);
 WIDE_API wide_status wide_plan_step(const wide_plan* plan, int64_t index, wide_step* out);
 /* What the passes did, and a line for each step. */
 WIDE_API const char* wide_plan_explain(const wide_plan* plan);

@@ -1,0 +1,64 @@
+/* SPDX-FileCopyrightText: the wide developers
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Part of c_api_test.c: views of parts, and of what a file holds.
+ */
+#ifndef WIDE_VERIFY_C_API_VIEWS_H
+#define WIDE_VERIFY_C_API_VIEWS_H
+
+/* One member's rows of an input or output, out of those of all or into them. */
+static void copy_member(const Engine* e, const wide_operand* operand, const wide_view* all,
+                        int64_t member, float* rows, int is_read) {
+  wide_view own = {.struct_size = sizeof own};
+  OK(wide_operand_member(operand, all, kMembers, member, &own));
+  const wide_view host = host_view(rows, own.rank, own.shape);
+  OK(is_read ? wide_copy(&own, &host, e->stream) : wide_copy(&host, &own, e->stream));
+  OK(wide_synchronize(e->context, e->stream));
+}
+
+static void test_operand_members(wide_device device) {
+  Engine e = make_engine(device);
+  wide_operand x = {.struct_size = sizeof x}, y = x;
+  OK(wide_plan_input(e.plan, 0, &x));
+  OK(wide_plan_output(e.plan, 0, &y));
+  wide_view own = {.struct_size = sizeof own};
+  OK(wide_operand_member(&x, &e.x_view, kMembers, 1, &own));
+  CHECK(own.rank == 2 && own.shape[0] == kBatchRows && own.shape[1] == kIn);
+  CHECK(own.strides[0] == kMembers * kIn && own.strides[1] == 1);
+  CHECK((char*)own.data == (char*)e.x_view.data + kIn * sizeof(float));
+  OK(run(&e));
+  float rows[kBatchRows * kIn], got[kBatchRows * kOut], expected[kBatchRows * kOut];
+  for (int m = 0; m < kMembers; ++m) {
+    copy_member(&e, &x, &e.x_view, m, rows, 1);
+    CHECK(rows[0] == inputs[m * kIn] && rows[kIn] == inputs[(kMembers + m) * kIn]);
+    copy_member(&e, &y, &e.y_view, m, got, 1);
+    reference(m, m, expected);
+    for (int i = 0; i < kBatchRows * kOut; ++i) CHECK(fabsf(got[i] - expected[i]) < 1e-4f);
+  }
+  memset(rows, 0, sizeof rows); /* of member 1, and of no other */
+  copy_member(&e, &x, &e.x_view, 1, rows, 0);
+  OK(run(&e));
+  copy_member(&e, &y, &e.y_view, 1, got, 1);
+  for (int i = 0; i < kOut; ++i) CHECK(got[i] == got[kOut + i]); /* the same for every row */
+  copy_member(&e, &y, &e.y_view, 2, got, 1);
+  for (int i = 0; i < kBatchRows * kOut; ++i) CHECK(fabsf(got[i] - expected[i]) < 1e-4f);
+
+  const int64_t first_rows[kMembers + 1] = {0, 1, 1, 2};
+  x.first_rows = first_rows;
+  OK(wide_operand_member(&x, &e.x_view, kMembers, 2, &own));
+  CHECK(own.shape[0] == 1 && own.shape[1] == kMembers * kIn);
+  x.first_rows = NULL;
+  REFUSED("model: x: member 3 of 3", wide_operand_member(&x, &e.x_view, kMembers, 3, &own));
+  REFUSED("num_members is 0, expected >= 1", wide_operand_member(&x, &e.x_view, 0, 0, &own));
+  REFUSED("expected fp32 [2, 18]", wide_operand_member(&x, &e.y_view, kMembers, 0, &own));
+  REFUSED("operand is null", wide_operand_member(NULL, &e.x_view, kMembers, 0, &own));
+  REFUSED("view: view is null", wide_operand_member(&x, NULL, kMembers, 0, &own));
+  REFUSED("out is null", wide_operand_member(&x, &e.x_view, kMembers, 0, NULL));
+  destroy_engine(&e);
+}
+
+static void test_views(wide_device device) {
+  test_operand_members(device);
+}
+
+#endif
