@@ -57,8 +57,32 @@ static void test_operand_members(wide_device device) {
   destroy_engine(&e);
 }
 
+/* Parameters of a file may be written to, which the file does not see. */
+static void test_mapped_parameters(wide_device device) {
+  const char* path = scratch("mapped", device);
+  wide_parameters *made = make_parameters(0), *loaded = NULL, *again = NULL;
+  wide_view view = {.struct_size = sizeof view}, other = view;
+  OK(wide_parameters_save(made, path));
+  OK(wide_parameters_create(&loaded));
+  OK(wide_parameters_load(loaded, path));
+  OK(wide_parameters_get(loaded, "fc1.weight", &view));
+  ((float*)view.data)[3] = 42;
+  OK(wide_parameters_get(loaded, "fc1.weight", &other));
+  CHECK(other.data == view.data && ((const float*)other.data)[3] == 42);
+  CHECK(((const float*)other.data)[2] == parameters[0][0][2]);
+  OK(wide_parameters_create(&again));
+  OK(wide_parameters_load(again, path));
+  OK(wide_parameters_get(again, "fc1.weight", &other));
+  CHECK(memcmp(other.data, parameters[0][0], kHidden * kIn * sizeof(float)) == 0);
+  wide_parameters_destroy(again);
+  wide_parameters_destroy(loaded);
+  wide_parameters_destroy(made);
+  remove(path);
+}
+
 static void test_views(wide_device device) {
   test_operand_members(device);
+  test_mapped_parameters(device);
 }
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file's bytes, mapped read-only.
+// A file's bytes, mapped: pages that nobody writes to are the file's own.
 #include "host/import/mapped_file.hpp"
 
 #include <fcntl.h>
@@ -38,7 +38,10 @@ MappedFile::MappedFile(int fd, const std::string& shown) {
   const bool is_known = ::fstat(fd, &status) == 0;
   void* data = nullptr;
   if (is_known && S_ISREG(status.st_mode) && status.st_size > 0) {
-    data = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+    // Without MAP_NORESERVE a file that is larger than the memory would be refused, as if all of it
+    // were to be written to.
+    data = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_NORESERVE, fd, 0);
   }
   const int error = errno;
   ::close(fd);

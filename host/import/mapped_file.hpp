@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file's bytes, mapped read-only.
+// A file's bytes, mapped. In C views of them are handed out that may be written to: that changes a
+// copy of the page, which is this process's, and never the file.
 #pragma once
 
 #include <cstddef>

@@ -254,6 +254,8 @@ WIDE_API wide_status wide_parameters_load(wide_parameters* parameters, const cha
 /* As a safetensors file; tensors lie densely packed on the CPU. A crash leaves the old file or the
  * new one. */
 WIDE_API wide_status wide_parameters_save(const wide_parameters* parameters, const char* path);
+/* What comes of a file may be written to: that changes what the handles of one load or open have of
+ * it, never the file. */
 WIDE_API wide_status wide_parameters_get(const wide_parameters* parameters, const char* name,
                                          wide_view* out);
 /* The names in order, NULL behind the last: for (i = 0; (name = wide_parameters_name(p, i)); ++i)
