@@ -80,9 +80,23 @@ static void test_mapped_parameters(wide_device device) {
   remove(path);
 }
 
+/* What says that it has axes, and not which. */
+static void refuse_dlpack_without_shape(void) {
+  float data[2] = {0};
+  wide_view view = {.struct_size = sizeof view};
+  DLManagedTensor shapeless = {.dl_tensor = {.data = data, .ndim = 1}};
+  shapeless.dl_tensor.device.device_type = kDLCPU;
+  shapeless.dl_tensor.dtype = (DLDataType){kDLFloat, 32, 1};
+  REFUSED("dlpack: shape is null, expected 1 extents", wide_view_from_dlpack(&shapeless, &view));
+  shapeless.dl_tensor.ndim = 0; /* one number */
+  OK(wide_view_from_dlpack(&shapeless, &view));
+  CHECK(view.rank == 0 && view.data == data);
+}
+
 static void test_views(wide_device device) {
   test_operand_members(device);
   test_mapped_parameters(device);
+  refuse_dlpack_without_shape();
 }
 
 #endif

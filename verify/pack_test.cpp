@@ -229,6 +229,10 @@ TEST_CASE("DLPack tensors come and go without a copy") {
   CHECK_THROWS_AS(from_dlpack(tensor), Error);
   tensor.dtype = {kDLFloat, 32, 4};
   CHECK_THROWS_AS(from_dlpack(tensor), Error);
+  tensor.dtype = {kDLFloat, 32, 1};
+  tensor.shape = nullptr;
+  CHECK_THROWS_MATCHES(from_dlpack(tensor), Error,
+                       Message("dlpack: shape is null, expected 2 extents"));
   for (const Dtype dtype : kAllDtypes) {
     const DlpackType type = dlpack_type(dtype);
     CHECK(dtype_of_dlpack(type.code, type.bits, 1) == dtype);

@@ -61,7 +61,7 @@ inline constexpr int kDlpackCpu = 1, kDlpackCuda = 2, kDlpackCudaHost = 3;
 /// A view of a DLTensor; the DLTensor's memory must outlive it. Null strides mean densely packed.
 /// Throws unsupported for devices other than CPU, pinned host and CUDA, for dtypes without a wide
 /// Dtype, negative strides, and more than kMaxRank dimensions; invalid_argument for what is no
-/// tensor: negative extents, or more bytes than fit in 64 bits.
+/// tensor: no shape, negative extents, or more bytes than fit in 64 bits.
 template <class DLTensor>
 TensorView from_dlpack(const DLTensor& tensor) {
   const auto dtype = dtype_of_dlpack(tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes);
@@ -81,6 +81,10 @@ TensorView from_dlpack(const DLTensor& tensor) {
     throw Error(ErrorCode::unsupported, "dlpack: " + std::to_string(tensor.ndim) +
                                             " dimensions, expected 0 to " +
                                             std::to_string(kMaxRank));
+  }
+  if (tensor.shape == nullptr && tensor.ndim > 0) {
+    throw Error(ErrorCode::invalid_argument,
+                "dlpack: shape is null, expected " + std::to_string(tensor.ndim) + " extents");
   }
   const auto rank = static_cast<size_t>(tensor.ndim);
   const Shape shape(std::span<const int64_t>(tensor.shape, rank));
