@@ -455,3 +455,31 @@ TEST_CASE("graph: layers with numbers that no plan takes are refused as they are
   CHECK_THROWS_WITH(GraphBuilder("whole", Dtype::int32),
                     ContainsSubstring("dtype is int32, expected fp32, fp16 or bf16"));
 }
+
+TEST_CASE("graph: what throws leaves nothing behind, and may be tried again") {
+  GraphBuilder g("net");
+  CHECK_THROWS_AS(g.input("x", {kBatch, 0, 5}), Error);
+  const Value x = g.input("x", {kBatch, 3, 5}), wrong = g.input("wrong", {kBatch, 7});
+  const Value taken = g.parameter("both.weight_hh_l0_reverse", {32, 8});
+  const auto leaves_nothing = [&](const auto& build) {
+    const auto size = [&] { return std::pair(g.graph().nodes().size(), g.graph().num_values()); };
+    const auto before = size();
+    CHECK_THROWS_AS(build(), Error);
+    CHECK(size() == before);
+    CHECK(g.graph().parameters().size() == 1);
+  };
+  leaves_nothing([&] { layers::lstm(g, "lstm", x, 8, {.first_hidden = wrong}); });
+  leaves_nothing([&] { layers::attention(g, "attention", x, 4); });
+  leaves_nothing([&] { layers::bidirectional(g, "both", x, 8, RecurrentCell::lstm); });
+  leaves_nothing([&] { (void)g.append_two("one", PointwiseOp{}, {{"x", x}}); });
+  {
+    const GraphBuilder::Rollback rollback(g);  // without an exception it does nothing
+    layers::lstm(g, "lstm", x, 8);
+  }
+  layers::attention(g, "attention", x, 5);
+  layers::bidirectional(g, "more", x, 8, RecurrentCell::lstm);
+  g.append("one", PointwiseOp{}, {{"x", x}});
+  CHECK(operations(g.graph()) == "recurrent attention recurrent recurrent concat pointwise");
+  CHECK(g.graph().parameters().size() == 1 + 4 + 4 + 8);
+  CHECK(g.graph().find_parameter("both.weight_hh_l0_reverse") == taken);
+}

@@ -5,6 +5,8 @@
 // that every graph is sorted: no pass has to.
 #include "wide/graph.hpp"
 
+#include <cstddef>
+#include <exception>
 #include <utility>
 
 #include "host/core/check.hpp"
@@ -72,11 +74,11 @@ Value GraphBuilder::declare(const std::string& name, const Shape& shape, Dtype d
   const bool is_parameter = kind == ValueKind::parameter;
   const std::string what = is_parameter ? "parameter" : "input";
   WIDE_REQUIRE(!name.empty(), "graph: " + graph_.name_ + ": an " + what + " has no name");
-  const auto [known, is_new] = names_.emplace(name, what);
-  WIDE_REQUIRE(is_new, "graph: " + graph_.name_ + ": " + what + " " + name +
-                           ", expected another "
-                           "name: there is such a" +
-                           (known->second == "input" ? "n " : " ") + known->second);
+  const auto known = names_.find(name);
+  WIDE_REQUIRE(known == names_.end(), "graph: " + graph_.name_ + ": " + what + " " + name +
+                                          ", expected another "
+                                          "name: there is such a" +
+                                          (known->second == "input" ? "n " : " ") + known->second);
   const bool has_batch = shape.rank() >= 1 && shape[0] == kBatch;
   WIDE_REQUIRE(is_parameter || has_batch, "graph: input " + name + " is " + to_string(shape) +
                                               ", expected a shape that begins with kBatch");
@@ -89,7 +91,9 @@ Value GraphBuilder::declare(const std::string& name, const Shape& shape, Dtype d
   WIDE_REQUIRE(shape.rank() < kMaxRank, "graph: " + what + " " + name + " is " + to_string(shape) +
                                             ", expected at most " + std::to_string(kMaxRank - 1) +
                                             " axes");
-  return add_value(name, {dtype, shape}, kind, -1);
+  const Value value = add_value(name, {dtype, shape}, kind, -1);
+  names_.emplace(name, what);
+  return value;
 }
 
 Value GraphBuilder::input(const std::string& name, const Shape& shape) {
@@ -132,6 +136,7 @@ void GraphBuilder::output(const std::string& name, Value value) {
 std::vector<Value> GraphBuilder::append_node(const std::string& name, const Operation& operation,
                                              std::vector<Operand> operands) {
   WIDE_REQUIRE(!name.empty(), "graph: " + graph_.name_ + ": a node has no name");
+  const Rollback rollback(*this);
   Node node{name, operation, {}, {}};
   for (Operand& operand : operands) {
     if (operand.value.is_absent()) continue;
@@ -145,7 +150,7 @@ std::vector<Value> GraphBuilder::append_node(const std::string& name, const Oper
     node.operands.push_back(std::move(operand));
   }
   const std::vector<ValueType> types = infer_types(graph_, node);
-  const bool is_new = names_.emplace(name, "node").second;
+  const bool is_new = !names_.contains(name);
   WIDE_REQUIRE(
       is_new, "graph: " + graph_.name_ + ": node " + name + ", expected another name: it is taken");
   const auto number = static_cast<int32_t>(graph_.nodes_.size());
@@ -155,6 +160,7 @@ std::vector<Value> GraphBuilder::append_node(const std::string& name, const Oper
     node.outputs.push_back(add_value(value_name, type, ValueKind::computed, number));
   }
   graph_.nodes_.push_back(std::move(node));
+  names_.emplace(name, "node");
   return graph_.nodes_.back().outputs;
 }
 
@@ -166,11 +172,39 @@ Value GraphBuilder::append(const std::string& name, const Operation& operation,
 std::pair<Value, Value> GraphBuilder::append_two(const std::string& name,
                                                  const Operation& operation,
                                                  std::vector<Operand> operands) {
+  const Rollback rollback(*this);
   const std::vector<Value> values = append_node(name, operation, std::move(operands));
   WIDE_REQUIRE(
       values.size() == 2,
       "graph: " + name + " writes one value, expected an operation with writes_sum or writes_cell");
   return {values[0], values[1]};
+}
+
+GraphBuilder::Rollback::Rollback(GraphBuilder& builder)
+    : builder_(builder),
+      num_nodes_(builder.graph_.nodes_.size()),
+      num_values_(builder.graph_.values_.size()),
+      num_inputs_(builder.graph_.inputs_.size()),
+      num_parameters_(builder.graph_.parameters_.size()),
+      num_outputs_(builder.graph_.outputs_.size()),
+      num_exceptions_(std::uncaught_exceptions()) {}
+
+GraphBuilder::Rollback::~Rollback() {
+  if (std::uncaught_exceptions() <= num_exceptions_) return;
+  Graph& graph = builder_.graph_;
+  const auto forget = [](auto& list, size_t from) {
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(from), list.end());
+  };
+  for (size_t i = num_nodes_; i < graph.nodes_.size(); ++i)
+    builder_.names_.erase(graph.nodes_[i].name);
+  for (size_t i = num_values_; i < graph.values_.size(); ++i) {
+    if (graph.values_[i].kind != ValueKind::computed) builder_.names_.erase(graph.values_[i].name);
+  }
+  forget(graph.nodes_, num_nodes_);
+  forget(graph.values_, num_values_);
+  forget(graph.inputs_, num_inputs_);
+  forget(graph.parameters_, num_parameters_);
+  forget(graph.outputs_, num_outputs_);
 }
 
 Graph GraphBuilder::build() && {

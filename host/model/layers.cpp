@@ -35,6 +35,7 @@ std::string recurrent_name(const std::string& name, const RecurrentLayer& layer)
 std::pair<Value, Value> recurrent_node(GraphBuilder& g, const std::string& name, Value x,
                                        int64_t hidden, const RecurrentOp& op,
                                        const RecurrentLayer& layer) {
+  const GraphBuilder::Rollback rollback(g);
   const Dtype dtype = g.type(x).dtype;
   const int64_t gates = recurrent_gates(op.cell) * hidden;
   const auto parameter = [&](const char* kind, const Shape& shape) {
@@ -82,6 +83,7 @@ void append_cross_weights(GraphBuilder& g, const std::string& name, std::vector<
 
 Value linear(GraphBuilder& g, const std::string& name, Value x, int64_t out_features,
              const LinearLayer& layer) {
+  const GraphBuilder::Rollback rollback(g);
   const Dtype dtype = g.type(x).dtype;
   std::vector<Operand> operands{
       {"x", x},
@@ -93,6 +95,7 @@ Value linear(GraphBuilder& g, const std::string& name, Value x, int64_t out_feat
 
 Value conv(GraphBuilder& g, const std::string& name, Value x, int64_t out_channels,
            const ConvLayer& layer) {
+  const GraphBuilder::Rollback rollback(g);
   const Dtype dtype = g.type(x).dtype;
   const bool is_last = layer.x_layout.value_or(layer.layout) == ChannelLayout::channels_last;
   const int64_t in = extent(g, name, x, is_last ? -1 : 1);
@@ -119,6 +122,7 @@ Value conv(GraphBuilder& g, const std::string& name, Value x, int64_t out_channe
 
 Value attention(GraphBuilder& g, const std::string& name, Value x, int64_t heads,
                 const AttentionLayer& layer) {
+  const GraphBuilder::Rollback rollback(g);
   const Dtype dtype = g.type(x).dtype;
   const int64_t d = extent(g, name, x, -1);
   std::vector<Operand> operands{{"x", x}, {"key_lengths", layer.key_lengths}};
@@ -162,6 +166,7 @@ Value gru(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
 }
 RecurrentStates recurrent(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
                           RecurrentCell cell, const RecurrentLayer& layer) {
+  const GraphBuilder::Rollback rollback(g);
   const RecurrentOp op{
       .cell = cell, .is_reversed = layer.is_reversed, .writes_cell = cell == RecurrentCell::lstm};
   const auto [y, last_cell] = recurrent_node(g, name, x, hidden, op, layer);
@@ -172,6 +177,7 @@ RecurrentStates recurrent(GraphBuilder& g, const std::string& name, Value x, int
 }
 Value bidirectional(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
                     RecurrentCell cell, const RecurrentLayer& layer) {
+  const GraphBuilder::Rollback rollback(g);
   WIDE_REQUIRE(layer.first_hidden.is_absent() && layer.first_cell.is_absent(),
                "graph: " + name +
                    ": first_hidden is present, expected none: both directions would "
@@ -185,19 +191,23 @@ Value bidirectional(GraphBuilder& g, const std::string& name, Value x, int64_t h
 }
 
 Value embedding(GraphBuilder& g, const std::string& name, Value ids, int64_t vocab, int64_t dim) {
+  const GraphBuilder::Rollback rollback(g);
   return g.append(name, EmbeddingOp{},
                   {{"ids", ids}, {"table", g.parameter(name + ".weight", {vocab, dim})}});
 }
 
 Value layernorm(GraphBuilder& g, const std::string& name, Value x, float epsilon) {
+  const GraphBuilder::Rollback rollback(g);
   return g.append(name, LayernormOp{.epsilon = epsilon},
                   affine(g, name, x, extent(g, name, x, -1)));
 }
 Value rmsnorm(GraphBuilder& g, const std::string& name, Value x, float epsilon) {
+  const GraphBuilder::Rollback rollback(g);
   return g.append(name, RmsnormOp{.epsilon = epsilon},
                   affine(g, name, x, extent(g, name, x, -1), false));
 }
 Value batchnorm(GraphBuilder& g, const std::string& name, Value x, float epsilon) {
+  const GraphBuilder::Rollback rollback(g);
   const int64_t channels = extent(g, name, x, 1);
   std::vector<Operand> operands = affine(g, name, x, channels);
   operands.push_back(
@@ -207,16 +217,19 @@ Value batchnorm(GraphBuilder& g, const std::string& name, Value x, float epsilon
   return g.append(name, BatchnormOp{.epsilon = epsilon}, std::move(operands));
 }
 Value groupnorm(GraphBuilder& g, const std::string& name, Value x, int64_t groups, float epsilon) {
+  const GraphBuilder::Rollback rollback(g);
   return g.append(name, GroupnormOp{.groups = groups, .epsilon = epsilon},
                   affine(g, name, x, extent(g, name, x, 1)));
 }
 Value instancenorm(GraphBuilder& g, const std::string& name, Value x, float epsilon) {
+  const GraphBuilder::Rollback rollback(g);
   return g.append(name, InstancenormOp{.epsilon = epsilon},
                   affine(g, name, x, extent(g, name, x, 1)));
 }
 
 Value pointwise(GraphBuilder& g, const std::string& name, Value x, PointwiseFunction function,
                 const PointwiseLayer& layer) {
+  const GraphBuilder::Rollback rollback(g);
   std::vector<Operand> operands{{"x", x}};
   if (function == PointwiseFunction::prelu) {
     operands.push_back(

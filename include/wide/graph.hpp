@@ -123,7 +123,8 @@ std::string to_string(const Graph& graph, GraphStyle style);
 /// computation can be made of it.
 class GraphBuilder {
  public:
-  /// `dtype` is that of the parameters that the layers below declare.
+  /// `dtype` is that of inputs and parameters that are declared without one, and of embeddings'
+  /// tables; other layers' parameters have x's.
   explicit GraphBuilder(std::string name, Dtype dtype = Dtype::fp32);
 
   /// Each member its own: packed along the axis that its first reader wants.
@@ -148,6 +149,20 @@ class GraphBuilder {
 
   /// Throws invalid_argument where there is no output.
   Graph build() &&;
+
+  /// Where an exception leaves its scope, what was built in that is forgotten, so that it may be
+  /// tried again. Every call and every layer is one: it is there in full, or not at all.
+  class Rollback {
+   public:
+    explicit Rollback(GraphBuilder& builder);
+    ~Rollback();
+    Rollback(const Rollback&) = delete;
+
+   private:
+    GraphBuilder& builder_;
+    size_t num_nodes_, num_values_, num_inputs_, num_parameters_, num_outputs_;
+    int num_exceptions_;
+  };
 
  private:
   Value add_value(const std::string& name, ValueType type, ValueKind kind, int32_t producer);

@@ -26,7 +26,8 @@ typedef int32_t wide_value;
 #define WIDE_ABSENT (-1)
 
 /* A builder's first error stays: its later calls, wide_graph_create too, return it again, so that
- * it is enough to look at the last. `dtype` is that of the parameters that layers declare. */
+ * it is enough to look at the last. `dtype` is that of embeddings' tables; what other layers
+ * declare has x's. */
 WIDE_API wide_status wide_builder_create(const char* name, wide_dtype dtype, wide_builder** out);
 WIDE_API void wide_builder_destroy(wide_builder* builder);
 
