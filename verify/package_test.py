@@ -69,7 +69,9 @@ class PackageTest(unittest.TestCase):
         self.assertRegex(self.succeeds(engine, "--extent", "s=7", self.onnx("symbolic")), served)  # three inputs, two outputs
         onnx = re.match(served, self.succeeds(engine, *(self.onnx(f"member{i}") for i in range(3))))
         self.assertEqual(onnx[1], "3")
-        return onnx[2]
+        mean = re.match(served, self.succeeds(engine, "--ensemble", "mean", *(self.onnx(f"member{i}") for i in range(3))))
+        self.assertNotEqual(mean[2], onnx[2])
+        return onnx[2], mean[2]
 
     def onnx(self, name):
         return f"{ONNX_FILES}/{name}.onnx"

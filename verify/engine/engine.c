@@ -20,6 +20,7 @@ static const char* const kUsage =
     "                        vit, ..; own: the one that this program builds\n"
     "  --device DEVICE       cpu (default), cuda\n"
     "  --members N           without files: so many random members (default 4)\n"
+    "  --ensemble KIND       in the outputs' place: mean, variance, vote, log_mean_exp\n"
     "  --batch B             rows of a request (default 1)\n"
     "  --requests R          default 200\n"
     "  --write PREFIX        writes the members to PREFIX0.safetensors, .. and ends\n"
@@ -28,7 +29,7 @@ static const char* const kUsage =
 enum { kMostExtents = 8 };
 
 typedef struct Settings {
-  const char *model, *device, *prefix;
+  const char *model, *device, *prefix, *ensemble;
   int64_t num_members, batch, num_requests;
   char** files;
   wide_onnx_extent extents[kMostExtents];
@@ -91,6 +92,8 @@ static Settings parse(int argc, char** argv) {
       s.model = value;
     else if (strcmp(option, "--device") == 0)
       s.device = value;
+    else if (strcmp(option, "--ensemble") == 0)
+      s.ensemble = value;
     else if (strcmp(option, "--write") == 0)
       s.prefix = value;
     else if (strcmp(option, "--extent") == 0)
@@ -165,6 +168,16 @@ static wide_graph* load(const Settings* s, wide_parameters** members) {
     }
   }
   return graph;
+}
+
+/* What the members' outputs become as one. */
+static wide_graph* joined(const Settings* s, wide_graph* graph) {
+  const wide_output_ensembles what = {
+      .struct_size = sizeof what, .ensembles = &s->ensemble, .num_ensembles = 1};
+  wide_graph* one = NULL;
+  must(wide_graph_ensemble(graph, &what, &one));
+  wide_graph_destroy(graph);
+  return one;
 }
 
 static void write_members(const Settings* s, wide_parameters* const* members) {
@@ -293,6 +306,7 @@ int main(int argc, char** argv) {
   const Settings s = parse(argc, argv);
   wide_parameters** members = must_have(calloc((size_t)s.num_members, sizeof *members));
   wide_graph* graph = load(&s, members);
+  if (s.ensemble != NULL) graph = joined(&s, graph);
   if (s.prefix != NULL) {
     write_members(&s, members);
     return 0;

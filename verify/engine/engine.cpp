@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@ constexpr const char* kUsage =
     "                        vit, ..; own: the one that this program builds\n"
     "  --device DEVICE       cpu (default), cuda\n"
     "  --members N           without files: so many random members (default 4)\n"
+    "  --ensemble KIND       in the outputs' place: mean, variance, vote, log_mean_exp\n"
     "  --batch B             rows of a request (default 1)\n"
     "  --requests R          default 200\n"
     "  -h, --help            this text\n";
@@ -38,6 +40,7 @@ struct Settings {
   std::string model = "mlp", device = "cpu";
   int64_t num_members = 4, batch = 1, num_requests = 200;
   std::vector<std::string> files;
+  std::optional<wide::Ensemble> ensemble;
   wide::OnnxOptions onnx;
   bool wants_help = false;
 };
@@ -50,6 +53,12 @@ int64_t positive(std::string_view option, std::string_view text) {
                  ", expected a number from 1 to 1000000");
   }
   return number;
+}
+
+wide::Ensemble ensemble_of(const std::string& name) {
+  const std::optional<wide::Ensemble> kind = wide::parse_ensemble(name);
+  if (!kind) throw Misuse("--ensemble is " + name + ", expected one of those below");
+  return *kind;
 }
 
 Settings parse(int argc, char** argv) {
@@ -71,6 +80,8 @@ Settings parse(int argc, char** argv) {
       s.model = value;
     else if (option == "--device")
       s.device = value;
+    else if (option == "--ensemble")
+      s.ensemble = ensemble_of(value);
     else if (option == "--extent" && value.find('=') != value.npos)
       s.onnx.extents[value.substr(0, value.find('='))] =
           positive(option, value.substr(value.find('=') + 1));
@@ -102,13 +113,18 @@ wide::Graph own_graph() {
   return std::move(g).build();
 }
 
+/// What the members' outputs become as one, where that is wanted.
+wide::Graph joined(const wide::Graph& graph, const Settings& s) {
+  return s.ensemble ? wide::with_ensembles(graph, {.ensembles = {*s.ensemble}}) : graph;
+}
+
 /// A model, with what its files or its random members are kept in until it has been made.
 wide::Model load_model(const wide::Context& context, const Settings& s) {
   if (!s.files.empty() && s.files[0].ends_with(".onnx")) {
     const wide::OnnxModel onnx = wide::OnnxModel::open(s.files, s.onnx);
     std::vector<wide::MemberParameters> members;
     for (int64_t i = 0; i < s.num_members; ++i) members.push_back(onnx.parameters(i));
-    return wide::compile(context, onnx.graph(), members, s.batch);
+    return wide::compile(context, joined(onnx.graph(), s), members, s.batch);
   }
   const wide::Graph graph = s.model == "own" ? own_graph() : wide::make_named_model(s.model);
   std::vector<wide::Safetensors> files;
@@ -126,7 +142,7 @@ wide::Model load_model(const wide::Context& context, const Settings& s) {
       }
     }
   }
-  return wide::compile(context, graph, members, s.batch);
+  return wide::compile(context, joined(graph, s), members, s.batch);
 }
 
 /// Inputs or outputs: each on the device, and as many zeros on the host.
