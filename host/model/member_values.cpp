@@ -82,8 +82,8 @@ HostValue converted(HostValue value, Dtype dtype) {
 /// Nodes whose operands are parameters.
 class Evaluator {
  public:
-  Evaluator(const Graph& graph, const HostValues& parameters)
-      : graph_(graph), parameters_(parameters) {}
+  Evaluator(const Graph& graph, const HostValues& parameters, HostContext& host)
+      : graph_(graph), parameters_(parameters), host_(host) {}
 
   HostValue operator()(Value value) const {
     const Node* node = graph_.producer(value);
@@ -175,7 +175,7 @@ class Evaluator {
     const Shape& shape = weight.type.shape;
     const ConstTensorView member(weight.bytes.data(), weight.type.dtype, shape, Device{});
     quantize_weights(
-        Context::cpu(), {op.format, op.group_size, shape[0], shape[1]}, std::span(&member, 1),
+        host_.get(), {op.format, op.group_size, shape[0], shape[1]}, std::span(&member, 1),
         TensorView(blob.bytes.data(), Dtype::uint8, {1, type.shape[0]}, Device{}), Stream::cpu());
     return blob;
   }
@@ -197,6 +197,7 @@ class Evaluator {
 
   const Graph& graph_;
   const HostValues& parameters_;
+  HostContext& host_;
 };
 
 /// What PyTorch's BatchNorm counts in training, "bn.num_batches_tracked", beside a
@@ -249,8 +250,18 @@ HostValues checked_parameters(const Context& context, const Graph& source, int64
   return values;
 }
 
-HostValue evaluate(const Graph& graph, Value value, const HostValues& parameters) {
-  return Evaluator(graph, parameters)(value);
+HostContext::HostContext(const Context& model) {
+  if (model.device().type == DeviceType::cpu) context_ = model;
+}
+
+const Context& HostContext::get() {
+  if (!context_) context_ = Context::cpu();
+  return *context_;
+}
+
+HostValue evaluate(const Graph& graph, Value value, const HostValues& parameters,
+                   HostContext& host) {
+  return Evaluator(graph, parameters, host)(value);
 }
 
 HostValue permuted(const HostValue& value, const Dims& order) {

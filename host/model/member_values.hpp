@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,21 @@ using HostValues = std::map<std::string, HostValue, std::less<>>;
 HostValues checked_parameters(const Context& context, const Graph& source, int64_t member,
                               const MemberParameters& parameters, Stream stream);
 
+/// The threads that values are computed by: a model's own where it is on the CPU, else some that
+/// start when they are first asked for, once for all members that are loaded together.
+class HostContext {
+ public:
+  explicit HostContext(const Context& model);
+  const Context& get();
+
+ private:
+  std::optional<Context> context_;
+};
+
 /// A parameter, or what nodes of parameters only make of it, of the graph behind the passes. Throws
 /// unsupported with the node's name where nothing computes it on the host.
-HostValue evaluate(const Graph& graph, Value value, const HostValues& parameters);
+HostValue evaluate(const Graph& graph, Value value, const HostValues& parameters,
+                   HostContext& host);
 
 /// Axes in another order: axis i of the result is axis order[i]; rank 0: as they are.
 HostValue permuted(const HostValue& value, const Dims& order);

@@ -91,8 +91,9 @@ Model::Model(const Context& context, const ModelPlan& plan,
                                          Tensor(context, Dtype::uint8, {s.memory.weights_bytes}),
                                          std::vector<HostValues>(n), std::vector<bool>(n, false)});
   const OwnedStream stream(context);
+  HostContext host(context);
   for (size_t i = 0; i < n; ++i) {
-    replace(static_cast<int64_t>(i), members[i], stream.get(), i > 0);
+    load(static_cast<int64_t>(i), members[i], stream.get(), i > 0, host);
     if (s.mask_storage >= 0) set_mask(static_cast<int64_t>(i), false, stream.get());
   }
   if (!s.dropouts.empty()) seed_dropout(0, 0, stream.get());
@@ -106,11 +107,12 @@ void Model::require_member(int64_t member) const {
 }
 
 void Model::replace(int64_t member, const MemberParameters& parameters, Stream stream) {
-  replace(member, parameters, stream, true);
+  HostContext host(state_->context);
+  load(member, parameters, stream, true, host);
 }
 
-void Model::replace(int64_t member, const MemberParameters& parameters, Stream stream,
-                    bool checks_shared) {
+void Model::load(int64_t member, const MemberParameters& parameters, Stream stream,
+                 bool checks_shared, HostContext& host) {
   require_member(member);
   const ModelPlan::State& s = state_of(plan_);
   State& state = *state_;
@@ -119,7 +121,7 @@ void Model::replace(int64_t member, const MemberParameters& parameters, Stream s
   // All that can be refused is refused before anything is written.
   std::vector<HostValue> contents;
   for (const ParameterSlot& slot : s.slots) {
-    contents.push_back(permuted(evaluate(s.graph, slot.value, values), slot.order));
+    contents.push_back(permuted(evaluate(s.graph, slot.value, values, host), slot.order));
     const bool is_shared = slot.place.num_members == 1 && s.problem.num_members > 1;
     if (!is_shared || !checks_shared) continue;
     HostValue now{contents.back().type, std::vector<std::byte>(contents.back().bytes.size())};

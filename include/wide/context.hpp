@@ -54,6 +54,7 @@ class Context {
     std::shared_ptr<Allocator> allocator;  ///< null: cudaMalloc
   };
 
+  /// Starts the threads, which end with the last copy and the last tensor: keep one.
   static Context cpu() { return cpu(CpuOptions{}); }
   static Context cpu(CpuOptions options);
   /// Throws Error{cuda} with the reason where device `ordinal` cannot be used.

@@ -183,7 +183,8 @@ struct WeightQuantization {
 
 /// The same network, whose linear layers multiply by quantised weights (quantize.hpp). Parameters
 /// stay what they were: members are loaded and replaced as before, their weights quantised from the
-/// graph's dtype on the host, and Model::get gives back what was loaded, which is kept there.
+/// graph's dtype by the host's threads, so that replacing one takes the host's time on CUDA, too;
+/// Model::get gives back what was loaded, which is kept there.
 /// Linear layers only, not the projections of attention; x is fp16 or bf16 on CUDA, on the CPU
 /// fp32, too. Call it again for layers of another format. No batchnorm is folded into such a layer,
 /// it becomes part of no mlp, and of a ragged model it runs member after member.

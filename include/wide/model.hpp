@@ -24,6 +24,7 @@
 
 namespace wide {
 
+class HostContext;
 class TuningCache;
 
 struct ModelProblem {
@@ -221,8 +222,8 @@ class Model {
   friend class ModelReplay;
   void check(const ModelArguments& arguments, const Execution& execution) const;
   void require_member(int64_t member) const;
-  void replace(int64_t member, const MemberParameters& parameters, Stream stream,
-               bool checks_shared);
+  void load(int64_t member, const MemberParameters& parameters, Stream stream, bool checks_shared,
+            HostContext& host);
   void set_mask(int64_t member, bool is_masked, Stream stream);
   Model with_problem(const ModelProblem& problem, const std::string& what) const;
   Model(ModelPlan plan, std::shared_ptr<State> state)

@@ -150,10 +150,11 @@ template <class View>
 struct Operands {
   std::vector<wide::Tensor> device, host;
   std::vector<View> views;
-  Operands(const wide::Context& context, std::span<const wide::ModelOperand> all) {
+  Operands(const wide::Context& context, const wide::Context& cpu,
+           std::span<const wide::ModelOperand> all) {
     for (const wide::ModelOperand& like : all) {
       views.emplace_back(device.emplace_back(context, like.dtype, like.shape));
-      const wide::Tensor& own = host.emplace_back(wide::Context::cpu(), like.dtype, like.shape);
+      const wide::Tensor& own = host.emplace_back(cpu, like.dtype, like.shape);
       std::memset(own.data(), 0, static_cast<size_t>(own.bytes()));
     }
   }
@@ -169,8 +170,9 @@ void fill(const wide::Tensor& x) {
 /// Requests one after the other, each from the host and back, as one launch of a captured run.
 void serve(const wide::Context& context, const wide::Model& model, const Settings& s) {
   const wide::ModelPlan& plan = model.plan();
-  const Operands<wide::ConstTensorView> in(context, plan.inputs());
-  const Operands<wide::TensorView> out(context, plan.outputs());
+  const wide::Context cpu = wide::Context::cpu({.num_threads = 1, .allocator = nullptr});
+  const Operands<wide::ConstTensorView> in(context, cpu, plan.inputs());
+  const Operands<wide::TensorView> out(context, cpu, plan.outputs());
   for (const wide::Tensor& x : in.host) fill(x);
   const wide::OwnedStream stream(context);
   const wide::VendorHandles handles(context);
