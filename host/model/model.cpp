@@ -1,30 +1,21 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model: a plan's parameters in place, its run, and what happens to its members.
+// A model: a plan's parameters in place, and its run.
 #include "wide/model.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <set>
 #include <utility>
 
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/model/member_values.hpp"
+#include "host/model/members.hpp"
 #include "host/model/model_state.hpp"
 #include "host/model/run_checks.hpp"
 
 namespace wide {
-
-struct Model::State {
-  Context context;
-  Tensor weights;
-  /// Of each member: parameters that are not in the weights as they were given.
-  std::vector<HostValues> kept;
-  std::vector<bool> is_masked;
-};
 
 namespace {
 
@@ -32,44 +23,13 @@ const ModelPlan::State& state_of(const ModelPlan& plan) {
   return plan.state();
 }
 
-TensorView bytes_at(const Tensor& weights, int64_t offset, int64_t bytes) {
-  return TensorView(static_cast<std::byte*>(weights.data()) + offset, Dtype::uint8, Shape{bytes},
-                    weights.view().device);
-}
-
-ConstTensorView bytes_of(const HostValue& value) {
-  return ConstTensorView(value.bytes.data(), Dtype::uint8,
-                         Shape{static_cast<int64_t>(value.bytes.size())}, Device{});
-}
-
-/// Bytes of member `member` in a slot.
-TensorView slot_bytes(const ModelPlan::State& s, const ParameterSlot& slot, const Tensor& weights,
-                      int64_t member) {
-  const int64_t own = slot.place.num_members == 1 ? 0 : member;
-  const int64_t start = s.storages[static_cast<size_t>(slot.storage)].offset;
-  return bytes_at(weights, start + own * slot.member_bytes, slot.member_bytes);
-}
-
-/// The slot that holds a parameter as it was given, but for the order of its axes; nullptr: none.
-const ParameterSlot* raw_slot(const ModelPlan::State& s, const std::string& parameter) {
-  for (const ParameterSlot& slot : s.slots) {
-    const bool is_raw = s.graph.kind(slot.value) == ValueKind::parameter;
-    if (is_raw && s.graph.name(slot.value) == parameter) return &slot;
-  }
-  return nullptr;
-}
-
-std::string shape_text(const Shape& shape) {
-  return to_string(shape);
-}
-
 void check_operand(const char* what, const ModelOperand& expected, const ConstTensorView& got,
                    Device device) {
   const auto name = [&] { return std::string("model: ") + what + " " + expected.name; };
   WIDE_REQUIRE(got.shape == expected.shape && got.dtype == expected.dtype,
-               name() + " is " + std::string(dtype_name(got.dtype)) + " " + shape_text(got.shape) +
+               name() + " is " + std::string(dtype_name(got.dtype)) + " " + to_string(got.shape) +
                    ", expected " + std::string(dtype_name(expected.dtype)) + " " +
-                   shape_text(expected.shape));
+                   to_string(expected.shape));
   WIDE_REQUIRE(got.is_contiguous(),
                name() + " has strides " + to_string(got.strides) + ", expected it densely packed");
   require_device("model", expected.name, got, device);
@@ -87,9 +47,7 @@ Model::Model(const Context& context, const ModelPlan& plan,
                    ", expected the plan's device = " + to_string(s.context.device()));
   WIDE_REQUIRE(members.size() == n, "model: " + std::to_string(members.size()) +
                                         " members, expected the plan's = " + std::to_string(n));
-  state_ = std::make_shared<State>(State{context,
-                                         Tensor(context, Dtype::uint8, {s.memory.weights_bytes}),
-                                         std::vector<HostValues>(n), std::vector<bool>(n, false)});
+  state_ = std::make_shared<State>(context, s.memory.weights_bytes, n);
   const OwnedStream stream(context);
   HostContext host(context);
   for (size_t i = 0; i < n; ++i) {
@@ -104,101 +62,6 @@ void Model::require_member(int64_t member) const {
   const int64_t n = plan_.problem().num_members;
   WIDE_REQUIRE(member >= 0 && member < n, "model: member is " + std::to_string(member) +
                                               ", expected one in [0, " + std::to_string(n) + ")");
-}
-
-void Model::replace(int64_t member, const MemberParameters& parameters, Stream stream) {
-  HostContext host(state_->context);
-  load(member, parameters, stream, true, host);
-}
-
-void Model::load(int64_t member, const MemberParameters& parameters, Stream stream,
-                 bool checks_shared, HostContext& host) {
-  require_member(member);
-  const ModelPlan::State& s = state_of(plan_);
-  State& state = *state_;
-  require_stream(state.context.device(), stream);
-  const HostValues values = checked_parameters(state.context, s.source, member, parameters, stream);
-  // All that can be refused is refused before anything is written.
-  std::vector<HostValue> contents;
-  for (const ParameterSlot& slot : s.slots) {
-    contents.push_back(permuted(evaluate(s.graph, slot.value, values, host), slot.order));
-    const bool is_shared = slot.place.num_members == 1 && s.problem.num_members > 1;
-    if (!is_shared || !checks_shared) continue;
-    HostValue now{contents.back().type, std::vector<std::byte>(contents.back().bytes.size())};
-    copy(slot_bytes(s, slot, state.weights, member),
-         TensorView(now.bytes.data(), Dtype::uint8, Shape{slot.member_bytes}, Device{}), stream);
-    state.context.synchronize(stream);
-    WIDE_REQUIRE(now.bytes == contents.back().bytes,
-                 "model: member " + std::to_string(member) + ": " + s.graph.name(slot.value) +
-                     " differs from that of the other members, expected the same: it is one of "
-                     "shared_parameters");
-  }
-  for (size_t i = 0; i < contents.size(); ++i) {
-    if (contents[i].bytes.empty()) continue;
-    copy(bytes_of(contents[i]), slot_bytes(s, s.slots[i], state.weights, member), stream);
-  }
-  HostValues& kept = state.kept[static_cast<size_t>(member)];
-  kept.clear();
-  for (const auto& [name, value] : values) {
-    if (raw_slot(s, name) == nullptr) kept.emplace(name, value);
-  }
-  state.context.synchronize(stream);
-}
-
-void Model::clone(int64_t from, int64_t to, Stream stream) {
-  require_member(from);
-  require_member(to);
-  require_stream(state_->context.device(), stream);
-  if (from == to) return;
-  const ModelPlan::State& s = state_of(plan_);
-  for (const ParameterSlot& slot : s.slots) {
-    if (slot.place.num_members == 1) continue;
-    copy(slot_bytes(s, slot, state_->weights, from), slot_bytes(s, slot, state_->weights, to),
-         stream);
-  }
-  state_->kept[static_cast<size_t>(to)] = state_->kept[static_cast<size_t>(from)];
-}
-
-OwnedParameters Model::get(int64_t member, Stream stream) const {
-  require_member(member);
-  require_stream(state_->context.device(), stream);
-  const ModelPlan::State& s = state_of(plan_);
-  const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
-  OwnedParameters parameters;
-  std::map<std::string, HostValue> permuted_ones;
-  for (const Value parameter : s.source.parameters()) {
-    const std::string& name = s.source.name(parameter);
-    const ValueType& type = s.source.type(parameter);
-    Tensor tensor(cpu, type.dtype, type.shape);
-    const TensorView bytes(tensor.data(), Dtype::uint8, Shape{tensor.bytes()}, Device{});
-    if (const ParameterSlot* slot = raw_slot(s, name)) {
-      HostValue stored{{type.dtype, slot->place.shape},
-                       std::vector<std::byte>(static_cast<size_t>(slot->member_bytes))};
-      copy(slot_bytes(s, *slot, state_->weights, member),
-           TensorView(stored.bytes.data(), Dtype::uint8, Shape{slot->member_bytes}, Device{}),
-           stream);
-      state_->context.synchronize(stream);
-      const HostValue value = permuted(stored, inverse(slot->order));
-      std::memcpy(tensor.data(), value.bytes.data(), value.bytes.size());
-    } else {
-      const HostValue& value = state_->kept[static_cast<size_t>(member)].at(name);
-      std::memcpy(tensor.data(), value.bytes.data(), value.bytes.size());
-    }
-    parameters.emplace(name, std::move(tensor));
-  }
-  return parameters;
-}
-
-std::vector<int64_t> Model::compact(Stream stream) {
-  const int64_t n = plan_.problem().num_members;
-  std::vector<int64_t> from;
-  for (int64_t member = 0; member < n; ++member) {
-    if (!is_masked(member)) from.push_back(member);
-  }
-  const auto active = static_cast<int64_t>(from.size());
-  for (int64_t to = 0; to < active; ++to) clone(from[static_cast<size_t>(to)], to, stream);
-  for (int64_t member = 0; member < n; ++member) set_mask(member, member >= active, stream);
-  return from;
 }
 
 Model Model::with_batch(int64_t batch) const {
@@ -229,57 +92,6 @@ Model Model::with_problem(const ModelProblem& problem, const std::string& what) 
                       " would store parameters otherwise than the plan's: make a model of its own");
   }
   return Model(std::move(plan), state_);
-}
-
-void Model::set_mask(int64_t member, bool is_masked, Stream stream) {
-  require_member(member);
-  require_stream(state_->context.device(), stream);
-  const ModelPlan::State& s = state_of(plan_);
-  state_->is_masked[static_cast<size_t>(member)] = is_masked;
-  if (s.mask_storage < 0) return;
-  const int64_t offset = s.storages[static_cast<size_t>(s.mask_storage)].offset;
-  fill_bytes(bytes_at(state_->weights, offset + member, 1), is_masked ? 0 : 1, stream);
-}
-
-void Model::mask(int64_t member, Stream stream) {
-  const auto masked = std::count(state_->is_masked.begin(), state_->is_masked.end(), true);
-  require_member(member);
-  WIDE_REQUIRE(is_masked(member) || masked + 1 < plan_.problem().num_members,
-               "model: mask of member " + std::to_string(member) +
-                   " would leave none, expected one that is not masked");
-  set_mask(member, true, stream);
-}
-void Model::unmask(int64_t member, Stream stream) {
-  set_mask(member, false, stream);
-}
-bool Model::is_masked(int64_t member) const {
-  require_member(member);
-  return state_->is_masked[static_cast<size_t>(member)];
-}
-
-void Model::seed_dropout(uint64_t seed, uint64_t sequence, Stream stream) {
-  const ModelPlan::State& s = state_of(plan_);
-  WIDE_REQUIRE(!s.dropouts.empty(),
-               "model: seed_dropout: nothing is dropped, expected a plan with drops_out");
-  require_stream(state_->context.device(), stream);
-  const auto n = static_cast<size_t>(s.problem.num_members);
-  for (const DropoutSlots& slot : s.dropouts) {
-    std::vector<int64_t> seeds;
-    for (size_t i = 0; i < n; ++i) {
-      seeds.push_back(static_cast<int64_t>(seed + i));
-      seeds.push_back(static_cast<int64_t>(sequence * s.dropouts.size()) + slot.number);
-    }
-    const std::vector<float> probabilities(n, slot.probability);
-    const auto upload = [&](const void* data, int32_t storage, size_t bytes) {
-      const Shape shape{static_cast<int64_t>(bytes)};
-      const int64_t offset = s.storages[static_cast<size_t>(storage)].offset;
-      copy(ConstTensorView(data, Dtype::uint8, shape, Device{}),
-           bytes_at(state_->weights, offset, shape[0]), stream);
-    };
-    upload(seeds.data(), slot.seeds, seeds.size() * sizeof(int64_t));
-    upload(probabilities.data(), slot.probabilities, n * sizeof(float));
-    state_->context.synchronize(stream);
-  }
 }
 
 namespace {

@@ -168,7 +168,8 @@ using OwnedParameters = std::map<std::string, Tensor, std::less<>>;
 
 /// A plan with its parameters in place. Running is const and may be done from several threads, each
 /// with its own Execution; what changes members is for one thread, while nothing runs, or on the
-/// stream that the runs are on: pointers never change, so captured graphs go on as they are.
+/// stream that the runs are on: pointers never change, so captured graphs go on as they are. A
+/// change that is refused, or runs out of memory on the host, has changed nothing.
 class Model {
  public:
   /// Allocates memory().weights_bytes and loads the members. `members` has a set of parameters for

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is allocated on the host while something runs, by any thread: by malloc and operator new. A
-// program that includes this takes the place of both; so one file of it does, and none of a build
-// with sanitizers, which do the same. Not counted is what the CUDA runtime and the vendors'
-// libraries allocate for themselves (cuDNN has a variant pack for every call), nor what is called
-// by them.
+// What is allocated on the host while something runs, by any thread: by malloc and operator new;
+// and allocations that fail. A program that includes this takes the place of both; so one file of
+// it does, and none of a build with sanitizers, which do the same. Not counted is what the CUDA
+// runtime and the vendors' libraries allocate for themselves (cuDNN has a variant pack for every
+// call), nor what is called by them.
 #pragma once
 
 #include <link.h>
@@ -29,6 +29,17 @@ class AllocationCount {
   AllocationCount(const AllocationCount&) = delete;
   AllocationCount& operator=(const AllocationCount&) = delete;
   int64_t get() const;
+};
+
+/// The k-th allocation from now on, from 1, of the thread that makes this fails, and no other one.
+class AllocationFailure {
+ public:
+  explicit AllocationFailure(int64_t k);
+  ~AllocationFailure();
+  AllocationFailure(const AllocationFailure&) = delete;
+  AllocationFailure& operator=(const AllocationFailure&) = delete;
+  /// Whether there was a k-th.
+  bool was_reached() const;
 };
 
 namespace allocations {
@@ -75,6 +86,14 @@ inline void note() {
   if (!is_others) ++count;
 }
 
+inline constinit thread_local int64_t until_failure = 0;  // 0: none fails
+
+/// Notes an allocation and says whether it is the one that fails.
+inline bool fails() {
+  note();
+  return until_failure > 0 && --until_failure == 0;
+}
+
 }  // namespace allocations
 
 inline AllocationCount::AllocationCount() {
@@ -89,6 +108,15 @@ inline AllocationCount::~AllocationCount() {
 inline int64_t AllocationCount::get() const {
   return allocations::count;
 }
+inline AllocationFailure::AllocationFailure(int64_t k) {
+  allocations::until_failure = k;
+}
+inline AllocationFailure::~AllocationFailure() {
+  allocations::until_failure = 0;
+}
+inline bool AllocationFailure::was_reached() const {
+  return allocations::until_failure == 0;
+}
 
 }  // namespace wide::test
 
@@ -97,22 +125,19 @@ void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);
 void* __libc_realloc(void*, size_t);
 void* malloc(size_t bytes) {
-  wide::test::allocations::note();
-  return __libc_malloc(bytes);
+  return wide::test::allocations::fails() ? nullptr : __libc_malloc(bytes);
 }
 void* calloc(size_t count, size_t bytes) {
-  wide::test::allocations::note();
-  return __libc_calloc(count, bytes);
+  return wide::test::allocations::fails() ? nullptr : __libc_calloc(count, bytes);
 }
 void* realloc(void* data, size_t bytes) {
-  wide::test::allocations::note();
-  return __libc_realloc(data, bytes);
+  return wide::test::allocations::fails() ? nullptr : __libc_realloc(data, bytes);
 }
 }
 // operator new calls malloc; that of aligned memory does not.
 
 void* operator new(size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  wide::test::allocations::note();
+  if (wide::test::allocations::fails()) return nullptr;
   const auto unit = static_cast<size_t>(alignment);
   return std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
 }

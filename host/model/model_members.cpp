@@ -1,0 +1,243 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// What happens to a model's members. Whatever can be refused or allocated comes before the first
+// byte that is written, so that members are what they were when a change fails.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "host/core/check.hpp"
+#include "host/model/members.hpp"
+#include "host/model/model_state.hpp"
+#include "host/model/run_checks.hpp"
+
+namespace wide {
+
+namespace {
+
+TensorView bytes_at(const Tensor& weights, int64_t offset, int64_t bytes) {
+  return TensorView(static_cast<std::byte*>(weights.data()) + offset, Dtype::uint8, Shape{bytes},
+                    weights.view().device);
+}
+
+TensorView bytes_of(std::vector<std::byte>& bytes) {
+  return TensorView(bytes.data(), Dtype::uint8, Shape{std::ssize(bytes)}, Device{});
+}
+
+/// Bytes of member `member` in a slot.
+TensorView slot_bytes(const ModelPlan::State& s, const ParameterSlot& slot, const Tensor& weights,
+                      int64_t member) {
+  const int64_t own = slot.place.num_members == 1 ? 0 : member;
+  const int64_t start = s.storages[static_cast<size_t>(slot.storage)].offset;
+  return bytes_at(weights, start + own * slot.member_bytes, slot.member_bytes);
+}
+
+/// The slot that holds a parameter as it was given, but for the order of its axes; nullptr: none.
+const ParameterSlot* raw_slot(const ModelPlan::State& s, const std::string& parameter) {
+  for (const ParameterSlot& slot : s.slots) {
+    const bool is_raw = s.graph.kind(slot.value) == ValueKind::parameter;
+    if (is_raw && s.graph.name(slot.value) == parameter) return &slot;
+  }
+  return nullptr;
+}
+
+/// What a slot is to hold of a member.
+struct SlotContent {
+  const ParameterSlot* slot;
+  HostValue value;
+};
+
+SlotContent content_of(const ModelPlan::State& s, const ParameterSlot& slot,
+                       const HostValues& values, HostContext& host) {
+  return {&slot, permuted(evaluate(s.graph, slot.value, values, host), slot.order)};
+}
+
+/// What a slot holds of a member now; waits.
+std::vector<std::byte> read_slot(const ModelPlan::State& s, const Model::State& state,
+                                 const ParameterSlot& slot, int64_t member, Stream stream) {
+  std::vector<std::byte> bytes(static_cast<size_t>(slot.member_bytes));
+  copy(slot_bytes(s, slot, state.weights, member), bytes_of(bytes), stream);
+  state.context.synchronize(stream);
+  return bytes;
+}
+
+/// What is one for all members no member changes.
+void require_as_shared(const ModelPlan::State& s, const Model::State& state,
+                       const SlotContent& content, int64_t member, Stream stream) {
+  const ParameterSlot& slot = *content.slot;
+  if (slot.place.num_members > 1 || s.problem.num_members == 1) return;
+  WIDE_REQUIRE(read_slot(s, state, slot, member, stream) == content.value.bytes,
+               "model: member " + std::to_string(member) + ": " + s.graph.name(slot.value) +
+                   " differs from that of the other members, expected the same: it is one of "
+                   "shared_parameters");
+}
+
+void write_slots(const ModelPlan::State& s, Model::State& state, std::vector<SlotContent>& contents,
+                 int64_t member, Stream stream) {
+  for (SlotContent& content : contents) {
+    copy(bytes_of(content.value.bytes), slot_bytes(s, *content.slot, state.weights, member),
+         stream);
+  }
+}
+
+void copy_slots(const ModelPlan::State& s, Model::State& state, int64_t from, int64_t to,
+                Stream stream) {
+  for (const ParameterSlot& slot : s.slots) {
+    if (slot.place.num_members == 1) continue;
+    copy(slot_bytes(s, slot, state.weights, from), slot_bytes(s, slot, state.weights, to), stream);
+  }
+}
+
+/// A parameter of a member as it was given, in the graph's dtype; waits.
+HostValue stored_value(const ModelPlan::State& s, const Model::State& state, int64_t member,
+                       const std::string& parameter, Stream stream) {
+  const ParameterSlot* slot = raw_slot(s, parameter);
+  if (slot == nullptr) return state.kept[static_cast<size_t>(member)].at(parameter);
+  const HostValue stored{{slot->place.dtype, slot->place.shape},
+                         read_slot(s, state, *slot, member, stream)};
+  return permuted(stored, inverse(slot->order));
+}
+
+}  // namespace
+
+void Model::replace(int64_t member, const MemberParameters& parameters, Stream stream) {
+  HostContext host(state_->context);
+  load(member, parameters, stream, true, host);
+}
+
+void Model::load(int64_t member, const MemberParameters& parameters, Stream stream,
+                 bool checks_shared, HostContext& host) {
+  require_member(member);
+  const ModelPlan::State& s = plan_.state();
+  State& state = *state_;
+  require_stream(state.context.device(), stream);
+  HostValues values = checked_parameters(state.context, s.source, member, parameters, stream);
+  std::vector<SlotContent> contents;
+  for (const ParameterSlot& slot : s.slots) contents.push_back(content_of(s, slot, values, host));
+  std::erase_if(values, [&](const auto& value) { return raw_slot(s, value.first) != nullptr; });
+  if (checks_shared) {
+    for (const SlotContent& c : contents) require_as_shared(s, state, c, member, stream);
+  }
+  write_slots(s, state, contents, member, stream);
+  state.kept[static_cast<size_t>(member)].swap(values);
+  state.context.synchronize(stream);
+}
+
+void Model::clone(int64_t from, int64_t to, Stream stream) {
+  require_member(from);
+  require_member(to);
+  require_stream(state_->context.device(), stream);
+  if (from == to) return;
+  HostValues kept = state_->kept[static_cast<size_t>(from)];
+  copy_slots(plan_.state(), *state_, from, to, stream);
+  state_->kept[static_cast<size_t>(to)].swap(kept);
+}
+
+OwnedParameters Model::get(int64_t member, Stream stream) const {
+  require_member(member);
+  require_stream(state_->context.device(), stream);
+  const ModelPlan::State& s = plan_.state();
+  const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
+  OwnedParameters parameters;
+  for (const Value parameter : s.source.parameters()) {
+    const std::string& name = s.source.name(parameter);
+    const HostValue value = stored_value(s, *state_, member, name, stream);
+    Tensor tensor(cpu, value.type.dtype, s.source.type(parameter).shape);
+    if (tensor.bytes() > 0) std::memcpy(tensor.data(), value.bytes.data(), value.bytes.size());
+    parameters.emplace(name, std::move(tensor));
+  }
+  return parameters;
+}
+
+std::vector<int64_t> Model::compact(Stream stream) {
+  State& state = *state_;
+  require_stream(state.context.device(), stream);
+  const auto n = static_cast<size_t>(plan_.problem().num_members);
+  std::vector<int64_t> from;
+  std::vector<HostValues> kept;  // of those that move
+  for (size_t member = 0; member < n; ++member) {
+    if (state.is_masked[member]) continue;
+    const bool moves = member != from.size();
+    kept.push_back(moves ? state.kept[member] : HostValues{});
+    from.push_back(static_cast<int64_t>(member));
+  }
+  for (size_t to = 0; to < from.size(); ++to) {
+    const auto place = static_cast<int64_t>(to);
+    if (from[to] == place) continue;
+    copy_slots(plan_.state(), state, from[to], place, stream);
+    state.kept[to].swap(kept[to]);
+  }
+  for (size_t member = 0; member < n; ++member) {
+    set_mask(static_cast<int64_t>(member), member >= from.size(), stream);
+  }
+  return from;
+}
+
+void Model::set_mask(int64_t member, bool is_masked, Stream stream) {
+  require_member(member);
+  require_stream(state_->context.device(), stream);
+  const ModelPlan::State& s = plan_.state();
+  if (s.mask_storage >= 0) {
+    const int64_t offset = s.storages[static_cast<size_t>(s.mask_storage)].offset;
+    fill_bytes(bytes_at(state_->weights, offset + member, 1), is_masked ? 0 : 1, stream);
+  }
+  state_->is_masked[static_cast<size_t>(member)] = is_masked;
+}
+
+void Model::mask(int64_t member, Stream stream) {
+  require_member(member);
+  const std::vector<bool>& is_masked = state_->is_masked;
+  const auto masked = std::count(is_masked.begin(), is_masked.end(), true);
+  WIDE_REQUIRE(is_masked[static_cast<size_t>(member)] || masked + 1 < plan_.problem().num_members,
+               "model: mask of member " + std::to_string(member) +
+                   " would leave none, expected one that is not masked");
+  set_mask(member, true, stream);
+}
+void Model::unmask(int64_t member, Stream stream) {
+  set_mask(member, false, stream);
+}
+bool Model::is_masked(int64_t member) const {
+  require_member(member);
+  return state_->is_masked[static_cast<size_t>(member)];
+}
+
+namespace {
+
+/// What one dropout of the graph reads of all members.
+struct DropoutContent {
+  std::vector<int64_t> seeds;  ///< [N, 2]
+  std::vector<float> probabilities;
+};
+
+}  // namespace
+
+void Model::seed_dropout(uint64_t seed, uint64_t sequence, Stream stream) {
+  const ModelPlan::State& s = plan_.state();
+  WIDE_REQUIRE(!s.dropouts.empty(),
+               "model: seed_dropout: nothing is dropped, expected a plan with drops_out");
+  require_stream(state_->context.device(), stream);
+  const auto n = static_cast<size_t>(s.problem.num_members);
+  std::vector<DropoutContent> contents;
+  for (const DropoutSlots& slot : s.dropouts) {
+    DropoutContent content{{}, std::vector<float>(n, slot.probability)};
+    for (size_t i = 0; i < n; ++i) {
+      content.seeds.push_back(static_cast<int64_t>(seed + i));
+      content.seeds.push_back(static_cast<int64_t>(sequence * s.dropouts.size()) + slot.number);
+    }
+    contents.push_back(std::move(content));
+  }
+  const auto upload = [&](const void* data, int32_t storage, size_t bytes) {
+    const Shape shape{static_cast<int64_t>(bytes)};
+    const int64_t offset = s.storages[static_cast<size_t>(storage)].offset;
+    copy(ConstTensorView(data, Dtype::uint8, shape, Device{}),
+         bytes_at(state_->weights, offset, shape[0]), stream);
+  };
+  for (size_t k = 0; k < contents.size(); ++k) {
+    upload(contents[k].seeds.data(), s.dropouts[k].seeds, 2 * n * sizeof(int64_t));
+    upload(contents[k].probabilities.data(), s.dropouts[k].probabilities, n * sizeof(float));
+  }
+  state_->context.synchronize(stream);
+}
+
+}  // namespace wide
