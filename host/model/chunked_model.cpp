@@ -6,6 +6,7 @@
 #include <array>
 
 #include "host/core/check.hpp"
+#include "host/model/members.hpp"
 #include "host/model/model_state.hpp"
 #include "host/model/run_checks.hpp"
 #include "wide/model.hpp"
@@ -79,6 +80,7 @@ void ChunkedModel::run(const ModelArguments& arguments, const Execution& executi
     check_rows("output", plan.outputs()[i], arguments.outputs[i], batch_);
   }
   require_apart(plan.inputs(), plan.outputs(), arguments, execution, workspace_bytes());
+  const auto lock = model_.state_->lock.for_run();  // of all pieces: rest_ has the same members
   std::array<ConstTensorView, kMaxOperands> inputs;
   std::array<TensorView, kMaxOperands> outputs;
   for (int64_t first = 0; first < batch_;) {
@@ -91,8 +93,8 @@ void ChunkedModel::run(const ModelArguments& arguments, const Execution& executi
     for (size_t i = 0; i < num_outputs; ++i) {
       outputs[i] = arguments.outputs[i].narrow(0, first, rows);
     }
-    model.run({std::span(inputs.data(), num_inputs), std::span(outputs.data(), num_outputs)},
-              execution);
+    model.enqueue({std::span(inputs.data(), num_inputs), std::span(outputs.data(), num_outputs)},
+                  execution);
     first += rows;
   }
 }

@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all copies of a Model share: its members' parameters and masks.
+// What all copies of a Model share: its members' parameters and masks, and who may be at them.
 #pragma once
 
+#include <mutex>
+#include <shared_mutex>
 #include <vector>
 
 #include "host/model/member_values.hpp"
@@ -11,18 +13,45 @@
 
 namespace wide {
 
+/// Runs are beside one another, a change of members is by itself. On the CPU only: on CUDA the
+/// stream is what orders them. A change waits for the runs that go on, and those that come later
+/// wait for it, as threads that run without a pause would else put it off for ever. Never
+/// allocates.
+class MembersLock {
+ public:
+  explicit MembersLock(Device device) : is_used_(device.type == DeviceType::cpu) {}
+
+  std::shared_lock<std::shared_mutex> for_run() const {
+    if (!is_used_) return {};
+    const std::lock_guard turn(next_);
+    return std::shared_lock(members_);
+  }
+  std::unique_lock<std::shared_mutex> for_change() const {
+    if (!is_used_) return {};
+    const std::lock_guard turn(next_);
+    return std::unique_lock(members_);
+  }
+
+ private:
+  bool is_used_;
+  mutable std::mutex next_;
+  mutable std::shared_mutex members_;
+};
+
 struct Model::State {
   State(const Context& own, int64_t weights_bytes, size_t num_members)
       : context(own),
         weights(own, Dtype::uint8, {weights_bytes}),
         kept(num_members),
-        is_masked(num_members, false) {}
+        is_masked(num_members, false),
+        lock(own.device()) {}
 
   Context context;
   Tensor weights;
   /// Of each member: parameters that are not in the weights as they were given.
   std::vector<HostValues> kept;
   std::vector<bool> is_masked;
+  MembersLock lock;  ///< of all of the above
 };
 
 }  // namespace wide

@@ -138,6 +138,11 @@ Execution of_steps(const ModelPlan& plan, const Execution& execution) {
 }  // namespace
 
 void Model::run(const ModelArguments& arguments, const Execution& execution) const {
+  const auto lock = state_->lock.for_run();
+  enqueue(arguments, execution);
+}
+
+void Model::enqueue(const ModelArguments& arguments, const Execution& execution) const {
   const NvtxRange range("wide::model");
   const Bases bases = bases_of(plan_, state_->weights, arguments, execution);
   const Execution own = of_steps(plan_, execution);
@@ -155,6 +160,7 @@ void Model::run_step(int64_t step, const ModelArguments& arguments,
                "model: step is " + std::to_string(step) + ", expected one in [0, " +
                    std::to_string(steps.size()) + ")");
   const Bases bases = bases_of(plan_, state_->weights, arguments, execution);
+  const auto lock = state_->lock.for_run();
   steps[static_cast<size_t>(step)](bases, of_steps(plan_, execution));
 }
 

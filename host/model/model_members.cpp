@@ -116,6 +116,7 @@ void Model::load(int64_t member, const MemberParameters& parameters, Stream stre
   std::vector<SlotContent> contents;
   for (const ParameterSlot& slot : s.slots) contents.push_back(content_of(s, slot, values, host));
   std::erase_if(values, [&](const auto& value) { return raw_slot(s, value.first) != nullptr; });
+  const auto lock = state.lock.for_change();
   if (checks_shared) {
     for (const SlotContent& c : contents) require_as_shared(s, state, c, member, stream);
   }
@@ -129,6 +130,7 @@ void Model::clone(int64_t from, int64_t to, Stream stream) {
   require_member(to);
   require_stream(state_->context.device(), stream);
   if (from == to) return;
+  const auto lock = state_->lock.for_change();
   HostValues kept = state_->kept[static_cast<size_t>(from)];
   copy_slots(plan_.state(), *state_, from, to, stream);
   state_->kept[static_cast<size_t>(to)].swap(kept);
@@ -140,6 +142,7 @@ OwnedParameters Model::get(int64_t member, Stream stream) const {
   const ModelPlan::State& s = plan_.state();
   const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
   OwnedParameters parameters;
+  const auto lock = state_->lock.for_run();
   for (const Value parameter : s.source.parameters()) {
     const std::string& name = s.source.name(parameter);
     const HostValue value = stored_value(s, *state_, member, name, stream);
@@ -154,6 +157,7 @@ std::vector<int64_t> Model::compact(Stream stream) {
   State& state = *state_;
   require_stream(state.context.device(), stream);
   const auto n = static_cast<size_t>(plan_.problem().num_members);
+  const auto lock = state.lock.for_change();
   std::vector<int64_t> from;
   std::vector<HostValues> kept;  // of those that move
   for (size_t member = 0; member < n; ++member) {
@@ -175,8 +179,6 @@ std::vector<int64_t> Model::compact(Stream stream) {
 }
 
 void Model::set_mask(int64_t member, bool is_masked, Stream stream) {
-  require_member(member);
-  require_stream(state_->context.device(), stream);
   const ModelPlan::State& s = plan_.state();
   if (s.mask_storage >= 0) {
     const int64_t offset = s.storages[static_cast<size_t>(s.mask_storage)].offset;
@@ -187,6 +189,8 @@ void Model::set_mask(int64_t member, bool is_masked, Stream stream) {
 
 void Model::mask(int64_t member, Stream stream) {
   require_member(member);
+  require_stream(state_->context.device(), stream);
+  const auto lock = state_->lock.for_change();
   const std::vector<bool>& is_masked = state_->is_masked;
   const auto masked = std::count(is_masked.begin(), is_masked.end(), true);
   WIDE_REQUIRE(is_masked[static_cast<size_t>(member)] || masked + 1 < plan_.problem().num_members,
@@ -195,10 +199,14 @@ void Model::mask(int64_t member, Stream stream) {
   set_mask(member, true, stream);
 }
 void Model::unmask(int64_t member, Stream stream) {
+  require_member(member);
+  require_stream(state_->context.device(), stream);
+  const auto lock = state_->lock.for_change();
   set_mask(member, false, stream);
 }
 bool Model::is_masked(int64_t member) const {
   require_member(member);
+  const auto lock = state_->lock.for_run();
   return state_->is_masked[static_cast<size_t>(member)];
 }
 
@@ -233,6 +241,7 @@ void Model::seed_dropout(uint64_t seed, uint64_t sequence, Stream stream) {
     copy(ConstTensorView(data, Dtype::uint8, shape, Device{}),
          bytes_at(state_->weights, offset, shape[0]), stream);
   };
+  const auto lock = state_->lock.for_change();
   for (size_t k = 0; k < contents.size(); ++k) {
     upload(contents[k].seeds.data(), s.dropouts[k].seeds, 2 * n * sizeof(int64_t));
     upload(contents[k].probabilities.data(), s.dropouts[k].probabilities, n * sizeof(float));

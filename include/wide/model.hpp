@@ -166,10 +166,14 @@ int64_t largest_n_that_fits(const Context& context, const Graph& graph, int64_t 
 /// A member's parameters, owned, on the CPU, by their names in the graph as it was given.
 using OwnedParameters = std::map<std::string, Tensor, std::less<>>;
 
-/// A plan with its parameters in place. Running is const and may be done from several threads, each
-/// with its own Execution; what changes members is for one thread, while nothing runs, or on the
-/// stream that the runs are on: pointers never change, so captured graphs go on as they are. A
-/// change that is refused, or runs out of memory on the host, has changed nothing.
+/// A plan with its parameters in place. Copies are handles of the same members, as those of
+/// with_batch() are. Running is const and may be done from several threads, each with its own
+/// Execution. What changes members: on CUDA it goes on the stream that the runs are on, or comes
+/// while nothing runs, from one thread at a time; on the CPU it may come at any time from any
+/// thread: it waits for the runs that go on, and those that come after it wait for it, so that a
+/// run has the members from before a change or from behind it. Pointers never change: captured
+/// graphs go on as they are. A change that is refused, or runs out of memory on the host, has
+/// changed nothing.
 class Model {
  public:
   /// Allocates memory().weights_bytes and loads the members. `members` has a set of parameters for
@@ -185,7 +189,8 @@ class Model {
   /// overlap neither inputs nor one another, and nothing overlaps the workspace.
   /// Errors: invalid_argument (operands contradict the plan, workspace), those of the primitives.
   void run(const ModelArguments& arguments, const Execution& execution) const;
-  /// One step of it, for measuring: those before it must have run on the same Execution.
+  /// One step of it, for measuring: those before it must have run on the same Execution, and no
+  /// change of members comes between them.
   void run_step(int64_t step, const ModelArguments& arguments, const Execution& execution) const;
 
   /// Member i gets other parameters, all of them. On `stream`; waits for its copies from the host.
@@ -220,8 +225,10 @@ class Model {
   struct State;
 
  private:
+  friend class ChunkedModel;
   friend class ModelReplay;
   void check(const ModelArguments& arguments, const Execution& execution) const;
+  void enqueue(const ModelArguments& arguments, const Execution& execution) const;
   void require_member(int64_t member) const;
   void load(int64_t member, const MemberParameters& parameters, Stream stream, bool checks_shared,
             HostContext& host);

@@ -26,10 +26,11 @@
  *
  * Threads: wide_last_error() is of the calling thread. Graphs, plans and files' members never
  * change and may be used by all threads at once; so may models, chunked ones and replays while they
- * run, each thread with a stream and a workspace of its own. What changes a model's members is for
- * one thread while nothing runs, or goes on the stream that the runs are on. Contexts, builders,
- * parameters and vendor handles are for one thread at a time. A handle may not be destroyed while
- * another thread uses it.
+ * run, each thread with a stream and a workspace of its own. What changes a model's members goes,
+ * on CUDA, on the stream that the runs are on, or comes while nothing runs, from one thread at a
+ * time; on the CPU it may come at any time: it waits for the runs that go on, and later ones wait
+ * for it. Contexts, builders, parameters and vendor handles are for one thread at a time. A handle
+ * may not be destroyed while another thread uses it.
  *
  * Graphs of one's own: wide_builder.h; of ONNX files: wide_onnx.h. In C++ alone: primitives by
  * themselves (wide/linear.hpp, ..), operations that are no layer (GraphBuilder::append), graphs as
