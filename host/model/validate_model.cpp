@@ -7,7 +7,11 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 
+#include "host/model/model_state.hpp"
+#include "host/model/rewrite.hpp"
 #include "kernels/common/philox.hpp"
 #include "wide/convert.hpp"
 #include "wide/model.hpp"
@@ -27,6 +31,13 @@ class Run {
         workspace_(context, Dtype::uint8, {plan.workspace_bytes()}) {
     for (const ModelOperand& o : plan.inputs()) inputs_.emplace_back(context, o.dtype, o.shape);
     for (const ModelOperand& o : plan.outputs()) outputs_.emplace_back(context, o.dtype, o.shape);
+  }
+
+  /// Of a member alone: drops what it drops in a model of all, whose member i draws by seed i. A
+  /// mask depends on nothing else but which element of a member is asked for.
+  void drop_as(int64_t member) {
+    if (model_.plan().state().dropouts.empty()) return;
+    model_.seed_dropout(static_cast<uint64_t>(member), 0, stream_.get());
   }
 
   void set_input(size_t k, const std::vector<std::byte>& bytes) {
@@ -161,8 +172,32 @@ bool is_ensemble(const Graph& graph, Value output) {
   return std::holds_alternative<EnsembleOp>(graph.producer(output)->operation);
 }
 
+/// What ensembles join beside the outputs that there are, since theirs say nothing of one member.
+Graph with_joined_values(const Graph& graph) {
+  Rewrite rewrite(graph);
+  for (const Node& node : graph.nodes()) rewrite.copy(node);
+  std::set<std::string> names;
+  std::set<int32_t> values;
+  for (const Operand& output : graph.outputs()) {
+    names.insert(output.name);
+    values.insert(output.value.index);
+  }
+  for (const Operand& output : graph.outputs()) {
+    if (!is_ensemble(graph, output.value)) continue;
+    const Value x = graph.producer(output.value)->operand("x");
+    const bool is_computed = graph.kind(x) == ValueKind::computed;
+    if (!is_computed || !values.insert(x.index).second) continue;
+    std::string name = output.name + ".joined";
+    while (!names.insert(name).second) name += "_";
+    rewrite.builder().output(name, rewrite(x));
+  }
+  return rewrite.finish();
+}
+
 std::vector<std::optional<ModelPlan>> plans_alone(const Context& context, const Graph& graph,
-                                                  const ModelProblem& problem) {
+                                                  const ModelProblem& problem, bool drops_out) {
+  ModelOptions options = model_options("safe");
+  options.drops_out = drops_out;
   std::map<int64_t, ModelPlan> by_rows;
   std::vector<std::optional<ModelPlan>> plans;
   for (int64_t m = 0; m < problem.num_members; ++m) {
@@ -171,8 +206,8 @@ std::vector<std::optional<ModelPlan>> plans_alone(const Context& context, const 
     plans.emplace_back();
     if (rows == 0) continue;
     if (!by_rows.contains(rows)) {
-      by_rows.emplace(rows, make_model_plan(context, graph, {.num_members = 1, .batch = rows},
-                                            model_options("safe")));
+      by_rows.emplace(rows,
+                      make_model_plan(context, graph, {.num_members = 1, .batch = rows}, options));
     }
     plans.back() = by_rows.at(rows);
   }
@@ -181,13 +216,15 @@ std::vector<std::optional<ModelPlan>> plans_alone(const Context& context, const 
 
 }  // namespace
 
-std::vector<double> validate_model(const Context& context, const Graph& graph,
+std::vector<double> validate_model(const Context& context, const Graph& given,
                                    const ModelProblem& problem,
                                    std::span<const MemberParameters> members,
                                    const ModelOptions& options, uint64_t seed) {
   const int64_t n = problem.num_members;
+  const Graph graph = with_joined_values(given);
   const ModelPlan wide_plan = make_model_plan(context, graph, problem, options);
-  const std::vector<std::optional<ModelPlan>> alone = plans_alone(context, graph, problem);
+  const std::vector<std::optional<ModelPlan>> alone =
+      plans_alone(context, graph, problem, options.drops_out);
   Run all(context, wide_plan, members);
   std::vector<Input> inputs;
   for (size_t k = 0; k < wide_plan.inputs().size(); ++k) {
@@ -201,6 +238,7 @@ std::vector<double> validate_model(const Context& context, const Graph& graph,
     errors.push_back(0);
     if (!plan) continue;
     Run one(context, *plan, members.subspan(static_cast<size_t>(m), 1));
+    one.drop_as(m);
     for (size_t k = 0; k < inputs.size(); ++k) {
       one.set_input(k, inputs[k].own[static_cast<size_t>(m)]);
     }

@@ -271,7 +271,8 @@ int64_t largest_batch_that_fits(const Context& context, const Graph& graph, int6
 
 /// How far each member of the wide model is from the same member run alone, node by node
 /// (preset "safe"), on random inputs: the largest difference over the largest value; NaN counts as
-/// infinite; 0 of a member without rows. Allocates and waits.
+/// infinite; 0 of a member without rows. Members that drop out do so alone, too, by the same masks.
+/// Of an ensemble what it joins is compared, not the result. Allocates and waits.
 std::vector<double> validate_model(const Context& context, const Graph& graph,
                                    const ModelProblem& problem,
                                    std::span<const MemberParameters> members,
