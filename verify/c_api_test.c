@@ -99,6 +99,45 @@ static void test_numbers(wide_device device) {
   destroy_engine(&e);
 }
 
+/* A member becomes another one parameter by parameter, and is read back so, from the device. */
+static void test_single_parameters(wide_device device) {
+  Engine e = make_engine(device);
+  float y[kBatchRows * kMembers * kOut], got[kHidden * kHidden];
+  const int64_t any = kHidden * kHidden;
+  wide_tensor* tensor = NULL;
+  OK(wide_tensor_create(e.context, WIDE_FP32, &any, 1, &tensor));
+  wide_view on_device = {.struct_size = sizeof on_device};
+  OK(wide_tensor_view(tensor, &on_device));
+  for (int p = 0; p < kNumParameters; ++p) {
+    const int32_t rank = kShapes[p][1] == 0 ? 1 : 2;
+    const int64_t count = kShapes[p][0] * (rank == 1 ? 1 : kShapes[p][1]);
+    const wide_view given = host_view(parameters[3][p], rank, kShapes[p]);
+    OK(wide_model_set_parameter(e.model, 0, kNames[p], &given, e.stream));
+    wide_view between = host_view(on_device.data, rank, kShapes[p]);
+    between.device = on_device.device;
+    OK(wide_model_get_parameter(e.model, 0, kNames[p], &between, e.stream));
+    OK(wide_model_set_parameter(e.model, 0, kNames[p], &between, e.stream));
+    const wide_view read = host_view(got, rank, kShapes[p]);
+    OK(wide_model_get_parameter(e.model, 0, kNames[p], &read, e.stream));
+    CHECK(memcmp(got, parameters[3][p], (size_t)count * sizeof(float)) == 0);
+  }
+  OK(run(&e));
+  read_output(&e, y);
+  CHECK(is_right(y, (const int[]){3, 1, 2}));
+
+  const wide_view bias = host_view(got, 1, kShapes[1]);
+  REFUSED("name is null", wide_model_set_parameter(e.model, 0, NULL, &bias, e.stream));
+  REFUSED("view is null", wide_model_set_parameter(e.model, 0, "fc1.bias", NULL, e.stream));
+  REFUSED("which mlp has not", wide_model_set_parameter(e.model, 0, "fc9", &bias, e.stream));
+  REFUSED("model is null", wide_model_set_parameter(NULL, 0, "fc1.bias", &bias, e.stream));
+  REFUSED("fc2.bias is fp32", wide_model_get_parameter(e.model, 0, "fc2.bias", &bias, e.stream));
+  REFUSED("member is 3", wide_model_get_parameter(e.model, 3, "fc1.bias", &bias, e.stream));
+  REFUSED("model is null", wide_model_get_parameter(NULL, 0, "fc1.bias", &bias, e.stream));
+  REFUSED("destination: view", wide_model_get_parameter(e.model, 0, "fc1.bias", NULL, e.stream));
+  wide_tensor_destroy(tensor);
+  destroy_engine(&e);
+}
+
 static void test_queries(wide_device device) {
   Engine e = make_engine(device);
   wide_context_info context = {.struct_size = sizeof context};
@@ -234,6 +273,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < kBatchRows * kMembers * kIn; ++i) inputs[i] = next_random();
   CHECK(strcmp(wide_last_error(), "") == 0);
   test_numbers(device);
+  test_single_parameters(device);
   test_queries(device);
   test_masks(device);
   test_lifetimes(device);

@@ -125,6 +125,11 @@ TEST_CASE(
     const MemberParameters other = run.parameters_of(9);
     check(run, [&] { model.replace(1, other, run.stream()); });
     check(run, [&] { model.clone(1, 2, run.stream()); });
+    const MemberParameters third = run.parameters_of(5);
+    for (const auto& [name, view] : third) {
+      CAPTURE(name);
+      check(run, [&] { model.set(2, name, view, run.stream()); });
+    }
     model.mask(0, run.stream());
     check(run, [&] { (void)model.compact(run.stream()); });
   }

@@ -99,8 +99,12 @@ TEST_CASE("model threads: members are replaced and cloned while others run") {
     return [replay, cpu] { replay->run(cpu); };
   };
   const Change replace = [&](int which) { run.model().replace(1, sets[which], cpu); };
+  const Change set = [&](int which) {
+    run.model().set(1, "fc1.weight", sets[which].at("fc1.weight"), cpu);
+  };
   const Change clone = [&](int which) { run.model().clone(2 * which, 1, cpu); };
   check(run, replace, plain);
+  check(run, set, plain);
   check(run, clone, plain);
   check(run, replace, replayed);
 }

@@ -77,6 +77,12 @@ wide_status wide_model_replace(wide_model* model, int64_t member, const wide_par
     own.replace(member, required(parameters, "parameters").views, on);
   });
 }
+wide_status wide_model_set_parameter(wide_model* model, int64_t member, const char* name,
+                                     const wide_view* view, void* stream) {
+  return changed(__func__, model, stream, [&](Model& own, Stream on) {
+    own.set(member, text(name, "name"), view_of(view, "view"), on);
+  });
+}
 wide_status wide_model_clone(wide_model* model, int64_t from, int64_t to, void* stream) {
   return changed(__func__, model, stream, [&](Model& own, Stream on) { own.clone(from, to, on); });
 }
@@ -104,6 +110,15 @@ wide_status wide_model_get(const wide_model* model, int64_t member, void* stream
   return created(__func__, out, [&] {
     const wide_model& own = required(model, "model");
     return parameters_of(own.model->get(member, stream_of(own.context.device(), stream)));
+  });
+}
+
+wide_status wide_model_get_parameter(const wide_model* model, int64_t member, const char* name,
+                                     const wide_view* destination, void* stream) {
+  return guarded(__func__, [&] {
+    const wide_model& own = required(model, "model");
+    own.model->get(member, text(name, "name"), view_of(destination, "destination"),
+                   stream_of(own.context.device(), stream));
   });
 }
 

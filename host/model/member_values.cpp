@@ -74,11 +74,6 @@ HostValue as_dtype(const std::vector<double>& values, const ValueType& type) {
   return out;
 }
 
-HostValue converted(HostValue value, Dtype dtype) {
-  if (value.type.dtype == dtype) return value;
-  return as_dtype(as_doubles(value), {dtype, value.type.shape});
-}
-
 /// Nodes whose operands are parameters.
 class Evaluator {
  public:
@@ -209,43 +204,71 @@ bool is_batchnorm_counter(const Graph& source, std::string_view name) {
   return !source.find_parameter(std::string(module) + "running_mean").is_absent();
 }
 
-void require_known(const Graph& source, const std::string& name,
-                   const MemberParameters& parameters) {
+std::string member_name(int64_t member) {
+  return "model: member " + std::to_string(member);
+}
+
+[[noreturn]] void refuse_unknown(const Graph& source, int64_t member, std::string_view given) {
+  std::vector<std::string_view> known;
+  for (const Value p : source.parameters()) known.push_back(source.name(p));
+  throw_invalid_argument(member_name(member) + " has a parameter " + std::string(given) +
+                         ", which " + source.name() + " has not" + did_you_mean(given, known));
+}
+
+void require_known(const Graph& source, int64_t member, const MemberParameters& parameters) {
   for (const auto& [given, view] : parameters) {
     if (!source.find_parameter(given).is_absent() || is_batchnorm_counter(source, given)) continue;
-    std::vector<std::string_view> known;
-    for (const Value p : source.parameters()) known.push_back(source.name(p));
-    throw_invalid_argument(name + " has a parameter " + given + ", which " + source.name() +
-                           " has not" + did_you_mean(given, known));
+    refuse_unknown(source, member, given);
   }
 }
 
 }  // namespace
 
+HostValue converted(HostValue value, Dtype dtype) {
+  if (value.type.dtype == dtype) return value;
+  return as_dtype(as_doubles(value), {dtype, value.type.shape});
+}
+
+Value known_parameter(const Graph& source, int64_t member, std::string_view parameter) {
+  const Value value = source.find_parameter(parameter);
+  if (value.is_absent()) refuse_unknown(source, member, parameter);
+  return value;
+}
+
+void require_parameter(const Context& context, const Graph& source, int64_t member, Value parameter,
+                       const ConstTensorView& view) {
+  const ValueType& type = source.type(parameter);
+  const auto name = [&] { return member_name(member) + ": " + source.name(parameter); };
+  const bool converts = is_wide_float(view.dtype) && is_wide_float(type.dtype);
+  WIDE_REQUIRE(view.shape == type.shape && (view.dtype == type.dtype || converts),
+               name() + " is " + std::string(dtype_name(view.dtype)) + " " + to_string(view.shape) +
+                   ", expected " + to_string(type));
+  WIDE_REQUIRE(view.data != nullptr || num_elements(view.shape) == 0,
+               name() + " is a null pointer, expected " + to_string(type));
+  const bool is_at_hand = view.device.type == DeviceType::cpu || view.device == context.device();
+  WIDE_REQUIRE(
+      is_at_hand,
+      name() + " is on " + to_string(view.device) + ", expected cpu" +
+          (context.device().type == DeviceType::cpu ? "" : " or " + to_string(context.device())));
+}
+
+HostValue checked_parameter(const Context& context, const Graph& source, int64_t member,
+                            Value parameter, const ConstTensorView& view, Stream stream) {
+  require_parameter(context, source, member, parameter, view);
+  return converted(on_host(context, view, stream), source.type(parameter).dtype);
+}
+
 HostValues checked_parameters(const Context& context, const Graph& source, int64_t member,
                               const MemberParameters& parameters, Stream stream) {
-  const std::string name = "model: member " + std::to_string(member);
-  require_known(source, name, parameters);
+  require_known(source, member, parameters);
   HostValues values;
   for (const Value parameter : source.parameters()) {
-    const std::string& parameter_name = source.name(parameter);
-    const ValueType& type = source.type(parameter);
-    const auto found = parameters.find(parameter_name);
-    WIDE_REQUIRE(found != parameters.end(),
-                 name + " has no parameter " + parameter_name + ", expected " + to_string(type));
-    const ConstTensorView& view = found->second;
-    const bool converts = is_wide_float(view.dtype) && is_wide_float(type.dtype);
-    WIDE_REQUIRE(view.shape == type.shape && (view.dtype == type.dtype || converts),
-                 name + ": " + parameter_name + " is " + std::string(dtype_name(view.dtype)) + " " +
-                     to_string(view.shape) + ", expected " + to_string(type));
-    WIDE_REQUIRE(view.data != nullptr || num_elements(view.shape) == 0,
-                 name + ": " + parameter_name + " is a null pointer, expected " + to_string(type));
-    const bool is_at_hand = view.device.type == DeviceType::cpu || view.device == context.device();
-    WIDE_REQUIRE(
-        is_at_hand,
-        name + ": " + parameter_name + " is on " + to_string(view.device) + ", expected cpu" +
-            (context.device().type == DeviceType::cpu ? "" : " or " + to_string(context.device())));
-    values.emplace(parameter_name, converted(on_host(context, view, stream), type.dtype));
+    const std::string& name = source.name(parameter);
+    const auto found = parameters.find(name);
+    WIDE_REQUIRE(found != parameters.end(), member_name(member) + " has no parameter " + name +
+                                                ", expected " + to_string(source.type(parameter)));
+    values.emplace(name,
+                   checked_parameter(context, source, member, parameter, found->second, stream));
   }
   return values;
 }
@@ -262,6 +285,14 @@ const Context& HostContext::get() {
 HostValue evaluate(const Graph& graph, Value value, const HostValues& parameters,
                    HostContext& host) {
   return Evaluator(graph, parameters, host)(value);
+}
+
+std::set<std::string> parameters_in(const Graph& graph, Value value) {
+  const Node* node = graph.producer(value);
+  if (node == nullptr) return {graph.name(value)};
+  std::set<std::string> names;
+  for (const Operand& operand : node->operands) names.merge(parameters_in(graph, operand.value));
+  return names;
 }
 
 HostValue permuted(const HostValue& value, const Dims& order) {

@@ -7,7 +7,9 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "wide/model.hpp"
@@ -28,6 +30,19 @@ using HostValues = std::map<std::string, HostValue, std::less<>>;
 HostValues checked_parameters(const Context& context, const Graph& source, int64_t member,
                               const MemberParameters& parameters, Stream stream);
 
+/// One of them. Throws invalid_argument where there is none of that name.
+Value known_parameter(const Graph& source, int64_t member, std::string_view parameter);
+/// Throws invalid_argument for what a parameter of `source` can neither be read from nor written
+/// to: another shape, a dtype that is not converted, a null pointer, another device than the CPU
+/// and the context's.
+void require_parameter(const Context& context, const Graph& source, int64_t member, Value parameter,
+                       const ConstTensorView& view);
+HostValue checked_parameter(const Context& context, const Graph& source, int64_t member,
+                            Value parameter, const ConstTensorView& view, Stream stream);
+
+/// Rounded to nearest where the dtype is another one.
+HostValue converted(HostValue value, Dtype dtype);
+
 /// The threads that values are computed by: a model's own where it is on the CPU, else some that
 /// start when they are first asked for, once for all members that are loaded together.
 class HostContext {
@@ -43,6 +58,9 @@ class HostContext {
 /// unsupported with the node's name where nothing computes it on the host.
 HostValue evaluate(const Graph& graph, Value value, const HostValues& parameters,
                    HostContext& host);
+
+/// Names of the parameters that a value is, or is computed of.
+std::set<std::string> parameters_in(const Graph& graph, Value value);
 
 /// Axes in another order: axis i of the result is axis order[i]; rank 0: as they are.
 HostValue permuted(const HostValue& value, const Dims& order);

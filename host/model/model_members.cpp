@@ -5,6 +5,8 @@
 // byte that is written, so that members are what they were when a change fails.
 #include <algorithm>
 #include <cstring>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "host/core/check.hpp"
@@ -125,6 +127,34 @@ void Model::load(int64_t member, const MemberParameters& parameters, Stream stre
   state.context.synchronize(stream);
 }
 
+void Model::set(int64_t member, std::string_view parameter, const ConstTensorView& view,
+                Stream stream) {
+  require_member(member);
+  const ModelPlan::State& s = plan_.state();
+  State& state = *state_;
+  require_stream(state.context.device(), stream);
+  const Value place = known_parameter(s.source, member, parameter);
+  const std::string& name = s.source.name(place);
+  HostValue value = checked_parameter(state.context, s.source, member, place, view, stream);
+  HostContext host(state.context);
+  const auto lock = state.lock.for_change();
+  std::vector<SlotContent> contents;
+  for (const ParameterSlot& slot : s.slots) {
+    const std::set<std::string> names = parameters_in(s.graph, slot.value);
+    if (!names.contains(name)) continue;
+    HostValues values;  // what the slot is made of: of others what they are now
+    for (const std::string& n : names) {
+      values.emplace(n, n == name ? value : stored_value(s, state, member, n, stream));
+    }
+    contents.push_back(content_of(s, slot, values, host));
+  }
+  for (const SlotContent& c : contents) require_as_shared(s, state, c, member, stream);
+  write_slots(s, state, contents, member, stream);
+  HostValues& kept = state.kept[static_cast<size_t>(member)];
+  if (const auto found = kept.find(name); found != kept.end()) std::swap(found->second, value);
+  state.context.synchronize(stream);
+}
+
 void Model::clone(int64_t from, int64_t to, Stream stream) {
   require_member(from);
   require_member(to);
@@ -151,6 +181,27 @@ OwnedParameters Model::get(int64_t member, Stream stream) const {
     parameters.emplace(name, std::move(tensor));
   }
   return parameters;
+}
+
+void Model::get(int64_t member, std::string_view parameter, const TensorView& destination,
+                Stream stream) const {
+  require_member(member);
+  const ModelPlan::State& s = plan_.state();
+  const Context& context = state_->context;
+  require_stream(context.device(), stream);
+  const Value place = known_parameter(s.source, member, parameter);
+  require_parameter(context, s.source, member, place, destination);
+  const std::string& name = s.source.name(place);
+  WIDE_REQUIRE(destination.is_contiguous(),
+               "model: member " + std::to_string(member) + ": " + name + " has strides " +
+                   to_string(destination.strides) + ", expected it densely packed");
+  HostValue value = [&] {
+    const auto lock = state_->lock.for_run();
+    return converted(stored_value(s, *state_, member, name, stream), destination.dtype);
+  }();
+  const TensorView from = bytes_of(value.bytes);
+  copy(from, TensorView(destination.data, Dtype::uint8, from.shape, destination.device), stream);
+  context.synchronize(stream);
 }
 
 std::vector<int64_t> Model::compact(Stream stream) {

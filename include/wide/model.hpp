@@ -195,11 +195,20 @@ class Model {
 
   /// Member i gets other parameters, all of them. On `stream`; waits for its copies from the host.
   void replace(int64_t member, const MemberParameters& parameters, Stream stream);
+  /// One parameter of member i, by its name in the graph as it was given. The others stay what they
+  /// are; what is computed of them together is computed anew. Dtypes, places and what is refused
+  /// are as of replace(), another value of what all members share, too. Waits for its copies from
+  /// the host.
+  void set(int64_t member, std::string_view parameter, const ConstTensorView& view, Stream stream);
   /// Member `to` becomes what member `from` is; on the device, does not wait.
   void clone(int64_t from, int64_t to, Stream stream);
   /// A member's parameters as they were given, bit for bit; of those that a batchnorm was folded
   /// into, too. Waits for `stream`.
   OwnedParameters get(int64_t member, Stream stream) const;
+  /// One of them, into memory of the caller's on the CPU or the model's device: densely packed, of
+  /// the graph's dtype, or fp32, fp16 or bf16 where that is one of these. Waits for `stream`.
+  void get(int64_t member, std::string_view parameter, const TensorView& destination,
+           Stream stream) const;
 
   /// The members that are not masked move to the front, in their order, on the device; those behind
   /// them are masked. Returns which member each of the first ones was. Does not wait. Rows of a

@@ -408,11 +408,20 @@ WIDE_API wide_status wide_model_run(const wide_model* model, const wide_view* in
 /* A member gets other parameters, all of them; waits for its copies from the host. */
 WIDE_API wide_status wide_model_replace(wide_model* model, int64_t member,
                                         const wide_parameters* parameters, void* stream);
+/* One parameter of a member, by its name in the graph; the others stay what they are. Otherwise as
+ * wide_model_replace. */
+WIDE_API wide_status wide_model_set_parameter(wide_model* model, int64_t member, const char* name,
+                                              const wide_view* view, void* stream);
 /* Member `to` becomes what member `from` is. Does not wait. */
 WIDE_API wide_status wide_model_clone(wide_model* model, int64_t from, int64_t to, void* stream);
 /* A member's parameters as they were given, bit for bit, copied to the host. Waits. */
 WIDE_API wide_status wide_model_get(const wide_model* model, int64_t member, void* stream,
                                     wide_parameters** out);
+/* One of them, into the memory of `destination`, on the host or the device: densely packed, of the
+ * graph's dtype, or of fp32, fp16 or bf16 where that is one of these. Waits. */
+WIDE_API wide_status wide_model_get_parameter(const wide_model* model, int64_t member,
+                                              const char* name, const wide_view* destination,
+                                              void* stream);
 /* Masked members are left out of ensembles; they go on being computed. Does not wait. */
 WIDE_API wide_status wide_model_mask(wide_model* model, int64_t member, void* stream);
 WIDE_API wide_status wide_model_unmask(wide_model* model, int64_t member, void* stream);
