@@ -119,14 +119,10 @@ std::vector<double> step_times(const Context& context, const ModelPlan& plan,
                                const catalog::Case& point) {
   const auto workload = catalog::find_primitive(point.op()).make_workload(context, point, {});
   std::vector<OwnedParameters> owned;
-  std::vector<MemberParameters> members;
   for (int64_t i = 0; i < plan.problem().num_members; ++i) {
     owned.push_back(catalog::model_parameters(point, catalog::WorkloadOptions().seed, i));
-    MemberParameters views;
-    for (const auto& [name, tensor] : owned.back()) views.emplace(name, tensor);
-    members.push_back(std::move(views));
   }
-  const Model model(context, plan, members);
+  const Model model(context, plan, views_of(owned));
   const OwnedStream stream(context);
   const VendorHandles handles(context);
   const std::vector<ConstTensorView> inputs = inputs_of(*workload, plan);

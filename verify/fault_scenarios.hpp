@@ -417,8 +417,7 @@ inline Bytes run_model() {
   const Context context = Context::cuda(0);
   const Graph graph = make_named_model("mlp", {.width = 8});
   const OwnedParameters owned = random_parameters(graph, 1, 0);
-  MemberParameters member;
-  for (const auto& [name, tensor] : owned) member.emplace(name, tensor);
+  const MemberParameters member = views_of(owned);
   const std::vector<MemberParameters> members{member, member};
   Model model = compile(context, graph, members, 3, {.strategies = {{"linear", "simt"}}});
   const OwnedStream stream(context);

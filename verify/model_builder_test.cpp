@@ -28,7 +28,7 @@ TEST_CASE("model builder: members, sample, preset and validation make the model"
   std::vector<MemberParameters> members;
   for (int64_t i = 0; i < 3; ++i) {
     owned.push_back(random_parameters(graph, 42, i));
-    members.emplace_back(owned.back().begin(), owned.back().end());
+    members.push_back(views_of(owned.back()));
   }
   Shape shape = graph.type(graph.inputs()[0]).shape;
   shape[0] = 4;
@@ -93,8 +93,7 @@ TEST_CASE("model builder: what is missing or does not fit is said") {
   // A member that computes NaN is not as it is alone, by definition.
   OwnedParameters owned = random_parameters(graph, 1, 0), broken = random_parameters(graph, 1, 1);
   static_cast<float*>(broken.begin()->second.data())[0] = std::numeric_limits<float>::quiet_NaN();
-  const std::vector<MemberParameters> members{{owned.begin(), owned.end()},
-                                              {broken.begin(), broken.end()}};
+  const std::vector<MemberParameters> members{views_of(owned), views_of(broken)};
   CHECK_THROWS_WITH(builder().members(members).batch(2).validate(1e-3).build(),
                     ContainsSubstring("model: member 1 of"));
   CHECK_NOTHROW(builder().members(members).batch(2).build());

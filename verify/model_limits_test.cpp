@@ -34,7 +34,7 @@ TEST_CASE("model: what is larger than plans can be described is refused by name"
                     ContainsSubstring("model: mlp: x of"));
   const ModelPlan plan = make_model_plan(kCpu, mlp, {.num_members = 2});
   const OwnedParameters owned = random_parameters(mlp, 1, 0);
-  const MemberParameters member(owned.begin(), owned.end());
+  const MemberParameters member = views_of(owned);
   const Model model(kCpu, plan, std::vector<MemberParameters>{member, member});
   CHECK_THROWS_WITH(model.with_batch(int64_t{1} << 50), ContainsSubstring("expected fewer than"));
   CHECK_THROWS_WITH(model.with_batches({int64_t{1} << 62, 1}),
@@ -99,7 +99,7 @@ TEST_CASE("model: deep chains are planned soon, and models of too many layers ar
 TEST_CASE("parameters: of no member, or spread by no number, there are none") {
   const Graph graph = make_named_model("mlp", {.width = 2});
   const OwnedParameters owned = random_parameters(graph, 1, 0);
-  const MemberParameters given(owned.begin(), owned.end());
+  const MemberParameters given = views_of(owned);
   CHECK_THROWS_WITH(random_parameters(graph, 1, -1),
                     ContainsSubstring("random_parameters: member is -1, expected >= 0"));
   CHECK_THROWS_WITH(perturbed_parameters(given, 0.1, 1, -1),
@@ -140,7 +140,7 @@ TEST_CASE("model: strategies that look like none are answered by all there are")
 TEST_CASE("model: parameters on another device are refused before that is asked for anything") {
   const Graph graph = make_named_model("mlp", {.width = 2});
   const OwnedParameters owned = random_parameters(graph, 1, 0);
-  MemberParameters member(owned.begin(), owned.end());
+  MemberParameters member = views_of(owned);
   Model model(kCpu, make_model_plan(kCpu, graph, {}), std::vector<MemberParameters>{member});
   member.at("fc1.bias").device = {DeviceType::cuda, 0};
   CHECK_THROWS_WITH(model.replace(0, member, Stream::cpu()),

@@ -187,7 +187,7 @@ TEST_CASE("model: a cross attention to x is the attention of x") {
       std::memcpy(owned.at("b." + name.substr(2)).data(), tensor.data(),
                   static_cast<size_t>(tensor.bytes()));
   }
-  const std::vector<MemberParameters> members{{owned.begin(), owned.end()}};
+  const std::vector<MemberParameters> members{views_of(owned)};
   const Context cpu = Context::cpu();
   const Model model(cpu, make_model_plan(cpu, graph, {.num_members = 1, .batch = 2}), members);
   std::vector<float> in(2 * 3 * 8), self(in.size()), cross(in.size());

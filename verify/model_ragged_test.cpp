@@ -186,13 +186,11 @@ TEST_CASE("model ragged: nobody's bits depend on the others, nor on NaN in them"
       ModelRun a(context, graph, ragged({2, 3, 1}), {}, 7, {4, 5, 6});
       ModelRun b(context, graph, ragged({2, 3, 1}), {}, 7, {4, 9, 6});
       const ModelRun::Outputs first = a.run(), other = b.run();
-      OwnedParameters broken = random_parameters(graph, 7, 9);
-      MemberParameters views;
-      for (auto& [name, tensor] : broken) {
+      const OwnedParameters broken = random_parameters(graph, 7, 9);
+      for (const auto& [name, tensor] : broken) {
         std::memset(tensor.data(), 0xff, static_cast<size_t>(tensor.bytes()));
-        views.emplace(name, tensor);
       }
-      b.model().replace(1, views, b.stream());
+      b.model().replace(1, views_of(broken), b.stream());
       for (size_t k = 0; k < b.arguments().inputs.size(); ++k) {
         const ConstTensorView& x = b.arguments().inputs[k];
         if (b.plan().inputs()[k].first_rows.empty()) continue;
@@ -305,13 +303,8 @@ TEST_CASE("model ragged: operands say whose rows are whose, and memory is told t
     CHECK(counting->held == memory.table_bytes);
     CHECK((memory.table_bytes > 0) == !is_cpu);
     std::vector<OwnedParameters> owned;
-    std::vector<MemberParameters> members;
-    for (int64_t m = 0; m < 3; ++m) {
-      owned.push_back(random_parameters(graph, 7, m));
-      MemberParameters& views = members.emplace_back();
-      for (const auto& [name, tensor] : owned.back()) views.emplace(name, tensor);
-    }
-    const Model model(context, plan, members);
+    for (int64_t m = 0; m < 3; ++m) owned.push_back(random_parameters(graph, 7, m));
+    const Model model(context, plan, views_of(owned));
     CHECK(counting->held == memory.table_bytes + memory.weights_bytes);
 
     CHECK(plan.problem().batch == 3);
@@ -356,12 +349,8 @@ TEST_CASE("model ragged: validation sees every member, and one that is broken") 
   const Context cpu = Context::cpu();
   const Graph graph = small_model("bert");
   std::vector<OwnedParameters> owned;
-  std::vector<MemberParameters> members;
-  for (int64_t i = 0; i < 4; ++i) {
-    owned.push_back(random_parameters(graph, 5, i));
-    MemberParameters& views = members.emplace_back();
-    for (const auto& [name, tensor] : owned.back()) views.emplace(name, tensor);
-  }
+  for (int64_t i = 0; i < 4; ++i) owned.push_back(random_parameters(graph, 5, i));
+  const std::vector<MemberParameters> members = views_of(owned);
   auto* bias = static_cast<float*>(owned[2].at("classifier.bias").data());
   bias[0] = std::numeric_limits<float>::quiet_NaN();
   const std::vector<double> errors = validate_model(cpu, graph, ragged({2, 0, 1, 3}), members);

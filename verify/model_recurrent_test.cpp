@@ -112,7 +112,7 @@ TEST_CASE("model: a sequence in two parts, whose states go on, is the whole sequ
         std::memcpy(owned.at(to + std::string(name)).data(), from.data(),
                     static_cast<size_t>(from.bytes()));
     }
-    const std::vector<MemberParameters> members{{owned.begin(), owned.end()}};
+    const std::vector<MemberParameters> members{views_of(owned)};
     const Context cpu = Context::cpu();
     const Model model(cpu, make_model_plan(cpu, graph, {.num_members = 1, .batch = 2}), members);
     std::array<float, 2 * 5 * 4> in{};

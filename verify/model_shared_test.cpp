@@ -69,9 +69,8 @@ void check(const Case& c) {
   }
   const Context cpu = Context::cpu({.num_threads = 2, .allocator = nullptr});
   std::vector<OwnedParameters> owned;
-  std::vector<MemberParameters> members;
   for (int64_t m = 0; m < 3; ++m) owned.push_back(random_parameters(graph, 7, m));
-  for (const OwnedParameters& own : owned) members.emplace_back(own.begin(), own.end());
+  const std::vector<MemberParameters> members = views_of(owned);
   for (const double error : validate_model(cpu, graph, kProblem, members)) CHECK(error < 1e-6);
 
   ModelOptions strict;
@@ -228,7 +227,7 @@ TEST_CASE("model: parameters that nobody reads may be shared, those that are non
   const Graph graph = std::move(g).build();
   const Context cpu = Context::cpu({.num_threads = 2, .allocator = nullptr});
   const OwnedParameters owned = random_parameters(graph, 7, 0);
-  const std::vector<MemberParameters> equal(3, MemberParameters(owned.begin(), owned.end()));
+  const std::vector<MemberParameters> equal(3, views_of(owned));
   ModelOptions options;
   options.shared_parameters = equal_parameters(graph, equal);
   CHECK(options.shared_parameters.size() == 5);  // all there are, also of what is never computed

@@ -321,13 +321,8 @@ TEST_CASE("model: validation sees every member, and one that is broken") {
     if (context.device().type != DeviceType::cpu) continue;  // the members alone need vendors there
     const Graph graph = small_model("bert");
     std::vector<OwnedParameters> owned;
-    std::vector<MemberParameters> members;
-    for (int64_t i = 0; i < 3; ++i) {
-      owned.push_back(random_parameters(graph, 5, i));
-      MemberParameters views;
-      for (const auto& [name, tensor] : owned.back()) views.emplace(name, tensor);
-      members.push_back(views);
-    }
+    for (int64_t i = 0; i < 3; ++i) owned.push_back(random_parameters(graph, 5, i));
+    const std::vector<MemberParameters> members = views_of(owned);
     const std::vector<double> errors =
         validate_model(context, graph, {.num_members = 3, .batch = 2}, members);
     REQUIRE(errors.size() == 3);

@@ -25,7 +25,7 @@ class Members {
  public:
   explicit Members(const Graph& graph) {
     for (int64_t m = 0; m < 3; ++m) owned_.push_back(random_parameters(graph, 7, m));
-    for (const OwnedParameters& own : owned_) views_.emplace_back(own.begin(), own.end());
+    views_ = views_of(owned_);
   }
   std::span<const MemberParameters> views() const { return views_; }
   void spoil(size_t member, const char* parameter) {

@@ -12,7 +12,7 @@ int main() {
   const auto graph = wide::make_named_model("mlp");  // 64 -> 128 -> 64, or wide::GraphBuilder
   const auto plan = wide::make_model_plan(cpu, graph, {.num_members = 2, .batch = 1});
   const auto a = wide::random_parameters(graph, 1, 0), b = wide::random_parameters(graph, 1, 1);
-  const std::vector<wide::MemberParameters> members{{a.begin(), a.end()}, {b.begin(), b.end()}};
+  const std::vector<wide::MemberParameters> members{wide::views_of(a), wide::views_of(b)};
   const wide::Model model(cpu, plan, members);
   float x[2 * 64] = {1}, y[2 * 64];  // [B, N*64]: members side by side
   const wide::ConstTensorView in(x, wide::Dtype::fp32, {1, 2 * 64}, cpu.device());

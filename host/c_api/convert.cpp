@@ -104,7 +104,7 @@ std::vector<int64_t> batches_of(const int64_t* batches, int64_t num_batches, con
 
 wide_parameters parameters_of(OwnedParameters owned) {
   const auto kept = std::make_shared<const OwnedParameters>(std::move(owned));
-  return {{kept->begin(), kept->end()}, {kept}};
+  return {views_of(*kept), {kept}};
 }
 
 Stream stream_of(Device device, void* stream) {

@@ -172,6 +172,16 @@ Model compile(const Context& context, const Graph& graph, std::span<const Member
                members);
 }
 
+MemberParameters views_of(const OwnedParameters& parameters) {
+  return {parameters.begin(), parameters.end()};
+}
+
+std::vector<MemberParameters> views_of(std::span<const OwnedParameters> members) {
+  std::vector<MemberParameters> views;
+  for (const OwnedParameters& parameters : members) views.push_back(views_of(parameters));
+  return views;
+}
+
 std::vector<std::string> equal_parameters(const Graph& graph,
                                           std::span<const MemberParameters> members) {
   std::vector<std::string> names;

@@ -25,7 +25,7 @@ ModelBuilder& ModelBuilder::random_members(int64_t num_members, uint64_t seed) {
   members_.clear();
   for (int64_t member = 0; member < num_members; ++member) {
     owned_.push_back(random_parameters(graph_, seed, member));
-    members_.emplace_back(owned_.back().begin(), owned_.back().end());
+    members_.push_back(views_of(owned_.back()));
   }
   return *this;
 }

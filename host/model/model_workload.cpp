@@ -242,11 +242,7 @@ class ModelWorkload final : public PackedWorkload {
     return TensorView(member.data, member.dtype, operand.shape, member.device);
   }
 
-  MemberParameters views_of(size_t member) const {
-    MemberParameters views;
-    for (const auto& [name, tensor] : parameters_[member]) views.emplace(name, tensor);
-    return views;
-  }
+  MemberParameters views_of(size_t member) const { return wide::views_of(parameters_[member]); }
 
   ModelPlan plan_for(std::string_view strategy) const {
     ModelPlan plan = make_model_plan(context(), *graph_, problem_, options_of(strategy));

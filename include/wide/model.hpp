@@ -166,6 +166,11 @@ int64_t largest_n_that_fits(const Context& context, const Graph& graph, int64_t 
 /// A member's parameters, owned, on the CPU, by their names in the graph as it was given.
 using OwnedParameters = std::map<std::string, Tensor, std::less<>>;
 
+/// Views of them, good as long as they are; of one member, or of several in their order.
+MemberParameters views_of(const OwnedParameters& parameters);
+MemberParameters views_of(OwnedParameters&& parameters) = delete;
+std::vector<MemberParameters> views_of(std::span<const OwnedParameters> members);
+
 /// A plan with its parameters in place. Copies are handles of the same members, as those of
 /// with_batch() are. Running is const and may be done from several threads, each with its own
 /// Execution. What changes members: on CUDA it goes on the stream that the runs are on, or comes

@@ -131,11 +131,11 @@ wide::Model load_model(const wide::Context& context, const Settings& s) {
   std::vector<wide::OwnedParameters> random;
   std::vector<wide::MemberParameters> members;
   for (int64_t i = 0; i < s.num_members; ++i) {
-    wide::MemberParameters& member = members.emplace_back();
     if (s.files.empty()) {
       random.push_back(wide::random_parameters(graph, 1, i));
-      for (const auto& [name, tensor] : random.back()) member.emplace(name, tensor);
+      members.push_back(wide::views_of(random.back()));
     } else {
+      wide::MemberParameters& member = members.emplace_back();
       files.push_back(wide::Safetensors::open(s.files[static_cast<size_t>(i)]));
       for (const auto& entry : files.back().entries()) {
         member.emplace(entry.name, files.back().view(entry.name));

@@ -145,9 +145,7 @@ std::vector<MemberParameters> ModelRun::all_parameters() {
 
 MemberParameters ModelRun::parameters_of(int64_t id) {
   if (!parameters_.contains(id)) parameters_.emplace(id, random_parameters(graph_, seed_, id));
-  MemberParameters views;
-  for (const auto& [name, tensor] : parameters_.at(id)) views.emplace(name, tensor);
-  return views;
+  return views_of(parameters_.at(id));
 }
 
 int64_t ModelRun::rows_of(int64_t member) const {
