@@ -364,6 +364,18 @@ TEST_CASE("model: dropout drops where that is asked for, and draws what seed and
     CHECK(second[0].values != first[0].values);
     run.model().seed_dropout(0, 0, run.stream());
     CHECK(run.run().at("y")[0].values == first[0].values);
+    // Near seeds are other members' masks; who has the same seed drops the same.
+    run.model().seed_dropout(1, 0, run.stream());
+    CHECK(run.run().at("y")[0].values == first[1].values);
+    const std::vector<uint64_t> seeds{2, 0, 2};
+    run.model().seed_dropout(seeds, 0, run.stream());
+    const auto own = run.run().at("y");
+    CHECK(own[0].values == first[2].values);
+    CHECK(own[1].values == first[0].values);
+    CHECK(own[2].values == first[2].values);
+    CHECK_THAT(
+        error_of([&] { run.model().seed_dropout(std::span(seeds).first(2), 0, run.stream()); }),
+        ContainsSubstring("seed_dropout: 2 seeds, expected one for each member = 3"));
     // Masks go by the row of a run: every chunk would have the same.
     CHECK_THAT(error_of([&] { ChunkedModel(run.model(), 8); }),
                ContainsSubstring("model: drops_out is set, expected none of a model that runs in "

@@ -5,6 +5,7 @@
 #include "wide/model.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "host/c_api/handles.hpp"
 
@@ -96,6 +97,13 @@ wide_status wide_model_seed_dropout(wide_model* model, uint64_t seed, uint64_t s
                                     void* stream) {
   return changed(__func__, model, stream,
                  [&](Model& own, Stream on) { own.seed_dropout(seed, sequence, on); });
+}
+wide_status wide_model_seed_members(wide_model* model, const uint64_t* seeds, int64_t num_seeds,
+                                    uint64_t sequence, void* stream) {
+  return changed(__func__, model, stream, [&](Model& own, Stream on) {
+    require_array(seeds, num_seeds, "seeds");
+    own.seed_dropout(std::span(seeds, static_cast<size_t>(num_seeds)), sequence, on);
+  });
 }
 
 wide_status wide_model_is_masked(const wide_model* model, int64_t member, int32_t* out) {

@@ -5,6 +5,7 @@
 // byte that is written, so that members are what they were when a change fails.
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -272,16 +273,25 @@ struct DropoutContent {
 }  // namespace
 
 void Model::seed_dropout(uint64_t seed, uint64_t sequence, Stream stream) {
+  std::vector<uint64_t> seeds(static_cast<size_t>(plan_.problem().num_members));
+  std::iota(seeds.begin(), seeds.end(), seed);
+  seed_dropout(seeds, sequence, stream);
+}
+
+void Model::seed_dropout(std::span<const uint64_t> seeds, uint64_t sequence, Stream stream) {
   const ModelPlan::State& s = plan_.state();
   WIDE_REQUIRE(!s.dropouts.empty(),
                "model: seed_dropout: nothing is dropped, expected a plan with drops_out");
   require_stream(state_->context.device(), stream);
   const auto n = static_cast<size_t>(s.problem.num_members);
+  WIDE_REQUIRE(seeds.size() == n,
+               "model: seed_dropout: " + std::to_string(seeds.size()) +
+                   " seeds, expected one for each member = " + std::to_string(n));
   std::vector<DropoutContent> contents;
   for (const DropoutSlots& slot : s.dropouts) {
     DropoutContent content{{}, std::vector<float>(n, slot.probability)};
-    for (size_t i = 0; i < n; ++i) {
-      content.seeds.push_back(static_cast<int64_t>(seed + i));
+    for (const uint64_t seed : seeds) {
+      content.seeds.push_back(static_cast<int64_t>(seed));
       content.seeds.push_back(static_cast<int64_t>(sequence * s.dropouts.size()) + slot.number);
     }
     contents.push_back(std::move(content));

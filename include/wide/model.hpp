@@ -207,8 +207,8 @@ class Model {
   void set(int64_t member, std::string_view parameter, const ConstTensorView& view, Stream stream);
   /// Member `to` becomes what member `from` is; on the device, does not wait.
   void clone(int64_t from, int64_t to, Stream stream);
-  /// A member's parameters as they were given, bit for bit; of those that a batchnorm was folded
-  /// into, too. Waits for `stream`.
+  /// A member's parameters as they were given, rounded to the graph's dtype where that is another;
+  /// those that a batchnorm was folded into, too. Waits for `stream`.
   OwnedParameters get(int64_t member, Stream stream) const;
   /// One of them, into memory of the caller's on the CPU or the model's device: densely packed, of
   /// the graph's dtype, or fp32, fp16 or bf16 where that is one of these. Waits for `stream`.
@@ -232,9 +232,13 @@ class Model {
   void unmask(int64_t member, Stream stream);
   bool is_masked(int64_t member) const;
 
-  /// Of a plan with drops_out: member i draws the numbers of seed + i, and of its own sequence for
-  /// each dropout of the graph; another `sequence` is another pass. Waits for its copies.
+  /// Of a plan with drops_out: member i draws the numbers of seed + i, and of a sequence of its own
+  /// for each dropout of the graph. Another pass is another `sequence`, not another seed: by seed +
+  /// 1 member i drops what member i + 1 dropped by `seed`. Until it is called both are 0. Waits for
+  /// its copies.
   void seed_dropout(uint64_t seed, uint64_t sequence, Stream stream);
+  /// The same with a seed for each member, in their order. Members of one seed drop the same.
+  void seed_dropout(std::span<const uint64_t> seeds, uint64_t sequence, Stream stream);
 
   struct State;
 

@@ -414,7 +414,8 @@ WIDE_API wide_status wide_model_set_parameter(wide_model* model, int64_t member,
                                               const wide_view* view, void* stream);
 /* Member `to` becomes what member `from` is. Does not wait. */
 WIDE_API wide_status wide_model_clone(wide_model* model, int64_t from, int64_t to, void* stream);
-/* A member's parameters as they were given, bit for bit, copied to the host. Waits. */
+/* A member's parameters as they were given, rounded to the graph's dtype where that is another,
+ * copied to the host. Waits. */
 WIDE_API wide_status wide_model_get(const wide_model* model, int64_t member, void* stream,
                                     wide_parameters** out);
 /* One of them, into the memory of `destination`, on the host or the device: densely packed, of the
@@ -431,9 +432,14 @@ WIDE_API wide_status wide_model_is_masked(const wide_model* model, int64_t membe
  * not wait. */
 WIDE_API wide_status wide_model_compact(wide_model* model, void* stream, int64_t* was,
                                         int64_t* out);
-/* Of a plan with drops_out; see wide/model.hpp. Waits for its copies. */
+/* Of a plan with drops_out: member i draws the numbers of seed + i. Another pass is another
+ * `sequence`, not another seed: by seed + 1 member i drops what member i + 1 dropped by `seed`.
+ * Until it is called both are 0. Waits for its copies. */
 WIDE_API wide_status wide_model_seed_dropout(wide_model* model, uint64_t seed, uint64_t sequence,
                                              void* stream);
+/* The same with a seed for each member, in their order. */
+WIDE_API wide_status wide_model_seed_members(wide_model* model, const uint64_t* seeds,
+                                             int64_t num_seeds, uint64_t sequence, void* stream);
 /* All members' parameters in one safetensors file, for wide_members_open. Waits. */
 WIDE_API wide_status wide_model_save(const wide_model* model, const char* path, void* stream);
 WIDE_API wide_status wide_model_plan(const wide_model* model, wide_plan** out);
