@@ -2,11 +2,12 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 """Which verdicts of compute-sanitizer gpu_check takes, keeps and makes evidence of."""
+import json
 import shutil
 import tarfile
 import unittest
 
-from gpu_check_case import GpuCheckCase
+from gpu_check_case import SANITIZER, GpuCheckCase
 from kernel_tree import PUBLIC, ROOT, evidence
 
 
@@ -131,6 +132,34 @@ printf '    %s\\n' ../verify/isolation_test.cpp ../verify/case.hpp
         self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
         self.assertEqual(self.check("sanitize").returncode, 0)
         self.assertEqual(max(map(int, (self.root / "most").read_text().split())), 4)
+
+    def test_what_hangs_is_cut_and_comes_last_when_called_again(self):
+        script = self.root / "scripts/gpu_check.d/sanitize.sh"
+        script.write_text(script.read_text().replace("at_least_s=15 ", "at_least_s=3 "))
+        self.put("bin/nproc", "#!/bin/sh\necho 4\n", 0o755)
+        hangs = SANITIZER.replace("\n", "\nhangs=isolation_test\n", 1).replace("case $2 in", "[ $program != $hangs ] || exec sleep 1000\ncase $2 in", 1)
+        self.put("bin/compute-sanitizer", hangs, 0o755)
+        self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
+        ran, out = self.sanitized(WIDE_GPU_CHECK_S="24")
+        self.assertIn("sanitize: memcheck over isolation_test:toy came to no end within ", out)
+        self.assertEqual((self.root / "verify/evidence/sanitizer.txt").read_text().count(" mlp_test "), 4, out)
+        # Two hold both places; what the unit has not tried comes behind the others, and in the next call all that it lacks.
+        self.assertEqual(ran[:2], ["memcheck isolation_test:toy", "racecheck isolation_test:toy"])
+        self.assertEqual({line.split()[1] for line in ran[2:6]}, {"mlp_test"}, ran)
+        (self.root / "verify/evidence/sanitizer.txt").unlink()
+        (self.root / "build/kept.tar.gz").unlink()
+        ran, _ = self.sanitized(WIDE_GPU_CHECK_S="20")
+        self.assertEqual({line.split()[1] for line in ran[:4]}, {"mlp_test"}, ran)
+        self.put("build/verify/isolation_test", "#!/bin/sh\n# mended\n", 0o755)
+        self.put("bin/compute-sanitizer", SANITIZER, 0o755)
+        self.assertEqual(self.sanitized()[0][0], "memcheck isolation_test:toy")
+
+    def test_a_tool_goes_over_all_units_before_the_next(self):
+        self.put("strategies.json", json.dumps([{"op": op, "strategy": "simt", "device": "cuda"} for op in ("toy", "other")]))
+        self.put("bin/nproc", "#!/bin/sh\necho 2\n", 0o755)
+        self.put("build/verify/mlp_test", "#!/bin/sh\n", 0o755)
+        shares = [f"{tool} isolation_test:{op}" for tool in evidence.TOOLS for op in ("toy", "other")]
+        self.assertEqual(self.sanitized()[0], shares + [f"{tool} mlp_test" for tool in evidence.TOOLS])
 
     def test_what_was_found_is_read_first(self):
         tool = """#!/bin/bash

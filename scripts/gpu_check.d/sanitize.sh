@@ -15,10 +15,11 @@ programs=(attention_test binary_test embedding_bag_test concat_test embedding_te
           flash_attention_wgmma_cuda_test ensemble_test flash_attention_test linear_planes_cuda_test
           linear_weight_only_cuda_test model_test ragged_linear_cuda_test linear_wgmma_cuda_test conv_wgmma_cuda_test
           linear_cuda_test)
-units=()                                # these, and the shares of isolation_test
+shares=()                               # of isolation_test; these and the programs are the units
 verdicts=verify/evidence/sanitizer.txt  # TOOL UNIT DEVICE KEY FINDINGS NOTED SCOPE, a line each
 declare -A keys=()                      # of the units that are built,
 device=""                               # on this
+at_least_s=15                           # for a program, before it is taken for one that has no end
 
 # write_sources OPTIONS: of what each program is built, as sources.py says.
 write_sources() {
@@ -41,14 +42,13 @@ max_reports=10000  # of reads that nobody wrote, by which kernel: further ones c
 # The units, and of what each was built where the build wrote it down; else the program itself.
 find_keys() {
   local unit program made checker driver
-  mapfile -t units < <(primitives | sed -n 's/^./isolation_test:&/p')
-  [ ${#units[@]} -gt 0 ] || say "wbench lists no primitives: no kernel can have evidence"
-  units+=("${programs[@]}")
+  mapfile -t shares < <(primitives | sed -n 's/^./isolation_test:&/p')
+  [ ${#shares[@]} -gt 0 ] || say "wbench lists no primitives: no kernel can have evidence"
   device=$(gpu_fact name | tr ' ' '-')
   checker=$(compute-sanitizer --version 2>/dev/null | tail -n 1)
   driver=$(gpu_fact driver_version)
   keys=()
-  for unit in "${units[@]}"; do
+  for unit in "${shares[@]}" "${programs[@]}"; do
     program=${unit%:*}
     [ -x "$build/verify/$program" ] || continue
     made=$(awk -v program="$program" '$1 == program { print $2 }' "$build/sources.txt" 2>/dev/null)
@@ -57,15 +57,34 @@ find_keys() {
   done
 }
 
+# Lines "tool unit device key" of those of the units that have keys, a tool behind the other: one that hangs does so under every
+# tool, and must not hold all that run at once.
+under_tools() {
+  local unit tool
+  for tool in "${tools[@]}"; do
+    for unit; do [ -z "${keys[$unit]:-}" ] || echo "$tool $unit $device ${keys[$unit]}"; done
+  done
+}
+
 # Lines "tool unit findings noted scope" of all units that have keys, "tool unit null" where there is no verdict on what they
 # are now.
 verdicts_now() {
-  local unit tool
-  for unit in "${units[@]}"; do
-    [ -n "${keys[$unit]:-}" ] || continue
-    for tool in "${tools[@]}"; do echo "$tool $unit $device ${keys[$unit]}"; done
-  done | awk 'FILENAME != "-" { found[$1 " " $2 " " $3 " " $4] = $5 " " $6 " " $7; next }
+  { under_tools "${shares[@]}"; under_tools "${programs[@]}"; } |
+    awk 'FILENAME != "-" { found[$1 " " $2 " " $3 " " $4] = $5 " " $6 " " $7; next }
     { print $1, $2, ($0 in found) ? found[$0] : "null" }' "$([ -f "$verdicts" ] && echo "$verdicts" || echo /dev/null)" -
+}
+
+# How often the unit, as it is now, came to no end in what it was given. What did not comes last, and has all that is left; of
+# these first what had it least often.
+times_cut() { grep -cxF "$1 ${keys[$1]}" "$build/cut.txt" 2>/dev/null || [ -e "$build/cut.txt" ] || echo 0; }
+
+# What a unit may take: a third of what is left, so that some that hang leave the others most of it.
+seconds_for() {
+  local limit share
+  limit=$(at_most)
+  share=$((limit / 3 > at_least_s ? limit / 3 : at_least_s))
+  [ $share -gt "$limit" ] || [ "$(times_cut "$1")" -gt 0 ] || limit=$share
+  echo "$limit"
 }
 
 # What a log found: "FINDINGS NOTED", nothing where there is no summary. Only errors are findings. Warnings of racecheck
@@ -94,12 +113,17 @@ sanitize_one() {
     racecheck | synccheck) options+=(--kernel-name "kns=$ours") ;;
     initcheck) options+=(--print-limit $max_reports --show-backtrace no) ;;
   esac
-  limit=$(at_most)
+  limit=$(seconds_for "$unit")
   [ "$limit" -ge 3 ] || return
   [ "$unit" = "${unit%:*}" ] || export WIDE_TEST_PRIMITIVE=${unit#*:}  # this runs in a shell of its own
   WIDE_TEST_SMALL=1 WIDE_REQUIRE_GPU=1 timeout -k 5 "$limit" \
     compute-sanitizer "${options[@]}" "${command[@]}" >"$log" 2>&1
   code=$?
+  if [ $code -eq 124 ] || [ $code -eq 137 ]; then
+    [ "$limit" -lt $at_least_s ] || echo "$unit ${keys[$unit]}" >>"$build/cut.txt"
+    say "sanitize: $tool over $unit came to no end within $limit s"
+    return
+  fi
   findings=$(findings_in "$tool" "$log")
   # A test that failed, or stopped half way, looked at less than it should: no findings say nothing. Nor do those of a
   # device that the tool cannot look into.
@@ -146,7 +170,7 @@ programs_at_once() {
 }
 
 part_sanitize() {
-  local tool unit log at_once findings failed=0 todo=() packed=$SECONDS
+  local tool unit log at_once findings failed=0 todo=() doubtful=() packed=$SECONDS
   rm -f "$out"/sanitize*
   if ! command -v compute-sanitizer >/dev/null; then
     say "compute-sanitizer is not in PATH: not run"
@@ -164,6 +188,12 @@ part_sanitize() {
   say "sanitize: $(($(verdicts_now | wc -l) - ${#todo[@]})) verdicts hold, ${#todo[@]} are to come, $at_once at once"
   for unit in "${todo[@]}"; do
     read -r tool unit <<<"$unit"
+    wait_for_fewer_than "$at_once"
+    if [ "$(times_cut "$unit")" -gt 0 ]; then doubtful+=("$tool $unit"); else sanitize_one "$tool" "$unit" & fi
+  done
+  mapfile -t doubtful < <(for unit in "${doubtful[@]}"; do echo "$(times_cut "${unit#* }") $unit"; done | LC_ALL=C sort -s -n -k 1,1)
+  for unit in "${doubtful[@]}"; do
+    read -r _ tool unit <<<"$unit"
     wait_for_fewer_than "$at_once"
     sanitize_one "$tool" "$unit" &
   done
