@@ -28,6 +28,7 @@ from collections import Counter
 
 OUTPUT_LIMIT = 12000  # characters of a failed program's output
 OUTPUT_AT_END = 2000  # of which so many once more at the end, for who has only the end of a log
+KILLED_S = 3  # until a program that is killed has ended
 
 
 Test = collections.namedtuple("Test", "name command is_alone skip_code")
@@ -52,7 +53,7 @@ class Programs:
                 os.killpg(process.pid, signal.SIGKILL)
 
     def output_of(self, command, timeout_s):
-        """Output and exit code; -1 where it did not end."""
+        """Output, exit code, -1 where it did not end, and in words how it ended."""
         with self.lock:
             left = self.end - time.monotonic()
             if left <= 0:
@@ -61,19 +62,28 @@ class Programs:
                 process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
                                            stdin=subprocess.DEVNULL, start_new_session=True)
             except OSError as error:
-                return str(error), -1
+                return str(error), -1, "does not start"
             self.running.add(process)
         try:
             output, code = "".join(process.communicate(timeout=min(left, timeout_s))), process.returncode
+            ending = f"exit code {code}"
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            output, code = "".join(process.communicate()) + f"\nno end within {timeout_s} s", -1
+            output, code, ending = output_of_killed(process), -1, f"no end within {timeout_s:g} s"
         finally:
             with self.lock:
                 self.running.discard(process)
         if code < 0 and time.monotonic() >= self.end:
             raise OutOfTime
-        return output, code
+        return output, code, ending
+
+
+def output_of_killed(process):
+    """What a driver does not let go of holds its pipes, and is waited for no longer."""
+    try:
+        return "".join(process.communicate(timeout=KILLED_S))
+    except subprocess.TimeoutExpired:
+        return "it was killed and does not end"
 
 
 def tests_of(build):
@@ -126,7 +136,7 @@ def run(test, timeout_s, programs):
         arguments = ["--reporter", "console", "--reporter", f"xml::out={report}"] if is_catch2 else []
         start = time.monotonic()
         try:
-            output, code = programs.output_of(command + arguments, timeout_s)
+            output, code, ending = programs.output_of(command + arguments, timeout_s)
         except OutOfTime:
             return None
         seconds = time.monotonic() - start
@@ -150,8 +160,8 @@ def run(test, timeout_s, programs):
           f"{seconds:6.1f} s", flush=True)
     if not counts["failed"]:
         return counts, reasons, None
-    print(f"--- {name}: exit code {code}\n{output[-OUTPUT_LIMIT:]}\n---", flush=True)
-    return counts, reasons, f"failed: {name}: exit code {code}\n{output[-OUTPUT_AT_END:]}"
+    print(f"--- {name}: {ending}\n{output[-OUTPUT_LIMIT:]}\n---", flush=True)
+    return counts, reasons, f"failed: {name}: {ending}\n{output[-OUTPUT_AT_END:]}"
 
 
 def main():

@@ -62,8 +62,9 @@ sys.exit(1)
         out = self.check("tests", WIDE_GPU_CHECK_S="100").stdout
         for words in ("skipped 2: no cuDNN", "failed: b_test", "out of time: 1 of 9 programs: c_test", "7 passed, 1 failed", "FAILED (exit code 1)"):
             self.assertIn(words, out)
-        _, seconds, alone, option, pattern, _ = (self.root / "words").read_text().split()
+        _, seconds, _, timeout, alone, option, pattern, _ = (self.root / "words").read_text().split()
         self.assertLess(int(seconds), 85 - 4)  # so that it can say so
+        self.assertLess(int(timeout), 85 / 4 + 1)
         self.assertEqual((alone, option), ("--alone-first", "--leave-out"))
         for name in ("sim_lazy_0_linear_cuda_test", "simt_engine_test", "ptx_float_test", "mutate", "scripts", "readme", "report_browser", "evidence",
                      "cli_test", "events_test", "exit_code_test", "history_test", "tune_test"):
@@ -75,6 +76,18 @@ sys.exit(1)
         self.assertIn("golden_cuda_test", needs_gpu)
         for name in needs_gpu:
             self.assertNotRegex(name, pattern)
+
+    def test_a_test_that_hangs_costs_no_other(self):
+        tests = []
+        for name, line in (("hangs", "exec sleep 1000"), ("alone", "exit 0"), ("other", "exit 0")):
+            program = self.put(f"build/{name}", f"#!/bin/sh\n{line}\n", 0o755)
+            tests.append({"name": name, "command": [str(program)], "properties": [{"name": "RUN_SERIAL", "value": name != "other"}]})
+        listing = self.put("tests.json", json.dumps({"tests": tests}))
+        self.put("bin/ctest", f"#!/bin/sh\ncat {listing}\n", 0o755)
+        self.put("scripts/run_tests.py", (ROOT / "scripts/run_tests.py").read_text())
+        out = self.check("tests", WIDE_GPU_CHECK_S="31").stdout
+        self.assertRegex(out, r"failed: hangs: no end within [34] s")
+        self.assertIn("2 passed, 1 failed, 0 skipped", out)
 
     def test_a_good_device_verifies_the_strategy(self):
         result = self.check("sanitize", "verify", "bench", "evidence")

@@ -177,6 +177,7 @@ class RunTestsTest(ScriptTest):
             self.assertEqual(code, 1, output)
             self.assertRegex(last, r"^\d+ passed, 1 failed, 0 skipped$")
             self.assertIn("a_test", output.split("failed: ")[-1])
+        self.assertIn("failed: a_test: no end within 4 s", output)  # of the last
         self.assertEqual(self.run_tests(example=["exit 3"])[:2], (1, "0 passed, 1 failed, 0 skipped"))
 
     def test_what_is_marked_serial_runs_alone(self):
