@@ -34,6 +34,7 @@ file=result.json
 echo "$*" >>ROOT/words
 [ ! -e ROOT/broken ] || [[ $* != *$(<ROOT/broken)* ]] || exit 134
 while [ "$1" != --json ]; do
+  [ "$1" != --events ] || python3 ROOT/events.py ROOT/$file >"$2"
   [ "$1" != --results ] || { mkdir -p "$2" && cp ROOT/entries/*.json "$2"; }
   shift
 done
@@ -43,13 +44,22 @@ cp ROOT/$file "$2"
 exit ${WBENCH_EXIT:-0}
 """
 
+# The events of a result.
+EVENTS = """import json, sys
+result = json.load(open(sys.argv[1]))
+cases = result.pop("cases", [])
+for line in [{"reason": "run-started"}, *({"reason": "case-finished", "case": case} for case in cases), {"reason": "run-finished", "result": result}]:
+    print(json.dumps(line))
+"""
+
 
 class GpuCheckCase(Tree):
     """gpu_check in a tree of its own, with stubs for the driver's tool, the sanitizer and wbench."""
 
     def setUp(self):
         super().setUp()
-        for path in (*(ROOT / "scripts/gpu_check.d").iterdir(), ROOT / "scripts/gpu_check", ROOT / "scripts/evidence.py"):
+        for path in (*(ROOT / "scripts/gpu_check.d").iterdir(), ROOT / "scripts/gpu_check", ROOT / "scripts/evidence.py",
+                     ROOT / "scripts/watched.py"):
             self.put(path.relative_to(ROOT), path.read_text(), 0o755)
         self.put("bin/nvidia-smi", '#!/bin/sh\ncase "$*" in -L) echo GPU 0 ;; *driver*) echo 580.1 ;; *) echo Toy GPU ;; esac\n', 0o755)
         self.put("bin/compute-sanitizer", SANITIZER, 0o755)
@@ -59,6 +69,7 @@ class GpuCheckCase(Tree):
                   "cases": [{"op": "toy", "strategies": [{"name": "simt", "status": "ok", "verify": check},
                                                          {"name": "sequential", "status": "ok", "verify": check}]}]}
         self.put("result.json", json.dumps(result))
+        self.put("events.py", EVENTS)
         self.put("self_check.json", json.dumps({"self_check": {"failed": 0, "checks": [{"name": "event_quantum"}]}}))
         self.put("build/bench/wbench", WBENCH.replace("ROOT", str(self.root)), 0o755)
         self.put("strategies.json", json.dumps([{"op": op, "strategy": "simt", "device": device}

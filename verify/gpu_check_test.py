@@ -2,16 +2,51 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
 """What gpu_check runs, keeps and says, in a tree of its own: a GPU is played by stubs in PATH."""
+import hashlib
 import json
 import os
 import pathlib
 import re
 import shutil
+import struct
 import time
 import unittest
 
 from gpu_check_case import GpuCheckCase
 from kernel_tree import HEADER, ROOT, run
+
+
+# A wbench on a device that its primitives hang and lose. Two cases of each: the first is good, and so is what "last" has.
+DEVICE = """#!/usr/bin/env python3
+import json, os, signal, sys, time
+if sys.argv[1] == "list":
+    sys.exit(print(open("ROOT/strategies.json").read()))
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+ops = sys.argv[sys.argv.index("--op") + 1].split(",")
+events = open(sys.argv[sys.argv.index("--events") + 1], "w")
+say = lambda **line: print(json.dumps(line), file=events, flush=True)
+say(reason="run-started", result={"run": {"complete": False}})
+why = None
+for number, op in enumerate(op for op in ops for _ in range(2)):
+    print(f"[{number + 1}/{2 * len(ops)}] 0.1 s  {op} n=4", file=sys.stderr, flush=True)
+    if number % 2 and op == "hangs":
+        time.sleep(1000)
+    if number % 2 and op == "crashes":
+        os._exit(134)
+    case = {"op": op, "status": "failed" if why else "ok", "reason": why, "strategies": [], "baselines": []}
+    if number % 2 and op == "loses":
+        case |= {"status": "failed", "reason": "unspecified launch failure"}
+        why = "not run: the device failed before: unspecified launch failure"
+    say(reason="case-finished", case=case)
+say(reason="run-finished", result={"run": {"complete": True}, "op_summaries": [ops[0]]})
+sys.exit(bool(why))
+"""
+
+
+def case(op, *samples):
+    """A case of a result, with a measurement where there are samples."""
+    measured = [{"samples": {"time_ns": times, "round": [0]}, "stats": {}} for times in samples]
+    return {"op": op, "status": "ok", "strategies": [{"measurements": measured}], "baselines": []}
 
 
 class Near(float):
@@ -108,7 +143,7 @@ class GpuCheck(GpuCheckCase):
         kept, logs = self.in_archive("keep"), self.in_archive("logs")
         self.assertLess({"verify/evidence/toy_simt_sm90.json", "bench/results/NOTES.md"}, kept)
         self.assertTrue(any(name.startswith("bench/results/Toy-GPU/quick-") for name in kept))
-        self.assertLess({"./verify-ci-toy.json", "./quick.json", "./wbench-run.log"}, logs)
+        self.assertLess({"./verify-ci-toy.json", "./quick.json", "./quick.log"}, logs)
         # Ended half way, by whoever started it: what was there before is there.
         wbench = self.root / "build/bench/wbench"
         wbench.write_text(wbench.read_text().replace("\n", f"\n[ $1 != info ] || exec cp -r {self.root}/out {self.root}/then\n", 1))
@@ -140,21 +175,24 @@ class GpuCheck(GpuCheckCase):
         self.put("samples", "8 bytes.")
         self.put_torch(has_cuda=True)
         for complete in (True, False):
-            self.put("result.json", json.dumps({"run": {"complete": complete}, "cases": ["a", "b"],
+            self.put("result.json", json.dumps({"run": {"complete": complete}, "cases": [case("toy", [1, 2.5]), case("toy", [3])],
                                                 "samples_file": {"file": "quick.json.samples.f64le"}}, indent=1))
             self.check("bench")
-        for name, cases in (("quick", ["a", "b"]), ("quick_partial", ["a"])):
+        for name, cases, samples in (("quick", 2, b"8 bytes."), ("quick_partial", 1, struct.pack("<3d", 1, 2.5, 0))):
             (path,) = self.root.glob(f"bench/results/Toy-GPU/{name}-*.json")
             self.assertNotIn(" ", path.read_text())
             result = json.loads(path.read_text())
-            self.assertEqual(result["cases"], cases)
+            self.assertEqual(len(result["cases"]), cases)
             self.assertEqual(result["samples_file"]["file"], path.name + ".samples.f64le")
-            self.assertEqual((path.parent / result["samples_file"]["file"]).read_text(), "8 bytes.")
+            self.assertEqual((path.parent / result["samples_file"]["file"]).read_bytes(), samples)
+        self.assertEqual(result["samples_file"] | {"file": ""}, {"file": "", "dtype": "f64le", "bytes": 24, "sha256": hashlib.sha256(samples).hexdigest()})
+        self.assertEqual(result["cases"][0]["strategies"][0]["measurements"][0]["samples"],
+                         {"time_ns": {"offset": 0, "count": 2}, "round": {"offset": 2, "count": 1}})
         self.assertTrue(any(name.endswith(".samples.f64le") for name in self.in_archive("keep")))
         self.check("peers", PYTHONPATH=str(self.root / "python"))
         words = (self.root / "words").read_text().splitlines()
-        self.assertEqual([line.split()[:3] for line in words if "--samples sidecar" in line], [["run", "--op", "all"]] * 3)
-        self.put("result.json", json.dumps({"run": {"complete": True}, "cases": ["x" * 5_000_001]}))
+        self.assertEqual([line.split()[:3] for line in words if "--samples sidecar" in line], [["run", "-v", "--op"]] * 3)
+        self.put("result.json", json.dumps({"run": {"complete": True}, "cases": [case("x" * 5_000_001)]}))
         self.forget()
         self.assertIn("quick.json is not kept, and lies in logs.tar.gz: it is over 5 MB", self.check("bench").stdout)
 
@@ -167,8 +205,8 @@ child = subprocess.Popen(["bash", "-c", "trap 'echo child >>{told}' INT; echo $$
 signal.pause()
 signal.sigtimedwait([], 1)
 """, 0o755)
-        result = self.check("bench", WIDE_GPU_CHECK_S="20")
-        self.assertIn("bench: FAILED", result.stdout)
+        result = self.check("selfcheck", WIDE_GPU_CHECK_S="20")
+        self.assertIn("selfcheck: FAILED", result.stdout)
         self.assertEqual(told.read_text(), "wbench ")
         self.assertFalse(is_running((self.root / "pid").read_text().strip()))
 
@@ -207,8 +245,8 @@ signal.sigtimedwait([], 1)
         self.assertRegex((self.root / "words").read_text(), r"^cmake --build \S+ --target wbench\nsuite run")
         self.assertEqual((good.returncode, self.kept("end_to_end-mlp-n20"), self.kept("end_to_end-vit-n8")), (0, 1, 0), good.stdout)
         self.assertEqual(self.kept("end_to_end"), 2)  # the suite's own, too
-        self.assertIn("models: 1 of 9 came to their end", good.stdout)
         suite = json.loads((self.root / "build/check/end_to_end.suite.json").read_text())
+        self.assertIn(f"models: 1 of {len(suite['entries'])} came to their end", good.stdout)
         self.assertEqual(suite["defaults"]["regimes"], ["stream", "graph"])
         self.assertLess(suite["defaults"]["budget_s"] * len(suite["entries"]), 570)
         missed = self.check("models", WBENCH_EXIT="5")
@@ -321,16 +359,40 @@ signal.sigtimedwait([], 1)
             self.assertRegex(text, rf"(?m)^#   {name} +[a-z0-9/]")
 
     def test_a_sweep_that_its_time_ends_keeps_whole_cases(self):
-        self.put("result.json", json.dumps({"run": {"complete": False}, "cases": ["first", "second", "half"]}))
+        self.put("result.json", json.dumps({"run": {"complete": False}, "cases": [case("first"), case("second"), case("half")]}))
         result = self.check("bench", WBENCH_EXIT="130")
         self.assertEqual((result.returncode, self.kept("quick")), (1, 0), result.stdout)
         self.assertIn("quick did not come to its end: 2 of its cases are kept", result.stdout)
         (kept,) = self.root.glob("bench/results/Toy-GPU/quick_partial-*.json")
-        self.assertEqual(json.loads(kept.read_text()), {"run": {"complete": False}, "cases": ["first", "second"]})
+        self.assertEqual((json.loads(kept.read_text())["run"], self.ops_in(kept)), ({"complete": False}, ["first", "second"]))
         self.forget()
-        self.put("result.json", json.dumps({"run": {"complete": False}, "cases": ["half"]}))
+        self.put("result.json", json.dumps({"run": {"complete": False}, "cases": [case("half")]}))
         self.assertIn("0 of its cases are kept", self.check("bench").stdout)
         self.assertFalse((self.root / "bench/results").exists())
+
+    def ops_in(self, path):
+        return [one["op"] for one in json.loads(path.read_text())["cases"]]
+
+    def test_what_hangs_crashes_or_loses_the_device_costs_a_sweep_one_primitive(self):
+        for name, was, now in (("scripts/gpu_check.d/sweep.py", "LEAST_STALL_S = 15", "LEAST_STALL_S = 1.5"),
+                               ("scripts/gpu_check.d/sweep.py", "seconds / 4", "seconds / 40"), ("scripts/watched.py", "WRITE_S = 5", "WRITE_S = 1")):
+            path = self.root / name
+            self.assertIn(was, path.read_text())
+            path.write_text(path.read_text().replace(was, now))
+        ops = ["good", "hangs", "fine", "crashes", "loses", "late", "last"]
+        self.put("strategies.json", json.dumps([{"op": op, "strategy": "simt", "device": "cuda"} for op in ops]))
+        self.put("build/bench/wbench", DEVICE.replace("ROOT", str(self.root)), 0o755)
+        out = self.check("bench", WIDE_GPU_CHECK_S="55").stdout
+        (kept,) = self.root.glob("bench/results/Toy-GPU/quick_partial-*.json")
+        self.assertEqual(self.ops_in(kept), ["good", "good", "hangs", "fine", "fine", "crashes", "loses", "loses", "late", "late", "last", "last"], out)
+        result = json.loads(kept.read_text())
+        self.assertEqual((result["run"]["complete"], result["totals"]), (False, {"cases": 12, "unreliable": 0, "ok": 11, "failed": 1}))
+        self.assertEqual(result["op_summaries"], ["loses", "late"])  # of what came to an end, once
+        self.assertIn("hangs came to no end, exit code -9: 5 primitives behind it", out)
+        self.assertIn("crashes came to no end, exit code 134: 3 primitives behind it", out)
+        self.assertIn("loses came to no end, exit code 1: 2 primitives behind it", out)
+        self.assertIn("quick did not come to its end: 12 of its cases are kept", out)
+        self.assertIn("bench: FAILED", out)
 
     def put_counters(self, **document):
         self.put("scripts/counters.py", f"""import os, pathlib, sys
@@ -373,7 +435,7 @@ sys.exit(int(os.environ["COUNTERS_EXIT"]))
         self.assertEqual(good.returncode, 0, good.stdout)
         self.assertTrue(json.loads(kept.read_text())["run"]["complete"])
         words = (self.root / "words").read_text()
-        self.assertIn("run --op all -p quick --peer python3 scripts/peers/torch_peer.py --no-compile --device cuda --regime stream,graph,cold", words)
+        self.assertIn("run -v --op toy -p quick --peer python3 scripts/peers/torch_peer.py --no-compile --device cuda --regime stream,graph,cold", words)
         self.put("result.json", '{"run": {"complete": false}}')
         short = self.check("peers", PYTHONPATH=str(self.root / "python"), WIDE_GPU_CHECK_S="360")  # but for evidence's
         self.assertEqual(short.returncode, 1, short.stdout)

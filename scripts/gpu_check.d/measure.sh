@@ -35,21 +35,23 @@ keep_reason() {
   return $not_here
 }
 
-# keep_sweep FILE NAME: a sweep that came to its end; of one whose time ended it the cases before the one that it was at, as
-# NAME_partial, which says itself that it is not complete.
-keep_sweep() {
-  local cases
-  if is_complete "$1"; then keep "$1" "$2"; return; fi
-  cases=$(python3 - "$1" "$out/$2_partial.json" 2>/dev/null <<'END'
-import json, sys
-result = json.load(open(sys.argv[1]))
-result["cases"] = result["cases"][:-1]
-json.dump(result, open(sys.argv[2], "w"))
-print(len(result["cases"]))
-END
-  )
-  say "$2 did not come to its end: ${cases:-0} of its cases are kept"
-  [ "${cases:-0}" -eq 0 ] || keep "$out/$2_partial.json" "$2_partial"
+# sweep NAME SECONDS WORDS...: wbench over all primitives, as sweep.py says, and what it leaves: a sweep that came to its end, else the
+# cases that did, as NAME_partial, which says itself that it is not complete. What hangs takes 8 s more to be ended.
+sweep() {
+  local name=$1 limit=$2 code cases ops
+  shift 2
+  ops=$(primitives | paste -sd ,)
+  rm -f "$out/$name".{json*,events,log}
+  within 1 python3 scripts/gpu_check.d/sweep.py "$out/$name.json" "$limit" "${ops:-all}" "$build/bench/wbench" "$@"
+  code=$?
+  [ $code -eq 0 ] || tail -n 30 "$out/$name.log"
+  if is_complete "$out/$name.json"; then
+    keep "$out/$name.json" "$name" || return 1
+    return $code
+  fi
+  cases=$(json_fact "$out/$name.json" "['cases'].__len__()")
+  say "$name did not come to its end: ${cases:-0} of its cases are kept"
+  [ "${cases:-0}" -eq 0 ] || keep "$out/$name.json" "${name}_partial"
   return 1
 }
 
@@ -118,16 +120,11 @@ END
 }
 
 part_bench() {
-  local limit code
+  local limit
   limit=$(at_most)
-  rm -f "$out"/quick.json*
-  # --budget leaves room for checking; so few samples, and beside the result, that its file stays one to be committed.
-  within 1 "$build/bench/wbench" run --op all -p quick --device cuda --regime stream,graph --budget $((limit * 6 / 10)) \
-    --max-samples 200 --samples sidecar --json "$out/quick.json" >"$out/wbench-run.log" 2>&1
-  code=$?
-  [ $code -eq 0 ] || tail -n 30 "$out/wbench-run.log"
-  keep_sweep "$out/quick.json" quick || return 1
-  return $code
+  [ "$limit" -ge 15 ] || return 124
+  # So few samples that the result stays a file to be committed.
+  sweep quick $((limit - 11)) -p quick --device cuda --regime stream,graph --max-samples 200
 }
 
 # An entry that came to its end is kept, whatever became of the others. What is verified by now is known to a wbench that is
@@ -209,11 +206,8 @@ END
     return
   fi
   limit=$(at_most)
+  [ "$limit" -ge 15 ] || return 124
   [ "$limit" -ge 350 ] || preset=ci
-  within 1 "$build/bench/wbench" run --op all -p $preset --peer "python3 scripts/peers/torch_peer.py --no-compile" --device cuda \
-    --regime stream,graph,cold --budget $((limit * 6 / 10)) --max-samples 200 --samples sidecar --json "$out/peers.json" >"$out/peers.log" 2>&1
-  code=$?
-  [ $code -eq 0 ] || tail -n 30 "$out/peers.log"
-  keep_sweep "$out/peers.json" peers || return 1
-  return $code
+  sweep peers $((limit - 11)) -p $preset --peer "python3 scripts/peers/torch_peer.py --no-compile" --device cuda \
+    --regime stream,graph,cold --max-samples 200
 }

@@ -191,7 +191,8 @@ part_sanitize() {
     wait_for_fewer_than "$at_once"
     if [ "$(times_cut "$unit")" -gt 0 ]; then doubtful+=("$tool $unit"); else sanitize_one "$tool" "$unit" & fi
   done
-  mapfile -t doubtful < <(for unit in "${doubtful[@]}"; do echo "$(times_cut "${unit#* }") $unit"; done | LC_ALL=C sort -s -n -k 1,1)
+  mapfile -t doubtful < <(for unit in "${doubtful[@]}"; do echo "$(times_cut "${unit#* }") $unit"; done |
+    LC_ALL=C sort -s -n -k 1,1)
   for unit in "${doubtful[@]}"; do
     read -r _ tool unit <<<"$unit"
     wait_for_fewer_than "$at_once"

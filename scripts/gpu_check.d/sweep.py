@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: the wide developers
+# SPDX-License-Identifier: Apache-2.0
+"""sweep.py FILE SECONDS OP,.. WBENCH WORD...: `WBENCH run WORD...` over these primitives, on a device where one may hang or lose it.
+
+One process for all, since each would set the device up and measure its ceilings anew. A process that begins no further case for a
+quarter of the time is ended; behind one that was ended, that crashed, or that lost its device, another one runs the primitives that come
+after the one under way. FILE is wbench's own where the first process came to its end. Else it has the cases that ended, of all
+processes (--events), and says itself that it is not complete. Exit code: the last process's, and 1 where FILE is not complete.
+"""
+import collections
+import dataclasses
+import hashlib
+import json
+import pathlib
+import re
+import struct
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from watched import run_watched  # noqa: E402
+
+NOT_RUN = "not run: the device failed before"  # as wbench says of the cases behind a lost device
+BEGINS = re.compile(r"\[\d+/\d+\] \S+ s  (\w+) ")  # a case, on wbench -v's terminal
+LEAST_S = 10  # for a process
+LEAST_STALL_S = 15  # what a device's first calls may take
+
+
+@dataclasses.dataclass
+class Process:
+    """What one process has left."""
+    result: dict
+    cases: list
+    is_whole: bool
+    under_way: str  # the primitive that it was at; empty where it came to none
+
+
+def read_process(events, log):
+    result, cases, has_finished = None, [], False
+    lines = events.read_text(errors="replace").split("\n")[:-1] if events.exists() else []  # behind the last end is half a line
+    for line in map(json.loads, lines):
+        result = line.get("result", result)
+        cases += [line["case"]] if "case" in line else []
+        has_finished = line["reason"] == "run-finished"
+    ended = [case for case in cases if not (case.get("reason") or "").startswith(NOT_RUN)]
+    is_lost = len(ended) < len(cases)
+    is_whole = has_finished and result["run"]["complete"] and not is_lost
+    if has_finished and not is_whole and not is_lost:
+        del ended[-1:]  # the one that was interrupted
+    begun = BEGINS.findall(log)
+    return Process(result, ended, is_whole, ended[-1]["op"] if is_lost and ended else begun[-1] if begun else "")
+
+
+def joined(processes):
+    """One document of what several have left."""
+    document = dict(next(process.result for process in reversed(processes) if process.result))
+    document["cases"] = [case for process in processes for case in process.cases]
+    results = [process.result for process in processes if process.result]
+    for key in ("op_summaries", "environment_checks"):
+        document[key] = []
+        for one in (one for result in results for one in result.get(key, ())):
+            if one not in document[key]:
+                document[key].append(one)
+    document["run"] = document["run"] | {"complete": False}
+    document["totals"] = document.get("totals", {}) | totals(document["cases"])
+    return document
+
+
+def totals(cases):
+    """But for mistrusted ones, which reports count themselves."""
+    made = [[m for runner in case["strategies"] + case["baselines"] for m in runner["measurements"]] for case in cases]
+    return {"cases": len(cases), "unreliable": sum(any(m["stats"].get("reliable") is False for m in measured) for measured in made),
+            **collections.Counter(case["status"] for case in cases)}
+
+
+def write(document, path):
+    """With the samples beside it, as wbench writes them (bench/samples_file.hpp)."""
+    data = bytearray()
+    runners = [runner for case in document["cases"] for runner in case["strategies"] + case["baselines"]]
+    for samples in (measured["samples"] for runner in runners for measured in runner["measurements"]):
+        for name, column in samples.items():
+            samples[name] = {"offset": len(data) // 8, "count": len(column)}
+            data += struct.pack(f"<{len(column)}d", *column)
+    beside = path.with_name(path.name + ".samples.f64le")
+    beside.write_bytes(data)
+    document["samples_file"] = {"file": beside.name, "dtype": "f64le", "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    path.write_text(json.dumps(document))
+
+
+def main():
+    path, seconds, todo, wbench, words = pathlib.Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3].split(","), sys.argv[4], sys.argv[5:]
+    events, log = path.with_suffix(".events"), path.with_suffix(".log")
+    end, processes, code = time.monotonic() + seconds, [], 0
+    log.write_text("")
+    while todo and (left := end - time.monotonic()) >= (LEAST_S if processes else 0):
+        events.unlink(missing_ok=True)
+        before = log.stat().st_size
+        budget = str(max(1, int(0.6 * left)))  # leaves room for checking
+        code = run_watched([wbench, "run", "-v", "--op", ",".join(todo), *words, "--budget", budget, "--samples", "sidecar",
+                            "--events", str(events), "--json", str(path)], log, left, max(seconds / 4, LEAST_STALL_S))
+        one = read_process(events, log.read_bytes()[before:].decode(errors="replace"))
+        processes.append(one)
+        if one.is_whole:
+            todo = []
+        elif one.under_way not in todo:
+            break  # nothing that another process could leave out
+        else:
+            todo = todo[todo.index(one.under_way) + 1:]
+            print(f"{one.under_way} came to no end, exit code {code}: {len(todo)} primitives behind it", flush=True)
+    events.unlink(missing_ok=True)
+    if len(processes) == 1 and processes[0].is_whole:
+        return code
+    if any(process.result for process in processes):
+        write(joined(processes), path)
+    return code or 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
