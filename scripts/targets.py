@@ -33,17 +33,18 @@ a slower one. Exit 1 where something could not be measured; a target that is mis
 import argparse
 import contextlib
 import dataclasses
+import itertools
 import json
 import math
 import pathlib
-import signal
-import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 import expectation  # noqa: E402
 import roofline  # noqa: E402
+from watched import run_watched  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # `sequential` calls the vendor where it stands among these; elsewhere it is our own kernel member by member, and no contender.
@@ -56,6 +57,8 @@ VENDORS = {"linear": LINEARS, "ragged_linear": LINEARS, "attention": BATCHED, "m
            "instancenorm1d": CUDNN, "instancenorm2d": CUDNN, "flash_attention": CUDNN}
 REGIMES = ("graph", "stream", "cpu")  # the first that all sides have counts
 SEEN_IN_INTERVAL = ("wide_interval", "timed_out")  # of a measurement's doubts: a bound within decides nothing anyway
+LEAST_S = 5  # for another process
+LEAST_STALL_S = 15  # without another case, which a device's first calls may take
 GOALS = ("vs_vendor", "of_floor_pct", "flops_per_s", "most_us", "vs_other", "geomean_vs_vendor", "least_vs_vendor")
 
 
@@ -264,24 +267,36 @@ def entry_name(index):
 
 def run_cases(wbench, targets, seconds, folder):
     """Of each target the cases that were run, or why there are none. A vendor's case of other axes is one of the same run. `folder` then
-    holds the results."""
+    holds the results. Behind an entry that hangs, crashes or loses the device another process runs the rest, while there is time."""
     (folder / "suite.json").write_text(json.dumps(suite_of(targets, seconds)))
-    with open(folder / "log", "w") as log:
-        process = subprocess.Popen([wbench, "suite", "run", folder / "suite.json", "--device", "cuda", "--results", folder / "results",
-                                    "--json", folder / "summary.json"], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        try:
-            process.wait(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)  # it then writes what it has
-            try:
-                process.wait(timeout=5)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-    words = (folder / "log").read_text(errors="replace").strip().splitlines() or ["no output"]
-    outcomes = {entry["name"]: entry for entry in (read_json(folder / "summary.json") or {"entries": []})["entries"]}
-    return [cases_of(read_json(folder / f"results/{entry_name(index)}.json"), outcomes.get(entry_name(index)),
-                     f"exit code {process.returncode}: {words[-1]}") for index in range(len(targets))]
+    log, summary = folder / "log", folder / "summary.json"
+    end, outcomes, otherwise = time.monotonic() + seconds, {}, {}
+    todo = names = [entry_name(index) for index in range(len(targets))]
+    while todo:
+        for path in (summary, *(folder / f"results/{name}.json" for name in todo)):
+            path.unlink(missing_ok=True)
+        command = [wbench, "suite", "run", folder / "suite.json", "--device", "cuda", "--results", folder / "results", "--json", summary, "-v"]
+        code = run_watched(command + ([] if todo is names else ["--entry", ",".join(todo)]), log, end - time.monotonic(),
+                           max(seconds / 4, LEAST_STALL_S))
+        words = log.read_text(errors="replace").strip().splitlines() or ["no output"]
+        otherwise |= dict.fromkeys(todo, f"exit code {code}: {words[-1]}")
+        found = {entry["name"]: entry for entry in (read_json(summary) or {"entries": []})["entries"]}
+        outcomes |= {name: found.get(name) for name in todo}
+        todo = behind_trouble([(name, found.get(name, {}).get("status") or ((folder / f"results/{name}.json").exists() and "ok"))
+                               for name in todo])
+        if end - time.monotonic() < LEAST_S:
+            break
+    return [cases_of(read_json(folder / f"results/{name}.json"), outcomes.get(name), otherwise[name]) for name in names]
+
+
+def behind_trouble(entries):
+    """The names of the entries that another process may still run: those behind one that came to no end (without a status of its own),
+    and where the last ones all failed, those behind the first of them, which may have lost the device to all."""
+    statuses = [status for _, status in entries]
+    at = next((i for i, status in enumerate(statuses) if status in (False, "interrupted", "not_run")), None)
+    if at is None and not set(statuses) <= {"no_device"}:
+        at = len(statuses) - len(list(itertools.takewhile(lambda status: status in ("failed", "no_device"), reversed(statuses))))
+    return [] if at is None else [name for name, _ in entries[at + 1:]]
 
 
 def device_in(folder):

@@ -312,7 +312,7 @@ class RunTest(unittest.TestCase):
         write = """for i in 0 1 2; do echo '{"run": {"complete": true}, "cases": ['$i']}' > $7/t0$i.json; done\n"""
         suite, words, cases = self.run_cases(write)
         self.assertEqual(cases, [([0], ""), ([1], ""), ([2], "")])
-        self.assertRegex(words, r"^suite run \S+ --device cuda --results \S+ --json \S+$")
+        self.assertRegex(words, r"^suite run \S+ --device cuda --results \S+ --json \S+ -v$")
         self.assertEqual(suite["defaults"], {"baselines": "none", "max_samples": 300, "budget_s": 1.2})
         self.assertEqual(suite["entries"], [
             {"name": "t00", "op": "linear", "axes": {"n": 2, "weights": ["int8", "packed"]}, "regimes": ["stream", "graph"]},
@@ -325,6 +325,28 @@ class RunTest(unittest.TestCase):
 echo '{"entries": [{"name": "t01", "status": "refused", "message": "no such axis"}, {"name": "t02", "status": "not_run", "message": null}]}' >$9\n"""
         self.assertEqual([why for _, why in self.run_cases(half)[2]],
                          ["the run did not come to its end", "no such axis", "no time was left"])
+
+    def test_what_comes_behind_trouble_is_run_by_another_process(self):
+        result = """echo '{"run": {"complete": true}, "cases": [7]}' >$7/$name.json\n"""
+        names = "for name in $(echo ${12:-t00,t01,t02} | tr , ' '); do\n"
+        hangs = f"trap '' INT\n{names}echo at $name\n[ $name != t01 ] || exec sleep 1000\n{result}done\n"
+        with mock.patch.object(targets, "LEAST_STALL_S", 0.5), mock.patch("watched.TO_WRITE_S", 0.2), mock.patch.object(targets, "LEAST_S", 0.1):
+            _, words, cases = self.run_cases(hangs, 2)
+        self.assertEqual(cases, [([7], ""), ([], "exit code -9: at t01"), ([7], "")])
+        self.assertRegex(words, " --entry t02$")
+        lost = names + """word=ok; [ -z "$lost" ] || word=no_device; [ $name.$# != t01.10 ] || { word=failed; lost=yes; }
+[ $word != ok ] || """ + result + """entries="$entries${entries:+, }{\\"name\\": \\"$name\\", \\"status\\": \\"$word\\", \\"message\\": null}"
+done
+echo "{\\"entries\\": [$entries]}" >$9
+"""
+        _, words, cases = self.run_cases(lost)
+        self.assertEqual(cases, [([7], ""), ([], "failed"), ([7], "")])
+        self.assertRegex(words, " --entry t02$")
+
+    def test_where_to_go_on(self):
+        for statuses, behind in [(["ok", "missed"], 2), (["ok", False, "ok"], 2), (["ok", "interrupted", "not_run"], 2),
+                                 (["failed", "no_device", "failed"], 1), (["failed", "ok"], 2), (["ok", "failed"], 2), (["no_device"] * 2, 2)]:
+            self.assertEqual(targets.behind_trouble(list(enumerate(statuses))), list(range(len(statuses)))[behind:], statuses)
 
     def test_what_was_measured_before_time_ran_out_counts(self):
         slow = """echo '{"run": {"complete": true}, "cases": [5]}' >$7/t00.json\ntrap 'echo interrupted; exit 130' INT\nsleep 0.1 & wait

@@ -162,9 +162,9 @@ END
 part_targets() {
   local limit code
   limit=$(at_most)
-  [ "$limit" -ge 10 ] || return 124
+  [ "$limit" -ge 15 ] || return 124
   rm -rf "$out/targets" "$out/targets.json"
-  within 1 python3 scripts/targets.py measure "$build/bench/wbench" --seconds $((limit - 7)) --out "$out/targets.json" \
+  within 1 python3 scripts/targets.py measure "$build/bench/wbench" --seconds $((limit - 11)) --out "$out/targets.json" \
     --raw "$out/targets" --driver "$(gpu_fact driver_version)"
   code=$?
   [ -s "$out/targets.json" ] || return 1
