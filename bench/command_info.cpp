@@ -4,15 +4,18 @@
 // `info`: build, machine, devices. Works without a device and says why there is none.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 #include <sstream>
+#include <system_error>
 
 #include "bench/calibrate.hpp"
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
 #include "bench/environment.hpp"
+#include "bench/interrupt.hpp"
 #include "bench/machine_checks.hpp"
 #include "bench/outputs.hpp"
 #include "bench/report/assets.hpp"
@@ -50,23 +53,6 @@ bool is_asked_for(const DeviceInfo& info, const std::string& device) {
   return device.empty() || to_string(info.device) == (device == "cuda" ? "cuda:0" : device);
 }
 
-/// Of the devices asked for, and of a GPU why it has none.
-std::vector<SelfCheck> check_all(const Facts& facts, const std::string& device) {
-  std::vector<SelfCheck> checks;
-  const auto append = [&](std::vector<SelfCheck> more) {
-    checks.insert(checks.end(), more.begin(), more.end());
-  };
-  for (const DeviceInfo& info : facts.run.devices) {
-    if (is_asked_for(info, device)) append(check_device(context_of(info)));
-  }
-  const bool has_cuda = facts.run.devices.size() > 1;
-  if (!has_cuda && device.empty()) {
-    append(
-        skip_cuda(facts.broken_devices.empty() ? facts.cuda.reason : facts.broken_devices.front()));
-  }
-  return checks;
-}
-
 Facts collect(bool no_gpu, const InfoOptions& options) {
   Facts facts;
   facts.cuda = no_gpu ? CudaAvailability{0, "not asked (--no-gpu)"} : query_cuda();
@@ -84,7 +70,6 @@ Facts collect(bool no_gpu, const InfoOptions& options) {
     facts.calibrations.push_back(
         is_asked_for(device, options.device) ? calibrate(context_of(device)) : Calibration());
   }
-  if (options.checks_measuring) facts.checks = check_all(facts, options.device);
   return facts;
 }
 
@@ -210,6 +195,43 @@ Json json_of(const Facts& facts) {
   return document;
 }
 
+std::string document_text(const Facts& facts) {
+  return json_of(facts).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// Where a document can be replaced by a later one.
+bool is_file(const std::string& path) {
+  std::error_code error;
+  return path != "-" &&
+         (!std::filesystem::exists(path, error) || std::filesystem::is_regular_file(path, error));
+}
+
+/// Of the devices asked for, and of a GPU why it has none. Documents are written behind every
+/// check, since a device that hangs leaves no time for more.
+void check_all(Facts& facts, const InfoOptions& options) {
+  std::vector<SelfCheck> ended;
+  const auto append = [&](const std::vector<SelfCheck>& more) {
+    facts.checks = ended;
+    facts.checks->insert(facts.checks->end(), more.begin(), more.end());
+  };
+  const auto write = [&](const std::vector<SelfCheck>& so_far) {
+    append(so_far);
+    for (const std::string& path : options.json) {
+      if (is_file(path)) write_file(path, document_text(facts));
+    }
+  };
+  append({});
+  for (const DeviceInfo& info : facts.run.devices) {
+    if (is_asked_for(info, options.device)) append(check_device(context_of(info), write));
+    ended = *facts.checks;
+  }
+  const bool has_cuda = facts.run.devices.size() > 1;
+  if (!has_cuda && options.device.empty()) {
+    append(
+        skip_cuda(facts.broken_devices.empty() ? facts.cuda.reason : facts.broken_devices.front()));
+  }
+}
+
 int info_of_ops(const GlobalOptions& global, const InfoOptions& options, std::ostream& out) {
   Json document = Json::object();
   std::string listings;
@@ -234,11 +256,12 @@ int command_info(const GlobalOptions& global, const InfoOptions& options, std::o
   asked.device = options.device;
   asked.no_gpu = global.no_gpu;
   if (!asked.device.empty() && !make_context(asked, err)) return kEnvironment;
-  const Facts facts = collect(global.no_gpu, options);
+  if (options.checks_measuring) install_interrupt_handler();
+  Facts facts = collect(global.no_gpu, options);
+  if (options.checks_measuring) check_all(facts, options);
   bool is_document = false;
   for (const std::string& path : options.json) {
-    const std::string text =
-        json_of(facts).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+    const std::string text = document_text(facts);
     is_document = is_document || path == "-";
     if (path == "-") {
       out << text;
@@ -250,7 +273,8 @@ int command_info(const GlobalOptions& global, const InfoOptions& options, std::o
     out << listing_text(rows_of(facts), output_width());
     if (facts.checks) out << "\n" << to_text(*facts.checks, output_width());
   }
-  return facts.checks && has_failed(*facts.checks) ? kEnvironment : kSuccess;
+  if (facts.checks && has_failed(*facts.checks)) return kEnvironment;
+  return facts.checks && is_interrupted() ? kInterrupted : kSuccess;
 }
 
 }  // namespace wide::bench

@@ -3,17 +3,20 @@
 //
 // `info --self-check`: every check fails on numbers that are wrong, and where nothing can be
 // measured; what runs on the CPU, and what is said of a GPU that is not there.
+#include <algorithm>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
+#include "bench/interrupt.hpp"
 #include "bench/self_check/report.hpp"
 #include "bench/self_check/run.hpp"
 #include "host/core/file.hpp"
@@ -173,6 +176,37 @@ TEST_CASE("a check that throws has failed, and what was not run is skipped") {
   CHECK_FALSE(has_failed(skip_cuda("none")));
 }
 
+TEST_CASE("an interrupt skips the rest, and each check is told when it has ended") {
+  set_interrupted(false);
+  std::vector<size_t> ended;
+  const auto interrupt_first = [&](const std::vector<SelfCheck>& checks) {
+    const auto is_to_come = [](const SelfCheck& check) {
+      return check.text == "the process has ended before";
+    };
+    ended.push_back(checks.size() -
+                    static_cast<size_t>(std::count_if(checks.begin(), checks.end(), is_to_come)));
+    set_interrupted(true);
+  };
+  const auto checks = check_device(Context::cpu(), interrupt_first);
+  CHECK(ended == std::vector<size_t>{1, 2, 3, 4, 5});
+  REQUIRE(checks.size() == ended.size());
+  CHECK(found(checks, "clock_monotonic").status == CheckStatus::passed);
+  for (const char* name : {"clock_quantum", "clock_floor", "empty_launch", "aa"}) {
+    INFO(name);
+    CHECK(found(checks, name).status == CheckStatus::skipped);
+    CHECK(found(checks, name).text == "interrupted");
+  }
+  SelfChecks meanwhile(DeviceType::cuda, "cuda:0");
+  set_interrupted(false);
+  meanwhile.measure("event_quantum", [] {
+    set_interrupted(true);
+    return 32.0;
+  });
+  CHECK(meanwhile.in_order().front().text == "interrupted");
+  CHECK(check_device(Context::cpu()).front().text == "interrupted");
+  set_interrupted(false);
+}
+
 TEST_CASE("on the CPU the host's clock is checked, and what a GPU alone has is skipped") {
   const test::TemporaryFolder folder;
   const Outcome o = wbench("--no-gpu info --self-check --json check.json --json -");
@@ -193,6 +227,23 @@ TEST_CASE("on the CPU the host's clock is checked, and what a GPU alone has is s
       CHECK(check["measured"].is_number());
     }
   }
+}
+
+TEST_CASE("a signal ends it with what was checked, which is written before the end") {
+  const test::TemporaryFolder folder;
+  std::thread other([] {
+    for (int i = 0; i < 60'000 && !std::filesystem::exists("check.json"); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::raise(SIGINT);
+  });
+  const Outcome o = wbench("--no-gpu info --self-check -d cpu --json check.json");
+  other.join();
+  const nlohmann::json found = nlohmann::json::parse(read_file("check.json"))["self_check"];
+  CHECK(o.code == (found["failed"] == 0 ? kInterrupted : kEnvironment));
+  REQUIRE(found["checks"].size() == 5);
+  CHECK(found["checks"][0]["measured"].is_number());
+  CHECK(found["checks"][4]["name"] == "aa");
+  CHECK(found["checks"][4]["text"] == "interrupted");
 }
 
 TEST_CASE("a device that cannot be had is no self-check") {

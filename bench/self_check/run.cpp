@@ -8,6 +8,7 @@
 
 #include "bench/calibrate.hpp"
 #include "bench/contender.hpp"
+#include "bench/interrupt.hpp"
 #include "bench/nvml/throttle.hpp"
 #include "bench/runner.hpp"
 #include "bench/simulation.hpp"
@@ -18,6 +19,8 @@ namespace wide::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr const char* kInterruptedReason = "interrupted";
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -66,7 +69,9 @@ void check_host_clock(SelfChecks& checks, const Calibration& calibration) {
 void check_aa(SelfChecks& checks, const Context& context, const Calibration& calibration) {
   const Limit& limit = checks.limit("aa");
   try {
-    checks.add(judge_aa(limit, checks.device(), run_aa(context, calibration)));
+    const AaCells cells = is_interrupted() ? AaCells() : run_aa(context, calibration);
+    if (is_interrupted()) return checks.skip("aa", kInterruptedReason);
+    checks.add(judge_aa(limit, checks.device(), cells));
   } catch (const std::exception& error) {
     checks.add(broken(limit, checks.device(), error.what()));
   }
@@ -87,7 +92,7 @@ double energy_period_ms(Monitor& monitor, const std::function<void()>& load) {
 double seconds_to_settle(Monitor& monitor, const std::function<void()>& load) {
   ClockStability clocks(RunConfig().clock_tol_pct);
   const auto start = Clock::now();
-  while (!clocks.is_stable() && seconds_since(start) <= kMaxClockWarmUp_s) {
+  while (!clocks.is_stable() && !is_interrupted() && seconds_since(start) <= kMaxClockWarmUp_s) {
     load();
     const std::optional<double> mhz = monitor.read_clock().sm_mhz;
     if (mhz) clocks.add(seconds_since(start), *mhz);
@@ -99,7 +104,9 @@ double seconds_to_settle(Monitor& monitor, const std::function<void()>& load) {
 
 void SelfChecks::measure(std::string_view check, const std::function<double()>& number) {
   try {
-    add(judge(limit(check), name_, number()));
+    const double measured = is_interrupted() ? 0 : number();
+    if (is_interrupted()) return skip(check, kInterruptedReason);
+    add(judge(limit(check), name_, measured));
   } catch (const std::exception& error) {
     add(broken(limit(check), name_, error.what()));
   }
@@ -115,6 +122,15 @@ void SelfChecks::skip_rest(const std::string& reason) {
     if (limit.device == type_ && std::none_of(done_.begin(), done_.end(), is_this))
       add(skipped(limit, name_, reason));
   }
+}
+
+void SelfChecks::add(SelfCheck check) {
+  done_.push_back(std::move(check));
+  if (!on_checks_) return;
+  SelfChecks so_far = *this;
+  so_far.on_checks_ = nullptr;
+  so_far.skip_rest("the process has ended before");
+  on_checks_(so_far.in_order());
 }
 
 std::vector<SelfCheck> SelfChecks::in_order() const {
@@ -145,8 +161,12 @@ void check_nvml(SelfChecks& checks, const NvmlMonitor& nvml, const std::function
   }
 }
 
-std::vector<SelfCheck> check_device(const Context& context) {
-  SelfChecks checks(context.device());
+std::vector<SelfCheck> check_device(const Context& context, const OnChecks& on_checks) {
+  SelfChecks checks(context.device(), on_checks);
+  if (is_interrupted()) {
+    checks.skip_rest(kInterruptedReason);
+    return checks.in_order();
+  }
   const ActiveDevice active(context);
   const bool is_cuda = context.device().type == DeviceType::cuda;
   if (is_cuda && is_simulated()) {

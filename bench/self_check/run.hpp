@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/nvml/nvml.hpp"
@@ -14,18 +15,22 @@
 
 namespace wide::bench {
 
+/// Told of all of a device's checks whenever one has ended; those to come are skipped until then.
+using OnChecks = std::function<void(const std::vector<SelfCheck>&)>;
+
 /// The checks of one device, each with its outcome.
 class SelfChecks {
  public:
-  explicit SelfChecks(const Device& device) : type_(device.type), name_(to_string(device)) {}
+  explicit SelfChecks(const Device& device, OnChecks on_checks = {})
+      : type_(device.type), name_(to_string(device)), on_checks_(std::move(on_checks)) {}
   SelfChecks(DeviceType type, std::string name) : type_(type), name_(std::move(name)) {}
 
-  /// Judges what `number` returns.
+  /// Judges what `number` returns; skipped where an interrupt comes before or meanwhile.
   void measure(std::string_view check, const std::function<double()>& number);
   void skip(std::string_view check, const std::string& reason);
   /// All of the device that have no outcome yet.
   void skip_rest(const std::string& reason);
-  void add(SelfCheck check) { done_.push_back(std::move(check)); }
+  void add(SelfCheck check);
   const Limit& limit(std::string_view check) const { return limit_of(check, type_); }
   const std::string& device() const { return name_; }
   /// In the order of limits().
@@ -34,11 +39,13 @@ class SelfChecks {
  private:
   DeviceType type_;
   std::string name_;
+  OnChecks on_checks_;
   std::vector<SelfCheck> done_;
 };
 
 /// All checks of the context's device. On the simulated GPU, which has no times, those of logic.
-std::vector<SelfCheck> check_device(const Context& context);
+/// After an interrupt the rest is skipped.
+std::vector<SelfCheck> check_device(const Context& context, const OnChecks& on_checks = {});
 /// Those of a GPU where there is none.
 std::vector<SelfCheck> skip_cuda(const std::string& reason);
 
