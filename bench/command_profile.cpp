@@ -49,7 +49,8 @@ std::vector<std::string> tool_words(const ProfileOptions& o, const std::string& 
             "--output=" + file};
   }
   if (o.tool == "ncu") {
-    std::vector<std::string> words{"ncu", "--profile-from-start", "off"};
+    // ncu would set clocks to their base, at which nothing else here is measured.
+    std::vector<std::string> words{"ncu", "--clock-control", "none", "--profile-from-start", "off"};
 #if WIDE_HAS_NVTX
     // DOMAIN@RANGE, with a slash behind a range that is pushed: not one that is started and ended.
     words.insert(words.end(), {"--nvtx", "--nvtx-include",

@@ -263,7 +263,7 @@ TEST_CASE("the profiler's command runs one case with nothing but its calls") {
   CHECK_THAT(nsys.out, ContainsSubstring(" run --launches 5 " + selects));
   CHECK_THAT(nsys.out, ContainsSubstring("--baseline none --profile\n"));
   const Outcome ncu = wbench("profile --tool=ncu --set full --dry-run " + selects);
-  CHECK_THAT(ncu.out, ContainsSubstring("ncu --profile-from-start off ") &&
+  CHECK_THAT(ncu.out, ContainsSubstring("ncu --clock-control none --profile-from-start off ") &&
                           ContainsSubstring(" --set full --force-overwrite --export ./linear "));
   CHECK_THAT(ncu.out, !ContainsSubstring("--tool"));
   const Outcome replays =
@@ -330,7 +330,7 @@ TEST_CASE("a tool that is not there is said, and its command is printed all the 
   const Outcome o = wbench("profile --tool ncu --op linear --n 2 --batch 2 --d 8 --device cpu");
   setenv("PATH", path.c_str(), 1);
   CHECK(o.code == kEnvironment);
-  CHECK_THAT(o.out, ContainsSubstring("ncu --profile-from-start off"));
+  CHECK_THAT(o.out, ContainsSubstring("ncu --clock-control none --profile-from-start off"));
   CHECK_THAT(o.err, ContainsSubstring("ncu is not on PATH"));
 }
 
