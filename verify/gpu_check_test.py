@@ -215,6 +215,17 @@ signal.sigtimedwait([], 1)
         for words in ("back to back", "WIDE_GPU_CHECK_S=$((left < 600 ? left - 30 : 570))", "one kind of device", "an H200's"):
             self.assertIn(words, manual)
 
+    def test_the_device_is_held_open(self):
+        script = self.root / "scripts/gpu_check"
+        script.write_text(script.read_text().replace("/dev/nvidia[0-9]*", f"{self.root}/nvidia[0-9]*"))
+        wbench = self.root / "build/bench/wbench"
+        wbench.write_text(wbench.read_text().replace("\n", f"\nreadlink /proc/self/fd/9 >{self.root}/held || true\n", 1))
+        self.assertEqual(self.check("selfcheck").returncode, 0)
+        self.assertEqual((self.root / "held").read_text(), "")  # where there is none
+        node = self.put("nvidia3", "")
+        self.assertEqual(self.check("selfcheck").returncode, 0)
+        self.assertEqual((self.root / "held").read_text(), f"{node}\n")
+
     def kept(self, name):
         return len(list(self.root.glob(f"bench/results/Toy-GPU/{name}-*.json")))
 
