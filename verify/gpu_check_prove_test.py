@@ -6,7 +6,7 @@ import json
 import re
 import unittest
 
-from gpu_check_case import GpuCheckCase
+from gpu_check_case import WBENCH, GpuCheckCase
 from kernel_tree import CLEAN, ROOT, evidence
 
 
@@ -39,7 +39,11 @@ class Prove(GpuCheckCase):
         self.assertIn("verify: ok", first.stdout)
         self.assertEqual((first.returncode, self.read_evidence()["cases_passed"]), (1, 10))
         self.assertRegex((self.root / "words").read_text(), r"cmake --build \S+ -- -k 0\n")
-        self.assertEqual(self.order("third", WIDE_GPU_CHECK_S="1")[0], "build")  # it has not come to its end
+        self.assertEqual(self.order("third", WIDE_GPU_CHECK_S="1")[0], "droop")  # it would be refused again
+        self.put("bench/tool.cpp", "int main() { return 2; }\n")
+        self.assertEqual(self.order("third", WIDE_GPU_CHECK_S="1")[0], "build")  # which has no time to come to its end
+        self.assertEqual(self.order("third", WIDE_GPU_CHECK_S="1")[0], "build")
+        self.put("build/bench/wbench", WBENCH.replace("ROOT", str(self.root)), 0o755)  # of other sources it was dropped
         refused.unlink()
         self.check("build")
         self.assertEqual(self.order("third", WIDE_GPU_CHECK_S="1")[0], "droop")

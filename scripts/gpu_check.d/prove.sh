@@ -40,9 +40,15 @@ drop_old_programs() {
   echo "$sum" >"$build/sources.sum"
 }
 
-# What one file's compiler refuses costs what is made of that file. sources.txt says that all was built.
+# Whether there is nothing more to build: all was, or what was not is refused anew, of these very sources.
+has_built() {
+  [ -e "$build/sources.txt" ] || { [ -x "$build/bench/wbench" ] && [ "$(cat "$build/ended.sum" 2>/dev/null)" = "$(sum_of_sources)" ]; }
+}
+
+# What one file's compiler refuses costs what is made of that file. sources.txt says that all was built, ended.sum of which sources
+# a build came to its end by itself.
 part_build() {
-  local capability architecture
+  local capability architecture code
   say_what_is_here
   judge_commit
   if ! command -v cmake >/dev/null && [ -x "$build/bench/wbench" ]; then
@@ -59,10 +65,15 @@ part_build() {
     options+=("-DCMAKE_PREFIX_PATH=$root/carry/usr")
     export CPLUS_INCLUDE_PATH="$root/carry/usr/include${CPLUS_INCLUDE_PATH:+:$CPLUS_INCLUDE_PATH}"
   fi
-  rm -f "$build/sources.txt"
+  rm -f "$build/sources.txt" "$build/ended.sum"
   drop_old_programs
-  { within 1 cmake "${options[@]}" && within 1 cmake --build "$build" -- -k 0; } >"$out/build.log" 2>&1
-  local code=$?
+  within 1 cmake "${options[@]}" >"$out/build.log" 2>&1
+  code=$?
+  if [ $code -eq 0 ]; then
+    within 1 cmake --build "$build" -- -k 0 >>"$out/build.log" 2>&1
+    code=$?
+    [ $code -eq 124 ] || [ $code -eq 137 ] || cp "$build/sources.sum" "$build/ended.sum"
+  fi
   if [ $code -eq 0 ]; then write_sources "$architecture"; else cause_in "$out/build.log"; fi
   return $code
 }
