@@ -56,6 +56,7 @@ std::vector<std::string> doubts_of(const Measurement& m) {
   doubt(is_multimodal(m), "multimodal");
   doubt(throttled_share(m) > kMaxDiscarded, "throttled");
   doubt(m.stop_reason == "timeout", "timed_out");
+  doubt(m.clocks && !m.clocks->sm_mhz_stable, "unsettled_clock");
   return doubts;
 }
 
@@ -76,6 +77,10 @@ std::string doubt_text(const Measurement& m, const std::string& doubt) {
   if (doubt == "timed_out") {
     return fmt::format("{}: +-{:.2g}% of the median after {:.3g} s", doubt, half_interval_pct(m),
                        m.walltime_s);
+  }
+  if (doubt == "unsettled_clock" && m.clocks) {
+    return fmt::format("{}: {:.0f} MHz, {:.0f} at least", doubt, m.clocks->sm_mhz_median,
+                       m.clocks->sm_mhz_min);
   }
   return doubt;
 }

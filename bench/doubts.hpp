@@ -28,6 +28,8 @@ inline constexpr double kUnsteadyRounds_pct = 5, kDrift_pct = 1, kDrift_p = 0.01
 ///                    more than 1 % apart
 ///   throttled        more than a fifth of the samples were throttled, discarded or not
 ///   timed_out        --timeout or a budget ended its case before --stop was satisfied
+///   unsettled_clock  the clock is known and was not seen stable before the samples, none of which
+///                    was judged by it
 std::vector<std::string> doubts_of(const Measurement& m);
 
 /// "multimodal: dip 0.083, p 0.001": a doubt with the numbers it is from.

@@ -64,7 +64,9 @@ std::string run_footer() {
              "p < 0.01) that are\n"
              "                 more than 1 % apart; throttled: more than a fifth of the samples; "
              "timed_out: before\n"
-             "                 --stop was satisfied. --strict: exit code 5\n"
+             "                 --stop was satisfied; unsettled_clock: not seen stable before the "
+             "samples. --strict:\n"
+             "                 exit code 5\n"
              "After the sweep, per primitive, regime and baseline:\n") +
          summary_definitions() + "\n" + exit_codes();
 }

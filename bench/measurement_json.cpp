@@ -77,7 +77,8 @@ Json clocks(const Clocks& c) {
           {"sm_mhz_min", json_number(c.sm_mhz_min)},
           {"throttle_reasons", c.throttle_reasons},
           {"temp_c", json_number(c.temp_c)},
-          {"power_w", json_number(c.power_w)}};
+          {"power_w", json_number(c.power_w)},
+          {"sm_mhz_stable", json_number(c.sm_mhz_stable)}};
 }
 
 Json energy(const Energy& e) {
@@ -195,6 +196,7 @@ Clocks parse_clocks(const Field& f) {
     c.throttle_reasons.push_back(reason.text());
   c.temp_c = f["temp_c"].optional_real();
   c.power_w = f["power_w"].optional_real();
+  c.sm_mhz_stable = f.later_real("sm_mhz_stable");
   return c;
 }
 

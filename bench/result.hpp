@@ -19,7 +19,7 @@
 namespace wide::bench {
 
 inline constexpr const char* kSchemaName = "wbench.result";
-inline constexpr const char* kSchemaVersion = "1.12.0";
+inline constexpr const char* kSchemaVersion = "1.13.0";
 
 /// How a call is timed. `stream`: launched by the host, launch cost included. `graph`: replay of a
 /// captured graph, device-limited. `cpu`: wall clock around the call; on a GPU that is what its
@@ -81,6 +81,8 @@ struct Clocks {
   double sm_mhz_median = 0, sm_mhz_min = 0;
   std::vector<std::string> throttle_reasons;  ///< all that were seen
   std::optional<double> temp_c, power_w;      ///< the largest seen
+  /// What samples were judged by; none: not seen stable before them. Since 1.13.
+  std::optional<double> sm_mhz_stable = std::nullopt;
   friend bool operator==(const Clocks&, const Clocks&) = default;
 };
 

@@ -21,11 +21,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kWarmUpShare = 0.1;  // of the time limit, at most
-constexpr double kClockShare = 0.2;   // the same until clocks are stable
+constexpr double kWarmUpShare = 0.1;     // of the time limit, at most
+constexpr double kClockShare = 0.2;      // the same until clocks are stable, where that suffices
+constexpr double kMostClockShare = 0.5;  // where it does not
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Seconds after which clocks are waited for no more. The last case's clock would cost none, but is
+/// no measure of this one's: what draws more power is stable at a lower one, not throttled.
+double most_clock_wait_s(double limit_s) {
+  const double seeing_s = std::min(kClocksSeen_s, kMostClockShare * limit_s);
+  return std::clamp(kClockShare * limit_s, seeing_s, kMaxClockWarmUp_s);
 }
 
 /// By samples that do not count, as those that will: calls with pauses between them would leave the
@@ -36,9 +44,7 @@ ThrottleRule warm_up(const std::vector<Contender*>& contenders, const Timing& ti
   const RunConfig& config = timing.config;
   const double least_s = std::min(config.warmup_s, kWarmUpShare * timing.limit_s);
   const bool waits = timing.monitor != nullptr && config.warmup_s > 0;
-  const double most_s =
-      waits ? std::max(least_s, std::min(kMaxClockWarmUp_s, kClockShare * timing.limit_s))
-            : least_s;
+  const double most_s = waits ? std::max(least_s, most_clock_wait_s(timing.limit_s)) : least_s;
   ClockStability clocks(config.clock_tol_pct);
   const auto start = Clock::now();
   const auto is_warm = [&] {

@@ -100,6 +100,10 @@ TEST_CASE("each doubt has its bound") {
   CHECK(with([](auto& m) { m.kept_throttle = 3; }) == Names{"throttled"});
   CHECK(with([](auto& m) { m.discarded_throttle = 8, m.kept_throttle = 0; }) == Names{"throttled"});
   CHECK(with([](auto& m) { m.stop_reason = "timeout"; }) == Names{"timed_out"});
+  CHECK(with([](auto& m) { m.clocks = Clocks{1500, 1400, {}, {}, {}, 1500}; }).empty());
+  CHECK(with([](auto& m) {
+          m.clocks = Clocks{1500, 1400, {}, {}, {}};
+        }) == Names{"unsettled_clock"});
   for (const char* reason : {"ci", "stdrel", "count", "max_samples", "interrupted", ""})
     CHECK(with([&](auto& m) { m.stop_reason = reason; }).empty());
   Measurement none = sound();
@@ -112,6 +116,10 @@ TEST_CASE("samples say what speaks against them") {
   CHECK(doubts_about(steady()).empty());
   CHECK(doubts_after([](Measurement& m) { m.stop_reason = "timeout"; }) == Names{"timed_out"});
   CHECK(doubts_about(steady(), 201) == Names{"below_resolution"});
+  Measurement unsettled = steady();
+  unsettled.clocks = Clocks{1500, 1400, {}, {}, {}};
+  CHECK(doubts_about(unsettled) == Names{"unsettled_clock"});
+  CHECK(doubt_text(unsettled, "unsettled_clock") == "unsettled_clock: 1500 MHz, 1400 at least");
   CHECK(doubts_after([](Measurement& m) {
           m.samples_ns.resize(20);
           m.samples_round.resize(20);

@@ -5,9 +5,11 @@
 // was throttled in, what a run makes of it, and energy.
 #include "bench/nvml/nvml.hpp"
 
+#include <algorithm>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 
@@ -111,6 +113,12 @@ TEST_CASE("clocks are stable when three windows of 50 ms agree") {
   CHECK(after(noisy).is_stable());  // within 1 %
   for (size_t i = 0; i < 5; ++i) noisy[i] = 1012;
   CHECK_FALSE(after(noisy).is_stable());
+  // Of long samples a window has three readings, however long they take.
+  ClockStability slow(1);
+  for (int i = 0; i < 9; ++i) slow.add(0.03 * i, 1500);
+  CHECK_FALSE(slow.is_stable());
+  slow.add(0.27, 1500);
+  CHECK(slow.stable_mhz() == 1500);
 }
 
 TEST_CASE(
@@ -201,6 +209,36 @@ TEST_CASE("warming up waits for clocks, and then judges by them") {
   CHECK(monitor.next > 100);
   CHECK(r.measurements.at(0).discarded_throttle == 0);
   CHECK(r.measurements.at(0).clocks->sm_mhz_min == 1500);
+  CHECK(r.measurements.at(0).clocks->sm_mhz_stable == 1500);
+}
+
+TEST_CASE(
+    "a case of little time waits until clocks can be seen stable, or says that they were not") {
+  const auto is_unsettled = [](const RunnerResult& r) {
+    const std::vector<std::string> doubts = r.measurements.at(0).stats.doubts.value();
+    return std::find(doubts.begin(), doubts.end(), "unsettled_clock") != doubts.end();
+  };
+  RunConfig config = short_config();
+  config.warmup_s = 1e-3;
+  config.timeout_s = 0.8;  // a fifth of it is less than three windows and what ends them
+  HandMadeMonitor steady;
+  steady.readings = {clock_of(1500)};
+  const RunnerResult seen = run_watched(steady, config);
+  CHECK(seen.measurements.at(0).clocks->sm_mhz_stable == 1500);
+  CHECK_FALSE(is_unsettled(seen));
+  struct Falling final : HandMadeMonitor {
+    Reading read_clock() override { return clock_of(2000 * std::exp(-seconds_since(start))); }
+    Clock::time_point start = Clock::now();
+  } falling;
+  const RunnerResult never = run_watched(falling, config);
+  CHECK(seconds_since(falling.start) > 0.3);
+  CHECK_FALSE(never.measurements.at(0).clocks->sm_mhz_stable);
+  CHECK(is_unsettled(never));
+  // Of hardly any time half is left to the samples.
+  config.timeout_s = 0.1;
+  HandMadeMonitor unseen;
+  unseen.readings = {clock_of(1500)};
+  CHECK(is_unsettled(run_watched(unseen, config)));
 }
 
 TEST_CASE("idle power is read after a rest") {

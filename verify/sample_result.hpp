@@ -65,7 +65,7 @@ inline Measurement sample_measurement(Regime regime, double median_ns) {
   m.warnings = {"throttled: 3 of 43 samples discarded"};
   m.discarded_throttle = 3;
   m.kept_throttle = 1;
-  m.clocks = Clocks{1960.5, 1941, {"sw_power_cap", "hw_thermal"}, 61, 412.5};
+  m.clocks = Clocks{1960.5, 1941, {"sw_power_cap", "hw_thermal"}, 61, 412.5, 1965};
   m.energy = Energy{"nvml_total_energy", 1.25, 500, 1. / 3, 400, 70, ""};
   m.enqueue_ns_per_call = 2400.5;
   m.launch_overhead_ns_per_launch = -12.25;

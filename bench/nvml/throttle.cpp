@@ -31,17 +31,15 @@ std::string discarded_text(int64_t discarded, int64_t total) {
 }  // namespace
 
 void ClockStability::add(double seconds, double sm_mhz) {
-  if (count_ > 0 && seconds - window_start_ >= kClockWindow_s) close_window();
+  if (count_ >= kMinReadings && seconds - window_start_ >= kClockWindow_s) close_window();
   if (count_ == 0) window_start_ = seconds;
   sum_ += sm_mhz;
   ++count_;
 }
 
 void ClockStability::close_window() {
-  if (count_ >= kMinReadings) {
-    means_.push_back(sum_ / static_cast<double>(count_));
-    if (means_.size() > kStableWindows) means_.erase(means_.begin());
-  }
+  means_.push_back(sum_ / static_cast<double>(count_));
+  if (means_.size() > kStableWindows) means_.erase(means_.begin());
   sum_ = 0;
   count_ = 0;
   if (means_.size() < kStableWindows) return;
@@ -92,7 +90,10 @@ std::string ClockRecord::finish(const ThrottleRule& rule, Measurement& m) const 
   if (!m.samples_sm_mhz.empty()) {
     m.clocks = Clocks{median(m.samples_sm_mhz),
                       *std::min_element(m.samples_sm_mhz.begin(), m.samples_sm_mhz.end()),
-                      names_of_reasons(reasons_), temp_c_, power_w_};
+                      names_of_reasons(reasons_),
+                      temp_c_,
+                      power_w_,
+                      rule.stable_mhz};
     if (is_power_mean_)
       m.warnings.emplace_back("power: the driver's mean of a second, in which others ran, too");
   }

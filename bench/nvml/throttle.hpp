@@ -18,8 +18,8 @@
 
 namespace wide::bench {
 
-/// Whether the clock has settled: the means of three windows of 50 ms, one after another, differ by
-/// no more than a tolerance.
+/// Whether the clock has settled: the means of three windows of 50 ms, or of three readings where
+/// those take longer, one after another, differ by no more than a tolerance.
 class ClockStability {
  public:
   explicit ClockStability(double tolerance_pct) : tolerance_(tolerance_pct / 100) {}
@@ -40,6 +40,9 @@ class ClockStability {
 };
 
 inline constexpr double kClockWindow_s = 0.05;
+/// What it takes to see that a clock has settled: three windows, the reading that ends the last,
+/// and as much again for one in which it rises.
+inline constexpr double kClocksSeen_s = 6 * kClockWindow_s;
 /// Longer than clocks of any device known take to settle under load.
 inline constexpr double kMaxClockWarmUp_s = 3;
 
