@@ -41,6 +41,10 @@ std::vector<std::byte> uniform_operand(Dtype dtype, int64_t count, uint64_t seed
 /// CPU; of a few where they are long, and of no more than so many where they are short.
 double best_sample_ns(Sampler& sampler, int64_t at_most = 2000);
 
+/// The best of samples of a call on a GPU, the host's launch hidden by graphs where the call can be
+/// captured; else it is in the time.
+double best_captured_ns(const Context& context, Stream stream, const Call& call);
+
 void calibrate_cuda(const Context& context, Calibration& calibration);
 
 }  // namespace wide::bench

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// A blocked stream waits for the host, and not for ever; what a sample of a graph replays, and what
-// a captured call is said to launch.
+// A blocked stream waits for the host, and not for ever; what a sample of a graph replays, what a
+// captured call is said to launch, and by what a ceiling is measured.
 #include "bench/timer/stream_blocker.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "bench/calibrate.hpp"
 #include "bench/timer/device_timing.hpp"
 #include "bench/timer/empty_kernel.hpp"
 #include "bench/timer/held_stream.hpp"
@@ -94,6 +95,28 @@ TEST_CASE("a graph's sample is a replay behind another one") {
   CHECK(replays(*make_graph_sampler(context, stream.get(), count, 0)) == 2);
   CHECK(replays(*make_cold_sampler(context, stream.get(), {count, count},
                                    {Cache::rotate, 2, 4096, 4096}, 0, 1)) == 2);
+}
+
+TEST_CASE("a ceiling is of graphs, and of the stream where a call cannot be captured") {
+  const Context context = test::require_cuda();
+  const ActiveDevice active(context);
+  const OwnedStream stream(context);
+  int64_t captured = 0, launched = 0;
+  bool refuses = false;
+  const Call call = [&] {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    WIDE_CHECK_CUDA(cudaStreamIsCapturing(native(stream.get()), &status));
+    ++(status == cudaStreamCaptureStatusNone ? launched : captured);
+    if (refuses && status != cudaStreamCaptureStatusNone)
+      throw Error(ErrorCode::unsupported, "planned");
+    WIDE_CHECK_CUDA(launch_empty_kernel(native(stream.get())));
+  };
+  CHECK(best_captured_ns(context, stream.get(), call) > 0);
+  CHECK((launched == 1 && captured > 0));
+  refuses = true;
+  captured = launched = 0;
+  CHECK(best_captured_ns(context, stream.get(), call) > 0);
+  CHECK((captured == 1 && launched > 10));
 }
 
 }  // namespace
