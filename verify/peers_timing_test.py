@@ -22,13 +22,15 @@ class Machine:
         self.host = self.free = 0
         self.capturing = None
         self.is_cold = False
+        self.log = []  # what the stream was given, and when each of it ended
 
-    def launch(self, duration, effect=lambda: None):
+    def launch(self, duration, effect=lambda: None, name="kernel"):
         if self.capturing is not None:
             self.capturing.append((duration, effect))
             return
         self.host += self.LAUNCH
         self.free = max(self.free, self.host) + duration
+        self.log.append((name, self.free))
         effect()
 
     def synchronize(self):
@@ -44,6 +46,7 @@ class Event:
     def record(self):
         machine.host += machine.RECORD
         self.at = max(machine.free, machine.host)
+        machine.log.append(("event", self.at))
 
     def synchronize(self):
         machine.host = max(machine.host, self.at)
@@ -65,7 +68,7 @@ class Tensor:
         def effect():
             self.value = value
             machine.is_cold = machine.is_cold or self.num_bytes > 0
-        machine.launch(self.num_bytes // 1000, effect)
+        machine.launch(self.num_bytes // 1000, effect, "flush" if self.num_bytes else "fill")
 
 
 class CudaGraph:
@@ -100,7 +103,7 @@ def made_up_torch():
     torch.cuda = types.SimpleNamespace(
         Event=Event, CUDAGraph=CudaGraph, graph=capture, Stream=lambda: stream, current_stream=lambda: stream,
         stream=lambda s: contextlib.nullcontext(), synchronize=lambda: machine.synchronize(),
-        _sleep=lambda cycles: machine.launch(cycles / machine.CYCLES_PER_NS))
+        _sleep=lambda cycles: machine.launch(cycles / machine.CYCLES_PER_NS, name="hold"))
     return torch
 
 
@@ -205,6 +208,16 @@ class TimingTest(unittest.TestCase):
             self.assertAlmostEqual(sampler.sample(), 900 * count, delta=1)
             self.assertEqual((sampler.iters, sampler.result.value), (1, 1.0))
             self.assertGreater(sampler.hold_ns, count * Machine.LAUNCH)
+
+    def test_a_cold_call_begins_as_the_flush_ends(self):
+        for count in (1, 30):
+            sampler = self.sampler("cold", self.kernels(300, count, cold_duration=900))
+            machine.log.clear()
+            sampler.sample()
+            names, ends = zip(*machine.log)
+            self.assertEqual(names, ("hold", "flush", "event") + ("kernel",) * count + ("event",))  # as wbench's own
+            flushed, begun, first = ends[1:4]
+            self.assertEqual((begun, first), (flushed, flushed + 900))
 
     def test_a_call_that_becomes_slower_to_enqueue_is_taken_again(self):
         count = [2]

@@ -197,8 +197,9 @@ class GraphSampler(Sampler):
 
 
 class ColdSampler(Sampler):
-    """One call behind a flush of the L2. The stream is held until all launches of the call are enqueued, so that
-    the host's speed is no part of the time."""
+    """One call that begins as a flush of the L2 ends, like wbench's own: in a pause between them lines would be
+    written back that the call is to find dirty. The stream is held until all of this is enqueued, so that the host's
+    speed is no part of the time."""
     timer = "event"
     iters, calls_run = 1, 0  # the flush and the kernel that holds the stream draw more than the call
     _TRIES = 5
@@ -223,9 +224,9 @@ class ColdSampler(Sampler):
         self._count += 1
         self.result = None
         torch.cuda.synchronize()
-        self._flush.fill_(self._count)
         begin = time.perf_counter_ns()
         torch.cuda._sleep(int(self.hold_ns * self._cycles_per_ns))
+        self._flush.fill_(self._count)
         self._begin.record()
         result = self._call()
         self._end.record()
