@@ -12,7 +12,7 @@ namespace wide::bench {
 enum ExitCode : int {
   kSuccess = 0,        ///< all requested cases measured and verified
   kRuntimeError = 1,   ///< a case failed, or a file could not be written
-  kUsage = 2,          ///< a wrong option, name, value or file
+  kUsage = 2,          ///< a wrong option, name or value, or what a file holds
   kWrong = 3,          ///< verification failed, or a result is implausible
   kRegression = 4,     ///< a comparison found what --fail-on names
   kInconclusive = 5,   ///< the same of cells that could not be told apart, or are unreliable

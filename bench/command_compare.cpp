@@ -12,6 +12,7 @@
 
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
+#include "bench/compare/notes.hpp"
 #include "bench/compare/rerun.hpp"
 #include "bench/compare/verdicts.hpp"
 #include "bench/history/names.hpp"
@@ -135,6 +136,8 @@ int compare_results(const GlobalOptions& global, const CompareArguments& argumen
     return kEnvironment;
   }
   for (const std::string& note : comparison.notes) err << "wbench: compare: " << note << "\n";
+  if (const std::string note = unjudged_note(comparison); !note.empty())
+    err << "wbench: compare: " << note << "\n";
   const CompareView view{output_width(), wants_color(global.color), arguments.all,
                          arguments.explain};
   const std::string document = document_of(comparison, arguments, view, fail_on);

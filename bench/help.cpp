@@ -7,17 +7,14 @@
 namespace wide::bench {
 
 std::string exit_codes() {
-  return "Exit codes: 0 success; 1 a case failed or a file could not be read or written; 2 usage; "
-         "3 wrong "
-         "or "
-         "implausible\n"
-         "results; 4 compare or run --compare found what --fail-on names; 5 it could not tell, or "
-         "run --strict\n"
-         "found a time unreliable; 6 nothing ran, matched or is common;\n"
-         "7 the device asked for is not usable, another one was compared, its clocks cannot be "
-         "locked, a\n"
-         "self-check failed, or a tool is missing; 124 --time-limit is over, 130\n"
-         "interrupted: partial results written.\n"
+  return "Exit codes: 0 success; 1 a case failed, or a file could not be found, read or written;\n"
+         "2 usage, and files that are cut short, no results or of a later version; 3 wrong or\n"
+         "implausible results; 4 compare or run --compare found what --fail-on names; 5 it could\n"
+         "not tell and --fail-on names inconclusive, or a time is unreliable and --fail-on or\n"
+         "run --strict asks for that; 6 nothing ran, matched or is common; 7 the device asked\n"
+         "for is not usable, another one was compared, its clocks cannot be locked, a self-check\n"
+         "failed, or a tool is missing; 124 --time-limit is over, 130 interrupted: partial\n"
+         "results written.\n"
          "Where several apply, the first of 2, 1, 7, 3, 4, 5, 6 wins.";
 }
 

@@ -353,6 +353,27 @@ TEST_CASE("the command compares folders and files") {
         json::parse(read_file(file)));
 }
 
+TEST_CASE("where no cell could be judged, that and what would help is said") {
+  const Store store;
+  store.put("base", runs_of({1000, 2000}));
+  store.put("slow", runs_of({1000, 2200}));
+  const std::string lone = "base/0.json slow/0.json", floor = "--noise-floor runs ";
+  const Outcome few = store.compare(lone, floor);
+  CHECK(few.code == kSuccess);  // 5 is asked for
+  CHECK_THAT(few.err, ContainsSubstring("no cell could be judged: runs of base 1, of candidate 1, "
+                                        "where it takes 5 (run --repeat 5") &&
+                          ContainsSubstring("5 with --fail-on inconclusive\n"));
+  CHECK_THAT(few.out, !ContainsSubstring("no cell could be judged"));
+  CHECK(store.compare(lone, floor + "--fail-on inconclusive").code == kInconclusive);
+  // Enough runs, and changes that are no larger than noise.
+  CHECK_THAT(store.compare("base slow", "--noise-floor 20%").err,
+             !ContainsSubstring("no cell"));  // the first is the SAME
+  store.put("changed", runs_of({1100, 2200}));
+  CHECK_THAT(store.compare("base changed", "--noise-floor 20%").err,
+             ContainsSubstring("no cell could be judged: more runs narrow the intervals"));
+  CHECK_THAT(store.compare("base changed").err, !ContainsSubstring("no cell"));
+}
+
 TEST_CASE("a run compares itself with a result as compare would") {
   const test::TemporaryFolder folder;
   REQUIRE(wbench("run " + kTiny + "--json base.json").code == kSuccess);

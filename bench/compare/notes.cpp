@@ -72,4 +72,19 @@ std::vector<std::string> notes_of(const Comparison& c, std::span<const RunResult
   return notes;
 }
 
+std::string unjudged_note(const Comparison& c) {
+  const bool is_judged =
+      c.count(Verdict::same) + c.count(Verdict::faster) + c.count(Verdict::slower) > 0;
+  if (is_judged || c.count(Verdict::ambiguous) == 0) return "";
+  const bool has_runs =
+      std::min(c.base_processes, c.candidate_processes) >= static_cast<int64_t>(kMinRuns);
+  const std::string why =
+      has_runs ? "more runs narrow the intervals (run --repeat N, or --rerun --repeat N)"
+               : fmt::format(
+                     "runs of base {}, of candidate {}, where it takes {} (run --repeat {}, "
+                     "or --rerun)",
+                     c.base_processes, c.candidate_processes, kMinRuns, kMinRuns);
+  return "no cell could be judged: " + why + "; that is exit code 5 with --fail-on inconclusive";
+}
+
 }  // namespace wide::bench

@@ -17,4 +17,7 @@ namespace wide::bench {
 std::vector<std::string> notes_of(const Comparison& comparison, std::span<const RunResult> base,
                                   std::span<const RunResult> candidate);
 
+/// That no cell of both sides got a verdict, and what would give it one; empty where one did.
+std::string unjudged_note(const Comparison& comparison);
+
 }  // namespace wide::bench
