@@ -95,6 +95,7 @@ class CaseRunner {
                       allows_tf32(request_.point));
     result_.floor_ns = floor_.total_ns();
     add_contenders();
+    if (contenders_.empty()) return collect();
     const auto verification = Clock::now();
     std::unique_ptr<catalog::ReferenceSample> reference;
     if (config_.verify != "off") {
@@ -198,6 +199,7 @@ class CaseRunner {
         return contender;
       });
     }
+    if (has_no_named_strategy()) return;
     const std::vector<Regime> regimes = regimes_of(plan_);
     for (const Baseline baseline : plan_.baselines) {
       const auto is_timed = [&](Regime regime) { return is_partner(baseline, regime); };
@@ -214,6 +216,13 @@ class CaseRunner {
           std::make_unique<Contender>(name + "#2", calls(), *workload_, baseline, true));
     }
     for (Peer* peer : plan_.peers) add_peer(*peer);
+  }
+
+  /// Strategies were asked for, and none can run: what they would be compared with is of no use.
+  bool has_no_named_strategy() const {
+    return !plan_.strategies.empty() && plan_.peers.empty() &&
+           std::all_of(result_.strategies.begin(), result_.strategies.end(),
+                       [](const RunnerResult& r) { return r.status == Status::skipped; });
   }
 
   /// All that a peer offers; where it cannot even say that, its name.

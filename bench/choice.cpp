@@ -2,6 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/choice.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
 #include "bench/contender.hpp"
 #include "host/core/verified.hpp"
 
@@ -43,6 +50,23 @@ std::vector<std::string> strategies_of(const RunPlan& plan, const catalog::Primi
   }
   if (plan.tuning != nullptr) names.emplace_back("auto");
   return names;
+}
+
+std::string foreign_strategies_reason(const RunPlan& plan) {
+  if (plan.strategies.empty()) return "";
+  const Device device = plan.context.device();
+  std::set<std::string_view> here{"auto"};
+  for (const auto& [spec, cases] : plan.work) {
+    for (const catalog::StrategyInfo& info : spec->strategies) {
+      if (info.device == device.type) here.insert(info.name);
+    }
+  }
+  const auto is_here = [&](const std::string& name) {
+    return here.contains(plan_options(name).strategy);
+  };
+  if (std::any_of(plan.strategies.begin(), plan.strategies.end(), is_here)) return "";
+  return fmt::format("nothing can run: there is no {} on {}, expected {}",
+                     fmt::join(plan.strategies, ", "), to_string(device), fmt::join(here, ", "));
 }
 
 bool is_trusted(const Context& context, const catalog::PrimitiveSpec& spec,

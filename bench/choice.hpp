@@ -22,6 +22,10 @@ std::vector<Regime> regimes_of(const RunPlan& plan);
 /// Those asked for; without any all of the device, and "auto" where there is a tuning cache.
 std::vector<std::string> strategies_of(const RunPlan& plan, const catalog::PrimitiveSpec& spec);
 
+/// Why none of those asked for can run on the plan's device, whatever the case; empty where one
+/// may.
+std::string foreign_strategies_reason(const RunPlan& plan);
+
 /// A strategy of this repository's kernels is trusted on a GPU once evidence says so; the CPU's
 /// are judged by the tests of every build.
 bool is_trusted(const Context& context, const catalog::PrimitiveSpec& spec,

@@ -240,6 +240,14 @@ void report_stop(const RunPlan& plan, const RunResult& result, std::ostream& err
                      to_string(last.status), last.reason);
 }
 
+/// ": " and why the first case has not run, which stands for the others.
+std::string first_reason(const RunResult& result) {
+  if (result.cases.empty() || result.cases.front().reason.empty()) return "";
+  const size_t count = result.cases.size();
+  return ": " + result.cases.front().reason +
+         (count == 1 ? "" : fmt::format(" (the first of {} cases)", count));
+}
+
 /// The options as a plan of the selection's cases; why there are none into `nothing`.
 RunPlan plan_of(const RunOptions& options, const RunConfig& config, const Context& context,
                 RunResult& result, std::string& nothing, std::ostream& err) {
@@ -258,6 +266,7 @@ RunPlan plan_of(const RunOptions& options, const RunConfig& config, const Contex
   if (options.budget_s >= 0) plan.config.budget_s = options.budget_s;
   if (options.budget_s < 0 && selection.preset == "ci") plan.config.budget_s = 60;
   nothing = select_work(selection, plan, result);
+  if (nothing.empty()) nothing = foreign_strategies_reason(plan);
   drop_cold(plan.config);
   if (options.sampled_cases > 0) take_sample(plan, options.sampled_cases, err);
   if (!options.isolated_case.empty())
@@ -292,7 +301,8 @@ int run_planned(const GlobalOptions& global, const RunOptions& options, RunPlan&
   report_stop(plan, result, err);
   const int code = has_run ? exit_code_of(result, is_interrupted()) : kRuntimeError;
   if (code == kNothingRan)
-    err << "wbench: nothing ran: no strategy of the selection can run here\n";
+    err << "wbench: nothing ran: no strategy of the selection can run here" << first_reason(result)
+        << "\n";
   return code == kSuccess && options.is_strict && !is_child ? strict_exit_code(result, err) : code;
 }
 

@@ -144,6 +144,20 @@ TEST_CASE("exit code 6 where nothing matches") {
   CHECK(!o.err.empty());
 }
 
+TEST_CASE("strategies of another device are refused before anything is measured") {
+  for (const std::string line :
+       {"run --strategy simt", "run --only simt,gemv", "verify --only simt"}) {
+    const Outcome o = wbench(line + " --op linear --n 2 --d 8 -d cpu");
+    INFO(line << ": " << o.err);
+    CHECK(o.code == kNothingRan);
+    CHECK(o.out.empty());
+    CHECK_THAT(o.err, ContainsSubstring("there is no simt") &&
+                          ContainsSubstring("on cpu, expected auto, sequential, wide"));
+  }
+  CHECK(wbench("verify --op linear,softmax --n 2 --d 8 -d cpu --only simt,wide -p ci").code ==
+        kSuccess);
+}
+
 TEST_CASE("exit code 7 where the device asked for is not usable, but a usage error comes first") {
   const Outcome o = wbench("run --op linear --device cuda:63");
   CHECK(o.code == kEnvironment);

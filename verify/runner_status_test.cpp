@@ -201,6 +201,18 @@ TEST_CASE("what cannot run here is skipped with its reason") {
   }
 }
 
+TEST_CASE("where strategies were asked for and none can run, nothing else is measured") {
+  FakePrimitive fake = fake_with({{"elsewhere", "needs a GPU"}});
+  const catalog::PrimitiveSpec spec = fake.spec();
+  RunPlan plan = fake_plan(spec, short_config());
+  plan.strategies = {"elsewhere"};
+  RunResult result;
+  run_plan(plan, result);
+  const CaseResult& c = result.cases.at(0);
+  CHECK((c.status == Status::skipped && c.reason == "elsewhere: needs a GPU"));
+  CHECK((c.strategies.size() == 1 && c.baselines.empty()));
+}
+
 TEST_CASE("impossible speed is implausible, not fast") {
   FakePrimitive fake = fake_with({{"magic", ""}});
   SECTION("flops") {

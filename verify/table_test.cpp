@@ -191,6 +191,31 @@ TEST_CASE("columns give way by importance, then briefly, then texts are cut, nev
         "a name of s..  4.96x");
 }
 
+TEST_CASE("why something did not run is said in full where its cell is cut, once") {
+  RunResult result = sample_result();
+  const std::string reason = "skipped: needs dtype fp16 and a reason that is longer than any cell";
+  for (CaseResult& c : result.cases) {
+    if (c.point.op() != "linear") continue;
+    RunnerResult absent;
+    absent.name = "absent";
+    absent.status = Status::skipped;
+    absent.reason = reason.substr(std::string("skipped: ").size());
+    c.strategies.push_back(absent);
+  }
+  for (const ReportContent content :
+       {ReportContent::times, ReportContent::checks, ReportContent::counters}) {
+    const std::string text = report_text(result, {.width = 100, .content = content});
+    INFO(text);
+    CHECK(text.find(reason) != std::string::npos);
+    if (content == ReportContent::times) CHECK(text.find(reason) == text.rfind(reason));
+  }
+  CHECK_THAT(report_text(result, {.width = 100}),
+             ContainsSubstring("\n  absent: " + reason + "\n"));
+  CHECK_THAT(report_text(result, {.width = 100, .top = 1}), !ContainsSubstring("absent"));
+  CHECK(cut_texts("a  one two", {{"b", "one two"}, {"c", "two\nthree"}, {"c", "two\nthree"}}, 80) ==
+        "  c: two three\n");
+}
+
 TEST_CASE("text is cut between code points, and control characters are spaces") {
   CHECK(fit("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6", 4) == "\xc3\xa4\xc3\xb6..");
   CHECK(fit("a\nb\tc\x1b[31m", 20) == "a b c [31m");

@@ -205,6 +205,7 @@ std::string inspection_text(const RunResult& result, Inspected what, int width, 
     const CommonAxes axes(result, op);
     const std::vector<Column> columns = columns_of(what);
     Table table(columns);
+    std::vector<std::pair<std::string, std::string>> idle;  // who launches nothing, and why
     for (const CaseResult& c : result.cases) {
       if (c.point.op() != op) continue;
       std::string point = axes.rest_of(c.point);
@@ -217,7 +218,10 @@ std::string inspection_text(const RunResult& result, Inspected what, int width, 
       if (c.strategies.empty() && c.baselines.empty())
         add("", {{""}, {std::string(to_string(c.status)) + ": " + c.reason}});
       for_each_runner(c, [&](const RunnerResult& r, const std::string& name) {
-        if (r.kernels.empty()) add(name, {{""}, {nothing_of(r)}});
+        if (r.kernels.empty()) {
+          add(name, {{""}, {nothing_of(r)}});
+          idle.emplace_back(name, nothing_of(r));
+        }
         for (size_t i = 0; i < r.kernels.size(); ++i) {
           std::vector<Cell> cells = cells_of(result, r.kernels[i], what);
           cells.insert(cells.begin(), {{std::to_string(i + 1)}, {kernel_name(r.kernels[i].name)}});
@@ -225,8 +229,9 @@ std::string inspection_text(const RunResult& result, Inspected what, int width, 
         }
       });
     }
-    text += (text.empty() ? "" : "\n") + op + axes.heading() + "\n" +
-            table.render(width, has_color) + "\n";
+    const std::string rendered = table.render(width, has_color);
+    text += (text.empty() ? "" : "\n") + op + axes.heading() + "\n" + rendered + "\n" +
+            cut_texts(rendered, idle, width);
   }
   return text;
 }

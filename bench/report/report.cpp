@@ -130,6 +130,22 @@ std::string details_text(const std::vector<ReportRow>& rows, const std::string& 
   return text;
 }
 
+/// Who did not run in an op's cases, and why. `shown`: null where all rows are.
+std::vector<std::pair<std::string, std::string>> skips_of(const std::vector<ReportRow>& rows,
+                                                          const std::string& op,
+                                                          const CommonAxes& axes,
+                                                          const Shown* shown) {
+  std::vector<std::pair<std::string, std::string>> skips;
+  for (const ReportRow& row : rows) {
+    if (row.point->point.op() != op || status_of(row) != Status::skipped) continue;
+    if (shown != nullptr && !shown->contains(&row)) continue;
+    const bool is_case = row.runner == nullptr;
+    skips.emplace_back(is_case ? axes.rest_of(row.point->point) : runner_text(row),
+                       status_text(row));
+  }
+  return skips;
+}
+
 /// Failures with the command that repeats them, reasons of choices, points that do not exist, and
 /// what speaks against the machine.
 std::string notes_text(const RunResult& result, const std::vector<ReportRow>& rows, bool explains) {
@@ -259,7 +275,9 @@ std::string report_text(const RunResult& result, const ReportOptions& options) {
     if (options.content != ReportContent::checks && !chosen.empty()) (void)table.choose(chosen);
     if (table.is_empty()) continue;  // none of the top rows is of this op
     text += "\n" + wrap(op + axes.heading(), options.width) + "\n";
-    text += table.render(options.width, options.has_color) + "\n";
+    const std::string rendered = table.render(options.width, options.has_color);
+    const Shown* const limits = options.content == ReportContent::times ? &shown : nullptr;
+    text += rendered + "\n" + cut_texts(rendered, skips_of(rows, op, axes, limits), options.width);
     for (const OpSummary& s : result.op_summaries)
       text += s.op == op ? wrap(summary_text(s), options.width) : "";
     if (options.details) text += wrap(scaling_text(result, op), options.width);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace wide::bench {
 
@@ -267,6 +268,18 @@ std::string Table::markdown() const {
     text += "|\n";
   }
   return text;
+}
+
+std::string cut_texts(const std::string& rendered,
+                      const std::vector<std::pair<std::string, std::string>>& texts, int width) {
+  std::string out;
+  std::set<std::string> told;
+  for (const auto& [name, text] : texts) {
+    const std::string whole = printable(text), line = "  " + name + ": " + whole + "\n";
+    const bool is_cut = rendered.find(whole) == std::string::npos;
+    if (is_cut && told.insert(line).second) out += wrap(line, width);
+  }
+  return out;
 }
 
 std::string listing_text(const std::vector<std::vector<std::string>>& rows, int width) {

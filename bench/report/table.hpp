@@ -70,6 +70,10 @@ std::string fit(const std::string& text, int width);
 /// is a command of wbench stays whole.
 std::string wrap(const std::string& text, int width);
 
+/// "  NAME: TEXT" for those texts that a rendered table does not have whole, each once.
+std::string cut_texts(const std::string& rendered,
+                      const std::vector<std::pair<std::string, std::string>>& texts, int width);
+
 /// A listing: the first row is the header, the last column is wrapped, nothing is cut or dropped.
 std::string listing_text(const std::vector<std::vector<std::string>>& rows, int width);
 
