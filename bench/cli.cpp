@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "bench/cli_compare.hpp"
+#include "bench/cli_messages.hpp"
 #include "bench/cli_numbers.hpp"
 #include "bench/cli_output.hpp"
 #include "bench/cli_report.hpp"
@@ -22,7 +23,6 @@
 #include "bench/report/terminal.hpp"
 #include "bench/simulation.hpp"
 #include "host/core/file.hpp"
-#include "host/core/nearest.hpp"
 #include "wide/error.hpp"
 #include "wide/version.hpp"
 
@@ -30,23 +30,10 @@ namespace wide::bench {
 
 namespace {
 
-/// Names of every axis of every primitive, with the first summary of each.
-std::vector<std::pair<std::string, std::string>> all_axes() {
-  std::vector<std::pair<std::string, std::string>> axes;
-  for (const catalog::PrimitiveSpec* spec : select_ops("all,model:all")) {
-    for (const catalog::AxisInfo& axis : spec->axes) {
-      const auto same = std::find_if(axes.begin(), axes.end(),
-                                     [&](const auto& a) { return a.first == axis.name; });
-      if (same == axes.end()) axes.emplace_back(axis.name, axis.summary);
-    }
-  }
-  return axes;
-}
-
 void add_axes(CLI::App& app, Selection& s) {
   app.add_option("-a,--axis", s.axes, "NAME=SPEC, for any axis; NAME[pow2]=SPEC for powers of two")
       ->group("Cases");
-  for (const auto& [name, summary] : all_axes()) {
+  for (const auto& [name, summary] : axis_summaries()) {
     app.add_option("--" + name, s.axis_options[name], summary)->group("Axes");
   }
 }
@@ -191,34 +178,6 @@ void refuse_empty_values(CLI::App& app) {
   }
 }
 
-/// CLI11 knows only that something is left over; this says what was probably meant.
-void require_no_extras(const CLI::App& app, const CLI::App& command) {
-  std::vector<std::string> extras = command.remaining();
-  for (const std::string& extra : app.remaining()) extras.push_back(extra);
-  std::erase(extras, "--");  // ends the options, and is none
-  if (extras.empty()) return;
-  const auto option =
-      std::find_if(extras.begin(), extras.end(), [](const auto& e) { return e.starts_with("-"); });
-  const std::string& extra = option != extras.end() ? *option : extras.front();
-  std::vector<std::string> names;
-  for (const CLI::App* owner : {&command, &app}) {
-    for (const CLI::Option* known : owner->get_options()) {
-      for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
-    }
-  }
-  const std::string option_name = extra.substr(0, extra.find('='));
-  if (std::find(names.begin(), names.end(), option_name) != names.end()) {
-    throw Error(ErrorCode::invalid_argument,
-                "\"" + option_name + "\" is in front of the command, expected behind: wbench " +
-                    command.get_name() + " " + extra);
-  }
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  const std::string near = did_you_mean(option_name, views);
-  throw Error(ErrorCode::invalid_argument,
-              "unknown argument \"" + extra + "\"" +
-                  (near.empty() ? "; see wbench " + command.get_name() + " --help" : near));
-}
-
 struct Program {
   CLI::App app{"wbench: N models as one, checked and measured", "wbench"};
   GlobalOptions global;
@@ -237,9 +196,11 @@ struct Program {
   InfoOptions info;
   std::string list_what = "ops", list_ops, list_json;
   std::string shell, text_file;  ///< of completion and man
+  std::string helped;            ///< of help
   CLI::App *run_command, *verify_command, *list_command, *info_command, *show_command,
       *tune_command, *quantize_command, *compare_command, *history_command, *report_command,
-      *suite_command, *profile_command, *trace_command, *completion_command, *man_command;
+      *suite_command, *profile_command, *trace_command, *completion_command, *man_command,
+      *help_command;
   CLI::App* inspect_command = nullptr;  ///< in builds with CUDA
 
   Program() {
@@ -248,6 +209,7 @@ struct Program {
     add_reading();
     add_others();
     if constexpr (has_simulation()) add_inspect();
+    add_help();
     app.require_subcommand(0, 1);
     app.allow_extras();
     refuse_empty_values(app);
@@ -351,12 +313,20 @@ struct Program {
     quantize_command = app.add_subcommand("quantize", "what fewer bits do to a member's weight");
     add_quantize(*quantize_command, quantize);
     completion_command = app.add_subcommand("completion", "a script that completes wbench");
-    completion_command->add_option("shell", shell, "the shell that is to read it")
+    completion_command
+        ->add_option("shell", shell, "the shell that is to read it: bash, zsh or fish")
         ->check(one_of({"bash", "zsh", "fish"}))
         ->required();
     man_command = app.add_subcommand("man", "the manual page, for man(1)");
     for (CLI::App* command : {completion_command, man_command})
       command->add_option("-o,--output", text_file, "write to FILE");
+    help_command = app.add_subcommand("help", "how wbench, or one of its commands, is used");
+  }
+
+  /// Behind all other commands, which it knows.
+  void add_help() {
+    help_command->add_option("command", helped, "a command; without one, of all")
+        ->check(one_of(command_names(app)));
   }
 
   void add_inspect() {
@@ -415,6 +385,10 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
   const CLI::App& command = *p.app.get_subcommands().front();
   require_no_extras(p.app, command);
   refuse_idle_options(command);
+  if (&command == p.help_command) {
+    out << help_of(p.app, p.helped);
+    return kSuccess;
+  }
   if (needs_simulation(p, command) && !is_simulated()) {
     using enum SimulatedVendors;
     restart_simulated(p.global.argv, &command == p.verify_command ? yes : no);
@@ -468,16 +442,16 @@ int wbench_main(int argc, const char* const* argv, std::ostream& out, std::ostre
       program.app.parse(argc, const_cast<char**>(argv));
       code = dispatch(program, out, err);
     } catch (const CLI::ParseError& error) {
-      if (error.get_exit_code() != 0) throw;
+      if (error.get_exit_code() != 0) {
+        err << "wbench: " << shown_message(parse_message(program.app, error)) << "\n";
+        return kUsage;
+      }
       program.app.exit(error, out, err);  // --help and --version
     }
     out.flush();
     if (out) return code;
     err << "wbench: cannot write to standard output\n";
     return is_cut_short(code) ? code : kRuntimeError;
-  } catch (const CLI::ParseError& error) {
-    err << "wbench: " << shown_message(error.what()) << "\n";
-    return kUsage;
   } catch (const Error& error) {
     err << "wbench: " << shown_message(error.what()) << "\n";
     return error.code() == ErrorCode::invalid_argument ? kUsage : kRuntimeError;

@@ -101,7 +101,9 @@ int add(HistoryStore& store, const std::vector<std::string>& files, std::ostream
 
 int tag(HistoryStore& store, const std::vector<std::string>& arguments, std::ostream& out) {
   if (arguments.size() != 2)
-    throw Error(ErrorCode::invalid_argument, "history tag: expected a run and its tag");
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("history tag: {} argument{}, expected 2: a run and its tag",
+                            arguments.size(), arguments.size() == 1 ? "" : "s"));
   const std::string& name = arguments[1];
   require_tag(name);
   const std::string id = find_run(store, arguments[0]);
@@ -111,7 +113,8 @@ int tag(HistoryStore& store, const std::vector<std::string>& arguments, std::ost
 }
 
 int remove(HistoryStore& store, const std::vector<std::string>& names, std::ostream& out) {
-  if (names.empty()) throw Error(ErrorCode::invalid_argument, "history rm: no run");
+  if (names.empty())
+    throw Error(ErrorCode::invalid_argument, "history rm: no run, expected one or more");
   std::set<std::string> ids;
   for (const std::string& name : names) ids.insert(find_run(store, name));
   store.remove({ids.begin(), ids.end()});

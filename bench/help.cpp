@@ -2,9 +2,61 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/help.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "bench/select.hpp"
 #include "bench/summary.hpp"
 
 namespace wide::bench {
+
+namespace {
+
+/// An axis, what it means, and to which primitives.
+struct AxisMeanings {
+  std::string name;
+  std::vector<std::pair<std::string, std::vector<std::string>>> meanings;
+
+  void add(const std::string& meaning, const std::string& op) {
+    const auto same = std::find_if(meanings.begin(), meanings.end(),
+                                   [&](const auto& m) { return m.first == meaning; });
+    (same == meanings.end() ? meanings.emplace_back(meaning, std::vector<std::string>()) : *same)
+        .second.push_back(op);
+  }
+
+  std::string text() const {
+    constexpr size_t kMeanings = 4, kOps = 2;  // `list axes` has them all
+    if (meanings.size() == 1) return meanings.front().first;
+    std::string joined;
+    for (size_t i = 0; i < std::min(meanings.size(), kMeanings); ++i) {
+      const auto& [meaning, ops] = meanings[i];
+      joined += fmt::format("{}{} ({}{})", i == 0 ? "" : "; ", meaning,
+                            fmt::join(ops.begin(), ops.begin() + std::min(ops.size(), kOps), ", "),
+                            ops.size() > kOps ? ", .." : "");
+    }
+    return joined + (meanings.size() > kMeanings ? "; ..: wbench list axes" : "");
+  }
+};
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> axis_summaries() {
+  std::vector<AxisMeanings> axes;
+  for (const catalog::PrimitiveSpec* spec : select_ops("all,model:all")) {
+    for (const catalog::AxisInfo& axis : spec->axes) {
+      const auto same = std::find_if(axes.begin(), axes.end(),
+                                     [&](const AxisMeanings& a) { return a.name == axis.name; });
+      AxisMeanings& known =
+          same == axes.end() ? axes.emplace_back(AxisMeanings{std::string(axis.name), {}}) : *same;
+      known.add(std::string(axis.summary), std::string(spec->name));
+    }
+  }
+  std::vector<std::pair<std::string, std::string>> summaries;
+  for (const AxisMeanings& axis : axes) summaries.emplace_back(axis.name, axis.text());
+  return summaries;
+}
 
 std::string exit_codes() {
   return "Exit codes: 0 success; 1 a case failed, or a file could not be found, read or written;\n"

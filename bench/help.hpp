@@ -5,8 +5,14 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace wide::bench {
+
+/// Every axis of every primitive and model by its name, with all that it means, and for whom where
+/// that is not one thing.
+std::vector<std::pair<std::string, std::string>> axis_summaries();
 
 std::string exit_codes();
 std::string run_footer();

@@ -232,8 +232,9 @@ TEST_CASE("standard output that breaks is exit code 1") {
 TEST_CASE("help tells exit codes, definitions, and only commands that exist") {
   const Outcome help = wbench("--help");
   CHECK(help.code == kSuccess);
-  for (const char* part : {"Exit codes", "130", "124", "run", "verify", "list", "info", "show",
-                           "tune", "quantize", "compare", "report", "profile", "history", "suite"})
+  for (const char* part :
+       {"Exit codes", "130", "124", "run", "verify", "list", "info", "show", "tune", "quantize",
+        "compare", "report", "profile", "history", "suite", "help"})
     CHECK_THAT(help.out, ContainsSubstring(part));
   for (const char* part : {"--sim", "inspect"})  // needs kernels
     CHECK((help.out.find(part) != std::string::npos) == (WIDE_HAS_CUDA != 0));
@@ -242,6 +243,46 @@ TEST_CASE("help tells exit codes, definitions, and only commands that exist") {
                            "--dtype", "--budget", "2^5", "Exit codes"})
     CHECK_THAT(run.out, ContainsSubstring(part));
   CHECK_THAT(wbench("--version").out, ContainsSubstring("wbench 0."));
+}
+
+TEST_CASE("help COMMAND is COMMAND --help") {
+  CHECK(wbench("help").out == wbench("--help").out);
+  for (const char* command : {"run", "show", "history", "help"}) {
+    const Outcome help = wbench(std::string("help ") + command);
+    CHECK(help.code == kSuccess);
+    CHECK(help.out == wbench(std::string(command) + " --help").out);
+  }
+  CHECK(wbench("help test").out == wbench("verify --help").out);
+  const Outcome unknown = wbench("help rnu");
+  CHECK(unknown.code == kUsage);
+  CHECK_THAT(unknown.err, ContainsSubstring("did you mean run?"));
+  CHECK_THAT(wbench("run help").err,
+             ContainsSubstring("unknown argument \"help\", did you mean --help?"));
+}
+
+TEST_CASE("an axis is explained by all that it is, and for which primitives") {
+  const std::string help = wbench("run --help").out;
+  CHECK_THAT(help, ContainsSubstring("whose statistics (batchnorm1d, batchnorm2d); what becomes of "
+                                     "a window (pooling); what members become: "));
+  CHECK_THAT(help, ContainsSubstring("; ..: wbench list axes"));
+  CHECK_THAT(help, ContainsSubstring("  members\n"));  // the same for all
+}
+
+TEST_CASE("what is missing is said with its command and what was expected") {
+  const auto [line, message] = GENERATE(table<std::string, std::string>({
+      {"show", "show: no files, expected result files"},
+      {"compare", "compare: no base, expected result"},
+      {"compare a", "compare: no candidate, expected"},
+      {"completion",
+       "completion: no shell, expected the shell that is to read it: bash, zsh or fish"},
+      {"report", "report: no results, expected results"},
+      {"history foo", "history: what: unknown word \"foo\", expected one of list,"},
+  }));
+  const Outcome o = wbench(line);
+  INFO(o.err);
+  CHECK(o.code == kUsage);
+  CHECK(o.out.empty());
+  CHECK_THAT(o.err, ContainsSubstring("wbench: " + message));
 }
 
 }  // namespace wide::bench

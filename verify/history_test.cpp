@@ -472,6 +472,8 @@ TEST_CASE("wbench history: saved, listed, called by name, tagged, trimmed") {
   CHECK(wbench("history noise --op linaer").code == kUsage);
   CHECK(wbench("history trend --filter [").code == kUsage);
   CHECK(wbench("history tag @last last").code == kUsage);
+  CHECK_THAT(wbench("history tag @last").err,
+             ContainsSubstring("history tag: 1 argument, expected 2: a run and its tag"));
   CHECK(wbench("history tag @last second").code == kSuccess);
   CHECK(wbench("history gc").code == kUsage);
   CHECK_THAT(wbench("history gc --keep 0").out, ContainsSubstring("removed 0 of 2"));
