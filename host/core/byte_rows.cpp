@@ -40,17 +40,15 @@ void copy_block(const RowBlock& block) {
 }
 
 bool lies_apart(const ConstTensorView& view) {
-  std::array<std::pair<int64_t, int64_t>, kMaxRank> axes{};  // stride, extent
-  int count = 0;
+  std::array<std::pair<int64_t, int64_t>, kMaxRank> axes{};  // stride, extent; none: zeros
   for (int axis = 0; axis < view.rank(); ++axis) {
     if (view.shape[axis] == 0) return true;
-    if (view.shape[axis] > 1)
-      axes[static_cast<size_t>(count++)] = {view.strides[axis], view.shape[axis]};
+    axes[static_cast<size_t>(axis)] = {view.strides[axis], view.shape[axis]};
   }
-  std::sort(axes.begin(), axes.begin() + count);
+  std::sort(axes.begin(), axes.end());
   int64_t span = 1;  // of what the smaller strides lead over
-  for (int i = 0; i < count; ++i) {
-    const auto [stride, extent] = axes[static_cast<size_t>(i)];
+  for (const auto& [stride, extent] : axes) {
+    if (extent <= 1) continue;
     if (stride < span) return false;
     span += stride * (extent - 1);
   }

@@ -336,12 +336,7 @@ void RecurrentPlan::State::run_no_steps(const RecurrentArguments& a, Stream stre
   const Shape shape{p.batch, p.num_members, p.hidden};
   const TensorView last(a.last_cell.data, Dtype::fp32, shape, lie(p.last_cell), a.y.device);
   if (!p.has_first_state) {
-    // What may lie between rows and members is not ours.
-    for (int64_t row = 0; row < p.batch; ++row) {
-      for (int64_t n = 0; n < p.num_members; ++n) {
-        fill_bytes(last.narrow(0, row, 1).narrow(1, n, 1), 0, stream);
-      }
-    }
+    fill_bytes(last, 0, stream);  // what may lie between rows and members is not ours
   } else if (a.first_cell.data != a.last_cell.data) {
     const MemberCopy copy{
         ConstTensorView(a.first_cell.data, Dtype::fp32, shape, lie(p.first_cell), a.y.device),
