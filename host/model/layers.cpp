@@ -132,7 +132,8 @@ Value attention(GraphBuilder& g, const std::string& name, Value x, int64_t heads
     operands.push_back({"qkv_weight", g.parameter(name + ".in_proj_weight", {3 * d, d}, dtype)});
   } else {
     const Value value = layer.value.is_absent() ? layer.key : layer.value;
-    operands.insert(operands.end(), {{"key", layer.key}, {"value", value}});
+    operands.push_back({"key", layer.key});
+    operands.push_back({"value", value});
     append_cross_weights(g, name, operands, d, extent(g, name, layer.key, -1),
                          extent(g, name, value, -1), dtype);
   }
