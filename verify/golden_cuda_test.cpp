@@ -6,7 +6,6 @@
 // fixtures instead, on a real device only.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -41,13 +40,6 @@ std::vector<std::byte> read(const fs::path& path) {
   return bytes;
 }
 
-bool is_near(float wanted, float got, double relative) {
-  if (std::isnan(wanted) || std::isnan(got)) return std::isnan(wanted) && std::isnan(got);
-  if (std::isinf(wanted) || std::isinf(got)) return wanted == got;
-  const auto a = static_cast<double>(wanted), b = static_cast<double>(got);
-  return std::fabs(a - b) <= relative * std::max(1.0, std::fabs(a));
-}
-
 /// Where they differ first, in words; -1: nowhere.
 int64_t first_difference(const std::vector<std::byte>& wanted, const std::vector<std::byte>& got,
                          golden::Tolerance tolerance) {
@@ -56,7 +48,7 @@ int64_t first_difference(const std::vector<std::byte>& wanted, const std::vector
     float a, b;
     std::memcpy(&a, &wanted[i], 4);
     std::memcpy(&b, &got[i], 4);
-    if (tolerance.relative == 0 || !is_near(a, b, tolerance.relative)) {
+    if (!tolerance || !is_near(static_cast<double>(a), static_cast<double>(b), *tolerance)) {
       return static_cast<int64_t>(i / 4);
     }
   }

@@ -183,11 +183,39 @@ TEST_CASE("ptx: approximations are within the error that PTX states") {
   check_line<float>("sqrt.rn.f32 %f, %af;", [](float a, float, float) { return std::sqrt(a); });
   check_line<double>("sqrt.rn.f64 %d, %ad;", [](double a, double, double) { return std::sqrt(a); });
   check_line<float>("rcp.rn.f32 %f, %af;", [](float a, float, float) { return 1.0f / a; });
-  check_approximation("rcp.approx.f32 %f, %af;", 2e-7, [](double a) { return 1 / a; });
-  check_approximation("rsqrt.approx.f32 %f, %af;", 3e-7, [](double a) { return 1 / std::sqrt(a); });
-  check_approximation("ex2.approx.f32 %f, %af;", 3e-7, [](double a) { return std::exp2(a); });
-  check_approximation("lg2.approx.f32 %f, %af;", 3e-7, [](double a) { return std::log2(a); });
-  check_approximation("tanh.approx.f32 %f, %af;", 5e-4, [](double a) { return std::tanh(a); });
+  // The PTX ISA states relative errors, or 1 or 2 units in the last place, but of lg2, sin and cos.
+  check_approximation("rcp.approx.f32 %f, %af;", {0x1p-23}, [](double a) { return 1 / a; });
+  check_approximation("rsqrt.approx.f32 %f, %af;", {1.3e-7},
+                      [](double a) { return 1 / std::sqrt(a); });
+  check_approximation("ex2.approx.f32 %f, %af;", {0x1p-22}, [](double a) { return std::exp2(a); });
+  check_approximation("ex2.approx.ftz.f32 %f, %af;", {0x1p-22},
+                      [](double a) { return std::exp2(a); });
+  check_approximation("tanh.approx.f32 %f, %af;", {0x1p-11}, [](double a) { return std::tanh(a); });
+  // "The maximum absolute error is 2^-22 when the input operand is in the range (0.5, 2)", that is
+  // for results below 1; "for positive finite inputs outside of this interval, maximum relative
+  // error is 2^-22".
+  check_approximation("lg2.approx.f32 %f, %af;", {0x1p-22, 0x1p-22},
+                      [](double a) { return std::log2(a); });
+  // "The maximum absolute error is 2^-20.5 in the range [-2pi .. 2pi]."
+  check_approximation("sin.approx.f32 %f, %af;", {0, 6.7e-7}, [](double a) { return std::sin(a); });
+  check_approximation("cos.approx.f32 %f, %af;", {0, 6.7e-7}, [](double a) { return std::cos(a); });
+}
+
+TEST_CASE("ptx: neither zero nor twice the value is an approximation, however small that is") {
+  for (const double wanted : {1.0, -1e-3, 1e-10, -1e-30, 0x1p-126, 0x1p-140}) {
+    INFO(wanted);
+    for (const Tolerance tolerance : {Tolerance{4e-7}, Tolerance{0x1p-11}, Tolerance{4e-5}}) {
+      CHECK(is_near(wanted, wanted, tolerance));
+      CHECK_FALSE(is_near(wanted, 0, tolerance));
+      CHECK_FALSE(is_near(wanted, 2 * wanted, tolerance));
+    }
+  }
+  CHECK(is_near(0x1p-149, 0, {4e-7}));
+  CHECK(is_near(0x1p-127, 0, {4e-7}, kSmallestNormal));
+  CHECK_FALSE(is_near(0x1p-124, 0, {4e-7}, kSmallestNormal));
+  CHECK(is_near(1e-9, 0, {0, 1e-6}));
+  CHECK_FALSE(is_near(NAN, 0, {1, 1}));
+  CHECK_FALSE(is_near(INFINITY, 1, {1, 1}));
 }
 
 }  // namespace wide::test

@@ -12,8 +12,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "verify/support/tolerance.hpp"
 
 namespace wide::golden {
 
@@ -37,10 +40,9 @@ class DeviceBytes {
   size_t bytes_;
 };
 
-/// How a result is compared with its fixture.
-struct Tolerance {
-  double relative = 0;  ///< of floats; 0: bit for bit, whatever the result's type
-};
+/// How a result is compared with its fixture: floats within that; without one bit for bit, whatever
+/// the result's type.
+using Tolerance = std::optional<test::Tolerance>;
 
 struct Case {
   std::string name;  ///< the fixture's

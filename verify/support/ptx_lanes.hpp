@@ -16,6 +16,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "verify/support/tolerance.hpp"
+
 namespace wide::test {
 
 struct Operands {
@@ -76,20 +78,22 @@ void check_line(const std::string& line, const Expected& expected) {
   CHECK(wrong == 0);
 }
 
-/// The same within a relative or, below 1, an absolute error; what is not finite is the same.
+/// The same within an error; what is not finite is the same.
 template <class Expected>
-void check_approximation(const std::string& line, double tolerance, const Expected& expected) {
+void check_approximation(const std::string& line, Tolerance tolerance, const Expected& expected) {
   const std::vector<Operands> operands = float_operands();
   const std::vector<uint64_t> results = execute(line, operands);
+  const bool flushes = line.find(".ftz") != std::string::npos;
+  const double smallest = flushes ? kSmallestNormal : kSmallestSubnormal;
   int64_t wrong = 0;
   for (size_t i = 0; i < operands.size() && wrong == 0; ++i) {
     const float a = from_bits<float>(operands[i].a), got = from_bits<float>(results[i]);
     const double wanted = expected(static_cast<double>(a));
     const auto rounded = static_cast<float>(wanted);
-    const double error = std::fabs(static_cast<double>(got) - wanted);
-    const bool is_near = std::isfinite(rounded) && std::isfinite(got) &&
-                         error <= tolerance * std::max(1.0, std::fabs(wanted));
-    if (is_near || is_same(rounded, got)) continue;
+    const bool is_finite = std::isfinite(rounded) && std::isfinite(got);
+    const bool is_right = is_finite ? is_near(wanted, static_cast<double>(got), tolerance, smallest)
+                                    : is_same(rounded, got);
+    if (is_right) continue;
     ++wrong;
     UNSCOPED_INFO(line << " of " << a << ": got " << got << ", expected " << wanted);
   }
