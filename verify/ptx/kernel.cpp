@@ -172,7 +172,10 @@ simt::LaneMask Step::predicate(size_t i) const {
 }
 
 void DecodedKernel::begin(simt::Warp& warp) const {
-  warp.registers.assign(static_cast<size_t>(register_bytes_), std::byte{0});
+  // What no instruction has written is anything but zero, which sums begin with: by the seed NaN,
+  // -1 and true, or a large number and false.
+  const bool is_odd = warp.block->launch.options.seed % 2 != 0;
+  warp.registers.assign(static_cast<size_t>(register_bytes_), std::byte(is_odd ? 0x5a : 0xff));
   warp.local.assign(static_cast<size_t>(local_bytes_) * simt::kLanes, std::byte{0xff});
   warp.in_flight.assign(warp.registers.size() / (simt::kLanes * 4), 0);
   auto* values = reinterpret_cast<uint32_t*>(warp.registers.data());
