@@ -131,6 +131,63 @@ TEST_CASE("ptx: conversions between floats and integers") {
                     [](float a, float, float) { return std::nearbyint(a); });
 }
 
+TEST_CASE("ptx: what is no number becomes an integer as the manual says") {
+  constexpr uint64_t kHalfOf64 = uint64_t{1} << 63;
+  check_line<float>("cvt.rzi.u64.f32 %l, %af;", [](float a, float, float) {
+    if (std::isnan(a)) return kHalfOf64;
+    return a <= 0 ? 0 : a >= 0x1p64f ? ~uint64_t{0} : static_cast<uint64_t>(a);
+  });
+  check_line<float>("cvt.rzi.s64.f32 %l, %af;", [](float a, float, float) {
+    if (std::isnan(a) || a < -0x1p63f) return kHalfOf64;
+    return a >= 0x1p63f ? kHalfOf64 - 1 : static_cast<uint64_t>(static_cast<int64_t>(a));
+  });
+  check_line<double>("cvt.rzi.s32.f64 %w, %ad;", [](double a, double, double) {
+    return std::isnan(a) ? INT32_MIN : saturated_to_signed(std::trunc(a));
+  });
+  check_line<double>("cvt.rzi.u32.f64 %w, %ad;", [](double a, double, double) {
+    if (std::isnan(a)) return uint32_t{1} << 31;
+    return static_cast<uint32_t>(std::clamp(std::trunc(a), 0.0, 4294967295.0));
+  });
+}
+
+TEST_CASE("ptx: tf32 rounds, and keeps every NaN one") {
+  const std::vector<Operands> operands{{0x3f801000}, {0x3f800fff}, {0xbf801000}, {0x7f800000},
+                                       {0x7f7fffff}, {0x7f800001}, {0xff801fff}, {0x7fffffff}};
+  const std::vector<uint64_t> wanted{0x3f802000, 0x3f800000, 0xbf802000, 0x7f800000,
+                                     0x7f800000, 0x7fffe000, 0x7fffe000, 0x7fffe000};
+  std::vector<Operands> padded = operands;
+  padded.resize(256);
+  std::vector<uint64_t> results = execute("cvt.rna.tf32.f32 %w, %aw;", padded);
+  results.resize(wanted.size());
+  CHECK(results == wanted);
+}
+
+TEST_CASE("ptx: arithmetic in f32 makes one NaN") {
+  for (const char* line :
+       {"add.f32 %f, %af, %bf;", "sub.f32 %f, %af, %bf;", "mul.f32 %f, %af, %bf;",
+        "mul.ftz.f32 %f, %af, %bf;", "fma.rn.f32 %f, %af, %bf, %cf;", "div.rn.f32 %f, %af, %bf;",
+        "div.rz.f32 %f, %af, %bf;", "min.f32 %f, %af, %bf;", "max.NaN.f32 %f, %af, %bf;",
+        "sqrt.rn.f32 %f, %af;", "rsqrt.approx.f32 %f, %af;", "lg2.approx.f32 %f, %af;"}) {
+    INFO(line);
+    int64_t count = 0, wrong = 0;
+    for (const uint64_t bits : execute(line, float_operands())) {
+      if (!std::isnan(from_bits<float>(bits))) continue;
+      ++count;
+      wrong += bits != 0x7fffffff;
+    }
+    CHECK(count > 0);
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("ptx: an approximate quotient by more than 2^126 is zero, or of infinity no number") {
+  check_line<float>("div.approx.f32 %f, %af, %bf;", [](float a, float b, float) {
+    const bool is_beyond = std::fabs(b) > 0x1p126f && std::isfinite(b);
+    return is_beyond ? a * std::copysign(0.0f, b) : a / b;
+  });
+  check_line<float>("div.full.f32 %f, %af, %bf;", [](float a, float b, float) { return a / b; });
+}
+
 TEST_CASE("ptx: 16-bit floats") {
   using simt::from_bf16, simt::to_bf16, simt::from_f16, simt::to_f16;
   check_line<float>("cvt.rn.bf16.f32 %h, %af;", [](float a, float, float) {

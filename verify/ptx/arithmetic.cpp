@@ -15,13 +15,28 @@ namespace {
 
 using simt::InstructionClass;
 
+/// Whether a result that is no number is the canonical one: of fp32, but for abs, neg and copysign,
+/// which only touch the sign.
+template <class T, class Op>
+constexpr bool kIsCanonical = false;
+
+template <class Op, class T, class... Rest>
+T compute(T a, Rest... rest) {
+  const T value = Op()(a, rest...);
+  if constexpr (kIsCanonical<T, Op>) {
+    return canonical(value);
+  } else {
+    return value;
+  }
+}
+
 template <class T, class Op>
 void binary(Step& s) {
   using F = Format<T>;
   using W = typename F::Word;
   W* d = s.result<W>();
   const W *a = s.source<W>(1), *b = s.source<W>(2);
-  s.each([=](int l) { d[l] = F::word(Op()(F::value(a[l]), F::value(b[l]))); });
+  s.each([=](int l) { d[l] = F::word(compute<Op>(F::value(a[l]), F::value(b[l]))); });
 }
 
 template <class T, class Op>
@@ -30,7 +45,7 @@ void unary(Step& s) {
   using W = typename F::Word;
   W* d = s.result<W>();
   const W* a = s.source<W>(1);
-  s.each([=](int l) { d[l] = F::word(Op()(F::value(a[l]))); });
+  s.each([=](int l) { d[l] = F::word(compute<Op>(F::value(a[l]))); });
 }
 
 template <class T, class Op>
@@ -39,7 +54,8 @@ void ternary(Step& s) {
   using W = typename F::Word;
   W* d = s.result<W>();
   const W *a = s.source<W>(1), *b = s.source<W>(2), *c = s.source<W>(3);
-  s.each([=](int l) { d[l] = F::word(Op()(F::value(a[l]), F::value(b[l]), F::value(c[l]))); });
+  s.each(
+      [=](int l) { d[l] = F::word(compute<Op>(F::value(a[l]), F::value(b[l]), F::value(c[l]))); });
 }
 
 // Integers wrap: arithmetic is unsigned.
@@ -181,6 +197,25 @@ struct Copysign {
   }
 };
 
+/// "For 2^126 < |b| < 2^128, if a is infinity, div.approx.f32 delivers NaN, otherwise it delivers
+/// 0": the reciprocal of b is flushed before a is multiplied by it.
+struct DivApproximate {
+  float operator()(float a, float b) const {
+    const float size = std::fabs(b);
+    const bool is_flushed = size > 0x1p126f && size < std::numeric_limits<float>::infinity();
+    return is_flushed ? a * std::copysign(0.0f, b) : a / b;
+  }
+};
+
+template <class... Ops>
+struct AnyOf {
+  template <class Op>
+  static constexpr bool kHas = (std::is_same_v<Op, Ops> || ...);
+};
+template <class Op>
+constexpr bool kIsCanonical<float, Op> =
+    AnyOf<Add, Sub, Mul, Fma, Div, DivApproximate, Min, Max, MinNan, MaxNan>::kHas<Op>;
+
 /// mul.wide and mad.wide: products of twice the width.
 template <class T, bool kAdds>
 void multiply_wide(Step& s) {
@@ -229,9 +264,9 @@ void careful(Step& s) {
   for_lanes(s.mask, [&](int l) {
     volatile T a = get(1, l);  // keeps the compiler from computing ahead of the rounding mode
     volatile T value{};
-    if constexpr (kSources == 1) value = Op()(T{a});
-    if constexpr (kSources == 2) value = Op()(T{a}, get(2, l));
-    if constexpr (kSources == 3) value = Op()(T{a}, get(2, l), get(3, l));
+    if constexpr (kSources == 1) value = compute<Op>(T{a});
+    if constexpr (kSources == 2) value = compute<Op>(T{a}, get(2, l));
+    if constexpr (kSources == 3) value = compute<Op>(T{a}, get(2, l), get(3, l));
     d[l] = F::word(finish_float(T{value}, flags));
   });
 }
@@ -343,6 +378,12 @@ void choose_float(Decoder& d, Type type) {
   if constexpr (kSources == 3) d.in.execute = is_double ? ternary<double, Op> : ternary<float, Op>;
 }
 
+void choose_approximate_quotient(Decoder& d) {
+  d.in.kind = InstructionClass::fp32;
+  d.in.execute =
+      take_float_modifiers(d) ? careful<float, DivApproximate, 2> : binary<float, DivApproximate>;
+}
+
 void decode_product(Decoder& d, Type type) {
   const bool adds = d.opcode() == "mad" || d.opcode() == "mad24";
   d.take("lo");
@@ -381,8 +422,13 @@ void decode_float(Decoder& d, Type type) {
   if (op == "mul") choose_float<Mul, 2>(d, type);
   if (op == "fma" || op == "mad") choose_float<Fma, 3>(d, type);
   if (op == "div") {
-    d.ignore({"full", "approx"});  // exact division is within their error
-    choose_float<Div, 2>(d, type);
+    d.ignore({"full"});  // exact division is within its error
+    if (d.take("approx")) {
+      if (type != Type{'f', 32}) d.refuse("an approximate quotient of this type");
+      choose_approximate_quotient(d);
+    } else {
+      choose_float<Div, 2>(d, type);
+    }
   }
   if (op == "min" || op == "max") {
     const bool is_min = op == "min";

@@ -80,9 +80,8 @@ uint64_t float_word(Type type, double value, int mode) {
   return std::bit_cast<uint64_t>(value);
 }
 
-/// To an integer: NaN is 0, what is too large is the nearest there is.
+/// To an integer: what is too large is the nearest there is.
 uint64_t integer_word(Type type, double value) {
-  if (std::isnan(value)) return 0;
   if (type.kind == 's') {
     const double limit = std::ldexp(1.0, type.bits - 1);
     if (value >= limit)
@@ -93,6 +92,12 @@ uint64_t integer_word(Type type, double value) {
   if (value <= 0) return 0;
   if (value >= std::ldexp(1.0, type.bits)) return low_bits(~uint64_t{0}, type.bits);
   return static_cast<uint64_t>(value);
+}
+
+/// "Zero if source is not .f64 and destination is not .s64, .u64. Otherwise 1 << (BitWidth(dst) -
+/// 1)".
+uint64_t integer_of_nan(Type from, Type to) {
+  return from.bits == 64 || to.bits == 64 ? uint64_t{1} << (to.bits - 1) : 0;
 }
 
 uint64_t from_integer(const Step& s, Type from, Type to, uint64_t word) {
@@ -127,7 +132,9 @@ uint64_t from_float(const Step& s, Type from, Type to, uint64_t word) {
   if ((flags & kFlush) != 0 && from == Type{'f', 32})
     value = static_cast<double>(flush(static_cast<float>(value)));
   if ((flags & kToInteger) != 0) value = rounded(value, mode);
-  if (is_integer(to)) return integer_word(to, value);
+  if (is_integer(to)) {
+    return std::isnan(value) ? integer_of_nan(from, to) : integer_word(to, value);
+  }
   if ((flags & kSaturate) != 0) value = std::isnan(value) ? 0 : std::clamp(value, 0.0, 1.0);
   if ((flags & kRelu) != 0) value = value < 0 ? 0 : value;
   uint64_t out = float_word(to, value, mode);
@@ -180,7 +187,8 @@ void pack_halves(Step& s) {
   });
 }
 
-/// tf32 has 10 bits of mantissa; ties go away from zero with .rna, to even with .rn.
+/// tf32 has 10 bits of mantissa; ties go away from zero with .rna, to even with .rn. NaN stays NaN,
+/// even one whose only bits are cut off.
 void to_tf32(Step& s) {
   uint32_t* d = s.result<uint32_t>();
   const uint32_t* a = s.source<uint32_t>(1);
@@ -188,7 +196,8 @@ void to_tf32(Step& s) {
   s.each([=](int l) {
     const bool is_special = (a[l] & 0x7f800000u) == 0x7f800000u;
     const uint32_t half = is_away ? 0x1000u : 0xfffu + (a[l] >> 13 & 1);
-    d[l] = (is_special ? a[l] : a[l] + half) & ~0x1fffu;
+    const bool is_nan = (a[l] & 0x7fffffffu) > 0x7f800000u;
+    d[l] = is_nan ? 0x7fffe000u : (is_special ? a[l] : a[l] + half) & ~0x1fffu;
   });
 }
 

@@ -109,6 +109,11 @@ inline float flush(float value) {
   return std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value;
 }
 
+/// The one NaN that fp32 arithmetic makes; the host keeps an operand's bits or sets the sign.
+inline float canonical(float value) {
+  return value == value ? value : std::bit_cast<float>(0x7fffffffu);
+}
+
 /// PTX's min and max: a NaN loses against a number, -0 is below +0.
 template <class T>
 T minimum(T a, T b) {

@@ -29,7 +29,7 @@ void apply(Step& s) {
     volatile double source = exact;
     volatile T rounded = static_cast<T>(source);
     T out = rounded;
-    if constexpr (std::is_same_v<T, float>) out = flushes ? flush(out) : out;
+    if constexpr (std::is_same_v<T, float>) out = canonical(flushes ? flush(out) : out);
     d[l] = F::word(out);
   });
 }
