@@ -14,14 +14,20 @@ namespace wide::test {
 
 namespace {
 
-/// A kernel of (float* p, const float* q) with registers of every kind; in the body %r1 is the
-/// thread, %rd1 and %rd2 are p and q, %rd3 is four times the thread.
+/// A kernel of (float* p, const float* q) with registers of every kind. In the body %r1 is the
+/// thread, %p1 is false for thread 0 alone, %rd1 and %rd2 are p and q, %rd3 is four times the
+/// thread, %rd4 this thread's place in p, %r2 4096 bytes of shared memory, %r3 this thread's 16 of
+/// them, and %r9 two mbarriers 32 bytes apart.
 std::string kernel_of(const std::string& body) {
   return ".version 8.7\n.target sm_90a\n.address_size 64\n"
          ".visible .entry kernel(.param .u64 p, .param .u64 q)\n{\n"
          ".reg .b32 %r<32>; .reg .b64 %rd<16>; .reg .f32 %f<16>; .reg .pred %p<8>;\n"
+         ".shared .align 1024 .b8 tile[4096];\n.shared .align 8 .b8 mbarriers[64];\n"
          "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q];\n"
-         "mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, 4;\n" +
+         "mov.u32 %r1, %tid.x; setp.ne.u32 %p1, %r1, 0;\n"
+         "mul.wide.u32 %rd3, %r1, 4; add.u64 %rd4, %rd1, %rd3;\n"
+         "mov.u32 %r2, tile; shl.b32 %r3, %r1, 4; add.u32 %r3, %r3, %r2; mov.u32 %r9, "
+         "mbarriers;\n" +
          body + "ret;\n}\n";
 }
 
@@ -42,15 +48,39 @@ Run run(const std::string& body, uint32_t threads, const simt::Options& options)
   return {outcome, device.download<float>(p, kFloats)};
 }
 
+struct Omission {
+  const char* what;
+  std::string body;
+  std::optional<simt::FindingKind> kind{};  ///< none: right
+  const char* text = "";                    ///< part of the finding's
+};
+
+/// With every seed and delivery: the right ones are silent, the others found.
+void check_all(const std::vector<Omission>& all, uint32_t threads) {
+  for (const Omission& one : all) {
+    for (const simt::Options& options : all_options()) {
+      const SimtOutcome outcome = run(one.body, threads, options).outcome;
+      INFO(one.what << ", " << to_string(options) << ": " << outcome.text());
+      CHECK(outcome.refused.empty());
+      CHECK_FALSE(outcome.fault);
+      if (one.kind) {
+        CHECK(outcome.reports(*one.kind, one.text));
+      } else {
+        CHECK(outcome.is_silent());
+      }
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE("omissions: a sum whose register was never zeroed is wrong with every seed") {
   const std::string sum =
-      "add.u64 %rd4, %rd2, %rd3; mov.b32 %r2, 0;\n"
+      "add.u64 %rd5, %rd2, %rd3; mov.b32 %r5, 0;\n"
       "$again:\n"
-      "ld.global.f32 %f2, [%rd4]; add.f32 %f1, %f1, %f2;\n"
-      "add.s32 %r2, %r2, 1; setp.lt.s32 %p1, %r2, 4; @%p1 bra $again;\n"
-      "add.u64 %rd5, %rd1, %rd3; st.global.f32 [%rd5], %f1;\n";
+      "ld.global.f32 %f2, [%rd5]; add.f32 %f1, %f1, %f2;\n"
+      "add.s32 %r5, %r5, 1; setp.lt.s32 %p2, %r5, 4; @%p2 bra $again;\n"
+      "st.global.f32 [%rd4], %f1;\n";
   for (const simt::Options& options : all_options()) {
     INFO(to_string(options));
     const Run right = run("mov.f32 %f1, 0f00000000;\n" + sum, 32, options);
@@ -58,6 +88,26 @@ TEST_CASE("omissions: a sum whose register was never zeroed is wrong with every 
     CHECK(right.p.front() == 4);
     CHECK_FALSE(run(sum, 32, options).p.front() == 4);
   }
+}
+
+TEST_CASE("omissions: a fence.proxy.async counts where a barrier carries it to the reader") {
+  const std::string write = "mov.b32 %r5, 7; st.shared.v4.b32 [%r3], {%r5, %r5, %r5, %r5};\n";
+  const std::string fence = "fence.proxy.async.shared::cta;\n", barrier = "bar.sync 0;\n";
+  // Thread 32 stores what the threads of the other warp wrote.
+  const std::string is_issuer = "setp.eq.u32 %p2, %r1, 32;\n";
+  const std::string store =
+      "@!%p2 bra $done;\n"
+      "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], 512;\n"
+      "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\n$done:\n";
+  check_all({{"writers fence", write + fence + barrier + is_issuer + store},
+             {"the issuer fences", write + barrier + is_issuer + "@%p2 " + fence + store},
+             {"nobody fences", write + barrier + is_issuer + store, simt::FindingKind::proxy,
+              "without fence.proxy.async"},
+             {"the issuer fences too early", write + is_issuer + "@%p2 " + fence + barrier + store,
+              simt::FindingKind::proxy, "without fence.proxy.async"},
+             {"writers fence too late", write + barrier + is_issuer + "@!%p2 " + fence + store,
+              simt::FindingKind::proxy, "without fence.proxy.async"}},
+            64);
 }
 
 }  // namespace wide::test

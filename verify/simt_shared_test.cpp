@@ -356,7 +356,7 @@ TEST_CASE("shared memory: the async proxy sees generic writes behind a fence") {
   const auto fence = [&](size_t who) {
     Thread& thread = test.thread(who);
     thread.proxy_known = thread.known;
-    thread.proxy_time = thread.time++;
+    thread.proxy_fences.push_back(thread.time++);
   };
   const auto read = [&](size_t who) { test.read(who, kWord, 16, 20, SharedAccess::async_proxy); };
   test.write(1, kWord, 16);

@@ -88,7 +88,7 @@ void Async::fence_mbarrier_init(Thread& thread) {
 void Async::fence_proxy(Thread& thread) {
   state_->mbarriers.fence_init(thread);
   thread.proxy_known = thread.known;
-  thread.proxy_time = thread.time;
+  thread.proxy_fences.push_back(thread.time);
   ++thread.time;  // what the thread writes from here on, the fence does not cover
 }
 

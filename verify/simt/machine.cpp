@@ -20,6 +20,12 @@ Knowledge Thread::release() {
   return released;
 }
 
+bool Thread::knows_proxy_fence(const Thread& writer, uint32_t written) const {
+  const std::vector<uint32_t>& fences = writer.proxy_fences;
+  const auto first = std::lower_bound(fences.begin(), fences.end(), written);
+  return first != fences.end() && knows({writer.index, *first});
+}
+
 std::string to_string(const Thread& thread) {
   return "thread " + std::to_string(thread.index) + " (warp " + std::to_string(thread.warp) +
          " lane " + std::to_string(thread.lane) + ")";

@@ -36,9 +36,9 @@ struct Thread {
   int index = 0, warp = 0, lane = 0;  ///< index in the block, which is its slot
   uint32_t time = 1;
   Knowledge known;
-  /// What was ordered before this thread's last fence.proxy.async, and when that was.
+  /// What was ordered before this thread's last fence.proxy.async, and when those all were.
   Knowledge proxy_known;
-  uint32_t proxy_time = 0;
+  std::vector<uint32_t> proxy_fences;  ///< ascending
   /// Release and acquire through fences: what a relaxed write after the last fence publishes, and
   /// what relaxed reads have seen that the next fence makes known.
   Knowledge fence_released, fence_pending;
@@ -47,6 +47,8 @@ struct Thread {
 
   Epoch now() const { return {index, time}; }
   bool knows(Epoch epoch) const { return epoch.slot == index || known.includes(epoch); }
+  /// Whether `writer` fenced after it wrote at time `written`, and this thread knows of that fence.
+  bool knows_proxy_fence(const Thread& writer, uint32_t written) const;
   /// What another thread learns from this one here; later accesses are after that.
   Knowledge release();
 };

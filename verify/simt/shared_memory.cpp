@@ -121,9 +121,10 @@ void SharedMemory::Shadow::check_read(const Access& access, SharedCell& cell, in
 void SharedMemory::Shadow::check_proxy(const Access& access, const SharedCell& cell, int level,
                                        size_t index) const {
   if ((cell.flags & SharedCell::kGeneric) == 0 || cell.writer >= block.num_threads()) return;
-  // Either side may have fenced: the writer after it wrote, or the reader after it learnt of that.
+  // Either side may have fenced: the writer after it wrote and before the reader learnt of that, or
+  // the reader afterwards.
   const Thread& writer = block.threads[cell.writer];
-  if (cell.time <= writer.proxy_time ||
+  if (access.thread.knows_proxy_fence(writer, cell.time) ||
       access.thread.proxy_known.includes({cell.writer, cell.time})) {
     return;
   }
