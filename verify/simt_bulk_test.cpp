@@ -100,11 +100,20 @@ TEST_CASE("an overwritten destination, source or mbarrier of a load is found") {
   SECTION("readers are not done with the destination") {
     test.make_mbarrier();
     test.write(kTile, 64);
+    test.async().fence_proxy(test.thread(0));
     test.barrier();
     test.read(kTile, 64, 40);
     test.expect(64);
     test.load_box(0);
     CHECK(test.found_only(FindingKind::race));
+  }
+  SECTION("the destination was written, and not fenced") {
+    test.make_mbarrier();
+    test.write(kTile, 64);
+    test.barrier();
+    test.expect(64);
+    test.load_box(0);
+    CHECK(test.found_only(FindingKind::proxy));
   }
   SECTION("the mbarrier's init was not fenced for the asynchronous proxy") {
     test.async().init(test.thread(0), kMbarrier, 1, line(1));

@@ -110,4 +110,33 @@ TEST_CASE("omissions: a fence.proxy.async counts where a barrier carries it to t
             64);
 }
 
+TEST_CASE("omissions: a bulk load over generic writes needs a fence, over generic reads none") {
+  const std::string init =
+      "@%p1 bra $initialised;\n"
+      "mbarrier.init.shared::cta.b64 [%r9], 1; fence.mbarrier_init.release.cluster;\n"
+      "$initialised:\n";
+  const std::string write = "mov.b32 %r5, 7; st.shared.v4.b32 [%r3], {%r5, %r5, %r5, %r5};\n";
+  const std::string fence = "fence.proxy.async.shared::cta;\n", barrier = "bar.sync 0;\n";
+  const auto load = [](int n) {
+    const std::string name = std::to_string(n);
+    return "@%p1 bra $issued" + name +
+           ";\n"
+           "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], 1024;\n"
+           "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd2], 1024, "
+           "[%r9];\n"
+           "$issued" +
+           name + ":\nmov.b32 %r10, " + std::to_string(n % 2) + ";\n$wait" + name +
+           ":\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r9], %r10;\n@!%p2 bra $wait" + name +
+           ";\nld.shared.f32 %f1, [%r3]; st.global.f32 [%rd4], %f1;\n";
+  };
+  check_all(
+      {{"fenced", init + write + fence + barrier + load(0)},
+       {"slots that are read, and loaded again", init + barrier + load(0) + barrier + load(1)},
+       {"not fenced", init + write + barrier + load(0), simt::FindingKind::proxy,
+        "writes shared+0x"},
+       {"fenced behind the barrier", init + write + barrier + "@%p1 " + fence + load(0),
+        simt::FindingKind::proxy, "without fence.proxy.async"}},
+      64);
+}
+
 }  // namespace wide::test

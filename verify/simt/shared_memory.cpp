@@ -76,7 +76,8 @@ struct SharedMemory::Shadow {
 
   // ---- reads
   void check_read(const Access& access, SharedCell& cell, int level, size_t index);
-  void check_proxy(const Access& access, const SharedCell& cell, int level, size_t index) const;
+  void check_proxy(const Access& access, const SharedCell& cell, int level, size_t index,
+                   const char* does) const;
   void note_reader(const Access& access, SharedCell& cell, int level, size_t index);
 
   // ---- writes
@@ -115,11 +116,11 @@ void SharedMemory::Shadow::check_read(const Access& access, SharedCell& cell, in
                slot_name(cell.writer) + " wrote" + kUnsynchronised,
            access, cell.location);
   }
-  if (access.kind == SharedAccess::async_proxy) check_proxy(access, cell, level, index);
+  if (access.kind == SharedAccess::async_proxy) check_proxy(access, cell, level, index, "reads");
 }
 
 void SharedMemory::Shadow::check_proxy(const Access& access, const SharedCell& cell, int level,
-                                       size_t index) const {
+                                       size_t index, const char* does) const {
   if ((cell.flags & SharedCell::kGeneric) == 0 || cell.writer >= block.num_threads()) return;
   // Either side may have fenced: the writer after it wrote and before the reader learnt of that, or
   // the reader afterwards.
@@ -129,7 +130,7 @@ void SharedMemory::Shadow::check_proxy(const Access& access, const SharedCell& c
     return;
   }
   report(FindingKind::proxy,
-         "the async proxy, for " + to_string(access.thread) + ", reads" +
+         "the async proxy, for " + to_string(access.thread) + ", " + does +
              where(access, level, index) + " that " + to_string(writer) +
              " wrote through the generic proxy, without fence.proxy.async in between",
          access, cell.location);
@@ -167,6 +168,9 @@ void SharedMemory::Shadow::check_write(const Access& access, const SharedCell& c
              to_string(thread) + " writes" + where(access, level, index) + " over what " +
                  slot_name(cell.writer) + " wrote" + kUnsynchronised,
              access, cell.location);
+    } else if (access.kind == SharedAccess::async_proxy) {
+      // A generic write may come last all the same; generic reads are over where threads say so.
+      check_proxy(access, cell, level, index, "writes");
     }
   }
   if (cell.readers != 0) check_readers(access, cell, level, index);
