@@ -139,4 +139,35 @@ TEST_CASE("omissions: a bulk load over generic writes needs a fence, over generi
       64);
 }
 
+TEST_CASE("omissions: an mbarrier's bytes are its own until it is invalidated") {
+  const std::string init =
+      "@%p1 bra $initialised;\n"
+      "mbarrier.init.shared::cta.b64 [%r9], 64; mbarrier.init.shared::cta.b64 [%r9+32], 1;\n"
+      "fence.mbarrier_init.release.cluster;\n$initialised:\nbar.sync 0;\n";
+  const std::string use =
+      "mbarrier.arrive.shared::cta.b64 _, [%r9];\nmov.b32 %r10, 0;\n"
+      "$wait:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r9], %r10;\n@!%p2 bra $wait;\n";
+  const std::string barrier = "bar.sync 0;\n", inval = "@!%p1 mbarrier.inval.shared.b64 [%r9];\n";
+  const std::string store = "@!%p1 st.shared.b64 [%r9], %rd1;\n";
+  const std::string load_over =
+      "@%p1 bra $issued;\n"
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9+32], 16;\n"
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r9], [%rd2], 16, "
+      "[%r9+32];\n$issued:\nmov.b32 %r10, 0;\n"
+      "$loaded:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r9+32], %r10;\n"
+      "@!%p2 bra $loaded;\n";
+  const auto kind = simt::FindingKind::mbarrier;
+  check_all({{"beside it", init + "@!%p1 st.shared.b64 [%r9+8], %rd1;\n" + use},
+             {"invalidated", init + use + barrier + inval + store},
+             {"invalidated and fenced",
+              init + use + barrier + inval + "fence.proxy.async.shared::cta;\n" + load_over},
+             {"stored over", init + store + barrier + use, kind, "until its mbarrier.inval"},
+             {"stored over at the end", init + use + barrier + store, kind,
+              "thread 0 (warp 0 lane 0) writes"},
+             {"read", init + use + "ld.shared.b32 %r6, [%r9];\n", kind, "reads shared+"},
+             {"loaded over", init + use + barrier + "fence.proxy.async.shared::cta;\n" + load_over,
+              kind, "until its mbarrier.inval"}},
+            64);
+}
+
 }  // namespace wide::test

@@ -62,7 +62,9 @@ Mbarriers::Mbarrier& Mbarriers::free_slot() {
 
 void Mbarriers::init(Thread& thread, uint32_t address, uint32_t count, Location at) {
   block_.shared->require(thread, address, kBytes, kBytes, "mbarrier.init", at);
+  block_.shared->set_mbarrier(address, false);  // that it was in use is said below
   block_.shared->write(thread, address, kBytes, SharedAccess::generic, at);
+  block_.shared->set_mbarrier(address, true);
   const auto same = std::find_if(list_.begin(), list_.end(), [&](const Mbarrier& mbarrier) {
     return mbarrier.is_live && mbarrier.address == address;
   });
@@ -89,6 +91,7 @@ void Mbarriers::init(Thread& thread, uint32_t address, uint32_t count, Location 
 
 void Mbarriers::invalidate(Thread& thread, uint32_t address, Location at) {
   const int index = find(thread, address, "mbarrier.inval", at);
+  block_.shared->set_mbarrier(address, false);
   block_.shared->write(thread, address, kBytes, SharedAccess::generic, at);
   if (index < 0) return;
   Mbarrier& mbarrier = list_[static_cast<size_t>(index)];

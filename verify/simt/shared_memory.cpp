@@ -74,6 +74,9 @@ struct SharedMemory::Shadow {
     return "a wgmma of warp " + std::to_string(slot - block.warp_slot(0));
   }
 
+  void check_mbarrier(const Access& access, const SharedCell& cell, int level, size_t index,
+                      const char* does) const;
+
   // ---- reads
   void check_read(const Access& access, SharedCell& cell, int level, size_t index);
   void check_proxy(const Access& access, const SharedCell& cell, int level, size_t index,
@@ -92,9 +95,19 @@ struct SharedMemory::Shadow {
   SharedShadow cells;
 };
 
+void SharedMemory::Shadow::check_mbarrier(const Access& access, const SharedCell& cell, int level,
+                                          size_t index, const char* does) const {
+  if ((cell.flags & SharedCell::kMbarrier) == 0) return;
+  report(FindingKind::mbarrier,
+         to_string(access.thread) + " " + does + where(access, level, index) +
+             ", which is an mbarrier's until its mbarrier.inval",
+         access, cell.location);
+}
+
 void SharedMemory::Shadow::check_read(const Access& access, SharedCell& cell, int level,
                                       size_t index) {
   const Thread& reader = access.thread;
+  check_mbarrier(access, cell, level, index, "reads");
   if ((cell.flags & SharedCell::kInitialised) == 0) {
     report(FindingKind::uninitialised_read,
            to_string(reader) + " reads" + where(access, level, index) +
@@ -156,6 +169,7 @@ void SharedMemory::Shadow::note_reader(const Access& access, SharedCell& cell, i
 void SharedMemory::Shadow::check_write(const Access& access, const SharedCell& cell, int level,
                                        size_t index) {
   const Thread& thread = access.thread;
+  check_mbarrier(access, cell, level, index, "writes");
   if (cell.writer != SharedCell::kNobody) {
     if ((cell.flags & SharedCell::kInFlight) != 0) {
       report(FindingKind::in_flight,
@@ -231,7 +245,7 @@ void SharedMemory::Shadow::write(const Access& access, int64_t bytes) {
     cell.writer = static_cast<uint16_t>(access.writer.slot);
     cell.time = access.writer.time;
     cell.location = access.location;
-    cell.flags = flags;
+    cell.flags = flags | (cell.flags & SharedCell::kMbarrier);
     if (is_own && !access.is_atomic()) cell.readers = 0;
   });
 }
@@ -295,9 +309,18 @@ void SharedMemory::write_as(Thread& issuer, Epoch writer, uint32_t address, int6
 
 void SharedMemory::land(Thread& thread, uint32_t address, int64_t bytes) {
   shadow_->for_cells(address - kSharedBase, bytes, [&](SharedCell& cell, int, size_t) {
-    cell.flags = SharedCell::kInitialised | SharedCell::kGeneric;
+    constexpr uint8_t kOwn = SharedCell::kInitialised | SharedCell::kGeneric;
+    cell.flags = kOwn | (cell.flags & SharedCell::kMbarrier);
     cell.writer = static_cast<uint16_t>(thread.index);
     cell.time = thread.time;
+  });
+}
+
+void SharedMemory::set_mbarrier(uint32_t address, bool is_live) {
+  constexpr int64_t kBytes = 8;
+  shadow_->for_cells(address - kSharedBase, kBytes, [&](SharedCell& cell, int, size_t) {
+    const unsigned others = cell.flags & ~unsigned{SharedCell::kMbarrier};
+    cell.flags = static_cast<uint8_t>(is_live ? others | SharedCell::kMbarrier : others);
   });
 }
 

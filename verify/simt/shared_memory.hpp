@@ -41,6 +41,8 @@ class SharedMemory {
   void write_as(Thread& issuer, Epoch writer, uint32_t address, int64_t bytes, Location at);
   /// The bytes of a cp.async of `thread` have landed: they are its own generic writes from now on.
   void land(Thread& thread, uint32_t address, int64_t bytes);
+  /// From its init to its inval nobody else may read or write an mbarrier's 8 bytes.
+  void set_mbarrier(uint32_t address, bool is_live);
   /// An asynchronous read begins (wgmma operand, bulk store source): writes are findings until the
   /// end.
   void begin_async_read(Thread& issuer, uint32_t address, int64_t bytes, Location at);

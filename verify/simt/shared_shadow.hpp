@@ -20,9 +20,10 @@ namespace wide::simt {
 
 struct SharedCell {
   static constexpr uint8_t kInitialised = 1;
-  static constexpr uint8_t kInFlight = 2;  ///< a cp.async that its thread has not waited for
-  static constexpr uint8_t kAtomic = 4;    ///< the last write
-  static constexpr uint8_t kGeneric = 8;   ///< the last write went through the generic proxy
+  static constexpr uint8_t kInFlight = 2;   ///< a cp.async that its thread has not waited for
+  static constexpr uint8_t kAtomic = 4;     ///< the last write
+  static constexpr uint8_t kGeneric = 8;    ///< the last write went through the generic proxy
+  static constexpr uint8_t kMbarrier = 16;  ///< of a live mbarrier
   static constexpr uint16_t kNobody = 0xffff;
 
   uint32_t generation = 0;
