@@ -90,6 +90,31 @@ TEST_CASE("omissions: a sum whose register was never zeroed is wrong with every 
   }
 }
 
+TEST_CASE("omissions: what the kernel writes is not read by ld.global.nc") {
+  const std::string write = "st.global.b32 [%rd4], %r1;\n", barrier = "bar.sync 0;\n";
+  // Of the thread at the other end, and its own.
+  const auto read = [](const std::string& how, const std::string& from) {
+    return "xor.b32 %r6, %r1, 63; mul.wide.u32 %rd5, %r6, 4; add.u64 %rd5, %rd5, " + from + ";\n" +
+           how + " %r7, [%rd5];\nst.global.b32 [%rd4+512], %r7;\n";
+  };
+  const std::string own = "ld.global.nc.u32 %r7, [%rd4];\n";
+  const auto kind = simt::FindingKind::race;
+  const char* text = "ld.global.nc is for what no thread of the grid writes";
+  check_all({{"an ordinary load", write + barrier + read("ld.global.u32", "%rd1")},
+             {"of what is only read", write + barrier + read("ld.global.nc.u32", "%rd2")},
+             {"behind a barrier", write + barrier + read("ld.global.nc.u32", "%rd1"), kind, text},
+             {"of its own", write + own, kind, text},
+             {"written afterwards", read("ld.global.nc.u32", "%rd1") + barrier + write, kind, text},
+             {"written by a bulk store",
+              "mov.b32 %r5, 7; st.shared.v4.b32 [%r3], {%r5, %r5, %r5, %r5};\n"
+              "fence.proxy.async.shared::cta; bar.sync 0; @%p1 bra $done;\n"
+              "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], 512;\n"
+              "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\n$done:\nbar.sync 0;\n" +
+                  read("ld.global.nc.u32", "%rd1"),
+              kind, text}},
+            64);
+}
+
 TEST_CASE("omissions: a fence.proxy.async counts where a barrier carries it to the reader") {
   const std::string write = "mov.b32 %r5, 7; st.shared.v4.b32 [%r3], {%r5, %r5, %r5, %r5};\n";
   const std::string fence = "fence.proxy.async.shared::cta;\n", barrier = "bar.sync 0;\n";

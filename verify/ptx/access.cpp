@@ -25,7 +25,7 @@ void check_shared(Step& step, const Access& access, Purpose purpose, int64_t ord
     simt::Thread& thread = step.warp.thread(lane);
     const auto address = static_cast<uint32_t>(access.address[static_cast<size_t>(lane)]);
     shared.require(thread, address, access.bytes, access.bytes, what, step.in.at);
-    const bool is_strong = purpose == Purpose::atomic || order != 0;
+    const bool is_strong = purpose == Purpose::atomic || (order & kStrong) != 0;
     const auto kind = is_strong ? simt::SharedAccess::atomic : simt::SharedAccess::generic;
     if (purpose != Purpose::store) shared.read(thread, address, access.bytes, kind, step.in.at);
     if (purpose != Purpose::load) shared.write(thread, address, access.bytes, kind, step.in.at);
@@ -36,7 +36,10 @@ void check_shared(Step& step, const Access& access, Purpose purpose, int64_t ord
 
 void check_global(Step& step, const Access& access, Purpose purpose, int64_t order) {
   simt::GlobalMemory& memory = step.launch().memory;
-  const auto strength = order != 0 ? simt::GlobalAccess::strong : simt::GlobalAccess::weak;
+  const bool is_strong = (order & kStrong) != 0;
+  const auto strength = is_strong                  ? simt::GlobalAccess::strong
+                        : (order & kReadOnly) != 0 ? simt::GlobalAccess::read_only
+                                                   : simt::GlobalAccess::weak;
   const char* what = purpose == Purpose::load    ? "read"
                      : purpose == Purpose::store ? "write"
                                                  : "atomic";
@@ -45,12 +48,12 @@ void check_global(Step& step, const Access& access, Purpose purpose, int64_t ord
     const uint64_t address = access.address[static_cast<size_t>(lane)];
     memory.require(thread, address, access.bytes, access.bytes, what, step.in.at);
     if (purpose != Purpose::store) {
-      if (order != 0) observe(memory, thread, address, order);
+      if (is_strong) observe(memory, thread, address, order);
       memory.read(thread, address, access.bytes, strength, step.in.at);
     }
     if (purpose != Purpose::load) {
       memory.write(thread, address, access.bytes, strength, step.in.at);
-      if (order != 0) publish(memory, thread, address, order);
+      if (is_strong) publish(memory, thread, address, order);
     }
   });
   const auto kind = purpose == Purpose::load    ? simt::GlobalRequest::load
@@ -78,7 +81,6 @@ AccessModifiers take_access(Decoder& d) {
             "cv",
             "wb",
             "wt",
-            "nc",
             "weak",
             "L1::evict_normal",
             "L1::evict_unchanged",
@@ -95,6 +97,7 @@ AccessModifiers take_access(Decoder& d) {
   const std::string_view order =
       d.take_one({"relaxed", "acquire", "release", "acq_rel", "volatile", "mmio"});
   d.ignore({"cta", "cluster", "gpu", "sys"});  // every scope orders alike here
+  if (d.take("nc")) m.order = kReadOnly;
   if (!order.empty()) m.order = kStrong;
   if (order == "acquire" || order == "acq_rel") m.order |= kAcquire;
   if (order == "release" || order == "acq_rel") m.order |= kRelease;

@@ -14,7 +14,7 @@ enum class Window : uint8_t { generic, global, shared, local, parameter };
 enum class Purpose : uint8_t { load, store, atomic };
 
 /// How an instruction orders: numbers[kOrder] of it.
-constexpr int64_t kStrong = 1, kAcquire = 2, kRelease = 4;
+constexpr int64_t kStrong = 1, kAcquire = 2, kRelease = 4, kReadOnly = 8;
 
 /// Space, cache hints and order of ld, st, atom and red; the rest of the modifiers is left.
 struct AccessModifiers {

@@ -46,12 +46,16 @@ void GlobalChecks::begin(Launch& launch) {
 
 GlobalChecks::Access GlobalChecks::access(Buffer& buffer, Thread& thread, int64_t offset,
                                           GlobalAccess kind, Location at) {
-  return {buffer, thread, at, offset,
+  return {buffer,
+          thread,
+          at,
+          offset,
           GlobalToucher{.block = static_cast<uint32_t>(thread.block->linear_index),
                         .time = thread.time,
                         .thread = static_cast<uint32_t>(thread.index) & 0x3ffu,
                         .is_strong = kind == GlobalAccess::strong,
-                        .location = lines_.number(at) & ((1u << Locations::kBits) - 1)}};
+                        .location = lines_.number(at) & ((1u << Locations::kBits) - 1)},
+          kind == GlobalAccess::read_only};
 }
 
 void GlobalChecks::read(Buffer& buffer, Thread& thread, int64_t offset, int64_t bytes,
@@ -86,6 +90,9 @@ void GlobalChecks::read_cell(const Access& access, GlobalCell& cell, int64_t off
   }
   if (cell.writer_operation == operation_) {
     for (const GlobalToucher& writer : cell.write) check(access, writer, "reads", "wrote", offset);
+    if (access.is_read_only) {
+      report_read_only(access, "reads", "writes", offset, cell.write[0].location);
+    }
   }
   if (cell.reader_operation != operation_) {
     begin_reading(access, cell, offset, bytes);
@@ -96,6 +103,7 @@ void GlobalChecks::read_cell(const Access& access, GlobalCell& cell, int64_t off
                                  last.location == access.toucher.location;
     if (!is_same_request) access.buffer.traffic.reread_bytes += bytes;
   }
+  cell.is_read_only |= access.is_read_only ? 1u : 0u;
   note(access, cell.read);
 }
 
@@ -107,6 +115,7 @@ void GlobalChecks::begin_reading(const Access& access, GlobalCell& cell, int64_t
   }
   note_earlier_reader(cell);
   cell.reader_operation = operation_;
+  cell.is_read_only = 0;
   cell.first_block = access.toucher.block;
   cell.read = {};
   launch_->counters.unique_read_bytes += bytes;
@@ -116,13 +125,16 @@ void GlobalChecks::begin_reading(const Access& access, GlobalCell& cell, int64_t
 void GlobalChecks::note_earlier_reader(GlobalCell& cell) {
   if (cell.reader_operation == 0) return;
   cell.earlier_readers =
-      operations.add_reader(cell.earlier_readers, cell.reader_operation) & 0x7fffffffu;
+      operations.add_reader(cell.earlier_readers, cell.reader_operation) & 0x3fffffffu;
 }
 
 void GlobalChecks::write_cell(const Access& access, GlobalCell& cell, int64_t offset,
                               int64_t bytes) {
   if (cell.reader_operation == operation_) {
     for (const GlobalToucher& reader : cell.read) check(access, reader, "writes", "read", offset);
+    if (cell.is_read_only != 0) {
+      report_read_only(access, "writes", "reads", offset, cell.read[0].location);
+    }
   }
   if (cell.writer_operation == operation_) {
     for (const GlobalToucher& writer : cell.write) check(access, writer, "writes", "wrote", offset);
@@ -181,6 +193,14 @@ void GlobalChecks::report_race(const Access& access, const GlobalToucher& earlie
          to_string(access.thread) + " " + verb + (is_over ? " over" : "") + access.place(offset) +
              " that " + other + " " + earlier_verb + kUnsynchronised,
          earlier.location);
+}
+
+void GlobalChecks::report_read_only(const Access& access, const char* verb, const char* other_verb,
+                                    int64_t offset, uint32_t against) {
+  report(FindingKind::race, access,
+         to_string(access.thread) + " " + verb + access.place(offset) + ", which its kernel " +
+             other_verb + ": ld.global.nc is for what no thread of the grid writes",
+         against);
 }
 
 void GlobalChecks::report_unordered(const Access& access, uint32_t operation, const char* verb,

@@ -51,6 +51,7 @@ class GlobalChecks {
     Location at;
     int64_t begin;
     GlobalToucher toucher;
+    bool is_read_only;
 
     bool is_strong() const { return toucher.is_strong != 0; }
     bool knows(const GlobalToucher& other) const {
@@ -79,6 +80,9 @@ class GlobalChecks {
   }
   void report_race(const Access& access, const GlobalToucher& earlier, const char* verb,
                    const char* earlier_verb, int64_t offset);
+  /// What a kernel reads by ld.global.nc and writes; caches may keep what was there before.
+  void report_read_only(const Access& access, const char* verb, const char* other_verb,
+                        int64_t offset, uint32_t against);
   void report_unordered(const Access& access, uint32_t operation, const char* verb,
                         const char* earlier_verb, int64_t offset, uint32_t location);
   void report(FindingKind kind, const Access& access, const std::string& text,

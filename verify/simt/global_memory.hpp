@@ -31,8 +31,9 @@ struct BufferInfo {
 };
 
 /// How a kernel touches global memory. Strong: .relaxed, .acquire, .release, .volatile and atomics,
-/// which do not race with each other.
-enum class GlobalAccess { weak, strong };
+/// which do not race with each other. Read_only: ld.global.nc, of what no thread of the grid
+/// writes.
+enum class GlobalAccess { weak, strong, read_only };
 
 class GlobalMemory {
  public:

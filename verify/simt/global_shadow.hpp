@@ -33,7 +33,8 @@ struct alignas(64) GlobalCell {  // a line of the cache
   uint32_t writer_operation = 0, reader_operation = 0;
   uint32_t first_block = 0;  ///< that read it in the reader's operation
   uint32_t is_initialised : 1 = 0;
-  uint32_t earlier_readers : 31 = 0;  ///< a set of Operations
+  uint32_t is_read_only : 1 = 0;      ///< the reader's operation has read it by ld.global.nc
+  uint32_t earlier_readers : 30 = 0;  ///< a set of Operations
 };
 static_assert(sizeof(GlobalCell) == 64);
 
