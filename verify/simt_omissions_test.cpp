@@ -195,4 +195,51 @@ TEST_CASE("omissions: an mbarrier's bytes are its own until it is invalidated") 
             64);
 }
 
+TEST_CASE("omissions: registers of a wgmma are fenced, and nobody's until the wait") {
+  // A 64x16 of ones in registers, B 16x8 of ones in shared memory, from 2048 bytes of them.
+  const std::string prepare =
+      "mov.b32 %r5, 0x3f803f80; st.shared.v4.b32 [%r3], {%r5, %r5, %r5, %r5};\n"
+      "fence.proxy.async.shared::cta; bar.sync 0;\n"
+      "shr.u32 %r6, %r2, 4; cvt.u64.u32 %rd5, %r6; or.b64 %rd6, %rd5, 0x0000000800080000;\n"
+      "setp.eq.u32 %p3, %r5, %r5;\n";
+  const std::string operands =
+      "mov.b32 %r10, %r5; mov.b32 %r11, %r5; mov.b32 %r12, %r5; mov.b32 %r13, %r5;\n"
+      "mov.f32 %f1, 0f00000000; mov.f32 %f2, %f1; mov.f32 %f3, %f1; mov.f32 %f4, %f1;\n";
+  const std::string fence = "wgmma.fence.sync.aligned;\n";
+  const std::string product =
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f1,%f2,%f3,%f4}, "
+      "{%r10,%r11,%r12,%r13}, %rd6, %p3, 1, 1, 0;\n";
+  const std::string commit = "wgmma.commit_group.sync.aligned;\n";
+  const std::string wait = "wgmma.wait_group.sync.aligned 0;\n";
+  const std::string store = "st.global.f32 [%rd4], %f1;\n";
+  const std::string write_a = "mov.b32 %r10, 0x40004000;\n";
+  const std::string write_d = "mov.f32 %f2, 0f3F800000;\n";
+  const std::string begin = prepare + operands + fence, end = commit + wait + store;
+  const auto kind = simt::FindingKind::wgmma;
+  const char* late = "after its last wgmma.fence";
+  check_all(
+      {{"one", begin + product + end},
+       {"two of the same operands", begin + product + product + end},
+       {"A is written after the wait", begin + product + end + write_a + fence + product + end},
+       {"copies of what was written before the fence", prepare + operands + "mov.b32 %r14, %r5;\n" +
+                                                           fence + "mov.b32 %r10, %r14;\n" +
+                                                           product + end},
+       {"no fence", prepare + operands + product + end, kind, late},
+       {"D is written behind the fence", begin + write_d + product + end, kind, late},
+       {"A is written behind the fence", begin + write_a + product + end, kind, late},
+       {"A is a copy of what was",
+        begin + "add.u32 %r14, %r5, 0; mov.b32 %r10, %r14;\n" + product + end, kind, late},
+       {"A is written after the wait, without a fence",
+        begin + product + end + write_a + product + end, kind, late},
+       {"A is written under way", begin + product + commit + write_a + wait + store, kind,
+        "writes a register that a wgmma still owns"},
+       {"A is read under way", begin + product + commit + "mov.b32 %r14, %r10;\n" + wait + store,
+        kind, "reads a register that a wgmma still owns"},
+       {"D is read under way", begin + product + commit + "mov.f32 %f5, %f1;\n" + wait + store,
+        kind, "reads a register that a wgmma still owns"},
+       {"A is written between two products", begin + product + write_a + product + end, kind,
+        "writes a register that a wgmma still owns"}},
+      128);
+}
+
 }  // namespace wide::test

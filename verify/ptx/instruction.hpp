@@ -46,6 +46,8 @@ struct Instruction {
   bool has_guard = false, guard_is_negated = false;
   simt::InstructionClass kind = simt::InstructionClass::integer;
   bool continues_product = false;    ///< a wgmma: its results may be in flight, of one before it
+  bool writes_product = false;       ///< writes what some wgmma has as D or A, or a source of that
+  bool is_copy = false;              ///< of a register
   int32_t target = -1;               ///< of a branch
   std::array<int64_t, 4> numbers{};  ///< the decoder's notes for the execution
   simt::Location at;

@@ -134,7 +134,9 @@ simt::LaneMask guard_mask(const Instruction& in, const std::byte* registers) {
 /// A register that a wgmma still owns may be neither read nor written.
 void check_in_flight(const Step& step) {
   const auto check = [&](int32_t number, const char* does) {
-    if (step.warp.in_flight[static_cast<size_t>(number)] == 0) return;
+    const uint8_t flag = step.warp.in_flight[static_cast<size_t>(number)];
+    if (flag == 0) return;
+    if (flag == simt::Warp::kReadOnly && step.in.continues_product) return;
     step.launch().report(simt::FindingKind::wgmma, step.block(),
                          "warp " + std::to_string(step.warp.index) + " " + does +
                              " a register that a wgmma still owns: " + step.in.text,
@@ -142,6 +144,17 @@ void check_in_flight(const Step& step) {
   };
   for (const int32_t number : step.in.reads) check(number, "reads");
   for (const int32_t number : step.in.writes) check(number, "writes");
+}
+
+/// When D or A was written last, in wgmma.fence.
+void note_written(const Step& step) {
+  std::vector<uint32_t>& written = step.warp.written;
+  uint32_t now = step.warp.num_fences;
+  if (step.in.is_copy) now = written[static_cast<size_t>(step.in.reads[0])];
+  for (const int32_t number : step.in.writes) {
+    uint32_t& last = written[static_cast<size_t>(number)];
+    last = step.mask == simt::kAllLanes ? now : std::max(last, now);
+  }
 }
 
 }  // namespace
@@ -178,6 +191,7 @@ void DecodedKernel::begin(simt::Warp& warp) const {
   warp.registers.assign(static_cast<size_t>(register_bytes_), std::byte(is_odd ? 0x5a : 0xff));
   warp.local.assign(static_cast<size_t>(local_bytes_) * simt::kLanes, std::byte{0xff});
   warp.in_flight.assign(warp.registers.size() / (simt::kLanes * 4), 0);
+  if (has_products_) warp.written.assign(warp.in_flight.size(), 0);
   auto* values = reinterpret_cast<uint32_t*>(warp.registers.data());
   for (size_t s = 0; s < static_cast<size_t>(Special::count); ++s) {
     for (int lane = 0; lane < simt::kLanes; ++lane)
@@ -227,6 +241,7 @@ void DecodedKernel::run(simt::Warp& warp, size_t index, int max_steps) const {
     if (mask == 0) continue;
     Step step{in, warp, path, mask, registers, constants_.data()};
     if (warp.num_in_flight > 0) check_in_flight(step);
+    if (in.writes_product) note_written(step);
     in.execute(step);
     if (step.is_over) return;
   }

@@ -76,6 +76,7 @@ void KernelDecoder::decode() {
   place_local();
   read_body(text_.body);
   read_functions();
+  note_products();
   for (const auto& [index, label] : branches_) {
     const auto found = labels_.find(label);
     if (found == labels_.end()) refuse("no label " + label);
@@ -350,6 +351,30 @@ void KernelDecoder::note_registers(Instruction& in) const {
   }
 }
 
+/// Who writes registers that some wgmma has as D or as A. A copy hands on when its source was
+/// written, so those of its source count as well.
+void KernelDecoder::note_products() {
+  std::set<int32_t> registers;
+  for (const Instruction& in : kernel_.code_) {
+    if (!in.continues_product) continue;
+    kernel_.has_products_ = true;
+    for (const size_t i : {size_t{0}, size_t{1}}) {
+      if (in.arguments[i].kind != Argument::Kind::list) continue;
+      for (const Lanes& part : in.arguments[i].parts) registers.insert(part.number);
+    }
+  }
+  for (size_t before = registers.size() + 1; before != registers.size();) {
+    before = registers.size();
+    for (const Instruction& in : kernel_.code_) {
+      if (in.is_copy && registers.contains(in.writes[0])) registers.insert(in.reads[0]);
+    }
+  }
+  for (Instruction& in : kernel_.code_) {
+    in.writes_product = std::any_of(in.writes.begin(), in.writes.end(),
+                                    [&](int32_t number) { return registers.contains(number); });
+  }
+}
+
 void KernelDecoder::statement(std::string_view text) {
   if (text.empty()) return;
   if (text.starts_with('.')) return directive(text);
@@ -384,6 +409,7 @@ void KernelDecoder::statement(std::string_view text) {
   decode_one(decoder);
   decoder.finish();
   note_registers(in);
+  in.is_copy = opcode == "mov" && in.writes.size() == 1 && in.reads.size() == 1;
   kernel_.code_.push_back(std::move(in));
 }
 

@@ -63,6 +63,7 @@ class KernelDecoder {
   Lanes lanes(std::string_view text);
   uint64_t symbol(const std::string& name) const;
   void note_registers(Instruction& in) const;
+  void note_products();
   [[noreturn]] void refuse(const std::string& why) const;
 
   DecodedKernel& kernel_;

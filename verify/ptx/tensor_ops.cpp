@@ -134,10 +134,33 @@ simt::WgmmaShape wgmma_shape(const Step& step) {
   return shape;
 }
 
+void own(simt::Warp& warp, const Argument& registers, uint8_t how) {
+  for (const Lanes& part : registers.parts) {
+    uint8_t& flag = warp.in_flight[static_cast<size_t>(part.number)];
+    warp.num_in_flight += flag == 0;
+    flag |= how;
+  }
+}
+
+/// What a thread wrote to D or A since the last fence is not ordered before the product.
+void require_fence(Step& step, size_t argument, const char* what) {
+  for (const Lanes& part : step.in.arguments[argument].parts) {
+    const uint32_t written = step.warp.written[static_cast<size_t>(part.number)];
+    if (written != step.warp.num_fences) continue;
+    step.launch().report(simt::FindingKind::wgmma, step.block(),
+                         "warp " + std::to_string(step.warp.index) + " wrote " + what +
+                             " after its last wgmma.fence: " + step.in.text,
+                         step.in.at);
+    return;
+  }
+}
+
 /// Arguments: d, a, b, scale-d, imm-scale-a, imm-scale-b [, imm-trans-a] [, imm-trans-b].
 void multiply_group(Step& step) {
   if (!is_together(step)) return;
   simt::WgmmaShape shape = wgmma_shape(step);
+  require_fence(step, 0, "accumulators");
+  if (shape.a_in_registers) require_fence(step, 1, "A's registers");
   const auto immediate = [&](size_t i) {
     return static_cast<int32_t>(static_cast<uint32_t>(step.value(i, 0)));
   };
@@ -156,11 +179,8 @@ void multiply_group(Step& step) {
   operands.descriptor_b = step.uniform(2, "a wgmma descriptor");
   operands.scale_d = step.uniform(3, "wgmma's scale-d") != 0;
   step.block().async->wgmma(step.warp, shape, operands, step.in.at);
-  for (const Lanes& part : step.in.arguments[0].parts) {
-    uint8_t& flag = step.warp.in_flight[static_cast<size_t>(part.number)];
-    step.warp.num_in_flight += flag == 0;
-    flag = 1;
-  }
+  own(step.warp, step.in.arguments[0], simt::Warp::kOwned);
+  if (shape.a_in_registers) own(step.warp, step.in.arguments[1], simt::Warp::kReadOnly);
 }
 
 /// Registers that no product owns any more may be touched again.
@@ -170,8 +190,8 @@ void wait_for_group(Step& step) {
       step.warp, static_cast<int>(step.uniform(0, "wgmma.wait_group's number")), step.in.at);
   auto& flags = step.warp.in_flight;
   for (size_t i = 0; i < flags.size() && step.warp.num_in_flight > 0; ++i) {
-    const auto* d = reinterpret_cast<const uint32_t*>(step.registers + i * kLanes4);
-    if (flags[i] == 0 || step.block().async->owns_register(step.warp, d)) continue;
+    const auto* lanes = reinterpret_cast<const uint32_t*>(step.registers + i * kLanes4);
+    if (flags[i] == 0 || step.block().async->owns_register(step.warp, lanes)) continue;
     flags[i] = 0;
     --step.warp.num_in_flight;
   }
@@ -179,6 +199,7 @@ void wait_for_group(Step& step) {
 
 void fence_group(Step& step) {
   if (!is_together(step)) return;
+  ++step.warp.num_fences;
   step.block().async->wgmma_fence(step.warp, step.in.at);
 }
 void commit_group(Step& step) {

@@ -131,8 +131,8 @@ void Async::wgmma_commit(Warp& warp, Location) {
 void Async::wgmma_wait(Warp& warp, int pending, Location at) {
   state_->wgmma.wait(warp, pending, at);
 }
-bool Async::owns_register(const Warp& warp, const uint32_t* d) const {
-  return state_->wgmma.owns_register(warp, d);
+bool Async::owns_register(const Warp& warp, const uint32_t* lanes) const {
+  return state_->wgmma.owns_register(warp, lanes);
 }
 
 // ---- landing

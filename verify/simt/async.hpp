@@ -86,8 +86,8 @@ class Async {
   void wgmma_commit(Warp& warp, Location at);
   /// Afterwards the D registers of all but the last `pending` groups hold their results.
   void wgmma_wait(Warp& warp, int pending, Location at);
-  /// Whether that D register's array is still owned by a product.
-  bool owns_register(const Warp& warp, const uint32_t* d) const;
+  /// Whether a product that was not waited for still has that register's array, as D or as A.
+  bool owns_register(const Warp& warp, const uint32_t* lanes) const;
 
   /// Lets one operation land; false: none is under way. Called when nothing else can run (lazy) or
   /// by chance (random).

@@ -85,8 +85,13 @@ class Warp {
   std::vector<Path> paths;           ///< disjoint; a path whose lanes all exited is gone
   std::vector<std::byte> registers;  ///< laid out by the program, 64-byte aligned use is its affair
   std::vector<std::byte> local;      ///< .local memory: lane-major, as the program lays out
-  std::vector<uint8_t> in_flight;    ///< by register number of the program: a wgmma owns it
+  /// By register number of the program: whether a wgmma owns it, as D or as A, which other products
+  /// may read meanwhile; how many wgmma.fence came before it was written, of what is D or A.
+  std::vector<uint8_t> in_flight;
+  std::vector<uint32_t> written;
+  static constexpr uint8_t kOwned = 1, kReadOnly = 2;
   int num_in_flight = 0;
+  uint32_t num_fences = 1;
   std::vector<Collective> collectives;
   int64_t run_length = 0;  ///< instructions since a path of it last blocked
 

@@ -84,6 +84,7 @@ void Wgmma::issue(Warp& warp, const WgmmaShape& shape, const WgmmaOperands& oper
   share.accumulators = &own_registers(state, warp, shape, operands, at);
   for (size_t i = 0; i < operands.a.size(); ++i) {
     std::copy_n(operands.a[i], kLanes, share.a[i].begin());
+    share.a_registers[i] = operands.a[i];
   }
   for (const SharedRange& range : product.ranges) {
     block_.shared->begin_async_read(warp.thread(0), range.address, range.bytes, at);
@@ -197,11 +198,20 @@ Wgmma::Accumulators& Wgmma::own_registers(WarpState& state, Warp& warp, const Wg
   return owned;
 }
 
-bool Wgmma::owns_register(const Warp& warp, const uint32_t* d) const {
+bool Wgmma::owns_register(const Warp& warp, const uint32_t* lanes) const {
   if (groups_.empty()) return false;
   const Group& group = groups_[static_cast<size_t>(warp.index / kWarps)];
-  const auto& owned = group.warps[static_cast<size_t>(warp.index % kWarps)].accumulators;
-  return std::any_of(owned.begin(), owned.end(), [&](const auto& set) { return set->owns(d); });
+  const auto index = static_cast<size_t>(warp.index % kWarps);
+  const auto& owned = group.warps[index].accumulators;
+  if (std::any_of(owned.begin(), owned.end(), [&](const auto& set) { return set->owns(lanes); })) {
+    return true;
+  }
+  const unsigned bit = 1u << index;
+  return std::any_of(group.products.begin(), group.products.end(), [&](const Product& product) {
+    const auto& a = product.shares[index].a_registers;
+    return product.shape.a_in_registers && (product.issued & bit) != 0 &&
+           (product.released & bit) == 0 && std::find(a.begin(), a.end(), lanes) != a.end();
+  });
 }
 
 // ---- results

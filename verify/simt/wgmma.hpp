@@ -26,7 +26,7 @@ class Wgmma {
   void issue(Warp& warp, const WgmmaShape& shape, const WgmmaOperands& operands, Location at);
   void commit(Warp& warp);
   void wait(Warp& warp, int pending, Location at);
-  bool owns_register(const Warp& warp, const uint32_t* d) const;
+  bool owns_register(const Warp& warp, const uint32_t* lanes) const;
 
   /// Whether a share has not been carried out.
   bool is_under_way() const { return num_under_way_ > 0; }
@@ -51,7 +51,8 @@ class Wgmma {
   struct Share {
     int64_t group;  ///< of the warp; committed when the warp has committed that many
     Accumulators* accumulators;
-    std::array<std::array<uint32_t, kLanes>, 4> a;  ///< A's registers
+    std::array<std::array<uint32_t, kLanes>, 4> a;  ///< A's registers, and where they are
+    std::array<const uint32_t*, 4> a_registers;
   };
   struct Product {
     WgmmaShape shape;
