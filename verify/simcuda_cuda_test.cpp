@@ -13,6 +13,8 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
 #include <cstring>
+#include <functional>
+#include <thread>
 #include <vector>
 
 #include "bench/timer/sampler.hpp"
@@ -180,6 +182,109 @@ TEST_CASE("simulated capture: what may not be captured is refused") {
     CHECK(cudaStreamEndCapture(bench.first, &graph) == cudaErrorStreamCaptureInvalidated);
   }
   (void)cudaGetLastError();
+}
+
+TEST_CASE("simulated capture: each mode forbids the calls that no stream orders, by thread") {
+  struct Call {
+    const char* name;
+    std::function<cudaError_t(const Bench&)> run;
+  };
+  void* pointer = nullptr;
+  void* pinned = nullptr;
+  const Call calls[]{
+      {"cudaMalloc", [&](const Bench&) { return cudaMalloc(&pointer, 64); }},
+      {"cudaFree", [](const Bench& bench) { return cudaFree(bench.b); }},
+      {"cudaMallocHost", [&](const Bench&) { return cudaMallocHost(&pointer, 64); }},
+      {"cudaHostAlloc", [&](const Bench&) { return cudaHostAlloc(&pointer, 64, 0); }},
+      {"cudaFreeHost", [&](const Bench&) { return cudaFreeHost(pinned); }},
+      {"cudaMemset", [](const Bench& bench) { return cudaMemset(bench.a, 0, kBytes); }},
+      {"cudaStreamQuery", [](const Bench& bench) { return cudaStreamQuery(bench.second); }},
+      {"cudaStreamSynchronize",
+       [](const Bench& bench) { return cudaStreamSynchronize(bench.second); }},
+      {"cudaEventQuery", [](const Bench& bench) { return cudaEventQuery(bench.event); }},
+      {"cudaEventSynchronize",
+       [](const Bench& bench) { return cudaEventSynchronize(bench.event); }},
+      {"cudaDeviceSynchronize", [](const Bench&) { return cudaDeviceSynchronize(); }}};
+  for (const cudaStreamCaptureMode mode :
+       {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
+        cudaStreamCaptureModeRelaxed}) {
+    for (const Call& one : calls) {
+      for (const bool is_own_thread : {true, false}) {
+        INFO(one.name << " in mode " << mode << (is_own_thread ? "" : " of another thread"));
+        const Bench bench;
+        cudaGraph_t graph{};
+        CHECK(cudaMallocHost(&pinned, 64) == cudaSuccess);
+        CHECK(cudaEventRecord(bench.event, bench.second) == cudaSuccess);
+        CHECK(cudaStreamBeginCapture(bench.first, mode) == cudaSuccess);
+        cudaError_t got = cudaErrorUnknown;
+        if (is_own_thread) {
+          got = one.run(bench);
+        } else {
+          std::thread([&] { got = one.run(bench); }).join();
+        }
+        const bool is_forbidden = is_own_thread ? mode != cudaStreamCaptureModeRelaxed
+                                                : mode == cudaStreamCaptureModeGlobal;
+        CHECK(got == (is_forbidden ? cudaErrorStreamCaptureUnsupported : cudaSuccess));
+        CHECK(cudaStreamEndCapture(bench.first, &graph) ==
+              (is_forbidden ? cudaErrorStreamCaptureInvalidated : cudaSuccess));
+        (void)cudaGetLastError();
+      }
+    }
+  }
+}
+
+TEST_CASE("simulated capture: a thread says itself which captures it heeds") {
+  const Bench bench;
+  cudaGraph_t graph{};
+  auto mode = cudaStreamCaptureModeRelaxed;
+  CHECK(cudaStreamBeginCapture(bench.first, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  CHECK(cudaThreadExchangeStreamCaptureMode(&mode) == cudaSuccess);
+  CHECK(mode == cudaStreamCaptureModeGlobal);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(cudaThreadExchangeStreamCaptureMode(&mode) == cudaSuccess);
+  CHECK(mode == cudaStreamCaptureModeRelaxed);
+  CHECK(cudaStreamEndCapture(bench.first, &graph) == cudaSuccess);
+}
+
+TEST_CASE("simulated capture: what is captured cannot be waited for, in no mode") {
+  const Bench bench;
+  cudaGraph_t graph{};
+  CHECK(cudaStreamBeginCapture(bench.first, cudaStreamCaptureModeRelaxed) == cudaSuccess);
+  CHECK(cudaEventRecord(bench.event, bench.first) == cudaSuccess);
+  cudaError_t wanted = cudaErrorStreamCaptureInvalidated;
+  SECTION("the stream") {
+    CHECK(cudaStreamQuery(bench.first) == cudaErrorStreamCaptureUnsupported);
+  }
+  SECTION("the event") {
+    CHECK(cudaEventQuery(bench.event) == cudaErrorCapturedEvent);
+  }
+  SECTION("the event, by waiting") {
+    CHECK(cudaEventSynchronize(bench.event) == cudaErrorCapturedEvent);
+  }
+  SECTION("the event, after the capture") {
+    wanted = cudaSuccess;
+  }
+  CHECK(cudaStreamEndCapture(bench.first, &graph) == wanted);
+  CHECK(cudaEventSynchronize(bench.event) == cudaErrorCapturedEvent);
+  CHECK(cudaStreamWaitEvent(bench.second, bench.event, 0) == cudaErrorCapturedEvent);
+  CHECK(cudaEventRecord(bench.event, bench.second) == cudaSuccess);
+  CHECK(cudaEventSynchronize(bench.event) == cudaSuccess);
+  (void)cudaGetLastError();
+}
+
+TEST_CASE("simulated capture: it ends in the thread that began it, but in mode relaxed") {
+  for (const bool is_relaxed : {false, true}) {
+    const Bench bench;
+    cudaGraph_t graph{};
+    CHECK(cudaStreamBeginCapture(bench.first, is_relaxed ? cudaStreamCaptureModeRelaxed
+                                                         : cudaStreamCaptureModeThreadLocal) ==
+          cudaSuccess);
+    cudaError_t got = cudaErrorUnknown;
+    std::thread([&] { got = cudaStreamEndCapture(bench.first, &graph); }).join();
+    CHECK(got == (is_relaxed ? cudaSuccess : cudaErrorStreamCaptureWrongThread));
+    if (is_relaxed) continue;
+    CHECK(cudaStreamEndCapture(bench.first, &graph) == cudaSuccess);
+  }
 }
 
 TEST_CASE("simulated memory: use after free, double free, leaks") {

@@ -71,6 +71,11 @@ cudaError_t& last_error() {
   return error;
 }
 
+cudaStreamCaptureMode& capture_mode() {
+  thread_local cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  return mode;
+}
+
 cudaError_t begin_call(Device& d, const char* name, bool is_counted) {
   if (is_counted && ++d.faults.num_calls == d.faults.fail_at) {
     d.faults.failed_call = name;
@@ -139,12 +144,31 @@ cudaError_t Device::enqueue(cudaStream_t handle, Work work) {
 }
 
 cudaError_t Device::forbid_while_capturing() {
+  if (capture_mode() == cudaStreamCaptureModeRelaxed) return cudaSuccess;
+  const bool heeds_others = capture_mode() == cudaStreamCaptureModeGlobal;
+  cudaError_t error = cudaSuccess;
   for (CUstream_st* one : streams) {
-    if (one->capture == nullptr || one->capture->mode == cudaStreamCaptureModeRelaxed) continue;
+    if (one->capture == nullptr) continue;
+    const bool is_own = one->capture->thread == std::this_thread::get_id();
+    const bool forbids = is_own ? one->capture->mode != cudaStreamCaptureModeRelaxed
+                                : heeds_others && one->capture->mode == cudaStreamCaptureModeGlobal;
+    if (!forbids) continue;
     one->capture->is_invalid = true;
-    return cudaErrorStreamCaptureUnsupported;
+    error = cudaErrorStreamCaptureUnsupported;
   }
-  return cudaSuccess;
+  return error;
+}
+
+cudaError_t Device::forbid_while_capturing(const CUstream_st& stream) {
+  if (stream.capture == nullptr) return forbid_while_capturing();
+  stream.capture->is_invalid = true;
+  return cudaErrorStreamCaptureUnsupported;
+}
+
+cudaError_t Device::forbid_while_capturing(const CUevent_st& event) {
+  if (!event.was_captured) return forbid_while_capturing();
+  if (event.capture != nullptr) event.capture->is_invalid = true;
+  return cudaErrorCapturedEvent;
 }
 
 /// Waits for the last operation, and for events that the stream was told to wait for behind it.

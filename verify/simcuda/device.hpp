@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "verify/ptx/module.hpp"
@@ -35,6 +36,7 @@ struct Capture {
   cudaGraph_t graph = nullptr;
   cudaStream_t origin = nullptr;
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  std::thread::id thread = std::this_thread::get_id();  ///< that began it
   bool is_invalid = false;
   std::set<cudaStream_t> streams;
   unsigned long long id = 0;
@@ -56,6 +58,7 @@ struct CUevent_st {
   wide::simcuda::OperationPointer operation;
   bool has_timing = true;
   std::shared_ptr<wide::simcuda::Capture> capture;
+  bool was_captured = false;  ///< recorded last in a capture: it stands for no work
   std::vector<int> tail;
 };
 struct CUgraph_st {
@@ -136,8 +139,13 @@ class Device {
   cudaError_t enqueue(cudaStream_t stream, Work work);
   /// What the next operation on a stream comes after; events it was told to wait for are used up.
   std::vector<OperationPointer> before(CUstream_st& stream);
-  /// An error where a capture forbids the call, which spoils the capture.
+  /// An error where a capture, by its mode and the calling thread's, forbids what may wait or not
+  /// be ordered by a stream. That spoils the capture.
   cudaError_t forbid_while_capturing();
+  /// The same for what is asked of one stream or event; in every mode where that itself is
+  /// captured.
+  cudaError_t forbid_while_capturing(const CUstream_st& stream);
+  cudaError_t forbid_while_capturing(const CUevent_st& event);
   void wait_for(CUstream_st& stream);
   void reset();
 
@@ -150,6 +158,8 @@ Device& device();
 
 /// The calling thread's last error.
 cudaError_t& last_error();
+/// How the calling thread heeds captures (cudaThreadExchangeStreamCaptureMode).
+cudaStreamCaptureMode& capture_mode();
 
 /// Whether this call goes on; counts it, and makes it fail where a test asked for that. Calls that
 /// release are not counted, so that what failed before can always be cleaned up.

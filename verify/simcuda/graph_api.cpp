@@ -5,6 +5,7 @@
 // it submits them as operations, so everything that holds for streams holds for graphs.
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "verify/simcuda/device.hpp"
 
@@ -48,6 +49,9 @@ cudaError_t end(Device& d, cudaStream_t handle, cudaGraph_t* graph) {
   const std::shared_ptr<Capture> capture = stream->capture;
   if (capture == nullptr) return cudaErrorIllegalState;
   if (capture->origin != stream) return cudaErrorStreamCaptureUnmatched;
+  const bool is_own = capture->thread == std::this_thread::get_id();
+  if (!is_own && capture->mode != cudaStreamCaptureModeRelaxed)
+    return cudaErrorStreamCaptureWrongThread;
   const bool was_joined = is_joined(*capture);
   for (CUstream_st* one : capture->streams) {
     one->capture.reset();
@@ -130,8 +134,8 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
     return cudaSuccess;
   });
 }
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) {
-  return cudaSuccess;
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  return std::swap(*mode, capture_mode()), cudaSuccess;
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {

@@ -38,6 +38,12 @@ cudaError_t allocate(Device& d, void** pointer, size_t bytes, BufferKind kind) {
   return cudaSuccess;
 }
 
+/// A call that no stream orders.
+cudaError_t allocate_now(Device& d, void** pointer, size_t bytes, BufferKind kind) {
+  if (const cudaError_t error = d.forbid_while_capturing(); error != cudaSuccess) return error;
+  return allocate(d, pointer, bytes, kind);
+}
+
 cudaError_t deallocate(Device& d, void* pointer, bool is_host) {
   if (pointer == nullptr) return cudaSuccess;
   const std::optional<BufferInfo> buffer = d.memory.find(address(pointer));
@@ -50,6 +56,14 @@ cudaError_t deallocate(Device& d, void* pointer, bool is_host) {
   }
   d.memory.free(buffer->address);
   return cudaSuccess;
+}
+
+/// Waits for the device, as the real one does.
+cudaError_t deallocate_now(Device& d, void* pointer, bool is_host) {
+  if (pointer == nullptr) return cudaSuccess;
+  if (const cudaError_t error = d.forbid_while_capturing(); error != cudaSuccess) return error;
+  d.operations.wait_for_all();
+  return deallocate(d, pointer, is_host);
 }
 
 /// One side of a copy: rows of bytes on the host or in a buffer.
@@ -211,7 +225,7 @@ extern "C" {
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   return call("cudaMalloc",
-              [&](Device& d) { return allocate(d, pointer, bytes, BufferKind::device); });
+              [&](Device& d) { return allocate_now(d, pointer, bytes, BufferKind::device); });
 }
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t) {
   return call("cudaMallocAsync",
@@ -219,28 +233,21 @@ cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t) {
 }
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) {
   return call("cudaMallocManaged",
-              [&](Device& d) { return allocate(d, pointer, bytes, BufferKind::managed); });
+              [&](Device& d) { return allocate_now(d, pointer, bytes, BufferKind::managed); });
 }
 cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
   return call("cudaMallocHost",
-              [&](Device& d) { return allocate(d, pointer, bytes, BufferKind::pinned); });
+              [&](Device& d) { return allocate_now(d, pointer, bytes, BufferKind::pinned); });
 }
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
   return call("cudaHostAlloc",
-              [&](Device& d) { return allocate(d, pointer, bytes, BufferKind::pinned); });
+              [&](Device& d) { return allocate_now(d, pointer, bytes, BufferKind::pinned); });
 }
-/// Waits for the device, as the real one does.
 cudaError_t cudaFree(void* pointer) {
-  return release("cudaFree", [&](Device& d) {
-    if (pointer != nullptr) d.operations.wait_for_all();
-    return deallocate(d, pointer, false);
-  });
+  return release("cudaFree", [&](Device& d) { return deallocate_now(d, pointer, false); });
 }
 cudaError_t cudaFreeHost(void* pointer) {
-  return release("cudaFreeHost", [&](Device& d) {
-    if (pointer != nullptr) d.operations.wait_for_all();
-    return deallocate(d, pointer, true);
-  });
+  return release("cudaFreeHost", [&](Device& d) { return deallocate_now(d, pointer, true); });
 }
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   return release("cudaFreeAsync", [&](Device& d) { return free_later(d, pointer, stream); });
@@ -275,6 +282,7 @@ cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_
 }
 cudaError_t cudaMemset(void* pointer, int value, size_t bytes) {
   return call("cudaMemset", [&](Device& d) {
+    if (const cudaError_t error = d.forbid_while_capturing(); error != cudaSuccess) return error;
     return fill(d, pointer, bytes, value, {bytes, 1}, nullptr);
   });
 }

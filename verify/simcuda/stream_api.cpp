@@ -50,6 +50,7 @@ cudaError_t wait_for_event(Device& d, cudaStream_t handle, cudaEvent_t event) {
   CUstream_st* stream = d.stream(handle);
   if (stream == nullptr || !d.events.contains(event)) return cudaErrorInvalidResourceHandle;
   if (event->capture != nullptr) return join_capture(*stream, *event);
+  if (event->was_captured) return cudaErrorCapturedEvent;  // of a capture that has ended
   if (stream->capture != nullptr) {
     stream->capture->is_invalid = true;  // depends on work that is not captured
     return cudaErrorStreamCaptureIsolation;
@@ -62,6 +63,7 @@ cudaError_t record(Device& d, cudaEvent_t event, cudaStream_t handle) {
   CUstream_st* stream = d.stream(handle);
   if (stream == nullptr || !d.events.contains(event)) return cudaErrorInvalidResourceHandle;
   event->capture = stream->capture;
+  event->was_captured = stream->capture != nullptr;
   if (stream->capture != nullptr) {
     event->tail = stream->tail;
     return cudaSuccess;
@@ -100,7 +102,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   return call("cudaStreamSynchronize", [&](Device& d) {
     CUstream_st* stream = d.stream(handle);
     if (stream == nullptr) return cudaErrorInvalidResourceHandle;
-    if (const cudaError_t error = d.forbid_while_capturing(); error != cudaSuccess) return error;
+    if (const cudaError_t error = d.forbid_while_capturing(*stream); error != cudaSuccess)
+      return error;
     d.wait_for(*stream);
     return d.sticky;
   });
@@ -109,6 +112,8 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   return call("cudaStreamQuery", [&](Device& d) {
     CUstream_st* stream = d.stream(handle);
     if (stream == nullptr) return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t error = d.forbid_while_capturing(*stream); error != cudaSuccess)
+      return error;
     if (!is_done(stream->last)) d.wait_for(*stream);  // work goes on while the host polls
     return d.sticky;
   });
@@ -160,7 +165,8 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return call("cudaEventSynchronize", [&](Device& d) {
     if (!d.events.contains(event)) return cudaErrorInvalidResourceHandle;
-    if (event->capture != nullptr) return d.forbid_while_capturing();
+    if (const cudaError_t error = d.forbid_while_capturing(*event); error != cudaSuccess)
+      return error;
     d.operations.wait(event->operation);
     return d.sticky;
   });
@@ -168,6 +174,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   return call("cudaEventQuery", [&](Device& d) {
     if (!d.events.contains(event)) return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t error = d.forbid_while_capturing(*event); error != cudaSuccess)
+      return error;
     d.operations.wait(event->operation);
     return d.sticky;
   });
@@ -176,6 +184,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   return call("cudaEventElapsedTime", [&](Device& d) {
     if (!d.events.contains(start) || !d.events.contains(end)) return cudaErrorInvalidResourceHandle;
+    if (start->was_captured || end->was_captured) return cudaErrorCapturedEvent;
     const bool is_recorded = start->operation != nullptr && end->operation != nullptr;
     if (!is_recorded || !start->has_timing || !end->has_timing)
       return cudaErrorInvalidResourceHandle;
