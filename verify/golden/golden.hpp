@@ -69,12 +69,15 @@ cudaError_t launch_with_shared(int bytes);
 
 /// The i-th input: a whole number in [-8, 8), so that sums of products are exact.
 float small_integer(int64_t i);
-/// `count` of them in the 16-bit format T (__half, __nv_bfloat16), as bytes.
+/// The same times a power of two between 2^-10 and 2^10, and a bit that only fp32 holds: what sums
+/// of their products lose says how they are added.
+float mixed_magnitude(int64_t i);
+/// `count` inputs in the format T (__half, __nv_bfloat16, float, ..), as bytes.
 template <class T>
-std::vector<std::byte> small_integers(int64_t count) {
+std::vector<std::byte> inputs(int64_t count, float (*input)(int64_t) = small_integer) {
   std::vector<std::byte> bytes(static_cast<size_t>(count) * sizeof(T));
   auto* values = reinterpret_cast<T*>(bytes.data());
-  for (int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(small_integer(i));
+  for (int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(input(i));
   return bytes;
 }
 /// Element i is i.

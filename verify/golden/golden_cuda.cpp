@@ -3,6 +3,7 @@
 #include "verify/golden/golden.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <stdexcept>
@@ -40,6 +41,11 @@ std::vector<std::byte> DeviceBytes::download() const {
 float small_integer(int64_t i) {
   const auto mixed = static_cast<uint32_t>(i) * 2654435761u + 12345u;
   return static_cast<float>(static_cast<int>(mixed >> 20 & 15) - 8);
+}
+
+float mixed_magnitude(int64_t i) {
+  const auto mixed = static_cast<uint32_t>(i) * 2246822519u + 54321u;
+  return std::ldexp(small_integer(i) * (1 + 0x1p-12f), static_cast<int>(mixed >> 20) % 21 - 10);
 }
 
 std::vector<std::byte> counting_halves(int64_t count) {

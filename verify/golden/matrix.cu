@@ -6,6 +6,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <type_traits>
+
 #include "kernels/arch/matrix.cuh"
 #include "kernels/arch/target.cuh"
 #include "verify/golden/golden.hpp"
@@ -45,6 +47,8 @@ __global__ void store_matrices(const uint32_t* in, uint16_t* out) {
   }
 }
 
+struct Tf32 {};  ///< as fp32, all of whose bits are given: the last 13 are not looked at
+
 /// in: 32 lanes of four words of a, then of two of b; d begins as the lane's index.
 template <typename T>
 __global__ void multiply(const uint32_t* in, float* out) {
@@ -53,7 +57,11 @@ __global__ void multiply(const uint32_t* in, float* out) {
   for (int i = 0; i < 4; ++i) a[i] = in[threadIdx.x * 4 + i];
   for (int i = 0; i < 2; ++i) b[i] = in[128 + threadIdx.x * 2 + i];
   for (int i = 0; i < 4; ++i) d[i] = static_cast<float>(threadIdx.x);
-  arch::mma_m16n8k16<T>(d, a, b);
+  if constexpr (std::is_same_v<T, Tf32>) {
+    arch::mma_m16n8k8_tf32(d, a, b);
+  } else {
+    arch::mma_m16n8k16<T>(d, a, b);
+  }
   for (int i = 0; i < 4; ++i) out[threadIdx.x * 4 + i] = d[i];
 }
 
@@ -73,12 +81,22 @@ std::vector<std::byte> run_store() {
   return out.download();
 }
 
-template <typename T>
-std::vector<std::byte> run_multiply() {
-  const DeviceBytes in(small_integers<T>(32 * 6 * 2)), out(32 * 4 * 4);
+template <typename T, typename Stored = T>
+std::vector<std::byte> run_multiply(float (*input)(int64_t) = small_integer) {
+  constexpr auto kCount = static_cast<int64_t>(32 * 6 * 4 / sizeof(Stored));
+  const DeviceBytes in(inputs<Stored>(kCount, input)), out(32 * 4 * 4);
   multiply<T><<<1, 32>>>(in.as<uint32_t>(), out.as<float>());
   finish();
   return out.download();
+}
+
+/// Whole numbers, whose sums are exact on every device; and sums that are not, of one kind of core.
+template <typename T, typename Stored = T>
+void add_products(std::vector<Case>& cases, const std::string& form) {
+  cases.push_back({.name = "mma_" + form, .run = [] { return run_multiply<T, Stored>(); }});
+  cases.push_back({.name = "mma_mixed_" + form, .is_sm90a = true, .run = [] {
+                     return run_multiply<T, Stored>(mixed_magnitude);
+                   }});
 }
 
 template <int kCount, bool kIsTransposed>
@@ -99,8 +117,9 @@ std::vector<Case> matrix_cases() {
   add_moves<2, true>(cases);
   add_moves<4, false>(cases);
   add_moves<4, true>(cases);
-  cases.push_back({.name = "mma_m16n8k16_f16", .run = run_multiply<__half>});
-  cases.push_back({.name = "mma_m16n8k16_bf16", .run = run_multiply<__nv_bfloat16>});
+  add_products<__half>(cases, "m16n8k16_f16");
+  add_products<__nv_bfloat16>(cases, "m16n8k16_bf16");
+  add_products<Tf32, float>(cases, "m16n8k8_tf32");
   return cases;
 }
 

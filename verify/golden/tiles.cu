@@ -110,12 +110,22 @@ struct Box {
   std::vector<int64_t> extent, box;
   Coordinates at;
   TileSwizzle swizzle = TileSwizzle::none;
+  std::vector<int64_t> step{};  ///< empty: one in every dimension
 };
 
 int64_t product(const std::vector<int64_t>& values) {
   int64_t result = 1;
   for (const int64_t value : values) result *= value;
   return result;
+}
+
+int64_t moved_bytes(const Box& box) {
+  int64_t bytes = 2;
+  for (size_t i = 0; i < box.box.size(); ++i) {
+    const int64_t step = box.step.empty() ? 1 : box.step[i];
+    bytes *= (box.box[i] + step - 1) / step;
+  }
+  return bytes;
 }
 
 void encode_box(const Box& box, const void* data, CUtensorMap& encoded) {
@@ -125,6 +135,7 @@ void encode_box(const Box& box, const void* data, CUtensorMap& encoded) {
     map.extent[i] = box.extent[i];
     map.stride[i] = stride;
     map.box[i] = box.box[i];
+    if (!box.step.empty()) map.step[i] = box.step[i];
     stride *= box.extent[i];
   }
   map.swizzle = box.swizzle;
@@ -134,7 +145,7 @@ void encode_box(const Box& box, const void* data, CUtensorMap& encoded) {
 template <int kRank>
 std::vector<std::byte> run_load(const Box& box) {
   const DeviceBytes tensor(counting_halves(product(box.extent)));
-  const auto bytes = static_cast<uint32_t>(2 * product(box.box));
+  const auto bytes = static_cast<uint32_t>(moved_bytes(box));
   const DeviceBytes out(bytes);
   CUtensorMap map;
   encode_box(box, tensor.as<void>(), map);
@@ -146,7 +157,7 @@ std::vector<std::byte> run_load(const Box& box) {
 template <int kRank>
 std::vector<std::byte> run_store(const Box& box) {
   const DeviceBytes tensor(static_cast<size_t>(2 * product(box.extent)));
-  const auto bytes = static_cast<uint32_t>(2 * product(box.box));
+  const auto bytes = static_cast<uint32_t>(moved_bytes(box));
   CUtensorMap map;
   encode_box(box, tensor.as<void>(), map);
   store_box<kRank><<<1, kThreads>>>(map, box.at, bytes);
@@ -162,10 +173,15 @@ std::vector<std::byte> run_bulk() {
 }
 
 template <int kRank>
-void add(std::vector<Case>& cases, const std::string& name, const Box& box) {
+void add_load(std::vector<Case>& cases, const std::string& name, const Box& box) {
   cases.push_back({.name = "load_tile_" + name, .is_sm90a = true, .run = [box] {
                      return run_load<kRank>(box);
                    }});
+}
+
+template <int kRank>
+void add(std::vector<Case>& cases, const std::string& name, const Box& box) {
+  add_load<kRank>(cases, name, box);
   cases.push_back({.name = "store_tile_" + name, .is_sm90a = true, .run = [box] {
                      return run_store<kRank>(box);
                    }});
@@ -186,6 +202,12 @@ std::vector<Case> tile_cases() {
   add<3>(cases, "3d", {{64, 10, 3}, {64, 8, 2}, {{0, 5, 1}}, TileSwizzle::bytes_128});
   add<4>(cases, "4d", {{24, 5, 4, 3}, {16, 3, 2, 2}, {{4, 3, 1, 2}}, TileSwizzle::bytes_32});
   add<5>(cases, "5d", {{16, 4, 3, 3, 2}, {8, 2, 2, 2, 1}, {{8, 1, 2, 0, 1}}});
+  // Every second row, from one before the tensor and to behind its end.
+  using enum TileSwizzle;
+  add_load<2>(cases, "2d_steps", {{64, 24}, {64, 16}, {{0, 4}}, bytes_128, {1, 2}});
+  add_load<2>(cases, "2d_steps_before", {{64, 24}, {32, 16}, {{-5, -3}}, bytes_64, {1, 2}});
+  add_load<2>(cases, "2d_steps_after", {{72, 24}, {64, 15}, {{40, 19}}, bytes_128, {1, 2}});
+  add_load<3>(cases, "3d_steps", {{64, 10, 7}, {64, 8, 4}, {{0, -1, 4}}, bytes_128, {1, 2, 3}});
   return cases;
 }
 
