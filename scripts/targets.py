@@ -57,6 +57,7 @@ VENDORS = {"linear": LINEARS, "ragged_linear": LINEARS, "attention": BATCHED, "m
            "instancenorm1d": CUDNN, "instancenorm2d": CUDNN, "flash_attention": CUDNN}
 REGIMES = ("graph", "stream", "cpu")  # the first that all sides have counts
 SEEN_IN_INTERVAL = ("wide_interval", "timed_out")  # of a measurement's doubts: a bound within decides nothing anyway
+PRESET_CASES = 4  # about
 LEAST_S = 5  # for another process
 LEAST_STALL_S = 15  # without another case, which a device's first calls may take
 GOALS = ("vs_vendor", "of_floor_pct", "flops_per_s", "most_us", "vs_other", "geomean_vs_vendor", "least_vs_vendor")
@@ -249,16 +250,21 @@ def has_axes(case, axes):
 
 
 def suite_of(targets, seconds):
-    """One process for all: a device is set up, and its ceilings are measured, once. What checking takes is left beside the budgets."""
-    entries = []
+    """One process for all: a device is set up, and its ceilings are measured, once. What checking takes is left beside the budgets, of
+    which each case has one: in less, clocks are not seen stable."""
+    entries, counts = [], []
     for index, target in enumerate(targets):
         others = target.get("vendor_axes", {})
         axes = {axis: [value, others[axis]] if axis in others else value for axis, value in target.get("axes", {}).items()}
         regimes = ["stream", "graph"] + (["cold"] if "of_floor_pct" in target else [])
         entry = {"name": entry_name(index), "op": target["op"], "axes": axes, "regimes": regimes}
         entries.append(entry | ({"preset": target["preset"]} if "preset" in target else {}))
+        counts.append(math.prod(len(value) for value in axes.values() if isinstance(value, list)) * (PRESET_CASES if "preset" in target else 1))
+    budget = max(0.3, 0.6 * seconds / sum(counts))
+    for entry, count in zip(entries, counts):
+        entry |= {"budget_s": round(count * budget, 2)} if count > 1 else {}
     return {"schema": {"name": "wbench.suite", "version": "1.0.0"}, "name": "targets", "entries": entries,
-            "defaults": {"baselines": "none", "max_samples": 300, "budget_s": round(max(0.3, 0.6 * seconds / len(targets)), 2)}}
+            "defaults": {"baselines": "none", "max_samples": 300, "budget_s": round(budget, 2)}}
 
 
 def entry_name(index):

@@ -313,10 +313,10 @@ class RunTest(unittest.TestCase):
         suite, words, cases = self.run_cases(write)
         self.assertEqual(cases, [([0], ""), ([1], ""), ([2], "")])
         self.assertRegex(words, r"^suite run \S+ --device cuda --results \S+ --json \S+ -v$")
-        self.assertEqual(suite["defaults"], {"baselines": "none", "max_samples": 300, "budget_s": 1.2})
+        self.assertEqual(suite["defaults"], {"baselines": "none", "max_samples": 300, "budget_s": 0.51})
         self.assertEqual(suite["entries"], [
-            {"name": "t00", "op": "linear", "axes": {"n": 2, "weights": ["int8", "packed"]}, "regimes": ["stream", "graph"]},
-            {"name": "t01", "op": "linear", "axes": {}, "regimes": ["stream", "graph"], "preset": "quick"},
+            {"name": "t00", "op": "linear", "axes": {"n": 2, "weights": ["int8", "packed"]}, "regimes": ["stream", "graph"], "budget_s": 1.03},
+            {"name": "t01", "op": "linear", "axes": {}, "regimes": ["stream", "graph"], "preset": "quick", "budget_s": 2.06},
             {"name": "t02", "op": "softmax", "axes": {"n": 3}, "regimes": ["stream", "graph", "cold"]}])
 
     def test_no_result_or_half_of_one(self):
