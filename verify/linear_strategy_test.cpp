@@ -207,7 +207,10 @@ TEST_CASE("members that are launched one by one run by one kernel, wherever they
   problem.dtype = Dtype::fp8_e4m3;
   problem.y_dtype = Dtype::bf16;
   CHECK(linear_kernel_of(sequential, complete_linear_problem(problem), kH200) == wgmma);
-  problem.in_features = 24;  // member 1's weight begins between two vectors
+  // Member 1's x begins between two vectors, though all rows of x and of the weights are whole.
+  problem.in_features = 24;
+  problem.out_features = 2;
+  problem.weight = {.row = 32, .member = 64};
   CHECK(linear_kernel_of(sequential, complete_linear_problem(problem), kH200) == simt);
 }
 
