@@ -79,7 +79,8 @@ TEST_CASE("conv by implicit_gemm: a first layer, of images that lie otherwise th
   p.epilogue = {.has_bias = true, .activation = Activation::relu};
   p.epilogue.residual = Residual::before_activation;
   p.layout = any_layout();
-  p.x_layout = any_layout();
+  // On a line of its own: of one line Catch2 has one generator, and both layouts would be alike.
+  p.x_layout = GENERATE(ChannelLayout::channels_first, ChannelLayout::channels_last);
   check_all(p);
 }
 
@@ -87,7 +88,8 @@ TEST_CASE("conv by implicit_gemm: taps in one line, of channels that lie togethe
   ConvProblem p{.num_members = 2, .batch = 2, .in_channels = 16, .out_channels = 24};
   p.input = {9, 7};
   p.layout = any_layout();
-  p.x_layout = any_layout();
+  // On a line of its own: of one line Catch2 has one generator, and both layouts would be alike.
+  p.x_layout = GENERATE(ChannelLayout::channels_first, ChannelLayout::channels_last);
   SECTION("of a column") {
     p.kernel = {3, 1}, p.padding = {1, 0};
   }
