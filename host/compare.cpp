@@ -85,7 +85,9 @@ void compare_row(const ReferenceSample::Row& row, const MemberOutputs& outputs,
 /// A member's squares, of errors and of what is expected.
 struct Squares {
   double errors = 0, expected = 0;
-  int64_t count = 0;
+  double fourth_powers = 0;  ///< of what is expected
+  /// As so many values of one size would have: a single large one has nearly all squares.
+  double effective_count() const { return expected * expected / fourth_powers; }
 };
 
 Squares squares_of(const ReferenceSample::Row& row, const MemberOutputs& outputs) {
@@ -98,8 +100,9 @@ Squares squares_of(const ReferenceSample::Row& row, const MemberOutputs& outputs
     const double error = got - row.values[i];
     if (!std::isfinite(error)) continue;
     squares.errors += error * error;
-    squares.expected += row.values[i] * row.values[i];
-    ++squares.count;
+    const double square = row.values[i] * row.values[i];
+    squares.expected += square;
+    squares.fourth_powers += square * square;
   }
   return squares;
 }
@@ -107,18 +110,19 @@ Squares squares_of(const ReferenceSample::Row& row, const MemberOutputs& outputs
 /// Judges sums of squares member by member; what is wrong, or nothing.
 std::string judge_squares(const ReferenceSample& reference, const MemberOutputs& outputs,
                           const Leniency& leniency, Verdict& verdict) {
-  constexpr int64_t kLeast = 64;  // values: of fewer, one error is the mean
+  constexpr double kLeast = 32;  // values: of fewer, one error is the mean
   const double limit = reference.mean_square_limit() * leniency.slack * leniency.slack;
   if (!(limit < kInfinity)) return "";
   std::vector<Squares> members(outputs.members.size());
   for (const auto& row : reference.rows()) {
     Squares& member = members[static_cast<size_t>(row.member)];
     const Squares more = squares_of(row, outputs);
-    member.errors += more.errors, member.expected += more.expected, member.count += more.count;
+    member.errors += more.errors, member.expected += more.expected;
+    member.fourth_powers += more.fourth_powers;
   }
   std::string trouble;
   for (size_t m = 0; m < members.size(); ++m) {
-    if (members[m].count < kLeast || !(members[m].expected > 0)) continue;
+    if (!(members[m].effective_count() >= kLeast)) continue;  // NaN: nothing is expected
     const double share = members[m].errors / members[m].expected;
     if (share <= verdict.mean_square) continue;
     verdict.mean_square = share;

@@ -56,8 +56,9 @@ struct Verdict {
   double got = 0, expected = 0, tolerance = 0;  ///< at the worst place
   int64_t mismatches = 0;                       ///< elements whose ratio is above that
   int64_t nan_count = 0;  ///< in the whole output, where the reference has none
-  /// The worst member's squares of errors, as a share of those of what is expected, of at least 64
-  /// finite values: Workload::mean_square_limit() bounds it, times the square of the slack.
+  /// The worst member's squares of errors, as a share of those of what is expected, where at
+  /// least 32 finite values of about one size have those (sum^2 of squares over the sum of fourth
+  /// powers): Workload::mean_square_limit() bounds it, times the square of the slack.
   double mean_square = 0;
   int64_t elements_compared = 0, elements = 0;
   std::vector<double> member_error_ratio;  ///< worst per member

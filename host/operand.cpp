@@ -226,7 +226,7 @@ void Operand::State::fill(std::byte* bytes) const {
     }
     if (shifts && is_floating(description.dtype)) return;  // NaN as it is
     Distribution from = description.distribution;
-    if (options.fill == Fill::specials) from.specials = kSpecialShare;
+    if (options.fill == Fill::specials && !from.stays_finite) from.specials = kSpecialShare;
     const uint64_t key =
         stream_key(options.seed, description.packing.name, description.occurrence, id_of(index));
     fill_run(from, key, run * length, length, shifts ? from.high + 1 : 0, description.dtype, to);

@@ -38,9 +38,16 @@ struct Distribution {
   double low = -1, high = 1;  ///< inclusive for integers and ids; normal's deviation is high
   double density = 1;         ///< integers: share of non-zeros
   double specials = 0;        ///< uniform: share of NaN and infinities
+  bool stays_finite = false;  ///< has no specials, whatever the fill
 
   static Distribution uniform(double low = -1, double high = 1) {
     return {Kind::uniform, low, high, 1};
+  }
+  /// For what a call may multiply by 0 although nobody looks at it.
+  Distribution finite(bool is_so = true) const {
+    Distribution same = *this;
+    same.stays_finite = is_so;
+    return same;
   }
   static Distribution integers(double low, double high, double density = 1) {
     return {Kind::integers, low, high, density};

@@ -40,14 +40,6 @@ struct Statuses {
 
 constexpr double kMistrustedShare = 0.9;
 
-std::vector<std::string> strategies_of(const PrimitiveSpec& spec, DeviceType device) {
-  std::vector<std::string> names{"auto"};
-  for (const auto& strategy : spec.strategies) {
-    if (strategy.device == device) names.emplace_back(strategy.name);
-  }
-  return names;
-}
-
 bool keeps_infinities(const PrimitiveSpec& spec, const std::string& strategy) {
   return std::all_of(spec.strategies.begin(), spec.strategies.end(), [&](const auto& info) {
     return info.name != strategy || info.keeps_infinities;

@@ -5,7 +5,6 @@
 // operands only. No reference and no tolerance is needed to say so, hence none can hide a leak.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
-#include <cstdlib>
 #include <functional>
 #include <map>
 
@@ -65,14 +64,6 @@ struct Subject {
                        : odd_case(*spec, num_members, size, words);
   }
 };
-
-/// All primitives, or the one that WIDE_TEST_PRIMITIVE names: a share for what watches every
-/// access.
-std::vector<const PrimitiveSpec*> primitives_to_test() {
-  const char* name = std::getenv("WIDE_TEST_PRIMITIVE");
-  if (name != nullptr) return {&catalog::find_primitive(name)};
-  return {catalog::primitives().begin(), catalog::primitives().end()};
-}
 
 /// Every word that is no default, by itself; the first entry has none.
 std::vector<Values> single_words(const PrimitiveSpec& spec) {

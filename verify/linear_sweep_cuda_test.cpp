@@ -5,49 +5,16 @@
 // alignment, whole numbers whose sums are exact. WIDE_TEST_CASES says how many (24), WIDE_TEST_SEED
 // which; scripts/sweep runs hundreds, in every order of the simulated GPU.
 #include <catch2/catch_test_macros.hpp>
-#include <cstdlib>
 #include <map>
-#include <random>
 
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
 #include "verify/linear_case.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/dice.hpp"
 
 namespace wide::test {
 namespace {
-
-int64_t from_environment(const char* name, int64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::atoll(value);
-}
-
-class Dice {
- public:
-  explicit Dice(uint64_t seed) : random_(seed) {}
-
-  int64_t between(int64_t least, int64_t most) {
-    return least + static_cast<int64_t>(random_() % static_cast<uint64_t>(most - least + 1));
-  }
-  bool toss() { return between(0, 1) == 1; }
-  /// A size up to `most`, often at the edge of a tile or of 16 bytes.
-  int64_t size(int64_t most) {
-    const int64_t plain = between(1, most);
-    switch (between(0, 3)) {
-      case 0:
-        return plain;
-      case 1:
-        return std::max<int64_t>(plain / 8 * 8, 1);
-      case 2:
-        return std::min(most, plain / 64 * 64 + between(0, 2));
-      default:
-        return between(1, std::min<int64_t>(most, 20));
-    }
-  }
-
- private:
-  std::mt19937_64 random_;
-};
 
 struct Drawn {
   std::string strategy;
@@ -66,9 +33,9 @@ Drawn draw(Dice& dice) {
                             : drawn.strategy == "small_m" ? kMaxSmallBatch
                                                           : 200;
   p.num_members = dice.between(1, 4);
-  p.batch = std::max<int64_t>(dice.size(max_batch), 1);
-  p.in_features = std::max<int64_t>(dice.size(600), 1);
-  p.out_features = std::max<int64_t>(dice.size(200), 1);
+  p.batch = dice.size(max_batch);
+  p.in_features = dice.size(600);
+  p.out_features = dice.size(200);
   if (drawn.strategy == "small_m" && dice.between(0, 7) == 0) {  // so long that it is divided
     p.in_features += 4096, p.out_features = std::min<int64_t>(p.out_features, 40);
   }
@@ -134,7 +101,7 @@ std::string text_of(const Drawn& drawn) {
 
 }  // namespace
 
-TEST_CASE("linear on CUDA: random shapes, exactly") {
+TEST_CASE("linear on CUDA: random shapes, exactly", "[gpu]") {
   TestDevice bench(require_cuda());
   const int64_t count = from_environment("WIDE_TEST_CASES", 24);
   const int64_t seed = from_environment("WIDE_TEST_SEED", 1);
@@ -157,7 +124,7 @@ TEST_CASE("linear on CUDA: random shapes, exactly") {
   for (const auto& [strategy, cases] : ran) {
     summary += " " + strategy + " " + std::to_string(cases);
   }
-  WARN("cases by strategy:" << summary);
+  WARN("cases of linear by strategy:" << summary);
   CHECK(ran.size() >= (count >= 24 ? 5 : 1));
 }
 

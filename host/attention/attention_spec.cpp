@@ -55,19 +55,23 @@ class AttentionWorkload final : public PackedWorkload {
         like_(complete_attention_problem(problem)) {
     const AttentionProblem& p = like_;
     const int64_t d = p.features;
+    // What causality hides is multiplied by 0, and has to be finite.
+    const bool is_finite = p.is_causal;
     const auto input = [&](int64_t seq, int64_t features) {
       return &add_operand(operands::attention_x, p.dtype, {p.batch, seq, features},
-                          Distribution::uniform());
+                          Distribution::uniform().finite(is_finite));
     };
-    // Queries and keys of about 1.4, so that softmax prefers some keys and drowns no others.
-    const auto weight = [&](int64_t out, int64_t in) {
+    const auto add_weight = [&](int64_t out, int64_t in, bool stays_finite) {
       const double spread = 4 / std::sqrt(static_cast<double>(in));
       return &add_operand(operands::attention_weight, p.dtype, {out, in},
-                          Distribution::uniform(-spread, spread));
+                          Distribution::uniform(-spread, spread).finite(stays_finite));
     };
-    const auto bias = [&](int64_t out) {
-      return &add_operand(operands::attention_bias, p.dtype, {out}, Distribution::uniform());
+    const auto add_bias = [&](int64_t out, bool stays_finite) {
+      return &add_operand(operands::attention_bias, p.dtype, {out},
+                          Distribution::uniform().finite(stays_finite));
     };
+    // Queries and keys of about 1.4, so that softmax prefers some keys and drowns no others.
+    const auto weight = [&](int64_t out, int64_t in) { return add_weight(out, in, is_finite); };
     x_ = input(p.seq, d);
     if (p.is_cross) {
       key_ = input(*p.kv_seq, p.key_features), value_ = input(*p.kv_seq, p.value_features);
@@ -76,8 +80,9 @@ class AttentionWorkload final : public PackedWorkload {
     } else {
       qkv_weight_ = weight(3 * d, d);
     }
-    out_weight_ = weight(d, d);
-    if (p.has_bias) qkv_bias_ = bias(3 * d), out_bias_ = bias(d);
+    // The sign of what an infinity multiplies is that of a rounded number: not known near 0.
+    out_weight_ = add_weight(d, d, true);
+    if (p.has_bias) qkv_bias_ = add_bias(3 * d, is_finite), out_bias_ = add_bias(d, false);
     if (p.key_lengths != KeyLengths::none) {
       lengths_ = &add_operand(operands::flash_attention_key_lengths, Dtype::int32, {p.batch},
                               {Distribution::Kind::ids, 1, static_cast<double>(*p.kv_seq), 1},

@@ -35,6 +35,8 @@ Score score_of(const FlashAttentionProblem& p, const FlashAttentionReferenceRow&
       key, scale * dot,
       std::fabs(scale) * 8 * std::sqrt(static_cast<double>(p.head_dim) + 1) * kUnit * magnitude};
   if (cap > 0) {
+    // A cap that is reached leaves nothing of the score's error, which may be infinite.
+    if (std::isinf(score.value)) score.error = 0;
     score.value = cap * std::tanh(score.value / cap);
     score.error += 16 * kUnit * cap;
   }
@@ -61,6 +63,7 @@ double operand_error(const FlashAttentionProblem& p, const FlashAttentionReferen
   std::vector<double> slopes(dim);  // of y over the elements of q
   double squares = 0;
   for (const Score& score : scores) {
+    if (score.value == 0) continue;  // k and its error may be infinite: so was the score
     const size_t first = static_cast<size_t>(score.key * p.kv_heads + row.kv_head) * dim;
     const double share = score.value / total, slope = scale * share * (row.v[first + d] - y);
     for (size_t e = 0; e < dim; ++e) {
@@ -69,7 +72,9 @@ double operand_error(const FlashAttentionProblem& p, const FlashAttentionReferen
     }
     squares += std::pow(share * row.v_error[first + d], 2);
   }
-  for (size_t e = 0; e < dim; ++e) squares += std::pow(slopes[e] * row.q_error[e], 2);
+  for (size_t e = 0; e < dim; ++e) {
+    if (slopes[e] != 0) squares += std::pow(slopes[e] * row.q_error[e], 2);
+  }
   return 4 * std::sqrt(squares);
 }
 

@@ -58,7 +58,10 @@ class FlashAttentionWorkload final : public PackedWorkload {
     q_ = &add_operand(operands::flash_attention_q, p.dtype, queries,
                       Distribution::uniform(-spread, spread));
     k_ = &add_operand(operands::flash_attention_k, p.dtype, keys, uniform);
-    v_ = &add_operand(operands::flash_attention_v, p.dtype, keys, uniform);
+    // An infinite score that is capped is far below the others: its power is 0 in fp32, not in
+    // fp64.
+    const bool hides_keys = p.is_causal || p.window > 0 || p.soft_cap > 0;
+    v_ = &add_operand(operands::flash_attention_v, p.dtype, keys, uniform.finite(hides_keys));
     if (p.key_lengths != KeyLengths::none) {
       // From 1 on: a query that sees no key would hide that a member is poisoned.
       lengths_ = &add_operand(operands::flash_attention_key_lengths, Dtype::int32, {p.batch},

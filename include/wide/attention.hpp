@@ -96,6 +96,8 @@ class AttentionPlan {
   /// Layout: as AttentionArguments says, packed or with members explicit ([B, T, N, D]); features
   ///         contiguous, any row and member strides, any alignment of an element. y overlaps
   ///         nothing.
+  /// Values: positions that causality hides must be finite, as of flash_attention; what stands
+  ///         behind a key length may be NaN, and changes no other position.
   /// Types: one dtype in {fp32, fp16, bf16}; q, k, v and a are rounded to it between the parts;
   ///         sums and softmax in fp32.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.

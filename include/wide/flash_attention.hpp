@@ -86,8 +86,9 @@ class FlashAttentionPlan {
   /// Types: q, k, v, y share a dtype in {fp32, fp16, bf16}; scores, softmax and sums in fp32. On
   ///         CUDA p is rounded to the dtype before it multiplies v.
   /// Values: what stands behind a key length is never looked at. Keys hidden by causality, window
-  ///         or bias only must be finite, as 0 v is not 0 where v is NaN or infinite. A query's NaN
-  ///         or infinity stays its own.
+  ///         or bias only, or by a score so far below the largest that its power is 0 in fp32, must
+  ///         be finite, as 0 v is not 0 where v is NaN or infinite. A query's NaN or infinity stays
+  ///         its own.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace: nothing grows with Tq Tk.
   /// Errors: invalid_argument, cuda, cudnn; unsupported where cudnn was asked for and operands are

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "verify/support/devices.hpp"
 
@@ -115,6 +116,20 @@ AxisValue shrink(const PrimitiveSpec& spec, const std::string& name, const AxisV
 }
 
 }  // namespace
+
+std::vector<const PrimitiveSpec*> primitives_to_test() {
+  const char* name = std::getenv("WIDE_TEST_PRIMITIVE");
+  if (name != nullptr) return {&catalog::find_primitive(name)};
+  return {catalog::primitives().begin(), catalog::primitives().end()};
+}
+
+std::vector<std::string> strategies_of(const PrimitiveSpec& spec, DeviceType device) {
+  std::vector<std::string> names{"auto"};
+  for (const auto& strategy : spec.strategies) {
+    if (strategy.device == device) names.emplace_back(strategy.name);
+  }
+  return names;
+}
 
 std::vector<Case> ci_cases(const PrimitiveSpec& spec) {
   std::vector<Values> points{{}};

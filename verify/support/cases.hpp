@@ -15,6 +15,12 @@ namespace wide::test {
 
 using Values = std::vector<std::pair<std::string, catalog::AxisValue>>;
 
+/// All primitives, or the one that WIDE_TEST_PRIMITIVE names: a share for what watches every
+/// access, or takes its time.
+std::vector<const catalog::PrimitiveSpec*> primitives_to_test();
+/// What a device has, and "auto".
+std::vector<std::string> strategies_of(const catalog::PrimitiveSpec& spec, DeviceType device);
+
 /// The product of the sweep "ci" and all dtypes. Where small cases are wanted, integers above 5 are
 /// cut to odd ones below 20.
 std::vector<catalog::Case> ci_cases(const catalog::PrimitiveSpec& spec);
