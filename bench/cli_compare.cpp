@@ -28,6 +28,7 @@ std::string compare_footer(const std::string& exit_codes) {
              "clearly apart, or of which no noise floor is known, is AMBIGUOUS. Where the sides' "
              "SM clocks differ by more\n"
              "than 1 %, FASTER and SLOWER must hold in cycles, too.\n"
+             "Times are the runs' geometric means, which the change is of.\n"
              "--method  what is reported beside it. auto: Mann-Whitney where a side is not normal, "
              "else Welch where variances "
              "differ, else Student;\n"

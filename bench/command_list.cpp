@@ -58,20 +58,33 @@ Rows tolerance_rows(const Specs& specs) {
 
 /// What others of this kind have and wide has not.
 Rows refused_rows() {
-  return {{"what", "why not"},
-          {"conv3d, transposed convolution",
-           "no kernel computes them; ONNX nodes of these are refused by their names"},
-          {"cuDNN's RNN calls",
-           "they take weights in a buffer of their own; recurrent's vendor strategies are cuBLAS, "
-           "step by "
-           "step, and torch's cuDNN layers are peers (scripts/peers)"},
-          {"product of two activations",
-           "within attention alone, as flash_attention; elsewhere refused by the node's name"},
-          {"training", "nothing has gradients; batchnorm's mode train computes its statistics"},
-          {"several GPUs in one run (NCCL, MPI, meshes)",
-           "members exchange nothing, so there is no collective to time: a process for each GPU; "
-           "run -d cuda:0,1 measures one after the other"},
-          {"compile times by stage", "kernels are compiled when wide is built, none at run time"}};
+  return {
+      {"what", "why not"},
+      {"conv3d, transposed convolution",
+       "no kernel computes them; ONNX nodes of these are refused by their names"},
+      {"cuDNN's RNN calls",
+       "they take weights in a buffer of their own; recurrent's vendor strategies are cuBLAS, "
+       "step by "
+       "step, and torch's cuDNN layers are peers (scripts/peers)"},
+      {"product of two activations",
+       "within attention alone, as flash_attention; elsewhere refused by the node's name"},
+      {"training", "nothing has gradients; batchnorm's mode train computes its statistics"},
+      {"several GPUs in one run (NCCL, MPI, meshes)",
+       "members exchange nothing, so there is no collective to time: a process for each GPU; "
+       "run -d cuda:0,1 measures one after the other"},
+      {"compile times by stage", "kernels are compiled when wide is built, none at run time"},
+      {"layernorm, rmsnorm, softmax, pointwise, binary, dropout, pooling by vendors' libraries",
+       "the baseline is our own kernel of one member: what is compared is the launches, and the "
+       "floor says how good the kernel is; torch's are peers (scripts/peers)"},
+      {"ensemble functions in the last kernel",
+       "members' outputs are in different blocks: a primitive of its own reads them once more"},
+      {"a residual before and another one after the activation",
+       "one epilogue takes one of the two; the other is a binary"},
+      {"scales of conv per member", "a factor belongs in the weights"},
+      {"embedding's max_norm", "it changes the table that it reads: a call writes outputs only"},
+      {"utilisation and memory by NVML",
+       "they are averages over far longer than a call; memory is counted by the allocator "
+       "(peak_device_bytes)"}};
 }
 
 Rows strategy_rows(const Specs& specs) {

@@ -84,13 +84,13 @@ TEST_CASE("every comparison fits the schema") {
   CHECK(complaint(otherwise) == "");
 }
 
-TEST_CASE("the document is what version 1.6 wrote, and what earlier ones wrote fits the schema") {
+TEST_CASE("the document is what version 1.7 wrote, and what earlier ones wrote fits the schema") {
   const auto document_in = [](const std::string& version) {
     return json::parse(read_file(WIDE_SOURCE_DIR "/verify/results/compare_" + version + ".json"));
   };
-  for (const char* earlier : {"1.0", "1.1", "1.2", "1.3", "1.4", "1.5"})
+  for (const char* earlier : {"1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6"})
     CHECK(complaint(document_in(earlier)) == "");
-  const json golden = document_in("1.6");
+  const json golden = document_in("1.7");
   CHECK(complaint(golden) == "");
   json document = sample_document();
   document["tool"]["version"] = golden["tool"]["version"];
@@ -106,11 +106,12 @@ TEST_CASE("the schema of comparisons misses every key that is taken away") {
       INFO(place << " without " << item.key());
       json document = whole;
       document[json::json_pointer(place)].erase(item.key());
-      const std::set<std::string> later{"uuids",        "doubts", "unreliable",  // 1.1
-                                        "gate_p",                                // 1.3
-                                        "n_processes",                           // 1.4
-                                        "cold_methods",                          // 1.5
-                                        "notes"};                                // 1.6
+      const std::set<std::string> later{"uuids",         "doubts", "unreliable",  // 1.1
+                                        "gate_p",                                 // 1.3
+                                        "n_processes",                            // 1.4
+                                        "cold_methods",                           // 1.5
+                                        "notes",                                  // 1.6
+                                        "geometric_mean"};                        // 1.7
       CHECK((complaint(document) == "") == later.contains(item.key()));
     }
   }
@@ -132,6 +133,7 @@ TEST_CASE("the schema of comparisons refuses what is none") {
       {"/rows/0/axes/n", 1.5},
       {"/rows/0/metric", "speedup_ratio"},
       {"/rows/0/base/median", 0},
+      {"/rows/0/base/geometric_mean", 0},
       {"/rows/0/base/doubts", "drift"},
       {"/rows/0/base/cold_methods", "flush"},
       {"/summary/unreliable", -1},

@@ -70,12 +70,16 @@ class HistoryFloors {
   std::map<std::tuple<std::string, std::string, std::string, std::string>, double> floors_;
 };
 
+std::vector<double> logarithms_of(std::span<const double> runs) {
+  std::vector<double> logarithms;
+  for (const double value : runs) logarithms.push_back(std::log(value));
+  return logarithms;
+}
+
 /// Student's interval of the logarithms of the runs, as the metric itself.
 std::optional<Interval> interval_of_runs(std::span<const double> runs) {
   if (runs.size() < kMinRuns) return std::nullopt;
-  std::vector<double> logarithms;
-  for (const double value : runs) logarithms.push_back(std::log(value));
-  const auto interval = t_interval(logarithms);
+  const auto interval = t_interval(logarithms_of(runs));
   if (!interval) return std::nullopt;
   return Interval{std::exp(interval->lo), std::exp(interval->hi)};
 }
@@ -86,7 +90,10 @@ ComparedCell::Runs runs_of(const Seen& seen) {
   runs.doubts.assign(seen.doubts.begin(), seen.doubts.end());
   runs.methods.assign(seen.methods.begin(), seen.methods.end());
   runs.count = static_cast<int64_t>(side.runs.size());
-  if (runs.count > 0) runs.median = median(side.runs);
+  if (runs.count > 0) {
+    runs.median = median(side.runs);
+    runs.geometric_mean = std::exp(moments(logarithms_of(side.runs)).mean);
+  }
   runs.ci = interval_of_runs(side.runs);
   return runs;
 }

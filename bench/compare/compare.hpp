@@ -43,8 +43,10 @@ inline constexpr std::string_view kMeasuredOtherwise = "measured_otherwise";
 struct ComparedCell {
   /// One side's.
   struct Runs {
-    std::optional<double> median{};      ///< over runs
-    std::optional<Interval> ci{};        ///< 95 %, of the geometric mean over runs, from kMinRuns
+    std::optional<double> median{};  ///< over runs
+    /// What change_pct compares, and people are shown: what stands beside a change has its sign.
+    std::optional<double> geometric_mean{};
+    std::optional<Interval> ci{};        ///< 95 %, of geometric_mean, from kMinRuns
     int64_t count = 0;                   ///< those of one process are one
     std::vector<std::string> doubts{};   ///< of any run, by names of doubts.hpp
     std::vector<std::string> methods{};  ///< of cold calls: cold_method(); one, or not comparable

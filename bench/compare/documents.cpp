@@ -44,6 +44,7 @@ Json runs_of(const ComparedCell::Runs& runs) {
   const Json ci = runs.ci ? Json{{"lo", json_number(runs.ci->lo)}, {"hi", json_number(runs.ci->hi)}}
                           : Json(nullptr);
   return {{"median", json_number(runs.median)},
+          {"geometric_mean", json_number(runs.geometric_mean)},
           {"ci", ci},
           {"n_runs", runs.count},
           {"doubts", runs.doubts},
@@ -152,9 +153,9 @@ std::string message_of(const Comparison& c, const ComparedCell& cell) {
   std::string text = fmt::format("{}: {} {}", c.label(cell), c.options.metric->name,
                                  to_string(cell.judgement.verdict));
   if (cell.judgement.verdict <= Verdict::ambiguous) text += " " + change_text(cell.judgement);
-  if (cell.base.median && cell.candidate.median) {
-    text += fmt::format(", {} -> {}", format_metric(*c.options.metric, *cell.base.median),
-                        format_metric(*c.options.metric, *cell.candidate.median));
+  if (cell.base.geometric_mean && cell.candidate.geometric_mean) {
+    text += fmt::format(", {} -> {}", format_metric(*c.options.metric, *cell.base.geometric_mean),
+                        format_metric(*c.options.metric, *cell.candidate.geometric_mean));
   }
   if (cell.is_unreliable()) text += ", unreliable";
   return text + fmt::format(", {}; {}", cell.judgement.reason, cell.reproduce);
@@ -174,7 +175,7 @@ std::string compare_json(const Comparison& c, const FailOn& fail_on) {
     counts[std::string(to_string(v))] = c.count(v);
   const int code = exit_code_of(c, fail_on);
   const Json document = {
-      {"schema", {{"name", "wbench.compare"}, {"version", "1.6.0"}}},
+      {"schema", {{"name", "wbench.compare"}, {"version", "1.7.0"}}},
       {"tool", {{"version", version()}}},
       {"base", side_of(c.base_ids, c.base_processes, c.base_device, c.base_units)},
       {"candidate",

@@ -75,8 +75,8 @@ std::vector<std::string> columns_of(const Comparison& c, const ComparedCell& cel
   return {c.label(cell),
           cell.strategy,
           std::string(to_string(cell.regime)),
-          value(cell.base.median),
-          value(cell.candidate.median),
+          value(cell.base.geometric_mean),
+          value(cell.candidate.geometric_mean),
           is_judged(cell) ? change_text(cell.judgement) : "",
           cell.p && is_judged(cell) ? fmt::format("{:.2g}", *cell.p) : "",
           verdict_text(cell)};

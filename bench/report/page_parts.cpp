@@ -278,12 +278,12 @@ std::string comparison_table(const Comparison& comparison) {
   };
   for (const ComparedCell& cell : comparison.cells) {
     const Judgement& j = cell.judgement;
-    const bool has_both = cell.base.median && cell.candidate.median;
+    const bool has_both = cell.base.geometric_mean && cell.candidate.geometric_mean;
     table.add({{comparison.label(cell)},
                {cell.strategy},
                {std::string(to_string(cell.regime))},
-               {value(cell.base.median)},
-               {value(cell.candidate.median)},
+               {value(cell.base.geometric_mean)},
+               {value(cell.candidate.geometric_mean)},
                {has_both ? change_text(j) : ""},
                {cell.tests ? fmt::format("{:.3g}", cell.tests->p_adjusted) : ""},
                {std::string(to_string(j.verdict)) + (cell.is_unreliable() ? ", unreliable" : ""),
