@@ -287,6 +287,18 @@ TEST_CASE("what a search finds is measured in full before it is kept") {
   CHECK(wbench("tune " + kTiny + "--apply absent.json").code == kRuntimeError);
 }
 
+TEST_CASE("a tuning cache that no plan of a run reads is refused") {
+  const Folder folder;
+  CHECK(wbench("tune " + kTiny + "--tuning t.json").code == kSuccess);
+  const Outcome idle =
+      wbench("run --device cpu --op softmax --n 2 --batch 2 --d 8 --dry-run --tuning t.json");
+  CHECK(idle.code == kUsage);
+  CHECK_THAT(idle.err, ContainsSubstring("no plan of softmax reads a cache"));
+  const Outcome both = wbench(
+      "run --device cpu --op linear,softmax --n 2 --batch 2 --d 8 --dry-run --tuning t.json");
+  CHECK(both.code == kSuccess);
+}
+
 TEST_CASE("tune without a file keeps nothing, and a dry run measures nothing") {
   const Folder folder;
   const Outcome unkept = wbench("tune " + kTiny);
