@@ -33,6 +33,8 @@ class Calls {
   /// Poisons the outputs, calls once, or takes a sample `through` a sampler of its own, and reads
   /// them.
   virtual catalog::MemberOutputs outputs(Sampler* through = nullptr) = 0;
+  /// What the first of them took the host until it was done; none where that cannot be told.
+  virtual std::optional<double> first_call_ns() const { return std::nullopt; }
   /// Errors of so many tolerances pass.
   virtual double slack() const { return 1; }
   /// Of the last outputs(), on the simulated GPU.

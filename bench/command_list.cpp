@@ -72,7 +72,9 @@ Rows refused_rows() {
       {"several GPUs in one run (NCCL, MPI, meshes)",
        "members exchange nothing, so there is no collective to time: a process for each GPU; "
        "run -d cuda:0,1 measures one after the other"},
-      {"compile times by stage", "kernels are compiled when wide is built, none at run time"},
+      {"compile times by stage",
+       "kernels are compiled when wide is built, none at run time; run -v has what a plan and a "
+       "first call take"},
       {"layernorm, rmsnorm, softmax, pointwise, binary, dropout, pooling by vendors' libraries",
        "the baseline is our own kernel of one member: what is compared is the launches, and the "
        "floor says how good the kernel is; torch's are peers (scripts/peers)"},

@@ -76,6 +76,7 @@ void Contender::verify_call(Sampler* through, const catalog::ReferenceSample& re
   VerifyOutcome& outcome = result.verify;
   const catalog::MemberOutputs outputs = calls_->outputs(through);
   result.launches = calls_->counters();
+  result.first_call_ns = calls_->first_call_ns();
   const catalog::Verdict verdict =
       catalog::compare(reference, outputs, {keeps_infinities, calls_->slack()});
   const std::string damage = calls_->damage();

@@ -21,6 +21,7 @@ class OwnCalls final : public Calls {
   void describe(RunnerResult& result) const override;
   void run() override;
   catalog::MemberOutputs outputs(Sampler* through = nullptr) override;
+  std::optional<double> first_call_ns() const override { return first_call_ns_; }
   std::vector<LaunchCounters> counters() const override { return counters_; }
   std::string damage() override;
   std::unique_ptr<Sampler> sampler(Regime regime, const Sampling& sampling) override;
@@ -47,8 +48,9 @@ class OwnCalls final : public Calls {
   std::function<Call(catalog::Workload&)> bind_;
   Call call_, replay_;  ///< the latter may be empty
   std::vector<Call> rotated_calls_;
-  std::vector<LaunchCounters> counters_;  ///< on the simulated GPU
-  std::optional<int64_t> num_launches_;   ///< once launches() has told
+  std::vector<LaunchCounters> counters_;           ///< on the simulated GPU
+  std::optional<int64_t> num_launches_;            ///< once launches() has told
+  std::optional<double> plan_ns_, first_call_ns_;  ///< none where no time is told
 };
 
 }  // namespace wide::bench

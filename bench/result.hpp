@@ -19,7 +19,7 @@
 namespace wide::bench {
 
 inline constexpr const char* kSchemaName = "wbench.result";
-inline constexpr const char* kSchemaVersion = "1.13.0";
+inline constexpr const char* kSchemaVersion = "1.14.0";
 
 /// How a call is timed. `stream`: launched by the host, launch cost included. `graph`: replay of a
 /// captured graph, device-limited. `cpu`: wall clock around the call; on a GPU that is what its
@@ -205,6 +205,9 @@ struct RunnerResult {
   std::optional<int64_t> launches_per_call;  ///< kernels; none where a call cannot be captured
   std::optional<int64_t> peak_device_bytes;  ///< of operands, packed weights and workspace
   std::vector<KernelUse> kernels;            ///< of a call; empty where the runtime does not say
+  /// Since 1.14: what it takes the host once. The plan, with what a vendor's library builds or
+  /// searches for it; the first call until it has returned and is done, which loads kernels.
+  std::optional<double> plan_ns = std::nullopt, first_call_ns = std::nullopt;
   friend bool operator==(const RunnerResult&, const RunnerResult&) = default;
 };
 

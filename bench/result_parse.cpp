@@ -71,6 +71,10 @@ void parse_later_runner(const Field& f, RunnerResult& r) {
   for (const Field& k : f["kernels"].items()) r.kernels.push_back(parse_kernel(k));
   r.launches_per_call = f["launches_per_call"].optional_integer();
   r.peak_device_bytes = f["memory"]["peak_device_bytes"].optional_integer();
+  if (const auto setup = f.later("setup")) {  // 1.14
+    r.plan_ns = (*setup)["plan_ns"].optional_real();
+    r.first_call_ns = (*setup)["first_call_ns"].optional_real();
+  }
 }
 
 RunnerResult parse_runner(const Field& f) {

@@ -52,11 +52,11 @@ TEST_CASE("what is written fits the schema") {
 }
 
 /// 1.0 to 1.2 are 1.3's (1.1: the simulated GPU's) without what came later, as the schemas and the
-/// writers of those versions have it, and 1.13 is 1.12's with a device's clocks; the others were
-/// written by their own.
+/// writers of those versions have it, 1.13 is 1.12's with a device's clocks, and 1.14 that with
+/// what is set up; the others were written by their own.
 TEST_CASE("results that earlier versions wrote are read, shown, and fit the schema") {
   for (const std::string version : {"1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7", "1.8",
-                                    "1.9", "1.10", "1.11", "1.12", "1.13"}) {
+                                    "1.9", "1.10", "1.11", "1.12", "1.13", "1.14"}) {
     INFO(version);
     const std::string file = WIDE_SOURCE_DIR "/verify/results/" + version + ".json";
     const std::string text = read_file(file);
@@ -83,7 +83,7 @@ TEST_CASE("results that earlier versions wrote are read, shown, and fit the sche
     // Written again it is a result of today.
     CHECK(complaint(json::parse(to_json(result).dump())) == "");
   }
-  CHECK(std::string(kSchemaVersion) == "1.13.0");  // whose file has to be among them
+  CHECK(std::string(kSchemaVersion) == "1.14.0");  // whose file has to be among them
 }
 
 TEST_CASE("the schema refuses documents that are not results") {
@@ -124,6 +124,8 @@ TEST_CASE("the schema refuses documents that are not results") {
       {"/environment_checks/0/code", "nvml"},
       {"/cases/0/noise_floors/0/floor_pct", -1},
       {"/cases/0/strategies/0/memory/peak_device_bytes", -1},
+      {"/cases/0/strategies/0/setup/plan_ns", -1},
+      {"/cases/0/strategies/0/setup/first_call_ns", "long"},
       {"/cases/0/strategies/0/kernels/0/grid", {8, 1}},
       {"/cases/0/strategies/0/kernels/0/occupancy_pct", 101},
       {"/cases/0/strategies/0/launches_per_call", 1.5},
@@ -273,7 +275,7 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
           "scaling_fit",    "seed",         "roofline_bound",   "items",
           "items_per_s",    "saved",        "adversarial",      "peer",
           "unit",           "peaks",        "process",          "zeros",
-          "sm_mhz_stable"};
+          "sm_mhz_stable",  "setup"};  // 1.14
       // The same words are needed elsewhere.
       const std::set<std::string> needed{
           "/config/cache",

@@ -95,6 +95,8 @@ inline RunnerResult sample_runner(const std::string& name, double stream_ns, dou
   r.workspace_bytes = 256;
   r.launches_per_call = 1;
   r.peak_device_bytes = 4'000'256;
+  r.plan_ns = 12'000;
+  r.first_call_ns = 3e6;
   r.kernels = {{name + "_kernel", {8, 1, 1}, {128, 1, 1}, 64, 1024, 49152, 0, 4, 25}};
   r.measurements.push_back(sample_measurement(Regime::stream, stream_ns));
   if (graph_ns > 0) r.measurements.push_back(sample_measurement(Regime::graph, graph_ns));

@@ -135,7 +135,8 @@ Table details_table(const std::vector<ReportRow>& rows, const std::string& op,
                {"energy", true, 6},      {"power", true, 5},           {"SM clock", true, 6},
                {"throttled", true, 6},   {"rounds", true, 3},          {"trend", true, 2},
                {"autocorr", true, 1},    {"workspace", true, 3},       {"memory", true, 3},
-               {"stopped by", false, 4}, {"doubts", false, 3}});
+               {"plan", true, 2},        {"first call", true, 2},      {"stopped by", false, 4},
+               {"doubts", false, 3}});
   const auto integer = [](int64_t value) { return std::to_string(value); };
   const auto watts = [](double value) { return fmt::format("{:.0f} W", value); };
   const CaseResult* last = nullptr;
@@ -167,6 +168,8 @@ Table details_table(const std::vector<ReportRow>& rows, const std::string& op,
          known(m.stats.autocorr_lag1, [](double v) { return fmt::format("{:+.2f}", v); }),
          {r.workspace_bytes > 0 ? bytes_text(r.workspace_bytes) : ""},
          known(r.peak_device_bytes, bytes_text),
+         known(r.plan_ns, format_time),
+         known(r.first_call_ns, format_time),
          {m.stop_reason},
          doubts_cell(m)});
   }
@@ -257,6 +260,8 @@ void add_details(const ReportRow& row, Json& flat) {
   flat["buffers_rotated"] = is_timed ? Json(m.buffers_rotated) : Json(nullptr);
   flat["workspace_bytes"] = row.runner == nullptr ? Json(nullptr) : Json(r.workspace_bytes);
   flat["peak_device_bytes"] = json_of(r.peak_device_bytes);
+  flat["plan_ns"] = json_of(r.plan_ns);
+  flat["first_call_ns"] = json_of(r.first_call_ns);
   flat["max_registers"] = json_of(most_registers(r));
   flat["min_occupancy_pct"] = json_of(least_occupancy(r));
   flat["stop_reason"] = m.stop_reason;
