@@ -187,10 +187,12 @@ cudaError_t launch_ragged_eval(const BatchnormParams& p, const PackedParams& pac
 
 template <class T>
 cudaError_t launch_eval(const BatchnormParams& p, cudaStream_t stream) {
+  const int64_t slices = p.num_members * p.channels;
+  if (slices > 0x7fffffff) return cudaErrorInvalidConfiguration;  // kernels count them in 32 bits
   const bool is_aligned = is_aligned16<T>(p);
   const PackedParams packed = packed_channels(p);
   if (!is_aligned && packed.rows > 0) return launch_ragged_eval<T>(p, packed, stream);
-  const int64_t chunks = chunks_of<T>(p, p.batch), slices = p.num_members * p.channels;
+  const int64_t chunks = chunks_of<T>(p, p.batch);
   const unsigned threads = slice_threads(chunks, kEvalThreads);
   const int64_t blocks_per_slice = (chunks - 1) / (kAtOnce * threads) + 1;
   if (slices > 0x7fffffff / blocks_per_slice) return cudaErrorInvalidConfiguration;

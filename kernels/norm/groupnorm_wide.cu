@@ -77,8 +77,8 @@ __global__ void __launch_bounds__(kSliceThreads, 1)
 
 cudaError_t launch_groupnorm_wide(Dtype dtype, const GroupnormParams& p,
                                   int64_t shared_bytes_per_block, cudaStream_t stream) {
+  if (p.batch == 0 || p.channels == 0 || p.height == 0 || p.width == 0) return cudaSuccess;
   const int64_t slices = p.batch * p.num_members * p.groups;
-  if (slices * p.channels * p.height * p.width == 0) return cudaSuccess;
   return dispatch_float(dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     return launch_slices<T, GroupnormParams>(
