@@ -378,6 +378,9 @@ TEST_CASE("k is divided by the member's problem alone") {
   CHECK(bytes(LinearStrategy::shared_input) == bytes(LinearStrategy::small_m));
   CHECK(bytes(LinearStrategy::simt) == 0);
   CHECK(bytes(LinearStrategy::wgmma) == 0);
+  problem = problem_of(1, 5, 10, Dtype::fp16);
+  problem.in_features = 8192;
+  CHECK(bytes(LinearStrategy::small_m) == 1024);  // of 4 * 5 * 10 * 4, up to a multiple of 256
 }
 
 TEST_CASE("names are parsed per device") {

@@ -10,6 +10,7 @@
 #include "host/core/check.hpp"
 #include "host/core/hopper.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/workspace.hpp"
 #include "kernels/attention/flash_attention_decode_part.hpp"
 #include "kernels/attention/flash_attention_shared.hpp"
 
@@ -125,9 +126,9 @@ int64_t flash_attention_workspace_bytes(FlashAttentionStrategy strategy,
   if (strategy != FlashAttentionStrategy::decode) return 0;
   const int64_t parts = flash_attention_decode_parts(p);
   if (parts == 1) return 0;
-  constexpr int64_t kFloat = sizeof(float);
-  return p.num_members * p.batch * p.kv_heads * parts * kernels::decode_part_floats(p.head_dim) *
-         kFloat;
+  return aligned_bytes(checked_bytes(
+      {p.num_members, p.batch, p.kv_heads, parts, kernels::decode_part_floats(p.head_dim)},
+      sizeof(float)));
 }
 
 std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,

@@ -9,6 +9,7 @@
 #include <limits>
 #include <span>
 
+#include "host/core/workspace.hpp"
 #include "host/linear/linear_cublaslt.hpp"
 
 namespace wide {
@@ -154,8 +155,8 @@ LinearTiles linear_tiles(LinearStrategy strategy, const LinearProblem& problem,
 
 int64_t linear_planes_bytes(const LinearProblem& problem, const LinearTiles& tiles) {
   if (tiles.num_planes <= 1) return 0;
-  return checked_bytes({tiles.num_planes, problem.batch, problem.num_members, problem.out_features},
-                       sizeof(float));
+  return aligned_bytes(checked_bytes(
+      {tiles.num_planes, problem.batch, problem.num_members, problem.out_features}, sizeof(float)));
 }
 
 std::string_view linear_policy_name(LinearStrategy strategy, const LinearTiles& tiles) {

@@ -44,7 +44,8 @@ struct LinearTiles {
 LinearTiles linear_tiles(LinearStrategy strategy, const LinearProblem& problem,
                          const DeviceInfo& device, std::string_view policy);
 
-/// Scratch memory of the planes: the shares of the sums, in fp32. 0 where there is one.
+/// Scratch memory of the planes: the shares of the sums, in fp32, up to a multiple of 256 bytes. 0
+/// where there is one.
 int64_t linear_planes_bytes(const LinearProblem& problem, const LinearTiles& tiles);
 
 /// The name of the tile among them that the strategy launches; empty where it has no policies.
