@@ -115,8 +115,8 @@ TEST_CASE("linear by wgmma: both ways to store, every epilogue") {
 TEST_CASE("linear by wgmma: what stands in is said in advance") {
   TestDevice bench(require_cuda());
   require_wgmma(bench);
-  const auto explain = [&](Dtype dtype, const char* strategy) {
-    LinearProblem problem = problem_of({2, 128, 64, 64, m64n128}, dtype);
+  const auto explain = [&](Dtype dtype, const char* strategy, int64_t batch = 128) {
+    LinearProblem problem = problem_of({2, batch, 64, 64, m64n128}, dtype);
     problem.shared_input = strategy == std::string("shared_input");
     return make_linear_plan(bench.context(), problem, {.strategy = strategy}).explain();
   };
@@ -124,6 +124,7 @@ TEST_CASE("linear by wgmma: what stands in is said in advance") {
   for (const char* strategy : {"wgmma", "shared_input"}) {
     CHECK_THAT(explain(Dtype::fp16, strategy), ContainsSubstring("; by tensor_core" + where));
   }
+  CHECK_THAT(explain(Dtype::fp16, "wgmma", 64), ContainsSubstring("; by small_m" + where));
   CHECK_THAT(explain(Dtype::fp8_e4m3, "sequential"), ContainsSubstring("; by simt" + where));
   CHECK_THAT(explain(Dtype::fp16, "tensor_core"), !ContainsSubstring("not aligned"));
 }

@@ -96,13 +96,15 @@ bool launches_members(LinearStrategy strategy, const LinearProblem& problem,
          (is_fp8(problem.dtype) || is_quantized(problem));
 }
 
-/// What runs where an address has no tensor map; nothing where the plan's kernel needs none.
+/// What run_linear_kernel() launches where an address has no tensor map; nothing where the plan's
+/// kernel needs none.
 std::string stand_in_note(LinearStrategy strategy, const LinearProblem& problem,
-                          const DeviceInfo& device) {
+                          const DeviceInfo& device, const LinearTiles& tiles) {
   const bool calls_cublas = strategy == LinearStrategy::sequential && !is_fp8(problem.dtype);
   if (calls_cublas || linear_kernel_of(strategy, problem, device) != LinearStrategy::wgmma)
     return "";
-  return std::string("; by ") + (is_fp8(problem.dtype) ? "simt" : "tensor_core") +
+  const char* const of_mma = tile_m(tiles.mma) >= 64 ? "tensor_core" : "small_m";
+  return std::string("; by ") + (is_fp8(problem.dtype) ? "simt" : of_mma) +
          " where x or weight is not aligned to 16 bytes";
 }
 
@@ -131,7 +133,7 @@ LinearPlan make_linear_plan(const Context& context, const LinearProblem& problem
   } else {
     choice.policy = linear_policy_name(choice.strategy, state.tiles);
     if (!choice.policy.empty()) choice.explain += "; policy " + choice.policy;
-    choice.explain += stand_in_note(choice.strategy, state.problem, device);
+    choice.explain += stand_in_note(choice.strategy, state.problem, device, state.tiles);
     state.workspace.sums_bytes += linear_planes_bytes(state.problem, state.tiles);
     if (state.tiles.num_planes > 1) {
       choice.explain += "; k divided over " + std::to_string(state.tiles.num_planes) + " blocks";

@@ -81,8 +81,8 @@ void run_linear_kernel(const DeviceInfo& device, LinearStrategy strategy, const 
   if (kernel == LinearStrategy::wgmma && has_linear_maps(whole, arguments)) {
     return run_linear_wgmma(device, tiles.wgmma, whole, params, arguments, native);
   }
-  // Where wgmma has no maps, tensor_core's kernel stands in; of fp8, which it does not take,
-  // simt's.
+  // Where wgmma has no maps, the kernel of its mma tile stands in, tensor_core's or small_m's; for
+  // fp8, which neither takes, simt's.
   if (kernel == LinearStrategy::simt || is_fp8(problem.dtype)) {
     WIDE_CHECK_CUDA(
         kernels::launch_linear_simt(params, problem.dtype, *problem.y_dtype, tiles.simt, native));
