@@ -5,10 +5,12 @@
 // catalogue is gone through, so that a new one is counted the day it is in there.
 #include <catch2/catch_test_macros.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "host/attention/flash_attention_cudnn.hpp"
 #include "host/conv/conv_cudnn.hpp"
+#include "host/core/plan_checks.hpp"
 #include "host/norm/batchnorm_cudnn.hpp"
 #include "host/norm/instancenorm_cudnn.hpp"
 #include "verify/support/allocations.hpp"
@@ -117,6 +119,19 @@ TEST_CASE("host cost: operands are handed to cuDNN without an allocation") {
   CHECK(size(three) == 3);
   CHECK(size(four) == 4);
   CHECK(size(all) == 4);
+}
+
+TEST_CASE("host cost: handles are found without an allocation, whatever the primitive's name") {
+  int library = 0;
+  const VendorHandles handles = VendorHandles::borrow(&library, &library);
+  const Execution execution{Stream::cpu(), {}, &handles};
+  constexpr std::string_view kLongName = "flash_attention";  // with ": " longer than a short string
+  const AllocationCount counted;
+  const bool are_found = require_cublas(kLongName, execution) == &library &&
+                         require_cudnn(kLongName, execution) == &library;
+  const int64_t count = counted.get();
+  CHECK(are_found);
+  CHECK(count == 0);
 }
 
 }  // namespace wide::test

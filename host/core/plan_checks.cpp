@@ -61,13 +61,13 @@ namespace {
 void* require_handle(std::string_view primitive, const Execution& execution, const char* library,
                      void* (VendorHandles::*handle)() const,
                      const std::string& (VendorHandles::*reason)() const) {
-  const std::string name = std::string(primitive) + ": ";
-  WIDE_REQUIRE(
-      execution.handles != nullptr,
-      name + "execution.handles is null, expected VendorHandles: this strategy calls " + library);
+  WIDE_REQUIRE(execution.handles != nullptr,
+               std::string(primitive) + ": execution.handles is null, expected VendorHandles: " +
+                   "this strategy calls " + library);
   void* const found = (execution.handles->*handle)();
   if (found == nullptr) {
-    throw_unsupported(name + library + " is unavailable: " + (execution.handles->*reason)());
+    throw_unsupported(std::string(primitive) + ": " + library +
+                      " is unavailable: " + (execution.handles->*reason)());
   }
   return found;
 }
