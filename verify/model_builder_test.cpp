@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <string>
 
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
@@ -86,6 +87,10 @@ TEST_CASE("model builder: what is missing or does not fit is said") {
   CHECK_THROWS_WITH(builder().random_members(0), ContainsSubstring("num_members is 0"));
   CHECK_THROWS_WITH(builder().batch(0), ContainsSubstring("batch is 0"));
   CHECK_THROWS_WITH(builder().compile("quick"), ContainsSubstring("preset is \"quick\""));
+  const std::string both = "is given compile(\"fast\") and options(), expected one of them";
+  CHECK_THROWS_WITH(builder().options({.fuses_epilogues = false}).compile("fast"),
+                    ContainsSubstring(both));
+  CHECK_THROWS_WITH(builder().compile("fast").options({}), ContainsSubstring(both));
   CHECK_THROWS_WITH(builder().validate(-1), ContainsSubstring("tolerance is -1"));
   CHECK_THROWS_WITH(
       builder().with_sample(ConstTensorView(nullptr, Dtype::fp32, Shape{2, 999}, Device{})),

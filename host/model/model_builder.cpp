@@ -51,12 +51,24 @@ ModelBuilder& ModelBuilder::batch(int64_t rows) {
 
 ModelBuilder& ModelBuilder::compile(std::string_view preset) {
   options_ = model_options(preset);
+  preset_ = preset;
+  require_one_source();
   return *this;
 }
 
 ModelBuilder& ModelBuilder::options(const ModelOptions& options) {
   options_ = options;
+  has_options_ = true;
+  require_one_source();
   return *this;
+}
+
+void ModelBuilder::require_one_source() const {
+  WIDE_REQUIRE(preset_.empty() || !has_options_,
+               "model: " + graph_.name() + " is given compile(\"" + preset_ +
+                   "\") and options(), expected one of them: options may begin with "
+                   "model_options(\"" +
+                   preset_ + "\")");
 }
 
 ModelBuilder& ModelBuilder::validate(double tolerance) {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,7 +32,8 @@ class ModelBuilder {
   /// invalid_argument where it is not of the graph's shape and dtype.
   ModelBuilder& with_sample(const ConstTensorView& x);
   ModelBuilder& batch(int64_t rows);
-  /// A preset of model_options(). Throws invalid_argument for others.
+  /// A preset of model_options(), or the options themselves. Throw invalid_argument for an unknown
+  /// preset, and where both are given: options() may begin with those of model_options().
   ModelBuilder& compile(std::string_view preset);
   ModelBuilder& options(const ModelOptions& options);
   /// build() compares each member with itself run alone and throws where one is farther off: see
@@ -43,12 +45,15 @@ class ModelBuilder {
   Model build();
 
  private:
+  void require_one_source() const;
   Context context_;
   Graph graph_;
   std::vector<MemberParameters> members_;
   std::vector<OwnedParameters> owned_;  ///< of random members
   int64_t batch_ = 0;
   ModelOptions options_{};
+  std::string preset_;  ///< that options_ are of; empty where there is none
+  bool has_options_ = false;
   std::optional<double> tolerance_;
 };
 
