@@ -30,38 +30,18 @@ __device__ inline void mbarrier_init(Mbarrier* barrier, uint32_t num_arrivals) {
                : "memory");
 }
 
-/// Makes the eight bytes ordinary memory again. Nobody may be waiting.
-__device__ inline void mbarrier_invalidate(Mbarrier* barrier) {
-  asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
-}
-
 __device__ inline void mbarrier_arrive(Mbarrier* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
                : "memory");
 }
 
-/// The phase also waits for so many bytes of copies, in all fewer than 2^20. To be called before
-/// the copies are issued, or at least before the phase's last arrival.
-__device__ inline void mbarrier_expect_bytes(Mbarrier* barrier, uint32_t bytes) {
-  asm volatile(
-      "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
-      "r"(bytes)
-      : "memory");
-}
-
-/// mbarrier_expect_bytes() and mbarrier_arrive() in one.
+/// An arrival for a phase that also waits for so many bytes of copies, in all fewer than 2^20.
+/// To be called before the copies are issued, or at least before the phase's last arrival.
 __device__ inline void mbarrier_arrive_expect_bytes(Mbarrier* barrier, uint32_t bytes) {
   asm volatile(
       "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
       "r"(bytes)
       : "memory");
-}
-
-/// An arrival as soon as all cp.async that this thread has begun have landed; the thread goes on.
-/// The mbarrier's count includes these arrivals.
-__device__ inline void mbarrier_arrive_after_copies(Mbarrier* barrier) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier))
-               : "memory");
 }
 
 /// Whether the phase of that parity is complete; may sleep for a while before it says no.
