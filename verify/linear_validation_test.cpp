@@ -291,6 +291,10 @@ TEST_CASE("describe_linear: scale and residual") {
     o.arguments.residual = residual.view();
     CHECK_THAT(message(), ContainsSubstring("does not say where it is added"));
   }
+  SECTION("a residual that is missing") {
+    like.epilogue.residual = Residual::before_activation;
+    CHECK(message() == "linear: residual is absent, expected one: the problem adds it");
+  }
   SECTION("a residual of other rows") {
     like.epilogue.residual = Residual::after_activation;
     const Tensor longer(context, plain.dtype, {batch + 1, n * out});

@@ -140,13 +140,14 @@ RowStrides describe_outputs(std::string_view argument, const ConstTensorView& vi
 void describe_residual(const LinearArguments& arguments, const LinearProblem& like,
                        LinearProblem& problem) {
   const ConstTensorView& residual = arguments.residual;
-  problem.epilogue.residual = Residual::none;
-  if (residual.is_absent()) return;
-  WIDE_REQUIRE(like.epilogue.residual != Residual::none,
-               "linear: residual is " + to_string(residual.shape) +
-                   ", expected none: the problem does not say where it is added");
-  require_dtype(kLinearName, "residual", residual, *problem.y_dtype);
   problem.epilogue.residual = like.epilogue.residual;
+  WIDE_REQUIRE(residual.is_absent() == (problem.epilogue.residual == Residual::none),
+               residual.is_absent()
+                   ? std::string("linear: residual is absent, expected one: the problem adds it")
+                   : "linear: residual is " + to_string(residual.shape) +
+                         ", expected none: the problem does not say where it is added");
+  if (residual.is_absent()) return;
+  require_dtype(kLinearName, "residual", residual, *problem.y_dtype);
   problem.residual = describe_outputs("residual", residual, problem);
 }
 

@@ -62,9 +62,9 @@ QuantizedWeight linear_quantized_weight(const LinearProblem& problem);
 int64_t linear_member_bytes(const LinearProblem& problem);
 
 /// Reads the problem off the operands; `like` gives what they do not show: shared_input,
-/// allow_tf32, activation, alpha, where a residual is added, and the weights' format; where that is
-/// a quantised one, also group_size, in_features and out_features. Throws invalid_argument that
-/// names the operand, what was got and what expected.
+/// allow_tf32, activation, alpha, whether and where a residual is added, and the weights' format;
+/// where that is a quantised one, also group_size, in_features and out_features. Throws
+/// invalid_argument that names the operand, what was got and what expected.
 LinearProblem describe_linear(const LinearArguments& arguments, const LinearProblem& like = {});
 
 /// How plan.run computes one problem on one device. Immutable: may run from several threads at a
