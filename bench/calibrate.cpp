@@ -50,7 +50,7 @@ double cpu_bandwidth(const Context& context) {
   // server is not outgrown, and the rate is then partly the cache's.
   const int64_t wanted = 2 * context.info().last_level_cache_bytes;
   const int64_t bytes = std::clamp<int64_t>(wanted, 64 << 20, 128 << 20);
-  const Tensor source(context, Dtype::uint8, {bytes}), destination(context, Dtype::uint8, {bytes});
+  Tensor source(context, Dtype::uint8, {bytes}), destination(context, Dtype::uint8, {bytes});
   fill_bytes(source, 1, Stream::cpu());
   fill_bytes(destination, 2, Stream::cpu());
   constexpr int64_t kPiece = 1 << 20;

@@ -38,7 +38,7 @@ double copy_bandwidth(const Context& context, Stream stream) {
   const DeviceInfo& info = context.info();
   const int64_t wanted = std::max<int64_t>(4 * info.last_level_cache_bytes, 256 << 20);
   const int64_t bytes = std::min(wanted, info.memory_bytes / 16);
-  const Tensor source(context, Dtype::uint8, {bytes}), destination(context, Dtype::uint8, {bytes});
+  Tensor source(context, Dtype::uint8, {bytes}), destination(context, Dtype::uint8, {bytes});
   fill_bytes(source, 0x5a, stream);
   constexpr int kCopies = 8;
   const auto sampler = make_stream_sampler(context, stream, [&] {
@@ -49,7 +49,7 @@ double copy_bandwidth(const Context& context, Stream stream) {
 
 /// Random data: products of zeros draw less power and run faster than any real ones. The same
 /// values again every 256 rows, which no tile is that deep.
-void fill_random(const Tensor& tensor, Dtype dtype, uint64_t seed, Stream stream) {
+void fill_random(Tensor& tensor, Dtype dtype, uint64_t seed, Stream stream) {
   constexpr int64_t kCount = 1 << 20;
   const std::vector<std::byte> once = uniform_operand(dtype, kCount, seed);
   const int64_t rows = kCount / kSize;
@@ -95,7 +95,7 @@ class Fp8Product {
                                                      &found));
     if (found == 0) WIDE_CHECK_CUBLAS(CUBLAS_STATUS_NOT_SUPPORTED);
   }
-  void run(const Tensor& x, const Tensor& y, const Tensor& out, Stream stream) {
+  void run(const Tensor& x, const Tensor& y, Tensor& out, Stream stream) {
     const float one = 1, zero = 0;
     WIDE_CHECK_CUBLAS(cublasLtMatmul(handle_, &operation_, &one, x.data(), &operand_, y.data(),
                                      &operand_, &zero, out.data(), &out_, out.data(), &out_,
@@ -113,8 +113,8 @@ void measure_products(const Context& context, Stream stream, Calibration& c) {
   const VendorHandles handles(context);
   if (handles.cublas() == nullptr) return;
   const auto cublas = static_cast<cublasHandle_t>(handles.cublas());
-  const Tensor a(context, Dtype::fp32, {kSize, kSize}), b(context, Dtype::fp32, {kSize, kSize});
-  const Tensor out(context, Dtype::fp32, {kSize, kSize});
+  Tensor a(context, Dtype::fp32, {kSize, kSize}), b(context, Dtype::fp32, {kSize, kSize});
+  Tensor out(context, Dtype::fp32, {kSize, kSize});
   const auto fill = [&](Dtype dtype) {
     fill_random(a, dtype, 1, stream);
     fill_random(b, dtype, 2, stream);
@@ -122,7 +122,7 @@ void measure_products(const Context& context, Stream stream, Calibration& c) {
   };
   WIDE_CHECK_CUBLAS(cublasSetStream(cublas, native(stream)));
   // A capture would else allocate one, in every replay. What cuBLAS's documentation has for Hopper.
-  const Tensor workspace(context, Dtype::uint8, {32 << 20});
+  Tensor workspace(context, Dtype::uint8, {32 << 20});
   WIDE_CHECK_CUBLAS(
       cublasSetWorkspace(cublas, workspace.data(), static_cast<size_t>(workspace.bytes())));
   const float one = 1, zero = 0;

@@ -82,7 +82,7 @@ Row measure(const Context& context, const QuantizedWeight& how, const Tensor& we
   Row row{how, quantized_bytes(how), 0, {}};
   row.bits_per_weight =
       8.0 * static_cast<double>(row.bytes) / static_cast<double>(weight.num_elements());
-  const Tensor blobs(context, Dtype::uint8, {1, row.bytes});
+  Tensor blobs(context, Dtype::uint8, {1, row.bytes});
   const ConstTensorView member = weight;
   quantize_weights(context, how, std::span(&member, 1), blobs, Stream::cpu());
   const ConstTensorView blob(blobs.data(), Dtype::uint8, {row.bytes}, Device{});

@@ -132,7 +132,7 @@ std::vector<double> step_times(const Context& context, const ModelPlan& plan,
     tensors.emplace_back(context, operand.dtype, operand.shape);
     outputs.push_back(tensors.back());
   }
-  const Tensor workspace(context, Dtype::uint8, {plan.workspace_bytes()});
+  Tensor workspace(context, Dtype::uint8, {plan.workspace_bytes()});
   const Execution execution{stream.get(), {workspace.data(), workspace.bytes()}, &handles};
   const ModelArguments arguments{inputs, outputs};
   model.run(arguments, execution);

@@ -94,7 +94,7 @@ std::vector<std::byte> make_buffer(const Context& context, int64_t bytes, Tensor
 /// is known here; the callers have waited for theirs.
 const std::byte* read_buffer(const Context& context, const Tensor& buffer,
                              std::vector<std::byte>& scratch) {
-  if (context.device().type == DeviceType::cpu) return static_cast<std::byte*>(buffer.data());
+  if (context.device().type == DeviceType::cpu) return static_cast<const std::byte*>(buffer.data());
   scratch.resize(static_cast<size_t>(buffer.bytes()));
   const OwnedStream stream(context);
   copy(buffer, TensorView(scratch.data(), buffer.dtype(), buffer.shape(), Device{}), stream.get());
@@ -386,7 +386,7 @@ const Shape& Operand::member_shape(int64_t index) const {
 }
 
 TensorView Operand::packed() const {
-  const State& s = *state_;
+  State& s = *state_;
   return TensorView(static_cast<std::byte*>(s.buffer.data()) + s.extent.offset, s.description.dtype,
                     s.packed_shape, contiguous_strides(s.stored_shape), s.context.device());
 }
@@ -394,7 +394,7 @@ TensorView Operand::packed() const {
 TensorView Operand::member(int64_t index) const {
   const State& s = *state_;
   if (s.separate.empty()) s.make_separate();
-  const Tensor& buffer = s.separate[s.description.is_shared ? 0 : static_cast<size_t>(index)];
+  Tensor& buffer = s.separate[s.description.is_shared ? 0 : static_cast<size_t>(index)];
   const MemberPlace& place = s.place_of(index);
   return TensorView(static_cast<std::byte*>(buffer.data()) + s.extent_of(place).offset,
                     s.description.dtype, place.shape, s.context.device());
@@ -418,10 +418,10 @@ std::span<const double> Operand::values(int64_t member) const {
 }
 
 void Operand::poison(OutputOf which, Stream stream) {
-  const State& s = *state_;
+  State& s = *state_;
   if (which == OutputOf::strategy) return fill_bytes(s.buffer, 0xff, stream);
   if (s.separate.empty()) s.make_separate();
-  for (const Tensor& buffer : s.separate) fill_bytes(buffer, 0xff, stream);
+  for (Tensor& buffer : s.separate) fill_bytes(buffer, 0xff, stream);
 }
 
 MemberOutputs Operand::read(OutputOf which, Stream stream) const {

@@ -39,7 +39,7 @@ struct Operands {
       v_weight{cpu, Dtype::fp32, {2, 8, 7}}, qkv_bias{cpu, Dtype::fp32, {2, 24}},
       bias{cpu, Dtype::fp32, {2, 8}}, lengths{cpu, Dtype::int32, {2, 2}};
 
-  AttentionArguments arguments() const {
+  AttentionArguments arguments() {
     AttentionArguments a;
     a.x = x, a.key = key, a.value = value, a.y = y, a.key_lengths = lengths;
     a.parameters.q_weight = a.parameters.out_weight = square;
@@ -49,7 +49,7 @@ struct Operands {
   }
 };
 
-TensorView elsewhere(const Tensor& tensor) {
+TensorView elsewhere(Tensor& tensor) {
   return {tensor.data(), tensor.dtype(), tensor.shape(), Device{DeviceType::cuda, 0}};
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("attention: operands of another problem than the plan's are told apart
 }
 
 TEST_CASE("attention: operands that do not fit each other are named") {
-  const Operands o;
+  Operands o;
   const Context& cpu = o.cpu;
   const P like{.num_members = 2, .heads = 2};
   const AttentionArguments right = o.arguments();
@@ -117,7 +117,7 @@ TEST_CASE("attention: operands that do not fit each other are named") {
     spoil(arguments);
     CHECK_THROWS_MATCHES(describe_attention(arguments, like), Error, Message(message));
   };
-  const Tensor half(cpu, Dtype::fp16, {2, 8, 8}), half_y(cpu, Dtype::fp16, {2, 3, 16}),
+  Tensor half(cpu, Dtype::fp16, {2, 8, 8}), half_y(cpu, Dtype::fp16, {2, 3, 16}),
       half_bias(cpu, Dtype::fp16, {2, 8}), room(cpu, Dtype::fp32, {2, 3, 32}),
       one(cpu, Dtype::int32, {3});
   const TensorView steps(room.data(), Dtype::fp32, {2, 3, 16}, Strides{96, 32, 2}, cpu.device()),
@@ -173,11 +173,11 @@ TEST_CASE("attention: members that do not fit the plan are named") {
   P p{.num_members = 2, .batch = 1, .seq = 2, .features = 8, .heads = 2};
   p.has_bias = true;
   const AttentionPlan plan = make_attention_plan(cpu, p);
-  const Tensor qkv(cpu, Dtype::fp32, {2, 24, 8}), out(cpu, Dtype::fp32, {2, 8, 8}),
+  Tensor qkv(cpu, Dtype::fp32, {2, 24, 8}), out(cpu, Dtype::fp32, {2, 8, 8}),
       qkv_bias(cpu, Dtype::fp32, {2, 24}), out_bias(cpu, Dtype::fp32, {2, 8}),
       x(cpu, Dtype::fp32, {1, 2, 16}), y(cpu, Dtype::fp32, {1, 2, 16});
   const auto member_of = [&]<class View>(std::type_identity<View>) {
-    const auto first_of = [&](const Tensor& tensor, const Shape& shape) {
+    const auto first_of = [&](Tensor& tensor, const Shape& shape) {
       return TensorView(tensor.data(), Dtype::fp32, shape, cpu.device());
     };
     BasicAttentionParameters<View> member;

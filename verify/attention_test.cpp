@@ -37,7 +37,7 @@ void run(const Context& context, const AttentionArguments& arguments, const Atte
   const OwnedStream stream(context);
   const AttentionPlan plan =
       make_attention_plan(context, describe_attention(arguments, like), {.strategy = strategy});
-  const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
+  Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
   fill_bytes(scratch, 0xff, stream.get());
   plan.run(arguments, {stream.get(), {scratch.data(), scratch.bytes()}});
   context.synchronize(stream.get());
@@ -74,15 +74,15 @@ TEST_CASE("attention: heads, thirds of the weight and biases are where they shou
   on_every_strategy([](const Context& context, const std::string& strategy) {
     // D = 4, two heads of two features, two positions, two members; the second sees the first's x
     // exchanged. Queries and keys are 0: every query takes the mean of the values it sees.
-    const Tensor x =
+    Tensor x =
         upload(context, Dtype::fp32, {1, 2, 8}, {1, 2, 3, 4, 5, 6, 7, 8, 5, 6, 7, 8, 1, 2, 3, 4});
     const Reals none = selects({-1, -1, -1, -1}, 0, 4);
     const Reals swap = selects({1, 0, 3, 2}, 1, 4), twice = selects({0, 1, 2, 3}, 2, 4);
-    const Tensor qkv =
+    Tensor qkv =
         upload(context, Dtype::fp32, {2, 12, 4}, joined({none, none, swap, none, none, twice}));
     const Tensor out = upload(context, Dtype::fp32, {2, 4, 4},
                               joined({selects({3, 2, 1, 0}, 1, 4), selects({0, 1, 2, 3}, 1, 4)}));
-    const Tensor y(context, Dtype::fp32, {1, 2, 8});
+    Tensor y(context, Dtype::fp32, {1, 2, 8});
     AttentionArguments a;
     a.x = x, a.y = y;
     a.parameters.qkv_weight = qkv, a.parameters.out_weight = out;
@@ -107,14 +107,14 @@ TEST_CASE("attention: heads, thirds of the weight and biases are where they shou
 TEST_CASE("attention: a query that matches one key takes its value; keys behind a length hide") {
   on_every_strategy([](const Context& context, const std::string& strategy) {
     // Cross: one query e0 of feature width 2; three keys of one feature, values of three.
-    const Tensor x = upload(context, Dtype::fp32, {1, 1, 2}, {1, 0});
-    const Tensor key = upload(context, Dtype::fp32, {1, 3, 1}, {1, 100, 300});
-    const Tensor value = upload(context, Dtype::fp32, {1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
-    const Tensor q = upload(context, Dtype::fp32, {1, 2, 2}, {8, 0, 0, 8});
+    Tensor x = upload(context, Dtype::fp32, {1, 1, 2}, {1, 0});
+    Tensor key = upload(context, Dtype::fp32, {1, 3, 1}, {1, 100, 300});
+    Tensor value = upload(context, Dtype::fp32, {1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+    Tensor q = upload(context, Dtype::fp32, {1, 2, 2}, {8, 0, 0, 8});
     const Tensor k = upload(context, Dtype::fp32, {1, 2, 1}, {8, 0});
     const Tensor v = upload(context, Dtype::fp32, {1, 2, 3}, {1, 0, 0, 0, 0, 1});
     const Tensor out = upload(context, Dtype::fp32, {1, 2, 2}, {1, 0, 0, 1});
-    const Tensor y(context, Dtype::fp32, {1, 1, 2});
+    Tensor y(context, Dtype::fp32, {1, 1, 2});
     AttentionArguments a;
     a.x = x, a.key = key, a.value = value, a.y = y;
     a.parameters.q_weight = q, a.parameters.k_weight = k, a.parameters.v_weight = v;
@@ -196,9 +196,9 @@ TEST_CASE("attention: nothing to do, no keys at all, and workspaces by the byte"
       return upload(context, Dtype::fp32, shape,
                     Reals(static_cast<size_t>(num_elements(shape)), value));
     };
-    const Tensor weight = tensor({1, 4, 4}, 1), thrice = tensor({1, 12, 4}, 1),
-                 bias = tensor({1, 12}, 3), out_bias = tensor({1, 4}, 2);
-    const Tensor x = tensor({1, 3, 4}, 1), none = tensor({1, 0, 4}, 1), y = tensor({1, 3, 4}, 7);
+    Tensor weight = tensor({1, 4, 4}, 1), thrice = tensor({1, 12, 4}, 1), bias = tensor({1, 12}, 3),
+           out_bias = tensor({1, 4}, 2);
+    Tensor x = tensor({1, 3, 4}, 1), none = tensor({1, 0, 4}, 1), y = tensor({1, 3, 4}, 7);
     AttentionArguments cross;
     cross.x = x, cross.key = none, cross.value = none, cross.y = y;
     cross.parameters = {{}, weight, weight, weight, bias, weight, out_bias};
@@ -262,9 +262,9 @@ TEST_CASE("attention: the reference refuses a lost bias, a swapped third and a w
 TEST_CASE("attention: each wrong operand is named, with what was got and expected") {
   const Context cpu = Context::cpu();
   const auto tensor = [&](const Shape& shape) { return Tensor(cpu, Dtype::fp32, shape); };
-  const Tensor x = tensor({2, 3, 16}), y = tensor({2, 3, 16}), memory = tensor({2, 5, 12}),
-               qkv = tensor({2, 24, 8}), square = tensor({2, 8, 8}), k = tensor({2, 8, 6}),
-               qkv_bias = tensor({2, 24}), bias = tensor({2, 8}), lengths = tensor({2});
+  Tensor x = tensor({2, 3, 16}), y = tensor({2, 3, 16}), memory = tensor({2, 5, 12}),
+         qkv = tensor({2, 24, 8}), square = tensor({2, 8, 8}), k = tensor({2, 8, 6}),
+         qkv_bias = tensor({2, 24}), bias = tensor({2, 8}), lengths = tensor({2});
   const AttentionProblem like{.num_members = 2, .heads = 2};
   AttentionArguments right;
   right.x = x, right.y = y;

@@ -41,7 +41,7 @@ struct Operands {
     return upload(context, dtype, {p.num_members, p.channels},
                   uniform(p.num_members * p.channels, low, high, seed));
   }
-  BatchnormArguments arguments(bool is_affine) const {
+  BatchnormArguments arguments(bool is_affine) {
     BatchnormArguments all{x, {}, {}, mean, variance, y, {}, {}};
     if (is_affine) all.gamma = gamma, all.beta = beta;
     return all;
@@ -84,7 +84,7 @@ TEST_CASE("batchnorm: cuDNN's graph means what the CPU computes") {
       like.mode = mode;
       like.epsilon = 0.01f;
       like.momentum = 0.3f;
-      const Operands ours(like), theirs(like);
+      Operands ours(like), theirs(like);
       const BatchnormArguments arguments = ours.arguments(is_affine);
       const BatchnormPlan plan =
           make_batchnorm_plan(ours.context, describe_batchnorm(arguments, like));
@@ -131,13 +131,13 @@ TEST_CASE("batchnorm: cuDNN plans every mode and dtype for devices that are not 
     INFO(plan.explain() << ", " << plan.workspace_bytes() << " bytes");
     CHECK(plan.explain().starts_with("engine "));
     CHECK(plan.workspace_bytes() >= 2 * batchnorm_saved_bytes(p));
-    const Operands operands(p);
+    Operands operands(p);
     CHECK_THROWS_AS(plan.run(operands.arguments(true), {Stream::cpu()}), Error);  // no handle
   }
 }
 
 TEST_CASE("batchnorm: operands that cuDNN cannot be given are refused with the reason") {
-  const Operands operands(problem(BatchnormMode::eval));
+  Operands operands(problem(BatchnormMode::eval));
   const auto reason = [&](auto change) {
     BatchnormArguments a = operands.arguments(true);
     change(a);
@@ -159,7 +159,7 @@ TEST_CASE("batchnorm: operands that cuDNN cannot be given are refused with the r
 
 TEST_CASE("batchnorm: a member's operands begin where its values do") {
   BatchnormProblem p = problem(BatchnormMode::train, Dtype::fp16);
-  const Operands operands(p);
+  Operands operands(p);
   const BatchnormArguments all = operands.arguments(true);
   const BatchnormArguments third = BatchnormCudnn::member_of(p, all, 2);
   const auto bytes = [](const ConstTensorView& own, const ConstTensorView& first) {
@@ -232,10 +232,10 @@ TEST_CASE("batchnorm: cuDNN on CUDA does what the CPU does, running statistics t
   if (handles.cudnn() == nullptr) SKIP("no cuDNN: " << handles.cudnn_unavailable_reason());
   for (const BatchnormMode mode : {BatchnormMode::eval, BatchnormMode::train}) {
     const BatchnormProblem p = problem(mode);
-    const Operands ours(p);
+    Operands ours(p);
     make_batchnorm_plan(ours.context, p).run(ours.arguments(true), {Stream::cpu()});
     for (const char* strategy : {"cudnn", "sequential"}) {
-      const Operands theirs(p, context);
+      Operands theirs(p, context);
       test::run_plan(context, make_batchnorm_plan(context, p, {strategy}), theirs.arguments(true));
       INFO(strategy);
       CHECK(worst_difference(ours, theirs) < 1e-5);

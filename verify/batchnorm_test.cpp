@@ -45,14 +45,14 @@ struct Operands {
     return upload(context, dtype, {p.num_members, p.channels},
                   uniform(p.num_members * p.channels, low, high, seed));
   }
-  BatchnormArguments arguments() const { return {x, gamma, beta, mean, variance, y, {}, {}}; }
+  BatchnormArguments arguments() { return {x, gamma, beta, mean, variance, y, {}, {}}; }
 
   Tensor x, gamma, beta, mean, variance, y;
 };
 
 /// Runs once; the worst error over tolerance of y and, in mode train, of the running statistics.
 /// Members' own epsilons and momenta are judged where there are any.
-double worst_ratio(const Context& context, const BatchnormProblem& p, const Operands& o,
+double worst_ratio(const Context& context, const BatchnormProblem& p, Operands& o,
                    const std::string& strategy, const std::vector<double>& epsilons = {},
                    const std::vector<double>& momenta = {}) {
   const auto mean = download(context, o.mean), variance = download(context, o.variance);
@@ -103,10 +103,10 @@ TEST_CASE("batchnorm: a case worked out by hand") {
   for (const Context& context : test::devices_at_hand()) {
     // Two members of one channel: (1, 3) and (10, 14), mean 2 and 12, variance 1 and 4 (unbiased 2
     // and 8).
-    const Tensor x = upload(context, Dtype::fp32, {2, 2, 1}, {1, 10, 3, 14});
-    const Tensor gamma = upload(context, Dtype::fp32, {2}, {2, 4});
-    const Tensor beta = upload(context, Dtype::fp32, {2}, {0.5, 1});
-    const Tensor y(context, Dtype::fp32, {2, 2, 1});
+    Tensor x = upload(context, Dtype::fp32, {2, 2, 1}, {1, 10, 3, 14});
+    Tensor gamma = upload(context, Dtype::fp32, {2}, {2, 4});
+    Tensor beta = upload(context, Dtype::fp32, {2}, {0.5, 1});
+    Tensor y(context, Dtype::fp32, {2, 2, 1});
     const auto is_near = [&](const Tensor& of, const std::vector<double>& expected) {
       const std::vector<double> got = download(context, of);
       double worst = 0;
@@ -116,8 +116,8 @@ TEST_CASE("batchnorm: a case worked out by hand") {
       return got.size() == expected.size() && worst <= 1;
     };
     for (const char* strategy : {"sequential", "wide", "auto"}) {
-      const Tensor mean = upload(context, Dtype::fp32, {2}, {0, 8});
-      const Tensor variance = upload(context, Dtype::fp32, {2}, {1, 4});
+      Tensor mean = upload(context, Dtype::fp32, {2}, {0, 8});
+      Tensor variance = upload(context, Dtype::fp32, {2}, {1, 4});
       const BatchnormArguments arguments{x, gamma, beta, mean, variance, y, {}, {}};
       BatchnormProblem like{.num_members = 2, .mode = kEval, .epsilon = 0, .momentum = 0.5f};
       run(context, arguments, like, strategy);
@@ -156,7 +156,7 @@ TEST_CASE("batchnorm: every path and dtype stays within its bound, running stati
                    << " " << strategy << " " << dtype_name(dtype) << " n " << members << " batch "
                    << batch << " channels " << channels << " length " << length << " offset "
                    << offset << (mode == kTrain ? " train" : " eval"));
-              const Operands operands(context, p, offset);
+              Operands operands(context, p, offset);
               CHECK(worst_ratio(context, p, operands, strategy) <= 1);
             }
           }
@@ -173,7 +173,7 @@ TEST_CASE("batchnorm: each member may have an epsilon and a momentum of its own"
         BatchnormProblem p{.num_members = 3, .batch = 4, .channels = 2};
         p.width = 9;
         p.mode = mode;
-        const Operands operands(context, p, 3);
+        Operands operands(context, p, 3);
         INFO(to_string(context.device()) << " " << strategy);
         CHECK(worst_ratio(context, p, operands, strategy, {0.5, 0.001, 2}, {0, 1, 0.25}) <= 1);
       }
@@ -241,14 +241,14 @@ TEST_CASE("batchnorm: in place, padded rows and channels, strided parameters: th
         return upload(context, Dtype::fp32, {n, stride}, padded);
       };
       const auto run_with = [&](const TensorView& x, const TensorView& y, int64_t stride) {
-        const Tensor p[4] = {parameters(0, stride), parameters(1, stride), parameters(2, stride),
-                             parameters(3, stride)};
+        Tensor p[4] = {parameters(0, stride), parameters(1, stride), parameters(2, stride),
+                       parameters(3, stride)};
         const auto view = [&](int i) { return p[i].view().narrow(1, 0, c); };
         run(context, {x, view(0), view(1), view(2), view(3), y, {}, {}}, like, "wide");
         return std::pair{download(context, p[2]), download(context, p[3])};
       };
-      const Tensor plain = upload(context, Dtype::fp32, {b, n * c, h, w}, values);
-      const Tensor expected(context, Dtype::fp32, {b, n * c, h, w});
+      Tensor plain = upload(context, Dtype::fp32, {b, n * c, h, w}, values);
+      Tensor expected(context, Dtype::fp32, {b, n * c, h, w});
       const auto [mean, variance] = run_with(plain, expected, c);
       std::vector<double> padded(static_cast<size_t>(1 + b * image), 99);
       const auto place = [&](int64_t i) {
@@ -258,8 +258,7 @@ TEST_CASE("batchnorm: in place, padded rows and channels, strided parameters: th
       };
       for (int64_t i = 0; i < b * n * c * h * w; ++i)
         padded[place(i)] = values[static_cast<size_t>(i)];
-      const Tensor storage =
-          upload(context, Dtype::fp32, {static_cast<int64_t>(padded.size())}, padded);
+      Tensor storage = upload(context, Dtype::fp32, {static_cast<int64_t>(padded.size())}, padded);
       const TensorView view(static_cast<float*>(storage.data()) + 1, Dtype::fp32, {b, n * c, h, w},
                             Strides{image, plane, row, 1}, context.device());
       const auto [strided_mean, strided_variance] = run_with(view, view, c + 3);

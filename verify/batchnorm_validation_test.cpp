@@ -31,7 +31,7 @@ TEST_CASE("batchnorm: parameters are packed and restored") {
   for (size_t n = 0; n < 2; ++n) {
     members.push_back({own[3 * n], {}, own[3 * n + 1], own[3 * n + 2]});
   }
-  const Tensor gamma(cpu, Dtype::fp32, {6}), mean(cpu, Dtype::fp32, {2, 3}),
+  Tensor gamma(cpu, Dtype::fp32, {6}), mean(cpu, Dtype::fp32, {2, 3}),
       variance(cpu, Dtype::fp32, {2, 3});
   plan.prepare_weights(members, {gamma, {}, mean, variance}, Stream::cpu());
   CHECK(download(cpu, mean)[4] == download(cpu, own[4])[1]);
@@ -47,10 +47,9 @@ TEST_CASE("batchnorm: parameters are packed and restored") {
 
 TEST_CASE("batchnorm: each wrong operand is named, with what was got and expected") {
   const Context cpu = Context::cpu();
-  const Tensor x(cpu, Dtype::fp32, {2, 6, 4}), y(cpu, Dtype::fp32, {2, 6, 4});
-  const Tensor p(cpu, Dtype::fp32, {2, 3}), q(cpu, Dtype::fp32, {2, 3}),
-      wrong(cpu, Dtype::fp32, {2, 4}), half(cpu, Dtype::fp16, {2, 3}),
-      ints(cpu, Dtype::int32, {2, 6, 4});
+  Tensor x(cpu, Dtype::fp32, {2, 6, 4}), y(cpu, Dtype::fp32, {2, 6, 4});
+  Tensor p(cpu, Dtype::fp32, {2, 3}), q(cpu, Dtype::fp32, {2, 3}), wrong(cpu, Dtype::fp32, {2, 4}),
+      half(cpu, Dtype::fp16, {2, 3}), ints(cpu, Dtype::int32, {2, 6, 4});
   const auto refuses = [&](const BatchnormArguments& a, const BatchnormProblem& like,
                            const char* message) {
     CHECK_THROWS_MATCHES(describe_batchnorm(a, like), Error, Message(message));

@@ -83,13 +83,13 @@ TEST_CASE("binary: cases worked out by hand") {
                                   {multiply, Broadcast::features, {1, 2, 6, 8, 5, 6, 14, 16}},
                                   {divide, Broadcast::members, {1, 2, 3, 4, 5, 6, 7, 8}}};
   for (const Context& context : test::devices_at_hand()) {
-    const Tensor x = upload(context, Dtype::fp32, {2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
-    const Tensor y(context, Dtype::fp32, {2, 4});
+    Tensor x = upload(context, Dtype::fp32, {2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+    Tensor y(context, Dtype::fp32, {2, 4});
     for (const Worked& worked : cases) {
       const Shape shape = other_shape(worked.broadcast, 2, 2, 2);
       std::vector<double> powers;
       for (int64_t i = 0; i < num_elements(shape); ++i) powers.push_back(std::exp2(i));
-      const Tensor other = upload(context, Dtype::fp32, shape, powers);
+      Tensor other = upload(context, Dtype::fp32, shape, powers);
       BinaryProblem like{.num_members = 2};
       like.function = worked.function;
       like.broadcast = worked.broadcast;
@@ -105,9 +105,9 @@ TEST_CASE("binary: cases worked out by hand") {
 
 TEST_CASE("binary: zeros, infinities and NaN, and activations of them") {
   for (const Context& context : test::devices_at_hand()) {
-    const Tensor x = upload(context, Dtype::fp32, {1, 6}, {1, 0, -1, kInfinity, kNan, -0.0});
-    const Tensor other = upload(context, Dtype::fp32, {1, 6}, {0, 0, 0, kInfinity, 1, -0.0});
-    const Tensor y(context, Dtype::fp32, {1, 6});
+    Tensor x = upload(context, Dtype::fp32, {1, 6}, {1, 0, -1, kInfinity, kNan, -0.0});
+    Tensor other = upload(context, Dtype::fp32, {1, 6}, {0, 0, 0, kInfinity, 1, -0.0});
+    Tensor y(context, Dtype::fp32, {1, 6});
     BinaryProblem like;
     like.function = BinaryFunction::divide;
     run(context, {x, other, y}, like);
@@ -138,11 +138,11 @@ TEST_CASE("binary: packed, padded, misaligned, member-explicit, in place, broadc
           problem.broadcast = broadcast;
           problem.dtype = dtype;
           const Shape shape = other_shape(broadcast, rows, members, d);
-          const Tensor x = upload(context, dtype, {rows, members * d},
-                                  test::uniform(rows * members * d, -4, 4, 5));
-          const Tensor other =
+          Tensor x = upload(context, dtype, {rows, members * d},
+                            test::uniform(rows * members * d, -4, 4, 5));
+          Tensor other =
               upload(context, dtype, shape, test::uniform(num_elements(shape), 0.5, 2, 6));
-          const Tensor y(context, dtype, {rows, members * d});
+          Tensor y(context, dtype, {rows, members * d});
           run(context, {x, other, y}, problem);
           const std::vector<double> exact = download(context, x), want = download(context, y);
           INFO(to_string(context.device())
@@ -161,7 +161,7 @@ TEST_CASE("binary: packed, padded, misaligned, member-explicit, in place, broadc
               result[at] = want[static_cast<size_t>(i)];
             }
             const auto stored = static_cast<int64_t>(padded.size());
-            const Tensor storage = upload(context, dtype, {stored}, padded);
+            Tensor storage = upload(context, dtype, {stored}, padded);
             const TensorView view(static_cast<char*>(storage.data()) + first * dtype_bytes(dtype),
                                   dtype, {rows, members, d}, Strides{row_stride, member_stride, 1},
                                   context.device());
@@ -186,9 +186,9 @@ TEST_CASE("binary: every function and activation is within its bound, which is t
         BinaryProblem p{.rows = 4, .features = 250};
         p.function = function;
         p.activation = activation;
-        const Tensor x = upload(context, Dtype::fp32, {4, 250}, test::uniform(1000, -9, 9, 1));
-        const Tensor other = upload(context, Dtype::fp32, {4, 250}, test::uniform(1000, -2, 2, 2));
-        const Tensor y(context, Dtype::fp32, {4, 250});
+        Tensor x = upload(context, Dtype::fp32, {4, 250}, test::uniform(1000, -9, 9, 1));
+        Tensor other = upload(context, Dtype::fp32, {4, 250}, test::uniform(1000, -2, 2, 2));
+        Tensor y(context, Dtype::fp32, {4, 250});
         run(context, {x, other, y}, p);
         INFO(binary_function_name(function) << " " << activation_name(activation));
         CHECK(is_right(p, download(context, x), download(context, other), download(context, y)));
@@ -208,10 +208,10 @@ TEST_CASE("binary: a product with a transposed right side is linear's") {
   for (const Context& context : test::devices_at_hand()) {
     const std::vector<double> left = test::uniform(products * m * k, -1, 1, 1),
                               right = test::uniform(products * n * k, -1, 1, 2);
-    const Tensor a = upload(context, Dtype::fp32, {products * m, k}, left);
-    const Tensor b = upload(context, Dtype::fp32, {products, n, k}, right);
-    const Tensor y(context, Dtype::fp32, {products * m, n});
-    const auto matrices = [&](const Tensor& tensor, int64_t columns) {
+    Tensor a = upload(context, Dtype::fp32, {products * m, k}, left);
+    Tensor b = upload(context, Dtype::fp32, {products, n, k}, right);
+    Tensor y(context, Dtype::fp32, {products * m, n});
+    const auto matrices = [&](Tensor& tensor, int64_t columns) {
       return TensorView(tensor.data(), Dtype::fp32, {m, products, columns},
                         Strides{columns, m * columns, 1}, context.device());
     };
@@ -237,11 +237,11 @@ TEST_CASE("binary: a product with a transposed right side is linear's") {
 TEST_CASE("binary: empty problems run, and each wrong operand is named") {
   const Context cpu = Context::cpu();
   for (const Shape& shape : {Shape{0, 8}, Shape{4, 0}}) {
-    const Tensor x(cpu, Dtype::fp32, shape), y(cpu, Dtype::fp32, shape);
+    Tensor x(cpu, Dtype::fp32, shape), y(cpu, Dtype::fp32, shape);
     CHECK_NOTHROW(run(cpu, {x, x, y}, {.num_members = 2}));
   }
-  const Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 6}),
-      few(cpu, Dtype::fp32, {3, 6}), half(cpu, Dtype::fp16, {4, 6}), two(cpu, Dtype::fp32, {2});
+  Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 6}), few(cpu, Dtype::fp32, {3, 6}),
+      half(cpu, Dtype::fp16, {4, 6}), two(cpu, Dtype::fp32, {2});
   const auto describe = [](const BinaryArguments& a, Broadcast broadcast) {
     BinaryProblem like{.num_members = 2};
     like.broadcast = broadcast;
@@ -263,7 +263,7 @@ TEST_CASE("binary: empty problems run, and each wrong operand is named") {
       Error,
       Message("binary: other has strides [0], expected members of their own: a first stride above "
               "0"));
-  const Tensor long_storage(cpu, Dtype::fp32, {5, 6});
+  Tensor long_storage(cpu, Dtype::fp32, {5, 6});
   CHECK_THROWS_MATCHES(
       describe({x, long_storage.view().narrow(0, 0, 4), long_storage.view().narrow(0, 1, 4)}, none),
       Error, Message("binary: y overlaps other, expected other itself or memory of its own"));
@@ -284,7 +284,7 @@ TEST_CASE("binary: empty problems run, and each wrong operand is named") {
   CHECK_THROWS_MATCHES(
       describe({x, TensorView(x.data(), Dtype::fp32, {2, 3}, Strides{12, 2}, Device{}), y}, rows),
       Error, Message("binary: other has strides [12, 2], expected a last stride of 1"));
-  const auto elsewhere = [](const Tensor& tensor) {
+  const auto elsewhere = [](Tensor& tensor) {
     return TensorView(tensor.data(), tensor.dtype(), tensor.shape(), Device{DeviceType::cuda, 0});
   };
   CHECK_THROWS_MATCHES(describe({x, elsewhere(y), y}, none), Error,
@@ -292,7 +292,7 @@ TEST_CASE("binary: empty problems run, and each wrong operand is named") {
   const BinaryPlan plan = make_binary_plan(cpu, describe({x, y, y}, none));
   CHECK_THROWS_MATCHES(plan.run({elsewhere(x), elsewhere(y), elsewhere(y)}, {Stream::cpu()}), Error,
                        Message("binary: y is on cuda:0, expected the plan's device = cpu"));
-  const Tensor spread(cpu, Dtype::fp32, {4, 7});
+  Tensor spread(cpu, Dtype::fp32, {4, 7});
   const TensorView apart(spread.data(), Dtype::fp32, {4, 6}, Strides{7, 1}, Device{});
   CHECK_THROWS_MATCHES(plan.run({x, apart, y}, {Stream::cpu()}), Error,
                        Message("binary: the operands' stride of other is {row 7, member 3}, "

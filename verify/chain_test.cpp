@@ -43,7 +43,7 @@ struct Operands {
         beta(upload(context, dtype, {3, d}, uniform(3 * d, -1, 1, 5))),
         y(context, dtype, {2, 3 * d}),
         sum(context, dtype, {2, 3 * d}) {}
-  ChainArguments arguments(ChainNorm norm) const {
+  ChainArguments arguments(ChainNorm norm) {
     ChainArguments a{x, bias, residual, {}, {}, y, {}};
     if (norm != ChainNorm::none) a.gamma = gamma, a.sum = sum;
     if (norm == ChainNorm::layernorm) a.beta = beta;
@@ -61,7 +61,7 @@ bool is_wanted(int64_t d, Dtype dtype, ChainNorm norm, Activation activation) {
   return index % 3 == static_cast<int64_t>(norm);
 }
 
-double worst_ratio(const Context& context, const Operands& o, const ChainProblem& p) {
+double worst_ratio(const Context& context, Operands& o, const ChainProblem& p) {
   const auto d = static_cast<size_t>(p.features);
   const auto x = download(context, o.x), residual = download(context, o.residual),
              bias = download(context, o.bias), gamma = download(context, o.gamma),
@@ -90,12 +90,12 @@ double worst_ratio(const Context& context, const Operands& o, const ChainProblem
 TEST_CASE("chain: a case worked out by hand") {
   for (const Context& context : test::devices_at_hand()) {
     // Members (-3, 1) + (1, 1), then relu, (0, 2), and (1, 1): (1, 3); the other (0, 0), (7, 7).
-    const Tensor x = upload(context, Dtype::fp32, {1, 4}, {-3, 1, 0, 0});
-    const Tensor bias = upload(context, Dtype::fp32, {2, 2}, {1, 1, 0, 0});
-    const Tensor residual = upload(context, Dtype::fp32, {1, 4}, {1, 1, 7, 7});
-    const Tensor gamma = upload(context, Dtype::fp32, {2, 2}, {2, 4, 1, 1});
-    const Tensor beta = upload(context, Dtype::fp32, {2, 2}, {0.5, 0.5, 7, 8});
-    const Tensor y(context, Dtype::fp32, {1, 4}), sum(context, Dtype::fp32, {1, 4});
+    Tensor x = upload(context, Dtype::fp32, {1, 4}, {-3, 1, 0, 0});
+    Tensor bias = upload(context, Dtype::fp32, {2, 2}, {1, 1, 0, 0});
+    Tensor residual = upload(context, Dtype::fp32, {1, 4}, {1, 1, 7, 7});
+    Tensor gamma = upload(context, Dtype::fp32, {2, 2}, {2, 4, 1, 1});
+    Tensor beta = upload(context, Dtype::fp32, {2, 2}, {0.5, 0.5, 7, 8});
+    Tensor y(context, Dtype::fp32, {1, 4}), sum(context, Dtype::fp32, {1, 4});
     const auto is_near = [&](const Tensor& tensor, const std::vector<double>& want) {
       const std::vector<double> got = download(context, tensor);
       for (size_t i = 0; i < 4; ++i) CHECK(std::fabs(got[i] - want[i]) < 1e-5);
@@ -120,7 +120,7 @@ TEST_CASE("chain: every path, norm and activation stays within its bound") {
   for (const Context& context : test::devices_at_hand()) {
     for (const int64_t d : {1, 3, 31, 255, 256, 257, 1000, 1032, 8192, 8200, 17000}) {
       for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
-        const Operands o(context, dtype, d), same(context, dtype, d);
+        Operands o(context, dtype, d), same(context, dtype, d);
         for (const ChainNorm norm : kAllChainNorms) {
           for (const Activation activation : kAllActivations) {
             if (!is_wanted(d, dtype, norm, activation)) continue;
@@ -145,7 +145,7 @@ TEST_CASE("chain: operands that lie differently within 16 bytes give the same bi
   for (const Context& context : test::devices_at_hand()) {
     for (const int64_t d : {101, 104, 301, 1104}) {
       const ChainProblem like{.norm = ChainNorm::layernorm};
-      const Operands o(context, Dtype::fp16, d);
+      Operands o(context, Dtype::fp16, d);
       const auto behind = [&](const Tensor& tensor, int64_t elements) {
         std::vector<double> values = download(context, tensor);
         values.insert(values.begin(), static_cast<size_t>(elements), 99);
@@ -154,12 +154,12 @@ TEST_CASE("chain: operands that lie differently within 16 bytes give the same bi
       const auto stored = [&](const Tensor& tensor, int64_t elements) {
         return upload(context, Dtype::fp16, {elements + 6 * d}, behind(tensor, elements));
       };
-      const auto view = [&](const Tensor& storage, int64_t elements) {
+      const auto view = [&](Tensor& storage, int64_t elements) {
         return TensorView(static_cast<char*>(storage.data()) + 2 * elements, Dtype::fp16,
                           {2, 3 * d}, context.device());
       };
-      const Tensor x = stored(o.x, 1), residual = stored(o.residual, 6), y = stored(o.x, 3),
-                   sum = stored(o.x, 4);
+      Tensor x = stored(o.x, 1), residual = stored(o.residual, 6), y = stored(o.x, 3),
+             sum = stored(o.x, 4);
       run(context, o.arguments(ChainNorm::layernorm), like);
       run(context,
           {view(x, 1), o.bias, view(residual, 6), o.gamma, o.beta, view(y, 3), view(sum, 4)}, like);
@@ -177,8 +177,8 @@ TEST_CASE("chain: a fused sum is the stored one, bit for bit, and so is its norm
       if (test::wants_small_cases() && d > 300) continue;
       for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
         for (const double offset : {0.0, 300.0}) {
-          const Operands o(context, dtype, d, offset);
-          const Tensor again(context, dtype, {2, 3 * d});
+          Operands o(context, dtype, d, offset);
+          Tensor again(context, dtype, {2, 3 * d});
           INFO(to_string(context.device()) << " " << dtype_name(dtype) << " d " << d);
           // x + residual, rounded.
           run(context, {o.x, {}, o.residual, {}, {}, again, {}}, {.num_members = 3});
@@ -211,7 +211,7 @@ TEST_CASE("chain: a fused sum is the stored one, bit for bit, and so is its norm
 TEST_CASE("chain: strided and misaligned operands give the same bits") {
   for (const Context& context : test::devices_at_hand()) {
     const int64_t d = 40, stride = 133;
-    const Operands o(context, Dtype::bf16, d);
+    Operands o(context, Dtype::bf16, d);
     const ChainProblem like{.activation = Activation::gelu, .norm = ChainNorm::layernorm};
     run(context, o.arguments(like.norm), like);
     const auto moved = [&](const Tensor& tensor, int64_t offset) {
@@ -224,12 +224,12 @@ TEST_CASE("chain: strided and misaligned operands give the same bits") {
       }
       return upload(context, Dtype::bf16, {static_cast<int64_t>(padded.size())}, padded);
     };
-    const auto view = [&](const Tensor& storage, int64_t offset) {
+    const auto view = [&](Tensor& storage, int64_t offset) {
       return TensorView(static_cast<std::byte*>(storage.data()) + 2 * offset, Dtype::bf16,
                         {2, 3 * d}, Strides{stride, 1}, context.device());
     };
-    const Tensor x = moved(o.x, 1), residual = moved(o.residual, 2), y = moved(o.x, 3),
-                 sum = moved(o.x, 5);
+    Tensor x = moved(o.x, 1), residual = moved(o.residual, 2), y = moved(o.x, 3),
+           sum = moved(o.x, 5);
     run(context, {view(x, 1), o.bias, view(residual, 2), o.gamma, o.beta, view(y, 3), view(sum, 5)},
         like);
     const auto got = download(context, y), sums = download(context, sum);
@@ -253,7 +253,7 @@ TEST_CASE("chain: parameters are packed and restored") {
     own.push_back(upload(cpu, Dtype::fp32, {3}, uniform(3, 0, 1, i)));
     back.emplace_back(cpu, Dtype::fp32, Shape{3});
   }
-  const Tensor bias(cpu, Dtype::fp32, {2, 3}), gamma(cpu, Dtype::fp32, {2, 3}),
+  Tensor bias(cpu, Dtype::fp32, {2, 3}), gamma(cpu, Dtype::fp32, {2, 3}),
       beta(cpu, Dtype::fp32, {2, 3});
   const std::vector<ChainMember> members{{own[0], own[1], own[2]}, {own[3], own[4], own[5]}};
   plan.prepare_weights(members, {bias, gamma, beta}, Stream::cpu());
@@ -266,9 +266,9 @@ TEST_CASE("chain: parameters are packed and restored") {
 
 TEST_CASE("chain: each wrong operand is named, with what was got and expected") {
   const Context cpu = Context::cpu();
-  const Tensor x(cpu, Dtype::fp32, {2, 6}), y(cpu, Dtype::fp32, {2, 6}),
-      few(cpu, Dtype::fp32, {1, 6}), gamma(cpu, Dtype::fp32, {2, 3}),
-      half(cpu, Dtype::fp16, {2, 3}), sum(cpu, Dtype::fp32, {2, 6});
+  Tensor x(cpu, Dtype::fp32, {2, 6}), y(cpu, Dtype::fp32, {2, 6}), few(cpu, Dtype::fp32, {1, 6}),
+      gamma(cpu, Dtype::fp32, {2, 3}), half(cpu, Dtype::fp16, {2, 3}),
+      sum(cpu, Dtype::fp32, {2, 6});
   const auto refuses = [&](const ChainArguments& a, const ChainProblem& like, const char* message) {
     CHECK_THROWS_MATCHES(describe_chain(a, like), Error, Message(message));
   };

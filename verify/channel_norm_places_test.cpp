@@ -39,7 +39,7 @@ struct Layout {
            number % sizes.length;
   }
   int64_t size() const { return first + sizes.batch * row; }
-  TensorView view(const Tensor& storage) const {
+  TensorView view(Tensor& storage) const {
     auto* data = static_cast<std::byte*>(storage.data()) + first * dtype_bytes(storage.dtype());
     return {data,
             storage.dtype(),
@@ -59,9 +59,9 @@ std::vector<double> result_of(const Context& context, const Run& run, Dtype dtyp
   const auto count = static_cast<int64_t>(values.size());
   for (int64_t i = 0; i < count; ++i)
     stored[static_cast<size_t>(x_layout.at(i))] = values[static_cast<size_t>(i)];
-  const Tensor x = upload(context, dtype, {x_layout.size()}, stored);
-  const Tensor y = upload(context, dtype, {y_layout.size()},
-                          std::vector<double>(static_cast<size_t>(y_layout.size()), 99));
+  Tensor x = upload(context, dtype, {x_layout.size()}, stored);
+  Tensor y = upload(context, dtype, {y_layout.size()},
+                    std::vector<double>(static_cast<size_t>(y_layout.size()), 99));
   const TensorView x_view = x_layout.view(x);
   run(context, x_view, is_in_place ? x_view : y_layout.view(y));
   const Layout& layout = is_in_place ? x_layout : y_layout;
@@ -81,8 +81,8 @@ void run_batchnorm(BatchnormMode mode, const Context& context, const TensorView&
   const auto parameters = [&](Dtype dtype, uint64_t seed) {
     return upload(context, dtype, {kMembers, images / kMembers}, uniform(images, 0.5, 1, seed));
   };
-  const Tensor gamma = parameters(x.dtype, 1), beta = parameters(x.dtype, 2);
-  const Tensor mean = parameters(Dtype::fp32, 3), variance = parameters(Dtype::fp32, 4);
+  Tensor gamma = parameters(x.dtype, 1), beta = parameters(x.dtype, 2);
+  Tensor mean = parameters(Dtype::fp32, 3), variance = parameters(Dtype::fp32, 4);
   const BatchnormArguments arguments{x, gamma, beta, mean, variance, y, {}, {}};
   const BatchnormProblem like{.num_members = kMembers, .mode = mode};
   const OwnedStream stream(context);

@@ -23,7 +23,7 @@ namespace {
 const G kGroups{.num_members = 2, .batch = 3, .channels = 4, .groups = 2, .height = 5, .width = 6};
 const B kBatch{.num_members = 2, .batch = 3, .channels = 4, .height = 5, .width = 6};
 
-TensorView elsewhere(const Tensor& tensor) {
+TensorView elsewhere(Tensor& tensor) {
   return {tensor.data(), tensor.dtype(), tensor.shape(), Device{DeviceType::cuda, 0}};
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("channel norms: operands of another problem than the plan's are told a
 
 TEST_CASE("batchnorm: operands that do not fit each other are named") {
   const Context cpu = Context::cpu();
-  const Tensor x(cpu, Dtype::fp32, {3, 8, 6}), y(cpu, Dtype::fp32, {3, 8, 6}),
+  Tensor x(cpu, Dtype::fp32, {3, 8, 6}), y(cpu, Dtype::fp32, {3, 8, 6}),
       half(cpu, Dtype::fp16, {3, 8, 6}), few(cpu, Dtype::fp32, {2, 8, 6}),
       gamma(cpu, Dtype::fp32, {2, 4}), mean(cpu, Dtype::fp32, {2, 4}),
       variance(cpu, Dtype::fp32, {2, 4}), own(cpu, Dtype::fp32, {2}), spread(cpu, Dtype::fp32, {4}),
@@ -111,7 +111,7 @@ TEST_CASE("batchnorm: operands that do not fit each other are named") {
     spoil(arguments);
     CHECK_THROWS_MATCHES(describe_batchnorm(arguments, {.mode = mode}), Error, Message(message));
   };
-  const auto view = [&](const Tensor& tensor, const Shape& shape, const Strides& strides) {
+  const auto view = [&](Tensor& tensor, const Shape& shape, const Strides& strides) {
     return TensorView(tensor.data(), tensor.dtype(), shape, strides, cpu.device());
   };
   CHECK_NOTHROW(describe_batchnorm({x, gamma, {}, mean, variance, y, own, own}, {}));

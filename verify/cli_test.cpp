@@ -378,7 +378,7 @@ TEST_CASE("quantize reports what each format costs, and the same of a file as of
     CHECK(row.at("bits_per_weight") ==
           8.0 * static_cast<double>(quantized_bytes(how)) / (24 * 160));
     const ConstTensorView member(weight.data(), Dtype::fp32, {24, 160}, Device{});
-    const Tensor blobs(context, Dtype::uint8, {1, quantized_bytes(how)});
+    Tensor blobs(context, Dtype::uint8, {1, quantized_bytes(how)});
     quantize_weights(context, how, std::span(&member, 1), blobs, Stream::cpu());
     const ConstTensorView blob(blobs.data(), Dtype::uint8, {quantized_bytes(how)}, Device{});
     const auto error = quantization_error(context, how, member, blob, Stream::cpu());

@@ -62,12 +62,12 @@ struct Copies {
     }
   }
   void clear() {
-    for (const Tensor& tensor : tensors) fill_bytes(tensor, 0x77, stream.get());
+    for (Tensor& tensor : tensors) fill_bytes(tensor, 0x77, stream.get());
     made = 0;
   }
   int32_t first_of(size_t i) const {
     const Context cpu = Context::cpu();
-    const Tensor host(cpu, Dtype::int32, tensors[i].shape());
+    Tensor host(cpu, Dtype::int32, tensors[i].shape());
     copy(tensors[i], host, stream.get());
     context.synchronize(stream.get());
     return *static_cast<const int32_t*>(host.data());

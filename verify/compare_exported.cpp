@@ -64,7 +64,7 @@ double compare(const OnnxModel& model, const std::vector<Npy>& numbers) {
     tensors.emplace_back(cpu, operand.dtype, operand.shape);
     outputs.push_back(tensors.back());
   }
-  const Tensor workspace(cpu, Dtype::uint8, {compiled.plan().workspace_bytes()});
+  Tensor workspace(cpu, Dtype::uint8, {compiled.plan().workspace_bytes()});
   const Execution execution{Stream::cpu(), {workspace.data(), workspace.bytes()}};
   compiled.run({inputs, outputs}, execution);
   double worst = 0;

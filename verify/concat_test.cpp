@@ -37,15 +37,15 @@ void join(const Context& context, const PackedOperand& operand,
 TEST_CASE("concat: members' features one behind the other, and slices are them again") {
   for (const Context& context : test::devices_at_hand()) {
     // Two rows of two members with features (0, 1), (2, 3) and (100), (101).
-    const Tensor a = numbered(context, Dtype::fp32, {2, 4}, 0),
-                 b = numbered(context, Dtype::fp32, {2, 2}, 100);
-    const Tensor whole(context, Dtype::fp32, {2, 6});
+    Tensor a = numbered(context, Dtype::fp32, {2, 4}, 0),
+           b = numbered(context, Dtype::fp32, {2, 2}, 100);
+    Tensor whole(context, Dtype::fp32, {2, 6});
     join(context, operands::linear_x, {a, b}, 2, whole);
     CHECK(download(context, whole) ==
           std::vector<double>{0, 1, 100, 2, 3, 101, 4, 5, 102, 6, 7, 103});
     const ConstTensorView tail = slice(operands::linear_x, ConstTensorView(whole), 2, 2, 1);
     CHECK((tail.shape == Shape{2, 2, 1} && tail.strides == Strides{6, 3, 1}));
-    const Tensor back(context, Dtype::fp32, {2, 2});
+    Tensor back(context, Dtype::fp32, {2, 2});
     join(context, operands::linear_x, {tail}, 2, back);
     CHECK(download(context, back) == download(context, b));
   }
@@ -64,7 +64,7 @@ TEST_CASE(
                                uniform(b * n * c[i] * h * width, -4, 4, i)));
           parts.emplace_back(own.back());
         }
-        const Tensor whole(context, dtype, {b, n * 13, h, width});
+        Tensor whole(context, dtype, {b, n * 13, h, width});
         join(context, operands::conv2d_x, parts, n, whole);
         const std::vector<double> got = download(context, whole);
         const int64_t image = h * width;
@@ -77,7 +77,7 @@ TEST_CASE(
             wrong += got[static_cast<size_t>(at)] == from[static_cast<size_t>(e)] ? 0 : 1;
           }
           CHECK(wrong == 0);
-          const Tensor back(context, dtype, {b, n * c[i], h, width});
+          Tensor back(context, dtype, {b, n * c[i], h, width});
           join(context, operands::conv2d_x,
                {slice(operands::conv2d_x, ConstTensorView(whole), n, start, c[i])}, n, back);
           CHECK(download(context, back) == from);
@@ -85,7 +85,7 @@ TEST_CASE(
       }
     }
     const Tensor large = upload(context, Dtype::fp16, {3, 70000}, uniform(210000, -1, 1, 7));
-    const Tensor same(context, Dtype::fp16, {3, 70000});
+    Tensor same(context, Dtype::fp16, {3, 70000});
     join(context, operands::linear_x,
          {slice(operands::linear_x, ConstTensorView(large), 2, 0, 1),
           slice(operands::linear_x, ConstTensorView(large), 2, 1, 34999)},
@@ -97,9 +97,9 @@ TEST_CASE(
 TEST_CASE("concat: flattened images are linear's x, without a copy") {
   const Context cpu = Context::cpu();
   const int64_t n = 2, b = 3;
-  const Tensor images = upload(cpu, Dtype::fp32, {b, n * 2, 2, 3}, uniform(b * n * 12, -1, 1, 1));
-  const Tensor weight = upload(cpu, Dtype::fp32, {n, 5, 12}, uniform(n * 60, -1, 1, 2));
-  const Tensor y(cpu, Dtype::fp32, {b, n * 5});
+  Tensor images = upload(cpu, Dtype::fp32, {b, n * 2, 2, 3}, uniform(b * n * 12, -1, 1, 1));
+  Tensor weight = upload(cpu, Dtype::fp32, {n, 5, 12}, uniform(n * 60, -1, 1, 2));
+  Tensor y(cpu, Dtype::fp32, {b, n * 5});
   const ConstTensorView flat = flatten(ConstTensorView(images), n);
   CHECK((flat.data == images.data() && flat.shape == Shape{b, n * 12}));
   const LinearArguments arguments{.x = flat, .weight = weight, .bias = {}, .y = y};
@@ -123,9 +123,9 @@ TEST_CASE("concat: flattened images are linear's x, without a copy") {
 
 TEST_CASE("concat: each wrong operand is named, with what was got and expected") {
   const Context cpu = Context::cpu();
-  const Tensor a(cpu, Dtype::fp32, {2, 4}), b(cpu, Dtype::fp32, {2, 2}),
-      tall(cpu, Dtype::fp32, {3, 2}), half(cpu, Dtype::fp16, {2, 2}),
-      whole(cpu, Dtype::fp32, {2, 6}), weight(cpu, Dtype::fp32, {2, 3, 4});
+  Tensor a(cpu, Dtype::fp32, {2, 4}), b(cpu, Dtype::fp32, {2, 2}), tall(cpu, Dtype::fp32, {3, 2}),
+      half(cpu, Dtype::fp16, {2, 2}), whole(cpu, Dtype::fp32, {2, 6}),
+      weight(cpu, Dtype::fp32, {2, 3, 4});
   const auto refuses = [&](const std::vector<ConstTensorView>& parts, int64_t n,
                            const TensorView& to, const char* message) {
     CHECK_THROWS_MATCHES(concat(operands::linear_x, parts, n, to, Stream::cpu()), Error,

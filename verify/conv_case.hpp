@@ -56,7 +56,7 @@ inline ConvGrid weight_grid(const ConvProblem& p) {
 struct ConvOperands {
   Tensor x, weight, bias, residual, y;
 
-  ConvArguments arguments() const {
+  ConvArguments arguments() {
     ConvArguments a{x, weight, {}, y, {}};
     if (bias.shape().rank() > 0) a.bias = bias;
     if (residual.shape().rank() > 0) a.residual = residual;
@@ -93,7 +93,7 @@ inline void run_conv(const Context& context, const ConvArguments& arguments,
   const VendorHandles handles(context);
   const ConvPlan plan =
       make_conv_plan(context, describe_conv(arguments, like), {.strategy = std::string(strategy)});
-  const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
+  Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
   plan.run(arguments, {stream.get(), {scratch.data(), scratch.bytes()}, &handles});
   context.synchronize(stream.get());
 }
@@ -206,7 +206,7 @@ inline int check_conv(const Context& context, const ConvProblem& problem) {
   int ran = 0;
   for (const bool are_whole : {false, true}) {
     if (wants_small_cases() && are_whole == (p.dtype == Dtype::fp32)) continue;
-    const ConvOperands operands = conv_operands(context, p, are_whole);
+    ConvOperands operands = conv_operands(context, p, are_whole);
     const ConvExpected expected = expected_conv(context, operands, p, are_whole);
     for (const std::string_view strategy : conv_strategies_for(context, operands.arguments(), p)) {
       INFO(to_string(context.device()) << " " << strategy << " " << dtype_name(p.dtype) << " "

@@ -105,7 +105,7 @@ TEST_CASE("conv: cuDNN's graphs mean what the CPU computes") {
       CHECK(worst_difference(ours, theirs) < 1e-5);
       if (layout == kLast || epilogue.is_identity()) continue;
       const Operands again(p, Context::cpu());
-      const Tensor sums(again.context, Dtype::fp32, again.y.shape());
+      Tensor sums(again.context, Dtype::fp32, again.y.shape());
       for (const auto& part : {describe_conv_sums(p), describe_conv_epilogue(p)}) {
         test::interpret(part.graph, bind_conv_cudnn(part, again.arguments, sums.data()));
       }

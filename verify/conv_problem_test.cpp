@@ -137,7 +137,7 @@ TEST_CASE("conv: operands of another problem than the plan's are told apart") {
 
 TEST_CASE("conv: a wrong bias, residual or output is named") {
   const Context cpu = Context::cpu();
-  const Tensor x(cpu, Dtype::fp32, {2, 6, 5, 7}), y(cpu, Dtype::fp32, {2, 8, 3, 5}),
+  Tensor x(cpu, Dtype::fp32, {2, 6, 5, 7}), y(cpu, Dtype::fp32, {2, 8, 3, 5}),
       weight(cpu, Dtype::fp32, {8, 3, 3, 3}), bias(cpu, Dtype::fp32, {2, 8}),
       half_y(cpu, Dtype::fp16, {2, 8, 3, 5}), half_bias(cpu, Dtype::fp16, {8}),
       residual(cpu, Dtype::fp32, {2, 8, 3, 5}), no_batch(cpu, Dtype::fp32, {6, 5});
@@ -176,7 +176,7 @@ TEST_CASE("conv: members that do not fit the plan are named") {
   const ConvPlan plain = make_conv_plan(cpu, p);
   p.epilogue.has_bias = true;
   const ConvPlan plan = make_conv_plan(cpu, p);
-  const Tensor weight(cpu, Dtype::fp32, {8, 3, 1, 1}), bias(cpu, Dtype::fp32, {8}),
+  Tensor weight(cpu, Dtype::fp32, {8, 3, 1, 1}), bias(cpu, Dtype::fp32, {8}),
       member(cpu, Dtype::fp32, {4, 3, 1, 1}), member_bias(cpu, Dtype::fp32, {4}),
       flat(cpu, Dtype::fp32, {4, 3}), half(cpu, Dtype::fp16, {8, 3, 1, 1}),
       half_bias(cpu, Dtype::fp16, {8});
@@ -212,11 +212,11 @@ TEST_CASE("conv: members that do not fit the plan are named") {
 
 TEST_CASE("conv: operands elsewhere than on the plan's device are named") {
   const Context cpu = Context::cpu();
-  const Tensor x(cpu, Dtype::fp32, {1, 6, 5}), weight(cpu, Dtype::fp32, {8, 3, 1}),
+  Tensor x(cpu, Dtype::fp32, {1, 6, 5}), weight(cpu, Dtype::fp32, {8, 3, 1}),
       y(cpu, Dtype::fp32, {1, 8, 5}), residual(cpu, Dtype::fp32, {1, 8, 5});
   P like{.num_members = 2};
   like.epilogue.residual = Residual::before_activation;
-  const auto elsewhere = [](const Tensor& tensor) {
+  const auto elsewhere = [](Tensor& tensor) {
     return TensorView(tensor.data(), tensor.dtype(), tensor.shape(), Device{DeviceType::cuda, 0});
   };
   const ConvPlan plan = make_conv_plan(cpu, describe_conv({x, weight, {}, y, residual}, like));

@@ -14,10 +14,10 @@ namespace {
 TEST_CASE("conv: a case worked out by hand") {
   for (const Context& context : devices_at_hand()) {
     // Two members of a batch row, two taps: differences for one, sums for the other.
-    const Tensor x = upload(context, Dtype::fp32, {1, 2, 4}, {1, 2, 4, 8, 1, 10, 100, 1000});
-    const Tensor weight = upload(context, Dtype::fp32, {2, 1, 2}, {-1, 1, 1, 2});
-    const Tensor bias = upload(context, Dtype::fp32, {2}, {0.5, 0});
-    const Tensor y(context, Dtype::fp32, {1, 2, 5});
+    Tensor x = upload(context, Dtype::fp32, {1, 2, 4}, {1, 2, 4, 8, 1, 10, 100, 1000});
+    Tensor weight = upload(context, Dtype::fp32, {2, 1, 2}, {-1, 1, 1, 2});
+    Tensor bias = upload(context, Dtype::fp32, {2}, {0.5, 0});
+    Tensor y(context, Dtype::fp32, {1, 2, 5});
     const ConvProblem like{.num_members = 2, .padding = {0, 1}};
     const ConvArguments arguments{x, weight, bias, y, {}};
     for (const std::string_view strategy : conv_strategies_for(context, arguments, like)) {
@@ -288,7 +288,7 @@ TEST_CASE("conv: parts of larger tensors, misaligned, the residual in place") {
       const Shape shape = x_grid(p).shape();
       Shape framed = shape;
       for (int axis = 0; axis < 4; ++axis) framed[axis] += 3;
-      const auto inside = [&](const Tensor& tensor) {
+      const auto inside = [&](Tensor& tensor) {
         TensorView view = tensor;
         for (int axis = 0; axis < 4; ++axis) view = view.narrow(axis, 1, shape[axis]);
         return view;
@@ -306,12 +306,11 @@ TEST_CASE("conv: parts of larger tensors, misaligned, the residual in place") {
         }
         return all;
       };
-      const Tensor x = upload(context, p.dtype, framed, in_frame(download(context, dense.x)));
-      const Tensor frame(context, p.dtype, framed);
+      Tensor x = upload(context, p.dtype, framed, in_frame(download(context, dense.x)));
+      Tensor frame(context, p.dtype, framed);
       const ConvArguments like{inside(x), dense.weight, {}, inside(frame), inside(frame)};
       for (const std::string_view strategy : conv_strategies_for(context, like, p)) {
-        const Tensor y =
-            upload(context, p.dtype, framed, in_frame(download(context, dense.residual)));
+        Tensor y = upload(context, p.dtype, framed, in_frame(download(context, dense.residual)));
         INFO(to_string(context.device()) << " " << strategy);
         const ConvArguments framed_arguments{inside(x), dense.weight, {}, inside(y), inside(y)};
         // By name cuDNN or nobody, and cuDNN does not take these addresses.

@@ -50,8 +50,8 @@ TEST_CASE("conv: weights are packed in the layout's order and restored") {
       weight_views.push_back(back[n]);
       bias_views.push_back(back_bias[n]);
     }
-    const Tensor packed(cpu, Dtype::fp32, is_last ? Shape{8, 2, 3, 3} : Shape{8, 3, 2, 3});
-    const Tensor bias(cpu, Dtype::fp32, {8});
+    Tensor packed(cpu, Dtype::fp32, is_last ? Shape{8, 2, 3, 3} : Shape{8, 3, 2, 3});
+    Tensor bias(cpu, Dtype::fp32, {8});
     plan.prepare_weights(members, packed, bias, Stream::cpu());
     // Member 1, output 2, channel 1, tap (1, 2).
     const double value = download(cpu, weights[1])[((2 * 3 + 1) * 2 + 1) * 3 + 2];
@@ -63,7 +63,7 @@ TEST_CASE("conv: weights are packed in the layout's order and restored") {
       CHECK(download(cpu, back[n]) == download(cpu, weights[n]));
       CHECK(download(cpu, back_bias[n]) == download(cpu, biases[n]));
     }
-    const Tensor one_bias(cpu, Dtype::fp32, {4});
+    Tensor one_bias(cpu, Dtype::fp32, {4});
     CHECK_THROWS_MATCHES(
         plan.prepare_weights(members, packed, one_bias, Stream::cpu()), Error,
         Message("conv: bias is [4], expected [num_members, channels] = [2, 4] or all in one axis"));
@@ -72,7 +72,7 @@ TEST_CASE("conv: weights are packed in the layout's order and restored") {
 
 TEST_CASE("conv: each wrong operand is named, with what was got and expected") {
   const Context cpu = Context::cpu();
-  const Tensor x(cpu, Dtype::fp32, {2, 6, 5, 7}), y(cpu, Dtype::fp32, {2, 8, 3, 5}),
+  Tensor x(cpu, Dtype::fp32, {2, 6, 5, 7}), y(cpu, Dtype::fp32, {2, 8, 3, 5}),
       weight(cpu, Dtype::fp32, {8, 3, 3, 3}), bias(cpu, Dtype::fp32, {8}),
       half(cpu, Dtype::fp16, {8, 3, 3, 3}), few(cpu, Dtype::fp32, {8, 2, 3, 3}),
       short_weight(cpu, Dtype::fp32, {8, 3, 3}), large(cpu, Dtype::fp32, {8, 3, 3, 8}),

@@ -70,7 +70,7 @@ struct Machine {
   Machine() : context(require_cuda()), stream(context) {}
   template <class Plan, class Arguments>
   void run(const Plan& plan, const Arguments& arguments) {
-    const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
+    Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
     calls_of_cudnn = 0;
     plan.run(arguments, {stream.get(), {scratch.data(), scratch.bytes()}, &handles});
     context.synchronize(stream.get());
@@ -99,7 +99,7 @@ struct Values {
     const int64_t count = num_elements(shape) + kGap;
     tensor = upload(on, dtype, {count}, uniform(count, -1, 1, seed));
   }
-  TensorView at(int64_t element) const {
+  TensorView at(int64_t element) {
     return {static_cast<std::byte*>(tensor.data()) + element * dtype_bytes(tensor.dtype()),
             tensor.dtype(), shape, context.device()};
   }
@@ -130,13 +130,13 @@ TEST_CASE("batchnorm: auto is cuDNN where ours is unverified, and never silently
           y(on, Dtype::fp32, {2, 16, 8, 8}, 2),
           mean(upload(on, Dtype::fp32, {2, 8}, uniform(16, -1, 1, 3))),
           variance(upload(on, Dtype::fp32, {2, 8}, uniform(16, 0.5, 2, 4))) {}
-    BatchnormArguments at(int64_t element) const {
+    BatchnormArguments at(int64_t element) {
       return {x.at(element), {}, {}, mean, variance, y.at(element), {}, {}};
     }
     Values x, y;
     Tensor mean, variance;
   };
-  const Operands ours(Context::cpu()), theirs(machine.context);
+  Operands ours(Context::cpu()), theirs(machine.context);
   const BatchnormProblem problem = describe_batchnorm(theirs.at(0));
   const BatchnormPlan automatic = make_batchnorm_plan(machine.context, problem);
   CHECK(automatic.strategy() == "cudnn");
@@ -186,10 +186,10 @@ TEST_CASE("instancenorm: auto is cuDNN where ours is unverified, and ours for gr
   struct Operands {
     explicit Operands(const Context& on)
         : x(on, Dtype::fp32, {2, 16, 8, 8}, 1), y(on, Dtype::fp32, {2, 16, 8, 8}, 2) {}
-    GroupnormArguments at(int64_t element) const { return {x.at(element), {}, {}, y.at(element)}; }
+    GroupnormArguments at(int64_t element) { return {x.at(element), {}, {}, y.at(element)}; }
     Values x, y;
   };
-  const Operands ours(Context::cpu()), theirs(machine.context);
+  Operands ours(Context::cpu()), theirs(machine.context);
   GroupnormProblem problem = describe_groupnorm(theirs.at(0), {.num_members = 2, .groups = 8});
   const GroupnormPlan automatic = make_groupnorm_plan(machine.context, problem);
   INFO(automatic.explain());
@@ -230,12 +230,12 @@ TEST_CASE("flash_attention: auto is cuDNN where ours is unverified, and by name 
           k(on, Dtype::fp16, shape, 2),
           v(on, Dtype::fp16, shape, 3),
           y(on, Dtype::fp16, shape, 4) {}
-    FlashAttentionArguments at(int64_t element) const {
+    FlashAttentionArguments at(int64_t element) {
       return {q.at(0), k.at(0), v.at(element), {}, {}, y.at(element)};
     }
     Values q, k, v, y;
   };
-  const Operands ours(Context::cpu(), shape), theirs(machine.context, shape);
+  Operands ours(Context::cpu(), shape), theirs(machine.context, shape);
   const FlashAttentionProblem problem =
       describe_flash_attention(theirs.at(0), {.num_members = 2, .heads = 2});
   const FlashAttentionPlan automatic = make_flash_attention_plan(machine.context, problem);
@@ -286,12 +286,12 @@ TEST_CASE("conv: auto is cuDNN's grouped call, which by name is cuDNN or none") 
         : x(on, Dtype::fp32, {2, 8, 8, 8}, 1),
           weight(on, Dtype::fp32, {8, 4, 3, 3}, 2),
           y(on, Dtype::fp32, {2, 8, 6, 6}, 3) {}
-    ConvArguments at(int64_t element) const {
+    ConvArguments at(int64_t element) {
       return {x.at(element), weight.at(0), {}, y.at(element), {}};
     }
     Values x, weight, y;
   };
-  const Operands ours(Context::cpu()), theirs(machine.context);
+  Operands ours(Context::cpu()), theirs(machine.context);
   const ConvProblem problem = describe_conv(theirs.at(0), {.num_members = 2});
   const ConvPlan automatic = make_conv_plan(machine.context, problem);
   INFO(automatic.explain());

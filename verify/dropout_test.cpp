@@ -45,11 +45,11 @@ std::vector<double> dropped_ones(const Context& context, const std::vector<Membe
     probabilities.push_back(member.probability);
   }
   const Shape shape{rows, count * features};
-  const Tensor x = upload(context, dtype, shape,
-                          std::vector<double>(static_cast<size_t>(num_elements(shape)), 1));
-  const Tensor y(context, dtype, shape);
-  const Tensor seed = upload(context, Dtype::int64, {count, 2}, seeds);
-  const Tensor probability = upload(context, Dtype::fp32, {count, 1}, probabilities);
+  Tensor x = upload(context, dtype, shape,
+                    std::vector<double>(static_cast<size_t>(num_elements(shape)), 1));
+  Tensor y(context, dtype, shape);
+  Tensor seed = upload(context, Dtype::int64, {count, 2}, seeds);
+  Tensor probability = upload(context, Dtype::fp32, {count, 1}, probabilities);
   run(context, {x, seed, probability, y}, {.num_members = count}, strategy);
   return download(context, y);
 }
@@ -172,13 +172,13 @@ TEST_CASE("dropout: in place, padded, misaligned and member-explicit, by the ref
   for (const Context& context : test::devices_at_hand()) {
     for (const Dtype dtype : {Dtype::fp32, Dtype::fp16}) {
       for (const int64_t d : {12, 20, 33, 264}) {
-        const Tensor seeds = upload(context, Dtype::int64, {n, 2}, {5, 6, 7, 8});
-        const Tensor probabilities = upload(context, Dtype::fp32, {n, 1}, {0.25, 0.4});
+        Tensor seeds = upload(context, Dtype::int64, {n, 2}, {5, 6, 7, 8});
+        Tensor probabilities = upload(context, Dtype::fp32, {n, 1}, {0.25, 0.4});
         for (const auto& [first, row_gap, member_gap] :
              {std::tuple<int64_t, int64_t, int64_t>{0, 0, 0}, {1, 0, 0}, {0, 8, 4}, {3, 5, 0}}) {
           const int64_t member_stride = d + member_gap, row_stride = n * member_stride + row_gap;
           const auto stored = first + rows * row_stride;
-          const Tensor storage = upload(context, dtype, {stored}, test::uniform(stored, 0.5, 4, 5));
+          Tensor storage = upload(context, dtype, {stored}, test::uniform(stored, 0.5, 4, 5));
           const std::vector<double> before = download(context, storage);
           const TensorView view(static_cast<char*>(storage.data()) + first * dtype_bytes(dtype),
                                 dtype, {rows, n, d}, Strides{row_stride, member_stride, 1},
@@ -210,27 +210,27 @@ TEST_CASE("dropout: in place, padded, misaligned and member-explicit, by the ref
 
 TEST_CASE("dropout: empty problems run, weights go there and back, wrong operands are named") {
   const Context cpu = Context::cpu();
-  const Tensor seeds = upload(cpu, Dtype::int64, {2, 2}, {1, 2, 3, 4});
-  const Tensor probabilities = upload(cpu, Dtype::fp32, {2, 1}, {0.5, 0.25});
+  Tensor seeds = upload(cpu, Dtype::int64, {2, 2}, {1, 2, 3, 4});
+  Tensor probabilities = upload(cpu, Dtype::fp32, {2, 1}, {0.5, 0.25});
   const DropoutProblem two{.num_members = 2};
   for (const Shape& shape : {Shape{0, 8}, Shape{4, 0}}) {
-    const Tensor x(cpu, Dtype::fp32, shape), y(cpu, Dtype::fp32, shape);
+    Tensor x(cpu, Dtype::fp32, shape), y(cpu, Dtype::fp32, shape);
     CHECK_NOTHROW(run(cpu, {x, seeds, probabilities, y}, two));
   }
   const DropoutPlan plan = make_dropout_plan(cpu, {.num_members = 2, .rows = 4, .features = 3});
-  const Tensor seed(cpu, Dtype::int64, {2}), other_seed(cpu, Dtype::int64, {2}),
-      p(cpu, Dtype::fp32, {1}), q(cpu, Dtype::fp32, {1});
+  Tensor seed(cpu, Dtype::int64, {2}), other_seed(cpu, Dtype::int64, {2}), p(cpu, Dtype::fp32, {1}),
+      q(cpu, Dtype::fp32, {1});
   const TensorView own_seeds[] = {seed, other_seed}, own[] = {p, q};
   plan.restore_weights(seeds, probabilities, own_seeds, own, Stream::cpu());
   CHECK(download(cpu, other_seed) == std::vector<double>{3, 4});
-  const Tensor again(cpu, Dtype::int64, {2, 2}), ps(cpu, Dtype::fp32, {2, 1});
+  Tensor again(cpu, Dtype::int64, {2, 2}), ps(cpu, Dtype::fp32, {2, 1});
   const DropoutMember members[] = {{other_seed, q}, {seed, p}};
   plan.prepare_weights(members, again, ps, Stream::cpu());
   CHECK(download(cpu, again) == std::vector<double>{3, 4, 1, 2});
   CHECK(download(cpu, ps) == std::vector<double>{0.25, 0.5});
 
-  const Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 6}),
-      few(cpu, Dtype::fp32, {3, 6}), ids(cpu, Dtype::int32, {2, 2}), flat(cpu, Dtype::fp32, {2});
+  Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 6}), few(cpu, Dtype::fp32, {3, 6}),
+      ids(cpu, Dtype::int32, {2, 2}), flat(cpu, Dtype::fp32, {2});
   CHECK_THROWS_MATCHES(
       describe_dropout({x, seeds, flat, y}, two), Error,
       Message("dropout: probabilities is [2], expected [num_members, 1] = [2, 1]"));
@@ -250,7 +250,7 @@ TEST_CASE("dropout: empty problems run, weights go there and back, wrong operand
                         probabilities, y},
                        two),
       Error, Message("dropout: seeds has strides [1, 2], expected a last stride of 1"));
-  const auto elsewhere = [](const Tensor& tensor) {
+  const auto elsewhere = [](Tensor& tensor) {
     return TensorView(tensor.data(), tensor.dtype(), tensor.shape(), Device{DeviceType::cuda, 0});
   };
   CHECK_THROWS_MATCHES(describe_dropout({x, elsewhere(seeds), probabilities, y}, two), Error,
@@ -265,7 +265,7 @@ TEST_CASE("dropout: empty problems run, weights go there and back, wrong operand
   CHECK_THROWS_MATCHES(
       plan.prepare_weights(members, again, flat, Stream::cpu()), Error,
       Message("dropout: probabilities is [2], expected [num_members, 1] = [2, 1]"));
-  const Tensor spread(cpu, Dtype::int64, {2, 3}), spread_ps(cpu, Dtype::fp32, {2, 2});
+  Tensor spread(cpu, Dtype::int64, {2, 3}), spread_ps(cpu, Dtype::fp32, {2, 2});
   CHECK_THROWS_MATCHES(
       plan.run({x, spread.view().narrow(1, 0, 2), probabilities, y}, {Stream::cpu()}), Error,
       Message("dropout: the operands' member stride of seeds is 3, expected the plan's = 2"));

@@ -56,12 +56,12 @@ EmbeddingProblem with(Bag bag, bool have_shared_ids) {
 
 TEST_CASE("embedding: bags worked out by hand: shared and own, empty, repeated ids, padding") {
   for (const Context& context : test::devices_at_hand()) {
-    const Tensor table = upload(context, Dtype::fp32, {2, 3, 2}, coded_table(2, 3, 2));
-    const Tensor shared = upload(context, Dtype::int64, {4}, {2, 0, 1, 1});
-    const Tensor offsets = upload(context, Dtype::int64, {4}, {0, 2, 2, 4});
-    const Tensor own = upload(context, Dtype::int32, {2, 3}, {0, 1, 2, 2, 2, 2});
-    const Tensor own_offsets = upload(context, Dtype::int32, {2, 3}, {0, 1, 3, 0, 0, 3});
-    const Tensor y(context, Dtype::fp32, {3, 4}), two(context, Dtype::fp32, {2, 4});
+    Tensor table = upload(context, Dtype::fp32, {2, 3, 2}, coded_table(2, 3, 2));
+    Tensor shared = upload(context, Dtype::int64, {4}, {2, 0, 1, 1});
+    Tensor offsets = upload(context, Dtype::int64, {4}, {0, 2, 2, 4});
+    Tensor own = upload(context, Dtype::int32, {2, 3}, {0, 1, 2, 2, 2, 2});
+    Tensor own_offsets = upload(context, Dtype::int32, {2, 3}, {0, 1, 3, 0, 0, 3});
+    Tensor y(context, Dtype::fp32, {3, 4}), two(context, Dtype::fp32, {2, 4});
     for (const std::string& strategy : strategies(context)) {
       INFO(to_string(context.device()) << " " << strategy);
       const EmbeddingArguments with_shared{shared, table, y, offsets};
@@ -85,9 +85,9 @@ TEST_CASE("embedding: bags worked out by hand: shared and own, empty, repeated i
 TEST_CASE("embedding: the padding id stands for zeros, whatever its row holds, and is no mistake") {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   for (const Context& context : test::devices_at_hand()) {
-    const Tensor table = upload(context, Dtype::fp32, {2, 3, 1}, {1, nan, 3, 4, nan, 6});
-    const Tensor ids = upload(context, Dtype::int64, {1, 4}, {2, 1, 0, 1});
-    const Tensor y(context, Dtype::fp32, {1, 4, 2});
+    Tensor table = upload(context, Dtype::fp32, {2, 3, 1}, {1, nan, 3, 4, nan, 6});
+    Tensor ids = upload(context, Dtype::int64, {1, 4}, {2, 1, 0, 1});
+    Tensor y(context, Dtype::fp32, {1, 4, 2});
     EmbeddingProblem like;
     like.padding_id = 1;
     like.checked = true;
@@ -99,7 +99,7 @@ TEST_CASE("embedding: the padding id stands for zeros, whatever its row holds, a
       const EmbeddingPlan plan =
           make_embedding_plan(context, describe_embedding(arguments, like), {strategy});
       const OwnedStream stream(context);
-      const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
+      Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
       const Execution execution{stream.get(), {scratch.data(), scratch.bytes()}};
       plan.run(arguments, execution);
       CHECK_NOTHROW(plan.check(execution));
@@ -118,12 +118,12 @@ TEST_CASE("embedding: a broken bag is NaN, its neighbours are not") {
                                   {{0, 1, 2, 2, 0}, {2, 2, 6, 5}},
                                   {{0, 1, 2, 2, 0}, {0, 2, -3, 5}}};
   for (const Context& context : test::devices_at_hand()) {
-    const Tensor table = upload(context, Dtype::fp32, {2, 3, 5}, coded_table(2, 3, 5));
-    const Tensor y(context, Dtype::fp32, {3, 10});
+    Tensor table = upload(context, Dtype::fp32, {2, 3, 5}, coded_table(2, 3, 5));
+    Tensor y(context, Dtype::fp32, {3, 10});
     for (const std::string& strategy : strategies(context)) {
       for (const Broken& broken : cases) {
-        const Tensor ids = upload(context, Dtype::int64, {5}, broken.ids);
-        const Tensor offsets = upload(context, Dtype::int64, {4}, broken.offsets);
+        Tensor ids = upload(context, Dtype::int64, {5}, broken.ids);
+        Tensor offsets = upload(context, Dtype::int64, {4}, broken.offsets);
         const auto got = run(context, {ids, table, y, offsets}, with(Bag::mean, true), y, strategy);
         INFO(to_string(context.device()) << " " << strategy << " " << broken.offsets[2]);
         // Where bag 1 ends wrongly, bag 2 begins so.
@@ -147,14 +147,14 @@ TEST_CASE("embedding: bags of every length, dtype, width and alignment, in the i
               ids_of{1, 3, 6, 2, 5, 5, 5, 0, 4, 6, 1, 2, 3, 0,
                      0, 1, 2, 3, 4, 5, 6, 6, 5, 4, 3, 2, 1};
           const auto bags = static_cast<int64_t>(offset_values.size()) - 1;
-          const Tensor offsets = upload(context, Dtype::int32, {bags + 1}, offset_values);
-          const Tensor ids = upload(context, Dtype::int32, {27}, ids_of);
-          const Tensor storage = upload(context, dtype, {shift + members * vocab * dim},
-                                        test::uniform(shift + members * vocab * dim, -1, 1, 3));
+          Tensor offsets = upload(context, Dtype::int32, {bags + 1}, offset_values);
+          Tensor ids = upload(context, Dtype::int32, {27}, ids_of);
+          Tensor storage = upload(context, dtype, {shift + members * vocab * dim},
+                                  test::uniform(shift + members * vocab * dim, -1, 1, 3));
           const TensorView table(static_cast<char*>(storage.data()) + shift * dtype_bytes(dtype),
                                  dtype, {members, vocab, dim}, context.device());
           const std::vector<double> stored = download(context, storage);
-          const Tensor y(context, dtype, {bags, members * dim});
+          Tensor y(context, dtype, {bags, members * dim});
           const auto got = run(context, {ids, table, y, offsets}, with(Bag::sum, true), y,
                                context.device().type == DeviceType::cpu ? "wide" : "bag");
           int64_t wrong = 0;
@@ -181,7 +181,7 @@ TEST_CASE("embedding: bags of every length, dtype, width and alignment, in the i
 
 TEST_CASE("embedding: what is wrong with bags is named") {
   const Context cpu = Context::cpu();
-  const Tensor table(cpu, Dtype::fp32, {2, 3, 4}), y(cpu, Dtype::fp32, {3, 8}),
+  Tensor table(cpu, Dtype::fp32, {2, 3, 4}), y(cpu, Dtype::fp32, {3, 8}),
       ids(cpu, Dtype::int64, {5}), offsets(cpu, Dtype::int64, {4}),
       short_ids(cpu, Dtype::int32, {4}), no_offsets(cpu, Dtype::int64, {0}),
       few(cpu, Dtype::int64, {3});

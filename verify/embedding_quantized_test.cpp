@@ -102,13 +102,13 @@ TEST_CASE("embedding: quantised tables are looked up as they are stored, and res
                                                        test::uniform(vocab * dim, -1, 1, seed))));
             targets.push_back(back.emplace_back(context, Dtype::fp32, Shape{vocab, dim}));
           }
-          const Tensor packed(context, Dtype::uint8, {members, vocab, quantized_row_bytes(dim)});
+          Tensor packed(context, Dtype::uint8, {members, vocab, quantized_row_bytes(dim)});
           const OwnedStream stream(context);
           plan.prepare_weights(views, packed, stream.get());
           plan.restore_weights(packed, targets, stream.get());
-          const Tensor ids = upload(context, Dtype::int32, {1, seq}, {4, 0, 3, -1, 1, 2, 4});
+          Tensor ids = upload(context, Dtype::int32, {1, seq}, {4, 0, 3, -1, 1, 2, 4});
           const int64_t id_of[] = {4, 0, 3, -1, 1, 2, 4};
-          const Tensor y(context, dtype, {1, seq, members * dim});
+          Tensor y(context, dtype, {1, seq, members * dim});
           for (const std::string& strategy : strategies(context)) {
             const EmbeddingArguments arguments{ids, packed, y, {}};
             make_embedding_plan(context, describe_embedding(arguments, problem), {strategy})
@@ -165,13 +165,13 @@ TEST_CASE("embedding: bags of quantised rows are sums of what is stored, in the 
           rows.push_back(quantized(format, row));
         }
         const Shape shape{members, vocab, quantized_row_bytes(dim)};
-        const Tensor table(context, Dtype::uint8, shape);
+        Tensor table(context, Dtype::uint8, shape);
         const OwnedStream stream(context);
         copy(ConstTensorView(bytes.data(), Dtype::uint8, shape, Device{}), table, stream.get());
-        const Tensor ids = upload(context, Dtype::int64, {10}, {id_of.begin(), id_of.end()});
-        const Tensor offsets =
+        Tensor ids = upload(context, Dtype::int64, {10}, {id_of.begin(), id_of.end()});
+        Tensor offsets =
             upload(context, Dtype::int64, {bags + 1}, {first_of.begin(), first_of.end()});
-        const Tensor y(context, Dtype::fp32, {bags, members * dim});
+        Tensor y(context, Dtype::fp32, {bags, members * dim});
         const EmbeddingArguments arguments{ids, table, y, offsets};
         const char* strategy = context.device().type == DeviceType::cpu ? "wide" : "bag";
         make_embedding_plan(context, describe_embedding(arguments, like), {strategy})
@@ -202,7 +202,7 @@ TEST_CASE("embedding: quantised tables that do not fit are refused") {
   EmbeddingProblem like;
   like.table_format = WeightFormat::int8;
   like.dim = 5;
-  const Tensor ids(cpu, Dtype::int64, {2, 3}), y(cpu, Dtype::fp32, {2, 3, 10}),
+  Tensor ids(cpu, Dtype::int64, {2, 3}), y(cpu, Dtype::fp32, {2, 3, 10}),
       table(cpu, Dtype::uint8, {2, 4, 16}), narrow(cpu, Dtype::uint8, {2, 4, 8}),
       floats(cpu, Dtype::fp32, {2, 4, 16}), fp8(cpu, Dtype::fp8_e4m3, {2, 3, 10}),
       bytes(cpu, Dtype::uint8, {2 * 4 * 16 + 1});

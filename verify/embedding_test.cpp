@@ -55,7 +55,7 @@ std::vector<float> coded_table(int64_t members, int64_t vocab, int64_t dim) {
 void run(const Context& context, const EmbeddingPlan& plan, const EmbeddingArguments& arguments,
          bool checks = false) {
   const OwnedStream stream(context);
-  const Tensor workspace(context, Dtype::int32, {plan.workspace_bytes() / 4});
+  Tensor workspace(context, Dtype::int32, {plan.workspace_bytes() / 4});
   const Execution execution{stream.get(), {workspace.data(), workspace.bytes()}};
   plan.run(arguments, execution);
   context.synchronize(stream.get());
@@ -66,10 +66,10 @@ void run(const Context& context, const EmbeddingPlan& plan, const EmbeddingArgum
 
 TEST_CASE("embedding: a case worked out by hand, shared ids and own ids") {
   for (const Context& context : test::devices_at_hand()) {
-    const Tensor table = upload(context, Dtype::fp32, {2, 3, 2}, coded_table(2, 3, 2));
-    const Tensor shared = upload<int64_t>(context, Dtype::int64, {1, 2}, {2, 0});
-    const Tensor own = upload<int32_t>(context, Dtype::int32, {1, 2, 2}, {2, 0, 1, 1});
-    const Tensor y(context, Dtype::fp32, {1, 2, 4});
+    Tensor table = upload(context, Dtype::fp32, {2, 3, 2}, coded_table(2, 3, 2));
+    Tensor shared = upload<int64_t>(context, Dtype::int64, {1, 2}, {2, 0});
+    Tensor own = upload<int32_t>(context, Dtype::int32, {1, 2, 2}, {2, 0, 1, 1});
+    Tensor y(context, Dtype::fp32, {1, 2, 4});
     for (const std::string& strategy : strategies(context)) {
       INFO(to_string(context.device()) << " " << strategy);
       const EmbeddingArguments with_shared{shared, table, y, {}}, with_own{own, table, y, {}};
@@ -99,13 +99,13 @@ TEST_CASE("embedding: an id out of range reads nothing, fills its row with NaN a
                       {std::numeric_limits<int64_t>::max(), 3,
                        "embedding: ids[b=1, t=0] is 9223372036854775807, expected 0 <= id < 3"}};
   for (const Context& context : test::devices_at_hand()) {
-    const Tensor table = upload(context, Dtype::fp32, {2, 3, 5}, coded_table(2, 3, 5));
-    const Tensor y(context, Dtype::fp32, {2, 3, 10});
+    Tensor table = upload(context, Dtype::fp32, {2, 3, 5}, coded_table(2, 3, 5));
+    Tensor y(context, Dtype::fp32, {2, 3, 10});
     for (const std::string& strategy : strategies(context)) {
       for (const Bad& bad : bads) {
         std::vector<int64_t> ids{0, 1, 2, 2, 1, 0};
         ids[bad.place] = bad.id;
-        const Tensor on_device = upload(context, Dtype::int64, {2, 3}, ids);
+        Tensor on_device = upload(context, Dtype::int64, {2, 3}, ids);
         const EmbeddingArguments arguments{on_device, table, y, {}};
         EmbeddingProblem problem = describe_embedding(arguments);
         run(context, make_embedding_plan(context, problem, {strategy}),
@@ -122,10 +122,10 @@ TEST_CASE("embedding: an id out of range reads nothing, fills its row with NaN a
 
 TEST_CASE("embedding: the report names the member whose own id it is, lowest position first") {
   for (const Context& context : test::devices_at_hand()) {
-    const Tensor table = upload(context, Dtype::fp32, {3, 4, 1}, coded_table(3, 4, 1));
-    const Tensor ids = upload<int64_t>(context, Dtype::int64, {1, 3, 2}, {0, 0, 0, 9, 7, 8});
-    const Tensor good = upload<int64_t>(context, Dtype::int64, {1, 3, 2}, {0, 1, 2, 3, 0, 1});
-    const Tensor y(context, Dtype::fp32, {1, 2, 3});
+    Tensor table = upload(context, Dtype::fp32, {3, 4, 1}, coded_table(3, 4, 1));
+    Tensor ids = upload<int64_t>(context, Dtype::int64, {1, 3, 2}, {0, 0, 0, 9, 7, 8});
+    Tensor good = upload<int64_t>(context, Dtype::int64, {1, 3, 2}, {0, 1, 2, 3, 0, 1});
+    Tensor y(context, Dtype::fp32, {1, 2, 3});
     EmbeddingProblem like;
     like.shared_ids = false;
     like.checked = true;
@@ -147,12 +147,11 @@ TEST_CASE("embedding: rows of every length, alignment and dtype are copied bit f
         const int64_t members = 3, vocab = 5, seq = 7;
         std::vector<float> rows(static_cast<size_t>(shift), -1.0f);
         for (const float value : coded_table(members, vocab, dim)) rows.push_back(value);
-        const Tensor storage =
-            upload(context, Dtype::fp32, {static_cast<int64_t>(rows.size())}, rows);
+        Tensor storage = upload(context, Dtype::fp32, {static_cast<int64_t>(rows.size())}, rows);
         const TensorView table(static_cast<float*>(storage.data()) + shift, Dtype::fp32,
                                {members, vocab, dim}, context.device());
-        const Tensor ids = upload<int32_t>(context, Dtype::int32, {1, seq}, {4, 0, 3, 3, 1, 2, 4});
-        const Tensor y(context, Dtype::fp32, {1, seq, members * dim});
+        Tensor ids = upload<int32_t>(context, Dtype::int32, {1, seq}, {4, 0, 3, 3, 1, 2, 4});
+        Tensor y(context, Dtype::fp32, {1, seq, members * dim});
         const EmbeddingArguments arguments{ids, table, y, {}};
         for (const std::string& strategy : strategies(context)) {
           run(context, make_embedding_plan(context, describe_embedding(arguments), {strategy}),
@@ -176,8 +175,8 @@ TEST_CASE("embedding: rows of every length, alignment and dtype are copied bit f
 TEST_CASE("embedding: empty problems run") {
   const Context cpu = Context::cpu();
   for (const Shape& ids_shape : {Shape{0, 4}, Shape{4, 0}}) {
-    const Tensor ids(cpu, Dtype::int64, ids_shape), table(cpu, Dtype::fp32, {2, 3, 4});
-    const Tensor y(cpu, Dtype::fp32, {ids_shape[0], ids_shape[1], 8});
+    Tensor ids(cpu, Dtype::int64, ids_shape), table(cpu, Dtype::fp32, {2, 3, 4});
+    Tensor y(cpu, Dtype::fp32, {ids_shape[0], ids_shape[1], 8});
     CHECK_NOTHROW(
         run(cpu, make_embedding_plan(cpu, describe_embedding({ids, table, y})), {ids, table, y}));
   }
@@ -185,11 +184,11 @@ TEST_CASE("embedding: empty problems run") {
 
 TEST_CASE("embedding: each wrong operand is named, with what was got and expected") {
   const Context cpu = Context::cpu();
-  const Tensor ids(cpu, Dtype::int64, {2, 3}), table(cpu, Dtype::fp32, {4, 5, 6}),
+  Tensor ids(cpu, Dtype::int64, {2, 3}), table(cpu, Dtype::fp32, {4, 5, 6}),
       y(cpu, Dtype::fp32, {2, 3, 24});
-  const Tensor float_ids(cpu, Dtype::fp32, {2, 3}), flat(cpu, Dtype::fp32, {5, 6}),
+  Tensor float_ids(cpu, Dtype::fp32, {2, 3}), flat(cpu, Dtype::fp32, {5, 6}),
       short_y(cpu, Dtype::fp32, {2, 2, 24});
-  const Tensor half_y(cpu, Dtype::fp16, {2, 3, 24}), own(cpu, Dtype::int64, {2, 3, 3});
+  Tensor half_y(cpu, Dtype::fp16, {2, 3, 24}), own(cpu, Dtype::int64, {2, 3, 3});
   const auto describes = [](const EmbeddingArguments& a, bool is_shared = true) {
     EmbeddingProblem like;
     like.shared_ids = is_shared;
@@ -214,10 +213,10 @@ TEST_CASE("embedding: each wrong operand is named, with what was got and expecte
   CHECK_THROWS_AS(
       describes({ids, table, TensorView(table.data(), Dtype::fp32, {2, 3, 24}, Device{})}), Error);
   const EmbeddingPlan plan = make_embedding_plan(cpu, describes({ids, table, y}));
-  const Tensor fewer(cpu, Dtype::int64, {1, 3}), fewer_y(cpu, Dtype::fp32, {1, 3, 24});
+  Tensor fewer(cpu, Dtype::int64, {1, 3}), fewer_y(cpu, Dtype::fp32, {1, 3, 24});
   CHECK_THROWS_MATCHES(plan.run({fewer, table, fewer_y}, {Stream::cpu()}), Error,
                        Message("embedding: the operands' batch is 1, expected the plan's = 2"));
-  const Tensor wide_ids(cpu, Dtype::int64, {2, 4}), wide_y(cpu, Dtype::fp32, {6, 25});
+  Tensor wide_ids(cpu, Dtype::int64, {2, 4}), wide_y(cpu, Dtype::fp32, {6, 25});
   CHECK_THROWS_MATCHES(
       plan.run({wide_ids.view().narrow(1, 0, 3), table, y}, {Stream::cpu()}), Error,
       Message("embedding: the operands' batch stride of ids is 4, expected the plan's = 3"));
@@ -280,7 +279,7 @@ TEST_CASE("embedding: restore_weights undoes prepare_weights") {
         upload(cpu, Dtype::fp32, {5, 2}, std::vector<float>(10, static_cast<float>(n)))));
   const EmbeddingPlan plan =
       make_embedding_plan(cpu, {.num_members = 3, .batch = 1, .seq = 1, .vocab = 5, .dim = 2});
-  const Tensor packed(cpu, Dtype::fp32, {3, 5, 2});
+  Tensor packed(cpu, Dtype::fp32, {3, 5, 2});
   plan.prepare_weights(members, packed, Stream::cpu());
   std::vector<Tensor> back;
   std::vector<TensorView> targets;

@@ -30,7 +30,7 @@ void run(const Context& context, const EnsembleArguments& arguments, const Ensem
   const OwnedStream stream(context);
   const EnsemblePlan plan =
       make_ensemble_plan(context, describe_ensemble(arguments, like), {strategy});
-  const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
+  Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
   fill_bytes(scratch, 0xff, stream.get());
   plan.run(arguments, {stream.get(), {scratch.data(), scratch.bytes()}});
   context.synchronize(stream.get());
@@ -50,10 +50,10 @@ bool is_same(const std::vector<double>& a, const std::vector<double>& b, double 
 std::vector<double> ensemble(const Context& context, const EnsembleProblem& p,
                              const std::vector<double>& values,
                              const std::vector<double>& mask = {}) {
-  const Tensor x = upload(context, p.dtype, {p.rows, p.num_members * p.features}, values);
+  Tensor x = upload(context, p.dtype, {p.rows, p.num_members * p.features}, values);
   const Tensor own = mask.empty() ? Tensor() : upload(context, Dtype::uint8, {p.num_members}, mask);
   const ConstTensorView view = mask.empty() ? ConstTensorView() : ConstTensorView(own);
-  const Tensor y(context, p.dtype, {p.rows, p.features}), same(context, p.dtype, y.shape());
+  Tensor y(context, p.dtype, {p.rows, p.features}), same(context, p.dtype, y.shape());
   run(context, {x, view, y}, p);
   run(context, {x, view, same}, p, "sequential");
   const std::vector<double> got = download(context, y);
@@ -263,13 +263,13 @@ TEST_CASE("ensemble: padded, misaligned, member-explicit, member-major, and one 
             placed[static_cast<size_t>(first + row * row_stride + n * member_stride + i % d)] =
                 dense[static_cast<size_t>(i)];
           }
-          const Tensor x = upload(context, Dtype::bf16, {end}, placed);
+          Tensor x = upload(context, Dtype::bf16, {end}, placed);
           const TensorView view(static_cast<char*>(x.data()) + first * 2, Dtype::bf16,
                                 {rows, members, d}, Strides{row_stride, member_stride, 1},
                                 context.device());
           const int64_t y_stride = d + y_gap;
           const std::vector<double> untouched(static_cast<size_t>(first + rows * y_stride), 99);
-          const Tensor y =
+          Tensor y =
               upload(context, Dtype::bf16, {static_cast<int64_t>(untouched.size())}, untouched);
           std::vector<double> expected = untouched;
           for (int64_t i = 0; i < rows * d; ++i) {
@@ -284,10 +284,10 @@ TEST_CASE("ensemble: padded, misaligned, member-explicit, member-major, and one 
           CHECK(download(context, y) == expected);
         }
       }
-      const Tensor x = upload(context, Dtype::fp32, {rows, d}, test::uniform(rows * d, -4, 4, 6));
+      Tensor x = upload(context, Dtype::fp32, {rows, d}, test::uniform(rows * d, -4, 4, 6));
       const TensorView shared(x.data(), Dtype::fp32, {rows, members, d}, Strides{d, 0, 1},
                               context.device());
-      const Tensor y(context, Dtype::fp32, {rows, d});
+      Tensor y(context, Dtype::fp32, {rows, d});
       run(context, {shared, {}, y}, problem(Ensemble::variance, members, rows, d));
       CHECK(download(context, y) == std::vector<double>(static_cast<size_t>(rows * d), 0.0));
       run(context, {shared, {}, y}, problem(Ensemble::log_mean_exp, members, rows, d));
@@ -319,13 +319,13 @@ TEST_CASE("ensemble: what is left out is never looked at") {
 TEST_CASE("ensemble: empty problems run, and each wrong operand is named") {
   const Context cpu = Context::cpu();
   for (const Shape& shape : {Shape{0, 8}, Shape{4, 0}}) {
-    const Tensor x(cpu, Dtype::fp32, {shape[0], 2 * shape[1]}), y(cpu, Dtype::fp32, shape);
+    Tensor x(cpu, Dtype::fp32, {shape[0], 2 * shape[1]}), y(cpu, Dtype::fp32, shape);
     for (const Ensemble mode : kAllEnsembles) {
       CHECK_NOTHROW(run(cpu, {x, {}, y}, {.num_members = 2, .mode = mode}));
     }
   }
-  const Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 3}),
-      few(cpu, Dtype::fp32, {3, 3}), half(cpu, Dtype::fp16, {4, 3}), ids(cpu, Dtype::int32, {4, 6}),
+  Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 3}), few(cpu, Dtype::fp32, {3, 3}),
+      half(cpu, Dtype::fp16, {4, 3}), ids(cpu, Dtype::int32, {4, 6}),
       sums(cpu, Dtype::int32, {4, 3}), mask(cpu, Dtype::uint8, {2}), masks(cpu, Dtype::uint8, {3}),
       floats(cpu, Dtype::fp32, {2});
   const EnsembleProblem two{.num_members = 2};

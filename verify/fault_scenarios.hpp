@@ -129,7 +129,7 @@ inline Bytes run_embedding() {
   const Tensor table = filled(context, {2, 4, 6}, stream.get());
   Tensor ids(context, Dtype::int32, {2, 3});
   fill_bytes(ids.view(), 0, stream.get());
-  const Tensor scratch(context, Dtype::int32, {plan.workspace_bytes() / 4});
+  Tensor scratch(context, Dtype::int32, {plan.workspace_bytes() / 4});
   Tensor y(context, Dtype::fp32, {2, 3, 12});
   const Execution execution{stream.get(), {scratch.data(), scratch.bytes()}};
   plan.run({.ids = ids, .table = table, .y = y}, execution);
@@ -249,7 +249,7 @@ inline Bytes run_attention() {
   const auto some = [&](const Shape& shape) { return filled(context, shape, stream.get()); };
   const Tensor x = some({2, 3, 16}), qkv_weight = some({2, 24, 8}), qkv_bias = some({2, 24}),
                out_weight = some({2, 8, 8}), out_bias = some({2, 8});
-  const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
+  Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
   Tensor y(context, Dtype::fp32, {2, 3, 16});
   AttentionArguments arguments;
   arguments.x = x, arguments.y = y;
@@ -286,7 +286,7 @@ inline Bytes run_recurrent() {
   const Tensor x = filled(context, {2, 2, 3}, stream.get());
   const Tensor input = filled(context, {1, 224, 3}, stream.get(), 0.125f),
                hidden = filled(context, {1, 224, 56}, stream.get(), 0.0625f);
-  const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
+  Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
   Tensor y(context, Dtype::fp32, {2, 2, 56}), cell(context, Dtype::fp32, {2, 56});
   RecurrentArguments arguments;
   arguments.x = x, arguments.input_weight = input, arguments.hidden_weight = hidden;
@@ -423,7 +423,7 @@ inline Bytes run_model() {
   const OwnedStream stream(context);
   const Tensor x = filled(context, {3, 128}, stream.get());
   const Tensor y(context, Dtype::fp32, {3, 128});
-  const Tensor workspace(context, Dtype::uint8, {model.plan().workspace_bytes()});
+  Tensor workspace(context, Dtype::uint8, {model.plan().workspace_bytes()});
   const ConstTensorView inputs[] = {x.view()};
   const TensorView outputs[] = {y.view()};
   const Execution execution{stream.get(), {workspace.data(), workspace.bytes()}};

@@ -119,10 +119,10 @@ inline double check_attention(const Context& context, const AttentionCase& made,
     return upload(context, p.dtype, k_shape, values);
   };
   const Reals queries = uniform(num_elements(q_shape), -made.spread, made.spread, made.seed);
-  const Tensor q = upload(context, p.dtype, q_shape, queries), k = keys_or_values(made.seed + 1),
-               v = keys_or_values(made.seed + 2);
-  const Tensor y = upload(context, p.dtype, q_shape,
-                          Reals(static_cast<size_t>(num_elements(q_shape)), std::nan("")));
+  Tensor q = upload(context, p.dtype, q_shape, queries), k = keys_or_values(made.seed + 1),
+         v = keys_or_values(made.seed + 2);
+  Tensor y = upload(context, p.dtype, q_shape,
+                    Reals(static_cast<size_t>(num_elements(q_shape)), std::nan("")));
   FlashAttentionArguments arguments{q, k, v, {}, {}, y};
   Tensor lengths, slopes;
   if (!made.lengths.empty()) {

@@ -47,7 +47,7 @@ struct Operands {
         k(values(p.batch * *p.kv_seq * p.num_members * p.kv_heads * p.head_dim, 2)),
         v(values(k.shape()[0], 3)),
         y(context, Dtype::fp16, q.shape()) {
-    const auto view = [&](const Tensor& tensor, const RowStrides& s, int64_t seq, int64_t heads) {
+    const auto view = [&](Tensor& tensor, const RowStrides& s, int64_t seq, int64_t heads) {
       return TensorView(tensor.data(), Dtype::fp16,
                         {p.batch, seq, p.num_members, heads * p.head_dim},
                         Strides{seq * s.row, s.row, s.member, 1}, context.device());
@@ -156,7 +156,7 @@ TEST_CASE("flash_attention: cuDNN on CUDA does what the CPU does", "[gpu]") {
       const Operands ours(p, Context::cpu()), theirs(p, context);
       make_flash_attention_plan(ours.context, p).run(ours.arguments, {Stream::cpu()});
       const auto plan = make_flash_attention_plan(context, p, {.strategy = "cudnn"});
-      const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
+      Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
       plan.run(theirs.arguments, {stream.get(), {scratch.data(), scratch.bytes()}, &handles});
       context.synchronize(stream.get());
       CHECK(worst_difference(ours, theirs) < kTolerance);

@@ -28,7 +28,7 @@ P good() {
   return p;
 }
 
-TensorView elsewhere(const Tensor& tensor) {
+TensorView elsewhere(Tensor& tensor) {
   return {tensor.data(), tensor.dtype(), tensor.shape(), Device{DeviceType::cuda, 0}};
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("flash_attention: operands of another problem than the plan's are told
 
 TEST_CASE("flash_attention: strides of masks that cannot be read are named") {
   const Context cpu = Context::cpu();
-  const Tensor q(cpu, Dtype::fp32, {2, 3, 16}), k(cpu, Dtype::fp32, {2, 5, 16}),
+  Tensor q(cpu, Dtype::fp32, {2, 3, 16}), k(cpu, Dtype::fp32, {2, 5, 16}),
       y(cpu, Dtype::fp32, {2, 3, 16}), lengths(cpu, Dtype::int32, {2, 4}),
       slopes(cpu, Dtype::fp32, {2, 4}), bias(cpu, Dtype::fp32, {2, 2, 2, 3, 10}),
       half_bias(cpu, Dtype::fp16, {2, 2, 2, 3, 5});
@@ -128,7 +128,7 @@ TEST_CASE("flash_attention: strides of masks that cannot be read are named") {
     spoil(arguments);
     CHECK_THROWS_MATCHES(describe_flash_attention(arguments, like), Error, Message(message));
   };
-  const auto view = [&](const Tensor& tensor, const Shape& shape, const Strides& strides) {
+  const auto view = [&](Tensor& tensor, const Shape& shape, const Strides& strides) {
     return TensorView(tensor.data(), tensor.dtype(), shape, strides, cpu.device());
   };
   refuses(

@@ -21,8 +21,8 @@ Reals attend(const Context& context, const std::string& strategy, FlashAttention
   const auto tensor = [&](const Reals& values) {
     return upload(context, problem.dtype, {1, rows(values), dim}, values);
   };
-  const Tensor q_there = tensor(q), k_there = tensor(k), v_there = tensor(v),
-               y(context, problem.dtype, {1, rows(q), dim});
+  Tensor q_there = tensor(q), k_there = tensor(k), v_there = tensor(v),
+         y(context, problem.dtype, {1, rows(q), dim});
   const FlashAttentionArguments arguments{q_there, k_there, v_there, {}, {}, y};
   run_plan(context,
            make_flash_attention_plan(context, describe_flash_attention(arguments, problem),
@@ -90,12 +90,11 @@ TEST_CASE(
       constexpr int64_t kKeys = 70;
       Reals keys(kKeys * 2 * 4, std::nan(""));  // [1, 70, 2 members * 4]
       for (size_t i = 0; i < 3 * 8; ++i) keys[i] = 0.25;
-      const Tensor k = upload(context, dtype, {1, kKeys, 8}, keys),
-                   q = upload(context, dtype, {1, 3, 8}, Reals(24, 1.0)),
-                   y(context, dtype, {1, 3, 8});
+      Tensor k = upload(context, dtype, {1, kKeys, 8}, keys),
+             q = upload(context, dtype, {1, 3, 8}, Reals(24, 1.0)), y(context, dtype, {1, 3, 8});
       for (const auto& [stored, first, second] :
            {std::tuple{Reals{3, 0}, 0.25, 0.0}, {Reals{1, -5}, 0.25, 0.0}}) {
-        const Tensor lengths = upload(context, Dtype::int32, {2, 1}, stored);
+        Tensor lengths = upload(context, Dtype::int32, {2, 1}, stored);
         const FlashAttentionArguments arguments{q, k, k, lengths, {}, y};
         run_plan(context,
                  make_flash_attention_plan(context,
@@ -238,8 +237,8 @@ TEST_CASE("flash_attention: views of one tensor that holds q, k and v of all mem
       }
       return upload(context, Dtype::fp16, {kBatch, kSeq, kMembers * kDim}, own);
     };
-    const Tensor q = dense(0), k = dense(1), v = dense(2);
-    const Tensor y(context, Dtype::fp16, {kBatch, kSeq, kMembers * kDim}),
+    Tensor q = dense(0), k = dense(1), v = dense(2);
+    Tensor y(context, Dtype::fp16, {kBatch, kSeq, kMembers * kDim}),
         expected(context, Dtype::fp16, {kBatch, kSeq, kMembers * kDim});
     for (const FlashAttentionArguments& arguments :
          {FlashAttentionArguments{part(0), part(1), part(2), {}, {}, y},
@@ -258,8 +257,8 @@ TEST_CASE("flash_attention: empty problems run, and no keys give zeros") {
     const Tensor none(context, Dtype::fp32, {2, 0, 8}),
         one = upload(context, Dtype::fp32, {2, 1, 8}, Reals(16, 1.0));
     for (const auto& [q, k] : {std::pair{&none, &none}, {&none, &one}, {&one, &none}}) {
-      const Tensor y = upload(context, Dtype::fp32, q->shape(),
-                              Reals(static_cast<size_t>(q->num_elements()), std::nan("")));
+      Tensor y = upload(context, Dtype::fp32, q->shape(),
+                        Reals(static_cast<size_t>(q->num_elements()), std::nan("")));
       const FlashAttentionArguments arguments{*q, *k, *k, {}, {}, y};
       run_plan(context,
                make_flash_attention_plan(
@@ -285,38 +284,37 @@ TEST_CASE("flash_attention: a bias of every score, and one for all of an axis; -
     made.lengths = {7, 9};
     check_everywhere(made);
   }
-  on_every_kernel(
-      [](const Context& context, const std::string& strategy, const FlashAttentionProblem& like) {
-        // Masks of any shape: the second key only, all but it, none at all.
-        constexpr double kHidden = -std::numeric_limits<double>::infinity();
-        const Tensor q = upload(context, like.dtype, {1, 3, 1}, {1, 1, 1}),
-                     k = upload(context, like.dtype, {1, 3, 1}, {0, 0, 0}),
-                     v = upload(context, like.dtype, {1, 3, 1}, {1, 2, 5}),
-                     y(context, like.dtype, {1, 3, 1}),
-                     bias = upload(context, like.dtype, {1, 1, 1, 3, 3},
-                                   {kHidden, 0, kHidden, 1, kHidden, 1, kHidden, kHidden, kHidden});
-        const FlashAttentionArguments arguments{q, k, v, {}, {}, y, bias};
-        run_plan(context,
-                 make_flash_attention_plan(context, describe_flash_attention(arguments, like),
-                                           {.strategy = strategy}),
-                 arguments);
-        CHECK(download(context, y) == Reals{2, 3, 0});
-        // The lowest number hides a key beside others; where there are no others it hides none.
-        if (like.dtype != Dtype::fp32) return;
-        constexpr double kLowest = std::numeric_limits<float>::lowest();
-        const Tensor lowest =
-            upload(context, like.dtype, {1, 1, 1, 3, 3},
-                   {kLowest, 0, kLowest, kLowest, kLowest, kLowest, kHidden, kLowest, kLowest});
-        const FlashAttentionArguments masked{q, k, v, {}, {}, y, lowest};
-        run_plan(context,
-                 make_flash_attention_plan(context, describe_flash_attention(masked, like),
-                                           {.strategy = strategy}),
-                 masked);
-        const Reals means = download(context, y);
-        CHECK(means[0] == 2);
-        CHECK(std::abs(means[1] - 8.0 / 3) < 1e-6);
-        CHECK(std::abs(means[2] - 3.5) < 1e-6);
-      });
+  on_every_kernel([](const Context& context, const std::string& strategy,
+                     const FlashAttentionProblem& like) {
+    // Masks of any shape: the second key only, all but it, none at all.
+    constexpr double kHidden = -std::numeric_limits<double>::infinity();
+    Tensor q = upload(context, like.dtype, {1, 3, 1}, {1, 1, 1}),
+           k = upload(context, like.dtype, {1, 3, 1}, {0, 0, 0}),
+           v = upload(context, like.dtype, {1, 3, 1}, {1, 2, 5}), y(context, like.dtype, {1, 3, 1}),
+           bias = upload(context, like.dtype, {1, 1, 1, 3, 3},
+                         {kHidden, 0, kHidden, 1, kHidden, 1, kHidden, kHidden, kHidden});
+    const FlashAttentionArguments arguments{q, k, v, {}, {}, y, bias};
+    run_plan(context,
+             make_flash_attention_plan(context, describe_flash_attention(arguments, like),
+                                       {.strategy = strategy}),
+             arguments);
+    CHECK(download(context, y) == Reals{2, 3, 0});
+    // The lowest number hides a key beside others; where there are no others it hides none.
+    if (like.dtype != Dtype::fp32) return;
+    constexpr double kLowest = std::numeric_limits<float>::lowest();
+    Tensor lowest =
+        upload(context, like.dtype, {1, 1, 1, 3, 3},
+               {kLowest, 0, kLowest, kLowest, kLowest, kLowest, kHidden, kLowest, kLowest});
+    const FlashAttentionArguments masked{q, k, v, {}, {}, y, lowest};
+    run_plan(context,
+             make_flash_attention_plan(context, describe_flash_attention(masked, like),
+                                       {.strategy = strategy}),
+             masked);
+    const Reals means = download(context, y);
+    CHECK(means[0] == 2);
+    CHECK(std::abs(means[1] - 8.0 / 3) < 1e-6);
+    CHECK(std::abs(means[2] - 3.5) < 1e-6);
+  });
 }
 
 }  // namespace wide::test

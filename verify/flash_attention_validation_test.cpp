@@ -19,8 +19,8 @@ using Catch::Matchers::Message;
 TEST_CASE("flash_attention: each wrong operand is named, with what was got and expected") {
   const Context cpu = Context::cpu();
   const auto tensor = [&](Dtype dtype, const Shape& shape) { return Tensor(cpu, dtype, shape); };
-  const Tensor q = tensor(Dtype::fp32, {2, 3, 16}), k = tensor(Dtype::fp32, {2, 5, 16}),
-               y = tensor(Dtype::fp32, {2, 3, 16});
+  Tensor q = tensor(Dtype::fp32, {2, 3, 16}), k = tensor(Dtype::fp32, {2, 5, 16}),
+         y = tensor(Dtype::fp32, {2, 3, 16});
   const FlashAttentionProblem like{.num_members = 2, .heads = 2};
   const auto refused = [&](const FlashAttentionArguments& arguments, const std::string& message) {
     CHECK_THROWS_MATCHES(describe_flash_attention(arguments, like), Error,

@@ -90,7 +90,7 @@ TEST_CASE("flash_attention by wgmma: keys that members share, and addresses with
   constexpr int64_t kMembers = 3, kSeq = 40, kDim = 32;
   const Shape own{1, kSeq, kMembers, kDim};
   const Reals queries = uniform(num_elements(own), -2, 2, 1);
-  const Tensor q = upload(context, Dtype::fp16, own, queries);
+  Tensor q = upload(context, Dtype::fp16, own, queries);
   const Tensor one =
       upload(context, Dtype::fp16, {1, kSeq + 1, 1, kDim}, uniform((kSeq + 1) * kDim, -1, 1, 2));
   // The same keys by stride 0, and written down for each member; then one element on.
@@ -108,7 +108,7 @@ TEST_CASE("flash_attention by wgmma: keys that members share, and addresses with
     }
     const Tensor copies = upload(context, Dtype::fp16, own, repeated);
     const auto attend = [&](const ConstTensorView& keys) {
-      const Tensor y(context, Dtype::fp16, own);
+      Tensor y(context, Dtype::fp16, own);
       const FlashAttentionArguments arguments{q, keys, keys, {}, {}, y};
       const FlashAttentionProblem like{.num_members = kMembers};
       const FlashAttentionPlan plan = make_flash_attention_plan(

@@ -59,10 +59,10 @@ TEST_CASE("groupnorm: a case worked out by hand, groups and instances") {
   for (const Context& context : test::devices_at_hand()) {
     // Two members of two channels: (1, 3 | 5, 7) and (10, 10 | 10, 10). As one group the first has
     // mean 4 and variance 5; as instances 2 and 6 with variance 1.
-    const Tensor x = upload(context, Dtype::fp32, {1, 4, 2}, {1, 3, 5, 7, 10, 10, 10, 10});
-    const Tensor gamma = upload(context, Dtype::fp32, {2, 2}, {1, 2, 3, 4});
-    const Tensor beta = upload(context, Dtype::fp32, {2, 2}, {0, 0.5, 7, 8});
-    const Tensor y(context, Dtype::fp32, {1, 4, 2});
+    Tensor x = upload(context, Dtype::fp32, {1, 4, 2}, {1, 3, 5, 7, 10, 10, 10, 10});
+    Tensor gamma = upload(context, Dtype::fp32, {2, 2}, {1, 2, 3, 4});
+    Tensor beta = upload(context, Dtype::fp32, {2, 2}, {0, 0.5, 7, 8});
+    Tensor y(context, Dtype::fp32, {1, 4, 2});
     const auto is_near = [&](const std::vector<double>& want) {
       const std::vector<double> got = download(context, y);
       for (size_t i = 0; i < 4; ++i) CHECK(std::fabs(got[i] - want[i]) < 1e-5);
@@ -102,11 +102,11 @@ TEST_CASE("groupnorm: every path and dtype stays within its bound, whatever the 
           p.width = length;
           p.dtype = dtype;
           const int64_t c = members * p.channels;
-          const Tensor x = upload(context, dtype, {batch, c, length},
-                                  uniform(batch * c * length, offset - 1, offset + 1, 1));
-          const Tensor gamma = upload(context, dtype, {members, p.channels}, uniform(c, -1, 1, 2));
-          const Tensor beta = upload(context, dtype, {c}, uniform(c, -1, 1, 3));
-          const Tensor y(context, dtype, {batch, c, length});
+          Tensor x = upload(context, dtype, {batch, c, length},
+                            uniform(batch * c * length, offset - 1, offset + 1, 1));
+          Tensor gamma = upload(context, dtype, {members, p.channels}, uniform(c, -1, 1, 2));
+          Tensor beta = upload(context, dtype, {c}, uniform(c, -1, 1, 3));
+          Tensor y(context, dtype, {batch, c, length});
           for (const char* strategy : {"sequential", "wide"}) {
             INFO(to_string(context.device())
                  << " " << strategy << " " << dtype_name(dtype) << " n " << members << " groups "
@@ -126,8 +126,8 @@ TEST_CASE("groupnorm: in place, padded rows and channels: the same bits") {
     const int64_t b = 3, c = 4, h = 4, w = 6, row = 9, plane = 40, image = 170;
     const GroupnormProblem like{.num_members = 2, .groups = 1};
     const auto values = uniform(b * c * h * w, -1, 1, 5);
-    const Tensor plain = upload(context, Dtype::fp32, {b, c, h, w}, values);
-    const Tensor expected(context, Dtype::fp32, {b, c, h, w});
+    Tensor plain = upload(context, Dtype::fp32, {b, c, h, w}, values);
+    Tensor expected(context, Dtype::fp32, {b, c, h, w});
     run(context, {plain, {}, {}, expected}, like, "wide");
     std::vector<double> padded(static_cast<size_t>(1 + b * image), 99);
     const auto place = [&](int64_t i) {
@@ -136,8 +136,7 @@ TEST_CASE("groupnorm: in place, padded rows and channels: the same bits") {
                                  in % w);
     };
     for (int64_t i = 0; i < b * c * h * w; ++i) padded[place(i)] = values[static_cast<size_t>(i)];
-    const Tensor storage =
-        upload(context, Dtype::fp32, {static_cast<int64_t>(padded.size())}, padded);
+    Tensor storage = upload(context, Dtype::fp32, {static_cast<int64_t>(padded.size())}, padded);
     const TensorView view(static_cast<float*>(storage.data()) + 1, Dtype::fp32, {b, c, h, w},
                           Strides{image, plane, row, 1}, context.device());
     run(context, {view, {}, {}, view}, like, "wide");
@@ -160,7 +159,7 @@ TEST_CASE("groupnorm: parameters are packed and restored") {
     back.emplace_back(cpu, Dtype::fp32, Shape{3});
   }
   const std::vector<GroupnormMember> members{{own[0], own[1]}, {own[2], own[3]}};
-  const Tensor gamma(cpu, Dtype::fp32, {6}), beta(cpu, Dtype::fp32, {2, 3});
+  Tensor gamma(cpu, Dtype::fp32, {6}), beta(cpu, Dtype::fp32, {2, 3});
   plan.prepare_weights(members, gamma, beta, Stream::cpu());
   CHECK(download(cpu, gamma)[4] == download(cpu, own[2])[1]);
   plan.restore_weights(gamma, beta, std::vector<TensorView>{back[0], back[2]},
@@ -170,7 +169,7 @@ TEST_CASE("groupnorm: parameters are packed and restored") {
 
 TEST_CASE("groupnorm: each wrong operand is named, with what was got and expected") {
   const Context cpu = Context::cpu();
-  const Tensor x(cpu, Dtype::fp32, {2, 6, 4}), y(cpu, Dtype::fp32, {2, 6, 4}),
+  Tensor x(cpu, Dtype::fp32, {2, 6, 4}), y(cpu, Dtype::fp32, {2, 6, 4}),
       few(cpu, Dtype::fp32, {2, 6, 3}), gamma(cpu, Dtype::fp32, {2, 3}),
       wrong(cpu, Dtype::fp32, {3, 3});
   const auto refuses = [&](const GroupnormArguments& a, const GroupnormProblem& like,
@@ -206,7 +205,7 @@ TEST_CASE("groupnorm: each wrong operand is named, with what was got and expecte
 TEST_CASE("groupnorm: empty problems run") {
   const Context cpu = Context::cpu();
   for (const Shape& shape : {Shape{0, 4, 8}, Shape{2, 0, 8}, Shape{2, 4, 0}, Shape{2, 4, 0, 3}}) {
-    const Tensor x(cpu, Dtype::fp32, shape), y(cpu, Dtype::fp32, shape);
+    Tensor x(cpu, Dtype::fp32, shape), y(cpu, Dtype::fp32, shape);
     CHECK_NOTHROW(run(cpu, {x, {}, {}, y}, {.num_members = 2}, "wide"));
   }
 }

@@ -45,7 +45,7 @@ struct Operands {
     return upload(context, p.dtype, {p.num_members, p.channels},
                   uniform(p.num_members * p.channels, -1, 1, seed));
   }
-  GroupnormArguments arguments(bool is_affine) const {
+  GroupnormArguments arguments(bool is_affine) {
     if (!is_affine) return {x, {}, {}, y};
     return {x, gamma, beta, y};
   }
@@ -70,7 +70,7 @@ TEST_CASE("instancenorm: cuDNN's graph means what the CPU computes") {
     GroupnormProblem like{
         .num_members = 2, .batch = 3, .channels = 2, .groups = 2, .height = 2, .width = 3};
     like.epsilon = 0.01f;
-    const Operands ours(like), theirs(like);
+    Operands ours(like), theirs(like);
     const GroupnormArguments arguments = ours.arguments(is_affine);
     const GroupnormPlan plan =
         make_groupnorm_plan(ours.context, describe_groupnorm(arguments, like));
@@ -104,7 +104,7 @@ TEST_CASE("instancenorm: what cuDNN cannot be told of is refused with the reason
 }
 
 TEST_CASE("instancenorm: operands that cuDNN cannot be given are refused with the reason") {
-  const Operands operands(problem());
+  Operands operands(problem());
   GroupnormArguments a = operands.arguments(true);
   CHECK(instancenorm_cudnn_unsupported_reason(a) == "");
   a.gamma.data = static_cast<const std::byte*>(a.gamma.data) + 4;
@@ -117,7 +117,7 @@ TEST_CASE("instancenorm: operands that cuDNN cannot be given are refused with th
 
 TEST_CASE("instancenorm: a member's operands begin where its values do") {
   GroupnormProblem p = problem(Dtype::bf16);
-  const Operands operands(p);
+  Operands operands(p);
   const GroupnormArguments all = operands.arguments(true);
   const GroupnormArguments third = InstancenormCudnn::member_of(p, all, 2);
   const auto bytes = [](const ConstTensorView& own, const ConstTensorView& first) {
@@ -146,7 +146,7 @@ TEST_CASE("instancenorm: cuDNN plans every dtype for devices that are not at han
     const InstancenormCudnn plan(device, p);
     INFO(plan.explain() << ", " << plan.workspace_bytes() << " bytes");
     CHECK(plan.explain().starts_with("engine "));
-    const Operands operands(p);
+    Operands operands(p);
     CHECK_THROWS_AS(plan.run(operands.arguments(true), {Stream::cpu()}), Error);  // no handle
   }
 }
@@ -156,10 +156,10 @@ TEST_CASE("instancenorm: cuDNN on CUDA does what the CPU does", "[gpu]") {
   const VendorHandles handles(context);
   if (handles.cudnn() == nullptr) SKIP("no cuDNN: " << handles.cudnn_unavailable_reason());
   const GroupnormProblem p = problem();
-  const Operands ours(p);
+  Operands ours(p);
   make_groupnorm_plan(ours.context, p).run(ours.arguments(true), {Stream::cpu()});
   for (const char* strategy : {"cudnn", "sequential"}) {
-    const Operands theirs(p, context);
+    Operands theirs(p, context);
     test::run_plan(context, make_groupnorm_plan(context, p, {strategy}), theirs.arguments(true));
     INFO(strategy);
     CHECK(worst_difference(ours, theirs) < 1e-5);

@@ -58,10 +58,10 @@ TEST_CASE("layernorm: a case worked out by hand") {
   for (const Context& context : test::devices_at_hand()) {
     // Rows (1, 3) and (10, 10): means 2 and 10, variances 1 and 0; epsilon 0 is legal with the
     // first.
-    const Tensor x = upload(context, Dtype::fp32, {1, 4}, {1, 3, 10, 10});
-    const Tensor gamma = upload(context, Dtype::fp32, {2, 2}, {2, 4, 1, 1});
-    const Tensor beta = upload(context, Dtype::fp32, {2, 2}, {0.5, 0.5, 7, 8});
-    const Tensor y(context, Dtype::fp32, {1, 4});
+    Tensor x = upload(context, Dtype::fp32, {1, 4}, {1, 3, 10, 10});
+    Tensor gamma = upload(context, Dtype::fp32, {2, 2}, {2, 4, 1, 1});
+    Tensor beta = upload(context, Dtype::fp32, {2, 2}, {0.5, 0.5, 7, 8});
+    Tensor y(context, Dtype::fp32, {1, 4});
     for (const char* strategy : {"sequential", "wide", "auto"}) {
       run(context, {x, gamma, beta, y}, {.epsilon = 0x1p-20f}, strategy);
       const std::vector<double> got = download(context, y);
@@ -75,8 +75,8 @@ TEST_CASE("layernorm: a case worked out by hand") {
 
 TEST_CASE("layernorm: without parameters, members may stand on an axis of their own") {
   for (const Context& context : test::devices_at_hand()) {
-    const Tensor x = upload(context, Dtype::fp32, {1, 2, 4}, {1, 1, 3, 3, 10, 30, 30, 10});
-    const Tensor y(context, Dtype::fp32, {1, 2, 4});
+    Tensor x = upload(context, Dtype::fp32, {1, 2, 4}, {1, 1, 3, 3, 10, 30, 30, 10});
+    Tensor y(context, Dtype::fp32, {1, 2, 4});
     for (const char* strategy : {"sequential", "wide"}) {
       run(context, {x, {}, {}, y}, {.num_members = 2, .features = 4, .epsilon = 0x1p-20f},
           strategy);
@@ -96,11 +96,10 @@ TEST_CASE("layernorm: every path, dtype and odd size stays within its bound, wha
         for (const double offset : {0.0, 100.0, 1000.0}) {
           LayernormProblem p{.num_members = 3, .rows = 2, .features = d, .dtype = dtype};
           const int64_t count = 6 * d;
-          const Tensor x =
-              upload(context, dtype, {2, 3 * d}, uniform(count, offset - 1, offset + 1, 1));
-          const Tensor gamma = upload(context, dtype, {3, d}, uniform(3 * d, -1, 1, 2));
-          const Tensor beta = upload(context, dtype, {3, d}, uniform(3 * d, -1, 1, 3));
-          const Tensor y(context, dtype, {2, 3 * d});
+          Tensor x = upload(context, dtype, {2, 3 * d}, uniform(count, offset - 1, offset + 1, 1));
+          Tensor gamma = upload(context, dtype, {3, d}, uniform(3 * d, -1, 1, 2));
+          Tensor beta = upload(context, dtype, {3, d}, uniform(3 * d, -1, 1, 3));
+          Tensor y(context, dtype, {2, 3 * d});
           for (const char* strategy : {"sequential", "wide"}) {
             run(context, {x, gamma, beta, y}, p, strategy);
             INFO(to_string(context.device()) << " " << strategy << " " << dtype_name(dtype) << " d "
@@ -137,8 +136,8 @@ TEST_CASE("layernorm: in place, strided, misaligned and without gamma and beta")
     LayernormProblem p{
         .num_members = n, .rows = rows, .features = d, .has_gamma = false, .has_beta = false};
     const std::vector<double> dense = uniform(rows * n * d, -1, 1, 5);
-    const Tensor plain = upload(context, Dtype::fp32, {rows, n * d}, dense);
-    const Tensor expected(context, Dtype::fp32, {rows, n * d});
+    Tensor plain = upload(context, Dtype::fp32, {rows, n * d}, dense);
+    Tensor expected(context, Dtype::fp32, {rows, n * d});
     run(context, {plain, {}, {}, expected}, p, "wide");
     std::vector<double> padded(static_cast<size_t>(1 + rows * row_stride), 99);
     for (int64_t r = 0; r < rows; ++r) {
@@ -146,7 +145,7 @@ TEST_CASE("layernorm: in place, strided, misaligned and without gamma and beta")
         padded[static_cast<size_t>(1 + r * row_stride + i)] =
             dense[static_cast<size_t>(r * n * d + i)];
     }
-    const Tensor storage = upload(context, Dtype::fp32, {1 + rows * row_stride}, padded);
+    Tensor storage = upload(context, Dtype::fp32, {1 + rows * row_stride}, padded);
     const TensorView view(static_cast<float*>(storage.data()) + 1, Dtype::fp32, {rows, n * d},
                           Strides{row_stride, 1}, context.device());
     run(context, {view, {}, {}, view}, p, "wide");
@@ -164,18 +163,18 @@ TEST_CASE("layernorm: in place, strided, misaligned and without gamma and beta")
 TEST_CASE("layernorm: empty problems run") {
   const Context cpu = Context::cpu();
   for (const Shape& shape : {Shape{0, 8}, Shape{4, 0}}) {
-    const Tensor x(cpu, Dtype::fp32, shape), y(cpu, Dtype::fp32, shape);
+    Tensor x(cpu, Dtype::fp32, shape), y(cpu, Dtype::fp32, shape);
     CHECK_NOTHROW(run(cpu, {x, {}, {}, y}, {.num_members = 2}, "wide"));
   }
 }
 
 TEST_CASE("layernorm: each wrong operand is named, with what was got and expected") {
   const Context cpu = Context::cpu();
-  const Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 6}),
-      gamma(cpu, Dtype::fp32, {2, 3}), beta(cpu, Dtype::fp32, {2, 3});
-  const Tensor flat(cpu, Dtype::fp32, {6}), wide_beta(cpu, Dtype::fp32, {2, 4}),
+  Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 6}), gamma(cpu, Dtype::fp32, {2, 3}),
+      beta(cpu, Dtype::fp32, {2, 3});
+  Tensor flat(cpu, Dtype::fp32, {6}), wide_beta(cpu, Dtype::fp32, {2, 4}),
       half(cpu, Dtype::fp16, {2, 3}), few(cpu, Dtype::fp32, {3, 6});
-  const Tensor ints(cpu, Dtype::int32, {4, 6});
+  Tensor ints(cpu, Dtype::int32, {4, 6});
   CHECK_THROWS_MATCHES(describe_layernorm({x, flat, beta, y}), Error,
                        Message("layernorm: gamma is [6], expected [num_members, features]"));
   CHECK_THROWS_MATCHES(

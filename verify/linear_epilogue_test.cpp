@@ -37,7 +37,7 @@ void check_epilogue(TestDevice& device, Dtype dtype, int64_t features, int64_t g
   for (size_t i = 0; i < sums.size(); ++i) sums[i] = static_cast<double>(i % 41) / 8 - 2.5;
   for (int64_t i = 0; i < members * features; ++i) bias.push_back(static_cast<double>(i % 5) / 4);
   const Tensor sums_there = upload(device, Dtype::fp32, sums);
-  const Tensor bias_there = upload(device, dtype, bias), y = upload(device, dtype, nan);
+  Tensor bias_there = upload(device, dtype, bias), y = upload(device, dtype, nan);
 
   kernels::LinearEpilogueParams params{};
   params.sums = static_cast<const float*>(sums_there.data());
@@ -95,7 +95,7 @@ TEST_CASE("linear pointers: every member's addresses, and nothing behind them") 
   const int64_t num_members = GENERATE(0, 1, 5, 256, 257);
   constexpr int64_t kGuard = 4;
   const int64_t count = 3 * num_members + kGuard;
-  const Tensor there(device.context(), Dtype::int64, {count});
+  Tensor there(device.context(), Dtype::int64, {count});
   std::vector<int64_t> before(static_cast<size_t>(count), -7), after(before);
   const auto host = [&](std::vector<int64_t>& values) {
     return TensorView(values.data(), Dtype::int64, {count}, Device{});

@@ -281,7 +281,7 @@ TEST_CASE("describe_linear: scale and residual") {
     like.epilogue.residual = Residual::after_activation;
     o.arguments.residual = o.arguments.y;
     CHECK(describe_linear(o.arguments, like).epilogue.residual == Residual::after_activation);
-    const Tensor joint(context, plain.dtype, {batch + 1, n * out});
+    Tensor joint(context, plain.dtype, {batch + 1, n * out});
     o.arguments.y = TensorView(joint.data(), plain.dtype, {batch, n * out}, context.device());
     void* next = static_cast<std::byte*>(joint.data()) + n * out * dtype_bytes(plain.dtype);
     o.arguments.residual = TensorView(next, plain.dtype, {batch, n * out}, context.device());

@@ -125,7 +125,7 @@ TEST_CASE("quantised linear on CUDA: a weight that is no number spoils its outpu
   std::vector<float> damaged = weights;
   damaged[21 * 192 + 130] = wrong;
   Tensor first(context, Dtype::fp32, {40, 192}), second(context, Dtype::fp32, {40, 192});
-  const auto upload = [&](const std::vector<float>& from, const Tensor& to) {
+  const auto upload = [&](const std::vector<float>& from, Tensor& to) {
     Tensor host(Context::cpu(), to.dtype(), to.shape());
     encode_row(to.dtype(), from.data(), host.data(), host.num_elements());
     copy(host, to, bench.stream());
@@ -133,10 +133,10 @@ TEST_CASE("quantised linear on CUDA: a weight that is no number spoils its outpu
   };
   upload(weights, first);
   upload(damaged, second);
-  const Tensor blobs(context, Dtype::uint8, {2, linear_member_bytes(plan.problem())});
+  Tensor blobs(context, Dtype::uint8, {2, linear_member_bytes(plan.problem())});
   const LinearMember members[] = {{first.view(), {}}, {second.view(), {}}};
   plan.prepare_weights(members, blobs, {}, bench.stream());
-  const Tensor x(context, Dtype::bf16, {4, 2 * 192});
+  Tensor x(context, Dtype::bf16, {4, 2 * 192});
   upload(ones, x);
   Tensor outputs(context, Dtype::bf16, {4, 2 * 40}), host(Context::cpu(), Dtype::bf16, {4, 80});
   plan.run({.x = x, .weight = blobs, .bias = {}, .y = outputs}, bench.execution(0));

@@ -68,7 +68,7 @@ void check_round_trip(const Context& context, bool has_bias) {
     weight_views.push_back(restored_weights.back());
     bias_views.push_back(restored_biases.back());
   }
-  const Tensor weight(context, problem.dtype, {3, 5, 7}), bias(context, problem.dtype, {3, 5});
+  Tensor weight(context, problem.dtype, {3, 5, 7}), bias(context, problem.dtype, {3, 5});
   const TensorView bias_view = has_bias ? bias.view() : TensorView();
   if (!has_bias) bias_views.clear();
   plan.prepare_weights(members, weight, bias_view, stream.get());
@@ -109,7 +109,7 @@ TEST_CASE("quantised members are prepared, replaced row by row, and restored as 
     const Tensor bias_one = upload(context, Dtype::fp16, {20}, bias_bytes, stream.get());
     const LinearMember members[] = {{one.view(), bias_one.view()}, {one.view(), bias_one.view()}};
     const int64_t size = linear_member_bytes(plan.problem());
-    const Tensor blobs(context, Dtype::uint8, {2, size}), bias(context, Dtype::fp16, {2, 20});
+    Tensor blobs(context, Dtype::uint8, {2, size}), bias(context, Dtype::fp16, {2, 20});
     plan.prepare_weights(members, blobs, bias, stream.get());
     copy(blobs.view().narrow(0, 0, 1), blobs.view().narrow(0, 1, 1), stream.get());
     Tensor first(context, Dtype::fp32, {20, 70}), second(context, Dtype::fp32, {20, 70});
@@ -118,7 +118,7 @@ TEST_CASE("quantised members are prepared, replaced row by row, and restored as 
     plan.restore_weights(blobs, bias, weights, biases, stream.get());
     CHECK(download(context, first, stream.get()) == bytes);
     CHECK(download(context, second, stream.get()) == bytes);
-    const Tensor short_blobs(context, Dtype::uint8, {2, size - 16});
+    Tensor short_blobs(context, Dtype::uint8, {2, size - 16});
     CHECK_THROWS_AS(plan.prepare_weights(members, short_blobs, bias, stream.get()), Error);
   }
 }
@@ -132,7 +132,7 @@ TEST_CASE("prepare_weights refuses members that do not fit") {
   problem.epilogue.has_bias = true;
   const LinearPlan plan = make_linear_plan(context, problem);
   const Tensor member_weight(context, Dtype::fp32, {4, 3}), member_bias(context, Dtype::fp32, {4});
-  const Tensor weight(context, Dtype::fp32, {2, 4, 3}), bias(context, Dtype::fp32, {2, 4});
+  Tensor weight(context, Dtype::fp32, {2, 4, 3}), bias(context, Dtype::fp32, {2, 4});
   std::vector<LinearMember> members(2, {member_weight, member_bias});
   TensorView packed_weight = weight, packed_bias = bias;
   std::string expected;

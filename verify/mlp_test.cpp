@@ -50,7 +50,7 @@ void run(const Context& context, const MlpArguments& arguments, const MlpProblem
   const OwnedStream stream(context);
   const MlpPlan plan =
       make_mlp_plan(context, describe_mlp(arguments, like), {.strategy = strategy});
-  const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
+  Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
   fill_bytes(scratch, 0xff, stream.get());
   plan.run(arguments, {stream.get(), {scratch.data(), scratch.bytes()}});
   context.synchronize(stream.get());
@@ -153,8 +153,8 @@ void check(const Context& context, const std::string& strategy, const MlpProblem
   const Parameters parameters(context, p, 7);
   const Shape shape = p.shared_input ? Shape{p.batch, p.widths.front()}
                                      : Shape{p.batch, p.num_members * p.widths.front()};
-  const Tensor x = upload(context, p.dtype, shape, uniform(num_elements(shape), -1, 1, 3));
-  const Tensor y(context, p.dtype, {p.batch, p.num_members * p.widths.back()});
+  Tensor x = upload(context, p.dtype, shape, uniform(num_elements(shape), -1, 1, 3));
+  Tensor y(context, p.dtype, {p.batch, p.num_members * p.widths.back()});
   run(context, {x, parameters.packed, y}, p, strategy);
   CHECK(worst_ratio(p, download(context, x), download(context, parameters.packed),
                     download(context, y)) <= 1);
@@ -179,9 +179,9 @@ TEST_CASE("mlp: layers, biases and activations are where they should be, by hand
     put(16, {1, 1}), put(28, {1, -1}), put(40, {-1, 0}), put(52, {1, 10, 100});
     put(64 + 2, {1}), put(64 + 8, {-1});
     put(64 + 16, {2, 0}), put(64 + 28, {0, 2}), put(64 + 52, {1, 1, 1});
-    const Tensor blob = upload(context, Dtype::fp32, {2, 64}, weights);
-    const Tensor x = upload(context, Dtype::fp32, {2, 4}, {1, 2, 3, 4, -7, 1, -1, 5});
-    const Tensor y(context, Dtype::fp32, {2, 2});
+    Tensor blob = upload(context, Dtype::fp32, {2, 64}, weights);
+    Tensor x = upload(context, Dtype::fp32, {2, 4}, {1, 2, 3, 4, -7, 1, -1, 5});
+    Tensor y(context, Dtype::fp32, {2, 2});
     run(context, {x, blob, y}, p, strategy);
     // 3, -1, -6 -> 3 + 0.5; 6, 8, 1 -> 15 - 1; -6, -8, 2 -> 200.5; -2, 10, 1 -> 11 - 1.
     CHECK(download(context, y) == Reals{3.5, 14, 200.5, 10});
@@ -308,8 +308,8 @@ TEST_CASE("mlp: padded members, strided rows and unaligned ones change no bit") 
     const MlpProblem p = problem_of({5, 70, 6}, 3, 9, Dtype::bf16);
     const Parameters parameters(context, p, 11);
     const int64_t elements = mlp_member_elements(p), padded = elements + 24;
-    const Tensor x = upload(context, p.dtype, {9, 15}, uniform(135, -1, 1, 3));
-    const Tensor y(context, p.dtype, {9, 18});
+    Tensor x = upload(context, p.dtype, {9, 15}, uniform(135, -1, 1, 3));
+    Tensor y(context, p.dtype, {9, 18});
     run(context, {x, parameters.packed, y}, p, strategy);
 
     const Reals rows = download(context, x), weights = download(context, parameters.packed);
@@ -319,9 +319,9 @@ TEST_CASE("mlp: padded members, strided rows and unaligned ones change no bit") 
       const auto run_length = static_cast<size_t>(elements);
       weights_padded[i / run_length * static_cast<size_t>(padded) + i % run_length] = weights[i];
     }
-    const Tensor x_storage = upload(context, p.dtype, {9 * 21 + 1}, x_padded);
+    Tensor x_storage = upload(context, p.dtype, {9 * 21 + 1}, x_padded);
     const Tensor weights_storage = upload(context, p.dtype, {3, padded}, weights_padded);
-    const Tensor y_storage(context, p.dtype, {9 * 3 * 7 + 1});
+    Tensor y_storage(context, p.dtype, {9 * 3 * 7 + 1});
     const TensorView x_view(static_cast<char*>(x_storage.data()) + 2, p.dtype, {9, 3, 5},
                             Strides{21, 5, 1}, context.device());
     const TensorView y_view(static_cast<char*>(y_storage.data()) + 2, p.dtype, {9, 3, 6},
@@ -407,7 +407,7 @@ TEST_CASE("mlp: bad problems and operands are refused, each with its message") {
   bad = p, bad.widths = {int64_t{1} << 62, int64_t{1} << 62};
   CHECK_THROWS_AS(make_mlp_plan(context, bad), Error);
 
-  const Tensor x(context, Dtype::fp32, {2, 8}), weights(context, Dtype::fp32, {2, 44}),
+  Tensor x(context, Dtype::fp32, {2, 8}), weights(context, Dtype::fp32, {2, 44}),
       y(context, Dtype::fp32, {2, 6}), odd(context, Dtype::fp32, {2 * 44 + 1}),
       halves(context, Dtype::fp16, {2, 44});
   const auto refuses_operands = [&](const MlpArguments& arguments, const std::string& message) {
@@ -427,7 +427,7 @@ TEST_CASE("mlp: bad problems and operands are refused, each with its message") {
   refuses_operands({x, weights, over_x}, "y shares addresses with x");
 
   const MlpPlan plan = make_mlp_plan(context, p);
-  const Tensor more_x(context, Dtype::fp32, {3, 8}), more_y(context, Dtype::fp32, {3, 6});
+  Tensor more_x(context, Dtype::fp32, {3, 8}), more_y(context, Dtype::fp32, {3, 6});
   CHECK_THROWS_MATCHES(plan.run({more_x, weights, more_y}, {Stream::cpu()}), Error,
                        Message("mlp: the operands' batch is 3, expected the plan's = 2"));
   CHECK_THROWS_MATCHES(plan.prepare_weights({}, weights, Stream::cpu()), Error,

@@ -65,7 +65,7 @@ TEST_CASE("model: operands that overlap are refused, whole or in chunks") {
   g.output("a", layers::linear(g, "fc1", x, 16));
   g.output("b", layers::linear(g, "fc2", layers::linear(g, "fc3", z, 16), 16));
   ModelRun run(cpu, std::move(g).build(), {.num_members = 2, .batch = 4});
-  const Tensor memory(cpu, Dtype::fp32, {1024});
+  Tensor memory(cpu, Dtype::fp32, {1024});
   const auto at = [&](int64_t element, int64_t rows) {
     return TensorView(static_cast<float*>(memory.data()) + element, Dtype::fp32, {rows, 32},
                       cpu.device());

@@ -61,11 +61,10 @@ TEST_CASE("model builder: a replay keeps its model") {
   const auto operand = [](const ModelOperand& like) {
     return Tensor(kCpu, like.dtype, like.shape);
   };
-  const Tensor x = operand(model.plan().inputs()[0]);
-  const Tensor first = operand(model.plan().outputs()[0]),
-               again = operand(model.plan().outputs()[0]);
+  Tensor x = operand(model.plan().inputs()[0]);
+  Tensor first = operand(model.plan().outputs()[0]), again = operand(model.plan().outputs()[0]);
   std::memset(x.data(), 0, static_cast<size_t>(x.bytes()));
-  const Tensor workspace(kCpu, Dtype::uint8, {model.plan().workspace_bytes()});
+  Tensor workspace(kCpu, Dtype::uint8, {model.plan().workspace_bytes()});
   const Execution execution{Stream::cpu(), {workspace.data(), workspace.bytes()}};
   const ConstTensorView in = x.view();
   const TensorView out = first.view(), out_again = again.view();

@@ -149,7 +149,7 @@ TEST_CASE("model host cost: eight threads run one model, each with a stream and 
       CHECK(run.worst_error(run.run()) < 2e-5);
       const ModelOperand& operand = run.plan().outputs()[0];
       const ModelArguments arguments = run.arguments();
-      const Tensor alone(context, operand.dtype, operand.shape);
+      Tensor alone(context, operand.dtype, operand.shape);
       const TensorView alone_view = alone;
       run.model().run({arguments.inputs, {&alone_view, 1}}, run.execution());
       context.synchronize(run.stream());

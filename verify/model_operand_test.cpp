@@ -72,8 +72,8 @@ TEST_CASE("model: members' inputs and outputs come and go one by one") {
       const ModelPlan plan = make_model_plan(context, relu({kBatch, 4}), problem);
       const Model model(context, plan, std::vector<MemberParameters>(3));
       const ModelOperand &in = plan.inputs()[0], &out = plan.outputs()[0];
-      const Tensor x(context, in.dtype, in.shape), y(context, out.dtype, out.shape);
-      const Tensor workspace(context, Dtype::uint8, {plan.workspace_bytes()});
+      Tensor x(context, in.dtype, in.shape), y(context, out.dtype, out.shape);
+      Tensor workspace(context, Dtype::uint8, {plan.workspace_bytes()});
       const OwnedStream stream(context);
       const ConstTensorView inputs[] = {x};
       const TensorView outputs[] = {y};

@@ -196,7 +196,7 @@ TEST_CASE("model: a cross attention to x is the attention of x") {
   const ConstTensorView in_view(in.data(), Dtype::fp32, shape, cpu.device());
   const std::array<TensorView, 2> out{TensorView(self.data(), Dtype::fp32, shape, cpu.device()),
                                       TensorView(cross.data(), Dtype::fp32, shape, cpu.device())};
-  const Tensor workspace(cpu, Dtype::uint8, {model.plan().workspace_bytes()});
+  Tensor workspace(cpu, Dtype::uint8, {model.plan().workspace_bytes()});
   model.run({{&in_view, 1}, out}, {Stream::cpu(), {workspace.data(), workspace.bytes()}});
   for (size_t i = 0; i < in.size(); ++i) {
     CHECK(std::abs(self[i]) > 1e-4f);

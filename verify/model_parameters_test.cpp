@@ -119,10 +119,10 @@ TEST_CASE("model parameters: from and into memory of the device, rounded where d
       given.push_back(values[i % 4]);
       expected.push_back(rounded[i % 4]);
     }
-    const Tensor bias = test::upload(context, Dtype::fp16, {48}, given);
+    Tensor bias = test::upload(context, Dtype::fp16, {48}, given);
     model.set(2, "fc1.bias", bias, run.stream());
     for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
-      const Tensor got(context, dtype, {48});
+      Tensor got(context, dtype, {48});
       model.get(2, "fc1.bias", got, run.stream());
       CHECK(test::download(context, got) == expected);
     }

@@ -147,16 +147,16 @@ TEST_CASE("quantised model: blobs as parameters are what quantising gives") {
 
   const OwnedParameters weights = random_parameters(with_weights, 3, 0);
   const ConstTensorView weight = weights.at("fc.weight");
-  const Tensor blob(context, Dtype::uint8, {1, quantized_bytes(how)});
+  Tensor blob(context, Dtype::uint8, {1, quantized_bytes(how)});
   quantize_weights(context, how, std::span(&weight, 1), blob, Stream::cpu());
   const ConstTensorView flat(blob.data(), Dtype::uint8, {quantized_bytes(how)}, Device{});
   const MemberParameters own{{"blob", flat}}, dense{{"fc.weight", weight}};
   const auto output_of = [&](const Graph& graph, const MemberParameters& parameters) {
     const ModelPlan plan = make_model_plan(context, graph, {.num_members = 1, .batch = 2});
     const Model model(context, plan, std::span(&parameters, 1));
-    const Tensor in(context, Dtype::fp32, {2, 70}), out(context, Dtype::fp32, {2, 20});
+    Tensor in(context, Dtype::fp32, {2, 70}), out(context, Dtype::fp32, {2, 20});
     for (int i = 0; i < 140; ++i) static_cast<float*>(in.data())[i] = static_cast<float>(i % 7 - 3);
-    const Tensor workspace(context, Dtype::uint8, {plan.workspace_bytes()});
+    Tensor workspace(context, Dtype::uint8, {plan.workspace_bytes()});
     const ConstTensorView from = in;
     const TensorView to = out;
     model.run({std::span(&from, 1), std::span(&to, 1)},

@@ -186,8 +186,8 @@ TEST_CASE("model ragged: nobody's bits depend on the others, nor on NaN in them"
       ModelRun a(context, graph, ragged({2, 3, 1}), {}, 7, {4, 5, 6});
       ModelRun b(context, graph, ragged({2, 3, 1}), {}, 7, {4, 9, 6});
       const ModelRun::Outputs first = a.run(), other = b.run();
-      const OwnedParameters broken = random_parameters(graph, 7, 9);
-      for (const auto& [name, tensor] : broken) {
+      OwnedParameters broken = random_parameters(graph, 7, 9);
+      for (auto& [name, tensor] : broken) {
         std::memset(tensor.data(), 0xff, static_cast<size_t>(tensor.bytes()));
       }
       b.model().replace(1, views_of(broken), b.stream());

@@ -122,7 +122,7 @@ TEST_CASE("model: a sequence in two parts, whose states go on, is the whole sequ
     const std::array<TensorView, 2> out{
         TensorView(difference.data(), Dtype::fp32, {2, 6}, cpu.device()),
         TensorView(hidden.data(), Dtype::fp32, {2, 6}, cpu.device())};
-    const Tensor workspace(cpu, Dtype::uint8, {model.plan().workspace_bytes()});
+    Tensor workspace(cpu, Dtype::uint8, {model.plan().workspace_bytes()});
     model.run({{&in_view, 1}, out}, {Stream::cpu(), {workspace.data(), workspace.bytes()}});
     for (size_t i = 0; i < hidden.size(); ++i) {
       CHECK(std::abs(hidden[i]) > 1e-3f);

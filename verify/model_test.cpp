@@ -210,7 +210,7 @@ TEST_CASE("model: a batch in chunks gives the bits of the whole") {
     const Model part = whole.model().with_batch(2);
     const ChunkedModel chunked(part, 5);
     CHECK(chunked.workspace_bytes() < whole.plan().workspace_bytes());
-    const Tensor workspace(context, Dtype::uint8, {chunked.workspace_bytes()});
+    Tensor workspace(context, Dtype::uint8, {chunked.workspace_bytes()});
     whole.poison();
     Execution execution = whole.execution();
     execution.workspace = {workspace.data(), workspace.bytes()};

@@ -38,7 +38,7 @@ struct Lane {
   ModelArguments arguments(const ModelRun& run) const {
     return {run.arguments().inputs, {&out, 1}};
   }
-  Execution execution() const { return {Stream::cpu(), {workspace.data(), workspace.bytes()}}; }
+  Execution execution() { return {Stream::cpu(), {workspace.data(), workspace.bytes()}}; }
   Bytes read() const {
     const auto* bytes = static_cast<const std::byte*>(y.data());
     return {bytes, bytes + y.bytes()};
@@ -46,13 +46,13 @@ struct Lane {
 };
 
 /// Two threads compute, each by a function that `make` gives it, while a third changes members.
-void check(ModelRun& run, const Change& change, const std::function<Compute(const Lane&)>& make) {
+void check(ModelRun& run, const Change& change, const std::function<Compute(Lane&)>& make) {
   constexpr int64_t kLeast = 1000;  // of runs and of changes: enough to be torn without a lock
   const Context& context = run.context();
   std::vector<Bytes> expected;
   for (const int which : {0, 1}) {
     change(which);
-    const Lane lane(context, run);
+    Lane lane(context, run);
     make(lane)();
     expected.push_back(lane.read());
   }
@@ -63,7 +63,7 @@ void check(ModelRun& run, const Change& change, const std::function<Compute(cons
   std::vector<std::thread> threads;
   for (int t = 0; t < 2; ++t) {
     threads.emplace_back([&] {
-      const Lane lane(context, run);
+      Lane lane(context, run);
       const Compute compute = make(lane);
       do {
         std::memset(lane.y.data(), 0xff, static_cast<size_t>(lane.y.bytes()));
@@ -90,10 +90,10 @@ TEST_CASE("model threads: members are replaced and cloned while others run") {
   ModelRun run(two_threads(), test::small_model("deep_mlp"), {.num_members = 3, .batch = 8});
   const Stream cpu = Stream::cpu();
   const MemberParameters sets[] = {run.parameters_of(8), run.parameters_of(9)};
-  const auto plain = [&](const Lane& lane) -> Compute {
+  const auto plain = [&](Lane& lane) -> Compute {
     return [&] { run.model().run(lane.arguments(run), lane.execution()); };
   };
-  const auto replayed = [&](const Lane& lane) -> Compute {
+  const auto replayed = [&](Lane& lane) -> Compute {
     const auto replay = std::make_shared<const ModelReplay>(run.context(), run.model(),
                                                             lane.arguments(run), lane.execution());
     return [replay, cpu] { replay->run(cpu); };
@@ -115,7 +115,7 @@ TEST_CASE("model threads: a run in pieces is of the same members in all of them"
   const ChunkedModel chunked(run.model().with_batch(5), 24);
   check(
       run, [&](int which) { run.model().replace(0, sets[which], Stream::cpu()); },
-      [&](const Lane& lane) -> Compute {
+      [&](Lane& lane) -> Compute {
         return [&] { chunked.run(lane.arguments(run), lane.execution()); };
       });
 }

@@ -201,7 +201,7 @@ std::vector<Named> run(const OnnxModel& model, const Named& inputs) {
     results.emplace_back(cpu, operand.dtype, operand.shape);
   const std::vector<ConstTensorView> in(tensors.begin(), tensors.end());
   const std::vector<TensorView> out(results.begin(), results.end());
-  const Tensor workspace(cpu, Dtype::uint8, {compiled.plan().workspace_bytes()});
+  Tensor workspace(cpu, Dtype::uint8, {compiled.plan().workspace_bytes()});
   compiled.run({in, out}, {Stream::cpu(), {workspace.data(), workspace.bytes()}});
   std::vector<Named> all(kMembers);
   for (size_t k = 0; k < results.size(); ++k) {

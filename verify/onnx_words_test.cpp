@@ -104,7 +104,7 @@ TEST_CASE("onnx: pools whose pads are uneven have the windows that ONNX says") {
       const ModelPlan plan = make_model_plan(cpu, model->graph(), {.num_members = 1, .batch = 1});
       REQUIRE(plan.outputs()[0].shape == Shape{1, 1, std::ssize(y)});
       const Model loaded(cpu, plan, std::vector<MemberParameters>{model->parameters(0)});
-      const Tensor workspace(cpu, Dtype::uint8, {plan.workspace_bytes()});
+      Tensor workspace(cpu, Dtype::uint8, {plan.workspace_bytes()});
       const ConstTensorView in(x.data(), Dtype::fp32, {1, 1, size}, cpu.device());
       const TensorView out(y.data(), Dtype::fp32, {1, 1, std::ssize(y)}, cpu.device());
       loaded.run({{&in, 1}, {&out, 1}}, {Stream::cpu(), {workspace.data(), workspace.bytes()}});

@@ -83,7 +83,7 @@ void check_round_trip(const Context& context, const PackedOperand& operand, int 
   Shape stored = packed_shape(operand, member, num_members);
   const Shape packed_extents = stored;
   stored[stored.rank() - 1] += row_padding;
-  const Tensor storage(context, dtype, {num_elements(stored) + shift});
+  Tensor storage(context, dtype, {num_elements(stored) + shift});
   fill_bytes(storage, 0xee, stream.get());
   auto* base = static_cast<uint8_t*>(storage.data()) + shift * size;
   const TensorView packed(base, dtype, packed_extents, contiguous_strides(stored),
@@ -147,7 +147,7 @@ TEST_CASE("every dtype packs, N = 1 and more members than a launch takes, too") 
 
 TEST_CASE("packing along the wrong axis is refused with both shapes") {
   const Context cpu = Context::cpu();
-  const Tensor member(cpu, Dtype::fp32, {8, 128, 64}), wrong(cpu, Dtype::fp32, {8, 512, 64});
+  Tensor member(cpu, Dtype::fp32, {8, 128, 64}), wrong(cpu, Dtype::fp32, {8, 512, 64});
   const std::vector<ConstTensorView> members(4, member);
   CHECK_THROWS_MATCHES(
       pack(operands::linear_x, members, wrong, Stream::cpu()), Error,
@@ -160,9 +160,8 @@ TEST_CASE("packing along the wrong axis is refused with both shapes") {
 
 TEST_CASE("pack refuses what does not fit together") {
   const Context cpu = Context::cpu();
-  const Tensor a(cpu, Dtype::fp32, {2, 3}), b(cpu, Dtype::fp32, {2, 4}),
-      half(cpu, Dtype::fp16, {2, 3});
-  const Tensor packed(cpu, Dtype::fp32, {2, 6}), packed_half(cpu, Dtype::fp16, {2, 6});
+  Tensor a(cpu, Dtype::fp32, {2, 3}), b(cpu, Dtype::fp32, {2, 4}), half(cpu, Dtype::fp16, {2, 3});
+  Tensor packed(cpu, Dtype::fp32, {2, 6}), packed_half(cpu, Dtype::fp16, {2, 6});
   const auto packs = [&](std::vector<ConstTensorView> members, const TensorView& to) {
     pack(operands::linear_x, members, to, Stream::cpu());
   };

@@ -38,8 +38,8 @@ void run(const Context& context, const PointwiseArguments& arguments, const Poin
 std::vector<double> apply(const Context& context, const PointwiseProblem& like,
                           const std::vector<double>& values) {
   const auto count = static_cast<int64_t>(values.size());
-  const Tensor x = upload(context, Dtype::fp32, {1, count}, values);
-  const Tensor y(context, Dtype::fp32, {1, count}), again(context, Dtype::fp32, {1, count});
+  Tensor x = upload(context, Dtype::fp32, {1, count}, values);
+  Tensor y(context, Dtype::fp32, {1, count}), again(context, Dtype::fp32, {1, count});
   run(context, {x, {}, y}, like, "wide");
   run(context, {x, {}, again}, like, "sequential");
   const std::vector<double> got = download(context, y), other = download(context, again);
@@ -148,8 +148,8 @@ TEST_CASE(
               upload(context, dtype, {members, stored}, test::uniform(members * stored, -1, 1, 6));
           const ConstTensorView slope =
               num_slopes == 0 ? ConstTensorView() : ConstTensorView(slopes);
-          const Tensor x = upload(context, dtype, {rows, members * d}, dense);
-          const Tensor y(context, dtype, {rows, members * d});
+          Tensor x = upload(context, dtype, {rows, members * d}, dense);
+          Tensor y(context, dtype, {rows, members * d});
           run(context, {x, slope, y}, problem, "wide");
           const std::vector<double> want = download(context, y);
           std::vector<double> expected(static_cast<size_t>(d)), tolerance(expected.size());
@@ -185,8 +185,7 @@ TEST_CASE(
               padded[at] = exact[static_cast<size_t>(i)];
               result[at] = want[static_cast<size_t>(i)];
             }
-            const Tensor storage =
-                upload(context, dtype, {static_cast<int64_t>(padded.size())}, padded);
+            Tensor storage = upload(context, dtype, {static_cast<int64_t>(padded.size())}, padded);
             const TensorView view(static_cast<char*>(storage.data()) + first * dtype_bytes(dtype),
                                   dtype, {rows, members, d}, Strides{row_stride, member_stride, 1},
                                   context.device());
@@ -206,7 +205,7 @@ TEST_CASE(
 TEST_CASE("pointwise: empty problems run, and weights go there and back") {
   const Context cpu = Context::cpu();
   for (const Shape& shape : {Shape{0, 8}, Shape{4, 0}}) {
-    const Tensor x(cpu, Dtype::fp32, shape), y(cpu, Dtype::fp32, shape);
+    Tensor x(cpu, Dtype::fp32, shape), y(cpu, Dtype::fp32, shape);
     CHECK_NOTHROW(run(cpu, {x, {}, y}, {.num_members = 2}, "wide"));
   }
   PointwiseProblem problem{.num_members = 2, .rows = 1, .features = 3};
@@ -215,7 +214,7 @@ TEST_CASE("pointwise: empty problems run, and weights go there and back") {
   const PointwisePlan plan = make_pointwise_plan(cpu, problem);
   const Tensor a = upload(cpu, Dtype::fp32, {3}, {1, 2, 3}),
                b = upload(cpu, Dtype::fp32, {3}, {4, 5, 6});
-  const Tensor slope(cpu, Dtype::fp32, {2, 3}), c(cpu, Dtype::fp32, {3}), d(cpu, Dtype::fp32, {3});
+  Tensor slope(cpu, Dtype::fp32, {2, 3}), c(cpu, Dtype::fp32, {3}), d(cpu, Dtype::fp32, {3});
   const ConstTensorView members[] = {a, b};
   plan.prepare_weights(members, slope, Stream::cpu());
   CHECK(download(cpu, slope) == std::vector<double>{1, 2, 3, 4, 5, 6});
@@ -227,9 +226,9 @@ TEST_CASE("pointwise: empty problems run, and weights go there and back") {
 TEST_CASE("pointwise: each wrong operand is named, with what was got and expected") {
   using enum PointwiseFunction;
   const Context cpu = Context::cpu();
-  const Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 6}),
-      few(cpu, Dtype::fp32, {3, 6}), slope(cpu, Dtype::fp32, {2, 2}),
-      ints(cpu, Dtype::int32, {4, 6}), half(cpu, Dtype::fp16, {2, 3});
+  Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 6}), few(cpu, Dtype::fp32, {3, 6}),
+      slope(cpu, Dtype::fp32, {2, 2}), ints(cpu, Dtype::int32, {4, 6}),
+      half(cpu, Dtype::fp16, {2, 3});
   const auto describe = [](const PointwiseArguments& a, PointwiseProblem like,
                            int64_t members = 2) {
     like.num_members = members;

@@ -79,7 +79,7 @@ TEST_CASE("pooling: sizes and windows that no kernel could run are refused by na
 TEST_CASE("pooling: operands that are not the plan's are named") {
   const Context cpu = Context::cpu();
   const PoolingPlan plan = make_pooling_plan(cpu, good());
-  const Tensor x(cpu, Dtype::fp32, {3, 8, 6, 8}), y(cpu, Dtype::fp32, {3, 8, 3, 4}),
+  Tensor x(cpu, Dtype::fp32, {3, 8, 6, 8}), y(cpu, Dtype::fp32, {3, 8, 3, 4}),
       half_x(cpu, Dtype::fp16, {3, 8, 6, 8}), half_y(cpu, Dtype::fp16, {3, 8, 3, 4}),
       flat(cpu, Dtype::fp32, {8, 12}), one(cpu, Dtype::fp32, {4, 8, 6, 8}),
       wide_x(cpu, Dtype::fp32, {3, 9, 6, 8});
@@ -95,7 +95,7 @@ TEST_CASE("pooling: operands that are not the plan's are named") {
   refuses(wide_x.view().narrow(1, 0, 8), y,
           "pooling: the operands' stride of x is {batch 432, member 192, channel 48, row 8, column "
           "1}, expected the plan's = {batch 384, member 192, channel 48, row 8, column 1}");
-  const auto elsewhere = [](const Tensor& tensor) {
+  const auto elsewhere = [](Tensor& tensor) {
     return TensorView(tensor.data(), tensor.dtype(), tensor.shape(), Device{DeviceType::cuda, 0});
   };
   refuses(elsewhere(x), y, "pooling: x is on cuda:0, expected the plan's device = cpu");

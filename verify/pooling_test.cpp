@@ -64,11 +64,11 @@ PoolingProblem completed(PoolingProblem p) {
 TEST_CASE("pooling: a case worked out by hand") {
   for (const Context& context : test::devices_at_hand()) {
     // Two members of one channel, 1 2 5 / 3 4 6 and ten times that.
-    const Tensor x =
+    Tensor x =
         upload(context, Dtype::fp32, {1, 2, 2, 3}, {1, 2, 5, 3, 4, 6, 10, 20, 50, 30, 40, 60});
-    const Tensor one(context, Dtype::fp32, {1, 2, 1, 1}), two(context, Dtype::fp32, {1, 2, 1, 2}),
+    Tensor one(context, Dtype::fp32, {1, 2, 1, 1}), two(context, Dtype::fp32, {1, 2, 1, 2}),
         four(context, Dtype::fp32, {1, 2, 2, 2});
-    const auto gives = [&](PoolingProblem like, const Tensor& y, const std::vector<double>& want) {
+    const auto gives = [&](PoolingProblem like, Tensor& y, const std::vector<double>& want) {
       like.num_members = 2;
       for (const char* strategy : {"sequential", "wide", "auto"}) {
         run(context, {x, y}, like, strategy);
@@ -139,8 +139,8 @@ void check_cuts(ChannelLayout layout) {
           const PoolingProblem full = completed(p);
           const Shape in = images(p, s.height, s.width),
                       shape = images(p, full.out_height, full.out_width);
-          const Tensor x = upload(context, dtype, in, uniform(num_elements(in), -2, 2, 1));
-          const Tensor y(context, dtype, shape), same(context, dtype, shape);
+          Tensor x = upload(context, dtype, in, uniform(num_elements(in), -2, 2, 1));
+          Tensor y(context, dtype, shape), same(context, dtype, shape);
           INFO(to_string(context.device())
                << " " << pooling_mode_name(mode) << " " << dtype_name(dtype) << " " << s.height
                << " x " << s.width << " kernel " << s.kernel);
@@ -170,8 +170,8 @@ TEST_CASE("pooling: signals, padded rows and images, any alignment: the same bit
     for (const PoolingMode mode : kAllPoolingModes) {
       PoolingProblem like{.num_members = 2, .mode = mode};
       like.rows = like.columns = {3, 2, 1, 1};
-      const Tensor plain = upload(context, Dtype::fp16, {b, c, h, w}, values);
-      const Tensor expected(context, Dtype::fp16, {b, c, 4, 5});
+      Tensor plain = upload(context, Dtype::fp16, {b, c, h, w}, values);
+      Tensor expected(context, Dtype::fp16, {b, c, 4, 5});
       run(context, {plain, expected}, like);
       const std::vector<double> want = download(context, expected);
       for (const bool has_row_gaps : {true, false}) {
@@ -184,11 +184,11 @@ TEST_CASE("pooling: signals, padded rows and images, any alignment: the same bit
                                      position / w * row_stride + position % w)] =
               values[static_cast<size_t>(i)];
         }
-        const Tensor storage =
+        Tensor storage =
             upload(context, Dtype::fp16, {static_cast<int64_t>(padded.size())}, padded);
         const TensorView x(static_cast<std::byte*>(storage.data()) + 6, Dtype::fp16, {b, c, h, w},
                            Strides{batch, image, row_stride, 1}, context.device());
-        const Tensor target = upload(context, Dtype::fp16, {1000}, std::vector<double>(1000, 7));
+        Tensor target = upload(context, Dtype::fp16, {1000}, std::vector<double>(1000, 7));
         const TensorView y(static_cast<std::byte*>(target.data()) + 2, Dtype::fp16, {b, c, 4, 5},
                            Strides{200, 40, 8, 1}, context.device());
         run(context, {x, y}, like);
@@ -200,8 +200,8 @@ TEST_CASE("pooling: signals, padded rows and images, any alignment: the same bit
         CHECK(download(context, target) == surroundings);
       }
     }
-    const Tensor signal = upload(context, Dtype::fp32, {1, 2, 5}, {1, 5, 2, 4, 3, 9, 7, 8, 6, 0});
-    const Tensor y(context, Dtype::fp32, {1, 2, 3});
+    Tensor signal = upload(context, Dtype::fp32, {1, 2, 5}, {1, 5, 2, 4, 3, 9, 7, 8, 6, 0});
+    Tensor y(context, Dtype::fp32, {1, 2, 3});
     run(context, {signal, y}, {.num_members = 2, .columns = {3, 2, 1, 1}});
     CHECK(download(context, y) == std::vector<double>{5, 5, 4, 9, 8, 6});
   }
@@ -215,8 +215,8 @@ TEST_CASE("pooling: channels last, vectors or single channels, gaps anywhere: th
       like.rows = like.columns = {9, 5, 1, 1};  // a team of threads, and windows that end outside
       like.ceil_mode = true;
       const std::vector<double> values = uniform(b * 2 * c * h * w, -1, 1, 5);
-      const Tensor plain = upload(context, Dtype::fp16, {b, h, w, 2 * c}, values);
-      const Tensor expected(context, Dtype::fp16, {b, 3, 3, 2 * c});
+      Tensor plain = upload(context, Dtype::fp16, {b, h, w, 2 * c}, values);
+      Tensor expected(context, Dtype::fp16, {b, 3, 3, 2 * c});
       run(context, {plain, expected}, like);
       const std::vector<double> want = download(context, expected);
       // A pixel is as long as says here, a batch row by `gap` longer than its pixels; the first one
@@ -234,7 +234,7 @@ TEST_CASE("pooling: channels last, vectors or single channels, gaps anywhere: th
         const auto room = [&](int64_t pixels) {
           return static_cast<size_t>(gaps.offset + b * (pixels * gaps.pixel + gaps.gap));
         };
-        const auto inside = [&](const Tensor& all, const Shape& shape) {
+        const auto inside = [&](Tensor& all, const Shape& shape) {
           const int64_t pixel = gaps.pixel;
           return TensorView(
               static_cast<std::byte*>(all.data()) + 2 * gaps.offset, Dtype::fp16, shape,
@@ -245,10 +245,10 @@ TEST_CASE("pooling: channels last, vectors or single channels, gaps anywhere: th
         for (size_t i = 0; i < values.size(); ++i) {
           padded[place(static_cast<int64_t>(i), h * w)] = values[i];
         }
-        const Tensor storage =
+        Tensor storage =
             upload(context, Dtype::fp16, {static_cast<int64_t>(padded.size())}, padded);
         std::vector<double> surroundings(room(out), 7);
-        const Tensor target =
+        Tensor target =
             upload(context, Dtype::fp16, {static_cast<int64_t>(surroundings.size())}, surroundings);
         run(context, {inside(storage, {b, h, w, 2 * c}), inside(target, {b, 3, 3, 2 * c})}, like);
         for (size_t i = 0; i < want.size(); ++i) {
@@ -263,8 +263,8 @@ TEST_CASE("pooling: channels last, vectors or single channels, gaps anywhere: th
       std::vector<double> own;
       for (size_t i = 0; i < values.size(); ++i)
         if (i / c % 2 == 1) own.push_back(values[i]);
-      const Tensor alone = upload(context, Dtype::fp16, {b, h, w, c}, own);
-      const Tensor y(context, Dtype::fp16, {b, 3, 3, c});
+      Tensor alone = upload(context, Dtype::fp16, {b, h, w, c}, own);
+      Tensor y(context, Dtype::fp16, {b, 3, 3, c});
       run(context, {alone, y}, one);
       const std::vector<double> got = download(context, y);
       int64_t differences = 0;
@@ -272,8 +272,8 @@ TEST_CASE("pooling: channels last, vectors or single channels, gaps anywhere: th
         if (i / c % 2 == 1) differences += got[k++] == want[i] ? 0 : 1;
       CHECK(differences == 0);
     }
-    const Tensor signal = upload(context, Dtype::fp32, {1, 5, 2}, {1, 9, 5, 7, 2, 8, 4, 6, 3, 0});
-    const Tensor y(context, Dtype::fp32, {1, 3, 2});
+    Tensor signal = upload(context, Dtype::fp32, {1, 5, 2}, {1, 9, 5, 7, 2, 8, 4, 6, 3, 0});
+    Tensor y(context, Dtype::fp32, {1, 3, 2});
     run(context, {signal, y},
         {.num_members = 2, .layout = ChannelLayout::channels_last, .columns = {3, 2, 1, 1}});
     CHECK(download(context, y) == std::vector<double>{5, 9, 5, 8, 4, 6});
@@ -286,15 +286,15 @@ TEST_CASE("pooling: NaN, infinities and padding") {
   for (const Context& context : test::devices_at_hand()) {
     for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
       // NaN first, last, alone; -infinity is larger than padding, which is nothing.
-      const Tensor x = upload(context, dtype, {1, 3, 4},
-                              {nan, inf, 2, nan, -inf, -inf, -1, -2, -3, -inf, inf, 1});
-      const Tensor y(context, dtype, {1, 3, 2});
+      Tensor x = upload(context, dtype, {1, 3, 4},
+                        {nan, inf, 2, nan, -inf, -inf, -1, -2, -3, -inf, inf, 1});
+      Tensor y(context, dtype, {1, 3, 2});
       run(context, {x, y}, {.num_members = 3, .columns = {.kernel = 2}});
       std::vector<double> got = download(context, y);
       CHECK((std::isnan(got[0]) && std::isnan(got[1])));
       got.erase(got.begin(), got.begin() + 2);
       CHECK(got == std::vector<double>{-inf, -1, -3, inf});
-      const Tensor padded(context, dtype, {1, 3, 3});
+      Tensor padded(context, dtype, {1, 3, 3});
       run(context, {x, padded}, {.num_members = 3, .columns = {2, 2, 1, 1}});
       got = download(context, padded);
       CHECK((std::isnan(got[0]) && got[1] == inf && std::isnan(got[2])));
@@ -309,8 +309,8 @@ TEST_CASE("pooling: NaN, infinities and padding") {
           const Shape in = is_last ? Shape{1, side, side, 2} : Shape{1, 2, side, side};
           std::vector<double> values = uniform(2 * side * side, -1, 1, 3);
           values[static_cast<size_t>((side * side - 2) * (is_last ? 2 : 1))] = nan;  // member 0's
-          const Tensor image = upload(context, dtype, in, values);
-          const Tensor pooled(context, dtype, is_last ? Shape{1, 1, 1, 2} : Shape{1, 2, 1, 1});
+          Tensor image = upload(context, dtype, in, values);
+          Tensor pooled(context, dtype, is_last ? Shape{1, 1, 1, 2} : Shape{1, 2, 1, 1});
           for (const PoolingMode mode : {PoolingMode::max, PoolingMode::adaptive_average}) {
             like.mode = mode;
             run(context, {image, pooled}, like);
@@ -336,7 +336,7 @@ TEST_CASE("pooling: numbers of outputs") {
 
 TEST_CASE("pooling: each wrong operand is named, with what was got and expected") {
   const Context cpu = Context::cpu();
-  const Tensor x(cpu, Dtype::fp32, {2, 6, 4, 4}), y(cpu, Dtype::fp32, {2, 6, 2, 2}),
+  Tensor x(cpu, Dtype::fp32, {2, 6, 4, 4}), y(cpu, Dtype::fp32, {2, 6, 2, 2}),
       half(cpu, Dtype::fp16, {2, 6, 2, 2}), few(cpu, Dtype::fp32, {2, 3, 2, 2}),
       flat(cpu, Dtype::fp32, {2, 6});
   const auto refuses = [&](const PoolingArguments& a, PoolingProblem like, const char* message) {
@@ -400,12 +400,12 @@ TEST_CASE("pooling: each wrong operand is named, with what was got and expected"
                        Message("pooling: x has a channel stride of 2, expected the last axis "
                                "contiguous: 1"));
   const PoolingPlan plan = make_pooling_plan(cpu, describe_pooling({x, y}, good));
-  const Tensor other(cpu, Dtype::fp32, {1, 6, 4, 4}), less(cpu, Dtype::fp32, {1, 6, 2, 2});
+  Tensor other(cpu, Dtype::fp32, {1, 6, 4, 4}), less(cpu, Dtype::fp32, {1, 6, 2, 2});
   CHECK_THROWS_MATCHES(plan.run({other, less}, {Stream::cpu()}), Error,
                        Message("pooling: the operands' batch is 1, expected the plan's = 2"));
   CHECK_THROWS_AS(make_pooling_plan(cpu, plan.problem(), {"wid"}), Error);
   for (const Shape& shape : {Shape{0, 6, 4}, Shape{2, 0, 4}}) {
-    const Tensor none(cpu, Dtype::fp32, shape), empty(cpu, Dtype::fp32, {shape[0], shape[1], 2});
+    Tensor none(cpu, Dtype::fp32, shape), empty(cpu, Dtype::fp32, {shape[0], shape[1], 2});
     CHECK_NOTHROW(run(cpu, {none, empty}, {.num_members = 2, .columns = pair}));
   }
 }

@@ -199,7 +199,7 @@ TEST_CASE("members of every dtype, strided, on every device, give the same blobs
       Tensor restored(context, dtype, {2, 21, 75});
       fill_bytes(restored.view(), 0, stream.get());
       for (int64_t i = 0; i < 2; ++i) {
-        const auto member = [&](const Tensor& tensor) {
+        const auto member = [&](Tensor& tensor) {
           const int64_t skip = i * 21 * 75 * dtype_bytes(dtype);
           return TensorView(static_cast<std::byte*>(tensor.data()) + skip, dtype, {21, 70},
                             Strides{75, 1}, context.device());
@@ -208,7 +208,7 @@ TEST_CASE("members of every dtype, strided, on every device, give the same blobs
         back.push_back(member(restored));
       }
       const int64_t bytes = quantized_bytes(how);
-      const Tensor blobs(context, Dtype::uint8, {2, bytes});
+      Tensor blobs(context, Dtype::uint8, {2, bytes});
       quantize_weights(context, how, members, blobs, stream.get());
       dequantize_weights(context, how, blobs, back, stream.get());
       Tensor got(cpu, Dtype::uint8, {2, bytes}), values(cpu, dtype, {2, 21, 75});

@@ -41,7 +41,7 @@ class PlacedRagged {
     for (Storage* one : {&x_, &weight_, &bias_, &scale_, &residual_, &y_}) upload(*one);
   }
 
-  RaggedLinearArguments arguments() const {
+  RaggedLinearArguments arguments() {
     const Epilogue& epilogue = problem_.epilogue;
     RaggedLinearArguments arguments;
     arguments.x = view(x_);
@@ -166,7 +166,7 @@ class PlacedRagged {
     }
   }
 
-  TensorView view(const Storage& storage) const {
+  TensorView view(Storage& storage) {
     void* first =
         static_cast<std::byte*>(storage.buffer.data()) + misalign_ * dtype_bytes(storage.dtype);
     return TensorView(first, storage.dtype, {storage.elements}, bench_.context().device());

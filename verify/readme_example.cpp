@@ -17,7 +17,7 @@ int main() {
   float x[2 * 64] = {1}, y[2 * 64];  // [B, N*64]: members side by side
   const wide::ConstTensorView in(x, wide::Dtype::fp32, {1, 2 * 64}, cpu.device());
   const wide::TensorView out(y, wide::Dtype::fp32, {1, 2 * 64}, cpu.device());
-  const wide::Tensor workspace(cpu, wide::Dtype::uint8, {plan.workspace_bytes()});
+  wide::Tensor workspace(cpu, wide::Dtype::uint8, {plan.workspace_bytes()});
   model.run({{&in, 1}, {&out, 1}}, {wide::Stream::cpu(), {workspace.data(), workspace.bytes()}});
   std::printf("member 0: %.4f, member 1: %.4f\n", double(y[0]), double(y[64]));
 }

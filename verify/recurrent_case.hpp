@@ -51,7 +51,7 @@ struct RecurrentOperands {
     if (p.has_last_cell) last_cell = Tensor(context, Dtype::fp32, {p.batch, n * p.hidden});
   }
 
-  RecurrentArguments arguments() const {
+  RecurrentArguments arguments() {
     return {x, input_weight, hidden_weight, input_bias, hidden_bias,
             y, first_hidden, first_cell,    last_cell};
   }
@@ -63,7 +63,7 @@ inline void run_recurrent(const Context& context, const RecurrentArguments& argu
   const OwnedStream stream(context);
   const RecurrentPlan plan =
       make_recurrent_plan(context, describe_recurrent(arguments, like), {.strategy = strategy});
-  const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
+  Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
   fill_bytes(scratch, 0xff, stream.get());
   plan.run(arguments, {stream.get(), {scratch.data(), scratch.bytes()}});
   context.synchronize(stream.get());

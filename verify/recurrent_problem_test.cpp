@@ -164,7 +164,7 @@ TEST_CASE("recurrent: problems that cannot be are refused by the field's name") 
 TEST_CASE("recurrent: operands that do not fit are refused by the operand's name") {
   const Context cpu = Context::cpu();
   const RecurrentProblem good = small_problem();
-  const test::RecurrentOperands operands(cpu, good);
+  test::RecurrentOperands operands(cpu, good);
   const auto refusal = [&](const std::function<void(RecurrentArguments&)>& spoil,
                            const RecurrentProblem& like = {}) {
     RecurrentArguments a = operands.arguments();
@@ -216,9 +216,9 @@ TEST_CASE("recurrent: operands that do not fit are refused by the operand's name
 TEST_CASE("recurrent: a call must be of the plan's problem, and have its workspace") {
   const Context cpu = Context::cpu();
   const RecurrentProblem good = small_problem();
-  const test::RecurrentOperands operands(cpu, good);
+  test::RecurrentOperands operands(cpu, good);
   const RecurrentPlan plan = make_recurrent_plan(cpu, good);
-  const Tensor scratch(cpu, Dtype::uint8, {plan.workspace_bytes()});
+  Tensor scratch(cpu, Dtype::uint8, {plan.workspace_bytes()});
   const Execution execution{Stream::cpu(), {scratch.data(), scratch.bytes()}};
   CHECK_NOTHROW(plan.run(operands.arguments(), execution));
   RecurrentArguments a = operands.arguments();

@@ -102,7 +102,7 @@ void check(const Context& context, const std::string& strategy, const RecurrentP
     CHECK(context.info().compute_capability == 80);
     return;
   }
-  const RecurrentOperands operands(context, p);
+  RecurrentOperands operands(context, p);
   run_recurrent(context, operands.arguments(), p, strategy);
   CHECK(worst_ratio(context, p, operands) <= 1);
 }
@@ -118,14 +118,13 @@ TEST_CASE("recurrent: an lstm's gates do what they are called for, by hand") {
     // Two members of one unit that take x's sign as candidate. Member 0 adds it up and shows it;
     // member 1 forgets what was, and shows nothing where the step before showed something.
     constexpr double kOpen = 100, kShut = -100;
-    const Tensor x = upload(context, Dtype::fp32, {1, 3, 2}, {1, 1, 1, -1, -1, -1});
-    const Tensor wi = upload(context, Dtype::fp32, {2, 4, 1}, {0, 0, 100, 0, 0, 0, 100, 0});
-    const Tensor wh =
-        upload(context, Dtype::fp32, {2, 4, 1}, {0, 0, 0, 0, 0, 0, 0, 2 * kShut / 0.5});
-    const Tensor bi =
+    Tensor x = upload(context, Dtype::fp32, {1, 3, 2}, {1, 1, 1, -1, -1, -1});
+    Tensor wi = upload(context, Dtype::fp32, {2, 4, 1}, {0, 0, 100, 0, 0, 0, 100, 0});
+    Tensor wh = upload(context, Dtype::fp32, {2, 4, 1}, {0, 0, 0, 0, 0, 0, 0, 2 * kShut / 0.5});
+    Tensor bi =
         upload(context, Dtype::fp32, {2, 4}, {kOpen, kOpen, 0, kOpen, kOpen, kShut, 0, kOpen});
-    const Tensor bh = upload(context, Dtype::fp32, {2, 4}, Reals(8));
-    const Tensor y(context, Dtype::fp32, {1, 3, 2}), c(context, Dtype::fp32, {1, 2});
+    Tensor bh = upload(context, Dtype::fp32, {2, 4}, Reals(8));
+    Tensor y(context, Dtype::fp32, {1, 3, 2}), c(context, Dtype::fp32, {1, 2});
     run_recurrent(context, {x, wi, wh, bi, bh, y, {}, {}, c}, {}, strategy);
     const Reals h = download(context, y), cells = download(context, c);
     const double one = std::tanh(1.0), two = std::tanh(2.0);
@@ -140,14 +139,14 @@ TEST_CASE("recurrent: a gru's gates do what they are called for, by hand") {
     // One unit; x opens reset (features 0) and update (feature 1); the hidden bias of 100 makes a
     // candidate of 1 where reset is open, x's third feature is what is left where it is not.
     const RecurrentProblem like{.cell = RecurrentCell::gru};
-    const Tensor x =
+    Tensor x =
         upload(context, Dtype::fp32, {1, 4, 3}, {1, -1, 0, -1, -1, 0.5, 1, 1, 7, -1, -1, -0.5});
-    const Tensor wi = upload(context, Dtype::fp32, {1, 3, 3}, {100, 0, 0, 0, 100, 0, 0, 0, 1});
-    const Tensor wh = upload(context, Dtype::fp32, {1, 3, 1}, Reals(3));
-    const Tensor bi = upload(context, Dtype::fp32, {1, 3}, Reals(3));
-    const Tensor bh = upload(context, Dtype::fp32, {1, 3}, {0, 0, 100});
-    const Tensor h0 = upload(context, Dtype::fp32, {1, 1}, {0.25});
-    const Tensor y(context, Dtype::fp32, {1, 4, 1});
+    Tensor wi = upload(context, Dtype::fp32, {1, 3, 3}, {100, 0, 0, 0, 100, 0, 0, 0, 1});
+    Tensor wh = upload(context, Dtype::fp32, {1, 3, 1}, Reals(3));
+    Tensor bi = upload(context, Dtype::fp32, {1, 3}, Reals(3));
+    Tensor bh = upload(context, Dtype::fp32, {1, 3}, {0, 0, 100});
+    Tensor h0 = upload(context, Dtype::fp32, {1, 1}, {0.25});
+    Tensor y(context, Dtype::fp32, {1, 4, 1});
     run_recurrent(context, {x, wi, wh, bi, bh, y, h0}, like, strategy);
     const Reals h = download(context, y);
     // Reset open: 1. Shut: tanh(0.5). Update open: what was. Shut: tanh(-0.5).
@@ -189,7 +188,7 @@ TEST_CASE("recurrent: nothing to do is done") {
   on_every_strategy([](const Context& context, const std::string& strategy) {
     for (const auto& [batch, steps] : {std::pair<int64_t, int64_t>{0, 3}, {3, 0}}) {
       const RecurrentProblem p = problem_of(RecurrentCell::gru, 2, batch, steps, 3, 4, Dtype::fp32);
-      const RecurrentOperands operands(context, p);
+      RecurrentOperands operands(context, p);
       run_recurrent(context, operands.arguments(), p, strategy);
     }
   });
@@ -203,8 +202,8 @@ TEST_CASE("recurrent: sequences without steps end as they begin") {
     const Shape padded{2, 3, 8};
     for (const bool has_first : {true, false}) {
       p.has_first_state = has_first;
-      const RecurrentOperands o(context, p);
-      const Tensor last = upload(context, Dtype::fp32, padded, Reals(48, 5));
+      RecurrentOperands o(context, p);
+      Tensor last = upload(context, Dtype::fp32, padded, Reals(48, 5));
       RecurrentArguments a = o.arguments();
       a.last_cell = last.view().narrow(2, 0, 7);
       run_recurrent(context, a, p, strategy);
@@ -240,8 +239,8 @@ TEST_CASE("recurrent: a sequence cut into calls has the same bits, in place too"
         const Reals expected = download(context, whole.y);
 
         RecurrentArguments a = whole.arguments();
-        const Tensor y(context, dtype, whole.y.shape());
-        const Tensor cells = upload(context, Dtype::fp32, {5, 48}, Reals(5 * 48));
+        Tensor y(context, dtype, whole.y.shape());
+        Tensor cells = upload(context, Dtype::fp32, {5, 48}, Reals(5 * 48));
         const Tensor zeros = upload(context, dtype, {5, 48}, Reals(5 * 48));
         ConstTensorView before = zeros;
         for (const auto& [first, count] : {std::pair<int64_t, int64_t>{0, 1}, {1, 3}, {4, 2}}) {
@@ -276,9 +275,9 @@ TEST_CASE("recurrent: reversed is the other way round, and both directions share
     const int64_t batch = 3, steps = 4, members = 2, hidden = 9;
     RecurrentProblem p =
         problem_of(RecurrentCell::lstm, members, batch, steps, 5, hidden, Dtype::fp32);
-    const RecurrentOperands operands(context, p);
+    RecurrentOperands operands(context, p);
     // [B, T, N, 2, H]: a member's features of both directions side by side.
-    const Tensor both(context, p.dtype, {batch, steps, members, 2 * hidden});
+    Tensor both(context, p.dtype, {batch, steps, members, 2 * hidden});
     const auto direction = [&](int64_t index) {
       return both.view().narrow(3, index * hidden, hidden);
     };
@@ -295,7 +294,7 @@ TEST_CASE("recurrent: reversed is the other way round, and both directions share
       const size_t b = i / row / 4, t = i / row % 4;
       turned[(b * 4 + 3 - t) * row + i % row] = x[i];
     }
-    const Tensor x_turned = upload(context, p.dtype, operands.x.shape(), turned);
+    Tensor x_turned = upload(context, p.dtype, operands.x.shape(), turned);
     a.x = x_turned, a.y = operands.y;
     p.is_reversed = false;
     run_recurrent(context, a, p, strategy);
@@ -321,7 +320,7 @@ TEST_CASE("recurrent: steps first, padded members and unaligned addresses change
       const int64_t batch = 3, steps = 4, members = 2, in = 8, hidden = 16;
       const RecurrentProblem p =
           problem_of(RecurrentCell::gru, members, batch, steps, in, hidden, dtype);
-      const RecurrentOperands operands(context, p);
+      RecurrentOperands operands(context, p);
       run_recurrent(context, operands.arguments(), p, strategy);
       const Reals expected = download(context, operands.y), x = download(context, operands.x);
 
@@ -337,9 +336,9 @@ TEST_CASE("recurrent: steps first, padded members and unaligned addresses change
       Reals x_values(static_cast<size_t>(batch * steps * members * (in + 1) + 1));
       for (size_t i = 0; i < x.size(); ++i) x_values[place(i, in)] = x[i];
       const auto elements = static_cast<int64_t>(x_values.size());
-      const Tensor x_storage = upload(context, dtype, {elements}, x_values);
-      const Tensor y_storage(context, dtype, {batch * steps * members * (hidden + 1) + 1});
-      const auto view = [&](const Tensor& storage, int64_t features) {
+      Tensor x_storage = upload(context, dtype, {elements}, x_values);
+      Tensor y_storage(context, dtype, {batch * steps * members * (hidden + 1) + 1});
+      const auto view = [&](Tensor& storage, int64_t features) {
         return TensorView(static_cast<char*>(storage.data()) + dtype_bytes(dtype), dtype,
                           {batch, steps, members, features}, strides(features), context.device());
       };
@@ -387,8 +386,8 @@ TEST_CASE("recurrent: weights are packed, and restored to the bit") {
     const auto like = [&](const Tensor& tensor) {
       return Tensor(context, p.dtype, tensor.shape());
     };
-    const Tensor wi = like(operands.input_weight), wh = like(operands.hidden_weight);
-    const Tensor bi = like(operands.input_bias), bh = like(operands.hidden_bias);
+    Tensor wi = like(operands.input_weight), wh = like(operands.hidden_weight);
+    Tensor bi = like(operands.input_bias), bh = like(operands.hidden_bias);
     plan.prepare_weights(sources, wi, wh, bi, bh, stream.get());
     context.synchronize(stream.get());
     CHECK(download(context, wi) == download(context, operands.input_weight));

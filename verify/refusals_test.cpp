@@ -27,7 +27,7 @@ catalog::Case first_case(const catalog::PrimitiveSpec& spec) {
 void check_workspace(Session& session, const catalog::PrimitiveSpec& spec,
                      const catalog::Prepared& prepared) {
   const int64_t bytes = prepared.workspace_bytes;
-  const Tensor memory(session.context(), Dtype::uint8, {bytes + 1});
+  Tensor memory(session.context(), Dtype::uint8, {bytes + 1});
   const VendorHandles handles(session.context());
   const std::string name(spec.name);
   const auto refuses = [&](Workspace workspace, const std::string& message) {
@@ -42,7 +42,7 @@ void check_workspace(Session& session, const catalog::PrimitiveSpec& spec,
 }
 
 void check_stream(Session& session, const catalog::Prepared& prepared) {
-  const Tensor workspace(session.context(), Dtype::uint8, {prepared.workspace_bytes});
+  Tensor workspace(session.context(), Dtype::uint8, {prepared.workspace_bytes});
   const VendorHandles handles(session.context());
   const Execution execution{Stream::cpu(), {workspace.data(), workspace.bytes()}, &handles};
   CHECK_THROWS_MATCHES(prepared.run(execution), Error,

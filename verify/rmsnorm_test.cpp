@@ -50,9 +50,9 @@ double worst_ratio(const std::vector<double>& x, const std::vector<double>& gamm
 TEST_CASE("rmsnorm: a case worked out by hand") {
   for (const Context& context : test::devices_at_hand()) {
     // Rows (1, 7) and (0, 0): mean squares 25 and 0; with epsilon 1/4 the second stays 0.
-    const Tensor x = upload(context, Dtype::fp32, {1, 4}, {1, 7, 0, 0});
-    const Tensor gamma = upload(context, Dtype::fp32, {2, 2}, {10, 20, 1, 1});
-    const Tensor y(context, Dtype::fp32, {1, 4});
+    Tensor x = upload(context, Dtype::fp32, {1, 4}, {1, 7, 0, 0});
+    Tensor gamma = upload(context, Dtype::fp32, {2, 2}, {10, 20, 1, 1});
+    Tensor y(context, Dtype::fp32, {1, 4});
     for (const char* strategy : {"sequential", "wide", "auto"}) {
       run(context, {x, gamma, y}, {.epsilon = 0.25f}, strategy);
       const std::vector<double> got = download(context, y);
@@ -72,10 +72,9 @@ TEST_CASE("rmsnorm: every path, dtype and odd size stays within its bound") {
       for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
         for (const double offset : {0.0, 100.0}) {
           const RmsnormProblem p{.num_members = 3, .rows = 2, .features = d, .dtype = dtype};
-          const Tensor x =
-              upload(context, dtype, {2, 3 * d}, uniform(6 * d, offset - 1, offset + 1, 1));
-          const Tensor gamma = upload(context, dtype, {3, d}, uniform(3 * d, -1, 1, 2));
-          const Tensor y(context, dtype, {2, 3 * d});
+          Tensor x = upload(context, dtype, {2, 3 * d}, uniform(6 * d, offset - 1, offset + 1, 1));
+          Tensor gamma = upload(context, dtype, {3, d}, uniform(3 * d, -1, 1, 2));
+          Tensor y(context, dtype, {2, 3 * d});
           for (const char* strategy : {"sequential", "wide"}) {
             run(context, {x, gamma, y}, p, strategy);
             INFO(to_string(context.device()) << " " << strategy << " " << dtype_name(dtype) << " d "
@@ -94,8 +93,7 @@ TEST_CASE("rmsnorm: one NaN makes its row NaN, and no other") {
     for (const int64_t d : {7, 300, 1030}) {
       std::vector<double> values = uniform(3 * d, -1, 1, 3);
       values[static_cast<size_t>(d + 2)] = std::numeric_limits<double>::quiet_NaN();
-      const Tensor x = upload(context, Dtype::fp32, {3, d}, values),
-                   y(context, Dtype::fp32, {3, d});
+      Tensor x = upload(context, Dtype::fp32, {3, d}, values), y(context, Dtype::fp32, {3, d});
       run(context, {x, {}, y}, {}, "wide");
       const std::vector<double> got = download(context, y);
       for (size_t i = 0; i < got.size(); ++i) {
@@ -110,8 +108,8 @@ TEST_CASE("rmsnorm: in place, strided and misaligned: the same bits") {
     const int64_t n = 3, d = 20, rows = 4, stride = 70;
     const RmsnormProblem p{.num_members = n};
     const std::vector<double> dense = uniform(rows * n * d, -1, 1, 5);
-    const Tensor plain = upload(context, Dtype::fp32, {rows, n * d}, dense);
-    const Tensor expected(context, Dtype::fp32, {rows, n * d});
+    Tensor plain = upload(context, Dtype::fp32, {rows, n * d}, dense);
+    Tensor expected(context, Dtype::fp32, {rows, n * d});
     run(context, {plain, {}, expected}, p, "wide");
     std::vector<double> padded(static_cast<size_t>(1 + rows * stride), 99);
     const auto place = [&](size_t i) {
@@ -119,7 +117,7 @@ TEST_CASE("rmsnorm: in place, strided and misaligned: the same bits") {
       return static_cast<size_t>(1 + at / (n * d) * stride + at % (n * d));
     };
     for (size_t i = 0; i < dense.size(); ++i) padded[place(i)] = dense[i];
-    const Tensor storage = upload(context, Dtype::fp32, {1 + rows * stride}, padded);
+    Tensor storage = upload(context, Dtype::fp32, {1 + rows * stride}, padded);
     const TensorView view(static_cast<float*>(storage.data()) + 1, Dtype::fp32, {rows, n * d},
                           Strides{stride, 1}, context.device());
     run(context, {view, {}, view}, p, "wide");
@@ -132,24 +130,22 @@ TEST_CASE("rmsnorm: in place, strided and misaligned: the same bits") {
 TEST_CASE("rmsnorm: weights are packed and restored, empty problems run") {
   const Context cpu = Context::cpu();
   const RmsnormPlan plan = make_rmsnorm_plan(cpu, {.num_members = 2, .rows = 1, .features = 3});
-  const Tensor a = upload(cpu, Dtype::fp32, {3}, {1, 2, 3}),
-               b = upload(cpu, Dtype::fp32, {3}, {4, 5, 6});
-  const Tensor gamma(cpu, Dtype::fp32, {2, 3}), c(cpu, Dtype::fp32, {3}), d(cpu, Dtype::fp32, {3});
+  Tensor a = upload(cpu, Dtype::fp32, {3}, {1, 2, 3}), b = upload(cpu, Dtype::fp32, {3}, {4, 5, 6});
+  Tensor gamma(cpu, Dtype::fp32, {2, 3}), c(cpu, Dtype::fp32, {3}), d(cpu, Dtype::fp32, {3});
   plan.prepare_weights(std::vector<ConstTensorView>{a, b}, gamma, Stream::cpu());
   CHECK(download(cpu, gamma) == std::vector<double>{1, 2, 3, 4, 5, 6});
   plan.restore_weights(gamma, std::vector<TensorView>{c, d}, Stream::cpu());
   CHECK(download(cpu, d) == download(cpu, b));
   for (const Shape& shape : {Shape{0, 8}, Shape{4, 0}}) {
-    const Tensor x(cpu, Dtype::fp32, shape), y(cpu, Dtype::fp32, shape);
+    Tensor x(cpu, Dtype::fp32, shape), y(cpu, Dtype::fp32, shape);
     CHECK_NOTHROW(run(cpu, {x, {}, y}, {.num_members = 2}, "wide"));
   }
 }
 
 TEST_CASE("rmsnorm: each wrong operand is named, with what was got and expected") {
   const Context cpu = Context::cpu();
-  const Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 6}),
-      gamma(cpu, Dtype::fp32, {2, 3}), flat(cpu, Dtype::fp32, {6}), half(cpu, Dtype::fp16, {2, 3}),
-      few(cpu, Dtype::fp32, {3, 6});
+  Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 6}), gamma(cpu, Dtype::fp32, {2, 3}),
+      flat(cpu, Dtype::fp32, {6}), half(cpu, Dtype::fp16, {2, 3}), few(cpu, Dtype::fp32, {3, 6});
   const auto refuses = [&](const RmsnormArguments& a, const char* message) {
     CHECK_THROWS_MATCHES(describe_rmsnorm(a), Error, Message(message));
   };

@@ -24,7 +24,7 @@ P good() {
   return complete_rows("chain", p);
 }
 
-TensorView elsewhere(const Tensor& tensor) {
+TensorView elsewhere(Tensor& tensor) {
   return {tensor.data(), tensor.dtype(), tensor.shape(), Device{DeviceType::cuda, 0}};
 }
 
@@ -88,11 +88,11 @@ TEST_CASE("chain: operands of another problem than the plan's are told apart") {
 
 TEST_CASE("chain: operands that do not fit each other are named") {
   const Context cpu = Context::cpu();
-  const Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 6}),
-      sum(cpu, Dtype::fp32, {4, 6}), residual(cpu, Dtype::fp32, {4, 6}),
-      gamma(cpu, Dtype::fp32, {2, 3}), bias(cpu, Dtype::fp32, {2, 3}), flat(cpu, Dtype::fp32, {6}),
-      half(cpu, Dtype::fp16, {4, 6}), spread(cpu, Dtype::fp32, {2, 6}),
-      storage(cpu, Dtype::fp32, {4, 12}), few(cpu, Dtype::fp32, {3, 6});
+  Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 6}), sum(cpu, Dtype::fp32, {4, 6}),
+      residual(cpu, Dtype::fp32, {4, 6}), gamma(cpu, Dtype::fp32, {2, 3}),
+      bias(cpu, Dtype::fp32, {2, 3}), flat(cpu, Dtype::fp32, {6}), half(cpu, Dtype::fp16, {4, 6}),
+      spread(cpu, Dtype::fp32, {2, 6}), storage(cpu, Dtype::fp32, {4, 12}),
+      few(cpu, Dtype::fp32, {3, 6});
   P like{.num_members = 2, .norm = ChainNorm::layernorm};
   const auto refuses = [&](const ChainArguments& a, const char* message) {
     CHECK_THROWS_MATCHES(describe_chain(a, like), Error, Message(message));
@@ -135,8 +135,8 @@ TEST_CASE("chain: operands that do not fit each other are named") {
 TEST_CASE("chain: a plan's members and device are checked") {
   const Context cpu = Context::cpu();
   const ChainPlan plan = make_chain_plan(cpu, good());
-  const Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 6}),
-      gamma(cpu, Dtype::fp32, {2, 3}), own(cpu, Dtype::fp32, {3}), few(cpu, Dtype::fp32, {1, 3});
+  Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 6}), gamma(cpu, Dtype::fp32, {2, 3}),
+      own(cpu, Dtype::fp32, {3}), few(cpu, Dtype::fp32, {1, 3});
   const ChainMember member{own, own, own};
   CHECK_THROWS_MATCHES(
       plan.prepare_weights(std::vector{member, member}, {gamma, few, gamma}, Stream::cpu()), Error,

@@ -22,12 +22,12 @@ TEST_CASE("a chase follows the links, each a line further") {
   std::vector<int32_t> words(kLines * kWords, 99);
   constexpr int32_t kNext[] = {3, 4, 0, 1, 2};
   for (int64_t i = 0; i < kLines; ++i) words[static_cast<size_t>(i * kWords)] = kNext[i];
-  const Tensor links(context, Dtype::int32, {kLines * kWords}), end(context, Dtype::int32, {1});
+  Tensor links(context, Dtype::int32, {kLines * kWords}), end(context, Dtype::int32, {1});
   copy(ConstTensorView(words.data(), Dtype::int32, links.shape(), Device{}), links, stream.get());
   const auto place_after = [&](int64_t steps) {
     WIDE_CHECK_CUDA(launch_chase(links.data(), steps, static_cast<uint32_t*>(end.data()),
                                  static_cast<cudaStream_t>(stream.get().native())));
-    const Tensor host(Context::cpu(), Dtype::int32, {1});
+    Tensor host(Context::cpu(), Dtype::int32, {1});
     copy(end, host, stream.get());
     context.synchronize(stream.get());
     return *static_cast<const int32_t*>(host.data());

@@ -53,8 +53,8 @@ TEST_CASE("softmax: a case worked out by hand") {
   const double e = std::exp(1.0), two = std::log(2.0);
   for (const Context& context : test::devices_at_hand()) {
     // Members (0, log 2, log 5) and (1e4, 1e4, 1e4 - 1): the offset is gone before exp.
-    const Tensor x = upload(context, Dtype::fp32, {1, 6}, {0, two, std::log(5.0), 1e4, 1e4, 9999});
-    const Tensor y(context, Dtype::fp32, {1, 6});
+    Tensor x = upload(context, Dtype::fp32, {1, 6}, {0, two, std::log(5.0), 1e4, 1e4, 9999});
+    Tensor y(context, Dtype::fp32, {1, 6});
     const std::vector<double> expected{0.125,           0.25,           0.625, e / (2 * e + 1),
                                        e / (2 * e + 1), 1 / (2 * e + 1)};
     for (const char* strategy : {"sequential", "wide", "auto"}) {
@@ -77,8 +77,8 @@ TEST_CASE("softmax: every path, dtype and odd size stays within its bound") {
       if (test::wants_small_cases() && is_large) continue;
       for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
         SoftmaxProblem p{.num_members = 3, .rows = 2, .features = d, .dtype = dtype};
-        const Tensor x = upload(context, dtype, {2, 3 * d}, test::uniform(6 * d, -30, 30, 1));
-        const Tensor y(context, dtype, {2, 3 * d}), same(context, dtype, {2, 3 * d});
+        Tensor x = upload(context, dtype, {2, 3 * d}, test::uniform(6 * d, -30, 30, 1));
+        Tensor y(context, dtype, {2, 3 * d}), same(context, dtype, {2, 3 * d});
         for (const bool is_log : {false, true}) {
           p.is_log = is_log;
           run(context, {x, y}, p);
@@ -98,8 +98,8 @@ TEST_CASE("softmax: a row that nearly fills what a launch gets of shared memory 
   constexpr int64_t d = 12230;  // not whole vectors, so staged: 48920 bytes of 49152
   for (const Context& context : test::devices_at_hand()) {
     const SoftmaxProblem p{.num_members = 1, .rows = 1, .features = d, .dtype = Dtype::fp32};
-    const Tensor x = upload(context, Dtype::fp32, {1, d}, test::uniform(d, -30, 30, 1));
-    const Tensor y(context, Dtype::fp32, {1, d});
+    Tensor x = upload(context, Dtype::fp32, {1, d}, test::uniform(d, -30, 30, 1));
+    Tensor y(context, Dtype::fp32, {1, d});
     run(context, {x, y}, p);
     CHECK(worst_ratio(download(context, x), download(context, y), p) <= 1);
   }
@@ -121,8 +121,8 @@ TEST_CASE("softmax: masked, overflowing and broken rows") {
       }
       at(4, d - 1) = nan;
       at(5, 1) = kInfinity;
-      const Tensor in = upload(context, Dtype::fp32, {2, 3 * d}, x);
-      const Tensor y(context, Dtype::fp32, {2, 3 * d});
+      Tensor in = upload(context, Dtype::fp32, {2, 3 * d}, x);
+      Tensor y(context, Dtype::fp32, {2, 3 * d});
       for (const bool is_log : {false, true}) {
         INFO(to_string(context.device()) << " d " << d << " log " << is_log);
         SoftmaxProblem p{.num_members = 3, .rows = 2, .features = d, .is_log = is_log};
@@ -164,8 +164,8 @@ TEST_CASE("softmax: in place, padded, misaligned and member-explicit") {
     for (const int64_t d : {20, 33, 1040}) {
       const std::vector<double> dense = test::uniform(rows * members * d, -4, 4, 5);
       SoftmaxProblem p{.num_members = members};
-      const Tensor x = upload(context, Dtype::bf16, {rows, members * d}, dense);
-      const Tensor y(context, Dtype::bf16, {rows, members * d});
+      Tensor x = upload(context, Dtype::bf16, {rows, members * d}, dense);
+      Tensor y(context, Dtype::bf16, {rows, members * d});
       run(context, {x, y}, p);
       const std::vector<double> exact = download(context, x), want = download(context, y);
       p.features = d;
@@ -181,7 +181,7 @@ TEST_CASE("softmax: in place, padded, misaligned and member-explicit") {
           padded[at] = exact[static_cast<size_t>(i)];
           result[at] = want[static_cast<size_t>(i)];
         }
-        const Tensor storage =
+        Tensor storage =
             upload(context, Dtype::bf16, {static_cast<int64_t>(padded.size())}, padded);
         const TensorView view(static_cast<char*>(storage.data()) + first * 2, Dtype::bf16,
                               {rows, members, d}, Strides{row_stride, member_stride, 1},
@@ -200,11 +200,11 @@ TEST_CASE("softmax: x and y that lie differently within 16 bytes") {
       const std::vector<double> values = test::uniform(6 * d, -4, 4, 6);
       std::vector<double> behind(values);
       behind.insert(behind.begin(), 99);
-      const Tensor x = upload(context, Dtype::fp16, {2, 3 * d}, values);
-      const Tensor storage = upload(context, Dtype::fp16, {6 * d + 1}, behind);
+      Tensor x = upload(context, Dtype::fp16, {2, 3 * d}, values);
+      Tensor storage = upload(context, Dtype::fp16, {6 * d + 1}, behind);
       const TensorView moved(static_cast<char*>(storage.data()) + 2, Dtype::fp16, {2, 3 * d},
                              context.device());
-      const Tensor y(context, Dtype::fp16, {2, 3 * d}), same(context, Dtype::fp16, {2, 3 * d});
+      Tensor y(context, Dtype::fp16, {2, 3 * d}), same(context, Dtype::fp16, {2, 3 * d});
       run(context, {x, y}, {.num_members = 3});
       run(context, {moved, same}, {.num_members = 3});
       INFO(to_string(context.device()) << " d " << d);
@@ -216,11 +216,11 @@ TEST_CASE("softmax: x and y that lie differently within 16 bytes") {
 TEST_CASE("softmax: empty problems run, and each wrong operand is named") {
   const Context cpu = Context::cpu();
   for (const Shape& shape : {Shape{0, 8}, Shape{4, 0}}) {
-    const Tensor x(cpu, Dtype::fp32, shape), y(cpu, Dtype::fp32, shape);
+    Tensor x(cpu, Dtype::fp32, shape), y(cpu, Dtype::fp32, shape);
     CHECK_NOTHROW(run(cpu, {x, y}, {.num_members = 2}));
   }
-  const Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 6}),
-      few(cpu, Dtype::fp32, {3, 6}), half(cpu, Dtype::fp16, {4, 6}), ids(cpu, Dtype::int32, {4, 6});
+  Tensor x(cpu, Dtype::fp32, {4, 6}), y(cpu, Dtype::fp32, {4, 6}), few(cpu, Dtype::fp32, {3, 6}),
+      half(cpu, Dtype::fp16, {4, 6}), ids(cpu, Dtype::int32, {4, 6});
   const SoftmaxProblem two{.num_members = 2};
   CHECK_THROWS_MATCHES(describe_softmax({x, y}, {.num_members = 5}), Error,
                        Message("softmax: x is [4, 6], expected [.., num_members * features] with "

@@ -108,7 +108,7 @@ TEST_CASE("tensors own, move and may be empty; copies reach every device") {
 
 TEST_CASE("copy says what differs") {
   const Context cpu = Context::cpu();
-  const Tensor a(cpu, Dtype::fp32, {2, 3}), b(cpu, Dtype::fp16, {2, 3});
+  Tensor a(cpu, Dtype::fp32, {2, 3}), b(cpu, Dtype::fp16, {2, 3});
   CHECK_THROWS_MATCHES(
       copy(a, b, Stream::cpu()), Error,
       Message("copy: source is fp32 [2, 3], destination fp16 [2, 3], expected the same"));
@@ -187,15 +187,15 @@ TEST_CASE("copies and fills of strided views touch their elements alone") {
       CAPTURE(to_string(context.device()), to_string(s.shape), to_string(s.source),
               to_string(s.destination));
       const OwnedStream stream(context);
-      const auto view_in = [&](const Tensor& tensor, const Strides& strides) {
+      const auto view_in = [&](Tensor& tensor, const Strides& strides) {
         return TensorView(static_cast<int32_t*>(tensor.data()) + kSkipped, Dtype::int32, s.shape,
                           strides, tensor.view().device);
       };
       // From the device, to the device, on it: the CPU is a device, too.
       const Context cpu = Context::cpu();
       for (const auto& [from, to] : {std::pair{context, context}, {cpu, context}, {context, cpu}}) {
-        const Tensor source = filled(from, kCount, 1000, stream.get());
-        const Tensor destination = filled(to, kCount, -1, stream.get());
+        Tensor source = filled(from, kCount, 1000, stream.get());
+        Tensor destination = filled(to, kCount, -1, stream.get());
         const TensorView read = view_in(source, s.source);
         const TensorView written = view_in(destination, s.destination);
         std::vector<int32_t> expected(kCount, 0x55555555);

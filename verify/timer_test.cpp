@@ -137,10 +137,10 @@ TEST_CASE("a captured call's time is free of the graph's launch") {
 struct Bytes {
   Bytes(const Context& context_, int64_t count)
       : context(context_), stream(context_), tensor(context_, Dtype::int32, {count}) {}
-  void fill(uint8_t byte) const { fill_bytes(tensor, byte, stream.get()); }
+  void fill(uint8_t byte) { fill_bytes(tensor, byte, stream.get()); }
   int32_t first() const {
     const Context cpu = Context::cpu();
-    const Tensor host(cpu, Dtype::int32, tensor.shape());
+    Tensor host(cpu, Dtype::int32, tensor.shape());
     copy(tensor, host, stream.get());
     context.synchronize(stream.get());
     return *static_cast<const int32_t*>(host.data());
@@ -153,7 +153,7 @@ struct Bytes {
 TEST_CASE("the stream sampler launches calls between two events") {
   const Context context = test::require_cuda();
   const ActiveDevice active(context);
-  const Bytes bytes(context, 1024);
+  Bytes bytes(context, 1024);
   int64_t calls = 0;
   const auto sampler = make_stream_sampler(context, bytes.stream.get(), [&] {
     ++calls;
@@ -169,7 +169,7 @@ TEST_CASE("the stream sampler launches calls between two events") {
 TEST_CASE("the graph sampler replays what it captured") {
   const Context context = test::require_cuda();
   const ActiveDevice active(context);
-  const Bytes bytes(context, 1024);
+  Bytes bytes(context, 1024);
   int64_t calls = 0;
   const auto sampler = make_graph_sampler(
       context, bytes.stream.get(),
@@ -191,7 +191,7 @@ TEST_CASE("the graph sampler replays what it captured") {
 TEST_CASE("a capture that fails leaves the stream usable") {
   const Context context = test::require_cuda();
   const ActiveDevice active(context);
-  const Bytes bytes(context, 1024);
+  Bytes bytes(context, 1024);
   const Stream stream = bytes.stream.get();
   CHECK_THROWS_AS(make_graph_sampler(
                       context, stream, [] { throw std::runtime_error("planned"); }, 32),
@@ -210,7 +210,7 @@ TEST_CASE("lanes fork from the timed stream and join it") {
   const ActiveDevice active(context);
   const OwnedStream stream(context);
   constexpr int64_t kMembers = 5, kLanes = 3, kElements = 256;
-  const Tensor tensor(context, Dtype::int32, {kMembers, kElements});
+  Tensor tensor(context, Dtype::int32, {kMembers, kElements});
   const StreamLanes lanes(context, stream.get(), kLanes, 512);
   std::set<void*> streams, workspaces;
   catalog::PreparedMembers members;
@@ -225,7 +225,7 @@ TEST_CASE("lanes fork from the timed stream and join it") {
   fill_bytes(tensor, 0x77, stream.get());
   lanes.run(members, kMembers);
   const Context cpu = Context::cpu();
-  const Tensor host(cpu, Dtype::int32, tensor.shape());
+  Tensor host(cpu, Dtype::int32, tensor.shape());
   copy(tensor, host, stream.get());
   context.synchronize(stream.get());
   for (int64_t i = 0; i < kMembers; ++i) {

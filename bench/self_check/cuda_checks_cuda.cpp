@@ -108,7 +108,7 @@ class Chase {
     }
     context.synchronize(stream);
   }
-  std::vector<Call> calls() const {
+  std::vector<Call> calls() {
     std::vector<Call> calls;
     for (const Tensor& buffer : buffers_) {
       calls.emplace_back([this, links = buffer.data()] {
@@ -130,7 +130,7 @@ class Chase {
 /// A chase that was made cold against one that was not.
 double cold_over_warm(const Context& context, Stream stream, Cache cache) {
   const ColdRule rule = rule_of(context, cache, Chase::kBytes);
-  const Chase chase(context, stream, copies_of(rule));
+  Chase chase(context, stream, copies_of(rule));
   const std::vector<Call> calls = chase.calls();
   const double warm = median_of(*make_stream_sampler(context, stream, calls.front()), 20);
   const double cold = median_of(*make_cold_sampler(context, stream, calls, rule, 0, 1),

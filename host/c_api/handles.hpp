@@ -27,7 +27,7 @@ struct wide_handles {
   wide::VendorHandles handles;
 };
 struct wide_tensor {
-  std::shared_ptr<const wide::Tensor> tensor;
+  std::shared_ptr<wide::Tensor> tensor;
 };
 struct wide_builder {
   wide::GraphBuilder builder;

@@ -21,7 +21,7 @@ void write_out_repeated(wide_parameters& parameters) {
   const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
   for (auto& [name, view] : parameters.views) {
     if (!is_one_repeated(view)) continue;
-    const auto whole = std::make_shared<const Tensor>(cpu, view.dtype, view.shape);
+    const auto whole = std::make_shared<Tensor>(cpu, view.dtype, view.shape);
     const MemberCopy copy{view, *whole};
     copy_members_cpu(std::span(&copy, 1));
     parameters.kept.push_back(whole);

@@ -39,7 +39,7 @@ struct DlManaged {
 /// A managed tensor with what keeps it alive.
 struct Exported {
   DlManaged managed{};
-  std::shared_ptr<const Tensor> tensor;
+  std::shared_ptr<Tensor> tensor;
   TensorView view;
 };
 

@@ -78,11 +78,11 @@ void quantize_tables(const Context& context, WeightFormat format,
     require_member(members[n], n);
     const int64_t dim = members[n].shape[1];
     const Shape one{1, vocab, dim};
-    const Tensor dense(context, members[n].dtype, one), fetched(host, members[n].dtype, one);
+    Tensor dense(context, members[n].dtype, one), fetched(host, members[n].dtype, one);
     pack(operands::embedding_table, members.subspan(n, 1), dense, stream);
     copy(dense, fetched, stream);
     context.synchronize(stream);
-    const Tensor encoded(host, Dtype::uint8, {1, vocab, row_bytes});
+    Tensor encoded(host, Dtype::uint8, {1, vocab, row_bytes});
     for_each_row(host, vocab, [&](int64_t v) {
       std::vector<float> row(static_cast<size_t>(dim));
       const char* from =
@@ -103,10 +103,10 @@ void dequantize_tables(const Context& context, WeightFormat format, const ConstT
     require_member(members[n], n);
     const int64_t dim = members[n].shape[1];
     const Shape one{1, vocab, dim};
-    const Tensor encoded(host, Dtype::uint8, {1, vocab, row_bytes});
+    Tensor encoded(host, Dtype::uint8, {1, vocab, row_bytes});
     copy(table.narrow(0, static_cast<int64_t>(n), 1), encoded, stream);
     context.synchronize(stream);
-    const Tensor decoded(host, members[n].dtype, one), sent(context, members[n].dtype, one);
+    Tensor decoded(host, members[n].dtype, one), sent(context, members[n].dtype, one);
     for_each_row(host, vocab, [&](int64_t v) {
       std::vector<float> row(static_cast<size_t>(dim));
       decode_table_row(format, static_cast<const uint8_t*>(encoded.data()) + v * row_bytes, row);

@@ -67,7 +67,7 @@ Operand::Description quantized_weight(const LinearProblem& problem,
   description.contents = [=, seed = options.seed](int64_t id, bool is_poisoned,
                                                   std::span<std::byte> bytes) {
     const Context context = Context::cpu({.num_threads = 1, .allocator = {}});
-    const Tensor dense(context, Dtype::fp32, {weight.out_features, weight.in_features});
+    Tensor dense(context, Dtype::fp32, {weight.out_features, weight.in_features});
     auto* values = static_cast<std::byte*>(dense.data());
     if (is_poisoned) {
       std::fill_n(values, dense.bytes(), std::byte{0xff});  // NaN

@@ -80,7 +80,7 @@ void send_member(const Context& context, const Tensor& dense, const TensorView& 
   if (is_on_cpu(context)) {
     return unpack(operands::linear_weight, dense, std::span(&member, 1), stream);
   }
-  const Tensor sent(context, dense.dtype(), dense.shape());
+  Tensor sent(context, dense.dtype(), dense.shape());
   copy(dense, sent, stream);
   unpack(operands::linear_weight, sent, std::span(&member, 1), stream);
   context.synchronize(stream);
@@ -158,7 +158,7 @@ void quantize_weights(const Context& context, const QuantizedWeight& weight,
       encode_member(host, weight, dense, static_cast<uint8_t*>(blob.data));
       continue;
     }
-    const Tensor bytes(host, Dtype::uint8, blob.shape);
+    Tensor bytes(host, Dtype::uint8, blob.shape);
     encode_member(host, weight, dense, static_cast<uint8_t*>(bytes.data()));
     copy(bytes, blob, stream);
     context.synchronize(stream);
@@ -175,7 +175,7 @@ void dequantize_weights(const Context& context, const QuantizedWeight& weight,
   const int64_t out = weight.out_features, in = weight.in_features;
   for (size_t i = 0; i < members.size(); ++i) {
     const Tensor bytes = fetch_bytes(context, host, blob_of(blobs, i), stream);
-    const Tensor dense(host, members[i].dtype, {1, out, in});
+    Tensor dense(host, members[i].dtype, {1, out, in});
     parallel_for(host, out, [&](int64_t row) {
       std::vector<float> values(static_cast<size_t>(in));
       decode_quantized_row(weight, static_cast<const uint8_t*>(bytes.data()), row, 0, in,

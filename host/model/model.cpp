@@ -97,7 +97,7 @@ Model Model::with_problem(const ModelProblem& problem, const std::string& what) 
 namespace {
 
 /// Checks everything that a run is given, and has its addresses.
-Bases bases_of(const ModelPlan& plan, const Tensor& weights, const ModelArguments& arguments,
+Bases bases_of(const ModelPlan& plan, Tensor& weights, const ModelArguments& arguments,
                const Execution& execution) {
   const ModelPlan::State& s = state_of(plan);
   const Device device = s.context.device();

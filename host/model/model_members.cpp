@@ -19,9 +19,10 @@ namespace wide {
 
 namespace {
 
-TensorView bytes_at(const Tensor& weights, int64_t offset, int64_t bytes) {
-  return TensorView(static_cast<std::byte*>(weights.data()) + offset, Dtype::uint8, Shape{bytes},
-                    weights.view().device);
+/// A const view where the weights are const.
+template <class Weights>
+auto bytes_at(Weights& weights, int64_t offset, int64_t bytes) {
+  return weights.view().narrow(0, offset, bytes);
 }
 
 TensorView bytes_of(std::vector<std::byte>& bytes) {
@@ -29,8 +30,9 @@ TensorView bytes_of(std::vector<std::byte>& bytes) {
 }
 
 /// Bytes of member `member` in a slot.
-TensorView slot_bytes(const ModelPlan::State& s, const ParameterSlot& slot, const Tensor& weights,
-                      int64_t member) {
+template <class Weights>
+auto slot_bytes(const ModelPlan::State& s, const ParameterSlot& slot, Weights& weights,
+                int64_t member) {
   const int64_t own = slot.place.num_members == 1 ? 0 : member;
   const int64_t start = s.storages[static_cast<size_t>(slot.storage)].offset;
   return bytes_at(weights, start + own * slot.member_bytes, slot.member_bytes);

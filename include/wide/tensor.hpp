@@ -59,10 +59,10 @@ using ConstTensorView = BasicTensorView<const void*>;
 extern template struct BasicTensorView<void*>;
 extern template struct BasicTensorView<const void*>;
 
-/// A densely packed tensor that owns its memory, 256-byte aligned, uninitialised. Zero elements
-/// are legal and own nothing. The memory is given back when the tensor dies: on CUDA the caller
-/// sees to it that no queued work still uses it (cudaFree waits for the device; an engine's own
-/// allocator may not).
+/// A densely packed tensor that owns its memory, 256-byte aligned, uninitialised. A const tensor
+/// hands out const views only. Zero elements are legal and own nothing. The memory is freed when
+/// the tensor dies: on CUDA the caller makes sure that no queued work still uses it (cudaFree waits
+/// for the device; an engine's own allocator may not).
 class Tensor {
  public:
   Tensor() = default;
@@ -72,10 +72,12 @@ class Tensor {
   Tensor& operator=(Tensor&& other) noexcept;
   Tensor(const Tensor&) = delete;  // a copy needs a stream: see copy()
 
-  TensorView view() const { return view_; }
-  operator TensorView() const { return view_; }
+  TensorView view() { return view_; }
+  ConstTensorView view() const { return view_; }
+  operator TensorView() { return view_; }
   operator ConstTensorView() const { return view_; }
-  void* data() const { return view_.data; }
+  void* data() { return view_.data; }
+  const void* data() const { return view_.data; }
   Dtype dtype() const { return view_.dtype; }
   const Shape& shape() const { return view_.shape; }
   int64_t num_elements() const { return view_.num_elements(); }

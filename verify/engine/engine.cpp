@@ -154,14 +154,14 @@ struct Operands {
            std::span<const wide::ModelOperand> all) {
     for (const wide::ModelOperand& like : all) {
       views.emplace_back(device.emplace_back(context, like.dtype, like.shape));
-      const wide::Tensor& own = host.emplace_back(cpu, like.dtype, like.shape);
+      wide::Tensor& own = host.emplace_back(cpu, like.dtype, like.shape);
       std::memset(own.data(), 0, static_cast<size_t>(own.bytes()));
     }
   }
 };
 
 /// Numbers in [-1, 1]; zeros where ids or lengths are wanted.
-void fill(const wide::Tensor& x) {
+void fill(wide::Tensor& x) {
   for (int64_t i = 0; x.dtype() == wide::Dtype::fp32 && i < x.num_elements(); ++i) {
     static_cast<float*>(x.data())[i] = static_cast<float>(i * 37 % 201 - 100) / 100;
   }
@@ -171,12 +171,12 @@ void fill(const wide::Tensor& x) {
 void serve(const wide::Context& context, const wide::Model& model, const Settings& s) {
   const wide::ModelPlan& plan = model.plan();
   const wide::Context cpu = wide::Context::cpu({.num_threads = 1, .allocator = nullptr});
-  const Operands<wide::ConstTensorView> in(context, cpu, plan.inputs());
-  const Operands<wide::TensorView> out(context, cpu, plan.outputs());
-  for (const wide::Tensor& x : in.host) fill(x);
+  Operands<wide::ConstTensorView> in(context, cpu, plan.inputs());
+  Operands<wide::TensorView> out(context, cpu, plan.outputs());
+  for (wide::Tensor& x : in.host) fill(x);
   const wide::OwnedStream stream(context);
   const wide::VendorHandles handles(context);
-  const wide::Tensor workspace(context, wide::Dtype::uint8, {plan.workspace_bytes()});
+  wide::Tensor workspace(context, wide::Dtype::uint8, {plan.workspace_bytes()});
   const wide::Execution execution{stream.get(), {workspace.data(), workspace.bytes()}, &handles};
   const wide::ModelReplay replay(context, model, {in.views, out.views}, execution);
 

@@ -181,7 +181,7 @@ catalog::Doubles ModelRun::input_of(size_t input, int64_t id, int64_t rows) cons
                                         values))};
 }
 
-Execution ModelRun::execution() const {
+Execution ModelRun::execution() {
   return {stream_.get(), {workspace_.data(), workspace_.bytes()}, &handles_};
 }
 

@@ -33,7 +33,7 @@ class ModelRun {
   Model& model() { return model_; }
   const Context& context() const { return context_; }
   ModelArguments arguments() const { return {inputs_, outputs_}; }
-  Execution execution() const;
+  Execution execution();
   Stream stream() const { return stream_.get(); }
 
   /// Outputs filled with NaN, then written, and read back: by output, then member, each dense.

@@ -68,7 +68,7 @@ void OpenLinear::set_y(int64_t member, int64_t row, int64_t out, double value) {
 
 void OpenLinear::run_library(std::string_view strategy) {
   const catalog::Prepared prepared = prepare({.strategy = std::string(strategy)});
-  const Tensor workspace(context(), Dtype::fp8_e4m3, {prepared.workspace_bytes});
+  Tensor workspace(context(), Dtype::fp8_e4m3, {prepared.workspace_bytes});
   prepared.run({Stream::cpu(), {workspace.data(), workspace.bytes()}, nullptr});
 }
 

@@ -16,7 +16,7 @@ namespace wide::test {
 template <class Plan, class Arguments>
 void run_plan(const Context& context, const Plan& plan, const Arguments& arguments) {
   const OwnedStream stream(context);
-  const Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
+  Tensor scratch(context, Dtype::uint8, {plan.workspace_bytes()});
   std::optional<VendorHandles> handles;
   if (plan.strategy() == "sequential" || plan.strategy() == "cudnn") handles.emplace(context);
   plan.run(arguments,

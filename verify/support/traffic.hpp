@@ -60,7 +60,7 @@ inline std::vector<bench::LaunchCounters> launches_of(Session& session, catalog:
                                                       std::string_view strategy) {
   const catalog::Prepared prepared = workload.prepare(bench::plan_options(std::string(strategy)));
   bench::forget_launches();
-  const Tensor scratch(session.context(), Dtype::uint8, {prepared.workspace_bytes});
+  Tensor scratch(session.context(), Dtype::uint8, {prepared.workspace_bytes});
   prepared.run({session.stream(), {scratch.data(), scratch.bytes()}});
   session.context().synchronize(session.stream());
   return bench::counted_launches();
