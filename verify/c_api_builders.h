@@ -20,7 +20,7 @@ typedef struct Layers {
 
 static Layers begin_layers(void) {
   const int64_t shape[4] = {WIDE_BATCH, 1, kImageRows, kImageColumns};
-  Layers layers = {.builder = make_builder(), .x = WIDE_ABSENT};
+  Layers layers = {.builder = make_builder(), .x = 0};
   OK(wide_builder_input(layers.builder, "x", WIDE_FP32, shape, 4, &layers.x));
   return layers;
 }
@@ -90,7 +90,7 @@ static void check_layers(Layers* layers, const wide_parameters* parameters_of_on
 }
 
 static wide_value pointwise(Layers* l, const char* function, wide_pointwise_layer options) {
-  wide_value y = WIDE_ABSENT;
+  wide_value y = 0;
   options.struct_size = sizeof options;
   char name[32];
   snprintf(name, sizeof name, "%s%d", function, l->num_outputs);
@@ -121,7 +121,7 @@ static void test_elements(void) {
          log1pf(expf(2)) / 2, log1pf(expf(-4)) / 2, log1pf(expf(6)) / 2, log1pf(expf(-8)) / 2,
          log1pf(expf(16)) / 2, log1pf(expf(12)) / 2, log1pf(expf(-14)) / 2, log1pf(expf(10)) / 2);
 
-  wide_value relu = pointwise(&l, "relu", (wide_pointwise_layer){0}), y = WIDE_ABSENT;
+  wide_value relu = pointwise(&l, "relu", (wide_pointwise_layer){0}), y = 0;
   OK(wide_builder_binary(l.builder, "sub", l.x, relu, "subtract", &y));
   EXPECT(&l, y, 0, -2, 0, -4, 0, 0, -7, 0);
   OK(wide_builder_binary(l.builder, "mul", l.x, relu, "multiply", &y));
@@ -137,7 +137,7 @@ static void test_elements(void) {
 static void test_pools(void) {
   Layers l = begin_layers();
   wide_parameters* none = NULL;
-  wide_value y = WIDE_ABSENT;
+  wide_value y = 0;
   OK(wide_parameters_create(&none));
   wide_pool_layer pool = {.struct_size = sizeof pool, .kernel_height = 2, .kernel_width = 3};
   pool.stride_width = 2;
@@ -193,7 +193,7 @@ static void set_unit(wide_parameters* units, const char* name, const char* suffi
 static void test_recurrent(void) {
   Layers l = begin_layers();
   wide_parameters* units = NULL;
-  wide_value rows = WIDE_ABSENT, y = WIDE_ABSENT;
+  wide_value rows = 0, y = 0;
   const int64_t shape[3] = {WIDE_BATCH, kImageRows, kImageColumns};
   float open[4] = {100, 100, 100, 100}, candidate[4] = {0, -100, 0.5f, 0};
   OK(wide_parameters_create(&units));
@@ -212,13 +212,13 @@ static void test_recurrent(void) {
   layer = (wide_recurrent_layer){.struct_size = sizeof layer, .is_bidirectional = 1};
   OK(wide_builder_recurrent(l.builder, "both", rows, 1, &layer, &y));
   EXPECT(&l, y, tanhf(1), tanhf(2), tanhf(2), tanhf(1));
-  wide_value hidden = WIDE_ABSENT, cell = WIDE_ABSENT;
+  wide_value hidden = 0, cell = 0;
   layer = (wide_recurrent_layer){
       .struct_size = sizeof layer, .last_hidden = &hidden, .last_cell = &cell};
   OK(wide_builder_recurrent(l.builder, "states", rows, 1, &layer, &y));
   EXPECT(&l, hidden, tanhf(2));
   EXPECT(&l, cell, 2);
-  layer.has_first_state = 1, layer.first_hidden = hidden, layer.first_cell = cell;
+  layer.first_hidden = hidden, layer.first_cell = cell;
   OK(wide_builder_recurrent(l.builder, "more", rows, 1, &layer, &y));
   EXPECT(&l, y, tanhf(3), tanhf(4));
   EXPECT(&l, cell, 4);
@@ -231,7 +231,7 @@ static void test_recurrent(void) {
 static void test_attention(void) {
   Layers l = begin_layers();
   wide_parameters* weights = NULL;
-  wide_value rows = WIDE_ABSENT, none = WIDE_ABSENT, y = WIDE_ABSENT, bias = WIDE_ABSENT;
+  wide_value rows = 0, none = 0, y = 0, bias = 0;
   const int64_t shape[3] = {WIDE_BATCH, kImageRows, kImageColumns}, order[3] = {0, 2, 1};
   const int64_t scores[3] = {1, kImageRows, kImageRows};
   float far[4] = {-1e9f, 0, 0, -1e9f}, unit[3][4][4] = {{{0}}};
@@ -247,7 +247,7 @@ static void test_attention(void) {
   OK(wide_parameters_set(weights, "cross.out_proj.weight", &unit_view));
   OK(wide_builder_parameter(l.builder, "bias", WIDE_FP32, scores, 3, &bias));
   OK(wide_builder_reshape(l.builder, "rows", l.x, shape, 3, &rows));
-  wide_flash_attention_layer core = {.struct_size = sizeof core, .has_bias = 1, .bias = bias};
+  wide_flash_attention_layer core = {.struct_size = sizeof core, .bias = bias};
   OK(wide_builder_flash_attention(l.builder, "core", rows, rows, rows, 2, &core, &y));
   EXPECT(&l, y, 8, 6, -7, 5, 1, -2, 3, -4);
   core = (wide_flash_attention_layer){.struct_size = sizeof core, .scale = 1e6f, .is_causal = 1};
@@ -257,8 +257,7 @@ static void test_attention(void) {
   core = (wide_flash_attention_layer){.struct_size = sizeof core, .kv_heads = 1, .scale = 1e6f};
   OK(wide_builder_flash_attention(l.builder, "shared", rows, none, none, 2, &core, &y));
   EXPECT(&l, y, 1, -2, 1, -2, 8, 6, 1, -2);
-  wide_attention_layer layer = {.struct_size = sizeof layer, .has_no_bias = 1, .is_cross = 1};
-  layer.key = rows, layer.value = rows;
+  wide_attention_layer layer = {.struct_size = sizeof layer, .has_no_bias = 1, .key = rows};
   OK(wide_builder_attention(l.builder, "cross", rows, 4, &layer, &y)); /* keys of zeros: the mean */
   EXPECT(&l, y, 4.5f, 2, -2, 0.5f, 4.5f, 2, -2, 0.5f);
   OK(wide_builder_transpose(l.builder, "turn", rows, order, 3, &y));

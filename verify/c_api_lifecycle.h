@@ -322,7 +322,7 @@ static void test_members(wide_device device) {
 static wide_graph* make_pass_graph(void) {
   wide_builder* builder = make_builder();
   wide_graph* graph = NULL;
-  wide_value x = WIDE_ABSENT;
+  wide_value x = 0;
   const int64_t image[4] = {WIDE_BATCH, 3, 4, 5};
   const wide_conv_layer conv = {.struct_size = sizeof conv};
   wide_builder_input(builder, "x", WIDE_FP32, image, 4, &x);
@@ -347,15 +347,15 @@ static void test_plan_options(wide_device device) {
   const int64_t usual = num_steps(plan);
   CHECK(strstr(wide_plan_explain(plan), "fc: x is copied") != NULL);
   wide_plan_destroy(plan);
-  options.folds_no_batchnorm = 1;
+  options.disable_batchnorm_folding = 1;
   OK(wide_plan_create(cpu, graph, &options, &plan));
   CHECK(num_steps(plan) > usual);
   wide_plan_destroy(plan);
-  options.folds_no_batchnorm = 0, options.fuses_no_epilogues = 1;
+  options.disable_batchnorm_folding = 0, options.disable_fusion = 1;
   OK(wide_plan_create(cpu, graph, &options, &plan));
   CHECK(num_steps(plan) > usual);
   wide_plan_destroy(plan);
-  options.fuses_no_epilogues = 0, options.channels = WIDE_CHANNELS_LAST;
+  options.disable_fusion = 0, options.channels = WIDE_CHANNELS_LAST;
   OK(wide_plan_create(cpu, graph, &options, &plan));
   CHECK(strstr(wide_plan_explain(plan), "conv: channels last; conv is copied back\n") != NULL);
   CHECK(num_steps(plan) == usual);
@@ -364,17 +364,17 @@ static void test_plan_options(wide_device device) {
   OK(wide_plan_create(cpu, graph, &options, &plan));
   CHECK(strstr(wide_plan_explain(plan), "channels last") == NULL);
   wide_plan_destroy(plan);
-  options.channels = WIDE_CHANNELS_AUTO, options.moves_no_data = 1;
+  options.channels = WIDE_CHANNELS_AUTO, options.disable_copies = 1;
   FAILS(WIDE_UNSUPPORTED, "fc (linear): conv", wide_plan_create(cpu, graph, &options, &plan));
   wide_graph_destroy(graph);
 
   wide_plan_info reused = {.struct_size = sizeof reused}, kept = reused;
-  options.moves_no_data = 0;
+  options.disable_copies = 0;
   OK(wide_graph_create_named("deep_mlp", NULL, &graph));
   OK(wide_plan_create(cpu, graph, &options, &plan));
   OK(wide_plan_query(plan, &reused));
   wide_plan_destroy(plan);
-  options.reuses_no_memory = 1;
+  options.disable_memory_reuse = 1;
   OK(wide_plan_create(cpu, graph, &options, &plan));
   OK(wide_plan_query(plan, &kept));
   CHECK(kept.activation_bytes > reused.activation_bytes);

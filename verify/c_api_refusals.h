@@ -93,11 +93,11 @@ static void refuse_tensors(const Engine* e) {
 #define REFUSED_BY_BUILDER(words, call)                         \
   do {                                                          \
     wide_builder* b = make_builder();                           \
-    wide_value x = WIDE_ABSENT, y = WIDE_ABSENT;                \
+    wide_value x = 0, y = 0;                                    \
     const int64_t two_axes[2] = {WIDE_BATCH, kIn};              \
     OK(wide_builder_input(b, "x", WIDE_FP32, two_axes, 2, &x)); \
     REFUSED(words, call);                                       \
-    CHECK(y == WIDE_ABSENT);                                    \
+    CHECK(y == 0);                                              \
     wide_builder_destroy(b);                                    \
   } while (0)
 
@@ -145,8 +145,8 @@ static void refuse_graphs(void) {
   REFUSED_BY_BUILDER("options.activation is \"tahn\", expected one of none, relu",
                      wide_builder_linear(b, "fc", x, 4, &tanh_layer, &y));
   REFUSED_BY_BUILDER("options.struct_size is 0", wide_builder_linear(b, "fc", x, 4, &unsized, &y));
-  REFUSED_BY_BUILDER("value", wide_builder_linear(b, "fc", 77, 4, NULL, &y));
-  REFUSED_BY_BUILDER("value", wide_builder_linear(b, "fc", WIDE_ABSENT, 4, NULL, &y));
+  REFUSED_BY_BUILDER("fc: value is 77", wide_builder_linear(b, "fc", 77, 4, NULL, &y));
+  REFUSED_BY_BUILDER("fc: value is 0", wide_builder_linear(b, "fc", 0, 4, NULL, &y));
   REFUSED_BY_BUILDER("fc", wide_builder_linear(b, "fc", x, -4, NULL, &y));
   REFUSED_BY_BUILDER("input z is [4, 4]", wide_builder_input(b, "z", WIDE_FP32, no_batch, 2, &y));
   REFUSED_BY_BUILDER("x", wide_builder_input(b, "x", WIDE_FP32, two_axes, 2, &y));
@@ -157,13 +157,15 @@ static void refuse_graphs(void) {
                      wide_builder_conv(b, "conv", x, 4, &nowhere, &y));
   REFUSED_BY_BUILDER("function is \"rleu\"", wide_builder_pointwise(b, "act", x, "rleu", NULL, &y));
   REFUSED_BY_BUILDER("ensemble is null", wide_builder_ensemble(b, "mean", x, NULL, &y));
+  REFUSED_BY_BUILDER("cat: value is 0, expected one of",
+                     wide_builder_concat(b, "cat", (const wide_value[]){x, 0}, 2, 1, &y));
   REFUSED_BY_BUILDER("parts is null", wide_builder_concat(b, "cat", NULL, 2, 1, &y));
   REFUSED_BY_BUILDER("an input or a parameter", wide_builder_output(b, "y", x));
   CHECK(graph == NULL && builder == NULL);
 
   /* The first error stays, and the last call tells it. */
   wide_builder* failed = make_builder();
-  wide_value x = WIDE_ABSENT;
+  wide_value x = 0;
   const int64_t shape[2] = {WIDE_BATCH, kIn};
   OK(wide_builder_input(failed, "x", WIDE_FP32, shape, 2, &x));
   (void)wide_builder_pointwise(failed, "act", x, "swosh", NULL, &x);
@@ -174,13 +176,17 @@ static void refuse_graphs(void) {
 }
 
 static void refuse_layers(void) {
+  const wide_attention_layer unknown_key = {.struct_size = sizeof unknown_key, .key = -3};
   const wide_pool_layer average = {.struct_size = sizeof average, .kernel_width = 99};
   REFUSED_BY_BUILDER("options.struct_size is 0",
                      wide_builder_pointwise(b, "act", x, "relu", &(wide_pointwise_layer){0}, &y));
   REFUSED_BY_BUILDER("function is \"minus\", expected one of add, subtract",
                      wide_builder_binary(b, "sub", x, x, "minus", &y));
   REFUSED_BY_BUILDER("function is null", wide_builder_binary(b, "sub", x, x, NULL, &y));
-  REFUSED_BY_BUILDER("sub: graph: value 77", wide_builder_binary(b, "sub", x, 77, "add", &y));
+  REFUSED_BY_BUILDER("sub: value is 77, expected one of the builder's 1 values",
+                     wide_builder_binary(b, "sub", x, 77, "add", &y));
+  REFUSED_BY_BUILDER("att: value is -3, expected one of",
+                     wide_builder_attention(b, "att", x, 2, &unknown_key, &y));
   REFUSED_BY_BUILDER("pool", wide_builder_average_pool(b, "pool", x, &average, &y));
   REFUSED_BY_BUILDER("pool", wide_builder_adaptive_average_pool(b, "pool", x, 1, 1, &y));
 }

@@ -37,7 +37,7 @@ static wide_builder* make_builder(void) {
 static wide_graph* make_graph(void) {
   wide_builder* builder = make_builder();
   wide_graph* graph = NULL;
-  wide_value x = WIDE_ABSENT;
+  wide_value x = 0;
   const int64_t shape[2] = {WIDE_BATCH, kIn};
   const wide_linear_layer relu = {.struct_size = sizeof relu, .activation = "relu"};
   OK(wide_builder_input(builder, "x", WIDE_FP32, shape, 2, &x));
@@ -143,6 +143,8 @@ static void test_queries(wide_device device) {
   wide_context_info context = {.struct_size = sizeof context};
   OK(wide_context_query(e.context, &context));
   CHECK(strlen(context.name) > 0 && context.device.type == device.type);
+  CHECK(context.num_threads == (device.type == WIDE_CPU ? 2 : 0)); /* as start_engine() asks for */
+  CHECK((context.num_multiprocessors > 0) == (device.type == WIDE_CUDA));
   wide_plan_info info = {.struct_size = sizeof info};
   OK(wide_plan_query(e.plan, &info));
   CHECK(info.num_members == kMembers && info.batch == kBatchRows);

@@ -14,6 +14,21 @@ inline void require_no_error(const wide_builder& builder) {
   std::rethrow_exception(prefixed(builder.first_error, std::string(builder.failed_in) + ": "));
 }
 
+/// C counts a builder's values from 1, so that a field left 0 is none.
+inline wide_value handle_of(Value value) {
+  return value.index + 1;
+}
+inline Value value_of(const GraphBuilder& g, wide_value handle) {
+  const int64_t count = g.graph().num_values();
+  WIDE_REQUIRE(handle >= 1 && handle <= count,
+               "value is " + std::to_string(handle) + ", expected one of the builder's " +
+                   std::to_string(count) + " values, counted from 1");
+  return Value{handle - 1};
+}
+inline Value optional_value_of(const GraphBuilder& g, wide_value handle) {
+  return handle == 0 ? Value{} : value_of(g, handle);
+}
+
 /// `build` on the builder, unless something failed before: then that, again. What fails now is
 /// kept; `name` is what is built.
 template <class Build>
@@ -39,7 +54,7 @@ wide_status appended(const char* function, wide_builder* builder, const char* na
                      const Build& build) noexcept {
   return extended(function, builder, name, [&](GraphBuilder& g) {
     wide_value& place = required(out, "out");
-    place = build(g, text(name, "name")).index;
+    place = handle_of(build(g, text(name, "name")));
   });
 }
 

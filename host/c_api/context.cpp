@@ -54,12 +54,13 @@ wide_status wide_context_create(const wide_context_options* options, wide_contex
 wide_status wide_context_query(const wide_context* context, wide_context_info* out) {
   return guarded(__func__, [&] {
     const DeviceInfo& info = required(context, "context").context.info();
+    const bool is_cpu = info.device.type == DeviceType::cpu;
     wide_context_info value{};
     value.name = info.name.c_str();
-    value.device = {info.device.type == DeviceType::cpu ? WIDE_CPU : WIDE_CUDA,
-                    info.device.ordinal};
+    value.device = {is_cpu ? WIDE_CPU : WIDE_CUDA, info.device.ordinal};
     value.compute_capability = info.compute_capability;
-    value.num_threads = info.num_multiprocessors;
+    value.num_threads = is_cpu ? info.num_multiprocessors : 0;
+    value.num_multiprocessors = is_cpu ? 0 : info.num_multiprocessors;
     write(out, value);
   });
 }

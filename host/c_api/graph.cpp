@@ -103,5 +103,5 @@ wide_status wide_builder_parameter(wide_builder* builder, const char* name, wide
 }
 wide_status wide_builder_output(wide_builder* builder, const char* name, wide_value value) {
   return extended(__func__, builder, name,
-                  [&](GraphBuilder& g) { g.output(text(name, "name"), Value{value}); });
+                  [&](GraphBuilder& g) { g.output(text(name, "name"), value_of(g, value)); });
 }

@@ -63,7 +63,7 @@ wide_status wide_builder_linear(wide_builder* builder, const char* name, wide_va
       layer.activation = named<Activation>(given.activation, "options.activation", kAllActivations,
                                            activation_name);
     }
-    return layers::linear(g, own, Value{x}, out_features, layer);
+    return layers::linear(g, own, value_of(g, x), out_features, layer);
   });
 }
 
@@ -75,7 +75,7 @@ wide_status wide_builder_conv(wide_builder* builder, const char* name, wide_valu
     const auto pair = [](int64_t height, int64_t width, int64_t otherwise) {
       return PerAxis{or_default(height, otherwise), or_default(width, otherwise)};
     };
-    return layers::conv(g, own, Value{x}, out_channels,
+    return layers::conv(g, own, value_of(g, x), out_channels,
                         {.kernel = pair(given.kernel_height, given.kernel_width, 3),
                          .stride = pair(given.stride_height, given.stride_width, 1),
                          .padding = {given.padding_height, given.padding_width},
@@ -93,13 +93,12 @@ wide_status wide_builder_attention(wide_builder* builder, const char* name, wide
                                    wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
     const wide_attention_layer given = options_or_default(options, "options");
-    return layers::attention(
-        g, own, Value{x}, heads,
-        {.has_bias = given.has_no_bias == 0,
-         .is_causal = given.is_causal != 0,
-         .key_lengths = given.has_key_lengths != 0 ? Value{given.key_lengths} : Value{},
-         .key = given.is_cross != 0 ? Value{given.key} : Value{},
-         .value = given.is_cross != 0 ? Value{given.value} : Value{}});
+    return layers::attention(g, own, value_of(g, x), heads,
+                             {.has_bias = given.has_no_bias == 0,
+                              .is_causal = given.is_causal != 0,
+                              .key_lengths = optional_value_of(g, given.key_lengths),
+                              .key = optional_value_of(g, given.key),
+                              .value = optional_value_of(g, given.value)});
   });
 }
 
@@ -109,13 +108,13 @@ wide_status wide_builder_flash_attention(wide_builder* builder, const char* name
                                          wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
     const wide_flash_attention_layer given = options_or_default(options, "options");
-    layers::FlashAttentionLayer layer{
-        .kv_heads = given.kv_heads,
-        .is_causal = given.is_causal != 0,
-        .key_lengths = given.has_key_lengths != 0 ? Value{given.key_lengths} : Value{},
-        .bias = given.has_bias != 0 ? Value{given.bias} : Value{}};
+    layers::FlashAttentionLayer layer{.kv_heads = given.kv_heads,
+                                      .is_causal = given.is_causal != 0,
+                                      .key_lengths = optional_value_of(g, given.key_lengths),
+                                      .bias = optional_value_of(g, given.bias)};
     if (given.scale != 0) layer.scale = given.scale;
-    return layers::flash_attention(g, own, Value{q}, Value{k}, Value{v}, heads, layer);
+    return layers::flash_attention(g, own, value_of(g, q), value_of(g, k), value_of(g, v), heads,
+                                   layer);
   });
 }
 
@@ -124,69 +123,69 @@ wide_status wide_builder_recurrent(wide_builder* builder, const char* name, wide
                                    wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
     const wide_recurrent_layer given = options_or_default(options, "options");
-    const bool is_lstm = given.is_gru == 0, has_state = given.has_first_state != 0;
+    const bool is_lstm = given.is_gru == 0;
     layers::RecurrentLayer layer{.has_bias = given.has_no_bias == 0,
-                                 .is_reversed = given.is_reversed != 0};
+                                 .is_reversed = given.is_reversed != 0,
+                                 .first_hidden = optional_value_of(g, given.first_hidden),
+                                 .first_cell = optional_value_of(g, given.first_cell)};
     if (given.suffix != nullptr) layer.suffix = given.suffix;
-    if (has_state) layer.first_hidden = Value{given.first_hidden};
-    if (has_state && is_lstm) layer.first_cell = Value{given.first_cell};
     const auto cell = is_lstm ? RecurrentCell::lstm : RecurrentCell::gru;
     const bool wants_states = given.last_hidden != nullptr || given.last_cell != nullptr;
     if (given.is_bidirectional != 0) {
       WIDE_REQUIRE(!wants_states,
                    "options.last_hidden or last_cell is present, expected none: both directions "
                    "end with states of their own");
-      return layers::bidirectional(g, own, Value{x}, hidden, cell, layer);
+      return layers::bidirectional(g, own, value_of(g, x), hidden, cell, layer);
     }
     if (wants_states) {
       WIDE_REQUIRE(is_lstm || given.last_cell == nullptr,
                    "options.last_cell is present, expected none: a gru has no cell state");
       const layers::RecurrentStates states =
-          layers::recurrent(g, own, Value{x}, hidden, cell, layer);
-      if (given.last_hidden != nullptr) *given.last_hidden = states.hidden.index;
-      if (given.last_cell != nullptr) *given.last_cell = states.cell.index;
+          layers::recurrent(g, own, value_of(g, x), hidden, cell, layer);
+      if (given.last_hidden != nullptr) *given.last_hidden = handle_of(states.hidden);
+      if (given.last_cell != nullptr) *given.last_cell = handle_of(states.cell);
       return states.y;
     }
-    return is_lstm ? layers::lstm(g, own, Value{x}, hidden, layer)
-                   : layers::gru(g, own, Value{x}, hidden, layer);
+    return is_lstm ? layers::lstm(g, own, value_of(g, x), hidden, layer)
+                   : layers::gru(g, own, value_of(g, x), hidden, layer);
   });
 }
 
 wide_status wide_builder_embedding(wide_builder* builder, const char* name, wide_value ids,
                                    int64_t vocab, int64_t dim, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
-    return layers::embedding(g, own, Value{ids}, vocab, dim);
+    return layers::embedding(g, own, value_of(g, ids), vocab, dim);
   });
 }
 
 wide_status wide_builder_layernorm(wide_builder* builder, const char* name, wide_value x,
                                    float epsilon, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
-    return layers::layernorm(g, own, Value{x}, epsilon_of(epsilon));
+    return layers::layernorm(g, own, value_of(g, x), epsilon_of(epsilon));
   });
 }
 wide_status wide_builder_rmsnorm(wide_builder* builder, const char* name, wide_value x,
                                  float epsilon, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
-    return layers::rmsnorm(g, own, Value{x}, epsilon_of(epsilon));
+    return layers::rmsnorm(g, own, value_of(g, x), epsilon_of(epsilon));
   });
 }
 wide_status wide_builder_batchnorm(wide_builder* builder, const char* name, wide_value x,
                                    float epsilon, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
-    return layers::batchnorm(g, own, Value{x}, epsilon_of(epsilon));
+    return layers::batchnorm(g, own, value_of(g, x), epsilon_of(epsilon));
   });
 }
 wide_status wide_builder_groupnorm(wide_builder* builder, const char* name, wide_value x,
                                    int64_t groups, float epsilon, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
-    return layers::groupnorm(g, own, Value{x}, groups, epsilon_of(epsilon));
+    return layers::groupnorm(g, own, value_of(g, x), groups, epsilon_of(epsilon));
   });
 }
 wide_status wide_builder_instancenorm(wide_builder* builder, const char* name, wide_value x,
                                       float epsilon, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
-    return layers::instancenorm(g, own, Value{x}, epsilon_of(epsilon));
+    return layers::instancenorm(g, own, value_of(g, x), epsilon_of(epsilon));
   });
 }
 
@@ -197,7 +196,7 @@ wide_status wide_builder_pointwise(wide_builder* builder, const char* name, wide
     const wide_pointwise_layer given = options_or_default(options, "options");
     const layers::PointwiseLayer usual;
     const bool has_bounds = given.low != 0 || given.high != 0;
-    return layers::pointwise(g, own, Value{x},
+    return layers::pointwise(g, own, value_of(g, x),
                              named<PointwiseFunction>(function, "function", kAllPointwiseFunctions,
                                                       pointwise_function_name),
                              {.slope = or_default(given.slope, usual.slope),
@@ -211,14 +210,14 @@ wide_status wide_builder_pointwise(wide_builder* builder, const char* name, wide
 wide_status wide_builder_add(wide_builder* builder, const char* name, wide_value x,
                              wide_value other, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
-    return layers::add(g, own, Value{x}, Value{other});
+    return layers::add(g, own, value_of(g, x), value_of(g, other));
   });
 }
 wide_status wide_builder_binary(wide_builder* builder, const char* name, wide_value x,
                                 wide_value other, const char* function, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
     return layers::binary(
-        g, own, Value{x}, Value{other},
+        g, own, value_of(g, x), value_of(g, other),
         named<BinaryFunction>(function, "function", kAllBinaryFunctions, binary_function_name));
   });
 }
@@ -226,53 +225,56 @@ wide_status wide_builder_binary(wide_builder* builder, const char* name, wide_va
 wide_status wide_builder_max_pool(wide_builder* builder, const char* name, wide_value x,
                                   const wide_pool_layer* options, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
-    return g.append(own, pooling_of(PoolingMode::max, options), {{"x", Value{x}}});
+    return g.append(own, pooling_of(PoolingMode::max, options), {{"x", value_of(g, x)}});
   });
 }
 wide_status wide_builder_average_pool(wide_builder* builder, const char* name, wide_value x,
                                       const wide_pool_layer* options, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
-    return g.append(own, pooling_of(PoolingMode::average, options), {{"x", Value{x}}});
+    return g.append(own, pooling_of(PoolingMode::average, options), {{"x", value_of(g, x)}});
   });
 }
 wide_status wide_builder_adaptive_average_pool(wide_builder* builder, const char* name,
                                                wide_value x, int64_t out_height, int64_t out_width,
                                                wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
-    return layers::adaptive_average_pool(g, own, Value{x}, out_height, out_width);
+    return layers::adaptive_average_pool(g, own, value_of(g, x), out_height, out_width);
   });
 }
 wide_status wide_builder_global_average_pool(wide_builder* builder, const char* name, wide_value x,
                                              wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
-    return layers::global_average_pool(g, own, Value{x});
+    return layers::global_average_pool(g, own, value_of(g, x));
   });
 }
 wide_status wide_builder_softmax(wide_builder* builder, const char* name, wide_value x,
                                  wide_value* out) {
-  return appended(__func__, builder, name, out,
-                  [&](GraphBuilder& g, Name own) { return layers::softmax(g, own, Value{x}); });
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::softmax(g, own, value_of(g, x));
+  });
 }
 wide_status wide_builder_log_softmax(wide_builder* builder, const char* name, wide_value x,
                                      wide_value* out) {
-  return appended(__func__, builder, name, out,
-                  [&](GraphBuilder& g, Name own) { return layers::log_softmax(g, own, Value{x}); });
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::log_softmax(g, own, value_of(g, x));
+  });
 }
 wide_status wide_builder_dropout(wide_builder* builder, const char* name, wide_value x,
                                  float probability, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
-    return layers::dropout(g, own, Value{x}, probability);
+    return layers::dropout(g, own, value_of(g, x), probability);
   });
 }
 wide_status wide_builder_flatten(wide_builder* builder, const char* name, wide_value x,
                                  wide_value* out) {
-  return appended(__func__, builder, name, out,
-                  [&](GraphBuilder& g, Name own) { return layers::flatten(g, own, Value{x}); });
+  return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
+    return layers::flatten(g, own, value_of(g, x));
+  });
 }
 wide_status wide_builder_reshape(wide_builder* builder, const char* name, wide_value x,
                                  const int64_t* shape, int32_t rank, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
-    return layers::reshape(g, own, Value{x}, dims_of(shape, rank));
+    return layers::reshape(g, own, value_of(g, x), dims_of(shape, rank));
   });
 }
 wide_status wide_builder_concat(wide_builder* builder, const char* name, const wide_value* parts,
@@ -281,7 +283,7 @@ wide_status wide_builder_concat(wide_builder* builder, const char* name, const w
     require_array(parts, num_parts, "parts");
     std::vector<Operand> operands;
     for (int64_t i = 0; i < num_parts; ++i) {
-      operands.push_back({"part" + std::to_string(i), Value{parts[i]}});
+      operands.push_back({"part" + std::to_string(i), value_of(g, parts[i])});
     }
     return g.append(own, ConcatOp{.axis = axis}, std::move(operands));
   });
@@ -289,19 +291,19 @@ wide_status wide_builder_concat(wide_builder* builder, const char* name, const w
 wide_status wide_builder_slice(wide_builder* builder, const char* name, wide_value x, int32_t axis,
                                int64_t first, int64_t count, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
-    return layers::slice(g, own, Value{x}, axis, first, count);
+    return layers::slice(g, own, value_of(g, x), axis, first, count);
   });
 }
 wide_status wide_builder_transpose(wide_builder* builder, const char* name, wide_value x,
                                    const int64_t* order, int32_t rank, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
-    return layers::transpose(g, own, Value{x}, dims_of(order, rank));
+    return layers::transpose(g, own, value_of(g, x), dims_of(order, rank));
   });
 }
 wide_status wide_builder_ensemble(wide_builder* builder, const char* name, wide_value x,
                                   const char* ensemble, wide_value* out) {
   return appended(__func__, builder, name, out, [&](GraphBuilder& g, Name own) {
-    return layers::ensemble(g, own, Value{x},
+    return layers::ensemble(g, own, value_of(g, x),
                             named<Ensemble>(ensemble, "ensemble", kAllEnsembles, ensemble_name));
   });
 }

@@ -21,10 +21,10 @@ struct Planned {
 
 ModelOptions model_options_of(const wide_plan_options& given) {
   ModelOptions options = model_options(given.preset == nullptr ? "default" : given.preset);
-  if (given.folds_no_batchnorm != 0) options.folds_batchnorm = false;
-  if (given.fuses_no_epilogues != 0) options.fuses_epilogues = false;
-  if (given.reuses_no_memory != 0) options.reuses_memory = false;
-  if (given.moves_no_data != 0) options.moves_data = false;
+  if (given.disable_batchnorm_folding != 0) options.folds_batchnorm = false;
+  if (given.disable_fusion != 0) options.fuses_epilogues = false;
+  if (given.disable_memory_reuse != 0) options.reuses_memory = false;
+  if (given.disable_copies != 0) options.moves_data = false;
   if (given.allows_tf32 != 0) options.allows_tf32 = true;
   if (given.drops_out != 0) options.drops_out = true;
   options.channel_layout = layout_of(given.channels, "options.channels");

@@ -146,8 +146,9 @@ typedef struct wide_context_info {
   size_t struct_size;
   const char* name; /* of the device */
   wide_device device;
-  int32_t compute_capability; /* 90 for 9.0; 0 on the CPU */
-  int32_t num_threads;        /* of the CPU; on CUDA multiprocessors */
+  int32_t compute_capability;  /* 90 for 9.0; 0 on the CPU */
+  int32_t num_threads;         /* that the context uses; 0 on CUDA */
+  int32_t num_multiprocessors; /* 0 on the CPU */
 } wide_context_info;
 
 /* `options` NULL: the CPU. */
@@ -308,11 +309,11 @@ typedef struct wide_plan_options {
    * that has one that is named, too. */
   const wide_strategy* strategies;
   int64_t num_strategies;
-  int32_t folds_no_batchnorm; /* into the product in front of it */
-  int32_t fuses_no_epilogues; /* activations and residuals into the product in front of them */
-  int32_t reuses_no_memory;   /* of activations whose time is over */
-  int32_t moves_no_data; /* refuses what takes a copy that no node asks for, with the node's name */
-  const char* tuning;    /* a file of `wbench tune`, read while the plan is made; NULL: none */
+  int32_t disable_batchnorm_folding; /* into the product in front of it */
+  int32_t disable_fusion;       /* of activations and residuals with the product in front of them */
+  int32_t disable_memory_reuse; /* activations keep their memory after their last reader */
+  int32_t disable_copies;       /* what needs a copy that no node asks for is refused, by node */
+  const char* tuning;           /* a file of `wbench tune`, read while the plan is made */
   /* Of images between convolutions; by WIDE_CHANNELS_AUTO last where that is expected to be faster,
    * else as the graph has it. */
   wide_channels channels;

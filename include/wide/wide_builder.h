@@ -21,9 +21,8 @@ extern "C" {
 
 typedef struct wide_builder wide_builder; /* a graph that grows */
 
-/* A value of one builder. */
+/* A value of one builder; 0 is none. */
 typedef int32_t wide_value;
-#define WIDE_ABSENT (-1)
 
 /* A builder's first error stays: its later calls, wide_graph_create too, return it again, so that
  * it is enough to look at the last. `dtype` is that of embeddings' tables; what other layers
@@ -76,11 +75,9 @@ typedef struct wide_attention_layer {
   size_t struct_size;
   int32_t has_no_bias;
   int32_t is_causal;
-  int32_t has_key_lengths;
-  wide_value key_lengths; /* int32 [B], where has_key_lengths */
-  int32_t is_cross;
-  wide_value key;   /* [B, Tk, kdim], where is_cross; else keys and values come from x */
-  wide_value value; /* [B, Tk, vdim], likewise */
+  wide_value key_lengths; /* int32 [B]; 0: none */
+  wide_value key;         /* [B, Tk, kdim] of a cross attention; 0: keys and values come from x */
+  wide_value value;       /* [B, Tk, vdim]; 0: as key */
 } wide_attention_layer;
 /* Of a cross attention whose kdim or vdim is not x's D, NAME.q_proj_weight, NAME.k_proj_weight and
  * NAME.v_proj_weight instead of NAME.in_proj_weight. */
@@ -93,11 +90,9 @@ typedef struct wide_flash_attention_layer {
   int64_t kv_heads; /* 0: as heads */
   float scale;      /* 0: 1 / sqrt of a head's features */
   int32_t is_causal;
-  int32_t has_key_lengths;
-  wide_value key_lengths; /* int32 [B], where has_key_lengths */
-  int32_t has_bias;
-  wide_value bias; /* added to scores, where has_bias: [B, heads or 1, Tq or 1, Tk], or a parameter
-                      without the batch */
+  wide_value key_lengths; /* int32 [B]; 0: none */
+  /* Added to scores: [B, heads or 1, Tq or 1, Tk], or a parameter without the batch; 0: none. */
+  wide_value bias;
 } wide_flash_attention_layer;
 /* Attention without projections: q [B, Tq, heads*D], k and v [B, Tk, kv_heads*D] -> as q */
 WIDE_API wide_status wide_builder_flash_attention(wide_builder* builder, const char* name,
@@ -113,9 +108,8 @@ typedef struct wide_recurrent_layer {
   int32_t is_reversed;
   int32_t is_bidirectional; /* [B, T, 2H], of a layer in each direction */
   const char* suffix;       /* of the parameters' names; NULL: "l0" */
-  int32_t has_first_state;
-  wide_value first_hidden; /* [B, H], where has_first_state */
-  wide_value first_cell;   /* fp32 [B, H], an lstm's, likewise */
+  wide_value first_hidden;  /* [B, H]; 0: zeros */
+  wide_value first_cell;    /* fp32 [B, H], an lstm's; present where first_hidden is */
   /* What the next call continues from, written where not NULL; not of both directions at once. */
   wide_value* last_hidden; /* [B, H] */
   wide_value* last_cell;   /* fp32 [B, H], an lstm's */

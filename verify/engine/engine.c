@@ -117,7 +117,7 @@ static Settings parse(int argc, char** argv) {
 static wide_graph* own_graph(void) {
   wide_builder* b = NULL;
   wide_graph* graph = NULL;
-  wide_value x = WIDE_ABSENT;
+  wide_value x = 0;
   const int64_t image[4] = {WIDE_BATCH, 3, 16, 16};
   wide_conv_layer conv = {.struct_size = sizeof conv, .padding_height = 1, .padding_width = 1};
   must(wide_builder_create("own", WIDE_FP32, &b));
