@@ -17,7 +17,7 @@ inline bool is_quantized(const LinearProblem& problem) {
 /// The problem with all strides filled in: packed ones where both are 0, and the packed value
 /// along axes that nothing steps along, so that equal layouts compare equal. Throws
 /// invalid_argument that names the field for impossible sizes, products that do not fit in 64 bits,
-/// outputs that overlap each other, and dtypes other than fp32, fp16 and bf16.
+/// outputs that overlap each other, and dtypes that linear does not take.
 LinearProblem complete_linear_problem(LinearProblem problem);
 
 /// Throws invalid_argument that names the first field in which `got` differs from the plan's.

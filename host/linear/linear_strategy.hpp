@@ -22,7 +22,7 @@
 namespace wide {
 
 enum class LinearStrategy : uint8_t {
-  sequential,      ///< CUDA: a cuBLAS call or, quantised, a launch per member; CPU: one by one
+  sequential,      ///< a cuBLAS call (fp8, quantised: a launch) per member; CPU: one by one
   cublas_batched,  ///< one strided-batched cuBLAS call
   cublaslt,        ///< one cuBLASLt call with its algorithm and epilogue: linear_cublaslt.hpp
   cublas_grouped,  ///< one grouped cuBLAS call by pointers

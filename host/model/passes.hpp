@@ -20,7 +20,8 @@ using Notes = std::vector<std::string>;
 std::string strategy_of(const ModelOptions& options, std::string_view node,
                         std::string_view primitive);
 
-/// All of them that the options ask for, in their order.
+/// Removes dead nodes and dropout, folds batchnorms and fuses epilogues, as the options ask for;
+/// the two passes that look at a device, prefer_channels_last() and fuse_mlps(), come after it.
 Graph run_passes(const Graph& graph, const ModelOptions& options, Notes& notes);
 
 /// Nodes whose results nobody reads, and parameters that only they had.

@@ -102,7 +102,7 @@ class AttentionPlan {
   ///         sums and softmax in fp32.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, unsupported (by name, when the plan is made), cuda, cublas.
+  /// Errors: invalid_argument, unsupported, cuda, cublas, cudnn: see plan.hpp.
   /// Threads: safe with an Execution each.
   /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
   ///         N or its neighbours; the vendors may round otherwise, and "auto" choose otherwise, for

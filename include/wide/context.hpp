@@ -24,8 +24,9 @@ class Allocator {
 };
 
 /// A view of a stream: a cudaStream_t on CUDA (`Stream(cuda_stream)`), meaningless on the CPU,
-/// where work is finished when a call returns. There is no default stream by accident: an integer
-/// does not convert.
+/// where work is finished when a call returns. No default stream is taken by accident: integers do
+/// not convert, and CUDA plans refuse the null stream. Name it as cudaStreamLegacy or
+/// cudaStreamPerThread.
 class Stream {
  public:
   static Stream cpu() { return Stream(); }

@@ -76,7 +76,7 @@ struct ConvMember {
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members, groups,
 /// stride, padding, dilation, layout, x_layout, allow_tf32, activation and where a residual is
-/// added. Throws invalid_argument that names the operand, what was got and what expected.
+/// added.
 ConvProblem describe_conv(const ConvArguments& arguments, const ConvProblem& like);
 
 class ConvPlan {
@@ -107,9 +107,9 @@ class ConvPlan {
   ///        rounding at the end; tf32 products only with allow_tf32.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument, cuda, cudnn, out_of_memory (cuDNN's own); unsupported where a
-  /// strategy
-  ///         of cuDNN's was asked for and operands are not aligned to 16 bytes.
+  /// Errors: invalid_argument, unsupported, cuda, cudnn, out_of_memory (cuDNN's own): see plan.hpp;
+  ///         unsupported, too, where a strategy of cuDNN's was asked for and operands are not
+  ///         aligned to 16 bytes.
   /// Threads: safe with an Execution each.
   /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
   ///         N or its neighbours; cuDNN may round otherwise, and "auto" choose otherwise, for
@@ -124,8 +124,7 @@ class ConvPlan {
   std::shared_ptr<const State> state_;
 };
 
-/// Fixes the strategy. Throws invalid_argument for an impossible problem or an unknown strategy,
-/// unsupported where the named strategy cannot run it.
+/// Fixes the strategy. Errors: see plan.hpp.
 ConvPlan make_conv_plan(const Context& context, const ConvProblem& problem,
                         const PlanOptions& options = {});
 

@@ -39,9 +39,9 @@ struct FlashAttentionProblem {
   /// Scores become soft_cap tanh(score / soft_cap), up to 2^-22 soft_cap; at most 65536; 0: not.
   float soft_cap = 0;
   KeyLengths key_lengths = KeyLengths::none;
-  bool has_slopes = false;  ///< of ALiBi
-  bool has_bias = false;    ///< something is added to each score
-  ScoreBiasStrides bias{};
+  bool has_slopes = false;        ///< of ALiBi
+  bool has_bias = false;          ///< something is added to each score
+  ScoreBiasStrides bias{};        ///< 0 along an axis: one for all of it (it does not mean packed)
   RowStrides q{}, k{}, v{}, y{};  ///< rows are positions: batch rows one behind the other
   int64_t key_lengths_member_stride = 0, slopes_member_stride = 0;
   friend bool operator==(const FlashAttentionProblem&, const FlashAttentionProblem&) = default;

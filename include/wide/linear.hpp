@@ -63,8 +63,7 @@ int64_t linear_member_bytes(const LinearProblem& problem);
 
 /// Reads the problem off the operands; `like` gives what they do not show: shared_input,
 /// allow_tf32, activation, alpha, whether and where a residual is added, and the weights' format;
-/// where that is a quantised one, also group_size, in_features and out_features. Throws
-/// invalid_argument that names the operand, what was got and what expected.
+/// where that is a quantised one, also group_size, in_features and out_features.
 LinearProblem describe_linear(const LinearArguments& arguments, const LinearProblem& like = {});
 
 /// How plan.run computes one problem on one device. Immutable: may run from several threads at a
@@ -106,7 +105,7 @@ class LinearPlan {
   ///         fp32.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument (operands contradict the problem, workspace), cuda, cublas.
+  /// Errors: invalid_argument, unsupported, cuda, cublas: see plan.hpp.
   /// Threads: safe from several threads with an Execution each.
   /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
   ///         N or its neighbours; cuBLAS may round otherwise, and "auto" choose otherwise, for
@@ -121,8 +120,7 @@ class LinearPlan {
   std::shared_ptr<const State> state_;
 };
 
-/// Fixes strategy and policy. Throws invalid_argument for an impossible problem or an unknown
-/// strategy, unsupported where the named strategy cannot run it.
+/// Fixes strategy and policy. Errors: see plan.hpp.
 LinearPlan make_linear_plan(const Context& context, const LinearProblem& problem,
                             const PlanOptions& options = {});
 

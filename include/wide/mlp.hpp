@@ -72,8 +72,7 @@ struct BasicMlpMember {
 using MlpMember = BasicMlpMember<ConstTensorView>;
 
 /// Reads the problem off the operands; `like` gives what they do not show: widths, allow_tf32,
-/// shared_input, has_bias and the activations. Throws invalid_argument that names the operand, what
-/// was got and what expected.
+/// shared_input, has_bias and the activations.
 MlpProblem describe_mlp(const MlpArguments& arguments, const MlpProblem& like);
 
 /// How plan.run computes one problem on one device. Immutable: may run from several threads at a
@@ -106,7 +105,7 @@ class MlpPlan {
   ///        dtype once, whatever the strategy; tf32 products only with allow_tf32.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument (operands contradict the problem, workspace), cuda, cublas.
+  /// Errors: invalid_argument, unsupported, cuda, cublas: see plan.hpp.
   /// Threads: safe from several threads with an Execution each.
   /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
   ///         N or its neighbours; cuBLAS may round otherwise, and "auto" choose otherwise, for
@@ -123,9 +122,7 @@ class MlpPlan {
   std::shared_ptr<const State> state_;
 };
 
-/// Fixes the strategy. Throws invalid_argument for an impossible problem or an unknown strategy,
-/// unsupported where the named strategy cannot run it: `fused` takes widths up to 256 and 16
-/// layers.
+/// Fixes the strategy. Errors: see plan.hpp; `fused` takes widths up to 256 and 16 layers.
 MlpPlan make_mlp_plan(const Context& context, const MlpProblem& problem,
                       const PlanOptions& options = {});
 

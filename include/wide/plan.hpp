@@ -2,6 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the plans of all primitives have in common.
+//
+// Errors, unless a primitive's header adds to them; every message names what was wrong, what was
+// got and what was expected:
+//   describe_x    invalid_argument: operands that contradict each other or `like`
+//   make_x_plan   invalid_argument: an impossible problem, an unknown strategy or policy;
+//                 unsupported: the strategy that was asked for by name, or each that "auto" may
+//                 choose, cannot run the problem on this device or in this build
+//   run           invalid_argument: operands that contradict the problem, an operand or stream of
+//                 another device, a workspace that is too small or not aligned, or no
+//                 execution.handles where the strategy calls a vendor's library; unsupported:
+//                 handles without that library
 #pragma once
 
 #include <cstdint>

@@ -115,7 +115,7 @@ class RaggedLinearPlan {
   /// Stream: asynchronous on execution.stream; never synchronizes, allocates or uploads; may be
   ///         captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument (operands contradict the problem, workspace), cuda, cublas.
+  /// Errors: invalid_argument, unsupported, cuda, cublas: see plan.hpp.
   /// Threads: safe from several threads with an Execution each.
   /// Members: a member's bits depend on its own operands and shape only.
   void run(const RaggedLinearArguments& arguments, const Execution& execution) const;
@@ -130,9 +130,8 @@ class RaggedLinearPlan {
 };
 
 /// Lays the problem out, fixes strategy and policy and, on CUDA, uploads the table: allocates from
-/// the context's allocator and waits for the copy, on a stream of its own. Throws invalid_argument
-/// for an impossible problem or an unknown strategy, unsupported where the named strategy cannot
-/// run it, out_of_memory.
+/// the context's allocator and waits for the copy, on a stream of its own. Errors: see plan.hpp,
+/// and out_of_memory, cuda.
 RaggedLinearPlan make_ragged_linear_plan(const Context& context, const RaggedLinearProblem& problem,
                                          const PlanOptions& options = {});
 

@@ -63,8 +63,7 @@ struct BasicRecurrentMember {
 using RecurrentMember = BasicRecurrentMember<ConstTensorView>;
 
 /// Reads the problem off the operands; `like` gives what they do not show: the cell, is_reversed,
-/// shared_input and allow_tf32. Throws invalid_argument that names the operand, what was got and
-/// what expected.
+/// shared_input and allow_tf32.
 RecurrentProblem describe_recurrent(const RecurrentArguments& arguments,
                                     const RecurrentProblem& like = {});
 
@@ -111,7 +110,7 @@ class RecurrentPlan {
   ///        allow_tf32, and never of W_hidden in `fused`.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
-  /// Errors: invalid_argument (operands contradict the problem, workspace), cuda, cublas.
+  /// Errors: invalid_argument, unsupported, cuda, cublas: see plan.hpp.
   /// Threads: safe from several threads with an Execution each.
   /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
   ///         N or its neighbours. A sequence that is cut into calls, each beginning with the states
@@ -130,9 +129,8 @@ class RecurrentPlan {
   std::shared_ptr<const State> state_;
 };
 
-/// Fixes the strategy. Throws invalid_argument for an impossible problem or an unknown strategy,
-/// unsupported where the named strategy cannot run it: `fused` takes what a member's hidden weights
-/// leave room for in shared memory.
+/// Fixes the strategy. Errors: see plan.hpp; `fused` takes what a member's hidden weights leave
+/// room for in shared memory.
 RecurrentPlan make_recurrent_plan(const Context& context, const RecurrentProblem& problem,
                                   const PlanOptions& options = {});
 

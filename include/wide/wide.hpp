@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// wide: N models of identical architecture as one model. This header is all an application needs.
+// wide: N models of identical architecture as one model. This header has everything but ONNX
+// (wide/onnx.hpp) and DLPack (wide/dlpack.hpp).
 #pragma once
 
 #include "wide/attention.hpp"

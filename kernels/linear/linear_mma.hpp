@@ -11,9 +11,8 @@
 
 namespace wide::kernels {
 
-/// y[m, i, n] = activation(sum_k x[m, i, k] * weight[i, n, k] + bias[i, n]) for all members i in
-/// one launch. The order of a sum depends on the tile and the planes alone. Nothing is launched
-/// where y is empty.
+/// y as `params` says for all members in one launch. The order of a sum depends on the tile and the
+/// planes alone. Nothing is launched where y is empty.
 /// cudaErrorInvalidConfiguration for more than 2^31 - 1 tiles; cudaErrorInvalidValue for a tile
 /// that the launcher does not have.
 /// Tiles m64n64, m128n64, and m128n128 for 16-bit elements.
