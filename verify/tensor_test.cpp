@@ -15,6 +15,7 @@
 #include <new>
 #include <numeric>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -75,6 +76,15 @@ TEST_CASE("views know their span, alignment and slices") {
             .alignment() == 8);
   CHECK(TensorView(reinterpret_cast<void*>(uintptr_t{4096}), Dtype::fp32, {1}, Device{})
             .alignment() == 256);
+}
+
+TEST_CASE("a const tensor cannot be written through") {
+  STATIC_CHECK(std::is_same_v<decltype(std::declval<Tensor&>().view()), TensorView>);
+  STATIC_CHECK(std::is_same_v<decltype(std::declval<const Tensor&>().view()), ConstTensorView>);
+  STATIC_CHECK(std::is_same_v<decltype(std::declval<const Tensor&>().data()), const void*>);
+  STATIC_CHECK(std::is_convertible_v<Tensor&, TensorView>);
+  STATIC_CHECK(std::is_convertible_v<const Tensor&, ConstTensorView>);
+  STATIC_CHECK_FALSE(std::is_convertible_v<const Tensor&, TensorView>);
 }
 
 TEST_CASE("tensors own, move and may be empty; copies reach every device") {
