@@ -26,7 +26,7 @@ std::vector<std::string_view> linear_policies(LinearStrategy strategy,
 /// cannot; empty where it is one, or empty itself.
 std::string linear_policy_reason(LinearStrategy strategy, const LinearProblem& problem,
                                  std::string_view policy);
-/// Whether the strategy has heard of it, whatever the problem.
+/// Whether the strategy has a policy of this name, whatever the problem.
 bool is_linear_policy(LinearStrategy strategy, std::string_view policy);
 
 /// What the kernels of a plan are launched with; a strategy looks at its own alone.

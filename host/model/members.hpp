@@ -13,10 +13,9 @@
 
 namespace wide {
 
-/// Runs are beside one another, a change of members is by itself. On the CPU only: on CUDA the
-/// stream is what orders them. A change waits for the runs that go on, and those that come later
-/// wait for it, as threads that run without a pause would else put it off for ever. Never
-/// allocates.
+/// Runs hold the lock shared, changes hold it exclusively. On the CPU only: on CUDA the stream
+/// orders them. A change waits for current runs, and later runs wait for it, as threads that run
+/// without a pause would otherwise put it off for ever. Never allocates.
 class MembersLock {
  public:
   explicit MembersLock(Device device) : is_used_(device.type == DeviceType::cpu) {}

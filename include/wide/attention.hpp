@@ -31,16 +31,16 @@ struct AttentionProblem {
   int64_t key_features = 0;         ///< cross: of the input of keys (kdim); 0: as features
   int64_t value_features = 0;       ///< cross: of the input of values (vdim); 0: as features
   bool has_bias = false;            ///< of every projection
-  bool is_causal = false;  ///< as of flash_attention: the last query stands at the last key
+  bool is_causal = false;  ///< as in flash_attention: the last query stands at the last key
   KeyLengths key_lengths = KeyLengths::none;
   bool needs_weights = false;           ///< refused: see AttentionPlan::run
-  RowStrides x{}, key{}, value{}, y{};  ///< rows are positions: batch rows one behind the other
+  RowStrides x{}, key{}, value{}, y{};  ///< rows are positions: batch row after batch row
   RowStrides qkv_weight{}, q_weight{}, k_weight{}, v_weight{}, out_weight{};
   int64_t qkv_bias_member_stride = 0, out_bias_member_stride = 0, key_lengths_member_stride = 0;
   friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;
 };
 
-/// The parameters of all members; of one, as a checkpoint holds them, without the axis in front.
+/// The parameters of all members; those of one, as in a checkpoint, lack the leading axis.
 template <class View>
 struct BasicAttentionParameters {
   View qkv_weight{};  ///< [N, 3D, D]: rows of queries, keys, values; absent where is_cross
@@ -72,8 +72,8 @@ class AttentionPlan {
   std::string_view strategy() const;
   /// Names the strategy of each part.
   std::string explain() const;
-  /// Queries, keys and values, what comes out of the heads, and the most that one of the parts
-  /// needs beside them: those run one after another.
+  /// Room for queries, keys, values and the heads' outputs, and the largest workspace that any of
+  /// the parts needs: they run one after another.
   int64_t workspace_bytes() const;
   std::string_view weight_format() const;
 
@@ -89,15 +89,15 @@ class AttentionPlan {
   ///   of q = q_weight x + q_bias, k = k_weight key + k_bias, v = v_weight value + v_bias, scaled
   ///   by 1 / sqrt(D / heads); the biases are thirds of qkv_bias, and without cross the weights are
   ///   thirds of qkv_weight and key = value = x.
-  /// Padding: as key lengths, which say where a batch row ends and cost nothing to read; a mask of
-  ///         bytes with holes is refused by there being no operand for it.
-  /// Weights of attention: not provided (needs_weights): no strategy has them in memory, and
-  ///         writing Tq Tk of them per head is what flash_attention is there to avoid.
+  /// Padding: by key lengths, which say where a batch row ends and cost nothing to read. There is
+  ///         no operand for a byte mask, which might have holes.
+  /// Attention weights: not provided (needs_weights is refused): no strategy has them in memory,
+  ///         and not to write Tq Tk of them per head is the point of flash_attention.
   /// Layout: as AttentionArguments says, packed or with members explicit ([B, T, N, D]); features
   ///         contiguous, any row and member strides, any alignment of an element. y overlaps
   ///         nothing.
-  /// Values: positions that causality hides must be finite, as of flash_attention; what stands
-  ///         behind a key length may be NaN, and changes no other position.
+  /// Values: positions that causality hides must be finite, as for flash_attention; positions
+  ///         beyond a key length may be NaN and affect no other position.
   /// Types: one dtype in {fp32, fp16, bf16}; q, k, v and a are rounded to it between the parts;
   ///         sums and softmax in fp32.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.

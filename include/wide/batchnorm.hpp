@@ -30,7 +30,7 @@ struct BatchnormProblem {
   int64_t width = 0;          ///< positions in a row; 1 for vectors
   Dtype dtype = Dtype::fp32;  ///< of x, gamma, beta and y: fp32, fp16 or bf16
   BatchnormMode mode = BatchnormMode::eval;
-  float epsilon = 1e-5f;  ///< where the arguments have none of a member's own
+  float epsilon = 1e-5f;  ///< unless the arguments give each member its own
   float momentum = 0.1f;  ///< share of the batch in the running statistics; likewise
   bool has_gamma = true;
   bool has_beta = true;
@@ -40,7 +40,7 @@ struct BatchnormProblem {
   friend bool operator==(const BatchnormProblem&, const BatchnormProblem&) = default;
 };
 
-/// Of one member [C], or of all [N, C] or [N*C].
+/// Parameters of one member, [C], or of all, [N, C] or [N*C].
 template <class View>
 struct BasicBatchnormParameters {
   View gamma;             ///< or absent: 1
@@ -75,7 +75,7 @@ class BatchnormPlan {
   int64_t workspace_bytes() const;
   std::string_view weight_format() const;
 
-  /// N times [C] -> [N, C], each that the problem has.
+  /// N members' [C] -> [N, C], for each parameter that the problem has.
   void prepare_weights(std::span<const ConstBatchnormParameters> members,
                        const BatchnormParameters& packed, Stream stream) const;
   void restore_weights(const ConstBatchnormParameters& packed,
@@ -89,12 +89,13 @@ class BatchnormPlan {
   ///         channels and rows, any alignment of an element. Channels last is refused. y may be x
   ///         itself; it overlaps nothing else.
   /// Types: x, gamma, beta, y share a dtype in {fp32, fp16, bf16}; the running statistics are fp32;
-  ///         statistics in fp32 of values from which a mean was taken off, so that a common offset
-  ///         costs no accuracy. In train at least two values a channel, at most 2^31 - 1 in all.
+  ///         statistics in fp32 of values minus a mean, so that a common offset costs no accuracy.
+  ///         In train at least two values per channel, at most 2^31 - 1 in all.
   /// Speed:  on CUDA, train moves elements one by one where rows of positions have gaps, and where
   ///         images do not begin and end at multiples of 16 bytes and a channel takes more than
-  ///         half of a block's shared memory (eval only where rows have gaps). Small such images
-  ///         are asked for up to twice where gaps part channels or shared memory holds few of them.
+  ///         half of a block's shared memory (eval only where rows have gaps). Small images of that
+  ///         kind are read up to twice where there are gaps between channels or shared memory holds
+  ///         few of them.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, cuda, cudnn; unsupported where cudnn was asked for and operands are

@@ -3,11 +3,11 @@
 //
 // binary: two packed tensors, element by element, in one call.
 //
-// The product of matrices is no function of this primitive. a b^T of [N, B, M, K] and
-// [N, B, K', K] is linear's, as it stands: N*B members, x and y the views [M, N*B, .] of a and of
-// the result, b the weight. a b, with b [N, B, K, K'], is refused: linear's kernels load both
-// operands along K, which must be contiguous, and here lies across b's rows; a caller who makes b
-// chooses its order. Products with softmax between them are flash_attention's.
+// Matrix products are not functions of this primitive. a b^T of [N, B, M, K] and [N, B, K', K] is
+// linear as it stands: N*B members, x and y the views [M, N*B, .] of a and of the result, b the
+// weight. a b, with b [N, B, K, K'], is refused: linear's kernels load both operands along K, which
+// must be contiguous but here runs across b's rows; whoever makes b can choose its order. Products
+// with a softmax between them are flash_attention.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@
 
 namespace wide {
 
-/// What there is an element of the second operand for.
+/// What the second operand has one element for.
 enum class Broadcast : uint8_t {
   none,      ///< each of x: other [.., N*D]
   rows,      ///< each feature of each member, in all rows: other [N, D]
@@ -66,7 +66,7 @@ struct BinaryProblem {
   Activation activation = Activation::none;  ///< of the result
   Dtype dtype = Dtype::fp32;                 ///< of x, other and y: fp32, fp16 or bf16
   RowStrides x{}, y{};
-  RowStrides other{};  ///< along axes that other has not: 0
+  RowStrides other{};  ///< 0 along axes that other lacks
   friend bool operator==(const BinaryProblem&, const BinaryProblem&) = default;
 };
 
@@ -88,8 +88,8 @@ class BinaryPlan {
   int64_t workspace_bytes() const;
 
   /// y[r, n, d] = activation(function(x[r, n, d], other)), in fp32, rounded once to nearest even;
-  /// without an activation that is the exact result rounded to fp32, then to the dtype. IEEE 754
-  /// says what becomes of zeros, infinities and NaN.
+  /// without an activation that is the exact result rounded to fp32, then to the dtype. Zeros,
+  /// infinities and NaN follow IEEE 754.
   /// Layout: as BinaryArguments says; features contiguous, any row and member strides, any
   ///         alignment of an element. y overlaps no input but one that it is itself. Tensors of
   ///         other layouts without gaps are views [rows, N*D] of the same memory.

@@ -153,7 +153,7 @@ struct WorkloadOptions {
   std::vector<int64_t> member_ids;
   int64_t poisoned_member =
       -1;  ///< all floating operands of this member are NaN, its ids out of range
-  int64_t misalign_elements = 0;  ///< operands start this many elements behind a 256-byte boundary
+  int64_t misalign_elements = 0;  ///< operands start this many elements after a 256-byte boundary
   int64_t row_padding = 0;        ///< this many elements (NaN) between rows of every operand
 };
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// chain: what stands between the matrix products of a network, bias, activation, residual and norm,
+// chain: the operations between a network's matrix products (bias, activation, residual and norm)
 // in one call that reads and writes everything once.
 #pragma once
 
@@ -29,7 +29,7 @@ struct ChainProblem {
   float epsilon = 1e-5f;  ///< the norm's
   bool has_bias = false;
   bool has_residual = false;
-  bool has_sum = false;    ///< what is normalised is written, too; with a norm only
+  bool has_sum = false;    ///< the norm's input is written as well; with a norm only
   bool has_gamma = false;  ///< with a norm only
   bool has_beta = false;   ///< with layernorm only
   RowStrides x{}, residual{}, sum{}, y{};

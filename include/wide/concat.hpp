@@ -4,8 +4,8 @@
 // Parts of members, side by side: concat, slice and flatten of packed tensors.
 //
 // The axis is the one along which members are joined, features or channels, and follows from the
-// operand's name as in pack(): what is joined, or cut, is each member's own part, never members.
-// What strides can say is a view and moves nothing.
+// operand's name as in pack(): each member's own part is joined or cut, never the members. Whatever
+// strides can express is a view and moves nothing.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ namespace wide {
 
 /// Features or channels [first, first + count) of every member: [.., N*D, ..] as [.., N, count, ..]
 /// with an axis for members, which primitives with features last take as it is. Throws
-/// invalid_argument where D is not as long, or members are stacked rather than joined.
+/// invalid_argument where D is shorter than that, or members are stacked rather than joined.
 TensorView slice(const PackedOperand& operand, const TensorView& packed, int64_t num_members,
                  int64_t first, int64_t count);
 ConstTensorView slice(const PackedOperand& operand, const ConstTensorView& packed,
@@ -28,8 +28,8 @@ ConstTensorView slice(const PackedOperand& operand, const ConstTensorView& packe
 TensorView flatten(const TensorView& packed, int64_t num_members);
 ConstTensorView flatten(const ConstTensorView& packed, int64_t num_members);
 
-/// whole[.., n, :, ..] = parts[0][.., n, :, ..], then parts[1]'s, ..: every member's parts one
-/// behind the other along its features or channels, bit for bit.
+/// whole[.., n, :, ..] = parts[0][.., n, :, ..], then parts[1]'s, ..: every member's parts,
+/// consecutively along its features or channels, bit for bit.
 /// Layout: parts[i] [.., N*D_i, ..], or slices [.., N, D_i, ..]; whole [.., N*sum D_i, ..]; any
 ///         strides.
 /// Types: all dtypes; all share one.

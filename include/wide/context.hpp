@@ -101,7 +101,7 @@ class VendorHandles {
   explicit VendorHandles(const Context& context);
   /// Uses the engine's cublasHandle_t and cudnnHandle_t; they stay the engine's. One may be null.
   /// Calls leave their streams and cuBLAS's modes as they found them; a workspace that the engine
-  /// gave cuBLAS is forgotten, since it does not say which it was.
+  /// gave cuBLAS is forgotten, since cuBLAS cannot be asked which it was.
   static VendorHandles borrow(void* cublas, void* cudnn = nullptr);
   ~VendorHandles();
   VendorHandles(VendorHandles&& other) noexcept;
@@ -125,7 +125,7 @@ class VendorHandles {
 
 inline constexpr int64_t kWorkspaceAlignment = 256;
 
-/// Scratch memory on the context's device, the caller's; 256-byte aligned.
+/// The caller's scratch memory on the context's device, 256-byte aligned.
 struct Workspace {
   void* data = nullptr;
   int64_t bytes = 0;
@@ -133,7 +133,7 @@ struct Workspace {
 
 /// What one call of a plan needs besides its operands. Belongs to one thread.
 struct Execution {
-  Stream stream;  ///< of a CUDA plan never Stream::cpu(): invalid_argument
+  Stream stream;  ///< never Stream::cpu() for a CUDA plan: invalid_argument
   Workspace workspace{};
   const VendorHandles* handles =
       nullptr;  ///< may be null where the strategy uses no vendor library

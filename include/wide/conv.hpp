@@ -42,8 +42,8 @@ struct ConvProblem {
   /// Of y, residual, x, and the weight: [N*Cout, Cin/groups, kh, kw] or [N*Cout, kh, kw,
   /// Cin/groups].
   ChannelLayout layout = ChannelLayout::channels_first;
-  /// Of x, where that has another: what comes in as images is read in place by the layer that goes
-  /// over to channels last.
+  /// x's layout where it differs, so that the first channels-last layer can read a channels-first
+  /// input in place.
   std::optional<ChannelLayout> x_layout{};
   Dtype dtype = Dtype::fp32;  ///< of all operands: fp32, fp16 or bf16
   bool allow_tf32 = false;    ///< fp32 operands may be rounded to tf32 before they are multiplied
@@ -98,8 +98,9 @@ class ConvPlan {
 
   /// y[b, n, o, i, j] = activation(sum over c, p, q of weight[n, o, c, p, q] *
   ///     x[b, n, first channel of o's group + c, i * stride - padding + p * dilation, j likewise]
-  ///     + bias[n, o] + residual[b, n, o, i, j]), or the residual added behind the activation;
-  /// x is 0 outside its positions, and multiplied as such: a weight that is none makes NaN there.
+  ///     + bias[n, o] + residual[b, n, o, i, j]), or the residual added after the activation;
+  /// x is 0 outside its positions. Padding is multiplied as zero, so an infinite or NaN weight
+  /// yields NaN there.
   /// Layout: as ConvArguments says; the last axis of every operand contiguous, any other strides,
   ///         any alignment of an element (16 bytes is fastest). y overlaps no input, but residual
   ///         may be y itself.

@@ -60,8 +60,8 @@ inline constexpr int kDlpackCpu = 1, kDlpackCuda = 2, kDlpackCudaHost = 3;
 
 /// A view of a DLTensor; the DLTensor's memory must outlive it. Null strides mean densely packed.
 /// Throws unsupported for devices other than CPU, pinned host and CUDA, for dtypes without a wide
-/// Dtype, negative strides, and more than kMaxRank dimensions; invalid_argument for what is no
-/// tensor: no shape, negative extents, or more bytes than fit in 64 bits.
+/// Dtype, negative strides, and more than kMaxRank dimensions; invalid_argument for malformed
+/// tensors: no shape, negative extents, or more bytes than fit in 64 bits.
 template <class DLTensor>
 TensorView from_dlpack(const DLTensor& tensor) {
   const auto dtype = dtype_of_dlpack(tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes);

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// dropout: every member drops elements of its own, by numbers of its own, in one call.
+// dropout: every member drops its own elements, by its own random numbers, in one call.
 //
-// Seeds and probabilities are operands on the device, so that a captured graph that is replayed
-// with other numbers in them draws another mask: Monte Carlo dropout steps `sequence`.
+// Seeds and probabilities are operands on the device, so that replaying a captured graph with other
+// numbers in them draws another mask: Monte Carlo dropout steps `sequence`.
 #pragma once
 
 #include <memory>

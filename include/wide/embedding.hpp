@@ -38,8 +38,8 @@ constexpr std::optional<Bag> parse_bag(std::string_view name) {
 
 struct EmbeddingProblem {
   int64_t num_members = 1;
-  int64_t batch = 0;              ///< B; of bags their number
-  int64_t seq = 0;                ///< T, ids per batch row; of bags L, all ids of a member
+  int64_t batch = 0;              ///< B; with bags, their number
+  int64_t seq = 0;                ///< T, ids per batch row; with bags L, all ids of a member
   int64_t vocab = 0;              ///< V, rows of each table
   int64_t dim = 0;                ///< D, elements of a row
   Dtype dtype = Dtype::fp32;      ///< of table and y: any; rows are copied bit for bit. fp32, fp16
@@ -63,8 +63,8 @@ struct EmbeddingArguments {
   ConstTensorView ids;    ///< shared [B, T]; own [B, N, T]; of bags shared [L], own [N, L]
   ConstTensorView table;  ///< [N, V, D]; quantised uint8 [N, V, quantized_row_bytes(D)]
   TensorView y;           ///< [B, T, N*D]; of bags [B, N*D]
-  /// Of bags, of the ids' dtype: shared [B + 1], own [N, B + 1]. Bag b has the ids from offsets[b]
-  /// to before offsets[b + 1].
+  /// With bags, in the ids' dtype: shared [B + 1], own [N, B + 1]. Bag b has the ids from
+  /// offsets[b] to before offsets[b + 1].
   ConstTensorView offsets{};
 };
 
@@ -84,22 +84,23 @@ class EmbeddingPlan {
   /// N tables [V, D] -> [N, V, D]. Tables to be quantised may be fp32, fp16 or bf16 whatever the
   /// problem's dtype. The scale of a row is the better, by squared error, of max |w| / (largest
   /// value) and the power of two next above; codes are the nearest, ties to even. A row with a NaN
-  /// or an infinity becomes NaN. On CUDA quantised tables are staged through the host: that is no
-  /// part of an execution, it allocates, waits for `stream` and cannot be captured.
+  /// or an infinity becomes NaN. On CUDA quantised tables are staged through the host: this is not
+  /// part of an execution, as it allocates, waits for `stream` and cannot be captured.
   void prepare_weights(std::span<const ConstTensorView> members, const TensorView& table,
                        Stream stream) const;
-  /// The inverse, bit for bit; of quantised tables what is stored, rounded to the members' dtype.
+  /// The inverse, bit for bit; for quantised tables the stored values, rounded to the members'
+  /// dtype.
   void restore_weights(const ConstTensorView& table, std::span<const TensorView> members,
                        Stream stream) const;
 
   /// y[b, t, n, :] = table[n, ids[b, t], :]      (ids[b, n, t] where members have their own)
   /// Bags:   y[b, n, :] = the sum of table[n, ids[n, l], :] over the bag's l, in their order, in
-  ///         fp32 and rounded once, or their mean; 0 for a bag without any. Rows of the padding id
-  ///         are not there: neither added nor counted.
+  ///         fp32 and rounded once, or their mean; 0 for an empty bag. Rows of the padding id are
+  ///         skipped: neither added nor counted.
   /// Out of range: an id outside [0, V) reads nothing; its row of y is filled with 0xFF bytes,
   ///         which is NaN in every floating dtype. A checked problem also notes the first such
   ///         position in the workspace: see check(). A bag with such an id, or with offsets
-  ///         outside of the ids or in the wrong order, is filled alike; bags are never checked.
+  ///         outside of the ids or in the wrong order, is filled likewise; bags are never checked.
   /// Layout: as EmbeddingArguments says; rows of any length and alignment. y overlaps no input.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace (0 unless checked).
@@ -108,7 +109,7 @@ class EmbeddingPlan {
 
   /// For a checked problem, after run() on the same Execution: waits for the stream and throws
   /// invalid_argument with member, position and id of the first id out of range (lowest position,
-  /// then lowest member; shared ids name no member). The one call here that synchronizes.
+  /// then lowest member; shared ids name no member). The only call here that synchronizes.
   void check(const Execution& execution) const;
 
   struct State;

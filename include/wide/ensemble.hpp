@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// ensemble: what the outputs of N members become as one, in one call.
+// ensemble: the outputs of N members combined into one, in one call.
 #pragma once
 
 #include <cstdint>
@@ -48,16 +48,18 @@ class EnsemblePlan {
 
   /// Over the K members n whose mask[n] is not 0, with x_n = x[r, n, d]:
   ///   mean          y[r, d] = sum x_n / K
-  ///   variance      y[r, d] = sum (x_n - mean)^2 / (K - 1); differences are taken to the first of
-  ///                 these members before anything is squared, so that what all have in common
-  ///                 costs nothing
-  ///   vote          y[r, d] = the share of members n for which d is the largest of x[r, n, :]: of
-  ///                 equals the first, of a row with NaN the first NaN, as argmax has it elsewhere
+  ///   variance      y[r, d] = sum (x_n - mean)^2 / (K - 1); differences from the first of these
+  ///                 members are taken before anything is squared, so that a common offset costs
+  ///                 no accuracy
+  ///   vote          y[r, d] = the share of members n for which d is the largest of x[r, n, :]:
+  ///                 among equals the first, in a row with NaN the first NaN, as argmax does
+  ///                 elsewhere
   ///   log_mean_exp  y[r, d] = m + log(sum exp(x_n - m) / K), m the largest x_n; -infinity where
   ///                 all are, +infinity where one is
-  /// With K = 0 all is NaN, the variance with K = 1, too. Else NaN comes of NaN (but for votes), of
-  /// infinities in a mean of both signs and in any variance. What is left out is never looked at.
-  /// The mask is read when the call runs: where it changes, a captured call goes by the new one.
+  /// With K = 0 every result is NaN, as is the variance with K = 1. Otherwise NaN arises only from
+  /// NaN (not in votes), from infinities of both signs in a mean, and from any infinity in a
+  /// variance. Members that are left out are never read. The mask is read when the call runs, so
+  /// that a replayed capture follows its changes.
   /// Layout: as EnsembleArguments says; features contiguous, any row and member strides of x, any
   ///         row stride of y, any alignment of an element; y overlaps neither x nor mask.
   /// Types: x and y share a dtype in {fp32, fp16, bf16}; everything between in fp32, added in the

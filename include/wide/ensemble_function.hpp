@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of what all members say.
+// Functions of all members' outputs.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace wide {
 
-/// What becomes of the members' outputs.
+/// How the members' outputs are combined.
 enum class Ensemble : uint8_t {
   mean,
   variance,      ///< the unbiased one, over members

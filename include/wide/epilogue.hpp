@@ -67,7 +67,7 @@ constexpr std::string_view residual_name(Residual residual) {
                                                    : "after_activation";
 }
 
-/// y = activation(alpha * scale * accumulator + bias + residual), or the residual added behind the
+/// y = activation(alpha * scale * accumulator + bias + residual), or the residual added after the
 /// activation; in fp32, then rounded once to y's dtype.
 struct Epilogue {
   bool has_bias = false;  ///< bias [N, out]: one vector per member
@@ -77,7 +77,7 @@ struct Epilogue {
   float alpha = 1;  ///< finite
   friend constexpr bool operator==(const Epilogue&, const Epilogue&) = default;
 
-  /// Whether anything is left to do to an accumulator but rounding it.
+  /// Whether nothing is left to do to an accumulator but round it.
   constexpr bool is_identity() const { return *this == Epilogue{}; }
 };
 

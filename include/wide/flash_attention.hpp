@@ -17,7 +17,7 @@
 
 namespace wide {
 
-/// Whose lengths hide the keys behind them.
+/// Whether key lengths hide the keys beyond them, and whose.
 enum class KeyLengths : uint8_t {
   none,        ///< every key is there
   shared,      ///< key_lengths [B], the same for all members
@@ -34,15 +34,15 @@ struct FlashAttentionProblem {
   int64_t head_dim = 0;             ///< D, in [1, 256]
   Dtype dtype = Dtype::fp32;        ///< of q, k, v and y: fp32, fp16 or bf16
   std::optional<float> scale{};     ///< of q k^T; absent: 1 / sqrt(head_dim)
-  bool is_causal = false;           ///< a query sees no key behind its own position
+  bool is_causal = false;           ///< a query sees no key after its own position
   int64_t window = 0;               ///< keys nearer to the position than this are seen; 0: all
-  /// Scores become soft_cap tanh(score / soft_cap), up to 2^-22 soft_cap; at most 65536; 0: not.
+  /// Scores become soft_cap tanh(score / soft_cap), within 2^-22 soft_cap; at most 65536; 0: off.
   float soft_cap = 0;
   KeyLengths key_lengths = KeyLengths::none;
   bool has_slopes = false;        ///< of ALiBi
   bool has_bias = false;          ///< something is added to each score
   ScoreBiasStrides bias{};        ///< 0 along an axis: one for all of it (it does not mean packed)
-  RowStrides q{}, k{}, v{}, y{};  ///< rows are positions: batch rows one behind the other
+  RowStrides q{}, k{}, v{}, y{};  ///< rows are positions: batch row after batch row
   int64_t key_lengths_member_stride = 0, slopes_member_stride = 0;
   friend bool operator==(const FlashAttentionProblem&, const FlashAttentionProblem&) = default;
 };
@@ -73,22 +73,22 @@ class FlashAttentionPlan {
   ///   s[j] = soft_cap tanh(scale q[b, i, n, h] . k[b, j, n, g] / soft_cap) - slopes[n, h] |i' - j|
   ///          + bias[n, b, h, i, j]
   /// with head g = h / (heads / kv_heads) of k and v. Query i stands at position i' = i + Tk - Tq:
-  /// the last query at the last key ("bottom right"), as where the first keys are a cache's. It
+  /// the last query at the last key ("bottom right"), as when the first keys come from a cache. It
   /// sees key j where
   ///   j < key_lengths[n, b]   (below 0 counts as 0, above Tk as Tk),
   ///   j <= i'                 where the problem is causal, and
   ///   |i' - j| < window       where it has one.
-  /// Key lengths hide keys and move no position. A bias is finite, or -infinity, which hides the
-  /// key: a mask of any shape. A query that sees no key, or none but such scores, gives 0.
+  /// Key lengths hide keys and move no positions. A bias is finite, or -infinity, which hides the
+  /// key: a mask of any shape. A query that sees no key, or only keys with such scores, gives 0.
   /// Layout: as FlashAttentionArguments says, packed or with members explicit ([B, T, N,
   ///         heads*D]); D contiguous and heads side by side, any row and member strides, any
   ///         alignment of an element. y overlaps nothing.
   /// Types: q, k, v, y share a dtype in {fp32, fp16, bf16}; scores, softmax and sums in fp32. On
   ///         CUDA p is rounded to the dtype before it multiplies v.
-  /// Values: what stands behind a key length is never looked at. Keys hidden by causality, window
-  ///         or bias only, or by a score so far below the largest that its power is 0 in fp32, must
-  ///         be finite, as 0 v is not 0 where v is NaN or infinite. A query's NaN or infinity stays
-  ///         its own.
+  /// Values: keys and values beyond a key length are never looked at. Keys hidden by causality,
+  ///         window or bias only, or by a score so far below the largest that its power is 0 in
+  ///         fp32, must be finite, as 0 v is not 0 where v is NaN or infinite. A query's NaN or
+  ///         infinity affects only its own output.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace: nothing grows with Tq Tk.
   /// Errors: invalid_argument, cuda, cudnn; unsupported where cudnn was asked for and operands are

@@ -16,8 +16,8 @@
 
 namespace wide {
 
-/// Stands for the batch, the first extent of every value that is no parameter. Its number is not
-/// known before a graph is compiled.
+/// Stands for the batch, the first extent of every value that is not a parameter. Its size is not
+/// known until a graph is compiled.
 inline constexpr int64_t kBatch = -1;
 
 /// A value of one graph: an input, a parameter, or what a node computes.
@@ -27,7 +27,7 @@ struct Value {
   friend constexpr auto operator<=>(const Value&, const Value&) = default;
 };
 
-/// Of one member.
+/// The type of a value, for one member.
 struct ValueType {
   Dtype dtype = Dtype::fp32;
   Shape shape;  ///< begins with kBatch, unless it is a parameter's
@@ -52,9 +52,9 @@ struct Operand {
 };
 
 struct Node {
-  std::string name;  ///< "encoder.layer0.fc1": what stands before the last dot is its module
+  std::string name;  ///< "encoder.layer0.fc1": the part before the last dot is its module
   Operation operation;
-  std::vector<Operand> operands;  ///< without those that are absent
+  std::vector<Operand> operands;  ///< without absent ones
   std::vector<Value> outputs;     ///< one, or two where the operation has a second
 
   /// Absent where there is no such operand.
@@ -65,7 +65,7 @@ struct Node {
 class Graph {
  public:
   const std::string& name() const { return name_; }
-  /// Each behind those that it reads from.
+  /// Each after those that it reads from.
   std::span<const Node> nodes() const { return nodes_; }
   int64_t num_values() const { return static_cast<int64_t>(values_.size()); }
 
@@ -108,7 +108,7 @@ std::string_view operation_name(const Graph& graph, const Node& node);
 /// Attributes that differ from their defaults, as text: {"activation", "relu"}.
 std::vector<std::pair<std::string, std::string>> operation_attributes(const Operation& operation);
 
-/// What to_string() makes of a graph.
+/// Formats of to_string().
 enum class GraphStyle : uint8_t {
   list,   ///< a line for each input, node and output, marked by what it is
   tree,   ///< modules by the dots of their names
@@ -127,7 +127,7 @@ class GraphBuilder {
   /// tables; other layers' parameters have x's.
   explicit GraphBuilder(std::string name, Dtype dtype = Dtype::fp32);
 
-  /// Each member its own: packed along the axis that its first reader wants.
+  /// Each member has its own: packed along the axis that its first reader wants.
   Value input(const std::string& name, const Shape& shape);
   Value input(const std::string& name, const Shape& shape, Dtype dtype);
   /// All members read one.
@@ -139,19 +139,19 @@ class GraphBuilder {
 
   /// Any operation. Operands that are absent are left out.
   Value append(const std::string& name, const Operation& operation, std::vector<Operand> operands);
-  /// The same, for an operation with writes_sum or writes_cell: its y, then that.
+  /// The same, for an operation with writes_sum or writes_cell: its y, then the sum or cell state.
   std::pair<Value, Value> append_two(const std::string& name, const Operation& operation,
                                      std::vector<Operand> operands);
 
   const ValueType& type(Value value) const { return graph_.type(value); }
-  const Graph& graph() const { return graph_; }  ///< as far as it is built
+  const Graph& graph() const { return graph_; }  ///< as built so far
   Dtype dtype() const { return dtype_; }
 
   /// Throws invalid_argument where there is no output.
   Graph build() &&;
 
-  /// Where an exception leaves its scope, what was built in that is forgotten, so that it may be
-  /// tried again. Every call and every layer is one: it is there in full, or not at all.
+  /// If an exception leaves its scope, what was built inside is undone, so that it may be tried
+  /// again. Every call and every layer does this: it is added in full, or not at all.
   class Rollback {
    public:
     explicit Rollback(GraphBuilder& builder);
@@ -174,32 +174,32 @@ class GraphBuilder {
   std::map<std::string, std::string, std::less<>> names_;  ///< of values and nodes: what has it
 };
 
-/// How weights of linear layers are to be stored, and of which.
+/// Which linear layers' weights are to be quantised, and how.
 struct WeightQuantization {
   WeightFormat format = WeightFormat::int4;
   int64_t group_size = 128;           ///< inputs that share a scale: 64 or 128
   std::vector<std::string> layers{};  ///< nodes' names; empty: all that are not quantised yet
 };
 
-/// The same network, whose linear layers multiply by quantised weights (quantize.hpp). Parameters
-/// stay what they were: members are loaded and replaced as before, their weights quantised from the
-/// graph's dtype by the host's threads, so that replacing one takes the host's time on CUDA, too;
-/// Model::get gives back what was loaded, which is kept there.
-/// Linear layers only, not the projections of attention; x is fp16 or bf16 on CUDA, on the CPU
-/// fp32, too. Call it again for layers of another format. No batchnorm is folded into such a layer,
-/// it becomes part of no mlp, and of a ragged model it runs member after member.
+/// The same network with quantised weights in its linear layers (quantize.hpp). Its parameters are
+/// unchanged: members are loaded and replaced as before, and the host's threads quantise their
+/// weights from the graph's dtype, so that replacing a member takes host time on CUDA as well. The
+/// host keeps what was loaded, and Model::get returns it. Linear layers only, not attention's
+/// projections; x is fp16 or bf16 on CUDA, and may be fp32 on the CPU. Call it again for layers of
+/// another format. No batchnorm is folded into such a layer, no mlp takes it in, and in a ragged
+/// model it runs member after member.
 /// Errors: invalid_argument (packed as a format, another group size, no such layer, none at all).
 Graph with_quantized_weights(const Graph& graph, const WeightQuantization& how);
 
-/// What the members' results become as one, and which results.
+/// Which ensembles are wanted, and of which outputs.
 struct OutputEnsembles {
   std::vector<Ensemble> ensembles{Ensemble::mean};
-  std::vector<std::string> outputs{};  ///< by name; empty: all that are no ensembles yet
-  bool keeps_members = false;          ///< each member's result stays an output, in front of these
+  std::vector<std::string> outputs{};  ///< by name; empty: all that are not ensembles
+  bool keeps_members = false;          ///< each member's result stays an output, before these
 };
 
-/// The same network with ensembles in an output's place, a file's, too: of "y" the mean is
-/// "y.mean", and so on, in the order of `ensembles`. Parameters stay what they were.
+/// The same network, of a file as well, with ensembles in place of outputs: the mean of "y" is
+/// "y.mean", and so on, in the order of `ensembles`. Its parameters are unchanged.
 ///
 ///   with_ensembles(onnx.graph(), {.ensembles = {Ensemble::mean, Ensemble::variance}})
 ///

@@ -71,8 +71,8 @@ class GroupnormPlan {
   ///         channels and rows, any alignment of an element. Channels last is refused. y may be x
   ///         itself; it overlaps nothing else.
   /// Types: x, gamma, beta, y share a dtype in {fp32, fp16, bf16}; statistics in fp32 of values
-  ///         from which a mean was taken off, so that a common offset costs no accuracy. At most
-  ///         2^31 - 1 values a group.
+  ///         minus a mean, so that a common offset costs no accuracy. At most 2^31 - 1 values per
+  ///         group.
   /// Speed:  on CUDA elements are moved one by one where rows of positions have gaps, and where
   ///         images do not begin and end at multiples of 16 bytes and a group takes more than half
   ///         of a block's shared memory.

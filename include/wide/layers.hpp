@@ -34,7 +34,7 @@ struct ConvLayer {
   ChannelLayout layout = ChannelLayout::channels_first;
   std::optional<ChannelLayout> x_layout{};  ///< absent: as `layout`
 };
-/// conv1d of an x with three axes (of whose kernel only the width counts), else conv2d.
+/// conv1d where x has three axes (only the kernel's width counts), else conv2d.
 /// NAME.weight [Cout, Cin/groups, k..], NAME.bias [Cout]
 Value conv(GraphBuilder& g, const std::string& name, Value x, int64_t out_channels,
            const ConvLayer& layer);
@@ -77,13 +77,13 @@ Value lstm(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
 /// Likewise; G = 3
 Value gru(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
           const RecurrentLayer& layer = {});
-/// What a call gives, and what the next one continues from as first_hidden and first_cell.
+/// What a call returns; the next one continues from the states, as first_hidden and first_cell.
 struct RecurrentStates {
   Value y;       ///< [B, T, H]
-  Value hidden;  ///< [B, H], behind the step that is computed last
+  Value hidden;  ///< [B, H], after the step computed last
   Value cell;    ///< fp32 [B, H], an lstm's; absent of a gru
 };
-/// lstm or gru, whose states go on: an agent's, or a stream's that comes in parts.
+/// An lstm or gru that returns its states, too: for an agent, or a stream that arrives in parts.
 RecurrentStates recurrent(GraphBuilder& g, const std::string& name, Value x, int64_t hidden,
                           RecurrentCell cell, const RecurrentLayer& layer = {});
 /// [B, T, H] of both directions -> [B, T, 2H], as PyTorch's `bidirectional` has it: two layers, of
@@ -105,7 +105,7 @@ Value groupnorm(GraphBuilder& g, const std::string& name, Value x, int64_t group
                 float epsilon = 1e-5f);
 Value instancenorm(GraphBuilder& g, const std::string& name, Value x, float epsilon = 1e-5f);
 
-/// The functions' own numbers, as of PointwiseProblem.
+/// The functions' own numbers, as in PointwiseProblem.
 struct PointwiseLayer {
   float slope = 0.01f, alpha = 1, beta = 1, low = -1, high = 1;
   int64_t num_slopes = 1;  ///< prelu's: 1, or as many as x has features

@@ -83,17 +83,18 @@ class LinearPlan {
   std::string_view weight_format() const;
 
   /// Member parameters -> the plan's format. Runs once per set of weights, on `stream`. Weights to
-  /// be quantised may be fp32, fp16 or bf16 whatever the problem's dtype, and are so under the
-  /// terms of quantize_weights().
+  /// be quantised may be fp32, fp16 or bf16 whatever the problem's dtype, under the terms of
+  /// quantize_weights().
   void prepare_weights(std::span<const LinearMember> members, const TensorView& weight,
                        const TensorView& bias, Stream stream) const;
-  /// The inverse, bit for bit; of quantised weights what is stored, rounded to the members' dtype.
+  /// The inverse, bit for bit; for quantised weights the stored values, rounded to the members'
+  /// dtype.
   void restore_weights(const ConstTensorView& weight, const ConstTensorView& bias,
                        std::span<const TensorView> member_weights,
                        std::span<const TensorView> member_biases, Stream stream) const;
 
   /// y[b, n, o] = activation(alpha * scale[n, o] * sum_i x[b, n, i] * weight[n, o, i] + bias[n, o]
-  ///                         + residual[b, n, o]), or the residual added behind the activation
+  ///                         + residual[b, n, o]), or the residual added after the activation
   /// Layout: as LinearArguments says; any row and member strides of the problem, features
   ///         contiguous; any alignment of an element (16 bytes is fastest). y overlaps no input,
   ///         but residual may be y itself.

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// mlp: whole multilayer perceptrons of N members in one call, so that what lies between their
-// layers need not go through memory, nor each layer be a launch.
+// mlp: whole multilayer perceptrons of N members in one call, so that activations between layers
+// need not go through memory, nor layers take a launch each.
 #pragma once
 
 #include <memory>
@@ -28,8 +28,8 @@ struct MlpProblem {
   bool allow_tf32 = false;      ///< fp32 may be rounded to tf32 before it is multiplied
   bool shared_input = false;    ///< all members read one x [B, in]
   bool has_bias = false;        ///< in every layer
-  Activation activation = Activation::relu;       ///< behind every layer but the last
-  Activation last_activation = Activation::none;  ///< behind the last
+  Activation activation = Activation::relu;       ///< after every layer but the last
+  Activation last_activation = Activation::none;  ///< after the last
   RowStrides x{}, y{};
   int64_t weights_member_stride = 0;  ///< a multiple of kMlpAlignment bytes
   friend bool operator==(const MlpProblem&, const MlpProblem&) = default;
@@ -38,11 +38,11 @@ struct MlpProblem {
 inline constexpr int64_t kMlpAlignment = 16;  ///< of weights and their member stride, in bytes
 
 /// Where a layer's parameters lie among those of its member, in elements. A member's weights are
-/// one run: the biases of all layers one behind the other, each filled up with zeros to a multiple
-/// of 32 bytes; then, layer by layer, the rows [in] of the weight, each filled up with zeros to a
-/// multiple of 32 bytes and 16 bytes more. So a kernel brings a layer, or some rows of it, by a
-/// single copy, and finds eight rows' same 16 bytes in different banks of its memory; and a layer
-/// is a strided [N, out, in] like any other.
+/// one run: the biases of all layers, each padded with zeros to a multiple of 32 bytes; then, layer
+/// by layer, the rows [in] of the weight, each padded with zeros to a multiple of 32 bytes and 16
+/// bytes more. So a kernel fetches a layer, or some rows of it, with a single copy, and finds the
+/// same 16 bytes of eight rows in different banks of its memory; and a layer is a strided [N, out,
+/// in] like any other.
 struct MlpLayerPlace {
   int64_t bias = 0;    ///< of its bias [out], where the problem has any
   int64_t weight = 0;  ///< of its weight [out, in]
@@ -83,8 +83,8 @@ class MlpPlan {
   std::string_view strategy() const;
   /// Why this strategy, and by what its layers run: one line.
   std::string explain() const;
-  /// Bytes of workspace that run() needs, a multiple of 256: none where the layers are fused, else
-  /// two of what lies between layers, and what a layer needs beside them.
+  /// Bytes of workspace that run() needs, a multiple of 256: 0 where the layers are fused, else two
+  /// buffers of activations and the largest workspace of a layer.
   int64_t workspace_bytes() const;
   std::string_view weight_format() const;
 

@@ -30,44 +30,43 @@ class TuningCache;
 struct ModelProblem {
   int64_t num_members = 1;
   int64_t batch = 1;  ///< rows of every input, per member
-  /// Rows of each member, in their order; none at all for a member is allowed. Such a model is
-  /// "ragged": members' rows lie one behind the other, [sum of batches, D], and `batch` becomes the
-  /// most that a member has. Of a shared input, which has `batch` rows, a member reads as many as
-  /// it has, the first ones. Empty: `batch` each.
+  /// Rows of each member, in order; a member may have none. Such a model is "ragged": members' rows
+  /// follow one another, [sum of batches, D], and `batch` becomes the largest of these. A shared
+  /// input has `batch` rows, of which a member reads its first ones, as many as it has. Empty:
+  /// `batch` each.
   std::vector<int64_t> batches{};
   friend bool operator==(const ModelProblem&, const ModelProblem&) = default;
 };
 
 struct ModelOptions {
-  bool folds_batchnorm = true;  ///< into the convolution or linear layer in front of it
-  bool fuses_epilogues = true;  ///< activations and residuals into the product in front of them
-  bool reuses_memory = true;    ///< activations whose time is over give their place to others
+  bool folds_batchnorm = true;  ///< into the preceding convolution or linear layer
+  bool fuses_epilogues = true;  ///< activations and residuals into the preceding product
+  bool reuses_memory = true;    ///< activations that are read no more give their memory to others
   bool allows_tf32 = false;     ///< fp32 products may round their operands to tf32
-  /// Copies where members cannot lie as all that read a value want them; else that is refused, with
-  /// the node's name.
+  /// Copies a value where its readers want its members in different places; otherwise such a graph
+  /// is refused, with the node's name.
   bool moves_data = true;
-  bool drops_out = false;  ///< Monte Carlo: dropout drops, each member by numbers of its own
+  bool drops_out = false;  ///< Monte Carlo: dropout drops, by random numbers of each member
   /// Parameters that are the same for all members: what depends on these and on shared inputs only
-  /// is computed once. Members whose own differ are refused where one is stored for all; each keeps
-  /// its own where they are stored for each member, as those of a layer are whose input each has of
-  /// its own. Names of the graph as it is given, whether or not anything reads them.
+  /// is computed once. If such a parameter is stored once, members whose values differ are refused.
+  /// If it is stored per member (as in a layer whose input is per member), each keeps its own
+  /// value. Names of the graph as given, whether or not anything reads them.
   std::vector<std::string> shared_parameters{};
-  /// How convolutions of images have their channels, and what stands between them: "last" runs on
-  /// tensor cores better, and turns images where they come in and go out (not where a first layer
-  /// of few channels can read them as they are). Absent: last where more convolutions of a region
-  /// would run by `wgmma` than copies are made, else as the graph has it.
+  /// The layout of image convolutions and of the nodes between them: channels last runs better on
+  /// tensor cores, but transposes images on the way in and out (not where a first layer of few
+  /// channels can read them as they are). Absent: last where more convolutions of a region would
+  /// run by `wgmma` than there are copies to make, else as in the graph.
   std::optional<ChannelLayout> channel_layout{};
-  /// Strategies by a node's name, by primitive: {"linear", "cublas_batched"}, or "all"; what is
-  /// named first here is looked for first. Others are chosen as by "auto". Layers whose strategy is
-  /// named become no mlp, unless that has one that is named, too.
+  /// Strategies by a node's name, by primitive, {"linear", "cublas_batched"}, or for "all", looked
+  /// up in this order; others are chosen as by "auto". Layers whose strategy is named are not fused
+  /// into an mlp, unless a strategy is named for that as well.
   std::map<std::string, std::string, std::less<>> strategies{};
-  /// Copied when the plan is made, as with_batch() and chunks make further ones.
+  /// Copied when the plan is made, since with_batch() and chunks make further plans.
   const TuningCache* tuning = nullptr;
 };
 
 /// "default", "fast" (tf32 is allowed), "debug" (each node by itself, in memory of its own), "safe"
-/// (every member after the other, by the strategy `sequential`). Throws invalid_argument for
-/// others.
+/// (member after member, by the strategy `sequential`). Throws invalid_argument for others.
 ModelOptions model_options(std::string_view preset);
 
 /// Exact, before anything is allocated.
@@ -76,7 +75,7 @@ struct ModelMemory {
   int64_t activation_bytes = 0;               ///< of the workspace: values between nodes
   int64_t scratch_bytes = 0;                  ///< of the workspace: what single nodes need
   int64_t input_bytes = 0, output_bytes = 0;  ///< the caller's
-  /// What a ragged plan owns itself, on CUDA, from when it is made: the tables of ragged_linear.
+  /// What a ragged plan itself owns on CUDA from its creation: the tables of ragged_linear.
   int64_t table_bytes = 0;
   int64_t workspace_bytes() const { return activation_bytes + scratch_bytes; }
   int64_t total_bytes() const {
@@ -90,18 +89,18 @@ struct ModelOperand {
   Dtype dtype = Dtype::fp32;
   Shape shape;  ///< of all members: [B, N*D], [B, N*C, H, W], [N, B, ..]; or shared: [B, D]; or
                 ///< of a ragged model: [sum of batches, D]
-  /// The axis of a member's shape that members are joined along; where is_stacked they stand in
-  /// front of it, on an axis of their own; -1: one for all members.
+  /// The axis of a member's shape along which members are joined or, where is_stacked, before which
+  /// they have an axis of their own; -1: one for all members.
   int member_axis = -1;
   bool is_stacked = false;
-  /// Of a ragged model, N + 1 entries: member i has the rows [first_rows[i], first_rows[i + 1]).
+  /// In a ragged model N + 1 entries: member i has the rows [first_rows[i], first_rows[i + 1]).
   std::vector<int64_t> first_rows{};
 };
 
-/// Member `index` of an operand's tensor, no copy: [B, D] of [B, N*D], or its rows of a ragged
-/// model; of what is one for all members the whole. copy() brings members in and out one by one.
-/// Of a chunked model the batch may be another. Throws invalid_argument where the view is not the
-/// operand's, or there is no such member.
+/// Member `index` of an operand's tensor, without a copy: [B, D] of [B, N*D], or its rows in a
+/// ragged model; the whole tensor where it is one for all members. copy() brings members in and out
+/// one by one. For a chunked model the batch may differ. Throws invalid_argument where the view
+/// does not fit the operand, or there is no such member.
 TensorView member_view(const ModelOperand& operand, const TensorView& view, int64_t num_members,
                        int64_t index);
 ConstTensorView member_view(const ModelOperand& operand, const ConstTensorView& view,
@@ -115,7 +114,7 @@ struct ModelStep {
   std::string explain;
   int64_t num_members = 1;  ///< 1 for what all members share
   int64_t scratch_bytes = 0;
-  int64_t member = -1;  ///< of a ragged model, whose rows alone this computes; -1: all members'
+  int64_t member = -1;  ///< in a ragged model, the one member that this computes; -1: all
 };
 
 struct ModelArguments {
@@ -133,7 +132,7 @@ class ModelPlan {
   std::span<const ModelOperand> inputs() const;
   std::span<const ModelOperand> outputs() const;
   std::span<const ModelStep> steps() const;
-  /// What the passes did, a line for each node that went.
+  /// What the passes did, a line for each node that they removed.
   std::span<const std::string> notes() const;
   /// The notes, and a line for each step.
   std::string explain() const;
@@ -151,22 +150,23 @@ class ModelPlan {
 
 /// Passes, layouts, strategies, memory. Throws invalid_argument or unsupported, with the name of
 /// the node that cannot run with N members side by side, or of a value that takes 2^44 bytes or
-/// more. Of a ragged model, linear layers run as one ragged_linear each (or by `linear`, member
-/// after member, where the strategies name only that), nodes without parameters once over the rows
-/// of all, and all others member after member, a step each; ensembles are refused.
+/// more. In a ragged model, linear layers run as one ragged_linear each (or by `linear`, member
+/// after member, where the strategies name only that), nodes without parameters once over all
+/// members' rows, and all others member after member, a step each; ensembles are refused.
 ModelPlan make_model_plan(const Context& context, const Graph& graph, const ModelProblem& problem,
                           const ModelOptions& options = {});
 
-/// The most members whose total_bytes() are at most `bytes`; 0 where not even one fits. What is
-/// larger than plans can be made for (a value of all members of 2^44 bytes or more) does not fit;
-/// where members take nothing, INT64_MAX do.
+/// The largest number of members whose total_bytes() is at most `bytes`; 0 where not even one fits.
+/// What no plan can be made for (a value that takes 2^44 bytes or more for all members) does not
+/// fit; where members take no memory, INT64_MAX.
 int64_t largest_n_that_fits(const Context& context, const Graph& graph, int64_t batch,
                             int64_t bytes, const ModelOptions& options = {});
 
 /// A member's parameters, owned, on the CPU, by their names in the graph as it was given.
 using OwnedParameters = std::map<std::string, Tensor, std::less<>>;
 
-/// Views of them, good as long as they are; of one member, or of several in their order.
+/// Views of one member's parameters, or of several members', in order; valid as long as those
+/// exist.
 MemberParameters views_of(const OwnedParameters& parameters);
 MemberParameters views_of(OwnedParameters&& parameters) = delete;
 std::vector<MemberParameters> views_of(std::span<const OwnedParameters> members);
@@ -184,8 +184,8 @@ class Model {
   /// Allocates memory().weights_bytes and loads the members. `members` has a set of parameters for
   /// each member; tensors lie on the CPU or on the model's device. fp32, fp16 and bf16 become the
   /// graph's dtype, rounded to nearest. Waits for its copies. Throws invalid_argument with member
-  /// and parameter where one is missing, of another shape, or unknown; what PyTorch's BatchNorm
-  /// counts in training, NAME.num_batches_tracked beside a NAME.running_mean, is passed over.
+  /// and parameter where one is missing, of another shape, or unknown; the counter of PyTorch's
+  /// BatchNorm, NAME.num_batches_tracked beside a NAME.running_mean, is ignored.
   Model(const Context& context, const ModelPlan& plan, std::span<const MemberParameters> members);
 
   const ModelPlan& plan() const { return plan_; }
@@ -194,50 +194,51 @@ class Model {
   /// overlap neither inputs nor one another, and nothing overlaps the workspace.
   /// Errors: invalid_argument (operands contradict the plan, workspace), those of the primitives.
   void run(const ModelArguments& arguments, const Execution& execution) const;
-  /// One step of it, for measuring: those before it must have run on the same Execution, and no
-  /// change of members comes between them.
+  /// A single step, for measuring: those before it must have run on the same Execution, with no
+  /// change of members in between.
   void run_step(int64_t step, const ModelArguments& arguments, const Execution& execution) const;
 
-  /// Member i gets other parameters, all of them. On `stream`; waits for its copies from the host.
+  /// Replaces all parameters of a member, on `stream`; waits for its copies from the host.
   void replace(int64_t member, const MemberParameters& parameters, Stream stream);
-  /// One parameter of member i, by its name in the graph as it was given. The others stay what they
-  /// are; what is computed of them together is computed anew. Dtypes, places and what is refused
-  /// are as of replace(), another value of what all members share, too. Waits for its copies from
-  /// the host.
+  /// Sets one parameter of a member, by its name in the graph as given. The others keep their
+  /// values; what is computed from several of them is recomputed. Dtypes, places and refusals are
+  /// those of replace(), another value for a parameter that all members share included. Waits for
+  /// its copies from the host.
   void set(int64_t member, std::string_view parameter, const ConstTensorView& view, Stream stream);
-  /// Member `to` becomes what member `from` is; on the device, does not wait.
+  /// Makes member `to` a copy of member `from`, on the device; does not wait.
   void clone(int64_t from, int64_t to, Stream stream);
-  /// A member's parameters as they were given, rounded to the graph's dtype where that is another;
-  /// those that a batchnorm was folded into, too. Waits for `stream`.
+  /// A member's parameters as they were given, rounded to the graph's dtype where that differs,
+  /// those that a batchnorm was folded into included. Waits for `stream`.
   OwnedParameters get(int64_t member, Stream stream) const;
-  /// One of them, into memory of the caller's on the CPU or the model's device: densely packed, of
-  /// the graph's dtype, or fp32, fp16 or bf16 where that is one of these. Waits for `stream`.
+  /// One of them, into the caller's memory on the CPU or the model's device: densely packed, of the
+  /// graph's dtype, or fp32, fp16 or bf16 where that is one of these. Waits for `stream`.
   void get(int64_t member, std::string_view parameter, const TensorView& destination,
            Stream stream) const;
 
-  /// The members that are not masked move to the front, in their order, on the device; those behind
-  /// them are masked. Returns which member each of the first ones was. Does not wait. Rows of a
-  /// ragged model stay with their place: whoever becomes member i has the rows of member i.
+  /// Moves the unmasked members to the front, in order, on the device, and masks those behind them.
+  /// Returns the previous index of each member now in front. Does not wait. In a ragged model rows
+  /// belong to the place: whichever member becomes member i has the rows of member i.
   std::vector<int64_t> compact(Stream stream);
 
-  /// The same members, for another batch: parameters are shared, so that what changes a member
-  /// changes it in both. Throws unsupported where that batch would store parameters otherwise.
+  /// The same members, for another batch: parameters are shared, so that a change of a member
+  /// changes both models. Throws unsupported where that batch would store parameters differently.
   Model with_batch(int64_t batch) const;
-  /// Likewise, with rows of each member's own, ModelProblem::batches; parameters are stored
-  /// otherwise where layers were fused to an mlp.
+  /// Likewise, with a number of rows for each member, ModelProblem::batches; parameters are stored
+  /// differently where layers were fused into an mlp.
   Model with_batches(std::vector<int64_t> batches) const;
 
-  /// Masked members are left out of ensembles; they go on being computed. Does not wait.
+  /// Masked members are left out of ensembles but still computed. Does not wait.
   void mask(int64_t member, Stream stream);
   void unmask(int64_t member, Stream stream);
   bool is_masked(int64_t member) const;
 
-  /// Of a plan with drops_out: member i draws the numbers of seed + i, and of a sequence of its own
-  /// for each dropout of the graph. Another pass is another `sequence`, not another seed: by seed +
-  /// 1 member i drops what member i + 1 dropped by `seed`. Until it is called both are 0. Waits for
-  /// its copies.
+  /// For a plan with drops_out: member i draws its numbers from seed + i, with a sequence of its
+  /// own for each dropout of the graph. For another pass take another `sequence`, not another seed:
+  /// with seed + 1 member i drops what member i + 1 dropped with `seed`. Until this is called both
+  /// are 0. Waits for its copies.
   void seed_dropout(uint64_t seed, uint64_t sequence, Stream stream);
-  /// The same with a seed for each member, in their order. Members of one seed drop the same.
+  /// The same with a seed for each member, in their order. Members with the same seed drop the
+  /// same.
   void seed_dropout(std::span<const uint64_t> seeds, uint64_t sequence, Stream stream);
 
   struct State;
@@ -266,9 +267,10 @@ Model compile(const Context& context, const Graph& graph, std::span<const Member
 /// plan's. Inputs and outputs must have the batch in front: no operand of the plan is_stacked.
 class ChunkedModel {
  public:
-  /// `batch` rows in all. Throws unsupported where an operand is stacked, of a ragged model, and
-  /// where dropout drops: its numbers go by the row of a run, so that every piece would have the
-  /// same mask. Monte Carlo on more rows is with_batch(), or runs with a `sequence` each.
+  /// `batch` rows in all. Throws unsupported where an operand is stacked, for a ragged model, and
+  /// where dropout drops: its numbers depend on the row within a run, so that every piece would
+  /// have the same mask. For Monte Carlo on more rows take with_batch(), or runs with a `sequence`
+  /// each.
   ChunkedModel(const Model& model, int64_t batch);
   /// Of all rows.
   int64_t workspace_bytes() const;
@@ -282,15 +284,15 @@ class ChunkedModel {
 };
 
 /// The largest batch, up to `most`, whose total_bytes() are at most `bytes`; 0 where not even one
-/// row fits. What no plan can be made for does not fit, as above; where there is none for one row
-/// either, that is thrown: it is the graph or the options, not the batch.
+/// row fits. What no plan can be made for does not fit, as above; where none can be made for one
+/// row either, that error is thrown: the graph or the options are at fault, not the batch.
 int64_t largest_batch_that_fits(const Context& context, const Graph& graph, int64_t num_members,
                                 int64_t bytes, int64_t most, const ModelOptions& options = {});
 
 /// How far each member of the wide model is from the same member run alone, node by node
-/// (preset "safe"), on random inputs: the largest difference over the largest value; NaN counts as
-/// infinite; 0 of a member without rows. Members that drop out do so alone, too, by the same masks.
-/// Of an ensemble what it joins is compared, not the result. Allocates and waits.
+/// (preset "safe"), on random inputs: the largest difference over the largest value; infinite where
+/// there is a NaN; 0 for a member without rows. Dropout has the same masks in both. Of an ensemble
+/// the inputs are compared, not the result. Allocates and waits.
 std::vector<double> validate_model(const Context& context, const Graph& graph,
                                    const ModelProblem& problem,
                                    std::span<const MemberParameters> members,
@@ -305,7 +307,7 @@ void save_member(const std::string& path, const Model& model, int64_t member, St
 /// The members of a file that save_members wrote, as long as this object lives.
 class MembersFile {
  public:
-  /// Throws io, and invalid_argument for what is no such file.
+  /// Throws io, and invalid_argument for any other file.
   static MembersFile open(const std::string& path);
   int64_t num_members() const { return static_cast<int64_t>(members_.size()); }
   const std::string& graph_name() const { return graph_name_; }
@@ -319,8 +321,8 @@ class MembersFile {
   std::vector<MemberParameters> members_;
 };
 
-/// Names of the parameters that are the same, bit for bit, for all of several members: what
-/// ModelOptions::shared_parameters may be. Tensors lie on the CPU.
+/// Names of the parameters that are equal, bit for bit, in all `members`: candidates for
+/// ModelOptions::shared_parameters. Tensors lie on the CPU.
 std::vector<std::string> equal_parameters(const Graph& graph,
                                           std::span<const MemberParameters> members);
 

@@ -14,7 +14,7 @@
 
 namespace wide {
 
-/// Sizes that a model has, layers up to 2^14 and others up to 2^24; 0: the model's own.
+/// Sizes of a model, layers up to 2^14 and others up to 2^24; 0: the model's own.
 struct ModelSizes {
   Dtype dtype = Dtype::fp32;
   int64_t layers = 0;   ///< of deep_mlp, bert and vit

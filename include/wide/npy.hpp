@@ -3,12 +3,12 @@
 //
 // NumPy's files: one array (.npy) or named ones (.npz), to read and to write.
 //
-// A file from anywhere may be opened: what it says of itself is checked before anything is handed
-// out. Arrays are mapped; those of an .npz that are deflated are inflated when they are first asked
-// for, into as many bytes as the file has said and no more, which can be no more than deflating can
-// make of what is there. Refused are headers that are no plain dictionary of descr, fortran_order
-// and shape, structured types, more than kMaxRank axes, bytes too many or too few; archives with
-// names that are there twice, lead elsewhere or are no array's, entries that overlap, lie about
+// Untrusted files may be opened: what a file says of itself is checked before anything is handed
+// out. Arrays are mapped; deflated ones of an .npz are inflated when they are first asked for, into
+// as many bytes as the file states and no more, which in turn is no more than deflate can yield
+// from what is there. Refused are headers that are not a plain dictionary of descr, fortran_order
+// and shape, structured types, more than kMaxRank axes, too many or too few bytes; archives with
+// duplicate names, names that lead elsewhere or are not an array's, entries that overlap, misstate
 // their sizes, are encrypted or packed by anything but deflate; and arrays whose checksum is wrong.
 // Formats: numpy.lib.format's versions 1.0 to 3.0, and PKWARE's APPNOTE with zip64.
 #pragma once
@@ -61,11 +61,11 @@ class Npy {
 };
 
 /// Writes what numpy.load reads. A crash at any moment leaves the old file or the new one, and so
-/// does writing over a file that is open. Throws invalid_argument (no dense tensor on the CPU, a
-/// dtype that NumPy has not: bf16, fp8) and io.
+/// does writing over a file that is open. Throws invalid_argument (a tensor that is not dense or
+/// not on the CPU, a dtype that NumPy lacks: bf16, fp8) and io.
 void save_npy(const std::string& path, const ConstTensorView& tensor);
-/// Likewise, stored and each aligned to 64 bytes in the file. Throws also for a name that is there
-/// twice or that Npy would refuse.
+/// Likewise, stored and each aligned to 64 bytes in the file. Also throws for a duplicate name, or
+/// one that Npy would refuse.
 void save_npz(const std::string& path, std::span<const NamedTensor> tensors);
 
 }  // namespace wide

@@ -129,7 +129,7 @@ struct InstancenormOp {
 /// x, slope [1] or [D] for prelu -> y as x
 struct PointwiseOp {
   PointwiseFunction function = PointwiseFunction::relu;
-  float slope = 0.01f, alpha = 1, beta = 1, low = -1, high = 1;  ///< as of PointwiseProblem
+  float slope = 0.01f, alpha = 1, beta = 1, low = -1, high = 1;  ///< as in PointwiseProblem
   friend bool operator==(const PointwiseOp&, const PointwiseOp&) = default;
 };
 
@@ -141,7 +141,7 @@ struct BinaryOp {
   friend bool operator==(const BinaryOp&, const BinaryOp&) = default;
 };
 
-/// x [B, C, L] or [B, C, H, W], or with channels last -> y; fields as of PoolingProblem
+/// x [B, C, L] or [B, C, H, W], or with channels last -> y; fields as in PoolingProblem
 struct PoolingOp {
   PoolingMode mode = PoolingMode::max;
   PoolingWindow rows{}, columns{};
@@ -158,14 +158,14 @@ struct SoftmaxOp {
   friend bool operator==(const SoftmaxOp&, const SoftmaxOp&) = default;
 };
 
-/// x -> y. The identity, but in models that are made for Monte Carlo dropout.
+/// x -> y. The identity, except in models made for Monte Carlo dropout.
 struct DropoutOp {
   float probability = 0.5f;
   friend bool operator==(const DropoutOp&, const DropoutOp&) = default;
 };
 
-/// part0, part1, .. -> y: one behind the other along an axis other than the batch. A part may be a
-/// parameter, which then stands in every row of the batch.
+/// part0, part1, .. -> y: consecutively along an axis other than the batch. A part may be a
+/// parameter, which is then repeated in every row of the batch.
 struct ConcatOp {
   int axis = 1;
   friend bool operator==(const ConcatOp&, const ConcatOp&) = default;
@@ -184,17 +184,17 @@ struct ReshapeOp {
   friend bool operator==(const ReshapeOp&, const ReshapeOp&) = default;
 };
 
-/// x -> y: axes in another order. Of parameters it is done before anything runs; of an activation,
-/// whose batch stays in front, it is a copy, also where the order is the same: into a layout of its
-/// own.
+/// x -> y: axes in another order. On parameters it is done before anything runs; on an activation,
+/// whose batch stays in front, it is a copy, even where the order is unchanged: into a layout of
+/// its own.
 struct TransposeOp {
   Dims order;  ///< axis i of y is axis order[i] of x
   friend bool operator==(const TransposeOp&, const TransposeOp&) = default;
 };
 
-/// What a batchnorm in inference leaves of the weight in front of it, or of its bias; of parameters
-/// only: weight [C, ..], gamma, running_variance -> y = weight gamma / sqrt(variance + epsilon);
-/// or bias [C] or none, gamma, beta, running_mean, running_variance -> y [C]
+/// The weight or bias of a layer into which the batchnorm after it is folded, in inference; on
+/// parameters only: weight [C, ..], gamma, running_variance -> y = weight gamma / sqrt(variance +
+/// epsilon); or bias [C] or none, gamma, beta, running_mean, running_variance -> y [C]
 struct FoldBatchnormOp {
   float epsilon = 1e-5f;
   Dtype dtype = Dtype::fp32;  ///< of y
@@ -205,7 +205,7 @@ struct FoldBatchnormOp {
 struct MlpOp {
   std::vector<int64_t> widths;
   bool has_bias = true;
-  Activation activation = Activation::none;  ///< behind every layer but the last
+  Activation activation = Activation::none;  ///< after every layer but the last
   Activation last_activation = Activation::none;
   friend bool operator==(const MlpOp&, const MlpOp&) = default;
 };

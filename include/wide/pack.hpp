@@ -5,7 +5,7 @@
 //
 // Along which axis members lie side by side is a property of the primitive's operand, not a
 // choice: pack() takes the operand's name, so packing [B, T, D] along the wrong axis cannot be
-// written down, and a destination of another shape is an error that shows both.
+// expressed, and a destination of another shape is an error that shows both.
 #pragma once
 
 #include <span>

@@ -33,7 +33,7 @@ struct PlanOptions {
   /// kept. linear's plans do so.
   const TuningCache* tuning = nullptr;
   /// Lets a strategy whose library offers several algorithms (cublaslt) measure them when the plan
-  /// is made: that allocates operands, runs on a stream of its own and waits for it. Without, the
+  /// is made: that allocates operands, runs on a stream of its own and waits for it. Otherwise the
   /// library's own first choice is taken. run() never searches.
   bool search_algorithms = false;
 };

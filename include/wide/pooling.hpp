@@ -38,7 +38,7 @@ struct PoolingProblem {
   PoolingWindow rows{}, columns{};  ///< not of adaptive ones; `rows` stays as it is for signals
   bool ceil_mode = false;           ///< a last window may begin inside x and end outside
   bool counts_padding = true;       ///< average's: padding is as many zeros, not nothing
-  int64_t out_height = 0, out_width = 0;  ///< of y; 0 where the windows tell
+  int64_t out_height = 0, out_width = 0;  ///< of y; 0: as the windows give
   Dtype dtype = Dtype::fp32;              ///< of x and y: fp32, fp16 or bf16
   ChannelStrides x{}, y{};
   friend bool operator==(const PoolingProblem&, const PoolingProblem&) = default;
@@ -49,9 +49,9 @@ struct PoolingArguments {
   TensorView y;       ///< likewise, of the outputs' size
 };
 
-/// How many outputs `size` positions have: (size + 2 padding - dilation (kernel - 1) - 1) / stride
-/// + 1, rounded down, or up with `ceil_mode` as long as the last window begins inside x or its left
-/// padding. Below 1 where the window is larger than x.
+/// The number of outputs for `size` positions: (size + 2 padding - dilation (kernel - 1) - 1) /
+/// stride + 1, rounded down, or up with `ceil_mode` as long as the last window begins inside x or
+/// its left padding. Below 1 where the window is larger than x.
 int64_t pooling_outputs(int64_t size, const PoolingWindow& window, bool ceil_mode);
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members, the

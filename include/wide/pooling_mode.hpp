@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// How pooling makes one number of a window's.
+// How pooling reduces a window to one number.
 #pragma once
 
 #include <array>

@@ -36,8 +36,8 @@ int64_t quantized_strip_bytes(const QuantizedWeight& weight);
 /// one with a NaN or an infinity has scale NaN, so that the damage shows in that output alone.
 /// Layout: members [out, in], any strides; blobs [N, quantized_bytes(weight)], bytes side by side.
 /// Types: members fp32, fp16 or bf16; blobs uint8, rows aligned to kQuantizedAlignment.
-/// Stream: on CUDA weights are staged through the host: this is no part of an execution, it
-///         allocates, waits for `stream`, and cannot be captured. Done at return.
+/// Stream: on CUDA weights are staged through the host: this is not part of an execution, as it
+///         allocates, waits for `stream` and cannot be captured. Done at return.
 /// Errors: invalid_argument (sizes, shapes, dtypes, devices), out_of_memory, cuda.
 void quantize_weights(const Context& context, const QuantizedWeight& weight,
                       std::span<const ConstTensorView> members, const TensorView& blobs,
@@ -49,7 +49,7 @@ void dequantize_weights(const Context& context, const QuantizedWeight& weight,
                         const ConstTensorView& blobs, std::span<const TensorView> members,
                         Stream stream);
 
-/// What quantising one member's weight has cost; NaN where a weight was not finite.
+/// The error of quantising one member's weight; NaN where a weight was not finite.
 struct QuantizationError {
   double max_abs = 0;             ///< largest |stored - weight|
   double rms = 0;                 ///< root of the mean square of stored - weight

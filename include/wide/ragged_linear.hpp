@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// ragged_linear: N fully connected layers in one call, each of a batch and of widths of its own.
+// ragged_linear: N fully connected layers in one call, each with its own batch and widths.
 //
 // Members of different shapes share no tensor, so each operand is one storage of one axis in which
-// every member has a place: an offset, and a stride from row to row. Where nothing else is asked
-// for, members lie densely one behind the other, each beginning at a multiple of 16 bytes. y of one
-// layer then lies as x of the next, whose in_features are its out_features.
+// every member has a place: an offset, and a stride from row to row. By default members lie densely
+// in order, each beginning at a multiple of 16 bytes. One layer's y then lies as the x of the next,
+// whose in_features are its out_features.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ namespace wide {
 
 /// Where a member's rows lie in a storage, in elements.
 struct RaggedRows {
-  int64_t offset = -1;  ///< of its first element; -1: behind the member before, see above
+  int64_t offset = -1;  ///< of its first element; -1: after the previous member, see above
   int64_t row = 0;      ///< from row to row; 0: packed
   friend bool operator==(const RaggedRows&, const RaggedRows&) = default;
 };
@@ -105,12 +105,12 @@ class RaggedLinearPlan {
                        std::span<const TensorView> member_biases, Stream stream) const;
 
   /// y_i[b, o] = activation(alpha * scale_i[o] * sum_k x_i[b, k] * weight_i[o, k] + bias_i[o]
-  ///                        + residual_i[b, o]) for all members i, or the residual added behind
-  ///                        the activation
+  ///                        + residual_i[b, o]) for all members i, or the residual added after the
+  ///                        activation
   /// Layout: storages as RaggedLinearArguments says; any offsets and row strides of the problem,
   ///         any alignment of an element (16 bytes is fastest). y overlaps no input, but residual
   ///         may be y itself.
-  /// Types: as of linear: one dtype in {fp32, fp16, bf16}, scale fp32; products and sums in fp32,
+  /// Types: as in linear: one dtype in {fp32, fp16, bf16}, scale fp32; products and sums in fp32,
   ///        one rounding at the end; tf32 products only with allow_tf32.
   /// Stream: asynchronous on execution.stream; never synchronizes, allocates or uploads; may be
   ///         captured.

@@ -39,7 +39,7 @@ struct RecurrentProblem {
   friend bool operator==(const RecurrentProblem&, const RecurrentProblem&) = default;
 };
 
-/// Operands of one call. Absent are exactly those that the problem has not.
+/// Operands of one call. Exactly those that the problem lacks are absent.
 struct RecurrentArguments {
   ConstTensorView x;               ///< [B, T, N*in] or [B, T, N, in]; shared: [B, T, in]
   ConstTensorView input_weight;    ///< [N, G*H, in]
@@ -76,8 +76,7 @@ class RecurrentPlan {
   /// Why this strategy, and by what its products run: one line.
   std::string explain() const;
   /// Bytes of workspace that run() needs, a multiple of 256: x's part of the gates, B T N G H
-  /// elements (sequential: of one member), and what strategies that go step by step have between
-  /// steps.
+  /// elements (sequential: of one member), and what step-by-step strategies keep between steps.
   int64_t workspace_bytes() const;
   std::string_view weight_format() const;
 
@@ -98,13 +97,13 @@ class RecurrentPlan {
   ///         h_t = s(u_3 + v_3) tanh(c_t)
   ///   gru   z_t = s(u_1 + v_1)
   ///         h_t = (1 - z_t) tanh(u_2 + s(u_0 + v_0) v_2) + z_t h_{t-1}
-  /// and y[b, t, n] = h_t; t counts down where is_reversed. Of a layer in both directions, y are
-  /// two calls' views of one tensor [B, T, N, 2, H]; the last hidden state is y's last step. Where
-  /// there are no steps, last_cell is first_cell, or zeros.
+  /// and y[b, t, n] = h_t; t counts down where is_reversed. For a layer in both directions, the y
+  /// of two calls are views of one tensor [B, T, N, 2, H]; the last hidden state is y's last step.
+  /// Where there are no steps, last_cell is first_cell, or zeros.
   /// Layout: as RecurrentArguments says; features contiguous, any other strides, so that [T, B, ..]
-  ///         is a view, but x's sequences and steps fold into rows of one stride; any alignment of
-  ///         an element (16 bytes is fastest). y and last_cell overlap no input, but last_cell may
-  ///         be first_cell itself.
+  ///         is a view, but x's sequences and steps must fold into rows of one stride; any
+  ///         alignment of an element (16 bytes is fastest). y and last_cell overlap no input, but
+  ///         last_cell may be first_cell itself.
   /// Types: one dtype in {fp32, fp16, bf16}, cell states fp32; u_t is rounded to the dtype once, so
   ///        is h_t; all else is fp32. Step by step, v_t is rounded, too. tf32 products only with
   ///        allow_tf32, and never of W_hidden in `fused`.
@@ -113,9 +112,9 @@ class RecurrentPlan {
   /// Errors: invalid_argument, unsupported, cuda, cublas: see plan.hpp.
   /// Threads: safe from several threads with an Execution each.
   /// Members: under one strategy of ours, a member's bits depend on its own operands only, never on
-  ///         N or its neighbours. A sequence that is cut into calls, each beginning with the states
-  ///         that the one before ended with, has under `fused` the bits of one call wherever u has,
-  ///         which linear may sum up in another order for another number of rows.
+  ///         N or its neighbours. A sequence cut into several calls, each beginning with the states
+  ///         that the previous one ended with, has under `fused` the bits of one call wherever u
+  ///         has; for another number of rows linear may sum u in another order.
   /// Sources: Hochreiter, Schmidhuber, "Long Short-Term Memory"; Cho et al., arXiv:1406.1078;
   ///          weights that stay on chip: Diamos et al., "Persistent RNNs".
   void run(const RecurrentArguments& arguments, const Execution& execution) const;

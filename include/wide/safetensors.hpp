@@ -4,12 +4,12 @@
 // safetensors: named tensors in a file, to read and to write.
 //
 // A file is eight bytes with the header's length (little endian), the header (JSON), and the
-// tensors' bytes. A file from anywhere may be opened: lengths, offsets, shapes, dtypes and names
-// are checked before anything is handed out, and what is read costs memory in proportion to the
-// header. Refused are headers above 100,000,000 bytes; tensors that overlap, leave gaps, reach
-// beyond the file or do not fill it; names that are there twice; dtypes that are not known; more
-// than kMaxRank axes; keys that the format does not have. White space around the header's object is
-// taken, as the format's own library does. Format: https://github.com/huggingface/safetensors
+// tensors' bytes. Untrusted files may be opened: lengths, offsets, shapes, dtypes and names are
+// checked before anything is handed out, and what is read costs memory in proportion to the header.
+// Refused are headers above 100,000,000 bytes; tensors that overlap, leave gaps, reach beyond the
+// file or do not fill it; duplicate names; unknown dtypes; more than kMaxRank axes; keys that the
+// format does not have. White space around the header's object is taken, as the format's own
+// library does. Format: https://github.com/huggingface/safetensors
 #pragma once
 
 #include <map>
@@ -38,7 +38,7 @@ struct SafetensorsEntry {
 class Safetensors {
  public:
   /// `path`: a file, or an index of several (`*.index.json`), whose parts must lie beside it and
-  /// hold exactly the tensors that it says. Throws io, or invalid_argument for what is no such
+  /// hold exactly the tensors that it says. Throws io, or invalid_argument for any other
   /// file.
   static Safetensors open(const std::string& path);
   /// A whole file in memory, which must outlive this object; `name` is what errors call it.
@@ -67,13 +67,13 @@ struct NamedTensor {
 
 /// Writes a file that this and other readers open: tensors by falling element size, then by name,
 /// each aligned to its element size. A crash at any moment leaves the old file or the new one, and
-/// so does writing over a file that is open. Throws invalid_argument (a name twice, no dense tensor
-/// on the CPU, text that is no UTF-8) and io.
+/// so does writing over a file that is open. Throws invalid_argument (a duplicate name, a tensor
+/// that is not dense or not on the CPU, text that is not UTF-8) and io.
 void save_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
                       const std::map<std::string, std::string>& metadata = {});
-/// The same, of the file's types: also of those that tensors do not have ("F64"), and of what was
-/// read. `dtype` is not looked at. Throws invalid_argument, too, where type, shape and bytes
-/// contradict each other.
+/// The same for entries with the types of files, also those that tensors lack ("F64"), such as
+/// entries that were read. `dtype` is ignored. Also throws invalid_argument where type, shape and
+/// bytes contradict each other.
 void save_safetensors(const std::string& path, std::span<const SafetensorsEntry> entries,
                       const std::map<std::string, std::string>& metadata = {});
 

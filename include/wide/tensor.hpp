@@ -45,7 +45,8 @@ struct BasicTensorView {
   bool is_absent() const { return data == nullptr && shape.rank() == 0; }
   bool is_contiguous() const;
   int64_t num_elements() const { return wide::num_elements(shape); }
-  /// Bytes from the first to behind the last element, gaps included; 0 where there is no element.
+  /// Bytes from the first element to the end of the last, gaps included; 0 where there is no
+  /// element.
   int64_t span_bytes() const;
   /// Largest power of two, up to 256, that divides the address.
   int64_t alignment() const;
@@ -89,12 +90,12 @@ class Tensor {
   int64_t bytes_ = 0;
 };
 
-/// Copies between any two places (host, device), on `stream`; both views are equal in shape and
-/// dtype, of any strides that lead to every element at a place of its own, as a member's among
-/// others (member_view). On CUDA that is a copy for all rows that lie one step apart, and so quick
-/// where the last axis is contiguous in both. Does not allocate or synchronize, may be captured:
-/// host memory must stay valid, and pageable host memory makes CUDA stage the copy. The views do
-/// not overlap. Errors: invalid_argument, cuda.
+/// Copies between any two places (host, device), on `stream`; both views have the same shape and
+/// dtype, and any strides by which no two elements share a place, such as one member's among others
+/// (member_view). On CUDA rows at equal distances take one copy together, which is fast where the
+/// last axis is contiguous in both. Does not allocate or synchronize, may be captured: host memory
+/// must stay valid, and pageable host memory makes CUDA stage the copy. The views do not overlap.
+/// Errors: invalid_argument, cuda.
 void copy(const ConstTensorView& source, const TensorView& destination, Stream stream);
 
 /// Sets every byte of the view's elements to `byte`, on `stream`, and none between them. Strides

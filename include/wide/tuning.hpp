@@ -22,8 +22,8 @@ struct TuningEntry {
   std::string policy;  ///< empty where the strategy has none
   double time_us = 0;  ///< median
   int64_t num_candidates = 0;
-  /// Of the primitive's CUDA kernels as they were. Where they have changed since, strategies that
-  /// need proof are no longer taken from this entry.
+  /// Of the primitive's CUDA kernels when they were measured. Where they have changed since,
+  /// strategies that need proof are no longer taken from this entry.
   std::string kernel_hash;
   friend bool operator==(const TuningEntry&, const TuningEntry&) = default;
 };

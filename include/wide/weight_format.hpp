@@ -4,15 +4,15 @@
 // Formats of quantised weights.
 //
 // A weight is scale * value(code). Scales are bf16: they have the range of fp32, and their eight
-// significant bits times a code's are exact in fp32, so that what a blob stands for is no matter of
+// significant bits times a code's are exact in fp32, so that the values of a blob do not depend on
 // who multiplies. Kernels multiply x with values, which are exact in fp16 and bf16, add up in fp32,
 // and apply the scale to the sum: no weight is ever rounded again.
 //
 // The order is the one in which the lanes of a warp hold operand A of mma.m16n8k16 (PTX ISA), so
 // that a lane copies 16 bytes and needs no other lane's:
 //
-//   blob   strips of 16 outputs; outputs behind the last one have codes of value 0 and scales 0
-//   strip  groups of 64 or 128 inputs; inputs behind the last one have codes of value 0
+//   blob   strips of 16 outputs; outputs past the last one have codes of value 0 and scales 0
+//   strip  groups of 64 or 128 inputs; inputs past the last one have codes of value 0
 //   group  16 scales, output r's at place 2 (r % 8) + r / 8; then a tile for each 64 inputs
 //   tile   one plane of the codes, 8 or 4 bits; fp6: a plane of their low 4 bits, then one of their
 //          high 2 bits

@@ -15,10 +15,10 @@
  *
  * Structs begin with struct_size, which the caller sets to sizeof: `wide_plan_options options =
  * {.struct_size = sizeof options}`. A field that is zero has its default. Elements of an array of
- * structs have one struct_size. A pointer to options may be NULL where the comment says so. Of a
- * struct of an earlier version the missing fields have their defaults; one of a later version is
- * taken where the fields that the library does not know are zero, and what it writes to has these
- * zero afterwards.
+ * structs have one struct_size. A pointer to options may be NULL where the comment says so. In a
+ * struct of an earlier version the missing fields have their defaults. One of a later version is
+ * taken where the fields that the library does not know are zero; where the library writes to it,
+ * it sets those to zero.
  *
  * Handles may be destroyed in any order, since each keeps alive what it needs of others; what a
  * caller lends (memory of views, streams, vendors' handles, an allocator) is the caller's to keep.
@@ -105,8 +105,8 @@ typedef struct wide_device {
 } wide_device;
 enum { WIDE_CPU = 0, WIDE_CUDA = 1 };
 
-/* A tensor that somebody else owns. Strides are in elements; all zero: densely packed. So one
- * element that is repeated along every axis is no view. */
+/* A tensor that somebody else owns. Strides are in elements; all zero: densely packed. Hence a
+ * scalar broadcast along every axis cannot be expressed. */
 typedef struct wide_view {
   size_t struct_size;
   void* data;
@@ -157,7 +157,7 @@ WIDE_API wide_status wide_context_query(const wide_context* context, wide_contex
 WIDE_API void wide_context_destroy(wide_context* context);
 
 /* `stream` is a cudaStream_t, here and everywhere. On the CPU, where work is finished when a call
- * returns, it is not looked at. On CUDA NULL is refused: the default stream has the name
+ * returns, it is ignored. On CUDA NULL is refused: the default stream has the name
  * cudaStreamLegacy. */
 WIDE_API wide_status wide_synchronize(const wide_context* context, void* stream);
 
@@ -181,8 +181,8 @@ WIDE_API wide_status wide_tensor_create(const wide_context* context, wide_dtype 
 WIDE_API wide_status wide_tensor_view(const wide_tensor* tensor, wide_view* out);
 WIDE_API void wide_tensor_destroy(wide_tensor* tensor);
 
-/* Between host and device, too; both of one shape and dtype, of strides that lead to every element
- * at a place of its own. They do not overlap. Does not wait on CUDA. */
+/* Between host and device, too; both have the same shape and dtype, and strides by which no two
+ * elements share a place. They do not overlap. Does not wait on CUDA. */
 WIDE_API wide_status wide_copy(const wide_view* source, const wide_view* destination, void* stream);
 
 /* DLPack (dlpack.h): a view of the tensor's memory, which stays `managed`'s; and a tensor's memory
@@ -212,8 +212,8 @@ typedef struct wide_weight_quantization {
   int64_t num_layers;
 } wide_weight_quantization;
 
-/* The same network, whose linear layers multiply by quantised weights: members' parameters stay
- * what they were, and are quantised when they are loaded. x is fp16 or bf16 on CUDA. */
+/* The same network with quantised weights in its linear layers: members' parameters are unchanged,
+ * and are quantised when they are loaded. x is fp16 or bf16 on CUDA. */
 WIDE_API wide_status wide_graph_quantize(const wide_graph* graph,
                                          const wide_weight_quantization* how, wide_graph** out);
 
@@ -221,13 +221,13 @@ typedef struct wide_output_ensembles {
   size_t struct_size;
   const char* const* ensembles; /* "mean", "variance", "vote", "log_mean_exp"; none: the mean */
   int64_t num_ensembles;
-  const char* const* outputs; /* their names; none: all that are no ensembles yet */
+  const char* const* outputs; /* their names; none: all that are not ensembles */
   int64_t num_outputs;
-  int32_t keeps_members; /* each member's result stays an output, in front of its ensembles */
+  int32_t keeps_members; /* each member's result stays an output, before its ensembles */
 } wide_output_ensembles;
 
-/* The same network with ensembles in an output's place, a file's, too: of "y" the mean is "y.mean",
- * and so on, in their order. `what` may be NULL. */
+/* The same network, of a file as well, with ensembles in place of outputs: the mean of "y" is
+ * "y.mean", and so on, in their order. `what` may be NULL. */
 WIDE_API wide_status wide_graph_ensemble(const wide_graph* graph, const wide_output_ensembles* what,
                                          wide_graph** out);
 WIDE_API void wide_graph_destroy(wide_graph* graph);
@@ -243,12 +243,12 @@ WIDE_API wide_status wide_parameters_create_random(const wide_graph* graph, uint
 WIDE_API wide_status wide_parameters_create_perturbed(const wide_parameters* parameters,
                                                       double spread, uint64_t seed, int64_t member,
                                                       wide_parameters** out);
-/* Those that are the same, bit for bit, for all of several members: what may be shared. */
+/* Those that are equal, bit for bit, in all `members`: candidates for shared_parameters. */
 WIDE_API wide_status wide_parameters_create_equal(const wide_graph* graph,
                                                   const wide_parameters* const* members,
                                                   int64_t num_members, wide_parameters** out);
-/* Takes the place of one of that name. The memory stays the caller's and is not copied; it may be
- * null only where there are no elements. */
+/* Replaces one of that name. The memory stays the caller's and is not copied; it may be null only
+ * where there are no elements. */
 WIDE_API wide_status wide_parameters_set(wide_parameters* parameters, const char* name,
                                          const wide_view* view);
 /* Every tensor of a safetensors file, or of an index of several; mapped, not copied. */
@@ -256,12 +256,11 @@ WIDE_API wide_status wide_parameters_load(wide_parameters* parameters, const cha
 /* As a safetensors file; tensors lie densely packed on the CPU. A crash leaves the old file or the
  * new one. */
 WIDE_API wide_status wide_parameters_save(const wide_parameters* parameters, const char* path);
-/* What comes of a file may be written to: that changes what the handles of one load or open have of
- * it, never the file. */
+/* Data from a file may be written to: that changes what the handles of this load or open see of it,
+ * never the file. */
 WIDE_API wide_status wide_parameters_get(const wide_parameters* parameters, const char* name,
                                          wide_view* out);
-/* The names in order, NULL behind the last: for (i = 0; (name = wide_parameters_name(p, i)); ++i)
- */
+/* The names in order, then NULL: for (i = 0; (name = wide_parameters_name(p, i)); ++i) */
 WIDE_API const char* wide_parameters_name(const wide_parameters* parameters, int64_t index);
 WIDE_API void wide_parameters_destroy(wide_parameters* parameters);
 
@@ -276,7 +275,7 @@ WIDE_API wide_status wide_members_open(const char* path, wide_members** out);
 WIDE_API wide_status wide_members_query(const wide_members* members, wide_members_info* out);
 /* Of ONNX files; WIDE_UNSUPPORTED for others, which hold parameters and no graph. */
 WIDE_API wide_status wide_members_graph(const wide_members* members, wide_graph** out);
-/* Of constants that a file fills with one number, all elements are made here. */
+/* Constants that a file fills with one number are expanded to all their elements. */
 WIDE_API wide_status wide_members_get(const wide_members* members, int64_t member,
                                       wide_parameters** out);
 WIDE_API void wide_members_destroy(wide_members* members);
@@ -293,9 +292,9 @@ typedef struct wide_plan_options {
   size_t struct_size;
   int64_t num_members; /* 0: 1 */
   int64_t batch;       /* rows of every input, per member; 0: 1 */
-  /* Rows of each member, in their order, as many as there are members; a member may have none. Such
-   * a plan is "ragged": members' rows lie one behind the other, [sum of batches, D], and `batch`
-   * becomes the most that one has. Of a shared input, which has `batch` rows, a member reads the
+  /* Rows of each member, in order, as many numbers as there are members; a member may have none.
+   * Such a plan is "ragged": members' rows follow one another, [sum of batches, D], and `batch`
+   * becomes the largest of these. A shared input has `batch` rows, of which a member reads its
    * first ones. NULL: `batch` each. */
   const int64_t* batches;
   int64_t num_batches;
@@ -305,17 +304,17 @@ typedef struct wide_plan_options {
   /* Parameters that are the same for all members; what depends on these alone is computed once. */
   const char* const* shared_parameters;
   int64_t num_shared_parameters;
-  /* Others are chosen automatically. Linear layers whose strategy is named become no mlp, unless
-   * that has one that is named, too. */
+  /* Others are chosen automatically. Linear layers whose strategy is named are not fused into an
+   * mlp, unless a strategy is named for that as well. */
   const wide_strategy* strategies;
   int64_t num_strategies;
-  int32_t disable_batchnorm_folding; /* into the product in front of it */
-  int32_t disable_fusion;       /* of activations and residuals with the product in front of them */
-  int32_t disable_memory_reuse; /* activations keep their memory after their last reader */
-  int32_t disable_copies;       /* what needs a copy that no node asks for is refused, by node */
-  const char* tuning;           /* a file of `wbench tune`, read while the plan is made */
-  /* Of images between convolutions; by WIDE_CHANNELS_AUTO last where that is expected to be faster,
-   * else as the graph has it. */
+  int32_t disable_batchnorm_folding; /* into the preceding product */
+  int32_t disable_fusion;            /* of activations and residuals with the preceding product */
+  int32_t disable_memory_reuse;      /* activations keep their memory after their last reader */
+  int32_t disable_copies; /* what needs a copy that no node asks for is refused, by node */
+  const char* tuning;     /* a file of `wbench tune`, read while the plan is made */
+  /* The layout of images between convolutions; WIDE_CHANNELS_AUTO: last where that is expected to
+   * be faster, else as in the graph. */
   wide_channels channels;
 } wide_plan_options;
 
@@ -327,8 +326,8 @@ typedef struct wide_plan_info {
   int64_t workspace_bytes; /* the caller's for each run at a time */
   int64_t input_bytes, output_bytes;
   int64_t total_bytes;
-  int64_t activation_bytes, scratch_bytes; /* which workspace_bytes are the sum of */
-  int64_t table_bytes; /* what a ragged plan owns itself, on CUDA, from when it is made */
+  int64_t activation_bytes, scratch_bytes; /* workspace_bytes is their sum */
+  int64_t table_bytes; /* what a ragged plan itself owns on CUDA from its creation */
 } wide_plan_info;
 
 /* An input or output as the caller provides it: densely packed. */
@@ -355,7 +354,7 @@ typedef struct wide_step {
   const char* explain;
   int64_t num_members; /* 1 for what all members share */
   int64_t scratch_bytes;
-  int64_t member; /* of a ragged plan, whose rows alone this computes; -1: all members' */
+  int64_t member; /* in a ragged plan, the one member that this computes; -1: all */
 } wide_step;
 
 WIDE_API wide_status wide_plan_create(const wide_context* context, const wide_graph* graph,
@@ -363,8 +362,8 @@ WIDE_API wide_status wide_plan_create(const wide_context* context, const wide_gr
 WIDE_API wide_status wide_plan_query(const wide_plan* plan, wide_plan_info* out);
 WIDE_API wide_status wide_plan_input(const wide_plan* plan, int64_t index, wide_operand* out);
 WIDE_API wide_status wide_plan_output(const wide_plan* plan, int64_t index, wide_operand* out);
-/* Member `index` of the plan's num_members: its part of the operand's tensor, for wide_copy; [B, D]
- * of [B, N*D], or its rows of a ragged plan; of what is one for all members the whole. */
+/* Member `index` of the plan's num_members: its part of the operand's tensor, for wide_copy: [B, D]
+ * of [B, N*D], or its rows in a ragged plan; the whole where it is one for all members. */
 WIDE_API wide_status wide_operand_member(const wide_operand* operand, const wide_view* view,
                                          int64_t num_members, int64_t index, wide_view* out);
 WIDE_API wide_status wide_plan_step(const wide_plan* plan, int64_t index, wide_step* out);
@@ -372,13 +371,13 @@ WIDE_API wide_status wide_plan_step(const wide_plan* plan, int64_t index, wide_s
 WIDE_API const char* wide_plan_explain(const wide_plan* plan);
 WIDE_API void wide_plan_destroy(wide_plan* plan);
 
-/* The most members whose total_bytes are at most `bytes`, 0 where not even one fits; a value of all
- * members of 2^44 bytes or more does not. options.num_members is not looked at; options.batches is
- * refused, here and below. */
+/* The largest number of members whose total_bytes is at most `bytes`, 0 where not even one fits; a
+ * value that takes 2^44 bytes or more for all members does not fit. options.num_members is ignored;
+ * options.batches is refused, here and below. */
 WIDE_API wide_status wide_largest_n_that_fits(const wide_context* context, const wide_graph* graph,
                                               const wide_plan_options* options, int64_t bytes,
                                               int64_t* out);
-/* Likewise the largest batch up to `most`; options.batch is not looked at. */
+/* Likewise the largest batch up to `most`; options.batch is ignored. */
 WIDE_API wide_status wide_largest_batch_that_fits(const wide_context* context,
                                                   const wide_graph* graph,
                                                   const wide_plan_options* options, int64_t bytes,
@@ -396,7 +395,7 @@ typedef struct wide_execution {
 } wide_execution;
 
 /* One wide_parameters for each member, copied; waits for it. PyTorch's NAME.num_batches_tracked
- * beside a NAME.running_mean is passed over; other names that the graph has not are refused. */
+ * beside a NAME.running_mean is ignored; other names that the graph lacks are refused. */
 WIDE_API wide_status wide_model_create(const wide_context* context, const wide_plan* plan,
                                        const wide_parameters* const* members, int64_t num_members,
                                        wide_model** out);
@@ -406,17 +405,17 @@ WIDE_API wide_status wide_model_create(const wide_context* context, const wide_p
 WIDE_API wide_status wide_model_run(const wide_model* model, const wide_view* inputs,
                                     int64_t num_inputs, const wide_view* outputs,
                                     int64_t num_outputs, const wide_execution* execution);
-/* A member gets other parameters, all of them; waits for its copies from the host. */
+/* Replaces all parameters of a member; waits for its copies from the host. */
 WIDE_API wide_status wide_model_replace(wide_model* model, int64_t member,
                                         const wide_parameters* parameters, void* stream);
-/* One parameter of a member, by its name in the graph; the others stay what they are. Otherwise as
- * wide_model_replace. */
+/* Sets one parameter of a member, by its name in the graph; the others keep their values. Otherwise
+ * as wide_model_replace. */
 WIDE_API wide_status wide_model_set_parameter(wide_model* model, int64_t member, const char* name,
                                               const wide_view* view, void* stream);
-/* Member `to` becomes what member `from` is. Does not wait. */
+/* Makes member `to` a copy of member `from`. Does not wait. */
 WIDE_API wide_status wide_model_clone(wide_model* model, int64_t from, int64_t to, void* stream);
-/* A member's parameters as they were given, rounded to the graph's dtype where that is another,
- * copied to the host. Waits. */
+/* A member's parameters as they were given, rounded to the graph's dtype where that differs, copied
+ * to the host. Waits. */
 WIDE_API wide_status wide_model_get(const wide_model* model, int64_t member, void* stream,
                                     wide_parameters** out);
 /* One of them, into the memory of `destination`, on the host or the device: densely packed, of the
@@ -424,18 +423,19 @@ WIDE_API wide_status wide_model_get(const wide_model* model, int64_t member, voi
 WIDE_API wide_status wide_model_get_parameter(const wide_model* model, int64_t member,
                                               const char* name, const wide_view* destination,
                                               void* stream);
-/* Masked members are left out of ensembles; they go on being computed. Does not wait. */
+/* Masked members are left out of ensembles but still computed. Does not wait. */
 WIDE_API wide_status wide_model_mask(wide_model* model, int64_t member, void* stream);
 WIDE_API wide_status wide_model_unmask(wide_model* model, int64_t member, void* stream);
 WIDE_API wide_status wide_model_is_masked(const wide_model* model, int64_t member, int32_t* out);
-/* The `out` members that are not masked move to the front in their order, those behind them are
- * masked. `was` tells which each of the first was; as long as the plan has members, or NULL. Does
- * not wait. */
+/* Moves the unmasked members to the front, in order, and masks those behind them. Stores the number
+ * of unmasked members in `*out`. If `was` is not NULL it must have room for num_members entries;
+ * was[i] receives the previous index of the member now at i, for each unmasked one. Does not
+ * wait. */
 WIDE_API wide_status wide_model_compact(wide_model* model, void* stream, int64_t* was,
                                         int64_t* out);
-/* Of a plan with drops_out: member i draws the numbers of seed + i. Another pass is another
- * `sequence`, not another seed: by seed + 1 member i drops what member i + 1 dropped by `seed`.
- * Until it is called both are 0. Waits for its copies. */
+/* For a plan with drops_out: member i draws its numbers from seed + i. For another pass take
+ * another `sequence`, not another seed: with seed + 1 member i drops what member i + 1 dropped with
+ * `seed`. Until this is called both are 0. Waits for its copies. */
 WIDE_API wide_status wide_model_seed_dropout(wide_model* model, uint64_t seed, uint64_t sequence,
                                              void* stream);
 /* The same with a seed for each member, in their order. */
@@ -444,24 +444,24 @@ WIDE_API wide_status wide_model_seed_members(wide_model* model, const uint64_t* 
 /* All members' parameters in one safetensors file, for wide_members_open. Waits. */
 WIDE_API wide_status wide_model_save(const wide_model* model, const char* path, void* stream);
 WIDE_API wide_status wide_model_plan(const wide_model* model, wide_plan** out);
-/* The same members for another batch: what changes a member changes it in both. */
+/* The same members for another batch: a change of a member changes both models. */
 WIDE_API wide_status wide_model_with_batch(const wide_model* model, int64_t batch,
                                            wide_model** out);
-/* Likewise, with rows of each member's own, options.batches. */
+/* Likewise, with a number of rows for each member, as options.batches. */
 WIDE_API wide_status wide_model_with_batches(const wide_model* model, const int64_t* batches,
                                              int64_t num_batches, wide_model** out);
 WIDE_API void wide_model_destroy(wide_model* model);
 
 /* How far each of num_members is from itself run alone, node by node, on random inputs: out[i] is
- * member i's largest difference over the largest value. Of an ensemble what it joins is compared.
- * options.num_members is not looked at. */
+ * member i's largest difference over the largest value. Of an ensemble the inputs are compared.
+ * options.num_members is ignored. */
 WIDE_API wide_status wide_model_validate(const wide_context* context, const wide_graph* graph,
                                          const wide_plan_options* options,
                                          const wide_parameters* const* members, int64_t num_members,
                                          uint64_t seed, double* out);
 
 /* Runs `batch` rows on a model, some at a time: operands as the plan's but for that extent.
- * WIDE_UNSUPPORTED where an operand is stacked, of a ragged model, and where dropout drops: every
+ * WIDE_UNSUPPORTED where an operand is stacked, for a ragged model, and where dropout drops: every
  * piece would have the same mask. */
 WIDE_API wide_status wide_chunked_create(const wide_model* model, int64_t batch,
                                          wide_chunked** out);

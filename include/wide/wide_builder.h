@@ -24,9 +24,9 @@ typedef struct wide_builder wide_builder; /* a graph that grows */
 /* A value of one builder; 0 is none. */
 typedef int32_t wide_value;
 
-/* A builder's first error stays: its later calls, wide_graph_create too, return it again, so that
- * it is enough to look at the last. `dtype` is that of embeddings' tables; what other layers
- * declare has x's. */
+/* A builder keeps its first error: its later calls, wide_graph_create included, return it again, so
+ * that checking the last is enough. `dtype` is that of embedding tables; what other layers declare
+ * has x's. */
 WIDE_API wide_status wide_builder_create(const char* name, wide_dtype dtype, wide_builder** out);
 WIDE_API void wide_builder_destroy(wide_builder* builder);
 
@@ -66,7 +66,7 @@ typedef struct wide_conv_layer {
   int32_t is_channels_last;
   wide_channels x_channels; /* WIDE_CHANNELS_AUTO: x's are where y's are */
 } wide_conv_layer;
-/* conv1d of an x with three axes, of whose numbers only the widths count; else conv2d. */
+/* conv1d where x has three axes (only the widths count), else conv2d. */
 WIDE_API wide_status wide_builder_conv(wide_builder* builder, const char* name, wide_value x,
                                        int64_t out_channels, const wide_conv_layer* options,
                                        wide_value* out);
@@ -79,8 +79,8 @@ typedef struct wide_attention_layer {
   wide_value key;         /* [B, Tk, kdim] of a cross attention; 0: keys and values come from x */
   wide_value value;       /* [B, Tk, vdim]; 0: as key */
 } wide_attention_layer;
-/* Of a cross attention whose kdim or vdim is not x's D, NAME.q_proj_weight, NAME.k_proj_weight and
- * NAME.v_proj_weight instead of NAME.in_proj_weight. */
+/* A cross attention whose kdim or vdim differs from x's D has NAME.q_proj_weight,
+ * NAME.k_proj_weight and NAME.v_proj_weight instead of NAME.in_proj_weight. */
 WIDE_API wide_status wide_builder_attention(wide_builder* builder, const char* name, wide_value x,
                                             int64_t heads, const wide_attention_layer* options,
                                             wide_value* out);
@@ -110,7 +110,7 @@ typedef struct wide_recurrent_layer {
   const char* suffix;       /* of the parameters' names; NULL: "l0" */
   wide_value first_hidden;  /* [B, H]; 0: zeros */
   wide_value first_cell;    /* fp32 [B, H], an lstm's; present where first_hidden is */
-  /* What the next call continues from, written where not NULL; not of both directions at once. */
+  /* What the next call continues from, written where not NULL; not for both directions at once. */
   wide_value* last_hidden; /* [B, H] */
   wide_value* last_cell;   /* fp32 [B, H], an lstm's */
 } wide_recurrent_layer;
@@ -155,7 +155,7 @@ WIDE_API wide_status wide_builder_add(wide_builder* builder, const char* name, w
 WIDE_API wide_status wide_builder_binary(wide_builder* builder, const char* name, wide_value x,
                                          wide_value other, const char* function, wide_value* out);
 
-/* Of an x with three axes only the widths count. */
+/* Where x has three axes only the widths count. */
 typedef struct wide_pool_layer {
   size_t struct_size;
   int64_t kernel_height, kernel_width;     /* 0: 1 */
@@ -197,7 +197,7 @@ WIDE_API wide_status wide_builder_slice(wide_builder* builder, const char* name,
 /* Axis i of y is axis order[i] of x; the batch stays in front. */
 WIDE_API wide_status wide_builder_transpose(wide_builder* builder, const char* name, wide_value x,
                                             const int64_t* order, int32_t rank, wide_value* out);
-/* What becomes of the members' outputs: mean, variance, vote, log_mean_exp. */
+/* Combines the members' outputs: mean, variance, vote or log_mean_exp. */
 WIDE_API wide_status wide_builder_ensemble(wide_builder* builder, const char* name, wide_value x,
                                            const char* ensemble, wide_value* out);
 

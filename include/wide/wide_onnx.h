@@ -9,12 +9,12 @@
  *   wide_members_graph(members, &graph);
  *   for (i = 0; i < num_paths; ++i) wide_members_get(members, i, &parameters[i]);
  *
- * Then a plan and a model as of any other graph. From one file come any number of members:
+ * Then a plan and a model as for any other graph. One file gives any number of members:
  * wide_model_create takes its parameters as often as they are named, and
- * wide_parameters_create_perturbed makes others of them.
+ * wide_parameters_create_perturbed makes others from them.
  *
  * The first axis of every input is the batch, whatever the file says of it. What is taken and what
- * is refused: wide/onnx.hpp. A file from anywhere may be opened: it is checked as it is read.
+ * is refused: wide/onnx.hpp. Untrusted files may be opened: a file is checked as it is read.
  */
 #ifndef WIDE_WIDE_ONNX_H
 #define WIDE_WIDE_ONNX_H
@@ -25,15 +25,15 @@
 extern "C" {
 #endif
 
-/* The number of a symbolic extent behind the batch: "sequence", 128. */
+/* The value of a symbolic extent after the batch: "sequence", 128. */
 typedef struct wide_onnx_extent {
   size_t struct_size;
   const char* name;
   int64_t extent;
 } wide_onnx_extent;
 
-/* An input of which every element is one number, whoever runs the model: an "attention_mask" of 1
- * hides nothing. It is a constant, no input of the graph. */
+/* An input whose every element is one fixed number: an "attention_mask" of 1 hides nothing. It is a
+ * constant, not an input of the graph. */
 typedef struct wide_onnx_fixed_input {
   size_t struct_size;
   const char* name;
@@ -55,7 +55,7 @@ typedef struct wide_onnx_options {
 /* A file for each member, all of one architecture: they may differ by names and weights, which are
  * named as in the first. `options` may be NULL. Files stay mapped while `out` lives, or a handle of
  * parameters that came from it: nobody may shorten or write to them meanwhile. WIDE_IO_ERROR;
- * WIDE_INVALID_ARGUMENT for what is no sound model, and where files differ, with the node;
+ * WIDE_INVALID_ARGUMENT for an invalid model, and where files differ, with the node;
  * WIDE_UNSUPPORTED, with the node. */
 WIDE_API wide_status wide_onnx_open(const char* const* paths, int64_t num_paths,
                                     const wide_onnx_options* options, wide_members** out);
