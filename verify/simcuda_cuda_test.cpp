@@ -310,6 +310,31 @@ TEST_CASE("simulated memory: use after free, double free, leaks") {
   (void)cudaGetLastError();
 }
 
+TEST_CASE("simulated memory: rows further apart than a pitch may be are refused") {
+  const Bench bench;
+  int most = 0;
+  CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxPitch, 0) == cudaSuccess);
+  CHECK(most == 0x7fffffff);
+  const auto pitch = static_cast<size_t>(most);
+  char *from = nullptr, *to = nullptr;
+  CHECK(cudaMalloc(reinterpret_cast<void**>(&from), pitch + kBytes) == cudaSuccess);
+  CHECK(cudaMalloc(reinterpret_cast<void**>(&to), pitch + kBytes) == cudaSuccess);
+  const auto copy = [&](size_t to_pitch, size_t from_pitch) {
+    return cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, 16, 2, cudaMemcpyDeviceToDevice,
+                             bench.first);
+  };
+  CHECK(cudaMemset2DAsync(from, pitch + 1, 1, 16, 2, bench.first) == cudaErrorInvalidValue);
+  CHECK(cudaMemset2DAsync(from, pitch, 1, 16, 2, bench.first) == cudaSuccess);
+  CHECK(copy(16, pitch + 1) == cudaErrorInvalidPitchValue);
+  CHECK(copy(pitch + 1, pitch) == cudaErrorInvalidPitchValue);
+  CHECK(copy(pitch, pitch) == cudaSuccess);
+  CHECK(cudaMemcpy2D(to, pitch + 1, from, pitch, 16, 2, cudaMemcpyDeviceToDevice) ==
+        cudaErrorInvalidPitchValue);
+  CHECK_THAT(cudaGetErrorName(cudaGetLastError()), ContainsSubstring("InvalidPitchValue"));
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(Simulation::findings().empty());
+}
+
 TEST_CASE("simulated memory: a host that reads through a device pointer faults") {
   const Bench bench;
   bench.fill_a(bench.first);

@@ -226,6 +226,30 @@ TEST_CASE("copies and fills of strided views touch their elements alone") {
   }
 }
 
+TEST_CASE("copies and fills of rows gigabytes apart, which are no pitch to CUDA") {
+  constexpr int64_t kStep = int64_t{1} << 31, kBytes = 2 * kStep + 16;
+  const Context context = test::require_cuda();
+  const OwnedStream stream(context);
+  const Tensor far(context, Dtype::uint8, {kBytes});
+  const TensorView rows(far.data(), Dtype::uint8, {3, 16}, Strides{kStep, 1}, far.view().device);
+  const auto copied = [&](const ConstTensorView& source) {
+    std::vector<uint8_t> out(48);
+    copy(source, TensorView(out.data(), Dtype::uint8, {3, 16}, Device{}), stream.get());
+    context.synchronize(stream.get());
+    return out;
+  };
+  std::vector<uint8_t> in(48);
+  std::iota(in.begin(), in.end(), uint8_t{1});
+  copy(ConstTensorView(in.data(), Dtype::uint8, {3, 16}, Device{}), rows, stream.get());
+  CHECK(copied(rows) == in);
+  const Tensor near(context, Dtype::uint8, {3, 16});
+  copy(rows, near, stream.get());
+  CHECK(copied(near) == in);
+  fill_bytes(rows.narrow(1, 4, 8), 0, stream.get());
+  for (size_t i = 0; i < in.size(); ++i) in[i] = i % 16 / 4 % 3 == 0 ? in[i] : uint8_t{0};
+  CHECK(copied(rows) == in);
+}
+
 TEST_CASE("an allocation that cannot be is out_of_memory with the bytes asked for") {
   for (const Context& context : test::devices_at_hand()) {
     try {

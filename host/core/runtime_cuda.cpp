@@ -53,6 +53,13 @@ cudaMemcpyKind copy_kind(Direction direction) {
                                                   : cudaMemcpyDeviceToDevice;
 }
 
+/// Whether one call may take a block's rows: steps are pitches to CUDA, which have an end
+/// (cudaDevAttrMaxPitch, the same on all devices). Of rows further apart a memory holds few.
+bool steps_are_pitches(const RowBlock& block) {
+  constexpr int64_t kMaxPitch = INT32_MAX;
+  return block.source_step <= kMaxPitch && block.destination_step <= kMaxPitch;
+}
+
 }  // namespace
 
 CudaAvailability query_devices() {
@@ -109,8 +116,12 @@ void copy_async(int ordinal, void* destination, const void* source, int64_t byte
 }
 
 void copy_rows_async(int ordinal, const RowBlock& block, Direction direction, Stream stream) {
-  if (block.num_rows == 1) {
-    return copy_async(ordinal, block.destination, block.source, block.row_bytes, direction, stream);
+  if (block.num_rows == 1 || !steps_are_pitches(block)) {
+    for (int64_t i = 0; i < block.num_rows; ++i) {
+      copy_async(ordinal, block.destination + i * block.destination_step,
+                 block.source + i * block.source_step, block.row_bytes, direction, stream);
+    }
+    return;
   }
   const CurrentDevice current(ordinal);
   WIDE_CHECK_CUDA(cudaMemcpy2DAsync(
@@ -122,8 +133,11 @@ void copy_rows_async(int ordinal, const RowBlock& block, Direction direction, St
 void fill_rows_async(int ordinal, const RowBlock& block, uint8_t byte, Stream stream) {
   const CurrentDevice current(ordinal);
   const auto width = static_cast<size_t>(block.row_bytes);
-  if (block.num_rows == 1) {
-    WIDE_CHECK_CUDA(cudaMemsetAsync(block.destination, byte, width, native_stream(stream)));
+  if (block.num_rows == 1 || !steps_are_pitches(block)) {
+    for (int64_t i = 0; i < block.num_rows; ++i) {
+      WIDE_CHECK_CUDA(cudaMemsetAsync(block.destination + i * block.destination_step, byte, width,
+                                      native_stream(stream)));
+    }
     return;
   }
   WIDE_CHECK_CUDA(cudaMemset2DAsync(block.destination, static_cast<size_t>(block.destination_step),

@@ -56,6 +56,7 @@ const std::map<int, int>& attributes(int architecture) {
       {cudaDevAttrMaxSharedMemoryPerMultiprocessor, m.shared_bytes_of_multiprocessor},
       {cudaDevAttrReservedSharedMemoryPerBlock, kSharedOfSystem},
       {cudaDevAttrWarpSize, 32},
+      {cudaDevAttrMaxPitch, kMaxPitch},
       {cudaDevAttrMultiProcessorCount, m.multiprocessors},
       {cudaDevAttrMaxThreadsPerMultiProcessor, kThreadsOfMultiprocessor},
       {cudaDevAttrMaxBlocksPerMultiprocessor, kBlocksOfMultiprocessor},
@@ -139,6 +140,7 @@ constexpr ErrorText kErrors[] = {
     {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
     {cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection",
      "invalid copy direction for memcpy"},
+    {cudaErrorInvalidPitchValue, "cudaErrorInvalidPitchValue", "invalid pitch argument"},
     {cudaErrorInvalidSymbol, "cudaErrorInvalidSymbol", "invalid device symbol"},
     {cudaErrorMissingConfiguration, "cudaErrorMissingConfiguration",
      "missing launch configuration"},
@@ -238,6 +240,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int ordinal) {
     p->reservedSharedMemPerBlock = kSharedOfSystem;
     p->regsPerBlock = p->regsPerMultiprocessor = 65536;
     p->warpSize = 32;
+    p->memPitch = kMaxPitch;
     p->maxThreadsPerBlock = 1024;
     p->maxThreadsDim[0] = p->maxThreadsDim[1] = 1024;
     p->maxThreadsDim[2] = 64;

@@ -18,6 +18,8 @@ struct DeviceModel {
   int clock_khz, memory_clock_khz, memory_bus_bits;
 };
 
+constexpr int kMaxPitch = 0x7fffffff;  ///< bytes from row to row of a copy or fill
+
 /// "simulated sm_90a" (90) or "simulated sm_80" (80).
 const DeviceModel& device_model(int architecture);
 

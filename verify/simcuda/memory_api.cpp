@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "verify/simcuda/device.hpp"
+#include "verify/simcuda/device_model.hpp"
 
 namespace wide::simcuda {
 
@@ -208,6 +209,12 @@ cudaError_t fill(Device& d, void* pointer, size_t pitch, int value, Extent exten
   });
 }
 
+/// Rows too far apart for one copy are refused, whatever lies there.
+cudaError_t copy_rows(Device& d, const CopyRequest& r) {
+  const bool fits = r.to_pitch <= kMaxPitch && r.from_pitch <= kMaxPitch;
+  return fits ? copy(d, r) : cudaErrorInvalidPitchValue;
+}
+
 /// Freed in the order of the stream.
 cudaError_t free_later(Device& d, void* pointer, cudaStream_t stream) {
   return d.enqueue(stream,
@@ -270,14 +277,14 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                          size_t width, size_t height, cudaMemcpyKind kind) {
   return call("cudaMemcpy2D", [&](Device& d) {
-    return copy(d, {to, to_pitch, from, from_pitch, {width, height}, kind});
+    return copy_rows(d, {to, to_pitch, from, from_pitch, {width, height}, kind});
   });
 }
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                               size_t width, size_t height, cudaMemcpyKind kind,
                               cudaStream_t stream) {
   return call("cudaMemcpy2DAsync", [&](Device& d) {
-    return copy(d, {to, to_pitch, from, from_pitch, {width, height}, kind, stream, true});
+    return copy_rows(d, {to, to_pitch, from, from_pitch, {width, height}, kind, stream, true});
   });
 }
 cudaError_t cudaMemset(void* pointer, int value, size_t bytes) {
@@ -294,6 +301,7 @@ cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t
 cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream) {
   return call("cudaMemset2DAsync", [&](Device& d) {
+    if (height > 1 && pitch > kMaxPitch) return cudaErrorInvalidValue;
     return fill(d, pointer, pitch, value, {width, height}, stream);
   });
 }
