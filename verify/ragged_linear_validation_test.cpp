@@ -3,10 +3,13 @@
 //
 // Every way to misuse ragged_linear, with the message that it gets.
 #include <catch2/catch_test_macros.hpp>
+#include <ctime>
 #include <functional>
 #include <limits>
+#include <utility>
 
 #include "verify/ragged_linear_case.hpp"
+#include "verify/support/dice.hpp"
 
 namespace wide::test {
 namespace {
@@ -98,6 +101,79 @@ TEST_CASE("ragged_linear: outputs that overlap, and those that only seem to") {
   CHECK(refused(p).starts_with("ragged_linear: y of member 1 begins at offset 16"));
   p.members[1].batch = 0;
   CHECK_NOTHROW(lay_out_ragged_linear(p));
+}
+
+/// What is said of two members' outputs: no element of both, and, where they do not lie apart, one
+/// row stride or a single row in a gap of the other's.
+bool may_lie_so(const RaggedLinearMember& a, const RaggedLinearMember& b) {
+  const auto end = [](const RaggedLinearMember& m) {
+    return m.y.offset + (m.batch - 1) * m.y.row + m.out_features;
+  };
+  if (end(a) <= b.y.offset || end(b) <= a.y.offset) return true;
+  const RaggedLinearMember& later = a.y.offset < b.y.offset ? b : a;
+  if (a.y.row != b.y.row && later.batch > 1) return false;
+  for (int64_t i = 0; i < a.batch; ++i) {
+    for (int64_t j = 0; j < b.batch; ++j) {
+      const int64_t first = a.y.offset + i * a.y.row, second = b.y.offset + j * b.y.row;
+      if (first < second + b.out_features && second < first + a.out_features) return false;
+    }
+  }
+  return true;
+}
+
+bool may_lie_so(const RaggedLinearProblem& p) {
+  for (size_t i = 0; i < p.members.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (!may_lie_so(p.members[i], p.members[j])) return false;
+    }
+  }
+  return true;
+}
+
+TEST_CASE("ragged_linear: of random places those are refused that are not allowed, no others") {
+  Dice dice(5);
+  int allowed = 0, refusals = 0;
+  for (int round = 0; round < 20000; ++round) {
+    RaggedLinearProblem p;
+    const int64_t row = dice.between(4, 16);
+    const auto count = dice.between(2, 9);
+    for (int64_t i = 0; i < count; ++i) {
+      RaggedLinearMember m = ragged_member(dice.between(1, 4), 1, dice.between(1, row < 8 ? 2 : 4));
+      const int64_t own = dice.between(0, 19) == 0 ? row + 1 : row;
+      m.y = {dice.between(0, 12) * row + dice.between(0, row - 1), m.batch == 1 ? 0 : own};
+      p.members.push_back(m);
+      // What is not allowed mostly goes again, so that layouts of many members are.
+      if (!may_lie_so(p) && dice.between(0, 9) != 0) p.members.pop_back();
+    }
+    bool is_refused = false;
+    try {
+      (void)lay_out_ragged_linear(p);
+    } catch (const Error&) {
+      is_refused = true;
+    }
+    REQUIRE(is_refused != may_lie_so(p));
+    ++(is_refused ? refusals : allowed);
+  }
+  CHECK(allowed > 2000);
+  CHECK(refusals > 2000);
+}
+
+TEST_CASE("ragged_linear: of many interleaved outputs each is held against few") {
+  constexpr int64_t kMembers = 200000;
+  RaggedLinearProblem p;
+  for (int64_t i = 0; i < kMembers; ++i) {
+    p.members.push_back(ragged_member(3, 1, 1));
+    p.members.back().y = {i, kMembers};
+  }
+  const std::clock_t begin = std::clock();
+  CHECK_NOTHROW(lay_out_ragged_linear(p));
+  CHECK(std::clock() - begin < 10 * CLOCKS_PER_SEC);  // all against all: a minute and more
+  std::swap(p.members.front().y.offset, p.members.back().y.offset);
+  CHECK_NOTHROW(lay_out_ragged_linear(p));
+  p.members[kMembers / 2].out_features = 2;
+  CHECK(refused(p) ==
+        "ragged_linear: y of member 100001 begins at offset 100001, inside that of "
+        "member 100000, expected outputs apart or interleaved at one row stride");
 }
 
 TEST_CASE("ragged_linear: operands that do not fit the plan") {

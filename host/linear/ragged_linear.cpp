@@ -24,7 +24,7 @@ struct RaggedLinearPlan::State {
   State(const Context& context_, RaggedLinearProblem problem_, RaggedLinearChoice choice_)
       : context(context_),
         problem(std::move(problem_)),
-        extents(ragged_linear_extents(problem)),
+        extents(extents_of_laid_out(problem)),
         choice(std::move(choice_)),
         workspace_bytes(ragged_linear_workspace_bytes(choice.strategy, problem, context.info())),
         range_name("wide::ragged_linear(" +

@@ -5,9 +5,15 @@
 // with overflow checks once here, so that nothing behind it needs any.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <queue>
 #include <string>
+#include <utility>
 
 #include "host/core/check.hpp"
+#include "host/linear/ragged_linear_problem.hpp"
 #include "wide/ragged_linear.hpp"
 
 namespace wide {
@@ -76,6 +82,45 @@ bool interleave(const Outputs& first, const Outputs& second) {
   return column >= first.features && column + second.features <= first.row;
 }
 
+void require_interleaved(const Outputs& first, const Outputs& second) {
+  WIDE_REQUIRE(interleave(first, second), "ragged_linear: y of member " +
+                                              std::to_string(second.member) + " begins at offset " +
+                                              text(second.begin) + ", inside that of member " +
+                                              std::to_string(first.member) +
+                                              ", expected outputs apart or interleaved at one row "
+                                              "stride");
+}
+
+/// Outputs that have begun and not ended where a sweep over the storage has come to. Each has
+/// columns of its own in rows of one stride, a circle of them, so that what begins now overlaps
+/// none where it overlaps neither of its neighbours.
+class OutputSweep {
+ public:
+  /// `outputs` begin no earlier than those added before, and outlive this.
+  void add(const Outputs& outputs) {
+    for (; !ends_.empty() && ends_.top().first <= outputs.begin; ends_.pop()) {
+      by_column_.erase(ends_.top().second);
+    }
+    if (by_column_.empty()) row_ = outputs.row;
+    const int64_t column = outputs.begin % row_;
+    if (!by_column_.empty()) {
+      const auto begin = by_column_.begin(), end = by_column_.end();
+      const auto next = by_column_.upper_bound(column);
+      require_interleaved(*std::prev(next == begin ? end : next)->second, outputs);
+      require_interleaved(*(next == end ? begin : next)->second, outputs);
+    }
+    by_column_.emplace(column, &outputs);
+    ends_.emplace(outputs.end, column);
+  }
+
+ private:
+  using End = std::pair<int64_t, int64_t>;  ///< element, column
+
+  int64_t row_ = 1;  ///< stride of all
+  std::map<int64_t, const Outputs*> by_column_;
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+};
+
 void require_apart(const RaggedLinearProblem& problem) {
   std::vector<Outputs> all;
   for (size_t i = 0; i < problem.members.size(); ++i) {
@@ -90,15 +135,8 @@ void require_apart(const RaggedLinearProblem& problem) {
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const Outputs& a, const Outputs& b) { return a.begin < b.begin; });
-  for (size_t i = 0; i < all.size(); ++i) {
-    for (size_t j = i + 1; j < all.size() && all[j].begin < all[i].end; ++j) {
-      WIDE_REQUIRE(interleave(all[i], all[j]),
-                   "ragged_linear: y of member " + std::to_string(all[j].member) +
-                       " begins at offset " + text(all[j].begin) + ", inside that of member " +
-                       std::to_string(all[i].member) +
-                       ", expected outputs apart or interleaved at one row stride");
-    }
-  }
+  OutputSweep sweep;
+  for (const Outputs& outputs : all) sweep.add(outputs);
 }
 
 void check_problem(const RaggedLinearProblem& problem) {
@@ -135,7 +173,10 @@ RaggedLinearProblem lay_out_ragged_linear(RaggedLinearProblem problem) {
 }
 
 RaggedLinearExtents ragged_linear_extents(const RaggedLinearProblem& problem) {
-  const RaggedLinearProblem whole = lay_out_ragged_linear(problem);
+  return extents_of_laid_out(lay_out_ragged_linear(problem));
+}
+
+RaggedLinearExtents extents_of_laid_out(const RaggedLinearProblem& whole) {
   RaggedLinearExtents extents;
   int64_t parameters = 0;
   const auto grow = [](int64_t& extent, const RaggedRows& rows, int64_t num_rows,

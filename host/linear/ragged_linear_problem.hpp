@@ -19,6 +19,9 @@ void check_ragged_linear_arguments(const RaggedLinearProblem& problem,
 void check_ragged_storage(std::string_view argument, const ConstTensorView& storage, Dtype dtype,
                           int64_t elements);
 
+/// ragged_linear_extents() of a problem that is laid out, which is not done again.
+RaggedLinearExtents extents_of_laid_out(const RaggedLinearProblem& problem);
+
 /// Member `index` of a problem that is laid out, complete, of one member.
 LinearProblem ragged_member_problem(const RaggedLinearProblem& problem, size_t index);
 /// Its operands inside arguments that were checked.
