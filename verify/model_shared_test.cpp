@@ -12,6 +12,7 @@
 
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
+#include "verify/support/simulation.hpp"
 #include "wide/layers.hpp"
 
 using namespace wide;
@@ -240,6 +241,32 @@ TEST_CASE("model: parameters that nobody reads may be shared, those that are non
   CHECK_THROWS_WITH(make_model_plan(cpu, graph, kProblem, options),
                     ContainsSubstring("model: shared_parameters has daed, expected names of the "
                                       "graph's parameters"));
+}
+
+TEST_CASE("model: members that are loaded neither read back nor write what the first one shares") {
+  test::require_simulation();  // which counts calls
+  const Context context = test::require_cuda();
+  // Calls of making a model of that many members, of so many layers that are all shared.
+  const auto calls_of = [&](int64_t num_layers, size_t num_members) {
+    const Graph graph = test::built([&](GraphBuilder& g) {
+      Value h = g.shared_input("x", {kBatch, 8});
+      for (int64_t i = 0; i < num_layers; ++i) {
+        h = layers::linear(g, "layer" + std::to_string(i), h, 8);
+      }
+      g.output("y", h);
+    });
+    const OwnedParameters owned = random_parameters(graph, 7, 0);
+    const std::vector<MemberParameters> equal(num_members, views_of(owned));
+    const ModelPlan plan = make_model_plan(
+        context, graph, {.num_members = static_cast<int64_t>(num_members), .batch = 2},
+        {.shared_parameters = equal_parameters(graph, equal)});
+    const int64_t before = test::Simulation::num_calls();
+    const Model model(context, plan, equal);
+    return test::Simulation::num_calls() - before;
+  };
+  const int64_t of_one_layer = calls_of(1, 9) - calls_of(1, 2);
+  CHECK(of_one_layer == calls_of(5, 9) - calls_of(5, 2));
+  CHECK(calls_of(5, 2) > calls_of(1, 2));  // the first has its own
 }
 
 TEST_CASE("model: members drop out what is one for all of them") {

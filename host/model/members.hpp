@@ -4,10 +4,13 @@
 // What all copies of a Model share: its members' parameters and masks, and who may be at them.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <mutex>
 #include <shared_mutex>
 #include <vector>
 
+#include "host/model/lowering.hpp"
 #include "host/model/member_values.hpp"
 #include "wide/model.hpp"
 
@@ -35,6 +38,15 @@ class MembersLock {
   bool is_used_;
   mutable std::mutex next_;
   mutable std::shared_mutex members_;
+};
+
+/// What members that are loaded one after another have in common.
+struct MemberLoads {
+  HostContext host;
+  bool makes_model = false;
+  /// Of what is one for all members, by its slot, while a model is made: what the first had, which
+  /// would else have to be read back for each of the others.
+  std::map<const ParameterSlot*, std::vector<std::byte>> shared{};
 };
 
 struct Model::State {

@@ -49,9 +49,9 @@ Model::Model(const Context& context, const ModelPlan& plan,
                                         " members, expected the plan's = " + std::to_string(n));
   state_ = std::make_shared<State>(context, s.memory.weights_bytes, n);
   const OwnedStream stream(context);
-  HostContext host(context);
+  MemberLoads loads{.host = HostContext(context), .makes_model = true};
   for (size_t i = 0; i < n; ++i) {
-    load(static_cast<int64_t>(i), members[i], stream.get(), i > 0, host);
+    load(static_cast<int64_t>(i), members[i], stream.get(), loads);
     if (s.mask_storage >= 0) set_mask(static_cast<int64_t>(i), false, stream.get());
   }
   if (!s.dropouts.empty()) seed_dropout(0, 0, stream.get());

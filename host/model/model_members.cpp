@@ -67,15 +67,30 @@ std::vector<std::byte> read_slot(const ModelPlan::State& s, const Model::State& 
   return bytes;
 }
 
-/// What is one for all members no member changes.
-void require_as_shared(const ModelPlan::State& s, const Model::State& state,
-                       const SlotContent& content, int64_t member, Stream stream) {
-  const ParameterSlot& slot = *content.slot;
-  if (slot.place.num_members > 1 || s.problem.num_members == 1) return;
-  WIDE_REQUIRE(read_slot(s, state, slot, member, stream) == content.value.bytes,
-               "model: member " + std::to_string(member) + ": " + s.graph.name(slot.value) +
-                   " differs from that of the other members, expected the same: it is one of "
-                   "shared_parameters");
+bool is_one_for_all(const ModelPlan::State& s, const ParameterSlot& slot) {
+  return slot.place.num_members == 1 && s.problem.num_members > 1;
+}
+
+/// What is one for all members no member changes: it leaves `contents`, as what is there already,
+/// unless this is the first member of all.
+void settle_shared(const ModelPlan::State& s, const Model::State& state,
+                   std::vector<SlotContent>& contents, int64_t member, Stream stream,
+                   const MemberLoads& loads) {
+  std::erase_if(contents, [&](const SlotContent& content) {
+    const ParameterSlot& slot = *content.slot;
+    if (!is_one_for_all(s, slot)) return false;
+    const auto first = loads.shared.find(&slot);
+    const bool is_kept = first != loads.shared.end();
+    if (loads.makes_model && !is_kept) return false;
+    const auto& wanted = content.value.bytes;
+    const bool is_same =
+        is_kept ? first->second == wanted : read_slot(s, state, slot, member, stream) == wanted;
+    WIDE_REQUIRE(is_same, "model: member " + std::to_string(member) + ": " +
+                              s.graph.name(slot.value) +
+                              " differs from that of the other members, expected the same: it is "
+                              "one of shared_parameters");
+    return true;
+  });
 }
 
 void write_slots(const ModelPlan::State& s, Model::State& state, std::vector<SlotContent>& contents,
@@ -107,27 +122,33 @@ HostValue stored_value(const ModelPlan::State& s, const Model::State& state, int
 }  // namespace
 
 void Model::replace(int64_t member, const MemberParameters& parameters, Stream stream) {
-  HostContext host(state_->context);
-  load(member, parameters, stream, true, host);
+  MemberLoads loads{.host = HostContext(state_->context)};
+  load(member, parameters, stream, loads);
 }
 
 void Model::load(int64_t member, const MemberParameters& parameters, Stream stream,
-                 bool checks_shared, HostContext& host) {
+                 MemberLoads& loads) {
   require_member(member);
   const ModelPlan::State& s = plan_.state();
   State& state = *state_;
   require_stream(state.context.device(), stream);
   HostValues values = checked_parameters(state.context, s.source, member, parameters, stream);
   std::vector<SlotContent> contents;
-  for (const ParameterSlot& slot : s.slots) contents.push_back(content_of(s, slot, values, host));
+  for (const ParameterSlot& slot : s.slots) {
+    contents.push_back(content_of(s, slot, values, loads.host));
+  }
   std::erase_if(values, [&](const auto& value) { return raw_slot(s, value.first) != nullptr; });
   const auto lock = state.lock.for_change();
-  if (checks_shared) {
-    for (const SlotContent& c : contents) require_as_shared(s, state, c, member, stream);
-  }
+  settle_shared(s, state, contents, member, stream, loads);
   write_slots(s, state, contents, member, stream);
   state.kept[static_cast<size_t>(member)].swap(values);
   state.context.synchronize(stream);
+  if (!loads.makes_model) return;
+  for (SlotContent& content : contents) {
+    if (is_one_for_all(s, *content.slot)) {
+      loads.shared.emplace(content.slot, std::move(content.value.bytes));
+    }
+  }
 }
 
 void Model::set(int64_t member, std::string_view parameter, const ConstTensorView& view,
@@ -139,7 +160,7 @@ void Model::set(int64_t member, std::string_view parameter, const ConstTensorVie
   const Value place = known_parameter(s.source, member, parameter);
   const std::string& name = s.source.name(place);
   HostValue value = checked_parameter(state.context, s.source, member, place, view, stream);
-  HostContext host(state.context);
+  MemberLoads loads{.host = HostContext(state.context)};
   const auto lock = state.lock.for_change();
   std::vector<SlotContent> contents;
   for (const ParameterSlot& slot : s.slots) {
@@ -149,9 +170,9 @@ void Model::set(int64_t member, std::string_view parameter, const ConstTensorVie
     for (const std::string& n : names) {
       values.emplace(n, n == name ? value : stored_value(s, state, member, n, stream));
     }
-    contents.push_back(content_of(s, slot, values, host));
+    contents.push_back(content_of(s, slot, values, loads.host));
   }
-  for (const SlotContent& c : contents) require_as_shared(s, state, c, member, stream);
+  settle_shared(s, state, contents, member, stream, loads);
   write_slots(s, state, contents, member, stream);
   HostValues& kept = state.kept[static_cast<size_t>(member)];
   if (const auto found = kept.find(name); found != kept.end()) std::swap(found->second, value);

@@ -24,8 +24,8 @@
 
 namespace wide {
 
-class HostContext;
 class TuningCache;
+struct MemberLoads;
 
 struct ModelProblem {
   int64_t num_members = 1;
@@ -249,8 +249,7 @@ class Model {
   void check(const ModelArguments& arguments, const Execution& execution) const;
   void enqueue(const ModelArguments& arguments, const Execution& execution) const;
   void require_member(int64_t member) const;
-  void load(int64_t member, const MemberParameters& parameters, Stream stream, bool checks_shared,
-            HostContext& host);
+  void load(int64_t member, const MemberParameters& parameters, Stream stream, MemberLoads& loads);
   void set_mask(int64_t member, bool is_masked, Stream stream);
   Model with_problem(const ModelProblem& problem, const std::string& what) const;
   Model(ModelPlan plan, std::shared_ptr<State> state)
