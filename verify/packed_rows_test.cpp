@@ -2,14 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What pointwise, binary, dropout and softmax refuse of x and y, by operands that one check alone
-// refuses.
+// refuses; and how the CPU's threads share packed rows.
 #include "host/pointwise/packed_rows.hpp"
 
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
 
+#include "host/core/slices.hpp"
 #include "verify/support/refusals.hpp"
 #include "wide/context.hpp"
+#include "wide/layernorm.hpp"
+#include "wide/pointwise.hpp"
 #include "wide/tensor.hpp"
 
 using namespace wide;
@@ -75,4 +85,82 @@ TEST_CASE("packed rows: x and y that do not fit are named") {
   refuses(elsewhere, y, 2, "p: x is on cuda:0, expected the plan's device = cpu");
   refuses(storage.view().narrow(0, 0, 4), storage.view().narrow(0, 1, 4), 2,
           "p: y overlaps x, expected x itself or memory of its own");
+}
+
+namespace {
+
+struct MemberRowsCase {
+  int64_t rows, num_members, at_once, elements;
+};
+
+Context cpu_of(int num_threads) {
+  return Context::cpu({.num_threads = num_threads, .allocator = nullptr});
+}
+
+}  // namespace
+
+TEST_CASE(
+    "packed rows: the CPU works on each row of each member once, and on those that lie "
+    "together in turn") {
+  const MemberRowsCase cases[] = {{5, 3, 3, 8},    {0, 3, 3, 8},         {1, 70, 70, 1000},
+                                  {40, 3, 3, 900}, {3, 7, 7, 1 << 20},   {9, 4, 1, 20000},
+                                  {1, 1, 1, 1},    {1000, 50, 50, 4000}, {7, 33, 33, 1000}};
+  for (const auto& [rows, num_members, at_once, elements] : cases) {
+    CAPTURE(rows, num_members, at_once, elements);
+    std::vector<std::pair<int64_t, int64_t>> in_turn, expected;
+    for_each_member_row(cpu_of(1), rows, num_members, at_once, elements,
+                        [&](int64_t row, int64_t member) { in_turn.emplace_back(row, member); });
+    for (int64_t first = 0; first < num_members; first += at_once) {
+      for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t n = first; n < first + at_once; ++n) expected.emplace_back(row, n);
+      }
+    }
+    CHECK(in_turn == expected);
+    std::vector<std::atomic<int>> times(static_cast<size_t>(rows * num_members));
+    for_each_member_row(cpu_of(4), rows, num_members, at_once, elements,
+                        [&](int64_t row, int64_t member) {
+                          ++times[static_cast<size_t>(row * num_members + member)];
+                        });
+    for (const auto& count : times) CHECK(count == 1);
+  }
+}
+
+TEST_CASE("packed rows: members of a single row are several threads' work") {
+  std::atomic<int> arrived = 0;
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  for_each_member_row(cpu_of(2), 1, 2, 2, 1 << 16, [&](int64_t, int64_t) {
+    ++arrived;
+    while (arrived < 2 && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+  });
+  CHECK(std::chrono::steady_clock::now() < give_up);  // each waited for the other one
+}
+
+TEST_CASE("packed rows: results have the same bits however many threads there are") {
+  constexpr int64_t kMembers = 9, kFeatures = 12345;
+  for (const int64_t rows : {1, 3}) {
+    const Shape shape{rows, kMembers * kFeatures};
+    const auto results_of = [&](int num_threads) {
+      const Context context = cpu_of(num_threads);
+      const Tensor x(context, Dtype::fp32, shape), gelu(context, Dtype::fp32, shape),
+          normed(context, Dtype::fp32, shape);
+      auto* values = static_cast<float*>(x.data());
+      for (int64_t i = 0; i < x.num_elements(); ++i) values[i] = std::sin(static_cast<float>(i));
+      make_pointwise_plan(context, {.num_members = kMembers,
+                                    .rows = rows,
+                                    .features = kFeatures,
+                                    .function = PointwiseFunction::gelu_tanh})
+          .run({.x = x, .slope = {}, .y = gelu}, {Stream::cpu()});
+      make_layernorm_plan(context, {.num_members = kMembers,
+                                    .rows = rows,
+                                    .features = kFeatures,
+                                    .has_gamma = false,
+                                    .has_beta = false})
+          .run({.x = x, .gamma = {}, .beta = {}, .y = normed}, {Stream::cpu()});
+      std::vector<std::byte> bytes(static_cast<size_t>(2 * x.bytes()));
+      std::memcpy(bytes.data(), gelu.data(), static_cast<size_t>(x.bytes()));
+      std::memcpy(bytes.data() + x.bytes(), normed.data(), static_cast<size_t>(x.bytes()));
+      return bytes;
+    };
+    CHECK(results_of(1) == results_of(4));
+  }
 }

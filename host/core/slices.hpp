@@ -1,17 +1,18 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Spreads the slices of members, which are worked on by themselves, over the threads of a CPU
-// context.
+// Spreads the slices of members, or the rows that they have in turn, which are worked on by
+// themselves, over the threads of a CPU context.
 #pragma once
 
 #include <algorithm>
 
 #include "host/core/parallel.hpp"
+#include "host/core/vectorised.hpp"
 
 namespace wide {
 
-constexpr int64_t kElementsPerTask = 1 << 15;
+constexpr int64_t kElementsPerTask = 1 << 15;  ///< some tens of microseconds
 
 /// Calls body(member, slice of the member) for `slices` slices of each member, each of `elements`
 /// elements: `at_once` members' over all threads at a time.
@@ -24,6 +25,31 @@ void for_each_slice(const Context& context, int64_t num_members, int64_t at_once
     parallel_for(context, (together + step - 1) / step, [&](int64_t task) {
       const int64_t end = std::min(together, (task + 1) * step);
       for (int64_t i = task * step; i < end; ++i) body(first + i / slices, i % slices);
+    });
+  }
+}
+
+/// Calls body(row, member), vectorised, for `rows` rows of each member, each of `elements`
+/// elements: `at_once` members' over all threads at a time, by tasks of whole rows of theirs where
+/// these are short, of some members' where they are long.
+template <class Body>
+void for_each_member_row(const Context& context, int64_t rows, int64_t num_members, int64_t at_once,
+                         int64_t elements, const Body& body) {
+  const int64_t together = rows * at_once;
+  int64_t step = std::max<int64_t>(1, kElementsPerTask / elements);
+  if (step > at_once) step -= step % at_once;
+  for (int64_t first = 0; first < num_members; first += at_once) {
+    parallel_for(context, (together + step - 1) / step, [&](int64_t task) {
+      const int64_t begin = task * step, end = std::min(together, begin + step);
+      call_vectorised([&] {
+        int64_t row = begin / at_once, member = begin % at_once;
+        for (int64_t i = begin; i < end; ++i) {
+          body(row, first + member);
+          if (++member < at_once) continue;
+          member = 0;
+          ++row;
+        }
+      });
     });
   }
 }

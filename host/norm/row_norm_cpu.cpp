@@ -9,9 +9,7 @@
 #include <cmath>
 
 #include "host/core/activation_cpu.hpp"
-#include "host/core/parallel.hpp"
 #include "host/core/row_cpu.hpp"
-#include "host/core/vectorised.hpp"
 #include "host/norm/norm_cpu.hpp"
 #include "host/norm/row_norm.hpp"
 
@@ -134,21 +132,10 @@ class RowNormaliser {
 void run_row_norm_cpu(const Context& context, const ChainProblem& problem, WideStrategy strategy,
                       const ChainArguments& arguments) {
   if (problem.features == 0) return;
-  const bool is_wide = strategy == WideStrategy::wide;
-  const int64_t at_once = is_wide ? problem.num_members : 1;
-  const int64_t step = std::max<int64_t>(1, kElementsPerTask / (problem.features * at_once));
-  for (int64_t first = 0; first < problem.num_members; first += at_once) {
-    parallel_for(context, (problem.rows + step - 1) / step, [&](int64_t task) {
-      const int64_t end = std::min(problem.rows, (task + 1) * step);
-      call_vectorised([&] {
-        for (int64_t row = task * step; row < end; ++row) {
-          for (int64_t n = first; n < first + at_once; ++n) {
-            RowNormaliser(problem, arguments, row, n).run();
-          }
-        }
-      });
-    });
-  }
+  const int64_t at_once = strategy == WideStrategy::wide ? problem.num_members : 1;
+  for_each_member_row(
+      context, problem.rows, problem.num_members, at_once, problem.features,
+      [&](int64_t row, int64_t member) { RowNormaliser(problem, arguments, row, member).run(); });
 }
 
 }  // namespace wide
