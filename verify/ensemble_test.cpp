@@ -365,3 +365,17 @@ TEST_CASE("ensemble: empty problems run, and each wrong operand is named") {
   for (const Ensemble mode : kAllEnsembles) CHECK(parse_ensemble(ensemble_name(mode)) == mode);
   CHECK_FALSE(parse_ensemble("median").has_value());
 }
+
+TEST_CASE("ensemble: long rows have the same bits however many threads share them") {
+  for (const Ensemble mode : kAllEnsembles) {
+    for (const int64_t rows : {1, 3}) {
+      const EnsembleProblem p{.num_members = 7, .rows = rows, .features = 20011, .mode = mode};
+      std::vector<double> values(static_cast<size_t>(rows * p.num_members * p.features));
+      for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<double>(i));
+      const auto of_threads = [&](int count) {
+        return ensemble(Context::cpu({.num_threads = count, .allocator = nullptr}), p, values);
+      };
+      CHECK(is_same(of_threads(1), of_threads(4)));
+    }
+  }
+}

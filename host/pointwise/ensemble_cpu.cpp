@@ -11,8 +11,8 @@
 
 #include "host/core/math_cpu.hpp"
 #include "host/core/row_cpu.hpp"
+#include "host/core/slices.hpp"
 #include "host/pointwise/ensemble_run.hpp"
-#include "host/pointwise/packed_rows_cpu.hpp"
 
 namespace wide {
 
@@ -100,15 +100,14 @@ class Runner {
 
   void run_wide() const {
     if (p_.mode == Ensemble::vote) {
-      for_each_piece([&](int64_t row, int64_t first, int64_t) {
-        if (first > 0) return;
+      for_each_piece(p_.features, p_.num_members, [&](int64_t row, int64_t, int64_t) {
         begin(p_.mode, kept(row, 0), p_.features);
         for (int64_t n = 0; n < p_.num_members; ++n) add_vote(row, n);
         write(row, 0, p_.features, kept(row, 0));
       });
       return;
     }
-    for_each_piece([&](int64_t row, int64_t first, int64_t count) {
+    for_each_piece(kChunk, p_.num_members, [&](int64_t row, int64_t first, int64_t count) {
       float sums[3][kChunk];
       const Parts parts{sums[0], sums[1], sums[2]};
       begin(p_.mode, parts, count);
@@ -121,19 +120,20 @@ class Runner {
   }
 
   void run_sequential() const {
-    for_each_piece([&](int64_t row, int64_t first, int64_t count) {
+    const int64_t length = p_.mode == Ensemble::vote ? p_.features : kChunk;
+    for_each_piece(length, 1, [&](int64_t row, int64_t first, int64_t count) {
       begin(p_.mode, kept(row, first), count);
     });
     int64_t k = 0;
     for (int64_t n = 0; n < p_.num_members; ++n) {
       if (!counts(n)) continue;
       ++k;
-      for_each_piece([&](int64_t row, int64_t first, int64_t count) {
-        if (p_.mode != Ensemble::vote) return add_member(row, first, count, n, k, kept(row, first));
-        if (first == 0) add_vote(row, n);
+      for_each_piece(length, 1, [&](int64_t row, int64_t first, int64_t count) {
+        if (p_.mode == Ensemble::vote) return add_vote(row, n);
+        add_member(row, first, count, n, k, kept(row, first));
       });
     }
-    for_each_piece([&](int64_t row, int64_t first, int64_t count) {
+    for_each_piece(length, 1, [&](int64_t row, int64_t first, int64_t count) {
       write(row, first, count, kept(row, first));
     });
   }
@@ -148,15 +148,18 @@ class Runner {
     return {parts, parts + plane, parts + 2 * plane};
   }
 
-  /// body(row, first, count), from several threads.
+  /// body(row, first, count) for pieces of y's rows, of which so many members are read, from
+  /// several threads.
   template <class Body>
-  void for_each_piece(const Body& body) const {
-    const PackedRows rows{1, p_.rows, p_.features, p_.dtype, {}, {}};
-    for_each_row(context_, rows, WideStrategy::wide, [&](int64_t row, int64_t) {
-      for (int64_t first = 0; first < p_.features; first += kChunk) {
-        body(row, first, std::min(kChunk, p_.features - first));
-      }
-    });
+  void for_each_piece(int64_t length, int64_t num_members, const Body& body) const {
+    if (p_.features == 0) return;
+    const int64_t pieces = (p_.features + length - 1) / length;
+    const int64_t elements = std::min(length, p_.features) * num_members;
+    for_each_member_row(context_, p_.rows, pieces, pieces, elements,
+                        [&](int64_t row, int64_t piece) {
+                          const int64_t first = piece * length;
+                          body(row, first, std::min(length, p_.features - first));
+                        });
   }
 
   void add_vote(int64_t row, int64_t n) const {
