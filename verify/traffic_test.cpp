@@ -255,6 +255,26 @@ TEST_CASE("what is bound by memory asks for odd sizes hardly more than once") {
   }
 }
 
+TEST_CASE("a later member of an ensemble is no more work than an earlier one, one by one") {
+  require_simulation();
+  Session session(Context::cuda(0));
+  const catalog::PrimitiveSpec& spec = catalog::find_primitive("ensemble");
+  const std::pair<std::string, catalog::AxisValue> sizes[] = {
+      {"n", int64_t{80}}, {"batch", int64_t{2}}, {"d", int64_t{40}}};
+  const auto workload = spec.make_workload(session.context(), catalog::make_case(spec, sizes), {});
+  const std::vector<LaunchCounters> launches = launches_of(session, *workload, "sequential");
+  REQUIRE(launches.size() == 80);
+  const auto instructions_of = [&](size_t member) {
+    int64_t sum = 0;
+    for (const auto& [name, value] : launches[member].values) {
+      if (name.starts_with("instructions_")) sum += value;
+    }
+    return sum;
+  };
+  CHECK(instructions_of(40) > 0);
+  CHECK(instructions_of(72) == instructions_of(40));  // both the ninth of 32
+}
+
 TEST_CASE("norms over channels ask for small images hardly more than once") {
   require_simulation();
   Session session(Context::cuda(0));

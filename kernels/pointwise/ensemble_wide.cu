@@ -170,8 +170,10 @@ __global__ void __launch_bounds__(kMostThreads)
       }
     }
   }
-  int k = 0;
-  for (int64_t base = 0; base < p.last; base += 32) {
+  // Of earlier members a mask says which count; without one all did, and nobody asks again.
+  const int64_t begin = p.mask == nullptr ? p.first / 32 * 32 : 0;
+  int k = static_cast<int>(begin);
+  for (int64_t base = begin; base < p.last; base += 32) {
     const int64_t n = base + threadIdx.x % 32;
     uint32_t left = __ballot_sync(0xffffffffu, n < p.last && (p.mask == nullptr || p.mask[n] != 0));
     if (base < p.first) {
