@@ -336,6 +336,30 @@ TEST_CASE("mlp: padded members, strided rows and unaligned ones change no bit") 
   });
 }
 
+TEST_CASE("mlp: preparing weights leaves what lies between members alone") {
+  for (const Context& context : test::devices_at_hand()) {
+    const OwnedStream stream(context);
+    const MlpProblem p = problem_of({5, 3, 17}, 3, 1, Dtype::fp16);
+    const Parameters parameters(context, p, 5);
+    const auto elements = static_cast<size_t>(mlp_member_elements(p)), padded = elements + 24;
+    const Tensor storage(context, p.dtype, {3, static_cast<int64_t>(padded)});
+    fill_bytes(storage, 0x3c, stream.get());
+    context.synchronize(stream.get());
+    const Reals before = download(context, storage);
+    make_mlp_plan(context, p)
+        .prepare_weights(parameters.members, storage.view().narrow(1, 0, mlp_member_elements(p)),
+                         stream.get());
+    context.synchronize(stream.get());
+    const Reals after = download(context, storage), weights = download(context, parameters.packed);
+    int different = 0;
+    for (size_t i = 0; i < after.size(); ++i) {
+      const size_t n = i / padded, at = i % padded;
+      different += after[i] == (at < elements ? weights[n * elements + at] : before[i]) ? 0 : 1;
+    }
+    CHECK(different == 0);
+  }
+}
+
 TEST_CASE("mlp: prepared weights have zeros between, and come back bit for bit") {
   for (const Context& context : test::devices_at_hand()) {
     const OwnedStream stream(context);

