@@ -456,6 +456,18 @@ TEST_CASE("graph: layers with numbers that no plan takes are refused as they are
                     ContainsSubstring("dtype is int32, expected fp32, fp16 or bf16"));
 }
 
+TEST_CASE("graph: a value of another builder is refused, one made by number is not") {
+  GraphBuilder g("net"), other("other");
+  const Value x = g.input("x", {kBatch, 8}), foreign = other.input("x", {kBatch, 8});
+  const auto refused = [](const std::string& what) {
+    return ContainsSubstring(what + " is another GraphBuilder's, expected one of net's");
+  };
+  CHECK_THROWS_WITH(layers::linear(g, "fc", foreign, 4), refused("graph: value 0"));
+  CHECK_THROWS_WITH(g.append("act", PointwiseOp{}, {{"x", foreign}}), refused("act: x: value 0"));
+  CHECK_THROWS_WITH(g.output("y", layers::relu(other, "act", foreign)), refused("y: value 1"));
+  CHECK(layers::relu(g, "act", Value{x.index}) == Value{1});
+}
+
 TEST_CASE("graph: what throws leaves nothing behind, and may be tried again") {
   GraphBuilder g("net");
   CHECK_THROWS_AS(g.input("x", {kBatch, 0, 5}), Error);

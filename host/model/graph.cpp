@@ -5,6 +5,7 @@
 // that every graph is sorted: no pass has to.
 #include "wide/graph.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <utility>
@@ -45,11 +46,32 @@ int64_t Graph::num_parameters() const {
   return total;
 }
 
-GraphBuilder::GraphBuilder(std::string name, Dtype dtype) : dtype_(dtype) {
+namespace {
+
+/// Of builders: no two that live at a time have one, but for copies.
+uint32_t next_number() {
+  static std::atomic<uint32_t> last{0};
+  return ++last;
+}
+
+}  // namespace
+
+GraphBuilder::GraphBuilder(std::string name, Dtype dtype) : dtype_(dtype), number_(next_number()) {
   graph_.name_ = std::move(name);
   WIDE_REQUIRE(dtype == Dtype::fp32 || dtype == Dtype::fp16 || dtype == Dtype::bf16,
                "graph: " + graph_.name_ + ": dtype is " + std::string(dtype_name(dtype)) +
                    ", expected fp32, fp16 or bf16");
+}
+
+void GraphBuilder::require_own(const std::string& what, Value value) const {
+  WIDE_REQUIRE(value.builder == 0 || value.builder == number_,
+               "graph: " + what + "value " + std::to_string(value.index) +
+                   " is another GraphBuilder's, expected one of " + graph_.name_ + "'s");
+}
+
+const ValueType& GraphBuilder::type(Value value) const {
+  require_own("", value);
+  return graph_.type(value);
 }
 
 Value GraphBuilder::add_value(const std::string& name, ValueType type, ValueKind kind,
@@ -66,7 +88,7 @@ Value GraphBuilder::add_value(const std::string& name, ValueType type, ValueKind
                            ", expected fewer bytes than 64 bits count");
   }
   graph_.values_.push_back({std::move(type), kind, name, producer});
-  return {static_cast<int32_t>(graph_.values_.size()) - 1};
+  return {static_cast<int32_t>(graph_.values_.size()) - 1, number_};
 }
 
 Value GraphBuilder::declare(const std::string& name, const Shape& shape, Dtype dtype,
@@ -123,6 +145,7 @@ void GraphBuilder::output(const std::string& name, Value value) {
     WIDE_REQUIRE(known.name != name, "graph: " + graph_.name_ + ": output " + name +
                                          ", expected another name: there is such an output");
   }
+  require_own("output " + name + ": ", value);
   WIDE_REQUIRE(graph_.kind(value) == ValueKind::computed,
                "graph: output " + name + " is " + graph_.name(value) +
                    ", an input or a parameter, expected what a node computes");
@@ -140,6 +163,7 @@ std::vector<Value> GraphBuilder::append_node(const std::string& name, const Oper
   Node node{name, operation, {}, {}};
   for (Operand& operand : operands) {
     if (operand.value.is_absent()) continue;
+    require_own(name + ": " + operand.name + ": ", operand.value);
     const Node* producer = graph_.producer(operand.value);  // also that there is such a value
     const bool is_ensemble =
         producer != nullptr && std::holds_alternative<EnsembleOp>(producer->operation);

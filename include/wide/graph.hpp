@@ -5,6 +5,8 @@
 // for N members: model.hpp.
 #pragma once
 
+#include <compare>
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -23,8 +25,10 @@ inline constexpr int64_t kBatch = -1;
 /// A value of one graph: an input, a parameter, or what a node computes.
 struct Value {
   int32_t index = -1;
+  uint32_t builder = 0;  ///< that made it, and refuses others'; 0: by number, of any
   bool is_absent() const { return index < 0; }
-  friend constexpr auto operator<=>(const Value&, const Value&) = default;
+  friend constexpr bool operator==(Value a, Value b) { return a.index == b.index; }
+  friend constexpr auto operator<=>(Value a, Value b) { return a.index <=> b.index; }
 };
 
 /// The type of a value, for one member.
@@ -120,7 +124,8 @@ std::string to_string(const Graph& graph, GraphStyle style);
 
 /// Builds a graph node by node. Every call checks what it is given, and throws invalid_argument
 /// that names the node, what was got and what expected, or unsupported where no member-wise
-/// computation can be made of it.
+/// computation can be made of it. Values of another builder are refused, but for those that were
+/// made by number.
 class GraphBuilder {
  public:
   /// `dtype` is that of inputs and parameters that are declared without one, and of embeddings'
@@ -143,7 +148,7 @@ class GraphBuilder {
   std::pair<Value, Value> append_two(const std::string& name, const Operation& operation,
                                      std::vector<Operand> operands);
 
-  const ValueType& type(Value value) const { return graph_.type(value); }
+  const ValueType& type(Value value) const;
   const Graph& graph() const { return graph_; }  ///< as built so far
   Dtype dtype() const { return dtype_; }
 
@@ -165,12 +170,14 @@ class GraphBuilder {
   };
 
  private:
+  void require_own(const std::string& what, Value value) const;
   Value add_value(const std::string& name, ValueType type, ValueKind kind, int32_t producer);
   Value declare(const std::string& name, const Shape& shape, Dtype dtype, ValueKind kind);
   std::vector<Value> append_node(const std::string& name, const Operation& operation,
                                  std::vector<Operand> operands);
   Graph graph_;
   Dtype dtype_;
+  uint32_t number_;                                        ///< of this builder, as values have it
   std::map<std::string, std::string, std::less<>> names_;  ///< of values and nodes: what has it
 };
 
