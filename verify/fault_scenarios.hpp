@@ -107,7 +107,7 @@ inline Bytes run_quantized_linear() {
   const LinearPlan plan = make_linear_plan(context, problem, {.strategy = "weight_only"});
   const Tensor x = filled(context, {3, 16}, stream.get(), 0.25f, Dtype::bf16);
   const Tensor w = filled(context, {5, 8}, stream.get(), 0.5f);
-  const Tensor blobs(context, Dtype::uint8, {2, linear_member_bytes(problem)});
+  Tensor blobs(context, Dtype::uint8, {2, linear_member_bytes(problem)});
   const LinearMember members[] = {{w.view(), {}}, {w.view(), {}}};
   plan.prepare_weights(members, blobs, {}, stream.get());
   Tensor y(context, Dtype::bf16, {3, 10});
@@ -147,10 +147,10 @@ inline Bytes run_embedding_bags() {
   problem.bag = Bag::mean;
   const EmbeddingPlan plan = make_embedding_plan(context, problem, {.strategy = "bag"});
   const Tensor w = filled(context, {4, 6}, stream.get());
-  const Tensor table(context, Dtype::uint8, {2, 4, quantized_row_bytes(6)});
+  Tensor table(context, Dtype::uint8, {2, 4, quantized_row_bytes(6)});
   const ConstTensorView members[] = {w.view(), w.view()};
   plan.prepare_weights(members, table, stream.get());
-  const Tensor indices(Context::cpu(), Dtype::int32, {3});
+  Tensor indices(Context::cpu(), Dtype::int32, {3});
   const double values[] = {0, 1, 3};
   for (int64_t i = 0; i < 3; ++i) store_element(indices.data(), Dtype::int32, i, values[i]);
   Tensor offsets(context, Dtype::int32, {3});
@@ -199,7 +199,8 @@ inline Bytes run_batchnorm() {
   const BatchnormPlan plan = make_batchnorm_plan(context, problem, {.strategy = "wide"});
   const auto some = [&] { return filled(context, {2, 2}, stream.get()); };
   const Tensor x = filled(context, {3, 4, 5}, stream.get());
-  const Tensor gamma = some(), beta = some(), mean = some(), variance = some();
+  const Tensor gamma = some(), beta = some();
+  Tensor mean = some(), variance = some();
   Tensor y(context, Dtype::fp32, {3, 4, 5});
   plan.run({x, gamma, beta, mean, variance, y, {}, {}}, {stream.get()});
   return read(context, y, stream.get());
@@ -269,7 +270,7 @@ inline Bytes run_mlp() {
   const Tensor first = filled(context, {256, 8}, stream.get()),
                second = filled(context, {4, 256}, stream.get(), 0.0625f);
   const MlpMember members[] = {{{{first, {}}, {second, {}}}}};
-  const Tensor weights(context, Dtype::fp32, {1, mlp_member_elements(problem)});
+  Tensor weights(context, Dtype::fp32, {1, mlp_member_elements(problem)});
   plan.prepare_weights(members, weights, stream.get());
   Tensor y(context, Dtype::fp32, {3, 4});
   plan.run({x, weights, y}, {stream.get()});
@@ -422,7 +423,7 @@ inline Bytes run_model() {
   Model model = compile(context, graph, members, 3, {.strategies = {{"linear", "simt"}}});
   const OwnedStream stream(context);
   const Tensor x = filled(context, {3, 128}, stream.get());
-  const Tensor y(context, Dtype::fp32, {3, 128});
+  Tensor y(context, Dtype::fp32, {3, 128});
   Tensor workspace(context, Dtype::uint8, {model.plan().workspace_bytes()});
   const ConstTensorView inputs[] = {x.view()};
   const TensorView outputs[] = {y.view()};
