@@ -17,8 +17,8 @@
 // them, is flash_attention's bias, read in place. Minus infinity is the lowest number there. A
 // query whose keys are all hidden by it, or by a float's lowest number, gives 0.
 //
-// Ids: Gather and Slice count indices below 0 from the end where the file has them. Those by which a
-// table is read at run time are embedding's: from 0 on, as tokenizers give them; one outside the
+// Ids: Gather and Slice count indices below 0 from the end where the file has them. Those by which
+// a table is read at run time are embedding's: from 0 on, as tokenizers give them; one outside the
 // table, below 0 as well, gives a row of NaN.
 //
 // Untrusted files may be opened: a file is checked as it is read, weights stay in the file, which
