@@ -342,7 +342,7 @@ TEST_CASE("mlp: preparing weights leaves what lies between members alone") {
     const MlpProblem p = problem_of({5, 3, 17}, 3, 1, Dtype::fp16);
     const Parameters parameters(context, p, 5);
     const auto elements = static_cast<size_t>(mlp_member_elements(p)), padded = elements + 24;
-    const Tensor storage(context, p.dtype, {3, static_cast<int64_t>(padded)});
+    Tensor storage(context, p.dtype, {3, static_cast<int64_t>(padded)});
     fill_bytes(storage, 0x3c, stream.get());
     context.synchronize(stream.get());
     const Reals before = download(context, storage);

@@ -55,7 +55,7 @@ TEST_CASE("onnx: a file's own ids below 0 count from the end, those at run time 
   const ConstTensorView input(ids.data(), Dtype::int64, compiled.plan().inputs()[0].shape,
                               Device{});
   const TensorView output(y.data(), Dtype::fp32, compiled.plan().outputs()[0].shape, Device{});
-  const Tensor workspace(cpu, Dtype::uint8, {compiled.plan().workspace_bytes()});
+  Tensor workspace(cpu, Dtype::uint8, {compiled.plan().workspace_bytes()});
   compiled.run({.inputs = {&input, 1}, .outputs = {&output, 1}},
                {Stream::cpu(), {workspace.data(), workspace.bytes()}});
   CHECK(std::vector<float>(y.begin(), y.begin() + 4) == std::vector<float>{4, 15, 40, 51});

@@ -141,7 +141,7 @@ TEST_CASE("packed rows: results have the same bits however many threads there ar
     const Shape shape{rows, kMembers * kFeatures};
     const auto results_of = [&](int num_threads) {
       const Context context = cpu_of(num_threads);
-      const Tensor x(context, Dtype::fp32, shape), gelu(context, Dtype::fp32, shape),
+      Tensor x(context, Dtype::fp32, shape), gelu(context, Dtype::fp32, shape),
           normed(context, Dtype::fp32, shape);
       auto* values = static_cast<float*>(x.data());
       for (int64_t i = 0; i < x.num_elements(); ++i) values[i] = std::sin(static_cast<float>(i));

@@ -230,7 +230,7 @@ TEST_CASE("copies and fills of rows gigabytes apart, which are no pitch to CUDA"
   constexpr int64_t kStep = int64_t{1} << 31, kBytes = 2 * kStep + 16;
   const Context context = test::require_cuda();
   const OwnedStream stream(context);
-  const Tensor far(context, Dtype::uint8, {kBytes});
+  Tensor far(context, Dtype::uint8, {kBytes});
   const TensorView rows(far.data(), Dtype::uint8, {3, 16}, Strides{kStep, 1}, far.view().device);
   const auto copied = [&](const ConstTensorView& source) {
     std::vector<uint8_t> out(48);
@@ -242,7 +242,7 @@ TEST_CASE("copies and fills of rows gigabytes apart, which are no pitch to CUDA"
   std::iota(in.begin(), in.end(), uint8_t{1});
   copy(ConstTensorView(in.data(), Dtype::uint8, {3, 16}, Device{}), rows, stream.get());
   CHECK(copied(rows) == in);
-  const Tensor near(context, Dtype::uint8, {3, 16});
+  Tensor near(context, Dtype::uint8, {3, 16});
   copy(rows, near, stream.get());
   CHECK(copied(near) == in);
   fill_bytes(rows.narrow(1, 4, 8), 0, stream.get());
