@@ -109,6 +109,40 @@ TEST_CASE("model threads: members are replaced and cloned while others run") {
   check(run, replace, replayed);
 }
 
+TEST_CASE("model threads: runs of one replay take turns") {
+  const Context alone = Context::cpu({.num_threads = 1, .allocator = nullptr});
+  ModelRun run(alone, make_named_model("deep_mlp"), {.num_members = 4, .batch = 8});
+  const Stream cpu = Stream::cpu();
+  const ModelReplay replay(run.context(), run.model(), run.arguments(), run.execution());
+  const auto output = [&] {
+    const TensorView y = run.arguments().outputs[0];
+    const auto* bytes = static_cast<const std::byte*>(y.data);
+    return Bytes(bytes, bytes + y.span_bytes());
+  };
+  replay.run(cpu);
+  const Bytes expected = output();
+  // Both threads run it once, at the same time, and what is left there is looked at.
+  constexpr int kPairs = 100;
+  std::atomic<int> num_ready{0};
+  const auto run_together = [&](int until) {
+    ++num_ready;
+    while (num_ready < until) std::this_thread::yield();
+    replay.run(cpu);
+    ++num_ready;
+    while (num_ready < until + 2) std::this_thread::yield();
+  };
+  std::thread other([&] {
+    for (int i = 0; i < kPairs; ++i) run_together(4 * i + 2);
+  });
+  int num_wrong = 0;
+  for (int i = 0; i < kPairs; ++i) {
+    run_together(4 * i + 2);
+    num_wrong += output() == expected ? 0 : 1;
+  }
+  other.join();
+  CHECK(num_wrong == 0);
+}
+
 TEST_CASE("model threads: a run in pieces is of the same members in all of them") {
   ModelRun run(two_threads(), test::small_model("mlp"), {.num_members = 2, .batch = 24});
   const MemberParameters sets[] = {run.parameters_of(8), run.parameters_of(9)};

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ModelReplay: a captured run, or on the CPU the run itself.
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,10 @@ struct ModelReplay::State {
   std::vector<ConstTensorView> inputs;
   std::vector<TensorView> outputs;
   Execution execution;
-  std::unique_ptr<Replay> captured;  ///< null on the CPU
+  std::unique_ptr<Replay> captured{};  ///< null on the CPU
+  /// Held by a run: a second one would be at the same workspace on the CPU, and a CUDA graph is
+  /// launched by one thread at a time.
+  std::mutex turn{};
 
   void enqueue(Stream stream) const {
     Execution on_stream = execution;
@@ -31,8 +35,7 @@ ModelReplay::ModelReplay(const Context& context, const Model& model,
     : state_(new State{model,
                        {arguments.inputs.begin(), arguments.inputs.end()},
                        {arguments.outputs.begin(), arguments.outputs.end()},
-                       execution,
-                       nullptr}) {
+                       execution}) {
   model.check(arguments, execution);
   const Device device = arguments.outputs.front().device;
   WIDE_REQUIRE(context.device() == device,
@@ -46,6 +49,7 @@ ModelReplay::~ModelReplay() = default;
 ModelReplay::ModelReplay(ModelReplay&&) noexcept = default;
 
 void ModelReplay::run(Stream stream) const {
+  const std::lock_guard turn(state_->turn);
   if (state_->captured == nullptr) return state_->enqueue(stream);
   require_stream(state_->outputs.front().device, stream);
   state_->captured->launch(stream);

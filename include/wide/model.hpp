@@ -338,7 +338,9 @@ class ModelReplay {
   ModelReplay(ModelReplay&&) noexcept;
   ModelReplay& operator=(ModelReplay&&) = delete;
 
-  /// One launch; never allocates or synchronizes.
+  /// One launch; never allocates or synchronizes. Several threads may call it: runs of one replay
+  /// take turns, whatever their streams, and write the same outputs, which are the last one's.
+  /// Threads that each need results of their own have a replay each.
   void run(Stream stream) const;
 
  private:

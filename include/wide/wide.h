@@ -25,12 +25,12 @@
  * Text and views that a handle hands out are valid as long as the handle.
  *
  * Threads: wide_last_error() is of the calling thread. Graphs, plans and files' members never
- * change and may be used by all threads at once; so may models, chunked ones and replays while they
- * run, each thread with a stream and a workspace of its own. What changes a model's members goes,
- * on CUDA, on the stream that the runs are on, or comes while nothing runs, from one thread at a
- * time; on the CPU it may come at any time: it waits for the runs that go on, and later ones wait
- * for it. Contexts, builders, parameters and vendor handles are for one thread at a time. A handle
- * may not be destroyed while another thread uses it.
+ * change and may be used by all threads at once; so may models and chunked ones while they run,
+ * each thread with a stream and a workspace of its own, and replays, whose runs take turns. What
+ * changes a model's members goes, on CUDA, on the stream that the runs are on, or comes while
+ * nothing runs, from one thread at a time; on the CPU it may come at any time: it waits for the
+ * runs that go on, and later ones wait for it. Contexts, builders, parameters and vendor handles
+ * are for one thread at a time. A handle may not be destroyed while another thread uses it.
  *
  * Graphs of one's own: wide_builder.h; of ONNX files: wide_onnx.h. In C++ alone: primitives by
  * themselves (wide/linear.hpp, ..), operations that are no layer (GraphBuilder::append), graphs as
@@ -472,7 +472,8 @@ WIDE_API wide_status wide_chunked_run(const wide_chunked* chunked, const wide_vi
 WIDE_API void wide_chunked_destroy(wide_chunked* chunked);
 
 /* A run on fixed operands, captured once: running it is one launch of a CUDA graph, on the CPU the
- * run itself. Operands, workspace and handles must outlive it. */
+ * run itself. Operands, workspace and handles must outlive it. Its runs, of whatever threads and
+ * streams, take turns and write the same outputs, which are the last one's. */
 WIDE_API wide_status wide_replay_create(const wide_model* model, const wide_view* inputs,
                                         int64_t num_inputs, const wide_view* outputs,
                                         int64_t num_outputs, const wide_execution* execution,
