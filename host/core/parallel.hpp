@@ -5,7 +5,8 @@
 //
 // Tasks are handed out one by one, because the threads of a shared machine are never equally
 // fast; a caller makes tasks of some tens of microseconds. What a task computes may depend on its
-// number only, so results do not depend on the number of threads.
+// number only, so results do not depend on the number of threads. All tasks round as the caller
+// does, and flush denormal numbers where it does.
 #pragma once
 
 #include <cstdint>

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "host/core/cpu_device.hpp"
+#include "host/core/float_control.hpp"
 #include "wide/error.hpp"
 
 namespace wide {
@@ -88,6 +89,7 @@ void ThreadPool::run(int64_t num_tasks, const TaskBody& body) {
     const std::lock_guard lock(mutex_);
     body_ = body;
     num_tasks_ = num_tasks;
+    float_control_ = float_control();
     next_task_.store(0, std::memory_order_relaxed);
     ++generation_;
     is_open_ = true;
@@ -137,6 +139,7 @@ void ThreadPool::serve() {
 
 void ThreadPool::take_tasks() {
   const InsideTask inside;
+  const FloatControl as_caller(float_control_);
   for (;;) {
     const int64_t task = next_task_.fetch_add(1, std::memory_order_relaxed);
     if (task >= num_tasks_) return;

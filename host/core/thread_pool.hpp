@@ -49,6 +49,7 @@ class ThreadPool {
   // Written by the caller while no thread works on a job.
   TaskBody body_{};
   int64_t num_tasks_ = 0;
+  uint64_t float_control_ = 0;  ///< the caller's, for all who take tasks
   std::atomic<int64_t> next_task_{0};
 
   std::vector<std::thread> threads_;

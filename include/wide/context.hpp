@@ -47,7 +47,8 @@ class Context {
  public:
   struct CpuOptions {
     /// 0: as many as the process may run on. The caller's is one of them; the others look for the
-    /// next call for 50 us before they sleep, where there are processors for all.
+    /// next call for 50 us before they sleep, where there are processors for all. They round, and
+    /// flush denormal numbers, as the caller does.
     int num_threads = 0;
     std::shared_ptr<Allocator> allocator;  ///< null: aligned operator new
   };
