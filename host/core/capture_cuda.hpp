@@ -10,13 +10,20 @@
 #include <memory>
 #include <type_traits>
 
+#include "host/core/beside_captures.hpp"
 #include "host/core/cuda_check.hpp"
 
 namespace wide {
 
 struct DestroyGraph {
-  void operator()(cudaGraph_t graph) const { (void)cudaGraphDestroy(graph); }
-  void operator()(cudaGraphExec_t exec) const { (void)cudaGraphExecDestroy(exec); }
+  void operator()(cudaGraph_t graph) const {
+    const BesideCaptures beside;
+    forget_error(cudaGraphDestroy(graph));
+  }
+  void operator()(cudaGraphExec_t exec) const {
+    const BesideCaptures beside;
+    forget_error(cudaGraphExecDestroy(exec));
+  }
 };
 template <class Handle>
 using OwnedGraph = std::unique_ptr<std::remove_pointer_t<Handle>, DestroyGraph>;
@@ -41,6 +48,7 @@ inline OwnedGraph<cudaGraph_t> capture_graph(cudaStream_t stream,
 }
 
 inline OwnedGraph<cudaGraphExec_t> instantiate_graph(cudaGraph_t graph) {
+  const BesideCaptures beside;
   cudaGraphExec_t exec = nullptr;
   WIDE_CHECK_CUDA(cudaGraphInstantiate(&exec, graph, 0));
   return OwnedGraph<cudaGraphExec_t>(exec);

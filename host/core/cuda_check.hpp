@@ -15,6 +15,11 @@ namespace wide {
 [[noreturn]] void throw_cublas(cublasStatus_t status, const char* expression, const char* file,
                                int line);
 
+/// For what gives something back and cannot throw: its failure is not left for a later call.
+inline void forget_error(cudaError_t status) {
+  if (status != cudaSuccess) (void)cudaGetLastError();
+}
+
 }  // namespace wide
 
 #define WIDE_CHECK_CUDA(call)                                          \

@@ -8,6 +8,7 @@
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
+#include "host/core/beside_captures.hpp"
 #include "host/core/check.hpp"
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
@@ -93,6 +94,7 @@ DeviceInfo device_info(int ordinal) {
 
 void* allocate(int ordinal, int64_t bytes) {
   const CurrentDevice current(ordinal);
+  const BesideCaptures beside;
   void* data = nullptr;
   const cudaError_t status = cudaMalloc(&data, static_cast<size_t>(bytes));
   if (status == cudaErrorMemoryAllocation) {
@@ -105,7 +107,8 @@ void* allocate(int ordinal, int64_t bytes) {
 }
 
 void deallocate(int, void* data) noexcept {
-  (void)cudaFree(data);
+  const BesideCaptures beside;
+  forget_error(cudaFree(data));
 }
 
 void copy_async(int ordinal, void* destination, const void* source, int64_t bytes,
@@ -147,18 +150,21 @@ void fill_rows_async(int ordinal, const RowBlock& block, uint8_t byte, Stream st
 
 void synchronize(int ordinal, Stream stream) {
   const CurrentDevice current(ordinal);
+  const BesideCaptures beside;
   WIDE_CHECK_CUDA(cudaStreamSynchronize(native_stream(stream)));
 }
 
 Stream create_stream(int ordinal) {
   const CurrentDevice current(ordinal);
+  const BesideCaptures beside;
   cudaStream_t stream = nullptr;
   WIDE_CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   return Stream(static_cast<void*>(stream));
 }
 
 void destroy_stream(int, Stream stream) noexcept {
-  (void)cudaStreamDestroy(native_stream(stream));
+  const BesideCaptures beside;
+  forget_error(cudaStreamDestroy(native_stream(stream)));
 }
 
 void* create_cublas(int ordinal, std::string& reason) {

@@ -105,6 +105,7 @@ class Search {
 
   /// Milliseconds of a replay, behind another one: what launching it takes is hidden.
   float replay_ms(const Replay& replay) {
+    const BesideCaptures beside;
     const cudaStream_t stream = native_stream(stream_.get());
     WIDE_CHECK_CUDA(cudaGraphLaunch(replay.get(), stream));
     WIDE_CHECK_CUDA(cudaEventRecord(begin_.get(), stream));

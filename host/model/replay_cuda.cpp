@@ -21,6 +21,7 @@ class CudaReplay final : public Replay {
     const OwnedGraph<cudaGraph_t> graph =
         capture_graph(native_stream(stream.get()), [&] { enqueue(stream.get()); });
     exec_ = instantiate_graph(graph.get());
+    const BesideCaptures beside;
     WIDE_CHECK_CUDA(
         cudaGraphUpload(exec_.get(), native_stream(stream.get())));  // else the first run does
     context.synchronize(stream.get());

@@ -43,6 +43,12 @@ class Stream {
 
 /// One device with its properties, its allocator and (CPU) its threads. Copies share them.
 /// A context belongs to one owner thread at a time; plans made from it are shared freely.
+///
+/// Beside a capture of another stream, of whatever mode and thread, tensors, streams, models and
+/// replays may be made, changed, waited for and destroyed: these calls do not mind captures, and
+/// leave them whole. Plans and vendors' handles are made and destroyed while nothing is captured,
+/// as vendors' libraries allocate; an Allocator sees to its own calls. On the stream that is
+/// captured comes only what says that it may be.
 class Context {
  public:
   struct CpuOptions {

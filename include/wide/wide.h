@@ -131,6 +131,11 @@ typedef struct wide_replay wide_replay;         /* a model's run, captured */
 
 /* ---- contexts, streams, vendors' handles ----------------------------------------------------- */
 
+/* Beside a capture of another stream, of whatever mode and thread, tensors, streams, models and
+ * replays may be made, changed, waited for and destroyed; the capture stays whole. Plans and
+ * vendors' handles are made and destroyed while nothing is captured, as vendors' libraries
+ * allocate; a context's own `allocate` and `deallocate` see to their own calls. */
+
 typedef struct wide_context_options {
   size_t struct_size;
   wide_device device;

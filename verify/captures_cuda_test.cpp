@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// An engine captures a stream of its own, in the mode that refuses most, while the library's
+// memory, streams, models and replays come and go: the capture becomes a graph, nothing leaks, and
+// nothing of it is left in the runtime as an error. Nor is what could not be given back.
+#include <cuda_runtime_api.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "verify/support/devices.hpp"
+#include "verify/support/model_run.hpp"
+#include "verify/support/simulation.hpp"
+#include "wide/error.hpp"
+
+namespace wide::test {
+namespace {
+
+cudaStream_t native(const OwnedStream& stream) {
+  return static_cast<cudaStream_t>(stream.get().native());
+}
+
+/// Everything there is, so that it can be changed and given back.
+struct Things {
+  explicit Things(const Context& own)
+      : context(own),
+        run(std::make_unique<ModelRun>(own, small_model("mlp"),
+                                       ModelProblem{.num_members = 2, .batch = 2})),
+        parameters(run->parameters_of(9)),
+        replay(
+            std::make_unique<ModelReplay>(own, run->model(), run->arguments(), run->execution())),
+        tensor(own, Dtype::fp32, {64}),
+        stream(std::in_place, own) {
+    context.synchronize(stream->get());
+  }
+  Context context;
+  std::unique_ptr<ModelRun> run;
+  MemberParameters parameters;
+  std::unique_ptr<ModelReplay> replay;
+  Tensor tensor;
+  std::optional<OwnedStream> stream;
+};
+
+const std::map<std::string, std::function<void(Things&)>>& changes() {
+  static const std::map<std::string, std::function<void(Things&)>> all{
+      {"a tensor is made", [](Things& t) { Tensor(t.context, Dtype::fp32, {4096}); }},
+      {"a tensor goes", [](Things& t) { t.tensor = Tensor(); }},
+      {"a stream is made", [](Things& t) { OwnedStream(t.context).get(); }},
+      {"a stream goes", [](Things& t) { t.stream.reset(); }},
+      {"a stream is waited for", [](Things& t) { t.context.synchronize(t.stream->get()); }},
+      {"a member is replaced",
+       [](Things& t) { t.run->model().replace(1, t.parameters, t.stream->get()); }},
+      {"a member is read", [](Things& t) { t.run->model().get(1, t.stream->get()); }},
+      {"a model for another batch is made and goes",
+       [](Things& t) { t.run->model().with_batch(3).plan(); }},
+      {"a model is made and goes",
+       [](Things& t) {
+         const MemberParameters members[] = {t.parameters, t.parameters};
+         Model(t.context, t.run->plan(), members).plan();
+       }},
+      {"a replay is made and goes",
+       [](Things& t) {
+         ModelReplay(t.context, t.run->model(), t.run->arguments(), t.run->execution())
+             .run(t.stream->get());
+         t.context.synchronize(t.stream->get());
+       }},
+      {"a replay goes", [](Things& t) { t.replay.reset(); }}};
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("captures: what the library makes, waits for and gives back does not break an engine's") {
+  const Context context = require_cuda();
+  const OwnedStream engine(context);
+  Tensor captured(context, Dtype::uint8, {256});
+  for (const auto& [what, change] : changes()) {
+    for (const bool is_own_thread : {true, false}) {
+      INFO(what << (is_own_thread ? "" : " in another thread"));
+      Things things(context);
+      REQUIRE(cudaStreamBeginCapture(native(engine), cudaStreamCaptureModeGlobal) == cudaSuccess);
+      fill_bytes(captured.view(), 1, engine.get());
+      std::string failure;
+      cudaError_t left = cudaSuccess;
+      const auto work = [&] {
+        try {
+          change(things);
+        } catch (const Error& error) {
+          failure = error.what();
+        }
+        left = cudaGetLastError();
+      };
+      if (is_own_thread) {
+        work();
+      } else {
+        std::thread(work).join();
+      }
+      CHECK(failure == "");
+      CHECK(left == cudaSuccess);
+      cudaGraph_t graph{};
+      CHECK(cudaStreamEndCapture(native(engine), &graph) == cudaSuccess);
+      if (graph != nullptr) CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+      (void)cudaGetLastError();
+    }
+  }
+}
+
+TEST_CASE("captures: a thread minds them as before once a call of the library is over") {
+  const Context context = require_cuda();
+  const OwnedStream stream(context);
+  for (const cudaStreamCaptureMode own :
+       {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal}) {
+    cudaStreamCaptureMode mode = own;
+    REQUIRE(cudaThreadExchangeStreamCaptureMode(&mode) == cudaSuccess);
+    Tensor(context, Dtype::fp32, {64}) = Tensor();
+    context.synchronize(stream.get());
+    REQUIRE(cudaThreadExchangeStreamCaptureMode(&mode) == cudaSuccess);
+    CHECK(mode == own);
+  }
+}
+
+TEST_CASE("captures: what cannot be given back leaves no error, and the caller's own stays") {
+  require_simulation();
+  {
+    const Context context = Context::cuda(0);
+    Things things(context);
+    Simulation::reset_device();  // takes it all away
+    things.tensor = Tensor();
+    CHECK(cudaPeekAtLastError() == cudaSuccess);
+    things.stream.reset();
+    CHECK(cudaPeekAtLastError() == cudaSuccess);
+    things.replay.reset();
+    CHECK(cudaPeekAtLastError() == cudaSuccess);
+    things.run.reset();
+    CHECK(cudaPeekAtLastError() == cudaSuccess);
+    const Tensor another(context, Dtype::fp32, {64});
+    REQUIRE(cudaSetDevice(1 << 20) != cudaSuccess);
+  }
+  CHECK(cudaGetLastError() == cudaErrorInvalidDevice);
+  Simulation::clear_findings();
+}
+
+}  // namespace wide::test
