@@ -5,11 +5,13 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
+#include "verify/support/simulation.hpp"
 #include "wide/error.hpp"
 #include "wide/layers.hpp"
 
@@ -29,6 +31,39 @@ std::string error_of(const std::function<void()>& call) {
   }
   return "nothing was thrown";
 }
+
+/// An engine's: what is given back has another user at once, who fills it on a stream of its own.
+class SharedMemory final : public Allocator {
+ public:
+  explicit SharedMemory(const Context& device) : device_(device), next_user_(device) {}
+  ~SharedMemory() override {
+    for (const TensorView& block : given_back_)
+      device_.allocator().deallocate(block.data, block.span_bytes());
+  }
+  void* allocate(int64_t bytes) override { return device_.allocator().allocate(bytes); }
+  void deallocate(void* data, int64_t bytes) noexcept override {
+    given_back_.emplace_back(data, Dtype::uint8, Shape{bytes}, device_.device());
+    fill_bytes(given_back_.back(), kFilled, next_user_.get());
+    device_.synchronize(next_user_.get());
+  }
+  bool all_is_as_filled() const {
+    for (const TensorView& block : given_back_) {
+      std::vector<uint8_t> bytes(static_cast<size_t>(block.span_bytes()));
+      copy(block, TensorView(bytes.data(), Dtype::uint8, block.shape, Device{}), next_user_.get());
+      device_.synchronize(next_user_.get());
+      for (const uint8_t byte : bytes) {
+        if (byte != kFilled) return false;
+      }
+    }
+    return !given_back_.empty();
+  }
+
+ private:
+  static constexpr uint8_t kFilled = 0xee;
+  Context device_;
+  OwnedStream next_user_;
+  std::vector<TensorView> given_back_;
+};
 
 }  // namespace
 
@@ -56,6 +91,24 @@ TEST_CASE("model: a stream of the CPU is refused on CUDA, whatever it is for") {
                                        "(cudaStreamLegacy: the default one)";
     for (const auto& call : calls) CHECK(error_of(call) == expected);
   }
+}
+
+TEST_CASE("model: one that cannot be made gives its memory back when it is at rest") {
+  const Context device = test::require_cuda();
+  if (test::Simulation::is_present()) test::Simulation::clear_findings();
+  const auto memory = std::make_shared<SharedMemory>(device);
+  const Context context = Context::cuda(0, {.allocator = memory});
+  // The mask of a member that is in place is still being written when the next one is refused.
+  const Graph graph = with_ensembles(small_model("mlp"), {});
+  const ModelPlan plan = make_model_plan(context, graph, {.num_members = 2, .batch = 3},
+                                         {.strategies = {{"linear", "simt"}}});
+  const OwnedParameters owned = random_parameters(graph, 1, 0);
+  MemberParameters incomplete = views_of(owned);
+  incomplete.erase("fc1.weight");
+  const MemberParameters members[] = {views_of(owned), incomplete};
+  CHECK_THAT(error_of([&] { Model(context, plan, members); }), ContainsSubstring("fc1.weight"));
+  CHECK(memory->all_is_as_filled());
+  if (test::Simulation::is_present()) CHECK(test::Simulation::findings() == "");
 }
 
 TEST_CASE("model: operands that overlap are refused, whole or in chunks") {

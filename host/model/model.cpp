@@ -13,6 +13,7 @@
 #include "host/model/member_values.hpp"
 #include "host/model/members.hpp"
 #include "host/model/model_state.hpp"
+#include "host/model/queued_work.hpp"
 #include "host/model/run_checks.hpp"
 
 namespace wide {
@@ -49,13 +50,14 @@ Model::Model(const Context& context, const ModelPlan& plan,
                                         " members, expected the plan's = " + std::to_string(n));
   state_ = std::make_shared<State>(context, s.memory.weights_bytes, n);
   const OwnedStream stream(context);
+  QueuedWork work(context, stream.get());
   MemberLoads loads{.host = HostContext(context), .makes_model = true};
   for (size_t i = 0; i < n; ++i) {
     load(static_cast<int64_t>(i), members[i], stream.get(), loads);
     if (s.mask_storage >= 0) set_mask(static_cast<int64_t>(i), false, stream.get());
   }
   if (!s.dropouts.empty()) seed_dropout(0, 0, stream.get());
-  context.synchronize(stream.get());
+  work.wait();
 }
 
 void Model::require_member(int64_t member) const {

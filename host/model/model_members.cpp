@@ -13,6 +13,7 @@
 #include "host/core/check.hpp"
 #include "host/model/members.hpp"
 #include "host/model/model_state.hpp"
+#include "host/model/queued_work.hpp"
 #include "host/model/run_checks.hpp"
 
 namespace wide {
@@ -140,9 +141,10 @@ void Model::load(int64_t member, const MemberParameters& parameters, Stream stre
   std::erase_if(values, [&](const auto& value) { return raw_slot(s, value.first) != nullptr; });
   const auto lock = state.lock.for_change();
   settle_shared(s, state, contents, member, stream, loads);
+  QueuedWork work(state.context, stream);
   write_slots(s, state, contents, member, stream);
   state.kept[static_cast<size_t>(member)].swap(values);
-  state.context.synchronize(stream);
+  work.wait();
   if (!loads.makes_model) return;
   for (SlotContent& content : contents) {
     if (is_one_for_all(s, *content.slot)) {
@@ -173,10 +175,11 @@ void Model::set(int64_t member, std::string_view parameter, const ConstTensorVie
     contents.push_back(content_of(s, slot, values, loads.host));
   }
   settle_shared(s, state, contents, member, stream, loads);
+  QueuedWork work(state.context, stream);
   write_slots(s, state, contents, member, stream);
   HostValues& kept = state.kept[static_cast<size_t>(member)];
   if (const auto found = kept.find(name); found != kept.end()) std::swap(found->second, value);
-  state.context.synchronize(stream);
+  work.wait();
 }
 
 void Model::clone(int64_t from, int64_t to, Stream stream) {
@@ -326,11 +329,12 @@ void Model::seed_dropout(std::span<const uint64_t> seeds, uint64_t sequence, Str
          bytes_at(state_->weights, offset, shape[0]), stream);
   };
   const auto lock = state_->lock.for_change();
+  QueuedWork work(state_->context, stream);
   for (size_t k = 0; k < contents.size(); ++k) {
     upload(contents[k].seeds.data(), s.dropouts[k].seeds, 2 * n * sizeof(int64_t));
     upload(contents[k].probabilities.data(), s.dropouts[k].probabilities, n * sizeof(float));
   }
-  state_->context.synchronize(stream);
+  work.wait();
 }
 
 }  // namespace wide
