@@ -24,7 +24,8 @@ class ModelBuilder {
  public:
   ModelBuilder(const Context& context, Graph graph);
 
-  /// N sets of parameters, which must live until build().
+  /// N sets of parameters, which must live until build(); those on the device are ready by then, as
+  /// for Model.
   ModelBuilder& members(std::span<const MemberParameters> parameters);
   /// N members with parameters made of `seed`, as random_parameters() makes them.
   ModelBuilder& random_members(int64_t num_members, uint64_t seed = 42);
