@@ -182,19 +182,12 @@ std::vector<MemberParameters> views_of(std::span<const OwnedParameters> members)
 class Model {
  public:
   /// Allocates memory().weights_bytes and loads the members. `members` has a set of parameters for
-<<<<<<< HEAD
-  /// each member; tensors lie on the CPU or on the model's device. fp32, fp16 and bf16 become the
-  /// graph's dtype, rounded to nearest. Waits for its copies. Throws invalid_argument with member
-  /// and parameter where one is missing, of another shape, or unknown; the counter of PyTorch's
-  /// BatchNorm, NAME.num_batches_tracked beside a NAME.running_mean, is ignored.
-=======
   /// each member; tensors lie on the CPU or on the model's device. Those on the device are read on
-  /// a stream of the constructor's own: the stream that writes them has been waited for. fp32, fp16
-  /// and bf16 become the graph's dtype, rounded to nearest. Waits for its copies. Throws
+  /// a stream of the constructor's own, so whatever writes them must be complete. fp32, fp16 and
+  /// bf16 become the graph's dtype, rounded to nearest. Waits for its copies. Throws
   /// invalid_argument with member and parameter where one is missing, of another shape, or unknown;
-  /// what PyTorch's BatchNorm counts in training, NAME.num_batches_tracked beside a
-  /// NAME.running_mean, is passed over.
->>>>>>> 505d125 (Say that parameters on the device are complete before a model is made of them)
+  /// the counter of PyTorch's BatchNorm, NAME.num_batches_tracked beside a NAME.running_mean, is
+  /// ignored.
   Model(const Context& context, const ModelPlan& plan, std::span<const MemberParameters> members);
 
   const ModelPlan& plan() const { return plan_; }
@@ -207,12 +200,8 @@ class Model {
   /// change of members in between.
   void run_step(int64_t step, const ModelArguments& arguments, const Execution& execution) const;
 
-<<<<<<< HEAD
-  /// Replaces all parameters of a member, on `stream`; waits for its copies from the host.
-=======
-  /// Member i gets other parameters, all of them. On `stream`, behind what writes them there; waits
-  /// for its copies from the host.
->>>>>>> 505d125 (Say that parameters on the device are complete before a model is made of them)
+  /// Replaces all parameters of a member, on `stream`, after whatever writes them there; waits for
+  /// its copies from the host.
   void replace(int64_t member, const MemberParameters& parameters, Stream stream);
   /// Sets one parameter of a member, by its name in the graph as given. The others keep their
   /// values; what is computed from several of them is recomputed. Dtypes, places and refusals are
@@ -304,16 +293,10 @@ int64_t largest_batch_that_fits(const Context& context, const Graph& graph, int6
                                 int64_t bytes, int64_t most, const ModelOptions& options = {});
 
 /// How far each member of the wide model is from the same member run alone, node by node
-<<<<<<< HEAD
 /// (preset "safe"), on random inputs: the largest difference over the largest value; infinite where
 /// there is a NaN; 0 for a member without rows. Dropout has the same masks in both. Of an ensemble
-/// the inputs are compared, not the result. Allocates and waits.
-=======
-/// (preset "safe"), on random inputs: the largest difference over the largest value; NaN counts as
-/// infinite; 0 of a member without rows. Members that drop out do so alone, too, by the same masks.
-/// Of an ensemble what it joins is compared, not the result. Parameters on the device are ready, as
-/// for Model. Allocates and waits.
->>>>>>> 505d125 (Say that parameters on the device are complete before a model is made of them)
+/// the inputs are compared, not the result. Parameters on the device must be complete, as for Model.
+/// Allocates and waits.
 std::vector<double> validate_model(const Context& context, const Graph& graph,
                                    const ModelProblem& problem,
                                    std::span<const MemberParameters> members,

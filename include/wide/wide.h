@@ -399,15 +399,9 @@ typedef struct wide_execution {
   const wide_handles* handles; /* may be NULL where no step calls a vendor's library */
 } wide_execution;
 
-<<<<<<< HEAD
-/* One wide_parameters for each member, copied; waits for it. PyTorch's NAME.num_batches_tracked
+/* One wide_parameters for each member, copied; waits for it. Parameters on the device are read on a
+ * stream of its own, so whatever writes them must be complete. PyTorch's NAME.num_batches_tracked
  * beside a NAME.running_mean is ignored; other names that the graph lacks are refused. */
-=======
-/* One wide_parameters for each member, copied; waits for it. What of them lies on the device is
- * read on a stream of its own: the stream that writes it has been waited for. PyTorch's
- * NAME.num_batches_tracked beside a NAME.running_mean is passed over; other names that the graph
- * has not are refused. */
->>>>>>> 505d125 (Say that parameters on the device are complete before a model is made of them)
 WIDE_API wide_status wide_model_create(const wide_context* context, const wide_plan* plan,
                                        const wide_parameters* const* members, int64_t num_members,
                                        wide_model** out);
@@ -417,12 +411,8 @@ WIDE_API wide_status wide_model_create(const wide_context* context, const wide_p
 WIDE_API wide_status wide_model_run(const wide_model* model, const wide_view* inputs,
                                     int64_t num_inputs, const wide_view* outputs,
                                     int64_t num_outputs, const wide_execution* execution);
-<<<<<<< HEAD
-/* Replaces all parameters of a member; waits for its copies from the host. */
-=======
-/* A member gets other parameters, all of them; on `stream`, behind what writes them there. Waits
- * for its copies from the host. */
->>>>>>> 505d125 (Say that parameters on the device are complete before a model is made of them)
+/* Replaces all parameters of a member, on `stream`, after whatever writes them there; waits for its
+ * copies from the host. */
 WIDE_API wide_status wide_model_replace(wide_model* model, int64_t member,
                                         const wide_parameters* parameters, void* stream);
 /* Sets one parameter of a member, by its name in the graph; the others keep their values. Otherwise
@@ -470,14 +460,9 @@ WIDE_API wide_status wide_model_with_batches(const wide_model* model, const int6
 WIDE_API void wide_model_destroy(wide_model* model);
 
 /* How far each of num_members is from itself run alone, node by node, on random inputs: out[i] is
-<<<<<<< HEAD
  * member i's largest difference over the largest value. Of an ensemble the inputs are compared.
- * options.num_members is ignored. */
-=======
- * member i's largest difference over the largest value. Of an ensemble what it joins is compared.
- * Parameters on the device are ready, as for wide_model_create. options.num_members is not looked
- * at. */
->>>>>>> 505d125 (Say that parameters on the device are complete before a model is made of them)
+ * Parameters on the device must be complete, as for wide_model_create. options.num_members is
+ * ignored. */
 WIDE_API wide_status wide_model_validate(const wide_context* context, const wide_graph* graph,
                                          const wide_plan_options* options,
                                          const wide_parameters* const* members, int64_t num_members,
