@@ -178,7 +178,8 @@ std::vector<MemberParameters> views_of(std::span<const OwnedParameters> members)
 /// thread: it waits for the runs that go on, and those that come after it wait for it, so that a
 /// run has the members from before a change or from behind it. Pointers never change: captured
 /// graphs go on as they are. A change that is refused, or runs out of memory on the host, has
-/// changed nothing.
+/// changed nothing. The parameters' memory is given back when the last copy and the last replay
+/// die: on CUDA the caller sees to it that no queued work still uses it, as for a Tensor.
 class Model {
  public:
   /// Allocates memory().weights_bytes and loads the members. `members` has a set of parameters for
@@ -335,8 +336,9 @@ std::vector<std::string> equal_parameters(const Graph& graph,
 class ModelReplay {
  public:
   /// Captures on a stream of its own. The operands' memory and `execution`'s workspace and handles
-  /// must outlive the replay, which keeps the model. Throws invalid_argument for a context of
-  /// another device than the model's.
+  /// must outlive the replay, which keeps the model. On CUDA the caller sees to it that no run is
+  /// still queued when the replay dies. Throws invalid_argument for a context of another device
+  /// than the model's.
   ModelReplay(const Context& context, const Model& model, const ModelArguments& arguments,
               const Execution& execution);
   ~ModelReplay();

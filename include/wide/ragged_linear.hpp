@@ -82,7 +82,8 @@ ConstTensorView ragged_rows(const ConstTensorView& storage, const RaggedRows& ro
 
 /// How plan.run computes one problem on one device. Immutable: may run from several threads at a
 /// time, each with its own Execution. On CUDA it owns a table of the members in device memory,
-/// which calls and captured graphs read: the last copy of the plan outlives them.
+/// which calls and captured graphs read: the last copy of the plan outlives them, until the work
+/// that they queued is complete.
 class RaggedLinearPlan {
  public:
   const RaggedLinearProblem& problem() const;  ///< laid out

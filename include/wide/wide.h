@@ -30,7 +30,10 @@
  * changes a model's members goes, on CUDA, on the stream that the runs are on, or comes while
  * nothing runs, from one thread at a time; on the CPU it may come at any time: it waits for the
  * runs that go on, and later ones wait for it. Contexts, builders, parameters and vendor handles
- * are for one thread at a time. A handle may not be destroyed while another thread uses it.
+ * are for one thread at a time. A handle may not be destroyed while another thread uses it, nor on
+ * CUDA, where it is a tensor, model, chunked model, replay or ragged plan, while work that was
+ * queued with it is not complete: the memory goes back at once to where it came from.
+ * wide_synchronize() waits for it.
  *
  * Graphs of one's own: wide_builder.h; of ONNX files: wide_onnx.h. In C++ alone: primitives by
  * themselves (wide/linear.hpp, ..), operations that are no layer (GraphBuilder::append), graphs as
@@ -141,7 +144,8 @@ typedef struct wide_context_options {
   wide_device device;
   int32_t num_threads; /* of the CPU; 0: as many as the process may run on */
   /* Where memory comes from; both or neither. Called by any thread. `allocate` has bytes > 0 and
-   * returns memory of the device aligned to 256 bytes, or NULL. */
+   * returns memory of the device aligned to 256 bytes, or NULL. What `deallocate` has may be handed
+   * out again at once: no queued work uses it where handles are destroyed as said above. */
   void* user;
   void* (*allocate)(void* user, int64_t bytes);
   void (*deallocate)(void* user, void* data, int64_t bytes);
@@ -184,6 +188,7 @@ WIDE_API void wide_handles_destroy(wide_handles* handles);
 WIDE_API wide_status wide_tensor_create(const wide_context* context, wide_dtype dtype,
                                         const int64_t* shape, int32_t rank, wide_tensor** out);
 WIDE_API wide_status wide_tensor_view(const wide_tensor* tensor, wide_view* out);
+/* When the work queued with it is complete. */
 WIDE_API void wide_tensor_destroy(wide_tensor* tensor);
 
 /* Between host and device, too; both have the same shape and dtype, and strides by which no two
@@ -374,6 +379,7 @@ WIDE_API wide_status wide_operand_member(const wide_operand* operand, const wide
 WIDE_API wide_status wide_plan_step(const wide_plan* plan, int64_t index, wide_step* out);
 /* What the passes did, and a line for each step. */
 WIDE_API const char* wide_plan_explain(const wide_plan* plan);
+/* Of a ragged plan when the work queued with it is complete. */
 WIDE_API void wide_plan_destroy(wide_plan* plan);
 
 /* The largest number of members whose total_bytes is at most `bytes`, 0 where not even one fits; a
@@ -457,6 +463,7 @@ WIDE_API wide_status wide_model_with_batch(const wide_model* model, int64_t batc
 /* Likewise, with a number of rows for each member, as options.batches. */
 WIDE_API wide_status wide_model_with_batches(const wide_model* model, const int64_t* batches,
                                              int64_t num_batches, wide_model** out);
+/* When the work queued with it is complete: the parameters' memory goes with the last handle. */
 WIDE_API void wide_model_destroy(wide_model* model);
 
 /* How far each of num_members is from itself run alone, node by node, on random inputs: out[i] is
@@ -477,6 +484,7 @@ WIDE_API wide_status wide_chunked_workspace_bytes(const wide_chunked* chunked, i
 WIDE_API wide_status wide_chunked_run(const wide_chunked* chunked, const wide_view* inputs,
                                       int64_t num_inputs, const wide_view* outputs,
                                       int64_t num_outputs, const wide_execution* execution);
+/* When the work queued with it is complete. */
 WIDE_API void wide_chunked_destroy(wide_chunked* chunked);
 
 /* A run on fixed operands, captured once: running it is one launch of a CUDA graph, on the CPU the
@@ -487,6 +495,7 @@ WIDE_API wide_status wide_replay_create(const wide_model* model, const wide_view
                                         int64_t num_outputs, const wide_execution* execution,
                                         wide_replay** out);
 WIDE_API wide_status wide_replay_run(const wide_replay* replay, void* stream);
+/* When the runs queued with it are complete. */
 WIDE_API void wide_replay_destroy(wide_replay* replay);
 
 #ifdef __cplusplus
