@@ -4,12 +4,17 @@
 // What the threads of a CPU context have of the thread and the process that call them.
 #include "host/core/parallel.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <cfenv>
+#include <chrono>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <thread>
 
 #include "host/core/float_control.hpp"
@@ -65,3 +70,29 @@ TEST_CASE("parallel_for: all threads flush denormal numbers where the caller doe
   CHECK(by_both_threads(context, least, 0.5F) == std::array<float, 2>{least / 2, least / 2});
 }
 #endif
+
+TEST_CASE("parallel_for: in the child of a fork it runs, and its context can go") {
+  std::optional<Context> context = two_threads();
+  const auto sum_of_all = [&] {
+    std::atomic<int64_t> sum{0};
+    parallel_for(*context, 100, [&](int64_t task) { sum += task; });
+    return sum.load();
+  };
+  CHECK(sum_of_all() == 4950);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until the other thread sleeps
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::alarm(20);  // seconds until it is killed where it hangs
+    bool is_right = true;
+    for (int i = 0; i < 10; ++i) is_right = is_right && sum_of_all() == 4950;
+    context.reset();
+    is_right = is_right && two_threads().info().num_multiprocessors == 2;  // one of its own
+    ::_exit(is_right ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(status == 0);
+  CHECK(sum_of_all() == 4950);  // and here as before
+}

@@ -62,7 +62,7 @@ Context Context::cpu(CpuOptions options) {
   auto state = std::make_shared<State>();
   state->info = cpu_device_info(num_threads);
   state->allocator = options.allocator ? options.allocator : std::make_shared<HostAllocator>();
-  state->threads = std::make_unique<ThreadPool>(num_threads);
+  state->threads = OwnedThreadPool(new ThreadPool(num_threads));
   return Context(std::move(state));
 }
 

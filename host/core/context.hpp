@@ -15,7 +15,7 @@ namespace wide {
 struct Context::State {
   DeviceInfo info;
   std::shared_ptr<Allocator> allocator;
-  std::unique_ptr<ThreadPool> threads;          ///< null on CUDA
+  OwnedThreadPool threads;                      ///< null on CUDA
   std::unique_ptr<CudnnPlanCache> cudnn_plans;  ///< null on the CPU
 };
 

@@ -7,6 +7,8 @@
 // cores.
 #include "host/core/thread_pool.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -51,7 +53,8 @@ class InsideTask {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int num_threads) : looks_around_(num_threads <= usable_cpu_threads()) {
+ThreadPool::ThreadPool(int num_threads)
+    : process_(getpid()), looks_around_(num_threads <= usable_cpu_threads()) {
   threads_.reserve(static_cast<size_t>(std::max(num_threads - 1, 0)));
   try {
     for (int i = 1; i < num_threads; ++i) threads_.emplace_back([this] { serve(); });
@@ -80,8 +83,13 @@ void ThreadPool::stop_and_join() noexcept {
   for (std::thread& thread : threads_) thread.join();
 }
 
+bool ThreadPool::is_of_this_process() const {
+  return getpid() == process_;
+}
+
 void ThreadPool::run(int64_t num_tasks, const TaskBody& body) {
-  if (num_tasks <= 1 || threads_.empty() || is_inside_task) return run_serially(num_tasks, body);
+  if (num_tasks <= 1 || threads_.empty() || is_inside_task || !is_of_this_process())
+    return run_serially(num_tasks, body);
   const std::unique_lock job(busy_, std::try_to_lock);
   if (!job.owns_lock()) return run_serially(num_tasks, body);
 

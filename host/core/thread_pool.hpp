@@ -7,10 +7,13 @@
 // and go back to sleep, so a short job never waits for a slow wake-up. One job at a time.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -29,6 +32,9 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int num_threads() const { return static_cast<int>(threads_.size()) + 1; }
+  /// False in the child of a fork, which has none of the threads.
+  bool is_of_this_process() const;
+  /// In the child of a fork, all tasks in the calling thread.
   void run(int64_t num_tasks, const TaskBody& body);
 
  private:
@@ -36,6 +42,7 @@ class ThreadPool {
   void serve();
   void take_tasks();
 
+  const pid_t process_;      ///< that has the threads
   const bool looks_around_;  ///< before a thread sleeps
   std::mutex busy_;          ///< held by the caller of the job that runs
   std::mutex mutex_;
@@ -54,5 +61,14 @@ class ThreadPool {
 
   std::vector<std::thread> threads_;
 };
+
+/// In the child of a fork the pool stays where it is: its threads can neither be joined there, nor
+/// woken so that they let go of the condition variables.
+struct EndThreads {
+  void operator()(ThreadPool* pool) const {
+    if (pool->is_of_this_process()) delete pool;
+  }
+};
+using OwnedThreadPool = std::unique_ptr<ThreadPool, EndThreads>;
 
 }  // namespace wide

@@ -64,7 +64,9 @@ class Context {
     std::shared_ptr<Allocator> allocator;  ///< null: cudaMalloc
   };
 
-  /// Starts the threads, which end with the last copy and the last tensor: keep one.
+  /// Starts the threads, which end with the last copy and the last tensor: keep one. A process may
+  /// fork while nothing runs: its child has none of the threads, and runs in the one that calls. A
+  /// child that is to be quick makes a context of its own.
   static Context cpu() { return cpu(CpuOptions{}); }
   static Context cpu(CpuOptions options);
   /// Throws Error{cuda} with the reason where device `ordinal` cannot be used.

@@ -135,17 +135,16 @@ typedef struct wide_replay wide_replay;         /* a model's run, captured */
 /* ---- contexts, streams, vendors' handles ----------------------------------------------------- */
 
 /* Beside a capture of another stream, of whatever mode and thread, tensors, streams, models and
- * replays may be made, changed, waited for and destroyed; the capture stays whole. Plans and
- * vendors' handles are made and destroyed while nothing is captured, as vendors' libraries
- * allocate; a context's own `allocate` and `deallocate` see to their own calls. */
+ * replays may be made, changed, waited for and destroyed. Plans and vendors' handles are made
+ * and destroyed while nothing is captured; a context's own `allocate` sees to its own calls. */
 
 typedef struct wide_context_options {
   size_t struct_size;
   wide_device device;
   int32_t num_threads; /* of the CPU; 0: as many as the process may run on */
   /* Where memory comes from; both or neither. Called by any thread. `allocate` has bytes > 0 and
-   * returns memory of the device aligned to 256 bytes, or NULL. What `deallocate` has may be handed
-   * out again at once: no queued work uses it where handles are destroyed as said above. */
+   * returns memory of the device aligned to 256 bytes, or NULL. `deallocate` may hand it out again
+   * at once: handles are destroyed behind the work that uses them. */
   void* user;
   void* (*allocate)(void* user, int64_t bytes);
   void (*deallocate)(void* user, void* data, int64_t bytes);
@@ -160,7 +159,8 @@ typedef struct wide_context_info {
   int32_t num_multiprocessors; /* 0 on the CPU */
 } wide_context_info;
 
-/* `options` NULL: the CPU. */
+/* `options` NULL: the CPU. A process may fork while nothing runs on one; the child has none of its
+ * threads, and runs in the one that calls. */
 WIDE_API wide_status wide_context_create(const wide_context_options* options, wide_context** out);
 WIDE_API wide_status wide_context_query(const wide_context* context, wide_context_info* out);
 WIDE_API void wide_context_destroy(wide_context* context);
@@ -188,8 +188,7 @@ WIDE_API void wide_handles_destroy(wide_handles* handles);
 WIDE_API wide_status wide_tensor_create(const wide_context* context, wide_dtype dtype,
                                         const int64_t* shape, int32_t rank, wide_tensor** out);
 WIDE_API wide_status wide_tensor_view(const wide_tensor* tensor, wide_view* out);
-/* When the work queued with it is complete. */
-WIDE_API void wide_tensor_destroy(wide_tensor* tensor);
+WIDE_API void wide_tensor_destroy(wide_tensor* tensor); /* when queued work with it is complete */
 
 /* Between host and device, too; both have the same shape and dtype, and strides by which no two
  * elements share a place. They do not overlap. Does not wait on CUDA. */
@@ -379,8 +378,7 @@ WIDE_API wide_status wide_operand_member(const wide_operand* operand, const wide
 WIDE_API wide_status wide_plan_step(const wide_plan* plan, int64_t index, wide_step* out);
 /* What the passes did, and a line for each step. */
 WIDE_API const char* wide_plan_explain(const wide_plan* plan);
-/* Of a ragged plan when the work queued with it is complete. */
-WIDE_API void wide_plan_destroy(wide_plan* plan);
+WIDE_API void wide_plan_destroy(wide_plan* plan); /* where ragged: when its runs are complete */
 
 /* The largest number of members whose total_bytes is at most `bytes`, 0 where not even one fits; a
  * value that takes 2^44 bytes or more for all members does not fit. options.num_members is ignored;
@@ -463,8 +461,7 @@ WIDE_API wide_status wide_model_with_batch(const wide_model* model, int64_t batc
 /* Likewise, with a number of rows for each member, as options.batches. */
 WIDE_API wide_status wide_model_with_batches(const wide_model* model, const int64_t* batches,
                                              int64_t num_batches, wide_model** out);
-/* When the work queued with it is complete: the parameters' memory goes with the last handle. */
-WIDE_API void wide_model_destroy(wide_model* model);
+WIDE_API void wide_model_destroy(wide_model* model); /* when its runs are complete */
 
 /* How far each of num_members is from itself run alone, node by node, on random inputs: out[i] is
  * member i's largest difference over the largest value. Of an ensemble the inputs are compared.
@@ -484,8 +481,7 @@ WIDE_API wide_status wide_chunked_workspace_bytes(const wide_chunked* chunked, i
 WIDE_API wide_status wide_chunked_run(const wide_chunked* chunked, const wide_view* inputs,
                                       int64_t num_inputs, const wide_view* outputs,
                                       int64_t num_outputs, const wide_execution* execution);
-/* When the work queued with it is complete. */
-WIDE_API void wide_chunked_destroy(wide_chunked* chunked);
+WIDE_API void wide_chunked_destroy(wide_chunked* chunked); /* when its runs are complete */
 
 /* A run on fixed operands, captured once: running it is one launch of a CUDA graph, on the CPU the
  * run itself. Operands, workspace and handles must outlive it. Its runs, of whatever threads and
@@ -495,8 +491,7 @@ WIDE_API wide_status wide_replay_create(const wide_model* model, const wide_view
                                         int64_t num_outputs, const wide_execution* execution,
                                         wide_replay** out);
 WIDE_API wide_status wide_replay_run(const wide_replay* replay, void* stream);
-/* When the runs queued with it are complete. */
-WIDE_API void wide_replay_destroy(wide_replay* replay);
+WIDE_API void wide_replay_destroy(wide_replay* replay); /* when its runs are complete */
 
 #ifdef __cplusplus
 }
