@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the threads of a CPU context have of the thread and the process that call them.
+// What the threads of a CPU context have of the thread and the process that call them, and how
+// many there are.
 #include "host/core/parallel.hpp"
 
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,11 +14,13 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cfenv>
 #include <chrono>
+#include <climits>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <thread>
 
+#include "host/core/cpu_device.hpp"
 #include "host/core/float_control.hpp"
 
 using namespace wide;
@@ -95,4 +99,36 @@ TEST_CASE("parallel_for: in the child of a fork it runs, and its context can go"
   CHECK(WIFEXITED(status));
   CHECK(status == 0);
   CHECK(sum_of_all() == 4950);  // and here as before
+}
+
+TEST_CASE("contexts of the CPU have as many threads whichever thread makes them") {
+  const int expected = Context::cpu().info().num_multiprocessors;
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  REQUIRE(sched_getaffinity(0, sizeof(mask), &mask) == 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &mask)) ++first;
+  CPU_ZERO(&mask);
+  CPU_SET(first, &mask);
+  bool is_pinned = false;
+  int got = 0;
+  std::thread([&] {
+    is_pinned = sched_setaffinity(0, sizeof(mask), &mask) == 0;
+    got = Context::cpu().info().num_multiprocessors;
+  }).join();
+  REQUIRE(is_pinned);
+  CHECK(got == expected);
+}
+
+TEST_CASE("a control group's quota is processors, rounded up") {
+  CHECK(cpu_quota("200000 100000") == 2);
+  CHECK(cpu_quota("150000 100000\n") == 2);
+  CHECK(cpu_quota("1000 100000") == 1);
+  CHECK(cpu_quota("100001 100000") == 2);
+  CHECK(cpu_quota("9223372036854775807 1") == INT_MAX);
+  for (const char* none : {"max 100000", "", "100000", "0 100000", "-1 100000", "100000 0",
+                           "99999999999999999999 100000", "many few"}) {
+    CAPTURE(none);
+    CHECK(cpu_quota(none) == INT_MAX);
+  }
 }

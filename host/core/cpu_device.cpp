@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the CPU's name, last cache level and memory from Linux' text files.
+// Reads the CPU's name, last cache level, memory and quota from Linux' text files.
 #include "host/core/cpu_device.hpp"
 
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -39,13 +41,27 @@ int64_t last_level_cache_bytes() {
   return bytes;
 }
 
-}  // namespace
-
-int usable_cpu_threads() {
+int processors_of_process() {
   cpu_set_t mask;
   CPU_ZERO(&mask);
-  if (sched_getaffinity(0, sizeof(mask), &mask) == 0) return std::max(1, CPU_COUNT(&mask));
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  if (sched_getaffinity(getpid(), sizeof(mask), &mask) == 0) return CPU_COUNT(&mask);
+  return static_cast<int>(std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+int cpu_quota(const std::string& cpu_max) {
+  std::istringstream text(cpu_max);
+  int64_t quota = 0, period = 0;  // microseconds
+  if (!(text >> quota >> period) || quota <= 0 || period <= 0) return INT_MAX;
+  return static_cast<int>(std::min<int64_t>((quota - 1) / period + 1, INT_MAX));
+}
+
+int usable_cpu_threads() {
+  std::string cpu_max;  // version 2 alone has the file
+  std::ifstream file("/sys/fs/cgroup/cpu.max");
+  std::getline(file, cpu_max);
+  return std::max(1, std::min(processors_of_process(), cpu_quota(cpu_max)));
 }
 
 DeviceInfo cpu_device_info(int num_threads) {

@@ -54,7 +54,8 @@ class Stream {
 class Context {
  public:
   struct CpuOptions {
-    /// 0: as many as the process may run on. The caller's is one of them; the others look for the
+    /// 0: as many as the process may run on: by its main thread's affinity mask and by cpu.max of
+    /// its control group. The caller's is one of them; the others look for the
     /// next call for 50 us before they sleep, where there are processors for all. They round, and
     /// flush denormal numbers, as the caller does.
     int num_threads = 0;

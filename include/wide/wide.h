@@ -141,7 +141,7 @@ typedef struct wide_replay wide_replay;         /* a model's run, captured */
 typedef struct wide_context_options {
   size_t struct_size;
   wide_device device;
-  int32_t num_threads; /* of the CPU; 0: as many as the process may run on */
+  int32_t num_threads; /* of the CPU; 0: by the main thread's affinity mask and cgroup's cpu.max */
   /* Where memory comes from; both or neither. Called by any thread. `allocate` has bytes > 0 and
    * returns memory of the device aligned to 256 bytes, or NULL. `deallocate` may hand it out again
    * at once: handles are destroyed behind the work that uses them. */
