@@ -7,13 +7,16 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 
+#include "host/core/plan_checks.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
 #include "verify/linear_case.hpp"
 #include "verify/simvendors/cublas.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/simulation.hpp"
+#include "wide/error.hpp"
 
 namespace wide::test {
 namespace {
@@ -56,6 +59,24 @@ TEST_CASE("libraries: every layout and dtype, exactly") {
     ++num_run;
   }
   CHECK(num_run >= 3);
+}
+
+TEST_CASE("libraries: handles of another device are refused, but for lent ones, which do not say") {
+  const Context context = new_device();
+  const Device other{DeviceType::cuda, 1};
+  const OwnedStream stream(context);
+  const VendorHandles handles(context);
+  const VendorHandles lent = VendorHandles::borrow(handles.cublas());
+  Execution execution{stream.get()};
+  execution.handles = &handles;
+  CHECK(handles.device() == context.device());
+  CHECK(require_cublas("linear", execution, context.device()) == handles.cublas());
+  CHECK_THROWS_MATCHES(require_cublas("linear", execution, other), Error,
+                       Catch::Matchers::Message("linear: execution.handles are of cuda:0, expected "
+                                                "the plan's device = cuda:1"));
+  execution.handles = &lent;
+  CHECK(!lent.device());
+  CHECK(require_cublas("linear", execution, other) == handles.cublas());
 }
 
 TEST_CASE("libraries: a handle that was lent comes back as it was") {

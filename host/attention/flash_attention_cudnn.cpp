@@ -165,7 +165,7 @@ FlashAttentionCudnn::FlashAttentionCudnn(const CudnnDevice& device,
 void FlashAttentionCudnn::run(const FlashAttentionArguments& arguments,
                               const Execution& execution) const {
   const int64_t calls = calls_ == Calls::one ? 1 : problem_.num_members;
-  void* const cudnn = require_cudnn("flash_attention", execution);
+  void* const cudnn = require_cudnn("flash_attention", execution, arguments.q.device);
   for (int64_t n = 0; n < calls; ++n) {
     plan_->run(cudnn, bind_flash_attention_cudnn(graph_, member_of(problem_, arguments, n)),
                execution.workspace, execution.stream);

@@ -248,7 +248,7 @@ std::string ConvCudnn::explain() const {
 }
 
 void ConvCudnn::run(const ConvArguments& arguments, const Execution& execution) const {
-  void* const cudnn = require_cudnn("conv", execution);
+  void* const cudnn = require_cudnn("conv", execution, arguments.x.device);
   auto* const sums = static_cast<std::byte*>(execution.workspace.data);
   for (const Call& call : calls_) {
     call.plan->run(cudnn, bind_conv_cudnn(call.graph, arguments, sums),

@@ -111,15 +111,14 @@ OwnedStream::~OwnedStream() {
 OwnedStream::OwnedStream(OwnedStream&& other) noexcept
     : stream_(std::exchange(other.stream_, Stream::cpu())), device_(other.device_) {}
 
-VendorHandles::VendorHandles(const Context& context)
-    : owned_(true), ordinal_(context.device().ordinal) {
+VendorHandles::VendorHandles(const Context& context) : device_(context.device()) {
   if (context.device().type == DeviceType::cpu) {
     cublas_reason_ = "the CPU device has no cuBLAS";
     cudnn_reason_ = "the CPU device has no cuDNN";
     return;
   }
-  cublas_ = runtime::create_cublas(ordinal_, cublas_reason_);
-  cudnn_ = create_cudnn(ordinal_, cudnn_reason_);
+  cublas_ = runtime::create_cublas(device_->ordinal, cublas_reason_);
+  cudnn_ = create_cudnn(device_->ordinal, cudnn_reason_);
 }
 
 VendorHandles VendorHandles::borrow(void* cublas, void* cudnn) {
@@ -135,16 +134,15 @@ VendorHandles VendorHandles::borrow(void* cublas, void* cudnn) {
 }
 
 VendorHandles::~VendorHandles() {
-  if (!owned_) return;
-  if (cublas_ != nullptr) runtime::destroy_cublas(ordinal_, cublas_);
-  if (cudnn_ != nullptr) destroy_cudnn(ordinal_, cudnn_);
+  if (!device_) return;
+  if (cublas_ != nullptr) runtime::destroy_cublas(device_->ordinal, cublas_);
+  if (cudnn_ != nullptr) destroy_cudnn(device_->ordinal, cudnn_);
 }
 
 VendorHandles::VendorHandles(VendorHandles&& other) noexcept
     : cublas_(std::exchange(other.cublas_, nullptr)),
       cudnn_(std::exchange(other.cudnn_, nullptr)),
-      owned_(std::exchange(other.owned_, false)),
-      ordinal_(other.ordinal_),
+      device_(std::exchange(other.device_, std::nullopt)),
       cublas_reason_(std::move(other.cublas_reason_)),
       cudnn_reason_(std::move(other.cudnn_reason_)) {}
 

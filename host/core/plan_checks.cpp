@@ -5,6 +5,7 @@
 #include "host/core/plan_checks.hpp"
 
 #include <cstdint>
+#include <optional>
 
 #include "host/core/check.hpp"
 #include "host/core/nearest.hpp"
@@ -58,8 +59,8 @@ void require_workspace(std::string_view primitive, const Execution& execution, i
 namespace {
 
 /// `handle` of the execution's handles, or why there is none.
-void* require_handle(std::string_view primitive, const Execution& execution, const char* library,
-                     void* (VendorHandles::*handle)() const,
+void* require_handle(std::string_view primitive, const Execution& execution, Device expected,
+                     const char* library, void* (VendorHandles::*handle)() const,
                      const std::string& (VendorHandles::*reason)() const) {
   WIDE_REQUIRE(execution.handles != nullptr,
                std::string(primitive) + ": execution.handles is null, expected VendorHandles: " +
@@ -69,18 +70,22 @@ void* require_handle(std::string_view primitive, const Execution& execution, con
     throw_unsupported(std::string(primitive) + ": " + library +
                       " is unavailable: " + (execution.handles->*reason)());
   }
+  const std::optional<Device> device = execution.handles->device();
+  WIDE_REQUIRE(!device || *device == expected,
+               name + "execution.handles are of " + to_string(*device) +
+                   ", expected the plan's device = " + to_string(expected));
   return found;
 }
 
 }  // namespace
 
-void* require_cublas(std::string_view primitive, const Execution& execution) {
-  return require_handle(primitive, execution, "cuBLAS", &VendorHandles::cublas,
+void* require_cublas(std::string_view primitive, const Execution& execution, Device expected) {
+  return require_handle(primitive, execution, expected, "cuBLAS", &VendorHandles::cublas,
                         &VendorHandles::cublas_unavailable_reason);
 }
 
-void* require_cudnn(std::string_view primitive, const Execution& execution) {
-  return require_handle(primitive, execution, "cuDNN", &VendorHandles::cudnn,
+void* require_cudnn(std::string_view primitive, const Execution& execution, Device expected) {
+  return require_handle(primitive, execution, expected, "cuDNN", &VendorHandles::cudnn,
                         &VendorHandles::cudnn_unavailable_reason);
 }
 

@@ -28,11 +28,12 @@ void require_shape(std::string_view primitive, std::string_view argument,
 /// At least `bytes`, not null, 256-byte aligned; nothing where `bytes` is 0.
 void require_workspace(std::string_view primitive, const Execution& execution, int64_t bytes);
 
-/// The cublasHandle_t. Throws invalid_argument where the execution has no handles, unsupported
-/// with the handles' reason where cuBLAS could not start.
-void* require_cublas(std::string_view primitive, const Execution& execution);
+/// The cublasHandle_t. Throws invalid_argument where the execution has no handles, or those of
+/// another device than the plan's, unsupported with the handles' reason where cuBLAS could not
+/// start. Which device lent handles are of is not known.
+void* require_cublas(std::string_view primitive, const Execution& execution, Device expected);
 /// The cudnnHandle_t, likewise.
-void* require_cudnn(std::string_view primitive, const Execution& execution);
+void* require_cudnn(std::string_view primitive, const Execution& execution, Device expected);
 
 /// The message has the nearest of the known names.
 void require_known_strategy(std::string_view primitive, std::string_view name,

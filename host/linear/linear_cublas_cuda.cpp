@@ -170,8 +170,8 @@ void run_linear_cublas(const DeviceInfo& device, LinearStrategy strategy,
     return finish_linear(problem, arguments, nullptr, execution.stream);
   }
   const LinearWorkspace workspace = linear_workspace(strategy, problem, device);
-  Gemms gemms{static_cast<cublasHandle_t>(require_cublas("linear", execution)), problem, arguments,
-              linear_product(problem, arguments, execution, workspace)};
+  Gemms gemms{static_cast<cublasHandle_t>(require_cublas("linear", execution, device.device)),
+              problem, arguments, linear_product(problem, arguments, execution, workspace)};
   const ConfiguredHandle configured(gemms.handle, problem, execution, workspace.cublas_bytes);
   bool needs_kernel = !problem.epilogue.is_identity();
   if (strategy == LinearStrategy::cublas_grouped) {

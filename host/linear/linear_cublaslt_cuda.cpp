@@ -143,7 +143,8 @@ class Plan final : public CublasLtPlan {
                              is_aligned(operands.bias) && is_aligned(operands.residual) &&
                              is_aligned(operands.y);
     if (!all_aligned && !unaligned_) return stand_in(arguments, execution);
-    auto* const handle = reinterpret_cast<cublasLtHandle_t>(require_cublas("linear", execution));
+    auto* const handle =
+        reinterpret_cast<cublasLtHandle_t>(require_cublas("linear", execution, device_.device));
     WIDE_CHECK_CUBLAS(matmul_->run(handle, operands, all_aligned ? aligned_ : *unaligned_,
                                    {execution.workspace.data, workspace_.cublas_bytes},
                                    native_stream(execution.stream)));

@@ -172,7 +172,7 @@ BatchnormArguments BatchnormCudnn::member_of(const BatchnormProblem& p, const Ba
 
 void BatchnormCudnn::run(const BatchnormArguments& arguments, const Execution& execution) const {
   auto* const saved = static_cast<std::byte*>(execution.workspace.data);
-  plan_->run(require_cudnn("batchnorm", execution),
+  plan_->run(require_cudnn("batchnorm", execution, arguments.x.device),
              bind_batchnorm_cudnn(graph_, problem_, arguments, saved),
              {saved + saved_bytes_, plan_->workspace_bytes()}, execution.stream);
 }

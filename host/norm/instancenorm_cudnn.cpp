@@ -73,7 +73,8 @@ GroupnormArguments InstancenormCudnn::member_of(const GroupnormProblem& p,
 }
 
 void InstancenormCudnn::run(const GroupnormArguments& arguments, const Execution& execution) const {
-  plan_->run(require_cudnn("groupnorm", execution), bind_instancenorm_cudnn(graph_, arguments),
+  plan_->run(require_cudnn("groupnorm", execution, arguments.x.device),
+             bind_instancenorm_cudnn(graph_, arguments),
              {execution.workspace.data, plan_->workspace_bytes()}, execution.stream);
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "wide/device.hpp"
@@ -120,6 +121,8 @@ class VendorHandles {
   VendorHandles& operator=(VendorHandles&&) = delete;
   VendorHandles(const VendorHandles&) = delete;
 
+  /// What they were created for: plans of another device refuse them. Lent ones do not say.
+  const std::optional<Device>& device() const { return device_; }
   void* cublas() const { return cublas_; }  ///< cublasHandle_t or null
   /// Why cublas() is null; empty where it is not.
   const std::string& cublas_unavailable_reason() const { return cublas_reason_; }
@@ -130,8 +133,7 @@ class VendorHandles {
   VendorHandles() = default;
   void* cublas_ = nullptr;
   void* cudnn_ = nullptr;
-  bool owned_ = false;
-  int ordinal_ = 0;  ///< of the device that owned handles are of
+  std::optional<Device> device_;  ///< of owned handles
   std::string cublas_reason_, cudnn_reason_;
 };
 

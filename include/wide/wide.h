@@ -174,7 +174,8 @@ WIDE_API wide_status wide_stream_create(const wide_context* context, wide_stream
 WIDE_API void* wide_stream_native(const wide_stream* stream); /* cudaStream_t; NULL on the CPU */
 WIDE_API void wide_stream_destroy(wide_stream* stream);       /* does not wait */
 
-/* Creates what the build and the machine have; nothing on the CPU. */
+/* Creates what the build and the machine have; nothing on the CPU. For plans of its device alone.
+ */
 WIDE_API wide_status wide_handles_create(const wide_context* context, wide_handles** out);
 /* Takes the engine's cublasHandle_t and cudnnHandle_t, which stay the engine's; one may be NULL.
  * Calls leave their streams and cuBLAS's modes as they found them; a workspace that cuBLAS was
