@@ -2,16 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // On the CPU members change while other threads run: what a run computes is that of the members
-// before a change or behind it, never of some of both. On CUDA streams see to that.
+// before a change or behind it, never of some of both. On CUDA streams see to that; what changes
+// members or reads them back takes turns there, too.
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "verify/support/devices.hpp"
 #include "verify/support/model_run.hpp"
 
 using namespace wide;
@@ -155,17 +158,20 @@ TEST_CASE("model threads: a run in pieces is of the same members in all of them"
 }
 
 TEST_CASE("model threads: changes come one after another, and what is read back is one's own") {
-  ModelRun run(two_threads(), test::small_model("mlp"), {.num_members = 2, .batch = 2});
-  const Stream cpu = Stream::cpu();
+  const Context device = GENERATE(from_range(test::devices_at_hand()));
+  CAPTURE(to_string(device.device()));
+  const int num_rounds = device.device().type == DeviceType::cpu ? 1000 : 100;
+  ModelRun run(device, test::small_model("mlp"), {.num_members = 2, .batch = 2});
+  const Stream stream = run.stream();
   std::atomic<int64_t> num_torn{0};
   std::vector<std::thread> threads;
   std::vector<MemberParameters> sets;
   for (int64_t id = 8; id < 11; ++id) sets.push_back(run.parameters_of(id));
   for (const MemberParameters& own : sets) {
     threads.emplace_back([&] {
-      for (int i = 0; i < 1000; ++i) {
-        run.model().replace(1, own, cpu);
-        const OwnedParameters got = run.model().get(1, cpu);
+      for (int i = 0; i < num_rounds; ++i) {
+        run.model().replace(1, own, stream);
+        const OwnedParameters got = run.model().get(1, stream);
         const auto is_of = [&](const MemberParameters& given) {
           return std::all_of(got.begin(), got.end(), [&](const auto& parameter) {
             const auto& [name, tensor] = parameter;

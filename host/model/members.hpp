@@ -16,26 +16,29 @@
 
 namespace wide {
 
-/// Runs hold the lock shared, changes hold it exclusively. On the CPU only: on CUDA the stream
-/// orders them. A change waits for current runs, and later runs wait for it, as threads that run
-/// without a pause would otherwise put it off for ever. Never allocates.
+/// Runs, and what reads members back, hold the lock shared; changes hold it exclusively. Runs on CUDA
+/// look at nothing on the host, and the stream orders them: they are left out. A change waits for
+/// current holders, and later ones wait for it, as threads that run without a pause would otherwise
+/// put it off for ever. Never allocates.
 class MembersLock {
  public:
-  explicit MembersLock(Device device) : is_used_(device.type == DeviceType::cpu) {}
+  explicit MembersLock(Device device) : has_runs_(device.type == DeviceType::cpu) {}
 
   std::shared_lock<std::shared_mutex> for_run() const {
-    if (!is_used_) return {};
+    if (!has_runs_) return {};
+    return for_read();
+  }
+  std::shared_lock<std::shared_mutex> for_read() const {
     const std::lock_guard turn(next_);
     return std::shared_lock(members_);
   }
   std::unique_lock<std::shared_mutex> for_change() const {
-    if (!is_used_) return {};
     const std::lock_guard turn(next_);
     return std::unique_lock(members_);
   }
 
  private:
-  bool is_used_;
+  bool has_runs_;
   mutable std::mutex next_;
   mutable std::shared_mutex members_;
 };

@@ -199,7 +199,7 @@ OwnedParameters Model::get(int64_t member, Stream stream) const {
   const ModelPlan::State& s = plan_.state();
   const Context cpu = Context::cpu({.num_threads = 1, .allocator = nullptr});
   OwnedParameters parameters;
-  const auto lock = state_->lock.for_run();
+  const auto lock = state_->lock.for_read();
   for (const Value parameter : s.source.parameters()) {
     const std::string& name = s.source.name(parameter);
     const HostValue value = stored_value(s, *state_, member, name, stream);
@@ -223,7 +223,7 @@ void Model::get(int64_t member, std::string_view parameter, const TensorView& de
                "model: member " + std::to_string(member) + ": " + name + " has strides " +
                    to_string(destination.strides) + ", expected it densely packed");
   HostValue value = [&] {
-    const auto lock = state_->lock.for_run();
+    const auto lock = state_->lock.for_read();
     return converted(stored_value(s, *state_, member, name, stream), destination.dtype);
   }();
   const TensorView from = bytes_of(value.bytes);
@@ -284,7 +284,7 @@ void Model::unmask(int64_t member, Stream stream) {
 }
 bool Model::is_masked(int64_t member) const {
   require_member(member);
-  const auto lock = state_->lock.for_run();
+  const auto lock = state_->lock.for_read();
   return state_->is_masked[static_cast<size_t>(member)];
 }
 

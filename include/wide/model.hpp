@@ -174,12 +174,13 @@ std::vector<MemberParameters> views_of(std::span<const OwnedParameters> members)
 /// A plan with its parameters in place. Copies are handles of the same members, as those of
 /// with_batch() are. Running is const and may be done from several threads, each with its own
 /// Execution. What changes members: on CUDA it goes on the stream that the runs are on, or comes
-/// while nothing runs, from one thread at a time; on the CPU it may come at any time from any
-/// thread: it waits for the runs that go on, and those that come after it wait for it, so that a
-/// run has the members from before a change or from behind it. Pointers never change: captured
-/// graphs go on as they are. A change that is refused, or runs out of memory on the host, has
-/// changed nothing. The parameters' memory is given back when the last copy and the last replay
-/// die: on CUDA the caller sees to it that no queued work still uses it, as for a Tensor.
+/// while nothing runs, and so does what reads them back; threads that do so take turns. On the CPU
+/// it may come at any time from any thread: it waits for the runs that go on, and those that come
+/// after it wait for it, so that a run has the members from before a change or from behind it.
+/// Pointers never change: captured graphs go on as they are. A change that is refused, or runs out
+/// of memory on the host, has changed nothing. The parameters' memory is given back when the last
+/// copy and the last replay die: on CUDA the caller sees to it that no queued work still uses it,
+/// as for a Tensor.
 class Model {
  public:
   /// Allocates memory().weights_bytes and loads the members. `members` has a set of parameters for

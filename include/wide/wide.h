@@ -27,12 +27,12 @@
  * Threads: wide_last_error() is of the calling thread. Graphs, plans and files' members never
  * change and may be used by all threads at once; so may models and chunked ones while they run,
  * each thread with a stream and a workspace of its own, and replays, whose runs take turns. What
- * changes a model's members goes, on CUDA, on the stream that the runs are on, or comes while
- * nothing runs, from one thread at a time; on the CPU it may come at any time: it waits for the
- * runs that go on, and later ones wait for it. Contexts, builders, parameters and vendor handles
- * are for one thread at a time. A handle may not be destroyed while another thread uses it, nor on
- * CUDA, where it is a tensor, model, chunked model, replay or ragged plan, while work that was
- * queued with it is not complete: the memory goes back at once to where it came from.
+ * changes a model's members or reads them back goes, on CUDA, on the stream that the runs are on,
+ * or comes while nothing runs, and threads take turns; on the CPU it may come at any time: a change
+ * waits for the runs that go on, and later ones wait for it. Contexts, builders, parameters and
+ * vendor handles are for one thread at a time. A handle may not be destroyed while another thread
+ * uses it, nor on CUDA, where it is a tensor, model, chunked model, replay or ragged plan, while
+ * work that was queued with it is not complete: the memory goes back at once to where it came from.
  * wide_synchronize() waits for it.
  *
  * Graphs of one's own: wide_builder.h; of ONNX files: wide_onnx.h. In C++ alone: primitives by
