@@ -16,10 +16,10 @@
 
 namespace wide {
 
-/// Runs, and what reads members back, hold the lock shared; changes hold it exclusively. Runs on CUDA
-/// look at nothing on the host, and the stream orders them: they are left out. A change waits for
-/// current holders, and later ones wait for it, as threads that run without a pause would otherwise
-/// put it off for ever. Never allocates.
+/// Runs, and what reads members back, hold the lock shared; changes hold it exclusively. Runs on
+/// CUDA look at nothing on the host, and the stream orders them: they are left out. A change waits
+/// for current holders, and later ones wait for it, as threads that run without a pause would
+/// otherwise put it off for ever. Never allocates.
 class MembersLock {
  public:
   explicit MembersLock(Device device) : has_runs_(device.type == DeviceType::cpu) {}

@@ -465,9 +465,8 @@ WIDE_API wide_status wide_model_with_batches(const wide_model* model, const int6
 WIDE_API void wide_model_destroy(wide_model* model); /* when its runs are complete */
 
 /* How far each of num_members is from itself run alone, node by node, on random inputs: out[i] is
- * member i's largest difference over the largest value. Of an ensemble the inputs are compared.
- * Parameters on the device must be complete, as for wide_model_create. options.num_members is
- * ignored. */
+ * member i's largest difference over the largest value, for an ensemble that of its inputs. Device
+ * parameters must be complete, as for wide_model_create. options.num_members is ignored. */
 WIDE_API wide_status wide_model_validate(const wide_context* context, const wide_graph* graph,
                                          const wide_plan_options* options,
                                          const wide_parameters* const* members, int64_t num_members,
