@@ -72,7 +72,7 @@ void* require_handle(std::string_view primitive, const Execution& execution, Dev
   }
   const std::optional<Device> device = execution.handles->device();
   WIDE_REQUIRE(!device || *device == expected,
-               name + "execution.handles are of " + to_string(*device) +
+               std::string(primitive) + ": execution.handles are of " + to_string(*device) +
                    ", expected the plan's device = " + to_string(expected));
   return found;
 }
