@@ -127,8 +127,8 @@ TEST_CASE("host cost: handles are found without an allocation, whatever the prim
   const Execution execution{Stream::cpu(), {}, &handles};
   constexpr std::string_view kLongName = "flash_attention";  // with ": " longer than a short string
   const AllocationCount counted;
-  const bool are_found = require_cublas(kLongName, execution) == &library &&
-                         require_cudnn(kLongName, execution) == &library;
+  const bool are_found = require_cublas(kLongName, execution, Device{}) == &library &&
+                         require_cudnn(kLongName, execution, Device{}) == &library;
   const int64_t count = counted.get();
   CHECK(are_found);
   CHECK(count == 0);
