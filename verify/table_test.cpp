@@ -275,7 +275,7 @@ std::string words_of(const std::string& text) {
 
 TEST_CASE("details: how was measured, launches, kernels, energy, clocks and memory") {
   RunResult result = sample_result();
-  ReportOptions options{240, false};
+  ReportOptions options{280, false};
   const std::string plain = report_text(result, options);
   options.details = true;
   const std::string text = words_of(report_text(result, options));
@@ -292,7 +292,7 @@ TEST_CASE("details: how was measured, launches, kernels, energy, clocks and memo
   CHECK_THAT(text, ContainsSubstring(
                        "sequential stream 1 2.40 us -12.2 ns 5.00 M/s memory 333 mJ 400 W 1960 "
                        "MHz 3 (sw_power_cap hw_thermal) 0.3% -0.0015%/s -0.25"));
-  CHECK_THAT(text, ContainsSubstring("256 B 4.00 MB ci"));
+  CHECK_THAT(text, ContainsSubstring("256 B 4.00 MB 12.0 us 3.00 ms ci"));
   CHECK_THAT(text,
              ContainsSubstring("stream simt at batch=16 d=256 dtype=fp16: 1.23 us + 0.33 ns * "
                                "n, within 2.5% at 3 values of n"));
