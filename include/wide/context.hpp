@@ -56,9 +56,10 @@ class Context {
  public:
   struct CpuOptions {
     /// 0: as many as the process may run on: by its main thread's affinity mask and by cpu.max of
-    /// its control group. The caller's is one of them; the others look for the
-    /// next call for 50 us before they sleep, where there are processors for all. They round, and
-    /// flush denormal numbers, as the caller does.
+    /// its control group. The caller's is one of them; the others look for the next call for 50 us
+    /// before they sleep, where there are processors for all. They round, and flush denormal
+    /// numbers, as the caller does. They work for one caller at a time: what another thread runs
+    /// meanwhile it runs alone. Threads that serve at the same time have a context each.
     int num_threads = 0;
     std::shared_ptr<Allocator> allocator;  ///< null: aligned operator new
   };
@@ -71,7 +72,10 @@ class Context {
   /// child that is to be quick makes a context of its own.
   static Context cpu() { return cpu(CpuOptions{}); }
   static Context cpu(CpuOptions options);
-  /// Throws Error{cuda} with the reason where device `ordinal` cannot be used.
+  /// Throws Error{cuda} with the reason where device `ordinal` cannot be used. Calls make the
+  /// device the thread's current one while they last. Going back to the thread's own, CUDA sets
+  /// that up if it was not, with memory on it: a process for GPU 1 alone calls
+  /// cudaSetDevice(1) in its threads, or sees no other (CUDA_VISIBLE_DEVICES).
   static Context cuda(int ordinal) { return cuda(ordinal, CudaOptions{}); }
   static Context cuda(int ordinal, CudaOptions options);
 

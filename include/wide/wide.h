@@ -159,8 +159,8 @@ typedef struct wide_context_info {
   int32_t num_multiprocessors; /* 0 on the CPU */
 } wide_context_info;
 
-/* `options` NULL: the CPU. A process may fork while nothing runs on one; the child has none of its
- * threads, and runs in the one that calls. */
+/* `options` NULL: the CPU, whose threads are one run's at a time: others run in their own thread. A
+ * process may fork while nothing runs; the child runs in the thread that calls. */
 WIDE_API wide_status wide_context_create(const wide_context_options* options, wide_context** out);
 WIDE_API wide_status wide_context_query(const wide_context* context, wide_context_info* out);
 WIDE_API void wide_context_destroy(wide_context* context);
