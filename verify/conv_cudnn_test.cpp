@@ -85,6 +85,7 @@ std::vector<Epilogue> epilogues() {
   std::vector<Epilogue> all{Epilogue{},
                             {.has_bias = true, .activation = relu},
                             {.has_bias = true, .activation = gelu},
+                            {.has_bias = true, .activation = gelu_tanh},
                             {.activation = silu}};
   all.push_back({.has_bias = true, .activation = relu, .residual = Residual::before_activation});
   all.push_back({.has_bias = true, .activation = relu, .residual = Residual::after_activation});

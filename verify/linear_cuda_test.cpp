@@ -285,7 +285,7 @@ TEST_CASE("linear on CUDA: activations, bias and shared input against the refere
   const std::string strategy = GENERATE("simt", "gemv", "small_m", "tensor_core", "wgmma", "tf32x3",
                                         "sequential", "cublas_batched", "cublaslt");
   require_strategy(bench, strategy);
-  const std::string activation = GENERATE("none", "relu", "gelu", "silu");
+  const std::string activation = GENERATE("none", "relu", "gelu", "gelu_tanh", "silu");
   const std::string dtype = GENERATE("fp32", "bf16", "fp16");
   const std::string bias = GENERATE("yes", "no");
   const bool is_fp32 = dtype == "fp32";

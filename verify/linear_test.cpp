@@ -93,7 +93,7 @@ TEST_CASE("linear: sizes around every block and lane against the reference") {
 }
 
 TEST_CASE("linear: activations, bias and shared input against the reference") {
-  const std::string activation = GENERATE("none", "relu", "gelu", "silu");
+  const std::string activation = GENERATE("none", "relu", "gelu", "gelu_tanh", "silu");
   const std::string dtype = GENERATE("fp32", "fp16", "bf16");
   const std::string bias = GENERATE("yes", "no");
   const std::string shared = GENERATE("yes", "no");
@@ -233,6 +233,8 @@ TEST_CASE("linear: the reference by hand") {
   CHECK(sums == std::array<double, 2>{5, -37});
   CHECK(catalog::reference_activation(Activation::relu, -1) == 0);
   CHECK(std::abs(catalog::reference_activation(Activation::gelu, 1) - 0.8413447460685429) < 1e-15);
+  CHECK(std::abs(catalog::reference_activation(Activation::gelu_tanh, 1) - 0.8411919906082768) <
+        1e-15);
   CHECK(std::abs(catalog::reference_activation(Activation::silu, 1) - 0.7310585786300049) < 1e-15);
 }
 

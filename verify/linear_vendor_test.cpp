@@ -120,6 +120,9 @@ TEST_CASE("cublaslt leaves the rest to our kernel") {
   SECTION("gelu") {
     p.epilogue.activation = Activation::gelu;
   }
+  SECTION("gelu by tanh") {
+    p.epilogue.activation = Activation::gelu_tanh;
+  }
   SECTION("silu") {
     p.epilogue.activation = Activation::silu;
   }

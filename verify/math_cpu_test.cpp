@@ -63,8 +63,11 @@ TEST_CASE("infinities and NaN come out as the functions' limits") {
   CHECK(exp(kInfinity) == kInfinity);
   CHECK((tanh(kInfinity) == 1 && tanh(-kInfinity) == -1));
   CHECK((gelu(-kInfinity) == 0 && gelu(kInfinity) == kInfinity));
+  CHECK((gelu_tanh(-kInfinity) == 0 && gelu_tanh(kInfinity) == kInfinity));
   CHECK((silu(-kInfinity) == 0 && silu(kInfinity) == kInfinity));
-  for (const auto f : {exp, tanh, gelu, silu, relu, log_of_normal}) CHECK(std::isnan(f(kNaN)));
+  for (const auto f : {exp, tanh, gelu, gelu_tanh, silu, relu, log_of_normal}) {
+    CHECK(std::isnan(f(kNaN)));
+  }
 }
 
 }  // namespace

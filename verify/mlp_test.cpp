@@ -207,10 +207,11 @@ TEST_CASE("mlp: widths around strips, blocks and 32 bytes, all maths, all activa
           if (test::wants_small_cases() && dtype == Dtype::fp16 && of.size() != 3) continue;
           MlpProblem p = problem_of(of, 2, 1 + static_cast<int64_t>(turn * 7 % 37), dtype);
           p.allow_tf32 = allow_tf32;
-          p.activation = kAllActivations[turn % 4];
-          p.last_activation = kAllActivations[turn / 4 % 4];
+          p.activation = kAllActivations[turn % kAllActivations.size()];
+          p.last_activation =
+              kAllActivations[turn / kAllActivations.size() % kAllActivations.size()];
           p.has_bias = turn % 3 != 0;
-          p.shared_input = turn % 5 == 0;
+          p.shared_input = turn % 7 == 0;
           ++turn;
           check(context, strategy, p);
         }

@@ -101,6 +101,20 @@ TEST_CASE("passes: a layer's own epilogue takes in what may still follow it") {
   });
 }
 
+TEST_CASE("passes: gelu by tanh is an epilogue of linear and conv layers") {
+  const auto two_layers = [](GraphBuilder& g) {
+    const Value h = layers::linear(g, "fc1", g.input("x", {kBatch, 8}), 12);
+    const Value a = layers::pointwise(g, "act", h, PointwiseFunction::gelu_tanh);
+    g.output("y", layers::linear(g, "fc2", a, 4, {.has_bias = false}));  // else they are an mlp
+  };
+  check("linear linear", two_layers);
+  check("linear pointwise linear", two_layers, {.fuses_epilogues = false});
+  check("conv2d", [](GraphBuilder& g) {
+    const Value h = conv1x1(g, "conv", g.input("x", {kBatch, 4, 5, 5}));
+    g.output("y", layers::pointwise(g, "act", h, PointwiseFunction::gelu_tanh));
+  });
+}
+
 TEST_CASE("passes: a norm whose gamma and beta are computed behind the addition keeps them") {
   check("layernorm", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 8}), r = g.input("r", {kBatch, 8});

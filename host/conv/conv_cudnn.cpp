@@ -49,6 +49,8 @@ CudnnFunction function_of(Activation activation) {
       return CudnnFunction::relu;
     case Activation::gelu:
       return CudnnFunction::gelu;
+    case Activation::gelu_tanh:
+      return CudnnFunction::gelu_tanh;
     case Activation::silu:
       return CudnnFunction::silu;
     default:

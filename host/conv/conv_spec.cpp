@@ -239,7 +239,7 @@ std::vector<AxisInfo> axes(const std::vector<AxisInfo>& positions) {
         "as the axes say; or kernel, stride, groups 1 and no padding; or groups = channels",
         "full",
         {"full", "pointwise", "depthwise"}},
-       {"activation", "after the bias", "none", {"none", "relu", "gelu", "silu"}},
+       {"activation", "after the bias", "none", {"none", "relu", "gelu", "gelu_tanh", "silu"}},
        {"bias", "whether there is one", "yes", {"yes", "no"}},
        {"residual",
         "where one is added: before or after the activation",

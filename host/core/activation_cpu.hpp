@@ -19,6 +19,8 @@ inline void activate_cpu(Activation activation, float* values, int64_t count) {
       return cpu::map(values, values, count, cpu::relu);
     case Activation::gelu:
       return cpu::map(values, values, count, cpu::gelu);
+    case Activation::gelu_tanh:
+      return cpu::map(values, values, count, cpu::gelu_tanh);
     case Activation::silu:
       return cpu::map(values, values, count, cpu::silu);
   }

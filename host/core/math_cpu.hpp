@@ -111,6 +111,11 @@ inline float silu(float x) {
   return times_logistic(x, x);
 }
 
+/// x/2 * (1 + tanh(z / 2)), of which nothing cancels far below zero.
+inline float gelu_tanh(float x) {
+  return times_logistic(x, 1.5957691216057308f * (x + 0.044715f * x * x * x));
+}
+
 inline float relu(float x) {
   return !(x <= 0.0f) ? x : 0.0f;  // NaN stays
 }

@@ -47,6 +47,7 @@ enum class CudnnFunction : uint8_t {
   rsqrt,
   relu,  ///< of NaN: NaN
   gelu,  ///< by erf
+  gelu_tanh,
   silu,
   index,     ///< the place along `axis`, an int32
   at_least,  ///< a boolean

@@ -16,10 +16,7 @@ namespace {
 
 /// How much faster than its argument an activation changes, and what rounding adds to that.
 double slope_of(Activation activation) {
-  const double slope = activation == Activation::gelu   ? 1.13
-                       : activation == Activation::silu ? 1.1
-                                                        : 1.0;
-  return slope * (1 + 0x1p-7);
+  return steepest_slope(activation) * (1 + 0x1p-7);
 }
 
 /// What lies between two layers: values, and what a kernel's may be off by: for certain, and the
@@ -34,7 +31,8 @@ struct Features {
 const std::string_view kMlpToleranceFormula =
     "e_L of the last layer; e_l = t_l + min(m_l, 6 sqrt(s_l)), t_l linear's tolerance of layer l, "
     "m_l = L sum_i |w_i| (t + m)_i and s_l = L^2 sum_i w_i^2 (t^2 + s)_i over the layer before, "
-    "where x has none; L = 1 + 2^-7, times 1.13 for gelu, 1.1 for silu. Roundings are independent: "
+    "where x has none; L = 1 + 2^-7, times 1.13 for gelu and gelu_tanh, 1.1 for silu. Roundings "
+    "are independent: "
     "six times the root of their squares is ten standard deviations. 0 for integer fills with "
     "activation none or relu.";
 
@@ -49,8 +47,7 @@ void judge_mlp_row(const MlpProblem& p, std::span<const double> x, std::span<con
   for (size_t l = 0; l < num_layers && p.has_bias; ++l) weight += filled(p.widths[l + 1]);
 
   // Behind a smooth activation numbers are whole no longer.
-  const bool is_smooth = p.activation == Activation::gelu || p.activation == Activation::silu;
-  if (is_smooth) fill = Fill::uniform;
+  if (is_smooth(p.activation)) fill = Fill::uniform;
 
   Features inputs(x.size());
   std::copy(x.begin(), x.end(), inputs.values.begin());

@@ -191,19 +191,20 @@ class MlpWorkload final : public PackedWorkload {
 };
 
 std::vector<AxisInfo> axes() {
-  return {{"n", "members", int64_t{4}, {}, 1},
-          {"batch", "rows of x per member", int64_t{32}, {}, 0},
-          {"d", "in = out = hidden = d", int64_t{64}, {}, 1},
-          {"in", "features of x; 0: d", int64_t{0}, {}, 0},
-          {"hidden", "features between layers; 0: d", int64_t{0}, {}, 0},
-          {"out", "features of y; 0: d", int64_t{0}, {}, 0},
-          {"layers", "linear layers: weights", int64_t{2}, {}, 1, {2, 3, 4}},
-          dtype_axis("of all operands"),
-          {"activation", "behind hidden layers", "relu", {"none", "relu", "gelu", "silu"}},
-          {"last", "whether the last layer has the activation, too", "no", {"no", "yes"}},
-          {"bias", "of every layer", "yes", {"yes", "no"}},
-          {"shared", "whether all members read one x", "no", {"no", "yes"}},
-          {"tf32", "whether fp32 may be multiplied as tf32", "no", {"no", "yes"}}};
+  return {
+      {"n", "members", int64_t{4}, {}, 1},
+      {"batch", "rows of x per member", int64_t{32}, {}, 0},
+      {"d", "in = out = hidden = d", int64_t{64}, {}, 1},
+      {"in", "features of x; 0: d", int64_t{0}, {}, 0},
+      {"hidden", "features between layers; 0: d", int64_t{0}, {}, 0},
+      {"out", "features of y; 0: d", int64_t{0}, {}, 0},
+      {"layers", "linear layers: weights", int64_t{2}, {}, 1, {2, 3, 4}},
+      dtype_axis("of all operands"),
+      {"activation", "behind hidden layers", "relu", {"none", "relu", "gelu", "gelu_tanh", "silu"}},
+      {"last", "whether the last layer has the activation, too", "no", {"no", "yes"}},
+      {"bias", "of every layer", "yes", {"yes", "no"}},
+      {"shared", "whether all members read one x", "no", {"no", "yes"}},
+      {"tf32", "whether fp32 may be multiplied as tf32", "no", {"no", "yes"}}};
 }
 
 std::vector<StrategyInfo> strategies() {

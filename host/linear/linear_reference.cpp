@@ -107,10 +107,6 @@ void linear_reference_row(const LinearProblem& problem, const LinearReferenceRow
 
 namespace {
 
-bool is_smooth(Activation activation) {
-  return activation == Activation::gelu || activation == Activation::silu;
-}
-
 /// As kLinearToleranceFormula says. `magnitude` is S there.
 double tolerance(const ProductSum& of, double value) {
   double error = 8 * std::sqrt(static_cast<double>(of.terms) + 1) * 0x1p-24 * of.magnitude;
@@ -118,8 +114,7 @@ double tolerance(const ProductSum& of, double value) {
   if (is_fp8(of.dtype)) error += 16 * 0x1p-13 * of.magnitude;
   if (of.dtype != Dtype::fp32 || of.allow_tf32)
     error += static_cast<double>(of.terms) / 2 * 0x1p-24 * of.magnitude;
-  if (of.activation == Activation::gelu) error *= 1.13;
-  if (of.activation == Activation::silu) error *= 1.1;
+  error *= steepest_slope(of.activation);
   if (is_smooth(of.activation)) error += 16 * 0x1p-24 * std::fabs(of.value);
   // Of the smallest sums every product is rounded to a multiple of fp32's smallest number.
   error += std::sqrt(static_cast<double>(of.terms)) * min_subnormal(Dtype::fp32);
@@ -155,11 +150,12 @@ double product_mean_square_limit(Dtype dtype, Dtype y_dtype, bool allow_tf32, Fi
 const std::string_view kLinearToleranceFormula =
     "L * (8 sqrt(in + 1) 2^-24 S + [not fp32, or tf32: in / 2 * 2^-24 S] + [tf32: 2 * 2^-10 S] + "
     "[fp8: 16 * 2^-13 S]) + "
-    "[gelu, silu: 16 * 2^-24 |v|] + "
+    "[gelu, gelu_tanh, silu: 16 * 2^-24 |v|] + "
     "[residual=after: 2 * 2^-24 |y|] + u max(|y|, |y before that residual|) + smallest subnormal + "
     "sqrt(in) 2^-149, per output; S = |scale| sum |x||w| + |bias| + |residual before|, v the value "
     "before the activation, "
-    "L = 1.13 for gelu, 1.1 for silu, else 1, u the output's unit roundoff; 0 for integer fills "
+    "L = 1.13 for gelu and gelu_tanh, 1.1 for silu, else 1, u the output's unit roundoff; 0 for "
+    "integer fills "
     "with activation none or relu. 8 sqrt(in) covers sums in fp32 in every order; in / 2 those "
     "of tensor cores, which cut off toward zero, so that errors of sums of one sign add up (twice "
     "the most that a model of them comes to, arXiv:2511.10909); 2^-10 is an operand truncated to "
@@ -187,6 +183,15 @@ void judge_linear_row(const LinearProblem& problem, const LinearReferenceRow& ro
   }
 }
 
+bool is_smooth(Activation activation) {
+  return activation != Activation::none && activation != Activation::relu;
+}
+
+double steepest_slope(Activation activation) {
+  if (activation == Activation::silu) return 1.1;
+  return is_smooth(activation) ? 1.13 : 1;
+}
+
 double reference_activation(Activation activation, double value) {
   if (is_smooth(activation) && std::isinf(value)) return std::max(value, 0.0);  // the limits
   switch (activation) {
@@ -196,6 +201,11 @@ double reference_activation(Activation activation, double value) {
       return std::isnan(value) || value > 0 ? value : 0.0;
     case Activation::gelu:
       return value / 2 * std::erfc(-value / std::numbers::sqrt2);
+    case Activation::gelu_tanh: {
+      const double z =
+          2 * std::sqrt(2 / std::numbers::pi) * (value + 0.044715 * std::pow(value, 3));
+      return value / (1 + std::exp(-z));
+    }
     case Activation::silu:
       return value / (1 + std::exp(-value));
   }

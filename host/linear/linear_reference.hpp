@@ -61,5 +61,9 @@ std::vector<double> linear_reference_weight(const LinearProblem& problem,
                                             std::span<const double> blob);
 
 double reference_activation(Activation activation, double value);
+/// Whether it computes: what it makes of whole numbers is off, too.
+bool is_smooth(Activation activation);
+/// The most that an activation moves by where its argument moves by 1, never less than 1.
+double steepest_slope(Activation activation);
 
 }  // namespace wide::catalog

@@ -283,7 +283,7 @@ std::vector<AxisInfo> axes() {
        "of x and weight, and of bias and y: of fp8 these are bf16",
        "fp32",
        {"fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2"}},
-      {"activation", "after the bias", "none", {"none", "relu", "gelu", "silu"}},
+      {"activation", "after the bias", "none", {"none", "relu", "gelu", "gelu_tanh", "silu"}},
       {"bias", "whether there is one", "yes", {"yes", "no"}},
       {"scale", "what fp32 factors the sums get", "no", {"no", "member", "output"}},
       {"residual",

@@ -69,9 +69,10 @@ struct CublasLtCall {
 /// compute capability 8.9, not fp8_e5m2 on both sides, and only rows of whole 16 bytes.
 std::string cublaslt_unsupported_reason(const LinearProblem& problem, const DeviceInfo& device);
 
-/// With the epilogue in the call where cuBLASLt has the same one and `fuses`. gelu and silu are
-/// ours in any case (its gelu is the one by tanh, and it has no silu), and so is a scale per member
-/// or output. Its relu is said to be max(x, 0), and nothing of NaN.
+/// With the epilogue in the call where cuBLASLt has the same one and `fuses`. Both gelus and silu
+/// are ours in any case (its gelu is the one by tanh, with an error that it does not state and no
+/// word on -infinity, where ours is 0; and it has no silu), and so is a scale per member or output.
+/// Its relu is said to be max(x, 0), and nothing of NaN.
 CublasLtCall describe_cublaslt(const LinearProblem& problem, bool fuses);
 
 /// One cublasGemmGroupedBatchedEx: a group of all members.

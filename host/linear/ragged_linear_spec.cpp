@@ -269,7 +269,7 @@ std::vector<AxisInfo> axes() {
        {},
        0},
       {"dtype", "of x, weight, bias and y", "fp32", {"fp32", "fp16", "bf16"}},
-      {"activation", "after the bias", "none", {"none", "relu", "gelu", "silu"}},
+      {"activation", "after the bias", "none", {"none", "relu", "gelu", "gelu_tanh", "silu"}},
       {"bias", "whether there is one", "yes", {"yes", "no"}},
       {"scale", "what fp32 factors the sums get", "no", {"no", "member", "output"}},
       {"residual",

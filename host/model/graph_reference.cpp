@@ -31,6 +31,8 @@ double activate(Activation activation, double v) {
       return std::max(v, 0.0);
     case Activation::gelu:
       return v / 2 * (1 + std::erf(v / std::sqrt(2.0)));
+    case Activation::gelu_tanh:
+      return v / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
     case Activation::silu:
       return v / (1 + std::exp(-v));
   }
@@ -44,7 +46,7 @@ double apply(const PointwiseOp& op, double v, double slope) {
     case PointwiseFunction::gelu:
       return activate(Activation::gelu, v);
     case PointwiseFunction::gelu_tanh:
-      return v / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
+      return activate(Activation::gelu_tanh, v);
     case PointwiseFunction::silu:
       return activate(Activation::silu, v);
     case PointwiseFunction::sigmoid:

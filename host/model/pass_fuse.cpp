@@ -24,7 +24,7 @@ struct Fusion {
   Value residual_value{}, bias{};
 };
 
-/// relu, gelu and silu; none for other functions.
+/// relu, both gelus and silu; none for other functions.
 Activation activation_of(const Node& node) {
   const auto* op = std::get_if<PointwiseOp>(&node.operation);
   if (op == nullptr) return Activation::none;
@@ -33,6 +33,8 @@ Activation activation_of(const Node& node) {
       return Activation::relu;
     case PointwiseFunction::gelu:
       return Activation::gelu;
+    case PointwiseFunction::gelu_tanh:
+      return Activation::gelu_tanh;
     case PointwiseFunction::silu:
       return Activation::silu;
     default:

@@ -36,9 +36,9 @@ Graph remove_dropout(const Graph& graph, Notes& notes);
 /// is not: what is fused, here and below, is shared as its parts are.
 Graph fold_batchnorm(const Graph& graph, const ModelOptions& options, Notes& notes);
 
-/// relu, gelu or silu, and the addition of a residual, behind linear or conv layers that only they
-/// read become part of the layer: one rounding where there were two or three. Likewise a residual
-/// in front of a layernorm or rmsnorm.
+/// relu, gelu, gelu_tanh or silu, and the addition of a residual, behind linear or conv layers that
+/// only they read become part of the layer: one rounding where there were two or three. Likewise a
+/// residual in front of a layernorm or rmsnorm.
 Graph fuse_epilogues(const Graph& graph, const ModelOptions& options, Notes& notes);
 
 /// Convolutions and pools of images with channels last, and the element-wise nodes, concats and

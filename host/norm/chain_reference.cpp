@@ -22,8 +22,8 @@ constexpr double u = 0x1p-24, kInfinity = std::numeric_limits<double>::infinity(
 /// The sum, and how far off what is stored of it may be.
 void add_up(const ChainProblem& p, const ChainRow& row, std::span<double> sums,
             std::span<double> errors) {
-  const bool is_smooth = p.activation == Activation::gelu || p.activation == Activation::silu;
-  const bool is_plain = row.bias.empty() && row.residual.empty() && !is_smooth;
+  const bool computes = is_smooth(p.activation);
+  const bool is_plain = row.bias.empty() && row.residual.empty() && !computes;
   for (size_t d = 0; d < sums.size(); ++d) {
     double v = row.x[d] + (row.bias.empty() ? 0 : row.bias[d]);
     // The activations' limit: nothing of it is left, nor of its error.
@@ -34,7 +34,7 @@ void add_up(const ChainProblem& p, const ChainRow& row, std::span<double> sums,
     errors[d] = is_plain ? 0
                          : u * (magnitude + std::fabs(sums[d])) +
                                unit_roundoff(p.dtype) * std::fabs(sums[d]) + min_subnormal(p.dtype);
-    if (is_smooth) errors[d] += u * (16 * std::fabs(a) + 2 * magnitude * (1 + magnitude));
+    if (computes) errors[d] += u * (16 * std::fabs(a) + 2 * magnitude * (1 + magnitude));
   }
 }
 

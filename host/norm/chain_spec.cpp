@@ -39,7 +39,7 @@ PrimitiveSpec make_spec() {
   PrimitiveSpec spec = row_norm_spec<Chain>(
       "chain", "y = norm(residual + activation(x + bias)), every row of every member",
       {{"norm", "of the sum", "layernorm", {"layernorm", "rmsnorm", "none"}, 0},
-       {"activation", "of x + bias", "none", {"none", "relu", "gelu", "silu"}, 0},
+       {"activation", "of x + bias", "none", {"none", "relu", "gelu", "gelu_tanh", "silu"}, 0},
        {"bias", "per feature", "yes", {"yes", "no"}, 0},
        {"residual", "whether one is added, and the sum stored", "yes", {"yes", "no", "stored"}, 0},
        dtype_axis("of all operands")},
@@ -57,7 +57,7 @@ PrimitiveSpec make_spec() {
   spec.tolerance_formula =
       "the norm's + |gamma| t (e + E (1 + |n|)) (1 + 2 t E), t = 1 / sqrt(var + eps), n the "
       "normalised value, E^2 the mean of e^2; e = u_out |s| + min_subnormal + 2^-24 (|v| + |s| + "
-      "[gelu, silu: 16 |activation(v)| + 2 |v| (1 + |v|)]), v = x + bias, s the sum";
+      "[gelu, gelu_tanh, silu: 16 |activation(v)| + 2 |v| (1 + |v|)]), v = x + bias, s the sum";
   spec.impossible_reason = [](const Case& point) {
     const bool is_lost = point.word("norm") == "none" && point.word("residual") == "stored";
     return std::string(is_lost ? "without a norm y is the sum" : "");

@@ -67,6 +67,8 @@ void binary_reference(const BinaryProblem& problem, std::span<const double> x,
       return activate(problem, PointwiseFunction::relu, y, tolerance);
     case Activation::gelu:
       return activate(problem, PointwiseFunction::gelu, y, tolerance);
+    case Activation::gelu_tanh:
+      return activate(problem, PointwiseFunction::gelu_tanh, y, tolerance);
     case Activation::silu:
       return activate(problem, PointwiseFunction::silu, y, tolerance);
   }

@@ -18,9 +18,6 @@ namespace {
 float hardswish(float v) {
   return v <= -3 ? 0.0f : v >= 3 ? v : v * (v + 3) / 6;
 }
-float gelu_tanh(float v) {
-  return cpu::times_logistic(v, 1.5957691216057308f * (v + 0.044715f * v * v * v));
-}
 float sigmoid(float v) {
   return 1.0f / (1.0f + cpu::exp(-v));
 }
@@ -38,7 +35,7 @@ void apply(const PointwiseProblem& p, const float* values, const float* slopes, 
     case PointwiseFunction::gelu:
       return each(cpu::gelu);
     case PointwiseFunction::gelu_tanh:
-      return each(gelu_tanh);
+      return each(cpu::gelu_tanh);
     case PointwiseFunction::silu:
       return each(cpu::silu);
     case PointwiseFunction::sigmoid:

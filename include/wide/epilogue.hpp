@@ -13,13 +13,14 @@ namespace wide {
 
 enum class Activation : uint8_t {
   none,
-  relu,  ///< max(v, 0); NaN stays NaN, -0 becomes +0
-  gelu,  ///< v/2 * (1 + erf(v / sqrt 2)); 0 at -infinity, its limit
-  silu,  ///< v / (1 + exp(-v)); 0 at -infinity
+  relu,       ///< max(v, 0); NaN stays NaN, -0 becomes +0
+  gelu,       ///< v/2 * (1 + erf(v / sqrt 2)); 0 at -infinity, its limit
+  gelu_tanh,  ///< v/2 * (1 + tanh(sqrt(2/pi) * (v + 0.044715 v^3))); 0 at -infinity
+  silu,       ///< v / (1 + exp(-v)); 0 at -infinity
 };
 
-inline constexpr std::array<Activation, 4> kAllActivations{Activation::none, Activation::relu,
-                                                           Activation::gelu, Activation::silu};
+inline constexpr std::array<Activation, 5> kAllActivations{
+    Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu};
 
 constexpr std::string_view activation_name(Activation activation) {
   switch (activation) {
@@ -29,6 +30,8 @@ constexpr std::string_view activation_name(Activation activation) {
       return "relu";
     case Activation::gelu:
       return "gelu";
+    case Activation::gelu_tanh:
+      return "gelu_tanh";
     case Activation::silu:
       return "silu";
   }

@@ -48,7 +48,7 @@ WIDE_API wide_status wide_builder_output(wide_builder* builder, const char* name
  * Options may be NULL. */
 typedef struct wide_linear_layer {
   size_t struct_size;
-  const char* activation; /* NULL: "none"; "relu", "gelu", "silu" */
+  const char* activation; /* NULL: "none"; "relu", "gelu", "gelu_tanh", "silu" */
   int32_t has_no_bias;
 } wide_linear_layer;
 WIDE_API wide_status wide_builder_linear(wide_builder* builder, const char* name, wide_value x,

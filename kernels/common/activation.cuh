@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Activations of epilogues, in fp32. The full-precision functions of CUDA's math library, not the
-// hardware's approximations: an epilogue computes few of them per byte that it writes.
+// hardware's approximations: an epilogue computes few of them per byte that it writes. gelu_tanh is
+// pointwise's, too, which is short.
 // Sources: "CUDA C++ Programming Guide", mathematical functions (erff 2 ulp, expf 1 ulp);
 // Hendrycks and Gimpel, "Gaussian Error Linear Units"; Elfwing et al., "Sigmoid-Weighted Linear
 // Units".
 #pragma once
 
+#include "kernels/common/logistic.cuh"
 #include "wide/epilogue.hpp"
 
 namespace wide::kernels {
@@ -16,6 +18,13 @@ namespace wide::kernels {
 /// -128: what they are at -infinity is their limit then, 0, not NaN. The other factor keeps NaN.
 __device__ inline float left_bounded(float value) {
   return fmaxf(value, -128.0f);
+}
+
+/// x/2 * (1 + tanh(u)) with u = sqrt(2/pi) (x + 0.044715 x^3): 1 + tanh(u) is 2 sigmoid(2 u), which
+/// has no cancellation far below zero.
+__device__ inline float gelu_tanh(float x) {
+  constexpr float kTwiceRoot = 1.5957691216057308f;  // 2 sqrt(2 / pi)
+  return divided_by_exp(left_bounded(x), kTwiceRoot * (x + 0.044715f * x * x * x));
 }
 
 template <Activation kActivation>
@@ -27,6 +36,8 @@ __device__ inline float activate(float value) {
     constexpr float kInverseSqrt2 = 0.70710678118654752f;
     // erfc, not 1 + erf: the sum would cancel for values far below zero.
     return 0.5f * left_bounded(value) * erfcf(-value * kInverseSqrt2);
+  } else if constexpr (kActivation == Activation::gelu_tanh) {
+    return gelu_tanh(value);
   } else if constexpr (kActivation == Activation::silu) {
     // The left tail: exp(-value) overflows to infinity and the quotient is -0, its limit.
     return left_bounded(value) / (1.0f + expf(-value));
@@ -45,6 +56,8 @@ __device__ inline void with_activation(Activation activation, F f) {
       return f.template operator()<Activation::relu>();
     case Activation::gelu:
       return f.template operator()<Activation::gelu>();
+    case Activation::gelu_tanh:
+      return f.template operator()<Activation::gelu_tanh>();
     case Activation::silu:
       return f.template operator()<Activation::silu>();
   }

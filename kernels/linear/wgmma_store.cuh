@@ -11,7 +11,7 @@
 // waited for, and only what is short is done at all.
 //
 // As rows: the fp32 sums are exchanged, so that lanes finish and store neighbouring outputs. For
-// what boxes cannot do: outputs of 32 bits or any alignment, scales of each output, silu and gelu,
+// what boxes cannot do: outputs of 32 bits or any alignment, scales of each output, silu and gelus,
 // and a bias or residual of a box that is not whole.
 #pragma once
 

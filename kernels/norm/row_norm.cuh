@@ -81,6 +81,9 @@ __device__ void add_up(const RowNormParams& p, const RowShare<T, Policy>& share,
   } else if (p.activation == Activation::gelu) {
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) values[i] = gelu(values[i]);
+  } else if (p.activation == Activation::gelu_tanh) {
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) values[i] = gelu_tanh(values[i]);
   } else if (p.activation == Activation::silu) {
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) values[i] = silu(values[i]);

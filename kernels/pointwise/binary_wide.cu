@@ -43,6 +43,7 @@ __device__ float activate_fast(float value) {
   if constexpr (kActivation == Activation::gelu) {
     return apply_pointwise<PointwiseFunction::gelu>(value, 0.0f, 0.0f);
   }
+  if constexpr (kActivation == Activation::gelu_tanh) return gelu_tanh(value);
   if constexpr (kActivation == Activation::silu) {
     return apply_pointwise<PointwiseFunction::silu>(value, 0.0f, 0.0f);
   }
@@ -84,6 +85,8 @@ cudaError_t launch_binary_wide(BinaryFunction function, Activation activation, D
         return launch<Activation::relu, T>(function, p, stream);
       case Activation::gelu:
         return launch<Activation::gelu, T>(function, p, stream);
+      case Activation::gelu_tanh:
+        return launch<Activation::gelu_tanh, T>(function, p, stream);
       case Activation::silu:
         return launch<Activation::silu, T>(function, p, stream);
     }

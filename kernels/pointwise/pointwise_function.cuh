@@ -55,6 +55,7 @@ __device__ inline float apply_pointwise(float x, float a, float b) {
   using enum PointwiseFunction;
   if constexpr (kFunction == relu) return activate<Activation::relu>(x);
   if constexpr (kFunction == gelu) return kernels::gelu(x);
+  if constexpr (kFunction == gelu_tanh) return kernels::gelu_tanh(x);
   if constexpr (kFunction == silu) return kernels::silu(x);
   if constexpr (kFunction == sigmoid) return logistic(x);
   if constexpr (kFunction == tanh) return tanhf(x);
@@ -66,11 +67,6 @@ __device__ inline float apply_pointwise(float x, float a, float b) {
     return x <= -3.0f ? 0.0f : x >= 3.0f ? x : x * (x + 3.0f) * (1.0f / 6.0f);
   }
   if constexpr (kFunction == softplus) return kernels::softplus(a * x) * b;
-  if constexpr (kFunction == gelu_tanh) {
-    // 1 + tanh(u) is 2 sigmoid(2 u), which has no cancellation far below zero.
-    constexpr float kTwiceRoot = 1.5957691216057308f;  // 2 sqrt(2 / pi)
-    return divided_by_exp(left_bounded(x), kTwiceRoot * (x + 0.044715f * x * x * x));
-  }
 }
 
 }  // namespace wide::kernels

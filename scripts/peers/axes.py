@@ -4,7 +4,7 @@
 from protocol import Unsupported
 
 _FLOATS = "dtype=fp32,fp16,bf16"
-_ACTIVATIONS = "activation=none,relu,gelu,silu"
+_ACTIVATIONS = "activation=none,relu,gelu,gelu_tanh,silu"
 _EPILOGUE = f"{_ACTIVATIONS} bias=yes,no scale=no,member,output residual=no,before,after tf32=no,yes"
 _ROW_NORM = f"n batch seq d {_FLOATS} affine=yes,no offset residual=no,yes,stored"
 _CHANNEL_NORM = f"{_FLOATS} affine=yes,no offset"

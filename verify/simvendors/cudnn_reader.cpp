@@ -30,7 +30,7 @@ CudnnType type_of(cudnnDataType_t type) {
 
 CudnnFunction function_of(cudnnPointwiseMode_t mode) {
   using enum CudnnFunction;
-  static constexpr std::array<std::pair<cudnnPointwiseMode_t, CudnnFunction>, 14> kFunctions{
+  static constexpr std::array<std::pair<cudnnPointwiseMode_t, CudnnFunction>, 15> kFunctions{
       {{CUDNN_POINTWISE_ADD, add},
        {CUDNN_POINTWISE_SUB, subtract},
        {CUDNN_POINTWISE_MUL, multiply},
@@ -40,6 +40,7 @@ CudnnFunction function_of(cudnnPointwiseMode_t mode) {
        {CUDNN_POINTWISE_RSQRT, rsqrt},
        {CUDNN_POINTWISE_RELU_FWD, relu},
        {CUDNN_POINTWISE_GELU_FWD, gelu},
+       {CUDNN_POINTWISE_GELU_APPROX_TANH_FWD, gelu_tanh},
        {CUDNN_POINTWISE_SWISH_FWD, silu},
        {CUDNN_POINTWISE_GEN_INDEX, index},
        {CUDNN_POINTWISE_CMP_GE, at_least},

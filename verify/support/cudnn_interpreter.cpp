@@ -157,6 +157,9 @@ class Interpreter {
       case CudnnFunction::gelu:
         if (a == -std::numeric_limits<double>::infinity()) return 0;
         return a / 2 * (1 + std::erf(a / std::sqrt(2.0)));
+      case CudnnFunction::gelu_tanh:
+        if (a == -std::numeric_limits<double>::infinity()) return 0;
+        return a / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (a + 0.044715 * a * a * a)));
       case CudnnFunction::silu:
         if (a == -std::numeric_limits<double>::infinity()) return 0;
         return a / (1 + std::exp(-a));

@@ -90,9 +90,9 @@ def binary(case, tensors):
 
     words = "the operands as they lie, members side by side" if is_joined else "[B, N, D]"
     forms = [Form("stacked", f"one call over {words}", arrange, call, to_members)]
-    if case["activation"] == "gelu":
-        stable, formula = _STABLE["gelu"]
-        forms.append(Form("stable", f"one call over {words}, gelu as {formula}", arrange,
+    if case["activation"] in _STABLE:
+        stable, formula = _STABLE[case["activation"]]
+        forms.append(Form("stable", f"one call over {words}, {case['activation']} as {formula}", arrange,
                           lambda x, other: computed(x, other, stable), to_members))
     return Family(call, operands, forms, n=n)
 

@@ -7,7 +7,10 @@ import torch.nn.functional as F
 from operands import split
 from strategies import Family, Form, Operand
 
-_ACTIVATIONS = {"none": lambda y: y, "relu": F.relu, "gelu": F.gelu, "silu": F.silu}
+_ACTIVATIONS = {
+    "none": lambda y: y, "relu": F.relu, "gelu": F.gelu, "silu": F.silu,
+    "gelu_tanh": lambda y: F.gelu(y, approximate="tanh"),
+}
 
 
 def activation_of(case):
