@@ -225,6 +225,7 @@ __global__ void __launch_bounds__(LongRow::max_block)
                          const __grid_constant__ RowAccess access) {
   constexpr int kSize = Vec16<T>::kSize, kLoads = 4;
   constexpr int kStep = LongRow::max_block * kSize;
+  constexpr int kStretch = 4096 / kSize;  // chunks of a thread
   constexpr bool kIsChain = kKind == RowKind::chain;
   __shared__ float shared[3][kWarp];
   const RowNormPlace<T> place(p, by_members, blockIdx.x);
@@ -242,8 +243,13 @@ __global__ void __launch_bounds__(LongRow::max_block)
                   : is_centred<kKind>(p)   ? kMean
                                            : kMoments;
        pass <= kWrite; ++pass) {
-    float sum = 0.0f, squares = 0.0f;
+    // Terms are added up kStretch at a time: one sum would drift, and stand still at some 2^24.
+    float sum = 0.0f, squares = 0.0f, sums_before = 0.0f, squares_before = 0.0f;
     for (int first = 0; first < num_chunks; first += kLoads) {
+      if (first % kStretch == 0) {
+        sums_before += sum, squares_before += squares;
+        sum = squares = 0.0f;
+      }
       Vec16<T> loaded[kLoads];
       [[maybe_unused]] Vec16<T> added[kIsChain ? kLoads : 1];
       share.load(loaded, place.x, first);
@@ -269,6 +275,7 @@ __global__ void __launch_bounds__(LongRow::max_block)
         write_normalised(p, share, y, place.member, first + c, values, of.mean, of.scale);
       }
     }
+    sum += sums_before, squares += squares_before;
     if (pass == kMean) of.rough_mean = row_sum<LongRow>(sum, shared[0]) * inverse;
     if (pass != kMoments) continue;
     if (is_centred<kKind>(p)) of.mean = row_sum<LongRow>(sum, shared[1]) * inverse;

@@ -129,21 +129,30 @@ __global__ void __launch_bounds__(LongRow::max_block)
     }
   };
 
-  // A thread's largest value so far, and the sum of exp(value - largest).
-  float largest = -INFINITY, sum = 0.0f;
-  for_each_chunk([&](int, const float(&values)[kSize]) {
+  // A thread's largest value so far, and the sum of exp(value - largest): kStretch chunks at a
+  // time, as one sum would drift, and stand still at some 2^24.
+  constexpr int kStretch = 4096 / kSize;
+  float largest = -INFINITY, sum = 0.0f, sum_before = 0.0f;
+  for_each_chunk([&](int c, const float(&values)[kSize]) {
+    if (c % kStretch == 0) {
+      sum_before += sum;
+      sum = 0.0f;
+    }
     float next = largest;
 #pragma unroll
     for (int e = 0; e < kSize; ++e) next = fmaxf(next, values[e]);
     // Not exp(-infinity + infinity): until the first finite value there is nothing to correct, and
     // -infinity adds nothing. NaN differs from everything, so it is added.
-    sum *= next == largest ? 1.0f : expf(largest - next);
+    const float correction = next == largest ? 1.0f : expf(largest - next);
+    sum_before *= correction;
+    sum *= correction;
 #pragma unroll
     for (int e = 0; e < kSize; ++e) {
       sum += values[e] == -INFINITY ? 0.0f : expf(values[e] - next);
     }
     largest = next;
   });
+  sum += sum_before;
   const float top = row_max<LongRow>(largest, shared[0]);
   sum = row_sum<LongRow>(largest == top ? sum : sum * expf(largest - top), shared[1]);
   const float factor = p.is_log ? 1.0f : 1.0f / sum, shift = p.is_log ? logf(sum) : 0.0f;
