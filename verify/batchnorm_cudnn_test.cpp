@@ -195,7 +195,7 @@ TEST_CASE("batchnorm: AUTO takes cuDNN where ours is unverified, and says why no
   gpu.compute_capability = 90;
   int asked = 0;
   const auto choose = [&](std::string_view name, bool is_verified, const char* refusal) {
-    return choose_wide_strategy("batchnorm", gpu, name, is_verified, [&]() -> std::string {
+    return choose_wide_strategy("batchnorm", gpu, name, is_verified, {}, [&]() -> std::string {
       ++asked;
       return refusal;
     });

@@ -4,11 +4,13 @@
 // What the plans of primitives with one kernel are made of.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "host/core/wide_strategy.hpp"
+#include "kernels/common/row_blocks.hpp"
 #include "wide/context.hpp"
 #include "wide/plan.hpp"
 
@@ -26,13 +28,21 @@ struct WideState {
 template <class Problem>
 WideState<Problem> make_wide_state(std::string_view primitive, const Context& context,
                                    const Problem& problem, const PlanOptions& options,
-                                   bool wide_is_verified,
+                                   bool wide_is_verified, const LaunchRefusal& launches = {},
                                    const VendorRefusal& cudnn_refusal = nullptr) {
   WideChoice choice = choose_wide_strategy(primitive, context.info(), options.strategy,
-                                           wide_is_verified, cudnn_refusal);
+                                           wide_is_verified, launches, cudnn_refusal);
   std::string range =
       "wide::" + std::string(primitive) + "(" + std::string(strategy_name(choice.strategy)) + ")";
   return {context, problem, std::move(choice), std::move(range)};
+}
+
+/// Why rows, one by one, cannot be launched: of softmax and of the norms of rows.
+template <class Problem>
+LaunchRefusal row_launches(const Problem& p) {
+  return launch_refusal("blocks", p.num_members, [&](int64_t members) {
+    return kernels::row_blocks(p.rows, members, p.features);
+  });
 }
 
 }  // namespace wide

@@ -6,6 +6,7 @@
 // function of the device, of what has been verified and of what cuDNN answers.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -23,16 +24,29 @@ struct WideChoice {
   std::string explain;
 };
 
+/// Why our kernel cannot be launched once for all members, and once for each; empty where it can.
+/// Of no matter on the CPU.
+struct LaunchRefusal {
+  std::string wide, sequential;
+};
+
+/// count(members): how many of `what`, such as "blocks", a launch of so many members has; a grid
+/// has up to 2^31 - 1.
+LaunchRefusal launch_refusal(std::string_view what, int64_t num_members,
+                             const std::function<int64_t(int64_t)>& count);
+
 /// Why a vendor's library does not take a problem; empty where it does. The answer takes a plan of
 /// the library's, which may take it seconds: asked only where "auto" hangs on it.
 using VendorRefusal = std::function<std::string()>;
 
 /// `wide_is_verified`: on this device's compute capability; of no matter on the CPU.
-/// `cudnn_refusal`: null where there is no such strategy. "auto" is `wide` where it is verified,
-/// else `cudnn` where cuDNN takes the problem, else `sequential`. Throws invalid_argument for an
-/// unknown name.
+/// `cudnn_refusal`: null where there is no such strategy. "auto" is `wide` where it is verified and
+/// can be launched, else `cudnn` where cuDNN takes the problem, else `sequential`. Throws
+/// invalid_argument for an unknown name, unsupported with the reason where what is left cannot be
+/// launched.
 WideChoice choose_wide_strategy(std::string_view primitive, const DeviceInfo& device,
                                 std::string_view name, bool wide_is_verified,
+                                const LaunchRefusal& launches = {},
                                 const VendorRefusal& cudnn_refusal = nullptr);
 
 }  // namespace wide

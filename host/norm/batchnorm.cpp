@@ -15,6 +15,7 @@
 #include "host/norm/batchnorm_run.hpp"
 #include "host/norm/channel_norm.hpp"
 #include "host/norm/channel_norm_cudnn.hpp"
+#include "kernels/norm/norm_blocks.hpp"
 #include "wide/pack.hpp"
 
 namespace wide {
@@ -99,9 +100,17 @@ BatchnormPlan make_batchnorm_plan(const Context& context, const BatchnormProblem
   const int capability = context.info().compute_capability;
   const bool is_trusted = is_verified("batchnorm1d", "wide", capability) &&
                           is_verified("batchnorm2d", "wide", capability);
+  const bool is_eval = full.mode == BatchnormMode::eval;
+  const int64_t vector = 16 / dtype_bytes(full.dtype);
+  const LaunchRefusal launches =
+      launch_refusal(is_eval ? "blocks" : "channels", full.num_members, [&](int64_t members) {
+        const int64_t slices = kernels::batchnorm_slices(full, members);
+        if (!is_eval || slices == 0) return slices;
+        return kernels::block_product({slices, kernels::batchnorm_eval_blocks(full, vector)});
+      });
   return BatchnormPlan(
       std::make_shared<const BatchnormPlan::State>(make_channel_norm_state<BatchnormCudnn>(
-          kBatchnormName, context, full, options, is_trusted,
+          kBatchnormName, context, full, options, is_trusted, launches,
           "operands are not aligned to 16 bytes, y is x, or members have an epsilon or momentum "
           "of their own")));
 }

@@ -44,8 +44,8 @@ ChainPlan make_chain_plan(const Context& context, const ChainProblem& problem,
   const ChainProblem full = complete_rows(kChainName, problem);
   require_no_policy(kChainName, options.policy);
   const bool is_trusted = is_verified(kChainName, "wide", context.info().compute_capability);
-  return ChainPlan(std::make_shared<const ChainPlan::State>(
-      ChainPlan::State{make_wide_state(kChainName, context, full, options, is_trusted)}));
+  return ChainPlan(std::make_shared<const ChainPlan::State>(ChainPlan::State{
+      make_wide_state(kChainName, context, full, options, is_trusted, row_launches(full))}));
 }
 
 const ChainProblem& ChainPlan::problem() const {

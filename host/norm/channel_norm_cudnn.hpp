@@ -103,6 +103,7 @@ ChannelNormState<Problem, Cudnn> make_channel_norm_state(std::string_view primit
                                                          const Context& context, const Problem& p,
                                                          const PlanOptions& options,
                                                          bool wide_is_verified,
+                                                         const LaunchRefusal& launches,
                                                          const std::string& stands_in) {
   const bool is_empty = p.batch * p.channels * p.height * p.width == 0;
   std::shared_ptr<const Cudnn> cudnn;
@@ -111,7 +112,7 @@ ChannelNormState<Problem, Cudnn> make_channel_norm_state(std::string_view primit
     return is_empty ? "there is nothing to compute" : cudnn_refusal(make);
   };
   ChannelNormState<Problem, Cudnn> state{
-      make_wide_state(primitive, context, p, options, wide_is_verified, refusal)};
+      make_wide_state(primitive, context, p, options, wide_is_verified, launches, refusal)};
   if (state.choice.strategy == WideStrategy::cudnn && !is_empty) {
     if (cudnn == nullptr) make();
     state.cudnn = std::move(cudnn);

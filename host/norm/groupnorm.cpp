@@ -13,6 +13,7 @@
 #include "host/norm/channel_norm_cudnn.hpp"
 #include "host/norm/groupnorm_run.hpp"
 #include "host/norm/instancenorm_cudnn.hpp"
+#include "kernels/norm/norm_blocks.hpp"
 #include "wide/pack.hpp"
 
 namespace wide {
@@ -66,9 +67,12 @@ GroupnormPlan make_groupnorm_plan(const Context& context, const GroupnormProblem
   const GroupnormProblem full = resolved(problem);
   require_no_policy(kGroupnormName, options.policy);
   const bool is_trusted = is_verified(kGroupnormName, "wide", context.info().compute_capability);
+  const LaunchRefusal launches =
+      launch_refusal("groups of batch rows", full.num_members,
+                     [&](int64_t members) { return kernels::groupnorm_slices(full, members); });
   return GroupnormPlan(
       std::make_shared<const GroupnormPlan::State>(make_channel_norm_state<InstancenormCudnn>(
-          kGroupnormName, context, full, options, is_trusted,
+          kGroupnormName, context, full, options, is_trusted, launches,
           "operands are not aligned to 16 bytes, or y is x")));
 }
 

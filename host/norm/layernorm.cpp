@@ -33,8 +33,8 @@ LayernormPlan make_layernorm_plan(const Context& context, const LayernormProblem
   const LayernormProblem full = to_layernorm(complete_rows(kLayernormName, to_chain(problem)));
   require_no_policy(kLayernormName, options.policy);
   const bool is_trusted = is_verified(kLayernormName, "wide", context.info().compute_capability);
-  return LayernormPlan(std::make_shared<const LayernormPlan::State>(
-      LayernormPlan::State{make_wide_state(kLayernormName, context, full, options, is_trusted)}));
+  return LayernormPlan(std::make_shared<const LayernormPlan::State>(LayernormPlan::State{
+      make_wide_state(kLayernormName, context, full, options, is_trusted, row_launches(full))}));
 }
 
 const LayernormProblem& LayernormPlan::problem() const {

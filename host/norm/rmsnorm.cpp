@@ -30,8 +30,8 @@ RmsnormPlan make_rmsnorm_plan(const Context& context, const RmsnormProblem& prob
   const RmsnormProblem full = to_rmsnorm(complete_rows(kRmsnormName, to_chain(problem)));
   require_no_policy(kRmsnormName, options.policy);
   const bool is_trusted = is_verified(kRmsnormName, "wide", context.info().compute_capability);
-  return RmsnormPlan(std::make_shared<const RmsnormPlan::State>(
-      RmsnormPlan::State{make_wide_state(kRmsnormName, context, full, options, is_trusted)}));
+  return RmsnormPlan(std::make_shared<const RmsnormPlan::State>(RmsnormPlan::State{
+      make_wide_state(kRmsnormName, context, full, options, is_trusted, row_launches(full))}));
 }
 
 const RmsnormProblem& RmsnormPlan::problem() const {

@@ -39,8 +39,8 @@ SoftmaxPlan make_softmax_plan(const Context& context, const SoftmaxProblem& prob
   const SoftmaxProblem full = resolved(problem);
   require_no_policy(kSoftmaxName, options.policy);
   const bool is_trusted = is_verified(kSoftmaxName, "wide", context.info().compute_capability);
-  return SoftmaxPlan(std::make_shared<const SoftmaxPlan::State>(
-      SoftmaxPlan::State{make_wide_state(kSoftmaxName, context, full, options, is_trusted)}));
+  return SoftmaxPlan(std::make_shared<const SoftmaxPlan::State>(SoftmaxPlan::State{
+      make_wide_state(kSoftmaxName, context, full, options, is_trusted, row_launches(full))}));
 }
 
 const SoftmaxProblem& SoftmaxPlan::problem() const {

@@ -17,6 +17,7 @@
 #include <type_traits>
 
 #include "kernels/common/launch.hpp"
+#include "kernels/common/row_blocks.hpp"
 #include "kernels/common/staged_runs.cuh"
 #include "kernels/common/vector_load.cuh"
 
@@ -36,6 +37,7 @@ struct ShortRow {
   static constexpr int rows_per_block = kWarp / lanes;
   static constexpr int max_block = kWarp;  ///< threads
   static constexpr int64_t max_features = lanes * kKeptFloats;
+  static_assert(rows_per_block == kShortRowsOfBlock && max_features == kShortRowFeatures);
 
   static int threads_for(int64_t) { return lanes; }
   __device__ static int threads() { return lanes; }
@@ -252,12 +254,13 @@ struct RowLaunch {
 /// `tiles`: how many of a block's rows lie in shared memory, where they do. `is_packed`: all
 /// tensors' rows lie side by side.
 template <class T, class Policy>
-RowLaunch row_launch(int64_t rows, int64_t features, bool is_aligned, bool is_packed, int tiles) {
+RowLaunch row_launch(int64_t rows, int64_t members, int64_t features, bool is_aligned,
+                     bool is_packed, int tiles) {
   constexpr int64_t kSize = Vec16<T>::kSize, kRows = Policy::rows_per_block;
   constexpr int64_t kMostBytes = 96 * 1024;  // that every device of sm_80 and later has
   const int threads = Policy::threads_for(features);
   RowLaunch launch;
-  launch.blocks = (rows + kRows - 1) / kRows;
+  launch.blocks = row_blocks(rows, members, features);
   launch.threads = threads * static_cast<int>(kRows);
   RowAccess& access = launch.access;
   access.is_strided = features % kSize != 0;
@@ -280,7 +283,7 @@ RowLaunch row_launch(int64_t rows, int64_t features, bool is_aligned, bool is_pa
 template <class... Parameters, class... Arguments>
 cudaError_t launch_rows(void (*kernel)(Parameters...), const RowLaunch& launch, cudaStream_t stream,
                         const Arguments&... arguments) {
-  if (launch.blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
+  if (launch.blocks > kMostBlocks) return cudaErrorInvalidConfiguration;
   constexpr int kBytesOfSums = 512;  // or fewer, of blocks that share a row
   const cudaError_t status = allow_shared_bytes(kernel, launch.bytes, kBytesOfSums);
   if (status != cudaSuccess) return status;

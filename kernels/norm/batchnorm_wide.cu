@@ -8,11 +8,12 @@
 // not aligned it goes through the images as they lie in memory, whatever the channel, as
 // elementwise functions do (packed_runs.cuh). train gives a slice to one block, or several short
 // ones (norm_launch.cuh), which reads it once and writes it once where it can hold it. Limits: 2^31
-// - 1 values a slice; few slices that are not held leave multiprocessors idle, and if not aligned
-// are moved one by one.
+// - 1 values a slice, and as many slices, in eval blocks; few slices that are not held leave
+// multiprocessors idle, and if not aligned are moved one by one.
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/norm/batchnorm_wide.hpp"
+#include "kernels/norm/norm_blocks.hpp"
 #include "kernels/norm/norm_launch.cuh"
 #include "kernels/pointwise/packed_runs.cuh"
 
@@ -187,39 +188,34 @@ cudaError_t launch_ragged_eval(const BatchnormParams& p, const PackedParams& pac
 
 template <class T>
 cudaError_t launch_eval(const BatchnormParams& p, cudaStream_t stream) {
-  const int64_t slices = p.num_members * p.channels;
-  if (slices > 0x7fffffff) return cudaErrorInvalidConfiguration;  // kernels count them in 32 bits
+  static_assert(kEvalChunks == kAtOnce * kEvalThreads);
+  const int64_t blocks_per_slice = batchnorm_eval_blocks(p, Vec16<T>::kSize);
+  const int64_t blocks = block_product({p.num_members, p.channels, blocks_per_slice});
+  if (blocks > kMostBlocks) return cudaErrorInvalidConfiguration;
   const bool is_aligned = is_aligned16<T>(p);
   const PackedParams packed = packed_channels(p);
   if (!is_aligned && packed.rows > 0) return launch_ragged_eval<T>(p, packed, stream);
-  const int64_t chunks = chunks_of<T>(p, p.batch);
-  const unsigned threads = slice_threads(chunks, kEvalThreads);
-  const int64_t blocks_per_slice = (chunks - 1) / (kAtOnce * threads) + 1;
-  if (slices > 0x7fffffff / blocks_per_slice) return cudaErrorInvalidConfiguration;
-  return launch_kernel(batchnorm_eval_kernel<T>, static_cast<unsigned>(slices * blocks_per_slice),
-                       threads, 0, stream, p, is_aligned, static_cast<uint32_t>(blocks_per_slice));
-}
-
-bool is_empty(const BatchnormParams& p) {
-  return p.num_members * p.channels * p.batch * p.height * p.width == 0;
+  const unsigned threads = slice_threads(chunks_of<T>(p, p.batch), kEvalThreads);
+  return launch_kernel(batchnorm_eval_kernel<T>, static_cast<unsigned>(blocks), threads, 0, stream,
+                       p, is_aligned, static_cast<uint32_t>(blocks_per_slice));
 }
 
 }  // namespace
 
 cudaError_t launch_batchnorm_eval(Dtype dtype, const BatchnormParams& p, cudaStream_t stream) {
-  if (is_empty(p)) return cudaSuccess;
+  if (is_empty_norm(p)) return cudaSuccess;
   return dispatch_float(
       dtype, [&](auto type) { return launch_eval<typename decltype(type)::type>(p, stream); });
 }
 
 cudaError_t launch_batchnorm_train(Dtype dtype, const BatchnormParams& p,
                                    int64_t shared_bytes_per_block, cudaStream_t stream) {
-  if (is_empty(p)) return cudaSuccess;
+  if (is_empty_norm(p)) return cudaSuccess;
   return dispatch_float(dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     return launch_slices<T, BatchnormParams>(
         batchnorm_train_kernel<T, true>, batchnorm_train_kernel<T, false>, p,
-        {p.num_members * p.channels, p.batch, p.x_strides.batch, p.y_strides.batch},
+        {batchnorm_slices(p, p.num_members), p.batch, p.x_strides.batch, p.y_strides.batch},
         shared_bytes_per_block, stream);
   });
 }

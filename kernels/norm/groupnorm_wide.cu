@@ -6,9 +6,10 @@
 //
 // Plan: a group of a row of a member is a slice for one block, or for a few of a block's warps
 // where that is enough (norm_launch.cuh); gamma and beta of a chunk's channel come through L1.
-// Limits: 2^31 - 1 values a group.
+// Limits: 2^31 - 1 values a group, and as many groups of all batch rows and members.
 #include "kernels/common/dispatch.hpp"
 #include "kernels/norm/groupnorm_wide.hpp"
+#include "kernels/norm/norm_blocks.hpp"
 #include "kernels/norm/norm_launch.cuh"
 
 namespace wide::kernels {
@@ -77,8 +78,8 @@ __global__ void __launch_bounds__(kSliceThreads, 1)
 
 cudaError_t launch_groupnorm_wide(Dtype dtype, const GroupnormParams& p,
                                   int64_t shared_bytes_per_block, cudaStream_t stream) {
-  if (p.batch == 0 || p.channels == 0 || p.height == 0 || p.width == 0) return cudaSuccess;
-  const int64_t slices = p.batch * p.num_members * p.groups;
+  const int64_t slices = groupnorm_slices(p, p.num_members);
+  if (slices == 0) return cudaSuccess;
   return dispatch_float(dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     return launch_slices<T, GroupnormParams>(

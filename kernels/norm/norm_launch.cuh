@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/common/grid_blocks.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/norm/norm_moments.cuh"
 
@@ -116,7 +117,7 @@ cudaError_t launch_slices(void (*kept)(Params, SliceAccess), void (*unkept)(Para
                           const Params& p, const SliceRuns& slice, int64_t shared_bytes_per_block,
                           cudaStream_t stream) {
   constexpr int kBytesOfSums = 1024;  // and a little more
-  if (slice.slices > 0x7fffffff) return cudaErrorInvalidConfiguration;
+  if (slice.slices > kMostBlocks) return cudaErrorInvalidConfiguration;
   const SliceAccess access = slice_access<T>(p, slice, shared_bytes_per_block - kBytesOfSums);
   const int64_t blocks = slice.slices / access.slices_per_row * access.blocks_per_row();
   const int64_t rounds = (access.slices_per_block - 1) / teams_at_once(access) + 1;

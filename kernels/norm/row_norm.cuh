@@ -311,9 +311,9 @@ inline bool is_packed(const RowNormParams& p) {
 
 template <class T, class Policy>
 RowLaunch launch_of(const RowNormParams& p) {
-  const int64_t rows = p.rows * p.num_members;
   const int tiles = p.residual != nullptr || p.sum != nullptr ? 2 : 1;
-  return row_launch<T, Policy>(rows, p.features, is_aligned16<T>(p), is_packed(p), tiles);
+  return row_launch<T, Policy>(p.rows, p.num_members, p.features, is_aligned16<T>(p), is_packed(p),
+                               tiles);
 }
 
 template <RowKind kKind>

@@ -180,7 +180,7 @@ RowLaunch launch_of(const SoftmaxParams& p) {
     return has_packed_rows(p.features, p.num_members, p.rows, row_stride, member_stride);
   };
   return row_launch<T, Policy>(
-      p.rows * p.num_members, p.features, is_aligned16<T>(p),
+      p.rows, p.num_members, p.features, is_aligned16<T>(p),
       is_packed(p.x_row_stride, p.x_member_stride) && is_packed(p.y_row_stride, p.y_member_stride),
       1);
 }

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many blocks a launch may have, for launchers and for who plans, which needs no CUDA header.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+namespace wide::kernels {
+
+/// In one line.
+inline constexpr int64_t kMostBlocks = 0x7fffffff;
+
+/// The product of numbers of at least 0; kMostBlocks + 1 where it is more than kMostBlocks.
+constexpr int64_t block_product(std::initializer_list<int64_t> factors) {
+  int64_t product = 1;
+  bool is_too_many = false;
+  for (const int64_t factor : factors) {
+    if (factor == 0) return 0;
+    is_too_many = is_too_many || factor > kMostBlocks / product;
+    if (!is_too_many) product *= factor;
+  }
+  return is_too_many ? kMostBlocks + 1 : product;
+}
+
+}  // namespace wide::kernels
