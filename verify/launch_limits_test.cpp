@@ -6,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 
+#include "host/attention/flash_attention_strategy.hpp"
 #include "host/core/wide_plan.hpp"
 #include "kernels/norm/norm_blocks.hpp"
 #include "wide/batchnorm.hpp"
@@ -24,6 +25,7 @@ DeviceInfo hopper() {
   DeviceInfo gpu;
   gpu.device = {DeviceType::cuda, 0};
   gpu.compute_capability = 90;
+  gpu.shared_bytes_per_block = 227 * 1024;
   return gpu;
 }
 
@@ -111,4 +113,55 @@ TEST_CASE("launch limits: groupnorm's groups and batchnorm's channels") {
   CHECK(kernels::batchnorm_eval_blocks(channels, 8) == 3);
   channels.batch = 0;
   CHECK(kernels::batchnorm_slices(channels, channels.num_members) == 0);
+}
+
+TEST_CASE("launch limits: flash_attention's blocks") {
+  using enum FlashAttentionStrategy;
+  const auto reason = [](FlashAttentionStrategy strategy, const FlashAttentionProblem& p) {
+    return flash_attention_unsupported_reason(strategy, p, hopper());
+  };
+  FlashAttentionProblem p{.num_members = 1024, .batch = 65536, .seq = 1, .kv_seq = 1, .heads = 32};
+  p.head_dim = 8;
+  p.dtype = Dtype::fp16;
+  for (const FlashAttentionStrategy strategy : {short_keys, tensor_core, wgmma, decode}) {
+    CHECK(reason(strategy, p) ==
+          std::string(strategy_name(strategy)) + " has more than 2^31 - 1 blocks in a launch");
+  }
+  CHECK(reason(sequential, p).empty());
+  const VerifiedStrategy all[] = {{"flash_attention", "short", 90},
+                                  {"flash_attention", "tensor_core", 90},
+                                  {"flash_attention", "decode", 90}};
+  const auto explain = [&](const std::string& refusal) {
+    return choose_flash_attention_strategy(p, hopper(), "auto", all, [&] { return refusal; })
+        .explain;
+  };
+  CHECK(explain("no engine") ==
+        "sequential: tensor_core has more than 2^31 - 1 blocks in a launch; no engine");
+  CHECK(explain("") ==
+        "cudnn: one call for all members, tensor_core has more than 2^31 - 1 blocks in a launch");
+
+  p.kv_heads = 8;  // four heads share keys: a fourth of the units
+  CHECK(reason(decode, p).empty());
+  CHECK(reason(short_keys, p).empty());
+  CHECK_FALSE(reason(tensor_core, p).empty());
+  CHECK(explain("").starts_with("short: "));
+  p.seq = 65;  // 20 tiles of the four heads, two blocks: still half of what there may be
+  CHECK(reason(short_keys, p).empty());
+  p.seq = 128 + 1;  // 36 tiles, three blocks
+  p.kv_seq = 256;
+  CHECK(reason(short_keys, p).empty());
+  p.num_members = 1 << 12;
+  CHECK_FALSE(reason(short_keys, p).empty());
+
+  p = {.num_members = 1, .batch = 65536, .seq = 1 << 15, .heads = 128};
+  p.head_dim = 8;
+  p.dtype = Dtype::fp16;
+  CHECK(reason(sequential, p) == "sequential has more than 2^31 - 1 blocks in a launch");
+  p.batch -= 1;
+  CHECK(reason(sequential, p).empty());
+  p.dtype = Dtype::fp32;  // twice the blocks
+  CHECK_FALSE(reason(sequential, p).empty());
+  CHECK_FALSE(reason(simt, p).empty());
+  p.seq = 0;
+  CHECK(reason(simt, p).empty());
 }

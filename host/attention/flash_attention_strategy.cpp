@@ -11,6 +11,7 @@
 #include "host/core/hopper.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/workspace.hpp"
+#include "kernels/attention/flash_attention_blocks.hpp"
 #include "kernels/attention/flash_attention_decode_part.hpp"
 #include "kernels/attention/flash_attention_shared.hpp"
 
@@ -56,6 +57,24 @@ std::string shared_reason(FlashAttentionStrategy strategy, const FlashAttentionP
   return std::string(strategy_name(strategy)) + " needs " + std::to_string(bytes) +
          " bytes of shared memory for heads of " + std::to_string(dim) + " elements, a block of " +
          device.name + " has " + std::to_string(device.shared_bytes_per_block);
+}
+
+/// wgmma numbers what tensor_core, which stands in for it, has as blocks.
+std::string grid_reason(FlashAttentionStrategy strategy, const FlashAttentionProblem& problem) {
+  using enum FlashAttentionStrategy;
+  FlashAttentionProblem p = problem;  // which may not be complete yet
+  p.kv_heads = std::max<int64_t>(p.kv_heads == 0 ? p.heads : p.kv_heads, 1);
+  p.kv_seq = p.kv_seq.value_or(p.seq);
+  static_assert(kernels::kWgmmaQueries == kernels::kMmaQueries);
+  const int64_t queries = p.dtype == Dtype::fp32 ? kernels::kSimtQueries : kernels::kMmaQueries;
+  const int64_t members = strategy == sequential ? 1 : p.num_members;
+  const int64_t blocks =
+      strategy == short_keys ? kernels::attention_short_blocks(p, members)
+      : strategy == decode
+          ? kernels::attention_decode_blocks(p, members, flash_attention_decode_parts(p))
+          : kernels::attention_query_blocks(p, members, queries);
+  if (blocks <= kernels::kMostBlocks) return "";
+  return std::string(strategy_name(strategy)) + " has more than 2^31 - 1 blocks in a launch";
 }
 
 /// Bulk tensor copies bring heads in, and bring y out.
@@ -131,9 +150,11 @@ int64_t flash_attention_workspace_bytes(FlashAttentionStrategy strategy,
       sizeof(float)));
 }
 
-std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,
-                                               const FlashAttentionProblem& problem,
-                                               const DeviceInfo& device) {
+namespace {
+
+/// But for the grid.
+std::string kernel_reason(FlashAttentionStrategy strategy, const FlashAttentionProblem& problem,
+                          const DeviceInfo& device) {
   using enum FlashAttentionStrategy;
   const std::string name(strategy_name(strategy));
   if (device.device.type == DeviceType::cpu) {
@@ -159,6 +180,17 @@ std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,
            std::string(dtype_name(problem.dtype));
   }
   return shared_reason(strategy, problem, device);
+}
+
+}  // namespace
+
+std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,
+                                               const FlashAttentionProblem& problem,
+                                               const DeviceInfo& device) {
+  const std::string reason = kernel_reason(strategy, problem, device);
+  const bool has_grid =
+      device.device.type == DeviceType::cuda && strategy != FlashAttentionStrategy::cudnn;
+  return reason.empty() && has_grid ? grid_reason(strategy, problem) : reason;
 }
 
 FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem& problem,

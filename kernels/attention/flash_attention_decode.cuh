@@ -20,6 +20,7 @@
 // Source: Dao et al., "Flash-Decoding for long-context inference", 2023 (the division of keys).
 #pragma once
 
+#include "kernels/attention/flash_attention_blocks.hpp"
 #include "kernels/attention/flash_attention_decode.hpp"
 #include "kernels/attention/flash_attention_fragments.cuh"
 #include "kernels/attention/flash_attention_shared.hpp"
@@ -367,20 +368,15 @@ cudaError_t launch_decode_width(const FlashAttentionDecodeParams& params, cudaSt
   constexpr AttentionMmaPolicy policy = decode_policy_of(width);
   constexpr int kSharedBytes = sizeof(DecodeStorage<policy>);
   static_assert(kSharedBytes <= attention_decode_shared_bytes(policy.dims));
-  constexpr int64_t kMaxBlocks = 0x7fffffff;
   const FlashAttentionParams& p = params.attention;
-  int64_t units = 1;
-  // Each factor is checked before it is used, so that no product can overflow.
-  for (const int64_t factor : {p.kv_heads, p.batch, p.num_members}) {
-    if (factor > kMaxBlocks / units) return cudaErrorInvalidConfiguration;
-    units *= factor;
-  }
-  if (params.num_parts > kMaxBlocks / units) return cudaErrorInvalidConfiguration;
+  const int64_t units = attention_units(p, p.num_members);
+  const int64_t blocks = attention_decode_blocks(p, p.num_members, params.num_parts);
+  if (blocks > kMostBlocks) return cudaErrorInvalidConfiguration;
   const auto kernel = flash_attention_decode<T, width>;
   cudaError_t status = allow_shared_bytes(kernel, kSharedBytes);
   if (status != cudaSuccess) return status;
-  status = launch_kernel(kernel, static_cast<unsigned>(units * params.num_parts), kDecodeThreads,
-                         kSharedBytes, stream, params);
+  status = launch_kernel(kernel, static_cast<unsigned>(blocks), kDecodeThreads, kSharedBytes,
+                         stream, params);
   if (status != cudaSuccess || params.num_parts == 1) return status;
   return launch_kernel(flash_attention_decode_merge<T, width>, static_cast<unsigned>(units),
                        kDecodeThreads, 0, stream, params);

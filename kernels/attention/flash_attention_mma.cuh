@@ -134,6 +134,7 @@ template <class T, HeadWidth width>
 cudaError_t launch_width(const FlashAttentionParams& params, cudaStream_t stream) {
   constexpr AttentionMmaPolicy policy = mma_policy_of(width);
   static_assert(policy.shared_bytes() <= attention_mma_shared_bytes(policy.dims));
+  static_assert(policy.queries() == kMmaQueries);
   return launch_query_blocks(flash_attention_mma<T, width>, params, policy.queries(),
                              policy.threads(), policy.shared_bytes(), stream);
 }

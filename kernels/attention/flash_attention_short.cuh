@@ -18,6 +18,7 @@
 #include <algorithm>
 
 #include "kernels/attention/flash_attention.hpp"
+#include "kernels/attention/flash_attention_blocks.hpp"
 #include "kernels/attention/flash_attention_fragments.cuh"
 #include "kernels/common/launch.hpp"
 
@@ -46,8 +47,6 @@ constexpr AttentionMmaPolicy short_policy_of(ShortTile tile) {
 
 constexpr int kShortWarps = 4;
 constexpr int kShortThreads = 32 * kShortWarps;
-constexpr int kTileQueries = 16;
-constexpr int kTilesPerBlock = 16;
 /// Rows that are loaded at a time: every thread has a piece of the narrowest head's.
 constexpr int kLoadRows = 32;
 
@@ -249,24 +248,18 @@ __global__ void __launch_bounds__(kShortThreads,
 template <class T, ShortTile tile>
 cudaError_t launch_short(const FlashAttentionParams& p, cudaStream_t stream) {
   constexpr AttentionMmaPolicy policy = short_policy_of(tile);
-  constexpr int64_t kMaxBlocks = 0x7fffffff, kMaxUnitBytes = 64 << 10;
-  int64_t units = 1;
-  // Each factor is checked before it is used, so that no product can overflow.
-  for (const int64_t factor : {p.kv_heads, p.batch, p.num_members}) {
-    if (factor > kMaxBlocks / units) return cudaErrorInvalidConfiguration;
-    units *= factor;
-  }
+  constexpr int64_t kMaxUnitBytes = 64 << 10;
+  static_assert(kShortWarps <= kTilesPerBlock, "units share blocks where each has one");
+  if (attention_short_blocks(p, p.num_members) > kMostBlocks) return cudaErrorInvalidConfiguration;
+  const int64_t units = attention_units(p, p.num_members);
   const int64_t tiles_per_head = (p.seq - 1) / kTileQueries + 1;
-  const int64_t group = p.heads / p.kv_heads;
-  if (group > kMaxBlocks / tiles_per_head) return cudaErrorInvalidConfiguration;
-  const int64_t tiles = group * tiles_per_head;
+  const int64_t tiles = p.heads / p.kv_heads * tiles_per_head;
   const int64_t keys = (p.kv_seq + kLoadRows - 1) / kLoadRows * kLoadRows;
   const int64_t unit_bytes = 2 * keys * policy.row_bytes();
   const int64_t at_once = std::clamp<int64_t>(
       std::min(kShortWarps / tiles, kMaxUnitBytes / std::max<int64_t>(unit_bytes, 1)), 1, units);
   const int64_t per_unit = at_once > 1 ? 1 : (tiles - 1) / kTilesPerBlock + 1;
   const int64_t groups = (units - 1) / at_once + 1;
-  if (per_unit > kMaxBlocks / groups) return cudaErrorInvalidConfiguration;
   const ShortGrid grid{static_cast<uint32_t>(units),    static_cast<uint32_t>(at_once),
                        static_cast<uint32_t>(per_unit), static_cast<int>(tiles_per_head),
                        static_cast<int>(tiles),         static_cast<int>(keys)};

@@ -25,7 +25,7 @@ namespace wide::kernels {
 
 namespace {
 
-constexpr int kQueries = 64;
+constexpr int kQueries = kSimtQueries;
 constexpr int kColumns = 16;  // threads of a row
 constexpr int kRows = 8;      // of threads
 constexpr int kThreads = kRows * kColumns;

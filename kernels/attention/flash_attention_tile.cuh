@@ -15,6 +15,7 @@
 
 #include "kernels/arch/math.cuh"
 #include "kernels/arch/opaque.cuh"
+#include "kernels/attention/flash_attention_blocks.hpp"
 #include "kernels/attention/flash_attention_params.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/numeric.cuh"
@@ -277,14 +278,9 @@ inline void set_alignment(FlashAttentionParams& p, int64_t element_bytes) {
 template <class Kernel>
 cudaError_t launch_query_blocks(Kernel* kernel, const FlashAttentionParams& p, int queries,
                                 int threads, int shared_bytes, cudaStream_t stream) {
-  constexpr int64_t kMaxBlocks = 0x7fffffff;
-  int64_t blocks = (p.seq - 1) / queries + 1;
-  const auto per_head = static_cast<uint32_t>(blocks);
-  // Each factor is checked before it is used, so that no product can overflow.
-  for (const int64_t factor : {p.heads, p.batch, p.num_members}) {
-    if (factor > kMaxBlocks / blocks) return cudaErrorInvalidConfiguration;
-    blocks *= factor;
-  }
+  const int64_t blocks = attention_query_blocks(p, p.num_members, queries);
+  if (blocks > kMostBlocks) return cudaErrorInvalidConfiguration;
+  const auto per_head = static_cast<uint32_t>((p.seq - 1) / queries + 1);
   if (const cudaError_t status = allow_shared_bytes(kernel, shared_bytes); status != cudaSuccess) {
     return status;
   }

@@ -230,15 +230,11 @@ template <class T, HeadWidth width>
 cudaError_t launch_wgmma_width(const FlashAttentionWgmmaParams& params, cudaStream_t stream) {
   constexpr int kSharedBytes = sizeof(AttentionStorage<attention_wgmma_policy(width)>);
   static_assert(kSharedBytes <= 227 * 1024, "what a block of compute capability 9.0 has");
-  constexpr int64_t kMaxBlocks = 0x7fffffff;
+  static_assert(kAttentionBlock == kWgmmaQueries);
   const FlashAttentionParams& p = params.attention;
   const int64_t per_head = (p.seq - 1) / kAttentionBlock + 1;
-  int64_t count = per_head;
-  // Each factor is checked before it is used, so that no product can overflow.
-  for (const int64_t factor : {p.heads, p.batch, p.num_members}) {
-    if (factor > kMaxBlocks / count) return cudaErrorInvalidConfiguration;
-    count *= factor;
-  }
+  const int64_t count = attention_query_blocks(p, p.num_members, kAttentionBlock);
+  if (count > kMostBlocks) return cudaErrorInvalidConfiguration;
   const auto heads = static_cast<uint32_t>(count / per_head);
   const AttentionGrid grid{heads, attention_heads_per_group(p, heads),
                            static_cast<uint32_t>(per_head), static_cast<uint32_t>(count)};
