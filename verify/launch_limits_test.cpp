@@ -8,10 +8,13 @@
 
 #include "host/attention/flash_attention_strategy.hpp"
 #include "host/core/wide_plan.hpp"
+#include "host/pooling/pooling_params.hpp"
 #include "kernels/norm/norm_blocks.hpp"
 #include "wide/batchnorm.hpp"
+#include "wide/context.hpp"
 #include "wide/error.hpp"
 #include "wide/groupnorm.hpp"
+#include "wide/pooling.hpp"
 #include "wide/softmax.hpp"
 
 using namespace wide;
@@ -164,4 +167,33 @@ TEST_CASE("launch limits: flash_attention's blocks") {
   CHECK_FALSE(reason(simt, p).empty());
   p.seq = 0;
   CHECK(reason(simt, p).empty());
+}
+
+TEST_CASE("launch limits: pooling's blocks") {
+  PoolingProblem p{.num_members = 1024, .batch = 1024, .channels = 64, .height = 128, .width = 128};
+  p.mode = PoolingMode::max;
+  p.rows = p.columns = {.kernel = 96, .stride = 1};
+  const auto blocks = [](const PoolingProblem& problem, int64_t members) {
+    const PoolingPlan plan = make_pooling_plan(Context::cpu(), problem);
+    return pooling_launch_blocks(plan.problem(), members);
+  };
+  CHECK(blocks(p, 1024) == kTooMany);  // a block an output
+  CHECK(blocks(p, 1) == int64_t{1024} * 64 * 33 * 33);
+  p.rows = p.columns = {.kernel = 2};
+  p.height = p.width = 4;
+  const int64_t images = int64_t{1024} * 1024 * 64;
+  CHECK(blocks(p, 1024) < images / 100);  // which share blocks
+  p.batch = 0;
+  CHECK(blocks(p, 1024) == 0);
+
+  PoolingProblem last{.num_members = 1024, .batch = 1024, .channels = 64, .height = 128};
+  last.width = 128;
+  last.layout = ChannelLayout::channels_last;
+  last.rows = last.columns = {.kernel = 2};
+  CHECK(blocks(last, 1) == int64_t{1024} * 64 * 64 * 64 / 256);
+  last.rows = last.columns = {.kernel = 16, .stride = 1};  // 32 threads an output
+  CHECK(blocks(last, 1) == int64_t{1024} * 64 * 113 * 113 / 8);
+  CHECK(blocks(last, 1024) > kernels::kMostBlocks);
+  last.channels = 0;
+  CHECK(blocks(last, 1024) == 0);
 }

@@ -12,6 +12,7 @@
 #include "host/core/plan_checks.hpp"
 #include "host/core/same_strides.hpp"
 #include "host/core/verified.hpp"
+#include "host/pooling/pooling_params.hpp"
 #include "host/pooling/pooling_run.hpp"
 
 namespace wide {
@@ -194,9 +195,11 @@ PoolingPlan make_pooling_plan(const Context& context, const PoolingProblem& prob
   const PoolingProblem full = resolved(problem);
   require_no_policy(kPoolingName, options.policy);
   const DeviceInfo& device = context.info();
-  WideChoice choice =
-      choose_wide_strategy(kPoolingName, device, options.strategy,
-                           is_verified(kPoolingName, "wide", device.compute_capability));
+  WideChoice choice = choose_wide_strategy(
+      kPoolingName, device, options.strategy,
+      is_verified(kPoolingName, "wide", device.compute_capability),
+      launch_refusal("blocks", full.num_members,
+                     [&](int64_t members) { return pooling_launch_blocks(full, members); }));
   std::string range = "wide::pooling(" + std::string(strategy_name(choice.strategy)) + ")";
   return PoolingPlan(std::make_shared<const PoolingPlan::State>(
       PoolingPlan::State{context, full, std::move(choice), std::move(range)}));

@@ -8,7 +8,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "kernels/pooling/pooling_wide.hpp"
+#include "kernels/common/grid_blocks.hpp"
+#include "kernels/pooling/pooling_params.hpp"
 
 namespace wide::kernels {
 
@@ -16,6 +17,11 @@ constexpr int kTileBytes = 16 * 1024;  // four 16-byte copies of a thread: enoug
 constexpr int kMaxOutputs = 8192;      // of a tile: adaptive pools may have more than inputs
 constexpr int kMaxRuns = 1024;
 constexpr int kMostLanes = 32;
+
+// Of channels last.
+constexpr int kLastThreads = 256;
+constexpr int kMostTeam = 32;
+constexpr int kTapsOfThread = 8;  // at least, before a window is divided
 
 /// What of x's inputs to a tile is contiguous.
 enum class Run : uint8_t { tile, image, row };
@@ -42,6 +48,11 @@ inline int extent_of(PoolingMode mode, const PoolingAxis& axis, int count) {
           ? (int64_t{count} * axis.in + axis.out - 1) / axis.out + 1
           : int64_t{count - 1} * axis.stride + int64_t{axis.kernel - 1} * axis.dilation + 1;
   return static_cast<int>(std::min<int64_t>(wanted, axis.in));
+}
+
+/// Of a window's taps along one axis, the most.
+inline int taps_along(PoolingMode mode, const PoolingAxis& axis) {
+  return mode == PoolingMode::adaptive_average ? (axis.in + axis.out - 1) / axis.out : axis.kernel;
 }
 
 /// The largest number in [1, limit] that fits, or 1; what does not fit does not so for more.
@@ -142,12 +153,8 @@ class Cutter {
   }
   /// A team where an output has at least as many inputs to itself: else there are outputs enough.
   void set_lanes() {
-    const auto taps_of = [&](const PoolingAxis& axis) {
-      return mode_ == PoolingMode::adaptive_average ? (axis.in + axis.out - 1) / axis.out
-                                                    : axis.kernel;
-    };
-    const auto across = static_cast<unsigned>(taps_of(p_.columns));
-    const int64_t taps = int64_t{taps_of(p_.rows)} * across;
+    const auto across = static_cast<unsigned>(taps_along(mode_, p_.columns));
+    const int64_t taps = int64_t{taps_along(mode_, p_.rows)} * across;
     const auto lanes = std::bit_floor(
         static_cast<unsigned>(std::min<int64_t>({inputs_per_output(), taps, int64_t{kMostLanes}})));
     if (lanes < 16) return;
@@ -160,5 +167,25 @@ class Cutter {
   int size_;
   Cut cut_;
 };
+
+/// Blocks of a launch: one for each output where windows are long.
+inline int64_t pooling_blocks(const PoolingParams& p, const Cut& cut, bool is_long) {
+  return is_long ? block_product({cut.num_images, p.rows.out, p.columns.out})
+                 : block_product(
+                       {(cut.num_images + cut.images - 1) / cut.images, cut.bands, cut.strips});
+}
+
+/// Channels last: threads that share a window, a power of two, and blocks of a launch that moves
+/// `vector` channels at a time.
+inline int pooling_last_team(PoolingMode mode, const PoolingParams& p) {
+  const int64_t taps = int64_t{taps_along(mode, p.rows)} * taps_along(mode, p.columns);
+  return static_cast<int>(std::bit_floor(
+      static_cast<unsigned>(std::clamp<int64_t>(taps / kTapsOfThread, 1, kMostTeam))));
+}
+inline int64_t pooling_last_blocks(PoolingMode mode, const PoolingParams& p, int vector) {
+  const int64_t vectors =
+      p.batch * p.rows.out * p.columns.out * (p.num_members * p.channels / vector);
+  return (vectors - 1) / (kLastThreads / pooling_last_team(mode, p)) + 1;
+}
 
 }  // namespace wide::kernels

@@ -24,10 +24,8 @@ namespace wide::kernels {
 
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = kLastThreads;
 constexpr int kBlocks = 4;  // a multiprocessor: left to itself ptxas wants five, and spills
-constexpr int kMostTeam = 32;
-constexpr int kTapsOfThread = 8;  // at least, before a window is divided
 
 /// How outputs are numbered, the fastest first, and a team's threads.
 struct Work {
@@ -154,11 +152,6 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   store<kVector>(static_cast<T*>(p.y) + place.offset(p.y_strides, place.row, place.column), values);
 }
 
-/// Of a window's taps along one axis, the most.
-int taps_along(PoolingMode mode, const PoolingAxis& axis) {
-  return mode == PoolingMode::adaptive_average ? (axis.in + axis.out - 1) / axis.out : axis.kernel;
-}
-
 Work work_of(PoolingMode mode, const PoolingParams& p, int vector) {
   Work work;
   const int64_t vectors = p.num_members * p.channels / vector;
@@ -167,9 +160,7 @@ Work work_of(PoolingMode mode, const PoolingParams& p, int vector) {
   work.columns = Divisor(p.columns.out);
   work.rows = Divisor(p.rows.out);
   const auto rows = static_cast<unsigned>(taps_along(mode, p.rows));
-  const int64_t taps = int64_t{rows} * taps_along(mode, p.columns);
-  const auto team = std::bit_floor(
-      static_cast<unsigned>(std::clamp<int64_t>(taps / kTapsOfThread, 1, kMostTeam)));
+  const auto team = static_cast<unsigned>(pooling_last_team(mode, p));
   work.lanes_y = static_cast<int>(std::min(team, std::bit_floor(rows)));
   work.lanes_x = static_cast<int>(team) / work.lanes_y;
   return work;
@@ -178,8 +169,8 @@ Work work_of(PoolingMode mode, const PoolingParams& p, int vector) {
 template <PoolingMode kMode, class T, int kVector>
 cudaError_t launch(const PoolingParams& p, cudaStream_t stream) {
   const Work work = work_of(kMode, p, kVector);
-  const int64_t blocks = (work.count - 1) / work.outputs_of_block() + 1;
-  if (blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
+  const int64_t blocks = pooling_last_blocks(kMode, p, kVector);
+  if (blocks > kMostBlocks) return cudaErrorInvalidConfiguration;
   return launch_kernel(pooling_last_kernel<kMode, T, kVector>, static_cast<unsigned>(blocks),
                        kThreads, 0, stream, p, work);
 }

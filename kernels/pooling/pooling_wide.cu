@@ -244,10 +244,8 @@ cudaError_t launch(PoolingParams p, cudaStream_t stream) {
   Cutter cutter(kMode, p, Vec16<T>::kSize);
   const Cut cut = cutter.cut();
   const bool is_long = cutter.is_long();
-  const int64_t blocks =
-      is_long ? cut.num_images * p.rows.out * p.columns.out
-              : (cut.num_images + cut.images - 1) / cut.images * cut.bands * cut.strips;
-  if (blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
+  const int64_t blocks = pooling_blocks(p, cut, is_long);
+  if (blocks > kMostBlocks) return cudaErrorInvalidConfiguration;
   const auto grid = static_cast<unsigned>(blocks);
   if (is_long) {
     return launch_kernel(pooling_long_kernel<kMode, T>, grid, kThreads, 0, stream, p, cut);
