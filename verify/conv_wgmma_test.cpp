@@ -8,6 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <limits>
 
 #include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_strategy.hpp"
@@ -75,6 +76,9 @@ TEST_CASE("conv's wgmma says what it cannot run") {
   CHECK(reason(p) == "");
   p = problem_of(int64_t{1} << 31, 8, 4);
   p.kernel = {1, 1}, p.padding = {0, 0};
+  CHECK_THAT(reason(p), ContainsSubstring("with 32 bits"));
+  p = problem_of(1, 8, 1, std::numeric_limits<int32_t>::max());  // a rectangle's batch goes past it
+  p.input = {1, 1}, p.kernel = {1, 1}, p.padding = {0, 0};
   CHECK_THAT(reason(p), ContainsSubstring("with 32 bits"));
 }
 

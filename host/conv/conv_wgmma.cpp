@@ -150,10 +150,17 @@ std::string conv_wgmma_unsupported_reason(const ConvProblem& p, const DeviceInfo
   reason = strides_reason(p);
   if (reason.empty()) reason = conv_implicit_gemm_unsupported_reason(p, device);  // it stands in
   if (!reason.empty()) return reason;
-  if (std::max({tiles_of(p, choose_conv_wgmma_tile(p, device)),
-                taps_of(p) * std::ceil(chunks_of(p)), static_cast<double>(p.num_members)}) >
+  // What lies past the end of the last tile has coordinates, too.
+  const ConvWgmmaTile tile = choose_conv_wgmma_tile(p, device);
+  const auto whole = [](int64_t extent, int64_t step) {
+    return static_cast<double>(ceil_div(extent, step)) * static_cast<double>(step);
+  };
+  if (std::max({tiles_of(p, tile), taps_of(p) * std::ceil(chunks_of(p)),
+                static_cast<double>(p.num_members), whole(p.out_channels, tile_channels(tile)),
+                whole(p.in_channels, kernels::kConvWgmmaTileBytes / dtype_bytes(p.dtype)),
+                whole(p.batch, conv_wgmma_rectangle(p, tile).batch)}) >
       static_cast<double>(kMostCoordinate)) {
-    return "it numbers members, tiles and steps with 32 bits, the problem has more";
+    return "it numbers members, tiles, steps and coordinates with 32 bits, the problem has more";
   }
   return "";
 }
