@@ -58,6 +58,11 @@ TEST_CASE("implicit_gemm says what it cannot run") {
   p.kernel = {1, 3};
   p.padding = {0, 0};
   CHECK_THAT(reason(p), ContainsSubstring("2^30 elements"));
+  p = problem_of(1 << 16, 16, 256, Dtype::bf16);  // 128 pixels a tile at the most
+  p.batch = 64;
+  CHECK(reason(p) == "the output has more than 2^31 - 1 tiles");
+  p.num_members = 1 << 8;
+  CHECK(reason(p) == "");
 }
 
 TEST_CASE("implicit_gemm's tiles fill the device, and no more channels than there are") {

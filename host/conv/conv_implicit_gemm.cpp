@@ -8,6 +8,7 @@
 #include <span>
 
 #include "host/conv/conv_problem.hpp"
+#include "kernels/common/grid_blocks.hpp"
 
 namespace wide {
 
@@ -63,6 +64,17 @@ ConvGemmTile choose(const ConvProblem& p, const DeviceInfo& device,
   return best;
 }
 
+/// Of a launch for all members.
+int64_t blocks_of(const ConvProblem& p, ConvGemmTile tile) {
+  const PerAxis output = conv_output_size(p);
+  const auto tiles = [](int64_t extent, int64_t tile_extent) {
+    return (extent + tile_extent - 1) / tile_extent;
+  };
+  return kernels::block_product({tiles(p.batch * output.height * output.width, tile_pixels(tile)),
+                                 tiles(p.out_channels / p.groups, tile_channels(tile)), p.groups,
+                                 p.num_members});
+}
+
 }  // namespace
 
 std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& p, const DeviceInfo& device) {
@@ -93,7 +105,11 @@ std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& p, const De
       kMost) {
     return "it needs padded extents below 2^30";
   }
-  return "";
+  // Addresses choose between the two.
+  const kernels::ConvGemmTiles tiles = choose_conv_gemm_tiles(p, device);
+  return std::max(blocks_of(p, tiles.vector), blocks_of(p, tiles.gather)) > kernels::kMostBlocks
+             ? "the output has more than 2^31 - 1 tiles"
+             : "";
 }
 
 bool conv_implicit_gemm_is_expected_to_win(const ConvProblem& p, const DeviceInfo&) {
