@@ -80,6 +80,8 @@ class ChainPlan {
   /// Layout: as ChainArguments says; features contiguous, any row and member strides, any alignment
   ///         of an element. Outputs may be x or residual themselves; they overlap nothing else.
   /// Types: all operands share a dtype in {fp32, fp16, bf16}; everything between in fp32.
+  /// Speed:  on CUDA a row is one block's, and so one multiprocessor's, however long it is: fewer
+  ///         rows of all members than there are multiprocessors leave the others idle.
   /// Limits: on CUDA a launch has up to 2^31 - 1 blocks, each of a row, or of four of up to 256
   ///         features. Where it is all members' that has more, "auto" runs them one after the other
   ///         and wide is unsupported; where it is one's, there is no plan: unsupported.

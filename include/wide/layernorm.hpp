@@ -74,6 +74,8 @@ class LayernormPlan {
   ///         else.
   /// Types: x, gamma, beta, y share a dtype in {fp32, fp16, bf16}; statistics in fp32 by two
   ///         passes (mean first), so that a common offset of the row costs no accuracy.
+  /// Speed:  on CUDA a row is one block's, and so one multiprocessor's, however long it is: fewer
+  ///         rows of all members than there are multiprocessors leave the others idle.
   /// Limits: on CUDA a launch has up to 2^31 - 1 blocks, each of a row, or of four of up to 256
   ///         features. Where it is all members' that has more, "auto" runs them one after the other
   ///         and wide is unsupported; where it is one's, there is no plan: unsupported.

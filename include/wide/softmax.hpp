@@ -47,6 +47,8 @@ class SoftmaxPlan {
   /// Layout: as SoftmaxArguments says; features contiguous, any row and member strides, any
   ///         alignment of an element. y may be x itself; it overlaps nothing else.
   /// Types: x and y share a dtype in {fp32, fp16, bf16}; everything between in fp32.
+  /// Speed:  on CUDA a row is one block's, and so one multiprocessor's, however long it is: fewer
+  ///         rows of all members than there are multiprocessors leave the others idle.
   /// Limits: on CUDA a launch has up to 2^31 - 1 blocks, each of a row, or of four of up to 256
   ///         features. Where it is all members' that has more, "auto" runs them one after the other
   ///         and wide is unsupported; where it is one's, there is no plan: unsupported.

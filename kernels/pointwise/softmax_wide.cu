@@ -5,7 +5,7 @@
 //
 // Plan: a row is read once, kept in the registers of 8 lanes (up to 256 features) or of a block of
 // 1 to 16 warps (up to 16384), and written once (rows.cuh). Rows are numbered (row, member),
-// members fastest: neighbours in the packed x. Longer rows are read twice by a block of 512
+// members fastest: neighbours in the packed x. Longer rows are read twice by a block of 256
 // threads: once for the largest value and the sum together, each thread correcting its sum whenever
 // its largest value grows, and once, from L2, to write. Memory: two floats per warp, and a block's
 // rows where they are not whole vectors of 16 bytes. Source of the method: Milakov, Gimelshein,
