@@ -10,6 +10,7 @@
 #include "host/core/wide_plan.hpp"
 #include "host/pooling/pooling_params.hpp"
 #include "kernels/norm/norm_blocks.hpp"
+#include "kernels/pointwise/ensemble_blocks.hpp"
 #include "wide/batchnorm.hpp"
 #include "wide/context.hpp"
 #include "wide/error.hpp"
@@ -196,4 +197,20 @@ TEST_CASE("launch limits: pooling's blocks") {
   CHECK(blocks(last, 1024) > kernels::kMostBlocks);
   last.channels = 0;
   CHECK(blocks(last, 1024) == 0);
+}
+
+TEST_CASE("launch limits: ensemble's blocks") {
+  constexpr int64_t kRows = int64_t{1} << 35;
+  CHECK(kernels::ensemble_blocks(kRows, 1, 8) == kTooMany);  // 16 rows of 8 threads
+  CHECK(kernels::ensemble_blocks(kRows - 1, 1, 8) == kTooMany);
+  CHECK(kernels::ensemble_blocks(kRows - 16, 64, 8) == kernels::kMostBlocks);
+  CHECK(kernels::ensemble_blocks(8, 65, 8) == 1);         // 16 threads a row
+  CHECK(kernels::ensemble_blocks(8, 129, 8) == 2);        // a warp
+  CHECK(kernels::ensemble_blocks(8, 257, 8) == 8);        // two
+  CHECK(kernels::ensemble_blocks(8, 2 * 2048, 8) == 16);  // two pieces of 256 threads
+  CHECK(kernels::vote_blocks(1, kRows, 10, 8) == kTooMany);
+  CHECK(kernels::vote_blocks(4, 32, 10, 8) == 2);     // 16 rows of four members
+  CHECK(kernels::vote_blocks(64, 32, 10, 8) == 32);   // one of 64
+  CHECK(kernels::vote_blocks(1, 32, 1024, 8) == 16);  // counts of two rows
+  CHECK(kernels::vote_blocks(1, 32, 2049, 8) == 32);
 }

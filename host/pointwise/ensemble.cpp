@@ -11,6 +11,7 @@
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/ensemble_run.hpp"
 #include "host/pointwise/packed_rows.hpp"
+#include "kernels/pointwise/ensemble_blocks.hpp"
 
 namespace wide {
 
@@ -77,6 +78,20 @@ EnsembleProblem describe_ensemble(const EnsembleArguments& a, const EnsembleProb
   return p;
 }
 
+namespace {
+
+/// `sequential` looks at one member a launch.
+LaunchRefusal launches_of(const EnsembleProblem& p) {
+  return launch_refusal("blocks", p.num_members, [&](int64_t members) -> int64_t {
+    const int64_t vector = 16 / dtype_bytes(p.dtype);
+    if (p.rows == 0 || p.features == 0) return 0;
+    return p.mode == Ensemble::vote ? kernels::vote_blocks(members, p.rows, p.features, vector)
+                                    : kernels::ensemble_blocks(p.rows, p.features, vector);
+  });
+}
+
+}  // namespace
+
 struct EnsemblePlan::State : WideState<EnsembleProblem> {};
 
 EnsemblePlan make_ensemble_plan(const Context& context, const EnsembleProblem& problem,
@@ -86,7 +101,7 @@ EnsemblePlan make_ensemble_plan(const Context& context, const EnsembleProblem& p
   require_no_policy(kEnsembleName, options.policy);
   const bool is_trusted = is_verified(kEnsembleName, "wide", context.info().compute_capability);
   const EnsemblePlan::State state{
-      make_wide_state(kEnsembleName, context, full, options, is_trusted)};
+      make_wide_state(kEnsembleName, context, full, options, is_trusted, launches_of(full))};
   if (full.mode == Ensemble::vote &&
       (full.num_members > kMostVoters || full.features > kMostFeatures)) {
     throw_unsupported("ensemble: vote of " + std::to_string(full.num_members) + " members on " +

@@ -12,15 +12,14 @@
 
 #include <algorithm>
 
+#include "kernels/common/grid_blocks.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/staged_runs.cuh"
 #include "kernels/common/vector_load.cuh"
+#include "kernels/pointwise/ensemble_blocks.hpp"
 #include "kernels/pointwise/ensemble_wide.hpp"
 
 namespace wide::kernels {
-
-constexpr int kVoteThreads = 256;
-constexpr int kVoteCounts = 2048;  ///< features of all rows of a block that are counted at a time
 
 /// How blocks are cut; in a launch all alike.
 struct VoteCut {
@@ -167,12 +166,9 @@ cudaError_t launch_votes(const EnsembleParams& p, cudaStream_t stream) {
   const int64_t members = p.last - p.first;
   if (p.num_members > kMostVoters || p.features > 0x7fffffff) return cudaErrorInvalidValue;
   VoteCut cut;
-  cut.lanes = p.features <= 8 * kSize ? 8 : 32;
-  // Two rows of members to each team, where they are so few.
-  const int64_t at_once = 2 * kVoteThreads / cut.lanes / members;
+  cut.lanes = vote_lanes(p.features, kSize);
+  cut.rows = vote_rows(members, p.features, kSize);
   const int64_t length = std::min<int64_t>(p.features, kVoteCounts);
-  cut.rows = static_cast<int>(std::clamp<int64_t>(std::min(at_once, kVoteCounts / length), 1, 16));
-  if (p.features > kVoteCounts) cut.rows = 1;
   // Whole vectors need no room for a phase: chunks of all rows are then as many as there are.
   const bool is_whole =
       length % kSize == 0 && is_aligned(p.y, p.y_row_stride, 0, kSize, int64_t{sizeof(T)});
@@ -180,8 +176,8 @@ cudaError_t launch_votes(const EnsembleParams& p, cudaStream_t stream) {
   cut.runs = staged_runs(pitch, kSize);
   const int64_t warps = (cut.rows * members * cut.lanes + 31) / 32;
   const auto threads = static_cast<unsigned>(std::min<int64_t>(warps * 32, kVoteThreads));
-  const int64_t blocks = (p.rows + cut.rows - 1) / cut.rows;
-  if (blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
+  const int64_t blocks = vote_blocks(members, p.rows, p.features, kSize);
+  if (blocks > kMostBlocks) return cudaErrorInvalidConfiguration;
   const int64_t bytes = cut.rows * (pitch * static_cast<int64_t>(sizeof(T)) +
                                     members * static_cast<int64_t>(sizeof(int)));
   return launch_kernel(ensemble_vote_kernel<T>, static_cast<unsigned>(blocks), threads,

@@ -13,9 +13,11 @@
 #include <algorithm>
 
 #include "kernels/common/dispatch.hpp"
+#include "kernels/common/grid_blocks.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/staged_runs.cuh"
 #include "kernels/common/vector_load.cuh"
+#include "kernels/pointwise/ensemble_blocks.hpp"
 #include "kernels/pointwise/ensemble_sums.cuh"
 #include "kernels/pointwise/ensemble_vote.cuh"
 #include "kernels/pointwise/ensemble_wide.hpp"
@@ -24,8 +26,6 @@ namespace wide::kernels {
 
 namespace {
 
-constexpr int kShortThreads = 128;  ///< of a block that has several rows
-constexpr int kMostThreads = 256;
 constexpr int kAtOnce = 4;  ///< members whose loads are under way
 
 /// How y is cut into pieces of rows; the same for all of a launch.
@@ -214,15 +214,11 @@ __global__ void __launch_bounds__(kMostThreads)
 template <class T>
 EnsembleCut cut_rows(const EnsembleParams& p) {
   constexpr int64_t kSize = Vec16<T>::kSize;
-  const int64_t vectors = (p.features + kSize - 1) / kSize;
   EnsembleCut cut;
-  cut.lanes = vectors <= 8 ? 8
-              : vectors <= 16
-                  ? 16
-                  : static_cast<int>(std::min<int64_t>((vectors + 31) / 32 * 32, kMostThreads));
-  cut.pieces = cut.lanes <= 32 ? kShortThreads / cut.lanes : 1;
+  cut.lanes = ensemble_lanes(p.features, kSize);
+  cut.pieces = ensemble_pieces(cut.lanes);
   cut.length = static_cast<int>(std::min(p.features, cut.lanes * kSize));
-  cut.pieces_per_row = (p.features + cut.length - 1) / cut.length;
+  cut.pieces_per_row = ensemble_pieces_per_row(p.features, kSize);
   cut.by_pieces = Divisor(cut.pieces_per_row);
   const bool is_aligned =
       p.features % kSize == 0 &&
@@ -236,8 +232,8 @@ EnsembleCut cut_rows(const EnsembleParams& p) {
 template <class T, Ensemble kMode>
 cudaError_t launch(const EnsembleParams& p, cudaStream_t stream) {
   const EnsembleCut cut = cut_rows<T>(p);
-  const int64_t blocks = (p.rows * cut.pieces_per_row + cut.pieces - 1) / cut.pieces;
-  if (blocks > 0x7fffffff) return cudaErrorInvalidConfiguration;
+  const int64_t blocks = ensemble_blocks(p.rows, p.features, Vec16<T>::kSize);
+  if (blocks > kMostBlocks) return cudaErrorInvalidConfiguration;
   const size_t bytes =
       cut.is_staged ? static_cast<size_t>(kAtOnce * cut.pieces * cut.runs.pitch) * sizeof(T) : 0;
   return launch_kernel(ensemble_kernel<T, kMode>, static_cast<unsigned>(blocks),
