@@ -4,6 +4,7 @@
 // From operands to kernel parameters.
 #include "host/core/current_device.hpp"
 #include "host/core/native_stream.hpp"
+#include "host/core/pointer.hpp"
 #include "host/embedding/embedding_run.hpp"
 #include "kernels/embedding/embedding_indexed.hpp"
 
@@ -56,14 +57,10 @@ void run_embedding_cuda(const Context& context, const EmbeddingProblem& problem,
     one.num_members = 1;
     for (int64_t n = 0; n < problem.num_members; ++n) {
       one.first_member = n;
-      one.ids =
-          static_cast<const char*>(params.ids) + n * params.ids_member_stride * params.id_bytes;
-      one.table = params.table + n * params.table_member_stride * params.table_bytes;
-      one.y = params.y + n * params.y_member_stride * params.element_bytes;
-      if (problem.bag != Bag::none) {
-        one.offsets = static_cast<const char*>(params.offsets) +
-                      n * params.offsets_member_stride * params.id_bytes;
-      }
+      one.ids = advanced(params.ids, n * params.ids_member_stride, params.id_bytes);
+      one.offsets = advanced(params.offsets, n * params.offsets_member_stride, params.id_bytes);
+      one.table = advanced(params.table, n * params.table_member_stride, params.table_bytes);
+      one.y = advanced(params.y, n * params.y_member_stride, params.element_bytes);
       launch(one);
     }
   }

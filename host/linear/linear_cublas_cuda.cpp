@@ -11,6 +11,7 @@
 #include "host/core/current_device.hpp"
 #include "host/core/native_stream.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/pointer.hpp"
 #include "host/linear/linear_epilogue_cuda.hpp"
 #include "host/linear/linear_vendor.hpp"
 #include "host/linear/linear_vendor_cuda.hpp"
@@ -20,10 +21,6 @@
 namespace wide {
 
 namespace {
-
-const void* element_at(const void* base, int64_t offset, Dtype dtype) {
-  return static_cast<const char*>(base) + offset * dtype_bytes(dtype);
-}
 
 /// The execution's handle as a call needs it, and as it was behind the call: it may be the
 /// engine's.
@@ -96,13 +93,14 @@ struct Gemms {
 
   void run_one_by_one() const {
     const auto [weight, x, y] = blas();
+    const int64_t bytes = dtype_bytes(problem.dtype), to_bytes = dtype_bytes(to.dtype);
     for (int64_t i = 0; i < problem.num_members; ++i) {
-      void* one_y = const_cast<void*>(element_at(to.data, i * y.member, to.dtype));
-      WIDE_CHECK_CUBLAS(cublasGemmEx_64(
-          handle, CUBLAS_OP_T, CUBLAS_OP_N, y.rows, y.columns, x.rows, &alpha,
-          element_at(arguments.weight.data, i * weight.member, problem.dtype), type(),
-          weight.leading, element_at(arguments.x.data, i * x.member, problem.dtype), type(),
-          x.leading, &beta, one_y, cuda_type(to.dtype), y.leading, compute(), CUBLAS_GEMM_DEFAULT));
+      WIDE_CHECK_CUBLAS(
+          cublasGemmEx_64(handle, CUBLAS_OP_T, CUBLAS_OP_N, y.rows, y.columns, x.rows, &alpha,
+                          advanced(arguments.weight.data, i * weight.member, bytes), type(),
+                          weight.leading, advanced(arguments.x.data, i * x.member, bytes), type(),
+                          x.leading, &beta, advanced(to.data, i * y.member, to_bytes),
+                          cuda_type(to.dtype), y.leading, compute(), CUBLAS_GEMM_DEFAULT));
     }
   }
 

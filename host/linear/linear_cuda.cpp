@@ -5,6 +5,7 @@
 #include "host/core/cuda_check.hpp"
 #include "host/core/current_device.hpp"
 #include "host/core/native_stream.hpp"
+#include "host/core/pointer.hpp"
 #include "host/linear/linear_epilogue_cuda.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_run.hpp"
@@ -114,10 +115,7 @@ void run_linear_members(const DeviceInfo& device, const LinearTiles& tiles,
   one.num_members = 1;
   const Dtype dtype = problem.dtype, y_dtype = *problem.y_dtype;
   const auto advance = [](auto& view, int64_t elements, Dtype of) {
-    using Pointer = decltype(view.data);
-    if (view.data == nullptr) return;
-    const char* first = static_cast<const char*>(static_cast<const void*>(view.data));
-    view.data = const_cast<Pointer>(static_cast<const void*>(first + elements * dtype_bytes(of)));
+    view.data = advanced(view.data, elements, dtype_bytes(of));
   };
   LinearArguments member = arguments;
   for (int64_t i = 0; i < problem.num_members; ++i) {

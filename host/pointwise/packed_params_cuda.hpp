@@ -4,6 +4,7 @@
 // From packed operands to the parameters of kernels that go through them element by element.
 #pragma once
 
+#include "host/core/pointer.hpp"
 #include "host/core/wide_strategy.hpp"
 #include "host/pointwise/packed_rows.hpp"
 #include "kernels/pointwise/packed_runs.hpp"
@@ -35,11 +36,9 @@ void launch_members(WideStrategy strategy, Dtype dtype, kernels::PackedParams pa
   for (int64_t n = 0; n < params.num_members; ++n) {
     kernels::PackedParams one = params;
     one.num_members = 1;
-    one.x = static_cast<const char*>(params.x) + n * params.x_member_stride * size;
-    one.y = static_cast<char*>(params.y) + n * params.y_member_stride * size;
-    if (params.second != nullptr) {
-      one.second = static_cast<const char*>(params.second) + n * params.second_member_stride * size;
-    }
+    one.x = advanced(params.x, n * params.x_member_stride, size);
+    one.y = advanced(params.y, n * params.y_member_stride, size);
+    one.second = advanced(params.second, n * params.second_member_stride, size);
     launch(one, n);
   }
 }

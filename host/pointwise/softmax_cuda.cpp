@@ -4,6 +4,7 @@
 // From operands to kernel parameters.
 #include "host/core/current_device.hpp"
 #include "host/core/native_stream.hpp"
+#include "host/core/pointer.hpp"
 #include "host/pointwise/softmax_run.hpp"
 #include "kernels/pointwise/softmax_wide.hpp"
 
@@ -32,8 +33,8 @@ void run_softmax_cuda(const Context& context, const SoftmaxProblem& problem, Wid
   kernels::SoftmaxParams one = params;
   one.num_members = 1;
   for (int64_t n = 0; n < problem.num_members; ++n) {
-    one.x = static_cast<const char*>(params.x) + n * problem.x.member * size;
-    one.y = static_cast<char*>(params.y) + n * problem.y.member * size;
+    one.x = advanced(params.x, n * problem.x.member, size);
+    one.y = advanced(params.y, n * problem.y.member, size);
     WIDE_CHECK_CUDA(kernels::launch_softmax_wide(problem.dtype, one, native));
   }
 }

@@ -4,6 +4,7 @@
 // From operands to kernel parameters.
 #include "host/core/current_device.hpp"
 #include "host/core/native_stream.hpp"
+#include "host/core/pointer.hpp"
 #include "host/pooling/pooling_params.hpp"
 #include "host/pooling/pooling_run.hpp"
 #include "kernels/pooling/pooling_wide.hpp"
@@ -27,8 +28,8 @@ void run_pooling_cuda(const Context& context, const PoolingProblem& problem, Wid
   kernels::PoolingParams one = params;
   one.num_members = 1;
   for (int64_t n = 0; n < problem.num_members; ++n) {
-    one.x = static_cast<const char*>(params.x) + n * problem.x.member * size;
-    one.y = static_cast<char*>(params.y) + n * problem.y.member * size;
+    one.x = advanced(params.x, n * problem.x.member, size);
+    one.y = advanced(params.y, n * problem.y.member, size);
     WIDE_CHECK_CUDA(launch(problem.mode, problem.dtype, one, native));
   }
 }
