@@ -169,7 +169,7 @@ __device__ inline void run_halo_block(char* shared, const ConvWork<T, policy>& w
     arch::fence_mbarrier_init();
   }
   __syncthreads();
-  const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup;
+  const int warpgroup = arch::same_in_warp(static_cast<int>(threadIdx.x) / kWarpgroup);
   if (warpgroup == 0) {
     arch::shrink_registers<kProducerRegisters>();
     if (threadIdx.x < 32 && arch::elect_one()) produce_halos<T, policy>(s, work);

@@ -166,15 +166,16 @@ __device__ inline void begin_stage(const char* x, const char* weight, bool accum
   const auto descriptor = [](const char* rows) {
     return arch::operand_descriptor(rows, 16, 8 * kRowBytes, arch::OperandSwizzle::bytes_128);
   };
+  const uint64_t of_x = descriptor(x), of_weight = descriptor(weight);
   pin(sums);
   arch::wgmma_fence();
 #pragma unroll
   for (int byte = 0; byte < kBytes; byte += kInstructionBytes) {
 #pragma unroll
     for (int i = 0; i < policy.blocks_m(); ++i) {
-      arch::wgmma<typename WgmmaElement<T>::Type>(sums[i], descriptor(x + i * x_block_bytes + byte),
-                                                  descriptor(weight + byte),
-                                                  accumulate || byte > 0);
+      arch::wgmma<typename WgmmaElement<T>::Type>(
+          sums[i], arch::advance_descriptor(of_x, i * x_block_bytes + byte),
+          arch::advance_descriptor(of_weight, byte), accumulate || byte > 0);
     }
   }
   arch::wgmma_commit();
@@ -276,7 +277,7 @@ __device__ inline void run_wgmma_block(char* shared, const Work& work) {
     arch::fence_mbarrier_init();
   }
   __syncthreads();
-  const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup;
+  const int warpgroup = arch::same_in_warp(static_cast<int>(threadIdx.x) / kWarpgroup);
   if (warpgroup == 0) {
     arch::shrink_registers<kProducerRegisters>();
     if (threadIdx.x < 32 && arch::elect_one()) produce<policy>(s, work);
