@@ -125,7 +125,13 @@ TEST_CASE("auto takes tensor cores where they are proved and expected to win") {
   constexpr std::array proved{VerifiedStrategy{"linear", "small_m", 90},
                               VerifiedStrategy{"linear", "tensor_core", 90}};
   CHECK(chosen(problem_of(16, 16, 256, Dtype::bf16), kH200, proved) == "small_m");
-  CHECK(chosen(problem_of(16, 64, 4096, Dtype::fp16), kH200, proved) == "small_m");
+  CHECK(chosen(problem_of(16, 32, 4096, Dtype::fp16), kH200, proved) == "small_m");
+  // Two tiles of small_m would read the weights twice, but one member's 64 tiles of tensor_core
+  // leave multiprocessors without work.
+  CHECK(chosen(problem_of(16, 33, 4096, Dtype::fp16), kH200, proved) == "tensor_core");
+  CHECK(chosen(problem_of(16, 64, 4096, Dtype::fp16), kH200, proved) == "tensor_core");
+  CHECK(chosen(problem_of(2, 64, 4096, Dtype::fp16), kH200, proved) == "small_m");
+  CHECK(chosen(problem_of(3, 64, 4096, Dtype::fp16), kH200, proved) == "tensor_core");
   CHECK(chosen(problem_of(16, 65, 256, Dtype::bf16), kH200, proved) == "tensor_core");
   CHECK(chosen(problem_of(16, 512, 1024, Dtype::bf16), kH200, proved) == "cublas_batched");
   CHECK(chosen(problem_of(16, 512, 1001, Dtype::bf16), kH200, proved) == "tensor_core");
@@ -182,6 +188,11 @@ TEST_CASE("members of a shared input are one wider member") {
   CHECK(linear_kernel_of(shared_input, problem, kH200) == wgmma);
   CHECK(linear_kernel_of(shared_input, problem, kA100) == tensor_core);
   CHECK(linear_kernel_of(wgmma, problem, kA100) == wgmma);
+  const auto wide_layer = problem_of(16, 64, 4096, Dtype::bf16);
+  CHECK(own_linear_kernel(wide_layer, kH200) == wgmma);
+  CHECK(own_linear_kernel(wide_layer, kA100) == tensor_core);
+  CHECK(own_linear_kernel(problem_of(16, 64, 256, Dtype::bf16), kH200) == small_m);
+  CHECK(linear_kernel_of(sequential, wide_layer, kA100) == small_m);  // a member a launch
   constexpr std::array proved{VerifiedStrategy{"linear", "shared_input", 90}};
   CHECK(chosen(problem, kH200, proved) == "shared_input");
   problem.batch = 64;

@@ -3,6 +3,8 @@
 //
 // What "auto" is for linear. The heuristic knows no measurement of the machine it runs on; its
 // thresholds are where the arithmetic of launches and tiles changes, and are said so beside them.
+#include <algorithm>
+
 #include "host/core/check.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
@@ -14,7 +16,7 @@ namespace {
 // Whether one launch of ours is expected to beat the vendor's: it has the epilogue in it, and tiles
 // for few rows. Where time is arithmetic on large tiles, the vendor's are better tuned.
 
-bool simt_is_expected_to_win(const LinearProblem& problem) {
+bool simt_is_expected_to_win(const LinearProblem& problem, const DeviceInfo&) {
   const bool has_tensor_cores = problem.dtype != Dtype::fp32 || problem.allow_tf32;
   const int64_t max_rows = has_tensor_cores ? 16 : 64;
   const int64_t max_features = has_tensor_cores ? 256 : 512;
@@ -23,23 +25,31 @@ bool simt_is_expected_to_win(const LinearProblem& problem) {
 }
 
 /// Tiles cross from member to member, and x is read for all of them at once.
-bool shared_input_is_expected_to_win(const LinearProblem& problem) {
+bool shared_input_is_expected_to_win(const LinearProblem& problem, const DeviceInfo&) {
   return problem.num_members > 1;
 }
 
 /// So few rows that no tile is worth filling.
-bool gemv_is_expected_to_win(const LinearProblem& problem) {
+bool gemv_is_expected_to_win(const LinearProblem& problem, const DeviceInfo&) {
   return problem.batch <= kMaxGemvBatch;
+}
+
+bool wgmma_reads_weights_once(const LinearProblem& problem, const DeviceInfo& device) {
+  return reads_weights_once_instead(LinearStrategy::wgmma, problem, device);
+}
+
+bool tensor_core_reads_weights_once(const LinearProblem& problem, const DeviceInfo& device) {
+  return reads_weights_once_instead(LinearStrategy::tensor_core, problem, device);
 }
 
 /// Up to 64 rows each weight is multiplied so few times that the memory is the limit, and the
 /// vendor's tiles of 128 rows are half empty or worse.
-bool small_m_is_expected_to_win(const LinearProblem& problem) {
+bool small_m_is_expected_to_win(const LinearProblem& problem, const DeviceInfo&) {
   return problem.batch <= kMaxSmallBatch;
 }
 
 /// Features that are no multiple of 16 bytes send the vendor to kernels that load single elements.
-bool tensor_core_is_expected_to_win(const LinearProblem& problem) {
+bool tensor_core_is_expected_to_win(const LinearProblem& problem, const DeviceInfo&) {
   constexpr int64_t kVectorBytes = 16, kMaxMiddle = 512;
   const int64_t vector = kVectorBytes / dtype_bytes(problem.dtype);
   const bool is_ragged = problem.in_features % vector != 0 || problem.out_features % vector != 0;
@@ -49,7 +59,7 @@ bool tensor_core_is_expected_to_win(const LinearProblem& problem) {
 }
 
 /// Until its rates are measured: where the vendor's batched call has launches and tails to lose.
-bool wgmma_is_expected_to_win(const LinearProblem& problem) {
+bool wgmma_is_expected_to_win(const LinearProblem& problem, const DeviceInfo&) {
   constexpr int64_t kMaxMiddle = 1024;
   return problem.num_members > 1 && problem.batch <= kMaxMiddle &&
          problem.in_features <= kMaxMiddle && problem.out_features <= kMaxMiddle;
@@ -57,15 +67,19 @@ bool wgmma_is_expected_to_win(const LinearProblem& problem) {
 
 struct OwnCandidate {
   LinearStrategy strategy;
-  bool (*is_expected_to_win)(const LinearProblem&);
+  bool (*is_expected_to_win)(const LinearProblem&, const DeviceInfo&);
   std::string_view why;
 };
-/// In the order of preference.
+/// In the order of preference; a strategy may stand twice.
 constexpr OwnCandidate kOwn[] = {
     {LinearStrategy::shared_input, shared_input_is_expected_to_win,
      "all members read one x, their outputs are one member's; verified"},
     {LinearStrategy::gemv, gemv_is_expected_to_win,
      "hardly any rows per member, each weight is read once; verified"},
+    {LinearStrategy::wgmma, wgmma_reads_weights_once,
+     "one tile has all rows of a member, each weight is read once; verified"},
+    {LinearStrategy::tensor_core, tensor_core_reads_weights_once,
+     "one tile has all rows of a member, each weight is read once; verified"},
     {LinearStrategy::small_m, small_m_is_expected_to_win,
      "few rows per member, each weight is read once; verified"},
     {LinearStrategy::simt, simt_is_expected_to_win,
@@ -111,11 +125,13 @@ LinearChoice choose_on_cuda(const LinearProblem& problem, const DeviceInfo& devi
   for (const OwnCandidate& own : kOwn) {
     const std::string name(linear_strategy_name(own.strategy));
     const std::string reason = linear_unsupported_reason(own.strategy, problem, device);
+    const bool is_told = std::any_of(
+        kOwn, &own, [&](const OwnCandidate& before) { return before.strategy == own.strategy; });
     if (!reason.empty()) {
-      cannot += "; " + name + ": " + reason;
+      if (!is_told) cannot += "; " + name + ": " + reason;
     } else if (!is_verified_in(verified, "linear", name, device.compute_capability)) {
-      not_verified += (not_verified.empty() ? "" : ", ") + name;
-    } else if (own.is_expected_to_win(problem)) {
+      if (!is_told) not_verified += (not_verified.empty() ? "" : ", ") + name;
+    } else if (own.is_expected_to_win(problem, device)) {
       return choice(own.strategy, own.why);
     } else if (possible == nullptr) {
       possible = &own;

@@ -235,8 +235,15 @@ std::string linear_unsupported_reason(LinearStrategy strategy, const LinearProbl
 
 LinearStrategy own_linear_kernel(const LinearProblem& problem, const DeviceInfo& device) {
   using enum LinearStrategy;
-  for (const LinearStrategy kernel : {gemv, small_m, wgmma, tensor_core}) {
-    if (linear_unsupported_reason(kernel, problem, device).empty()) return kernel;
+  const auto takes_it = [&](LinearStrategy kernel) {
+    return linear_unsupported_reason(kernel, problem, device).empty();
+  };
+  if (takes_it(gemv)) return gemv;
+  for (const LinearStrategy kernel : {wgmma, tensor_core}) {
+    if (reads_weights_once_instead(kernel, problem, device) && takes_it(kernel)) return kernel;
+  }
+  for (const LinearStrategy kernel : {small_m, wgmma, tensor_core}) {
+    if (takes_it(kernel)) return kernel;
   }
   return simt;
 }

@@ -83,6 +83,12 @@ inline constexpr int64_t kMaxGemvBatch = 4;
 /// `weight_only` as one tile.
 inline constexpr int64_t kMaxSmallBatch = 64;
 
+/// Whether `kernel`, wgmma or tensor_core, should take a problem that small_m takes, too: its tile
+/// holds all rows, where small_m's two tiles both read the weights, and there are enough tiles for
+/// all multiprocessors.
+bool reads_weights_once_instead(LinearStrategy kernel, const LinearProblem& problem,
+                                const DeviceInfo& device);
+
 /// The members of a shared input as one member with all their outputs; the same problem where their
 /// weights, biases or outputs do not lie side by side.
 LinearProblem as_one_member(const LinearProblem& problem);

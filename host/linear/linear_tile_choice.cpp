@@ -38,6 +38,15 @@ kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem) {
   return m128n128;
 }
 
+bool reads_weights_once_instead(LinearStrategy kernel, const LinearProblem& problem,
+                                const DeviceInfo& device) {
+  constexpr int64_t kRows = 64, kSmallRows = 32;  // of the lowest tile; of small_m's tallest
+  if (problem.batch <= kSmallRows || problem.batch > kRows) return false;
+  const int64_t tiles = linear_tiles_of(problem, kRows, kernel == LinearStrategy::wgmma ? 128 : 64);
+  return device.num_multiprocessors > 0 &&
+         tiles >= ceil_div(device.num_multiprocessors, std::max<int64_t>(problem.num_members, 1));
+}
+
 LinearProblem as_one_member(const LinearProblem& problem) {
   const int64_t out = problem.out_features;
   const bool is_side_by_side =
@@ -67,8 +76,12 @@ LinearStrategy linear_kernel_of(LinearStrategy strategy, const LinearProblem& pr
   if (is_fp8(problem.dtype)) return has_wgmma ? wgmma : simt;
   if (problem.batch <= kMaxGemvBatch) return gemv;
   if (problem.dtype == Dtype::fp32 && !problem.allow_tf32) return simt;
-  if (problem.batch <= kMaxSmallBatch) return small_m;
-  return has_wgmma ? wgmma : tensor_core;
+  const LinearStrategy tiled = has_wgmma ? wgmma : tensor_core;
+  LinearProblem launched = asked;
+  if (strategy == sequential) launched.num_members = 1;
+  const bool is_small =
+      problem.batch <= kMaxSmallBatch && !reads_weights_once_instead(tiled, launched, device);
+  return is_small ? small_m : tiled;
 }
 
 kernels::LinearMath linear_math(LinearStrategy strategy, const LinearProblem& problem) {
