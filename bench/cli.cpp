@@ -81,6 +81,11 @@ void add_selection(CLI::App& app, Options& o) {
   app.add_flag("--dry-run", o.dry_run, "print the cases and stop");
 }
 
+/// Not of `profile`, whose arguments are the tool's.
+void add_named_ops(CLI::App& app, Selection& s) {
+  app.add_option("op", s.named_ops, "primitives, or all: --op may go without saying");
+}
+
 void add_baselines(CLI::App& app, RunOptions& o) {
   app.add_option("--baseline", o.selection.baselines, "loop,streams,graph or none; default: all")
       ->group("Strategies");
@@ -241,6 +246,7 @@ struct Program {
   void add_measuring() {
     run_command = app.add_subcommand("run", "check and measure strategies against baselines");
     add_selection(*run_command, run);
+    add_named_ops(*run_command, run.selection);
     add_baselines(*run_command, run);
     add_sampling(*run_command, run);
     add_run(*run_command, run);
@@ -253,6 +259,7 @@ struct Program {
         app.add_subcommand("verify", "check strategies and baselines, measure nothing");
     verify_command->alias("test");
     add_selection(*verify_command, verify);
+    add_named_ops(*verify_command, verify.selection);
     add_baselines(*verify_command, verify);
     add_verify(*verify_command, verify);
     add_checking(*verify_command, verify);
@@ -260,6 +267,7 @@ struct Program {
     verify.content = ReportContent::checks;
     tune_command = app.add_subcommand("tune", "find the fastest strategy and policy for auto");
     add_selection(*tune_command, tune);
+    add_named_ops(*tune_command, tune.selection);
     add_sampling(*tune_command, tune);
     add_tune(*tune_command, tune);
     profile_command = app.add_subcommand("profile", "one case under nsys or ncu");
@@ -333,6 +341,7 @@ struct Program {
     inspect_command = app.add_subcommand(
         "inspect", "what one call does: launches, kernels' resources, counters, code; no times");
     add_selection(*inspect_command, inspect.run);
+    add_named_ops(*inspect_command, inspect.run.selection);
     add_baselines(*inspect_command, inspect.run);
     add_output(*inspect_command, inspect.run.output);
     add_counters(*inspect_command, inspect.run.output);
@@ -417,6 +426,7 @@ int dispatch(Program& p, std::ostream& out, std::ostream& err) {
     it = command.get_option("--" + it->first)->count() == 0 ? axes.erase(it) : std::next(it);
   }
   if (&command == p.trace_command) return command_trace(p.global, p.trace, out, err);
+  selection.ops = with_named_ops(command, selection.ops, selection.named_ops);
   selection.ops = with_models(selection.ops, selection.models);
   load_model_files(selection.ops, selection.file);
   if (selection.ops.empty() && command.get_option("--op")->count() == 0) {

@@ -40,6 +40,18 @@ void require_no_extras(const CLI::App& app, const CLI::App& command) {
                   (near.empty() ? "; see wbench " + command.get_name() + " --help" : near));
 }
 
+std::string with_named_ops(const CLI::App& command, std::string ops,
+                           const std::vector<std::string>& named) {
+  for (const std::string& name : named) {
+    if (command.get_option_no_throw("--" + name) != nullptr) {
+      throw Error(ErrorCode::invalid_argument,
+                  "unknown argument \"" + name + "\", did you mean --" + name + "?");
+    }
+    ops += (ops.empty() ? "" : ",") + name;
+  }
+  return ops;
+}
+
 std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
   const std::string text = error.what();
   const std::vector<CLI::App*> commands = app.get_subcommands();

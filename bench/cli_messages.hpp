@@ -14,6 +14,11 @@ namespace wide::bench {
 /// invalid_argument where anything is.
 void require_no_extras(const CLI::App& app, const CLI::App& command);
 
+/// Primitives named without --op, behind `ops` of it. Throws invalid_argument where one is the name
+/// of an option that lacks its dashes.
+std::string with_named_ops(const CLI::App& command, std::string ops,
+                           const std::vector<std::string>& named);
+
 /// CLI11's message, and of a command's arguments, which have names of no option, whose they are and
 /// what they are to be.
 std::string parse_message(const CLI::App& app, const CLI::ParseError& error);

@@ -15,6 +15,7 @@
 namespace wide::bench {
 
 struct Selection {
+  std::vector<std::string> named_ops;  ///< without --op
   std::string ops, models, preset = "quick", device, strategies, only, skip, filter, where;
   std::string baselines, regimes;                   ///< empty: all that the device has
   std::vector<std::string> axes;                    ///< of -a NAME=SPEC

@@ -40,6 +40,20 @@ const RunnerResult& strategy_named(const RunResult& result, const std::string& n
 
 }  // namespace
 
+TEST_CASE("primitives are named with --op or without") {
+  const std::string rest = " --n 2 --batch 4 --device cpu --dry-run";
+  const Outcome said = wbench("run --op linear,softmax" + rest);
+  CHECK(said.code == kSuccess);
+  CHECK_THAT(said.out, ContainsSubstring("softmax"));
+  CHECK(wbench("run linear softmax" + rest).out == said.out);
+  CHECK(wbench("run linear,softmax" + rest).out == said.out);
+  CHECK(wbench("run" + rest + " linear softmax").out == said.out);
+  CHECK(wbench("verify all" + rest).out == wbench("verify --op all" + rest).out);
+  const Outcome unknown = wbench("run liner" + rest);
+  CHECK(unknown.code == kUsage);
+  CHECK_THAT(unknown.err, ContainsSubstring("did you mean linear?"));
+}
+
 TEST_CASE("a run end to end: JSON on standard output, and nothing else") {
   const Outcome o = wbench(
       "run --op linear --n 4,8 --device cpu --budget 2 --json - --note nightly --context job=12=b "
