@@ -152,10 +152,12 @@ struct WgmmaMajorText<__half, kMajorA, kMajorB> : WgmmaMajorText<__nv_bfloat16, 
   WIDE_WGMMA_D_32 \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" \
   ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define WIDE_WGMMA_D_128 \
+#define WIDE_WGMMA_D_96 \
   WIDE_WGMMA_D_64 \
   ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
-  ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95" \
+  ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define WIDE_WGMMA_D_128 \
+  WIDE_WGMMA_D_96 \
   ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109" \
   ", %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123" \
   ", %124, %125, %126, %127"
@@ -165,9 +167,8 @@ struct WgmmaMajorText<__half, kMajorA, kMajorB> : WgmmaMajorText<__nv_bfloat16, 
 #define WIDE_WGMMA_SUMS_16 WIDE_WGMMA_SIXTEEN(0)
 #define WIDE_WGMMA_SUMS_32 WIDE_WGMMA_SUMS_16, WIDE_WGMMA_SIXTEEN(16)
 #define WIDE_WGMMA_SUMS_64 WIDE_WGMMA_SUMS_32, WIDE_WGMMA_SIXTEEN(32), WIDE_WGMMA_SIXTEEN(48)
-#define WIDE_WGMMA_SUMS_128 \
-  WIDE_WGMMA_SUMS_64, WIDE_WGMMA_SIXTEEN(64), WIDE_WGMMA_SIXTEEN(80), WIDE_WGMMA_SIXTEEN(96), \
-  WIDE_WGMMA_SIXTEEN(112)
+#define WIDE_WGMMA_SUMS_96 WIDE_WGMMA_SUMS_64, WIDE_WGMMA_SIXTEEN(64), WIDE_WGMMA_SIXTEEN(80)
+#define WIDE_WGMMA_SUMS_128 WIDE_WGMMA_SUMS_96, WIDE_WGMMA_SIXTEEN(96), WIDE_WGMMA_SIXTEEN(112)
 
 // `count` is D's registers, twice that is n; the operands behind them are numbered from `count` on.
 #define WIDE_WGMMA_FROM_SHARED(count, n, at_a, at_b, at_accumulate, at_type, at_majors) \
@@ -206,18 +207,21 @@ WIDE_WGMMA_FROM_SHARED(128, "256", "%128", "%129", "%130", "%131", "%132")
 WIDE_WGMMA_FROM_REGISTERS(16, "32", "%16, %17, %18, %19", "%20", "%21", "%22", "%23")
 WIDE_WGMMA_FROM_REGISTERS(32, "64", "%32, %33, %34, %35", "%36", "%37", "%38", "%39")
 WIDE_WGMMA_FROM_REGISTERS(64, "128", "%64, %65, %66, %67", "%68", "%69", "%70", "%71")
+WIDE_WGMMA_FROM_REGISTERS(96, "192", "%96, %97, %98, %99", "%100", "%101", "%102", "%103")
 WIDE_WGMMA_FROM_REGISTERS(128, "256", "%128, %129, %130, %131", "%132", "%133", "%134", "%135")
 // clang-format on
 
 #undef WIDE_WGMMA_FROM_REGISTERS
 #undef WIDE_WGMMA_FROM_SHARED
 #undef WIDE_WGMMA_SUMS_128
+#undef WIDE_WGMMA_SUMS_96
 #undef WIDE_WGMMA_SUMS_64
 #undef WIDE_WGMMA_SUMS_32
 #undef WIDE_WGMMA_SUMS_16
 #undef WIDE_WGMMA_SIXTEEN
 #undef WIDE_WGMMA_FOUR
 #undef WIDE_WGMMA_D_128
+#undef WIDE_WGMMA_D_96
 #undef WIDE_WGMMA_D_64
 #undef WIDE_WGMMA_D_32
 #undef WIDE_WGMMA_D_16

@@ -38,6 +38,8 @@ constexpr AttentionWgmmaPolicy attention_wgmma_policy(HeadWidth width) {
       return {64, attention_wgmma_keys(64), 4, true};
     case HeadWidth::d128:  // 192 KiB
       return {128, attention_wgmma_keys(128), 2, true};
+    case HeadWidth::d192:  // 192 KiB
+      return {192, attention_wgmma_keys(192), 2, true};
     case HeadWidth::d256:  // 192 KiB
       return {256, attention_wgmma_keys(256), 2, false};
     default:
