@@ -250,6 +250,7 @@ cudaError_t launch_flash_attention_wgmma_type(const FlashAttentionWgmmaParams& p
                                               cudaStream_t stream) {
   const int head_dim = params.attention.head_dim;
   if (head_dim <= 64) return launch_wgmma_width<T, HeadWidth::d64>(params, stream);
+  if (head_dim <= 96) return launch_wgmma_width<T, HeadWidth::d96>(params, stream);
   if (head_dim <= 128) return launch_wgmma_width<T, HeadWidth::d128>(params, stream);
   if (head_dim <= 192) return launch_wgmma_width<T, HeadWidth::d192>(params, stream);
   if (head_dim <= 256) return launch_wgmma_width<T, HeadWidth::d256>(params, stream);

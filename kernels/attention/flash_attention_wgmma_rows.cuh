@@ -43,15 +43,13 @@ __device__ inline void begin_scores(const char* q, const char* k,
   arch::wgmma_pin(scores);
   arch::wgmma_fence();
 #pragma unroll
-  for (int panel = 0; panel < policy.panels(); ++panel) {
-#pragma unroll
-    for (int byte = 0; byte < kAttentionRowBytes; byte += kInstructionBytes) {
-      arch::wgmma<T>(
-          scores,
-          arch::advance_descriptor(of_q, panel * kAttentionBoxQueries * kAttentionRowBytes + byte),
-          arch::advance_descriptor(of_k, panel * policy.keys * kAttentionRowBytes + byte),
-          panel > 0 || byte > 0);
-    }
+  for (int byte = 0; byte < policy.dims * 2; byte += kInstructionBytes) {
+    const int panel = byte / kAttentionRowBytes, in_row = byte % kAttentionRowBytes;
+    arch::wgmma<T>(
+        scores,
+        arch::advance_descriptor(of_q, panel * kAttentionBoxQueries * kAttentionRowBytes + in_row),
+        arch::advance_descriptor(of_k, panel * policy.keys * kAttentionRowBytes + in_row),
+        byte > 0);
   }
   arch::wgmma_commit();
 }
@@ -192,8 +190,13 @@ __device__ inline void store_head(AttentionStorage<policy>& s,
   arch::named_barrier_sync(barrier, kWarpgroup);
 #pragma unroll
   for (int panel = 0; panel < policy.panels(); ++panel) {
-    lay_down_box<T>(box + panel * kAttentionBoxQueries * kAttentionRowBytes, thread,
-                    reinterpret_cast<const float(&)[kBlockSums]>(sums.y[panel * kBlockSums]));
+    float block[kBlockSums];  // behind y's width zeros: boxes are read whole
+#pragma unroll
+    for (int i = 0; i < kBlockSums; ++i) {
+      const int sum = panel * kBlockSums + i;
+      block[i] = sum < policy.dims / 2 ? sums.y[sum] : 0.0f;
+    }
+    lay_down_box<T>(box + panel * kAttentionBoxQueries * kAttentionRowBytes, thread, block);
   }
   arch::fence_proxy_async();
   arch::named_barrier_sync(barrier, kWarpgroup);

@@ -21,13 +21,13 @@ constexpr int kAttentionRowBytes = kAttentionPanel * 2;
 static_assert(kAttentionBoxQueries == kBlockM && kAttentionPanel == kBlockN);
 
 struct AttentionWgmmaPolicy {
-  int dims;        // of a padded head
+  int dims;        // of a padded head as it is multiplied; shared memory has whole panels
   int keys;        // of a tile
   int stages;      // tiles of keys in shared memory, and of values
   bool has_own_y;  // memory, else that of its queries: the next ones come later
 
-  constexpr int panels() const { return dims / kAttentionPanel; }
-  constexpr int tile_bytes(int rows) const { return rows * dims * 2; }
+  constexpr int panels() const { return (dims + kAttentionPanel - 1) / kAttentionPanel; }
+  constexpr int tile_bytes(int rows) const { return panels() * rows * kAttentionRowBytes; }
   /// The warp's part, in the words of flash_attention_fragments.cuh.
   constexpr AttentionMmaPolicy rows() const { return {dims, keys, 16, 0, 1}; }
 };
@@ -36,6 +36,8 @@ constexpr AttentionWgmmaPolicy attention_wgmma_policy(HeadWidth width) {
   switch (width) {
     case HeadWidth::d64:  // 160 KiB
       return {64, attention_wgmma_keys(64), 4, true};
+    case HeadWidth::d96:  // 192 KiB, as 128
+      return {96, attention_wgmma_keys(96), 2, true};
     case HeadWidth::d128:  // 192 KiB
       return {128, attention_wgmma_keys(128), 2, true};
     case HeadWidth::d192:  // 192 KiB
