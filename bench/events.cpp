@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "bench/json_field.hpp"
 #include "bench/result_json.hpp"
 #include "wide/error.hpp"
 
@@ -81,9 +82,9 @@ Json document_of_events(std::string_view text) {
   for (size_t begin = 0, number = 1;; ++number) {
     const size_t end = text.find('\n', begin);
     if (end == std::string_view::npos) break;
-    const std::string where = "events, line " + std::to_string(number) + ": ";
+    const std::string where = "events, line " + std::to_string(number);
     try {
-      Json line = Json::parse(text.substr(begin, end - begin));
+      Json line = parse_json(where, text.substr(begin, end - begin));
       const auto reason = line.at("reason").get<std::string>();
       if (reason == "run-started") {
         document = std::move(line.at("result"));
@@ -94,7 +95,7 @@ Json document_of_events(std::string_view text) {
         document = std::move(line.at("result"));
       }
     } catch (const nlohmann::json::exception& error) {
-      throw Error(ErrorCode::invalid_argument, where + error.what());
+      throw Error(ErrorCode::invalid_argument, where + ": " + error.what());
     }
     begin = end + 1;
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <set>
 
 #include "wide/error.hpp"
 
@@ -15,6 +16,42 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 64;
+
+/// Where a parser is, and what keys the objects around it have had.
+class Keys {
+ public:
+  explicit Keys(std::string_view what) : what_(what) {}
+
+  void take(Json::parse_event_t event, const Json& value) {
+    using Event = Json::parse_event_t;
+    const bool begins = event == Event::object_start || event == Event::array_start;
+    if ((begins || event == Event::value) && !levels_.empty()) ++levels_.back().index;
+    if (begins) levels_.push_back({event == Event::array_start});
+    if (event == Event::object_end || event == Event::array_end) levels_.pop_back();
+    if (event != Event::key) return;
+    Level& level = levels_.back();
+    level.key = value.get<std::string>();
+    if (level.keys.insert(level.key).second) return;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: {} is given twice, expected once", what_, path()));
+  }
+
+ private:
+  struct Level {
+    bool is_array;
+    int64_t index = -1;  // of an array's element
+    std::string key{};   // of an object's member
+    std::set<std::string> keys{};
+  };
+  std::string path() const {
+    std::string text = "$";
+    for (const Level& level : levels_)
+      text += level.is_array ? fmt::format("[{}]", level.index) : "." + level.key;
+    return text;
+  }
+  std::string_view what_;
+  std::vector<Level> levels_;
+};
 
 }  // namespace
 
@@ -71,18 +108,6 @@ int64_t Field::integer() const {
   return value_->get<int64_t>();
 }
 
-int Field::small_integer() const {
-  const int64_t value = integer();
-  if (value < std::numeric_limits<int>::min() || value > std::numeric_limits<int>::max())
-    refuse("an integer of 32 bits");
-  return static_cast<int>(value);
-}
-
-uint64_t Field::seed() const {
-  if (integer() < 0) refuse("an integer, 0 or above");
-  return static_cast<uint64_t>(integer());
-}
-
 double Field::real() const {
   if (!value_->is_number()) refuse("a number");
   return value_->get<double>();
@@ -92,17 +117,43 @@ std::optional<double> Field::optional_real() const {
   return is_null() ? std::nullopt : std::optional(real());
 }
 
-std::optional<int64_t> Field::optional_integer() const {
-  return is_null() ? std::nullopt : std::optional(integer());
-}
-
 std::optional<bool> Field::optional_boolean() const {
   return is_null() ? std::nullopt : std::optional(boolean());
 }
 
-std::optional<double> Field::later_real(const char* key) const {
+int64_t Field::count() const {
+  const int64_t value = integer();
+  if (value < 0) refuse("an integer, 0 or above");
+  return value;
+}
+
+int Field::small_count() const {
+  const int64_t value = count();
+  if (value > std::numeric_limits<int>::max()) refuse("an integer of 32 bits");
+  return static_cast<int>(value);
+}
+
+uint64_t Field::seed() const {
+  return static_cast<uint64_t>(count());
+}
+
+double Field::amount() const {
+  const double value = real();
+  if (value < 0) refuse("a number, 0 or above");
+  return value;
+}
+
+std::optional<int64_t> Field::optional_count() const {
+  return is_null() ? std::nullopt : std::optional(count());
+}
+
+std::optional<double> Field::optional_amount() const {
+  return is_null() ? std::nullopt : std::optional(amount());
+}
+
+std::optional<double> Field::later_amount(const char* key) const {
   const auto field = later(key);
-  return field ? field->optional_real() : std::nullopt;
+  return field ? field->optional_amount() : std::nullopt;
 }
 
 void Field::refuse(const std::string& expected) const {
@@ -133,6 +184,20 @@ void require_shallow(std::string_view what, std::string_view text) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("{}: nested deeper than {} levels", what, kMaxDepth));
     }
+  }
+}
+
+Json parse_json(std::string_view what, std::string_view text) {
+  require_shallow(what, text);
+  Keys keys(what);
+  const auto take = [&](int, Json::parse_event_t event, Json& value) {
+    keys.take(event, value);
+    return true;
+  };
+  try {
+    return Json::parse(text, take);
+  } catch (const Json::exception& error) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("{}: not JSON: {}", what, error.what()));
   }
 }
 

@@ -39,16 +39,20 @@ class Field {
   std::string text_or_empty() const { return is_null() ? "" : text(); }
   bool boolean() const;
   int64_t integer() const;
-  int small_integer() const;
-  uint64_t seed() const;
   double real() const;
-  int64_t integer_or(int64_t otherwise) const { return is_null() ? otherwise : integer(); }
-  double real_or_zero() const { return is_null() ? 0 : real(); }
   std::optional<double> optional_real() const;
-  std::optional<int64_t> optional_integer() const;
   std::optional<bool> optional_boolean() const;
+  // What is never below 0: integers are counts, other numbers amounts.
+  int64_t count() const;
+  int small_count() const;
+  uint64_t seed() const;
+  double amount() const;
+  int64_t count_or(int64_t otherwise) const { return is_null() ? otherwise : count(); }
+  double amount_or_zero() const { return is_null() ? 0 : amount(); }
+  std::optional<int64_t> optional_count() const;
+  std::optional<double> optional_amount() const;
   /// None where the key is not there or null.
-  std::optional<double> later_real(const char* key) const;
+  std::optional<double> later_amount(const char* key) const;
 
   template <class Enum>
   Enum one_of(std::initializer_list<Enum> values) const {
@@ -74,5 +78,9 @@ class Field {
 /// Refuses nesting before the parser builds it: no document of ours nests half as deep, and what is
 /// nested is destroyed by recursion. `what` begins the complaint.
 void require_shallow(std::string_view what, std::string_view text);
+
+/// As the parser knows it, but for deep nesting, and for keys that come twice in one object, of
+/// which the last would win silently: "result: $.run.id is given twice, expected once".
+nlohmann::ordered_json parse_json(std::string_view what, std::string_view text);
 
 }  // namespace wide::bench

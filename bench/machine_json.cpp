@@ -49,11 +49,11 @@ DeviceState parse_device_state(const Field& f) {
           f["ecc"].optional_boolean(),
           f["persistence"].optional_boolean(),
           f["compute_mode"].text_or_empty(),
-          f["power_limit_w"].optional_real(),
-          f["other_processes"].optional_integer(),
-          clocks["sm_default_mhz"].optional_real(),
-          clocks["sm_max_mhz"].optional_real(),
-          clocks["mem_mhz"].optional_real()};
+          f["power_limit_w"].optional_amount(),
+          f["other_processes"].optional_count(),
+          clocks["sm_default_mhz"].optional_amount(),
+          clocks["sm_max_mhz"].optional_amount(),
+          clocks["mem_mhz"].optional_amount()};
 }
 
 RunDevice parse_device(const Field& f) {
@@ -64,12 +64,12 @@ RunDevice parse_device(const Field& f) {
     std::from_chars(where.data() + 5, where.data() + where.size(), d.device.ordinal);
   }
   d.name = f["name"].text();
-  d.compute_capability = f["compute_capability"].small_integer();
-  d.num_multiprocessors = f["sm_count"].small_integer();
-  d.last_level_cache_bytes = f["l2_bytes"].integer_or(0);
-  d.memory_bytes = f["mem_bytes"].integer_or(0);
-  d.driver_version = f["cuda_driver"].small_integer();
-  d.runtime_version = f["cuda_runtime"].small_integer();
+  d.compute_capability = f["compute_capability"].small_count();
+  d.num_multiprocessors = f["sm_count"].small_count();
+  d.last_level_cache_bytes = f["l2_bytes"].count_or(0);
+  d.memory_bytes = f["mem_bytes"].count_or(0);
+  d.driver_version = f["cuda_driver"].small_count();
+  d.runtime_version = f["cuda_runtime"].small_count();
   if (const auto uuid = f.later("uuid")) d.uuid = uuid->text_or_empty();  // since 1.6
   if (const auto bus = f.later("pci_bus")) d.pci_bus_id = bus->text_or_empty();
   d.state = parse_device_state(f);
@@ -81,13 +81,13 @@ std::optional<LockedClocks> parse_locked(const Field& device) {
   const auto clocks = device.later("clocks");
   if (!clocks || (*clocks)["locked"].is_null()) return std::nullopt;
   const Field locked = (*clocks)["locked"];
-  return LockedClocks{locked["asked"].text(), locked["sm_mhz"].optional_real()};
+  return LockedClocks{locked["asked"].text(), locked["sm_mhz"].optional_amount()};
 }
 
 HostState parse_host_state(const Field& f) {
   if (!f.has("governor")) return {};  // since 1.7
   return {f["governor"].text_or_empty(), f["container"].optional_boolean(),
-          f["numa_node"].optional_integer(), f["numa_nodes"].optional_integer()};
+          f["numa_node"].optional_count(), f["numa_nodes"].optional_count()};
 }
 
 }  // namespace
@@ -137,22 +137,22 @@ void parse_machine(const Field& root, RunResult& r) {
   r.os = host["os"].text();
   r.kernel = host["kernel"].text();
   r.cpu = host["cpu"].text();
-  r.cores = host["cores"].small_integer();
+  r.cores = host["cores"].small_count();
   r.host_state = parse_host_state(host);
   for (const Field& device : root["devices"].items()) {
     if (r.devices.empty()) r.locked_clocks = parse_locked(device);
     r.devices.push_back(parse_device(device));
   }
   const Field calibration = root["calibration"];
-  r.calibration.mem_bw_bytes_per_s = calibration["mem_bw_bytes_per_s"].real_or_zero();
+  r.calibration.mem_bw_bytes_per_s = calibration["mem_bw_bytes_per_s"].amount_or_zero();
   for (const auto& [dtype, rate] : calibration["flops_per_s"].members())
-    r.calibration.flops_per_s.emplace_back(dtype, rate.real_or_zero());
-  r.calibration.empty_launch_ns = calibration["empty_launch_ns"].real_or_zero();
-  r.calibration.timer_quantum_ns = calibration["timer_quantum_ns"].real_or_zero();
-  r.calibration.timer_floor_ns = calibration["timer_floor_ns"].real_or_zero();
-  r.calibration.host_launch_ns = calibration.later_real("host_launch_ns").value_or(0);
-  r.calibration.graph_launch_ns = calibration.later_real("graph_launch_ns").value_or(0);
-  r.calibration.flush_ns = calibration.later_real("flush_ns").value_or(0);
+    r.calibration.flops_per_s.emplace_back(dtype, rate.amount_or_zero());
+  r.calibration.empty_launch_ns = calibration["empty_launch_ns"].amount_or_zero();
+  r.calibration.timer_quantum_ns = calibration["timer_quantum_ns"].amount_or_zero();
+  r.calibration.timer_floor_ns = calibration["timer_floor_ns"].amount_or_zero();
+  r.calibration.host_launch_ns = calibration.later_amount("host_launch_ns").value_or(0);
+  r.calibration.graph_launch_ns = calibration.later_amount("graph_launch_ns").value_or(0);
+  r.calibration.flush_ns = calibration.later_amount("flush_ns").value_or(0);
   if (const auto checks = root.later("environment_checks")) {
     for (const Field& check : checks->items()) {
       r.environment_checks.push_back(

@@ -138,9 +138,9 @@ namespace {
 /// What results have since 1.3; in older ones it is not known.
 void parse_later_statistics(const Field& f, Statistics& s) {
   if (!f.has("outliers")) return;
-  s.p99_ns = f["p99_ns"].real_or_zero();
-  s.iqr_ns = f["iqr_ns"].real_or_zero();
-  s.ci_resamples = f["ci"]["resamples"].integer_or(0);
+  s.p99_ns = f["p99_ns"].amount_or_zero();
+  s.iqr_ns = f["iqr_ns"].amount_or_zero();
+  s.ci_resamples = f["ci"]["resamples"].count_or(0);
   const auto seed = f["ci"].later("seed");  // since 1.7
   if (seed && !seed->is_null()) s.ci_seed = seed->seed();
   const auto unit = f["ci"].later("unit");  // since 1.10
@@ -148,20 +148,20 @@ void parse_later_statistics(const Field& f, Statistics& s) {
   s.ci_mean_lo_ns = f["ci_mean_t"]["lo_ns"].optional_real();
   s.ci_mean_hi_ns = f["ci_mean_t"]["hi_ns"].optional_real();
   const Field outliers = f["outliers"];
-  s.outliers = {outliers["mild_low"].integer(), outliers["mild_high"].integer(),
-                outliers["severe_low"].integer(), outliers["severe_high"].integer()};
+  s.outliers = {outliers["mild_low"].count(), outliers["mild_high"].count(),
+                outliers["severe_low"].count(), outliers["severe_high"].count()};
   const Field normality = f["normality"];
   if (!normality.is_null()) {
-    s.normality = {normality["test"].text(), normality["statistic"].real_or_zero(),
-                   normality["p"].real_or_zero()};
+    s.normality = {normality["test"].text(), normality["statistic"].amount_or_zero(),
+                   normality["p"].amount_or_zero()};
   }
   s.trend_pct_per_s = f["trend_pct_per_s"].optional_real();
   s.autocorr_lag1 = f["autocorr_lag1"].optional_real();
-  s.between_round_cv_pct = f["between_round_cv_pct"].optional_real();
+  s.between_round_cv_pct = f["between_round_cv_pct"].optional_amount();
   if (!f.has("doubts")) return;  // since 1.6
-  s.trend_p = f["trend_p"].optional_real();
+  s.trend_p = f["trend_p"].optional_amount();
   const Field dip = f["dip"];
-  if (!dip.is_null()) s.dip = Dip{dip["statistic"].real(), dip["p"].real()};
+  if (!dip.is_null()) s.dip = Dip{dip["statistic"].amount(), dip["p"].amount()};
   if (f["reliable"].is_null()) return;
   s.doubts.emplace();
   for (const Field& doubt : f["doubts"].items()) s.doubts->push_back(doubt.text());
@@ -169,20 +169,20 @@ void parse_later_statistics(const Field& f, Statistics& s) {
 
 Statistics parse_statistics(const Field& f) {
   Statistics s;
-  s.n = f["n"].integer();
-  s.mean_ns = f["mean_ns"].real_or_zero();
-  s.stdev_ns = f["stdev_ns"].real_or_zero();
-  s.cv_pct = f["cv_pct"].real_or_zero();
-  s.min_ns = f["min_ns"].real_or_zero();
-  s.p5_ns = f["p5_ns"].real_or_zero();
-  s.q1_ns = f["q1_ns"].real_or_zero();
-  s.median_ns = f["median_ns"].real_or_zero();
-  s.q3_ns = f["q3_ns"].real_or_zero();
-  s.p95_ns = f["p95_ns"].real_or_zero();
-  s.max_ns = f["max_ns"].real_or_zero();
-  s.mad_ns = f["mad_ns"].real_or_zero();
-  s.ci_lo_ns = f["ci"]["lo_ns"].real_or_zero();
-  s.ci_hi_ns = f["ci"]["hi_ns"].real_or_zero();
+  s.n = f["n"].count();
+  s.mean_ns = f["mean_ns"].amount_or_zero();
+  s.stdev_ns = f["stdev_ns"].amount_or_zero();
+  s.cv_pct = f["cv_pct"].amount_or_zero();
+  s.min_ns = f["min_ns"].amount_or_zero();
+  s.p5_ns = f["p5_ns"].amount_or_zero();
+  s.q1_ns = f["q1_ns"].amount_or_zero();
+  s.median_ns = f["median_ns"].amount_or_zero();
+  s.q3_ns = f["q3_ns"].amount_or_zero();
+  s.p95_ns = f["p95_ns"].amount_or_zero();
+  s.max_ns = f["max_ns"].amount_or_zero();
+  s.mad_ns = f["mad_ns"].amount_or_zero();
+  s.ci_lo_ns = f["ci"]["lo_ns"].amount_or_zero();
+  s.ci_hi_ns = f["ci"]["hi_ns"].amount_or_zero();
   s.ci_method = f["ci"]["method"].text();
   parse_later_statistics(f, s);
   return s;
@@ -190,24 +190,24 @@ Statistics parse_statistics(const Field& f) {
 
 Clocks parse_clocks(const Field& f) {
   Clocks c;
-  c.sm_mhz_median = f["sm_mhz_median"].real_or_zero();
-  c.sm_mhz_min = f["sm_mhz_min"].real_or_zero();
+  c.sm_mhz_median = f["sm_mhz_median"].amount_or_zero();
+  c.sm_mhz_min = f["sm_mhz_min"].amount_or_zero();
   for (const Field& reason : f["throttle_reasons"].items())
     c.throttle_reasons.push_back(reason.text());
   c.temp_c = f["temp_c"].optional_real();
-  c.power_w = f["power_w"].optional_real();
-  c.sm_mhz_stable = f.later_real("sm_mhz_stable");
+  c.power_w = f["power_w"].optional_amount();
+  c.sm_mhz_stable = f.later_amount("sm_mhz_stable");
   return c;
 }
 
 Energy parse_energy(const Field& f) {
   Energy e;
   e.method = f["method"].text();
-  e.window_s = f["window_s"].real_or_zero();
-  e.joules = f["joules"].optional_real();
-  e.joules_per_call = f["joules_per_call"].optional_real();
-  e.avg_w = f["avg_w"].optional_real();
-  e.idle_w = f["idle_w"].optional_real();
+  e.window_s = f["window_s"].amount_or_zero();
+  e.joules = f["joules"].optional_amount();
+  e.joules_per_call = f["joules_per_call"].optional_amount();
+  e.avg_w = f["avg_w"].optional_amount();
+  e.idle_w = f["idle_w"].optional_amount();
   e.invalid_reason = f["invalid_reason"].text_or_empty();
   return e;
 }
@@ -216,9 +216,8 @@ Energy parse_energy(const Field& f) {
 template <class Take>
 int64_t parse_column(const Field& f, const Take& take) {
   if (f.has("offset")) {
-    if (f["offset"].integer() < 0 || f["count"].integer() < 0)
-      f.refuse("an offset and a count of 0 or above");
-    return f["count"].integer();
+    (void)f["offset"].count();
+    return f["count"].count();
   }
   const std::vector<Field> values = f.items();
   for (const Field& value : values) take(value);
@@ -238,23 +237,23 @@ void parse_samples(const Field& f, Measurement& m) {
         ErrorCode::invalid_argument,
         fmt::format("result: {} samples with {} {}, expected as many", samples, others, what));
   };
-  const int64_t count =
-      parse_column(f["time_ns"], [&](const Field& value) { m.samples_ns.push_back(value.real()); });
+  const int64_t count = parse_column(
+      f["time_ns"], [&](const Field& value) { m.samples_ns.push_back(value.amount()); });
   const int64_t rounds = parse_column(
-      f["round"], [&](const Field& value) { m.samples_round.push_back(value.integer()); });
+      f["round"], [&](const Field& value) { m.samples_round.push_back(value.count()); });
   require_as_many(count, rounds, "rounds");
   for (const auto& [name, column] : kLaterReals) {
     const auto values = f.later(name);
     if (!values) continue;
     std::vector<double>& target = m.*column;
-    const auto take = [&](const Field& value) { target.push_back(value.real()); };
+    const auto take = [&](const Field& value) { target.push_back(value.amount()); };
     require_as_many(count, parse_column(*values, take), name);
   }
   for (const auto& [name, column] : kLaterIntegers) {
     const auto values = f.later(name);
     if (!values) continue;
     std::vector<int64_t>& target = m.*column;
-    const auto take = [&](const Field& value) { target.push_back(value.integer()); };
+    const auto take = [&](const Field& value) { target.push_back(value.count()); };
     require_as_many(count, parse_column(*values, take), name);
   }
 }
@@ -263,14 +262,14 @@ void parse_samples(const Field& f, Measurement& m) {
 void parse_later_measurement(const Field& f, Measurement& m) {
   if (!f.has("cache")) return;
   m.cache = f["cache"].one_of(kCaches);
-  m.buffers_rotated = f["buffers_rotated"].integer();
+  m.buffers_rotated = f["buffers_rotated"].count();
   const Field covers = f["rotation_covers_l2"];
   if (!covers.is_null()) m.rotation_covers_l2 = covers.boolean();
-  m.discarded_throttle = f["discarded_throttle"].integer();
-  if (const auto kept = f.later("kept_throttle")) m.kept_throttle = kept->integer();
+  m.discarded_throttle = f["discarded_throttle"].count();
+  if (const auto kept = f.later("kept_throttle")) m.kept_throttle = kept->count();
   if (!f["clocks"].is_null()) m.clocks = parse_clocks(f["clocks"]);
   if (!f["energy"].is_null()) m.energy = parse_energy(f["energy"]);
-  m.enqueue_ns_per_call = f["host"]["enqueue_ns_per_call"].optional_real();
+  m.enqueue_ns_per_call = f["host"]["enqueue_ns_per_call"].optional_amount();
   m.launch_overhead_ns_per_launch = f["host"]["launch_overhead_ns_per_launch"].optional_real();
 }
 
@@ -280,23 +279,23 @@ Measurement parse_measurement(const Field& f) {
   Measurement m;
   m.regime = f["regime"].one_of(kRegimes);
   m.timer = f["timer"].text();
-  m.iters_per_sample = f["iters_per_sample"].integer();
+  m.iters_per_sample = f["iters_per_sample"].count();
   m.stop_reason = f["stop_reason"].text();
-  m.walltime_s = f["walltime_s"].real_or_zero();
+  m.walltime_s = f["walltime_s"].amount_or_zero();
   m.below_resolution = f["below_resolution"].boolean();
   m.few_samples = f["few_samples"].boolean();
   parse_samples(f["samples"], m);
   m.stats = parse_statistics(f["stats"]);
-  m.flops_per_s = f["rates"]["flops_per_s"].optional_real();
-  m.mem_bw_bytes_per_s = f["rates"]["mem_bw_bytes_per_s"].optional_real();
+  m.flops_per_s = f["rates"]["flops_per_s"].optional_amount();
+  m.mem_bw_bytes_per_s = f["rates"]["mem_bw_bytes_per_s"].optional_amount();
   const Field rates = f["rates"];
-  m.pct_of_floor = rates["pct_of_floor"].optional_real();
+  m.pct_of_floor = rates["pct_of_floor"].optional_amount();
   if (rates.has("roofline_bound")) {  // since 1.7
-    m.pct_of_mem_peak = rates["pct_of_mem_peak"].optional_real();
-    m.pct_of_flop_peak = rates["pct_of_flop_peak"].optional_real();
+    m.pct_of_mem_peak = rates["pct_of_mem_peak"].optional_amount();
+    m.pct_of_flop_peak = rates["pct_of_flop_peak"].optional_amount();
     m.roofline_bound = rates["roofline_bound"].text_or_empty();
   }
-  m.items_per_s = rates.later_real("items_per_s");  // since 1.8
+  m.items_per_s = rates.later_amount("items_per_s");  // since 1.8
   for (const Field& warning : f["warnings"].items()) m.warnings.push_back(warning["text"].text());
   parse_later_measurement(f, m);
   return m;

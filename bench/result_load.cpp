@@ -22,12 +22,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kStandardInput = "-";
 
 Json document_of(std::string_view text) {
-  require_shallow("result", text);
-  try {
-    return are_events(text) ? document_of_events(text) : Json::parse(text);
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorCode::invalid_argument, std::string("result: not JSON: ") + error.what());
-  }
+  return are_events(text) ? document_of_events(text) : parse_json("result", text);
 }
 
 std::string text_of(const std::string& path) {

@@ -24,13 +24,13 @@ constexpr auto kStatuses = {
 
 std::vector<int64_t> integers_of(const Field& f) {
   std::vector<int64_t> values;
-  for (const Field& value : f.items()) values.push_back(value.integer());
+  for (const Field& value : f.items()) values.push_back(value.count());
   return values;
 }
 
 LaunchCounters::Values parse_values(const Field& f) {
   LaunchCounters::Values values;
-  for (const auto& [name, value] : f.members()) values.emplace_back(name, value.integer());
+  for (const auto& [name, value] : f.members()) values.emplace_back(name, value.count());
   return values;
 }
 
@@ -50,12 +50,12 @@ KernelUse parse_kernel(const Field& f) {
   k.name = f["name"].text();
   k.grid = integers_of(f["grid"]);
   k.block = integers_of(f["block"]);
-  k.registers = f["regs"].optional_integer();
-  k.static_shared_bytes = f["smem_static_bytes"].integer();
-  k.dynamic_shared_bytes = f["smem_dyn_bytes"].integer();
-  k.local_bytes = f["local_bytes"].integer();
-  k.blocks_per_sm = f["blocks_per_sm"].integer();
-  k.occupancy_pct = f["occupancy_pct"].real_or_zero();
+  k.registers = f["regs"].optional_count();
+  k.static_shared_bytes = f["smem_static_bytes"].count();
+  k.dynamic_shared_bytes = f["smem_dyn_bytes"].count();
+  k.local_bytes = f["local_bytes"].count();
+  k.blocks_per_sm = f["blocks_per_sm"].count();
+  k.occupancy_pct = f["occupancy_pct"].amount_or_zero();
   return k;
 }
 
@@ -69,11 +69,11 @@ std::string peer_of(const Field& f) {
 void parse_later_runner(const Field& f, RunnerResult& r) {
   if (!f.has("kernels")) return;
   for (const Field& k : f["kernels"].items()) r.kernels.push_back(parse_kernel(k));
-  r.launches_per_call = f["launches_per_call"].optional_integer();
-  r.peak_device_bytes = f["memory"]["peak_device_bytes"].optional_integer();
+  r.launches_per_call = f["launches_per_call"].optional_count();
+  r.peak_device_bytes = f["memory"]["peak_device_bytes"].optional_count();
   if (const auto setup = f.later("setup")) {  // 1.14
-    r.plan_ns = (*setup)["plan_ns"].optional_real();
-    r.first_call_ns = (*setup)["first_call_ns"].optional_real();
+    r.plan_ns = (*setup)["plan_ns"].optional_amount();
+    r.first_call_ns = (*setup)["first_call_ns"].optional_amount();
   }
 }
 
@@ -90,19 +90,18 @@ RunnerResult parse_runner(const Field& f) {
   const Field v = f["verify"];
   r.verify.before = v["before"].text();
   r.verify.after = v["after"].text();
-  r.verify.worst_error_ratio = v["worst_error_ratio"].optional_real();
-  r.verify.worst_member = v["worst_member"].integer_or(-1);
-  r.verify.mismatches = v["mismatches"].integer();
-  r.verify.nan_count = v["nan_count"].integer();
-  r.verify.elements_compared = v["elements_compared"].integer();
-  r.verify.elements = v["elements"].integer();
+  r.verify.worst_error_ratio = v["worst_error_ratio"].optional_amount();
+  r.verify.worst_member = v["worst_member"].count_or(-1);
+  r.verify.mismatches = v["mismatches"].count();
+  r.verify.nan_count = v["nan_count"].count();
+  r.verify.elements_compared = v["elements_compared"].count();
+  r.verify.elements = v["elements"].count();
   r.verify.message = v["message"].text_or_empty();
   if (const auto saved = v.later("saved")) {  // since 1.8
     for (const Field& file : saved->items()) r.verify.saved.push_back(file.text());
   }
-  if (const auto zeros = v.later("zeros"))
-    r.verify.zeros = zeros->optional_integer();  // since 1.11
-  r.workspace_bytes = f["memory"]["workspace_bytes"].integer();
+  if (const auto zeros = v.later("zeros")) r.verify.zeros = zeros->optional_count();  // since 1.11
+  r.workspace_bytes = f["memory"]["workspace_bytes"].count();
   for (const Field& m : f["measurements"].items()) r.measurements.push_back(parse_measurement(m));
   if (f.has("launches")) {
     for (const Field& l : f["launches"].items()) r.launches.push_back(parse_launch(l));
@@ -125,9 +124,10 @@ catalog::Case parse_point(const Field& f) {
 void parse_speedups(const Field& f, const std::string& strategy, std::vector<Speedup>& speedups) {
   for (const Field& s : f["vs_baseline"].items()) {
     speedups.push_back({strategy, s["baseline"].one_of(kBaselines), s["regime"].one_of(kRegimes),
-                        s["pairs"].integer(), s["speedup_ratio"].optional_real(),
-                        s["ci_lo"].optional_real(), s["ci_hi"].optional_real(), s["verdict"].text(),
-                        s.later_real("aa_floor_pct"), s.later_real("p_wilcoxon"), peer_of(s)});
+                        s["pairs"].count(), s["speedup_ratio"].optional_amount(),
+                        s["ci_lo"].optional_amount(), s["ci_hi"].optional_amount(),
+                        s["verdict"].text(), s.later_amount("aa_floor_pct"),
+                        s.later_amount("p_wilcoxon"), peer_of(s)});
   }
 }
 
@@ -135,19 +135,19 @@ CaseResult parse_case(const Field& f) {
   CaseResult c;
   c.case_id = f["case_id"].text();
   c.point = parse_point(f);
-  c.op_version = f["op_version"].integer();
+  c.op_version = f["op_version"].count();
   c.reproduce = f["reproduce"].text();
   c.status = f["status"].one_of(kStatuses);
   c.reason = f["reason"].text_or_empty();
   const Field work = f["work"];
-  c.cost = {work["flops"].real_or_zero(), work["bytes_read"].real_or_zero(),
-            work["bytes_written"].real_or_zero()};
-  c.cost.items = work.later_real("items").value_or(0);  // since 1.8
-  c.footprint_bytes = work["footprint_bytes"].integer();
-  c.floor_ns = work["floor_ns"].real_or_zero();
+  c.cost = {work["flops"].amount_or_zero(), work["bytes_read"].amount_or_zero(),
+            work["bytes_written"].amount_or_zero()};
+  c.cost.items = work.later_amount("items").value_or(0);  // since 1.8
+  c.footprint_bytes = work["footprint_bytes"].count();
+  c.floor_ns = work["floor_ns"].amount_or_zero();
   if (const auto peaks = f.later("peaks")) {  // since 1.10
-    c.peak_flops_per_s = (*peaks)["flops_per_s"].optional_real();
-    c.peak_mem_bw_bytes_per_s = (*peaks)["mem_bw_bytes_per_s"].optional_real();
+    c.peak_flops_per_s = (*peaks)["flops_per_s"].optional_amount();
+    c.peak_mem_bw_bytes_per_s = (*peaks)["mem_bw_bytes_per_s"].optional_amount();
   }
   for (const Field& s : f["strategies"].items()) {
     RunnerResult runner = parse_runner(s);
@@ -161,9 +161,9 @@ CaseResult parse_case(const Field& f) {
   if (const auto floors = f.later("noise_floors")) {
     for (const Field& n : floors->items()) {
       c.noise_floors.push_back({n["baseline"].one_of(kBaselines), n["regime"].one_of(kRegimes),
-                                n["pairs"].integer(), n["ratio"].real_or_zero(),
-                                n["ci_lo"].real_or_zero(), n["ci_hi"].real_or_zero(),
-                                n["floor_pct"].real_or_zero()});
+                                n["pairs"].count(), n["ratio"].amount_or_zero(),
+                                n["ci_lo"].amount_or_zero(), n["ci_hi"].amount_or_zero(),
+                                n["floor_pct"].amount_or_zero()});
     }
   }
   return c;
@@ -174,21 +174,21 @@ OpSummary parse_summary(const Field& f) {
   s.op = f["op"].text();
   s.regime = f["regime"].one_of(kRegimes);
   s.baseline = f["baseline"].one_of(kBaselines);
-  s.crossover_n = f["crossover_n"]["value"].optional_integer();
-  s.recommended_threshold = f["recommended_threshold"].optional_integer();
+  s.crossover_n = f["crossover_n"]["value"].optional_count();
+  s.recommended_threshold = f["recommended_threshold"].optional_count();
   for (const auto& [name, count] : f["strategy_wins"].members())
-    s.strategy_wins.emplace_back(name, count.integer());
-  s.best_speedup_ratio = f["best_speedup_ratio"].optional_real();
+    s.strategy_wins.emplace_back(name, count.count());
+  s.best_speedup_ratio = f["best_speedup_ratio"].optional_amount();
   s.best_strategy = f["best_strategy"].text_or_empty();
   s.best_case = f["best_case"].text_or_empty();
-  s.geomean_speedup = f["geomean_speedup"].optional_real();
+  s.geomean_speedup = f["geomean_speedup"].optional_amount();
   if (!f.has("scaling_fit")) return s;  // since 1.7
-  s.crossover_lo = f["crossover_n"]["ci_lo"].optional_integer();
-  s.crossover_hi = f["crossover_n"]["ci_hi"].optional_integer();
+  s.crossover_lo = f["crossover_n"]["ci_lo"].optional_count();
+  s.crossover_hi = f["crossover_n"]["ci_hi"].optional_count();
   for (const Field& fit : f["scaling_fit"].items()) {
     s.scaling_fits.push_back({fit["strategy"].text(), fit["axes"].text(), fit["model"].text(),
-                              fit["points"].integer(), fit["a_ns"].real_or_zero(),
-                              fit["b_ns"].real_or_zero(), fit["rms_pct"].real_or_zero()});
+                              fit["points"].count(), fit["a_ns"].amount_or_zero(),
+                              fit["b_ns"].amount_or_zero(), fit["rms_pct"].amount_or_zero()});
   }
   return s;
 }
@@ -197,30 +197,30 @@ RunConfig parse_config(const Field& f) {
   RunConfig c;
   c.preset = f["preset"].text();
   for (const Field& regime : f["regimes"].items()) c.regimes.push_back(regime.one_of(kRegimes));
-  c.rounds = f["rounds"].integer();
+  c.rounds = f["rounds"].count();
   c.order_seed = f["order_seed"].seed();
-  c.target_ci_pct = f["stop"]["target_ci_pct"].real();
-  c.min_samples = f["stop"]["min_samples"].integer();
-  c.max_samples = f["stop"]["max_samples"].integer();
-  c.timeout_s = f["stop"]["timeout_s"].real();
-  c.budget_s = f["stop"]["budget_s"].optional_real();
-  c.warmup_s = f["warmup"]["time_s"].real();
+  c.target_ci_pct = f["stop"]["target_ci_pct"].amount();
+  c.min_samples = f["stop"]["min_samples"].count();
+  c.max_samples = f["stop"]["max_samples"].count();
+  c.timeout_s = f["stop"]["timeout_s"].amount();
+  c.budget_s = f["stop"]["budget_s"].optional_amount();
+  c.warmup_s = f["warmup"]["time_s"].amount();
   const Field init = f["init"];
   c.seed = init["seed"].seed();
   c.init = {init["dist"].text(), init["min"].optional_real(), init["max"].optional_real()};
-  c.min_time_s = f["stop"].later_real("min_time_s").value_or(0);  // since 1.7, and the next
-  c.cooldown_s = f.later_real("cooldown_s").value_or(0);
+  c.min_time_s = f["stop"].later_amount("min_time_s").value_or(0);  // since 1.7, and the next
+  c.cooldown_s = f.later_amount("cooldown_s").value_or(0);
   if (const auto hostile = f.later("adversarial")) c.is_adversarial = hostile->boolean();  // 1.8
   c.verify = f["verify"].text();
   c.cache = f["cache"].one_of(kCaches);
   if (!f.has("throttle")) return c;  // since 1.4
-  c.l2_factor = f["l2_factor"].real();
+  c.l2_factor = f["l2_factor"].amount();
   c.interleave = f["interleave"].text();
   c.stop = f["stop"]["criterion"].text();
-  c.max_noise_pct = f["stop"].later_real("max_noise_pct").value_or(c.max_noise_pct);
-  c.clock_tol_pct = f["warmup"].later_real("clock_tol_pct").value_or(c.clock_tol_pct);
+  c.max_noise_pct = f["stop"].later_amount("max_noise_pct").value_or(c.max_noise_pct);
+  c.clock_tol_pct = f["warmup"].later_amount("clock_tol_pct").value_or(c.clock_tol_pct);
   c.throttle = f["throttle"]["policy"].text();
-  c.throttle_pct = f["throttle"]["threshold_pct"].real();
+  c.throttle_pct = f["throttle"]["threshold_pct"].amount();
   c.aa = f["aa"].boolean();
   c.energy = f["energy"].boolean();
   return c;
@@ -247,15 +247,15 @@ RunResult parse_document(const Json& document) {
   const Field run = root["run"], tool = run["tool"];
   r.id = run["id"].text();
   r.started = run["started"].text();
-  r.duration_s = run["duration_s"].real_or_zero();
+  r.duration_s = run["duration_s"].amount_or_zero();
   r.complete = run["complete"].boolean();
-  r.exit_code = run["exit_code"].small_integer();
+  r.exit_code = run["exit_code"].small_count();
   for (const Field& argument : run["argv"].items()) r.argv.push_back(argument.text());
   if (const auto note = run.later("note")) r.note = note->text_or_empty();  // since 1.6
   if (const auto context = run.later("context")) {
     for (const auto& [name, value] : context->members()) r.context.emplace_back(name, value.text());
   }
-  r.peak_host_bytes = run["peak_host_bytes"].integer();
+  r.peak_host_bytes = run["peak_host_bytes"].count();
   r.tool_version = tool["version"].text();
   r.git_sha = tool["git_sha"].text_or_empty();
   r.git_dirty = tool["git_dirty"].boolean();
@@ -269,13 +269,13 @@ RunResult parse_document(const Json& document) {
     r.process = process->text_or_empty();  // since 1.11
   if (const auto isolated = run.later("process_isolated")) r.config.isolate = isolated->boolean();
   if (const auto index = run.later("repeat_index")) {  // since 1.7
-    r.config.repeat_index = index->integer();
-    r.config.repeat_count = run["repeat_count"].integer();
+    r.config.repeat_index = index->count();
+    r.config.repeat_count = run["repeat_count"].count();
   }
   for (const Field& c : root["cases"].items()) r.cases.push_back(parse_case(c));
   for (const auto& [reason, count] : root["impossible"].members()) {
-    r.impossible_reasons.emplace_back(reason, count.integer());
-    r.impossible_cases += count.integer();
+    r.impossible_reasons.emplace_back(reason, count.count());
+    r.impossible_cases += count.count();
   }
   for (const Field& s : root["op_summaries"].items()) r.op_summaries.push_back(parse_summary(s));
   return r;

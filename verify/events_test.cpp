@@ -64,6 +64,9 @@ TEST_CASE("events that end anywhere are a result with the cases up to there") {
                        MessageMatches(ContainsSubstring("events, line 7: ")));
   CHECK_THROWS_MATCHES(parse_result(whole + "x\n"), Error,
                        MessageMatches(ContainsSubstring("events, line 7: ")));
+  CHECK_THROWS_MATCHES(
+      parse_result(whole + "{\"reason\":\"case-finished\",\"case\":{\"op\":1,\"op\":2}}\n"), Error,
+      MessageMatches(ContainsSubstring("events, line 7: $.case.op is given twice")));
   CHECK(parse_result(whole + "{\"reason\":\"what-later-versions-say\"}\n").cases.size() == 4);
   CHECK(parse_result(whole + whole).cases.size() == 4);
 }

@@ -164,6 +164,36 @@ TEST_CASE("errors name the field, what it is and what it should be") {
              ContainsSubstring("samples.order[1] is 1.5, expected an integer"));
 }
 
+TEST_CASE("times that are none are refused, not shown") {
+  const auto with = [](const char* text) {
+    json document = sample_document();
+    document["cases"][0]["strategies"][0]["measurements"][0]["samples"]["time_ns"][3] = "HERE";
+    std::string whole = document.dump();
+    return refusal(whole.replace(whole.find("\"HERE\""), 6, text));
+  };
+  const std::string place = "result: $.cases[0].strategies[0].measurements[0].samples.time_ns[3]";
+  CHECK(with("12.5").empty());
+  CHECK(with("0").empty());
+  CHECK(with("-5") == place + " is -5, expected a number, 0 or above");
+  CHECK(with("-1e-300") == place + " is -1e-300, expected a number, 0 or above");
+  CHECK(with("null") == place + " is null, expected a number");
+  CHECK_THAT(with("-1e999"), ContainsSubstring("not JSON"));
+  CHECK_THAT(with("Infinity"), ContainsSubstring("not JSON"));
+}
+
+TEST_CASE("a key that an object has twice is refused with its path") {
+  const auto with = [](const std::string& before, const std::string& more) {
+    std::string text = sample_text();
+    return refusal(text.insert(text.find(before) + before.size(), more));
+  };
+  CHECK(with("\"run\":{", "\"id\":1,") == "result: $.run.id is given twice, expected once");
+  CHECK(with("{", "\"cases\":[[],{\"a\":{},\"b\":[1,{\"c\":1,\"c\":2}]}],") ==
+        "result: $.cases[1].b[1].c is given twice, expected once");
+  CHECK(with("{", "\"totals\":{},") == "result: $.totals is given twice, expected once");
+  // Other objects may have the same keys, and strings may look like them.
+  CHECK(with("{", "\"more\":[{\"run\":{\"run\":\"\\\"run\\\":1\"}},{\"run\":1}],").empty());
+}
+
 TEST_CASE("a higher major version is refused, a higher minor one and unknown keys are not") {
   json document = sample_document();
   document["schema"]["version"] = "1.8.0";

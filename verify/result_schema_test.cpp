@@ -3,6 +3,7 @@
 //
 // bench/result.schema.json: what wbench writes fits it, and what is no result does not. A check of
 // the check, too: every document here that must be refused differs from a good one in one place.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -296,6 +297,36 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
     }
   }
   CHECK_THAT(refusal(json::object().dump()), ContainsSubstring("$.schema is missing"));
+}
+
+TEST_CASE("the reader refuses the numbers below 0 that the schema does") {
+  const json whole = sample_document(), leaves = whole.flatten();
+  // What is only written: the reader finds it anew.
+  const std::vector<std::string_view> derived{
+      "/devices/0/id", "/summary/best_speedup_ratio", "/intensity_flop_per_byte",
+      "/ci/level",     "/outliers/removed",           "/stats/modes"};
+  const auto is_read = [&](std::string_view place) {
+    return !place.starts_with("/totals") &&
+           std::none_of(derived.begin(), derived.end(),
+                        [&](std::string_view end) { return place.ends_with(end); });
+  };
+  int refused = 0;
+  for (const auto& [place, value] : leaves.items()) {
+    // Of every array its first.
+    if (place.find_first_of("123456789") != std::string::npos) continue;
+    if (!value.is_number() || !is_read(place)) continue;
+    INFO(place);
+    json document = whole;
+    document[json::json_pointer(place)] = value.is_number_float() ? json(-1.) : json(-1);
+    const std::string message = refusal(document.dump());
+    if (complaint(document) == "") {
+      CHECK(message == "");
+      continue;
+    }
+    CHECK_THAT(message, ContainsSubstring(" is -1") && ContainsSubstring(", 0 or above"));
+    ++refused;
+  }
+  CHECK(refused > 100);
 }
 
 TEST_CASE("real runs fit the schema") {

@@ -13,7 +13,6 @@
 #include <iostream>
 #include <iterator>
 #include <map>
-#include <set>
 
 #include "bench/history/history.hpp"
 #include "bench/json_field.hpp"
@@ -33,24 +32,6 @@ constexpr size_t kMaxEntries = 1000;
 
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(ErrorCode::invalid_argument, printable(message));
-}
-
-/// As the parser knows it, but for keys that come twice: the second one would win silently.
-Json parse_strictly(std::string_view text, const std::string& source) {
-  require_shallow(source, text);
-  std::vector<std::set<std::string>> keys;
-  const auto check = [&](int, Json::parse_event_t event, Json& value) {
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second)
-      refuse(source + ": key " + value.dump() + " is given twice in one object");
-    return true;
-  };
-  try {
-    return Json::parse(text, check);
-  } catch (const Json::exception& error) {
-    refuse(source + ": not JSON: " + error.what());
-  }
 }
 
 double real_in(const Field& f, double least, bool is_open, double most, const char* expected) {
@@ -234,7 +215,7 @@ void require_names(const std::vector<SuiteEntry>& entries) {
 }  // namespace
 
 Suite parse_suite(std::string_view text, const std::string& source) {
-  const Json document = parse_strictly(text, source);
+  const Json document = parse_json(source, text);
   const Field root(document, source + ": $");
   require_schema(root["schema"], source);
   Suite suite;
