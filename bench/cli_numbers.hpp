@@ -6,25 +6,37 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
-#include <cmath>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace wide::bench {
+
+/// All of the text as a number: an integer to its last digit, which a double would round.
+template <class Number>
+std::optional<Number> number_of(std::string_view text) {
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  return is_number ? std::optional(value) : std::nullopt;
+}
 
 /// A number of the range, a whole one where "an integer .." is expected, said in a sentence:
 /// CLI11's own spells out the largest double, and says of 3.5 rounds that it could not convert
 /// them.
 inline CLI::Validator number_check(double least, bool is_open, double most,
                                    const std::string& expected) {
-  const bool is_whole = expected.starts_with("an integer");
+  const bool is_integer = expected.starts_with("an integer");
+  const auto is_in = [=]<class Number>(std::optional<Number> value) {
+    const auto low = static_cast<Number>(least), high = static_cast<Number>(most);
+    return value && (is_open ? *value > low : *value >= low) && *value <= high;
+  };
   return CLI::Validator(
       [=](std::string& text) {
-        double value = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        const bool is_number = error == std::errc() && end == text.data() + text.size() &&
-                               (!is_whole || value == std::floor(value));
-        const bool is_in = (is_open ? value > least : value >= least) && value <= most;
-        return is_number && is_in ? "" : "\"" + text + "\", expected " + expected;
+        const bool is_good =
+            is_integer ? is_in(number_of<int64_t>(text)) : is_in(number_of<double>(text));
+        return is_good ? "" : "\"" + text + "\", expected " + expected;
       },
       "");
 }

@@ -16,6 +16,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 64;
+/// JSON keeps integers up to here exact everywhere.
+constexpr int64_t kLargestSeed = int64_t{1} << 53;
 
 /// Where a parser is, and what keys the objects around it have had.
 class Keys {
@@ -134,7 +136,9 @@ int Field::small_count() const {
 }
 
 uint64_t Field::seed() const {
-  return static_cast<uint64_t>(count());
+  const int64_t value = count();
+  if (value > kLargestSeed) refuse("an integer from 0 to 2^53");
+  return static_cast<uint64_t>(value);
 }
 
 double Field::amount() const {

@@ -45,7 +45,7 @@ class Field {
   // What is never below 0: integers are counts, other numbers amounts.
   int64_t count() const;
   int small_count() const;
-  uint64_t seed() const;
+  uint64_t seed() const;  ///< no more than 2^53, which a double holds exactly
   double amount() const;
   int64_t count_or(int64_t otherwise) const { return is_null() ? otherwise : count(); }
   double amount_or_zero() const { return is_null() ? 0 : amount(); }

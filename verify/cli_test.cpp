@@ -114,6 +114,12 @@ TEST_CASE("options may come in any order, before and behind the command") {
         wbench("run --op linear --dry-run --n 2 -q").out);
 }
 
+TEST_CASE("the largest seed is one that JSON holds exactly") {
+  const Outcome o = wbench("run --dry-run --seed 9007199254740992 " + kTiny);
+  CHECK(o.code == kSuccess);
+  CHECK_THAT(o.out, ContainsSubstring("--seed 9007199254740992"));
+}
+
 TEST_CASE("a dry run prints the cases with their commands, which print the same case") {
   const Outcome o = wbench("run --op all -p ci -d cpu --dry-run --seed 7");
   CHECK(o.code == kSuccess);

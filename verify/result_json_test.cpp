@@ -152,6 +152,12 @@ TEST_CASE("errors name the field, what it is and what it should be") {
   CHECK_THAT(with("/cases/0/axes/n", 1.5),
              ContainsSubstring("$.cases[0].axes.n is 1.5, expected an integer or a word"));
   CHECK_THAT(with("/config/init/seed", 18446744073709551615u), ContainsSubstring("64 bits"));
+  for (const char* seed : {"/config/init/seed", "/config/order_seed",
+                           "/cases/0/strategies/0/measurements/0/stats/ci/seed"}) {
+    CHECK(with(seed, int64_t{1} << 53).empty());
+    CHECK_THAT(with(seed, (int64_t{1} << 53) + 1),
+               ContainsSubstring("seed is 9007199254740993, expected an integer from 0 to 2^53"));
+  }
   CHECK_THAT(with("/run/exit_code", int64_t{1} << 40), ContainsSubstring("32 bits"));
   CHECK_THAT(with("/cases/0/strategies/0/measurements/0/samples/round", json::array({1})),
              ContainsSubstring("40 samples with 1 rounds"));

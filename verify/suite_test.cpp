@@ -170,6 +170,7 @@ TEST_CASE("what is no suite is refused, with what, where and what was expected")
       {suite_of(R"({"op": "linear", "filter": "nothing"})"), "no case matches"},
       {suite_of(R"({"op": "linear", "rounds": 2})"), "an integer from 3 to 10000"},
       {suite_of(R"({"op": "linear", "seed": -1})"), "an integer from 0"},
+      {suite_of(R"({"op": "linear", "seed": 9007199254740993})"), "to 9007199254740992"},
       {suite_of(R"({"op": "linear", "budget_s": 0})"),
        "$.entries[0].budget_s is 0, expected a number above 0"},
       {suite_of(R"({"op": "linear", "target_ci": "0%"})"), "expected a percentage"},
