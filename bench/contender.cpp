@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <string_view>
 
 #include "bench/nvml/energy.hpp"
 #include "bench/statistics/order.hpp"
@@ -23,6 +25,17 @@ int64_t count_zeros(const catalog::ReferenceSample& reference) {
   for (const auto& row : reference.rows())
     zeros += std::count(row.values.begin(), row.values.end(), 0.0);
   return zeros;
+}
+
+/// Outputs of one case with the same hash have the same bits, but for one in 2^64.
+uint64_t hash_of(const catalog::MemberOutputs& outputs) {
+  uint64_t hash = 0;
+  for (const auto& member : outputs.members) {
+    const std::string_view bytes(reinterpret_cast<const char*>(member.bytes.data()),
+                                 member.bytes.size());
+    hash = 0x100000001b3u * hash + std::hash<std::string_view>()(bytes);
+  }
+  return hash;
 }
 
 }  // namespace
@@ -95,6 +108,12 @@ void Contender::verify_call(Sampler* through, const catalog::ReferenceSample& re
   outcome.elements_compared = verdict.elements_compared;
   outcome.elements = verdict.elements;
   outcome.zeros = count_zeros(reference);
+  const uint64_t bits = hash_of(outputs);
+  if (first_bits_) {
+    outcome.bitwise_stable = outcome.bitwise_stable.value_or(true) && bits == *first_bits_;
+  } else {
+    first_bits_ = bits;
+  }
   if (!passed) {
     result.status = Status::verify_failed;
     outcome.message = damage.empty() ? verdict.message : damage;

@@ -107,6 +107,7 @@ class Contender {
 
   std::unique_ptr<Calls> calls_;
   catalog::Workload* workload_;
+  std::optional<uint64_t> first_bits_;  ///< a hash of the first call's that was checked
   std::optional<Baseline> baseline_;
   bool is_twin_;
   std::vector<std::unique_ptr<Sampler>> samplers_;  ///< one per measurement

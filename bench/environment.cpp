@@ -61,6 +61,8 @@ void describe_environment(RunResult& result) {
   result.compiler = WIDE_COMPILER;
   result.cuda_toolkit = WIDE_CUDA_TOOLKIT;
   result.cuda_archs = WIDE_CUDA_ARCHS;
+  result.flags = WIDE_CXX_FLAGS;
+  result.cuda_flags = WIDE_CUDA_FLAGS;
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);
   result.hostname = host;

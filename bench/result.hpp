@@ -19,7 +19,7 @@
 namespace wide::bench {
 
 inline constexpr const char* kSchemaName = "wbench.result";
-inline constexpr const char* kSchemaVersion = "1.14.0";
+inline constexpr const char* kSchemaVersion = "1.15.0";
 
 /// How a call is timed. `stream`: launched by the host, launch cost included. `graph`: replay of a
 /// captured graph, device-limited. `cpu`: wall clock around the call; on a GPU that is what its
@@ -156,6 +156,8 @@ struct VerifyOutcome {
   std::vector<std::string> saved{};
   /// Of the elements compared, those that were to be 0. Since 1.11; none: not known.
   std::optional<int64_t> zeros{};
+  /// Whether all calls that were checked gave the same bits. Since 1.15; none: fewer than two were.
+  std::optional<bool> bitwise_stable{};
   friend bool operator==(const VerifyOutcome&, const VerifyOutcome&) = default;
 };
 
@@ -385,6 +387,7 @@ struct RunResult {
   std::string note;                                          ///< of --note; since 1.6, as context
   std::vector<std::pair<std::string, std::string>> context;  ///< of --context: names and values
   std::string tool_version, git_sha, build_type, compiler, cuda_toolkit, cuda_archs;
+  std::string flags, cuda_flags;  ///< of the compilers, as the build was given them; since 1.15
   bool git_dirty = false;
   std::string hostname, os, kernel, cpu;
   int cores = 0;
@@ -397,6 +400,7 @@ struct RunResult {
   int64_t impossible_cases = 0;
   std::vector<std::pair<std::string, int64_t>> impossible_reasons;
   std::vector<OpSummary> op_summaries;
+  std::vector<std::pair<std::string, std::string>> tolerances;  ///< by op; since 1.15
   int64_t peak_host_bytes = 0;
   std::vector<EnvironmentCheck> environment_checks;
   std::string samples_missing;  ///< the side-car that was expected (samples_file.hpp), or empty

@@ -72,6 +72,7 @@ Json runner(const RunnerResult& r) {
         {"elements_compared", v.elements_compared},
         {"elements", v.elements},
         {"zeros", json_or_null(v.zeros)},
+        {"bitwise_stable", json_or_null(v.bitwise_stable)},
         {"message", json_text(v.message)},
         {"saved", v.saved}}},
       {"memory",
@@ -290,7 +291,8 @@ Json to_json(const RunResult& r) {
   for (const CaseResult& c : r.cases) cases.push_back(one_case(c));
   for (const OpSummary& s : r.op_summaries) summaries.push_back(summary(s));
   for (const auto& [reason, count] : r.impossible_reasons) impossible[reason] = count;
-  Json context = Json::object();
+  Json context = Json::object(), formulas = Json::object();
+  for (const auto& [op, formula] : r.tolerances) formulas[op] = formula;
   for (const auto& [name, value] : r.context) context[name] = value;
   return {{"schema", {{"name", kSchemaName}, {"version", kSchemaVersion}}},
           {"run",
@@ -314,7 +316,9 @@ Json to_json(const RunResult& r) {
               {"build_type", r.build_type},
               {"compiler", r.compiler},
               {"cuda_toolkit", json_text(r.cuda_toolkit)},
-              {"cuda_archs", json_text(r.cuda_archs)}}}}},
+              {"cuda_archs", json_text(r.cuda_archs)},
+              {"flags", json_text(r.flags)},
+              {"cuda_flags", json_text(r.cuda_flags)}}}}},
           {"host", host_json(r)},
           {"devices", devices_json(r)},
           {"calibration", calibration_json(r.calibration)},
@@ -323,6 +327,7 @@ Json to_json(const RunResult& r) {
           {"cases", cases},
           {"impossible", impossible},
           {"op_summaries", summaries},
+          {"tolerances", formulas},
           {"environment_checks", checks_json(r)},
           {"totals", totals(r)}};
 }

@@ -101,6 +101,8 @@ RunnerResult parse_runner(const Field& f) {
     for (const Field& file : saved->items()) r.verify.saved.push_back(file.text());
   }
   if (const auto zeros = v.later("zeros")) r.verify.zeros = zeros->optional_count();  // since 1.11
+  if (const auto stable = v.later("bitwise_stable"))
+    r.verify.bitwise_stable = stable->optional_boolean();  // since 1.15
   r.workspace_bytes = f["memory"]["workspace_bytes"].count();
   for (const Field& m : f["measurements"].items()) r.measurements.push_back(parse_measurement(m));
   if (f.has("launches")) {
@@ -263,6 +265,10 @@ RunResult parse_document(const Json& document) {
   r.compiler = tool["compiler"].text();
   r.cuda_toolkit = tool["cuda_toolkit"].text_or_empty();
   r.cuda_archs = tool["cuda_archs"].text_or_empty();
+  if (const auto flags = tool.later("flags")) {  // since 1.15
+    r.flags = flags->text_or_empty();
+    r.cuda_flags = tool["cuda_flags"].text_or_empty();
+  }
   parse_machine(root, r);
   r.config = parse_config(root["config"]);
   if (const auto process = run.later("process"))
@@ -276,6 +282,10 @@ RunResult parse_document(const Json& document) {
   for (const auto& [reason, count] : root["impossible"].members()) {
     r.impossible_reasons.emplace_back(reason, count.count());
     r.impossible_cases += count.count();
+  }
+  if (const auto formulas = root.later("tolerances")) {  // since 1.15
+    for (const auto& [op, formula] : formulas->members())
+      r.tolerances.emplace_back(op, formula.text());
   }
   for (const Field& s : root["op_summaries"].items()) r.op_summaries.push_back(parse_summary(s));
   return r;

@@ -26,7 +26,10 @@ void pause_for(double seconds) {
 }
 
 Sweep::Sweep(const RunPlan& plan, RunResult& result) : plan_(plan), result_(result) {
-  for (const auto& [spec, cases] : plan.work) total_ += static_cast<int64_t>(cases.size());
+  for (const auto& [spec, cases] : plan.work) {
+    total_ += static_cast<int64_t>(cases.size());
+    result.tolerances.emplace_back(spec->name, spec->tolerance_formula);
+  }
 }
 
 void Sweep::report(const std::string& next) const {

@@ -90,6 +90,8 @@ TEST_CASE("a result is read back as it was written, every bit of every double") 
   CHECK(loaded.devices[0].memory_bytes == result.devices[0].memory_bytes);
   CHECK(loaded.locked_clocks == result.locked_clocks);
   CHECK(loaded.argv == result.argv);
+  CHECK((loaded.flags == result.flags && loaded.cuda_flags == result.cuda_flags));
+  CHECK(loaded.tolerances == result.tolerances);
   CHECK((loaded.note == result.note && loaded.context == result.context));
   CHECK(loaded.devices[0].uuid == result.devices[0].uuid);
   CHECK(loaded.devices[0].state == result.devices[0].state);

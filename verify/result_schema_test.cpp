@@ -53,11 +53,11 @@ TEST_CASE("what is written fits the schema") {
 }
 
 /// 1.0 to 1.2 are 1.3's (1.1: the simulated GPU's) without what came later, as the schemas and the
-/// writers of those versions have it, 1.13 is 1.12's with a device's clocks, and 1.14 that with
-/// what is set up; the others were written by their own.
+/// writers of those versions have it, 1.13 is 1.12's with a device's clocks, 1.14 that with what is
+/// set up, and 1.15 that with flags and what checks found; the others were written by their own.
 TEST_CASE("results that earlier versions wrote are read, shown, and fit the schema") {
   for (const std::string version : {"1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7", "1.8",
-                                    "1.9", "1.10", "1.11", "1.12", "1.13", "1.14"}) {
+                                    "1.9", "1.10", "1.11", "1.12", "1.13", "1.14", "1.15"}) {
     INFO(version);
     const std::string file = WIDE_SOURCE_DIR "/verify/results/" + version + ".json";
     const std::string text = read_file(file);
@@ -84,7 +84,7 @@ TEST_CASE("results that earlier versions wrote are read, shown, and fit the sche
     // Written again it is a result of today.
     CHECK(complaint(json::parse(to_json(result).dump())) == "");
   }
-  CHECK(std::string(kSchemaVersion) == "1.14.0");  // whose file has to be among them
+  CHECK(std::string(kSchemaVersion) == "1.15.0");  // whose file has to be among them
 }
 
 TEST_CASE("the schema refuses documents that are not results") {
@@ -98,6 +98,9 @@ TEST_CASE("the schema refuses documents that are not results") {
       {"/run/duration_s", -1},
       {"/run/argv", "wbench"},
       {"/run/tool/git_dirty", nullptr},
+      {"/tolerances/linear", 4},
+      {"/run/tool/flags", ""},
+      {"/run/tool/cuda_flags", 3},
       {"/host/cores", 1.5},
       {"/host/governor", ""},
       {"/host/container", "docker"},
@@ -159,6 +162,7 @@ TEST_CASE("the schema refuses documents that are not results") {
       {"/cases/0/strategies/0/measurements/0/rates/items_per_s", -1},
       {"/cases/0/strategies/0/name", ""},
       {"/cases/0/strategies/0/verify/before", "passed"},
+      {"/cases/0/strategies/0/verify/bitwise_stable", 1},
       {"/cases/0/strategies/0/verify/worst_error_ratio", "inf"},
       {"/cases/0/strategies/0/verify/worst_member", -1},
       {"/cases/0/strategies/0/measurements/0/regime", "warm"},
@@ -279,7 +283,8 @@ TEST_CASE("the schema and the reader miss every key that is taken away") {
           "scaling_fit",    "seed",         "roofline_bound",   "items",
           "items_per_s",    "saved",        "adversarial",      "peer",
           "unit",           "peaks",        "process",          "zeros",
-          "sm_mhz_stable",  "setup"};  // 1.14
+          "sm_mhz_stable",  "setup",        // 1.14
+          "bitwise_stable", "tolerances"};  // 1.15; and a tool's flags
       // The same words are needed elsewhere.
       const std::set<std::string> needed{
           "/config/cache",

@@ -87,6 +87,7 @@ TEST_CASE("a strategy that turns wrong while it is timed is not ranked") {
   CHECK(strategy(c, "fades").status == Status::verify_failed);
   CHECK(strategy(c, "fades").verify.before == "pass");
   CHECK(strategy(c, "fades").verify.after == "fail");
+  CHECK(strategy(c, "fades").verify.bitwise_stable == std::optional(false));
   CHECK(speedup(c, "fades").verdict == "not_comparable");
   CHECK_FALSE(speedup(c, "fades").speedup_ratio);
   CHECK(r.result.op_summaries.empty());

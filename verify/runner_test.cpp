@@ -28,6 +28,7 @@ TEST_CASE("a case that goes well") {
   CHECK(wide.verify.before == "pass");
   CHECK(wide.verify.after == "pass");
   CHECK(wide.verify.elements_compared == 12);
+  CHECK(wide.verify.bitwise_stable == std::optional(true));
   REQUIRE(wide.measurements.size() == 1);
   const Measurement& m = wide.measurements[0];
   CHECK(m.timer == "host");
@@ -135,6 +136,7 @@ TEST_CASE("verification alone times nothing") {
   const Run r = run(fake, short_config(), {2, 4}, true);
   CHECK(r.result.cases[1].status == Status::ok);
   CHECK(strategy(r.result.cases[1], "wide").verify.before == "pass");
+  CHECK_FALSE(strategy(r.result.cases[1], "wide").verify.bitwise_stable);  // of one call
   CHECK(strategy(r.result.cases[1], "wide").measurements.empty());
   CHECK(r.result.calibration.mem_bw_bytes_per_s == 0);
   const std::vector<std::string> expected{"poison", "wide", "poison", "member", "member"};

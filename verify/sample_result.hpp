@@ -90,7 +90,7 @@ inline RunnerResult sample_runner(const std::string& name, double stream_ns, dou
   r.name = name;
   r.strategy = name;
   r.policy = "m16n64";
-  r.verify = {"pass", "pass", 0.31, 3, 0, 0, 4096, 65536, "", {"w/1.safetensors"}, 7};
+  r.verify = {"pass", "pass", 0.31, 3, 0, 0, 4096, 65536, "", {"w/1.safetensors"}, 7, true};
   r.explain = name + ": because \"it\" fits";
   r.workspace_bytes = 256;
   r.launches_per_call = 1;
@@ -213,6 +213,9 @@ inline RunResult sample_result() {
   r.compiler = "GNU 12.2.0";
   r.cuda_toolkit = "13.0.88";
   r.cuda_archs = "80;90a";
+  r.flags = "-O3 -DNAME=\"x\"";
+  r.cuda_flags = "-O3 -lineinfo";
+  r.tolerances = {{"linear", "4 u sum |x w|"}, {"layernorm", "16 u"}};
   r.hostname = "h\xc3\xb6st";
   r.os = "Debian GNU/Linux 12";
   r.kernel = "6.1";

@@ -18,4 +18,8 @@ execute_process(COMMAND git -C ${SOURCE_DIR} status --porcelain -uno OUTPUT_VARI
 if(changes)
   set(WIDE_GIT_DIRTY true)
 endif()
+foreach(flags IN ITEMS WIDE_CXX_FLAGS WIDE_CUDA_FLAGS)  # as text of a C string
+  string(STRIP "${${flags}}" ${flags})
+  string(REGEX REPLACE "([\\\"])" "\\\\\\1" ${flags} "${${flags}}")
+endforeach()
 configure_file(${SOURCE_DIR}/scripts/cmake/wide_build_info.hpp.in ${OUTPUT} @ONLY)
