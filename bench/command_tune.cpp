@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `tune`: measures every strategy by every policy, as `run` does, or those that a search picks, and
-// keeps the fastest in a file that plans with strategy "auto" read.
+// keeps the fastest, where it beats what "auto" takes, in a file that plans with strategy "auto"
+// read.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -73,11 +74,18 @@ Cells cells_of(const catalog::Case& point, const TunedCase& tuned) {
     if (!timed) return std::string("-");
     return fmt::format("{:.2f}x {}", timed->time_ns / tuned.winner.time_ns, timed->name);
   };
+  const Speedup& s = tuned.vs_auto;
+  const bool has_interval = tuned.automatic && s.speedup_ratio && s.ci_lo && s.ci_hi;
+  const std::string vs_auto = has_interval
+                                  ? fmt::format("{:.2f}x [{:.2f}, {:.2f}] {}", *s.speedup_ratio,
+                                                *s.ci_lo, *s.ci_hi, tuned.automatic->name)
+                                  : gain(tuned.automatic);
   return {point.to_string(),
           tuned.winner.name,
           format_time(tuned.winner.time_ns),
           text(tuned.runner_up),
-          gain(tuned.automatic),
+          vs_auto,
+          kept_text(tuned),
           gain(tuned.vendor),
           std::to_string(tuned.num_candidates)};
 }
@@ -175,7 +183,7 @@ void search_case(const RunPlan& plan, const catalog::PrimitiveSpec& spec,
     full.config.budget_s.reset();
     if (budget_s > 0) full.config.budget_s = std::max(0.1, budget_s - seconds_since(start));
     const CaseResult* one = run_one(full, spec, point, finalists, tuned, err);
-    auto best = one == nullptr ? std::nullopt : tuned_case(*one, spec);
+    auto best = one == nullptr ? std::nullopt : tuned_case(*one, spec, plan.config.seed);
     if (!best) continue;
     best->num_candidates = found.num_measured;
     tuned.cases.emplace_back(point, *best);
@@ -240,7 +248,8 @@ Tuned tune_op(const GlobalOptions& global, const TuneOptions& options, const Con
   plan.strategies.emplace_back("auto");  // the heuristic's choice, to compare with
   tuned.has_run = run_guarded(plan, tuned.result, err);
   for (const CaseResult& one : tuned.result.cases) {
-    if (auto found = tuned_case(one, spec)) tuned.cases.emplace_back(one.point, *found);
+    if (auto found = tuned_case(one, spec, plan.config.seed))
+      tuned.cases.emplace_back(one.point, *found);
   }
   return tuned;
 }
@@ -296,7 +305,8 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
   TuningCache cache = cache_at(options.tuning);
   const std::optional<Context> context = make_context(options.selection, err);
   if (!context) return kEnvironment;
-  std::vector<Cells> rows{{"case", "fastest", "time", "runner-up", "vs auto", "vs vendor", "of"}};
+  std::vector<Cells> rows{
+      {"case", "fastest", "time", "runner-up", "vs auto", "kept", "vs vendor", "of"}};
   RunResult all;
   bool has_run = true;
   const auto start = Clock::now();
@@ -310,9 +320,8 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
     if (!tuned.nothing.empty()) report_nothing(tuned.nothing, tuned.result, err);
     for (const auto& [point, one] : tuned.cases) {
       rows.push_back(cells_of(point, one));
-      cache.set(context->info(), spec->name, spec->tuning_key(point),
-                {one.strategy, one.policy, one.winner.time_ns * 1e-3, one.num_candidates,
-                 std::string(kernel_hash(spec->name))});
+      if (auto entry = kept_entry(one, std::string(kernel_hash(spec->name))))
+        cache.set(context->info(), spec->name, spec->tuning_key(point), std::move(*entry));
     }
     has_run = has_run && tuned.has_run;
     report_failures(tuned.result, err);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bench/evaluate.hpp"
 #include "bench/runner.hpp"
 #include "bench/value_spec.hpp"
 #include "wide/error.hpp"
@@ -39,15 +40,31 @@ void keep_faster(std::optional<Timed>& best, const std::string& name, double tim
   if (!best || time_ns < best->time_ns) best = Timed{name, time_ns};
 }
 
+/// By the rule that speedups of a run are judged by, "auto" in the baseline's place.
+Speedup compared(const RunnerResult& winner, const RunnerResult* automatic, Regime regime,
+                 uint64_t seed) {
+  if (automatic != nullptr) {
+    for (const Speedup& speedup : find_speedups({&winner, 1}, {automatic, 1}, seed)) {
+      if (speedup.regime == regime) return speedup;
+    }
+  }
+  Speedup unknown;
+  unknown.verdict = "not_comparable";
+  return unknown;
+}
+
 std::optional<TunedCase> tuned_in(const CaseResult& result, const catalog::PrimitiveSpec& spec,
-                                  Regime regime) {
+                                  Regime regime, uint64_t seed) {
   TunedCase tuned;
   tuned.regime = regime;
+  const RunnerResult *winner = nullptr, *automatic = nullptr;
   for (const RunnerResult& runner : result.strategies) {
     const std::optional<double> time_ns = median_in(runner, regime);
     if (!time_ns || !is_right(runner)) continue;
     if (runner.name == kAuto) {
       tuned.automatic = Timed{runner.strategy, *time_ns};
+      tuned.automatic_policy = runner.policy;
+      automatic = &runner;
       continue;
     }
     ++tuned.num_candidates;
@@ -62,8 +79,10 @@ std::optional<TunedCase> tuned_in(const CaseResult& result, const catalog::Primi
     tuned.winner = {runner.name, *time_ns};
     tuned.strategy = runner.strategy;
     tuned.policy = runner.policy;
+    winner = &runner;
   }
-  if (tuned.num_candidates == 0) return std::nullopt;
+  if (winner == nullptr) return std::nullopt;
+  tuned.vs_auto = compared(*winner, automatic, regime, seed);
   return tuned;
 }
 
@@ -160,11 +179,34 @@ std::vector<std::string> tune_candidates(const catalog::PrimitiveSpec& spec, Dev
   return names;
 }
 
-std::optional<TunedCase> tuned_case(const CaseResult& result, const catalog::PrimitiveSpec& spec) {
+bool TunedCase::is_autos_own() const {
+  return automatic && automatic->name == strategy && automatic_policy == policy;
+}
+
+std::optional<TunedCase> tuned_case(const CaseResult& result, const catalog::PrimitiveSpec& spec,
+                                    uint64_t seed) {
   for (const Regime regime : kDeciding) {
-    if (auto tuned = tuned_in(result, spec, regime)) return tuned;
+    if (auto tuned = tuned_in(result, spec, regime, seed)) return tuned;
   }
   return std::nullopt;
+}
+
+std::optional<TuningEntry> kept_entry(const TunedCase& tuned, const std::string& kernel_hash) {
+  TuningEntry entry;
+  entry.num_candidates = tuned.num_candidates;
+  entry.kernel_hash = kernel_hash;
+  entry.is_autos_own = !tuned.beats_auto();
+  if (entry.is_autos_own && !tuned.automatic) return std::nullopt;
+  entry.strategy = entry.is_autos_own ? tuned.automatic->name : tuned.strategy;
+  entry.policy = entry.is_autos_own ? tuned.automatic_policy : tuned.policy;
+  entry.time_us = 1e-3 * (entry.is_autos_own ? *tuned.automatic : tuned.winner).time_ns;
+  return entry;
+}
+
+std::string kept_text(const TunedCase& tuned) {
+  if (tuned.beats_auto()) return tuned.winner.name;
+  if (!tuned.automatic) return "-";
+  return "auto: " + (tuned.is_autos_own() ? std::string("its own") : tuned.vs_auto.verdict);
 }
 
 }  // namespace wide::bench

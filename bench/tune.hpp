@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a case's measurements say about its fastest strategy. Pure, so that it is tested on results
-// that are made up.
+// What a case's measurements say about its fastest strategy, and what of it is kept. Pure, so that
+// it is tested on results that are made up.
 #pragma once
 
 #include <optional>
@@ -11,6 +11,7 @@
 
 #include "bench/result.hpp"
 #include "wide/catalog.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide::bench {
 
@@ -41,11 +42,29 @@ struct TunedCase {
   Regime regime = Regime::cpu;
   std::optional<Timed> runner_up;
   std::optional<Timed> automatic;  ///< what "auto" takes without a cache, by its strategy's name
-  std::optional<Timed> vendor;     ///< the fastest that is the vendor's, or loops over its calls
+  std::string automatic_policy;
+  std::optional<Timed> vendor;  ///< the fastest that is the vendor's, or loops over its calls
+  /// The winner against "auto", as runs compare a strategy with a baseline: the verdict is
+  /// "not_comparable" where "auto" was not right, or is below the timer's resolution.
+  Speedup vs_auto;
+
+  bool is_autos_own() const;  ///< the winner is what "auto" takes
+  /// The smallest of many medians is always somebody's: a winner is worth keeping where its verdict
+  /// is "faster", and it is not "auto" itself under another name.
+  bool beats_auto() const { return vs_auto.verdict == "faster" && !is_autos_own(); }
 };
 
 /// In the first of the regimes graph, stream and cpu that a candidate was timed in; none where no
-/// candidate was. "auto" among the strategies is no candidate of its own.
-std::optional<TunedCase> tuned_case(const CaseResult& result, const catalog::PrimitiveSpec& spec);
+/// candidate was. "auto" among the strategies is no candidate of its own. `seed` is the interval's.
+std::optional<TunedCase> tuned_case(const CaseResult& result, const catalog::PrimitiveSpec& spec,
+                                    uint64_t seed = 1);
+
+/// What a cache keeps: the winner where it beats "auto", else what "auto" takes. None where "auto"
+/// has no time: nothing is known to be faster then, and nothing to stand.
+std::optional<TuningEntry> kept_entry(const TunedCase& tuned, const std::string& kernel_hash);
+
+/// The same in words: "small_m:m8n64"; "auto: its own" or, with the verdict, "auto: same" where
+/// that stands; "-" for nothing.
+std::string kept_text(const TunedCase& tuned);
 
 }  // namespace wide::bench

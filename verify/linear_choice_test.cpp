@@ -286,6 +286,12 @@ TEST_CASE("a tuned strategy is taken where it runs and is proved") {
   CHECK(now.choice->explain ==
         "small_m: tuned: 12.35 us with m16n64 on NVIDIA H200, the fastest of 8 candidates");
 
+  TuningEntry stands = entry;
+  stands.is_autos_own = true;
+  CHECK_THAT(
+      tuned(stands, "hash").choice->explain,
+      ContainsSubstring("on NVIDIA H200, auto's own choice: no other of 8 candidates was faster"));
+
   CHECK_THAT(tuned(entry, "later").why_not,
              ContainsSubstring("tuned small_m not taken: its kernels have changed since"));
   CHECK_FALSE(tuned({"small_m", "m16n64", 1, 8, ""}, "").choice);  // a build that knows no hash

@@ -4,6 +4,7 @@
 // `wbench tune`: which candidate wins on made-up results, and the command from measurement to the
 // plan that reads its file.
 #include <algorithm>
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -12,6 +13,7 @@
 #include <set>
 
 #include "bench/interrupt.hpp"
+#include "bench/runner.hpp"
 #include "bench/tune.hpp"
 #include "bench/tune_search.hpp"
 #include "host/core/file.hpp"
@@ -21,6 +23,7 @@
 namespace wide::bench {
 namespace {
 
+using Catch::Approx;
 using Catch::Matchers::ContainsSubstring;
 
 RunnerResult runner(const std::string& name, double stream_ns, double graph_ns = 0) {
@@ -65,6 +68,93 @@ TEST_CASE("the fastest, the one behind it, and what they are compared with") {
   CHECK((tuned->automatic->name == "cublas_batched" && tuned->automatic->time_ns == 25));
   CHECK((tuned->vendor->name == "cublaslt" && tuned->vendor->time_ns == 20));
   CHECK(tuned->num_candidates == 5);
+}
+
+/// A strategy's runner with as many rounds as there are factors, each of three samples alike.
+RunnerResult timed(const std::string& name, double time_ns, const std::vector<double>& factors) {
+  RunnerResult r = runner(name, time_ns);
+  Measurement& m = r.measurements.at(0);
+  for (size_t round = 0; round < factors.size(); ++round) {
+    for (int i = 0; i < 3; ++i) {
+      m.samples_ns.push_back(time_ns * factors[round]);
+      m.samples_round.push_back(static_cast<int64_t>(round));
+    }
+  }
+  return r;
+}
+
+RunnerResult timed_auto(const std::string& strategy, double time_ns,
+                        const std::vector<double>& factors) {
+  RunnerResult r = timed("auto", time_ns, factors);
+  const PlanOptions options = plan_options(strategy);
+  r.strategy = options.strategy;
+  r.policy = options.policy;
+  return r;
+}
+
+const std::vector<double> kSteady(12, 1.0);
+
+TEST_CASE("what beats auto beyond doubt is kept") {
+  const auto tuned =
+      tuned_case(result_of({timed("gemv", 120, kSteady), timed("small_m:m8n64", 80, kSteady),
+                            timed_auto("cublaslt:h1", 100, kSteady)}),
+                 linear());
+  REQUIRE(tuned);
+  CHECK((tuned->beats_auto() && tuned->vs_auto.verdict == "faster" && tuned->vs_auto.pairs == 12));
+  CHECK(tuned->vs_auto.speedup_ratio == Approx(1.25));
+  CHECK(kept_text(*tuned) == "small_m:m8n64");
+  CHECK(kept_entry(*tuned, "hash") == TuningEntry{"small_m", "m8n64", 80 * 1e-3, 2, "hash", false});
+}
+
+TEST_CASE("where nothing is faster beyond doubt, auto's own choice stands") {
+  std::vector<double> factors = kSteady;
+  double time_ns = 90;
+  std::string verdict = "ambiguous";
+  SECTION("the interval reaches 1, whatever the medians say") {
+    for (size_t i = 0; i < factors.size(); i += 2) factors[i] = 1.2;
+  }
+  SECTION("too few rounds") {
+    factors.resize(5);
+  }
+  SECTION("within the threshold") {
+    time_ns = 99.5;
+    verdict = "same";
+  }
+  const auto tuned =
+      tuned_case(result_of({timed("gemv", 120, kSteady), timed("small_m:m8n64", time_ns, factors),
+                            timed_auto("cublaslt:h1", 100, kSteady)}),
+                 linear());
+  REQUIRE(tuned);
+  CHECK(tuned->winner.name == "small_m:m8n64");
+  CHECK((!tuned->beats_auto() && tuned->vs_auto.verdict == verdict));
+  CHECK(kept_text(*tuned) == "auto: " + verdict);
+  CHECK(kept_entry(*tuned, "hash") == TuningEntry{"cublaslt", "h1", 100 * 1e-3, 2, "hash", true});
+}
+
+TEST_CASE("auto's own choice is not faster than itself, whatever was measured") {
+  const auto own = [](const std::string& choice) {
+    return *tuned_case(result_of({timed("simt:m16n64", 100, kSteady), timed("gemv", 120, kSteady),
+                                  timed_auto(choice, 144, kSteady)}),
+                       linear());
+  };
+  const TunedCase itself = own("simt:m16n64");
+  CHECK((itself.is_autos_own() && !itself.beats_auto() && itself.vs_auto.verdict == "faster"));
+  CHECK(kept_text(itself) == "auto: its own");
+  CHECK(kept_entry(itself, "h") == TuningEntry{"simt", "m16n64", 144 * 1e-3, 2, "h", true});
+  CHECK(own("simt:m32n64").beats_auto());  // another policy is another choice
+}
+
+TEST_CASE("what cannot be compared with auto is not kept") {
+  RunnerResult automatic = timed_auto("gemv", 100, kSteady);
+  const auto tuned = [&] {
+    return *tuned_case(result_of({timed("simt:m16n64", 50, kSteady), automatic}), linear());
+  };
+  CHECK(tuned().beats_auto());
+  automatic.measurements[0].below_resolution = true;
+  CHECK((!tuned().beats_auto() && kept_text(tuned()) == "auto: not_comparable"));
+  CHECK(kept_entry(tuned(), "")->strategy == "gemv");
+  automatic.verify.after = "fail";  // there is nothing to stand
+  CHECK((!tuned().beats_auto() && kept_text(tuned()) == "-" && !kept_entry(tuned(), "")));
 }
 
 TEST_CASE("the runner-up is right in every order") {
@@ -252,6 +342,9 @@ TEST_CASE("tune measures, keeps, adds to what was kept, and run reads it") {
   const Outcome first = wbench("tune " + kTiny + "--tuning t.json");
   CHECK(first.code == kSuccess);
   CHECK_THAT(first.out, ContainsSubstring("runner-up") && ContainsSubstring("n=2 batch=2 d=8"));
+  // Three rounds are too few for a verdict.
+  CHECK_THAT(first.out, ContainsSubstring("kept") && ContainsSubstring("auto: "));
+  CHECK_THAT(first.out, ContainsSubstring("x [") && ContainsSubstring("] wide"));
   REQUIRE(std::filesystem::exists("t.json"));
   CHECK(TuningCache::load("t.json").size() == 1);
   CHECK(wbench("tune --op linear --n 3 --batch 2 --d 8" + kShort + "--tuning t.json").code == 0);
@@ -261,6 +354,7 @@ TEST_CASE("tune measures, keeps, adds to what was kept, and run reads it") {
   const TuningEntry* entry = cache.find(Context::cpu().info(), "linear", key);
   REQUIRE(entry != nullptr);
   CHECK((entry->num_candidates == 2 && entry->time_us > 0 && entry->policy.empty()));
+  CHECK((entry->is_autos_own && entry->strategy == "wide"));
 
   const Outcome run = wbench("run " + kTiny + "--tuning t.json --explain");
   CHECK(run.code == kSuccess);
@@ -361,7 +455,8 @@ TEST_CASE("an interrupted tune ends with 130 and keeps what was measured") {
 TEST_CASE("help of tune explains its columns") {
   const Outcome o = wbench("tune --help");
   CHECK(o.code == kSuccess);
-  for (const char* part : {"vs auto", "vs vendor", "--tuning", "--n", "--budget", "Exit codes"})
+  for (const char* part : {"vs auto", "kept", "95 % interval", "vs vendor", "--tuning", "--n",
+                           "--budget", "Exit codes"})
     CHECK_THAT(o.out, ContainsSubstring(part));
   CHECK_THAT(wbench("list policies").out, ContainsSubstring("m16n64"));
 }

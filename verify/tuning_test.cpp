@@ -42,12 +42,13 @@ TEST_CASE("what a tuning cache keeps comes back from its file") {
   TuningCache cache;
   cache.set(kH200, "linear", "n=4 batch=16", kEntry);
   cache.set(kH200, "linear", "n=8 batch=16", {"cublaslt", "", 1e-3, 1, ""});
+  cache.set(kH200, "linear", "n=9 batch=16", {"cublaslt", "h1", 1, 3, "", true});
   cache.set(gpu("a \"name\"\nwith everything", 0, 2), "linear", "", {"wide", "", 1e6, 2, "x"});
   const TemporaryFile file;
   cache.save(file.path);
   const TuningCache loaded = TuningCache::load(file.path);
   CHECK(loaded == cache);
-  CHECK(loaded.size() == 3);
+  CHECK(loaded.size() == 4);
   cache.save(file.path);  // over itself
   CHECK(TuningCache::load(file.path) == cache);
   REQUIRE(loaded.find(kH200, "linear", "n=4 batch=16") != nullptr);
@@ -96,6 +97,7 @@ TEST_CASE("what is no tuning cache is refused by name and left as it is") {
       {changed("12.25", "0"), "\"time_us\" is 0, expected a number above 0"},
       {changed("12.25", "-1"), "expected a number above 0"},
       {changed("12.25", "null"), "expected a number above 0"},
+      {changed("false", "0"), "\"is_autos_own\" is 0, expected true or false"},
       {changed("132", "1e99"), "expected a count"},
       {changed("132", "-1"), "expected a count"},
   }));
@@ -117,6 +119,8 @@ TEST_CASE("an entry that is there twice is refused, an unknown field is not") {
   CHECK_THAT(error_of([&] { (void)TuningCache::parse(text, "it"); }).second,
              ContainsSubstring("entry 1 is there twice"));
   CHECK(TuningCache::parse(changed("\"policy\"", "\"later\": [1], \"policy\""), "it").size() == 1);
+  const TuningCache older = TuningCache::parse(changed("is_autos_own", "later"), "it");
+  CHECK_FALSE(older.find(kH200, "linear", "n=4")->is_autos_own);
 }
 
 TEST_CASE("nesting without end neither crashes nor passes") {

@@ -50,6 +50,11 @@ class Fields {
     if (!value.is_number() || !(value.get<double>() > 0)) refuse_field(key, "a number above 0");
     return value.get<double>();
   }
+  bool flag(const char* key) const {  // false where an older file has none
+    if (!object_.contains(key)) return false;
+    if (!at(key).is_boolean()) refuse_field(key, "true or false");
+    return at(key).get<bool>();
+  }
 
  private:
   const Json& at(const char* key) const {
@@ -104,6 +109,7 @@ TuningCache TuningCache::parse(std::string_view text, const std::string& name) {
     entry.time_us = fields.positive("time_us");
     entry.num_candidates = fields.count("num_candidates");
     entry.kernel_hash = fields.text("kernel_hash");
+    entry.is_autos_own = fields.flag("is_autos_own");
     if (!cache.entries_.emplace(std::move(key), std::move(entry)).second) {
       refuse(name, "entry " + std::to_string(cache.entries_.size()) + " is there twice");
     }
@@ -123,7 +129,8 @@ std::string TuningCache::to_text() const {
                        {"policy", entry.policy},
                        {"time_us", entry.time_us},
                        {"num_candidates", entry.num_candidates},
-                       {"kernel_hash", entry.kernel_hash}});
+                       {"kernel_hash", entry.kernel_hash},
+                       {"is_autos_own", entry.is_autos_own}});
   }
   const Json document = {{"schema", {{"name", kSchemaName}, {"version", kSchemaVersion}}},
                          {"entries", entries}};

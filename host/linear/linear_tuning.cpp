@@ -105,12 +105,14 @@ std::optional<LinearChoice> tuned_linear_choice(const LinearProblem& problem,
   }
   char time[32];
   std::snprintf(time, sizeof(time), "%.4g us", entry->time_us);
-  return LinearChoice{*strategy,
-                      entry->strategy + ": tuned: " + time +
-                          (entry->policy.empty() ? "" : " with " + entry->policy) + " on " +
-                          device.name + ", the fastest of " +
-                          std::to_string(entry->num_candidates) + " candidates",
-                      entry->policy};
+  return LinearChoice{
+      *strategy,
+      entry->strategy + ": tuned: " + time +
+          (entry->policy.empty() ? "" : " with " + entry->policy) + " on " + device.name +
+          (entry->is_autos_own ? ", auto's own choice: no other of " : ", the fastest of ") +
+          std::to_string(entry->num_candidates) + " candidates" +
+          (entry->is_autos_own ? " was faster" : ""),
+      entry->policy};
 }
 
 }  // namespace wide
