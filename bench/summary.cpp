@@ -36,18 +36,21 @@ std::optional<Best> best_of(const CaseResult& result, Regime regime, Baseline ba
   return takes_part ? std::optional(best) : std::nullopt;
 }
 
-/// The interval of a case's best speedup lies at or above `bound`, and rounds enough stand behind
-/// it.
-bool is_above(const Best& best, double bound) {
-  return best.speedup != nullptr && best.speedup->pairs >= kMinPairs && best.speedup->ci_lo &&
-         *best.speedup->ci_lo >= bound;
+bool is_faster(const Best& best) {
+  return best.speedup != nullptr && best.speedup->verdict == "faster";
 }
 
-/// Nothing says that it does not lie above 1: its interval reaches there, or too few rounds stand
-/// behind it to tell.
-bool may_be_above(const Best& best, double bound) {
-  return best.speedup != nullptr &&
-         (best.speedup->pairs < kMinPairs || !best.speedup->ci_hi || *best.speedup->ci_hi >= bound);
+bool is_worthwhile(const Best& best) {
+  return is_faster(best) && best.speedup->ci_lo && *best.speedup->ci_lo >= kWorthwhile;
+}
+
+/// Nothing says that it is not: its interval reaches where that verdict begins, or too few rounds
+/// stand behind it to tell.
+bool may_be_faster(const Best& best) {
+  if (best.speedup == nullptr) return false;
+  const Speedup& s = *best.speedup;
+  return s.pairs < kMinPairs || !s.ci_hi ||
+         *s.ci_hi > faster_bound(s.aa_floor_pct.value_or(0) / 100);
 }
 
 /// The smallest n from which on, up to the largest n of the sweep, `holds` is true for every case.
@@ -81,14 +84,10 @@ OpSummary summarize_one(const std::string& op, Regime regime, Baseline baseline,
       summary.best_case = best.point->point.to_string();
     }
   }
-  constexpr double kJustAboveOne = 1 + 1e-12;
-  summary.crossover_n =
-      smallest_from_which(by_n, [](const Best& best) { return is_above(best, kJustAboveOne); });
-  summary.crossover_lo =
-      smallest_from_which(by_n, [](const Best& best) { return may_be_above(best, kJustAboveOne); });
+  summary.crossover_n = smallest_from_which(by_n, is_faster);
+  summary.crossover_lo = smallest_from_which(by_n, may_be_faster);
   summary.crossover_hi = summary.crossover_n;
-  summary.recommended_threshold =
-      smallest_from_which(by_n, [](const Best& best) { return is_above(best, kWorthwhile); });
+  summary.recommended_threshold = smallest_from_which(by_n, is_worthwhile);
   summary.strategy_wins.assign(wins.begin(), wins.end());
   std::stable_sort(summary.strategy_wins.begin(), summary.strategy_wins.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -129,12 +128,14 @@ const char* summary_definitions() {
          "                 two medians of a round)), with its 95 % bootstrap interval over rounds\n"
          "  crossover N    smallest N of the sweep from which on, in every case with that or a "
          "larger N, the\n"
-         "                 fastest strategy's interval lies above 1, from six rounds or more; "
-         "behind it, where\n"
-         "                 it differs, the smallest from which on the intervals only reach above "
-         "1\n"
-         "  threshold      the same with the interval at or above 1.05: where going wide is worth "
-         "its trouble\n"
+         "                 fastest strategy is `faster`: its interval lies above 1.01 and the "
+         "noise "
+         "floor of --aa,\n"
+         "                 from six rounds or more; behind it, where it differs, the smallest from "
+         "which on the\n"
+         "                 intervals only reach there\n"
+         "  threshold      the same with the interval at or above 1.05, too: where going wide is "
+         "worth its trouble\n"
          "  wins           in how many cases a strategy has the largest speedup\n"
          "  best           the largest speedup of the sweep, with its strategy and case\n"
          "  geomean        geometric mean, over cases, of the fastest strategy's speedup\n";

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "bench/evaluate.hpp"
+#include "bench/statistics/statistics.hpp"
 #include "wide/error.hpp"
 
 namespace wide::bench {
@@ -19,7 +20,8 @@ using Catch::Approx;
 
 Speedup speedup(const std::string& strategy, double ratio, double lo, double hi,
                 int64_t pairs = 12) {
-  return {strategy, Baseline::loop, Regime::cpu, pairs, ratio, lo, hi, "faster"};
+  const char* verdict = verdict_of({ratio, {lo, hi}, pairs});
+  return {strategy, Baseline::loop, Regime::cpu, pairs, ratio, lo, hi, verdict};
 }
 
 CaseResult case_of(int64_t n, std::vector<Speedup> speedups, const std::string& op = "linear",
@@ -63,11 +65,30 @@ TEST_CASE("every case of an N counts, and a failed one breaks the claim") {
   cases.back().status = Status::skipped;  // impossible there: no claim about it
   cases.erase(cases.begin() + 2);
   CHECK(summarize(cases)[0].crossover_n == 4);
-  cases[1].speedups[0].pairs = 3;  // too few rounds for a claim
+  cases[1].speedups[0] = speedup("a", 2, 1.9, 2.1, 3);  // too few rounds for a claim
   CHECK_FALSE(summarize(cases)[0].crossover_n);
 }
 
-TEST_CASE("the crossover lies between where intervals reach above 1 and where they lie above it") {
+TEST_CASE("within what a verdict calls the same there is no crossover") {
+  std::vector<CaseResult> cases{case_of(4, {speedup("a", 1.005, 1.002, 1.009)}),
+                                case_of(8, {speedup("a", 1.02, 1.005, 1.04)}),
+                                case_of(16, {speedup("a", 1.5, 1.4, 1.6)})};
+  const auto crossover = [&] { return summarize(cases)[0].crossover_n; };
+  const auto maybe = [&] { return summarize(cases)[0].crossover_lo; };
+  CHECK(cases[0].speedups[0].verdict == "same");
+  CHECK((crossover() == 16 && maybe() == 8));
+  cases[1].speedups[0] = speedup("a", 1.02, 1.011, 1.04);
+  CHECK((crossover() == 8 && maybe() == 8));
+  cases[1].speedups[0].aa_floor_pct = 5;  // the baseline differs from itself by more
+  cases[1].speedups[0].verdict = verdict_of({1.02, {1.011, 1.04}, 12}, 0.05);
+  CHECK((crossover() == 16 && maybe() == 16));
+  CHECK(summarize(cases)[0].recommended_threshold == 16);
+  cases[2].speedups[0].aa_floor_pct = 45;
+  cases[2].speedups[0].verdict = verdict_of({1.5, {1.4, 1.6}, 12}, 0.45);
+  CHECK((!crossover() && maybe() == 16 && !summarize(cases)[0].recommended_threshold));
+}
+
+TEST_CASE("the crossover lies between where intervals may be faster and where they are") {
   std::vector<CaseResult> cases{
       case_of(2, {speedup("a", 0.8, 0.7, 0.9)}), case_of(4, {speedup("a", 0.98, 0.9, 1.1)}),
       case_of(8, {speedup("a", 1.1, 0.95, 1.2)}), case_of(16, {speedup("a", 1.5, 1.4, 1.6)})};
@@ -82,7 +103,7 @@ TEST_CASE("the crossover lies between where intervals reach above 1 and where th
   CHECK(bounds() == Bounds{4, std::nullopt});  // beyond the sweep, perhaps
   cases[3].speedups[0] = speedup("a", 0.9, 0.85, 0.99);
   CHECK(bounds() == Bounds{std::nullopt, std::nullopt});
-  cases[3].speedups[0].pairs = 3;  // too few to rule it out
+  cases[3].speedups[0] = speedup("a", 0.9, 0.85, 0.99, 3);  // too few to rule it out
   CHECK(bounds() == Bounds{4, std::nullopt});
   cases[2].speedups.clear();
   cases[2].status = Status::oom;  // nobody goes wide there

@@ -140,9 +140,13 @@ std::optional<Ratio> paired_ratio(const RoundMedians& baseline, const RoundMedia
   return paired_ratio(std::span<const double>(theirs), std::span<const double>(mine), seed);
 }
 
+double faster_bound(double noise_floor) {
+  return 1 + std::max(kIndifference, noise_floor);
+}
+
 const char* verdict_of(const Ratio& ratio, double noise_floor) {
   if (ratio.pairs < kMinPairs) return "ambiguous";
-  const double high = 1 + std::max(kIndifference, noise_floor), low = 1 / high;
+  const double high = faster_bound(noise_floor), low = 1 / high;
   if (ratio.interval.lo > high) return "faster";
   if (ratio.interval.hi < low) return "slower";
   if (ratio.interval.lo >= low && ratio.interval.hi <= high) return "same";

@@ -52,6 +52,9 @@ std::optional<Ratio> paired_ratio(const RoundMedians& baseline, const RoundMedia
 /// exact_median_interval()'s.
 inline constexpr int64_t kMinPairs = 6;
 
+/// The ratio above which an interval is "faster": 1 % above 1, or the noise floor.
+double faster_bound(double noise_floor = 0);
+
 /// "faster" or "slower" where the interval lies beyond 1 by more than 1 % and the noise floor,
 /// "same" where it lies within, else "ambiguous"; always "ambiguous" below kMinPairs.
 const char* verdict_of(const Ratio& ratio, double noise_floor = 0);
