@@ -173,18 +173,19 @@ void evaluate(RunnerResult& runner, const Yardstick& y) {
   }
 }
 
-void find_launch_overhead(RunnerResult& runner) {
-  Measurement* stream = nullptr;
-  const Measurement* graph = nullptr;
-  for (Measurement& m : runner.measurements) {
-    if (m.stats.n == 0 || m.below_resolution) continue;
-    if (m.regime == Regime::stream) stream = &m;
-    if (m.regime == Regime::graph) graph = &m;
-  }
+void find_launch_overhead(RunnerResult& runner, const RunnerResult& captured) {
   const int64_t launches = runner.launches_per_call.value_or(0);
-  if (stream == nullptr || graph == nullptr || launches < 1) return;
-  stream->launch_overhead_ns_per_launch =
-      (stream->stats.median_ns - graph->stats.median_ns) / static_cast<double>(launches);
+  if (launches < 1) return;
+  for (Measurement& stream : runner.measurements) {
+    if (stream.regime != Regime::stream || stream.stats.n == 0 || !is_comparable(runner, stream))
+      continue;
+    for (const Measurement& graph : captured.measurements) {
+      if (graph.regime != Regime::graph || graph.stats.n == 0 || !is_comparable(captured, graph))
+        continue;
+      stream.launch_overhead_ns_per_launch =
+          (stream.stats.median_ns - graph.stats.median_ns) / static_cast<double>(launches);
+    }
+  }
 }
 
 std::vector<NoiseFloor> find_noise_floors(const RunnerResult& baseline, const RunnerResult& again,

@@ -33,9 +33,11 @@ struct Yardstick {
 /// that the work needs is not known.
 std::string roofline_bound(const Yardstick& yardstick);
 
-/// Of regimes stream and graph: what a launch by the host adds to what the device needs, into the
-/// measurement of regime stream. Nothing where either was not timed.
-void find_launch_overhead(RunnerResult& runner);
+/// What a launch by the host adds to what the device needs, into the runner's measurement of regime
+/// stream: that time minus the time of `captured` in regime graph, which is the runner itself, or
+/// the baseline `graph` of `loop`, whose calls it replays. Nothing where either was not timed, is
+/// not ok or below the timer's resolution, or launches are not known.
+void find_launch_overhead(RunnerResult& runner, const RunnerResult& captured);
 
 /// Of the same baseline under two names, per regime that both have.
 std::vector<NoiseFloor> find_noise_floors(const RunnerResult& baseline, const RunnerResult& again,

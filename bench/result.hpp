@@ -140,8 +140,10 @@ struct Measurement {
   int64_t kept_throttle = 0;  ///< throttled samples that are among the others; since 1.6
   std::optional<Clocks> clocks;
   std::optional<Energy> energy;
-  std::optional<double> enqueue_ns_per_call;            ///< of the host, in regime stream
-  std::optional<double> launch_overhead_ns_per_launch;  ///< stream minus graph, in regime stream
+  std::optional<double> enqueue_ns_per_call;  ///< of the host, in regime stream
+  /// Stream minus graph, in regime stream; of `loop`, minus the baseline `graph`. None of
+  /// `streams`, which has no graph to subtract.
+  std::optional<double> launch_overhead_ns_per_launch;
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
 

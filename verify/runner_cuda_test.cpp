@@ -57,6 +57,15 @@ TEST_CASE("a primitive in all regimes against all baselines") {
     CHECK(baseline.measurements.size() == (baseline.name == "loop" && !is_small ? 2 : 1));
     CHECK(has(baseline, baseline.name == "graph" ? Regime::graph : Regime::stream));
   }
+  const RunnerResult &loop = c.baselines[0], &streams = c.baselines[1], &graph = c.baselines[2];
+  const auto is_told = [](const RunnerResult& r) {
+    return r.status == Status::ok && !r.measurements.at(0).below_resolution;
+  };
+  const auto overhead = [](const RunnerResult& r) {
+    return r.measurements.at(0).launch_overhead_ns_per_launch;
+  };
+  CHECK(overhead(loop).has_value() == (loop.launches_per_call && is_told(loop) && is_told(graph)));
+  CHECK((!overhead(streams) && !overhead(graph)));
   CHECK(c.speedups.size() == (is_small ? 3 : 4) * c.strategies.size());
   CHECK(result.complete);
 }

@@ -160,15 +160,30 @@ TEST_CASE("a verdict has to exceed the noise floor of its baseline and regime") 
 TEST_CASE("what a launch adds is stream minus graph, per launch") {
   RunnerResult r = runner_of("loop", Regime::stream, 50'000);
   r.measurements.push_back(runner_of("loop", Regime::graph, 20'000).measurements[0]);
-  find_launch_overhead(r);
+  find_launch_overhead(r, r);
   CHECK_FALSE(r.measurements[0].launch_overhead_ns_per_launch);  // launches are not known
   r.launches_per_call = 10;
-  find_launch_overhead(r);
+  find_launch_overhead(r, r);
   CHECK(r.measurements[0].launch_overhead_ns_per_launch == 3000);
   r.measurements[0].launch_overhead_ns_per_launch.reset();
   r.measurements[1].below_resolution = true;
-  find_launch_overhead(r);
+  find_launch_overhead(r, r);
   CHECK_FALSE(r.measurements[0].launch_overhead_ns_per_launch);
+}
+
+TEST_CASE("what a launch of the loop adds is its time minus that of the baseline graph") {
+  RunnerResult loop = runner_of("loop", Regime::stream, 50'000);
+  RunnerResult graph = runner_of("graph", Regime::graph, 20'000);
+  loop.launches_per_call = 10;
+  find_launch_overhead(loop, loop);
+  CHECK_FALSE(loop.measurements[0].launch_overhead_ns_per_launch);  // it has no regime graph
+  graph.status = Status::verify_failed;
+  find_launch_overhead(loop, graph);
+  CHECK_FALSE(loop.measurements[0].launch_overhead_ns_per_launch);
+  graph.status = Status::ok;
+  find_launch_overhead(loop, graph);
+  CHECK(loop.measurements[0].launch_overhead_ns_per_launch == 3000);
+  CHECK_FALSE(graph.measurements[0].launch_overhead_ns_per_launch);
 }
 
 TEST_CASE("a cold call cannot be faster than memory delivers what it reads") {
