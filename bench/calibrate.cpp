@@ -172,6 +172,19 @@ std::vector<std::byte> uniform_operand(Dtype dtype, int64_t count, uint64_t seed
   return values;
 }
 
+void fill_uniform(const Context& context, const TensorView& to, uint64_t seed, Stream stream) {
+  const int64_t count = to.num_elements();
+  const int64_t once = std::min<int64_t>(count, 1 << 20);
+  const std::vector<std::byte> values = uniform_operand(to.dtype, once, seed);
+  for (int64_t from = 0; from < count; from += once) {
+    const Shape part{std::min(once, count - from)};
+    void* const at = static_cast<std::byte*>(to.data) + from * dtype_bytes(to.dtype);
+    copy(ConstTensorView(values.data(), to.dtype, part, Device{}),
+         TensorView(at, to.dtype, part, to.device), stream);
+  }
+  context.synchronize(stream);
+}
+
 double flops_rate(const Calibration& c, Dtype dtype, bool allows_tf32) {
   double rate = 0;
   for (const auto& [name, measured] : c.flops_per_s) {

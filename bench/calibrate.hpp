@@ -11,6 +11,7 @@
 #include "bench/result.hpp"
 #include "bench/timer/sampler.hpp"
 #include "wide/context.hpp"
+#include "wide/tensor.hpp"
 
 namespace wide::bench {
 
@@ -34,8 +35,11 @@ Floor floor_of(const Calibration& calibration, const catalog::Cost& cost, Dtype 
 /// The ceiling that a floor's operations are at; 0 where it was not measured.
 double flops_rate(const Calibration& calibration, Dtype dtype, bool allows_tf32);
 
-/// Seeded values of [-1, 1], what products are measured with.
+/// Seeded values of [-1, 1], what copies and products on a GPU are measured with: constant data
+/// draw less power, and are the faster for it than any real ones.
 std::vector<std::byte> uniform_operand(Dtype dtype, int64_t count, uint64_t seed);
+/// Fills a contiguous view with them, the same ones again every 2^20, and waits for the stream.
+void fill_uniform(const Context& context, const TensorView& to, uint64_t seed, Stream stream);
 
 /// The best of samples of a quarter of a second, as long as a clock takes to rise and as on the
 /// CPU; of a few where they are long, and of no more than so many where they are short.

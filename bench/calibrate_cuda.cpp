@@ -38,26 +38,14 @@ double copy_bandwidth(const Context& context, Stream stream) {
   const DeviceInfo& info = context.info();
   const int64_t wanted = std::max<int64_t>(4 * info.last_level_cache_bytes, 256 << 20);
   const int64_t bytes = std::min(wanted, info.memory_bytes / 16);
-  Tensor source(context, Dtype::uint8, {bytes}), destination(context, Dtype::uint8, {bytes});
-  fill_bytes(source, 0x5a, stream);
+  const Shape elements{bytes / dtype_bytes(Dtype::fp32)};
+  Tensor source(context, Dtype::fp32, elements), destination(context, Dtype::fp32, elements);
+  fill_uniform(context, source, 1, stream);
   constexpr int kCopies = 8;
   const auto sampler = make_stream_sampler(context, stream, [&] {
     for (int i = 0; i < kCopies; ++i) copy(source, destination, stream);
   });
-  return 2.0 * kCopies * static_cast<double>(bytes) / (best_sample_ns(*sampler) * 1e-9);
-}
-
-/// Random data: products of zeros draw less power and run faster than any real ones. The same
-/// values again every 256 rows, which no tile is that deep.
-void fill_random(Tensor& tensor, Dtype dtype, uint64_t seed, Stream stream) {
-  constexpr int64_t kCount = 1 << 20;
-  const std::vector<std::byte> once = uniform_operand(dtype, kCount, seed);
-  const int64_t rows = kCount / kSize;
-  for (int64_t row = 0; row < kSize; row += rows) {
-    void* to = static_cast<std::byte*>(tensor.data()) + row * kSize * dtype_bytes(dtype);
-    copy(ConstTensorView(once.data(), dtype, {rows, kSize}, Device{}),
-         TensorView(to, dtype, {rows, kSize}, tensor.view().device), stream);
-  }
+  return 2.0 * kCopies * static_cast<double>(source.bytes()) / (best_sample_ns(*sampler) * 1e-9);
 }
 
 struct Product {
@@ -115,10 +103,13 @@ void measure_products(const Context& context, Stream stream, Calibration& c) {
   const auto cublas = static_cast<cublasHandle_t>(handles.cublas());
   Tensor a(context, Dtype::fp32, {kSize, kSize}), b(context, Dtype::fp32, {kSize, kSize});
   Tensor out(context, Dtype::fp32, {kSize, kSize});
+  // The same values again every 256 rows, which no tile is that deep.
   const auto fill = [&](Dtype dtype) {
-    fill_random(a, dtype, 1, stream);
-    fill_random(b, dtype, 2, stream);
-    context.synchronize(stream);
+    uint64_t seed = 0;
+    for (Tensor* tensor : {&a, &b}) {
+      const TensorView operand(tensor->data(), dtype, {kSize, kSize}, context.device());
+      fill_uniform(context, operand, ++seed, stream);
+    }
   };
   WIDE_CHECK_CUBLAS(cublasSetStream(cublas, native(stream)));
   // A capture would else allocate one, in every replay. What cuBLAS's documentation has for Hopper.

@@ -81,6 +81,23 @@ TEST_CASE("a floor is the larger of two parts plus a launch") {
   CHECK(floor_of(c, cost, Dtype::fp16, true).total_ns() == Approx(157));
 }
 
+TEST_CASE("copies and products are measured with random values, to the last element") {
+  constexpr int64_t kPeriod = 1 << 20, kCount = 2 * kPeriod + 1000;
+  const Context context = Context::cpu();
+  Tensor tensor(context, Dtype::fp32, {kCount});
+  fill_bytes(tensor, 0x5a, Stream::cpu());
+  fill_uniform(context, tensor, 3, Stream::cpu());
+  const std::vector<std::byte> once = uniform_operand(Dtype::fp32, kPeriod, 3);
+  const auto* filled = static_cast<const float*>(tensor.data());
+  int64_t different = 0;
+  for (int64_t i = 0; i < kCount; ++i) {
+    const double expected = load_element(once.data(), Dtype::fp32, i % kPeriod);
+    different += static_cast<double>(filled[i]) == expected ? 0 : 1;
+  }
+  CHECK(different == 0);
+  CHECK(std::set<float>(filled, filled + 1000).size() > 900);
+}
+
 TEST_CASE("products are measured with values of [-1, 1], whatever the dtype") {
   constexpr int64_t kCount = 4096;
   for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16, Dtype::fp8_e4m3}) {
