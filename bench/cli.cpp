@@ -120,8 +120,10 @@ void add_sampling(CLI::App& app, Options& o) {
       ->group(group)
       ->check(kPositive)
       ->capture_default_str();
-  app.add_option("--budget", o.budget_s,
-                 "seconds for the whole sweep: fewer samples, never fewer cases; run: 60 for ci")
+  app.add_option(
+         "--budget", o.budget_s,
+         "seconds for the whole sweep: fewer samples, never fewer cases; that it was exceeded "
+         "is said; run: 60 for ci")
       ->group(group)
       ->check(kPositive);
   app.add_option("--order-seed", o.config.order_seed, "of the strategies' order")

@@ -294,6 +294,8 @@ int run_planned(const GlobalOptions& global, const RunOptions& options, RunPlan&
     plan.isolating_command.emplace_back("-q");
   }
   const bool has_run = run_guarded(plan, result, err);
+  if (auto check = is_child ? std::nullopt : budget_check(result))  // a child has a share alone
+    result.environment_checks.push_back(std::move(*check));
   for (const EnvironmentCheck& check : result.environment_checks) {
     // A table says so at its foot.
     if (!global.quiet && goes_to_stdout(options.output)) err << "wbench: " << check.text << "\n";

@@ -15,6 +15,7 @@
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
 #include "bench/interrupt.hpp"
+#include "bench/machine_checks.hpp"
 #include "bench/report/report.hpp"
 #include "bench/report/table.hpp"
 #include "bench/report/terminal.hpp"
@@ -329,6 +330,9 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
     if (is_interrupted()) break;
   }
   if (options.dry_run) return kSuccess;
+  const std::string exceeded =
+      options.budget_s > 0 ? budget_text(options.budget_s, seconds_since(start)) : "";
+  if (!exceeded.empty()) err << "wbench: " << exceeded << "\n";
   int code = has_run ? exit_code_of(all, is_interrupted()) : kRuntimeError;
   if (rows.size() > 1) {
     out << listing_text(rows, output_width());

@@ -66,4 +66,19 @@ std::optional<EnvironmentCheck> ceilings_check(const Calibration& before,
                   kCeilingsMovedPct, moved)};
 }
 
+std::string budget_text(double budget_s, double taken_s) {
+  if (taken_s <= budget_s) return "";
+  return fmt::format(
+      "--budget {:.3g} s was exceeded by {:.2g} s: no case is left out, nor its checks and first "
+      "rounds",
+      budget_s, taken_s - budget_s);
+}
+
+std::optional<EnvironmentCheck> budget_check(const RunResult& result) {
+  if (!result.config.budget_s) return std::nullopt;
+  std::string text = budget_text(*result.config.budget_s, result.duration_s);
+  if (text.empty()) return std::nullopt;
+  return EnvironmentCheck{"E_BUDGET", "warn", std::move(text)};
+}
+
 }  // namespace wide::bench

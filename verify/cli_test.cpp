@@ -84,6 +84,24 @@ TEST_CASE("a run end to end: JSON on standard output, and nothing else") {
   CHECK(result.op_summaries.size() == 1);
 }
 
+TEST_CASE("a run that exceeds its budget says so in its last lines and in its result") {
+  const Outcome table = wbench("run " + kTiny + "--budget 0.001");
+  CHECK(table.code == kSuccess);
+  CHECK_THAT(table.out, ContainsSubstring("warn: --budget 0.001 s was exceeded by "));
+  const auto codes_of = [](const std::string& budget) {
+    std::string codes;
+    for (const EnvironmentCheck& check :
+         parse_result(wbench("run " + kTiny + "--json - --budget " + budget).out)
+             .environment_checks)
+      codes += check.code + " ";
+    return codes;
+  };
+  CHECK_THAT(codes_of("0.001"), ContainsSubstring("E_BUDGET"));
+  CHECK_THAT(codes_of("1000"), !ContainsSubstring("E_BUDGET"));
+  const Outcome tune = wbench("tune " + kTiny + "--budget 0.001");
+  CHECK_THAT(tune.err, ContainsSubstring("wbench: --budget 0.001 s was exceeded by "));
+}
+
 TEST_CASE("what the result is to keep has a name, and each one once") {
   for (const char* wrong : {"--context x", "--context =1", "--context a=1 --context a=2"}) {
     const Outcome o = wbench("run " + kTiny + wrong);

@@ -146,6 +146,20 @@ TEST_CASE("ceilings that moved are said with both numbers") {
              ContainsSubstring(": 2.00 TFLOP/s bf16 before, 1.00 TFLOP/s after; \"of"));
 }
 
+TEST_CASE("a budget that was exceeded is said with both times") {
+  RunResult result;
+  result.duration_s = 3.5;
+  CHECK_FALSE(budget_check(result));  // there is none
+  result.config.budget_s = 3.5;
+  CHECK_FALSE(budget_check(result));
+  result.config.budget_s = 2;
+  const auto check = budget_check(result);
+  REQUIRE(check);
+  CHECK((check->code == "E_BUDGET" && check->severity == "warn"));
+  CHECK_THAT(check->text, ContainsSubstring("--budget 2 s was exceeded by 1.5 s"));
+  CHECK(budget_text(4, 3.5).empty());
+}
+
 TEST_CASE("a ceiling that was not measured has not moved") {
   const Calibration known{100e9, {{"fp32", 2e12}}, 100, 1, 20};
   CHECK_FALSE(ceilings_check(known, Calibration()));
