@@ -87,7 +87,8 @@ std::string doubt_text(const Measurement& m, const std::string& doubt) {
 
 bool is_mistrusted(const VerifyOutcome& verify) {
   const auto compared = static_cast<double>(verify.elements_compared);
-  return verify.zeros && compared > 0 && static_cast<double>(*verify.zeros) > kMostZeros * compared;
+  return verify.zeros && compared > 0 &&
+         static_cast<double>(*verify.zeros) > kMistrustedZeros * compared;
 }
 
 bool is_mistrusted(const CaseResult& c) {

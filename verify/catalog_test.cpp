@@ -32,13 +32,15 @@ struct Tally {
   std::set<std::string> ran, refused;
 };
 
-/// Outputs by what became of them. Mistrusted are those that agree with a reference of hardly
-/// anything but zeros: a kernel that writes nothing else would pass, too.
+/// Outputs by what became of them. Vacuous are those that agree with a reference of hardly anything
+/// but zeros: a kernel that writes nothing else would pass, too.
 struct Statuses {
-  int64_t passed = 0, failed = 0, mistrusted = 0, refused = 0;
+  int64_t passed = 0, failed = 0, vacuous = 0, refused = 0;
 };
 
-constexpr double kMistrustedShare = 0.9;
+/// Not what wbench mistrusts a result for (bench/doubts.hpp), which is less: relu of 45 numbers,
+/// votes and whole numbers have more zeros than that, and other cases of the same op have few.
+constexpr double kVacuousShare = 0.9;
 
 bool keeps_infinities(const PrimitiveSpec& spec, const std::string& strategy) {
   return std::all_of(spec.strategies.begin(), spec.strategies.end(), [&](const auto& info) {
@@ -46,12 +48,12 @@ bool keeps_infinities(const PrimitiveSpec& spec, const std::string& strategy) {
   });
 }
 
-bool is_mistrusted(const ReferenceSample& reference) {
+bool is_vacuous(const ReferenceSample& reference) {
   int64_t zeros = 0;
   for (const auto& row : reference.rows()) {
     zeros += std::count(row.values.begin(), row.values.end(), 0.0);
   }
-  return static_cast<double>(zeros) > kMistrustedShare * static_cast<double>(reference.elements());
+  return static_cast<double>(zeros) > kVacuousShare * static_cast<double>(reference.elements());
 }
 
 /// Runs cases of one primitive after another and counts what becomes of them.
@@ -88,9 +90,9 @@ void Verification::check_verdict(const ReferenceSample& reference, const MemberO
       catalog::compare(reference, outputs, {.keeps_infinities = keeps_infinities});
   CHECK(verdict.message == "");
   CHECK(verdict.passed);
-  const bool is_trusted = trusts_zeros_ || !is_mistrusted(reference);
-  ++(!verdict.passed ? statuses_.failed : is_trusted ? statuses_.passed : statuses_.mistrusted);
-  CHECK(is_trusted);
+  const bool says_something = trusts_zeros_ || !is_vacuous(reference);
+  ++(!verdict.passed ? statuses_.failed : says_something ? statuses_.passed : statuses_.vacuous);
+  CHECK(says_something);
 }
 
 void Verification::refuse(const std::string& name, const std::string& reason) {
@@ -228,8 +230,8 @@ Statuses verify_catalog(const Context& context) {
     verification.finish(*spec);
   }
   const Statuses& statuses = verification.statuses();
-  WARN(statuses.passed << " outputs passed, " << statuses.failed << " failed, "
-                       << statuses.mistrusted << " mistrusted, " << statuses.refused << " refused");
+  WARN(statuses.passed << " outputs passed, " << statuses.failed << " failed, " << statuses.vacuous
+                       << " vacuous, " << statuses.refused << " refused");
   return statuses;
 }
 

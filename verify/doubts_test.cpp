@@ -265,6 +265,12 @@ TEST_CASE("a check against zeros is mistrusted: whoever writes zeros passes it")
   CHECK_FALSE(is_mistrusted(verify_of(wbench(
       "run --op pointwise --function relu --n 2 --batch 2 --verify only --json -" + kShort))));
   CHECK_FALSE(is_mistrusted(VerifyOutcome()));
+  VerifyOutcome bound = all;
+  bound.elements_compared = 100;
+  bound.zeros = 65;
+  CHECK_FALSE(is_mistrusted(bound));
+  bound.zeros = 66;
+  CHECK(is_mistrusted(bound));
   VerifyOutcome old = all;
   old.zeros.reset();
   CHECK_FALSE(is_mistrusted(old));
