@@ -27,6 +27,7 @@ esac
 ./scripts/check_layers
 ./scripts/check_includes
 ./scripts/format --check
+./scripts/reports
 for preset in "${presets[@]}"; do
   start=$SECONDS
   ./scripts/build.sh "$preset"

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import runpy
 import shutil
 import subprocess
 import tempfile
@@ -131,6 +132,48 @@ class IncludesTest(ScriptTest):
 
     def test_nothing_read_is_no_pass(self):
         self.assertEqual(self.check(), (1, "check_includes: 0 files, 0 violations\n"))
+
+
+class ReportsTest(ScriptTest):
+    """Of the dated reports, which are of today's sources."""
+
+    def setUp(self):
+        super().setUp()
+        self.root = self.root.resolve()
+        for name in ("reports", "mutate", "fuzz"):
+            self.put(f"scripts/{name}", (ROOT / "scripts" / name).read_text(), 0o755)
+        self.put("kernels/k/k.cu", "old")
+        self.put("verify/simt/s.cpp", "old")
+        mutate, fuzz = (runpy.run_path(str(self.root / "scripts" / name), run_name=name) for name in ("mutate", "fuzz"))
+        for path in fuzz["sources"](fuzz["TARGETS"]):
+            self.put(path.relative_to(self.root), "old")
+        for name, stated in [("mutation", mutate["source_hash"]()), ("sweep", "0" * 16), ("fuzz", fuzz["source_hash"](fuzz["TARGETS"]))]:
+            self.put(f"verify/{name}_report.txt", f"2026-01-02, sources {stated}: fine\n")
+
+    def reports(self):
+        code, output = self.run_script("scripts/reports", GIT_CEILING_DIRECTORIES=str(self.root.parent))
+        return code, [line.split(" anew: ")[0] for line in output.splitlines()]
+
+    def test_what_changed_since_is_said_and_is_no_failure(self):
+        mutation, sweep, fuzz = (f"reports: {name}_report.txt of 2026-01-02 is of " for name in ("mutation", "sweep", "fuzz"))
+        same, other = "today's sources", "other sources than today's"
+        self.assertEqual(self.reports(), (0, [mutation + same, sweep + other + ";", fuzz + same]))  # of its history nothing is known
+        git = ("git", "-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false")
+        for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "reports"]):
+            self.assertEqual(self.run_script(*git, *words)[0], 0)
+        self.put("kernels/k/k.cu", "new")
+        self.put("kernels/k/added.cu", "new")
+        self.put("bench/events.cpp", "new")
+        count = other + ": 2 of 3 files have changed since;"
+        code, lines = self.reports()
+        self.assertEqual((code, lines[:2]), (0, [mutation + count, sweep + count]))
+        self.assertRegex(lines[2], re.escape(fuzz + other) + r": 1 of \d\d files have changed since;$")
+
+    def test_a_report_without_a_hash_is_a_failure(self):
+        self.put("verify/sweep_report.txt", "2026-01-02: fine\n")
+        code, lines = self.reports()
+        self.assertEqual(code, 1)
+        self.assertIn('reports: verify/sweep_report.txt: no hash of sources in its first line, "2026-01-02: fine"', lines)
 
 
 class RunTestsTest(ScriptTest):
