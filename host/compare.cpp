@@ -8,9 +8,12 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <set>
 
+#include "host/core/cpu_device.hpp"
+#include "host/core/thread_pool.hpp"
 #include "wide/convert.hpp"
 
 namespace wide::catalog {
@@ -20,18 +23,17 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// The first, the last and seeded random rows, ascending.
-std::set<int64_t> choose_rows(int64_t rows, int64_t wanted, std::mt19937_64& random) {
-  std::set<int64_t> chosen;
-  if (rows == 0) return chosen;
+std::vector<int64_t> choose_rows(int64_t rows, int64_t wanted, std::mt19937_64& random) {
   if (wanted >= rows) {
-    for (int64_t row = 0; row < rows; ++row) chosen.insert(chosen.end(), row);
-    return chosen;
+    std::vector<int64_t> all(static_cast<size_t>(rows));
+    std::iota(all.begin(), all.end(), int64_t{0});
+    return all;
   }
-  chosen = {0, rows - 1};
+  std::set<int64_t> chosen{0, rows - 1};
   while (static_cast<int64_t>(chosen.size()) < wanted) {
     chosen.insert(static_cast<int64_t>(random() % static_cast<uint64_t>(rows)));
   }
-  return chosen;
+  return {chosen.begin(), chosen.end()};
 }
 
 double error_ratio(double got, double expected, double tolerance, bool keeps_infinities) {
@@ -182,6 +184,41 @@ void count_nans(const ReferenceSample& reference, const MemberOutputs& outputs,
   }
 }
 
+/// As many as are worth starting for rows of so many operations each.
+int reference_threads(double row_flops, size_t num_rows) {
+  constexpr double kFlopsPerThread = 2e6;  // a few milliseconds, many times what starting one takes
+  const double worth = row_flops * static_cast<double>(num_rows) / kFlopsPerThread;
+  return worth < 2 ? 1 : static_cast<int>(std::min<double>(worth, usable_cpu_threads()));
+}
+
+/// Of rows that share what is found once for them the first goes ahead.
+void compute_rows(const Workload& workload, double row_flops,
+                  std::vector<ReferenceSample::Row>& rows) {
+  constexpr double kFlopsPerTask = 1e5;  // about a tenth of a millisecond
+  const auto rows_per_task = static_cast<size_t>(std::max(1.0, kFlopsPerTask / row_flops));
+  const int64_t together = workload.reference_rows_together();
+  ThreadPool threads(reference_threads(row_flops, rows.size()));
+  const auto compute = [&](size_t i) {
+    ReferenceSample::Row& row = rows[i];
+    const auto length = static_cast<size_t>(workload.row_length(row.member));
+    row.values.resize(length), row.tolerances.resize(length);
+    workload.reference_row(row.member, row.row, row.values, row.tolerances);
+  };
+  const auto share = [&](const ReferenceSample::Row& a, const ReferenceSample::Row& b) {
+    return a.member == b.member && (together == 0 || a.row / together == b.row / together);
+  };
+  for (size_t first = 0, last = 0; first < rows.size(); first = last) {
+    while (last < rows.size() && share(rows[first], rows[last])) ++last;
+    compute(first);
+    const auto compute_some = [&](int64_t task) {
+      const size_t begin = first + 1 + static_cast<size_t>(task) * rows_per_task;
+      for (size_t i = begin; i < std::min(begin + rows_per_task, last); ++i) compute(i);
+    };
+    const size_t tasks = (last - first - 1 + rows_per_task - 1) / rows_per_task;
+    threads.run(static_cast<int64_t>(tasks), task_body(compute_some));
+  }
+}
+
 /// Why these are not the outputs that the reference was computed for; empty where they are.
 std::string shape_trouble(const ReferenceSample& reference, const MemberOutputs& outputs) {
   const auto expected = reference.members();
@@ -221,13 +258,11 @@ ReferenceSample::ReferenceSample(const Workload& workload, double flops_budget, 
                                ? rows
                                : std::max<int64_t>(3, static_cast<int64_t>(affordable));
     for (const int64_t row : choose_rows(rows, wanted, random)) {
-      Row& entry = rows_.emplace_back(Row{member, row, {}, {}});
-      entry.values.resize(static_cast<size_t>(length));
-      entry.tolerances.resize(static_cast<size_t>(length));
-      workload.reference_row(member, row, entry.values, entry.tolerances);
+      rows_.push_back({member, row, {}, {}});
       elements_ += length;
     }
   }
+  compute_rows(workload, row_flops, rows_);
 }
 
 Verdict compare(const ReferenceSample& reference, const MemberOutputs& outputs,

@@ -17,7 +17,8 @@ namespace wide::catalog {
 /// first, the last and seeded random ones. Computed once, used for every strategy and baseline.
 class ReferenceSample {
  public:
-  /// `flops_budget` bounds the work; at least min(3, rows) rows of every member are taken.
+  /// `flops_budget` bounds the work; at least min(3, rows) rows of every member are taken. Several
+  /// threads compute them, where that is worth while, and the same numbers however many.
   explicit ReferenceSample(const Workload& workload, double flops_budget = 2e8, uint64_t seed = 1);
 
   struct Row {

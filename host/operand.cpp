@@ -8,7 +8,9 @@
 #include "host/operand.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <mutex>
 #include <thread>
 
 #include "host/core/check.hpp"
@@ -168,8 +170,9 @@ struct Operand::State {
   std::vector<std::byte> host;  ///< an input's buffer where the device is not the host
   uint64_t hash = 0;            ///< of an input's buffer where it is
   mutable std::vector<Tensor> separate;
+  mutable std::mutex decoding;  ///< held by the thread that writes the next two
   mutable std::vector<double> decoded;
-  mutable int64_t decoded_member = -1;
+  mutable std::atomic<int64_t> decoded_member{-1};
 
   int64_t element_bytes() const { return dtype_bytes(description.dtype); }
   bool is_output() const { return description.distribution.kind == Distribution::Kind::none; }
@@ -404,7 +407,9 @@ std::span<const double> Operand::values(int64_t member) const {
   const State& s = *state_;
   WIDE_REQUIRE(!s.is_output(), s.name() + ": an output has no values to look at");
   const int64_t wanted = s.description.is_shared ? 0 : member;
-  if (s.decoded_member == wanted) return s.decoded;
+  if (s.decoded_member.load(std::memory_order_acquire) == wanted) return s.decoded;
+  const std::lock_guard lock(s.decoding);
+  if (s.decoded_member.load(std::memory_order_relaxed) == wanted) return s.decoded;
   const MemberPlace& place = s.place_of(wanted);
   s.decoded.resize(static_cast<size_t>(num_elements(place.shape)));
   const int64_t length = run_length(place);
@@ -413,7 +418,7 @@ std::span<const double> Operand::values(int64_t member) const {
     double* out = s.decoded.data() + run * length;
     for (int64_t i = 0; i < length; ++i) out[i] = load_element(source, s.description.dtype, i);
   }
-  s.decoded_member = wanted;
+  s.decoded_member.store(wanted, std::memory_order_release);
   return s.decoded;
 }
 

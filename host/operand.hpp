@@ -112,8 +112,8 @@ class Operand {
   TensorView packed() const;
   /// Member i's own tensor for the baseline.
   TensorView member(int64_t index) const;
-  /// Member i's values, decoded, in the order of a densely packed member tensor. Valid until the
-  /// next call on this operand.
+  /// Member i's values, decoded, in the order of a densely packed member tensor. Valid until
+  /// those of another member are asked for; threads may ask for one member's at once.
   std::span<const double> values(int64_t member) const;
   int64_t bytes() const;  ///< of the packed tensor, without gaps
 

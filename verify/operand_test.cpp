@@ -4,9 +4,11 @@
 // Operands as memory: layouts against index arithmetic of this test's own, guard bands, gaps and
 // inputs against writes made by hand.
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <set>
+#include <thread>
 
 #include "host/operand.hpp"
 #include "verify/support/devices.hpp"
@@ -137,6 +139,21 @@ TEST_CASE("a member's own tensor holds the values of its part of the packed one"
       }
     }
     CHECK(operand.damage(Stream::cpu()) == "");
+  }
+}
+
+TEST_CASE("threads may ask for a member's values at once") {
+  Operand::Description large = weights();
+  large.member_shape = {400, 600};
+  const Operand operand(one_thread(), large, {}), again(one_thread(), large, {});
+  for (int64_t member = 0; member < 3; ++member) {
+    const std::vector<double> expected = values_of(again, member);
+    std::atomic<int> differing{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([&] { differing += values_of(operand, member) == expected ? 0 : 1; });
+    for (std::thread& thread : threads) thread.join();
+    CHECK(differing == 0);
   }
 }
 

@@ -173,6 +173,7 @@ class AttentionWorkload final : public PackedWorkload {
     judge_attention_row(like_, own, keys_, row, key_length(member, batch_row), values, tolerances);
   }
 
+  int64_t reference_rows_together() const override { return like_.seq; }
   /// Of a row that is the first of its batch row.
   double reference_row_flops() const override {
     const auto d = static_cast<double>(like_.features), keys = static_cast<double>(*like_.kv_seq);

@@ -168,6 +168,9 @@ class ModelWorkload final : public PackedWorkload {
       }
     }
   }
+  int64_t reference_rows_together() const override {
+    return std::max<int64_t>(rows(0) / std::max<int64_t>(problem_.batch, 1), 1);
+  }
   double reference_row_flops() const override {
     return (kNoisy + 1) * graph_flops(*graph_) * static_cast<double>(problem_.batch) /
            static_cast<double>(std::max<int64_t>(rows(0), 1));

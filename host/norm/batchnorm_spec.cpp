@@ -126,8 +126,10 @@ class BatchnormWorkload final : public PackedWorkload {
     if (problem_.mode == BatchnormMode::eval) {
       statistics = {of(mean_, 0), of(variance_, 0)};
     } else {
-      if (statistics_member_ != member) statistics_ = channel_statistics(problem_, x);
-      statistics_member_ = member;
+      if (statistics_member_ != member) {
+        statistics_ = channel_statistics(problem_, x);
+        statistics_member_ = member;
+      }
       statistics = statistics_[channel];
     }
     batchnorm_reference(problem_, statistics, of(gamma_, 1), of(beta_, 0),

@@ -113,8 +113,10 @@ class GroupnormWorkload final : public PackedWorkload {
     as_channels.dtype = p.dtype;
     as_channels.epsilon = p.epsilon;
     const auto x = x_->values(member);
-    if (statistics_member_ != member) statistics_ = channel_statistics(as_channels, x);
-    statistics_member_ = member;
+    if (statistics_member_ != member) {
+      statistics_ = channel_statistics(as_channels, x);
+      statistics_member_ = member;
+    }
     const int64_t image_channel = row * p.width / (p.height * p.width);  // b * C + c
     const auto channel = static_cast<size_t>(image_channel % p.channels);
     const auto of = [&](const Operand* operand, double absent) {

@@ -153,6 +153,7 @@ class RecurrentWorkload final : public PackedWorkload {
     return like_.dtype == Dtype::fp32 ? of_product : 4 * of_product;
   }
 
+  int64_t reference_rows_together() const override { return like_.steps; }
   /// Of a row whose sequence has not been judged yet.
   double reference_row_flops() const override {
     const RecurrentProblem& p = like_;

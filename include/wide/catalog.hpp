@@ -234,6 +234,10 @@ class Workload {
   /// each value the largest error |got - value| that passes. Shares no code with any strategy.
   virtual void reference_row(int64_t member, int64_t row, std::span<double> values,
                              std::span<double> tolerances) const = 0;
+  /// So many rows of a member at a time, from its first on, share what reference_row() finds once
+  /// for them: behind one of these several threads may compute the others at once. 0: all of the
+  /// member's.
+  virtual int64_t reference_rows_together() const { return 0; }
   /// What the errors' squares of a member's output may add up to, as a share of the outputs' own;
   /// infinite: anything. Bounds of single errors grow with a sum's length, and would let long sums
   /// of a lower precision pass.
