@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "bench/adversarial.hpp"
 #include "bench/choice.hpp"
@@ -27,7 +28,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kReferenceFlops = 2e8;  // about a quarter of a second
+constexpr double kReferenceFlops = 2e8;  // about a quarter of a second of a thread
 constexpr double kBudgetUse = 0.9;       // of a case's share; the rest is for what is not foreseen
 
 double seconds_since(Clock::time_point start) {
@@ -276,6 +277,7 @@ class CaseRunner {
 
   /// Within a budget the references of a case may take about a tenth of its share.
   double reference_flops() const {
+    if (plan_.compares_all) return std::numeric_limits<double>::infinity();
     if (request_.budget_s <= 0) return kReferenceFlops;
     constexpr double kFlopsPerSecond = 8e8;
     return std::min(kReferenceFlops, 0.1 * request_.budget_s * kFlopsPerSecond);
@@ -434,9 +436,9 @@ CaseResult run_case(const CaseRequest& request, std::string& fatal) {
   result.point = request.point;
   result.op_version = request.spec->version;
   result.case_id = case_id(*request.spec, request.point);
-  // Only `verify` knows hostile operands.
-  result.reproduce =
-      reproduce_command(request.point, request.plan->config.is_adversarial ? "verify" : "run");
+  // Only `verify` knows hostile operands, and comparing all.
+  const bool is_verify = request.plan->config.is_adversarial || request.plan->compares_all;
+  result.reproduce = reproduce_command(request.point, is_verify ? "verify" : "run");
   try {
     CaseRunner(request, result, fatal).run();
   } catch (...) {

@@ -259,6 +259,7 @@ RunPlan plan_of(const RunOptions& options, const RunConfig& config, const Contex
   plan.exits_on_error = options.exits_on_error;
   plan.saving = parse_saving_rule(options.saving);
   plan.config.is_adversarial = options.is_adversarial;
+  plan.compares_all = options.compares_all;
   if (options.is_profiled) plan.profiled_calls = options.profiled_calls;
   plan.profiles_graph = selection.regimes == "graph";
   plan.profiles_endlessly = options.is_endless;

@@ -81,6 +81,7 @@ struct RunOptions {
   bool exits_on_error = false;             ///< after the first case that failed or is wrong
   int64_t sampled_cases = 0;               ///< of the selection; 0: all
   bool is_adversarial = false;             ///< verify_adversarially() of adversarial.hpp, too
+  bool compares_all = false;               ///< RunPlan's
   std::optional<Calibration> calibration;  ///< of this device a moment ago; none: measured
 };
 

@@ -77,6 +77,7 @@ std::string reproduce_suffix(const RunOptions& options, const Device& device) {
   const RunConfig& config = options.config;
   std::string text = options.selection.file.words() + " --device " + to_string(device);
   if (options.is_adversarial) text += " --adversarial";
+  if (options.compares_all) text += " --all";
   text += given(kTexts, options) + given(kWords, config) + given(kCounts, config) +
           given(kReals, config) + given(kSeeds, config);
   for (const auto& [name, flag] : kFlags) {

@@ -37,6 +37,7 @@ struct RunPlan {
   std::vector<Baseline> baselines;
   std::vector<Peer*> peers;  ///< other programs, measured beside the baselines
   bool verify_only = false;
+  bool compares_all = false;     ///< of outputs; else rows that are sampled, where all take long
   SavingRule saving;             ///< of calls that are checked
   std::string reproduce_suffix;  ///< of the cases' commands: what is not in their axes
   bool exits_on_error = false;   ///< the first case that fails or is wrong is the last one

@@ -300,6 +300,27 @@ TEST_CASE("hostile operands are said in the result and in its command") {
   CHECK(repeated.cases.at(0).strategies.at(0).verify == result.cases[0].strategies.at(0).verify);
 }
 
+TEST_CASE("verify says how much it compared, and with --all compares all") {
+  const std::string line =
+      "verify -q --op linear --n 1 --batch 300 --d 512 -d cpu --strategy wide ";
+  const RunResult sampled = parse_result(wbench(line + "--baseline none --json -").out);
+  const VerifyOutcome some = sampled.cases.at(0).strategies.at(0).verify;
+  CHECK((some.elements_compared > 0 && some.elements_compared < some.elements));
+  CHECK_THAT(sampled.cases[0].reproduce, !ContainsSubstring("--all"));
+  CHECK_THAT(wbench(line + "--baseline none").out,
+             ContainsSubstring("compared: " + std::to_string(some.elements_compared) + " of " +
+                               std::to_string(some.elements) + " values"));
+  const Outcome all = wbench(line + "--baseline none --all --json -");
+  CHECK(all.code == kSuccess);
+  const CaseResult c = parse_result(all.out).cases.at(0);
+  CHECK(c.strategies.at(0).verify.elements_compared == 300 * 512);
+  CHECK(c.strategies[0].verify.elements == 300 * 512);
+  CHECK_THAT(c.reproduce, ContainsSubstring("wbench verify --op linear") &&
+                              ContainsSubstring("--device cpu --all"));
+  CHECK_THAT(wbench(line + "--baseline none --all").out, !ContainsSubstring("compared: "));
+  CHECK(wbench("run --dry-run --all --op linear").code == kUsage);
+}
+
 TEST_CASE("a case's command has every option that its times depend on") {
   const std::string options =
       " --cache rotate "

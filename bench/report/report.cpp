@@ -187,6 +187,19 @@ std::string notes_text(const RunResult& result, const std::vector<ReportRow>& ro
   return notes;
 }
 
+/// How much of the outputs was compared, where that is not all.
+std::string sample_text(const std::vector<ReportRow>& rows) {
+  int64_t compared = 0, all = 0;
+  for (const ReportRow& row : rows) {
+    if (!row.opens_runner || row.runner == nullptr) continue;
+    compared += row.runner->verify.elements_compared;
+    all += row.runner->verify.elements;
+  }
+  if (compared == all) return "";
+  return fmt::format("compared: {} of {} values of outputs; verify --all compares all\n", compared,
+                     all);
+}
+
 /// The names of a list, of `known` ones.
 std::vector<std::string> parse_columns(const std::string& what, const std::string& list,
                                        const std::vector<std::string>& known) {
@@ -284,7 +297,8 @@ std::string report_text(const RunResult& result, const ReportOptions& options) {
     if (options.details || !options.metrics.empty())
       text += details_text(rows, op, axes, shown, options);
   }
-  const std::string notes = notes_text(result, rows, options.explain);
+  std::string notes = notes_text(result, rows, options.explain);
+  if (options.content == ReportContent::checks) notes = sample_text(rows) + notes;
   return notes.empty() ? text : text + "\n" + wrap(notes, options.width);
 }
 
