@@ -17,6 +17,7 @@ echo "$2 $program${WIDE_TEST_PRIMITIVE:+:$WIDE_TEST_PRIMITIVE}" >>$OUT_LOG
 echo "$*" >>$OUT_LOG.options
 [ "$2" != racecheck ] || [ -z "$RACE_EXIT" ] || exit $RACE_EXIT
 [ "$2" != initcheck ] || [ -z "$READS" ] || cat $READS
+[ "$2" != memcheck ] || [ -z "$LEAKS" ] || cat $LEAKS
 case $2 in
   racecheck) echo "========= RACECHECK SUMMARY: 9 hazards displayed (${FINDINGS:-0} errors, ${WARNINGS:-0} warnings)" ;;
   *) echo "========= ERROR SUMMARY: ${FINDINGS:-0} errors" ;;

@@ -225,6 +225,36 @@ printf '\\n= ERROR SUMMARY: %d errors\\n= RACECHECK SUMMARY: 0 hazards displayed
             found = self.read_evidence()
             self.assertEqual((found["sanitizer"]["initcheck"], found["sanitizer_noted"]["initcheck"]), expected)
 
+    def test_what_a_vendors_library_keeps_is_noted(self):
+        def leak_by(*modules):
+            frames = "".join(f"=========         Host Frame: [0x12] in {module}\n" for module in modules)
+            return f"========= Leaked 64 bytes at 0x7f0000000000\n=========     Saved host backtrace up to driver entry point\n{frames}=========\n"
+        ours = leak_by("/usr/lib/libcuda.so.1", "/usr/local/cuda/lib64/libcudart.so.13", "/build/verify/linear_test")
+        theirs = leak_by("libcudart.so.13", "libcublasLt.so.13", "linear_test") + leak_by("libcudnn_ops.so.9", "linear_test")
+        for leaks, findings, expected in [(theirs, 2, (0, 2)), (theirs + ours, 3, (1, 2)), (theirs, 4, (2, 2)), (ours, 1, (1, 0)),
+                                          (ours + theirs, 0, (1, 2))]:  # that no sum of errors counts
+            self.forget()
+            path = self.put("leaks", leaks)
+            self.check("sanitize", "verify", "evidence", LEAKS=str(path), FINDINGS=str(findings), SANITIZER_EXIT="97")
+            found = self.read_evidence()
+            self.assertEqual((found["sanitizer"]["memcheck"], found["sanitizer_noted"]["memcheck"]), expected)
+
+    def test_every_tool_is_asked_for_all_that_it_checks(self):
+        self.check("sanitize")
+        for line in (self.root / "sanitized.options").read_text().splitlines():
+            for check in ("device-heap", "bulk-copy", "exit-code", "warpgroup-mma"):
+                self.assertIn(f"--check-{check} yes", line)
+            is_memcheck = line.split()[1] == "memcheck"
+            for words in ("--leak-check full", "--padding 512", "--track-stream-ordered-races all"):
+                self.assertEqual(words in line, is_memcheck, line)
+
+    def test_a_verdict_is_of_what_was_asked_for(self):
+        script = self.root / "scripts/gpu_check.d/sanitize.sh"
+        self.assertEqual(len(self.sanitized()[0]), 4)
+        self.assertEqual(self.sanitized()[0], [])
+        script.write_text(script.read_text().replace("--padding 512", "--padding 64"))
+        self.assertEqual(len(self.sanitized()[0]), 4)
+
 
 if __name__ == "__main__":
     unittest.main()
