@@ -144,7 +144,7 @@ printf '    %s\\n' ../verify/isolation_test.cpp ../verify/case.hpp
         self.assertIn("sanitize: memcheck over isolation_test:toy came to no end within ", out)
         self.assertEqual((self.root / "verify/evidence/sanitizer.txt").read_text().count(" mlp_test "), 4, out)
         # Two hold both places; what the unit has not tried comes behind the others, and in the next call all that it lacks.
-        self.assertEqual(ran[:2], ["memcheck isolation_test:toy", "racecheck isolation_test:toy"])
+        self.assertEqual(sorted(ran[:2]), ["memcheck isolation_test:toy", "racecheck isolation_test:toy"])
         self.assertEqual({line.split()[1] for line in ran[2:6]}, {"mlp_test"}, ran)
         (self.root / "verify/evidence/sanitizer.txt").unlink()
         (self.root / "build/kept.tar.gz").unlink()
@@ -152,7 +152,7 @@ printf '    %s\\n' ../verify/isolation_test.cpp ../verify/case.hpp
         self.assertEqual({line.split()[1] for line in ran[:4]}, {"mlp_test"}, ran)
         self.put("build/verify/isolation_test", "#!/bin/sh\n# mended\n", 0o755)
         self.put("bin/compute-sanitizer", SANITIZER, 0o755)
-        self.assertEqual(self.sanitized()[0][0], "memcheck isolation_test:toy")
+        self.assertIn("memcheck isolation_test:toy", self.sanitized()[0][:2])  # two begin at once
 
     def test_a_tool_goes_over_all_units_before_the_next(self):
         self.put("strategies.json", json.dumps([{"op": op, "strategy": "simt", "device": "cuda"} for op in ("toy", "other")]))
