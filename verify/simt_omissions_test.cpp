@@ -39,11 +39,12 @@ struct Run {
 };
 
 /// One block; p is zeros, q ones.
-Run run(const std::string& body, uint32_t threads, const simt::Options& options) {
+Run run(const std::string& body, uint32_t threads, const simt::Options& options,
+        bool is_programmatic = false) {
   SimtDevice device(kernel_of(body));
   const uint64_t p = device.upload<float>("p", std::vector<float>(kFloats), false);
   const uint64_t q = device.input("q", std::vector<float>(kFloats, 1.0f));
-  const SimtShape shape{{1, 1, 1}, {threads, 1, 1}};
+  const SimtShape shape{{1, 1, 1}, {threads, 1, 1}, 0, is_programmatic};
   SimtOutcome outcome = device.launch("kernel", shape, options, p, q);
   return {outcome, device.download<float>(p, kFloats)};
 }
@@ -56,10 +57,10 @@ struct Omission {
 };
 
 /// With every seed and delivery: the right ones are silent, the others found.
-void check_all(const std::vector<Omission>& all, uint32_t threads) {
+void check_all(const std::vector<Omission>& all, uint32_t threads, bool is_programmatic = false) {
   for (const Omission& one : all) {
     for (const simt::Options& options : all_options()) {
-      const SimtOutcome outcome = run(one.body, threads, options).outcome;
+      const SimtOutcome outcome = run(one.body, threads, options, is_programmatic).outcome;
       INFO(one.what << ", " << to_string(options) << ": " << outcome.text());
       CHECK(outcome.refused.empty());
       CHECK_FALSE(outcome.fault);
@@ -88,6 +89,24 @@ TEST_CASE("omissions: a sum whose register was never zeroed is wrong with every 
     CHECK(right.p.front() == 4);
     CHECK_FALSE(run(sum, 32, options).p.front() == 4);
   }
+}
+
+TEST_CASE("omissions: a programmatic launch waits for the kernel before") {
+  const std::string wait = "griddepcontrol.wait;\n", next = "griddepcontrol.launch_dependents;\n";
+  const std::string read = "ld.global.b32 %r5, [%rd2];\n", write = "st.global.b32 [%rd4], %r1;\n";
+  const auto kind = simt::FindingKind::programmatic_launch;
+  const char *early = "before griddepcontrol.wait", *never = "completes without having waited";
+  check_all({{"all threads", wait + next + read + write},
+             {"those that go on", "@%p1 bra $done;\n" + wait + read + write + "$done:\n"},
+             {"those that touch nothing", "@!%p1 bra $done;\n" + wait + "$done:\n"},
+             {"one of two that write", "@%p1 bra $on;\n" + wait + "$on:\n" + write, kind, early},
+             {"too late to read", read + wait + write, kind, early},
+             {"a return before the wait", "ret;\n" + wait + write, kind, never},
+             {"nobody, and nothing is touched", next, kind, never},
+             {"ld.global.nc behind it", wait + "ld.global.nc.b32 %r5, [%rd2];\n" + write, kind,
+              "by ld.global.nc, which griddepcontrol.wait does not order"}},
+            64, true);
+  check_all({{"none is needed in another launch", read + write}}, 64);
 }
 
 TEST_CASE("omissions: what the kernel writes is not read by ld.global.nc") {

@@ -39,6 +39,7 @@ void trap(Step& step) {
 void nothing(Step&) {}
 
 void wait_for_grid(Step& step) {
+  step.launch().waited_for_grid = true;
   for_lanes(step.mask, [&](int lane) { step.warp.thread(lane).waited_for_grid = true; });
 }
 

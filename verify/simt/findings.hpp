@@ -31,7 +31,7 @@ enum class FindingKind {
   deadlock,
   unfinished,           ///< ends with asynchronous work that nobody waited for
   stream_race,          ///< two operations on streams that no event orders
-  programmatic_launch,  ///< touches global memory before griddepcontrol.wait
+  programmatic_launch,  ///< touches global memory before griddepcontrol.wait, or never waits
   host,                 ///< misuse of the runtime by host code
   leak,
 };

@@ -173,10 +173,12 @@ void GlobalChecks::begin_writing(const Access& access, GlobalCell& cell, int64_t
 }
 
 void GlobalChecks::check_programmatic(const Access& access, const char* verb, int64_t offset) {
-  if (!launch_->config.is_programmatic || access.thread.waited_for_grid) return;
+  const bool has_waited = access.thread.waited_for_grid;
+  if (!launch_->config.is_programmatic || (has_waited && !access.is_read_only)) return;
   report(FindingKind::programmatic_launch, access,
          to_string(access.thread) + " " + verb + access.place(offset) +
-             " before griddepcontrol.wait, while the kernel before may still run");
+             (has_waited ? " by ld.global.nc, which griddepcontrol.wait does not order"
+                         : " before griddepcontrol.wait, while the kernel before may still run"));
 }
 
 void GlobalChecks::report_race(const Access& access, const GlobalToucher& earlier, const char* verb,

@@ -70,7 +70,7 @@ class GlobalChecks {
   void begin_writing(const Access& access, GlobalCell& cell, int64_t offset, int64_t bytes);
   void note_earlier_reader(GlobalCell& cell);
   /// What the kernel before uses is not known in a launch that is used in many places: nothing may
-  /// be touched before the wait.
+  /// be touched before the wait, and behind it nothing be read past the memory model.
   void check_programmatic(const Access& access, const char* verb, int64_t offset);
   /// Two touchers of one cell in this launch, the earlier of which this thread may not know of.
   void check(const Access& access, const GlobalToucher& earlier, const char* verb,

@@ -190,6 +190,12 @@ void Launch::run() {
     throw;
   }
   memory.end_launch();
+  // The kernel behind waits for this one's end, and takes that for the end of all before it.
+  if (config.is_programmatic && !waited_for_grid) {
+    findings.report(FindingKind::programmatic_launch,
+                    program.name() + ": completes without having waited: no thread came to a " +
+                        "griddepcontrol.wait, and the kernel before may still run");
+  }
 }
 
 void Launch::report(FindingKind kind, const Block& block, const std::string& text, Location at,

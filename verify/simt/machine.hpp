@@ -213,8 +213,9 @@ class Launch {
   Findings& findings;
   Counters counters;
   std::mt19937 random;
-  int64_t instructions = 0;     ///< of warps; also the simulated clock
-  Knowledge sequential_fences;  ///< what fence.sc of the device have made known, exported
+  int64_t instructions = 0;      ///< of warps; also the simulated clock
+  Knowledge sequential_fences;   ///< what fence.sc of the device have made known, exported
+  bool waited_for_grid = false;  ///< some thread: griddepcontrol.wait
 
   /// Reports with the block's index in front.
   void report(FindingKind kind, const Block& block, const std::string& text, Location at = {},

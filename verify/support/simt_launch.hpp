@@ -21,6 +21,7 @@ namespace wide::test {
 struct SimtShape {
   simt::Dim3 grid, block;
   int64_t dynamic_shared_bytes = 0;
+  bool is_programmatic = false;
 };
 
 struct SimtOutcome {
@@ -74,6 +75,7 @@ class SimtDevice {
     config.grid = shape.grid;
     config.block = shape.block;
     config.dynamic_shared_bytes = shape.dynamic_shared_bytes;
+    config.is_programmatic = shape.is_programmatic;
     return launch(kernel, config, options, ptx::pack(arguments...));
   }
   SimtOutcome launch(const std::string& kernel, const simt::LaunchConfig& config,
