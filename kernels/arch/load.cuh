@@ -1,15 +1,42 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loads that stay where they are written. An ordinary load under a condition is a branch to the
-// compiler, and 16-bit elements of what it loads are taken apart in that branch, so that each load
-// waits for the one before; a predicate leaves them side by side, all under way at once.
+// Loads that stay where they are written. An ordinary one may move down to where its elements are
+// used one by one. Under a condition it is a branch to the compiler, and 16-bit elements of what it
+// loads are taken apart in that branch, so that each load waits for the one before; a predicate
+// leaves them side by side, all under way at once.
 // Source: PTX ISA, "Data Movement and Conversion Instructions: ld".
 #pragma once
 
 #include <cstdint>
 
 namespace wide::kernels::arch {
+
+/// A value of 1, 2, 4, 8 or 16 bytes of global memory, at once: as __ldg(), but never before the
+/// wait for the kernel before (kernels/arch/grid.cuh).
+template <class T>
+__device__ inline T load(const T* address) {
+  const auto from = __cvta_generic_to_global(address);
+  alignas(16) unsigned char value[sizeof(T)];
+  if constexpr (sizeof(T) == 1) {
+    uint16_t byte;
+    asm volatile("ld.global.u8 %0, [%1];" : "=h"(byte) : "l"(from));
+    value[0] = static_cast<unsigned char>(byte);
+  } else if constexpr (sizeof(T) == 2) {
+    asm volatile("ld.global.u16 %0, [%1];" : "=h"(*reinterpret_cast<uint16_t*>(value)) : "l"(from));
+  } else if constexpr (sizeof(T) == 4) {
+    asm volatile("ld.global.u32 %0, [%1];" : "=r"(*reinterpret_cast<uint32_t*>(value)) : "l"(from));
+  } else if constexpr (sizeof(T) == 8) {
+    asm volatile("ld.global.u64 %0, [%1];" : "=l"(*reinterpret_cast<uint64_t*>(value)) : "l"(from));
+  } else {
+    static_assert(sizeof(T) == 16);
+    auto& words = *reinterpret_cast<uint4*>(value);
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+                 : "l"(from));
+  }
+  return *reinterpret_cast<const T*>(value);
+}
 
 /// Sixteen bytes of global memory, where `exists`; else `words` stay as they are.
 __device__ inline void load_16_if(uint4& words, const void* address, bool exists) {

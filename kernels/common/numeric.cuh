@@ -69,13 +69,6 @@ __device__ inline void store_vec16(T* address, const Vec16<T>& value) {
   __stwb(reinterpret_cast<uint4*>(address), *reinterpret_cast<const uint4*>(&value));
 }
 
-/// For inputs that nobody writes while the kernel runs: goes through the read-only path.
-template <class T>
-__device__ inline Vec16<T> load_vec16_readonly(const T* address) {
-  const uint4 bits = __ldg(reinterpret_cast<const uint4*>(address));
-  return *reinterpret_cast<const Vec16<T>*>(&bits);
-}
-
 /// The sum over the 32 lanes, in every lane, always added in the same order. All lanes take part.
 __device__ inline float warp_sum(float value) {
 #pragma unroll

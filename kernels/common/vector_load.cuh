@@ -9,6 +9,13 @@
 
 namespace wide::kernels {
 
+/// As load_vec16(), all sixteen at once.
+template <class T>
+__device__ inline Vec16<T> load_vec16_here(const T* address) {
+  const uint4 bits = arch::load(reinterpret_cast<const uint4*>(address));
+  return *reinterpret_cast<const Vec16<T>*>(&bits);
+}
+
 /// As load_vec16() where `exists`, else `fill`.
 template <class T>
 __device__ inline Vec16<T> load_vec16_if(const T* address, bool exists, const Vec16<T>& fill = {}) {

@@ -17,6 +17,7 @@
 #include <climits>
 #include <cstdint>
 
+#include "kernels/arch/load.cuh"
 #include "kernels/common/numeric.cuh"
 #include "kernels/conv/conv_implicit_gemm_params.hpp"
 #include "kernels/linear/linear_tile.cuh"
@@ -216,8 +217,9 @@ class ConvGather {
       for (int e = 0; e < kVector; ++e) {
         const ConvTermPlace place = terms(stage)[chunk_of(pair, i) * kVector + e];
         const uintptr_t from = x_ + place.x * static_cast<int64_t>(sizeof(T));
-        values[i][e] =
-            pixel_.has(params_.conv.input, place) ? __ldg(reinterpret_cast<const T*>(from)) : T{};
+        values[i][e] = pixel_.has(params_.conv.input, place)
+                           ? arch::load(reinterpret_cast<const T*>(from))
+                           : T{};
       }
     }
   }

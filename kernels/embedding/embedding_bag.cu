@@ -14,6 +14,7 @@
 // Broken bags, with an id or offsets out of range, become 0xFF bytes.
 #include <algorithm>
 
+#include "kernels/arch/load.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/divisor.hpp"
 #include "kernels/common/launch.hpp"
@@ -78,7 +79,7 @@ struct BagUnit {
   __device__ void load(const EmbeddingParams&, const char* row, int64_t unit, bool exists) {
     const T* from = reinterpret_cast<const T*>(row) + unit * kSize;
     if constexpr (kSize == 1) {
-      values[0] = exists ? __ldg(from) : from_float<T>(0.0f);
+      values[0] = exists ? arch::load(from) : from_float<T>(0.0f);
     } else {
       *reinterpret_cast<Vec16<T>*>(values) = load_vec16_if(from, exists);
     }

@@ -10,14 +10,15 @@
 
 #include <type_traits>
 
+#include "kernels/arch/load.cuh"
 #include "kernels/common/numeric.cuh"
 #include "kernels/embedding/embedding_params.hpp"
 
 namespace wide::kernels {
 
 __device__ inline int64_t load_id(const EmbeddingParams& p, const void* ids, int64_t index) {
-  return p.id_bytes == 8 ? __ldg(static_cast<const long long*>(ids) + index)
-                         : __ldg(static_cast<const int*>(ids) + index);
+  return p.id_bytes == 8 ? arch::load(static_cast<const int64_t*>(ids) + index)
+                         : arch::load(static_cast<const int32_t*>(ids) + index);
 }
 
 /// Null where the id is out of range.

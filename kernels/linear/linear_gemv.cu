@@ -11,7 +11,9 @@
 // added by halves. Groups of 8 lanes are for rows of few bytes, which 32 lanes could not share.
 #include "kernels/linear/linear_gemv.hpp"
 
+#include "kernels/arch/load.cuh"
 #include "kernels/common/dispatch.hpp"
+#include "kernels/common/vector_load.cuh"
 #include "kernels/linear/linear_launch.cuh"
 #include "kernels/linear/linear_tile.cuh"
 
@@ -39,12 +41,12 @@ __device__ inline int64_t add_vectors(const Source<T>& x, const Source<T>& weigh
 #pragma unroll
     for (int o = 0; o < kOutputs; ++o) {
       const int row = min(first + o, weight.num_rows - 1);
-      weights[o] = load_vec16_readonly(weight.base + row * weight.row_stride + at);
+      weights[o] = load_vec16_here(weight.base + row * weight.row_stride + at);
     }
 #pragma unroll
     for (int m = 0; m < kRows; ++m) {
       const int row = min(m, x.num_rows - 1);
-      const Vec16<T> values = load_vec16_readonly(x.base + row * x.row_stride + at);
+      const Vec16<T> values = load_vec16_here(x.base + row * x.row_stride + at);
 #pragma unroll
       for (int e = 0; e < kSize; ++e) {
 #pragma unroll
@@ -69,12 +71,12 @@ __device__ inline void add_elements(const Source<T>& x, const Source<T>& weight,
       float values[kRows];
 #pragma unroll
       for (int m = 0; m < kRows; ++m) {
-        values[m] = to_float(__ldg(x.base + min(m, x.num_rows - 1) * x.row_stride + e));
+        values[m] = to_float(arch::load(x.base + min(m, x.num_rows - 1) * x.row_stride + e));
       }
 #pragma unroll
       for (int o = 0; o < kOutputs; ++o) {
         const int row = min(first + o, weight.num_rows - 1);
-        const float w = to_float(__ldg(weight.base + row * weight.row_stride + e));
+        const float w = to_float(arch::load(weight.base + row * weight.row_stride + e));
 #pragma unroll
         for (int m = 0; m < kRows; ++m) sums[o][m] = fmaf(values[m], w, sums[o][m]);
       }

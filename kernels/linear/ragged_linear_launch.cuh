@@ -9,6 +9,7 @@
 
 #include <limits>
 
+#include "kernels/arch/load.cuh"
 #include "kernels/common/launch.hpp"
 #include "kernels/linear/linear_launch.cuh"
 #include "kernels/linear/ragged_linear.hpp"
@@ -23,7 +24,7 @@ __device__ inline Entry load_entry(const Entry* entry) {
   static_assert(sizeof(Entry) % sizeof(uint4) == 0 && alignof(Entry) == alignof(uint4));
   uint4 words[kWords];
 #pragma unroll
-  for (int i = 0; i < kWords; ++i) words[i] = __ldg(reinterpret_cast<const uint4*>(entry) + i);
+  for (int i = 0; i < kWords; ++i) words[i] = arch::load(reinterpret_cast<const uint4*>(entry) + i);
   Entry loaded;
   memcpy(&loaded, words, sizeof(Entry));
   return loaded;

@@ -15,9 +15,11 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/arch/load.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/numeric.cuh"
+#include "kernels/common/vector_load.cuh"
 #include "kernels/pooling/pooling_window.cuh"
 
 namespace wide::kernels {
@@ -70,9 +72,9 @@ __device__ void combine(Values<kVector>& values, const Values<kVector>& more) {
 template <int kVector, class T>
 __device__ void load(const T* from, Values<kVector>& values) {
   if constexpr (kVector == 1) {
-    values[0] = to_float(__ldg(from));
+    values[0] = to_float(arch::load(from));
   } else {
-    const Vec16<T> vector = load_vec16_readonly(from);
+    const Vec16<T> vector = load_vec16_here(from);
 #pragma unroll
     for (int e = 0; e < kVector; ++e) values[e] = to_float(vector.v[e]);
   }
