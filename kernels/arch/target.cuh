@@ -19,4 +19,11 @@ inline constexpr bool kHasSm90a = true;
 inline constexpr bool kHasSm90a = false;
 #endif
 
+/// Compute capability 9.0 or later. On the host: false.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+inline constexpr bool kHasSm90 = true;
+#else
+inline constexpr bool kHasSm90 = false;
+#endif
+
 }  // namespace wide::kernels::arch

@@ -20,6 +20,7 @@
 // Source: Dao et al., "Flash-Decoding for long-context inference", 2023 (the division of keys).
 #pragma once
 
+#include "kernels/arch/grid.cuh"
 #include "kernels/attention/flash_attention_blocks.hpp"
 #include "kernels/attention/flash_attention_decode.hpp"
 #include "kernels/attention/flash_attention_fragments.cuh"
@@ -274,6 +275,7 @@ __global__ void __launch_bounds__(kDecodeThreads, decode_policy_of(width).blocks
   auto& s = *reinterpret_cast<DecodeStorage<policy>*>(shared);
   const FlashAttentionParams& p = params.attention;
   const auto num_parts = static_cast<uint32_t>(params.num_parts);
+  arch::follow_grid();  // before key lengths are read
   const QueryBlock unit = decode_unit(p, blockIdx.x / num_parts);
   const auto part = static_cast<int64_t>(blockIdx.x % num_parts);
   const int warp = static_cast<int>(threadIdx.x / 32);
@@ -349,6 +351,7 @@ template <class T, DecodeWidth width>
 __global__ void __launch_bounds__(kDecodeThreads)
     flash_attention_decode_merge(const __grid_constant__ FlashAttentionDecodeParams params) {
   constexpr int kDims = decode_policy_of(width).dims;
+  arch::follow_grid();
   const QueryBlock unit = decode_unit(params.attention, blockIdx.x);
   const int row = static_cast<int>(threadIdx.x) / 8;
   if (row >= DecodeRows(params.attention).count) return;

@@ -19,6 +19,7 @@
 // Source: Dao, "FlashAttention-2", 2023, arXiv:2307.08691, sections 3.1 and 3.3.
 #pragma once
 
+#include "kernels/arch/grid.cuh"
 #include "kernels/attention/flash_attention.hpp"
 #include "kernels/attention/flash_attention_fragments.cuh"
 #include "kernels/attention/flash_attention_shared.hpp"
@@ -57,6 +58,7 @@ __global__ void __launch_bounds__(mma_policy_of(width).threads(),
   constexpr AttentionMmaPolicy policy = mma_policy_of(width);
   constexpr int kSteps = policy.dims / 16;  // of an instruction's k, in q k^T
   extern __shared__ __align__(128) char shared[];
+  arch::follow_grid();  // before key lengths are read
   const QueryBlock block = locate_queries(params, blocks_per_head, policy.queries());
   const int first_row = static_cast<int>(threadIdx.x / 32) * policy.rows_per_warp;
   const int last_row = min(first_row + policy.rows_per_warp, block.num_queries) - 1;

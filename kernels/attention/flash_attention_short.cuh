@@ -17,6 +17,7 @@
 
 #include <algorithm>
 
+#include "kernels/arch/grid.cuh"
 #include "kernels/attention/flash_attention.hpp"
 #include "kernels/attention/flash_attention_blocks.hpp"
 #include "kernels/attention/flash_attention_fragments.cuh"
@@ -196,6 +197,7 @@ __global__ void __launch_bounds__(kShortThreads,
   };
 
   // Begin with the keys and the first tiles' queries, then with the values.
+  arch::follow_grid();
   for (int u = 0; u < num_units; ++u) {
     const QueryBlock own = locate_unit(params, first_unit + static_cast<uint32_t>(u));
     load_unit<T, policy>(params, own, params.k, params.k_strides, params.k_is_aligned,

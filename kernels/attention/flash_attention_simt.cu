@@ -17,6 +17,7 @@
 // end. Every row is summed in one order, whatever else is in the launch.
 #include <limits>
 
+#include "kernels/arch/grid.cuh"
 #include "kernels/attention/flash_attention.hpp"
 #include "kernels/attention/flash_attention_shared.hpp"
 #include "kernels/attention/flash_attention_tile.cuh"
@@ -228,6 +229,7 @@ __global__ void __launch_bounds__(kThreads, simt_policy_of(width).blocks_per_mul
                          uint32_t blocks_per_head) {
   constexpr AttentionSimtPolicy policy = simt_policy_of(width);
   extern __shared__ __align__(128) char shared[];
+  arch::follow_grid();  // before key lengths are read
   const QueryBlock block = locate_queries(params, blocks_per_head, kQueries);
   const int row = static_cast<int>(threadIdx.x / kColumns);
   const int column = static_cast<int>(threadIdx.x % kColumns);

@@ -242,7 +242,7 @@ cudaError_t launch_wgmma_width(const FlashAttentionWgmmaParams& params, cudaStre
   const cudaError_t status = allow_shared_bytes(kernel, kSharedBytes);
   if (status != cudaSuccess) return status;
   const uint32_t blocks = std::min(grid.count, static_cast<uint32_t>(params.num_multiprocessors));
-  return launch_overlapping(kernel, blocks, kWgmmaThreads, kSharedBytes, stream, params, grid);
+  return launch_kernel(kernel, blocks, kWgmmaThreads, kSharedBytes, stream, params, grid);
 }
 
 template <class T>

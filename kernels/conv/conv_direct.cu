@@ -19,6 +19,7 @@
 // so that neighbouring lanes store neighbouring channels.
 //
 // Every output is summed by one thread, over channels, then taps upwards.
+#include "kernels/arch/grid.cuh"
 #include "kernels/common/activation.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"
@@ -354,6 +355,7 @@ __global__ void __launch_bounds__(kHasOwnInput ? kThreads / 2 : kThreads, kHasOw
     planes[o] =
         (channel / p.out_per_group - place.first_group) * tile.chunk * static_cast<int>(tile.plane);
   }
+  arch::follow_grid();
   Sums sums = {};
   for (int first = 0; first < p.in_per_group; first += tile.chunk) {
     const int channels = min(tile.chunk, p.in_per_group - first);

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "kernels/arch/cp_async.cuh"
+#include "kernels/arch/grid.cuh"
 #include "kernels/conv/conv_implicit_gemm_store.cuh"
 #include "kernels/conv/conv_implicit_gemm_tile.hpp"
 #include "kernels/linear/linear_mma.cuh"
@@ -248,6 +249,7 @@ __global__ void __launch_bounds__(policy_of(form, tile).threads(),
   }
   const MmaWarp warp = locate_warp<policy>();
   float sums[policy.blocks_a()][policy.blocks_b()][4] = {};
+  arch::follow_grid();
   if constexpr (form == ConvGemmForm::vector) {
     add_up_vectors<Math, tile>(params, block, shared, warp, sums);
   } else {

@@ -14,6 +14,7 @@
 // Broken bags, with an id or offsets out of range, become 0xFF bytes.
 #include <algorithm>
 
+#include "kernels/arch/grid.cuh"
 #include "kernels/arch/load.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/divisor.hpp"
@@ -214,6 +215,7 @@ __global__ void __launch_bounds__(kThreads, 4)
   const int64_t groups = int64_t{gridDim.x} * kThreads >> share.lanes_log2;
   const int64_t thread = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   const int64_t place_in_warp = threadIdx.x % 32 >> share.lanes_log2;
+  arch::follow_grid();
 #pragma unroll 1
   for (int64_t first = thread / 32 * 32 >> share.lanes_log2; first < share.num_bags;
        first += groups) {

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/arch/grid.cuh"
 #include "kernels/arch/load.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/divisor.hpp"
@@ -155,6 +156,7 @@ __global__ void __launch_bounds__(kThreads, 4)
   const int64_t groups = int64_t{gridDim.x} * kThreads >> share.lanes_log2;
   const int64_t group = (int64_t{blockIdx.x} * kThreads + threadIdx.x) >> share.lanes_log2;
   const int64_t step = groups * (share.is_gather ? 1 : kRowsInFlight);
+  arch::follow_grid();
   for (int64_t item = group; item < share.num_items; item += step) {
     RowMove moves[kRowsInFlight];
     locate_rows(moves, p, share, item, groups, lane == 0);
@@ -171,6 +173,7 @@ __global__ void __launch_bounds__(kThreads, 4)
 }
 
 __global__ void embedding_report_kernel(const __grid_constant__ EmbeddingParams p) {
+  arch::follow_grid();
   const uint64_t place = p.report->place;
   if (place == ~uint64_t{0}) return;
   const auto total = static_cast<uint64_t>(p.total_members);

@@ -25,6 +25,7 @@
 #pragma once
 
 #include "kernels/arch/cp_async.cuh"
+#include "kernels/arch/grid.cuh"
 #include "kernels/common/activation.cuh"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/row_tile.cuh"
@@ -181,6 +182,7 @@ __global__ void __launch_bounds__(32 * kMaxMlpWarps, 1)
   int64_t row = (int64_t{blockIdx.x % per_member} * p.shape.warps + warp) * int64_t{Rows::kRows};
   const MlpFusedLayer& last = p.net.layers[p.net.num_layers - 1];
 
+  arch::follow_grid();
   MlpStrips strips(p, blob, weights, rounds);
   Rows rows;
 #pragma unroll 1

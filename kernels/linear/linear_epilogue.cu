@@ -8,6 +8,7 @@
 // Plan: one thread per four features of one (row, member), so that fp32 moves 16 bytes a time; a
 // grid of one line. The block's first place is divided in 64 bits once, the threads' places behind
 // it in 32 bits. Bound by memory; nothing is shared.
+#include "kernels/arch/grid.cuh"
 #include "kernels/common/launch.hpp"
 #include "kernels/linear/linear_epilogue.hpp"
 
@@ -34,6 +35,7 @@ template <class T>
 __global__ void __launch_bounds__(kThreads)
     linear_epilogue(const __grid_constant__ LinearEpilogueParams params,
                     const __grid_constant__ Layout layout) {
+  arch::follow_grid();
   // Locate the group.
   const int64_t block_group = static_cast<int64_t>(blockIdx.x) * kThreads;
   if (block_group + threadIdx.x >= layout.groups) return;

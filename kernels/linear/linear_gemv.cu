@@ -11,6 +11,7 @@
 // added by halves. Groups of 8 lanes are for rows of few bytes, which 32 lanes could not share.
 #include "kernels/linear/linear_gemv.hpp"
 
+#include "kernels/arch/grid.cuh"
 #include "kernels/arch/load.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/vector_load.cuh"
@@ -89,6 +90,7 @@ template <class T, int kRows, int kGroup>
 __global__ void __launch_bounds__(kThreads)
     linear_gemv(const __grid_constant__ LinearParams params, uint32_t, uint32_t tiles_n) {
   constexpr int kBlockOutputs = outputs_per_block(kGroup);
+  arch::follow_grid();  // before a member's scale is read
   const TileOperands<T> tile = tile_operands<T>(
       params, blockIdx.x / tiles_n, 0, static_cast<int64_t>(blockIdx.x % tiles_n) * kBlockOutputs,
       kRows, kBlockOutputs);

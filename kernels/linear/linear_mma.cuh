@@ -26,6 +26,7 @@
 #include <algorithm>
 
 #include "kernels/arch/cp_async.cuh"
+#include "kernels/arch/grid.cuh"
 #include "kernels/arch/matrix.cuh"
 #include "kernels/linear/linear_launch.cuh"
 #include "kernels/linear/linear_mma.hpp"
@@ -333,6 +334,7 @@ __global__ void __launch_bounds__(policy_of(tile_shape).threads(),
   extern __shared__ __align__(128) char shared[];
   const uint32_t share = blockIdx.x / (tiles_m * tiles_n), tile = blockIdx.x % (tiles_m * tiles_n);
   const auto num_members = static_cast<uint32_t>(params.num_members);
+  arch::follow_grid();
   compute_mma_tile<Math, tile_shape>(params, share % num_members,
                                      static_cast<int64_t>(tile % tiles_m) * policy.tile_m(),
                                      static_cast<int64_t>(tile / tiles_m) * policy.tile_n(), shared,

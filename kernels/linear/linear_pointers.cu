@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // pointers[0, i] = weight + i * weight_member_bytes, and so for x and y: one thread per member.
+#include "kernels/arch/grid.cuh"
 #include "kernels/common/launch.hpp"
 #include "kernels/linear/linear_pointers.hpp"
 
@@ -15,6 +16,7 @@ constexpr int kThreads = 256;
 
 __global__ void __launch_bounds__(kThreads)
     linear_pointers(const __grid_constant__ LinearPointersParams params) {
+  arch::follow_grid();
   const int64_t member = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (member >= params.num_members) return;
   void** const pointers = params.pointers + member;

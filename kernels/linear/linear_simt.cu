@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // linear_simt.cuh for members of one shape.
+#include "kernels/arch/grid.cuh"
 #include "kernels/linear/linear_simt.cuh"
 
 #include "kernels/common/dispatch.hpp"
@@ -20,6 +21,7 @@ __global__ void __launch_bounds__(policy_of(tile_shape).threads(),
   extern __shared__ __align__(128) char shared[];
   // Neighbouring blocks share their rows of the weight.
   const uint32_t member = blockIdx.x / (tiles_m * tiles_n), tile = blockIdx.x % (tiles_m * tiles_n);
+  arch::follow_grid();
   compute_simt_tile<T, Out, tile_shape>(
       params, member, static_cast<int64_t>(tile % tiles_m) * policy.tile_m,
       static_cast<int64_t>(tile / tiles_m) * policy.tile_n, shared);

@@ -20,6 +20,7 @@
 // their totals are added in the order of warps.
 #pragma once
 
+#include "kernels/arch/grid.cuh"
 #include "kernels/linear/linear_decode.cuh"
 #include "kernels/linear/linear_mma.cuh"
 #include "kernels/linear/linear_weight_only.hpp"
@@ -164,6 +165,7 @@ __global__ void __launch_bounds__(policy_of(tile_shape).mma.threads(),
     }
     arch::cp_async_commit();  // empty groups keep the count of pending ones
   };
+  arch::follow_grid();
 #pragma unroll 1
   for (int stage = 0; stage < kStages - 1; ++stage) load_step(stage, stage);
 

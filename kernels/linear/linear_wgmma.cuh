@@ -123,7 +123,7 @@ cudaError_t launch_wgmma_tile(LinearWgmmaParams params, cudaStream_t stream) {
   const cudaError_t status = allow_shared_bytes(kernel, kSharedBytes);
   if (status != cudaSuccess) return status;
   const uint32_t blocks = std::min(grid.count, static_cast<uint32_t>(params.num_multiprocessors));
-  return launch_overlapping(kernel, blocks, kWgmmaThreads, kSharedBytes, stream, params, grid);
+  return launch_kernel(kernel, blocks, kWgmmaThreads, kSharedBytes, stream, params, grid);
 }
 
 // One per element's type, in a file of its own.

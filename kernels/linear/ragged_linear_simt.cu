@@ -5,6 +5,7 @@
 // one kernel; all of a block takes the same one.
 #include <algorithm>
 
+#include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/linear/linear_simt.cuh"
 #include "kernels/linear/ragged_linear_launch.cuh"
@@ -28,6 +29,7 @@ template <class T>
 __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
     ragged_linear_simt(const __grid_constant__ RaggedLinearParams params) {
   extern __shared__ __align__(128) char shared[];
+  arch::follow_grid();
   compute_ragged_tile<T>(
       params,
       [&](const LinearParams& member, int64_t first_m, int64_t first_n) {

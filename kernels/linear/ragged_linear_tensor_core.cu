@@ -7,6 +7,7 @@
 // keeps a multiprocessor emptier than the other would.
 #include <algorithm>
 
+#include "kernels/arch/grid.cuh"
 #include "kernels/linear/linear_mma.cuh"
 #include "kernels/linear/ragged_linear_launch.cuh"
 
@@ -26,6 +27,7 @@ template <class Math>
 __global__ void __launch_bounds__(kThreads, policy_of(kTall).blocks_per_multiprocessor)
     ragged_linear_tensor_core(const __grid_constant__ RaggedLinearParams params) {
   extern __shared__ __align__(128) char shared[];
+  arch::follow_grid();
   compute_ragged_tile<typename Math::Element>(
       params,
       [&](const LinearParams& member, int64_t first_m, int64_t first_n) {

@@ -10,6 +10,7 @@
 // ones (norm_launch.cuh), which reads it once and writes it once where it can hold it. Limits: 2^31
 // - 1 values a slice, and as many slices, in eval blocks; few slices that are not held leave
 // multiprocessors idle, and if not aligned are moved one by one.
+#include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/norm/batchnorm_wide.hpp"
@@ -77,6 +78,7 @@ __global__ void __launch_bounds__(kEvalThreads)
   const uint32_t first =
       (blockIdx.x - index * blocks_per_slice) * kAtOnce * blockDim.x + threadIdx.x;
   Vec16<T> chunks[kAtOnce];
+  arch::follow_grid();
   slice.load(chunks, first, blockDim.x);
   const float mean = channel.running_mean();
   const float scale = channel.gamma() / sqrtf(channel.running_variance() + channel.epsilon());
@@ -116,6 +118,7 @@ __global__ void __launch_bounds__(kPackedThreads)
       values[e] = (values[e] - mean) * scale + shift;
     }
   };
+  arch::follow_grid();
   apply_packed<false, T>(packed, cut, apply);
 }
 
@@ -149,6 +152,7 @@ __global__ void __launch_bounds__(kSliceThreads, 1)
       return out;
     };
   };
+  arch::follow_grid();
   normalize_slices<T, is_kept>(access, slice_of, function_of);
 }
 

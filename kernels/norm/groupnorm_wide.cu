@@ -7,6 +7,7 @@
 // Plan: a group of a row of a member is a slice for one block, or for a few of a block's warps
 // where that is enough (norm_launch.cuh); gamma and beta of a chunk's channel come through L1.
 // Limits: 2^31 - 1 values a group, and as many groups of all batch rows and members.
+#include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/norm/groupnorm_wide.hpp"
 #include "kernels/norm/norm_blocks.hpp"
@@ -71,6 +72,7 @@ __global__ void __launch_bounds__(kSliceThreads, 1)
       return out;
     };
   };
+  arch::follow_grid();
   normalize_slices<T, is_kept>(access, slice_of, function_of);
 }
 

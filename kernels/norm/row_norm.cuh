@@ -18,6 +18,7 @@
 // for Computing the Sample Variance", 1983 (the corrected two-pass algorithm).
 #pragma once
 
+#include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/rows.cuh"
 #include "kernels/norm/row_norm.hpp"
@@ -160,6 +161,7 @@ __global__ void __launch_bounds__(Policy::max_block)
   const int64_t member = place_of(tile.index()).member;
   // x and then y; residual and then the sum.
   T *kept = reinterpret_cast<T*>(staged), *also_kept = kept + tile.size();
+  arch::follow_grid();
 
   // Read the row: all loads first.
   Vec16<T> loaded[kChunks];
@@ -233,6 +235,7 @@ __global__ void __launch_bounds__(LongRow::max_block)
   const RowShare<T, LongRow> share(access, true);
   const auto num_chunks = static_cast<int>((p.features + kStep - 1) / kStep);
   const auto inverse = 1.0f / static_cast<float>(p.features);
+  arch::follow_grid();
 
   // One loop for all passes: twice a sum of what is centred so far, and then what is written. It
   // may lie where the row was read: nobody reads it after this.

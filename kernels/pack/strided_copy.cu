@@ -8,6 +8,7 @@
 // layout. Axes that are contiguous on both sides are folded on the host first, so the index is
 // seldom taken apart more than twice, by reciprocals. Memory: no shared memory. Limits: none on
 // sizes; all offsets are 64-bit.
+#include "kernels/arch/grid.cuh"
 #include "kernels/common/launch.hpp"
 #include "kernels/pack/strided_copy.hpp"
 
@@ -36,6 +37,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto* source = static_cast<const Element*>(copy.sources[blockIdx.y]);
   auto* destination = static_cast<Element*>(copy.destinations[blockIdx.y]);
   const int64_t step = int64_t{gridDim.x} * kBlockElements;
+  arch::follow_grid();
   for (int64_t first = int64_t{blockIdx.x} * kBlockElements + threadIdx.x; first < num_elements;
        first += step) {
     Element values[kAtOnce];

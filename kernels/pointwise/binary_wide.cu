@@ -4,6 +4,7 @@
 // y[r, n, d] = activation(function(x[r, n, d], other[r, n, d])), as packed_runs.cuh goes through
 // the tensors. One instantiation an activation; the function is a switch that the whole grid takes
 // alike, once for a unit, and costs next to nothing.
+#include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/pointwise/binary_wide.hpp"
@@ -59,6 +60,7 @@ __global__ void __launch_bounds__(kPackedThreads)
 #pragma unroll
     for (int e = 0; e < kSize; ++e) values[e] = activate_fast<kActivation>(values[e]);
   };
+  arch::follow_grid();
   apply_packed<true, T>(p, cut, apply);
 }
 

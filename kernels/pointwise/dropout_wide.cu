@@ -6,6 +6,7 @@
 // and rows are whole vectors, members stay apart, each having numbers of its own, and a vector is
 // whole blocks: some 15 instructions an element while the loads are under way. Elsewhere a vector
 // lies across blocks, rows and members, which it goes through one after the other.
+#include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/pointwise/dropout_rate.hpp"
@@ -80,6 +81,7 @@ __global__ void __launch_bounds__(kPackedThreads)
       drop_pieces(values, place);
     }
   };
+  arch::follow_grid();
   apply_packed<false, T>(p.packed, cut, apply);
 }
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "kernels/arch/grid.cuh"
 #include "kernels/common/grid_blocks.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/staged_runs.cuh"
@@ -126,6 +127,7 @@ __global__ void __launch_bounds__(kVoteThreads)
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   const int votes = rows * static_cast<int>(p.last - p.first);
   const bool is_last = p.last == p.num_members;
+  arch::follow_grid();
   find_winners<T>(p, cut, first_row, rows, winners);
   const auto voters = static_cast<float>(is_last ? members_that_count(p, p.last) : 0);
 

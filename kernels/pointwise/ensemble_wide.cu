@@ -12,6 +12,7 @@
 // however it comes. Votes: ensemble_vote.cuh.
 #include <algorithm>
 
+#include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/grid_blocks.hpp"
 #include "kernels/common/launch.hpp"
@@ -159,6 +160,7 @@ __global__ void __launch_bounds__(kMostThreads)
   const EnsembleTile<T> tile(p, cut);
   const int64_t plane = p.rows * p.features;
   auto* state = static_cast<float*>(p.state);
+  arch::follow_grid();
 
   Sum sums[kSize];
   if (p.first > 0) {

@@ -4,6 +4,7 @@
 // y[r, n, d] = function(x[r, n, d]), as packed_runs.cuh goes through the tensors. One instantiation
 // a function: one kernel with a switch would be as large as all, and take the registers of the
 // hungriest.
+#include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/pointwise/packed_runs.cuh"
@@ -26,6 +27,7 @@ __global__ void __launch_bounds__(kPackedThreads)
       values[e] = apply_pointwise<kFunction>(values[e], kHasSlopes ? slopes[e] : a, b);
     }
   };
+  arch::follow_grid();
   apply_packed<kHasSlopes, T>(p, cut, apply);
 }
 

@@ -10,6 +10,7 @@
 // its largest value grows, and once, from L2, to write. Memory: two floats per warp, and a block's
 // rows where they are not whole vectors of 16 bytes. Source of the method: Milakov, Gimelshein,
 // "Online normalizer calculation for softmax", 2018, arXiv:1805.02867.
+#include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/rows.cuh"
 #include "kernels/pointwise/softmax_wide.hpp"
@@ -54,6 +55,7 @@ __global__ void __launch_bounds__(Policy::max_block)
   const auto y_of = [&](int64_t index) {
     return static_cast<T*>(p.y) + Place(p, by_members, index).y;
   };
+  arch::follow_grid();
 
   // Read the row: all loads first.
   Vec16<T> chunks[kChunks];
@@ -112,6 +114,7 @@ __global__ void __launch_bounds__(LongRow::max_block)
   const T* x = static_cast<const T*>(p.x) + place.x;
   T* y = static_cast<T*>(p.y) + place.y;
   const auto chunks = static_cast<int>((p.features + kStep - 1) / kStep);
+  arch::follow_grid();
 
   // f(chunk, its values), the loads of several before the first.
   const auto for_each_chunk = [&](const auto& f) {

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/arch/grid.cuh"
 #include "kernels/arch/load.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"
@@ -129,6 +130,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   Values<kVector> values;
 #pragma unroll
   for (int e = 0; e < kVector; ++e) values[e] = nothing<kMode>();
+  arch::follow_grid();
   if (exists) pool_part<kMode, kVector, T>(p, work, place, down, across, part, values);
   if (work.team() > 1) {
     for (int half = work.team() / 2; half > 0; half /= 2) {

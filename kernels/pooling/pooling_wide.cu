@@ -13,6 +13,7 @@
 // neighbours. A window that no tile can hold belongs to a block, whose threads take every 256th of
 // its elements. Which of these it is, and so the order of a sum, depends on a member's sizes alone.
 // Limits: 2^31 - 1 positions an image.
+#include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/staged_runs.cuh"
@@ -162,6 +163,7 @@ __global__ void __launch_bounds__(kThreads)
   auto* results = reinterpret_cast<T*>(starts + cut.runs);
   const Tile tile = tile_of<kMode>(p, cut);
   const Inputs<T> inputs(p, cut, tile, kept, starts);
+  arch::follow_grid();
   inputs.load();
   __syncthreads();
 
@@ -203,6 +205,7 @@ __global__ void __launch_bounds__(kThreads)
   const T* x = static_cast<const T*>(p.x) + image_offset(p, cut, p.x_strides, image) +
                down.first * p.x_strides.row + across.first;
   const int64_t row_step = p.rows.dilation * p.x_strides.row;
+  arch::follow_grid();
 
   constexpr int kAtOnce = 8;
   const int taps = down.count * across.count, width = max(across.count, 1);

@@ -4,6 +4,7 @@
 // A step of recurrent layers whose products are linear's: a warp takes a sequence's units, lane by
 // lane. What it reads was written by the kernels before and is in the L2 cache; what a step costs
 // are its launches.
+#include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/numeric.cuh"
@@ -20,6 +21,7 @@ template <class T, RecurrentCell cell>
 __global__ void __launch_bounds__(32 * kWarps)
     recurrent_cell(const __grid_constant__ RecurrentCellParams p) {
   constexpr int kGates = recurrent_gates(cell);
+  arch::follow_grid();
   const int64_t sequence = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
   if (sequence >= p.batch * p.num_members) return;
   const int64_t row = sequence / p.num_members, member = sequence % p.num_members;

@@ -20,6 +20,7 @@
 // Source: Diamos et al., "Persistent RNNs: Stashing Recurrent Weights On-Chip".
 #pragma once
 
+#include "kernels/arch/grid.cuh"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/row_tile.cuh"
 #include "kernels/recurrent/recurrent.hpp"
@@ -172,6 +173,7 @@ __global__ void __launch_bounds__(32 * kMaxRecurrentWarps, 1)
   const auto all = TileThreads::of_block();
   const auto step_of = [&](int64_t i) { return p.is_reversed ? p.steps - 1 - i : i; };
 
+  arch::follow_grid();
 #pragma unroll
   for (int g = 0; g < kGates; ++g) {
     load_tile_rows<T, kRecurrentUnits, kFilled>(weights + g * kRecurrentUnits * s.pitch, s.pitch,
