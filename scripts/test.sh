@@ -26,6 +26,7 @@ esac
 ./scripts/setup.sh
 ./scripts/check_layers
 ./scripts/check_includes
+./scripts/check_kernels
 ./scripts/format --check
 ./scripts/reports
 for preset in "${presets[@]}"; do

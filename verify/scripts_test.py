@@ -176,6 +176,58 @@ class ReportsTest(ScriptTest):
         self.assertIn('reports: verify/sweep_report.txt: no hash of sources in its first line, "2026-01-02: fine"', lines)
 
 
+class KernelsTest(ScriptTest):
+    WAITS = "__global__ void __launch_bounds__(f(32), 1) k(const P p) {\n  arch::follow_grid();\n  *p.y = 1;\n}\n"
+
+    def check(self, text, name="kernels/k/k.cu"):
+        self.put(name, SPDX + text)
+        code, output = self.run_script(ROOT / "scripts/check_kernels", self.root)
+        (self.root / name).unlink()
+        self.assertEqual(code, 1 if output.count("\n") > 1 or "0 kernels" in output else 0, output)
+        return output
+
+    def assert_caught(self, text, message):
+        self.assertIn(message, self.check(text))
+
+    def test_the_project_itself(self):
+        code, output = self.run_script(ROOT / "scripts/check_kernels")
+        self.assertEqual(code, 0, output)
+
+    def test_kernels_that_wait(self):
+        right = "check_kernels: 1 kernels, 0 violations\n"
+        self.assertEqual(self.check(self.WAITS), right)
+        helper = "template <class T>\n__device__ inline void helper(T* y) {\n  arch::wait_for_grid();\n  *y = 1;\n}\n"
+        caller = "__device__ void caller(int* y) { helper<int>(y); }\n"
+        kernel = "template <int n>\n__global__ void k(const P p) { if constexpr (n) { caller(p.y); } }\n"
+        self.assertEqual(self.check(helper + caller + kernel), right)
+        with_lambda = self.WAITS.replace("  arch", "  const auto f = [&](int i) { return i; };\n  arch")
+        self.assertEqual(self.check(with_lambda), right)
+        self.assertEqual(self.check(self.WAITS + "__global__ void k(const P p);\n"), right)
+
+    def test_kernels_that_do_not(self):
+        message = "kernels/k/k.cu: kernel k, expected arch::follow_grid()"
+        wait = "  arch::follow_grid();\n"
+        self.assert_caught(self.WAITS.replace(wait, ""), message)
+        self.assert_caught(self.WAITS.replace(wait, "  // arch::follow_grid();\n"), message)
+        self.assert_caught(self.WAITS.replace(wait, "  if (p.count == 0) return;\n" + wait), message)
+        self.assert_caught(self.WAITS.replace(wait, "  const auto f = [] { arch::follow_grid(); };\n"), message)
+        self.assert_caught("__device__ void helper() {}\n__global__ void k(const P p) { helper(); }\n", message)
+
+    def test_other_launches(self):
+        for launch in ("k<<<1, 32>>>(p);", "cudaLaunchKernelEx(&config, k, p);", "cudaLaunchCooperativeKernel(k);"):
+            self.assert_caught(self.WAITS + f"void f() {{ {launch} }}\n", "expected launch_kernel()")
+        self.assertIn("0 violations", self.check(self.WAITS + "void f() { cudaLaunchKernelEx(&c, k); }\n",
+                                                 "kernels/common/launch.hpp"))
+
+    def test_loads_that_nothing_orders(self):
+        for load in ("__ldg(p.x)", 'asm("ld.global.nc.u32 %0, [%1];")', 'asm("ld.global.L1::no_allocate.nc.u32 %0;")',
+                     "const int* __restrict__ x = p.x"):
+            self.assert_caught(self.WAITS.replace("*p.y = 1", load), "expected loads that griddepcontrol.wait orders")
+
+    def test_nothing_read_is_no_pass(self):
+        self.assertEqual(self.check("int x;\n"), "check_kernels: 0 kernels, 0 violations\n")
+
+
 class RunTestsTest(ScriptTest):
     REPORT = ('<Catch2TestRun>{body}<OverallResultsCases successes="{passed}" failures="{failed}" '
               'expectedFailures="0" skips="{skipped}"/></Catch2TestRun>')
