@@ -82,7 +82,7 @@ part_build() {
 # the CPU, which run alone. Any machine runs them.
 needs_no_gpu='^(simt?_|ptx_|statistics_|result_|compare_|report_|exports_|hostile_|inspect_|bad_files_|onnx_nodes_|runner_status_)'
 needs_no_gpu+='|^(cli|events|exit_code|history|tune)_test$'
-needs_no_gpu+='|^(mutate|verify_runs|package|scripts|evidence|gpu_check|gpu_check_prove|gpu_check_sanitize|targets|peers|peers_timing|results_table|completion|counters|readme|fuzz|asynchronous_wgmma)$'
+needs_no_gpu+='|^(mutate|verify_runs|package|scripts|check_scripts|evidence|gpu_check|gpu_check_prove|gpu_check_sanitize|targets|peers|peers_timing|results_table|completion|counters|readme|fuzz|asynchronous_wgmma)$'
 
 part_tests() {
   local limit code
