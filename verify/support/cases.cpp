@@ -63,25 +63,6 @@ std::vector<Values> single_words(const PrimitiveSpec& spec) {
   return combinations;
 }
 
-/// Every word with every other one of another axis, with every dtype, the rest at their defaults.
-std::vector<Values> word_pairs(const PrimitiveSpec& spec) {
-  std::vector<AxisInfo> axes;
-  std::copy_if(spec.axes.begin(), spec.axes.end(), std::back_inserter(axes),
-               [](const AxisInfo& axis) { return !axis.words.empty() && axis.name != "dtype"; });
-  std::vector<Values> pairs;
-  for (size_t a = 0; a < axes.size(); ++a) {
-    for (size_t b = a + 1; b < axes.size(); ++b) {
-      const std::string first(axes[a].name), second(axes[b].name);
-      const auto both = times(times({{}}, first, words_of(axes[a])), second, words_of(axes[b]));
-      pairs.insert(pairs.end(), both.begin(), both.end());
-    }
-  }
-  for (const AxisInfo& axis : spec.axes) {
-    if (axis.name == "dtype") pairs = times(pairs, "dtype", words_of(axis));
-  }
-  return pairs;
-}
-
 std::vector<Values> all_words(const PrimitiveSpec& spec) {
   std::vector<Values> combinations{{}};
   for (const AxisInfo& axis : spec.axes) {
@@ -206,6 +187,24 @@ std::vector<Values> word_combinations(const PrimitiveSpec& spec) {
     return !is_possible(spec, odd_case(spec, 3, 3, words));
   });
   return combinations;
+}
+
+std::vector<Values> word_pairs(const PrimitiveSpec& spec) {
+  std::vector<AxisInfo> axes;
+  std::copy_if(spec.axes.begin(), spec.axes.end(), std::back_inserter(axes),
+               [](const AxisInfo& axis) { return !axis.words.empty() && axis.name != "dtype"; });
+  std::vector<Values> pairs;
+  for (size_t a = 0; a < axes.size(); ++a) {
+    for (size_t b = a + 1; b < axes.size(); ++b) {
+      const std::string first(axes[a].name), second(axes[b].name);
+      const auto both = times(times({{}}, first, words_of(axes[a])), second, words_of(axes[b]));
+      pairs.insert(pairs.end(), both.begin(), both.end());
+    }
+  }
+  for (const AxisInfo& axis : spec.axes) {
+    if (axis.name == "dtype") pairs = times(pairs, "dtype", words_of(axis));
+  }
+  return pairs;
 }
 
 std::vector<Case> edge_cases(const PrimitiveSpec& spec) {

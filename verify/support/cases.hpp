@@ -45,6 +45,10 @@ bool affords_large_cases(const catalog::PrimitiveSpec& spec);
 /// every word once, and once with the last dtype.
 std::vector<Values> word_combinations(const catalog::PrimitiveSpec& spec);
 
+/// Every word with every other one of another axis, with every dtype, the rest at their defaults;
+/// impossible ones, too.
+std::vector<Values> word_pairs(const catalog::PrimitiveSpec& spec);
+
 /// Odd cases with each integer axis in turn at its smallest legal value, 0 or 1.
 std::vector<catalog::Case> edge_cases(const catalog::PrimitiveSpec& spec);
 
