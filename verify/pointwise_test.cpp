@@ -6,6 +6,8 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -53,6 +55,34 @@ PointwiseProblem with(PointwiseFunction function) {
   PointwiseProblem problem;
   problem.function = function;
   return problem;
+}
+
+constexpr int64_t kCodes = 1 << 16;
+
+Tensor every_code(const Context& context, Dtype dtype) {
+  std::vector<uint16_t> codes(kCodes);
+  std::iota(codes.begin(), codes.end(), uint16_t{0});
+  Tensor tensor(context, dtype, {1, kCodes});
+  const OwnedStream stream(context);
+  copy(ConstTensorView(codes.data(), dtype, {1, kCodes}, Device{}), tensor, stream.get());
+  context.synchronize(stream.get());
+  return tensor;
+}
+
+/// The first value whose result is not near enough, nor the function's limit at an infinity.
+std::string first_wrong(const std::vector<double>& x, const std::vector<double>& got,
+                        const std::vector<double>& expected, const std::vector<double>& tolerance) {
+  for (size_t i = 0; i < x.size(); ++i) {
+    const bool is_right = std::isnan(x[i]) ? std::isnan(got[i])
+                          : std::isinf(x[i]) || std::isinf(expected[i])
+                              ? got[i] == expected[i]
+                              : std::fabs(got[i] - expected[i]) <= tolerance[i];
+    if (!is_right) {
+      return std::to_string(x[i]) + " gives " + std::to_string(got[i]) + ", expected " +
+             std::to_string(expected[i]);
+    }
+  }
+  return "";
 }
 
 }  // namespace
@@ -114,6 +144,33 @@ TEST_CASE("pointwise: tails, knees and what is not finite") {
     PointwiseProblem open = with(clamp);
     open.low = -kInfinity;
     CHECK(apply(context, open, {-3e38, 2}) == std::vector<double>{static_cast<double>(-3e38f), 1});
+  }
+}
+
+TEST_CASE("pointwise: every function of every value of 16 bits") {
+  std::vector<double> expected(kCodes), tolerance(kCodes);
+  for (const Context& context : test::devices_at_hand()) {
+    for (const Dtype dtype : {Dtype::fp16, Dtype::bf16}) {
+      const Tensor x = every_code(context, dtype);
+      Tensor y(context, dtype, {1, kCodes});
+      const std::vector<double> values = download(context, x);
+      for (const PointwiseFunction function : kAllPointwiseFunctions) {
+        if (function == PointwiseFunction::prelu) continue;  // leaky_relu with an operand's slope
+        PointwiseProblem problem = with(function);
+        problem.dtype = dtype;
+        run(context, {x, {}, y}, problem, "wide");
+        catalog::pointwise_reference(problem, values, {}, expected, tolerance);
+        const std::vector<double> got = download(context, y);
+        INFO(to_string(context.device())
+             << " " << pointwise_function_name(function) << " " << dtype_name(dtype));
+        CHECK(first_wrong(values, got, expected, tolerance) == "");
+      }
+      // Nothing but the conversions there and back.
+      PointwiseProblem open = with(PointwiseFunction::clamp);
+      open.low = -kInfinity, open.high = kInfinity;
+      run(context, {x, {}, y}, open, "wide");
+      CHECK(first_wrong(values, download(context, y), values, std::vector<double>(kCodes)) == "");
+    }
   }
 }
 
