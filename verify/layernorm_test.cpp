@@ -130,6 +130,27 @@ TEST_CASE("layernorm: the bound is tight enough to refuse one-pass statistics") 
   CHECK_FALSE(worst_ratio(x, {}, {}, y, {.num_members = 1, .rows = 1, .features = 256}) <= 1);
 }
 
+TEST_CASE("layernorm: the bound refuses a variance of one value less, and a lost epsilon") {
+  const LayernormProblem p{.num_members = 1, .rows = 1, .features = 256};
+  std::vector<double> x = uniform(256, -1, 1, 4);
+  double mean = 0, squares = 0;
+  for (double& value : x) {
+    value = static_cast<double>(static_cast<float>(value));
+    mean += value / 256;
+  }
+  for (const double value : x) squares += (value - mean) * (value - mean);
+  const auto ratio = [&](double num_values, double epsilon) {
+    std::vector<double> y;
+    for (const double value : x)
+      y.push_back((value - mean) / std::sqrt(squares / num_values + epsilon));
+    return worst_ratio(x, {}, {}, y, p);
+  };
+  const auto epsilon = static_cast<double>(p.epsilon);
+  CHECK(ratio(256, epsilon) <= 1);
+  CHECK_FALSE(ratio(255, epsilon) <= 1);
+  CHECK_FALSE(ratio(256, 0) <= 1);
+}
+
 TEST_CASE("layernorm: in place, strided, misaligned and without gamma and beta") {
   for (const Context& context : test::devices_at_hand()) {
     const int64_t n = 3, d = 20, rows = 4, row_stride = 70;

@@ -158,6 +158,22 @@ TEST_CASE("softmax: the bound refuses bf16 sums and sums that forget an element"
   CHECK_FALSE(worst_ratio(x, off, p) <= 1);
 }
 
+TEST_CASE("softmax: the bound refuses exponentials of what the maximum was not taken from") {
+  const SoftmaxProblem p{.num_members = 1, .rows = 1, .features = 256};
+  for (const double around : {-200.0, 0.0, 100.0}) {
+    std::vector<double> x, y;
+    float sum = 0;
+    for (const double v : test::uniform(256, around - 1, around + 1, 4)) {
+      x.push_back(static_cast<double>(static_cast<float>(v)));
+      sum += std::exp(static_cast<float>(v));
+    }
+    for (const double v : x)
+      y.push_back(static_cast<double>(std::exp(static_cast<float>(v)) / sum));
+    INFO("values around " << around);
+    CHECK((worst_ratio(x, y, p) <= 1) == (around == 0));
+  }
+}
+
 TEST_CASE("softmax: in place, padded, misaligned and member-explicit") {
   constexpr int64_t rows = 3, members = 2;
   for (const Context& context : test::devices_at_hand()) {
