@@ -79,7 +79,7 @@ TEST_CASE("attention: operands of another problem than the plan's are told apart
       {[](P& p) { p.batch = 3; }, "attention: the operands' batch is 3, expected the plan's = 2"},
       {[](P& p) { p.seq = 4; }, "attention: the operands' seq is 4, expected the plan's = 3"},
       {[](P& p) { p.is_cross = false; },
-       "attention: the operands' is_cross is 0, expected the plan's = 1"},
+       "attention: key is absent, expected one as in the plan's problem"},
       {[](P& p) { p.kv_seq = 4; }, "attention: the operands' kv_seq is 4, expected the plan's = 5"},
       {[](P& p) { p.features = 6; },
        "attention: the operands' features is 6, expected the plan's = 8"},
@@ -88,19 +88,26 @@ TEST_CASE("attention: operands of another problem than the plan's are told apart
       {[](P& p) { p.value_features = 8; },
        "attention: the operands' value_features is 8, expected the plan's = 7"},
       {[](P& p) { p.has_bias = false; },
-       "attention: the operands' has_bias is 0, expected the plan's = 1"},
+       "attention: qkv_bias is absent, expected one as in the plan's problem"},
       {[](P& p) { p.key_lengths = KeyLengths::none; },
-       "attention: the operands' number of sets of key_lengths is 0, expected the plan's = 2"},
+       "attention: the operands' key_lengths is none, expected the plan's = [num_members, batch]"},
       {[](P& p) { p.x.row = 17; },
-       "attention: the operands' row stride of x is 17, expected the plan's = 16"},
+       "attention: the operands' stride of x is {row 17, member 8}, "
+       "expected the plan's = {row 16, member 8}"},
       {[](P& p) { p.key.member = 7; },
-       "attention: the operands' member stride of key is 7, expected the plan's = 6"},
+       "attention: the operands' stride of key is {row 12, member 7}, "
+       "expected the plan's = {row 12, member 6}"},
       {[](P& p) { p.value.row = 15; },
-       "attention: the operands' row stride of value is 15, expected the plan's = 14"},
+       "attention: the operands' stride of value is {row 15, member 7}, "
+       "expected the plan's = {row 14, member 7}"},
       {[](P& p) { p.y.row = 17; },
-       "attention: the operands' row stride of y is 17, expected the plan's = 16"},
+       "attention: the operands' stride of y is {row 17, member 8}, "
+       "expected the plan's = {row 16, member 8}"},
       {[](P& p) { p.out_weight.row = 9; },
-       "attention: the operands' row stride of out_weight is 9, expected the plan's = 8"}};
+       "attention: the operands' stride of out_weight is {row 9, member 64}, "
+       "expected the plan's = {row 8, member 64}"},
+      {[](P& p) { p.is_causal = !p.is_causal; },
+       "attention: the operands' problem differs from the plan's"}};
   test::check_refusals(plan, refusals,
                        [&](const P& got) { require_same_attention_problem(got, plan); });
 }

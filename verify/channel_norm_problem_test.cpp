@@ -85,7 +85,7 @@ TEST_CASE("channel norms: operands of another problem than the plan's are told a
       {[](G& p) { p.has_beta = false; },
        "groupnorm: beta is absent, expected one as in the plan's problem"},
       {[](G& p) { p.dtype = Dtype::fp16; },
-       "groupnorm: the operands are fp16, expected the plan's = fp32"},
+       "groupnorm: the operands' dtype is fp16, expected the plan's = fp32"},
       {[](G& p) { ++p.x.batch; },
        "groupnorm: the operands' stride of x is {batch 241, member 120, channel 30, row 6, column "
        "1}, expected the plan's = {batch 240, member 120, channel 30, row 6, column 1}"},
@@ -93,7 +93,8 @@ TEST_CASE("channel norms: operands of another problem than the plan's are told a
        "groupnorm: the operands' stride of y is {batch 241, member 120, channel 30, row 6, column "
        "1}, expected the plan's = {batch 240, member 120, channel 30, row 6, column 1}"},
       {[](G& p) { ++p.beta_member_stride; },
-       "groupnorm: the operands' member stride of beta is 5, expected the plan's = 4"}};
+       "groupnorm: the operands' member stride of beta is 5, expected the plan's = 4"},
+      {[](G& p) { p.epsilon = 1; }, "groupnorm: the operands' problem differs from the plan's"}};
   test::check_refusals(plan, refusals,
                        [&](const G& got) { require_same_channels("groupnorm", got, plan); });
 }

@@ -104,33 +104,45 @@ TEST_CASE("conv: sizes and strides that no kernel could run are refused by name"
 TEST_CASE("conv: operands of another problem than the plan's are told apart") {
   const P plan = complete_conv_problem(good());
   const Refusal differences[] = {
-      {[](P& p) { p.dtype = Dtype::fp16; }, "conv: dtype is fp16, expected the plan's = fp32"},
-      {[](P& p) { p.num_members = 3; }, "conv: num_members is 3, expected the plan's = 2"},
-      {[](P& p) { p.batch = 4; }, "conv: batch is 4, expected the plan's = 3"},
-      {[](P& p) { p.in_channels = 8; }, "conv: in_channels is 8, expected the plan's = 4"},
-      {[](P& p) { p.out_channels = 8; }, "conv: out_channels is 8, expected the plan's = 6"},
+      {[](P& p) { p.dtype = Dtype::fp16; },
+       "conv: the operands' dtype is fp16, expected the plan's = fp32"},
+      {[](P& p) { p.num_members = 3; },
+       "conv: the operands' num_members is 3, expected the plan's = 2"},
+      {[](P& p) { p.batch = 4; }, "conv: the operands' batch is 4, expected the plan's = 3"},
+      {[](P& p) { p.in_channels = 8; },
+       "conv: the operands' in_channels is 8, expected the plan's = 4"},
+      {[](P& p) { p.out_channels = 8; },
+       "conv: the operands' out_channels is 8, expected the plan's = 6"},
       {[](P& p) { p.input.width = 8; },
-       "conv: input is {height 5, width 8}, expected the plan's = {height 5, width 7}"},
+       "conv: the operands' input is {height 5, width 8}, expected the plan's = {height 5, width "
+       "7}"},
       {[](P& p) { p.kernel.height = 1; },
-       "conv: kernel is {height 1, width 2}, expected the plan's = {height 3, width 2}"},
+       "conv: the operands' kernel is {height 1, width 2}, expected the plan's = {height 3, width "
+       "2}"},
       {[](P& p) { p.epilogue.has_bias = false; },
        "conv: bias is absent, expected one as in the plan's problem"},
       {[](P& p) { p.epilogue.residual = Residual::none; },
-       "conv: residual is none, expected the plan's = before_activation"},
+       "conv: the operands' residual is none, expected the plan's = before_activation"},
       {[](P& p) { p.x.row = 8; },
-       "conv: stride of x is {batch 280, member 140, channel 35, row 8, column 1}, expected the "
+       "conv: the operands' stride of x is {batch 280, member 140, channel 35, row 8, column 1}, "
+       "expected the "
        "plan's = {batch 280, member 140, channel 35, row 7, column 1}"},
       {[](P& p) { p.weight.row = 3; },
-       "conv: stride of weight is {member 72, out_channel 12, in_channel 6, row 3, column 1}, "
+       "conv: the operands' stride of weight is {member 72, out_channel 12, in_channel 6, row 3, "
+       "column 1}, "
        "expected the plan's = {member 72, out_channel 12, in_channel 6, row 2, column 1}"},
       {[](P& p) { p.y.row = 4; },
-       "conv: stride of y is {batch 108, member 54, channel 9, row 4, column 1}, expected the "
+       "conv: the operands' stride of y is {batch 108, member 54, channel 9, row 4, column 1}, "
+       "expected the "
        "plan's = {batch 108, member 54, channel 9, row 3, column 1}"},
       {[](P& p) { p.residual.batch = 109; },
-       "conv: stride of residual is {batch 109, member 54, channel 9, row 3, column 1}, expected "
+       "conv: the operands' stride of residual is {batch 109, member 54, channel 9, row 3, column "
+       "1}, expected "
        "the plan's = {batch 108, member 54, channel 9, row 3, column 1}"},
       {[](P& p) { p.bias_member_stride = 7; },
-       "conv: bias_member_stride is 7, expected the plan's = 6"}};
+       "conv: the operands' member stride of bias is 7, expected the plan's = 6"},
+      {[](P& p) { p.allow_tf32 = !p.allow_tf32; },
+       "conv: the operands' problem differs from the plan's"}};
   test::check_refusals(plan, differences,
                        [&](const P& got) { require_same_conv_problem(got, plan); });
 }
@@ -167,7 +179,7 @@ TEST_CASE("conv: a wrong bias, residual or output is named") {
           "conv: residual overlaps y, expected y itself or memory of its own");
   const ConvPlan plan = make_conv_plan(cpu, describe_conv({x, weight, {}, y, residual}, two));
   CHECK_THROWS_MATCHES(plan.run({one_x, weight, {}, first, first}, {Stream::cpu()}), Error,
-                       Message("conv: batch is 1, expected the plan's = 2"));
+                       Message("conv: the operands' batch is 1, expected the plan's = 2"));
 }
 
 TEST_CASE("conv: members that do not fit the plan are named") {

@@ -353,7 +353,7 @@ TEST_CASE("ensemble: empty problems run, and each wrong operand is named") {
                        Message("ensemble: the operands' rows is 3, expected the plan's = 4"));
   CHECK_THROWS_MATCHES(
       plan.run({x, mask, y}, {Stream::cpu()}), Error,
-      Message("ensemble: there is a mask, expected none as in the plan's problem"));
+      Message("ensemble: mask is present, expected none as in the plan's problem"));
   CHECK_THROWS_AS(make_ensemble_plan(cpu, plan.problem(), {"wid"}), Error);
   const EnsemblePlan votes = make_ensemble_plan(
       cpu, describe_ensemble({x, {}, y}, {.num_members = 2, .mode = Ensemble::vote}));

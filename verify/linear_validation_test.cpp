@@ -411,7 +411,7 @@ TEST_CASE("LinearPlan::run names the first difference from its problem") {
   };
   SECTION("batch") {
     problem.batch = 2;
-    CHECK(message() == "linear: batch is 3, expected the plan's = 2");
+    CHECK(message() == "linear: the operands' batch is 3, expected the plan's = 2");
   }
   SECTION("bias missing") {
     o.arguments.bias = {};
@@ -425,7 +425,8 @@ TEST_CASE("LinearPlan::run names the first difference from its problem") {
   SECTION("strides") {
     problem.x = {4, 12};
     CHECK(message() ==
-          "linear: stride of x is {row 8, member 4}, expected the plan's = {row 4, member 12}");
+          "linear: the operands' stride of x is {row 8, member 4}, expected the plan's = {row 4, "
+          "member 12}");
   }
   SECTION("device") {
     o.arguments.x.device = {DeviceType::cuda, 0};

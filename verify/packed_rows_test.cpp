@@ -52,7 +52,7 @@ TEST_CASE("packed rows: operands of another problem than the plan's are told apa
       {[](PackedRows& p) { p.features = 4; },
        "p: the operands' features is 4, expected the plan's = 3"},
       {[](PackedRows& p) { p.dtype = Dtype::bf16; },
-       "p: the operands are bf16, expected the plan's = fp32"},
+       "p: the operands' dtype is bf16, expected the plan's = fp32"},
       {[](PackedRows& p) { p.x.row = 7; },
        "p: the operands' stride of x is {row 7, member 3}, expected the plan's = {row 6, member "
        "3}"},
@@ -60,7 +60,7 @@ TEST_CASE("packed rows: operands of another problem than the plan's are told apa
        "p: the operands' stride of y is {row 6, member 4}, expected the plan's = {row 6, member "
        "3}"}};
   test::check_refusals(kGood, refusals,
-                       [](const PackedRows& got) { require_same_rows("p", got, kGood); });
+                       [](const PackedRows& got) { same_rows(SameField("p"), got, kGood); });
 }
 
 TEST_CASE("packed rows: x and y that do not fit are named") {
@@ -72,7 +72,7 @@ TEST_CASE("packed rows: x and y that do not fit are named") {
     CHECK_THROWS_MATCHES(describe_packed_rows("p", from, to, num_members, 0), Error,
                          Message(message));
   };
-  CHECK_NOTHROW(require_same_rows("p", describe_packed_rows("p", x, y, 2, 0), kGood));
+  CHECK_NOTHROW(same_rows(SameField("p"), describe_packed_rows("p", x, y, 2, 0), kGood));
   CHECK_NOTHROW(describe_packed_rows("p", x, x, 2, 0));
   refuses(x, y, 0, "p: num_members is 0, expected >= 1");
   refuses(x, y, 5, "p: x is [4, 6], expected [.., num_members * features] with num_members = 5");

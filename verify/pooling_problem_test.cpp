@@ -90,7 +90,7 @@ TEST_CASE("pooling: operands that are not the plan's are named") {
   refuses(x, flat,
           "pooling: y is [8, 12], expected [batch, num_members * channels, width] or [batch, "
           "num_members * channels, height, width]");
-  refuses(half_x, half_y, "pooling: the operands are fp16, expected the plan's = fp32");
+  refuses(half_x, half_y, "pooling: the operands' dtype is fp16, expected the plan's = fp32");
   refuses(x, half_y, "pooling: y is fp16, expected dtype = fp32");
   refuses(wide_x.view().narrow(1, 0, 8), y,
           "pooling: the operands' stride of x is {batch 432, member 192, channel 48, row 8, column "

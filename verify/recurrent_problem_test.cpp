@@ -224,8 +224,8 @@ TEST_CASE("recurrent: a call must be of the plan's problem, and have its workspa
   RecurrentArguments a = operands.arguments();
   a.last_cell = {};
   CHECK_THROWS_MATCHES(plan.run(a, execution), Error,
-                       MessageMatches(ContainsSubstring("has_last_cell is false, expected the "
-                                                        "plan's = true")));
+                       MessageMatches(ContainsSubstring("last_cell is absent, expected one as in "
+                                                        "the plan's problem")));
   CHECK_THROWS_MATCHES(plan.run(operands.arguments(), {Stream::cpu()}), Error,
                        MessageMatches(ContainsSubstring("workspace is 0 bytes")));
 }

@@ -67,7 +67,7 @@ TEST_CASE("chain: operands of another problem than the plan's are told apart") {
       {[](P& p) { p.has_beta = false; },
        "chain: beta is absent, expected one as in the plan's problem"},
       {[](P& p) { p.dtype = Dtype::fp16; },
-       "chain: the operands are fp16, expected the plan's = fp32"},
+       "chain: the operands' dtype is fp16, expected the plan's = fp32"},
       {[](P& p) { p.x.row = 7; },
        "chain: the operands' stride of x is {row 7, member 3}, expected the plan's = {row 6, "
        "member 3}"},
@@ -81,7 +81,8 @@ TEST_CASE("chain: operands of another problem than the plan's are told apart") {
        "chain: the operands' stride of sum is {row 7, member 3}, expected the plan's = {row 6, "
        "member 3}"},
       {[](P& p) { p.beta_member_stride = 4; },
-       "chain: the operands' member stride of beta is 4, expected the plan's = 3"}};
+       "chain: the operands' member stride of beta is 4, expected the plan's = 3"},
+      {[](P& p) { p.epsilon = 1; }, "chain: the operands' problem differs from the plan's"}};
   test::check_refusals(good(), refusals,
                        [](const P& got) { require_same_chain("chain", got, good()); });
 }

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "host/attention/flash_attention_problem.hpp"
-#include "host/core/check.hpp"
+#include "host/core/same_problem.hpp"
 #include "host/linear/linear_problem.hpp"
 
 namespace wide {
@@ -16,8 +16,8 @@ namespace wide {
 namespace {
 
 void require_least(const char* field, int64_t value, int64_t least) {
-  WIDE_REQUIRE(value >= least, "attention: " + std::string(field) + " is " + std::to_string(value) +
-                                   ", expected >= " + std::to_string(least));
+  WIDE_REQUIRE(value >= least,
+               "attention: " + text(field) + " is " + text(value) + ", expected >= " + text(least));
 }
 
 void check_sizes(const AttentionProblem& p) {
@@ -31,21 +31,19 @@ void check_sizes(const AttentionProblem& p) {
   require_least("value_features", p.value_features, 0);
   constexpr int64_t kMaxHeadDim = 256;
   WIDE_REQUIRE(p.features % p.heads == 0,
-               "attention: heads is " + std::to_string(p.heads) +
-                   ", expected a divisor of features = " + std::to_string(p.features));
-  WIDE_REQUIRE(p.features / p.heads <= kMaxHeadDim,
-               "attention: features is " + std::to_string(p.features) + ", expected at most " +
-                   std::to_string(kMaxHeadDim) + " for each of " + std::to_string(p.heads) +
-                   " heads");
+               "attention: heads is " + text(p.heads) +
+                   ", expected a divisor of features = " + text(p.features));
+  WIDE_REQUIRE(p.features / p.heads <= kMaxHeadDim, "attention: features is " + text(p.features) +
+                                                        ", expected at most " + text(kMaxHeadDim) +
+                                                        " for each of " + text(p.heads) + " heads");
+  WIDE_REQUIRE(p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
+               "attention: dtype is " + text(p.dtype) + ", expected fp32, fp16 or bf16");
   WIDE_REQUIRE(
-      p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
-      "attention: dtype is " + std::string(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
-  WIDE_REQUIRE(p.is_cross || (*p.kv_seq == p.seq && p.key_features == p.features &&
-                              p.value_features == p.features),
-               "attention: keys are of " + std::to_string(*p.kv_seq) + " positions and " +
-                   std::to_string(p.key_features) + " features, values of " +
-                   std::to_string(p.value_features) + ", expected x's = " + std::to_string(p.seq) +
-                   " and " + std::to_string(p.features) + ": not is_cross");
+      p.is_cross ||
+          (*p.kv_seq == p.seq && p.key_features == p.features && p.value_features == p.features),
+      "attention: keys are of " + text(*p.kv_seq) + " positions and " + text(p.key_features) +
+          " features, values of " + text(p.value_features) + ", expected x's = " + text(p.seq) +
+          " and " + text(p.features) + ": not is_cross");
   (void)checked_bytes({p.num_members, 3, p.features}, dtype_bytes(p.dtype));
 }
 
@@ -141,44 +139,31 @@ AttentionProblem complete_attention_problem(AttentionProblem p) {
 }
 
 void require_same_attention_problem(const AttentionProblem& got, const AttentionProblem& plan) {
-  if (got == plan) return;
-  const auto differ = [](const char* field, int64_t got_value, int64_t plan_value) {
-    WIDE_REQUIRE(got_value == plan_value,
-                 "attention: the operands' " + std::string(field) + " is " +
-                     std::to_string(got_value) +
-                     ", expected the plan's = " + std::to_string(plan_value));
-  };
-  WIDE_REQUIRE(got.dtype == plan.dtype,
-               "attention: the operands' dtype is " + std::string(dtype_name(got.dtype)) +
-                   ", expected the plan's = " + std::string(dtype_name(plan.dtype)));
-  differ("batch", got.batch, plan.batch);
-  differ("seq", got.seq, plan.seq);
-  differ("is_cross", got.is_cross, plan.is_cross);
-  differ("kv_seq", *got.kv_seq, *plan.kv_seq);
-  differ("features", got.features, plan.features);
-  differ("key_features", got.key_features, plan.key_features);
-  differ("value_features", got.value_features, plan.value_features);
-  differ("has_bias", got.has_bias, plan.has_bias);
-  differ("number of sets of key_lengths", static_cast<int64_t>(got.key_lengths),
-         static_cast<int64_t>(plan.key_lengths));
-  const auto differ_strides = [&](const std::string& field, const RowStrides& a,
-                                  const RowStrides& b) {
-    differ(("row stride of " + field).c_str(), a.row, b.row);
-    differ(("member stride of " + field).c_str(), a.member, b.member);
-  };
-  differ_strides("x", got.x, plan.x);
-  differ_strides("key", got.key, plan.key);
-  differ_strides("value", got.value, plan.value);
-  differ_strides("y", got.y, plan.y);
-  differ_strides("qkv_weight", got.qkv_weight, plan.qkv_weight);
-  differ_strides("q_weight", got.q_weight, plan.q_weight);
-  differ_strides("k_weight", got.k_weight, plan.k_weight);
-  differ_strides("v_weight", got.v_weight, plan.v_weight);
-  differ_strides("out_weight", got.out_weight, plan.out_weight);
-  differ("member stride of qkv_bias", got.qkv_bias_member_stride, plan.qkv_bias_member_stride);
-  differ("member stride of out_bias", got.out_bias_member_stride, plan.out_bias_member_stride);
-  differ("member stride of key_lengths", got.key_lengths_member_stride,
+  require_same_problem("attention", got, plan, [&](const SameField& same) {
+    same("dtype", got.dtype, plan.dtype);
+    same("batch", got.batch, plan.batch);
+    same("seq", got.seq, plan.seq);
+    same.presence("key", got.is_cross, plan.is_cross);
+    same("kv_seq", got.kv_seq, plan.kv_seq);
+    same("features", got.features, plan.features);
+    same("key_features", got.key_features, plan.key_features);
+    same("value_features", got.value_features, plan.value_features);
+    same.presence("qkv_bias", got.has_bias, plan.has_bias);
+    same("key_lengths", got.key_lengths, plan.key_lengths);
+    same("stride of x", got.x, plan.x);
+    same("stride of key", got.key, plan.key);
+    same("stride of value", got.value, plan.value);
+    same("stride of y", got.y, plan.y);
+    same("stride of qkv_weight", got.qkv_weight, plan.qkv_weight);
+    same("stride of q_weight", got.q_weight, plan.q_weight);
+    same("stride of k_weight", got.k_weight, plan.k_weight);
+    same("stride of v_weight", got.v_weight, plan.v_weight);
+    same("stride of out_weight", got.out_weight, plan.out_weight);
+    same("member stride of qkv_bias", got.qkv_bias_member_stride, plan.qkv_bias_member_stride);
+    same("member stride of out_bias", got.out_bias_member_stride, plan.out_bias_member_stride);
+    same("member stride of key_lengths", got.key_lengths_member_stride,
          plan.key_lengths_member_stride);
+  });
 }
 
 bool is_empty(const AttentionProblem& p) {

@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "host/core/check.hpp"
 #include "host/core/rows.hpp"
+#include "host/core/same_problem.hpp"
 
 namespace wide {
 
@@ -20,27 +20,6 @@ namespace {
 constexpr int64_t kMaxSeq = int64_t{1} << 30;
 constexpr int64_t kMaxHeadDim = 256;
 constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
-
-std::string text(int64_t value) {
-  return std::to_string(value);
-}
-std::string text(float value) {
-  return std::to_string(value);
-}
-std::string text(bool value) {
-  return value ? "true" : "false";
-}
-std::string text(std::string_view value) {
-  return std::string(value);
-}
-std::string text(const RowStrides& strides) {
-  return "{row " + text(strides.row) + ", member " + text(strides.member) + "}";
-}
-std::string text(KeyLengths lengths) {
-  return lengths == KeyLengths::none     ? "none"
-         : lengths == KeyLengths::shared ? "shared [batch]"
-                                         : "[num_members, batch]";
-}
 
 void require_range(const char* field, int64_t value, int64_t least, int64_t most = kUnbounded) {
   const auto range = [&]() -> std::string {
@@ -62,9 +41,8 @@ void check_sizes(const FlashAttentionProblem& p) {
   require_range("window", p.window, 0);
   WIDE_REQUIRE(p.heads % p.kv_heads == 0, "flash_attention: kv_heads is " + text(p.kv_heads) +
                                               ", expected a divisor of heads = " + text(p.heads));
-  WIDE_REQUIRE(
-      p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
-      "flash_attention: dtype is " + text(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
+  WIDE_REQUIRE(p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
+               "flash_attention: dtype is " + text(p.dtype) + ", expected fp32, fp16 or bf16");
   WIDE_REQUIRE(std::isfinite(*p.scale),
                "flash_attention: scale is " + text(*p.scale) + ", expected a finite number");
   constexpr float kMaxSoftCap = 65536;  // scores are exact to 2^-22 of it
@@ -134,32 +112,24 @@ FlashAttentionProblem complete_flash_attention_problem(FlashAttentionProblem p) 
 
 void require_same_flash_attention_problem(const FlashAttentionProblem& got,
                                           const FlashAttentionProblem& plan) {
-  if (got == plan) return;
-  const auto differ = [](const char* field, const auto& got_value, const auto& plan_value) {
-    WIDE_REQUIRE(got_value == plan_value, "flash_attention: the operands' " + std::string(field) +
-                                              " is " + text(got_value) +
-                                              ", expected the plan's = " + text(plan_value));
-  };
-  differ("dtype", dtype_name(got.dtype), dtype_name(plan.dtype));
-  differ("batch", got.batch, plan.batch);
-  differ("seq", got.seq, plan.seq);
-  differ("kv_seq", *got.kv_seq, *plan.kv_seq);
-  differ("head_dim", got.head_dim, plan.head_dim);
-  differ("key_lengths", got.key_lengths, plan.key_lengths);
-  differ("has_slopes", got.has_slopes, plan.has_slopes);
-  differ("has_bias", got.has_bias, plan.has_bias);
-  differ("stride of q", got.q, plan.q);
-  differ("stride of k", got.k, plan.k);
-  differ("stride of v", got.v, plan.v);
-  differ("stride of y", got.y, plan.y);
-  differ("key_lengths_member_stride", got.key_lengths_member_stride,
+  require_same_problem("flash_attention", got, plan, [&](const SameField& same) {
+    same("dtype", got.dtype, plan.dtype);
+    same("batch", got.batch, plan.batch);
+    same("seq", got.seq, plan.seq);
+    same("kv_seq", got.kv_seq, plan.kv_seq);
+    same("head_dim", got.head_dim, plan.head_dim);
+    same("key_lengths", got.key_lengths, plan.key_lengths);
+    same.presence("slopes", got.has_slopes, plan.has_slopes);
+    same.presence("bias", got.has_bias, plan.has_bias);
+    same("stride of q", got.q, plan.q);
+    same("stride of k", got.k, plan.k);
+    same("stride of v", got.v, plan.v);
+    same("stride of y", got.y, plan.y);
+    same("member stride of key_lengths", got.key_lengths_member_stride,
          plan.key_lengths_member_stride);
-  differ("slopes_member_stride", got.slopes_member_stride, plan.slopes_member_stride);
-  differ("member stride of bias", got.bias.member, plan.bias.member);
-  differ("batch stride of bias", got.bias.batch, plan.bias.batch);
-  differ("head stride of bias", got.bias.head, plan.bias.head);
-  differ("query stride of bias", got.bias.query, plan.bias.query);
-  throw_invalid_argument("flash_attention: the operands' problem differs from the plan's");
+    same("member stride of slopes", got.slopes_member_stride, plan.slopes_member_stride);
+    same("stride of bias", got.bias, plan.bias);
+  });
 }
 
 bool is_empty(const FlashAttentionProblem& p) {

@@ -4,9 +4,18 @@
 // What a problem leaves open is filled in once; what cannot be run is refused once.
 #pragma once
 
+#include <string>
+
 #include "wide/flash_attention.hpp"
 
 namespace wide {
+
+/// In messages.
+inline std::string text(KeyLengths lengths) {
+  return lengths == KeyLengths::none     ? "none"
+         : lengths == KeyLengths::shared ? "shared [batch]"
+                                         : "[num_members, batch]";
+}
 
 /// With kv_seq, kv_heads, scale and all strides set. Throws invalid_argument.
 FlashAttentionProblem complete_flash_attention_problem(FlashAttentionProblem problem);

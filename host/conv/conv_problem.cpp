@@ -11,31 +11,18 @@
 #include <utility>
 
 #include "host/core/channels.hpp"
-#include "host/core/check.hpp"
+#include "host/core/same_problem.hpp"
 
 namespace wide {
+
+/// In messages.
+static std::string text(const PerAxis& axes) {
+  return "{height " + text(axes.height) + ", width " + text(axes.width) + "}";
+}
 
 namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-
-std::string text(int64_t value) {
-  return std::to_string(value);
-}
-std::string text(std::string_view value) {
-  return std::string(value);
-}
-std::string text(const PerAxis& axes) {
-  return "{height " + text(axes.height) + ", width " + text(axes.width) + "}";
-}
-std::string text(const ChannelStrides& s) {
-  return "{batch " + text(s.batch) + ", member " + text(s.member) + ", channel " + text(s.channel) +
-         ", row " + text(s.row) + ", column " + text(s.column) + "}";
-}
-std::string text(const ConvWeightStrides& s) {
-  return "{member " + text(s.member) + ", out_channel " + text(s.out_channel) + ", in_channel " +
-         text(s.in_channel) + ", row " + text(s.row) + ", column " + text(s.column) + "}";
-}
 
 /// `field` and, where there is one, `axis` name it.
 void require_range(const char* field, int64_t value, int64_t least, int64_t most = kMost,
@@ -61,9 +48,8 @@ void check_axis(const char* name, const ConvProblem& p, int64_t PerAxis::*axis) 
 
 void check_epilogue(const ConvProblem& p) {
   WIDE_REQUIRE(p.epilogue.scale == OutputScale::none && p.epilogue.alpha == 1.0f,
-               "conv: epilogue has scale " + text(output_scale_name(p.epilogue.scale)) +
-                   " and alpha " + std::to_string(p.epilogue.alpha) +
-                   ", expected none and 1: multiply the weights");
+               "conv: epilogue has scale " + text(p.epilogue.scale) + " and alpha " +
+                   text(p.epilogue.alpha) + ", expected none and 1: multiply the weights");
 }
 
 void check_sizes(const ConvProblem& p) {
@@ -78,7 +64,7 @@ void check_sizes(const ConvProblem& p) {
   check_axis("height", p, &PerAxis::height);
   check_axis("width", p, &PerAxis::width);
   WIDE_REQUIRE(p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
-               "conv: dtype is " + text(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
+               "conv: dtype is " + text(p.dtype) + ", expected fp32, fp16 or bf16");
   check_epilogue(p);
 }
 
@@ -204,28 +190,22 @@ ConvProblem complete_conv_problem(ConvProblem p) {
 }
 
 void require_same_conv_problem(const ConvProblem& got, const ConvProblem& plan) {
-  if (got == plan) return;
-  const auto differ = [](const char* field, const auto& got_value, const auto& plan_value) {
-    WIDE_REQUIRE(got_value == plan_value, "conv: " + std::string(field) + " is " + text(got_value) +
-                                              ", expected the plan's = " + text(plan_value));
-  };
-  differ("dtype", dtype_name(got.dtype), dtype_name(plan.dtype));
-  differ("num_members", got.num_members, plan.num_members);
-  differ("batch", got.batch, plan.batch);
-  differ("in_channels", got.in_channels, plan.in_channels);
-  differ("out_channels", got.out_channels, plan.out_channels);
-  differ("input", got.input, plan.input);
-  differ("kernel", got.kernel, plan.kernel);
-  WIDE_REQUIRE(got.epilogue.has_bias == plan.epilogue.has_bias,
-               std::string("conv: bias is ") +
-                   (plan.epilogue.has_bias ? "absent, expected one" : "present, expected none") +
-                   " as in the plan's problem");
-  differ("residual", residual_name(got.epilogue.residual), residual_name(plan.epilogue.residual));
-  differ("stride of x", got.x, plan.x);
-  differ("stride of weight", got.weight, plan.weight);
-  differ("stride of y", got.y, plan.y);
-  differ("stride of residual", got.residual, plan.residual);
-  differ("bias_member_stride", got.bias_member_stride, plan.bias_member_stride);
+  require_same_problem(kConvName, got, plan, [&](const SameField& same) {
+    same("dtype", got.dtype, plan.dtype);
+    same("num_members", got.num_members, plan.num_members);
+    same("batch", got.batch, plan.batch);
+    same("in_channels", got.in_channels, plan.in_channels);
+    same("out_channels", got.out_channels, plan.out_channels);
+    same("input", got.input, plan.input);
+    same("kernel", got.kernel, plan.kernel);
+    same.presence("bias", got.epilogue.has_bias, plan.epilogue.has_bias);
+    same("residual", got.epilogue.residual, plan.epilogue.residual);
+    same("stride of x", got.x, plan.x);
+    same("stride of weight", got.weight, plan.weight);
+    same("stride of y", got.y, plan.y);
+    same("stride of residual", got.residual, plan.residual);
+    same("member stride of bias", got.bias_member_stride, plan.bias_member_stride);
+  });
 }
 
 bool is_empty(const ConvProblem& p) {

@@ -7,7 +7,7 @@
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
-#include "host/core/same_strides.hpp"
+#include "host/core/same_problem.hpp"
 #include "host/embedding/embedding_problem.hpp"
 
 namespace wide {
@@ -92,27 +92,17 @@ EmbeddingProblem resolved(EmbeddingProblem p) {
   return p;
 }
 
-void require_same(const EmbeddingProblem& got, const EmbeddingProblem& expected) {
-  if (got == expected) return;
-  for (const Field& field : kSizes) {
-    WIDE_REQUIRE(got.*field.value == expected.*field.value,
-                 "embedding: the operands' " + std::string(field.name) + " is " +
-                     std::to_string(got.*field.value) +
-                     ", expected the plan's = " + std::to_string(expected.*field.value));
-  }
-  WIDE_REQUIRE(got.dtype == expected.dtype && got.id_dtype == expected.id_dtype,
-               "embedding: the operands are " + std::string(dtype_name(got.dtype)) + " with " +
-                   std::string(dtype_name(got.id_dtype)) +
-                   " ids, expected the plan's = " + std::string(dtype_name(expected.dtype)) +
-                   " with " + std::string(dtype_name(expected.id_dtype)));
-  require_same_strides(kEmbeddingName, "y", got.y, expected.y);
-  require_same_strides(kEmbeddingName, "table", got.table, expected.table);
-  require_same_stride(kEmbeddingName, "batch stride of ids", got.ids_batch_stride,
-                      expected.ids_batch_stride);
-  require_same_stride(kEmbeddingName, "member stride of ids", got.ids_member_stride,
-                      expected.ids_member_stride);
-  require_same_stride(kEmbeddingName, "member stride of offsets", got.offsets_member_stride,
-                      expected.offsets_member_stride);
+void require_same(const EmbeddingProblem& got, const EmbeddingProblem& plan) {
+  require_same_problem(kEmbeddingName, got, plan, [&](const SameField& same) {
+    for (const Field& field : kSizes) same(field.name, got.*field.value, plan.*field.value);
+    same("dtype", got.dtype, plan.dtype);
+    same("id_dtype", got.id_dtype, plan.id_dtype);
+    same("stride of y", got.y, plan.y);
+    same("stride of table", got.table, plan.table);
+    same("batch stride of ids", got.ids_batch_stride, plan.ids_batch_stride);
+    same("member stride of ids", got.ids_member_stride, plan.ids_member_stride);
+    same("member stride of offsets", got.offsets_member_stride, plan.offsets_member_stride);
+  });
 }
 
 namespace {

@@ -19,6 +19,6 @@ int64_t row_elements(const EmbeddingProblem& problem);
 EmbeddingProblem resolved(EmbeddingProblem problem);
 
 /// Throws with the first field in which the operands differ from the plan's problem.
-void require_same(const EmbeddingProblem& got, const EmbeddingProblem& expected);
+void require_same(const EmbeddingProblem& got, const EmbeddingProblem& plan);
 
 }  // namespace wide

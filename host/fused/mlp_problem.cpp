@@ -5,39 +5,34 @@
 #include <limits>
 #include <string>
 
-#include "host/core/check.hpp"
+#include "host/core/same_problem.hpp"
 #include "host/linear/linear_problem.hpp"
 
 namespace wide {
 
 namespace {
 
-std::string text(const RowStrides& strides) {
-  return "{row " + std::to_string(strides.row) + ", member " + std::to_string(strides.member) + "}";
-}
-
 void check_sizes(const MlpProblem& p) {
   const auto require_least = [](const char* field, int64_t value, int64_t least) {
-    WIDE_REQUIRE(value >= least, "mlp: " + std::string(field) + " is " + std::to_string(value) +
-                                     ", expected >= " + std::to_string(least));
+    WIDE_REQUIRE(value >= least,
+                 "mlp: " + text(field) + " is " + text(value) + ", expected >= " + text(least));
   };
   require_least("num_members", p.num_members, 1);
   require_least("batch", p.batch, 0);
-  WIDE_REQUIRE(p.widths.size() >= 2, "mlp: widths has " + std::to_string(p.widths.size()) +
+  WIDE_REQUIRE(p.widths.size() >= 2, "mlp: widths has " + text(p.widths.size()) +
                                          " entries, expected in and out at least: 2");
   for (size_t i = 0; i < p.widths.size(); ++i) {
-    WIDE_REQUIRE(p.widths[i] >= 1, "mlp: widths[" + std::to_string(i) + "] is " +
-                                       std::to_string(p.widths[i]) + ", expected >= 1");
+    WIDE_REQUIRE(p.widths[i] >= 1,
+                 "mlp: widths[" + text(i) + "] is " + text(p.widths[i]) + ", expected >= 1");
   }
-  WIDE_REQUIRE(
-      p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
-      "mlp: dtype is " + std::string(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
+  WIDE_REQUIRE(p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
+               "mlp: dtype is " + text(p.dtype) + ", expected fp32, fp16 or bf16");
 }
 
 int64_t multiple_above(int64_t value, int64_t step) {
   int64_t rounded = 0;
   WIDE_REQUIRE(!__builtin_add_overflow(value, step - 1, &rounded),
-               "mlp: widths has " + std::to_string(value) + ", expected what fits in 64 bits");
+               "mlp: widths has " + text(value) + ", expected what fits in 64 bits");
   return rounded / step * step;
 }
 
@@ -81,7 +76,7 @@ int64_t mlp_row_elements(int64_t in_features, Dtype dtype) {
 std::string mlp_widths_text(const MlpProblem& problem) {
   std::string widths;
   for (const int64_t width : problem.widths) {
-    widths += (widths.empty() ? "" : "-") + std::to_string(width);
+    widths += (widths.empty() ? "" : "-") + text(width);
   }
   return widths;
 }
@@ -126,15 +121,13 @@ MlpProblem complete_mlp_problem(MlpProblem p) {
   const int64_t elements = mlp_member_elements(p), vector = kMlpAlignment / dtype_bytes(p.dtype);
   if (p.num_members == 1 || p.weights_member_stride == 0) p.weights_member_stride = elements;
   WIDE_REQUIRE(p.weights_member_stride >= elements && p.weights_member_stride % vector == 0,
-               "mlp: weights has member stride " + std::to_string(p.weights_member_stride) +
-                   ", expected a multiple of " + std::to_string(vector) + ", at least " +
-                   std::to_string(elements));
+               "mlp: weights has member stride " + text(p.weights_member_stride) +
+                   ", expected a multiple of " + text(vector) + ", at least " + text(elements));
   int64_t all = 0;
   WIDE_REQUIRE(!__builtin_mul_overflow(p.weights_member_stride, p.num_members, &all) &&
                    all <= std::numeric_limits<int64_t>::max() / dtype_bytes(p.dtype),
-               "mlp: weights of " + std::to_string(p.num_members) + " members with member stride " +
-                   std::to_string(p.weights_member_stride) +
-                   ", expected an extent that fits in 64 bits");
+               "mlp: weights of " + text(p.num_members) + " members with member stride " +
+                   text(p.weights_member_stride) + ", expected an extent that fits in 64 bits");
   const std::vector<LinearProblem> layers = mlp_layers(p, p.num_members);
   p.x = layers.front().x;
   p.y = layers.back().y;
@@ -142,18 +135,14 @@ MlpProblem complete_mlp_problem(MlpProblem p) {
 }
 
 void require_same_mlp_problem(const MlpProblem& got, const MlpProblem& plan) {
-  if (got == plan) return;
-  const auto differ = [](const char* field, const std::string& a, const std::string& b) {
-    WIDE_REQUIRE(a == b, "mlp: the operands' " + std::string(field) + " is " + a +
-                             ", expected the plan's = " + b);
-  };
-  differ("dtype", std::string(dtype_name(got.dtype)), std::string(dtype_name(plan.dtype)));
-  differ("num_members", std::to_string(got.num_members), std::to_string(plan.num_members));
-  differ("batch", std::to_string(got.batch), std::to_string(plan.batch));
-  differ("stride of x", text(got.x), text(plan.x));
-  differ("stride of y", text(got.y), text(plan.y));
-  differ("member stride of weights", std::to_string(got.weights_member_stride),
-         std::to_string(plan.weights_member_stride));
+  require_same_problem("mlp", got, plan, [&](const SameField& same) {
+    same("dtype", got.dtype, plan.dtype);
+    same("num_members", got.num_members, plan.num_members);
+    same("batch", got.batch, plan.batch);
+    same("stride of x", got.x, plan.x);
+    same("stride of y", got.y, plan.y);
+    same("member stride of weights", got.weights_member_stride, plan.weights_member_stride);
+  });
 }
 
 bool is_empty(const MlpProblem& problem) {

@@ -8,32 +8,12 @@
 #include <cmath>
 #include <string>
 
-#include "host/core/check.hpp"
 #include "host/core/rows.hpp"
+#include "host/core/same_problem.hpp"
 
 namespace wide {
 
 namespace {
-
-std::string text(int64_t value) {
-  return std::to_string(value);
-}
-
-std::string text(float value) {
-  return std::to_string(value);
-}
-
-std::string text(std::string_view value) {
-  return std::string(value);
-}
-
-std::string text(bool value) {
-  return value ? "true" : "false";
-}
-
-std::string text(const RowStrides& strides) {
-  return "{row " + text(strides.row) + ", member " + text(strides.member) + "}";
-}
 
 void require_size(const char* field, int64_t value, int64_t minimum) {
   WIDE_REQUIRE(value >= minimum, "linear: " + std::string(field) + " is " + text(value) +
@@ -77,13 +57,12 @@ bool is_16_bits(Dtype dtype) {
 
 void check_dtypes(const LinearProblem& problem) {
   const Dtype dtype = problem.dtype, y_dtype = problem.y_dtype.value_or(dtype);
-  WIDE_REQUIRE(dtype == Dtype::fp32 || is_16_bits(dtype) || is_fp8(dtype),
-               "linear: dtype is " + text(dtype_name(dtype)) +
-                   ", expected fp32, fp16, bf16, fp8_e4m3 or fp8_e5m2");
   WIDE_REQUIRE(
-      is_fp8(dtype) ? is_16_bits(y_dtype) : y_dtype == dtype,
-      "linear: y_dtype is " + text(dtype_name(y_dtype)) + ", expected " +
-          (is_fp8(dtype) ? "fp16 or bf16 for x of fp8" : "x's = " + text(dtype_name(dtype))));
+      dtype == Dtype::fp32 || is_16_bits(dtype) || is_fp8(dtype),
+      "linear: dtype is " + text(dtype) + ", expected fp32, fp16, bf16, fp8_e4m3 or fp8_e5m2");
+  WIDE_REQUIRE(is_fp8(dtype) ? is_16_bits(y_dtype) : y_dtype == dtype,
+               "linear: y_dtype is " + text(y_dtype) + ", expected " +
+                   (is_fp8(dtype) ? "fp16 or bf16 for x of fp8" : "x's = " + text(dtype)));
 }
 
 void check_sizes(const LinearProblem& problem) {
@@ -186,36 +165,23 @@ LinearProblem complete_linear_problem(LinearProblem problem) {
 }
 
 void require_same_linear_problem(const LinearProblem& got, const LinearProblem& plan) {
-  if (got == plan) return;
-  const auto differ = [](const char* field, const auto& got_value, const auto& plan_value) {
-    WIDE_REQUIRE(got_value == plan_value, "linear: " + std::string(field) + " is " +
-                                              text(got_value) +
-                                              ", expected the plan's = " + text(plan_value));
-  };
-  differ("dtype", dtype_name(got.dtype), dtype_name(plan.dtype));
-  differ("y_dtype", dtype_name(*got.y_dtype), dtype_name(*plan.y_dtype));
-  differ("num_members", got.num_members, plan.num_members);
-  differ("batch", got.batch, plan.batch);
-  differ("in_features", got.in_features, plan.in_features);
-  differ("out_features", got.out_features, plan.out_features);
-  differ("shared_input", got.shared_input, plan.shared_input);
-  differ("allow_tf32", got.allow_tf32, plan.allow_tf32);
-  WIDE_REQUIRE(got.epilogue.has_bias == plan.epilogue.has_bias,
-               std::string("linear: bias is ") +
-                   (plan.epilogue.has_bias
-                        ? "absent, expected [num_members, out_features]: the plan's problem has one"
-                        : "present, expected none: the plan's problem has none"));
-  differ("activation", activation_name(got.epilogue.activation),
-         activation_name(plan.epilogue.activation));
-  differ("scale", output_scale_name(got.epilogue.scale), output_scale_name(plan.epilogue.scale));
-  differ("residual", residual_name(got.epilogue.residual), residual_name(plan.epilogue.residual));
-  differ("alpha", got.epilogue.alpha, plan.epilogue.alpha);
-  differ("stride of x", got.x, plan.x);
-  differ("stride of weight", got.weight, plan.weight);
-  differ("stride of y", got.y, plan.y);
-  differ("stride of residual", got.residual, plan.residual);
-  differ("bias_member_stride", got.bias_member_stride, plan.bias_member_stride);
-  differ("scale_member_stride", got.scale_member_stride, plan.scale_member_stride);
+  require_same_problem("linear", got, plan, [&](const SameField& same) {
+    same("dtype", got.dtype, plan.dtype);
+    same("y_dtype", got.y_dtype, plan.y_dtype);
+    same("num_members", got.num_members, plan.num_members);
+    same("batch", got.batch, plan.batch);
+    same("in_features", got.in_features, plan.in_features);
+    same("out_features", got.out_features, plan.out_features);
+    same.presence("bias", got.epilogue.has_bias, plan.epilogue.has_bias);
+    same("scale", got.epilogue.scale, plan.epilogue.scale);
+    same("residual", got.epilogue.residual, plan.epilogue.residual);
+    same("stride of x", got.x, plan.x);
+    same("stride of weight", got.weight, plan.weight);
+    same("stride of y", got.y, plan.y);
+    same("stride of residual", got.residual, plan.residual);
+    same("member stride of bias", got.bias_member_stride, plan.bias_member_stride);
+    same("member stride of scale", got.scale_member_stride, plan.scale_member_stride);
+  });
 }
 
 QuantizedWeight linear_quantized_weight(const LinearProblem& problem) {

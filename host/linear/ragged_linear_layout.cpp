@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "host/core/check.hpp"
+#include "host/core/same_problem.hpp"
 #include "host/linear/ragged_linear_problem.hpp"
 #include "wide/ragged_linear.hpp"
 
@@ -21,10 +21,6 @@ namespace wide {
 namespace {
 
 constexpr int64_t kPlaceBytes = 16;  // what a member begins at a multiple of
-
-std::string text(int64_t value) {
-  return std::to_string(value);
-}
 
 void require_at_least(size_t member, const char* operand, const char* field, int64_t value,
                       int64_t least) {

@@ -11,7 +11,7 @@
 #include "host/core/channels.hpp"
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/same_strides.hpp"
+#include "host/core/same_problem.hpp"
 #include "host/norm/norm_plan.hpp"
 
 namespace wide {
@@ -80,29 +80,26 @@ void read_channels(std::string_view primitive, const Arguments& a, Problem& p) {
 
 /// Throws for the first field in which the operands' problem differs from the plan's.
 template <class Problem>
-void require_same_channels(std::string_view primitive, const Problem& got,
-                           const Problem& expected) {
-  if (got == expected) return;
-  require_same_count(primitive, "num_members", got.num_members, expected.num_members);
-  require_same_count(primitive, "batch", got.batch, expected.batch);
-  require_same_count(primitive, "channels", got.channels, expected.channels);
-  require_same_count(primitive, "height", got.height, expected.height);
-  require_same_count(primitive, "width", got.width, expected.width);
-  require_same_presence(primitive, "gamma", got.has_gamma, expected.has_gamma);
-  require_same_presence(primitive, "beta", got.has_beta, expected.has_beta);
-  require_same_dtype(primitive, got.dtype, expected.dtype);
-  require_same_strides(primitive, "x", got.x, expected.x);
-  require_same_strides(primitive, "y", got.y, expected.y);
-  require_same_stride(primitive, "member stride of gamma", got.gamma_member_stride,
-                      expected.gamma_member_stride);
-  require_same_stride(primitive, "member stride of beta", got.beta_member_stride,
-                      expected.beta_member_stride);
-  if constexpr (requires { got.mean_member_stride; }) {
-    require_same_stride(primitive, "member stride of running_mean", got.mean_member_stride,
-                        expected.mean_member_stride);
-    require_same_stride(primitive, "member stride of running_variance", got.variance_member_stride,
-                        expected.variance_member_stride);
-  }
+void require_same_channels(std::string_view primitive, const Problem& got, const Problem& plan) {
+  require_same_problem(primitive, got, plan, [&](const SameField& same) {
+    same("num_members", got.num_members, plan.num_members);
+    same("batch", got.batch, plan.batch);
+    same("channels", got.channels, plan.channels);
+    same("height", got.height, plan.height);
+    same("width", got.width, plan.width);
+    same.presence("gamma", got.has_gamma, plan.has_gamma);
+    same.presence("beta", got.has_beta, plan.has_beta);
+    same("dtype", got.dtype, plan.dtype);
+    same("stride of x", got.x, plan.x);
+    same("stride of y", got.y, plan.y);
+    same("member stride of gamma", got.gamma_member_stride, plan.gamma_member_stride);
+    same("member stride of beta", got.beta_member_stride, plan.beta_member_stride);
+    if constexpr (requires { got.mean_member_stride; }) {
+      same("member stride of running_mean", got.mean_member_stride, plan.mean_member_stride);
+      same("member stride of running_variance", got.variance_member_stride,
+           plan.variance_member_stride);
+    }
+  });
 }
 
 }  // namespace wide

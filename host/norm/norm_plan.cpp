@@ -36,27 +36,6 @@ void require_epsilon(std::string_view primitive, float epsilon) {
       text(primitive, "epsilon is ") + std::to_string(epsilon) + ", expected a finite number >= 0");
 }
 
-void require_same_count(std::string_view primitive, const char* name, int64_t got,
-                        int64_t expected) {
-  WIDE_REQUIRE(got == expected, text(primitive, "the operands' ") + name + " is " +
-                                    std::to_string(got) +
-                                    ", expected the plan's = " + std::to_string(expected));
-}
-
-void require_same_dtype(std::string_view primitive, Dtype got, Dtype expected) {
-  WIDE_REQUIRE(got == expected, text(primitive, "the operands are ") +
-                                    std::string(dtype_name(got)) +
-                                    ", expected the plan's = " + std::string(dtype_name(expected)));
-}
-
-void require_same_presence(std::string_view primitive, const char* argument, bool got,
-                           bool expected) {
-  WIDE_REQUIRE(got == expected,
-               text(primitive, argument) +
-                   (got ? " is present, expected none" : " is absent, expected one") +
-                   " as in the plan's problem");
-}
-
 int64_t parameter_stride(std::string_view primitive, const char* argument,
                          const ConstTensorView& view, std::string_view axes, int64_t num_members,
                          int64_t count, Dtype dtype) {

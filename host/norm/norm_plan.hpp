@@ -18,13 +18,6 @@ void require_norm_dtype(std::string_view primitive, Dtype dtype);
 /// A finite number >= 0.
 void require_epsilon(std::string_view primitive, float epsilon);
 
-/// What operands show against what the plan was made for, field by field.
-void require_same_count(std::string_view primitive, const char* name, int64_t got,
-                        int64_t expected);
-void require_same_dtype(std::string_view primitive, Dtype got, Dtype expected);
-void require_same_presence(std::string_view primitive, const char* argument, bool got,
-                           bool expected);
-
 /// A parameter's member stride where a problem written by hand gives none.
 inline void complete_parameter(int64_t& stride, bool is_present, int64_t count) {
   if (!is_present) stride = 0;

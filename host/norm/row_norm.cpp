@@ -9,7 +9,7 @@
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
-#include "host/core/same_strides.hpp"
+#include "host/core/same_problem.hpp"
 #include "host/norm/norm_plan.hpp"
 
 namespace wide {
@@ -104,27 +104,25 @@ ChainProblem complete_rows(std::string_view primitive, ChainProblem p) {
 }
 
 void require_same_chain(std::string_view primitive, const ChainProblem& got,
-                        const ChainProblem& expected) {
-  if (got == expected) return;
-  require_same_count(primitive, "num_members", got.num_members, expected.num_members);
-  require_same_count(primitive, "rows", got.rows, expected.rows);
-  require_same_count(primitive, "features", got.features, expected.features);
-  require_same_presence(primitive, "bias", got.has_bias, expected.has_bias);
-  require_same_presence(primitive, "residual", got.has_residual, expected.has_residual);
-  require_same_presence(primitive, "sum", got.has_sum, expected.has_sum);
-  require_same_presence(primitive, "gamma", got.has_gamma, expected.has_gamma);
-  require_same_presence(primitive, "beta", got.has_beta, expected.has_beta);
-  require_same_dtype(primitive, got.dtype, expected.dtype);
-  require_same_strides(primitive, "x", got.x, expected.x);
-  require_same_strides(primitive, "y", got.y, expected.y);
-  require_same_strides(primitive, "residual", got.residual, expected.residual);
-  require_same_strides(primitive, "sum", got.sum, expected.sum);
-  require_same_stride(primitive, "member stride of bias", got.bias_member_stride,
-                      expected.bias_member_stride);
-  require_same_stride(primitive, "member stride of gamma", got.gamma_member_stride,
-                      expected.gamma_member_stride);
-  require_same_stride(primitive, "member stride of beta", got.beta_member_stride,
-                      expected.beta_member_stride);
+                        const ChainProblem& plan) {
+  require_same_problem(primitive, got, plan, [&](const SameField& same) {
+    same("num_members", got.num_members, plan.num_members);
+    same("rows", got.rows, plan.rows);
+    same("features", got.features, plan.features);
+    same.presence("bias", got.has_bias, plan.has_bias);
+    same.presence("residual", got.has_residual, plan.has_residual);
+    same.presence("sum", got.has_sum, plan.has_sum);
+    same.presence("gamma", got.has_gamma, plan.has_gamma);
+    same.presence("beta", got.has_beta, plan.has_beta);
+    same("dtype", got.dtype, plan.dtype);
+    same("stride of x", got.x, plan.x);
+    same("stride of y", got.y, plan.y);
+    same("stride of residual", got.residual, plan.residual);
+    same("stride of sum", got.sum, plan.sum);
+    same("member stride of bias", got.bias_member_stride, plan.bias_member_stride);
+    same("member stride of gamma", got.gamma_member_stride, plan.gamma_member_stride);
+    same("member stride of beta", got.beta_member_stride, plan.beta_member_stride);
+  });
 }
 
 ChainProblem describe_rows(std::string_view primitive, const ChainArguments& a,

@@ -25,7 +25,7 @@ ChainProblem describe_rows(std::string_view primitive, const ChainArguments& arg
                            const ChainProblem& like);
 /// Throws for the first field in which the operands' problem differs from the plan's.
 void require_same_chain(std::string_view primitive, const ChainProblem& got,
-                        const ChainProblem& expected);
+                        const ChainProblem& plan);
 
 /// Once operands are known to be right.
 void run_row_norm_cpu(const Context& context, const ChainProblem& problem, WideStrategy strategy,

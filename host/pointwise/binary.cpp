@@ -7,7 +7,6 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/same_strides.hpp"
 #include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/binary_run.hpp"
@@ -73,9 +72,11 @@ RowStrides describe_other(const ConstTensorView& other, const BinaryProblem& p) 
   return {};
 }
 
-void require_same(const BinaryProblem& got, const BinaryProblem& expected) {
-  require_same_rows(kBinaryName, rows_of(got), rows_of(expected));
-  require_same_strides(kBinaryName, "other", got.other, expected.other);
+void require_same(const BinaryProblem& got, const BinaryProblem& plan) {
+  require_same_problem(kBinaryName, got, plan, [&](const SameField& same) {
+    same_rows(same, got, plan);
+    same("stride of other", got.other, plan.other);
+  });
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/same_strides.hpp"
 #include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/dropout_run.hpp"
@@ -46,12 +45,13 @@ int64_t describe_parameter(const char* argument, const ConstTensorView& view, co
   return expected[0] == 1 ? expected[1] : view.strides[0];
 }
 
-void require_same(const DropoutProblem& got, const DropoutProblem& expected) {
-  require_same_rows(kDropoutName, rows_of(got), rows_of(expected));
-  require_same_stride(kDropoutName, "member stride of seeds", got.seed_member_stride,
-                      expected.seed_member_stride);
-  require_same_stride(kDropoutName, "member stride of probabilities", got.probability_member_stride,
-                      expected.probability_member_stride);
+void require_same(const DropoutProblem& got, const DropoutProblem& plan) {
+  require_same_problem(kDropoutName, got, plan, [&](const SameField& same) {
+    same_rows(same, got, plan);
+    same("member stride of seeds", got.seed_member_stride, plan.seed_member_stride);
+    same("member stride of probabilities", got.probability_member_stride,
+         plan.probability_member_stride);
+  });
 }
 
 }  // namespace

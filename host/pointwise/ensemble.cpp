@@ -41,12 +41,11 @@ void check_mask(const EnsembleArguments& a, int64_t num_members) {
   WIDE_REQUIRE(!may_overlap(a.mask, a.y), "ensemble: y overlaps mask");
 }
 
-void require_same(const EnsembleProblem& got, const EnsembleProblem& expected) {
-  require_same_rows(kEnsembleName, rows_of_x(got), rows_of_x(expected));
-  WIDE_REQUIRE(got.has_mask == expected.has_mask,
-               std::string("ensemble: there is ") + (got.has_mask ? "a" : "no") +
-                   " mask, expected " + (expected.has_mask ? "one" : "none") +
-                   " as in the plan's problem");
+void require_same(const EnsembleProblem& got, const EnsembleProblem& plan) {
+  require_same_problem(kEnsembleName, got, plan, [&](const SameField& same) {
+    same_rows(same, rows_of_x(got), rows_of_x(plan));
+    same.presence("mask", got.has_mask, plan.has_mask);
+  });
 }
 
 }  // namespace

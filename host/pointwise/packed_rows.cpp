@@ -7,7 +7,6 @@
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
-#include "host/core/same_strides.hpp"
 
 namespace wide {
 
@@ -60,22 +59,6 @@ void require_legal_rows(std::string_view primitive, const PackedRows& p) {
       p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
       name + ": dtype is " + std::string(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
   (void)checked_bytes({p.rows, p.num_members, p.features}, dtype_bytes(p.dtype));
-}
-
-void require_same_rows(std::string_view primitive, const PackedRows& got,
-                       const PackedRows& expected) {
-  const std::string name(primitive);
-  const auto require = [&](const char* what, int64_t g, int64_t e) {
-    WIDE_REQUIRE(g == e, name + ": the operands' " + what + " is " + std::to_string(g) +
-                             ", expected the plan's = " + std::to_string(e));
-  };
-  require("rows", got.rows, expected.rows);
-  require("features", got.features, expected.features);
-  WIDE_REQUIRE(got.dtype == expected.dtype,
-               name + ": the operands are " + std::string(dtype_name(got.dtype)) +
-                   ", expected the plan's = " + std::string(dtype_name(expected.dtype)));
-  require_same_strides(primitive, "x", got.x, expected.x);
-  require_same_strides(primitive, "y", got.y, expected.y);
 }
 
 }  // namespace wide

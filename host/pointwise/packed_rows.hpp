@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "host/core/rows.hpp"
+#include "host/core/same_problem.hpp"
 #include "wide/strides.hpp"
 #include "wide/tensor.hpp"
 
@@ -40,8 +41,14 @@ PackedRows describe_packed_rows(std::string_view primitive, const ConstTensorVie
 /// Sizes and dtype; throws invalid_argument.
 void require_legal_rows(std::string_view primitive, const PackedRows& rows);
 
-/// That operands are those of the plan; throws invalid_argument with the first difference.
-void require_same_rows(std::string_view primitive, const PackedRows& got,
-                       const PackedRows& expected);
+/// What all of the family have, for require_same_problem().
+template <class Problem>
+void same_rows(const SameField& same, const Problem& got, const Problem& plan) {
+  same("rows", got.rows, plan.rows);
+  same("features", got.features, plan.features);
+  same("dtype", got.dtype, plan.dtype);
+  same("stride of x", got.x, plan.x);
+  same("stride of y", got.y, plan.y);
+}
 
 }  // namespace wide

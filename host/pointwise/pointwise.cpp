@@ -10,7 +10,6 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/same_strides.hpp"
 #include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/packed_rows.hpp"
@@ -75,13 +74,12 @@ void describe_slope(const ConstTensorView& slope, PointwiseProblem& p) {
   p.slope_member_stride = p.num_members == 1 ? p.num_slopes : slope.strides[0];
 }
 
-void require_same(const PointwiseProblem& got, const PointwiseProblem& expected) {
-  require_same_rows(kPointwiseName, rows_of(got), rows_of(expected));
-  WIDE_REQUIRE(got.num_slopes == expected.num_slopes,
-               "pointwise: the operands' num_slopes is " + std::to_string(got.num_slopes) +
-                   ", expected the plan's = " + std::to_string(expected.num_slopes));
-  require_same_stride(kPointwiseName, "member stride of slope", got.slope_member_stride,
-                      expected.slope_member_stride);
+void require_same(const PointwiseProblem& got, const PointwiseProblem& plan) {
+  require_same_problem(kPointwiseName, got, plan, [&](const SameField& same) {
+    same_rows(same, got, plan);
+    same("num_slopes", got.num_slopes, plan.num_slopes);
+    same("member stride of slope", got.slope_member_stride, plan.slope_member_stride);
+  });
 }
 
 }  // namespace

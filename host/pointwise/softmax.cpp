@@ -24,6 +24,11 @@ SoftmaxProblem resolved(SoftmaxProblem p) {
   return p;
 }
 
+void require_same(const SoftmaxProblem& got, const SoftmaxProblem& plan) {
+  require_same_problem(kSoftmaxName, got, plan,
+                       [&](const SameField& same) { same_rows(same, got, plan); });
+}
+
 }  // namespace
 
 SoftmaxProblem describe_softmax(const SoftmaxArguments& a, const SoftmaxProblem& like) {
@@ -59,8 +64,7 @@ int64_t SoftmaxPlan::workspace_bytes() const {
 void SoftmaxPlan::run(const SoftmaxArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
   require_device(kSoftmaxName, "y", arguments.y, s.context.device());
-  require_same_rows(kSoftmaxName, rows_of(describe_softmax(arguments, s.problem)),
-                    rows_of(s.problem));
+  require_same(describe_softmax(arguments, s.problem), s.problem);
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {
     run_softmax_cpu(s.context, s.problem, s.choice.strategy, arguments);

@@ -10,7 +10,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
-#include "host/core/same_strides.hpp"
+#include "host/core/same_problem.hpp"
 #include "host/core/verified.hpp"
 #include "host/pooling/pooling_params.hpp"
 #include "host/pooling/pooling_run.hpp"
@@ -129,23 +129,18 @@ MemberChannels look_at(const char* argument, const ConstTensorView& view,
                  : member_channels(kPoolingName, argument, view, like.num_members);
 }
 
-void require_same(const PoolingProblem& got, const PoolingProblem& expected) {
-  if (got == expected) return;
-  const auto require = [](const char* what, int64_t g, int64_t e) {
-    WIDE_REQUIRE(g == e, "pooling: the operands' " + std::string(what) + " is " +
-                             std::to_string(g) + ", expected the plan's = " + std::to_string(e));
-  };
-  require("batch", got.batch, expected.batch);
-  require("channels", got.channels, expected.channels);
-  require("height", got.height, expected.height);
-  require("width", got.width, expected.width);
-  require("out_height", got.out_height, expected.out_height);
-  require("out_width", got.out_width, expected.out_width);
-  WIDE_REQUIRE(got.dtype == expected.dtype,
-               "pooling: the operands are " + std::string(dtype_name(got.dtype)) +
-                   ", expected the plan's = " + std::string(dtype_name(expected.dtype)));
-  require_same_strides(kPoolingName, "x", got.x, expected.x);
-  require_same_strides(kPoolingName, "y", got.y, expected.y);
+void require_same(const PoolingProblem& got, const PoolingProblem& plan) {
+  require_same_problem(kPoolingName, got, plan, [&](const SameField& same) {
+    same("batch", got.batch, plan.batch);
+    same("channels", got.channels, plan.channels);
+    same("height", got.height, plan.height);
+    same("width", got.width, plan.width);
+    same("out_height", got.out_height, plan.out_height);
+    same("out_width", got.out_width, plan.out_width);
+    same("dtype", got.dtype, plan.dtype);
+    same("stride of x", got.x, plan.x);
+    same("stride of y", got.y, plan.y);
+  });
 }
 
 }  // namespace

@@ -6,29 +6,13 @@
 #include <array>
 #include <string>
 
-#include "host/core/check.hpp"
 #include "host/core/rows.hpp"
+#include "host/core/same_problem.hpp"
 #include "host/linear/linear_problem.hpp"
 
 namespace wide {
 
 namespace {
-
-std::string text(int64_t value) {
-  return std::to_string(value);
-}
-std::string text(bool value) {
-  return value ? "true" : "false";
-}
-std::string text(std::string_view value) {
-  return std::string(value);
-}
-std::string text(const RowStrides& s) {
-  return "{row " + text(s.row) + ", member " + text(s.member) + "}";
-}
-std::string text(const RecurrentStrides& s) {
-  return "{batch " + text(s.batch) + ", step " + text(s.step) + ", member " + text(s.member) + "}";
-}
 
 void check_sizes(const RecurrentProblem& p) {
   const auto require_least = [](const char* field, int64_t value, int64_t least) {
@@ -40,9 +24,8 @@ void check_sizes(const RecurrentProblem& p) {
   require_least("steps", p.steps, 0);
   require_least("in_features", p.in_features, 1);
   require_least("hidden", p.hidden, 1);
-  WIDE_REQUIRE(
-      p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
-      "recurrent: dtype is " + text(dtype_name(p.dtype)) + ", expected fp32, fp16 or bf16");
+  WIDE_REQUIRE(p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
+               "recurrent: dtype is " + text(p.dtype) + ", expected fp32, fp16 or bf16");
   WIDE_REQUIRE(p.cell == RecurrentCell::lstm || !p.has_last_cell,
                "recurrent: has_last_cell is true, expected false: a gru has no cell state");
   // The largest product of extents: x's part of the gates.
@@ -206,31 +189,28 @@ RecurrentProblem complete_recurrent_problem(RecurrentProblem p) {
 }
 
 void require_same_recurrent_problem(const RecurrentProblem& got, const RecurrentProblem& plan) {
-  if (got == plan) return;
-  const auto differ = [](const char* field, const auto& a, const auto& b) {
-    WIDE_REQUIRE(a == b, "recurrent: the operands' " + std::string(field) + " is " + text(a) +
-                             ", expected the plan's = " + text(b));
-  };
-  differ("dtype", dtype_name(got.dtype), dtype_name(plan.dtype));
-  differ("num_members", got.num_members, plan.num_members);
-  differ("batch", got.batch, plan.batch);
-  differ("steps", got.steps, plan.steps);
-  differ("in_features", got.in_features, plan.in_features);
-  differ("hidden", got.hidden, plan.hidden);
-  differ("has_bias", got.has_bias, plan.has_bias);
-  differ("has_first_state", got.has_first_state, plan.has_first_state);
-  differ("has_last_cell", got.has_last_cell, plan.has_last_cell);
-  differ("stride of x", got.x, plan.x);
-  differ("stride of y", got.y, plan.y);
-  differ("stride of input_weight", got.input_weight, plan.input_weight);
-  differ("stride of hidden_weight", got.hidden_weight, plan.hidden_weight);
-  differ("member stride of input_bias", got.input_bias_member_stride,
+  require_same_problem("recurrent", got, plan, [&](const SameField& same) {
+    same("dtype", got.dtype, plan.dtype);
+    same("num_members", got.num_members, plan.num_members);
+    same("batch", got.batch, plan.batch);
+    same("steps", got.steps, plan.steps);
+    same("in_features", got.in_features, plan.in_features);
+    same("hidden", got.hidden, plan.hidden);
+    same.presence("input_bias", got.has_bias, plan.has_bias);
+    same.presence("first_hidden", got.has_first_state, plan.has_first_state);
+    same.presence("last_cell", got.has_last_cell, plan.has_last_cell);
+    same("stride of x", got.x, plan.x);
+    same("stride of y", got.y, plan.y);
+    same("stride of input_weight", got.input_weight, plan.input_weight);
+    same("stride of hidden_weight", got.hidden_weight, plan.hidden_weight);
+    same("member stride of input_bias", got.input_bias_member_stride,
          plan.input_bias_member_stride);
-  differ("member stride of hidden_bias", got.hidden_bias_member_stride,
+    same("member stride of hidden_bias", got.hidden_bias_member_stride,
          plan.hidden_bias_member_stride);
-  differ("stride of first_hidden", got.first_hidden, plan.first_hidden);
-  differ("stride of first_cell", got.first_cell, plan.first_cell);
-  differ("stride of last_cell", got.last_cell, plan.last_cell);
+    same("stride of first_hidden", got.first_hidden, plan.first_hidden);
+    same("stride of first_cell", got.first_cell, plan.first_cell);
+    same("stride of last_cell", got.last_cell, plan.last_cell);
+  });
 }
 
 bool is_empty(const RecurrentProblem& problem) {
