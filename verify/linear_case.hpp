@@ -11,13 +11,10 @@
 #include <vector>
 
 #include "host/compare.hpp"
+#include "host/specs.hpp"
 #include "verify/placed_linear.hpp"
 #include "wide/catalog.hpp"
 #include "wide/wide.hpp"
-
-namespace wide::catalog {
-const PrimitiveSpec& linear_spec();
-}  // namespace wide::catalog
 
 namespace wide::test {
 

@@ -10,6 +10,8 @@
 #include "host/attention/attention_reference.hpp"
 #include "host/attention/flash_attention_reference.hpp"
 #include "host/operand.hpp"
+#include "host/spec.hpp"
+#include "host/specs.hpp"
 #include "wide/error.hpp"
 
 namespace wide::catalog {
@@ -104,11 +106,7 @@ class AttentionWorkload final : public PackedWorkload {
   }
 
   Prepared prepare(const PlanOptions& options) override {
-    const AttentionPlan plan = make_attention_plan(context(), problem_, options);
-    return {[plan, arguments = arguments_](const Execution& execution) {
-              plan.run(arguments, execution);
-            },
-            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+    return prepared(make_attention_plan(context(), problem_, options), arguments_);
   }
 
   std::string baseline_unsupported_reason() const override {
@@ -131,10 +129,7 @@ class AttentionWorkload final : public PackedWorkload {
     }
     const AttentionPlan plan = make_attention_plan(
         context(), describe_attention(members.front(), one), {.strategy = "sequential"});
-    return {[plan, members](int64_t n, const Execution& execution) {
-              plan.run(members[static_cast<size_t>(n)], execution);
-            },
-            plan.workspace_bytes()};
+    return prepared_members(plan, members);
   }
 
   /// What lies between the parts need not be in memory.
@@ -235,10 +230,6 @@ class AttentionWorkload final : public PackedWorkload {
   mutable std::pair<int64_t, int64_t> keys_of_{-1, -1};
 };
 
-std::vector<AxisValue> ints(std::initializer_list<int64_t> values) {
-  return {values.begin(), values.end()};
-}
-
 std::vector<AxisInfo> axes() {
   // Sizes for tests divide each other where they must, and keep heads few.
   return {{"n", "members", int64_t{4}, {}, 1},
@@ -298,23 +289,19 @@ std::vector<Sweep> sweeps() {
 
 }  // namespace
 
-const PrimitiveSpec& attention_spec();
 const PrimitiveSpec& attention_spec() {
-  static const PrimitiveSpec spec = [] {
-    PrimitiveSpec s;
-    s.name = "attention";
-    s.summary = "multi-head attention with its projections, one module per member";
-    s.axes = axes();
-    s.strategies = strategies();
-    s.sweeps = sweeps();
-    s.tolerance_formula = kAttentionToleranceFormula;
-    s.impossible_reason = impossible_reason;
-    s.make_workload = [](const Context& context, const Case& point,
-                         const WorkloadOptions& options) -> std::unique_ptr<Workload> {
-      return std::make_unique<AttentionWorkload>(context, problem_of(point), options);
-    };
-    return s;
-  }();
+  static const PrimitiveSpec spec{
+      .name = "attention",
+      .summary = "multi-head attention with its projections, one module per member",
+      .axes = axes(),
+      .strategies = strategies(),
+      .sweeps = sweeps(),
+      .tolerance_formula = kAttentionToleranceFormula,
+      .impossible_reason = impossible_reason,
+      .make_workload = [](const Context& context, const Case& point,
+                          const WorkloadOptions& options) -> std::unique_ptr<Workload> {
+        return std::make_unique<AttentionWorkload>(context, problem_of(point), options);
+      }};
   return spec;
 }
 

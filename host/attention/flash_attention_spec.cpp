@@ -10,6 +10,7 @@
 #include "host/attention/flash_attention_strategy.hpp"
 #include "host/operand.hpp"
 #include "host/spec.hpp"
+#include "host/specs.hpp"
 
 namespace wide::catalog {
 
@@ -215,10 +216,6 @@ class FlashAttentionWorkload final : public PackedWorkload {
   FlashAttentionProblem problem_;
 };
 
-std::vector<AxisValue> ints(std::initializer_list<int64_t> values) {
-  return {values.begin(), values.end()};
-}
-
 std::vector<AxisInfo> axes() {
   // Sizes for tests divide each other where they must, and keep heads few.
   return {{"n", "members", int64_t{4}, {}, 1},
@@ -306,24 +303,20 @@ std::vector<Sweep> sweeps() {
 
 }  // namespace
 
-const PrimitiveSpec& flash_attention_spec();
 const PrimitiveSpec& flash_attention_spec() {
-  static const PrimitiveSpec spec = [] {
-    PrimitiveSpec s;
-    s.name = "flash_attention";
-    s.summary = "y = softmax(scale q k^T) v, every head of every member";
-    s.axes = axes();
-    s.strategies = strategies();
-    s.sweeps = sweeps();
-    s.tolerance_formula = kFlashAttentionToleranceFormula;
-    s.impossible_reason = impossible_reason;
-    s.make_workload = [](const Context& context, const Case& point,
-                         const WorkloadOptions& options) -> std::unique_ptr<Workload> {
-      return std::make_unique<FlashAttentionWorkload>(
-          context, problem_of(point), static_cast<double>(point.integer("spread")), options);
-    };
-    return s;
-  }();
+  static const PrimitiveSpec spec{
+      .name = "flash_attention",
+      .summary = "y = softmax(scale q k^T) v, every head of every member",
+      .axes = axes(),
+      .strategies = strategies(),
+      .sweeps = sweeps(),
+      .tolerance_formula = kFlashAttentionToleranceFormula,
+      .impossible_reason = impossible_reason,
+      .make_workload = [](const Context& context, const Case& point,
+                          const WorkloadOptions& options) -> std::unique_ptr<Workload> {
+        return std::make_unique<FlashAttentionWorkload>(
+            context, problem_of(point), static_cast<double>(point.integer("spread")), options);
+      }};
   return spec;
 }
 

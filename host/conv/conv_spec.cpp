@@ -9,6 +9,7 @@
 #include "host/linear/linear_reference.hpp"
 #include "host/linear/linear_values.hpp"
 #include "host/spec.hpp"
+#include "host/specs.hpp"
 
 namespace wide::catalog {
 
@@ -327,7 +328,6 @@ PrimitiveSpec make_spec(std::string_view name, const std::vector<AxisInfo>& posi
 
 }  // namespace
 
-const PrimitiveSpec& conv1d_spec();
 const PrimitiveSpec& conv1d_spec() {
   static const PrimitiveSpec spec =
       make_spec("conv1d", {{"length", "positions L", int64_t{256}, {}, 1, {11, 19}}},
@@ -336,7 +336,6 @@ const PrimitiveSpec& conv1d_spec() {
   return spec;
 }
 
-const PrimitiveSpec& conv2d_spec();
 const PrimitiveSpec& conv2d_spec() {
   static const PrimitiveSpec spec =
       make_spec("conv2d",

@@ -10,6 +10,7 @@
 #include "host/embedding/quantized_rows.hpp"
 #include "host/operand_values.hpp"
 #include "host/spec.hpp"
+#include "host/specs.hpp"
 #include "wide/convert.hpp"
 #include "wide/embedding.hpp"
 
@@ -101,11 +102,7 @@ class EmbeddingWorkload final : public PackedWorkload {
   }
 
   Prepared prepare(const PlanOptions& options) override {
-    const EmbeddingPlan plan = make_embedding_plan(context(), problem_, options);
-    return {[plan, arguments = arguments_](const Execution& execution) {
-              plan.run(arguments, execution);
-            },
-            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+    return prepared(make_embedding_plan(context(), problem_, options), arguments_);
   }
 
   std::string baseline_unsupported_reason() const override { return ""; }
@@ -125,10 +122,7 @@ class EmbeddingWorkload final : public PackedWorkload {
           offsets_ == nullptr ? ConstTensorView() : ConstTensorView(offsets_->member(n));
       arguments.push_back({ids_.member(n), table, y_.member(n), offsets});
     }
-    return {[plan, arguments](int64_t n, const Execution& execution) {
-              plan.run(arguments[static_cast<size_t>(n)], execution);
-            },
-            plan.workspace_bytes()};
+    return prepared_members(plan, arguments);
   }
 
   /// Rows that are gathered twice need reading once.
@@ -378,16 +372,12 @@ PrimitiveSpec make_spec() {
       "bags "
       "of count rows 2^-24 count sum |row| (/ count) + (2^-23 + u_out) |y| + min_subnormal";
   spec.impossible_reason = impossible_reason;
-  spec.make_workload = [](const Context& context, const Case& point,
-                          const WorkloadOptions& options) {
-    return std::unique_ptr<Workload>(std::make_unique<EmbeddingWorkload>(context, point, options));
-  };
+  spec.make_workload = make_workload<EmbeddingWorkload>;
   return spec;
 }
 
 }  // namespace
 
-const PrimitiveSpec& embedding_spec();
 const PrimitiveSpec& embedding_spec() {
   static const PrimitiveSpec spec = make_spec();
   return spec;

@@ -9,6 +9,7 @@
 #include "host/fused/mlp_reference.hpp"
 #include "host/operand_values.hpp"
 #include "host/spec.hpp"
+#include "host/specs.hpp"
 
 namespace wide::catalog {
 
@@ -252,20 +253,16 @@ std::vector<Sweep> sweeps() {
 
 }  // namespace
 
-const PrimitiveSpec& mlp_spec();
 const PrimitiveSpec& mlp_spec() {
-  static const PrimitiveSpec spec = [] {
-    PrimitiveSpec s;
-    s.name = "mlp";
-    s.summary = "whole multilayer perceptrons, one per member, in one call";
-    s.axes = axes();
-    s.strategies = strategies();
-    s.sweeps = sweeps();
-    s.tolerance_formula = kMlpToleranceFormula;
-    s.impossible_reason = impossible_reason;
-    s.make_workload = make_workload<MlpWorkload>;
-    return s;
-  }();
+  static const PrimitiveSpec spec{
+      .name = "mlp",
+      .summary = "whole multilayer perceptrons, one per member, in one call",
+      .axes = axes(),
+      .strategies = strategies(),
+      .sweeps = sweeps(),
+      .tolerance_formula = kMlpToleranceFormula,
+      .impossible_reason = impossible_reason,
+      .make_workload = make_workload<MlpWorkload>};
   return spec;
 }
 

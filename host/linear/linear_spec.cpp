@@ -12,6 +12,7 @@
 #include "host/operand.hpp"
 #include "host/operand_values.hpp"
 #include "host/spec.hpp"
+#include "host/specs.hpp"
 #include "wide/catalog.hpp"
 #include "wide/error.hpp"
 #include "wide/linear.hpp"
@@ -34,7 +35,7 @@ LinearProblem problem_of(const Case& point) {
   problem.allow_tf32 = point.word("tf32") == "yes";
   problem.weight_format = *parse_weight_format(point.word("weights"));
   problem.group_size = point.word("group") == "64" ? 64 : 128;
-  problem.epilogue = linear_epilogue_of(point);
+  problem.epilogue = epilogue_of_case(point);
   return problem;
 }
 
@@ -163,10 +164,7 @@ class LinearWorkload final : public PackedWorkload {
     for (int64_t i = 0; i < num_members(); ++i) members.push_back(member_arguments(i));
     const LinearPlan plan = make_linear_plan(context(), describe_linear(members.front(), like_),
                                              {.strategy = "sequential"});
-    return {[plan, members](int64_t member, const Execution& execution) {
-              plan.run(members[static_cast<size_t>(member)], execution);
-            },
-            plan.workspace_bytes()};
+    return prepared_members(plan, members);
   }
 
   Cost cost() const override {
@@ -299,7 +297,7 @@ std::vector<AxisInfo> axes() {
 
 std::vector<StrategyInfo> strategies() {
   using enum StrategyKind;
-  return {
+  std::vector<StrategyInfo> list{
       {"sequential", DeviceType::cuda, sequential,
        "one cuBLAS GEMM per member, then one epilogue; quantised weights: weight_only's kernel"},
       {"cublas_batched", DeviceType::cuda, vendor,
@@ -359,47 +357,39 @@ std::vector<StrategyInfo> strategies() {
       {"sequential", DeviceType::cpu, sequential, "member after member, each over all threads"},
       {"wide", DeviceType::cpu, hand_written, "the tiles of all members over all threads at once"},
   };
-}
-
-std::vector<AxisValue> integers(std::initializer_list<int64_t> values) {
-  return {values.begin(), values.end()};
+  for (StrategyInfo& info : list) {
+    info.policies = linear_policy_names(*parse_linear_strategy(info.name, info.device));
+  }
+  return list;
 }
 
 std::vector<Sweep> sweeps() {
   return {
-      {"quick",
-       {{"n", integers({4, 8, 16, 32})}, {"batch", integers({16})}, {"d", integers({256})}}},
+      {"quick", {{"n", ints({4, 8, 16, 32})}, {"batch", ints({16})}, {"d", ints({256})}}},
       {"full",
-       {{"n", integers({2, 4, 6, 8, 10, 12, 16, 20, 32, 64, 100})},
-        {"batch", integers({8, 16, 32, 64})},
-        {"d", integers({128, 256, 512, 768})}}},
-      {"ci", {{"n", integers({4, 16})}, {"batch", integers({16})}, {"d", integers({256})}}},
+       {{"n", ints({2, 4, 6, 8, 10, 12, 16, 20, 32, 64, 100})},
+        {"batch", ints({8, 16, 32, 64})},
+        {"d", ints({128, 256, 512, 768})}}},
+      {"ci", {{"n", ints({4, 16})}, {"batch", ints({16})}, {"d", ints({256})}}},
   };
 }
 
 }  // namespace
 
-const PrimitiveSpec& linear_spec();
 const PrimitiveSpec& linear_spec() {
-  static const PrimitiveSpec spec = [] {
-    PrimitiveSpec s;
-    s.name = "linear";
-    s.summary = "y = activation(x * weight^T + bias), one fully connected layer per member";
-    s.axes = axes();
-    s.strategies = strategies();
-    for (StrategyInfo& info : s.strategies) {
-      info.policies = linear_policy_names(*parse_linear_strategy(info.name, info.device));
-    }
-    s.sweeps = sweeps();
-    s.tolerance_formula = kLinearToleranceFormula;
-    s.impossible_reason = impossible_reason;
-    s.tuning_key = [](const Case& point) { return linear_problem_key(problem_of(point)); };
-    s.make_workload = [](const Context& context, const Case& point,
-                         const WorkloadOptions& options) -> std::unique_ptr<Workload> {
-      return std::make_unique<LinearWorkload>(context, problem_of(point), options);
-    };
-    return s;
-  }();
+  static const PrimitiveSpec spec{
+      .name = "linear",
+      .summary = "y = activation(x * weight^T + bias), one fully connected layer per member",
+      .axes = axes(),
+      .strategies = strategies(),
+      .sweeps = sweeps(),
+      .tolerance_formula = kLinearToleranceFormula,
+      .impossible_reason = impossible_reason,
+      .tuning_key = [](const Case& point) { return linear_problem_key(problem_of(point)); },
+      .make_workload = [](const Context& context, const Case& point,
+                          const WorkloadOptions& options) -> std::unique_ptr<Workload> {
+        return std::make_unique<LinearWorkload>(context, problem_of(point), options);
+      }};
   return spec;
 }
 

@@ -15,7 +15,7 @@
 namespace wide::catalog {
 
 /// Of the axes activation, bias, scale and residual.
-inline Epilogue linear_epilogue_of(const Case& point) {
+inline Epilogue epilogue_of_case(const Case& point) {
   Epilogue epilogue;
   epilogue.has_bias = point.word("bias") == "yes";
   epilogue.activation = *parse_activation(point.word("activation"));

@@ -13,6 +13,8 @@
 #include "host/linear/ragged_linear_problem.hpp"
 #include "host/linear/ragged_linear_strategy.hpp"
 #include "host/operand_values.hpp"
+#include "host/spec.hpp"
+#include "host/specs.hpp"
 #include "wide/ragged_linear.hpp"
 
 namespace wide::catalog {
@@ -45,7 +47,7 @@ RaggedLinearProblem problem_of(const Case& point, const WorkloadOptions& options
   RaggedLinearProblem problem;
   problem.dtype = point.dtype();
   problem.allow_tf32 = point.word("tf32") == "yes";
-  problem.epilogue = linear_epilogue_of(point);
+  problem.epilogue = epilogue_of_case(point);
   for (int64_t i = 0; i < point.integer("n"); ++i) {
     const int64_t id =
         options.member_ids.empty() ? i : options.member_ids.at(static_cast<size_t>(i));
@@ -121,9 +123,7 @@ class RaggedLinearWorkload final : public PackedWorkload {
                                          .y = y_->packed(),
                                          .scale = view(scale_),
                                          .residual = view(residual_)};
-    const RaggedLinearPlan plan = make_ragged_linear_plan(context(), problem_, options);
-    return {[plan, operands](const Execution& execution) { plan.run(operands, execution); },
-            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+    return prepared(make_ragged_linear_plan(context(), problem_, options), operands);
   }
 
   std::string baseline_unsupported_reason() const override { return cublas_unavailable_reason(); }
@@ -301,50 +301,39 @@ std::vector<StrategyInfo> strategies() {
   };
 }
 
-std::vector<AxisValue> integers(std::initializer_list<int64_t> values) {
-  return {values.begin(), values.end()};
-}
-
 std::vector<Sweep> sweeps() {
   return {
       {"quick",
-       {{"n", integers({8, 32})},
-        {"batch", integers({64})},
-        {"d", integers({256})},
-        {"spread", integers({0, 75})}}},
+       {{"n", ints({8, 32})},
+        {"batch", ints({64})},
+        {"d", ints({256})},
+        {"spread", ints({0, 75})}}},
       {"full",
-       {{"n", integers({2, 4, 8, 16, 32, 64, 100})},
-        {"batch", integers({8, 32, 128})},
-        {"d", integers({128, 256, 512, 768})},
-        {"spread", integers({0, 50, 90})}}},
+       {{"n", ints({2, 4, 8, 16, 32, 64, 100})},
+        {"batch", ints({8, 32, 128})},
+        {"d", ints({128, 256, 512, 768})},
+        {"spread", ints({0, 50, 90})}}},
       {"ci",
-       {{"n", integers({4, 16})},
-        {"batch", integers({16})},
-        {"d", integers({256})},
-        {"spread", integers({75})}}},
+       {{"n", ints({4, 16})}, {"batch", ints({16})}, {"d", ints({256})}, {"spread", ints({75})}}},
   };
 }
 
 }  // namespace
 
-const PrimitiveSpec& ragged_linear_spec();
 const PrimitiveSpec& ragged_linear_spec() {
-  static const PrimitiveSpec spec = [] {
-    PrimitiveSpec s;
-    s.name = "ragged_linear";
-    s.summary = "linear with a batch and widths of its own for every member, in one call";
-    s.axes = axes();
-    s.strategies = strategies();
-    s.sweeps = sweeps();
-    s.tolerance_formula = kLinearToleranceFormula;
-    s.impossible_reason = impossible_reason;
-    s.make_workload = [](const Context& context, const Case& point,
-                         const WorkloadOptions& options) -> std::unique_ptr<Workload> {
-      return std::make_unique<RaggedLinearWorkload>(context, problem_of(point, options),
-                                                    largest_in_of(point), options);
-    };
-    return s;
-  }();
+  static const PrimitiveSpec spec{
+      .name = "ragged_linear",
+      .summary = "linear with a batch and widths of its own for every member, in one call",
+      .axes = axes(),
+      .strategies = strategies(),
+      .sweeps = sweeps(),
+      .tolerance_formula = kLinearToleranceFormula,
+      .impossible_reason = impossible_reason,
+      .make_workload = [](const Context& context, const Case& point,
+                          const WorkloadOptions& options) -> std::unique_ptr<Workload> {
+        return std::make_unique<RaggedLinearWorkload>(context, problem_of(point, options),
+                                                      largest_in_of(point), options);
+      }};
   return spec;
 }
 

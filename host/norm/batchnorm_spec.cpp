@@ -6,6 +6,7 @@
 #include "host/norm/batchnorm_cudnn.hpp"
 #include "host/norm/batchnorm_reference.hpp"
 #include "host/norm/norm_spec.hpp"
+#include "host/specs.hpp"
 
 namespace wide::catalog {
 
@@ -208,7 +209,6 @@ PrimitiveSpec make_spec(std::string_view name, std::vector<AxisInfo> positions,
 
 }  // namespace
 
-const PrimitiveSpec& batchnorm1d_spec();
 const PrimitiveSpec& batchnorm1d_spec() {
   static const PrimitiveSpec spec =
       make_spec("batchnorm1d", {{"length", "positions L", int64_t{256}, {}, 0, {7, 13, 67}}},
@@ -216,7 +216,6 @@ const PrimitiveSpec& batchnorm1d_spec() {
   return spec;
 }
 
-const PrimitiveSpec& batchnorm2d_spec();
 const PrimitiveSpec& batchnorm2d_spec() {
   static const PrimitiveSpec spec = make_spec(
       "batchnorm2d",

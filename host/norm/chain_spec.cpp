@@ -3,6 +3,7 @@
 //
 // chain for bench and verify: axes, sweeps, strategies, operands, cost.
 #include "host/norm/row_norm_workload.hpp"
+#include "host/specs.hpp"
 
 namespace wide::catalog {
 
@@ -67,7 +68,6 @@ PrimitiveSpec make_spec() {
 
 }  // namespace
 
-const PrimitiveSpec& chain_spec();
 const PrimitiveSpec& chain_spec() {
   static const PrimitiveSpec spec = make_spec();
   return spec;

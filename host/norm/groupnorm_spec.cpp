@@ -6,6 +6,7 @@
 #include "host/norm/batchnorm_reference.hpp"
 #include "host/norm/instancenorm_cudnn.hpp"
 #include "host/norm/norm_spec.hpp"
+#include "host/specs.hpp"
 #include "wide/groupnorm.hpp"
 
 namespace wide::catalog {
@@ -191,7 +192,6 @@ std::vector<AxisInfo> image_axes() {
 
 }  // namespace
 
-const PrimitiveSpec& groupnorm_spec();
 const PrimitiveSpec& groupnorm_spec() {
   static const PrimitiveSpec spec = [] {
     std::vector<AxisInfo> axes{{"groups", "groups G of a member", int64_t{8}, {}, 1, {2, 3, 3}},
@@ -206,7 +206,6 @@ const PrimitiveSpec& groupnorm_spec() {
   return spec;
 }
 
-const PrimitiveSpec& instancenorm1d_spec();
 const PrimitiveSpec& instancenorm1d_spec() {
   static const PrimitiveSpec spec = instancenorm(make_spec(
       "instancenorm1d", "y = (x - mean) / sqrt(variance + eps) * gamma + beta, signal by signal",
@@ -216,7 +215,6 @@ const PrimitiveSpec& instancenorm1d_spec() {
   return spec;
 }
 
-const PrimitiveSpec& instancenorm2d_spec();
 const PrimitiveSpec& instancenorm2d_spec() {
   static const PrimitiveSpec spec = [] {
     std::vector<AxisInfo> axes = image_axes();

@@ -4,6 +4,7 @@
 // layernorm for bench and verify: axes, sweeps, strategies, operands, cost.
 #include "host/norm/layernorm_reference.hpp"
 #include "host/norm/row_norm_workload.hpp"
+#include "host/specs.hpp"
 #include "wide/layernorm.hpp"
 
 namespace wide::catalog {
@@ -54,7 +55,6 @@ PrimitiveSpec make_spec() {
 
 }  // namespace
 
-const PrimitiveSpec& layernorm_spec();
 const PrimitiveSpec& layernorm_spec() {
   static const PrimitiveSpec spec = make_spec();
   return spec;

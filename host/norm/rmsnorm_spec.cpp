@@ -4,6 +4,7 @@
 // rmsnorm for bench and verify: axes, sweeps, strategies, operands, cost.
 #include "host/norm/rmsnorm_reference.hpp"
 #include "host/norm/row_norm_workload.hpp"
+#include "host/specs.hpp"
 #include "wide/rmsnorm.hpp"
 
 namespace wide::catalog {
@@ -55,7 +56,6 @@ PrimitiveSpec make_spec() {
 
 }  // namespace
 
-const PrimitiveSpec& rmsnorm_spec();
 const PrimitiveSpec& rmsnorm_spec() {
   static const PrimitiveSpec spec = make_spec();
   return spec;

@@ -4,6 +4,7 @@
 // binary for bench and verify: axes, sweeps, strategies, operands, cost.
 #include "host/pointwise/binary_reference.hpp"
 #include "host/spec.hpp"
+#include "host/specs.hpp"
 
 namespace wide::catalog {
 
@@ -166,7 +167,6 @@ PrimitiveSpec make_spec() {
 
 }  // namespace
 
-const PrimitiveSpec& binary_spec();
 const PrimitiveSpec& binary_spec() {
   static const PrimitiveSpec spec = make_spec();
   return spec;

@@ -4,6 +4,7 @@
 // dropout for bench and verify: axes, sweeps, strategies, operands, cost.
 #include "host/pointwise/dropout_reference.hpp"
 #include "host/spec.hpp"
+#include "host/specs.hpp"
 
 namespace wide::catalog {
 
@@ -123,7 +124,6 @@ PrimitiveSpec make_spec() {
 
 }  // namespace
 
-const PrimitiveSpec& dropout_spec();
 const PrimitiveSpec& dropout_spec() {
   static const PrimitiveSpec spec = make_spec();
   return spec;

@@ -4,6 +4,7 @@
 // ensemble for bench and verify: axes, sweeps, strategies, operands, cost.
 #include "host/pointwise/ensemble_reference.hpp"
 #include "host/spec.hpp"
+#include "host/specs.hpp"
 
 namespace wide::catalog {
 
@@ -159,7 +160,6 @@ PrimitiveSpec make_spec() {
 
 }  // namespace
 
-const PrimitiveSpec& ensemble_spec();
 const PrimitiveSpec& ensemble_spec() {
   static const PrimitiveSpec spec = make_spec();
   return spec;

@@ -4,6 +4,7 @@
 // pointwise for bench and verify: axes, sweeps, strategies, operands, cost.
 #include "host/pointwise/pointwise_reference.hpp"
 #include "host/spec.hpp"
+#include "host/specs.hpp"
 
 namespace wide::catalog {
 
@@ -150,7 +151,6 @@ PrimitiveSpec make_spec() {
 
 }  // namespace
 
-const PrimitiveSpec& pointwise_spec();
 const PrimitiveSpec& pointwise_spec() {
   static const PrimitiveSpec spec = make_spec();
   return spec;

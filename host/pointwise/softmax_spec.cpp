@@ -4,6 +4,7 @@
 // softmax for bench and verify: axes, sweeps, strategies, operands, cost.
 #include "host/pointwise/softmax_reference.hpp"
 #include "host/spec.hpp"
+#include "host/specs.hpp"
 
 namespace wide::catalog {
 
@@ -112,7 +113,6 @@ PrimitiveSpec make_spec() {
 
 }  // namespace
 
-const PrimitiveSpec& softmax_spec();
 const PrimitiveSpec& softmax_spec() {
   static const PrimitiveSpec spec = make_spec();
   return spec;

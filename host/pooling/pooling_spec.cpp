@@ -4,7 +4,8 @@
 // pooling for bench and verify: axes, sweeps, strategies, operands, cost.
 #include "host/operand.hpp"
 #include "host/pooling/pooling_reference.hpp"
-#include "wide/error.hpp"
+#include "host/spec.hpp"
+#include "host/specs.hpp"
 
 namespace wide::catalog {
 
@@ -70,20 +71,13 @@ class PoolingWorkload final : public PackedWorkload {
   }
 
   std::string unsupported_reason(std::string_view strategy) const override {
-    try {
-      (void)make_pooling_plan(context(), problem_, {.strategy = std::string(strategy)});
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    return reason_against([&] {
+      return make_pooling_plan(context(), problem_, {.strategy = std::string(strategy)});
+    });
   }
 
   Prepared prepare(const PlanOptions& options) override {
-    const PoolingPlan plan = make_pooling_plan(context(), problem_, options);
-    return {[plan, arguments = arguments_](const Execution& execution) {
-              plan.run(arguments, execution);
-            },
-            plan.workspace_bytes(), std::string(plan.strategy()), "", plan.explain()};
+    return prepared(make_pooling_plan(context(), problem_, options), arguments_);
   }
 
   std::string baseline_unsupported_reason() const override { return ""; }
@@ -97,10 +91,7 @@ class PoolingWorkload final : public PackedWorkload {
     for (int64_t n = 0; n < num_members(); ++n) {
       arguments.push_back({x_->member(n), y_->member(n)});
     }
-    return {[plan, arguments](int64_t n, const Execution& execution) {
-              plan.run(arguments[static_cast<size_t>(n)], execution);
-            },
-            plan.workspace_bytes()};
+    return prepared_members(plan, arguments);
   }
 
   /// All of x, even where windows leave some out: it lies in sectors that they need.
@@ -136,10 +127,6 @@ class PoolingWorkload final : public PackedWorkload {
   PoolingArguments arguments_;
   PoolingProblem problem_;
 };
-
-std::vector<AxisValue> ints(std::initializer_list<int64_t> values) {
-  return std::vector<AxisValue>(values.begin(), values.end());
-}
 
 std::vector<Sweep> sweeps() {
   const Axis modes{"mode", {"max", "average", "adaptive_average"}};
@@ -204,16 +191,12 @@ PrimitiveSpec make_spec() {
       "of "
       "h rows of w positions";
   spec.impossible_reason = impossible_reason;
-  spec.make_workload = [](const Context& context, const Case& point,
-                          const WorkloadOptions& options) {
-    return std::unique_ptr<Workload>(std::make_unique<PoolingWorkload>(context, point, options));
-  };
+  spec.make_workload = make_workload<PoolingWorkload>;
   return spec;
 }
 
 }  // namespace
 
-const PrimitiveSpec& pooling_spec();
 const PrimitiveSpec& pooling_spec() {
   static const PrimitiveSpec spec = make_spec();
   return spec;

@@ -11,6 +11,7 @@
 #include "host/recurrent/recurrent_problem.hpp"
 #include "host/recurrent/recurrent_reference.hpp"
 #include "host/spec.hpp"
+#include "host/specs.hpp"
 
 namespace wide::catalog {
 
@@ -250,20 +251,15 @@ std::vector<Sweep> sweeps() {
 
 }  // namespace
 
-const PrimitiveSpec& recurrent_spec();
 const PrimitiveSpec& recurrent_spec() {
-  static const PrimitiveSpec spec = [] {
-    PrimitiveSpec s;
-    s.name = "recurrent";
-    s.summary = "LSTM or GRU layers over whole sequences";
-    s.axes = axes();
-    s.strategies = strategies();
-    s.sweeps = sweeps();
-    s.tolerance_formula = kRecurrentToleranceFormula;
-    s.impossible_reason = impossible_reason;
-    s.make_workload = make_workload<RecurrentWorkload>;
-    return s;
-  }();
+  static const PrimitiveSpec spec{.name = "recurrent",
+                                  .summary = "LSTM or GRU layers over whole sequences",
+                                  .axes = axes(),
+                                  .strategies = strategies(),
+                                  .sweeps = sweeps(),
+                                  .tolerance_formula = kRecurrentToleranceFormula,
+                                  .impossible_reason = impossible_reason,
+                                  .make_workload = make_workload<RecurrentWorkload>};
   return spec;
 }
 

@@ -259,7 +259,7 @@ struct PrimitiveSpec {
   /// Why no such problem exists ("12 heads do not divide 256"); empty where one does.
   std::function<std::string(const Case&)> impossible_reason;
   /// What a tuning cache knows the case by; empty where plans of the primitive read none.
-  std::function<std::string(const Case&)> tuning_key;
+  std::function<std::string(const Case&)> tuning_key{};
   std::function<std::unique_ptr<Workload>(const Context&, const Case&, const WorkloadOptions&)>
       make_workload;
 };
