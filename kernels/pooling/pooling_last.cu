@@ -17,10 +17,10 @@
 
 #include "kernels/arch/grid.cuh"
 #include "kernels/arch/load.cuh"
-#include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/numeric.cuh"
 #include "kernels/common/vector_load.cuh"
+#include "kernels/pooling/pooling_dispatch.hpp"
 #include "kernels/pooling/pooling_window.cuh"
 
 namespace wide::kernels {
@@ -201,17 +201,8 @@ cudaError_t launch(PoolingParams p, cudaStream_t stream) {
 cudaError_t launch_pooling_last(PoolingMode mode, Dtype dtype, const PoolingParams& p,
                                 cudaStream_t stream) {
   if (p.batch * p.num_members * p.channels == 0) return cudaSuccess;
-  return dispatch_float(dtype, [&]<class T>(std::type_identity<T>) {
-    switch (mode) {
-      case PoolingMode::max:
-        return launch<PoolingMode::max, T>(p, stream);
-      case PoolingMode::average:
-        return launch<PoolingMode::average, T>(p, stream);
-      case PoolingMode::adaptive_average:
-        return launch<PoolingMode::adaptive_average, T>(p, stream);
-    }
-    return cudaErrorInvalidValue;
-  });
+  return dispatch_pooling(
+      mode, dtype, [&]<PoolingMode kMode, class T>() { return launch<kMode, T>(p, stream); });
 }
 
 }  // namespace wide::kernels

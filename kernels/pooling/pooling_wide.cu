@@ -14,10 +14,10 @@
 // its elements. Which of these it is, and so the order of a sum, depends on a member's sizes alone.
 // Limits: 2^31 - 1 positions an image.
 #include "kernels/arch/grid.cuh"
-#include "kernels/common/dispatch.hpp"
 #include "kernels/common/launch.hpp"
 #include "kernels/common/staged_runs.cuh"
 #include "kernels/pooling/pooling_cut.hpp"
+#include "kernels/pooling/pooling_dispatch.hpp"
 #include "kernels/pooling/pooling_window.cuh"
 
 namespace wide::kernels {
@@ -264,17 +264,8 @@ cudaError_t launch(PoolingParams p, cudaStream_t stream) {
 cudaError_t launch_pooling_wide(PoolingMode mode, Dtype dtype, const PoolingParams& p,
                                 cudaStream_t stream) {
   if (p.batch * p.num_members * p.channels == 0) return cudaSuccess;
-  return dispatch_float(dtype, [&]<class T>(std::type_identity<T>) {
-    switch (mode) {
-      case PoolingMode::max:
-        return launch<PoolingMode::max, T>(p, stream);
-      case PoolingMode::average:
-        return launch<PoolingMode::average, T>(p, stream);
-      case PoolingMode::adaptive_average:
-        return launch<PoolingMode::adaptive_average, T>(p, stream);
-    }
-    return cudaErrorInvalidValue;
-  });
+  return dispatch_pooling(
+      mode, dtype, [&]<PoolingMode kMode, class T>() { return launch<kMode, T>(p, stream); });
 }
 
 }  // namespace wide::kernels
