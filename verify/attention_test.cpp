@@ -310,8 +310,9 @@ TEST_CASE("attention: each wrong operand is named, with what was got and expecte
           "keys are of 3 positions and 12 features, values of 12, expected x's = 2 and 12: not "
           "is_cross");
   illegal([](auto& p) { p.needs_weights = true; },
-          "needs_weights is true: the weights of attention are never in memory, and writing Tq Tk "
-          "of them per head is what flash_attention avoids");
+          "no strategy for \"auto\"; wide, sequential: needs_weights is true: the weights of "
+          "attention are never in memory, and writing Tq Tk of them per head is what "
+          "flash_attention avoids");
   const AttentionPlan plan = make_attention_plan(cpu, describe_attention(right, like));
   CHECK_THROWS_MATCHES(plan.run(right, {Stream::cpu()}), Error,
                        Message("attention: workspace is 0 bytes, expected workspace_bytes() = " +
@@ -338,7 +339,7 @@ TEST_CASE("attention: AUTO takes fused where it is verified, else the vendor's G
   CHECK(choose_attention_strategy(p, gpu, "auto", proved).strategy == fused);
   CHECK(choose_attention_strategy(p, gpu, "auto", {}).strategy == cublas_batched);
   CHECK(choose_attention_strategy(p, gpu, "auto", {}).explain ==
-        "cublas_batched; fused is unverified on compute capability 90");
+        "cublas_batched: one vendor call a product; fused: unverified on compute capability 90");
   CHECK(choose_attention_strategy(p, DeviceInfo{}, "auto", {}).strategy == wide);
   const auto parts = [&](const AttentionProblem& problem) {
     return attention_part_strategies(fused, attention_parts(problem, problem.num_members), gpu);

@@ -205,10 +205,11 @@ TEST_CASE("batchnorm: AUTO takes cuDNN where ours is unverified, and says why no
   CHECK(asked == 0);  // the answer takes a plan
   CHECK(choose("auto", false, "").strategy == WideStrategy::cudnn);
   CHECK(choose("auto", false, "").explain ==
-        "cudnn: one call for all members, wide is unverified on compute capability 90");
+        "cudnn: one call for all members; wide: unverified on compute capability 90");
   CHECK(choose("auto", false, "no engine").strategy == WideStrategy::sequential);
   CHECK(choose("auto", false, "no engine").explain ==
-        "sequential: wide is unverified on compute capability 90; no engine");
+        "sequential: member after member; wide: unverified on compute capability 90; cudnn: no "
+        "engine");
 }
 
 TEST_CASE("batchnorm: cuDNN's own words say why it refuses") {

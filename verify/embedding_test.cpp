@@ -226,8 +226,10 @@ TEST_CASE("embedding: each wrong operand is named, with what was got and expecte
                                "expected the plan's = {row 24, member 6}"));
   CHECK_THROWS_AS(plan.check({Stream::cpu()}), Error);
   CHECK_THROWS_AS(make_embedding_plan(cpu, plan.problem(), {"indxed"}), Error);
-  CHECK_THROWS_MATCHES(make_embedding_plan(cpu, plan.problem(), {"indexed"}), Error,
-                       Message("embedding: indexed is a CUDA kernel, the device is the CPU"));
+  CHECK_THROWS_MATCHES(
+      make_embedding_plan(cpu, plan.problem(), {"indexed"}), Error,
+      Message("embedding: strategy indexed cannot run this problem: it runs on CUDA "
+              "devices only"));
   EmbeddingProblem checked = plan.problem();
   checked.checked = true;
   CHECK_THROWS_MATCHES(
@@ -235,38 +237,49 @@ TEST_CASE("embedding: each wrong operand is named, with what was got and expecte
       Message("embedding: workspace is 0 bytes, expected workspace_bytes() = 256"));
 }
 
+constexpr VerifiedStrategy kProved[] = {{"embedding", "indexed", 90}, {"embedding", "bag", 90}};
+
 TEST_CASE("embedding: each kernel says what it is not for") {
   DeviceInfo gpu;
   gpu.device = {DeviceType::cuda, 0};
+  gpu.compute_capability = 90;
   EmbeddingProblem own, bags;
   own.shared_ids = false;
   bags.bag = Bag::sum;
-  CHECK(choose_embedding_strategy({}, gpu, "gather", false).strategy == EmbeddingStrategy::gather);
-  CHECK(choose_embedding_strategy(bags, gpu, "auto", true).strategy == EmbeddingStrategy::bag);
-  CHECK_THROWS_MATCHES(choose_embedding_strategy({}, gpu, "bag", false), Error,
-                       Message("embedding: bag adds bags up, the problem has none"));
+  CHECK(choose_embedding_strategy({}, gpu, "gather", {}).strategy == EmbeddingStrategy::gather);
+  CHECK(choose_embedding_strategy(bags, gpu, "auto", kProved).strategy == EmbeddingStrategy::bag);
   CHECK_THROWS_MATCHES(
-      choose_embedding_strategy(bags, gpu, "indexed", false), Error,
-      Message("embedding: indexed copies rows, the problem has bags to be added up"));
+      choose_embedding_strategy({}, gpu, "bag", {}), Error,
+      Message("embedding: strategy bag cannot run this problem: it adds bags up, the "
+              "problem has none"));
   CHECK_THROWS_MATCHES(
-      choose_embedding_strategy(own, gpu, "gather", false), Error,
-      Message("embedding: gather looks at one id for all members, they have ids of their own"));
+      choose_embedding_strategy(bags, gpu, "indexed", {}), Error,
+      Message(
+          "embedding: strategy indexed cannot run this problem: it copies rows, the problem has "
+          "bags to be added up"));
   CHECK_THROWS_MATCHES(
-      choose_embedding_strategy(bags, gpu, "gather", false), Error,
-      Message("embedding: gather copies rows, the problem has bags to be added up"));
+      choose_embedding_strategy(own, gpu, "gather", {}), Error,
+      Message("embedding: strategy gather cannot run this problem: it looks at one id for all "
+              "members, they have ids of their own"));
+  CHECK_THROWS_MATCHES(
+      choose_embedding_strategy(bags, gpu, "gather", {}), Error,
+      Message("embedding: strategy gather cannot run this problem: it copies rows, the problem has "
+              "bags to be added up"));
 }
 
 TEST_CASE("embedding: AUTO takes a verified kernel only, and says why") {
   DeviceInfo h200;
   h200.device = {DeviceType::cuda, 0};
   h200.compute_capability = 90;
-  CHECK(choose_embedding_strategy({}, h200, "auto", true).strategy == EmbeddingStrategy::indexed);
-  const EmbeddingChoice unverified = choose_embedding_strategy({}, h200, "auto", false);
-  CHECK(unverified.strategy == EmbeddingStrategy::sequential);
-  CHECK(unverified.explain == "sequential: indexed is unverified on compute capability 90");
-  CHECK(choose_embedding_strategy({}, h200, "indexed", false).strategy ==
+  CHECK(choose_embedding_strategy({}, h200, "auto", kProved).strategy ==
         EmbeddingStrategy::indexed);
-  CHECK(choose_embedding_strategy({}, DeviceInfo{}, "auto", false).strategy ==
+  const EmbeddingChoice unverified = choose_embedding_strategy({}, h200, "auto", {});
+  CHECK(unverified.strategy == EmbeddingStrategy::sequential);
+  CHECK(unverified.explain ==
+        "sequential: a launch per member of indexed, which is unverified on compute capability 90; "
+        "nothing of a vendor's can run it; bag: it adds bags up, the problem has none");
+  CHECK(choose_embedding_strategy({}, h200, "indexed", {}).strategy == EmbeddingStrategy::indexed);
+  CHECK(choose_embedding_strategy({}, DeviceInfo{}, "auto", {}).strategy ==
         EmbeddingStrategy::wide);
 }
 

@@ -127,40 +127,49 @@ TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
   CHECK(choose(Dtype::bf16, gpu, "auto", few, 257, 64, 16).strategy == decode);
   CHECK(choose(Dtype::bf16, gpu, "auto", few, 256, 64, 16).strategy == short_keys);
   CHECK(choose(Dtype::bf16, gpu, "auto", few, 257, 64, 17).strategy == wgmma);
-  CHECK_THROWS_MATCHES(choose(Dtype::bf16, gpu, "short", both, 257, 64), Error,
-                       Message("flash_attention: short takes up to 256 keys of heads of 64 "
-                               "elements, kv_seq is 257"));
+  CHECK_THROWS_MATCHES(
+      choose(Dtype::bf16, gpu, "short", both, 257, 64), Error,
+      Message("flash_attention: strategy short cannot run this problem: it takes up "
+              "to 256 keys of heads of 64 elements, kv_seq is 257"));
   CHECK_THROWS_MATCHES(choose(Dtype::fp32, gpu, "short"), Error,
-                       Message("flash_attention: short takes fp16 and bf16, not fp32"));
+                       Message("flash_attention: strategy short cannot run this problem: it takes "
+                               "fp16 and bf16, not fp32"));
   CHECK(choose(Dtype::fp32, gpu, "auto", proved).explain ==
-        "sequential: simt is unverified on compute capability 90; cudnn: it would multiply fp32 as "
-        "tf32");
+        "sequential: member after member; short, decode, wgmma, tensor_core: it takes fp16 and "
+        "bf16, not fp32; simt: unverified on compute capability 90; cudnn: it would multiply fp32 "
+        "as tf32");
   CHECK((choose(Dtype::bf16, gpu, "cudnn").strategy == cudnn && asked == 0));
+  const std::string ours =
+      "short, wgmma, tensor_core: unverified on compute capability 90; decode: it takes up to 16 "
+      "queries that share keys, those of 1 heads of seq 128 do; simt: it takes fp32, not bf16";
   CHECK(choose(Dtype::bf16, gpu, "auto").explain ==
-        "sequential: tensor_core is unverified on compute capability 90; no engine");
+        "sequential: member after member; " + ours + "; cudnn: no engine");
   refusal = "";
   CHECK(choose(Dtype::bf16, gpu, "auto").strategy == cudnn);
-  CHECK(choose(Dtype::bf16, gpu, "auto").explain ==
-        "cudnn: one call for all members, tensor_core is unverified on compute capability 90");
+  CHECK(choose(Dtype::bf16, gpu, "auto").explain == "cudnn: one call for all members; " + ours);
   CHECK(asked == 3);
   CHECK(choose(Dtype::fp16, DeviceInfo{}, "auto").strategy == wide);
   CHECK(choose(Dtype::fp32, gpu, "simt").strategy == simt);
   CHECK_THROWS_MATCHES(choose(Dtype::fp32, gpu, "tensor_core"), Error,
-                       Message("flash_attention: tensor_core takes fp16 and bf16, not fp32"));
+                       Message("flash_attention: strategy tensor_core cannot run this problem: it "
+                               "takes fp16 and bf16, not fp32"));
   CHECK_THROWS_AS(choose(Dtype::fp32, gpu, "wide"), Error);
   CHECK_THROWS_MATCHES(choose(Dtype::fp32, gpu, "wgmma"), Error,
-                       Message("flash_attention: wgmma takes fp16 and bf16, not fp32"));
+                       Message("flash_attention: strategy wgmma cannot run this problem: it takes "
+                               "fp16 and bf16, not fp32"));
   CHECK_THROWS_MATCHES(choose(Dtype::fp16, gpu, "wgmma", {}, 1, 12), Error,
-                       Message("flash_attention: wgmma takes heads of whole 16 bytes, head_dim is "
-                               "12; tensor_core takes any"));
-  gpu.compute_capability = 75;
+                       Message("flash_attention: strategy wgmma cannot run this problem: it takes "
+                               "heads of whole 16 bytes, head_dim is 12; tensor_core takes any"));
+  gpu.compute_capability = 75, gpu.name = "T4";
   CHECK_THROWS_MATCHES(
       choose(Dtype::fp16, gpu, "tensor_core"), Error,
-      Message("flash_attention: tensor_core needs compute capability 80, the device has 75"));
+      Message("flash_attention: strategy tensor_core cannot run this problem: it needs compute "
+              "capability 8.0 and later, T4 has 7.5"));
   gpu.compute_capability = 100, gpu.name = "B200";
-  CHECK_THROWS_MATCHES(choose(Dtype::fp16, gpu, "wgmma"), Error,
-                       Message("flash_attention: wgmma is an instruction of compute capability 9.0 "
-                               "alone, B200 has 10.0"));
+  CHECK_THROWS_MATCHES(
+      choose(Dtype::fp16, gpu, "wgmma"), Error,
+      Message("flash_attention: strategy wgmma cannot run this problem: wgmma is an "
+              "instruction of compute capability 9.0 alone, B200 has 10.0"));
 }
 
 TEST_CASE("flash_attention: decode's parts, their memory, and what it refuses") {
@@ -195,10 +204,10 @@ TEST_CASE("flash_attention: decode's parts, their memory, and what it refuses") 
   FlashAttentionProblem other = one;
   other.seq = 9;
   CHECK(flash_attention_unsupported_reason(decode, other, gpu) ==
-        "decode takes up to 16 queries that share keys, those of 2 heads of seq 9 do");
+        "it takes up to 16 queries that share keys, those of 2 heads of seq 9 do");
   other = one, other.dtype = Dtype::fp32;
   CHECK(flash_attention_unsupported_reason(decode, other, gpu) ==
-        "decode takes fp16 and bf16, not fp32");
+        "it takes fp16 and bf16, not fp32");
 }
 
 TEST_CASE("flash_attention: what a block's shared memory cannot hold is refused, and not chosen") {
@@ -216,7 +225,7 @@ TEST_CASE("flash_attention: what a block's shared memory cannot hold is refused,
   };
   CHECK(reason(tensor_core, Dtype::fp16, 128).empty());
   CHECK(reason(tensor_core, Dtype::fp16, 129) ==
-        "tensor_core needs 122880 bytes of shared memory for heads of 129 elements, a block of L4 "
+        "it needs 122880 bytes of shared memory for heads of 129 elements, a block of L4 "
         "has 101376");
   CHECK(reason(sequential, Dtype::fp16, 128).empty());
   CHECK_FALSE(reason(sequential, Dtype::fp16, 129).empty());
@@ -248,7 +257,7 @@ TEST_CASE("flash_attention: wgmma takes what tensor maps describe") {
   CHECK(reason(fine).empty());
   FlashAttentionProblem odd = fine;
   odd.has_bias = true;
-  CHECK(reason(odd) == "wgmma adds no bias to scores; tensor_core does");
+  CHECK(reason(odd) == "it adds no bias to scores; tensor_core does");
   odd = fine, odd.k.row = 36;
   CHECK(reason(odd) ==
         "k has strides 36 (row) and 16 (member), tensor maps need multiples of 8 elements and rows "

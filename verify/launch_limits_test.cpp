@@ -54,22 +54,29 @@ TEST_CASE("launch limits: what one launch cannot hold runs member after member, 
   };
   CHECK_THROWS_MATCHES(
       choose("wide", true, all), Error,
-      Message("softmax: wide: one launch for all members has more than 2^31 - 1 blocks"));
+      Message("softmax: strategy wide cannot run this problem: one launch for all members has more "
+              "than 2^31 - 1 blocks"));
   CHECK(choose("sequential", true, all).strategy == WideStrategy::sequential);
   CHECK(choose("auto", true, all).explain ==
-        "sequential: one launch for all members has more than 2^31 - 1 blocks");
+        "sequential: a launch per member of wide; wide: one launch for all members has more than "
+        "2^31 - 1 blocks");
   CHECK(choose("auto", true, all, [] { return ""; }).explain ==
-        "cudnn: one call for all members, one launch for all members has more than 2^31 - 1 "
+        "cudnn: one call for all members; wide: one launch for all members has more than 2^31 - 1 "
         "blocks");
   CHECK(choose("auto", true, all, [] { return "no engine"; }).explain ==
-        "sequential: one launch for all members has more than 2^31 - 1 blocks; no engine");
+        "sequential: member after member; wide: one launch for all members has more than 2^31 - 1 "
+        "blocks; cudnn: no engine");
 
   const LaunchRefusal each = launch_refusal("blocks", 4, [](int64_t) { return kTooMany; });
-  for (const char* name : {"sequential", "auto"}) {
-    CHECK_THROWS_MATCHES(
-        choose(name, true, each), Error,
-        Message("softmax: sequential: a launch for a member has more than 2^31 - 1 blocks"));
-  }
+  CHECK_THROWS_MATCHES(
+      choose("sequential", true, each), Error,
+      Message(
+          "softmax: strategy sequential cannot run this problem: a launch for a member has more "
+          "than 2^31 - 1 blocks"));
+  CHECK_THROWS_MATCHES(
+      choose("auto", true, each), Error,
+      Message("softmax: no strategy for \"auto\"; wide: one launch for all members has more than "
+              "2^31 - 1 blocks; sequential: a launch for a member has more than 2^31 - 1 blocks"));
   CHECK(choose("cudnn", true, each, [] { return ""; }).strategy == WideStrategy::cudnn);
   const auto on_cpu = [&](const char* name) {
     return choose_wide_strategy("softmax", DeviceInfo{}, name, true, each).strategy;
@@ -128,8 +135,7 @@ TEST_CASE("launch limits: flash_attention's blocks") {
   p.head_dim = 8;
   p.dtype = Dtype::fp16;
   for (const FlashAttentionStrategy strategy : {short_keys, tensor_core, wgmma, decode}) {
-    CHECK(reason(strategy, p) ==
-          std::string(strategy_name(strategy)) + " has more than 2^31 - 1 blocks in a launch");
+    CHECK(reason(strategy, p) == "a launch has more than 2^31 - 1 blocks");
   }
   CHECK(reason(sequential, p).empty());
   const VerifiedStrategy all[] = {{"flash_attention", "short", 90},
@@ -140,9 +146,11 @@ TEST_CASE("launch limits: flash_attention's blocks") {
         .explain;
   };
   CHECK(explain("no engine") ==
-        "sequential: tensor_core has more than 2^31 - 1 blocks in a launch; no engine");
+        "sequential: member after member; short, decode, wgmma, tensor_core: a launch has more "
+        "than 2^31 - 1 blocks; simt: it takes fp32, not fp16; cudnn: no engine");
   CHECK(explain("") ==
-        "cudnn: one call for all members, tensor_core has more than 2^31 - 1 blocks in a launch");
+        "cudnn: one call for all members; short, decode, wgmma, tensor_core: a launch has more "
+        "than 2^31 - 1 blocks; simt: it takes fp32, not fp16");
 
   p.kv_heads = 8;  // four heads share keys: a fourth of the units
   CHECK(reason(decode, p).empty());
@@ -160,7 +168,7 @@ TEST_CASE("launch limits: flash_attention's blocks") {
   p = {.num_members = 1, .batch = 65536, .seq = 1 << 15, .heads = 128};
   p.head_dim = 8;
   p.dtype = Dtype::fp16;
-  CHECK(reason(sequential, p) == "sequential has more than 2^31 - 1 blocks in a launch");
+  CHECK(reason(sequential, p) == "a launch has more than 2^31 - 1 blocks");
   p.batch -= 1;
   CHECK(reason(sequential, p).empty());
   p.dtype = Dtype::fp32;  // twice the blocks

@@ -229,7 +229,17 @@ TEST_CASE("layernorm: AUTO takes a verified kernel only, and says why") {
   gpu.compute_capability = 80;
   CHECK(choose_wide_strategy("layernorm", gpu, "auto", true).strategy == WideStrategy::wide);
   CHECK(choose_wide_strategy("layernorm", gpu, "auto", false).explain ==
-        "sequential: wide is unverified on compute capability 80");
+        "sequential: a launch per member of wide, which is unverified on compute capability 80; "
+        "nothing of a vendor's can run it");
+  CHECK(choose_wide_strategy("layernorm", gpu, "sequential", false).explain ==
+        "sequential: asked for by name; a launch per member of wide, which is unverified on "
+        "compute capability 80");
+  CHECK(choose_wide_strategy("layernorm", gpu, "sequential", true).explain ==
+        "sequential: asked for by name; a launch per member of wide");
+  CHECK(choose_wide_strategy("layernorm", gpu, "wide", false).explain ==
+        "wide: asked for by name; unverified on compute capability 80");
+  CHECK(choose_wide_strategy("layernorm", DeviceInfo{}, "sequential", false).explain ==
+        "sequential: asked for by name");
   CHECK(choose_wide_strategy("layernorm", DeviceInfo{}, "auto", false).strategy ==
         WideStrategy::wide);
 }

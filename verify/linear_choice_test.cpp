@@ -29,7 +29,7 @@ const std::array kDevices{
 const catalog::StrategyInfo& info_of(LinearStrategy strategy, DeviceType device) {
   const auto& all = catalog::find_primitive("linear").strategies;
   const auto found = std::find_if(all.begin(), all.end(), [&](const auto& info) {
-    return info.device == device && info.name == linear_strategy_name(strategy);
+    return info.device == device && info.name == strategy_name(strategy);
   });
   REQUIRE(found != all.end());
   return *found;
@@ -123,7 +123,7 @@ void check_choice(const LinearProblem& problem, const DeviceInfo& device,
     return;
   }
   const LinearChoice choice = choose_linear_strategy(problem, device, verified);
-  const std::string name(linear_strategy_name(choice.strategy));
+  const std::string name(strategy_name(choice.strategy));
   INFO(linear_problem_key(problem) << " on " << device.name << ": " << choice.explain);
   REQUIRE(linear_unsupported_reason(choice.strategy, problem, device) == "");
   REQUIRE(choice.explain.starts_with(name + ": "));

@@ -35,7 +35,7 @@ LinearProblem problem_of(int64_t num_members, int64_t batch, int64_t d, Dtype dt
 
 std::string_view chosen(const LinearProblem& problem, const DeviceInfo& device,
                         std::span<const VerifiedStrategy> verified) {
-  return linear_strategy_name(choose_linear_strategy(problem, device, verified).strategy);
+  return strategy_name(choose_linear_strategy(problem, device, verified).strategy);
 }
 
 TEST_CASE("auto takes our kernel only where it is proved and small") {
@@ -72,11 +72,11 @@ TEST_CASE("auto explains itself in one line") {
     const LinearChoice choice =
         choose_linear_strategy(problem_of(4, 16, 256), device, kNothingProved);
     INFO(choice.explain);
-    CHECK(choice.explain.starts_with(std::string(linear_strategy_name(choice.strategy)) + ": "));
+    CHECK(choice.explain.starts_with(std::string(strategy_name(choice.strategy)) + ": "));
     CHECK(choice.explain.find('\n') == std::string::npos);
   }
   CHECK_THAT(choose_linear_strategy(problem_of(4, 16, 256), kH200, kNothingProved).explain,
-             ContainsSubstring("not verified on this device: simt"));
+             ContainsSubstring("simt: unverified on compute capability 90"));
 }
 
 TEST_CASE("strides that cuBLAS cannot take") {
@@ -96,7 +96,7 @@ TEST_CASE("strides that cuBLAS cannot take") {
     FAIL("nothing was thrown");
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::unsupported);
-    CHECK_THAT(error.what(), ContainsSubstring("ask for one of these by name"));
+    CHECK_THAT(error.what(), ContainsSubstring("ask for an unverified one by name"));
   }
   problem = problem_of(4, 16, 256);
   problem.weight.row = 0;
@@ -313,14 +313,13 @@ TEST_CASE("quantised weights are weight_only's, and packed ones are not") {
   CHECK(chosen(problem, DeviceInfo{}, kNothingProved) == "wide");
   constexpr std::array proved{VerifiedStrategy{"linear", "weight_only", 90}};
   CHECK(chosen(problem, kH200, proved) == "weight_only");
-  CHECK(
-      choose_linear_strategy(problem, kH200, kProvedOnH200).explain ==
-      "sequential: quantised weights are read by weight_only alone, which is not verified on this "
-      "device");
+  CHECK(choose_linear_strategy(problem, kH200, kProvedOnH200).explain ==
+        "sequential: a launch per member of weight_only, which is unverified on compute capability "
+        "90; nothing of a vendor's can run it");
   problem.dtype = Dtype::fp32;
   CHECK_THROWS_MATCHES(choose_linear_strategy(problem, kH200, kProvedOnH200), Error,
-                       Message("linear: no strategy for \"auto\": weight_only: it multiplies fp16 "
-                               "and bf16, dtype is fp32"));
+                       Message("linear: no strategy for \"auto\"; weight_only, sequential: it "
+                               "multiplies fp16 and bf16, dtype is fp32"));
 
   using enum kernels::LinearWeightOnlyTile;
   const auto tile = [](int64_t num_members, int64_t batch, int64_t d) {
@@ -403,7 +402,7 @@ TEST_CASE("names are parsed per device") {
     for (const std::string_view name : linear_strategy_names(device)) {
       const auto strategy = parse_linear_strategy(name, device);
       REQUIRE(strategy.has_value());
-      CHECK(linear_strategy_name(*strategy) == name);
+      CHECK(strategy_name(*strategy) == name);
     }
   }
 }

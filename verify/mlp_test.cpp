@@ -277,7 +277,7 @@ TEST_CASE("mlp: auto takes what is verified and runs, and says why not the other
   CHECK(choose(p, both).strategy == MlpStrategy::fused);
   CHECK(choose(p, std::span(both).subspan(1)).strategy == MlpStrategy::layerwise);
   CHECK_THAT(choose(p, std::span(both).subspan(1)).explain,
-             ContainsSubstring("fused is unverified on compute capability 90"));
+             ContainsSubstring("; fused: unverified on compute capability 90"));
   CHECK(choose(p, {}).strategy == MlpStrategy::cublas_batched);
   p.widths = {64, 512, 64};
   CHECK(choose(p, both).strategy == MlpStrategy::layerwise);
@@ -290,9 +290,9 @@ TEST_CASE("mlp: fused refuses by name what does not fit") {
     return mlp_unsupported_reason(MlpStrategy::fused, complete_mlp_problem(p), device);
   };
   MlpProblem p = problem_of(std::vector<int64_t>(18, 8), 1, 4, Dtype::bf16);
-  CHECK(refusal(p, hopper()) == "fused: it takes up to 16 layers, there are 17");
+  CHECK(refusal(p, hopper()) == "it takes up to 16 layers, there are 17");
   p.widths = {257, 8};
-  CHECK(refusal(p, hopper()) == "fused: it takes widths up to 256, widths is 257-8");
+  CHECK(refusal(p, hopper()) == "it takes widths up to 256, widths is 257-8");
   DeviceInfo old = ampere();
   old.compute_capability = 75;
   CHECK_THAT(refusal(p, old), ContainsSubstring("compute capability 8.0 and later"));
@@ -301,7 +301,7 @@ TEST_CASE("mlp: fused refuses by name what does not fit") {
   p = problem_of({256, 256}, 1, 4, Dtype::fp32);
   CHECK_THAT(refusal(p, tight), ContainsSubstring("bytes of shared memory at the least"));
   CHECK(mlp_unsupported_reason(MlpStrategy::fused, complete_mlp_problem(p),
-                               Context::cpu().info()) == "fused is no strategy on the CPU");
+                               Context::cpu().info()) == "it runs on CUDA devices only");
 }
 
 TEST_CASE("mlp: padded members, strided rows and unaligned ones change no bit") {

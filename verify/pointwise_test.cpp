@@ -335,6 +335,8 @@ TEST_CASE("pointwise: AUTO takes a verified kernel only, and says why") {
     return choose_wide_strategy("pointwise", device, "auto", is_verified);
   };
   CHECK(choose(gpu, true).strategy == WideStrategy::wide);
-  CHECK(choose(gpu, false).explain == "sequential: wide is unverified on compute capability 80");
+  CHECK(choose(gpu, false).explain ==
+        "sequential: a launch per member of wide, which is unverified on compute capability 80; "
+        "nothing of a vendor's can run it");
   CHECK(choose(DeviceInfo{}, false).strategy == WideStrategy::wide);
 }

@@ -62,7 +62,7 @@ TEST_CASE("recurrent: auto takes what is verified and runs, and says why not the
   CHECK(choose(p, both).strategy == RecurrentStrategy::fused);
   CHECK(choose(p, both).explain == "fused: all steps of all members in one launch");
   CHECK(choose(p, std::span(both).subspan(1)).explain ==
-        "stepwise: two launches a step; fused is unverified on compute capability 90");
+        "stepwise: two launches a step; fused: unverified on compute capability 90");
   CHECK(choose(p, {}).strategy == RecurrentStrategy::cublas_batched);
   p.hidden = 256;
   CHECK(choose(p, both).strategy == RecurrentStrategy::stepwise);
@@ -87,14 +87,14 @@ TEST_CASE("recurrent: fused takes what fits in shared memory") {
   CHECK(reason(of(RecurrentCell::lstm, Dtype::fp32, 104)).empty());
   CHECK(reason(of(RecurrentCell::gru, Dtype::fp32, 112)).empty());
   CHECK_THAT(reason(of(RecurrentCell::lstm, Dtype::bf16, 144)),
-             ContainsSubstring("fused: hidden 144 needs") && ContainsSubstring("232448"));
+             ContainsSubstring("hidden 144 needs") && ContainsSubstring("232448"));
   CHECK(reason(of(RecurrentCell::lstm, Dtype::bf16, 112), ampere()).empty());
   CHECK_FALSE(reason(of(RecurrentCell::lstm, Dtype::bf16, 120), ampere()).empty());
   DeviceInfo old = ampere();
   old.compute_capability = 75;
   CHECK_THAT(reason(p, old), ContainsSubstring("compute capability 8.0 and later"));
   CHECK(recurrent_unsupported_reason(RecurrentStrategy::fused, complete_recurrent_problem(p),
-                                     Context::cpu().info()) == "fused is no strategy on the CPU");
+                                     Context::cpu().info()) == "it runs on CUDA devices only");
 }
 
 TEST_CASE("recurrent: rows in shared memory lie where banks differ, and end at chunks") {

@@ -14,7 +14,7 @@ namespace {
 std::string linear_part(AttentionStrategy strategy, const LinearProblem& problem,
                         const DeviceInfo& device) {
   if (strategy != AttentionStrategy::fused) return std::string(strategy_name(strategy));
-  return std::string(linear_strategy_name(own_linear_kernel(problem, device)));
+  return std::string(strategy_name(own_linear_kernel(problem, device)));
 }
 
 }  // namespace
@@ -44,51 +44,48 @@ std::string attention_unsupported_reason(AttentionStrategy strategy,
                                          const AttentionProblem& problem,
                                          const DeviceInfo& device) {
   using enum AttentionStrategy;
-  const std::string name(strategy_name(strategy));
   if (problem.needs_weights) {
     return "needs_weights is true: the weights of attention are never in memory, and writing Tq Tk "
            "of them per head is what flash_attention avoids";
   }
-  const bool on_cpu = device.device.type == DeviceType::cpu;
-  if (on_cpu && strategy != wide && strategy != sequential) {
-    return name + " is no strategy on the CPU";
-  }
-  if (!on_cpu && strategy == wide) return "wide is no strategy on CUDA";
+  std::string reason = other_device_reason(strategy_name(strategy), device);
+  if (!reason.empty()) return reason;
   const AttentionParts parts =
       attention_parts(problem, strategy == sequential ? 1 : problem.num_members);
   const AttentionPartStrategies names = attention_part_strategies(strategy, parts, device);
   const auto linear_reason = [&](const LinearProblem& linear, const std::string& by) {
-    const std::string reason =
+    const std::string against =
         linear_unsupported_reason(*parse_linear_strategy(by, device.device.type), linear, device);
-    return reason.empty() ? "" : name + ": linear by " + by + ": " + reason;
+    return against.empty() ? "" : "linear by " + by + ": " + against;
   };
-  for (size_t i = 0; i < parts.projections.size(); ++i) {
-    const std::string reason = linear_reason(parts.projections[i], names.projections[i]);
-    if (!reason.empty()) return reason;
+  for (size_t i = 0; i < parts.projections.size() && reason.empty(); ++i) {
+    reason = linear_reason(parts.projections[i], names.projections[i]);
   }
-  const std::string reason = linear_reason(parts.output, names.output);
+  if (reason.empty()) reason = linear_reason(parts.output, names.output);
   if (!reason.empty()) return reason;
-  const auto core = on_cpu              ? FlashAttentionStrategy::wide
+  const auto core = device.device.type == DeviceType::cpu ? FlashAttentionStrategy::wide
                     : strategy == fused ? flash_attention_kernels(parts.core, device).front()
                                         : FlashAttentionStrategy::sequential;
-  return flash_attention_unsupported_reason(core, parts.core, device);
+  reason = flash_attention_unsupported_reason(core, parts.core, device);
+  if (reason.empty()) return "";
+  return "flash_attention by " + std::string(strategy_name(core)) + ": " + reason;
 }
 
 AttentionChoice choose_attention_strategy(const AttentionProblem& problem, const DeviceInfo& device,
                                           std::string_view name,
                                           std::span<const VerifiedStrategy> verified) {
   using enum AttentionStrategy;
-  const auto reason = [&](AttentionStrategy strategy) {
-    return attention_unsupported_reason(strategy, problem, device);
+  using enum DeviceType;
+  static constexpr StrategyRow<AttentionStrategy, AttentionProblem> kTable[] = {
+      {fused, cuda, false, "one launch a part for all members"},
+      {cublas_batched, cuda, true, "one vendor call a product"},
+      {sequential, cuda, false, "member after member"},
+      {wide, cpu, false, "the parts of all members share the threads"},
+      {sequential, cpu, false, "member after member"},
   };
-  if (device.device.type == DeviceType::cpu) {
-    return choose_in_order<AttentionStrategy>(
-        "attention", device, name, verified,
-        {{wide, "the parts of all members share the threads"}, {sequential}}, reason);
-  }
-  return choose_in_order<AttentionStrategy>(
-      "attention", device, name, verified,
-      {{fused, "one launch a part for all members", true}, {cublas_batched}, {sequential}}, reason);
+  return choose_strategy<AttentionStrategy, AttentionProblem>(
+      {"attention", device, name, verified_by(verified, "attention", device)}, kTable, problem,
+      attention_unsupported_reason);
 }
 
 }  // namespace wide

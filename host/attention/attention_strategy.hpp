@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "host/attention/attention_problem.hpp"
-#include "host/core/strategy_order.hpp"
+#include "host/core/strategy_choice.hpp"
 #include "wide/device.hpp"
 
 namespace wide {

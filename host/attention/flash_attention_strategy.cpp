@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "host/attention/flash_attention_cudnn.hpp"
-#include "host/core/check.hpp"
 #include "host/core/hopper.hpp"
-#include "host/core/plan_checks.hpp"
 #include "host/core/workspace.hpp"
 #include "kernels/attention/flash_attention_blocks.hpp"
 #include "kernels/attention/flash_attention_decode_part.hpp"
@@ -19,27 +17,21 @@ namespace wide {
 
 namespace {
 
-constexpr int kLeastCapability = 80;
-
-std::string capability(const DeviceInfo& device) {
-  return "compute capability " + std::to_string(device.compute_capability);
-}
-
 /// Why `short` cannot keep a head's keys and values, padded to a power of two of elements.
 std::string short_reason(const FlashAttentionProblem& problem) {
-  if (problem.dtype == Dtype::fp32) return "short takes fp16 and bf16, not fp32";
+  if (problem.dtype == Dtype::fp32) return "it takes fp16 and bf16, not fp32";
   const int64_t most = problem.head_dim <= 64 ? 256 : problem.head_dim <= 128 ? 128 : 64;
   const int64_t keys = problem.kv_seq.value_or(problem.seq);
   if (keys <= most) return "";
-  return "short takes up to " + std::to_string(most) + " keys of heads of " +
+  return "it takes up to " + std::to_string(most) + " keys of heads of " +
          std::to_string(problem.head_dim) + " elements, kv_seq is " + std::to_string(keys);
 }
 
 std::string decode_reason(const FlashAttentionProblem& problem) {
-  if (problem.dtype == Dtype::fp32) return "decode takes fp16 and bf16, not fp32";
+  if (problem.dtype == Dtype::fp32) return "it takes fp16 and bf16, not fp32";
   const int64_t group = problem.kv_heads == 0 ? 1 : problem.heads / problem.kv_heads;
   if (group * problem.seq <= kernels::kDecodeRows) return "";
-  return "decode takes up to " + std::to_string(kernels::kDecodeRows) +
+  return "it takes up to " + std::to_string(kernels::kDecodeRows) +
          " queries that share keys, those of " + std::to_string(group) + " heads of seq " +
          std::to_string(problem.seq) + " do";
 }
@@ -54,9 +46,9 @@ std::string shared_reason(FlashAttentionStrategy strategy, const FlashAttentionP
                         : problem.dtype == Dtype::fp32 ? kernels::attention_simt_shared_bytes(dim)
                                                        : kernels::attention_mma_shared_bytes(dim);
   if (bytes <= device.shared_bytes_per_block) return "";
-  return std::string(strategy_name(strategy)) + " needs " + std::to_string(bytes) +
-         " bytes of shared memory for heads of " + std::to_string(dim) + " elements, a block of " +
-         device.name + " has " + std::to_string(device.shared_bytes_per_block);
+  return "it needs " + std::to_string(bytes) + " bytes of shared memory for heads of " +
+         std::to_string(dim) + " elements, a block of " + device.name + " has " +
+         std::to_string(device.shared_bytes_per_block);
 }
 
 /// wgmma numbers what tensor_core, which stands in for it, has as blocks.
@@ -74,18 +66,24 @@ std::string grid_reason(FlashAttentionStrategy strategy, const FlashAttentionPro
           ? kernels::attention_decode_blocks(p, members, flash_attention_decode_parts(p))
           : kernels::attention_query_blocks(p, members, queries);
   if (blocks <= kernels::kMostBlocks) return "";
-  return std::string(strategy_name(strategy)) + " has more than 2^31 - 1 blocks in a launch";
+  return "a launch has more than 2^31 - 1 blocks";
+}
+
+/// wgmma pads heads to 64 elements at the least: half of them would be zeros.
+bool fills_wgmma(const FlashAttentionProblem& problem, const DeviceInfo&) {
+  constexpr int64_t kHalfOfLeastWidth = 32;
+  return problem.head_dim > kHalfOfLeastWidth;
 }
 
 /// Bulk tensor copies bring heads in, and bring y out.
 std::string wgmma_reason(const FlashAttentionProblem& p, const DeviceInfo& device) {
   std::string reason = wgmma_device_reason(device);
   if (!reason.empty()) return reason;
-  if (p.dtype == Dtype::fp32) return "wgmma takes fp16 and bf16, not fp32";
-  if (p.has_bias) return "wgmma adds no bias to scores; tensor_core does";
+  if (p.dtype == Dtype::fp32) return "it takes fp16 and bf16, not fp32";
+  if (p.has_bias) return "it adds no bias to scores; tensor_core does";
   constexpr int64_t kVector = 8;
   if (p.head_dim % kVector != 0) {
-    return "wgmma takes heads of whole 16 bytes, head_dim is " + std::to_string(p.head_dim) +
+    return "it takes heads of whole 16 bytes, head_dim is " + std::to_string(p.head_dim) +
            "; tensor_core takes any";
   }
   const int64_t keys = p.batch * p.kv_seq.value_or(p.seq), queries = p.batch * p.seq;
@@ -119,12 +117,11 @@ FlashAttentionStrategy flash_attention_kernel(const FlashAttentionProblem& probl
 std::vector<FlashAttentionStrategy> flash_attention_kernels(const FlashAttentionProblem& problem,
                                                             const DeviceInfo& device) {
   using enum FlashAttentionStrategy;
-  constexpr int64_t kHalfOfLeastWidth = 32;
   std::vector<FlashAttentionStrategy> kernels;
   if (short_reason(problem).empty()) kernels.push_back(short_keys);
   if (flash_attention_unsupported_reason(decode, problem, device).empty())
     kernels.push_back(decode);
-  if (problem.head_dim > kHalfOfLeastWidth && wgmma_reason(problem, device).empty()) {
+  if (fills_wgmma(problem, device) && wgmma_reason(problem, device).empty()) {
     kernels.push_back(wgmma);
   }
   kernels.push_back(flash_attention_kernel(problem));
@@ -156,27 +153,19 @@ namespace {
 std::string kernel_reason(FlashAttentionStrategy strategy, const FlashAttentionProblem& problem,
                           const DeviceInfo& device) {
   using enum FlashAttentionStrategy;
-  const std::string name(strategy_name(strategy));
-  if (device.device.type == DeviceType::cpu) {
-    return strategy == wide || strategy == sequential ? "" : name + " is no strategy on the CPU";
-  }
-  if (strategy == wide) return "wide is no strategy on CUDA";
-  if (device.compute_capability < kLeastCapability) {
-    return name + " needs compute capability " + std::to_string(kLeastCapability) +
-           ", the device has " + std::to_string(device.compute_capability);
-  }
-  if (strategy == cudnn) {
-    const std::string reason = flash_attention_cudnn_unsupported_reason(problem);
-    return reason.empty() ? "" : "cudnn: " + reason;
-  }
+  std::string reason = other_device_reason(strategy_name(strategy), device);
+  if (!reason.empty() || device.device.type == DeviceType::cpu) return reason;
+  reason = kernel_device_reason(device);
+  if (!reason.empty()) return reason;
+  if (strategy == cudnn) return flash_attention_cudnn_unsupported_reason(problem);
   if (strategy == short_keys) return short_reason(problem);
   if (strategy == wgmma) return wgmma_reason(problem, device);
   if (strategy == decode) {
-    const std::string reason = decode_reason(problem);
+    reason = decode_reason(problem);
     return reason.empty() ? shared_reason(strategy, problem, device) : reason;
   }
   if (strategy != sequential && strategy != flash_attention_kernel(problem)) {
-    return name + " takes " + (strategy == simt ? "fp32" : "fp16 and bf16") + ", not " +
+    return std::string("it takes ") + (strategy == simt ? "fp32" : "fp16 and bf16") + ", not " +
            std::string(dtype_name(problem.dtype));
   }
   return shared_reason(strategy, problem, device);
@@ -199,39 +188,23 @@ FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem
                                                      std::span<const VerifiedStrategy> verified,
                                                      const VendorRefusal& cudnn_refusal) {
   using enum FlashAttentionStrategy;
-  const bool is_cpu = device.device.type == DeviceType::cpu;
-  const std::vector<FlashAttentionStrategy> all =
-      is_cpu ? std::vector{sequential, wide}
-             : std::vector{sequential, simt, short_keys, tensor_core, wgmma, decode, cudnn};
-  std::vector<std::string_view> known{"auto"};
-  for (const FlashAttentionStrategy strategy : all) known.push_back(strategy_name(strategy));
-  require_known_strategy("flash_attention", name, known);
-
-  const auto require_supported = [&](FlashAttentionStrategy strategy) {
-    const std::string reason = flash_attention_unsupported_reason(strategy, problem, device);
-    if (!reason.empty()) throw_unsupported("flash_attention: " + reason);
-    return strategy;
+  using enum DeviceType;
+  static constexpr std::string_view kOneLaunch = "one launch for all members";
+  static constexpr StrategyRow<FlashAttentionStrategy, FlashAttentionProblem> kTable[] = {
+      {short_keys, cuda, false, kOneLaunch},
+      {decode, cuda, false, kOneLaunch},
+      {wgmma, cuda, false, kOneLaunch, fills_wgmma},
+      {simt, cuda, false, kOneLaunch},
+      {tensor_core, cuda, false, kOneLaunch},
+      {cudnn, cuda, true, "one call for all members"},
+      {sequential, cuda, false, "member after member"},
+      {wide, cpu, false, "all members' heads keep every thread busy"},
+      {sequential, cpu, false, "member after member"},
   };
-  for (const FlashAttentionStrategy strategy : all) {
-    if (strategy_name(strategy) == name) {
-      return {require_supported(strategy), std::string(name) + ": asked for by name"};
-    }
-  }
-  if (is_cpu) return {wide, "wide: all members' heads keep every thread busy"};
-  std::string why;
-  for (const FlashAttentionStrategy kernel : flash_attention_kernels(problem, device)) {
-    const std::string kernel_name(strategy_name(kernel));
-    why = flash_attention_unsupported_reason(kernel, problem, device);
-    if (!why.empty()) continue;
-    if (is_verified_in(verified, "flash_attention", kernel_name, device.compute_capability)) {
-      return {kernel, kernel_name + ": one launch for all members"};
-    }
-    why = kernel_name + " is unverified on " + capability(device);
-  }
-  std::string refusal = flash_attention_unsupported_reason(cudnn, problem, device);
-  if (refusal.empty()) refusal = cudnn_refusal();
-  if (refusal.empty()) return {cudnn, "cudnn: one call for all members, " + why};
-  return {require_supported(sequential), "sequential: " + why + "; " + refusal};
+  return choose_strategy<FlashAttentionStrategy, FlashAttentionProblem>(
+      {"flash_attention", device, name, verified_by(verified, "flash_attention", device)}, kTable,
+      problem, flash_attention_unsupported_reason,
+      [&](FlashAttentionStrategy) { return cudnn_refusal(); });
 }
 
 }  // namespace wide

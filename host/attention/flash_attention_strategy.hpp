@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "host/core/strategy_choice.hpp"
 #include "host/core/verified.hpp"
 #include "host/core/wide_strategy.hpp"
 #include "wide/device.hpp"
@@ -49,10 +50,7 @@ std::string flash_attention_unsupported_reason(FlashAttentionStrategy strategy,
                                                const FlashAttentionProblem& problem,
                                                const DeviceInfo& device);
 
-struct FlashAttentionChoice {
-  FlashAttentionStrategy strategy = FlashAttentionStrategy::sequential;
-  std::string explain;
-};
+using FlashAttentionChoice = StrategyChoice<FlashAttentionStrategy>;
 
 /// "auto" on CUDA is the best of ours that is in `verified`, else `cudnn` where `cudnn_refusal`,
 /// which is asked for that alone, is empty, else `sequential`. Throws invalid_argument for an

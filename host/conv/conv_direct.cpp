@@ -6,16 +6,14 @@
 
 #include "host/conv/conv_params.hpp"
 #include "host/conv/conv_run.hpp"
+#include "host/core/strategy_choice.hpp"
 #include "kernels/conv/conv_direct_tile.hpp"
 
 namespace wide {
 
 std::string conv_direct_unsupported_reason(const ConvProblem& problem, const DeviceInfo& device) {
-  if (device.compute_capability < 80) {
-    return "the kernel is built for compute capability 8.0 and later, " + device.name + " has " +
-           std::to_string(device.compute_capability / 10) + "." +
-           std::to_string(device.compute_capability % 10);
-  }
+  const std::string device_reason = kernel_device_reason(device);
+  if (!device_reason.empty()) return device_reason;
   constexpr int64_t kMostTaps = 1024;
   if (problem.kernel.height > kMostTaps || problem.kernel.width > kMostTaps ||
       problem.kernel.height * problem.kernel.width > kMostTaps) {

@@ -4,15 +4,12 @@
 // The one list of conv's strategies, and the choice among them.
 #include "host/conv/conv_strategy.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "host/conv/conv_implicit_gemm.hpp"
 #include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_wgmma.hpp"
-#include "host/core/check.hpp"
-#include "host/core/plan_checks.hpp"
 
 namespace wide {
 
@@ -52,11 +49,11 @@ constexpr std::string_view kOneCall = "one call of cuDNN's for all members";
 
 constexpr ConvStrategy kStrategies[] = {
     {"wgmma", cuda, false, conv_wgmma_unsupported_reason, conv_wgmma_is_expected_to_win,
-     "one launch; taps are boxes of x that tensor memory copies bring; verified", make_conv_wgmma},
+     "one launch; taps are boxes of x that tensor memory copies bring", make_conv_wgmma},
     {"pointwise", cuda, false, conv_pointwise_unsupported_reason, always,
-     "a matrix product for all members, epilogue fused; verified", make_conv_pointwise},
+     "a matrix product for all members, epilogue fused", make_conv_pointwise},
     {"direct", cuda, false, conv_direct_unsupported_reason, is_narrow,
-     "few channels a group, one launch; verified", make_conv_direct},
+     "few channels a group, one launch", make_conv_direct},
     {"implicit_gemm", cuda, false, conv_implicit_gemm_unsupported_reason,
      conv_implicit_gemm_is_expected_to_win, "one launch fills tiles on tensor cores",
      make_conv_implicit_gemm},
@@ -73,57 +70,22 @@ constexpr ConvStrategy kStrategies[] = {
 };
 
 /// conv1d and conv2d run the same kernels: each proves what the other does not.
-bool is_proved(const ConvStrategy& strategy, const DeviceInfo& device,
-               std::span<const VerifiedStrategy> verified) {
-  if (strategy.device == cpu || strategy.is_vendors) return true;
-  return is_verified_in(verified, "conv1d", strategy.name, device.compute_capability) &&
-         is_verified_in(verified, "conv2d", strategy.name, device.compute_capability);
-}
-
-/// What "auto" would have looked at, had a device proved it.
-std::string unverified_text(const DeviceInfo& device, const std::string& unproved) {
-  if (unproved.empty()) return "";
-  return "; unverified on compute capability " + std::to_string(device.compute_capability) + ": " +
-         unproved;
-}
-
-ConvChoice choose_automatically(const ConvProblem& problem, const DeviceInfo& device,
-                                std::span<const VerifiedStrategy> verified,
-                                const ConvVendorRefusal& refusal) {
-  std::string unproved, reasons, refusals;
-  std::vector<const ConvStrategy*> slower;  // for want of another
-  const auto is_refused = [&](const ConvStrategy& strategy) {
-    const std::string reason = strategy.is_vendors ? refusal(strategy) : "";
-    if (!reason.empty()) refusals += "; " + std::string(strategy.name) + ": " + reason;
-    return !reason.empty();
+std::function<bool(std::string_view)> verified_by_both(std::span<const VerifiedStrategy> verified,
+                                                       const DeviceInfo& device) {
+  return [conv1d = verified_by(verified, "conv1d", device),
+          conv2d = verified_by(verified, "conv2d", device)](std::string_view strategy) {
+    return conv1d(strategy) && conv2d(strategy);
   };
-  for (const ConvStrategy& strategy : kStrategies) {
-    if (strategy.device != device.device.type) continue;
-    const std::string reason = conv_unsupported_reason(strategy, problem, device);
-    if (!reason.empty()) {
-      reasons += "; " + std::string(strategy.name) + ": " + reason;
-    } else if (strategy.name != "sequential" && !is_proved(strategy, device, verified)) {
-      unproved += (unproved.empty() ? "" : ", ") + std::string(strategy.name);
-    } else if (!strategy.is_expected_to_win(problem, device)) {
-      slower.push_back(&strategy);
-    } else if (!is_refused(strategy)) {
-      return {&strategy, std::string(strategy.name) + ": " + std::string(strategy.why) +
-                             unverified_text(device, unproved) + refusals};
-    }
-  }
-  for (const ConvStrategy* strategy : slower) {
-    if (is_refused(*strategy)) continue;
-    return {strategy, std::string(strategy->name) + ": others cannot run this problem" +
-                          unverified_text(device, unproved) + reasons + refusals};
-  }
-  throw_unsupported("conv: no strategy for \"auto\"" + unverified_text(device, unproved) + reasons +
-                    refusals);
 }
 
 }  // namespace
 
 std::span<const ConvStrategy> conv_strategies() {
   return kStrategies;
+}
+
+std::string_view strategy_name(const ConvStrategy* strategy) {
+  return strategy->name;
 }
 
 std::string conv_unsupported_reason(const ConvStrategy& strategy, const ConvProblem& problem,
@@ -135,25 +97,24 @@ std::string conv_unsupported_reason(const ConvStrategy& strategy, const ConvProb
   return is_empty(problem) ? "" : strategy.unsupported_reason(problem, device);
 }
 
+std::string conv_direct_text(const DeviceInfo& device) {
+  return own_kernel_text("direct", verified_by_both(verified_strategies(), device)("direct"),
+                         device);
+}
+
 ConvChoice choose_conv_strategy(const ConvProblem& problem, const DeviceInfo& device,
                                 std::string_view name, std::span<const VerifiedStrategy> verified,
                                 const ConvVendorRefusal& refusal) {
-  std::vector<std::string_view> known{"auto"};
-  for (const ConvStrategy& strategy : kStrategies) {
-    if (strategy.device == device.device.type) known.push_back(strategy.name);
+  std::vector<StrategyRow<const ConvStrategy*, ConvProblem>> table;
+  for (const ConvStrategy& one : kStrategies) {
+    table.push_back({&one, one.device, one.is_vendors, one.why, one.is_expected_to_win});
   }
-  require_known_strategy("conv", name, known);
-  if (name == "auto") return choose_automatically(problem, device, verified, refusal);
-  const auto* strategy = std::find_if(
-      std::begin(kStrategies), std::end(kStrategies), [&](const ConvStrategy& candidate) {
-        return candidate.name == name && candidate.device == device.device.type;
-      });
-  const std::string reason = conv_unsupported_reason(*strategy, problem, device);
-  if (!reason.empty()) {
-    throw_unsupported("conv: strategy " + std::string(name) +
-                      " cannot run this problem: " + reason);
-  }
-  return {strategy, std::string(name) + ": asked for by name"};
+  return choose_strategy<const ConvStrategy*, ConvProblem>(
+      {"conv", device, name, verified_by_both(verified, device)}, table, problem,
+      [](const ConvStrategy* strategy, const ConvProblem& p, const DeviceInfo& on) {
+        return conv_unsupported_reason(*strategy, p, on);
+      },
+      [&](const ConvStrategy* strategy) { return refusal(*strategy); });
 }
 
 }  // namespace wide

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "host/conv/conv_run.hpp"
+#include "host/core/strategy_choice.hpp"
 #include "host/core/verified.hpp"
 #include "wide/device.hpp"
 
@@ -30,14 +31,16 @@ struct ConvStrategy {
 /// All, in the order in which "auto" prefers them; `sequential` is the last of each device.
 std::span<const ConvStrategy> conv_strategies();
 
+std::string_view strategy_name(const ConvStrategy* strategy);
+
+/// The kernel that stands in for cuDNN, in words: own_kernel_text() by this build's evidence.
+std::string conv_direct_text(const DeviceInfo& device);
+
 /// Why the strategy cannot run the problem on the device; empty where it can.
 std::string conv_unsupported_reason(const ConvStrategy& strategy, const ConvProblem& problem,
                                     const DeviceInfo& device);
 
-struct ConvChoice {
-  const ConvStrategy* strategy = nullptr;
-  std::string explain;
-};
+using ConvChoice = StrategyChoice<const ConvStrategy*>;
 
 /// Why the vendor's library does not take the problem by this strategy; empty where it does. Asked
 /// for a strategy that is taken if it is empty, and for no other.

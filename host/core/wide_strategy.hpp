@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "host/core/strategy_choice.hpp"
 #include "wide/device.hpp"
 
 namespace wide {
@@ -19,10 +20,7 @@ enum class WideStrategy : uint8_t { sequential, wide, cudnn };
 
 std::string_view strategy_name(WideStrategy strategy);
 
-struct WideChoice {
-  WideStrategy strategy = WideStrategy::sequential;
-  std::string explain;
-};
+using WideChoice = StrategyChoice<WideStrategy>;
 
 /// Why our kernel cannot be launched once for all members, and once for each; empty where it can.
 /// Of no matter on the CPU.

@@ -45,11 +45,8 @@ EmbeddingPlan make_embedding_plan(const Context& context, const EmbeddingProblem
                                   const PlanOptions& options) {
   const EmbeddingProblem full = resolved(problem);
   require_no_policy(kEmbeddingName, options.policy);
-  const DeviceInfo& device = context.info();
-  const std::string_view kernel = strategy_name(one_launch_strategy(full));
   EmbeddingChoice choice =
-      choose_embedding_strategy(full, device, options.strategy,
-                                is_verified(kEmbeddingName, kernel, device.compute_capability));
+      choose_embedding_strategy(full, context.info(), options.strategy, verified_strategies());
   std::string range = "wide::embedding(" + std::string(strategy_name(choice.strategy)) + ")";
   return EmbeddingPlan(std::make_shared<const EmbeddingPlan::State>(
       EmbeddingPlan::State{context, full, std::move(choice), std::move(range)}));

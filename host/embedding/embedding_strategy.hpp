@@ -4,8 +4,7 @@
 // Which strategy runs an embedding: a pure function of problem, device and what has been verified.
 #pragma once
 
-#include <string>
-
+#include "host/core/strategy_choice.hpp"
 #include "wide/device.hpp"
 #include "wide/embedding.hpp"
 
@@ -15,18 +14,16 @@ enum class EmbeddingStrategy : uint8_t { sequential, indexed, gather, bag, wide 
 
 std::string_view strategy_name(EmbeddingStrategy strategy);
 
-struct EmbeddingChoice {
-  EmbeddingStrategy strategy = EmbeddingStrategy::sequential;
-  std::string explain;
-};
+using EmbeddingChoice = StrategyChoice<EmbeddingStrategy>;
 
 /// The kernel that can run any such problem in one launch.
 EmbeddingStrategy one_launch_strategy(const EmbeddingProblem& problem);
 
-/// `is_verified`: that kernel, on this device's compute capability. Throws invalid_argument for an
-/// unknown name, unsupported for one that belongs to the other kind of device or cannot run the
-/// problem.
+/// "auto" on CUDA is that kernel where it is in `verified`, else `sequential`. Throws
+/// invalid_argument for an unknown name, unsupported for one that belongs to the other kind of
+/// device or cannot run the problem.
 EmbeddingChoice choose_embedding_strategy(const EmbeddingProblem& problem, const DeviceInfo& device,
-                                          std::string_view name, bool is_verified);
+                                          std::string_view name,
+                                          std::span<const VerifiedStrategy> verified);
 
 }  // namespace wide

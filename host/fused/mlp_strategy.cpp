@@ -38,11 +38,8 @@ int64_t choose_blocks(int64_t members, int64_t tiles, int64_t warps, int64_t at_
 }
 
 std::string fused_reason(const MlpProblem& p, const DeviceInfo& device) {
-  if (device.compute_capability < 80) {
-    return "the kernel is built for compute capability 8.0 and later, " + device.name + " has " +
-           std::to_string(device.compute_capability / 10) + "." +
-           std::to_string(device.compute_capability % 10);
-  }
+  const std::string device_reason = kernel_device_reason(device);
+  if (!device_reason.empty()) return device_reason;
   const auto layers = static_cast<int64_t>(p.widths.size()) - 1;
   if (layers > kernels::kMaxMlpLayers) {
     return "it takes up to " + std::to_string(kernels::kMaxMlpLayers) + " layers, there are " +
@@ -86,7 +83,7 @@ std::string_view strategy_name(MlpStrategy strategy) {
 std::string mlp_layer_strategy(MlpStrategy strategy, const LinearProblem& layer,
                                const DeviceInfo& device) {
   if (strategy != MlpStrategy::layerwise) return std::string(strategy_name(strategy));
-  return std::string(linear_strategy_name(own_linear_kernel(layer, device)));
+  return std::string(strategy_name(own_linear_kernel(layer, device)));
 }
 
 kernels::MlpMath mlp_math(const MlpProblem& problem) {
@@ -145,35 +142,27 @@ kernels::MlpFusedShape choose_mlp_fused_shape(const MlpProblem& p, const DeviceI
 
 std::string mlp_unsupported_reason(MlpStrategy strategy, const MlpProblem& problem,
                                    const DeviceInfo& device) {
-  using enum MlpStrategy;
-  const std::string name(strategy_name(strategy));
-  const bool on_cpu = device.device.type == DeviceType::cpu;
-  if (on_cpu && strategy != wide && strategy != sequential) {
-    return name + " is no strategy on the CPU";
-  }
-  if (!on_cpu && strategy == wide) return "wide is no strategy on CUDA";
-  const std::string reason =
-      strategy == fused ? fused_reason(problem, device) : layers_reason(strategy, problem, device);
-  return reason.empty() ? "" : name + ": " + reason;
+  const std::string reason = other_device_reason(strategy_name(strategy), device);
+  if (!reason.empty()) return reason;
+  return strategy == MlpStrategy::fused ? fused_reason(problem, device)
+                                        : layers_reason(strategy, problem, device);
 }
 
 MlpChoice choose_mlp_strategy(const MlpProblem& problem, const DeviceInfo& device,
                               std::string_view name, std::span<const VerifiedStrategy> verified) {
   using enum MlpStrategy;
-  const auto reason = [&](MlpStrategy strategy) {
-    return mlp_unsupported_reason(strategy, problem, device);
+  using enum DeviceType;
+  static constexpr StrategyRow<MlpStrategy, MlpProblem> kTable[] = {
+      {fused, cuda, false, "all layers of all members in one launch"},
+      {layerwise, cuda, false, "one launch a layer"},
+      {cublas_batched, cuda, true, "one vendor call a layer"},
+      {sequential, cuda, false, "member after member"},
+      {wide, cpu, false, "layer by layer, members share the threads"},
+      {sequential, cpu, false, "member after member"},
   };
-  if (device.device.type == DeviceType::cpu) {
-    return choose_in_order<MlpStrategy>(
-        "mlp", device, name, verified,
-        {{wide, "layer by layer, members share the threads"}, {sequential}}, reason);
-  }
-  return choose_in_order<MlpStrategy>("mlp", device, name, verified,
-                                      {{fused, "all layers of all members in one launch", true},
-                                       {layerwise, "one launch a layer", true},
-                                       {cublas_batched},
-                                       {sequential}},
-                                      reason);
+  return choose_strategy<MlpStrategy, MlpProblem>(
+      {"mlp", device, name, verified_by(verified, "mlp", device)}, kTable, problem,
+      mlp_unsupported_reason);
 }
 
 }  // namespace wide

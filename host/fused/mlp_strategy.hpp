@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "host/core/strategy_order.hpp"
+#include "host/core/strategy_choice.hpp"
 #include "host/fused/mlp_problem.hpp"
 #include "kernels/fused/mlp_fused_shape.hpp"
 #include "wide/device.hpp"

@@ -52,16 +52,14 @@ LinearChoice resolve_strategy(const LinearProblem& problem, const DeviceInfo& de
   const std::string& name = options.strategy;
   if (name == "auto") return choose_automatically(problem, device, options);
   const auto strategy = parse_linear_strategy(name, device.device.type);
-  if (!strategy) require_known_strategy("linear", name, linear_strategy_names(device.device.type));
-  const bool is_known = options.policy.empty() || is_linear_policy(*strategy, options.policy);
-  const std::string policy_reason = linear_policy_reason(*strategy, problem, options.policy);
-  WIDE_REQUIRE(is_known, "linear: " + policy_reason);
-  const std::string reason = linear_unsupported_reason(*strategy, problem, device);
-  if (!reason.empty()) {
-    throw_unsupported("linear: strategy " + name + " cannot run this problem: " + reason);
-  }
+  const std::string policy_reason =
+      strategy ? linear_policy_reason(*strategy, problem, options.policy) : "";
+  WIDE_REQUIRE(!strategy || options.policy.empty() || is_linear_policy(*strategy, options.policy),
+               "linear: " + policy_reason);
+  LinearChoice choice = choose_linear_strategy(problem, device, verified_strategies(), name);
   if (!policy_reason.empty()) throw_unsupported("linear: " + policy_reason);
-  return {*strategy, name + ": asked for by name", options.policy};
+  choice.policy = options.policy;
+  return choice;
 }
 
 void require_count(const char* what, size_t got, int64_t expected) {
@@ -89,11 +87,11 @@ void check_packed(const LinearProblem& problem, const ConstTensorView& weight,
                 {problem.num_members, problem.out_features});
 }
 
-/// Whether a kernel of ours is launched for each member, as cuBLAS's GEMMs multiply neither.
+/// Whether a kernel of ours is launched for each member.
 bool launches_members(LinearStrategy strategy, const LinearProblem& problem,
                       const DeviceInfo& device) {
   return strategy == LinearStrategy::sequential && device.device.type == DeviceType::cuda &&
-         (is_fp8(problem.dtype) || is_quantized(problem));
+         launches_linear_members(problem);
 }
 
 /// What run_linear_kernel() launches where an address has no tensor map; nothing where the plan's
@@ -139,7 +137,7 @@ LinearPlan make_linear_plan(const Context& context, const LinearProblem& problem
       choice.explain += "; k divided over " + std::to_string(state.tiles.num_planes) + " blocks";
     }
   }
-  state.range_name = "wide::linear(" + std::string(linear_strategy_name(choice.strategy)) + ")";
+  state.range_name = "wide::linear(" + std::string(strategy_name(choice.strategy)) + ")";
   return LinearPlan(std::make_shared<const LinearPlan::State>(std::move(state)));
 }
 
@@ -148,7 +146,7 @@ const LinearProblem& LinearPlan::problem() const {
 }
 
 std::string_view LinearPlan::strategy() const {
-  return linear_strategy_name(state_->choice.strategy);
+  return strategy_name(state_->choice.strategy);
 }
 
 std::string_view LinearPlan::policy() const {

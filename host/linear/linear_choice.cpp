@@ -3,9 +3,6 @@
 //
 // What "auto" is for linear. The heuristic knows no measurement of the machine it runs on; its
 // thresholds are where the arithmetic of launches and tiles changes, and are said so beside them.
-#include <algorithm>
-
-#include "host/core/check.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
 
@@ -65,107 +62,83 @@ bool wgmma_is_expected_to_win(const LinearProblem& problem, const DeviceInfo&) {
          problem.in_features <= kMaxMiddle && problem.out_features <= kMaxMiddle;
 }
 
-struct OwnCandidate {
-  LinearStrategy strategy;
-  bool (*is_expected_to_win)(const LinearProblem&, const DeviceInfo&);
-  std::string_view why;
-};
-/// In the order of preference; a strategy may stand twice.
-constexpr OwnCandidate kOwn[] = {
-    {LinearStrategy::shared_input, shared_input_is_expected_to_win,
-     "all members read one x, their outputs are one member's; verified"},
-    {LinearStrategy::gemv, gemv_is_expected_to_win,
-     "hardly any rows per member, each weight is read once; verified"},
-    {LinearStrategy::wgmma, wgmma_reads_weights_once,
-     "one tile has all rows of a member, each weight is read once; verified"},
-    {LinearStrategy::tensor_core, tensor_core_reads_weights_once,
-     "one tile has all rows of a member, each weight is read once; verified"},
-    {LinearStrategy::small_m, small_m_is_expected_to_win,
-     "few rows per member, each weight is read once; verified"},
-    {LinearStrategy::simt, simt_is_expected_to_win,
-     "small per-member problem, one launch with the epilogue fused; verified"},
-    {LinearStrategy::wgmma, wgmma_is_expected_to_win,
-     "tiles of all members follow one another without a pause, epilogue hidden; verified"},
-    {LinearStrategy::tensor_core, tensor_core_is_expected_to_win,
-     "middling or ragged per-member problem, one launch with the epilogue fused; verified"},
-};
+// Whether `sequential` is expected to beat cuBLAS's batched call, where there is one.
+
+bool takes_batched(const LinearProblem& problem, const DeviceInfo& device) {
+  return linear_unsupported_reason(LinearStrategy::cublas_batched, problem, device).empty();
+}
+
+bool is_one_member(const LinearProblem& problem, const DeviceInfo& device) {
+  return problem.num_members == 1 && takes_batched(problem, device);
+}
 
 /// Four waves of the vendor's largest tiles from one member alone: batching members can hide no
 /// more launches or tails, and cuBLAS's heuristic is better tuned for one big matrix.
 bool one_member_fills(const LinearProblem& problem, const DeviceInfo& device) {
   return device.num_multiprocessors > 0 &&
-         linear_tiles_of(problem, 128, 256) >= int64_t{4} * device.num_multiprocessors;
+         linear_tiles_of(problem, 128, 256) >= int64_t{4} * device.num_multiprocessors &&
+         takes_batched(problem, device);
 }
 
-/// One kernel of ours reads quantised weights, of all members or of one after the other.
-LinearChoice choose_for_quantized(const LinearProblem& problem, const DeviceInfo& device,
-                                  std::span<const VerifiedStrategy> verified) {
-  using enum LinearStrategy;
-  const std::string name(linear_strategy_name(weight_only));
-  const std::string reason = linear_unsupported_reason(weight_only, problem, device);
-  if (!reason.empty())
-    throw_unsupported("linear: no strategy for \"auto\": " + name + ": " + reason);
-  if (!is_verified_in(verified, "linear", name, device.compute_capability)) {
-    return {sequential, "sequential: quantised weights are read by " + name +
-                            " alone, which is not verified on this device"};
-  }
-  return {weight_only, name + ": quantised weights are read once; verified"};
-}
-
-LinearChoice choose_on_cuda(const LinearProblem& problem, const DeviceInfo& device,
-                            std::span<const VerifiedStrategy> verified) {
-  using enum LinearStrategy;
-  if (is_quantized(problem)) return choose_for_quantized(problem, device, verified);
-  const auto choice = [](LinearStrategy strategy, std::string_view why) {
-    return LinearChoice{strategy,
-                        std::string(linear_strategy_name(strategy)) + ": " + std::string(why)};
-  };
-  std::string not_verified, cannot;
-  const OwnCandidate* possible = nullptr;
-  for (const OwnCandidate& own : kOwn) {
-    const std::string name(linear_strategy_name(own.strategy));
-    const std::string reason = linear_unsupported_reason(own.strategy, problem, device);
-    const bool is_told = std::any_of(
-        kOwn, &own, [&](const OwnCandidate& before) { return before.strategy == own.strategy; });
-    if (!reason.empty()) {
-      if (!is_told) cannot += "; " + name + ": " + reason;
-    } else if (!is_verified_in(verified, "linear", name, device.compute_capability)) {
-      if (!is_told) not_verified += (not_verified.empty() ? "" : ", ") + name;
-    } else if (own.is_expected_to_win(problem, device)) {
-      return choice(own.strategy, own.why);
-    } else if (possible == nullptr) {
-      possible = &own;
-    }
-  }
-  const std::string unproved =
-      not_verified.empty() ? "" : "; not verified on this device: " + not_verified;
-  const std::string no_cublas = linear_unsupported_reason(cublas_batched, problem, device);
-  if (no_cublas.empty()) {
-    if (problem.num_members == 1) return choice(sequential, "one member is one cuBLAS call");
-    if (one_member_fills(problem, device)) {
-      return choice(sequential, "one member fills the device, nothing is won by batching");
-    }
-    return choice(cublas_batched, "one vendor call for all members" + unproved);
-  }
-  if (possible != nullptr) return choice(possible->strategy, "verified, and " + no_cublas);
-  if (linear_unsupported_reason(cublaslt, problem, device).empty()) {
-    return choice(cublaslt, "one vendor call for all members" + unproved);
-  }
-  if (linear_unsupported_reason(sequential, problem, device).empty()) {
-    return choice(sequential, "nothing else can run it" + unproved);
-  }
-  throw_unsupported("linear: no strategy for \"auto\": cuBLAS: " + no_cublas + cannot + unproved +
-                    (unproved.empty() ? "" : "; ask for one of these by name"));
+/// Where nothing else is left.
+bool never(const LinearProblem&, const DeviceInfo&) {
+  return false;
 }
 
 }  // namespace
 
 LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceInfo& device,
-                                    std::span<const VerifiedStrategy> verified) {
-  if (device.device.type == DeviceType::cpu) {
-    return {LinearStrategy::wide, "wide: the tiles of all members share the threads"};
-  }
-  return choose_on_cuda(problem, device, verified);
+                                    std::span<const VerifiedStrategy> verified,
+                                    std::string_view name) {
+  using enum LinearStrategy;
+  using enum DeviceType;
+  using LinearRow = StrategyRow<LinearStrategy, LinearProblem>;
+  static constexpr std::string_view kAllRows =
+      "one tile has all rows of a member, each weight is read once";
+  static constexpr std::string_view kOneCall = "one vendor call for all members";
+  static constexpr LinearRow kTable[] = {
+      {shared_input, cuda, false, "all members read one x, their outputs are one member's",
+       shared_input_is_expected_to_win},
+      {gemv, cuda, false, "hardly any rows per member, each weight is read once",
+       gemv_is_expected_to_win},
+      {wgmma, cuda, false, kAllRows, wgmma_reads_weights_once},
+      {tensor_core, cuda, false, kAllRows, tensor_core_reads_weights_once},
+      {small_m, cuda, false, "few rows per member, each weight is read once",
+       small_m_is_expected_to_win},
+      {simt, cuda, false, "small per-member problem, one launch with the epilogue fused",
+       simt_is_expected_to_win},
+      {wgmma, cuda, false,
+       "tiles of all members follow one another without a pause, epilogue hidden",
+       wgmma_is_expected_to_win},
+      {tensor_core, cuda, false,
+       "middling or ragged per-member problem, one launch with the epilogue fused",
+       tensor_core_is_expected_to_win},
+      {cublaslt, cuda, true, kOneCall, never},
+      {sequential, cuda, false, "one member is one cuBLAS call", is_one_member},
+      {sequential, cuda, false, "one member fills the device, nothing is won by batching",
+       one_member_fills},
+      {cublas_batched, cuda, true, kOneCall},
+      {cublas_grouped, cuda, true},
+      {tf32x3, cuda},
+      {weight_only, cuda},
+      {wide, cpu, false, "the tiles of all members share the threads"},
+      {sequential, cpu, false, "member after member"},
+  };
+  // One kernel of ours reads quantised weights, of all members or of one after the other.
+  static constexpr LinearRow kQuantizedTable[] = {
+      {weight_only, cuda, false, "quantised weights are read once"},
+      {sequential, cuda, false, "member after member"},
+  };
+  const bool is_quantized_auto =
+      name == "auto" && device.device.type == cuda && is_quantized(problem);
+  const std::string_view member_kernel =
+      launches_linear_members(problem)
+          ? strategy_name(linear_kernel_of(sequential, problem, device))
+          : "";
+  return choose_strategy<LinearStrategy, LinearProblem>(
+      {"linear", device, name, verified_by(verified, "linear", device), member_kernel},
+      is_quantized_auto ? std::span<const LinearRow>(kQuantizedTable) : kTable, problem,
+      linear_unsupported_reason);
 }
 
 }  // namespace wide

@@ -98,7 +98,7 @@ std::string linear_policy_reason(LinearStrategy strategy, const LinearProblem& p
                                  std::string_view policy) {
   if (policy.empty()) return "";
   const std::string quoted = "policy \"" + std::string(policy) + "\"";
-  const std::string name(linear_strategy_name(strategy));
+  const std::string name(strategy_name(strategy));
   const auto all = linear_policy_names(strategy), legal = linear_policies(strategy, problem);
   if (strategy == LinearStrategy::cublaslt) {
     return is_linear_policy(strategy, policy) ? ""

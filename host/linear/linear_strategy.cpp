@@ -18,9 +18,10 @@ namespace wide {
 
 namespace {
 
-constexpr std::array<std::string_view, 12> kCudaNames{
-    "sequential", "cublas_batched", "cublaslt", "cublas_grouped", "simt",         "gemv",
-    "small_m",    "tensor_core",    "wgmma",    "tf32x3",         "shared_input", "weight_only"};
+/// In the order of LinearStrategy; all but the last are CUDA's.
+constexpr std::array<std::string_view, 13> kNames{
+    "sequential",  "cublas_batched", "cublaslt", "cublas_grouped", "simt",        "gemv", "small_m",
+    "tensor_core", "wgmma",          "tf32x3",   "shared_input",   "weight_only", "wide"};
 constexpr std::array<std::string_view, 2> kCpuNames{"sequential", "wide"};
 
 std::string text_of(Dtype dtype) {
@@ -31,8 +32,7 @@ std::string text_of(Dtype dtype) {
 bool uses_cublas(LinearStrategy strategy, const LinearProblem& problem) {
   return strategy == LinearStrategy::cublas_batched || strategy == LinearStrategy::cublaslt ||
          strategy == LinearStrategy::cublas_grouped ||
-         (strategy == LinearStrategy::sequential && !is_quantized(problem) &&
-          !is_fp8(problem.dtype));
+         (strategy == LinearStrategy::sequential && !launches_linear_members(problem));
 }
 
 /// Why the strategy cannot read weights of this format; empty where it can.
@@ -115,11 +115,8 @@ std::string shared_input_reason(const LinearProblem& problem, const DeviceInfo& 
 
 std::string kernel_unsupported_reason(LinearStrategy strategy, const LinearProblem& problem,
                                       const DeviceInfo& device) {
-  if (device.compute_capability < 80) {
-    return "the kernel is built for compute capability 8.0 and later, " + device.name + " has " +
-           std::to_string(device.compute_capability / 10) + "." +
-           std::to_string(device.compute_capability % 10);
-  }
+  const std::string device_reason = kernel_device_reason(device);
+  if (!device_reason.empty()) return device_reason;
   if (strategy == LinearStrategy::shared_input) return shared_input_reason(problem, device);
   int64_t rows = 0, columns = 0;
   if (is_quantized(problem)) {
@@ -163,64 +160,28 @@ std::string kernel_unsupported_reason(LinearStrategy strategy, const LinearProbl
 
 }  // namespace
 
-std::string_view linear_strategy_name(LinearStrategy strategy) {
-  switch (strategy) {
-    case LinearStrategy::sequential:
-      return "sequential";
-    case LinearStrategy::cublas_batched:
-      return "cublas_batched";
-    case LinearStrategy::cublaslt:
-      return "cublaslt";
-    case LinearStrategy::cublas_grouped:
-      return "cublas_grouped";
-    case LinearStrategy::simt:
-      return "simt";
-    case LinearStrategy::gemv:
-      return "gemv";
-    case LinearStrategy::small_m:
-      return "small_m";
-    case LinearStrategy::tensor_core:
-      return "tensor_core";
-    case LinearStrategy::wgmma:
-      return "wgmma";
-    case LinearStrategy::tf32x3:
-      return "tf32x3";
-    case LinearStrategy::shared_input:
-      return "shared_input";
-    case LinearStrategy::weight_only:
-      return "weight_only";
-    case LinearStrategy::wide:
-      return "wide";
-  }
-  return "?";
+std::string_view strategy_name(LinearStrategy strategy) {
+  return kNames[static_cast<size_t>(strategy)];
 }
 
 std::span<const std::string_view> linear_strategy_names(DeviceType device) {
   if (device == DeviceType::cpu) return kCpuNames;
-  return kCudaNames;
+  return std::span(kNames).first(kNames.size() - 1);
 }
 
 std::optional<LinearStrategy> parse_linear_strategy(std::string_view name, DeviceType device) {
-  using enum LinearStrategy;
   const auto names = linear_strategy_names(device);
   if (std::find(names.begin(), names.end(), name) == names.end()) return std::nullopt;
-  for (const LinearStrategy strategy :
-       {sequential, cublas_batched, cublaslt, cublas_grouped, simt, gemv, small_m, tensor_core,
-        wgmma, tf32x3, shared_input, weight_only, wide}) {
-    if (linear_strategy_name(strategy) == name) return strategy;
-  }
-  return std::nullopt;
+  return static_cast<LinearStrategy>(std::find(kNames.begin(), kNames.end(), name) -
+                                     kNames.begin());
 }
 
 std::string linear_unsupported_reason(LinearStrategy strategy, const LinearProblem& problem,
                                       const DeviceInfo& device) {
-  const bool on_cpu = device.device.type == DeviceType::cpu;
-  if (on_cpu && strategy != LinearStrategy::sequential && strategy != LinearStrategy::wide) {
-    return "it runs on CUDA devices only";
-  }
-  if (!on_cpu && strategy == LinearStrategy::wide) return "it runs on the CPU only";
-  if (on_cpu || is_empty(problem)) return "";
-  const std::string reason = weight_format_reason(strategy, problem);
+  std::string reason = other_device_reason(strategy_name(strategy), device);
+  if (!reason.empty()) return reason;
+  if (device.device.type == DeviceType::cpu || is_empty(problem)) return "";
+  reason = weight_format_reason(strategy, problem);
   if (!reason.empty()) return reason;
   if (uses_cublas(strategy, problem)) {
     return cublas_unsupported_reason(strategy, problem, device);

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "host/core/strategy_choice.hpp"
 #include "host/core/verified.hpp"
 #include "kernels/linear/linear_mma_tile.hpp"
 #include "kernels/linear/linear_simt_tile.hpp"
@@ -37,7 +38,7 @@ enum class LinearStrategy : uint8_t {
   wide,            ///< CPU: all members' tiles at once
 };
 
-std::string_view linear_strategy_name(LinearStrategy strategy);
+std::string_view strategy_name(LinearStrategy strategy);
 /// The names a caller may ask for on such a device, without "auto".
 std::span<const std::string_view> linear_strategy_names(DeviceType device);
 std::optional<LinearStrategy> parse_linear_strategy(std::string_view name, DeviceType device);
@@ -46,17 +47,13 @@ std::optional<LinearStrategy> parse_linear_strategy(std::string_view name, Devic
 std::string linear_unsupported_reason(LinearStrategy strategy, const LinearProblem& problem,
                                       const DeviceInfo& device);
 
-struct LinearChoice {
-  LinearStrategy strategy = LinearStrategy::sequential;
-  std::string explain;   ///< one line
-  std::string policy{};  ///< empty: the strategy's own choice
-};
+using LinearChoice = StrategyChoice<LinearStrategy>;
 
-/// What "auto" is: on the CPU `wide`; on CUDA a vendor's strategy, or one of our own that is in
-/// `verified` for this compute capability and expected to be faster. Throws unsupported with the
-/// reasons where nothing is left.
+/// "auto" is on the CPU `wide`; on CUDA a vendor's strategy, or one of our own that is in
+/// `verified` for this compute capability and expected to be faster. Throws as choose_strategy().
 LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceInfo& device,
-                                    std::span<const VerifiedStrategy> verified);
+                                    std::span<const VerifiedStrategy> verified,
+                                    std::string_view name = "auto");
 
 /// The problem in words, complete and on one line: what a tuning cache knows it by. Equal for equal
 /// problems, whatever strides were written down or left out; alpha's value makes no difference.
@@ -96,6 +93,8 @@ LinearProblem as_one_member(const LinearProblem& problem);
 /// Also for sequential of fp8, which cuBLAS's GEMMs do not multiply.
 LinearStrategy linear_kernel_of(LinearStrategy strategy, const LinearProblem& problem,
                                 const DeviceInfo& device);
+/// Whether `sequential` on CUDA launches that for each member, as cuBLAS's GEMMs multiply neither.
+bool launches_linear_members(const LinearProblem& problem);
 
 /// The first of our kernels that takes the problem, those for few rows before those for many: what
 /// primitives made of linears run. By a member's own problem: row strides are multiples of what a

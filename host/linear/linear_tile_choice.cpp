@@ -65,6 +65,10 @@ LinearProblem as_one_member(const LinearProblem& problem) {
   return one;
 }
 
+bool launches_linear_members(const LinearProblem& problem) {
+  return is_fp8(problem.dtype) || is_quantized(problem);
+}
+
 LinearStrategy linear_kernel_of(LinearStrategy strategy, const LinearProblem& problem,
                                 const DeviceInfo& device) {
   using enum LinearStrategy;

@@ -46,8 +46,8 @@ std::string epilogue_text(const Epilogue& epilogue) {
 bool is_beyond_proof(LinearStrategy strategy, const LinearProblem& problem,
                      const DeviceInfo& device) {
   using enum LinearStrategy;
-  const bool is_cublas = !is_fp8(problem.dtype) && !is_quantized(problem);
-  return device.device.type == DeviceType::cpu || (strategy == sequential && is_cublas) ||
+  return device.device.type == DeviceType::cpu ||
+         (strategy == sequential && !launches_linear_members(problem)) ||
          strategy == cublas_batched || strategy == cublaslt || strategy == cublas_grouped;
 }
 

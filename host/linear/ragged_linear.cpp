@@ -27,8 +27,7 @@ struct RaggedLinearPlan::State {
         extents(extents_of_laid_out(problem)),
         choice(std::move(choice_)),
         workspace_bytes(ragged_linear_workspace_bytes(choice.strategy, problem, context.info())),
-        range_name("wide::ragged_linear(" +
-                   std::string(ragged_linear_strategy_name(choice.strategy)) + ")") {
+        range_name("wide::ragged_linear(" + std::string(strategy_name(choice.strategy)) + ")") {
     for (size_t i = 0; i < problem.members.size(); ++i) {
       members.push_back(ragged_member_problem(problem, i));
     }
@@ -89,21 +88,6 @@ void RaggedLinearPlan::State::run_member_after_member(const RaggedLinearArgument
 
 namespace {
 
-RaggedLinearChoice resolve_strategy(const RaggedLinearProblem& problem, const DeviceInfo& device,
-                                    const std::string& name) {
-  if (name == "auto") return choose_ragged_linear_strategy(problem, device, verified_strategies());
-  const DeviceType type = device.device.type;
-  const auto strategy = parse_ragged_linear_strategy(name, type);
-  if (!strategy) {
-    require_known_strategy("ragged_linear", name, ragged_linear_strategy_names(type));
-  }
-  const std::string reason = ragged_linear_unsupported_reason(*strategy, problem, device);
-  if (!reason.empty()) {
-    throw_unsupported("ragged_linear: strategy " + name + " cannot run this problem: " + reason);
-  }
-  return {*strategy, name + ": asked for by name"};
-}
-
 void require_count(const char* what, size_t got, size_t expected) {
   WIDE_REQUIRE(got == expected,
                "ragged_linear: " + std::string(what) + " has " + std::to_string(got) +
@@ -140,7 +124,8 @@ RaggedLinearPlan make_ragged_linear_plan(const Context& context, const RaggedLin
                                          const PlanOptions& options) {
   RaggedLinearProblem laid_out = lay_out_ragged_linear(problem);
   require_no_policy("ragged_linear", options.policy);
-  RaggedLinearChoice choice = resolve_strategy(laid_out, context.info(), options.strategy);
+  RaggedLinearChoice choice = choose_ragged_linear_strategy(
+      laid_out, context.info(), verified_strategies(), options.strategy);
   return RaggedLinearPlan(std::make_shared<const RaggedLinearPlan::State>(
       context, std::move(laid_out), std::move(choice)));
 }
@@ -150,7 +135,7 @@ const RaggedLinearProblem& RaggedLinearPlan::problem() const {
 }
 
 std::string_view RaggedLinearPlan::strategy() const {
-  return ragged_linear_strategy_name(state_->choice.strategy);
+  return strategy_name(state_->choice.strategy);
 }
 
 std::string RaggedLinearPlan::explain() const {

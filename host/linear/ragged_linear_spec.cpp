@@ -99,18 +99,15 @@ class RaggedLinearWorkload final : public PackedWorkload {
 
   std::string unsupported_reason(std::string_view strategy) const override {
     const DeviceInfo& device = context().info();
-    auto wanted = parse_ragged_linear_strategy(strategy, device.device.type);
-    if (strategy == "auto") {
-      try {
-        wanted = choose_ragged_linear_strategy(problem_, device, verified_strategies()).strategy;
-      } catch (const std::exception& error) {
-        return error.what();
-      }
-    }
-    if (!wanted) return "no such strategy on " + to_string(device.device);
-    const std::string reason = ragged_linear_unsupported_reason(*wanted, problem_, device);
-    const bool calls_cublas = ragged_linear_workspace_bytes(*wanted, problem_, device) > 0;
-    return reason.empty() && calls_cublas ? cublas_unavailable_reason() : reason;
+    RaggedLinearStrategy wanted{};
+    const std::string reason = reason_against([&] {
+      wanted =
+          choose_ragged_linear_strategy(problem_, device, verified_strategies(), strategy).strategy;
+      return wanted;
+    });
+    const bool calls_cublas =
+        reason.empty() && ragged_linear_workspace_bytes(wanted, problem_, device) > 0;
+    return calls_cublas ? cublas_unavailable_reason() : reason;
   }
 
   Prepared prepare(const PlanOptions& options) override {

@@ -8,16 +8,12 @@
 #include <array>
 #include <limits>
 
-#include "host/core/check.hpp"
 #include "host/linear/linear_strategy.hpp"
 #include "host/linear/ragged_linear_problem.hpp"
 
 namespace wide {
 
 namespace {
-
-constexpr std::array<std::string_view, 3> kCudaNames{"sequential", "simt", "tensor_core"};
-constexpr std::array<std::string_view, 2> kCpuNames{"sequential", "wide"};
 
 /// A table of 1 GiB; so many outputs fit in no device's memory.
 constexpr int64_t kMaxTiles = int64_t{1} << 26;
@@ -61,11 +57,8 @@ std::string size_reason(const RaggedLinearProblem& problem) {
 
 std::string kernel_reason(RaggedLinearStrategy strategy, const RaggedLinearProblem& problem,
                           const DeviceInfo& device) {
-  if (device.compute_capability < 80) {
-    return "the kernel is built for compute capability 8.0 and later, " + device.name + " has " +
-           std::to_string(device.compute_capability / 10) + "." +
-           std::to_string(device.compute_capability % 10);
-  }
+  const std::string device_reason = kernel_device_reason(device);
+  if (!device_reason.empty()) return device_reason;
   if (strategy == RaggedLinearStrategy::tensor_core && problem.dtype == Dtype::fp32 &&
       !problem.allow_tf32) {
     return "tensor cores multiply fp32 as tf32, which allow_tf32 does not allow";
@@ -87,32 +80,11 @@ bool launches_matter(RaggedLinearStrategy strategy, const RaggedLinearProblem& p
   return members > 1 && products <= limit * members;
 }
 
-RaggedLinearChoice choose_on_cuda(const RaggedLinearProblem& problem, const DeviceInfo& device,
-                                  std::span<const VerifiedStrategy> verified) {
-  using enum RaggedLinearStrategy;
-  std::string why_not;
-  std::optional<RaggedLinearStrategy> possible;
-  for (const RaggedLinearStrategy own : {tensor_core, simt}) {
-    const std::string name(ragged_linear_strategy_name(own));
-    const std::string reason = ragged_linear_unsupported_reason(own, problem, device);
-    if (!reason.empty()) {
-      why_not += "; " + name + ": " + reason;
-    } else if (!is_verified_in(verified, "ragged_linear", name, device.compute_capability)) {
-      why_not += "; " + name + ": not verified on this device";
-    } else if (launches_matter(own, problem)) {
-      return {own, name + ": one launch for members that are small for one each; verified"};
-    } else if (!possible) {
-      possible = own;
-    }
-  }
-  const std::string no_cublas = cublas_reason(problem, device);
-  if (no_cublas.empty()) return {sequential, "sequential: one cuBLAS call per member" + why_not};
-  if (possible) {
-    return {*possible, std::string(ragged_linear_strategy_name(*possible)) +
-                           ": verified, and cuBLAS: " + no_cublas};
-  }
-  throw_unsupported("ragged_linear: no strategy for \"auto\": cuBLAS: " + no_cublas + why_not +
-                    "; ask for one by name");
+bool simt_launches_matter(const RaggedLinearProblem& problem, const DeviceInfo&) {
+  return launches_matter(RaggedLinearStrategy::simt, problem);
+}
+bool tensor_core_launches_matter(const RaggedLinearProblem& problem, const DeviceInfo&) {
+  return launches_matter(RaggedLinearStrategy::tensor_core, problem);
 }
 
 }  // namespace
@@ -126,55 +98,40 @@ bool is_empty(const RaggedLinearProblem& problem) {
                      [](const RaggedLinearMember& member) { return is_empty(member); });
 }
 
-std::string_view ragged_linear_strategy_name(RaggedLinearStrategy strategy) {
-  switch (strategy) {
-    case RaggedLinearStrategy::sequential:
-      return "sequential";
-    case RaggedLinearStrategy::simt:
-      return "simt";
-    case RaggedLinearStrategy::tensor_core:
-      return "tensor_core";
-    case RaggedLinearStrategy::wide:
-      return "wide";
-  }
-  return "?";
-}
-
-std::span<const std::string_view> ragged_linear_strategy_names(DeviceType device) {
-  if (device == DeviceType::cpu) return kCpuNames;
-  return kCudaNames;
-}
-
-std::optional<RaggedLinearStrategy> parse_ragged_linear_strategy(std::string_view name,
-                                                                 DeviceType device) {
-  using enum RaggedLinearStrategy;
-  const auto names = ragged_linear_strategy_names(device);
-  if (std::find(names.begin(), names.end(), name) == names.end()) return std::nullopt;
-  for (const RaggedLinearStrategy strategy : {sequential, simt, tensor_core, wide}) {
-    if (ragged_linear_strategy_name(strategy) == name) return strategy;
-  }
-  return std::nullopt;
+std::string_view strategy_name(RaggedLinearStrategy strategy) {
+  static constexpr std::array<std::string_view, 4> kNames{"sequential", "simt", "tensor_core",
+                                                          "wide"};
+  return kNames[static_cast<size_t>(strategy)];
 }
 
 std::string ragged_linear_unsupported_reason(RaggedLinearStrategy strategy,
                                              const RaggedLinearProblem& problem,
                                              const DeviceInfo& device) {
-  using enum RaggedLinearStrategy;
-  const bool on_cpu = device.device.type == DeviceType::cpu;
-  if (on_cpu && strategy != sequential && strategy != wide) return "it runs on CUDA devices only";
-  if (!on_cpu && strategy == wide) return "it runs on the CPU only";
-  if (on_cpu || is_empty(problem)) return "";
-  return strategy == sequential ? cublas_reason(problem, device)
-                                : kernel_reason(strategy, problem, device);
+  const std::string reason = other_device_reason(strategy_name(strategy), device);
+  if (!reason.empty()) return reason;
+  if (device.device.type == DeviceType::cpu || is_empty(problem)) return "";
+  return strategy == RaggedLinearStrategy::sequential ? cublas_reason(problem, device)
+                                                      : kernel_reason(strategy, problem, device);
 }
 
 RaggedLinearChoice choose_ragged_linear_strategy(const RaggedLinearProblem& problem,
                                                  const DeviceInfo& device,
-                                                 std::span<const VerifiedStrategy> verified) {
-  if (device.device.type == DeviceType::cpu) {
-    return {RaggedLinearStrategy::wide, "wide: the blocks of all members share the threads"};
-  }
-  return choose_on_cuda(problem, device, verified);
+                                                 std::span<const VerifiedStrategy> verified,
+                                                 std::string_view name) {
+  using enum RaggedLinearStrategy;
+  using enum DeviceType;
+  static constexpr std::string_view kOneLaunch =
+      "one launch for members that are small for one each";
+  static constexpr StrategyRow<RaggedLinearStrategy, RaggedLinearProblem> kTable[] = {
+      {tensor_core, cuda, false, kOneLaunch, tensor_core_launches_matter},
+      {simt, cuda, false, kOneLaunch, simt_launches_matter},
+      {sequential, cuda, false, "one cuBLAS call per member"},
+      {wide, cpu, false, "the blocks of all members share the threads"},
+      {sequential, cpu, false, "member after member"},
+  };
+  return choose_strategy<RaggedLinearStrategy, RaggedLinearProblem>(
+      {"ragged_linear", device, name, verified_by(verified, "ragged_linear", device)}, kTable,
+      problem, ragged_linear_unsupported_reason);
 }
 
 int64_t ragged_linear_workspace_bytes(RaggedLinearStrategy strategy,

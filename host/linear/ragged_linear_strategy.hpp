@@ -5,12 +5,12 @@
 // functions of their arguments: they are tested for devices that are not at hand.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "host/core/strategy_choice.hpp"
 #include "host/core/verified.hpp"
 #include "kernels/linear/ragged_linear_params.hpp"
 #include "wide/device.hpp"
@@ -25,28 +25,22 @@ enum class RaggedLinearStrategy : uint8_t {
   wide,         ///< CPU: all members' blocks at once
 };
 
-std::string_view ragged_linear_strategy_name(RaggedLinearStrategy strategy);
-/// The names a caller may ask for on such a device, without "auto".
-std::span<const std::string_view> ragged_linear_strategy_names(DeviceType device);
-std::optional<RaggedLinearStrategy> parse_ragged_linear_strategy(std::string_view name,
-                                                                 DeviceType device);
+std::string_view strategy_name(RaggedLinearStrategy strategy);
 
 /// Why the strategy cannot run the problem, which is laid out, there; empty where it can.
 std::string ragged_linear_unsupported_reason(RaggedLinearStrategy strategy,
                                              const RaggedLinearProblem& problem,
                                              const DeviceInfo& device);
 
-struct RaggedLinearChoice {
-  RaggedLinearStrategy strategy = RaggedLinearStrategy::sequential;
-  std::string explain;  ///< one line
-};
+using RaggedLinearChoice = StrategyChoice<RaggedLinearStrategy>;
 
-/// What "auto" is: on the CPU `wide`; on CUDA a kernel of ours that is in `verified` for this
-/// compute capability where members are small enough for launches to matter, else `sequential`.
-/// Throws unsupported with the reasons where nothing is left.
+/// "auto" is on the CPU `wide`; on CUDA a kernel of ours that is in `verified` for this compute
+/// capability where members are small enough for launches to matter, else `sequential`. Throws as
+/// choose_strategy().
 RaggedLinearChoice choose_ragged_linear_strategy(const RaggedLinearProblem& problem,
                                                  const DeviceInfo& device,
-                                                 std::span<const VerifiedStrategy> verified);
+                                                 std::span<const VerifiedStrategy> verified,
+                                                 std::string_view name = "auto");
 
 /// No output element at all.
 bool is_empty(const RaggedLinearProblem& problem);

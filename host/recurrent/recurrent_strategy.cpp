@@ -11,11 +11,8 @@ namespace wide {
 namespace {
 
 std::string fused_reason(const RecurrentProblem& p, const DeviceInfo& device) {
-  if (device.compute_capability < 80) {
-    return "the kernel is built for compute capability 8.0 and later, " + device.name + " has " +
-           std::to_string(device.compute_capability / 10) + "." +
-           std::to_string(device.compute_capability % 10);
-  }
+  const std::string device_reason = kernel_device_reason(device);
+  if (!device_reason.empty()) return device_reason;
   constexpr int64_t kMost = kernels::kRecurrentUnits * kernels::kMaxRecurrentWarps;
   if (p.hidden > kMost) {
     return "it takes hidden states up to " + std::to_string(kMost) + ", hidden is " +
@@ -65,7 +62,7 @@ std::string recurrent_product_strategy(RecurrentStrategy strategy, const LinearP
   const bool is_ours =
       strategy == RecurrentStrategy::stepwise || strategy == RecurrentStrategy::fused;
   if (!is_ours) return std::string(strategy_name(strategy));
-  return std::string(linear_strategy_name(own_linear_kernel(product, device)));
+  return std::string(strategy_name(own_linear_kernel(product, device)));
 }
 
 kernels::RecurrentMath recurrent_math(Dtype dtype) {
@@ -76,37 +73,29 @@ kernels::RecurrentMath recurrent_math(Dtype dtype) {
 std::string recurrent_unsupported_reason(RecurrentStrategy strategy,
                                          const RecurrentProblem& problem,
                                          const DeviceInfo& device) {
-  using enum RecurrentStrategy;
-  const std::string name(strategy_name(strategy));
-  const bool on_cpu = device.device.type == DeviceType::cpu;
-  if (on_cpu && strategy != wide && strategy != sequential) {
-    return name + " is no strategy on the CPU";
+  std::string reason = other_device_reason(strategy_name(strategy), device);
+  if (reason.empty() && strategy == RecurrentStrategy::fused) {
+    reason = fused_reason(problem, device);
   }
-  if (!on_cpu && strategy == wide) return "wide is no strategy on CUDA";
-  std::string reason = strategy == fused ? fused_reason(problem, device) : "";
-  if (reason.empty()) reason = products_reason(strategy, problem, device);
-  return reason.empty() ? "" : name + ": " + reason;
+  return reason.empty() ? products_reason(strategy, problem, device) : reason;
 }
 
 RecurrentChoice choose_recurrent_strategy(const RecurrentProblem& problem, const DeviceInfo& device,
                                           std::string_view name,
                                           std::span<const VerifiedStrategy> verified) {
   using enum RecurrentStrategy;
-  const auto reason = [&](RecurrentStrategy strategy) {
-    return recurrent_unsupported_reason(strategy, problem, device);
+  using enum DeviceType;
+  static constexpr StrategyRow<RecurrentStrategy, RecurrentProblem> kTable[] = {
+      {fused, cuda, false, "all steps of all members in one launch"},
+      {stepwise, cuda, false, "two launches a step"},
+      {cublas_batched, cuda, true, "one vendor call and one launch a step"},
+      {sequential, cuda, false, "member after member"},
+      {wide, cpu, false, "step by step, members share the threads"},
+      {sequential, cpu, false, "member after member"},
   };
-  if (device.device.type == DeviceType::cpu) {
-    return choose_in_order<RecurrentStrategy>(
-        "recurrent", device, name, verified,
-        {{wide, "step by step, members share the threads"}, {sequential}}, reason);
-  }
-  return choose_in_order<RecurrentStrategy>(
-      "recurrent", device, name, verified,
-      {{fused, "all steps of all members in one launch", true},
-       {stepwise, "two launches a step", true},
-       {cublas_batched},
-       {sequential}},
-      reason);
+  return choose_strategy<RecurrentStrategy, RecurrentProblem>(
+      {"recurrent", device, name, verified_by(verified, "recurrent", device)}, kTable, problem,
+      recurrent_unsupported_reason);
 }
 
 }  // namespace wide

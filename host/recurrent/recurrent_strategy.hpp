@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "host/core/strategy_order.hpp"
+#include "host/core/strategy_choice.hpp"
 #include "host/recurrent/recurrent_problem.hpp"
 #include "kernels/recurrent/recurrent_params.hpp"
 #include "wide/device.hpp"

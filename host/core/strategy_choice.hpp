@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The choice of a strategy, by name or "auto", from a primitive's table of them. Pure functions.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "host/core/verified.hpp"
+#include "wide/device.hpp"
+
+namespace wide {
+
+template <class Strategy>
+struct StrategyChoice {
+  Strategy strategy{};
+  std::string explain;   ///< one line
+  std::string policy{};  ///< linear's; empty: the strategy's own choice
+};
+
+/// A strategy on one kind of device. A table has them in the order in which "auto" prefers them; a
+/// strategy may stand twice, for what it is best for and for the rest.
+template <class Strategy, class Problem>
+struct StrategyRow {
+  Strategy strategy{};
+  DeviceType device = DeviceType::cuda;
+  bool is_vendors = false;  ///< needs no evidence of ours, and may be refused by the vendor
+  std::string_view why{};   ///< what "auto" says of it; empty: it is taken by name alone
+  /// Where "auto" takes it though others are left; null: everywhere.
+  bool (*is_expected_to_win)(const Problem& problem, const DeviceInfo& device) = nullptr;
+};
+
+struct StrategyRequest {
+  std::string_view primitive;
+  const DeviceInfo& device;
+  std::string_view name;                                       ///< a strategy's, or "auto"
+  std::function<bool(std::string_view strategy)> is_verified;  ///< on this device
+  /// The kernel of ours that `sequential` launches for each member on CUDA; empty where that may be
+  /// a vendor's call.
+  std::string_view member_kernel{};
+};
+
+/// What StrategyRequest::is_verified is by a table of evidence.
+std::function<bool(std::string_view)> verified_by(std::span<const VerifiedStrategy> verified,
+                                                  std::string_view op, const DeviceInfo& device);
+
+/// "simt, which is unverified on compute capability 90", or "simt" alone where it is verified.
+std::string own_kernel_text(std::string_view kernel, bool is_verified, const DeviceInfo& device);
+
+/// Why the device is none of the strategy's, of primitives whose `sequential` runs on both, `wide`
+/// on the CPU and all others on CUDA; empty where it is.
+std::string other_device_reason(std::string_view strategy, const DeviceInfo& device);
+
+/// Why nothing that is built for compute capability 8.0 runs on the device; empty where it does.
+std::string kernel_device_reason(const DeviceInfo& device);
+
+/// A row without its types. The functions are called only where the choice hangs on them.
+struct StrategyCandidate {
+  std::string_view name;
+  bool is_vendors;
+  std::string_view why;
+  std::function<std::string()> unsupported_reason, vendor_refusal;
+  std::function<bool()> is_expected_to_win;
+};
+/// The index of the candidate, and the explanation.
+std::pair<size_t, std::string> choose_candidate(const StrategyRequest& request,
+                                                std::span<const StrategyCandidate> candidates);
+
+/// The strategy of that name; of "auto" the first in the table that can run the problem, is
+/// expected to win, and is verified, the vendor's and not refused, `sequential` or the CPU's; else
+/// the first of those that are not expected to win. `unsupported_reason` and `vendor_refusal` say
+/// why not, and nothing where it can; the latter, which may take seconds, is asked only of what is
+/// taken if it is empty. Throws invalid_argument for an unknown name, unsupported with the reasons
+/// for a strategy that cannot run, or where none is left.
+template <class Strategy, class Problem>
+StrategyChoice<Strategy> choose_strategy(
+    const StrategyRequest& request, std::span<const StrategyRow<Strategy, Problem>> table,
+    const Problem& problem,
+    std::string (*unsupported_reason)(Strategy, const Problem&, const DeviceInfo&),
+    const std::function<std::string(Strategy)>& vendor_refusal = nullptr) {
+  const DeviceInfo& device = request.device;
+  std::vector<Strategy> strategies;
+  std::vector<StrategyCandidate> candidates;
+  for (const StrategyRow<Strategy, Problem>& row : table) {
+    if (row.device != device.device.type) continue;
+    strategies.push_back(row.strategy);
+    candidates.push_back(
+        {strategy_name(row.strategy), row.is_vendors, row.why,
+         [&] { return unsupported_reason(row.strategy, problem, device); },
+         [&] {
+           return row.is_vendors && vendor_refusal ? vendor_refusal(row.strategy) : std::string();
+         },
+         [&] {
+           return row.is_expected_to_win == nullptr || row.is_expected_to_win(problem, device);
+         }});
+  }
+  auto [index, explain] = choose_candidate(request, candidates);
+  return {strategies[index], std::move(explain)};
+}
+
+}  // namespace wide

@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// The choice of a strategy from a table, on a primitive that is none.
+#include "host/core/strategy_choice.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <set>
+
+#include "verify/support/known_devices.hpp"
+#include "wide/error.hpp"
+
+namespace wide::test {
+namespace {
+
+using Catch::Matchers::Message;
+
+enum class Way : uint8_t { sequential, fast, steady, vendor, odd, wide };
+
+std::string_view strategy_name(Way way) {
+  static constexpr std::string_view kNames[] = {"sequential", "fast", "steady",
+                                                "vendor",     "odd",  "wide"};
+  return kNames[static_cast<size_t>(way)];
+}
+
+/// What the ways are told of.
+struct Work {
+  bool is_small = false;
+  std::set<Way> impossible{};
+};
+
+bool is_small(const Work& work, const DeviceInfo&) {
+  return work.is_small;
+}
+bool never(const Work&, const DeviceInfo&) {
+  return false;
+}
+
+constexpr StrategyRow<Way, Work> kWays[] = {
+    {Way::fast, DeviceType::cuda, false, "it is small", is_small},
+    {Way::steady, DeviceType::cuda, false, "one launch"},
+    {Way::fast, DeviceType::cuda, false, "it is slow, and there", never},
+    {Way::vendor, DeviceType::cuda, true, "one call"},
+    {Way::sequential, DeviceType::cuda, false, "member after member"},
+    {Way::odd, DeviceType::cuda},
+    {Way::wide, DeviceType::cpu, false, "all threads"},
+    {Way::sequential, DeviceType::cpu, false, "member after member"},
+};
+
+std::string why_not(Way way, const Work& work, const DeviceInfo&) {
+  return work.impossible.contains(way) ? "it cannot" : "";
+}
+
+struct Chooser {
+  StrategyChoice<Way> operator()(std::string_view name, const Work& work = {}) const {
+    const StrategyRequest request{
+        "play", device, name,
+        [&](std::string_view way) { return verified.contains(std::string(way)); }, member_kernel};
+    return choose_strategy<Way, Work>(request, kWays, work, why_not, [&](Way) {
+      ++asked;
+      return refusal;
+    });
+  }
+
+  DeviceInfo device = kH200;
+  std::set<std::string> verified{};
+  std::string member_kernel{}, refusal{};
+  mutable int asked = 0;
+};
+
+}  // namespace
+
+TEST_CASE("strategy choice: by name") {
+  Chooser choose;
+  CHECK(choose("odd").explain == "odd: asked for by name; unverified on compute capability 90");
+  choose.verified = {"odd"};
+  CHECK(choose("odd").strategy == Way::odd);
+  CHECK(choose("odd").explain == "odd: asked for by name");
+  CHECK(choose("vendor").explain == "vendor: asked for by name");
+  CHECK(choose.asked == 0);
+  CHECK(choose("sequential").explain == "sequential: asked for by name");
+  choose.member_kernel = "fast";
+  CHECK(choose("sequential").explain ==
+        "sequential: asked for by name; a launch per member of fast, which is unverified on "
+        "compute capability 90");
+  CHECK_THROWS_MATCHES(choose("odd", {.impossible = {Way::odd}}), Error,
+                       Message("play: strategy odd cannot run this problem: it cannot"));
+  CHECK_THROWS_MATCHES(choose("wide"), Error,
+                       Message("play: strategy is \"wide\", expected one of auto, fast, steady, "
+                               "vendor, sequential, odd"));
+  CHECK_THROWS_MATCHES(choose("vendr"), Error,
+                       Message("play: strategy is \"vendr\", did you mean vendor?"));
+}
+
+TEST_CASE("strategy choice: auto takes the first that runs, is proved and is expected to win") {
+  Chooser choose;
+  choose.verified = {"fast", "steady", "odd"};
+  CHECK(choose("auto", {.is_small = true}).explain == "fast: it is small");
+  CHECK(choose("auto").explain == "steady: one launch");
+  choose.verified = {"fast", "odd"};
+  CHECK(choose("auto").explain == "vendor: one call; steady: unverified on compute capability 90");
+  CHECK(choose.asked == 1);
+  choose.verified = {};
+  CHECK(choose("auto").explain ==
+        "vendor: one call; fast, steady: unverified on compute capability 90");
+  choose.refusal = "no engine";
+  CHECK(choose("auto", {.impossible = {Way::steady}}).explain ==
+        "sequential: member after member; fast: unverified on compute capability 90; steady: it "
+        "cannot; vendor: no engine");
+}
+
+TEST_CASE("strategy choice: auto takes what is slow for want of another, and odd ones never") {
+  Chooser choose;
+  choose.verified = {"fast", "odd"};
+  Work work{.impossible = {Way::steady, Way::vendor, Way::sequential}};
+  CHECK(choose("auto", work).explain ==
+        "fast: nothing else is left; steady, vendor, sequential: it cannot");
+  work.impossible.insert(Way::fast);
+  CHECK_THROWS_MATCHES(
+      choose("auto", work), Error,
+      Message("play: no strategy for \"auto\"; fast, steady, vendor, sequential: it cannot"));
+  choose.verified = {};
+  work.impossible.erase(Way::fast);
+  CHECK_THROWS_MATCHES(
+      choose("auto", work), Error,
+      Message("play: no strategy for \"auto\"; fast: unverified on compute capability 90; steady, "
+              "vendor, sequential: it cannot; ask for an unverified one by name"));
+}
+
+TEST_CASE("strategy choice: sequential says which kernel of ours it launches") {
+  Chooser choose;
+  choose.member_kernel = "steady";
+  const Work work{.impossible = {Way::fast, Way::vendor}};
+  CHECK(choose("auto", work).explain ==
+        "sequential: a launch per member of steady, which is unverified on compute capability 90; "
+        "nothing of a vendor's can run it; fast, vendor: it cannot");
+  choose.device = DeviceInfo{};
+  CHECK(choose("auto", work).explain == "wide: all threads");
+  CHECK(choose("sequential", work).explain == "sequential: asked for by name");
+}
+
+}  // namespace wide::test
