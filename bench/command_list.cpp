@@ -28,7 +28,8 @@ using Json = nlohmann::ordered_json;
 /// "sm_90" of every compute capability that proved it; what needs no proof says so.
 std::string verified_text(const catalog::PrimitiveSpec& spec, const catalog::StrategyInfo& info) {
   if (info.device == DeviceType::cpu) return "by the tests";
-  if (info.kind != catalog::StrategyKind::hand_written) return "needs none";
+  if (info.kind == catalog::StrategyKind::vendor) return "needs none";
+  if (info.kind == catalog::StrategyKind::sequential) return "as what it calls";
   std::string text;
   for (const VerifiedStrategy& entry : verified_strategies()) {
     if (entry.op == spec.name && entry.strategy == info.name) {

@@ -141,7 +141,7 @@ TEST_CASE("batchnorm: auto is cuDNN where ours is unverified, and never silently
   const BatchnormPlan automatic = make_batchnorm_plan(machine.context, problem);
   CHECK(automatic.strategy() == "cudnn");
   INFO(automatic.explain());
-  CHECK(has(automatic.explain(), "wide is unverified on compute capability 80; engine "));
+  CHECK(has(automatic.explain(), "; wide: unverified on compute capability 80; engine "));
   CHECK(has(automatic.explain(), "sequential where operands are not aligned to 16 bytes"));
   machine.run(automatic, theirs.at(0));
   CHECK(calls_of_cudnn == 1);
@@ -160,7 +160,8 @@ TEST_CASE("batchnorm: auto is cuDNN where ours is unverified, and never silently
   const auto sequential = make_batchnorm_plan(machine.context, problem, {.strategy = "sequential"});
   INFO(sequential.explain());
   CHECK(has(sequential.explain(), "; engine "));
-  CHECK(has(sequential.explain(), "; by our kernel where operands are not aligned"));
+  CHECK(has(sequential.explain(), "; where operands are not aligned"));
+  CHECK(has(sequential.explain(), " by our wide, which is unverified on compute capability 80"));
   machine.run(sequential, theirs.at(0));
   CHECK(calls_of_cudnn == 2);
   machine.run(sequential, theirs.at(1));
@@ -168,8 +169,10 @@ TEST_CASE("batchnorm: auto is cuDNN where ours is unverified, and never silently
   CHECK(worst_difference(ours.y, theirs.y) < 1e-5);
   BatchnormProblem odd = problem;
   odd.mean_member_stride = 9;
-  CHECK(has(make_batchnorm_plan(machine.context, odd, {.strategy = "sequential"}).explain(),
-            "by our kernel: members do not all begin at multiples of 16 bytes"));
+  CHECK(
+      has(make_batchnorm_plan(machine.context, odd, {.strategy = "sequential"}).explain(),
+          "by our wide, which is unverified on compute capability 80: members do not all begin at "
+          "multiples of 16 bytes"));
 
   BatchnormProblem plain = problem;  // cuDNN trains with gamma and beta only
   plain.mode = BatchnormMode::train;
@@ -241,7 +244,7 @@ TEST_CASE("flash_attention: auto is cuDNN where ours is unverified, and by name 
   const FlashAttentionPlan automatic = make_flash_attention_plan(machine.context, problem);
   INFO(automatic.explain());
   CHECK(automatic.strategy() == "cudnn");
-  CHECK(has(automatic.explain(), "is unverified on compute capability 80; engine "));
+  CHECK(has(automatic.explain(), "tensor_core: unverified on compute capability 80"));
   CHECK(has(automatic.explain(), "sequential where operands are not aligned to 16 bytes"));
   machine.run(automatic, theirs.at(0));
   CHECK(calls_of_cudnn == 1);
@@ -259,7 +262,9 @@ TEST_CASE("flash_attention: auto is cuDNN where ours is unverified, and by name 
   const auto sequential =
       make_flash_attention_plan(machine.context, problem, {.strategy = "sequential"});
   CHECK(has(sequential.explain(), "; engine "));
-  CHECK(has(sequential.explain(), "by our kernel where operands are not aligned to 16 bytes"));
+  CHECK(
+      has(sequential.explain(),
+          "; where operands are not aligned to 16 bytes by our tensor_core, which is unverified"));
   machine.run(sequential, theirs.at(0));
   CHECK(calls_of_cudnn == 2);
   machine.run(sequential, theirs.at(1));
@@ -269,7 +274,8 @@ TEST_CASE("flash_attention: auto is cuDNN where ours is unverified, and by name 
   masked.window = 3;
   CHECK(
       has(make_flash_attention_plan(machine.context, masked, {.strategy = "sequential"}).explain(),
-          "by our kernel: it is asked for no window, soft cap, slopes or bias"));
+          "by our tensor_core, which is unverified on compute capability 80: it is asked for no "
+          "window, soft cap, slopes or bias"));
   FlashAttentionProblem odd = problem;
   odd.k.member = 36;
   CHECK(flash_attention_cudnn_member_reason(odd) ==
@@ -296,8 +302,8 @@ TEST_CASE("conv: auto is cuDNN's grouped call, which by name is cuDNN or none") 
   const ConvPlan automatic = make_conv_plan(machine.context, problem);
   INFO(automatic.explain());
   CHECK(automatic.strategy() == "grouped");
-  CHECK(has(automatic.explain(), "unverified on compute capability 80: direct; engine "));
-  CHECK(has(automatic.explain(), "by the direct kernel, member after member, where operands are"));
+  CHECK(has(automatic.explain(), "direct: unverified on compute capability 80"));
+  CHECK(has(automatic.explain(), "a launch per member of our direct, which is unverified"));
   machine.run(automatic, theirs.at(0));
   CHECK(calls_of_cudnn == 1);
   machine.run(automatic, theirs.at(1));
@@ -312,15 +318,18 @@ TEST_CASE("conv: auto is cuDNN's grouped call, which by name is cuDNN or none") 
 
   const ConvPlan sequential = make_conv_plan(machine.context, problem, {.strategy = "sequential"});
   CHECK(has(sequential.explain(), "; engine "));
-  CHECK(has(sequential.explain(), "by the direct kernel where operands are not aligned"));
+  CHECK(has(sequential.explain(),
+            "; where operands are not aligned to 16 bytes by our direct, which is"));
   machine.run(sequential, theirs.at(0));
   CHECK(calls_of_cudnn == 2);
   machine.run(sequential, theirs.at(1));
   CHECK(calls_of_cudnn == 0);
   ConvProblem odd = problem;
   odd.weight.member += 1;
-  CHECK(has(make_conv_plan(machine.context, odd, {.strategy = "sequential"}).explain(),
-            "by the direct kernel: members of weight lie 580 bytes apart"));
+  CHECK(
+      has(make_conv_plan(machine.context, odd, {.strategy = "sequential"}).explain(),
+          "by our direct, which is unverified on compute capability 80: members of weight lie 580 "
+          "bytes apart"));
 }
 
 }  // namespace wide::test

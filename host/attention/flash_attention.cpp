@@ -155,19 +155,23 @@ namespace {
 using Calls = FlashAttentionCudnn::Calls;
 
 /// `sequential` calls cuDNN for each member where it can.
-void make_sequential(const CudnnDevice& device, FlashAttentionPlan::State& state) {
+void make_sequential(const Context& context, FlashAttentionPlan::State& state) {
   std::string refusal = flash_attention_cudnn_member_reason(state.problem);
   if (refusal.empty()) {
     refusal = cudnn_refusal([&] {
-      state.cudnn =
-          std::make_shared<const FlashAttentionCudnn>(device, state.problem, Calls::one_per_member);
+      state.cudnn = std::make_shared<const FlashAttentionCudnn>(
+          cudnn_device(context), state.problem, Calls::one_per_member);
     });
   }
   state.has_stand_in = true;
+  const DeviceInfo& device = context.info();
+  const std::string_view kernel = strategy_name(flash_attention_kernel(state.problem));
+  const std::string own = own_kernel_text(
+      kernel, is_verified(kFlashAttentionName, kernel, device.compute_capability), device);
   state.choice.explain += state.cudnn == nullptr
-                              ? "; by our kernel: " + refusal
+                              ? "; by our " + own + ": " + refusal
                               : "; " + state.cudnn->explain() +
-                                    "; by our kernel where operands are not aligned to 16 bytes";
+                                    "; where operands are not aligned to 16 bytes by our " + own;
 }
 
 }  // namespace
@@ -196,7 +200,7 @@ FlashAttentionPlan make_flash_attention_plan(const Context& context,
     }
   } else if (state.choice.strategy == FlashAttentionStrategy::sequential && !is_empty(full) &&
              context.device().type == DeviceType::cuda) {
-    make_sequential(cudnn_device(context), state);
+    make_sequential(context, state);
   } else if (state.choice.strategy == FlashAttentionStrategy::wgmma) {
     state.choice.explain += "; by tensor_core where operands are not aligned to 16 bytes";
   } else if (state.choice.strategy == FlashAttentionStrategy::decode) {

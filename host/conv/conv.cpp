@@ -93,8 +93,8 @@ ConvPlan make_conv_plan(const Context& context, const ConvProblem& problem,
                                    conv_direct_unsupported_reason(full, context.info()).empty();
   if (can_be_stood_in_for) {
     stand_in = make_conv_cuda_sequential(context, full);
-    choice.explain +=
-        "; by the direct kernel, member after member, where operands are not aligned to 16 bytes";
+    choice.explain += "; where operands are not aligned to 16 bytes a launch per member of our " +
+                      conv_direct_text(context.info());
   }
   std::string range = "wide::conv(" + std::string(choice.strategy->name) + ")";
   return ConvPlan(std::make_shared<const ConvPlan::State>(ConvPlan::State{

@@ -9,6 +9,7 @@
 #include "host/conv/conv_cudnn.hpp"
 #include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_run.hpp"
+#include "host/conv/conv_strategy.hpp"
 #include "host/core/pointer.hpp"
 
 namespace wide {
@@ -67,7 +68,7 @@ ConvRunner make_conv_sequential(const Context& context, const ConvProblem& probl
   }
   ConvRunner direct = make_conv_cuda_sequential(context, problem);
   if (one == nullptr) {
-    direct.note = "by the direct kernel: " + refusal;
+    direct.note = "by our " + conv_direct_text(context.info()) + ": " + refusal;
     return direct;
   }
   return {[one, direct, problem](const ConvArguments& arguments, const Execution& execution) {
@@ -80,7 +81,8 @@ ConvRunner make_conv_sequential(const Context& context, const ConvProblem& probl
             }
           },
           one->workspace_bytes(),
-          one->explain() + "; by the direct kernel where operands are not aligned to 16 bytes"};
+          one->explain() + "; where operands are not aligned to 16 bytes by our " +
+              conv_direct_text(context.info())};
 }
 
 }  // namespace wide

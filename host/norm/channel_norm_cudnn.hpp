@@ -83,7 +83,7 @@ struct ChannelNormState : WideState<Problem> {
 /// `sequential` calls cuDNN for each member where it can.
 template <class Problem, class Cudnn>
 void make_sequential(const Context& context, ChannelNormState<Problem, Cudnn>& state,
-                     const std::string& stands_in) {
+                     bool wide_is_verified, const std::string& stands_in) {
   std::string refusal = Cudnn::member_reason(state.problem);
   if (refusal.empty()) {
     Problem one = state.problem;
@@ -92,9 +92,10 @@ void make_sequential(const Context& context, ChannelNormState<Problem, Cudnn>& s
         [&] { state.cudnn = std::make_shared<const Cudnn>(cudnn_device(context), one); });
   }
   state.has_stand_in = true;
-  state.choice.explain +=
-      state.cudnn == nullptr ? "; by our kernel: " + refusal
-                             : "; " + state.cudnn->explain() + "; by our kernel where " + stands_in;
+  const std::string own = own_kernel_text("wide", wide_is_verified, context.info());
+  state.choice.explain += state.cudnn == nullptr ? "; by our " + own + ": " + refusal
+                                                 : "; " + state.cudnn->explain() + "; where " +
+                                                       stands_in + " by our " + own;
 }
 
 /// `stands_in`: where our kernel does, member after member, for the plan's explanation.
@@ -121,7 +122,7 @@ ChannelNormState<Problem, Cudnn> make_channel_norm_state(std::string_view primit
     if (state.has_stand_in) state.choice.explain += "; sequential where " + stands_in;
   } else if (state.choice.strategy == WideStrategy::sequential && !is_empty &&
              context.device().type == DeviceType::cuda) {
-    make_sequential(context, state, stands_in);
+    make_sequential(context, state, wide_is_verified, stands_in);
   }
   return state;
 }
