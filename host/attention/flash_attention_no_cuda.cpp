@@ -7,7 +7,7 @@ namespace wide {
 
 void run_flash_attention_cuda(const Context&, const FlashAttentionProblem&, FlashAttentionStrategy,
                               const FlashAttentionArguments&, const Execution&) {
-  throw_unsupported("flash_attention: this build of wide has no CUDA");
+  no_cuda("flash_attention");
 }
 
 }  // namespace wide

@@ -8,19 +8,16 @@
 namespace wide {
 
 ConvRunner make_conv_direct(const Context&, const ConvProblem&) {
-  throw_unsupported("conv: this build of wide has no CUDA");
+  no_cuda("conv");
 }
-
 ConvRunner make_conv_implicit_gemm(const Context&, const ConvProblem&) {
-  throw_unsupported("conv: this build of wide has no CUDA");
+  no_cuda("conv");
 }
-
 ConvRunner make_conv_wgmma(const Context&, const ConvProblem&) {
-  throw_unsupported("conv: this build of wide has no CUDA");
+  no_cuda("conv");
 }
-
 ConvRunner make_conv_cuda_sequential(const Context&, const ConvProblem&) {
-  throw_unsupported("conv: this build of wide has no CUDA");
+  no_cuda("conv");
 }
 
 }  // namespace wide

@@ -14,4 +14,8 @@ void throw_unsupported(const std::string& message) {
   throw Error(ErrorCode::unsupported, message);
 }
 
+void no_cuda(std::string_view primitive) {
+  throw_unsupported(std::string(primitive) + ": this build of wide has no CUDA");
+}
+
 }  // namespace wide

@@ -7,7 +7,7 @@ namespace wide {
 
 void run_embedding_cuda(const Context&, const EmbeddingProblem&, EmbeddingStrategy,
                         const EmbeddingArguments&, const Execution&) {
-  throw_unsupported("embedding: this build of wide has no CUDA");
+  no_cuda("embedding");
 }
 
 }  // namespace wide

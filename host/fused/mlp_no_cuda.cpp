@@ -9,7 +9,7 @@ namespace wide {
 
 void run_mlp_fused(const DeviceInfo&, const MlpProblem&, const kernels::MlpFusedNet&,
                    const kernels::MlpFusedShape&, const MlpArguments&, Stream) {
-  throw_unsupported("mlp: this build of wide has no CUDA");
+  no_cuda("mlp");
 }
 
 }  // namespace wide

@@ -1,32 +1,33 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for linear's CUDA strategies in a build without CUDA. No CUDA context can exist there,
-// so nothing but a mistake of ours gets here.
+// Stands in for this folder's *_cuda.cpp where there is no CUDA.
 #include "host/core/check.hpp"
 #include "host/linear/linear_cublaslt.hpp"
 #include "host/linear/linear_run.hpp"
+#include "host/linear/ragged_linear_run.hpp"
 
 namespace wide {
 
 void run_linear_kernel(const DeviceInfo&, LinearStrategy, const LinearTiles&, const LinearProblem&,
                        const LinearArguments&, const Execution&) {
-  throw_unsupported("linear: this build has no CUDA");
+  no_cuda("linear");
 }
-
 void run_linear_members(const DeviceInfo&, const LinearTiles&, const LinearProblem&,
                         const LinearArguments&, const Execution&) {
-  throw_unsupported("linear: this build has no CUDA");
+  no_cuda("linear");
 }
-
 void run_linear_cublas(const DeviceInfo&, LinearStrategy, const LinearProblem&,
                        const LinearArguments&, const Execution&) {
-  throw_unsupported("linear: this build has no CUDA");
+  no_cuda("linear");
 }
-
 std::shared_ptr<const CublasLtPlan> make_cublaslt_plan(const Context&, const LinearProblem&,
                                                        const std::string&, bool) {
-  throw_unsupported("linear: this build has no CUDA");
+  no_cuda("linear");
+}
+void run_ragged_linear_kernel(const DeviceInfo&, RaggedLinearStrategy, const RaggedLinearProblem&,
+                              kernels::RaggedLinearParams, const RaggedLinearArguments&, Stream) {
+  no_cuda("ragged_linear");
 }
 
 }  // namespace wide

@@ -8,7 +8,7 @@
 namespace wide {
 
 std::unique_ptr<Replay> capture_replay(const Context&, const std::function<void(Stream)>&) {
-  throw_unsupported("model: this build has no CUDA: there is nothing to capture");
+  no_cuda("model");
 }
 
 }  // namespace wide

@@ -11,17 +11,15 @@ namespace wide {
 
 void run_row_norm_cuda(const Context&, const ChainProblem&, WideStrategy, const ChainArguments&,
                        Stream) {
-  throw_unsupported("layernorm, rmsnorm and chain: this build of wide has no CUDA");
+  no_cuda("layernorm, rmsnorm and chain");
 }
-
 void run_batchnorm_cuda(const Context&, const BatchnormProblem&, WideStrategy,
                         const BatchnormArguments&, Stream) {
-  throw_unsupported("batchnorm: this build of wide has no CUDA");
+  no_cuda("batchnorm");
 }
-
 void run_groupnorm_cuda(const Context&, const GroupnormProblem&, WideStrategy,
                         const GroupnormArguments&, Stream) {
-  throw_unsupported("groupnorm: this build of wide has no CUDA");
+  no_cuda("groupnorm");
 }
 
 }  // namespace wide

@@ -7,7 +7,7 @@ namespace wide {
 
 void run_pooling_cuda(const Context&, const PoolingProblem&, WideStrategy, const PoolingArguments&,
                       Stream) {
-  throw_unsupported("pooling: this build of wide has no CUDA");
+  no_cuda("pooling");
 }
 
 }  // namespace wide

@@ -8,12 +8,11 @@
 namespace wide {
 
 void run_recurrent_cell_cuda(const DeviceInfo&, const kernels::RecurrentCellParams&, Stream) {
-  throw_unsupported("recurrent: this build of wide has no CUDA");
+  no_cuda("recurrent");
 }
-
 void run_recurrent_fused(const DeviceInfo&, const RecurrentProblem&, const RecurrentArguments&,
                          const void*, Stream) {
-  throw_unsupported("recurrent: this build of wide has no CUDA");
+  no_cuda("recurrent");
 }
 
 }  // namespace wide
