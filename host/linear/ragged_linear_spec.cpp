@@ -4,7 +4,6 @@
 // ragged_linear, as bench and verify see it. How ragged is one axis, `spread`; a member's shape is
 // drawn by its id, as its contents are, so that members can be permuted, repeated and left out.
 #include <algorithm>
-#include <exception>
 #include <numeric>
 
 #include "host/linear/linear_problem.hpp"
