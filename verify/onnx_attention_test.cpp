@@ -20,35 +20,16 @@ using namespace wide;
 using namespace wide::test::onnx;
 using Catch::Matchers::ContainsSubstring;
 using Strings = std::vector<std::string>;
-using Steps = std::vector<Step>;
 
 constexpr int64_t kB = 2, kT = 5, kH = 3, kD = 4, kE = kH * kD;
-
-Steps operator+(Steps a, const Steps& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-double number(size_t i) {
-  return std::sin(static_cast<double>(i * i) * 0.37 + 1) * 0.7;
-}
 
 /// What every network here may read.
 Tensors constants() {
   Tensors all;
-  const auto fill = [&](const char* name, Extents shape) {
-    Doubles& tensor = all[name];
-    tensor.shape = std::move(shape);
-    int64_t size = 1;
-    for (const int64_t extent : tensor.shape) size *= extent;
-    for (int64_t i = 0; i < size; ++i)
-      tensor.values.push_back(
-          static_cast<double>(static_cast<float>(number(static_cast<size_t>(i) + 7 * all.size()))));
-  };
-  for (const char* name : {"wq", "wk", "wv", "wo"}) fill(name, {kE, kE});
-  for (const char* name : {"bq", "bk", "bv", "bo"}) fill(name, {kE});
-  fill("wqkv", {kE, 3 * kE});
-  fill("bqkv", {3 * kE});
+  for (const char* name : {"wq", "wk", "wv", "wo"}) add_tensor(all, name, {kE, kE});
+  for (const char* name : {"bq", "bk", "bv", "bo"}) add_tensor(all, name, {kE});
+  add_tensor(all, "wqkv", {kE, 3 * kE});
+  add_tensor(all, "bqkv", {3 * kE});
   all["root"] = {{}, {2}};
   all["scale"] = {{1}, {0.5}};
   all["fourth"] = {{}, {0.70710677}};
@@ -63,7 +44,7 @@ Tensors constants() {
     }
   }
   all["some"].values[0] = -1e9;
-  fill("bias", {1, 2, kT, kT});
+  add_tensor(all, "bias", {1, 2, kT, kT});
   return all;
 }
 

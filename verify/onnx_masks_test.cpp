@@ -21,36 +21,17 @@ using namespace wide;
 using namespace wide::test::onnx;
 using Catch::Matchers::ContainsSubstring;
 using Strings = std::vector<std::string>;
-using Steps = std::vector<Step>;
 
 constexpr int64_t kB = 2, kT = 5, kH = 4, kD = 4, kE = kH * kD, kGroups = 2, kKv = kGroups * kD;
 constexpr int kFloat = 1, kInt64 = 7, kBool = 9;
 
-Steps operator+(Steps a, const Steps& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-double number(size_t i) {
-  return std::sin(static_cast<double>(i * i) * 0.37 + 1) * 0.7;
-}
-
 /// What every network here may read.
 Tensors constants() {
   Tensors all;
-  const auto fill = [&](const char* name, Extents shape) {
-    Doubles& tensor = all[name];
-    tensor.shape = std::move(shape);
-    int64_t size = 1;
-    for (const int64_t extent : tensor.shape) size *= extent;
-    for (int64_t i = 0; i < size; ++i)
-      tensor.values.push_back(
-          static_cast<double>(static_cast<float>(number(static_cast<size_t>(i) + 7 * all.size()))));
-  };
-  for (const char* name : {"wq", "wk", "wv", "wo"}) fill(name, {kE, kE});
-  for (const char* name : {"wgk", "wgv"}) fill(name, {kE, kKv});
-  for (const char* name : {"cos", "sin"}) fill(name, {1, 1, kT, kD});
-  fill("positions", {kH, kT, kT});
+  for (const char* name : {"wq", "wk", "wv", "wo"}) add_tensor(all, name, {kE, kE});
+  for (const char* name : {"wgk", "wgv"}) add_tensor(all, name, {kE, kKv});
+  for (const char* name : {"cos", "sin"}) add_tensor(all, name, {1, 1, kT, kD});
+  add_tensor(all, "positions", {kH, kT, kT});
   all["root"] = {{}, {2}};
   all["one"] = {{}, {1}};
   all["most"] = {{}, {-10000}};

@@ -9,6 +9,7 @@
 #include <functional>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 namespace wide::test::onnx {
 
@@ -169,6 +170,17 @@ std::vector<std::string> nodes_of(const std::vector<Step>& steps) {
     nodes.push_back(node(step.op, in, step.out, attributes));
   }
   return nodes;
+}
+
+double number(size_t i) {
+  return std::sin(static_cast<double>(i * i) * 0.37 + 1) * 0.7;
+}
+
+void add_tensor(Tensors& all, const std::string& name, Extents shape) {
+  Doubles& tensor = all[name];
+  tensor.shape = std::move(shape);
+  for (size_t i = 0; i < at(size_of(tensor.shape)); ++i)
+    tensor.values.push_back(static_cast<double>(static_cast<float>(number(i + 7 * all.size()))));
 }
 
 Tensors evaluate_steps(const std::vector<Step>& steps, Tensors known) {

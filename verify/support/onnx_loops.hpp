@@ -34,6 +34,17 @@ std::vector<std::string> nodes_of(const std::vector<Step>& steps);
 
 using Tensors = std::map<std::string, Doubles>;
 
+using Steps = std::vector<Step>;
+inline Steps operator+(Steps a, const Steps& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+/// The i-th of values in [-0.7, 0.7] that do not repeat.
+double number(size_t i);
+/// Of such values, rounded to fp32; others than those of the tensors that are there already.
+void add_tensor(Tensors& all, const std::string& name, Extents shape);
+
 /// What the steps make of `known`.
 Tensors evaluate_steps(const std::vector<Step>& steps, Tensors known);
 
