@@ -229,7 +229,8 @@ void LinearPlan::run(const LinearArguments& arguments, const Execution& executio
       [[fallthrough]];
     case LinearStrategy::cublas_batched:
     case LinearStrategy::cublas_grouped:
-      return run_linear_cublas(device, state.choice.strategy, problem, arguments, execution);
+      return run_linear_cublas(device, state.choice.strategy, state.workspace, problem, arguments,
+                               execution);
     case LinearStrategy::cublaslt:
       return state.cublaslt->run(arguments, execution);
     case LinearStrategy::simt:

@@ -160,14 +160,13 @@ void finish_linear(const LinearProblem& problem, const LinearArguments& argument
 }
 
 void run_linear_cublas(const DeviceInfo& device, LinearStrategy strategy,
-                       const LinearProblem& problem, const LinearArguments& arguments,
-                       const Execution& execution) {
+                       const LinearWorkspace& workspace, const LinearProblem& problem,
+                       const LinearArguments& arguments, const Execution& execution) {
   const CurrentDevice current(device.device.ordinal);
   // Without in_features the sums are zero and there is nothing for cuBLAS to multiply.
   if (problem.in_features == 0) {
     return finish_linear(problem, arguments, nullptr, execution.stream);
   }
-  const LinearWorkspace workspace = linear_workspace(strategy, problem, device);
   Gemms gemms{static_cast<cublasHandle_t>(require_cublas("linear", execution, device.device)),
               problem, arguments, linear_product(problem, arguments, execution, workspace)};
   const ConfiguredHandle configured(gemms.handle, problem, execution, workspace.cublas_bytes);

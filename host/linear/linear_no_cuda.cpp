@@ -17,8 +17,8 @@ void run_linear_members(const DeviceInfo&, const LinearTiles&, const LinearProbl
                         const LinearArguments&, const Execution&) {
   no_cuda("linear");
 }
-void run_linear_cublas(const DeviceInfo&, LinearStrategy, const LinearProblem&,
-                       const LinearArguments&, const Execution&) {
+void run_linear_cublas(const DeviceInfo&, LinearStrategy, const LinearWorkspace&,
+                       const LinearProblem&, const LinearArguments&, const Execution&) {
   no_cuda("linear");
 }
 std::shared_ptr<const CublasLtPlan> make_cublaslt_plan(const Context&, const LinearProblem&,

@@ -32,10 +32,10 @@ void run_linear_members(const DeviceInfo& device, const LinearTiles& tiles,
                         const LinearProblem& problem, const LinearArguments& arguments,
                         const Execution& execution);
 
-/// `strategy` is sequential, cublas_batched or cublas_grouped; `execution` has linear_workspace()
-/// bytes.
+/// `strategy` is sequential, cublas_batched or cublas_grouped, `workspace` its linear_workspace(),
+/// which `execution` has.
 void run_linear_cublas(const DeviceInfo& device, LinearStrategy strategy,
-                       const LinearProblem& problem, const LinearArguments& arguments,
-                       const Execution& execution);
+                       const LinearWorkspace& workspace, const LinearProblem& problem,
+                       const LinearArguments& arguments, const Execution& execution);
 
 }  // namespace wide

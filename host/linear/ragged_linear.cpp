@@ -30,6 +30,8 @@ struct RaggedLinearPlan::State {
         range_name("wide::ragged_linear(" + std::string(strategy_name(choice.strategy)) + ")") {
     for (size_t i = 0; i < problem.members.size(); ++i) {
       members.push_back(ragged_member_problem(problem, i));
+      workspaces.push_back(
+          linear_workspace(LinearStrategy::sequential, members.back(), context.info()));
     }
     using enum RaggedLinearStrategy;
     if (choice.strategy == wide) cpu_blocks = ragged_cpu_blocks(problem);
@@ -47,8 +49,9 @@ struct RaggedLinearPlan::State {
   int64_t workspace_bytes;
   std::string range_name;  ///< "wide::ragged_linear(simt)"
   std::vector<LinearProblem> members;
-  RaggedCpuBlocks cpu_blocks;  ///< of strategy wide
-  Tensor table;                ///< of the kernels, on their device
+  std::vector<LinearWorkspace> workspaces;  ///< of each by `sequential`
+  RaggedCpuBlocks cpu_blocks;               ///< of strategy wide
+  Tensor table;                             ///< of the kernels, on their device
   kernels::RaggedLinearParams params{};
 };
 
@@ -81,7 +84,8 @@ void RaggedLinearPlan::State::run_member_after_member(const RaggedLinearArgument
     if (on_cpu) {
       run_linear_cpu(context, members[i], one, CpuOrder::member_after_member);
     } else {
-      run_linear_cublas(context.info(), LinearStrategy::sequential, members[i], one, execution);
+      run_linear_cublas(context.info(), LinearStrategy::sequential, workspaces[i], members[i], one,
+                        execution);
     }
   }
 }
