@@ -49,63 +49,57 @@ struct RowMove {
   char* destination = nullptr;
   bool is_padding = false;
   __nv_bfloat16 scale;  ///< of a quantised source
-
-  /// Whether its id is out of range.
-  __device__ bool is_broken() const {
-    return destination != nullptr && source == nullptr && !is_padding;
-  }
 };
 
 __device__ int64_t id_at(const EmbeddingParams& p, int64_t b, int64_t t, int64_t member) {
   return load_id(p, p.ids, b * p.ids_batch_stride + member * p.ids_member_stride + t);
 }
 
-__device__ RowMove locate(const EmbeddingParams& p, int64_t position, int64_t member, int64_t id) {
+__device__ RowMove locate(const EmbeddingParams& p, int64_t position, int64_t member, int64_t id,
+                          bool is_first_lane) {
   RowMove move;
   const int64_t to = position * p.y_row_stride + member * p.y_member_stride;
   move.destination = p.y + to * p.element_bytes;
   move.is_padding = id == p.padding_id && id >= 0;
-  if (!move.is_padding) move.source = table_row(p, member, id);
+  if (move.is_padding) return move;
+  move.source = table_row(p, member, id);
+  if (move.source == nullptr && p.report != nullptr && is_first_lane) {
+    const int64_t place = position * p.total_members + p.first_member + member;
+    atomicMin(reinterpret_cast<unsigned long long*>(&p.report->place),
+              static_cast<unsigned long long>(place));
+  }
   return move;
 }
 
-/// Says that there is no such row. By one lane.
-__device__ void report(const EmbeddingParams& p, int64_t position, int64_t member) {
-  const int64_t place = position * p.total_members + p.first_member + member;
-  atomicMin(reinterpret_cast<unsigned long long*>(&p.report->place),
-            static_cast<unsigned long long>(place));
-}
-
-/// The rows of item `item` and of those that follow for the same group. All ids are under way
-/// before the first report, which no load overtakes.
+/// The rows of item `item` and of those that follow for the same group.
 __device__ void locate_rows(RowMove (&moves)[kRowsInFlight], const EmbeddingParams& p,
                             const Share& share, int64_t item, int64_t groups, bool is_first_lane) {
   int64_t chunk = 0, t = 0, member = 0;
-  const bool reports = p.report != nullptr && is_first_lane;
   if (share.is_gather) {
     const int64_t position = share.items_per_position.divide(item, chunk);
     const int64_t b = share.seq.divide(position, t);
     const int64_t id = id_at(p, b, t, 0), first = chunk * kRowsInFlight;
 #pragma unroll
     for (int r = 0; r < kRowsInFlight; ++r) {
-      if (first + r < p.num_members) moves[r] = locate(p, position, first + r, id);
-      if (reports && moves[r].is_broken()) report(p, position, first + r);
+      if (first + r < p.num_members) moves[r] = locate(p, position, first + r, id, is_first_lane);
     }
     return;
+  }
+  // All ids are under way before one is looked at.
+  int64_t ids[kRowsInFlight];
+#pragma unroll
+  for (int r = 0; r < kRowsInFlight; ++r) {
+    const int64_t row = item + r * groups;
+    if (row >= share.num_items) continue;
+    const int64_t b = share.seq.divide(share.items_per_position.divide(row, member), t);
+    ids[r] = id_at(p, b, t, member);
   }
 #pragma unroll
   for (int r = 0; r < kRowsInFlight; ++r) {
     const int64_t row = item + r * groups;
     if (row >= share.num_items) continue;
     const int64_t position = share.items_per_position.divide(row, member);
-    const int64_t b = share.seq.divide(position, t);
-    moves[r] = locate(p, position, member, id_at(p, b, t, member));
-  }
-#pragma unroll
-  for (int r = 0; r < kRowsInFlight; ++r) {
-    if (!reports || !moves[r].is_broken()) continue;
-    const int64_t position = share.items_per_position.divide(item + r * groups, member);
-    report(p, position, member);
+    moves[r] = locate(p, position, member, ids[r], is_first_lane);
   }
 }
 
