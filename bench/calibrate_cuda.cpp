@@ -244,10 +244,11 @@ void calibrate_cuda(const Context& context, Calibration& c) {
     c.flush_ns = flush_ns(context, stream.get(),
                           {Cache::flush, 2, context.info().last_level_cache_bytes, 0});
   });
-  // Between the launches of a graph lies what the device itself needs for one.
+  // Between the launches of a graph lies what the device itself needs for one, at the least.
   attempt(context, stream.get(), [&] {
     const auto empty = make_graph_sampler(
-        context, stream.get(), [&] { WIDE_CHECK_CUDA(launch_empty_kernel(native(stream.get()))); },
+        context, stream.get(),
+        [&] { WIDE_CHECK_CUDA(launch_following_kernel(native(stream.get()))); },
         c.timer_quantum_ns);
     c.empty_launch_ns = median_sample_ns(*empty);
     c.graph_launch_ns = graph_launch_ns(stream.get());

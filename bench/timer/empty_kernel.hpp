@@ -9,4 +9,8 @@ namespace wide::bench {
 /// A kernel of one thread that does nothing: what a launch costs.
 cudaError_t launch_empty_kernel(cudaStream_t stream);
 
+/// The same, which may start before the kernel before has ended, as libwide's do
+/// (kernels/common/launch.hpp): the least that one kernel behind another takes.
+cudaError_t launch_following_kernel(cudaStream_t stream);
+
 }  // namespace wide::bench
