@@ -29,7 +29,7 @@ using Json = nlohmann::ordered_json;
 std::string verified_text(const catalog::PrimitiveSpec& spec, const catalog::StrategyInfo& info) {
   if (info.device == DeviceType::cpu) return "by the tests";
   if (info.kind == catalog::StrategyKind::vendor) return "needs none";
-  if (info.kind == catalog::StrategyKind::sequential) return "as what it calls";
+  if (info.kind == catalog::StrategyKind::sequential) return "same as the kernel it calls";
   std::string text;
   for (const VerifiedStrategy& entry : verified_strategies()) {
     if (entry.op == spec.name && entry.strategy == info.name) {

@@ -216,7 +216,7 @@ TEST_CASE("conv: what auto is, for devices that are not at hand") {
   INFO(last.explain);
   CHECK(last.strategy->name == "grouped");
   CHECK_THAT(last.explain,
-             StartsWith("grouped: nothing else is left; ") &&
+             StartsWith("grouped: nothing that is expected to be faster can run it; ") &&
                  ContainsSubstring("; direct, sequential: it takes at most 1024 taps"));
   refusal = "no engine";
   CHECK_THROWS_MATCHES(choose(stem, h200, proved), Error,

@@ -277,7 +277,7 @@ TEST_CASE("embedding: AUTO takes a verified kernel only, and says why") {
   CHECK(unverified.strategy == EmbeddingStrategy::sequential);
   CHECK(unverified.explain ==
         "sequential: a launch per member of indexed, which is unverified on compute capability 90; "
-        "nothing of a vendor's can run it; bag: it adds bags up, the problem has none");
+        "no vendor's library can run it; bag: it adds bags up, the problem has none");
   CHECK(choose_embedding_strategy({}, h200, "indexed", {}).strategy == EmbeddingStrategy::indexed);
   CHECK(choose_embedding_strategy({}, DeviceInfo{}, "auto", {}).strategy ==
         EmbeddingStrategy::wide);

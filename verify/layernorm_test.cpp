@@ -230,7 +230,7 @@ TEST_CASE("layernorm: AUTO takes a verified kernel only, and says why") {
   CHECK(choose_wide_strategy("layernorm", gpu, "auto", true).strategy == WideStrategy::wide);
   CHECK(choose_wide_strategy("layernorm", gpu, "auto", false).explain ==
         "sequential: a launch per member of wide, which is unverified on compute capability 80; "
-        "nothing of a vendor's can run it");
+        "no vendor's library can run it");
   CHECK(choose_wide_strategy("layernorm", gpu, "sequential", false).explain ==
         "sequential: asked for by name; a launch per member of wide, which is unverified on "
         "compute capability 80");

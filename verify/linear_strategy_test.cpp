@@ -132,6 +132,9 @@ TEST_CASE("auto takes tensor cores where they are proved and expected to win") {
   CHECK(chosen(problem_of(16, 64, 4096, Dtype::fp16), kH200, proved) == "tensor_core");
   CHECK(chosen(problem_of(2, 64, 4096, Dtype::fp16), kH200, proved) == "small_m");
   CHECK(chosen(problem_of(3, 64, 4096, Dtype::fp16), kH200, proved) == "tensor_core");
+  constexpr std::array both{VerifiedStrategy{"linear", "simt", 90},
+                            VerifiedStrategy{"linear", "wgmma", 90}};
+  CHECK(chosen(problem_of(3, 100, 4096, Dtype::fp8_e4m3), kH200, both) == "wgmma");
   CHECK(chosen(problem_of(16, 65, 256, Dtype::bf16), kH200, proved) == "tensor_core");
   CHECK(chosen(problem_of(16, 512, 1024, Dtype::bf16), kH200, proved) == "cublas_batched");
   CHECK(chosen(problem_of(16, 512, 1001, Dtype::bf16), kH200, proved) == "tensor_core");
@@ -315,7 +318,7 @@ TEST_CASE("quantised weights are weight_only's, and packed ones are not") {
   CHECK(chosen(problem, kH200, proved) == "weight_only");
   CHECK(choose_linear_strategy(problem, kH200, kProvedOnH200).explain ==
         "sequential: a launch per member of weight_only, which is unverified on compute capability "
-        "90; nothing of a vendor's can run it");
+        "90; no vendor's library can run it");
   problem.dtype = Dtype::fp32;
   CHECK_THROWS_MATCHES(choose_linear_strategy(problem, kH200, kProvedOnH200), Error,
                        Message("linear: no strategy for \"auto\"; weight_only, sequential: it "

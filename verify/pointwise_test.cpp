@@ -337,6 +337,6 @@ TEST_CASE("pointwise: AUTO takes a verified kernel only, and says why") {
   CHECK(choose(gpu, true).strategy == WideStrategy::wide);
   CHECK(choose(gpu, false).explain ==
         "sequential: a launch per member of wide, which is unverified on compute capability 80; "
-        "nothing of a vendor's can run it");
+        "no vendor's library can run it");
   CHECK(choose(DeviceInfo{}, false).strategy == WideStrategy::wide);
 }

@@ -103,11 +103,12 @@ TEST_CASE("strategy choice: auto takes the first that runs, is proved and is exp
   CHECK(choose.asked == 1);
   choose.verified = {};
   CHECK(choose("auto").explain ==
+        "vendor: one call; steady: unverified on compute capability 90");  // fast would not win
+  CHECK(choose("auto", {.is_small = true}).explain ==
         "vendor: one call; fast, steady: unverified on compute capability 90");
   choose.refusal = "no engine";
   CHECK(choose("auto", {.impossible = {Way::steady}}).explain ==
-        "sequential: member after member; fast: unverified on compute capability 90; steady: it "
-        "cannot; vendor: no engine");
+        "sequential: member after member; steady: it cannot; vendor: no engine");
 }
 
 TEST_CASE("strategy choice: auto takes what is slow for want of another, and odd ones never") {
@@ -115,7 +116,8 @@ TEST_CASE("strategy choice: auto takes what is slow for want of another, and odd
   choose.verified = {"fast", "odd"};
   Work work{.impossible = {Way::steady, Way::vendor, Way::sequential}};
   CHECK(choose("auto", work).explain ==
-        "fast: nothing else is left; steady, vendor, sequential: it cannot");
+        "fast: nothing that is expected to be faster can run it; steady, vendor, sequential: it "
+        "cannot");
   work.impossible.insert(Way::fast);
   CHECK_THROWS_MATCHES(
       choose("auto", work), Error,
@@ -134,7 +136,7 @@ TEST_CASE("strategy choice: sequential says which kernel of ours it launches") {
   const Work work{.impossible = {Way::fast, Way::vendor}};
   CHECK(choose("auto", work).explain ==
         "sequential: a launch per member of steady, which is unverified on compute capability 90; "
-        "nothing of a vendor's can run it; fast, vendor: it cannot");
+        "no vendor's library can run it; vendor: it cannot");
   choose.device = DeviceInfo{};
   CHECK(choose("auto", work).explain == "wide: all threads");
   CHECK(choose("sequential", work).explain == "sequential: asked for by name");

@@ -94,7 +94,7 @@ std::string explain_automatic(const StrategyRequest& request, const StrategyCand
   if (!launches_own_kernel(request, chosen)) return name + std::string(why) + passed.text();
   std::string explain = name + member_text(request);
   if (!request.is_verified(request.member_kernel)) {
-    explain += "; nothing of a vendor's can run it";
+    explain += "; no vendor's library can run it";
     passed.drop(request.member_kernel, unverified_text(request.device));  // is said already
   }
   return explain + passed.text();
@@ -103,7 +103,7 @@ std::string explain_automatic(const StrategyRequest& request, const StrategyCand
 std::pair<size_t, std::string> choose_automatically(const StrategyRequest& request,
                                                     std::span<const StrategyCandidate> candidates) {
   const std::string unverified = unverified_text(request.device);
-  PassedOver passed;
+  PassedOver passed, all;      // `passed`: what was expected to win
   std::vector<size_t> slower;  // for want of another
   for (size_t i = 0; i < candidates.size(); ++i) {
     const StrategyCandidate& candidate = candidates[i];
@@ -116,17 +116,19 @@ std::pair<size_t, std::string> choose_automatically(const StrategyRequest& reque
     }
     if (reason.empty()) reason = candidate.vendor_refusal();
     if (reason.empty()) return {i, explain_automatic(request, candidate, candidate.why, passed)};
-    passed.add(candidate.name, reason);
+    all.add(candidate.name, reason);
+    if (candidate.is_expected_to_win()) passed.add(candidate.name, reason);
   }
   for (const size_t i : slower) {
     const std::string refusal = candidates[i].vendor_refusal();
     if (refusal.empty()) {
-      return {i, explain_automatic(request, candidates[i], "nothing else is left", passed)};
+      return {i, explain_automatic(request, candidates[i],
+                                   "nothing that is expected to be faster can run it", passed)};
     }
-    passed.add(candidates[i].name, refusal);
+    all.add(candidates[i].name, refusal);
   }
-  throw_unsupported(std::string(request.primitive) + ": no strategy for \"auto\"" + passed.text() +
-                    (passed.has(unverified) ? "; ask for an unverified one by name" : ""));
+  throw_unsupported(std::string(request.primitive) + ": no strategy for \"auto\"" + all.text() +
+                    (all.has(unverified) ? "; ask for an unverified one by name" : ""));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ bool simt_is_expected_to_win(const LinearProblem& problem, const DeviceInfo&) {
 
 /// Tiles cross from member to member, and x is read for all of them at once.
 bool shared_input_is_expected_to_win(const LinearProblem& problem, const DeviceInfo&) {
-  return problem.num_members > 1;
+  return problem.shared_input && problem.num_members > 1;
 }
 
 /// So few rows that no tile is worth filling.
@@ -80,7 +80,7 @@ bool one_member_fills(const LinearProblem& problem, const DeviceInfo& device) {
          takes_batched(problem, device);
 }
 
-/// Where nothing else is left.
+/// Where nothing that is expected to be faster can run it.
 bool never(const LinearProblem&, const DeviceInfo&) {
   return false;
 }
