@@ -195,10 +195,12 @@ void add_verify(CLI::App& app, RunOptions& o) {
   app.add_option("--cases", o.sampled_cases, "so many of the cases selected, drawn by --seed")
       ->group("Cases")
       ->check(number_check(1, false, 1e6, "an integer from 1 to 10^6"));
-  app.add_flag("--all", o.compares_all,
-               "compare all of every output with the reference, however long that takes; else so "
-               "many rows of each member as take about a quarter of a second of a thread, the "
-               "first and the last among them")
+  app.add_flag(
+         "--all", o.compares_all,
+         "compare all of every output with the reference, however long that takes; else so "
+         "many rows of each member as take about a quarter of a second of a thread, the "
+         "first and the last among them. References take 16 bytes of memory an element; a case "
+         "for which fewer are available is refused")
       ->group("Cases");
   app.add_flag("--adversarial", o.is_adversarial,
                "also with whole numbers, whose results are exact, NaN and infinities (where all of "

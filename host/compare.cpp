@@ -15,6 +15,7 @@
 #include "host/core/cpu_device.hpp"
 #include "host/core/thread_pool.hpp"
 #include "wide/convert.hpp"
+#include "wide/error.hpp"
 
 namespace wide::catalog {
 
@@ -219,6 +220,23 @@ void compute_rows(const Workload& workload, double row_flops,
   }
 }
 
+/// Asked before any is taken: of gigabytes the system gives more than it has, and ends the process.
+void require_memory(int64_t num_rows, int64_t num_elements) {
+  constexpr double kBytesPerElement = 2 * sizeof(double);
+  constexpr double kBytesPerRow = sizeof(ReferenceSample::Row) + 2 * 16;  // and what malloc adds
+  const double needed = kBytesPerElement * static_cast<double>(num_elements) +
+                        kBytesPerRow * static_cast<double>(num_rows);
+  const int64_t available = available_memory_bytes();
+  if (needed <= static_cast<double>(available)) return;
+  char text[160];
+  std::snprintf(text, sizeof(text),
+                "the references of %lld elements of outputs take %.2f GiB of memory, expected at "
+                "most the %.2f that are available",
+                static_cast<long long>(num_elements), needed / 0x1p30,
+                static_cast<double>(available) / 0x1p30);
+  throw Error(ErrorCode::out_of_memory, text);
+}
+
 /// Why these are not the outputs that the reference was computed for; empty where they are.
 std::string shape_trouble(const ReferenceSample& reference, const MemberOutputs& outputs) {
   const auto expected = reference.members();
@@ -249,18 +267,24 @@ ReferenceSample::ReferenceSample(const Workload& workload, double flops_budget, 
   const double row_flops = std::max(workload.reference_row_flops(), 1.0);
   const double affordable =
       flops_budget / (row_flops * static_cast<double>(std::max<int64_t>(members, 1)));
-  std::mt19937_64 random(seed);
+  std::vector<int64_t> wanted;
+  int64_t num_rows = 0;
   for (int64_t member = 0; member < members; ++member) {
     const int64_t rows = workload.rows(member), length = workload.row_length(member);
     members_.push_back({rows, length});
+    wanted.push_back(affordable >= static_cast<double>(rows)
+                         ? rows
+                         : std::min(rows, std::max<int64_t>(3, static_cast<int64_t>(affordable))));
+    num_rows += wanted.back();
+    elements_ += wanted.back() * length;
     elements_in_all_ += rows * length;
-    const int64_t wanted = affordable >= static_cast<double>(rows)
-                               ? rows
-                               : std::max<int64_t>(3, static_cast<int64_t>(affordable));
-    for (const int64_t row : choose_rows(rows, wanted, random)) {
-      rows_.push_back({member, row, {}, {}});
-      elements_ += length;
-    }
+  }
+  require_memory(num_rows, elements_);
+  rows_.reserve(static_cast<size_t>(num_rows));
+  std::mt19937_64 random(seed);
+  for (size_t m = 0; m < wanted.size(); ++m) {
+    for (const int64_t row : choose_rows(members_[m].rows, wanted[m], random))
+      rows_.push_back({static_cast<int64_t>(m), row, {}, {}});
   }
   compute_rows(workload, row_flops, rows_);
 }

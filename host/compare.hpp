@@ -19,6 +19,7 @@ class ReferenceSample {
  public:
   /// `flops_budget` bounds the work; at least min(3, rows) rows of every member are taken. Several
   /// threads compute them, where that is worth while, and the same numbers however many.
+  /// Memory: 16 bytes an element. Throws out_of_memory where fewer are available.
   explicit ReferenceSample(const Workload& workload, double flops_budget = 2e8, uint64_t seed = 1);
 
   struct Row {

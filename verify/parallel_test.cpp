@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the threads of a CPU context have of the thread and the process that call them, and how
-// many there are.
+// many there are; and what memory is left.
 #include "host/core/parallel.hpp"
 
 #include <sched.h>
@@ -16,12 +16,15 @@
 #include <chrono>
 #include <climits>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <optional>
 #include <thread>
 
 #include "host/core/cpu_device.hpp"
 #include "host/core/float_control.hpp"
+#include "verify/support/folder.hpp"
 
 using namespace wide;
 
@@ -131,4 +134,34 @@ TEST_CASE("a control group's quota is processors, rounded up") {
     CAPTURE(none);
     CHECK(cpu_quota(none) == INT_MAX);
   }
+}
+
+TEST_CASE("memory that is available is the machine's, and no more than a control group has left") {
+  const test::TemporaryFolder folder;  // and the current one
+  const auto put = [](const std::filesystem::path& path, const char* text) {
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  };
+  CHECK(available_memory_bytes(".") == INT64_MAX);
+  put("proc/meminfo", "MemTotal: 9000 kB\nMemFree: 10 kB\nMemAvailable:    8000 kB\n");
+  CHECK(available_memory_bytes(".") == 8000 * 1024);
+  SECTION("of version 2") {
+    put("sys/fs/cgroup/memory.current", "5000\n");
+    put("sys/fs/cgroup/memory.max", "max\n");
+    CHECK(available_memory_bytes(".") == 8000 * 1024);
+    put("sys/fs/cgroup/memory.max", "6000\n");
+    CHECK(available_memory_bytes(".") == 1000);
+    put("sys/fs/cgroup/memory.stat", "anon 1\ninactive_file 300\nactive_file 20\n");
+    CHECK(available_memory_bytes(".") == 1320);
+    put("sys/fs/cgroup/memory.max", "4000\n");
+    CHECK(available_memory_bytes(".") == 0);
+  }
+  SECTION("of version 1") {
+    put("sys/fs/cgroup/memory/memory.usage_in_bytes", "5000\n");
+    put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    CHECK(available_memory_bytes(".") == 8000 * 1024);
+    put("sys/fs/cgroup/memory/memory.limit_in_bytes", "7000\n");
+    CHECK(available_memory_bytes(".") == 2000);
+  }
+  CHECK(available_memory_bytes() > 0);
 }

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // References by several threads: the numbers of one, whichever the primitive, and no row before
-// what it shares with others has been found.
+// what it shares with others has been found; and how much memory they may take.
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
 #include <functional>
 #include <limits>
@@ -72,6 +74,11 @@ class Rows final : public catalog::PackedWorkload {
     add_operand(operands::linear_y, Dtype::fp32, {rows, 1}, catalog::Distribution::none());
   }
   std::function<void(int64_t member, int64_t row)> on_row;
+  int64_t claimed_rows = 0;  ///< of a member, where it has not its own
+
+  int64_t rows(int64_t member) const override {
+    return claimed_rows > 0 ? claimed_rows : PackedWorkload::rows(member);
+  }
 
   std::string unsupported_reason(std::string_view) const override { return ""; }
   catalog::Prepared prepare(const PlanOptions&) override { return {}; }
@@ -155,6 +162,16 @@ TEST_CASE("a machine's threads take part, and what one of them throws ends it") 
     if (row == 50) throw Error(ErrorCode::invalid_argument, "no such row");
   };
   CHECK_THROWS_AS(ReferenceSample(rows, kAll), Error);
+}
+
+TEST_CASE("references that no memory is there for are refused before any is taken") {
+  Rows rows(1, 4, 0);
+  rows.on_row = [](int64_t, int64_t) {};
+  rows.claimed_rows = int64_t{1} << 60;
+  CHECK(ReferenceSample(rows, 1).rows().size() == 3);
+  CHECK_THROWS_MATCHES(ReferenceSample(rows, kAll), Error,
+                       Catch::Matchers::MessageMatches(Catch::Matchers::ContainsSubstring(
+                           "of 1152921504606846976 elements of outputs take ")));
 }
 
 }  // namespace wide::test

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the CPU's name, last cache level, memory and quota from Linux' text files.
+// Reads the CPU's name, last cache level, memory and quotas from Linux' text files.
 #include "host/core/cpu_device.hpp"
 
 #include <sched.h>
@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdint>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace wide {
@@ -48,6 +50,34 @@ int processors_of_process() {
   return static_cast<int>(std::thread::hardware_concurrency());
 }
 
+/// -1 where a file does not begin with a number: "max".
+int64_t number_in(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  int64_t number = 0;
+  return file >> number ? number : -1;
+}
+
+/// The number behind a word; -1 where a file has none.
+int64_t number_behind(std::string_view word, const std::filesystem::path& path) {
+  std::ifstream file(path);
+  for (std::string found; file >> found;) {
+    int64_t number = 0;
+    if (found == word && file >> number) return number;
+  }
+  return -1;
+}
+
+/// What a control group's limit leaves; INT64_MAX where it has none.
+int64_t bytes_left(const std::filesystem::path& group, const char* limit_name,
+                   const char* used_name) {
+  const int64_t limit = number_in(group / limit_name), used = number_in(group / used_name);
+  if (limit < 0 || used < 0) return INT64_MAX;
+  int64_t taken = used;
+  for (const char* files : {"active_file", "inactive_file"})
+    taken -= std::max<int64_t>(number_behind(files, group / "memory.stat"), 0);
+  return std::max<int64_t>(limit - std::max<int64_t>(taken, 0), 0);
+}
+
 }  // namespace
 
 int cpu_quota(const std::string& cpu_max) {
@@ -62,6 +92,15 @@ int usable_cpu_threads() {
   std::ifstream file("/sys/fs/cgroup/cpu.max");
   std::getline(file, cpu_max);
   return std::max(1, std::min(processors_of_process(), cpu_quota(cpu_max)));
+}
+
+int64_t available_memory_bytes(const std::filesystem::path& root) {
+  const int64_t kibibytes = number_behind("MemAvailable:", root / "proc/meminfo");
+  const std::filesystem::path groups = root / "sys/fs/cgroup";
+  return std::min(
+      {kibibytes < 0 ? INT64_MAX : kibibytes * 1024,
+       bytes_left(groups, "memory.max", "memory.current"),
+       bytes_left(groups / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes")});
 }
 
 DeviceInfo cpu_device_info(int num_threads) {
