@@ -3,17 +3,16 @@
 //
 // Tensors of more than 2^31 elements, and of more than 2^32 bytes: fill, copy, pack, unpack and an
 // operation. An index of 32 bits would come back to rows that hold something else.
-#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cstring>
-#include <fstream>
-#include <string>
 #include <vector>
 
+#include "host/core/cpu_device.hpp"
 #include "verify/support/devices.hpp"
 #include "verify/support/dice.hpp"
 #include "verify/support/simulation.hpp"
 #include "wide/convert.hpp"
+#include "wide/error.hpp"
 #include "wide/pack.hpp"
 #include "wide/pointwise.hpp"
 #include "wide/tensor.hpp"
@@ -25,23 +24,8 @@ constexpr int64_t kRows = int64_t{1} << 18, kFeatures = 4099, kMembers = 2;
 static_assert(kRows * kFeatures * kMembers > int64_t{1} << 31);
 constexpr int64_t kGibibyte = int64_t{1} << 30;
 
-/// What may be allocated, of the machine's memory and of the control group's.
-int64_t available_bytes() {
-  int64_t available = 0, limit = 0, used = 0;
-  std::ifstream machine("/proc/meminfo");
-  for (std::string word; machine >> word;) {
-    if (word == "MemAvailable:") machine >> available;
-  }
-  available *= 1024;
-  if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit &&
-      std::ifstream("/sys/fs/cgroup/memory.current") >> used) {
-    available = std::min(available, limit - used);
-  }
-  return available;
-}
-
 void require_memory() {
-  const int64_t available = available_bytes();
+  const int64_t available = available_memory_bytes();
   if (available >= 8 * kGibibyte) return;
   SKIP("needs 8 GiB of memory, " << available / kGibibyte << " are available");
 }
@@ -50,6 +34,16 @@ Context require_real_cuda() {
   const Context context = require_cuda();
   if (Simulation::is_present()) SKIP("2^31 elements would take the simulated GPU hours");
   return context;
+}
+
+/// Of the device as much as a case ever has there, at once.
+void require_device_memory(const Context& context) {
+  try {
+    const Tensor probe(context, Dtype::fp8_e4m3, {5, kGibibyte});
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::out_of_memory) throw;
+    SKIP("needs 5 GiB of the device's memory: " << error.what());
+  }
 }
 
 /// Rows of random bytes: no two are equal whose numbers differ by less than kPatterns, or by a
@@ -170,6 +164,7 @@ TEST_CASE("tensors of more than 2^31 elements are moved whole on the CPU") {
 TEST_CASE("tensors of more than 2^31 elements are moved whole on CUDA", "[gpu]") {
   const Context context = require_real_cuda();
   require_memory();
+  require_device_memory(context);
   move_huge_tensors(context);
 }
 TEST_CASE("a function of more than 2^31 elements reaches all of them on the CPU") {
@@ -179,6 +174,7 @@ TEST_CASE("a function of more than 2^31 elements reaches all of them on the CPU"
 TEST_CASE("a function of more than 2^31 elements reaches all of them on CUDA", "[gpu]") {
   const Context context = require_real_cuda();
   require_memory();
+  require_device_memory(context);
   apply_to_huge_tensor(context);
 }
 
