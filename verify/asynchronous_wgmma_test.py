@@ -5,6 +5,7 @@
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -46,6 +47,20 @@ def find_nvcc():
     return None
 
 
+def first_words(build):
+    """What Ninja calls first wherever it compiles CUDA: CMake writes launchers into the rules or, newer ones, a variable of each statement."""
+    rules, statements = build / "CMakeFiles/rules.ninja", build / "build.ninja"
+    if not (rules.exists() and statements.exists()):
+        return set()
+    commands = dict(re.findall(r"^rule (CUDA_COMPILER__\S+)\n(?:  [^\n]*\n)*?  command = ([^\n]*)", rules.read_text(), re.MULTILINE))
+    words = set()
+    for rule, variables in re.findall(r"^build [^\n]*: (CUDA_COMPILER__\S+)[^\n]*\n((?:  [^\n]*\n)*)", statements.read_text(), re.MULTILINE):
+        launcher = re.search(r"^  LAUNCHER = ([^\n]*)", variables, re.MULTILINE)
+        command = re.sub(r"\$\{LAUNCHER\}|\$LAUNCHER\b", lambda _: launcher[1] + " " if launcher else "", commands[rule])
+        words.add(shlex.split(command.replace("${CODE_CHECK}", ""))[0])
+    return words
+
+
 class AsynchronousWgmma(TreeCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -83,13 +98,26 @@ class AsynchronousWgmma(TreeCase):
             self.assertEqual((code, has_object), expected, said)
             self.assertEqual("(C75" in said, wait == 2, said)
 
+    def test_a_build_says_by_rules_or_by_statements_what_is_called_first(self):
+        self.assertEqual(first_words(self.root), set())
+        rule = "rule CXX_COMPILER__wide\n  command = /usr/bin/c++ -c $in\n\nrule CUDA_COMPILER__wide\n  depfile = $DEP_FILE\n  command = %s -c $in\n  description = x\n"
+        statements = "build a.o: CXX_COMPILER__wide a.cpp\n  DEFINES = -DA\n\nbuild k.cu.o: CUDA_COMPILER__wide k.cu || order\n  DEFINES = -DA\n%s  FLAGS = -O3\n\n"
+        newer = "${LAUNCHER}${CODE_CHECK}/cuda/bin/nvcc"
+        for command, variable, first in [("/w/asynchronous_wgmma /usr/bin/ccache nvcc", "", "/w/asynchronous_wgmma"),
+                                         ('"/with space/asynchronous_wgmma" nvcc', "", "/with space/asynchronous_wgmma"),
+                                         (newer, "  LAUNCHER = /w/asynchronous_wgmma /usr/bin/ccache \n", "/w/asynchronous_wgmma"),
+                                         (newer, '  LAUNCHER = "/with space/asynchronous_wgmma"\n', "/with space/asynchronous_wgmma"),
+                                         (newer, "", "/cuda/bin/nvcc")]:
+            self.put("CMakeFiles/rules.ninja", rule % command)
+            self.put("build.ninja", statements % variable)
+            self.assertEqual(first_words(self.root), {first})
+
     def test_this_build_compiles_every_kernel_by_it(self):
-        rules = BUILD / "CMakeFiles/rules.ninja" if BUILD else pathlib.Path("none")
-        commands = re.findall(r"^rule CUDA_COMPILER__.*?^  command = ([^\n]*)", rules.read_text(), re.MULTILINE | re.DOTALL) if rules.exists() else []
-        if not commands:
+        words = first_words(BUILD) if BUILD else set()
+        if not words:
             self.skipTest("not of a build with CUDA by Ninja")
-        for command in commands:
-            self.assertRegex(command, r"^\S*/scripts/cmake/asynchronous_wgmma ")
+        for word in words:
+            self.assertRegex(word, r"/scripts/cmake/asynchronous_wgmma$")
 
 
 if __name__ == "__main__":
