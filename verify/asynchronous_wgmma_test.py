@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""asynchronous_wgmma_test.py [BUILD]: what the compilers' launcher takes for slow, and that BUILD compiles all kernels by it."""
+"""asynchronous_wgmma_test.py [BUILD]: what the compilers' launcher takes for slow, that BUILD compiles all kernels by it, and ccache behind it."""
 import os
 import pathlib
 import re
@@ -111,6 +111,17 @@ class AsynchronousWgmma(TreeCase):
             self.put("CMakeFiles/rules.ninja", rule % command)
             self.put("build.ninja", statements % variable)
             self.assertEqual(first_words(self.root), {first})
+
+    def test_ccache_takes_no_launchers_place(self):
+        cmake = shutil.which("cmake")
+        if cmake is None:
+            self.skipTest("no cmake")
+        script = self.put("ask.cmake", f"include({ROOT.as_posix()}/scripts/cmake/WideCcache.cmake)\n"
+                          'message("${CMAKE_CXX_COMPILER_LAUNCHER} ${CMAKE_CUDA_COMPILER_LAUNCHER}")\n')
+        for given, expected in [((), "/c /c"), (("CUDA",), "/c /s"), (("CXX",), "/s /c"), (("CXX", "CUDA"), "/s /s")]:
+            launchers = [f"-DCMAKE_{language}_COMPILER_LAUNCHER=/s" for language in given]
+            result = subprocess.run([cmake, "-DWIDE_CCACHE=/c", *launchers, "-P", script], capture_output=True, text=True)
+            self.assertEqual(result.stderr.strip(), expected, result)
 
     def test_this_build_compiles_every_kernel_by_it(self):
         words = first_words(BUILD) if BUILD else set()
