@@ -97,8 +97,9 @@ class BatchnormPlan {
   ///         kind are read up to twice where there are gaps between channels or shared memory holds
   ///         few of them.
   /// Limits: on CUDA a launch has up to 2^31 - 1 channels of members, in eval blocks, each of up to
-  ///         16 KiB of one. Where it is all members' that has more, "auto" does without wide, which
-  ///         is unsupported; where it is one's, sequential is, too, when planned.
+  ///         16 KiB of one. If one launch for all members exceeds this, wide is unsupported and
+  ///         "auto" takes another strategy; if a single member exceeds it, so is sequential: making
+  ///         its plan throws unsupported.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, cuda, cudnn; unsupported where cudnn was asked for and operands are

@@ -83,8 +83,9 @@ class ChainPlan {
   /// Speed:  on CUDA a row is one block's, and so one multiprocessor's, however long it is: fewer
   ///         rows of all members than there are multiprocessors leave the others idle.
   /// Limits: on CUDA a launch has up to 2^31 - 1 blocks, each of a row, or of four of up to 256
-  ///         features. Where it is all members' that has more, "auto" runs them one after the other
-  ///         and wide is unsupported; where it is one's, there is no plan: unsupported.
+  ///         features. If one launch for all members exceeds this, "auto" launches each member and
+  ///         wide is unsupported; if a single member exceeds it, making the plan throws
+  ///         unsupported.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, cuda. Threads: safe with an Execution each.

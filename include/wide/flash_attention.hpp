@@ -90,8 +90,8 @@ class FlashAttentionPlan {
   ///         fp32, must be finite, as 0 v is not 0 where v is NaN or infinite. A query's NaN or
   ///         infinity affects only its own output.
   /// Limits: on CUDA a launch has up to 2^31 - 1 blocks, each of up to 128 queries of a head, or of
-  ///         the few of all heads that share keys. A kernel that would need more for all members is
-  ///         unsupported and "auto" takes another strategy, as sequential.
+  ///         the few of all heads that share keys. If one launch for all members exceeds this, its
+  ///         strategy is unsupported and "auto" takes another one, such as sequential.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace: nothing grows with Tq Tk.
   /// Errors: invalid_argument, cuda, cudnn; unsupported where cudnn was asked for and operands are

@@ -76,10 +76,9 @@ class GroupnormPlan {
   /// Speed:  on CUDA elements are moved one by one where rows of positions have gaps, and where
   ///         images do not begin and end at multiples of 16 bytes and a group takes more than half
   ///         of a block's shared memory.
-  /// Limits: on CUDA a launch has up to 2^31 - 1 groups of batch rows. Where it is all members'
-  /// that
-  ///         has more, "auto" does without wide, which is unsupported; where it is one's,
-  ///         sequential is, too, when planned.
+  /// Limits: on CUDA a launch has up to 2^31 - 1 groups of batch rows. If one launch for
+  ///         all members exceeds this, wide is unsupported and "auto" takes another strategy; if a
+  ///         single member exceeds it, so is sequential: making its plan throws unsupported.
   /// Stream: asynchronous on execution.stream; never synchronizes or allocates; may be captured.
   /// Memory: workspace_bytes() of execution.workspace.
   /// Errors: invalid_argument, cuda, cudnn; unsupported where cudnn, which has the norm of one
