@@ -77,8 +77,8 @@ class Lane {
   Tensor scratch_;
 };
 
-/// How many runs gave other bits than the first one, which ran alone; and where the first of them
-/// did.
+/// How many runs of all lanes gave other bits than their lane's first one, which ran alone; and
+/// where the first of them did.
 struct Differences {
   int64_t count = 0;
   std::string first;
@@ -132,10 +132,9 @@ Differences Repeater::repeat(const PrimitiveSpec& spec, const Case& point,
   Differences differences;
   for (int64_t i = 0; i < repeats; ++i) {
     run_at_once(lanes);
-    differences.add(alone.front(), lanes.front()->outputs());
+    for (size_t k = 0; k < lanes.size(); ++k) differences.add(alone[k], lanes[k]->outputs());
   }
   for (size_t i = 0; i < lanes.size(); ++i) {
-    differences.add(alone[i], lanes[i]->outputs());
     CHECK(lanes[i]->damage() == "");
     // Outputs that are the same whatever goes in would repeat, too.
     if (i > 0) CHECK(first_difference(alone.front(), alone[i]) != "");
@@ -218,6 +217,26 @@ TEST_CASE("one run in a thousand that gives other bits is seen") {
   CHECK(runs == 1001);
   CHECK(differences.count == 1);
   CHECK(differences.first == "member 0, row 0, column 0: 2.000000 and 3.000000");
+}
+
+TEST_CASE("so is one of what runs beside it") {
+  int64_t runs = 0;
+  size_t num_lanes = 0;
+  FakePrimitive front, beside;  // a lane's each, since they run at once
+  front.strategies = {{.name = "wide"}};
+  beside.strategies = {{.name = "wide"}};
+  beside.strategies[0].on_run = [&] { beside.strategies[0].factor = ++runs == 50 ? 3 : 5; };
+  const PrimitiveSpec specs[] = {front.spec(), beside.spec()};
+  PrimitiveSpec spec = specs[0];
+  spec.make_workload = [&](const Context& context, const Case& point,
+                           const catalog::WorkloadOptions& options) {
+    return specs[num_lanes++].make_workload(context, point, options);
+  };
+  const Differences differences =
+      Repeater(Context::cpu(), 1).repeat(spec, fake_case(2), "wide", 100);
+  CHECK(runs == 101);
+  CHECK(differences.count == 1);
+  CHECK(differences.first == "member 0, row 0, column 0: 5.000000 and 3.000000");
 }
 
 }  // namespace wide::test
