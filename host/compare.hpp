@@ -18,7 +18,8 @@ namespace wide::catalog {
 class ReferenceSample {
  public:
   /// `flops_budget` bounds the work; at least min(3, rows) rows of every member are taken. Several
-  /// threads compute them, where that is worth while, and the same numbers however many.
+  /// threads compute them, where that is worth while, and the same numbers however many; what rows
+  /// share, which is all the work of a sequence of `recurrent` or a batch row of a model, one does.
   /// Memory: 16 bytes an element. Throws out_of_memory where fewer are available.
   explicit ReferenceSample(const Workload& workload, double flops_budget = 2e8, uint64_t seed = 1);
 

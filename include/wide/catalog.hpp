@@ -234,9 +234,8 @@ class Workload {
   /// each value the largest error |got - value| that passes. Shares no code with any strategy.
   virtual void reference_row(int64_t member, int64_t row, std::span<double> values,
                              std::span<double> tolerances) const = 0;
-  /// So many rows of a member at a time, from its first on, share what reference_row() finds once
-  /// for them: behind one of these several threads may compute the others at once. 0: all of the
-  /// member's.
+  /// Each block of this many rows shares cached state. Once one row of a block is computed, the
+  /// others may be computed concurrently. 0: all rows of the member.
   virtual int64_t reference_rows_together() const { return 0; }
   /// What the errors' squares of a member's output may add up to, as a share of the outputs' own;
   /// infinite: anything. Bounds of single errors grow with a sum's length, and would let long sums
