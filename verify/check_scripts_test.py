@@ -117,32 +117,52 @@ class ReportsTest(ScriptTest):
         self.root = self.root.resolve()
         for name in ("reports", "mutate", "fuzz"):
             self.put(f"scripts/{name}", (ROOT / "scripts" / name).read_text(), 0o755)
-        self.put("kernels/k/k.cu", "old")
-        self.put("verify/simt/s.cpp", "old")
+        for name in ("kernels/k/k.cu", "kernels/k/other.cu", "verify/simt/s.cpp"):
+            self.put(name, "old")
         mutate, fuzz = (runpy.run_path(str(self.root / "scripts" / name), run_name=name) for name in ("mutate", "fuzz"))
         for path in fuzz["sources"](fuzz["TARGETS"]):
             self.put(path.relative_to(self.root), "old")
         for name, stated in [("mutation", mutate["source_hash"]()), ("sweep", "0" * 16), ("fuzz", fuzz["source_hash"](fuzz["TARGETS"]))]:
             self.put(f"verify/{name}_report.txt", f"2026-01-02, sources {stated}: fine\n")
 
+    def commit(self, message):
+        for words in (["init", "-q"], ["add", "."], ["commit", "-qm", message]):
+            code, output = self.run_script("git", "-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false", *words)
+            self.assertEqual(code, 0, output)
+
     def reports(self):
         code, output = self.run_script("scripts/reports", GIT_CEILING_DIRECTORIES=str(self.root.parent))
-        return code, [line.split(" anew: ")[0] for line in output.splitlines()]
+        return code, [line.split(" to renew: ")[0] for line in output.splitlines()]
 
     def test_what_changed_since_is_said_and_is_no_failure(self):
-        mutation, sweep, fuzz = (f"reports: {name}_report.txt of 2026-01-02 is of " for name in ("mutation", "sweep", "fuzz"))
-        same, other = "today's sources", "other sources than today's"
-        self.assertEqual(self.reports(), (0, [mutation + same, sweep + other + ";", fuzz + same]))  # of its history nothing is known
-        git = ("git", "-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false")
-        for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "reports"]):
-            self.assertEqual(self.run_script(*git, *words)[0], 0)
+        mutation, sweep, fuzz = (f"reports: {name}_report.txt of 2026-01-02 " for name in ("mutation", "sweep", "fuzz"))
+        same, older = "is of today's sources", "was made from older sources"
+        self.assertEqual(self.reports(), (0, [mutation + same, sweep + older + ";", fuzz + same]))  # of its history nothing is known
+        self.commit("reports")
         self.put("kernels/k/k.cu", "new")
         self.put("kernels/k/added.cu", "new")
         self.put("bench/events.cpp", "new")
-        count = other + ": 2 of 3 files have changed since;"
+        (self.root / "verify/simt/s.cpp").unlink()
+        count = older + " (3 of 4 files changed since);"  # all but other.cu
         code, lines = self.reports()
         self.assertEqual((code, lines[:2]), (0, [mutation + count, sweep + count]))
-        self.assertRegex(lines[2], re.escape(fuzz + other) + r": 1 of \d\d files have changed since;$")
+        self.assertRegex(lines[2], re.escape(fuzz + older) + r" \(1 of \d\d files changed since\);$")
+
+    def test_a_shallow_clone_counts_from_no_commit_that_it_lacks(self):
+        text = (self.root / "verify/sweep_report.txt").read_text()
+        self.put("verify/sweep_report.txt", "before")
+        self.commit("before")
+        self.put("verify/sweep_report.txt", text)
+        self.commit("reports")
+        self.put("kernels/k/k.cu", "new")
+        self.commit("more")
+        whole = self.root
+        for depth, count in [(1, ""), (2, ""), (3, " (1 of 3 files changed since)")]:
+            clone = whole / f"clone{depth}"
+            self.assertEqual(self.run_script("git", "clone", "-q", "--depth", depth, whole.as_uri(), clone)[0], 0)
+            self.root = clone
+            self.assertIn(f"reports: sweep_report.txt of 2026-01-02 was made from older sources{count};", self.reports()[1])
+            self.root = whole
 
     def test_a_report_without_a_hash_is_a_failure(self):
         self.put("verify/sweep_report.txt", "2026-01-02: fine\n")
