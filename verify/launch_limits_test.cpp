@@ -90,17 +90,31 @@ TEST_CASE("launch limits: rows") {
   const auto refusal = [](int64_t members, int64_t rows, int64_t features) {
     return row_launches(SoftmaxProblem{.num_members = members, .rows = rows, .features = features});
   };
-  const int64_t most = int64_t{4} * kernels::kMostBlocks;  // four rows of up to 256 features
+  const int64_t most = int64_t{8} * kernels::kMostBlocks;  // eight rows of 129 to 256 features
   CHECK(refusal(1, most, 256).sequential.empty());
   CHECK(refusal(1, most + 1, 256).sequential ==
         "a launch for a member has more than 2^31 - 1 blocks");
-  CHECK(refusal(1, kernels::kMostBlocks, 257).sequential.empty());
-  CHECK(!refusal(1, kTooMany, 257).sequential.empty());
-  CHECK(refusal(1024, (1 << 23) + 1, 2).sequential.empty());
-  CHECK(refusal(1024, (1 << 23) + 1, 2).wide ==
+  CHECK(refusal(1, kernels::kMostBlocks, 513).sequential.empty());
+  CHECK(!refusal(1, kTooMany, 513).sequential.empty());
+  // 32 rows of up to 64.
+  CHECK(refusal(1024, (1 << 26) + 1, 2).sequential.empty());
+  CHECK(refusal(1024, (1 << 26) + 1, 2).wide ==
         "one launch for all members has more than 2^31 - 1 blocks");
-  CHECK(refusal(1024, (1 << 23) - 1, 2).wide.empty());
+  CHECK(refusal(1024, (1 << 26) - 1, 2).wide.empty());
   CHECK(refusal(int64_t{1} << 40, int64_t{1} << 40, 0).wide.empty());
+}
+
+TEST_CASE("launch limits: few short rows have blocks of one warp") {
+  CHECK(kernels::row_blocks(4, 1024, 128) == 1024);
+  CHECK(kernels::row_blocks(1, 4097, 128) == 257);
+  CHECK(kernels::row_blocks(1, 8, 64) == 1);
+  CHECK(kernels::row_blocks(1, 9, 64) == 2);
+  CHECK(kernels::row_blocks(3, 1, 512) == 3);
+  CHECK(kernels::row_blocks(3, 5, 513) == 15);
+  for (const int64_t features : {1, 64, 65, 128, 129, 256, 257, 512}) {
+    CHECK(kernels::short_row_lanes(features) * kernels::kShortRowFloats >= features);
+    CHECK(32 % kernels::short_row_lanes(features) == 0);
+  }
 }
 
 TEST_CASE("launch limits: groupnorm's groups and batchnorm's channels") {

@@ -87,10 +87,30 @@ TEST_CASE("layernorm: without parameters, members may stand on an axis of their 
   }
 }
 
+TEST_CASE("layernorm: a row has the same bits among few as among many") {
+  constexpr int64_t kMany = 8200, kFew = 9;  // in blocks of four warps, and of one
+  for (const Context& context : test::devices_at_hand()) {
+    for (const int64_t d : {33, 64}) {
+      const LayernormProblem p{.num_members = 1, .rows = kMany, .features = d};
+      const std::vector<double> values = uniform(kMany * d, -1, 1, 1);
+      const std::vector<double> last(values.end() - kFew * d, values.end());
+      Tensor x = upload(context, Dtype::fp32, {kMany, d}, values);
+      Tensor few = upload(context, Dtype::fp32, {kFew, d}, last);
+      Tensor y(context, Dtype::fp32, {kMany, d}), of_few(context, Dtype::fp32, {kFew, d});
+      run(context, {x, {}, {}, y}, {.num_members = 1}, "wide");
+      run(context, {few, {}, {}, of_few}, {.num_members = 1}, "wide");
+      const std::vector<double> got = download(context, y);
+      INFO(to_string(context.device()) << " d " << d);
+      CHECK(worst_ratio(download(context, x), {}, {}, got, p) <= 1);
+      CHECK(std::vector<double>(got.end() - kFew * d, got.end()) == download(context, of_few));
+    }
+  }
+}
+
 TEST_CASE("layernorm: every path, dtype and odd size stays within its bound, whatever the offset") {
   for (const Context& context : test::devices_at_hand()) {
-    for (const int64_t d :
-         {1, 3, 7, 31, 33, 255, 257, 1000, 1024, 1025, 4097, 8200, 12200, 17000}) {
+    for (const int64_t d : {1, 3, 7, 31, 33, 64, 72, 255, 257, 512, 513, 1000, 1024, 1025, 4097,
+                            8200, 12200, 17000}) {
       if (test::wants_small_cases() && d > 4097) continue;
       for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
         for (const double offset : {0.0, 100.0, 1000.0}) {

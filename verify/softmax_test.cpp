@@ -71,8 +71,8 @@ TEST_CASE("softmax: a case worked out by hand") {
 
 TEST_CASE("softmax: every path, dtype and odd size stays within its bound") {
   for (const Context& context : test::devices_at_hand()) {
-    for (const int64_t d :
-         {1, 3, 8, 31, 255, 256, 257, 1000, 1024, 1032, 4097, 8192, 8200, 17001}) {
+    for (const int64_t d : {1, 3, 8, 31, 64, 72, 255, 256, 257, 512, 513, 1000, 1024, 1032, 4097,
+                            8192, 8200, 17001}) {
       const bool is_large = d > 1032 && d != 8200;
       if (test::wants_small_cases() && is_large) continue;
       for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {

@@ -25,50 +25,42 @@ namespace wide::kernels {
 
 constexpr int kWarp = 32;
 
-constexpr int kKeptFloats = 32;  ///< of a row, in a thread's registers
+// Who has a row: threads of a block along x. Rows of a block lie along y. Types rather than values,
+// because nvcc 13.0's stubs cannot name a class-type template argument.
 
-// Who has a row. Types rather than values, because nvcc 13.0's stubs cannot name a class-type
-// template argument.
-
-/// Lanes of a warp.
+/// Lanes of a warp: 4 to 32.
 struct ShortRow {
   static constexpr bool is_block = false;
-  static constexpr int lanes = 8;
-  static constexpr int rows_per_block = kWarp / lanes;
-  static constexpr int max_block = kWarp;  ///< threads
-  static constexpr int64_t max_features = lanes * kKeptFloats;
-  static_assert(rows_per_block == kShortRowsOfBlock && max_features == kShortRowFeatures);
+  static constexpr int kept_floats = kShortRowFloats;  ///< in a thread's registers
+  static constexpr int max_block = 128;                ///< threads
+  static constexpr int64_t max_features = kShortRowFeatures;
 
-  static int threads_for(int64_t) { return lanes; }
-  __device__ static int threads() { return lanes; }
-  __device__ static int thread() { return static_cast<int>(threadIdx.x) % lanes; }
+  static int threads_for(int64_t features) { return static_cast<int>(short_row_lanes(features)); }
+  __device__ static int threads() { return static_cast<int>(blockDim.x); }
 };
 
 /// A block of as many warps as can keep it.
 struct BlockRow {
   static constexpr bool is_block = true;
-  static constexpr int rows_per_block = 1;
+  static constexpr int kept_floats = 32;
   static constexpr int max_block = 512;
-  static constexpr int64_t max_features = max_block * kKeptFloats;
+  static constexpr int64_t max_features = max_block * kept_floats;
 
   static int threads_for(int64_t features) {
-    constexpr int64_t kWarpFeatures = kWarp * kKeptFloats;
+    constexpr int64_t kWarpFeatures = kWarp * kept_floats;
     return static_cast<int>((features + kWarpFeatures - 1) / kWarpFeatures) * kWarp;
   }
   __device__ static int threads() { return static_cast<int>(blockDim.x); }
-  __device__ static int thread() { return static_cast<int>(threadIdx.x); }
 };
 
 /// A block that cannot keep it and reads it again.
 struct LongRow {
   static constexpr bool is_block = true;
-  static constexpr int rows_per_block = 1;
   static constexpr int max_block = 256;
   static constexpr int64_t max_features = 0;  ///< that are kept
 
   static int threads_for(int64_t) { return max_block; }
   __device__ static int threads() { return max_block; }
-  __device__ static int thread() { return static_cast<int>(threadIdx.x); }
 };
 
 /// What combine(a, b) makes of the values of all threads of a row, in all of them, always in the
@@ -76,7 +68,9 @@ struct LongRow {
 template <class Policy, class Combine>
 __device__ inline float over_row(float value, float nothing, float* shared, Combine combine) {
   const auto over_lanes = [&](float of_lane, int lanes) {
-    for (int distance = lanes / 2; distance > 0; distance /= 2) {
+#pragma unroll
+    for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+      if (distance >= lanes) continue;
       of_lane = combine(of_lane, __shfl_xor_sync(0xffffffffu, of_lane, distance));
     }
     return of_lane;
@@ -85,12 +79,13 @@ __device__ inline float over_row(float value, float nothing, float* shared, Comb
     value = over_lanes(value, kWarp);
     const int warps = Policy::threads() / kWarp;
     if (warps == 1) return value;
-    const int warp = Policy::thread() / kWarp, lane = Policy::thread() % kWarp;
+    const int warp = static_cast<int>(threadIdx.x) / kWarp;
+    const int lane = static_cast<int>(threadIdx.x) % kWarp;
     if (lane == 0) shared[warp] = value;
     __syncthreads();
     return over_lanes(lane < warps ? shared[lane] : nothing, kWarp);
   } else {
-    return over_lanes(value, Policy::lanes);
+    return over_lanes(value, Policy::threads());
   }
 }
 template <class Policy>
@@ -123,7 +118,7 @@ class RowShare {
 
   /// Of a row that does not exist: nothing.
   __device__ RowShare(const RowAccess& access, bool exists) : is_aligned_(access.is_aligned) {
-    const int thread = Policy::thread();
+    const auto thread = static_cast<int>(threadIdx.x);
     const int more = access.is_strided ? 1 : kSize;
     count_ = exists ? access.shared_out + (thread < access.left_over ? more : 0) : 0;
     first_ = thread * more;
@@ -188,18 +183,16 @@ class RowTile {
   __device__ RowTile(const RowAccess& access, int64_t features, int64_t num_rows)
       : access_(access),
         features_(static_cast<int>(features)),
-        first_(int64_t{blockIdx.x} * Policy::rows_per_block),
-        rows_(static_cast<int>(min(int64_t{Policy::rows_per_block}, num_rows - first_))),
-        row_(Policy::is_block ? 0 : static_cast<int>(threadIdx.x) / Policy::threads()) {}
+        first_(int64_t{blockIdx.x} * most_rows()),
+        rows_(static_cast<int>(min(int64_t{most_rows()}, num_rows - first_))),
+        row_(Policy::is_block ? 0 : static_cast<int>(threadIdx.y)) {}
 
   __device__ RowShare<T, Policy> share() const { return {access_, row_ < rows_}; }
   /// Of this thread's row.
   __device__ int64_t index() const { return first_ + row_; }
 
   /// Elements of the block's rows in shared memory.
-  __device__ int size() const {
-    return access_.runs.pitch * (access_.is_joined ? 1 : Policy::rows_per_block);
-  }
+  __device__ int size() const { return access_.runs.pitch * (access_.is_joined ? 1 : most_rows()); }
   /// As bring_runs() and write_runs(); address_of(index) is a row's.
   template <class AddressOf>
   __device__ void bring(T* kept, const AddressOf& address_of) const {
@@ -225,10 +218,12 @@ class RowTile {
   }
 
  private:
+  __device__ static int most_rows() { return Policy::is_block ? 1 : static_cast<int>(blockDim.y); }
   __device__ int num_runs() const { return access_.is_joined ? 1 : rows_; }
   __device__ int length() const { return features_ * (access_.is_joined ? rows_ : 1); }
   __device__ static StagingTeam team() {
-    return {static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)};
+    return {static_cast<int>(threadIdx.x + blockDim.x * (Policy::is_block ? 0 : threadIdx.y)),
+            static_cast<int>(blockDim.x) * most_rows()};
   }
 
   const RowAccess& access_;
@@ -248,7 +243,8 @@ inline bool has_packed_rows(int64_t features, int64_t members, int64_t rows, int
 struct RowLaunch {
   RowAccess access;
   int64_t blocks = 0;
-  int threads = 0, bytes = 0;  ///< of a block
+  int threads = 0;          ///< of a row
+  int rows = 0, bytes = 0;  ///< of a block
 };
 
 /// `tiles`: how many of a block's rows lie in shared memory, where they do. `is_packed`: all
@@ -256,12 +252,14 @@ struct RowLaunch {
 template <class T, class Policy>
 RowLaunch row_launch(int64_t rows, int64_t members, int64_t features, bool is_aligned,
                      bool is_packed, int tiles) {
-  constexpr int64_t kSize = Vec16<T>::kSize, kRows = Policy::rows_per_block;
+  constexpr int64_t kSize = Vec16<T>::kSize;
   constexpr int64_t kMostBytes = 96 * 1024;  // that every device of sm_80 and later has
   const int threads = Policy::threads_for(features);
+  const int64_t rows_together = rows_of_block(rows * members, features);
   RowLaunch launch;
   launch.blocks = row_blocks(rows, members, features);
-  launch.threads = threads * static_cast<int>(kRows);
+  launch.threads = threads;
+  launch.rows = static_cast<int>(rows_together);
   RowAccess& access = launch.access;
   access.is_strided = features % kSize != 0;
   access.is_aligned = is_aligned && !access.is_strided;
@@ -269,8 +267,9 @@ RowLaunch row_launch(int64_t rows, int64_t members, int64_t features, bool is_al
   access.shared_out = static_cast<int>(pieces / threads * piece);
   access.left_over = static_cast<int>(pieces % threads);
   access.is_joined = is_packed;
-  const int64_t pitch = staged_pitch(features * (is_packed ? kRows : 1), kSize);
-  const int64_t bytes = pitch * (is_packed ? 1 : kRows) * tiles * static_cast<int64_t>(sizeof(T));
+  const int64_t pitch = staged_pitch(features * (is_packed ? rows_together : 1), kSize);
+  const int64_t bytes =
+      pitch * (is_packed ? 1 : rows_together) * tiles * static_cast<int64_t>(sizeof(T));
   const bool is_kept = features <= Policy::max_features;
   access.is_staged = is_kept && !access.is_aligned && bytes <= kMostBytes;
   if (!access.is_staged) return launch;
@@ -287,9 +286,9 @@ cudaError_t launch_rows(void (*kernel)(Parameters...), const RowLaunch& launch, 
   constexpr int kBytesOfSums = 512;  // or fewer, of blocks that share a row
   const cudaError_t status = allow_shared_bytes(kernel, launch.bytes, kBytesOfSums);
   if (status != cudaSuccess) return status;
-  return launch_kernel(kernel, static_cast<unsigned>(launch.blocks),
-                       static_cast<unsigned>(launch.threads), static_cast<size_t>(launch.bytes),
-                       stream, arguments..., launch.access);
+  const dim3 threads(static_cast<unsigned>(launch.threads), static_cast<unsigned>(launch.rows));
+  return launch_kernel(kernel, static_cast<unsigned>(launch.blocks), threads,
+                       static_cast<size_t>(launch.bytes), stream, arguments..., launch.access);
 }
 
 }  // namespace wide::kernels

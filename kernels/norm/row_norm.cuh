@@ -4,12 +4,12 @@
 // Rows of features normalised on their own: layernorm; rmsnorm, which takes no mean off; and
 // chains, which first add up what they normalise, or do nothing more than that.
 //
-// Plan: a row is read once, kept in the registers of 8 lanes (up to 256 features) or of a block of
-// 1 to 16 warps (up to 16384), and written once (rows.cuh). Rows are numbered (row, member),
-// members fastest: neighbours in the packed x; gamma and beta of a member come through L1. Longer
-// rows are read two or three times by a block of 256 threads: all but the first time from L2.
-// Statistics, in fp32: a first mean m from the sum, then d = x - m in place of x, and from d both
-// the correction of the mean and the variance. The common offset of a row is gone after the
+// Plan: a row is read once, kept in the registers of 4 to 32 lanes (up to 512 features) or of a
+// block of 1 to 16 warps (up to 16384), and written once (rows.cuh). Rows are numbered (row,
+// member), members fastest: neighbours in the packed x; gamma and beta of a member come through L1.
+// Longer rows are read two or three times by a block of 256 threads: all but the first time from
+// L2. Statistics, in fp32: a first mean m from the sum, then d = x - m in place of x, and from d
+// both the correction of the mean and the variance. The common offset of a row is gone after the
 // subtraction, which is exact where it is large, so it costs no accuracy. Without a mean, d is x
 // and the variance the mean square. A chain's sum is rounded as it would be stored before it is
 // normalised, whether or not it is: what comes out is bit for bit what the norm by itself makes of
@@ -145,7 +145,8 @@ __global__ void __launch_bounds__(Policy::max_block)
     row_norm_kernel(const __grid_constant__ RowNormParams p,
                     const __grid_constant__ Divisor by_members,
                     const __grid_constant__ RowAccess access) {
-  constexpr int kSize = Vec16<T>::kSize, kChunks = kKeptFloats / kSize;
+  constexpr int kSize = Vec16<T>::kSize, kKept = Policy::kept_floats;
+  constexpr int kChunks = kKept / kSize;
   constexpr bool kIsChain = kKind == RowKind::chain;
   const bool has_residual = kIsChain && p.residual != nullptr;
   const bool has_sum = kIsChain && p.sum != nullptr;
@@ -175,13 +176,13 @@ __global__ void __launch_bounds__(Policy::max_block)
   share.load(loaded, tile.place(kept, x_of));
   if (has_residual) share.load(added, tile.place(also_kept, residual_of));
   if (access.is_staged) __syncthreads();  // what is written may lie elsewhere
-  float values[kKeptFloats];
+  float values[kKept];
 #pragma unroll
-  for (int j = 0; j < kKeptFloats; ++j) values[j] = to_float(loaded[j / kSize].v[j % kSize]);
+  for (int j = 0; j < kKept; ++j) values[j] = to_float(loaded[j / kSize].v[j % kSize]);
   if constexpr (kIsChain) {
     const auto sum = tile.place(also_kept, sum_of);
 #pragma unroll
-    for (int j = 0; j < kKeptFloats; j += kAtOnce) {
+    for (int j = 0; j < kKept; j += kAtOnce) {
       add_up(p, share, member, j / kSize, added + j / kSize, values + j);
       if (has_sum) write_values(share, sum, j / kSize, values + j);
     }
@@ -199,7 +200,7 @@ __global__ void __launch_bounds__(Policy::max_block)
     }
     float rest = 0.0f, squares = 0.0f;
 #pragma unroll
-    for (int j = 0; j < kKeptFloats; ++j) {
+    for (int j = 0; j < kKept; ++j) {
       values[j] = share.exists(j / kSize, j % kSize) ? values[j] - of.rough_mean : 0.0f;
       rest += values[j];
       squares += values[j] * values[j];
@@ -210,7 +211,7 @@ __global__ void __launch_bounds__(Policy::max_block)
   }
   const auto y = tile.place(kept, y_of);
 #pragma unroll
-  for (int j = 0; j < kKeptFloats; j += kAtOnce) {
+  for (int j = 0; j < kKept; j += kAtOnce) {
     write_normalised(p, share, y, member, j / kSize, values + j, of.mean, of.scale);
   }
   if (!access.is_staged) return;

@@ -3,13 +3,13 @@
 //
 // y[r, n, :] = exp(x[r, n, :] - max) / sum exp(x[r, n, :] - max), or its logarithm
 //
-// Plan: a row is read once, kept in the registers of 8 lanes (up to 256 features) or of a block of
-// 1 to 16 warps (up to 16384), and written once (rows.cuh). Rows are numbered (row, member),
-// members fastest: neighbours in the packed x. Longer rows are read twice by a block of 256
-// threads: once for the largest value and the sum together, each thread correcting its sum whenever
-// its largest value grows, and once, from L2, to write. Memory: two floats per warp, and a block's
-// rows where they are not whole vectors of 16 bytes. Source of the method: Milakov, Gimelshein,
-// "Online normalizer calculation for softmax", 2018, arXiv:1805.02867.
+// Plan: a row is read once, kept in the registers of 4 to 32 lanes (up to 512 features) or of a
+// block of 1 to 16 warps (up to 16384), and written once (rows.cuh). Rows are numbered (row,
+// member), members fastest: neighbours in the packed x. Longer rows are read twice by a block of
+// 256 threads: once for the largest value and the sum together, each thread correcting its sum
+// whenever its largest value grows, and once, from L2, to write. Memory: two floats per warp, and a
+// block's rows where they are not whole vectors of 16 bytes. Source of the method: Milakov,
+// Gimelshein, "Online normalizer calculation for softmax", 2018, arXiv:1805.02867.
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/dispatch.hpp"
 #include "kernels/common/rows.cuh"
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(Policy::max_block)
                    const __grid_constant__ Divisor by_members,
                    const __grid_constant__ RowAccess access) {
   constexpr int kSize = Vec16<T>::kSize;
-  constexpr int kChunks = kKeptFloats / kSize;
+  constexpr int kChunks = Policy::kept_floats / kSize;
   extern __shared__ uint4 staged[];
   __shared__ float shared[2][kWarp];
   auto* kept = reinterpret_cast<T*>(staged);
