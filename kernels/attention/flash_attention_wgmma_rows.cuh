@@ -18,7 +18,7 @@ using AttentionPowers = uint32_t[policy.keys / 16][4];  // A's fragments
 
 template <AttentionWgmmaPolicy policy>
 struct AttentionSums {
-  float y[policy.dims / 2];
+  float y[policy.y_sums()];
   float most[2], total[2];  // of row lane / 4 and of the one 8 below, as AttentionRows has them
 
   __device__ void clear() {
@@ -58,7 +58,7 @@ __device__ inline void begin_scores(const char* q, const char* k,
 /// ptxas wants one between sums of different registers, and says so (C7519).
 template <class T, AttentionWgmmaPolicy policy>
 __device__ inline void begin_values(const AttentionPowers<policy>& powers, const char* v,
-                                    float (&y)[policy.dims / 2]) {
+                                    float (&y)[policy.y_sums()]) {
   arch::wgmma_fence();
   const uint64_t of_v = arch::operand_descriptor(
       v, policy.keys * kAttentionRowBytes, 8 * kAttentionRowBytes, arch::OperandSwizzle::bytes_128);
@@ -72,7 +72,7 @@ __device__ inline void begin_values(const AttentionPowers<policy>& powers, const
 
 /// Where the operands of begin_values() that are registers change hands.
 template <AttentionWgmmaPolicy policy>
-__device__ inline void hand_over(AttentionPowers<policy>& powers, float (&y)[policy.dims / 2]) {
+__device__ inline void hand_over(AttentionPowers<policy>& powers, float (&y)[policy.y_sums()]) {
   arch::wgmma_pin(y);
 #pragma unroll
   for (auto& fragment : powers) arch::wgmma_pin(fragment);
@@ -145,9 +145,9 @@ __device__ inline void round_powers(const AttentionScores<policy.rows()>& scores
 }
 
 template <AttentionWgmmaPolicy policy>
-__device__ inline void scale_rows(float (&y)[policy.dims / 2], const float (&factor)[2]) {
+__device__ inline void scale_rows(float (&y)[policy.y_sums()], const float (&factor)[2]) {
 #pragma unroll
-  for (int i = 0; i < policy.dims / 2; ++i) y[i] *= factor[i / 2 % 2];
+  for (int i = 0; i < policy.y_sums(); ++i) y[i] *= factor[i / 2 % 2];
 }
 
 /// Zeros over values behind the key length, which may be anything: their powers are 0, but 0 times
@@ -190,13 +190,8 @@ __device__ inline void store_head(AttentionStorage<policy>& s,
   arch::named_barrier_sync(barrier, kWarpgroup);
 #pragma unroll
   for (int panel = 0; panel < policy.panels(); ++panel) {
-    float block[kBlockSums];  // behind y's width zeros: boxes are read whole
-#pragma unroll
-    for (int i = 0; i < kBlockSums; ++i) {
-      const int sum = panel * kBlockSums + i;
-      block[i] = sum < policy.dims / 2 ? sums.y[sum] : 0.0f;
-    }
-    lay_down_box<T>(box + panel * kAttentionBoxQueries * kAttentionRowBytes, thread, block);
+    lay_down_box<T>(box + panel * kAttentionBoxQueries * kAttentionRowBytes, thread,
+                    reinterpret_cast<const float(&)[kBlockSums]>(sums.y[panel * kBlockSums]));
   }
   arch::fence_proxy_async();
   arch::named_barrier_sync(barrier, kWarpgroup);

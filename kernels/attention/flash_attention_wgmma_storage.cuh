@@ -21,12 +21,15 @@ constexpr int kAttentionRowBytes = kAttentionPanel * 2;
 static_assert(kAttentionBoxQueries == kBlockM && kAttentionPanel == kBlockN);
 
 struct AttentionWgmmaPolicy {
-  int dims;        // of a padded head as it is multiplied; shared memory has whole panels
+  int dims;        // of a padded head as scores take it; shared memory, values and y: whole panels
   int keys;        // of a tile
   int stages;      // tiles of keys in shared memory, and of values
   bool has_own_y;  // memory, else that of its queries: the next ones come later
 
   constexpr int panels() const { return (dims + kAttentionPanel - 1) / kAttentionPanel; }
+  /// Of a thread: n of a product with values is whole panels, as the canonical layouts of operands
+  /// that k does not run along are, of m or n in units of the swizzle's 64 elements.
+  constexpr int y_sums() const { return panels() * kAttentionPanel / 2; }
   constexpr int tile_bytes(int rows) const { return panels() * rows * kAttentionRowBytes; }
   /// The warp's part, in the words of flash_attention_fragments.cuh.
   constexpr AttentionMmaPolicy rows() const { return {dims, keys, 16, 0, 1}; }

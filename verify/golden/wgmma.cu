@@ -284,6 +284,7 @@ std::vector<Case> wgmma_cases() {
   add_registers<__half, 32, k>(cases);
   add_registers<__half, 64, mn>(cases);
   add_registers<__nv_bfloat16, 128, mn>(cases);
+  add_registers<__nv_bfloat16, 192, mn>(cases);
   add_registers<__nv_bfloat16, 256, mn>(cases);
   add_registers<arch::Tf32, 64, k>(cases);
   add_registers<__nv_fp8_e4m3, 64, k>(cases);
