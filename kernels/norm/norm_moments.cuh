@@ -77,8 +77,17 @@ class SliceReader {
     m.rough_mean = sum_over_team(sum, places[0], team_.threads) /
                    static_cast<float>(slice_.num_values(sampled));
 
-    float rest = 0.0f, squares = 0.0f;
+    // As rows' in row_norm.cuh, long slices are added up in stretches: one sum would drift.
+    constexpr uint32_t kStretch = 4096 / Vec16<T>::kSize;  // chunks of a thread
+    float rest = 0.0f, squares = 0.0f, rest_before = 0.0f, squares_before = 0.0f;
+    [[maybe_unused]] uint32_t chunks_added = 0;
     for_each_chunk([&](uint32_t number, const Vec16<T>& chunk) {
+      if constexpr (!is_kept) {
+        if (++chunks_added % kStretch == 0) {
+          rest_before += rest, squares_before += squares;
+          rest = squares = 0.0f;
+        }
+      }
       const auto count = static_cast<int>(slice_.count_of(number));
       const auto add_one = [&](T value) {
         const float d = to_float(value) - m.rough_mean;
@@ -95,6 +104,7 @@ class SliceReader {
         }
       }
     });
+    rest += rest_before, squares += squares_before;
     m.count = static_cast<float>(slice_.num_values(end));
     m.mean = sum_over_team(rest, places[1], team_.threads) / m.count;
     const float variance =
