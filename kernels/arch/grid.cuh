@@ -30,9 +30,12 @@ __device__ inline void wait_for_grid() {
 /// Lets the kernel behind start its blocks, once every block of this one has said so or has ended,
 /// so that it takes no block's place. A matter of time only: whoever needs this one's results waits
 /// for its end. Never before wait_for_grid(): a kernel's end stands for that of all before it, and
-/// three at a time would hold one another's places.
+/// three at a time would hold one another's places. Nothing where WIDE_PROGRAMMATIC_LAUNCH is off,
+/// so that an engine's kernel that asks to start early does not either.
 __device__ inline void launch_dependents() {
+#if WIDE_PROGRAMMATIC_LAUNCH
   if constexpr (kHasSm90) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 
 /// Both, which is how a kernel begins that has no reason to let the next one's blocks in later. For
