@@ -7,6 +7,7 @@
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <set>
 
 #include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"
@@ -200,6 +201,20 @@ TEST_CASE("members of a shared input are one wider member") {
   CHECK(chosen(problem, kH200, proved) == "shared_input");
   problem.batch = 64;
   CHECK(linear_kernel_of(shared_input, problem, kH200) == small_m);
+  for (const DeviceInfo& device : {kH200, kA100}) {  // neighbours change no member's bits
+    LinearProblem shared;
+    shared.batch = 64, shared.in_features = 4096, shared.out_features = 128;
+    shared.dtype = Dtype::bf16, shared.shared_input = true;
+    std::set<LinearStrategy> kernels, own;
+    for (const int64_t n : {2, 3, 16, 64, 131, 132, 1000}) {
+      shared.num_members = n;
+      kernels.insert(linear_kernel_of(shared_input, complete_linear_problem(shared), device));
+      LinearProblem layer = shared;
+      layer.shared_input = false, layer.out_features = 1024;
+      own.insert(own_linear_kernel(complete_linear_problem(layer), device));
+    }
+    CHECK((kernels.size() == 1 && own.size() == 1));
+  }
   problem.batch = 4;
   CHECK(linear_kernel_of(shared_input, problem, kH200) == gemv);
   LinearProblem strict = problem;

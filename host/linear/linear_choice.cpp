@@ -32,11 +32,12 @@ bool gemv_is_expected_to_win(const LinearProblem& problem, const DeviceInfo&) {
 }
 
 bool wgmma_reads_weights_once(const LinearProblem& problem, const DeviceInfo& device) {
-  return reads_weights_once_instead(LinearStrategy::wgmma, problem, device);
+  return reads_weights_once_instead(LinearStrategy::wgmma, problem, device, problem.num_members);
 }
 
 bool tensor_core_reads_weights_once(const LinearProblem& problem, const DeviceInfo& device) {
-  return reads_weights_once_instead(LinearStrategy::tensor_core, problem, device);
+  return reads_weights_once_instead(LinearStrategy::tensor_core, problem, device,
+                                    problem.num_members);
 }
 
 /// Up to 64 rows each weight is multiplied so few times that the memory is the limit, and the

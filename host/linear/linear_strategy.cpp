@@ -201,7 +201,8 @@ LinearStrategy own_linear_kernel(const LinearProblem& problem, const DeviceInfo&
   };
   if (takes_it(gemv)) return gemv;
   for (const LinearStrategy kernel : {wgmma, tensor_core}) {
-    if (reads_weights_once_instead(kernel, problem, device) && takes_it(kernel)) return kernel;
+    if (reads_weights_once_instead(kernel, problem, device, kUsualMembers) && takes_it(kernel))
+      return kernel;
   }
   for (const LinearStrategy kernel : {small_m, wgmma, tensor_core}) {
     if (takes_it(kernel)) return kernel;

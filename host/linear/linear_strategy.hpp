@@ -81,10 +81,13 @@ inline constexpr int64_t kMaxGemvBatch = 4;
 inline constexpr int64_t kMaxSmallBatch = 64;
 
 /// Whether `kernel`, wgmma or tensor_core, should take a problem that small_m takes, too: its tile
-/// holds all rows, where small_m's two tiles both read the weights, and there are enough tiles for
-/// all multiprocessors.
+/// holds all rows, where small_m's two tiles both read the weights, and so many members like the
+/// problem's have enough tiles for all multiprocessors.
 bool reads_weights_once_instead(LinearStrategy kernel, const LinearProblem& problem,
-                                const DeviceInfo& device);
+                                const DeviceInfo& device, int64_t num_members);
+/// Members of an ensemble where a choice may not hang on their number: neighbours never change a
+/// member's bits.
+inline constexpr int64_t kUsualMembers = 8;
 
 /// The members of a shared input as one member with all their outputs; the same problem where their
 /// weights, biases or outputs do not lie side by side.

@@ -39,12 +39,12 @@ kernels::LinearSimtTile choose_linear_simt_tile(const LinearProblem& problem) {
 }
 
 bool reads_weights_once_instead(LinearStrategy kernel, const LinearProblem& problem,
-                                const DeviceInfo& device) {
+                                const DeviceInfo& device, int64_t num_members) {
   constexpr int64_t kRows = 64, kSmallRows = 32;  // of the lowest tile; of small_m's tallest
   if (problem.batch <= kSmallRows || problem.batch > kRows) return false;
   const int64_t tiles = linear_tiles_of(problem, kRows, kernel == LinearStrategy::wgmma ? 128 : 64);
   return device.num_multiprocessors > 0 &&
-         tiles >= ceil_div(device.num_multiprocessors, std::max<int64_t>(problem.num_members, 1));
+         tiles >= ceil_div(device.num_multiprocessors, std::max<int64_t>(num_members, 1));
 }
 
 LinearProblem as_one_member(const LinearProblem& problem) {
@@ -81,10 +81,9 @@ LinearStrategy linear_kernel_of(LinearStrategy strategy, const LinearProblem& pr
   if (problem.batch <= kMaxGemvBatch) return gemv;
   if (problem.dtype == Dtype::fp32 && !problem.allow_tf32) return simt;
   const LinearStrategy tiled = has_wgmma ? wgmma : tensor_core;
-  LinearProblem launched = asked;
-  if (strategy == sequential) launched.num_members = 1;
-  const bool is_small =
-      problem.batch <= kMaxSmallBatch && !reads_weights_once_instead(tiled, launched, device);
+  const bool is_small = problem.batch <= kMaxSmallBatch &&
+                        !reads_weights_once_instead(tiled, problem, device,
+                                                    strategy == sequential ? 1 : kUsualMembers);
   return is_small ? small_m : tiled;
 }
 
