@@ -173,6 +173,15 @@ void add_trace(CLI::App& app, TraceOptions& o) {
   app.footer(exit_codes());
 }
 
+/// What stands behind an option's one value is an argument, as the names of primitives are: a list
+/// is filled by giving its option again.
+void take_one_value_each(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() > 1 && !option->get_positional())
+      option->type_size(1)->allow_extra_args(false);
+  }
+}
+
 /// What "" is to mean is anybody's guess, most often that a script's variable is not set.
 void refuse_empty_values(CLI::App& app) {
   const CLI::Validator is_something(
@@ -222,6 +231,7 @@ struct Program {
     refuse_empty_values(app);
     for (CLI::App* command : app.get_subcommands({})) {
       command->allow_extras()->fallthrough();
+      take_one_value_each(*command);
       refuse_empty_values(*command);
     }
   }

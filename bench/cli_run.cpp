@@ -152,8 +152,6 @@ void add_checking(CLI::App& app, RunOptions& o) {
                  "a command of the shell: another program beside the baselines, on the same "
                  "operands, checked as strategies are and timed in the same rounds; may be "
                  "repeated. scripts/peers/torch_peer.py is PyTorch")
-      ->type_size(1)
-      ->allow_extra_args(false)
       ->group("Strategies");
   app.add_option("--save-workspace", o.saving,
                  "of checked calls, operands, results and what was expected, as files for "

@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options that say nothing, or of which nothing could come, are refused before anything runs.
+// Options that say nothing, or of which nothing could come, are refused before anything runs, and
+// none takes for its own what stands behind its value.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
 #include <sstream>
 
 #include "verify/cli_case.hpp"
@@ -17,17 +19,17 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 
 /// The long names of a command's options that take a value, as its help shows them; without axes,
-/// which are hundreds and alike.
-std::vector<std::string> options_with_values(const std::string& command) {
+/// which are hundreds and alike; of those that may be repeated only, where `only_lists`.
+std::vector<std::string> options_with_values(const std::string& command, bool only_lists = false) {
   std::istringstream help(wbench(command + " --help").out);
   std::vector<std::string> names;
   bool are_axes = false;
   for (std::string line; std::getline(help, line);) {
     std::istringstream words(line);
-    std::string name, kind;
-    words >> name >> kind;
+    std::string name, kind, dots;
+    words >> name >> kind >> dots;
     if (line.ends_with(':') && !line.starts_with(' ')) are_axes = line == "Axes:";
-    if (!line.starts_with("  -") || are_axes) continue;
+    if (!line.starts_with("  -") || are_axes || (only_lists && dots != "...")) continue;
     if (kind.starts_with("TEXT") || kind.starts_with("INT") || kind.starts_with("FLOAT"))
       names.push_back(name.substr(name.rfind(',') + 1));
   }
@@ -57,6 +59,28 @@ TEST_CASE("nor does an argument") {
     CHECK(o.code == kUsage);
     CHECK_THAT(o.err, ContainsSubstring("\"\", expected"));
   }
+}
+
+TEST_CASE("an option that may be repeated leaves the arguments behind its value alone") {
+  const test::TemporaryFolder folder;
+  const std::string linear = " linear -p ci -d cpu --dry-run";
+  for (const std::string command : {"run", "verify", "tune"}) {
+    const std::vector<std::string> names = options_with_values(command, true);
+    CHECK(names.size() >= 3);
+    for (const std::string& name : names) {
+      CAPTURE(command, name);
+      const Outcome o = wbench(command + " " + name + " a=1" + linear);
+      CHECK_THAT(o.err, !ContainsSubstring("--op is missing"));
+    }
+  }
+  for (const char* option :
+       {"--json a.json", "--csv a.csv", "--context a=b", "-o a.json -o b.json"})
+    CHECK(wbench("run " + std::string(option) + linear).out == wbench("run" + linear).out);
+  CHECK(wbench("run -a n=3 -a batch=5" + linear).out == wbench("run --n 3 --batch 5" + linear).out);
+  CHECK(std::filesystem::is_empty("."));
+  const Outcome absent = wbench("show --export md=- absent.json");
+  CHECK(absent.code == kRuntimeError);
+  CHECK_THAT(absent.err, ContainsSubstring("absent.json"));
 }
 
 TEST_CASE("an option without an effect is refused, with what it is of") {
