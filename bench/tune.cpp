@@ -36,10 +36,6 @@ bool is_vendors(const catalog::PrimitiveSpec& spec, const std::string& strategy)
                      });
 }
 
-void keep_faster(std::optional<Timed>& best, const std::string& name, double time_ns) {
-  if (!best || time_ns < best->time_ns) best = Timed{name, time_ns};
-}
-
 /// By the rule that speedups of a run are judged by, "auto" in the baseline's place.
 Speedup compared(const RunnerResult& winner, const RunnerResult* automatic, Regime regime,
                  uint64_t seed) {
@@ -53,36 +49,66 @@ Speedup compared(const RunnerResult& winner, const RunnerResult* automatic, Regi
   return unknown;
 }
 
+/// A candidate that is right, with its median.
+struct Candidate {
+  const RunnerResult* runner;
+  double time_ns;
+};
+
+bool is_same_way(const RunnerResult& a, const RunnerResult& b) {
+  return a.strategy == b.strategy && a.policy == b.policy;
+}
+
+/// The fastest whose verdict against "auto" is "faster", else the fastest of all: one whose times
+/// scatter hides no other. What is behind the choice of "auto", measured under its own name, is no
+/// faster than that, whatever "auto" took.
+size_t find_winner(const std::vector<Candidate>& candidates, const RunnerResult* automatic,
+                   Regime regime, uint64_t seed) {
+  for (size_t i = 0; automatic != nullptr && i < candidates.size(); ++i) {
+    const RunnerResult& runner = *candidates[i].runner;
+    if (is_same_way(runner, *automatic)) break;
+    if (compared(runner, automatic, regime, seed).verdict == "faster") return i;
+  }
+  return 0;
+}
+
+Timed timed(const Candidate& candidate) {
+  return {candidate.runner->name, candidate.time_ns};
+}
+
 std::optional<TunedCase> tuned_in(const CaseResult& result, const catalog::PrimitiveSpec& spec,
                                   Regime regime, uint64_t seed) {
   TunedCase tuned;
   tuned.regime = regime;
-  const RunnerResult *winner = nullptr, *automatic = nullptr;
+  std::vector<Candidate> candidates;
+  const RunnerResult* automatic = nullptr;
   for (const RunnerResult& runner : result.strategies) {
     const std::optional<double> time_ns = median_in(runner, regime);
     if (!time_ns || !is_right(runner)) continue;
-    if (runner.name == kAuto) {
-      tuned.automatic = Timed{runner.strategy, *time_ns};
-      tuned.automatic_policy = runner.policy;
-      automatic = &runner;
+    if (runner.name != kAuto) {
+      candidates.push_back({&runner, *time_ns});
       continue;
     }
-    ++tuned.num_candidates;
-    if (regime != Regime::cpu && is_vendors(spec, runner.strategy)) {
-      keep_faster(tuned.vendor, runner.name, *time_ns);
-    }
-    if (tuned.num_candidates > 1 && !(*time_ns < tuned.winner.time_ns)) {
-      keep_faster(tuned.runner_up, runner.name, *time_ns);
-      continue;
-    }
-    if (tuned.num_candidates > 1) tuned.runner_up = tuned.winner;
-    tuned.winner = {runner.name, *time_ns};
-    tuned.strategy = runner.strategy;
-    tuned.policy = runner.policy;
-    winner = &runner;
+    tuned.automatic = Timed{runner.strategy, *time_ns};
+    tuned.automatic_policy = runner.policy;
+    automatic = &runner;
   }
-  if (winner == nullptr) return std::nullopt;
-  tuned.vs_auto = compared(*winner, automatic, regime, seed);
+  if (candidates.empty()) return std::nullopt;
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
+  const size_t first = find_winner(candidates, automatic, regime, seed);
+  const RunnerResult& winner = *candidates[first].runner;
+  tuned.winner = timed(candidates[first]);
+  tuned.strategy = winner.strategy;
+  tuned.policy = winner.policy;
+  tuned.vs_auto = compared(winner, automatic, regime, seed);
+  tuned.num_candidates = static_cast<int64_t>(candidates.size());
+  if (candidates.size() > 1) tuned.runner_up = timed(candidates[first == 0 ? 1 : 0]);
+  for (const Candidate& candidate : candidates) {
+    if (regime == Regime::cpu || !is_vendors(spec, candidate.runner->strategy)) continue;
+    tuned.vendor = timed(candidate);
+    break;
+  }
   return tuned;
 }
 

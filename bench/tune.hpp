@@ -34,13 +34,14 @@ struct Timed {
   double time_ns = 0;  ///< median
 };
 
-/// The fastest of the candidates that were right before and after they were timed.
+/// What was found of the candidates that were right before and after they were timed.
 struct TunedCase {
+  /// The smallest median of those that are "faster" than "auto"; of all, where none is.
   Timed winner;
   std::string strategy, policy;  ///< the winner's
   int64_t num_candidates = 0;
   Regime regime = Regime::cpu;
-  std::optional<Timed> runner_up;
+  std::optional<Timed> runner_up;  ///< the smallest median of the others
   std::optional<Timed> automatic;  ///< what "auto" takes without a cache, by its strategy's name
   std::string automatic_policy;
   std::optional<Timed> vendor;  ///< the fastest that is the vendor's, or loops over its calls

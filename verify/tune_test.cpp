@@ -131,6 +131,25 @@ TEST_CASE("where nothing is faster beyond doubt, auto's own choice stands") {
   CHECK(kept_entry(*tuned, "hash") == TuningEntry{"cublaslt", "h1", 100 * 1e-3, 2, "hash", true});
 }
 
+TEST_CASE("a candidate whose times scatter hides none that is certainly faster") {
+  std::vector<double> scattered(12, 102 / 86.0);  // 70 and 102 by turns: the median is 86
+  for (size_t i = 0; i < scattered.size(); i += 2) scattered[i] = 70 / 86.0;
+  std::vector<RunnerResult> runners{
+      timed("wgmma:m64n128", 86, scattered), timed("gemv", 120, kSteady),
+      timed("tensor_core:m16n64", 87, kSteady), timed("small_m:m8n64", 90, kSteady),
+      timed_auto("cublaslt:h1", 100, kSteady)};
+  const auto tuned = tuned_case(result_of(runners), linear());
+  REQUIRE(tuned);
+  CHECK((tuned->beats_auto() && tuned->winner.name == "tensor_core:m16n64"));
+  CHECK(tuned->vs_auto.speedup_ratio == Approx(100 / 87.0));
+  CHECK((tuned->runner_up->name == "wgmma:m64n128" && tuned->runner_up->time_ns == 86));
+  CHECK(kept_entry(*tuned, "hash") ==
+        TuningEntry{"tensor_core", "m16n64", 87 * 1e-3, 4, "hash", false});
+  // Where the one that scatters is auto's own choice, what is behind it is no gain.
+  runners.back() = timed_auto("wgmma:m64n128", 100, kSteady);
+  CHECK(kept_entry(*tuned_case(result_of(runners), linear()), "hash")->is_autos_own);
+}
+
 TEST_CASE("auto's own choice is not faster than itself, whatever was measured") {
   const auto own = [](const std::string& choice) {
     return *tuned_case(result_of({timed("simt:m16n64", 100, kSteady), timed("gemv", 120, kSteady),
