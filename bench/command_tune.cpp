@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <limits>
 #include <ostream>
+#include <utility>
 
 #include "bench/cli.hpp"
 #include "bench/commands.hpp"
@@ -122,6 +123,42 @@ const CaseResult* run_one(RunPlan plan, const catalog::PrimitiveSpec& spec,
   return result.cases.empty() ? nullptr : &tuned.result.cases.back();
 }
 
+/// These strategies and "auto" in full; none where that failed, or none of them was right.
+/// `budget_s` of 0 is none.
+std::optional<TunedCase> tune_in_full(RunPlan plan, const catalog::PrimitiveSpec& spec,
+                                      const catalog::Case& point,
+                                      std::vector<std::string> strategies, double budget_s,
+                                      Tuned& tuned, std::ostream& err) {
+  strategies.emplace_back("auto");  // the heuristic's choice, to compare with
+  plan.calibration = tuned.calibration;
+  plan.config.budget_s.reset();
+  if (budget_s > 0) plan.config.budget_s = budget_s;
+  const uint64_t seed = plan.config.seed;
+  const CaseResult* one = run_one(std::move(plan), spec, point, std::move(strategies), tuned, err);
+  return one == nullptr ? std::nullopt : tuned_case(*one, spec, seed);
+}
+
+/// What beats "auto" as the best of many is measured again, beside "auto" alone, and that decides.
+/// A case in which it cannot be is not tuned.
+void confirm_winners(const RunPlan& plan, const catalog::PrimitiveSpec& spec, double budget_s,
+                     Tuned& tuned, std::ostream& err) {
+  const auto start = Clock::now();
+  auto found = std::exchange(tuned.cases, {});
+  auto num_left = std::count_if(found.begin(), found.end(),
+                                [](const auto& one) { return one.second.beats_auto(); });
+  for (auto& [point, first] : found) {
+    if (!first.beats_auto()) {
+      tuned.cases.emplace_back(point, std::move(first));
+      continue;
+    }
+    if (is_interrupted()) continue;
+    const double left = budget_s - seconds_since(start);
+    const double share = budget_s > 0 ? std::max(0.1, left / static_cast<double>(num_left--)) : 0;
+    const auto again = tune_in_full(plan, spec, point, {first.winner.name}, share, tuned, err);
+    if (again) tuned.cases.emplace_back(point, confirmed(std::move(first), *again));
+  }
+}
+
 /// Whether a case, or a strategy in it, did worse than not to apply.
 bool has_trouble(const CaseResult& c) {
   if (c.strategies.empty()) return c.status != Status::ok;
@@ -178,13 +215,8 @@ void search_case(const RunPlan& plan, const catalog::PrimitiveSpec& spec,
     std::vector<std::string> finalists;
     for (size_t i = from; i < std::min(from + kFinalists, found.ranking.size()); ++i)
       finalists.push_back(names[found.ranking[i]]);
-    finalists.emplace_back("auto");  // the heuristic's choice, to compare with
-    RunPlan full = plan;
-    full.calibration = tuned.calibration;
-    full.config.budget_s.reset();
-    if (budget_s > 0) full.config.budget_s = std::max(0.1, budget_s - seconds_since(start));
-    const CaseResult* one = run_one(full, spec, point, finalists, tuned, err);
-    auto best = one == nullptr ? std::nullopt : tuned_case(*one, spec, plan.config.seed);
+    const double left = budget_s > 0 ? std::max(0.1, budget_s - seconds_since(start)) : 0;
+    auto best = tune_in_full(plan, spec, point, finalists, left, tuned, err);
     if (!best) continue;
     best->num_candidates = found.num_measured;
     tuned.cases.emplace_back(point, *best);
@@ -203,6 +235,22 @@ void search_op(const RunPlan& plan, const catalog::PrimitiveSpec& spec, const Tu
         budget_s > 0 ? std::max(0.1, left / static_cast<double>(cases.size() - i)) : 0;
     search_case(plan, spec, cases[i], options, share, tuned, err);
   }
+}
+
+/// Every candidate of every case in full.
+void measure_all(RunPlan plan, const catalog::PrimitiveSpec& spec, double budget_s, Tuned& tuned,
+                 std::ostream& err) {
+  const auto start = Clock::now();
+  plan.strategies.emplace_back("auto");
+  if (budget_s > 0) plan.config.budget_s = kSearchShare * budget_s;
+  tuned.has_run = run_guarded(plan, tuned.result, err);
+  tuned.calibration = tuned.result.calibration;
+  for (const CaseResult& one : tuned.result.cases) {
+    if (auto found = tuned_case(one, spec, plan.config.seed))
+      tuned.cases.emplace_back(one.point, *found);
+  }
+  const double left = budget_s > 0 ? std::max(0.1, budget_s - seconds_since(start)) : 0;
+  confirm_winners(plan, spec, left, tuned, err);
 }
 
 /// What --space names of the op, instead of --strategy; false where that is nothing.
@@ -246,12 +294,7 @@ Tuned tune_op(const GlobalOptions& global, const TuneOptions& options, const Con
     search_op(plan, spec, options, budget_s, tuned, err);
     return tuned;
   }
-  plan.strategies.emplace_back("auto");  // the heuristic's choice, to compare with
-  tuned.has_run = run_guarded(plan, tuned.result, err);
-  for (const CaseResult& one : tuned.result.cases) {
-    if (auto found = tuned_case(one, spec, plan.config.seed))
-      tuned.cases.emplace_back(one.point, *found);
-  }
+  measure_all(plan, spec, budget_s, tuned, err);
   return tuned;
 }
 

@@ -217,6 +217,14 @@ std::optional<TunedCase> tuned_case(const CaseResult& result, const catalog::Pri
   return std::nullopt;
 }
 
+TunedCase confirmed(TunedCase found, const TunedCase& again) {
+  found.winner = again.winner;
+  found.automatic = again.automatic;
+  found.automatic_policy = again.automatic_policy;
+  found.vs_auto = again.vs_auto;
+  return found;
+}
+
 std::optional<TuningEntry> kept_entry(const TunedCase& tuned, const std::string& kernel_hash) {
   TuningEntry entry;
   entry.num_candidates = tuned.num_candidates;

@@ -60,6 +60,10 @@ struct TunedCase {
 std::optional<TunedCase> tuned_case(const CaseResult& result, const catalog::PrimitiveSpec& spec,
                                     uint64_t seed = 1);
 
+/// `found` by what its winner and "auto" were measured as once more: the best of many flatters
+/// itself, and what is measured for it alone does not. The other candidates stay as they were.
+TunedCase confirmed(TunedCase found, const TunedCase& again);
+
 /// What a cache keeps: the winner where it beats "auto", else what "auto" takes. None where "auto"
 /// has no time: nothing is known to be faster then, and nothing to stand.
 std::optional<TuningEntry> kept_entry(const TunedCase& tuned, const std::string& kernel_hash);
