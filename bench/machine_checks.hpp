@@ -26,7 +26,7 @@ std::optional<EnvironmentCheck> ceilings_check(const Calibration& before, const 
 /// Of a run that took longer than its budget: E_BUDGET, with both. Its samples are as few as they
 /// may be, so what it says is less sure than what the budget was given for.
 std::optional<EnvironmentCheck> budget_check(const RunResult& result);
-/// "--budget 2 s was exceeded by 1.5 s: .."; empty where it was not.
+/// "--budget 2 s was exceeded by 1.50 s: .."; empty where it was not, by 1 % of it at least.
 std::string budget_text(double budget_s, double taken_s);
 
 }  // namespace wide::bench

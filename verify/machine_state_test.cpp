@@ -156,8 +156,13 @@ TEST_CASE("a budget that was exceeded is said with both times") {
   const auto check = budget_check(result);
   REQUIRE(check);
   CHECK((check->code == "E_BUDGET" && check->severity == "warn"));
-  CHECK_THAT(check->text, ContainsSubstring("--budget 2 s was exceeded by 1.5 s"));
+  CHECK_THAT(check->text, ContainsSubstring("--budget 2 s was exceeded by 1.50 s: every case"));
   CHECK(budget_text(4, 3.5).empty());
+  CHECK_THAT(budget_text(3600, 3952), ContainsSubstring("--budget 3600 s was exceeded by 352 s"));
+  CHECK_THAT(budget_text(0.5, 0.52), ContainsSubstring("--budget 0.5 s was exceeded by 20.0 ms"));
+  CHECK(budget_text(60, 60.00001).empty());
+  CHECK(budget_text(60, 60.5).empty());
+  CHECK_FALSE(budget_text(60, 60.7).empty());
 }
 
 TEST_CASE("a ceiling that was not measured has not moved") {
