@@ -137,6 +137,22 @@ TEST_CASE("failures are told in full, once, with the command that repeats them")
   CHECK(line_with(text, "FAILED layernorm n=100 batch=16 d=256 dtype=fp32 absent").empty());
 }
 
+TEST_CASE("right results that have other bits each time are told once, and wrong ones as wrong") {
+  RunResult result = sample_result();
+  CHECK_THAT(report_text(result, {.width = 200}), !ContainsSubstring("UNSTABLE"));
+  result.cases.front().strategies.at(1).verify.bitwise_stable = false;
+  result.cases.back().strategies.at(0).verify.bitwise_stable = true;
+  for (RunnerResult& runner : result.cases.back().strategies) {
+    if (runner.status != Status::ok) runner.verify.bitwise_stable = false;
+  }
+  const std::string text = report_text(result, {.width = 200});
+  INFO(text);
+  const std::string name = result.cases.front().strategies[1].name;
+  CHECK_THAT(line_with(text, "UNSTABLE linear"),
+             ContainsSubstring(" " + name + ": calls that were checked gave different bits"));
+  CHECK(text.find("UNSTABLE") == text.rfind("UNSTABLE"));
+}
+
 TEST_CASE("what a file says cannot steer the terminal") {
   RunResult result = sample_result();
   result.devices[0].name = "\x1b]0;title\x07";

@@ -146,8 +146,14 @@ std::vector<std::pair<std::string, std::string>> skips_of(const std::vector<Repo
   return skips;
 }
 
-/// Failures with the command that repeats them, reasons of choices, points that do not exist, and
-/// what speaks against the machine.
+/// Whether right results of a row's runner had other bits each time; wrong ones are told as such.
+bool has_unstable_bits(const ReportRow& row) {
+  return row.runner != nullptr && status_of(row) == Status::ok &&
+         !row.runner->verify.bitwise_stable.value_or(true);
+}
+
+/// Failures with the command that repeats them, bits that are not the same again, reasons of
+/// choices, points that do not exist, and what speaks against the machine.
 std::string notes_text(const RunResult& result, const std::vector<ReportRow>& rows, bool explains) {
   std::string notes;
   const auto place = [](const ReportRow& row) {
@@ -164,6 +170,12 @@ std::string notes_text(const RunResult& result, const std::vector<ReportRow>& ro
     if (!is_mistrusted(c)) continue;
     notes += fmt::format("MISTRUSTED {} {}: most of what it was checked against is 0\n",
                          c.point.op(), c.point.to_string());
+  }
+  for (const ReportRow& row : rows) {
+    if (row.opens_runner && has_unstable_bits(row))
+      notes += fmt::format(
+          "UNSTABLE {}: calls that were checked gave different bits, all within the tolerance\n",
+          place(row));
   }
   for (const ReportRow& row : rows) {
     if (!explains || row.runner == nullptr) continue;
