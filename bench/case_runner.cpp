@@ -378,8 +378,8 @@ class CaseRunner {
     find_launch_overheads();
   }
 
-  /// A strategy has both regimes itself; the loop's replays are the baseline `graph`. Of `streams`
-  /// nobody times a graph, and what replays has no launches by the host.
+  /// A strategy has both regimes itself; the loop's replays are the baseline `graph`. `streams` has
+  /// no graph measurement, and graph replays have no host launches.
   void find_launch_overheads() {
     RunnerResult* loop = nullptr;
     const RunnerResult* graph = nullptr;

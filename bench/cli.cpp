@@ -83,7 +83,7 @@ void add_selection(CLI::App& app, Options& o) {
 
 /// Not of `profile`, whose arguments are the tool's.
 void add_named_ops(CLI::App& app, Selection& s) {
-  app.add_option("op", s.named_ops, "primitives, or all: --op may go without saying");
+  app.add_option("op", s.named_ops, "primitives, or all: the same as --op");
 }
 
 void add_baselines(CLI::App& app, RunOptions& o) {
@@ -122,8 +122,8 @@ void add_sampling(CLI::App& app, Options& o) {
       ->capture_default_str();
   app.add_option(
          "--budget", o.budget_s,
-         "seconds for the whole sweep: fewer samples, never fewer cases; that it was exceeded "
-         "is said; run: 60 for ci")
+         "seconds for the whole sweep: fewer samples, never fewer cases; a warning tells when it "
+         "was exceeded; run: 60 for ci")
       ->group(group)
       ->check(kPositive);
   app.add_option("--order-seed", o.config.order_seed, "of the strategies' order")

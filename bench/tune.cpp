@@ -240,7 +240,7 @@ std::optional<TuningEntry> kept_entry(const TunedCase& tuned, const std::string&
 std::string kept_text(const TunedCase& tuned) {
   if (tuned.beats_auto()) return tuned.winner.name;
   if (!tuned.automatic) return "-";
-  return "auto: " + (tuned.is_autos_own() ? std::string("its own") : tuned.vs_auto.verdict);
+  return tuned.is_autos_own() ? "auto (same choice)" : "auto: " + tuned.vs_auto.verdict;
 }
 
 }  // namespace wide::bench

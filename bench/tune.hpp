@@ -68,8 +68,8 @@ TunedCase confirmed(TunedCase found, const TunedCase& again);
 /// has no time: nothing is known to be faster then, and nothing to stand.
 std::optional<TuningEntry> kept_entry(const TunedCase& tuned, const std::string& kernel_hash);
 
-/// The same in words: "small_m:m8n64"; "auto: its own" or, with the verdict, "auto: same" where
-/// that stands; "-" for nothing.
+/// The same in words: "small_m:m8n64"; "auto (same choice)" or, with the verdict, "auto: same"
+/// where that stands; "-" for nothing.
 std::string kept_text(const TunedCase& tuned);
 
 }  // namespace wide::bench

@@ -16,8 +16,8 @@
 namespace wide {
 
 /// The fastest of several strategies and policies for one problem on one device, all of which were
-/// compared with the reference in the same run; what "auto" takes by itself where none was faster
-/// beyond doubt.
+/// compared with the reference in the same run; auto's own choice if no candidate was significantly
+/// faster.
 struct TuningEntry {
   std::string strategy;
   std::string policy;  ///< empty where the strategy has none
@@ -26,7 +26,7 @@ struct TuningEntry {
   /// Of the primitive's CUDA kernels when they were measured. Where they have changed since,
   /// strategies that need proof are no longer taken from this entry.
   std::string kernel_hash;
-  bool is_autos_own = false;  ///< the choice of "auto" stands: no other candidate was faster
+  bool is_autos_own = false;  ///< no candidate was significantly faster
   friend bool operator==(const TuningEntry&, const TuningEntry&) = default;
 };
 
