@@ -43,7 +43,8 @@ void require_no_extras(const CLI::App& app, const CLI::App& command) {
 std::string with_named_ops(const CLI::App& command, std::string ops,
                            const std::vector<std::string>& named) {
   for (const std::string& name : named) {
-    if (command.get_option_no_throw("--" + name) != nullptr) {
+    // `verify` has an option --all, and all primitives are meant by the word all the same.
+    if (name != "all" && command.get_option_no_throw("--" + name) != nullptr) {
       throw Error(ErrorCode::invalid_argument,
                   "unknown argument \"" + name + "\", did you mean --" + name + "?");
     }

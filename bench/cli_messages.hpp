@@ -14,8 +14,8 @@ namespace wide::bench {
 /// invalid_argument where anything is.
 void require_no_extras(const CLI::App& app, const CLI::App& command);
 
-/// Primitives named without --op, behind `ops` of it. Throws invalid_argument where one is the name
-/// of an option that lacks its dashes.
+/// Primitives named without --op, behind `ops` of it. Throws invalid_argument where one, but
+/// for "all", is the name of an option that lacks its dashes.
 std::string with_named_ops(const CLI::App& command, std::string ops,
                            const std::vector<std::string>& named);
 
