@@ -90,12 +90,12 @@ TEST_CASE("launch limits: rows") {
   const auto refusal = [](int64_t members, int64_t rows, int64_t features) {
     return row_launches(SoftmaxProblem{.num_members = members, .rows = rows, .features = features});
   };
-  const int64_t most = int64_t{8} * kernels::kMostBlocks;  // eight rows of 129 to 256 features
+  const int64_t most = int64_t{16} * kernels::kMostBlocks;  // 16 rows of 129 to 256 features
   CHECK(refusal(1, most, 256).sequential.empty());
   CHECK(refusal(1, most + 1, 256).sequential ==
         "a launch for a member has more than 2^31 - 1 blocks");
-  CHECK(refusal(1, kernels::kMostBlocks, 513).sequential.empty());
-  CHECK(!refusal(1, kTooMany, 513).sequential.empty());
+  CHECK(refusal(1, kernels::kMostBlocks, 1025).sequential.empty());
+  CHECK(!refusal(1, kTooMany, 1025).sequential.empty());
   // 32 rows of up to 64.
   CHECK(refusal(1024, (1 << 26) + 1, 2).sequential.empty());
   CHECK(refusal(1024, (1 << 26) + 1, 2).wide ==
@@ -109,11 +109,14 @@ TEST_CASE("launch limits: few short rows have blocks of one warp") {
   CHECK(kernels::row_blocks(1, 4097, 128) == 257);
   CHECK(kernels::row_blocks(1, 8, 64) == 1);
   CHECK(kernels::row_blocks(1, 9, 64) == 2);
-  CHECK(kernels::row_blocks(3, 1, 512) == 3);
-  CHECK(kernels::row_blocks(3, 5, 513) == 15);
-  for (const int64_t features : {1, 64, 65, 128, 129, 256, 257, 512}) {
-    CHECK(kernels::short_row_lanes(features) * kernels::kShortRowFloats >= features);
-    CHECK(32 % kernels::short_row_lanes(features) == 0);
+  CHECK(kernels::row_blocks(3, 1, 512) == 2);
+  CHECK(kernels::row_blocks(3, 1, 257) == 3);
+  CHECK(kernels::row_blocks(3, 1, 1024) == 3);
+  CHECK(kernels::row_blocks(3, 5, 1025) == 15);
+  for (const int64_t features : {1, 64, 65, 128, 129, 256, 257, 512, 513, 1024}) {
+    const int64_t lanes = kernels::short_row_lanes(features);
+    CHECK(lanes * kernels::short_row_floats(features) >= features);
+    CHECK(32 % lanes == 0);
   }
 }
 

@@ -109,8 +109,8 @@ TEST_CASE("layernorm: a row has the same bits among few as among many") {
 
 TEST_CASE("layernorm: every path, dtype and odd size stays within its bound, whatever the offset") {
   for (const Context& context : test::devices_at_hand()) {
-    for (const int64_t d : {1, 3, 7, 31, 33, 64, 72, 255, 257, 512, 513, 1000, 1024, 1025, 4097,
-                            8200, 12200, 17000}) {
+    for (const int64_t d : {1,   3,   7,   31,   33,   64,   72,   128,  129,   255,
+                            257, 512, 513, 1000, 1024, 1025, 4097, 8200, 12200, 17000}) {
       if (test::wants_small_cases() && d > 4097) continue;
       for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
         for (const double offset : {0.0, 100.0, 1000.0}) {

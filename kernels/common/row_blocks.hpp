@@ -8,13 +8,22 @@
 
 namespace wide::kernels {
 
-/// Of a row that lanes of a warp have: what each keeps, and what all can. Longer ones have a block.
-inline constexpr int64_t kShortRowFloats = 16, kShortRowFeatures = 32 * kShortRowFloats;
+/// Of rows that lanes of a warp have; longer ones have a block.
+inline constexpr int64_t kShortRowFeatures = 1024;
 
-/// As few lanes as can keep it, but 4: what they load together is 64 bytes side by side.
+/// That a lane keeps: of longer rows many, as a lane has much to do whatever it keeps; of shorter
+/// ones fewer, since those have too few loads under way but for more resident warps.
+constexpr int64_t short_row_floats(int64_t features) {
+  return features <= 128 ? 16 : 32;
+}
+
+/// As few lanes as can keep it, but 4: what they load together is 64 bytes side by side. Longer
+/// rows that may be taken one by one from shared memory have a warp: two rows would meet in its
+/// banks.
 constexpr int64_t short_row_lanes(int64_t features) {
+  if (features > 256 && features % 8 != 0) return 32;
   int64_t lanes = 4;
-  while (lanes * kShortRowFloats < features) lanes *= 2;
+  while (lanes * short_row_floats(features) < features) lanes *= 2;
   return lanes;
 }
 

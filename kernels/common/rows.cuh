@@ -14,8 +14,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <type_traits>
-
 #include "kernels/common/launch.hpp"
 #include "kernels/common/row_blocks.hpp"
 #include "kernels/common/staged_runs.cuh"
@@ -28,12 +26,14 @@ constexpr int kWarp = 32;
 // Who has a row: threads of a block along x. Rows of a block lie along y. Types rather than values,
 // because nvcc 13.0's stubs cannot name a class-type template argument.
 
-/// Lanes of a warp: 4 to 32.
+/// Lanes of a warp: 4 or 8 that keep 16, or 8 to 32 that keep 32.
+template <int kFloats>
 struct ShortRow {
   static constexpr bool is_block = false;
-  static constexpr int kept_floats = kShortRowFloats;  ///< in a thread's registers
-  static constexpr int max_block = 128;                ///< threads
-  static constexpr int64_t max_features = kShortRowFeatures;
+  static constexpr int kept_floats = kFloats;  ///< in a thread's registers
+  static constexpr int max_block = 128;        ///< threads
+  static constexpr int64_t max_features = kFloats == 16 ? 128 : kShortRowFeatures;
+  static_assert(short_row_floats(max_features) == kFloats);
 
   static int threads_for(int64_t features) { return static_cast<int>(short_row_lanes(features)); }
   __device__ static int threads() { return static_cast<int>(blockDim.x); }
@@ -63,34 +63,47 @@ struct LongRow {
   __device__ static int threads() { return max_block; }
 };
 
-/// What combine(a, b) makes of the values of all threads of a row, in all of them, always in the
-/// same order; whole warps take part. `shared`: kWarp floats that no other reduction uses.
-template <class Policy, class Combine>
-__device__ inline float over_row(float value, float nothing, float* shared, Combine combine) {
-  const auto over_lanes = [&](float of_lane, int lanes) {
+/// In place of each value what combine(a, b) makes of those of all threads of a row, always in the
+/// same order; whole warps take part. `shared`: kWarp floats for each that no other call uses.
+template <class Policy, int count, class Combine>
+__device__ inline void over_row(float (&values)[count], float nothing, float (*shared)[kWarp],
+                                Combine combine) {
+  const auto over_lanes = [&](int lanes) {
 #pragma unroll
     for (int distance = kWarp / 2; distance > 0; distance /= 2) {
       if (distance >= lanes) continue;
-      of_lane = combine(of_lane, __shfl_xor_sync(0xffffffffu, of_lane, distance));
+#pragma unroll
+      for (float& value : values) {
+        value = combine(value, __shfl_xor_sync(0xffffffffu, value, distance));
+      }
     }
-    return of_lane;
   };
   if constexpr (Policy::is_block) {
-    value = over_lanes(value, kWarp);
+    over_lanes(kWarp);
     const int warps = Policy::threads() / kWarp;
-    if (warps == 1) return value;
     const int warp = static_cast<int>(threadIdx.x) / kWarp;
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
-    if (lane == 0) shared[warp] = value;
+    if (lane == 0) {
+#pragma unroll
+      for (int i = 0; i < count; ++i) shared[i][warp] = values[i];
+    }
     __syncthreads();
-    return over_lanes(lane < warps ? shared[lane] : nothing, kWarp);
+#pragma unroll
+    for (int i = 0; i < count; ++i) values[i] = lane < warps ? shared[i][lane] : nothing;
+    over_lanes(kWarp);
   } else {
-    return over_lanes(value, Policy::threads());
+    over_lanes(Policy::threads());
   }
 }
+template <class Policy, int count>
+__device__ void sum_over_row(float (&values)[count], float (*shared)[kWarp]) {
+  over_row<Policy>(values, 0.0f, shared, [](float a, float b) { return a + b; });
+}
 template <class Policy>
-__device__ float row_sum(float value, float* shared) {
-  return over_row<Policy>(value, 0.0f, shared, [](float a, float b) { return a + b; });
+__device__ float row_sum(float value, float (*shared)[kWarp]) {
+  float values[]{value};
+  sum_over_row<Policy>(values, shared);
+  return values[0];
 }
 
 /// How rows are moved: the same for all of a launch.
@@ -132,8 +145,9 @@ class RowShare {
   __device__ void load(Vec16<T> (&values)[chunks], const RowPlace<const T>& from, float fill = 0.0f,
                        int first = 0) const {
     Vec16<T> filled;
+    const T behind = from_float<T>(fill);
 #pragma unroll
-    for (T& value : filled.v) value = from_float<T>(fill);
+    for (T& value : filled.v) value = behind;
     if (is_aligned_) {
 #pragma unroll
       for (int c = 0; c < chunks; ++c) {
@@ -204,11 +218,10 @@ class RowTile {
     write_runs(kept, access_.runs, num_runs(), length(), team(),
                [&](int run) { return address_of(first_ + run); });
   }
-  /// This thread's row, whose elements are in `kept` if rows are staged.
-  template <class AddressOf>
-  __device__ auto place(T* kept, const AddressOf& address_of) const {
-    const auto row = address_of(index());
-    using Element = std::remove_pointer_t<decltype(row)>;
+  /// `row` is address_of(index()), this thread's row; its elements are in `kept` if rows are
+  /// staged.
+  template <class Element, class AddressOf>
+  __device__ RowPlace<Element> place(T* kept, Element* row, const AddressOf& address_of) const {
     RowPlace<Element> place{row, row};
     if (access_.is_staged) {
       place.elements = access_.is_joined ? kept + phase_of(address_of(first_)) + row_ * features_

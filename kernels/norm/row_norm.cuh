@@ -4,8 +4,8 @@
 // Rows of features normalised on their own: layernorm; rmsnorm, which takes no mean off; and
 // chains, which first add up what they normalise, or do nothing more than that.
 //
-// Plan: a row is read once, kept in the registers of 4 to 32 lanes (up to 512 features) or of a
-// block of 1 to 16 warps (up to 16384), and written once (rows.cuh). Rows are numbered (row,
+// Plan: a row is read once, kept in the registers of 4 to 32 lanes (up to 1024 features) or of a
+// block of 2 to 16 warps (up to 16384), and written once (rows.cuh). Rows are numbered (row,
 // member), members fastest: neighbours in the packed x; gamma and beta of a member come through L1.
 // Longer rows are read two or three times by a block of 256 threads: all but the first time from
 // L2. Statistics, in fp32: a first mean m from the sum, then d = x - m in place of x, and from d
@@ -140,8 +140,28 @@ __device__ bool is_normalised(const RowNormParams& p) {
   return kKind != RowKind::chain || p.norm != ChainNorm::none;
 }
 
+/// From the sums, in each thread, of what is left of its share of a row and of its squares: the
+/// scale, and of centred rows the correction of the mean.
+template <class Policy, RowKind kKind>
+__device__ void take_moments(const RowNormParams& p, float (&sums)[2], float inverse,
+                             float (*shared)[kWarp], RowStatistics& of) {
+  if (is_centred<kKind>(p)) {
+    sum_over_row<Policy>(sums, shared);
+    of.mean = sums[0] * inverse;
+  } else {
+    sums[1] = row_sum<Policy>(sums[1], shared);
+  }
+  of.scale = row_scale(sums[1] * inverse - of.mean * of.mean, p.epsilon);
+}
+
+/// Of short rows, on a multiprocessor: as many as registers hold without spills. 0: as it comes.
+template <class Policy, RowKind kKind>
+constexpr int kResidentBlocks = Policy::is_block            ? 0
+                                : Policy::kept_floats == 16 ? (kKind == RowKind::chain ? 6 : 9)
+                                                            : (kKind == RowKind::chain ? 4 : 6);
+
 template <class T, class Policy, RowKind kKind>
-__global__ void __launch_bounds__(Policy::max_block)
+__global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy, kKind>)
     row_norm_kernel(const __grid_constant__ RowNormParams p,
                     const __grid_constant__ Divisor by_members,
                     const __grid_constant__ RowAccess access) {
@@ -159,7 +179,7 @@ __global__ void __launch_bounds__(Policy::max_block)
   const auto residual_of = [&](int64_t i) { return place_of(i).residual; };
   const auto y_of = [&](int64_t i) { return place_of(i).y; };
   const auto sum_of = [&](int64_t i) { return place_of(i).sum; };
-  const int64_t member = place_of(tile.index()).member;
+  const RowNormPlace<T> mine = place_of(tile.index());
   // x and then y; residual and then the sum.
   T *kept = reinterpret_cast<T*>(staged), *also_kept = kept + tile.size();
   arch::follow_grid();
@@ -173,17 +193,18 @@ __global__ void __launch_bounds__(Policy::max_block)
     arch::cp_async_wait<0>();
     __syncthreads();
   }
-  share.load(loaded, tile.place(kept, x_of));
-  if (has_residual) share.load(added, tile.place(also_kept, residual_of));
+  share.load(loaded, tile.place(kept, mine.x, x_of));
+  if (has_residual) share.load(added, tile.place(also_kept, mine.residual, residual_of));
   if (access.is_staged) __syncthreads();  // what is written may lie elsewhere
   float values[kKept];
 #pragma unroll
   for (int j = 0; j < kKept; ++j) values[j] = to_float(loaded[j / kSize].v[j % kSize]);
   if constexpr (kIsChain) {
-    const auto sum = tile.place(also_kept, sum_of);
+    // Not mine.sum: until here, fp32 has no registers for one more address.
+    const auto sum = tile.place(also_kept, sum_of(tile.index()), sum_of);
 #pragma unroll
     for (int j = 0; j < kKept; j += kAtOnce) {
-      add_up(p, share, member, j / kSize, added + j / kSize, values + j);
+      add_up(p, share, mine.member, j / kSize, added + j / kSize, values + j);
       if (has_sum) write_values(share, sum, j / kSize, values + j);
     }
   }
@@ -196,23 +217,27 @@ __global__ void __launch_bounds__(Policy::max_block)
       float sum = 0.0f;
 #pragma unroll
       for (const float value : values) sum += value;
-      of.rough_mean = row_sum<Policy>(sum, shared[0]) * inverse;
+      of.rough_mean = row_sum<Policy>(sum, shared) * inverse;
     }
-    float rest = 0.0f, squares = 0.0f;
+    if (access.shared_out < kKept) {  // what is behind the row's end is to add nothing
 #pragma unroll
-    for (int j = 0; j < kKept; ++j) {
-      values[j] = share.exists(j / kSize, j % kSize) ? values[j] - of.rough_mean : 0.0f;
-      rest += values[j];
-      squares += values[j] * values[j];
+      for (int j = 0; j < kKept; ++j) {
+        if (!share.exists(j / kSize, j % kSize)) values[j] = of.rough_mean;
+      }
     }
-    if (is_centred<kKind>(p)) of.mean = row_sum<Policy>(rest, shared[1]) * inverse;
-    const float mean_square = row_sum<Policy>(squares, shared[2]) * inverse;
-    of.scale = row_scale(mean_square - of.mean * of.mean, p.epsilon);
+    float sums[2]{};
+#pragma unroll
+    for (float& value : values) {
+      value -= of.rough_mean;
+      sums[0] += value;
+      sums[1] += value * value;
+    }
+    take_moments<Policy, kKind>(p, sums, inverse, shared + 1, of);
   }
-  const auto y = tile.place(kept, y_of);
+  const auto y = tile.place(kept, mine.y, y_of);
 #pragma unroll
   for (int j = 0; j < kKept; j += kAtOnce) {
-    write_normalised(p, share, y, member, j / kSize, values + j, of.mean, of.scale);
+    write_normalised(p, share, y, mine.member, j / kSize, values + j, of.mean, of.scale);
   }
   if (!access.is_staged) return;
   __syncthreads();
@@ -248,11 +273,11 @@ __global__ void __launch_bounds__(LongRow::max_block)
                                            : kMoments;
        pass <= kWrite; ++pass) {
     // Terms are added up kStretch at a time: one sum would drift, and stand still at some 2^24.
-    float sum = 0.0f, squares = 0.0f, sums_before = 0.0f, squares_before = 0.0f;
+    float sums[2]{}, before[2]{};
     for (int first = 0; first < num_chunks; first += kLoads) {
       if (first % kStretch == 0) {
-        sums_before += sum, squares_before += squares;
-        sum = squares = 0.0f;
+        before[0] += sums[0], before[1] += sums[1];
+        sums[0] = sums[1] = 0.0f;
       }
       Vec16<T> loaded[kLoads];
       [[maybe_unused]] Vec16<T> added[kIsChain ? kLoads : 1];
@@ -272,19 +297,16 @@ __global__ void __launch_bounds__(LongRow::max_block)
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
           values[i] = share.exists(first + c, i) ? values[i] - of.rough_mean : 0.0f;
-          sum += values[i];
-          squares += values[i] * values[i];
+          sums[0] += values[i];
+          sums[1] += values[i] * values[i];
         }
         if (pass != kWrite) continue;
         write_normalised(p, share, y, place.member, first + c, values, of.mean, of.scale);
       }
     }
-    sum += sums_before, squares += squares_before;
-    if (pass == kMean) of.rough_mean = row_sum<LongRow>(sum, shared[0]) * inverse;
-    if (pass != kMoments) continue;
-    if (is_centred<kKind>(p)) of.mean = row_sum<LongRow>(sum, shared[1]) * inverse;
-    const float mean_square = row_sum<LongRow>(squares, shared[2]) * inverse;
-    of.scale = row_scale(mean_square - of.mean * of.mean, p.epsilon);
+    sums[0] += before[0], sums[1] += before[1];
+    if (pass == kMean) of.rough_mean = row_sum<LongRow>(sums[0], shared) * inverse;
+    if (pass == kMoments) take_moments<LongRow, kKind>(p, sums, inverse, shared + 1, of);
   }
 }
 
@@ -327,8 +349,11 @@ cudaError_t launch_row_norm(Dtype dtype, const RowNormParams& p, cudaStream_t st
     const auto launch = [&](auto* kernel, const RowLaunch& rows) {
       return launch_rows(kernel, rows, stream, p, Divisor(p.num_members));
     };
-    if (p.features <= ShortRow::max_features) {
-      return launch(row_norm_kernel<T, ShortRow, kKind>, launch_of<T, ShortRow>(p));
+    if (p.features <= ShortRow<16>::max_features) {
+      return launch(row_norm_kernel<T, ShortRow<16>, kKind>, launch_of<T, ShortRow<16>>(p));
+    }
+    if (p.features <= ShortRow<32>::max_features) {
+      return launch(row_norm_kernel<T, ShortRow<32>, kKind>, launch_of<T, ShortRow<32>>(p));
     }
     if (p.features <= BlockRow::max_features) {
       return launch(row_norm_kernel<T, BlockRow, kKind>, launch_of<T, BlockRow>(p));

@@ -3,8 +3,8 @@
 //
 // y[r, n, :] = exp(x[r, n, :] - max) / sum exp(x[r, n, :] - max), or its logarithm
 //
-// Plan: a row is read once, kept in the registers of 4 to 32 lanes (up to 512 features) or of a
-// block of 1 to 16 warps (up to 16384), and written once (rows.cuh). Rows are numbered (row,
+// Plan: a row is read once, kept in the registers of 4 to 32 lanes (up to 1024 features) or of a
+// block of 2 to 16 warps (up to 16384), and written once (rows.cuh). Rows are numbered (row,
 // member), members fastest: neighbours in the packed x. Longer rows are read twice by a block of
 // 256 threads: once for the largest value and the sum together, each thread correcting its sum
 // whenever its largest value grows, and once, from L2, to write. Memory: two floats per warp, and a
@@ -21,8 +21,10 @@ namespace {
 
 /// NaN only where all are.
 template <class Policy>
-__device__ float row_max(float value, float* shared) {
-  return over_row<Policy>(value, -INFINITY, shared, [](float a, float b) { return fmaxf(a, b); });
+__device__ float row_max(float value, float (*shared)[kWarp]) {
+  float values[]{value};
+  over_row<Policy>(values, -INFINITY, shared, [](float a, float b) { return fmaxf(a, b); });
+  return values[0];
 }
 
 /// Where a row's elements are; `index` numbers (row, member).
@@ -37,8 +39,14 @@ struct Place {
   }
 };
 
+/// Of short rows, on a multiprocessor: as many as registers hold without spills. 0: as it comes.
+template <class Policy>
+constexpr int kResidentBlocks = Policy::is_block            ? 0
+                                : Policy::kept_floats == 16 ? 10
+                                                            : 8;
+
 template <class T, class Policy>
-__global__ void __launch_bounds__(Policy::max_block)
+__global__ void __launch_bounds__(Policy::max_block, kResidentBlocks<Policy>)
     softmax_kernel(const __grid_constant__ SoftmaxParams p,
                    const __grid_constant__ Divisor by_members,
                    const __grid_constant__ RowAccess access) {
@@ -55,6 +63,7 @@ __global__ void __launch_bounds__(Policy::max_block)
   const auto y_of = [&](int64_t index) {
     return static_cast<T*>(p.y) + Place(p, by_members, index).y;
   };
+  const Place mine(p, by_members, tile.index());
   arch::follow_grid();
 
   // Read the row: all loads first.
@@ -64,7 +73,7 @@ __global__ void __launch_bounds__(Policy::max_block)
     arch::cp_async_wait<0>();
     __syncthreads();
   }
-  share.load(chunks, tile.place(kept, x_of), -INFINITY);
+  share.load(chunks, tile.place(kept, static_cast<const T*>(p.x) + mine.x, x_of), -INFINITY);
   if (access.is_staged) __syncthreads();  // what is written may lie elsewhere
   float values[kChunks * kSize], largest = -INFINITY;
 #pragma unroll
@@ -72,7 +81,7 @@ __global__ void __launch_bounds__(Policy::max_block)
     values[j] = to_float(chunks[j / kSize].v[j % kSize]);
     largest = fmaxf(largest, values[j]);
   }
-  largest = row_max<Policy>(largest, shared[0]);
+  largest = row_max<Policy>(largest, shared);
 
   // The logarithm needs the differences, softmax itself their exponentials.
   float sum = 0.0f;
@@ -83,9 +92,9 @@ __global__ void __launch_bounds__(Policy::max_block)
     sum += power;
     value = p.is_log ? difference : power;
   }
-  sum = row_sum<Policy>(sum, shared[1]);
+  sum = row_sum<Policy>(sum, shared + 1);
   const float factor = p.is_log ? 1.0f : 1.0f / sum, shift = p.is_log ? logf(sum) : 0.0f;
-  const auto y = tile.place(kept, y_of);
+  const auto y = tile.place(kept, static_cast<T*>(p.y) + mine.y, y_of);
 #pragma unroll
   for (int c = 0; c < kChunks; ++c) {
     Vec16<T> out;
@@ -156,8 +165,8 @@ __global__ void __launch_bounds__(LongRow::max_block)
     largest = next;
   });
   sum += sum_before;
-  const float top = row_max<LongRow>(largest, shared[0]);
-  sum = row_sum<LongRow>(largest == top ? sum : sum * expf(largest - top), shared[1]);
+  const float top = row_max<LongRow>(largest, shared);
+  sum = row_sum<LongRow>(largest == top ? sum : sum * expf(largest - top), shared + 1);
   const float factor = p.is_log ? 1.0f : 1.0f / sum, shift = p.is_log ? logf(sum) : 0.0f;
   for_each_chunk([&](int c, const float(&values)[kSize]) {
     Vec16<T> out;
@@ -196,8 +205,11 @@ cudaError_t launch_softmax_wide(Dtype dtype, const SoftmaxParams& p, cudaStream_
     const auto launch = [&](auto* kernel, const RowLaunch& rows) {
       return launch_rows(kernel, rows, stream, p, Divisor(p.num_members));
     };
-    if (p.features <= ShortRow::max_features) {
-      return launch(softmax_kernel<T, ShortRow>, launch_of<T, ShortRow>(p));
+    if (p.features <= ShortRow<16>::max_features) {
+      return launch(softmax_kernel<T, ShortRow<16>>, launch_of<T, ShortRow<16>>(p));
+    }
+    if (p.features <= ShortRow<32>::max_features) {
+      return launch(softmax_kernel<T, ShortRow<32>>, launch_of<T, ShortRow<32>>(p));
     }
     if (p.features <= BlockRow::max_features) {
       return launch(softmax_kernel<T, BlockRow>, launch_of<T, BlockRow>(p));
