@@ -107,7 +107,7 @@ TEST_CASE("attention: operands of another problem than the plan's are told apart
        "attention: the operands' stride of out_weight is {row 9, member 64}, "
        "expected the plan's = {row 8, member 64}"},
       {[](P& p) { p.is_causal = !p.is_causal; },
-       "attention: the operands' problem differs from the plan's"}};
+       "attention: the operands' is_causal is true, expected the plan's = false"}};
   test::check_refusals(plan, refusals,
                        [&](const P& got) { require_same_attention_problem(got, plan); });
 }

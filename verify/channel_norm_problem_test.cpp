@@ -94,9 +94,13 @@ TEST_CASE("channel norms: operands of another problem than the plan's are told a
        "1}, expected the plan's = {batch 240, member 120, channel 30, row 6, column 1}"},
       {[](G& p) { ++p.beta_member_stride; },
        "groupnorm: the operands' member stride of beta is 5, expected the plan's = 4"},
-      {[](G& p) { p.epsilon = 1; }, "groupnorm: the operands' problem differs from the plan's"}};
-  test::check_refusals(plan, refusals,
-                       [&](const G& got) { require_same_channels("groupnorm", got, plan); });
+      {[](G& p) { p.epsilon = 1; },
+       "groupnorm: the operands' epsilon is 1, expected the plan's = 1e-05"}};
+  test::check_refusals(plan, refusals, [&](const G& got) {
+    require_same_problem("groupnorm", got, plan, [](const auto& same, const G& a, const G& b) {
+      channel_norm_fields(same, a, b);
+    });
+  });
 }
 
 TEST_CASE("batchnorm: operands that do not fit each other are named") {

@@ -70,7 +70,7 @@ const Refusal kSizes[] = {
     {[](P& p) { p.dtype = Dtype::fp8_e4m3; },
      "conv: dtype is fp8_e4m3, expected fp32, fp16 or bf16"},
     {[](P& p) { p.epilogue.scale = OutputScale::per_member; },
-     "conv: epilogue has scale per_member and alpha 1.000000, expected none and 1: multiply the "
+     "conv: epilogue has scale per_member and alpha 1, expected none and 1: multiply the "
      "weights"}};
 
 const Refusal kStrides[] = {
@@ -142,7 +142,7 @@ TEST_CASE("conv: operands of another problem than the plan's are told apart") {
       {[](P& p) { p.bias_member_stride = 7; },
        "conv: the operands' member stride of bias is 7, expected the plan's = 6"},
       {[](P& p) { p.allow_tf32 = !p.allow_tf32; },
-       "conv: the operands' problem differs from the plan's"}};
+       "conv: the operands' allow_tf32 is true, expected the plan's = false"}};
   test::check_refusals(plan, differences,
                        [&](const P& got) { require_same_conv_problem(got, plan); });
 }

@@ -113,7 +113,7 @@ TEST_CASE("conv: each wrong operand is named, with what was got and expected") {
   like = two;
   like.epilogue.alpha = 2;
   refuses({x, weight, {}, y, {}}, like,
-          "conv: epilogue has scale none and alpha 2.000000, expected none and 1: multiply the "
+          "conv: epilogue has scale none and alpha 2, expected none and 1: multiply the "
           "weights");
   like = two;
   like.epilogue.residual = Residual::before_activation;

@@ -114,7 +114,7 @@ TEST_CASE("flash_attention: operands of another problem than the plan's are told
        "flash_attention: the operands' stride of bias is {member 120, batch 60, head 15, query 1}, "
        "expected the plan's = {member 120, batch 60, head 15, query 5}"},
       {[](P& p) { p.is_causal = true; },
-       "flash_attention: the operands' problem differs from the plan's"}};
+       "flash_attention: the operands' is_causal is true, expected the plan's = false"}};
   test::check_refusals(plan, refusals,
                        [&](const P& got) { require_same_flash_attention_problem(got, plan); });
 }

@@ -82,7 +82,8 @@ TEST_CASE("chain: operands of another problem than the plan's are told apart") {
        "member 3}"},
       {[](P& p) { p.beta_member_stride = 4; },
        "chain: the operands' member stride of beta is 4, expected the plan's = 3"},
-      {[](P& p) { p.epsilon = 1; }, "chain: the operands' problem differs from the plan's"}};
+      {[](P& p) { p.epsilon = 1; },
+       "chain: the operands' epsilon is 1, expected the plan's = 1e-05"}};
   test::check_refusals(good(), refusals,
                        [](const P& got) { require_same_chain("chain", got, good()); });
 }

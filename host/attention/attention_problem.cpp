@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "host/attention/flash_attention_problem.hpp"
+#include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/linear/linear_problem.hpp"
 
@@ -138,32 +139,45 @@ AttentionProblem complete_attention_problem(AttentionProblem p) {
   return p;
 }
 
+constexpr auto kAttentionFields = [](const auto& same, const AttentionProblem& got,
+                                     const AttentionProblem& plan) {
+  same("dtype", got.dtype, plan.dtype);
+  same("batch", got.batch, plan.batch);
+  same("seq", got.seq, plan.seq);
+  same.presence("key", got.is_cross, plan.is_cross);
+  same("kv_seq", got.kv_seq, plan.kv_seq);
+  same("features", got.features, plan.features);
+  same("key_features", got.key_features, plan.key_features);
+  same("value_features", got.value_features, plan.value_features);
+  same.presence("qkv_bias", got.has_bias, plan.has_bias);
+  same("key_lengths", got.key_lengths, plan.key_lengths);
+  same("stride of x", got.x, plan.x);
+  same("stride of key", got.key, plan.key);
+  same("stride of value", got.value, plan.value);
+  same("stride of y", got.y, plan.y);
+  same("stride of qkv_weight", got.qkv_weight, plan.qkv_weight);
+  same("stride of q_weight", got.q_weight, plan.q_weight);
+  same("stride of k_weight", got.k_weight, plan.k_weight);
+  same("stride of v_weight", got.v_weight, plan.v_weight);
+  same("stride of out_weight", got.out_weight, plan.out_weight);
+  same("member stride of qkv_bias", got.qkv_bias_member_stride, plan.qkv_bias_member_stride);
+  same("member stride of out_bias", got.out_bias_member_stride, plan.out_bias_member_stride);
+  same("member stride of key_lengths", got.key_lengths_member_stride,
+       plan.key_lengths_member_stride);
+  same("num_members", got.num_members, plan.num_members);
+  same("heads", got.heads, plan.heads);
+  same("is_causal", got.is_causal, plan.is_causal);
+  same("needs_weights", got.needs_weights, plan.needs_weights);
+};
+
 void require_same_attention_problem(const AttentionProblem& got, const AttentionProblem& plan) {
-  require_same_problem("attention", got, plan, [&](const SameField& same) {
-    same("dtype", got.dtype, plan.dtype);
-    same("batch", got.batch, plan.batch);
-    same("seq", got.seq, plan.seq);
-    same.presence("key", got.is_cross, plan.is_cross);
-    same("kv_seq", got.kv_seq, plan.kv_seq);
-    same("features", got.features, plan.features);
-    same("key_features", got.key_features, plan.key_features);
-    same("value_features", got.value_features, plan.value_features);
-    same.presence("qkv_bias", got.has_bias, plan.has_bias);
-    same("key_lengths", got.key_lengths, plan.key_lengths);
-    same("stride of x", got.x, plan.x);
-    same("stride of key", got.key, plan.key);
-    same("stride of value", got.value, plan.value);
-    same("stride of y", got.y, plan.y);
-    same("stride of qkv_weight", got.qkv_weight, plan.qkv_weight);
-    same("stride of q_weight", got.q_weight, plan.q_weight);
-    same("stride of k_weight", got.k_weight, plan.k_weight);
-    same("stride of v_weight", got.v_weight, plan.v_weight);
-    same("stride of out_weight", got.out_weight, plan.out_weight);
-    same("member stride of qkv_bias", got.qkv_bias_member_stride, plan.qkv_bias_member_stride);
-    same("member stride of out_bias", got.out_bias_member_stride, plan.out_bias_member_stride);
-    same("member stride of key_lengths", got.key_lengths_member_stride,
-         plan.key_lengths_member_stride);
-  });
+  require_same_problem("attention", got, plan, kAttentionFields);
+}
+std::string problem_key(const AttentionProblem& complete) {
+  return key_of_fields(complete, kAttentionFields);
+}
+TuningKey tuning_key(const AttentionProblem& problem) {
+  return {"attention", problem_key(complete_attention_problem(problem))};
 }
 
 bool is_empty(const AttentionProblem& p) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "host/core/problem_keys.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
 
@@ -110,26 +111,42 @@ FlashAttentionProblem complete_flash_attention_problem(FlashAttentionProblem p) 
   return p;
 }
 
+constexpr auto kFlashAttentionFields = [](const auto& same, const FlashAttentionProblem& got,
+                                          const FlashAttentionProblem& plan) {
+  same("dtype", got.dtype, plan.dtype);
+  same("batch", got.batch, plan.batch);
+  same("seq", got.seq, plan.seq);
+  same("kv_seq", got.kv_seq, plan.kv_seq);
+  same("head_dim", got.head_dim, plan.head_dim);
+  same("key_lengths", got.key_lengths, plan.key_lengths);
+  same.presence("slopes", got.has_slopes, plan.has_slopes);
+  same.presence("bias", got.has_bias, plan.has_bias);
+  same("stride of q", got.q, plan.q);
+  same("stride of k", got.k, plan.k);
+  same("stride of v", got.v, plan.v);
+  same("stride of y", got.y, plan.y);
+  same("member stride of key_lengths", got.key_lengths_member_stride,
+       plan.key_lengths_member_stride);
+  same("member stride of slopes", got.slopes_member_stride, plan.slopes_member_stride);
+  same("stride of bias", got.bias, plan.bias);
+  same("num_members", got.num_members, plan.num_members);
+  same("heads", got.heads, plan.heads);
+  same("kv_heads", got.kv_heads, plan.kv_heads);
+  same("scale", got.scale, plan.scale);
+  same("is_causal", got.is_causal, plan.is_causal);
+  same("window", got.window, plan.window);
+  same("soft_cap", got.soft_cap, plan.soft_cap);
+};
+
 void require_same_flash_attention_problem(const FlashAttentionProblem& got,
                                           const FlashAttentionProblem& plan) {
-  require_same_problem("flash_attention", got, plan, [&](const SameField& same) {
-    same("dtype", got.dtype, plan.dtype);
-    same("batch", got.batch, plan.batch);
-    same("seq", got.seq, plan.seq);
-    same("kv_seq", got.kv_seq, plan.kv_seq);
-    same("head_dim", got.head_dim, plan.head_dim);
-    same("key_lengths", got.key_lengths, plan.key_lengths);
-    same.presence("slopes", got.has_slopes, plan.has_slopes);
-    same.presence("bias", got.has_bias, plan.has_bias);
-    same("stride of q", got.q, plan.q);
-    same("stride of k", got.k, plan.k);
-    same("stride of v", got.v, plan.v);
-    same("stride of y", got.y, plan.y);
-    same("member stride of key_lengths", got.key_lengths_member_stride,
-         plan.key_lengths_member_stride);
-    same("member stride of slopes", got.slopes_member_stride, plan.slopes_member_stride);
-    same("stride of bias", got.bias, plan.bias);
-  });
+  require_same_problem("flash_attention", got, plan, kFlashAttentionFields);
+}
+std::string problem_key(const FlashAttentionProblem& complete) {
+  return key_of_fields(complete, kFlashAttentionFields);
+}
+TuningKey tuning_key(const FlashAttentionProblem& problem) {
+  return {"flash_attention", problem_key(complete_flash_attention_problem(problem))};
 }
 
 bool is_empty(const FlashAttentionProblem& p) {

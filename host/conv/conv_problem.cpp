@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "host/core/channels.hpp"
+#include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
 
 namespace wide {
@@ -189,23 +190,41 @@ ConvProblem complete_conv_problem(ConvProblem p) {
   return p;
 }
 
+constexpr auto kConvFields = [](const auto& same, const ConvProblem& got, const ConvProblem& plan) {
+  same("dtype", got.dtype, plan.dtype);
+  same("num_members", got.num_members, plan.num_members);
+  same("batch", got.batch, plan.batch);
+  same("in_channels", got.in_channels, plan.in_channels);
+  same("out_channels", got.out_channels, plan.out_channels);
+  same("input", got.input, plan.input);
+  same("kernel", got.kernel, plan.kernel);
+  same.presence("bias", got.epilogue.has_bias, plan.epilogue.has_bias);
+  same("residual", got.epilogue.residual, plan.epilogue.residual);
+  same("stride of x", got.x, plan.x);
+  same("stride of weight", got.weight, plan.weight);
+  same("stride of y", got.y, plan.y);
+  same("stride of residual", got.residual, plan.residual);
+  same("member stride of bias", got.bias_member_stride, plan.bias_member_stride);
+  same("groups", got.groups, plan.groups);
+  same("stride", got.stride, plan.stride);
+  same("padding", got.padding, plan.padding);
+  same("dilation", got.dilation, plan.dilation);
+  same("layout", got.layout, plan.layout);
+  same("x_layout", got.x_layout, plan.x_layout);
+  same("allow_tf32", got.allow_tf32, plan.allow_tf32);
+  same("activation", got.epilogue.activation, plan.epilogue.activation);
+  same("scale", got.epilogue.scale, plan.epilogue.scale);
+  same("alpha", got.epilogue.alpha, plan.epilogue.alpha);
+};
+
 void require_same_conv_problem(const ConvProblem& got, const ConvProblem& plan) {
-  require_same_problem(kConvName, got, plan, [&](const SameField& same) {
-    same("dtype", got.dtype, plan.dtype);
-    same("num_members", got.num_members, plan.num_members);
-    same("batch", got.batch, plan.batch);
-    same("in_channels", got.in_channels, plan.in_channels);
-    same("out_channels", got.out_channels, plan.out_channels);
-    same("input", got.input, plan.input);
-    same("kernel", got.kernel, plan.kernel);
-    same.presence("bias", got.epilogue.has_bias, plan.epilogue.has_bias);
-    same("residual", got.epilogue.residual, plan.epilogue.residual);
-    same("stride of x", got.x, plan.x);
-    same("stride of weight", got.weight, plan.weight);
-    same("stride of y", got.y, plan.y);
-    same("stride of residual", got.residual, plan.residual);
-    same("member stride of bias", got.bias_member_stride, plan.bias_member_stride);
-  });
+  require_same_problem(kConvName, got, plan, kConvFields);
+}
+std::string problem_key(const ConvProblem& complete) {
+  return key_of_fields(complete, kConvFields);
+}
+TuningKey tuning_key(const ConvProblem& problem) {
+  return {std::string(kConvName), problem_key(complete_conv_problem(problem))};
 }
 
 bool is_empty(const ConvProblem& p) {

@@ -1,13 +1,18 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// That operands are of a plan's problem; throws invalid_argument with the first field that differs.
+// A problem's fields one by one, by one list a primitive: `fields(field, got, plan)` calls
+// field(name, got.x, plan.x) for each, those that operands can show first. Two problems are
+// compared by it, and one is written down.
 #pragma once
 
+#include <array>
+#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "host/core/check.hpp"
 #include "wide/channels.hpp"
@@ -22,6 +27,10 @@ template <class T>
 requires std::is_arithmetic_v<T> std::string text(T value) {
   if constexpr (std::is_same_v<T, bool>) {
     return value ? "true" : "false";
+  } else if constexpr (std::is_floating_point_v<T>) {
+    std::array<char, 32> digits;  // as few as tell it from all others
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+    return std::string(digits.data(), end);
   } else {
     return std::to_string(value);
   }
@@ -59,12 +68,21 @@ inline std::string text(const ScoreBiasStrides& s) {
   return "{member " + text(s.member) + ", batch " + text(s.batch) + ", head " + text(s.head) +
          ", query " + text(s.query) + "}";
 }
+inline std::string text(ChannelLayout layout) {
+  return layout == ChannelLayout::channels_first ? "channels_first" : "channels_last";
+}
 template <class T>
 std::string text(const std::optional<T>& value) {
   return value ? text(*value) : "none";
 }
+template <class T>
+std::string text(const std::vector<T>& values) {
+  std::string list;
+  for (const T& value : values) list += (list.empty() ? "" : ", ") + text(value);
+  return "[" + list + "]";
+}
 
-/// Compares a problem's fields one by one.
+/// Compares two problems' fields.
 class SameField {
  public:
   explicit SameField(std::string_view primitive) : primitive_(primitive) {}
@@ -87,14 +105,39 @@ class SameField {
   std::string_view primitive_;
 };
 
-/// `fields(same)` calls same(..) with what operands can show. What it leaves out is refused without
-/// its name, never accepted.
+/// Throws invalid_argument with the first field that differs. What the list leaves out is refused
+/// without its name, never accepted.
 template <class Problem, class Fields>
 void require_same_problem(std::string_view primitive, const Problem& got, const Problem& plan,
                           const Fields& fields) {
   if (got == plan) return;
-  fields(SameField(primitive));
+  fields(SameField(primitive), got, plan);
   throw_invalid_argument(text(primitive) + ": the operands' problem differs from the plan's");
+}
+
+/// Writes a problem's fields down.
+class KeyField {
+ public:
+  explicit KeyField(std::string& key) : key_(key) {}
+
+  template <class T>
+  void operator()(std::string_view name, const T& value, const T&) const {
+    key_ += (key_.empty() ? "" : ", ") + text(name) + "=" + text(value);
+  }
+  void presence(std::string_view argument, bool is_present, bool) const {
+    (*this)(argument, is_present, is_present);
+  }
+
+ private:
+  std::string& key_;
+};
+
+/// "dtype=fp32, batch=8, ..": different for problems of which a field that is listed differs.
+template <class Problem, class Fields>
+std::string key_of_fields(const Problem& problem, const Fields& fields) {
+  std::string key;
+  fields(KeyField(key), problem, problem);
+  return key;
 }
 
 }  // namespace wide

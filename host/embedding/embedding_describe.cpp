@@ -6,6 +6,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/problem_keys.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/embedding/embedding_problem.hpp"
@@ -92,17 +93,39 @@ EmbeddingProblem resolved(EmbeddingProblem p) {
   return p;
 }
 
+static std::string text(Bag bag) {
+  return text(bag_name(bag));
+}
+static std::string text(WeightFormat format) {
+  return text(weight_format_name(format));
+}
+
+constexpr auto kEmbeddingFields = [](const auto& same, const EmbeddingProblem& got,
+                                     const EmbeddingProblem& plan) {
+  for (const Field& field : kSizes) same(field.name, got.*field.value, plan.*field.value);
+  same("dtype", got.dtype, plan.dtype);
+  same("id_dtype", got.id_dtype, plan.id_dtype);
+  same("stride of y", got.y, plan.y);
+  same("stride of table", got.table, plan.table);
+  same("batch stride of ids", got.ids_batch_stride, plan.ids_batch_stride);
+  same("member stride of ids", got.ids_member_stride, plan.ids_member_stride);
+  same("member stride of offsets", got.offsets_member_stride, plan.offsets_member_stride);
+  same("shared_ids", got.shared_ids, plan.shared_ids);
+  same("checked", got.checked, plan.checked);
+  same("table_format", got.table_format, plan.table_format);
+  same("bag", got.bag, plan.bag);
+  same("padding_id", got.padding_id, plan.padding_id);
+  same("max_norm", got.max_norm, plan.max_norm);
+};
+
 void require_same(const EmbeddingProblem& got, const EmbeddingProblem& plan) {
-  require_same_problem(kEmbeddingName, got, plan, [&](const SameField& same) {
-    for (const Field& field : kSizes) same(field.name, got.*field.value, plan.*field.value);
-    same("dtype", got.dtype, plan.dtype);
-    same("id_dtype", got.id_dtype, plan.id_dtype);
-    same("stride of y", got.y, plan.y);
-    same("stride of table", got.table, plan.table);
-    same("batch stride of ids", got.ids_batch_stride, plan.ids_batch_stride);
-    same("member stride of ids", got.ids_member_stride, plan.ids_member_stride);
-    same("member stride of offsets", got.offsets_member_stride, plan.offsets_member_stride);
-  });
+  require_same_problem(kEmbeddingName, got, plan, kEmbeddingFields);
+}
+std::string problem_key(const EmbeddingProblem& complete) {
+  return key_of_fields(complete, kEmbeddingFields);
+}
+TuningKey tuning_key(const EmbeddingProblem& problem) {
+  return {std::string(kEmbeddingName), problem_key(resolved(problem))};
 }
 
 namespace {

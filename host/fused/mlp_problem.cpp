@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/linear/linear_problem.hpp"
 
@@ -134,15 +135,29 @@ MlpProblem complete_mlp_problem(MlpProblem p) {
   return p;
 }
 
+constexpr auto kMlpFields = [](const auto& same, const MlpProblem& got, const MlpProblem& plan) {
+  same("dtype", got.dtype, plan.dtype);
+  same("num_members", got.num_members, plan.num_members);
+  same("batch", got.batch, plan.batch);
+  same("stride of x", got.x, plan.x);
+  same("stride of y", got.y, plan.y);
+  same("member stride of weights", got.weights_member_stride, plan.weights_member_stride);
+  same("widths", got.widths, plan.widths);
+  same("allow_tf32", got.allow_tf32, plan.allow_tf32);
+  same("shared_input", got.shared_input, plan.shared_input);
+  same("has_bias", got.has_bias, plan.has_bias);
+  same("activation", got.activation, plan.activation);
+  same("last_activation", got.last_activation, plan.last_activation);
+};
+
 void require_same_mlp_problem(const MlpProblem& got, const MlpProblem& plan) {
-  require_same_problem("mlp", got, plan, [&](const SameField& same) {
-    same("dtype", got.dtype, plan.dtype);
-    same("num_members", got.num_members, plan.num_members);
-    same("batch", got.batch, plan.batch);
-    same("stride of x", got.x, plan.x);
-    same("stride of y", got.y, plan.y);
-    same("member stride of weights", got.weights_member_stride, plan.weights_member_stride);
-  });
+  require_same_problem("mlp", got, plan, kMlpFields);
+}
+std::string problem_key(const MlpProblem& complete) {
+  return key_of_fields(complete, kMlpFields);
+}
+TuningKey tuning_key(const MlpProblem& problem) {
+  return {"mlp", problem_key(complete_mlp_problem(problem))};
 }
 
 bool is_empty(const MlpProblem& problem) {

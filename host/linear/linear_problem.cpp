@@ -164,24 +164,27 @@ LinearProblem complete_linear_problem(LinearProblem problem) {
   return problem;
 }
 
+constexpr auto kLinearFields = [](const auto& same, const LinearProblem& got,
+                                  const LinearProblem& plan) {
+  same("dtype", got.dtype, plan.dtype);
+  same("y_dtype", got.y_dtype, plan.y_dtype);
+  same("num_members", got.num_members, plan.num_members);
+  same("batch", got.batch, plan.batch);
+  same("in_features", got.in_features, plan.in_features);
+  same("out_features", got.out_features, plan.out_features);
+  same.presence("bias", got.epilogue.has_bias, plan.epilogue.has_bias);
+  same("scale", got.epilogue.scale, plan.epilogue.scale);
+  same("residual", got.epilogue.residual, plan.epilogue.residual);
+  same("stride of x", got.x, plan.x);
+  same("stride of weight", got.weight, plan.weight);
+  same("stride of y", got.y, plan.y);
+  same("stride of residual", got.residual, plan.residual);
+  same("member stride of bias", got.bias_member_stride, plan.bias_member_stride);
+  same("member stride of scale", got.scale_member_stride, plan.scale_member_stride);
+};
+
 void require_same_linear_problem(const LinearProblem& got, const LinearProblem& plan) {
-  require_same_problem("linear", got, plan, [&](const SameField& same) {
-    same("dtype", got.dtype, plan.dtype);
-    same("y_dtype", got.y_dtype, plan.y_dtype);
-    same("num_members", got.num_members, plan.num_members);
-    same("batch", got.batch, plan.batch);
-    same("in_features", got.in_features, plan.in_features);
-    same("out_features", got.out_features, plan.out_features);
-    same.presence("bias", got.epilogue.has_bias, plan.epilogue.has_bias);
-    same("scale", got.epilogue.scale, plan.epilogue.scale);
-    same("residual", got.epilogue.residual, plan.epilogue.residual);
-    same("stride of x", got.x, plan.x);
-    same("stride of weight", got.weight, plan.weight);
-    same("stride of y", got.y, plan.y);
-    same("stride of residual", got.residual, plan.residual);
-    same("member stride of bias", got.bias_member_stride, plan.bias_member_stride);
-    same("member stride of scale", got.scale_member_stride, plan.scale_member_stride);
-  });
+  require_same_problem("linear", got, plan, kLinearFields);
 }
 
 QuantizedWeight linear_quantized_weight(const LinearProblem& problem) {

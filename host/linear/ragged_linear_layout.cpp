@@ -12,11 +12,21 @@
 #include <string>
 #include <utility>
 
+#include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/linear/ragged_linear_problem.hpp"
 #include "wide/ragged_linear.hpp"
 
 namespace wide {
+
+static std::string text(const RaggedRows& rows) {
+  return text(rows.offset) + "/" + text(rows.row);
+}
+static std::string text(const RaggedLinearMember& m) {
+  return "{batch " + text(m.batch) + ", in " + text(m.in_features) + ", out " +
+         text(m.out_features) + ", x " + text(m.x) + ", weight " + text(m.weight) + ", y " +
+         text(m.y) + ", bias " + text(m.bias_offset) + "}";
+}
 
 namespace {
 
@@ -194,6 +204,25 @@ RaggedLinearExtents extents_of_laid_out(const RaggedLinearProblem& whole) {
   }
   if (epilogue.residual != Residual::none) extents.residual = extents.y;
   return extents;
+}
+
+constexpr auto kRaggedLinearFields = [](const auto& same, const RaggedLinearProblem& got,
+                                        const RaggedLinearProblem& plan) {
+  same("members", got.members, plan.members);
+  same("dtype", got.dtype, plan.dtype);
+  same("allow_tf32", got.allow_tf32, plan.allow_tf32);
+  same.presence("bias", got.epilogue.has_bias, plan.epilogue.has_bias);
+  same("activation", got.epilogue.activation, plan.epilogue.activation);
+  same("scale", got.epilogue.scale, plan.epilogue.scale);
+  same("residual", got.epilogue.residual, plan.epilogue.residual);
+  same("alpha", got.epilogue.alpha, plan.epilogue.alpha);
+};
+
+std::string problem_key(const RaggedLinearProblem& complete) {
+  return key_of_fields(complete, kRaggedLinearFields);
+}
+TuningKey tuning_key(const RaggedLinearProblem& problem) {
+  return {"ragged_linear", problem_key(lay_out_ragged_linear(problem))};
 }
 
 }  // namespace wide

@@ -46,6 +46,16 @@ BatchnormProblem resolved(BatchnormProblem p) {
   return p;
 }
 
+constexpr auto kBatchnormFields = [](const auto& same, const BatchnormProblem& got,
+                                     const BatchnormProblem& plan) {
+  channel_norm_fields(same, got, plan);
+  same("member stride of running_mean", got.mean_member_stride, plan.mean_member_stride);
+  same("member stride of running_variance", got.variance_member_stride,
+       plan.variance_member_stride);
+  same("is_training", got.mode == BatchnormMode::train, plan.mode == BatchnormMode::train);
+  same("momentum", got.momentum, plan.momentum);
+};
+
 /// A number of each member's own.
 void require_per_member(const char* name, const ConstTensorView& view, const BatchnormArguments& a,
                         const BatchnormProblem& p) {
@@ -72,6 +82,13 @@ void require_apart(const BatchnormArguments& a, const BatchnormProblem& p) {
 }
 
 }  // namespace
+
+std::string problem_key(const BatchnormProblem& complete) {
+  return key_of_fields(complete, kBatchnormFields);
+}
+TuningKey tuning_key(const BatchnormProblem& problem) {
+  return {std::string(kBatchnormName), problem_key(resolved(problem))};
+}
 
 BatchnormProblem describe_batchnorm(const BatchnormArguments& a, const BatchnormProblem& like) {
   BatchnormProblem p = like;
@@ -177,7 +194,8 @@ void BatchnormPlan::restore_weights(const ConstBatchnormParameters& packed,
 void BatchnormPlan::run(const BatchnormArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
   require_device(kBatchnormName, "y", arguments.y, s.context.device());
-  require_same_channels(kBatchnormName, describe_batchnorm(arguments, s.problem), s.problem);
+  require_same_problem(kBatchnormName, describe_batchnorm(arguments, s.problem), s.problem,
+                       kBatchnormFields);
   require_workspace(kBatchnormName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {

@@ -11,6 +11,7 @@
 #include "host/core/channels.hpp"
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/norm/norm_plan.hpp"
 
@@ -78,28 +79,22 @@ void read_channels(std::string_view primitive, const Arguments& a, Problem& p) {
   p.beta_member_stride = read_parameters(primitive, "beta", a.beta, a.y, p, p.dtype);
 }
 
-/// Throws for the first field in which the operands' problem differs from the plan's.
-template <class Problem>
-void require_same_channels(std::string_view primitive, const Problem& got, const Problem& plan) {
-  require_same_problem(primitive, got, plan, [&](const SameField& same) {
-    same("num_members", got.num_members, plan.num_members);
-    same("batch", got.batch, plan.batch);
-    same("channels", got.channels, plan.channels);
-    same("height", got.height, plan.height);
-    same("width", got.width, plan.width);
-    same.presence("gamma", got.has_gamma, plan.has_gamma);
-    same.presence("beta", got.has_beta, plan.has_beta);
-    same("dtype", got.dtype, plan.dtype);
-    same("stride of x", got.x, plan.x);
-    same("stride of y", got.y, plan.y);
-    same("member stride of gamma", got.gamma_member_stride, plan.gamma_member_stride);
-    same("member stride of beta", got.beta_member_stride, plan.beta_member_stride);
-    if constexpr (requires { got.mean_member_stride; }) {
-      same("member stride of running_mean", got.mean_member_stride, plan.mean_member_stride);
-      same("member stride of running_variance", got.variance_member_stride,
-           plan.variance_member_stride);
-    }
-  });
+/// The list of fields.
+template <class Same, class Problem>
+void channel_norm_fields(const Same& same, const Problem& got, const Problem& plan) {
+  same("num_members", got.num_members, plan.num_members);
+  same("batch", got.batch, plan.batch);
+  same("channels", got.channels, plan.channels);
+  same("height", got.height, plan.height);
+  same("width", got.width, plan.width);
+  same.presence("gamma", got.has_gamma, plan.has_gamma);
+  same.presence("beta", got.has_beta, plan.has_beta);
+  same("dtype", got.dtype, plan.dtype);
+  same("stride of x", got.x, plan.x);
+  same("stride of y", got.y, plan.y);
+  same("member stride of gamma", got.gamma_member_stride, plan.gamma_member_stride);
+  same("member stride of beta", got.beta_member_stride, plan.beta_member_stride);
+  same("epsilon", got.epsilon, plan.epsilon);
 }
 
 }  // namespace wide

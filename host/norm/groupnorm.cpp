@@ -40,6 +40,12 @@ GroupnormProblem resolved(GroupnormProblem p) {
   return p;
 }
 
+constexpr auto kGroupnormFields = [](const auto& same, const GroupnormProblem& got,
+                                     const GroupnormProblem& plan) {
+  channel_norm_fields(same, got, plan);
+  same("groups", got.groups, plan.groups);
+};
+
 /// Parameters of all members as [N, C].
 template <class View>
 View stacked(const char* name, const View& view, const GroupnormProblem& p) {
@@ -49,6 +55,13 @@ View stacked(const char* name, const View& view, const GroupnormProblem& p) {
 }
 
 }  // namespace
+
+std::string problem_key(const GroupnormProblem& complete) {
+  return key_of_fields(complete, kGroupnormFields);
+}
+TuningKey tuning_key(const GroupnormProblem& problem) {
+  return {std::string(kGroupnormName), problem_key(resolved(problem))};
+}
 
 GroupnormProblem describe_groupnorm(const GroupnormArguments& a, const GroupnormProblem& like) {
   GroupnormProblem p = like;
@@ -118,7 +131,8 @@ void GroupnormPlan::restore_weights(const ConstTensorView& gamma, const ConstTen
 void GroupnormPlan::run(const GroupnormArguments& arguments, const Execution& execution) const {
   const State& s = *state_;
   require_device(kGroupnormName, "y", arguments.y, s.context.device());
-  require_same_channels(kGroupnormName, describe_groupnorm(arguments, s.problem), s.problem);
+  require_same_problem(kGroupnormName, describe_groupnorm(arguments, s.problem), s.problem,
+                       kGroupnormFields);
   require_workspace(kGroupnormName, execution, workspace_bytes());
   const NvtxRange range(s.range.c_str());
   if (s.context.device().type == DeviceType::cpu) {

@@ -8,6 +8,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/problem_keys.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/norm/norm_plan.hpp"
@@ -103,26 +104,54 @@ ChainProblem complete_rows(std::string_view primitive, ChainProblem p) {
   return p;
 }
 
+static std::string text(ChainNorm norm) {
+  return text(chain_norm_name(norm));
+}
+
+constexpr auto kChainFields = [](const auto& same, const ChainProblem& got,
+                                 const ChainProblem& plan) {
+  same("num_members", got.num_members, plan.num_members);
+  same("rows", got.rows, plan.rows);
+  same("features", got.features, plan.features);
+  same.presence("bias", got.has_bias, plan.has_bias);
+  same.presence("residual", got.has_residual, plan.has_residual);
+  same.presence("sum", got.has_sum, plan.has_sum);
+  same.presence("gamma", got.has_gamma, plan.has_gamma);
+  same.presence("beta", got.has_beta, plan.has_beta);
+  same("dtype", got.dtype, plan.dtype);
+  same("stride of x", got.x, plan.x);
+  same("stride of y", got.y, plan.y);
+  same("stride of residual", got.residual, plan.residual);
+  same("stride of sum", got.sum, plan.sum);
+  same("member stride of bias", got.bias_member_stride, plan.bias_member_stride);
+  same("member stride of gamma", got.gamma_member_stride, plan.gamma_member_stride);
+  same("member stride of beta", got.beta_member_stride, plan.beta_member_stride);
+  same("activation", got.activation, plan.activation);
+  same("norm", got.norm, plan.norm);
+  same("epsilon", got.epsilon, plan.epsilon);
+};
+
 void require_same_chain(std::string_view primitive, const ChainProblem& got,
                         const ChainProblem& plan) {
-  require_same_problem(primitive, got, plan, [&](const SameField& same) {
-    same("num_members", got.num_members, plan.num_members);
-    same("rows", got.rows, plan.rows);
-    same("features", got.features, plan.features);
-    same.presence("bias", got.has_bias, plan.has_bias);
-    same.presence("residual", got.has_residual, plan.has_residual);
-    same.presence("sum", got.has_sum, plan.has_sum);
-    same.presence("gamma", got.has_gamma, plan.has_gamma);
-    same.presence("beta", got.has_beta, plan.has_beta);
-    same("dtype", got.dtype, plan.dtype);
-    same("stride of x", got.x, plan.x);
-    same("stride of y", got.y, plan.y);
-    same("stride of residual", got.residual, plan.residual);
-    same("stride of sum", got.sum, plan.sum);
-    same("member stride of bias", got.bias_member_stride, plan.bias_member_stride);
-    same("member stride of gamma", got.gamma_member_stride, plan.gamma_member_stride);
-    same("member stride of beta", got.beta_member_stride, plan.beta_member_stride);
-  });
+  require_same_problem(primitive, got, plan, kChainFields);
+}
+std::string problem_key(const ChainProblem& complete) {
+  return key_of_fields(complete, kChainFields);
+}
+std::string problem_key(const LayernormProblem& complete) {
+  return problem_key(to_chain(complete));
+}
+std::string problem_key(const RmsnormProblem& complete) {
+  return problem_key(to_chain(complete));
+}
+TuningKey tuning_key(const ChainProblem& problem) {
+  return {"chain", problem_key(complete_rows("chain", problem))};
+}
+TuningKey tuning_key(const LayernormProblem& problem) {
+  return {"layernorm", problem_key(complete_rows("layernorm", to_chain(problem)))};
+}
+TuningKey tuning_key(const RmsnormProblem& problem) {
+  return {"rmsnorm", problem_key(complete_rows("rmsnorm", to_chain(problem)))};
 }
 
 ChainProblem describe_rows(std::string_view primitive, const ChainArguments& a,

@@ -7,12 +7,20 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/problem_keys.hpp"
 #include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/binary_run.hpp"
 #include "host/pointwise/packed_rows.hpp"
 
 namespace wide {
+
+static std::string text(BinaryFunction function) {
+  return text(binary_function_name(function));
+}
+static std::string text(Broadcast broadcast) {
+  return text(broadcast_name(broadcast));
+}
 
 namespace {
 
@@ -72,14 +80,27 @@ RowStrides describe_other(const ConstTensorView& other, const BinaryProblem& p) 
   return {};
 }
 
+constexpr auto kBinaryFields = [](const auto& same, const BinaryProblem& got,
+                                  const BinaryProblem& plan) {
+  same_rows(same, got, plan);
+  same("stride of other", got.other, plan.other);
+  same("function", got.function, plan.function);
+  same("broadcast", got.broadcast, plan.broadcast);
+  same("activation", got.activation, plan.activation);
+};
+
 void require_same(const BinaryProblem& got, const BinaryProblem& plan) {
-  require_same_problem(kBinaryName, got, plan, [&](const SameField& same) {
-    same_rows(same, got, plan);
-    same("stride of other", got.other, plan.other);
-  });
+  require_same_problem(kBinaryName, got, plan, kBinaryFields);
 }
 
 }  // namespace
+
+std::string problem_key(const BinaryProblem& complete) {
+  return key_of_fields(complete, kBinaryFields);
+}
+TuningKey tuning_key(const BinaryProblem& problem) {
+  return {std::string(kBinaryName), problem_key(resolved(problem))};
+}
 
 BinaryProblem describe_binary(const BinaryArguments& a, const BinaryProblem& like) {
   const PackedRows rows =

@@ -9,6 +9,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/problem_keys.hpp"
 #include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/dropout_run.hpp"
@@ -45,16 +46,26 @@ int64_t describe_parameter(const char* argument, const ConstTensorView& view, co
   return expected[0] == 1 ? expected[1] : view.strides[0];
 }
 
+constexpr auto kDropoutFields = [](const auto& same, const DropoutProblem& got,
+                                   const DropoutProblem& plan) {
+  same_rows(same, got, plan);
+  same("member stride of seeds", got.seed_member_stride, plan.seed_member_stride);
+  same("member stride of probabilities", got.probability_member_stride,
+       plan.probability_member_stride);
+};
+
 void require_same(const DropoutProblem& got, const DropoutProblem& plan) {
-  require_same_problem(kDropoutName, got, plan, [&](const SameField& same) {
-    same_rows(same, got, plan);
-    same("member stride of seeds", got.seed_member_stride, plan.seed_member_stride);
-    same("member stride of probabilities", got.probability_member_stride,
-         plan.probability_member_stride);
-  });
+  require_same_problem(kDropoutName, got, plan, kDropoutFields);
 }
 
 }  // namespace
+
+std::string problem_key(const DropoutProblem& complete) {
+  return key_of_fields(complete, kDropoutFields);
+}
+TuningKey tuning_key(const DropoutProblem& problem) {
+  return {std::string(kDropoutName), problem_key(resolved(problem))};
+}
 
 DropoutProblem describe_dropout(const DropoutArguments& a, const DropoutProblem& like) {
   const PackedRows rows =

@@ -7,6 +7,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/problem_keys.hpp"
 #include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/ensemble_run.hpp"
@@ -14,6 +15,10 @@
 #include "kernels/pointwise/ensemble_blocks.hpp"
 
 namespace wide {
+
+static std::string text(Ensemble mode) {
+  return text(ensemble_name(mode));
+}
 
 namespace {
 
@@ -41,14 +46,25 @@ void check_mask(const EnsembleArguments& a, int64_t num_members) {
   WIDE_REQUIRE(!may_overlap(a.mask, a.y), "ensemble: y overlaps mask");
 }
 
+constexpr auto kEnsembleFields = [](const auto& same, const EnsembleProblem& got,
+                                    const EnsembleProblem& plan) {
+  same_rows(same, rows_of_x(got), rows_of_x(plan));
+  same.presence("mask", got.has_mask, plan.has_mask);
+  same("mode", got.mode, plan.mode);
+};
+
 void require_same(const EnsembleProblem& got, const EnsembleProblem& plan) {
-  require_same_problem(kEnsembleName, got, plan, [&](const SameField& same) {
-    same_rows(same, rows_of_x(got), rows_of_x(plan));
-    same.presence("mask", got.has_mask, plan.has_mask);
-  });
+  require_same_problem(kEnsembleName, got, plan, kEnsembleFields);
 }
 
 }  // namespace
+
+std::string problem_key(const EnsembleProblem& complete) {
+  return key_of_fields(complete, kEnsembleFields);
+}
+TuningKey tuning_key(const EnsembleProblem& problem) {
+  return {std::string(kEnsembleName), problem_key(resolved(problem))};
+}
 
 EnsembleProblem describe_ensemble(const EnsembleArguments& a, const EnsembleProblem& like) {
   const int64_t n = like.num_members;

@@ -41,14 +41,15 @@ PackedRows describe_packed_rows(std::string_view primitive, const ConstTensorVie
 /// Sizes and dtype; throws invalid_argument.
 void require_legal_rows(std::string_view primitive, const PackedRows& rows);
 
-/// What all of the family have, for require_same_problem().
-template <class Problem>
-void same_rows(const SameField& same, const Problem& got, const Problem& plan) {
+/// What all of the family have, for the list of fields.
+template <class Same, class Problem>
+void same_rows(const Same& same, const Problem& got, const Problem& plan) {
   same("rows", got.rows, plan.rows);
   same("features", got.features, plan.features);
   same("dtype", got.dtype, plan.dtype);
   same("stride of x", got.x, plan.x);
   same("stride of y", got.y, plan.y);
+  same("num_members", got.num_members, plan.num_members);
 }
 
 }  // namespace wide

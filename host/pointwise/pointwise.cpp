@@ -10,6 +10,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/problem_keys.hpp"
 #include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/packed_rows.hpp"
@@ -17,6 +18,10 @@
 #include "wide/pack.hpp"
 
 namespace wide {
+
+static std::string text(PointwiseFunction function) {
+  return text(pointwise_function_name(function));
+}
 
 namespace {
 
@@ -74,15 +79,31 @@ void describe_slope(const ConstTensorView& slope, PointwiseProblem& p) {
   p.slope_member_stride = p.num_members == 1 ? p.num_slopes : slope.strides[0];
 }
 
+constexpr auto kPointwiseFields = [](const auto& same, const PointwiseProblem& got,
+                                     const PointwiseProblem& plan) {
+  same_rows(same, got, plan);
+  same("num_slopes", got.num_slopes, plan.num_slopes);
+  same("member stride of slope", got.slope_member_stride, plan.slope_member_stride);
+  same("function", got.function, plan.function);
+  same("slope", got.slope, plan.slope);
+  same("alpha", got.alpha, plan.alpha);
+  same("beta", got.beta, plan.beta);
+  same("low", got.low, plan.low);
+  same("high", got.high, plan.high);
+};
+
 void require_same(const PointwiseProblem& got, const PointwiseProblem& plan) {
-  require_same_problem(kPointwiseName, got, plan, [&](const SameField& same) {
-    same_rows(same, got, plan);
-    same("num_slopes", got.num_slopes, plan.num_slopes);
-    same("member stride of slope", got.slope_member_stride, plan.slope_member_stride);
-  });
+  require_same_problem(kPointwiseName, got, plan, kPointwiseFields);
 }
 
 }  // namespace
+
+std::string problem_key(const PointwiseProblem& complete) {
+  return key_of_fields(complete, kPointwiseFields);
+}
+TuningKey tuning_key(const PointwiseProblem& problem) {
+  return {std::string(kPointwiseName), problem_key(resolved(problem))};
+}
 
 PointwiseProblem describe_pointwise(const PointwiseArguments& a, const PointwiseProblem& like) {
   const PackedRows rows =

@@ -7,6 +7,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/problem_keys.hpp"
 #include "host/core/verified.hpp"
 #include "host/core/wide_plan.hpp"
 #include "host/pointwise/packed_rows.hpp"
@@ -24,12 +25,24 @@ SoftmaxProblem resolved(SoftmaxProblem p) {
   return p;
 }
 
+constexpr auto kSoftmaxFields = [](const auto& same, const SoftmaxProblem& got,
+                                   const SoftmaxProblem& plan) {
+  same_rows(same, got, plan);
+  same("is_log", got.is_log, plan.is_log);
+};
+
 void require_same(const SoftmaxProblem& got, const SoftmaxProblem& plan) {
-  require_same_problem(kSoftmaxName, got, plan,
-                       [&](const SameField& same) { same_rows(same, got, plan); });
+  require_same_problem(kSoftmaxName, got, plan, kSoftmaxFields);
 }
 
 }  // namespace
+
+std::string problem_key(const SoftmaxProblem& complete) {
+  return key_of_fields(complete, kSoftmaxFields);
+}
+TuningKey tuning_key(const SoftmaxProblem& problem) {
+  return {std::string(kSoftmaxName), problem_key(resolved(problem))};
+}
 
 SoftmaxProblem describe_softmax(const SoftmaxArguments& a, const SoftmaxProblem& like) {
   const PackedRows rows =

@@ -10,12 +10,21 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/core/verified.hpp"
 #include "host/pooling/pooling_params.hpp"
 #include "host/pooling/pooling_run.hpp"
 
 namespace wide {
+
+static std::string text(PoolingMode mode) {
+  return text(pooling_mode_name(mode));
+}
+static std::string text(const PoolingWindow& w) {
+  return "{kernel " + text(w.kernel) + ", stride " + text(w.stride) + ", padding " +
+         text(w.padding) + ", dilation " + text(w.dilation) + "}";
+}
 
 namespace {
 
@@ -129,21 +138,38 @@ MemberChannels look_at(const char* argument, const ConstTensorView& view,
                  : member_channels(kPoolingName, argument, view, like.num_members);
 }
 
+constexpr auto kPoolingFields = [](const auto& same, const PoolingProblem& got,
+                                   const PoolingProblem& plan) {
+  same("batch", got.batch, plan.batch);
+  same("channels", got.channels, plan.channels);
+  same("height", got.height, plan.height);
+  same("width", got.width, plan.width);
+  same("out_height", got.out_height, plan.out_height);
+  same("out_width", got.out_width, plan.out_width);
+  same("dtype", got.dtype, plan.dtype);
+  same("stride of x", got.x, plan.x);
+  same("stride of y", got.y, plan.y);
+  same("num_members", got.num_members, plan.num_members);
+  same("layout", got.layout, plan.layout);
+  same("mode", got.mode, plan.mode);
+  same("rows", got.rows, plan.rows);
+  same("columns", got.columns, plan.columns);
+  same("ceil_mode", got.ceil_mode, plan.ceil_mode);
+  same("counts_padding", got.counts_padding, plan.counts_padding);
+};
+
 void require_same(const PoolingProblem& got, const PoolingProblem& plan) {
-  require_same_problem(kPoolingName, got, plan, [&](const SameField& same) {
-    same("batch", got.batch, plan.batch);
-    same("channels", got.channels, plan.channels);
-    same("height", got.height, plan.height);
-    same("width", got.width, plan.width);
-    same("out_height", got.out_height, plan.out_height);
-    same("out_width", got.out_width, plan.out_width);
-    same("dtype", got.dtype, plan.dtype);
-    same("stride of x", got.x, plan.x);
-    same("stride of y", got.y, plan.y);
-  });
+  require_same_problem(kPoolingName, got, plan, kPoolingFields);
 }
 
 }  // namespace
+
+std::string problem_key(const PoolingProblem& complete) {
+  return key_of_fields(complete, kPoolingFields);
+}
+TuningKey tuning_key(const PoolingProblem& problem) {
+  return {std::string(kPoolingName), problem_key(resolved(problem))};
+}
 
 int64_t pooling_outputs(int64_t size, const PoolingWindow& window, bool ceil_mode) {
   const int64_t stride = window.stride == 0 ? window.kernel : window.stride;

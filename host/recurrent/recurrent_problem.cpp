@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 
+#include "host/core/problem_keys.hpp"
 #include "host/core/rows.hpp"
 #include "host/core/same_problem.hpp"
 #include "host/linear/linear_problem.hpp"
@@ -188,29 +189,45 @@ RecurrentProblem complete_recurrent_problem(RecurrentProblem p) {
   return p;
 }
 
+static std::string text(RecurrentCell cell) {
+  return text(recurrent_cell_name(cell));
+}
+
+constexpr auto kRecurrentFields = [](const auto& same, const RecurrentProblem& got,
+                                     const RecurrentProblem& plan) {
+  same("dtype", got.dtype, plan.dtype);
+  same("num_members", got.num_members, plan.num_members);
+  same("batch", got.batch, plan.batch);
+  same("steps", got.steps, plan.steps);
+  same("in_features", got.in_features, plan.in_features);
+  same("hidden", got.hidden, plan.hidden);
+  same.presence("input_bias", got.has_bias, plan.has_bias);
+  same.presence("first_hidden", got.has_first_state, plan.has_first_state);
+  same.presence("last_cell", got.has_last_cell, plan.has_last_cell);
+  same("stride of x", got.x, plan.x);
+  same("stride of y", got.y, plan.y);
+  same("stride of input_weight", got.input_weight, plan.input_weight);
+  same("stride of hidden_weight", got.hidden_weight, plan.hidden_weight);
+  same("member stride of input_bias", got.input_bias_member_stride, plan.input_bias_member_stride);
+  same("member stride of hidden_bias", got.hidden_bias_member_stride,
+       plan.hidden_bias_member_stride);
+  same("stride of first_hidden", got.first_hidden, plan.first_hidden);
+  same("stride of first_cell", got.first_cell, plan.first_cell);
+  same("stride of last_cell", got.last_cell, plan.last_cell);
+  same("cell", got.cell, plan.cell);
+  same("is_reversed", got.is_reversed, plan.is_reversed);
+  same("shared_input", got.shared_input, plan.shared_input);
+  same("allow_tf32", got.allow_tf32, plan.allow_tf32);
+};
+
 void require_same_recurrent_problem(const RecurrentProblem& got, const RecurrentProblem& plan) {
-  require_same_problem("recurrent", got, plan, [&](const SameField& same) {
-    same("dtype", got.dtype, plan.dtype);
-    same("num_members", got.num_members, plan.num_members);
-    same("batch", got.batch, plan.batch);
-    same("steps", got.steps, plan.steps);
-    same("in_features", got.in_features, plan.in_features);
-    same("hidden", got.hidden, plan.hidden);
-    same.presence("input_bias", got.has_bias, plan.has_bias);
-    same.presence("first_hidden", got.has_first_state, plan.has_first_state);
-    same.presence("last_cell", got.has_last_cell, plan.has_last_cell);
-    same("stride of x", got.x, plan.x);
-    same("stride of y", got.y, plan.y);
-    same("stride of input_weight", got.input_weight, plan.input_weight);
-    same("stride of hidden_weight", got.hidden_weight, plan.hidden_weight);
-    same("member stride of input_bias", got.input_bias_member_stride,
-         plan.input_bias_member_stride);
-    same("member stride of hidden_bias", got.hidden_bias_member_stride,
-         plan.hidden_bias_member_stride);
-    same("stride of first_hidden", got.first_hidden, plan.first_hidden);
-    same("stride of first_cell", got.first_cell, plan.first_cell);
-    same("stride of last_cell", got.last_cell, plan.last_cell);
-  });
+  require_same_problem("recurrent", got, plan, kRecurrentFields);
+}
+std::string problem_key(const RecurrentProblem& complete) {
+  return key_of_fields(complete, kRecurrentFields);
+}
+TuningKey tuning_key(const RecurrentProblem& problem) {
+  return {"recurrent", problem_key(complete_recurrent_problem(problem))};
 }
 
 bool is_empty(const RecurrentProblem& problem) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// What was measured to be fastest, for plans made with strategy "auto". `wbench tune` writes such a
-// file; an engine loads it once and hands it to its plans.
+// What was measured to be fastest, for plans of any primitive that are made with strategy "auto".
+// `wbench tune` writes such a file; an engine loads it once and hands it to its plans.
 #pragma once
 
 #include <compare>
@@ -28,6 +28,13 @@ struct TuningEntry {
   std::string kernel_hash;
   bool is_autos_own = false;  ///< no candidate was significantly faster
   friend bool operator==(const TuningEntry&, const TuningEntry&) = default;
+};
+
+/// What a cache knows a problem by: the primitive as plans call it, "conv" of conv1d and conv2d,
+/// and the complete problem in words, different for different problems.
+struct TuningKey {
+  std::string primitive, problem;
+  friend bool operator==(const TuningKey&, const TuningKey&) = default;
 };
 
 /// Entries by device, primitive and problem. Plain data: a plan reads it while it is made and keeps
