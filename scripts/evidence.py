@@ -89,6 +89,11 @@ def is_glued(left, right, in_directive):
 
 
 def kernels_of(root, op, strategy):
+    """Of strategy "", those of all that the primitive has, and that its strategies run of others."""
+    if not strategy:
+        ops = {op, *(name for name, of in KERNELS_OF.items() if of == op)}
+        parts = {KERNELS_OF.get(op, op), *(part for key, of in PARTS_OF.items() if (key if isinstance(key, str) else key[0]) in ops for part in of)}
+        return sorted(path for part in parts for path in root.glob(f"kernels/*/{part}_*.cu"))
     parts = PARTS_OF.get((op, strategy), PARTS_OF.get(op))
     if parts:
         return sorted(path for part in parts for path in root.glob(f"kernels/*/{part}_*.cu"))

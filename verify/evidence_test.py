@@ -5,6 +5,7 @@
 it accepts."""
 import json
 import os
+import re
 import sys
 import unittest
 
@@ -64,6 +65,19 @@ class EvidenceTable(Tree):
         self.assertEqual(self.hashes(), first)
         self.put("kernels/toy/toy_other.cu", "int other;")
         self.assertNotEqual(self.hashes(), first)
+
+    def test_the_hash_is_of_what_strategies_run_of_others(self):
+        for op in ("conv", "mlp", "linear"):
+            self.put(f"host/{op}/{op}_spec.cpp", "")
+            self.put(f"kernels/{op}/{op}_simt.cu", f"int {op};")
+        def by_op():
+            return dict(re.findall(r'"(\w+)", "(\w+)"', self.hashes()))
+        first = by_op()
+        self.put("kernels/linear/linear_simt.cu", "int other;")
+        self.assertEqual({op for op, value in by_op().items() if value != first[op]}, {"conv", "conv1d", "conv2d", "linear", "mlp"})
+        first = by_op()
+        self.put("kernels/conv/conv_simt.cu", "int other;")
+        self.assertEqual({op for op, value in by_op().items() if value != first[op]}, {"conv", "conv1d", "conv2d"})
 
     def test_one_byte_of_code_makes_it_stale(self):
         for name, text, old, new in [("kernels/toy/toy_simt.cu", KERNEL, "21", "22"), ("kernels/toy/twice.cuh", HEADER, "2 *", "3 *"),

@@ -264,56 +264,56 @@ TEST_CASE("the key of a problem is the same for the same problem only") {
   for (const std::string& key : keys) CHECK(key.find('\n') == std::string::npos);
 }
 
-struct Tuned {
-  std::optional<LinearChoice> choice;
-  std::string why_not;
-};
-Tuned tuned(const TuningEntry& entry, std::string_view hash,
-            std::span<const VerifiedStrategy> verified = {}, LinearProblem p = small_problem()) {
+/// What "auto" is where the cache has `entry` for small_problem().
+LinearChoice tuned(const TuningEntry& entry, std::string_view hash,
+                   std::span<const VerifiedStrategy> verified = {},
+                   LinearProblem p = small_problem()) {
   TuningCache cache;
   cache.set(kH200, "linear", linear_problem_key(small_problem()), entry);
-  Tuned result;
-  result.choice = tuned_linear_choice(p, kH200, verified, cache, hash, result.why_not);
-  return result;
+  return choose_linear_strategy(p, kH200, verified, "auto", {&cache, linear_problem_key(p), hash});
+}
+
+bool is_taken(const LinearChoice& choice) {
+  return choice.explain.find(": tuned: ") != std::string::npos;
 }
 
 TEST_CASE("a tuned strategy is taken where it runs and is proved") {
   const TuningEntry entry{"small_m", "m16n64", 12.34567, 8, "hash"};
-  const Tuned now = tuned(entry, "hash");
-  REQUIRE(now.choice);
-  CHECK(now.choice->strategy == LinearStrategy::small_m);
-  CHECK(now.choice->policy == "m16n64");
-  CHECK(now.choice->explain ==
+  const LinearChoice now = tuned(entry, "hash");
+  REQUIRE(is_taken(now));
+  CHECK(now.strategy == LinearStrategy::small_m);
+  CHECK(now.policy == "m16n64");
+  CHECK(now.explain ==
         "small_m: tuned: 12.35 us with m16n64 on NVIDIA H200, the fastest of 8 candidates");
 
   TuningEntry stands = entry;
   stands.is_autos_own = true;
   CHECK_THAT(
-      tuned(stands, "hash").choice->explain,
+      tuned(stands, "hash").explain,
       ContainsSubstring("on NVIDIA H200, auto's own choice: no other of 8 candidates was faster"));
 
-  CHECK_THAT(tuned(entry, "later").why_not,
+  CHECK_THAT(tuned(entry, "later").explain,
              ContainsSubstring("tuned small_m not taken: its kernels have changed since"));
-  CHECK_FALSE(tuned({"small_m", "m16n64", 1, 8, ""}, "").choice);  // a build that knows no hash
+  CHECK_FALSE(is_taken(tuned({"small_m", "m16n64", 1, 8, ""}, "")));  // a build that knows no hash
   constexpr std::array proved{VerifiedStrategy{"linear", "small_m", 90}};
-  CHECK(tuned(entry, "later", proved).choice);
+  CHECK(is_taken(tuned(entry, "later", proved)));
   constexpr std::array elsewhere{VerifiedStrategy{"linear", "small_m", 80}};
-  CHECK_FALSE(tuned(entry, "later", elsewhere).choice);
-  CHECK(tuned({"cublaslt", "h3", 1, 8, "old"}, "later").choice->policy == "h3");
-  CHECK(tuned({"sequential", "", 1, 8, "old"}, "later").choice);
+  CHECK_FALSE(is_taken(tuned(entry, "later", elsewhere)));
+  CHECK(tuned({"cublaslt", "h3", 1, 8, "old"}, "later").policy == "h3");
+  CHECK(is_taken(tuned({"sequential", "", 1, 8, "old"}, "later")));
 }
 
 TEST_CASE("a tuned strategy that does not fit is left alone, with the reason") {
-  CHECK_THAT(tuned({"no_such", "", 1, 2, "h"}, "h").why_not, ContainsSubstring("no such strategy"));
-  CHECK_THAT(tuned({"wide", "", 1, 2, "h"}, "h").why_not, ContainsSubstring("no such strategy"));
-  CHECK_THAT(tuned({"gemv", "", 1, 2, "h"}, "h").why_not, ContainsSubstring("at most 4 rows"));
-  CHECK_THAT(tuned({"small_m", "m1n1", 1, 2, "h"}, "h").why_not, ContainsSubstring("is unknown"));
+  CHECK_THAT(tuned({"no_such", "", 1, 2, "h"}, "h").explain, ContainsSubstring("no such strategy"));
+  CHECK_THAT(tuned({"wide", "", 1, 2, "h"}, "h").explain, ContainsSubstring("no such strategy"));
+  CHECK_THAT(tuned({"gemv", "", 1, 2, "h"}, "h").explain, ContainsSubstring("at most 4 rows"));
+  CHECK_THAT(tuned({"small_m", "m1n1", 1, 2, "h"}, "h").explain, ContainsSubstring("is unknown"));
   LinearProblem other = small_problem();
   other.batch = 17;
-  const Tuned absent =
+  const LinearChoice absent =
       tuned({"simt", "m16n64", 1, 2, "h"}, "h", {}, complete_linear_problem(other));
-  CHECK_FALSE(absent.choice);
-  CHECK(absent.why_not == "not in the tuning cache");
+  CHECK_FALSE(is_taken(absent));
+  CHECK(absent.explain.ends_with("; not in the tuning cache"));
 }
 
 TEST_CASE("a plan on the CPU reads the cache, and says so") {

@@ -13,6 +13,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/tuned_choice.hpp"
 #include "host/core/workspace.hpp"
 #include "wide/pack.hpp"
 
@@ -80,7 +81,8 @@ AttentionPlan make_attention_plan(const Context& context, const AttentionProblem
   const AttentionProblem full = complete_attention_problem(problem);
   require_no_policy(kAttentionName, options.policy);
   AttentionChoice choice =
-      choose_attention_strategy(full, context.info(), options.strategy, verified_strategies());
+      choose_attention_strategy(full, context.info(), options.strategy, verified_strategies(),
+                                tuning_of(options, kAttentionName, full));
   const int64_t members = choice.strategy == AttentionStrategy::sequential ? 1 : full.num_members;
   const AttentionParts parts = attention_parts(full, members);
   const AttentionPartStrategies names =
@@ -108,8 +110,8 @@ AttentionPlan make_attention_plan(const Context& context, const AttentionProblem
   }
   const Slot heads = add_slot(parts.output.batch, full.features);
   LinearPlan output = make_linear(parts.output, names.output);
-  FlashAttentionPlan core =
-      make_flash_attention_plan(context, parts.core, {.strategy = names.core});
+  FlashAttentionPlan core = make_flash_attention_plan(
+      context, parts.core, {.strategy = names.core, .tuning = options.tuning});
   part_bytes = std::max(part_bytes, core.workspace_bytes());
   explain += ", flash_attention by " +
              (names.core == "auto" ? core.explain() : std::string(core.strategy()));

@@ -73,7 +73,8 @@ std::string attention_unsupported_reason(AttentionStrategy strategy,
 
 AttentionChoice choose_attention_strategy(const AttentionProblem& problem, const DeviceInfo& device,
                                           std::string_view name,
-                                          std::span<const VerifiedStrategy> verified) {
+                                          std::span<const VerifiedStrategy> verified,
+                                          const Tuning& tuning) {
   using enum AttentionStrategy;
   using enum DeviceType;
   static constexpr StrategyRow<AttentionStrategy, AttentionProblem> kTable[] = {
@@ -84,8 +85,8 @@ AttentionChoice choose_attention_strategy(const AttentionProblem& problem, const
       {sequential, cpu, false, "member after member"},
   };
   return choose_strategy<AttentionStrategy, AttentionProblem>(
-      {"attention", device, name, verified_by(verified, "attention", device)}, kTable, problem,
-      attention_unsupported_reason);
+      {"attention", device, name, verified_by(verified, "attention", device), "", tuning}, kTable,
+      problem, attention_unsupported_reason);
 }
 
 }  // namespace wide

@@ -43,6 +43,7 @@ using AttentionChoice = StrategyChoice<AttentionStrategy>;
 /// run.
 AttentionChoice choose_attention_strategy(const AttentionProblem& problem, const DeviceInfo& device,
                                           std::string_view name,
-                                          std::span<const VerifiedStrategy> verified);
+                                          std::span<const VerifiedStrategy> verified,
+                                          const Tuning& tuning = {});
 
 }  // namespace wide

@@ -11,6 +11,7 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
+#include "host/core/tuned_choice.hpp"
 
 namespace wide {
 
@@ -187,7 +188,8 @@ FlashAttentionPlan make_flash_attention_plan(const Context& context,
   };
   FlashAttentionChoice choice = choose_flash_attention_strategy(
       full, context.info(), options.strategy, verified_strategies(),
-      [&] { return is_empty(full) ? "there is nothing to compute" : cudnn_refusal(make); });
+      [&] { return is_empty(full) ? "there is nothing to compute" : cudnn_refusal(make); },
+      tuning_of(options, kFlashAttentionName, full));
   std::string range = "wide::flash_attention(" + std::string(strategy_name(choice.strategy)) + ")";
   FlashAttentionPlan::State state{context, full, std::move(choice), std::move(range)};
   if (state.choice.strategy == FlashAttentionStrategy::cudnn && !is_empty(full)) {

@@ -186,7 +186,8 @@ FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem
                                                      const DeviceInfo& device,
                                                      std::string_view name,
                                                      std::span<const VerifiedStrategy> verified,
-                                                     const VendorRefusal& cudnn_refusal) {
+                                                     const VendorRefusal& cudnn_refusal,
+                                                     const Tuning& tuning) {
   using enum FlashAttentionStrategy;
   using enum DeviceType;
   static constexpr std::string_view kOneLaunch = "one launch for all members";
@@ -202,8 +203,9 @@ FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem
       {sequential, cpu, false, "member after member"},
   };
   return choose_strategy<FlashAttentionStrategy, FlashAttentionProblem>(
-      {"flash_attention", device, name, verified_by(verified, "flash_attention", device)}, kTable,
-      problem, flash_attention_unsupported_reason,
+      {"flash_attention", device, name, verified_by(verified, "flash_attention", device), "",
+       tuning},
+      kTable, problem, flash_attention_unsupported_reason,
       [&](FlashAttentionStrategy) { return cudnn_refusal(); });
 }
 

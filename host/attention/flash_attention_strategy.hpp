@@ -59,6 +59,7 @@ FlashAttentionChoice choose_flash_attention_strategy(const FlashAttentionProblem
                                                      const DeviceInfo& device,
                                                      std::string_view name,
                                                      std::span<const VerifiedStrategy> verified,
-                                                     const VendorRefusal& cudnn_refusal);
+                                                     const VendorRefusal& cudnn_refusal,
+                                                     const Tuning& tuning = {});
 
 }  // namespace wide

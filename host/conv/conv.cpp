@@ -13,6 +13,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/tuned_choice.hpp"
 #include "host/cudnn/cudnn_plan.hpp"
 #include "wide/pack.hpp"
 
@@ -86,7 +87,8 @@ ConvPlan make_conv_plan(const Context& context, const ConvProblem& problem,
       [&](const ConvStrategy& strategy) {
         return is_empty(full) ? "there is nothing to compute"
                               : cudnn_refusal([&] { runner = strategy.make(context, full); });
-      });
+      },
+      tuning_of(options, kConvName, full));
   if (!is_empty(full) && !runner.run) runner = choice.strategy->make(context, full);
   if (!runner.note.empty()) choice.explain += "; " + runner.note;
   const bool can_be_stood_in_for = runner.unsupported_reason && options.strategy == "auto" &&

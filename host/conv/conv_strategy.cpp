@@ -104,13 +104,13 @@ std::string conv_direct_text(const DeviceInfo& device) {
 
 ConvChoice choose_conv_strategy(const ConvProblem& problem, const DeviceInfo& device,
                                 std::string_view name, std::span<const VerifiedStrategy> verified,
-                                const ConvVendorRefusal& refusal) {
+                                const ConvVendorRefusal& refusal, const Tuning& tuning) {
   std::vector<StrategyRow<const ConvStrategy*, ConvProblem>> table;
   for (const ConvStrategy& one : kStrategies) {
     table.push_back({&one, one.device, one.is_vendors, one.why, one.is_expected_to_win});
   }
   return choose_strategy<const ConvStrategy*, ConvProblem>(
-      {"conv", device, name, verified_by_both(verified, device)}, table, problem,
+      {kConvName, device, name, verified_by_both(verified, device), "", tuning}, table, problem,
       [](const ConvStrategy* strategy, const ConvProblem& p, const DeviceInfo& on) {
         return conv_unsupported_reason(*strategy, p, on);
       },

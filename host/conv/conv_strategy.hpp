@@ -52,6 +52,6 @@ using ConvVendorRefusal = std::function<std::string(const ConvStrategy& strategy
 /// with the reason for one that cannot run.
 ConvChoice choose_conv_strategy(const ConvProblem& problem, const DeviceInfo& device,
                                 std::string_view name, std::span<const VerifiedStrategy> verified,
-                                const ConvVendorRefusal& refusal);
+                                const ConvVendorRefusal& refusal, const Tuning& tuning = {});
 
 }  // namespace wide

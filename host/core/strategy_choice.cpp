@@ -6,6 +6,7 @@
 
 #include "host/core/check.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/tuned_choice.hpp"
 
 namespace wide {
 
@@ -52,24 +53,8 @@ class PassedOver {
   std::vector<std::pair<std::string_view, std::string>> list_;
 };
 
-bool is_proved(const StrategyRequest& request, const StrategyCandidate& candidate) {
-  return request.device.device.type == DeviceType::cpu || candidate.is_vendors ||
-         candidate.name == "sequential" || request.is_verified(candidate.name);
-}
-
-bool launches_own_kernel(const StrategyRequest& request, const StrategyCandidate& candidate) {
-  return candidate.name == "sequential" && !request.member_kernel.empty() &&
-         request.device.device.type == DeviceType::cuda;
-}
-
-std::string member_text(const StrategyRequest& request) {
-  const bool is_verified = request.is_verified(request.member_kernel);
-  return "a launch per member of " +
-         own_kernel_text(request.member_kernel, is_verified, request.device);
-}
-
-std::pair<size_t, std::string> choose_by_name(const StrategyRequest& request,
-                                              std::span<const StrategyCandidate> candidates) {
+ChosenCandidate choose_by_name(const StrategyRequest& request,
+                               std::span<const StrategyCandidate> candidates) {
   const auto found = std::find_if(
       candidates.begin(), candidates.end(),
       [&](const StrategyCandidate& candidate) { return candidate.name == request.name; });
@@ -100,8 +85,8 @@ std::string explain_automatic(const StrategyRequest& request, const StrategyCand
   return explain + passed.text();
 }
 
-std::pair<size_t, std::string> choose_automatically(const StrategyRequest& request,
-                                                    std::span<const StrategyCandidate> candidates) {
+ChosenCandidate choose_by_table(const StrategyRequest& request,
+                                std::span<const StrategyCandidate> candidates) {
   const std::string unverified = unverified_text(request.device);
   PassedOver passed, all;      // `passed`: what was expected to win
   std::vector<size_t> slower;  // for want of another
@@ -131,7 +116,32 @@ std::pair<size_t, std::string> choose_automatically(const StrategyRequest& reque
                     (all.has(unverified) ? "; ask for an unverified one by name" : ""));
 }
 
+ChosenCandidate choose_automatically(const StrategyRequest& request,
+                                     std::span<const StrategyCandidate> candidates) {
+  std::string why_not;
+  if (auto tuned = tuned_candidate(request, candidates, why_not)) return std::move(*tuned);
+  ChosenCandidate chosen = choose_by_table(request, candidates);
+  if (!why_not.empty()) chosen.explain += "; " + why_not;
+  return chosen;
+}
+
 }  // namespace
+
+bool is_proved(const StrategyRequest& request, const StrategyCandidate& candidate) {
+  return request.device.device.type == DeviceType::cpu || candidate.is_vendors ||
+         candidate.name == "sequential" || request.is_verified(candidate.name);
+}
+
+bool launches_own_kernel(const StrategyRequest& request, const StrategyCandidate& candidate) {
+  return candidate.name == "sequential" && !request.member_kernel.empty() &&
+         request.device.device.type == DeviceType::cuda;
+}
+
+std::string member_text(const StrategyRequest& request) {
+  const bool is_verified = request.is_verified(request.member_kernel);
+  return "a launch per member of " +
+         own_kernel_text(request.member_kernel, is_verified, request.device);
+}
 
 std::function<bool(std::string_view)> verified_by(std::span<const VerifiedStrategy> verified,
                                                   std::string_view op, const DeviceInfo& device) {
@@ -158,8 +168,8 @@ std::string kernel_device_reason(const DeviceInfo& device) {
          std::to_string(device.compute_capability % 10);
 }
 
-std::pair<size_t, std::string> choose_candidate(const StrategyRequest& request,
-                                                std::span<const StrategyCandidate> candidates) {
+ChosenCandidate choose_candidate(const StrategyRequest& request,
+                                 std::span<const StrategyCandidate> candidates) {
   std::vector<std::string_view> known{"auto"};
   for (const StrategyCandidate& candidate : candidates) {
     if (std::find(known.begin(), known.end(), candidate.name) == known.end()) {

@@ -14,6 +14,7 @@
 
 #include "host/core/verified.hpp"
 #include "wide/device.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 
@@ -21,7 +22,7 @@ template <class Strategy>
 struct StrategyChoice {
   Strategy strategy{};
   std::string explain;   ///< one line
-  std::string policy{};  ///< linear's; empty: the strategy's own choice
+  std::string policy{};  ///< a tuning cache's; empty: the strategy's own choice
 };
 
 /// A strategy on one kind of device. A table has them in the order in which "auto" prefers them; a
@@ -36,6 +37,13 @@ struct StrategyRow {
   bool (*is_expected_to_win)(const Problem& problem, const DeviceInfo& device) = nullptr;
 };
 
+/// The tuning cache that "auto" asks first, and for what.
+struct Tuning {
+  const TuningCache* cache = nullptr;  ///< null: "auto" asks none
+  std::string problem{};               ///< the key, see host/core/problem_keys.hpp
+  std::string_view kernel_hash{};      ///< of the primitive's kernels, as this build has them
+};
+
 struct StrategyRequest {
   std::string_view primitive;
   const DeviceInfo& device;
@@ -44,6 +52,9 @@ struct StrategyRequest {
   /// The kernel of ours that `sequential` launches for each member on CUDA; empty where that may be
   /// a vendor's call.
   std::string_view member_kernel{};
+  Tuning tuning{};
+  /// Why a strategy cannot run the problem by a policy; null where strategies have none.
+  std::function<std::string(std::string_view strategy, std::string_view policy)> policy_reason{};
 };
 
 /// What StrategyRequest::is_verified is by a table of evidence.
@@ -68,13 +79,23 @@ struct StrategyCandidate {
   std::function<std::string()> unsupported_reason, vendor_refusal;
   std::function<bool()> is_expected_to_win;
 };
-/// The index of the candidate, and the explanation.
-std::pair<size_t, std::string> choose_candidate(const StrategyRequest& request,
-                                                std::span<const StrategyCandidate> candidates);
+struct ChosenCandidate {
+  size_t index = 0;
+  std::string explain, policy{};
+};
+ChosenCandidate choose_candidate(const StrategyRequest& request,
+                                 std::span<const StrategyCandidate> candidates);
 
-/// The strategy of that name; of "auto" the first in the table that can run the problem, is
-/// expected to win, and is verified, the vendor's and not refused, `sequential` or the CPU's; else
-/// the first of those that are not expected to win. `unsupported_reason` and `vendor_refusal` say
+/// Whether "auto" may take it: it is the CPU's, the vendor's, `sequential` or verified.
+bool is_proved(const StrategyRequest& request, const StrategyCandidate& candidate);
+/// Whether a kernel of ours is launched for each member, and which, in words.
+bool launches_own_kernel(const StrategyRequest& request, const StrategyCandidate& candidate);
+std::string member_text(const StrategyRequest& request);
+
+/// The strategy of that name; of "auto" what the tuning cache has, see host/core/tuned_choice.hpp;
+/// else the first in the table that can run the problem, is expected to win, and is verified, the
+/// vendor's and not refused, `sequential` or the CPU's; else the first of those that are not
+/// expected to win. `unsupported_reason` and `vendor_refusal` say
 /// why not, and nothing where it can; the latter, which may take seconds, is asked only of what is
 /// taken if it is empty. Throws invalid_argument for an unknown name, unsupported with the reasons
 /// for a strategy that cannot run, or where none is left.
@@ -100,8 +121,8 @@ StrategyChoice<Strategy> choose_strategy(
            return row.is_expected_to_win == nullptr || row.is_expected_to_win(problem, device);
          }});
   }
-  auto [index, explain] = choose_candidate(request, candidates);
-  return {strategies[index], std::move(explain)};
+  ChosenCandidate chosen = choose_candidate(request, candidates);
+  return {strategies[chosen.index], std::move(chosen.explain), std::move(chosen.policy)};
 }
 
 }  // namespace wide

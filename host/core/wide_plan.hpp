@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "host/core/tuned_choice.hpp"
 #include "host/core/wide_strategy.hpp"
 #include "kernels/common/row_blocks.hpp"
 #include "wide/context.hpp"
@@ -30,8 +31,9 @@ WideState<Problem> make_wide_state(std::string_view primitive, const Context& co
                                    const Problem& problem, const PlanOptions& options,
                                    bool wide_is_verified, const LaunchRefusal& launches = {},
                                    const VendorRefusal& cudnn_refusal = nullptr) {
-  WideChoice choice = choose_wide_strategy(primitive, context.info(), options.strategy,
-                                           wide_is_verified, launches, cudnn_refusal);
+  WideChoice choice =
+      choose_wide_strategy(primitive, context.info(), options.strategy, wide_is_verified, launches,
+                           cudnn_refusal, tuning_of(options, primitive, problem));
   std::string range =
       "wide::" + std::string(primitive) + "(" + std::string(strategy_name(choice.strategy)) + ")";
   return {context, problem, std::move(choice), std::move(range)};

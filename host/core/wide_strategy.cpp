@@ -35,7 +35,8 @@ std::string launch_reason(WideStrategy strategy, const LaunchRefusal& launches,
 
 WideChoice choose_wide_strategy(std::string_view primitive, const DeviceInfo& device,
                                 std::string_view name, bool wide_is_verified,
-                                const LaunchRefusal& launches, const VendorRefusal& cudnn_refusal) {
+                                const LaunchRefusal& launches, const VendorRefusal& cudnn_refusal,
+                                const Tuning& tuning) {
   using enum WideStrategy;
   using enum DeviceType;
   using Row = StrategyRow<WideStrategy, LaunchRefusal>;
@@ -48,7 +49,7 @@ WideChoice choose_wide_strategy(std::string_view primitive, const DeviceInfo& de
   }
   return choose_strategy<WideStrategy, LaunchRefusal>(
       {primitive, device, name, [&](std::string_view) { return wide_is_verified; },
-       cudnn_refusal ? "" : "wide"},
+       cudnn_refusal ? "" : "wide", tuning},
       table, launches, launch_reason, [&](WideStrategy) { return cudnn_refusal(); });
 }
 

@@ -45,6 +45,7 @@ using VendorRefusal = std::function<std::string()>;
 WideChoice choose_wide_strategy(std::string_view primitive, const DeviceInfo& device,
                                 std::string_view name, bool wide_is_verified,
                                 const LaunchRefusal& launches = {},
-                                const VendorRefusal& cudnn_refusal = nullptr);
+                                const VendorRefusal& cudnn_refusal = nullptr,
+                                const Tuning& tuning = {});
 
 }  // namespace wide

@@ -10,6 +10,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/tuned_choice.hpp"
 #include "host/core/verified.hpp"
 #include "host/embedding/embedding_problem.hpp"
 #include "host/embedding/embedding_run.hpp"
@@ -46,7 +47,8 @@ EmbeddingPlan make_embedding_plan(const Context& context, const EmbeddingProblem
   const EmbeddingProblem full = resolved(problem);
   require_no_policy(kEmbeddingName, options.policy);
   EmbeddingChoice choice =
-      choose_embedding_strategy(full, context.info(), options.strategy, verified_strategies());
+      choose_embedding_strategy(full, context.info(), options.strategy, verified_strategies(),
+                                tuning_of(options, kEmbeddingName, full));
   std::string range = "wide::embedding(" + std::string(strategy_name(choice.strategy)) + ")";
   return EmbeddingPlan(std::make_shared<const EmbeddingPlan::State>(
       EmbeddingPlan::State{context, full, std::move(choice), std::move(range)}));

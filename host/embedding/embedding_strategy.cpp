@@ -36,7 +36,8 @@ std::string unsupported_reason(EmbeddingStrategy strategy, const EmbeddingProble
 
 EmbeddingChoice choose_embedding_strategy(const EmbeddingProblem& problem, const DeviceInfo& device,
                                           std::string_view name,
-                                          std::span<const VerifiedStrategy> verified) {
+                                          std::span<const VerifiedStrategy> verified,
+                                          const Tuning& tuning) {
   using enum EmbeddingStrategy;
   using enum DeviceType;
   static constexpr std::string_view kOneLaunch = "one launch for all members";
@@ -55,7 +56,7 @@ EmbeddingChoice choose_embedding_strategy(const EmbeddingProblem& problem, const
   };
   return choose_strategy<EmbeddingStrategy, EmbeddingProblem>(
       {"embedding", device, name, verified_by(verified, "embedding", device),
-       strategy_name(one_launch_strategy(problem))},
+       strategy_name(one_launch_strategy(problem)), tuning},
       kTable, problem, unsupported_reason);
 }
 

@@ -24,6 +24,7 @@ EmbeddingStrategy one_launch_strategy(const EmbeddingProblem& problem);
 /// device or cannot run the problem.
 EmbeddingChoice choose_embedding_strategy(const EmbeddingProblem& problem, const DeviceInfo& device,
                                           std::string_view name,
-                                          std::span<const VerifiedStrategy> verified);
+                                          std::span<const VerifiedStrategy> verified,
+                                          const Tuning& tuning = {});
 
 }  // namespace wide

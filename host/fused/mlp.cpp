@@ -12,6 +12,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/tuned_choice.hpp"
 #include "host/core/workspace.hpp"
 #include "host/fused/mlp_run.hpp"
 #include "wide/pack.hpp"
@@ -115,7 +116,8 @@ MlpPlan make_mlp_plan(const Context& context, const MlpProblem& problem,
   require_no_policy(kMlpName, options.policy);
   const DeviceInfo& device = context.info();
   MlpPlan::State s{context, full,
-                   choose_mlp_strategy(full, device, options.strategy, verified_strategies()),
+                   choose_mlp_strategy(full, device, options.strategy, verified_strategies(),
+                                       tuning_of(options, kMlpName, full)),
                    mlp_layer_places(full)};
   const MlpStrategy strategy = s.choice.strategy;
   s.explain = s.choice.explain;

@@ -149,7 +149,8 @@ std::string mlp_unsupported_reason(MlpStrategy strategy, const MlpProblem& probl
 }
 
 MlpChoice choose_mlp_strategy(const MlpProblem& problem, const DeviceInfo& device,
-                              std::string_view name, std::span<const VerifiedStrategy> verified) {
+                              std::string_view name, std::span<const VerifiedStrategy> verified,
+                              const Tuning& tuning) {
   using enum MlpStrategy;
   using enum DeviceType;
   static constexpr StrategyRow<MlpStrategy, MlpProblem> kTable[] = {
@@ -161,7 +162,7 @@ MlpChoice choose_mlp_strategy(const MlpProblem& problem, const DeviceInfo& devic
       {sequential, cpu, false, "member after member"},
   };
   return choose_strategy<MlpStrategy, MlpProblem>(
-      {"mlp", device, name, verified_by(verified, "mlp", device)}, kTable, problem,
+      {"mlp", device, name, verified_by(verified, "mlp", device), "", tuning}, kTable, problem,
       mlp_unsupported_reason);
 }
 

@@ -47,6 +47,7 @@ using MlpChoice = StrategyChoice<MlpStrategy>;
 /// else layerwise where that is verified, else cublas_batched, else sequential. Throws
 /// invalid_argument for an unknown name, unsupported with the reason for one that cannot run.
 MlpChoice choose_mlp_strategy(const MlpProblem& problem, const DeviceInfo& device,
-                              std::string_view name, std::span<const VerifiedStrategy> verified);
+                              std::string_view name, std::span<const VerifiedStrategy> verified,
+                              const Tuning& tuning = {});
 
 }  // namespace wide

@@ -11,6 +11,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/tuned_choice.hpp"
 #include "host/linear/linear_cublaslt.hpp"
 #include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"
@@ -32,33 +33,21 @@ struct LinearPlan::State {
 
 namespace {
 
-LinearChoice choose_automatically(const LinearProblem& problem, const DeviceInfo& device,
-                                  const PlanOptions& options) {
-  WIDE_REQUIRE(options.policy.empty(), "linear: policy is \"" + options.policy +
-                                           "\", expected none: strategy \"auto\" has its own");
-  std::string why_not;
-  if (options.tuning != nullptr) {
-    const auto tuned = tuned_linear_choice(problem, device, verified_strategies(), *options.tuning,
-                                           kernel_hash("linear"), why_not);
-    if (tuned) return *tuned;
-  }
-  LinearChoice choice = choose_linear_strategy(problem, device, verified_strategies());
-  if (!why_not.empty()) choice.explain += "; " + why_not;
-  return choice;
-}
-
 LinearChoice resolve_strategy(const LinearProblem& problem, const DeviceInfo& device,
                               const PlanOptions& options) {
   const std::string& name = options.strategy;
-  if (name == "auto") return choose_automatically(problem, device, options);
+  WIDE_REQUIRE(
+      name != "auto" || options.policy.empty(),
+      "linear: policy is \"" + options.policy + "\", expected none: strategy \"auto\" has its own");
   const auto strategy = parse_linear_strategy(name, device.device.type);
   const std::string policy_reason =
       strategy ? linear_policy_reason(*strategy, problem, options.policy) : "";
   WIDE_REQUIRE(!strategy || options.policy.empty() || is_linear_policy(*strategy, options.policy),
                "linear: " + policy_reason);
-  LinearChoice choice = choose_linear_strategy(problem, device, verified_strategies(), name);
+  LinearChoice choice = choose_linear_strategy(problem, device, verified_strategies(), name,
+                                               tuning_of(options, "linear", problem));
   if (!policy_reason.empty()) throw_unsupported("linear: " + policy_reason);
-  choice.policy = options.policy;
+  if (name != "auto") choice.policy = options.policy;
   return choice;
 }
 

@@ -3,6 +3,7 @@
 //
 // What "auto" is for linear. The heuristic knows no measurement of the machine it runs on; its
 // thresholds are where the arithmetic of launches and tiles changes, and are said so beside them.
+#include "host/linear/linear_policy.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
 
@@ -90,7 +91,7 @@ bool never(const LinearProblem&, const DeviceInfo&) {
 
 LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceInfo& device,
                                     std::span<const VerifiedStrategy> verified,
-                                    std::string_view name) {
+                                    std::string_view name, const Tuning& tuning) {
   using enum LinearStrategy;
   using enum DeviceType;
   using LinearRow = StrategyRow<LinearStrategy, LinearProblem>;
@@ -137,7 +138,11 @@ LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceIn
           ? strategy_name(linear_kernel_of(sequential, problem, device))
           : "";
   return choose_strategy<LinearStrategy, LinearProblem>(
-      {"linear", device, name, verified_by(verified, "linear", device), member_kernel},
+      {"linear", device, name, verified_by(verified, "linear", device), member_kernel, tuning,
+       [&](std::string_view strategy, std::string_view policy) {
+         return linear_policy_reason(*parse_linear_strategy(strategy, device.device.type), problem,
+                                     policy);
+       }},
       is_quantized_auto ? std::span<const LinearRow>(kQuantizedTable) : kTable, problem,
       linear_unsupported_reason);
 }

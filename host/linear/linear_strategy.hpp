@@ -18,7 +18,6 @@
 #include "kernels/linear/linear_wgmma_tile.hpp"
 #include "wide/device.hpp"
 #include "wide/linear.hpp"
-#include "wide/tuning.hpp"
 
 namespace wide {
 
@@ -53,20 +52,12 @@ using LinearChoice = StrategyChoice<LinearStrategy>;
 /// `verified` for this compute capability and expected to be faster. Throws as choose_strategy().
 LinearChoice choose_linear_strategy(const LinearProblem& problem, const DeviceInfo& device,
                                     std::span<const VerifiedStrategy> verified,
-                                    std::string_view name = "auto");
+                                    std::string_view name = "auto", const Tuning& tuning = {});
 
-/// The problem in words, complete and on one line: what a tuning cache knows it by. Equal for equal
-/// problems, whatever strides were written down or left out; alpha's value makes no difference.
+/// problem_key(), written as files have it since before other primitives were tuned. Equal for
+/// equal problems, whatever strides were written down or left out; alpha's value makes no
+/// difference.
 std::string linear_problem_key(const LinearProblem& problem);
-
-/// The cache's strategy and policy, where it can run the problem and is proved: by `verified`, by
-/// being the vendor's or the CPU's, or because the entry's measurement compared these very kernels
-/// (`kernel_hash`) with the reference on this device. Else none, and `why_not` says why.
-std::optional<LinearChoice> tuned_linear_choice(const LinearProblem& problem,
-                                                const DeviceInfo& device,
-                                                std::span<const VerifiedStrategy> verified,
-                                                const TuningCache& tuning,
-                                                std::string_view kernel_hash, std::string& why_not);
 
 /// Tiles of one member's output; saturates instead of overflowing.
 int64_t linear_tiles_of(const LinearProblem& problem, int64_t tile_m, int64_t tile_n);

@@ -1,12 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// linear and the tuning cache: what a problem is called there, and when what it says is taken.
-#include <algorithm>
-#include <cstdio>
-
-#include "host/linear/linear_cublaslt.hpp"
-#include "host/linear/linear_policy.hpp"
+// What linear's problems are called in tuning caches.
+#include "host/core/problem_keys.hpp"
 #include "host/linear/linear_problem.hpp"
 #include "host/linear/linear_strategy.hpp"
 
@@ -41,16 +37,6 @@ std::string epilogue_text(const Epilogue& epilogue) {
   return text;
 }
 
-/// Whether the strategy needs no proof on a device: the vendor's, and the CPU's, which every
-/// build's tests judge. Of fp8 and quantised weights, sequential is ours.
-bool is_beyond_proof(LinearStrategy strategy, const LinearProblem& problem,
-                     const DeviceInfo& device) {
-  using enum LinearStrategy;
-  return device.device.type == DeviceType::cpu ||
-         (strategy == sequential && !launches_linear_members(problem)) ||
-         strategy == cublas_batched || strategy == cublaslt || strategy == cublas_grouped;
-}
-
 }  // namespace
 
 std::string linear_problem_key(const LinearProblem& problem) {
@@ -77,42 +63,11 @@ std::string linear_problem_key(const LinearProblem& problem) {
          stride_text("scale_at", p.scale_member_stride, bare.scale_member_stride);
 }
 
-std::optional<LinearChoice> tuned_linear_choice(const LinearProblem& problem,
-                                                const DeviceInfo& device,
-                                                std::span<const VerifiedStrategy> verified,
-                                                const TuningCache& tuning,
-                                                std::string_view kernel_hash,
-                                                std::string& why_not) {
-  const TuningEntry* entry = tuning.find(device, "linear", linear_problem_key(problem));
-  if (entry == nullptr) {
-    why_not = "not in the tuning cache";
-    return std::nullopt;
-  }
-  const auto refuse = [&](const std::string& why) {
-    why_not = "tuned " + entry->strategy + " not taken: " + why;
-    return std::nullopt;
-  };
-  const auto strategy = parse_linear_strategy(entry->strategy, device.device.type);
-  if (!strategy) return refuse("this build has no such strategy");
-  const std::string reason = linear_unsupported_reason(*strategy, problem, device);
-  if (!reason.empty()) return refuse(reason);
-  const std::string policy_reason = linear_policy_reason(*strategy, problem, entry->policy);
-  if (!policy_reason.empty()) return refuse(policy_reason);
-  const bool was_checked = !kernel_hash.empty() && entry->kernel_hash == kernel_hash;
-  if (!is_beyond_proof(*strategy, problem, device) && !was_checked &&
-      !is_verified_in(verified, "linear", entry->strategy, device.compute_capability)) {
-    return refuse("its kernels have changed since, and it is not verified on this device");
-  }
-  char time[32];
-  std::snprintf(time, sizeof(time), "%.4g us", entry->time_us);
-  return LinearChoice{
-      *strategy,
-      entry->strategy + ": tuned: " + time +
-          (entry->policy.empty() ? "" : " with " + entry->policy) + " on " + device.name +
-          (entry->is_autos_own ? ", auto's own choice: no other of " : ", the fastest of ") +
-          std::to_string(entry->num_candidates) + " candidates" +
-          (entry->is_autos_own ? " was faster" : ""),
-      entry->policy};
+std::string problem_key(const LinearProblem& complete) {
+  return linear_problem_key(complete);
+}
+TuningKey tuning_key(const LinearProblem& problem) {
+  return {"linear", linear_problem_key(problem)};
 }
 
 }  // namespace wide

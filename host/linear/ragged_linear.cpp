@@ -12,6 +12,7 @@
 #include "host/core/check.hpp"
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
+#include "host/core/tuned_choice.hpp"
 #include "host/linear/linear_run.hpp"
 #include "host/linear/ragged_linear_problem.hpp"
 #include "host/linear/ragged_linear_run.hpp"
@@ -129,7 +130,8 @@ RaggedLinearPlan make_ragged_linear_plan(const Context& context, const RaggedLin
   RaggedLinearProblem laid_out = lay_out_ragged_linear(problem);
   require_no_policy("ragged_linear", options.policy);
   RaggedLinearChoice choice = choose_ragged_linear_strategy(
-      laid_out, context.info(), verified_strategies(), options.strategy);
+      laid_out, context.info(), verified_strategies(), options.strategy,
+      tuning_of(options, "ragged_linear", laid_out));
   return RaggedLinearPlan(std::make_shared<const RaggedLinearPlan::State>(
       context, std::move(laid_out), std::move(choice)));
 }

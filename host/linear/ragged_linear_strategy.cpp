@@ -117,7 +117,7 @@ std::string ragged_linear_unsupported_reason(RaggedLinearStrategy strategy,
 RaggedLinearChoice choose_ragged_linear_strategy(const RaggedLinearProblem& problem,
                                                  const DeviceInfo& device,
                                                  std::span<const VerifiedStrategy> verified,
-                                                 std::string_view name) {
+                                                 std::string_view name, const Tuning& tuning) {
   using enum RaggedLinearStrategy;
   using enum DeviceType;
   static constexpr std::string_view kOneLaunch =
@@ -130,8 +130,8 @@ RaggedLinearChoice choose_ragged_linear_strategy(const RaggedLinearProblem& prob
       {sequential, cpu, false, "member after member"},
   };
   return choose_strategy<RaggedLinearStrategy, RaggedLinearProblem>(
-      {"ragged_linear", device, name, verified_by(verified, "ragged_linear", device)}, kTable,
-      problem, ragged_linear_unsupported_reason);
+      {"ragged_linear", device, name, verified_by(verified, "ragged_linear", device), "", tuning},
+      kTable, problem, ragged_linear_unsupported_reason);
 }
 
 int64_t ragged_linear_workspace_bytes(RaggedLinearStrategy strategy,

@@ -40,7 +40,8 @@ using RaggedLinearChoice = StrategyChoice<RaggedLinearStrategy>;
 RaggedLinearChoice choose_ragged_linear_strategy(const RaggedLinearProblem& problem,
                                                  const DeviceInfo& device,
                                                  std::span<const VerifiedStrategy> verified,
-                                                 std::string_view name = "auto");
+                                                 std::string_view name = "auto",
+                                                 const Tuning& tuning = {});
 
 /// No output element at all.
 bool is_empty(const RaggedLinearProblem& problem);

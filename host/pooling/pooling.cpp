@@ -12,6 +12,7 @@
 #include "host/core/plan_checks.hpp"
 #include "host/core/problem_keys.hpp"
 #include "host/core/same_problem.hpp"
+#include "host/core/tuned_choice.hpp"
 #include "host/core/verified.hpp"
 #include "host/pooling/pooling_params.hpp"
 #include "host/pooling/pooling_run.hpp"
@@ -220,7 +221,8 @@ PoolingPlan make_pooling_plan(const Context& context, const PoolingProblem& prob
       kPoolingName, device, options.strategy,
       is_verified(kPoolingName, "wide", device.compute_capability),
       launch_refusal("blocks", full.num_members,
-                     [&](int64_t members) { return pooling_launch_blocks(full, members); }));
+                     [&](int64_t members) { return pooling_launch_blocks(full, members); }),
+      nullptr, tuning_of(options, kPoolingName, full));
   std::string range = "wide::pooling(" + std::string(strategy_name(choice.strategy)) + ")";
   return PoolingPlan(std::make_shared<const PoolingPlan::State>(
       PoolingPlan::State{context, full, std::move(choice), std::move(range)}));

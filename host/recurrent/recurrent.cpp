@@ -14,6 +14,7 @@
 #include "host/core/nvtx.hpp"
 #include "host/core/plan_checks.hpp"
 #include "host/core/rows.hpp"
+#include "host/core/tuned_choice.hpp"
 #include "host/core/workspace.hpp"
 #include "host/pack/member_copy.hpp"
 #include "host/recurrent/recurrent_run.hpp"
@@ -145,7 +146,8 @@ RecurrentPlan make_recurrent_plan(const Context& context, const RecurrentProblem
   const DeviceInfo& device = context.info();
   RecurrentPlan::State s{
       context, full,
-      choose_recurrent_strategy(full, device, options.strategy, verified_strategies())};
+      choose_recurrent_strategy(full, device, options.strategy, verified_strategies(),
+                                tuning_of(options, kRecurrentName, full))};
   const RecurrentStrategy strategy = s.choice.strategy;
   s.range = "wide::recurrent(" + std::string(strategy_name(strategy)) + ")";
   s.members_at_once = strategy == RecurrentStrategy::sequential ? 1 : full.num_members;

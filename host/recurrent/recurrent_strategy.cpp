@@ -82,7 +82,8 @@ std::string recurrent_unsupported_reason(RecurrentStrategy strategy,
 
 RecurrentChoice choose_recurrent_strategy(const RecurrentProblem& problem, const DeviceInfo& device,
                                           std::string_view name,
-                                          std::span<const VerifiedStrategy> verified) {
+                                          std::span<const VerifiedStrategy> verified,
+                                          const Tuning& tuning) {
   using enum RecurrentStrategy;
   using enum DeviceType;
   static constexpr StrategyRow<RecurrentStrategy, RecurrentProblem> kTable[] = {
@@ -94,8 +95,8 @@ RecurrentChoice choose_recurrent_strategy(const RecurrentProblem& problem, const
       {sequential, cpu, false, "member after member"},
   };
   return choose_strategy<RecurrentStrategy, RecurrentProblem>(
-      {"recurrent", device, name, verified_by(verified, "recurrent", device)}, kTable, problem,
-      recurrent_unsupported_reason);
+      {"recurrent", device, name, verified_by(verified, "recurrent", device), "", tuning}, kTable,
+      problem, recurrent_unsupported_reason);
 }
 
 }  // namespace wide

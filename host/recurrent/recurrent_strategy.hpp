@@ -42,6 +42,7 @@ using RecurrentChoice = StrategyChoice<RecurrentStrategy>;
 /// invalid_argument for an unknown name, unsupported with the reason for one that cannot run.
 RecurrentChoice choose_recurrent_strategy(const RecurrentProblem& problem, const DeviceInfo& device,
                                           std::string_view name,
-                                          std::span<const VerifiedStrategy> verified);
+                                          std::span<const VerifiedStrategy> verified,
+                                          const Tuning& tuning = {});
 
 }  // namespace wide

@@ -30,7 +30,7 @@ struct PlanOptions {
   /// and has any; empty: the strategy chooses. All members of a plan run by the same policy.
   std::string policy{};
   /// What "auto" looks the problem up in before it estimates; read while the plan is made, not
-  /// kept. linear's plans do so.
+  /// kept. explain() says what was found there, or why it is not taken.
   const TuningCache* tuning = nullptr;
   /// Lets a strategy whose library offers several algorithms (cublaslt) measure them when the plan
   /// is made: that allocates operands, runs on a stream of its own and waits for it. Otherwise the

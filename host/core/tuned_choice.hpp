@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: the wide developers
+// SPDX-License-Identifier: Apache-2.0
+//
+// When "auto" takes what a tuning cache says. A pure function.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "host/core/problem_keys.hpp"
+#include "host/core/strategy_choice.hpp"
+#include "wide/plan.hpp"
+
+namespace wide {
+
+/// The cache's strategy and policy, where it is a candidate, can run the problem, is not refused by
+/// the vendor, and is proved: by is_proved() or because the entry's measurement compared these very
+/// kernels with the reference on this device. Else none, and `why_not` says why; it stays empty
+/// where there is no cache.
+std::optional<ChosenCandidate> tuned_candidate(const StrategyRequest& request,
+                                               std::span<const StrategyCandidate> candidates,
+                                               std::string& why_not);
+
+/// What a plan with these options asks of its tuning cache for a complete problem.
+template <class Problem>
+Tuning tuning_of(const PlanOptions& options, std::string_view primitive, const Problem& problem) {
+  if (options.tuning == nullptr || options.strategy != "auto") return {};
+  return {options.tuning, problem_key(problem), kernel_hash(primitive)};
+}
+
+}  // namespace wide
