@@ -42,17 +42,13 @@ std::vector<Regime> regimes_of(const RunPlan& plan) {
   return regimes;
 }
 
-bool reads_tuning(const catalog::PrimitiveSpec& spec) {
-  return spec.tuning_key != nullptr || spec.name.starts_with("model:");
-}
-
 std::vector<std::string> strategies_of(const RunPlan& plan, const catalog::PrimitiveSpec& spec) {
   if (!plan.strategies.empty()) return plan.strategies;
   std::vector<std::string> names;
   for (const catalog::StrategyInfo& info : spec.strategies) {
     if (info.device == plan.context.device().type) names.emplace_back(info.name);
   }
-  if (plan.tuning != nullptr && reads_tuning(spec)) names.emplace_back("auto");
+  if (plan.tuning != nullptr) names.emplace_back("auto");
   return names;
 }
 

@@ -19,9 +19,6 @@ catalog::Fill fill_of(const Init& init);
 /// Those asked for that the device has; without any the device's usual ones.
 std::vector<Regime> regimes_of(const RunPlan& plan);
 
-/// Whether plans of it look into a tuning cache; a model's may have steps that do.
-bool reads_tuning(const catalog::PrimitiveSpec& spec);
-
 /// Those asked for; without any all of the device, and "auto" where a tuning cache is read.
 std::vector<std::string> strategies_of(const RunPlan& plan, const catalog::PrimitiveSpec& spec);
 

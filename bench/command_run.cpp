@@ -418,12 +418,6 @@ int run_selection(const GlobalOptions& global, RunOptions options, RunResult& re
   std::optional<TuningCache> tuning;
   if (!options.tuning.empty()) tuning = TuningCache::load(options.tuning);
   if (tuning) plan.tuning = &*tuning;
-  if (tuning && std::none_of(plan.work.begin(), plan.work.end(),
-                             [](const auto& work) { return reads_tuning(*work.first); })) {
-    throw Error(ErrorCode::invalid_argument, "run: --tuning has no effect here: no plan of " +
-                                                 options.selection.ops +
-                                                 " reads a cache, expected ops of wbench tune");
-  }
   if (options.dry_run) print_cases(plan, result, plan.reproduce_suffix, out);
   if (!nothing.empty()) {
     report_nothing(nothing, result, err);

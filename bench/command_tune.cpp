@@ -32,18 +32,14 @@ namespace wide::bench {
 
 namespace {
 
-/// The ops whose plans read a cache; throws for any other.
+/// Primitives; throws for a model.
 std::vector<const catalog::PrimitiveSpec*> tunable_ops(const std::string& ops) {
   auto specs = select_ops(ops);
-  if (ops == "all") std::erase_if(specs, [](const auto* spec) { return !spec->tuning_key; });
   for (const catalog::PrimitiveSpec* spec : specs) {
     if (spec->tuning_key) continue;
-    std::string known;
-    for (const catalog::PrimitiveSpec* other : catalog::primitives()) {
-      if (other->tuning_key) known += (known.empty() ? "" : ", ") + std::string(other->name);
-    }
-    throw Error(ErrorCode::invalid_argument, "tune: plans of " + std::string(spec->name) +
-                                                 " read no tuning cache, expected " + known);
+    throw Error(ErrorCode::invalid_argument,
+                "tune: " + std::string(spec->name) +
+                    " has no strategies of its own, expected the primitives that it is made of");
   }
   return specs;
 }
@@ -364,8 +360,9 @@ int command_tune(const GlobalOptions& global, const TuneOptions& options, std::o
     if (!tuned.nothing.empty()) report_nothing(tuned.nothing, tuned.result, err);
     for (const auto& [point, one] : tuned.cases) {
       rows.push_back(cells_of(point, one));
-      if (auto entry = kept_entry(one, std::string(kernel_hash(spec->name))))
-        cache.set(context->info(), spec->name, spec->tuning_key(point), std::move(*entry));
+      const TuningKey key = spec->tuning_key(point);
+      if (auto entry = kept_entry(one, std::string(kernel_hash(key.primitive))))
+        cache.set(context->info(), key.primitive, key.problem, std::move(*entry));
     }
     has_run = has_run && tuned.has_run;
     report_failures(tuned.result, err);

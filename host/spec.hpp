@@ -4,6 +4,7 @@
 // What the catalogue's entries of many primitives have in common.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/core/problem_keys.hpp"
 #include "host/operand.hpp"
 #include "wide/catalog.hpp"
 #include "wide/error.hpp"
@@ -68,6 +70,12 @@ PreparedMembers prepared_members(const Plan& plan, std::vector<Arguments> member
             plan.run(members[static_cast<size_t>(n)], execution);
           },
           plan.workspace_bytes()};
+}
+
+/// PrimitiveSpec::tuning_key by the function that makes a problem of a case.
+template <class Problem>
+std::function<TuningKey(const Case&)> tuned_by(Problem (*problem_of)(const Case&)) {
+  return [problem_of](const Case& point) { return tuning_key(problem_of(point)); };
 }
 
 template <class Concrete>

@@ -14,7 +14,9 @@
 #include "bench/runner.hpp"
 #include "bench/tune.hpp"
 #include "host/core/file.hpp"
+#include "host/core/problem_keys.hpp"
 #include "verify/cli_case.hpp"
+#include "wide/softmax.hpp"
 #include "wide/tuning.hpp"
 
 namespace wide::bench {
@@ -347,16 +349,23 @@ TEST_CASE("what a search finds is measured in full before it is kept") {
   CHECK(wbench("tune " + kTiny + "--apply absent.json").code == kRuntimeError);
 }
 
-TEST_CASE("a tuning cache that no plan of a run reads is refused") {
+TEST_CASE("every primitive is tuned, those of one plan under one name") {
   const Folder folder;
-  CHECK(wbench("tune " + kTiny + "--tuning t.json").code == kSuccess);
-  const Outcome idle =
-      wbench("run --device cpu --op softmax --n 2 --batch 2 --d 8 --dry-run --tuning t.json");
-  CHECK(idle.code == kUsage);
-  CHECK_THAT(idle.err, ContainsSubstring("no plan of softmax reads a cache"));
-  const Outcome both = wbench(
-      "run --device cpu --op linear,softmax --n 2 --batch 2 --d 8 --dry-run --tuning t.json");
-  CHECK(both.code == kSuccess);
+  const std::string softmax = "--op softmax --n 2 --batch 2 --d 8" + kShort + "--tuning t.json";
+  CHECK(wbench("tune " + softmax).code == kSuccess);
+  const std::string conv =
+      "--op conv1d --n 2 --batch 2 --channels 3 --length 8" + kShort + "--tuning t.json";
+  CHECK(wbench("tune " + conv).code == kSuccess);
+  const TuningCache cache = TuningCache::load("t.json");
+  CHECK(cache.size() == 2);
+  const TuningKey key = tuning_key(SoftmaxProblem{.num_members = 2, .rows = 2, .features = 8});
+  CHECK(cache.find(Context::cpu().info(), key.primitive, key.problem) != nullptr);
+  CHECK_THAT(cache.to_text(), ContainsSubstring("\"conv\""));
+  for (const std::string& of : {softmax, conv}) {
+    const Outcome run = wbench("run " + of + " --explain --strategy auto");
+    CHECK(run.code == kSuccess);
+    CHECK_THAT(run.out, ContainsSubstring(": tuned: "));
+  }
 }
 
 TEST_CASE("tune without a file keeps nothing, and a dry run measures nothing") {
@@ -388,7 +397,7 @@ TEST_CASE("exit codes of tune") {
   const Folder folder;
   const auto [line, code, message] = GENERATE(table<std::string, int, std::string>({
       {"tune", kUsage, "--op is missing"},
-      {"tune --op embedding", kUsage, "read no tuning cache, expected linear"},
+      {"tune --op model:resnet18", kUsage, "expected the primitives that it is made of"},
       {"tune --op linaer", kUsage, "did you mean linear?"},
       {"tune --op linear --verify off", kUsage, "--verify"},
       {"tune --op linear --strategy simt:m16n65", kUsage, "did you mean m16n64"},

@@ -298,6 +298,7 @@ const PrimitiveSpec& attention_spec() {
       .sweeps = sweeps(),
       .tolerance_formula = kAttentionToleranceFormula,
       .impossible_reason = impossible_reason,
+      .tuning_key = tuned_by(problem_of),
       .make_workload = [](const Context& context, const Case& point,
                           const WorkloadOptions& options) -> std::unique_ptr<Workload> {
         return std::make_unique<AttentionWorkload>(context, problem_of(point), options);

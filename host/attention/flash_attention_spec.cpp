@@ -35,6 +35,13 @@ FlashAttentionProblem problem_of(const Case& point) {
                                                       : KeyLengths::per_member;
   p.has_slopes = point.word("slopes") == "yes";
   p.has_bias = point.word("bias") == "yes";
+  if (p.has_bias) {  // a bias of each score; strides of 0 would be of one that is shared
+    const int64_t keys = p.kv_seq.value_or(p.seq);
+    p.bias.query = keys;
+    p.bias.head = p.seq * p.bias.query;
+    p.bias.batch = p.heads * p.bias.head;
+    p.bias.member = p.batch * p.bias.batch;
+  }
   return p;
 }
 
@@ -312,6 +319,7 @@ const PrimitiveSpec& flash_attention_spec() {
       .sweeps = sweeps(),
       .tolerance_formula = kFlashAttentionToleranceFormula,
       .impossible_reason = impossible_reason,
+      .tuning_key = tuned_by(problem_of),
       .make_workload = [](const Context& context, const Case& point,
                           const WorkloadOptions& options) -> std::unique_ptr<Workload> {
         return std::make_unique<FlashAttentionWorkload>(

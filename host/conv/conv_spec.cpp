@@ -322,6 +322,7 @@ PrimitiveSpec make_spec(std::string_view name, const std::vector<AxisInfo>& posi
       "with in = channels / groups * taps: " + std::string(kLinearToleranceFormula);
   spec.tolerance_formula = formula;
   spec.impossible_reason = impossible_reason;
+  spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<ConvWorkload>;
   return spec;
 }

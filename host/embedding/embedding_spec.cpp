@@ -372,6 +372,7 @@ PrimitiveSpec make_spec() {
       "bags "
       "of count rows 2^-24 count sum |row| (/ count) + (2^-23 + u_out) |y| + min_subnormal";
   spec.impossible_reason = impossible_reason;
+  spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<EmbeddingWorkload>;
   return spec;
 }

@@ -262,6 +262,7 @@ const PrimitiveSpec& mlp_spec() {
       .sweeps = sweeps(),
       .tolerance_formula = kMlpToleranceFormula,
       .impossible_reason = impossible_reason,
+      .tuning_key = tuned_by(problem_of),
       .make_workload = make_workload<MlpWorkload>};
   return spec;
 }

@@ -385,7 +385,7 @@ const PrimitiveSpec& linear_spec() {
       .sweeps = sweeps(),
       .tolerance_formula = kLinearToleranceFormula,
       .impossible_reason = impossible_reason,
-      .tuning_key = [](const Case& point) { return linear_problem_key(problem_of(point)); },
+      .tuning_key = tuned_by(problem_of),
       .make_workload = [](const Context& context, const Case& point,
                           const WorkloadOptions& options) -> std::unique_ptr<Workload> {
         return std::make_unique<LinearWorkload>(context, problem_of(point), options);

@@ -325,6 +325,7 @@ const PrimitiveSpec& ragged_linear_spec() {
       .sweeps = sweeps(),
       .tolerance_formula = kLinearToleranceFormula,
       .impossible_reason = impossible_reason,
+      .tuning_key = [](const Case& point) { return tuning_key(problem_of(point, {})); },
       .make_workload = [](const Context& context, const Case& point,
                           const WorkloadOptions& options) -> std::unique_ptr<Workload> {
         return std::make_unique<RaggedLinearWorkload>(context, problem_of(point, options),

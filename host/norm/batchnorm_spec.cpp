@@ -203,6 +203,7 @@ PrimitiveSpec make_spec(std::string_view name, std::vector<AxisInfo> positions,
       " + 8 2^-24 (|gamma (x - mean) s| + |beta|) + u_out |y| + min_subnormal,"
       " s = 1 / sqrt(var + eps)";
   spec.impossible_reason = impossible_reason;
+  spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<BatchnormWorkload>;
   return spec;
 }

@@ -172,6 +172,7 @@ PrimitiveSpec make_spec(std::string_view name, std::string_view summary,
       "|gamma| s (|x - mean| + sqrt(var)) (16 + sqrt(M) + M / 512) 2^-24, M values a group, + 8 "
       "2^-24 (|gamma (x - mean) s| + |beta|) + u_out |y| + min_subnormal, s = 1 / sqrt(var + eps)";
   spec.impossible_reason = [](const Case&) { return std::string(); };
+  spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<GroupnormWorkload>;
   return spec;
 }

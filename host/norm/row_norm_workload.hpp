@@ -151,6 +151,9 @@ PrimitiveSpec row_norm_spec(std::string_view name, std::string_view summary,
                    {"seq", ints({64, 128, 256, 512})}}},
                  {"ci", small(ints({4, 16}))}};
   spec.impossible_reason = [](const Case&) { return std::string(); };
+  spec.tuning_key = [](const Case& point) {
+    return tuning_key(Primitive::problem(Primitive::problem_of(point)));
+  };
   spec.make_workload = make_workload<RowNormWorkload<Primitive>>;
   return spec;
 }

@@ -161,6 +161,7 @@ PrimitiveSpec make_spec() {
       "min_subnormal, integers 0; with an activation pointwise's at z, and what it changes where z "
       "is off by 2 2^-24 |z|";
   spec.impossible_reason = [](const Case&) { return std::string(); };
+  spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<BinaryWorkload>;
   return spec;
 }

@@ -118,6 +118,7 @@ PrimitiveSpec make_spec() {
   spec.tolerance_formula =
       "dropped: 0; kept: 3 2^-24 |y| + u_out |y| + min_subnormal; the mask is exact";
   spec.impossible_reason = [](const Case&) { return std::string(); };
+  spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<DropoutWorkload>;
   return spec;
 }

@@ -154,6 +154,7 @@ PrimitiveSpec make_spec() {
       "(2 A + 8 K + 8 + 2 |log(sum exp(d) / K)| + |y|) + u_out |y| + min_subnormal, d = x - max, "
       "A = sum |d| exp(d) / sum exp(d)";
   spec.impossible_reason = [](const Case&) { return std::string(); };
+  spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<EnsembleWorkload>;
   return spec;
 }

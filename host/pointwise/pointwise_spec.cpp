@@ -145,6 +145,7 @@ PrimitiveSpec make_spec() {
       "2^-119] + u_out |y| + min_subnormal; z what exp is taken of where it was rounded: gelu "
       "x^2 / 2, gelu_tanh twice tanh's argument, softplus beta x, else 0";
   spec.impossible_reason = impossible_reason;
+  spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<PointwiseWorkload>;
   return spec;
 }

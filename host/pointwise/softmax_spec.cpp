@@ -107,6 +107,7 @@ PrimitiveSpec make_spec() {
       "|d| exp(d) / sum exp(d); log: 2 2^-24 (|d| + A + 16 + sqrt(D) + |log sum exp(d)|) + "
       "u_out |y| + min_subnormal";
   spec.impossible_reason = [](const Case&) { return std::string(); };
+  spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<SoftmaxWorkload>;
   return spec;
 }

@@ -191,6 +191,7 @@ PrimitiveSpec make_spec() {
       "of "
       "h rows of w positions";
   spec.impossible_reason = impossible_reason;
+  spec.tuning_key = tuned_by(problem_of);
   spec.make_workload = make_workload<PoolingWorkload>;
   return spec;
 }

@@ -259,6 +259,7 @@ const PrimitiveSpec& recurrent_spec() {
                                   .sweeps = sweeps(),
                                   .tolerance_formula = kRecurrentToleranceFormula,
                                   .impossible_reason = impossible_reason,
+                                  .tuning_key = tuned_by(problem_of),
                                   .make_workload = make_workload<RecurrentWorkload>};
   return spec;
 }

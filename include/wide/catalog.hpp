@@ -21,6 +21,7 @@
 #include "wide/dtype.hpp"
 #include "wide/plan.hpp"
 #include "wide/tensor.hpp"
+#include "wide/tuning.hpp"
 
 namespace wide {
 class Graph;
@@ -257,8 +258,8 @@ struct PrimitiveSpec {
   std::string_view tolerance_formula;
   /// Why no such problem exists ("12 heads do not divide 256"); empty where one does.
   std::function<std::string(const Case&)> impossible_reason;
-  /// What a tuning cache knows the case by; empty where plans of the primitive read none.
-  std::function<std::string(const Case&)> tuning_key{};
+  /// What a tuning cache knows the case by; empty for models, whose steps have keys of their own.
+  std::function<TuningKey(const Case&)> tuning_key{};
   std::function<std::unique_ptr<Workload>(const Context&, const Case&, const WorkloadOptions&)>
       make_workload;
 };
