@@ -18,7 +18,7 @@
 #include "wide/error.hpp"
 
 using namespace wide;
-using Catch::Matchers::ContainsSubstring, Catch::Matchers::EndsWith, Catch::Matchers::StartsWith;
+using Catch::Matchers::ContainsSubstring, Catch::Matchers::StartsWith;
 using Catch::Matchers::Message, Catch::Matchers::MessageMatches;
 using test::download, test::uniform, test::upload;
 
@@ -184,7 +184,7 @@ TEST_CASE("conv: what auto is, for devices that are not at hand") {
     CHECK_THAT(choose(stem, h200, few).explain,
                StartsWith("sequential: member after member; ") &&
                    ContainsSubstring("; direct: unverified on compute capability 90; ") &&
-                   EndsWith("; grouped: no engine"));
+                   ContainsSubstring("; grouped: no engine"));
     CHECK(chosen(tap, h200, few) == "sequential");
     refusal = "";
     CHECK_THAT(choose(stem, h200, few).explain,

@@ -135,12 +135,12 @@ TEST_CASE("flash_attention: AUTO takes a verified kernel only, and says why") {
                        Message("flash_attention: strategy short cannot run this problem: it takes "
                                "fp16 and bf16, not fp32"));
   CHECK(choose(Dtype::fp32, gpu, "auto", proved).explain ==
-        "sequential: member after member; short, decode, wgmma, tensor_core: it takes fp16 and "
+        "sequential: member after member; short, decode, tensor_core: it takes fp16 and "
         "bf16, not fp32; simt: unverified on compute capability 90; cudnn: it would multiply fp32 "
         "as tf32");
   CHECK((choose(Dtype::bf16, gpu, "cudnn").strategy == cudnn && asked == 0));
   const std::string ours =
-      "short, wgmma, tensor_core: unverified on compute capability 90; decode: it takes up to 16 "
+      "short, tensor_core: unverified on compute capability 90; decode: it takes up to 16 "
       "queries that share keys, those of 1 heads of seq 128 do; simt: it takes fp32, not bf16";
   CHECK(choose(Dtype::bf16, gpu, "auto").explain ==
         "sequential: member after member; " + ours + "; cudnn: no engine");

@@ -163,10 +163,10 @@ TEST_CASE("launch limits: flash_attention's blocks") {
         .explain;
   };
   CHECK(explain("no engine") ==
-        "sequential: member after member; short, decode, wgmma, tensor_core: a launch has more "
+        "sequential: member after member; short, decode, tensor_core: a launch has more "
         "than 2^31 - 1 blocks; simt: it takes fp32, not fp16; cudnn: no engine");
   CHECK(explain("") ==
-        "cudnn: one call for all members; short, decode, wgmma, tensor_core: a launch has more "
+        "cudnn: one call for all members; short, decode, tensor_core: a launch has more "
         "than 2^31 - 1 blocks; simt: it takes fp32, not fp16");
 
   p.kv_heads = 8;  // four heads share keys: a fourth of the units

@@ -135,7 +135,9 @@ TEST_CASE("auto takes tensor cores where they are proved and expected to win") {
   CHECK(chosen(problem_of(3, 64, 4096, Dtype::fp16), kH200, proved) == "tensor_core");
   constexpr std::array both{VerifiedStrategy{"linear", "simt", 90},
                             VerifiedStrategy{"linear", "wgmma", 90}};
-  CHECK(chosen(problem_of(3, 100, 4096, Dtype::fp8_e4m3), kH200, both) == "wgmma");
+  LinearProblem eight{.num_members = 3, .batch = 100, .in_features = 4096, .out_features = 4096};
+  eight.dtype = Dtype::fp8_e4m3, eight.y_dtype = Dtype::bf16;
+  CHECK(chosen(complete_linear_problem(eight), kH200, both) == "wgmma");
   CHECK(chosen(problem_of(16, 65, 256, Dtype::bf16), kH200, proved) == "tensor_core");
   CHECK(chosen(problem_of(16, 512, 1024, Dtype::bf16), kH200, proved) == "cublas_batched");
   CHECK(chosen(problem_of(16, 512, 1001, Dtype::bf16), kH200, proved) == "tensor_core");
