@@ -121,6 +121,22 @@ TEST_CASE("groupnorm: every path and dtype stays within its bound, whatever the 
   }
 }
 
+TEST_CASE("groupnorm: what is added up in stretches is the whole group") {
+  constexpr int64_t length = (1 << 22) + 5;  // a thread ends two stretches of 4096 terms
+  for (const Context& context : test::devices_at_hand()) {
+    GroupnormProblem p{.num_members = 1, .batch = 1, .channels = 1};
+    p.groups = 1;
+    p.width = length;
+    Tensor x = upload(context, Dtype::fp32, {1, 1, length}, uniform(length, 1, 3, 1));
+    Tensor gamma = upload(context, Dtype::fp32, {1, 1}, {1});
+    Tensor beta = upload(context, Dtype::fp32, {1}, {0});
+    Tensor y(context, Dtype::fp32, {1, 1, length});
+    run(context, {x, gamma, beta, y}, p, "wide");
+    INFO(to_string(context.device()));
+    CHECK(worst_ratio(p, download(context, x), {1}, {0}, download(context, y)) <= 1);
+  }
+}
+
 TEST_CASE("groupnorm: in place, padded rows and channels: the same bits") {
   for (const Context& context : test::devices_at_hand()) {
     const int64_t b = 3, c = 4, h = 4, w = 6, row = 9, plane = 40, image = 170;

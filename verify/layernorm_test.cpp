@@ -133,6 +133,18 @@ TEST_CASE("layernorm: every path, dtype and odd size stays within its bound, wha
   }
 }
 
+TEST_CASE("layernorm: what is added up in stretches is the whole row") {
+  constexpr int64_t d = (1 << 21) + 7;  // a thread of a long row ends two stretches of 4096 terms
+  for (const Context& context : test::devices_at_hand()) {
+    const LayernormProblem p{.num_members = 1, .rows = 1, .features = d};
+    Tensor x = upload(context, Dtype::fp32, {1, d}, uniform(d, 1, 3, 1));
+    Tensor y(context, Dtype::fp32, {1, d});
+    run(context, {x, {}, {}, y}, p, "wide");
+    INFO(to_string(context.device()));
+    CHECK(worst_ratio(download(context, x), {}, {}, download(context, y), p) <= 1);
+  }
+}
+
 TEST_CASE("layernorm: the bound is tight enough to refuse one-pass statistics") {
   std::vector<double> x = uniform(256, 999, 1001, 4);
   for (double& value : x) value = static_cast<double>(static_cast<float>(value));

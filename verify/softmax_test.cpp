@@ -94,6 +94,18 @@ TEST_CASE("softmax: every path, dtype and odd size stays within its bound") {
   }
 }
 
+TEST_CASE("softmax: what is added up in stretches is the whole row") {
+  constexpr int64_t d = (1 << 21) + 7;  // a thread of a long row ends two stretches of 4096 terms
+  for (const Context& context : test::devices_at_hand()) {
+    const SoftmaxProblem p{.num_members = 1, .rows = 1, .features = d, .dtype = Dtype::fp32};
+    Tensor x = upload(context, Dtype::fp32, {1, d}, test::uniform(d, -1, 1, 1));
+    Tensor y(context, Dtype::fp32, {1, d});
+    run(context, {x, y}, p);
+    INFO(to_string(context.device()));
+    CHECK(worst_ratio(download(context, x), download(context, y), p) <= 1);
+  }
+}
+
 TEST_CASE("softmax: a row that nearly fills what a launch gets of shared memory unasked") {
   constexpr int64_t d = 12230;  // not whole vectors, so staged: 48920 bytes of 49152
   for (const Context& context : test::devices_at_hand()) {
