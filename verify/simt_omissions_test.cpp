@@ -91,6 +91,34 @@ TEST_CASE("omissions: a sum whose register was never zeroed is wrong with every 
   }
 }
 
+TEST_CASE("omissions: try_wait may give up before the phase is complete") {
+  // Warp 0 brings what warp 1 waits for; the second mbarrier's phase never ends.
+  const std::string begin =
+      "mov.u32 %r10, 1; @%p1 bra $begun; mbarrier.init.shared.b64 [%r9], %r10;\n"
+      "mbarrier.init.shared.b64 [%r9+32], %r10;\n$begun: bar.sync 0;\n"
+      "setp.lt.u32 %p3, %r1, 32; mov.u32 %r11, 0; @!%p3 bra $wait;\n"
+      "@!%p1 st.shared.b32 [%r2], %r11; @!%p1 mbarrier.arrive.shared.b64 _, [%r9];\n"
+      "bra $done;\n$wait: mbarrier.try_wait.parity.shared.b64 %p2, [%r9], %r11;\n";
+  const std::string again = "@!%p2 bra $wait;\n", read = "ld.shared.b32 %r5, [%r2];\n$done:\n";
+  const std::string never = "mbarrier.try_wait.parity.shared.b64 %p2, [%r9+32], %r11;\n";
+  check_all({{"asked until it is", begin + again + read},
+             {"another that is asked once", begin + again + never + "@%p2 trap;\n" + read}},
+            64);
+  const std::string stuck = "$stuck: " + never + "@!%p2 bra $stuck;\n";
+  for (const simt::Options& options : all_options()) {
+    const SimtOutcome outcome = run(begin + stuck + read, 64, options).outcome;
+    INFO(to_string(options) << ": " << outcome.text());
+    CHECK(outcome.reports(simt::FindingKind::deadlock, "mbarrier"));
+  }
+  int64_t num_found = 0;
+  simt::Options options;
+  for (options.seed = 1; options.seed <= 64; ++options.seed) {
+    const SimtOutcome outcome = run(begin + read, 64, options).outcome;  // asks once
+    num_found += outcome.reports(simt::FindingKind::race, "lane 0) writes shared+0x0 over") ? 1 : 0;
+  }
+  CHECK(num_found > 0);
+}
+
 TEST_CASE("omissions: a programmatic launch waits for the kernel before") {
   const std::string wait = "griddepcontrol.wait;\n", next = "griddepcontrol.launch_dependents;\n";
   const std::string read = "ld.global.b32 %r5, [%rd2];\n", write = "st.global.b32 [%rd4], %r1;\n";

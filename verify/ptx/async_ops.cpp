@@ -209,7 +209,7 @@ void test(Step& step) {
   const auto parity = static_cast<uint32_t>(step.uniform(2, "an mbarrier's parity") & 1);
   simt::Async& async = *step.block().async;
   const bool is_complete = async.test_wait(step.warp, step.mask, address, parity, step.in.at);
-  if (!is_complete && blocks) {
+  if (!is_complete && blocks && !async.is_out_of_time(step.path)) {
     step.warp.split(step.path, step.mask);
     --step.path.pc;  // asks again when woken
     async.wait(step.warp, step.path, address, step.in.at);
@@ -253,9 +253,8 @@ void decode_copy(Decoder& d) {
 
 void decode_mbarrier(Decoder& d) {
   d.in.kind = InstructionClass::synchronise;
-  if (d.take("shared::cluster") && d.in.text.find("mapa") != std::string::npos)
-    d.refuse("other blocks");
-  d.ignore({"shared", "shared::cta", "b64", "cta", "cluster", "release", "acquire", "relaxed"});
+  d.ignore({"shared", "shared::cta", "shared::cluster", "b64", "cta", "cluster", "release",
+            "acquire", "relaxed"});
   if (d.take("init")) {
     d.in.execute = initialise;
   } else if (d.take("inval")) {

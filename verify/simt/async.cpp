@@ -82,6 +82,12 @@ void Async::wait(Warp& warp, Path& path, uint32_t mbarrier, Location at) {
   state_->num_failed_tests = 0;
   state_->mbarriers.wait(warp, path, mbarrier, at);
 }
+bool Async::is_out_of_time(Path& path) {
+  return state_->mbarriers.is_out_of_time(path);
+}
+bool Async::pass_time() {
+  return state_->mbarriers.pass_time();
+}
 void Async::fence_mbarrier_init(Thread& thread) {
   state_->mbarriers.fence_init(thread);
 }

@@ -61,9 +61,14 @@ class Async {
   uint64_t arrive(Thread& thread, uint32_t mbarrier, uint32_t count, uint32_t expected_bytes,
                   Location at);
   /// True: the phase of that parity is complete, and what it published is known to `lanes`. False:
-  /// it is not; the caller blocks the path on the mbarrier (wait()) and asks again when woken.
+  /// it is not; the caller blocks the path on the mbarrier (wait()) and asks again when woken,
+  /// unless its time is over, which try_wait does not say how long it is.
   bool test_wait(Warp& warp, LaneMask lanes, uint32_t mbarrier, uint32_t parity, Location at);
   void wait(Warp& warp, Path& path, uint32_t mbarrier, Location at);
+  /// With a seed at any time, else where the scheduler found nothing else to do.
+  bool is_out_of_time(Path& path);
+  /// Wakes all that wait, their time over; false: nobody does, or nothing came of it for long.
+  bool pass_time();
   void fence_mbarrier_init(Thread& thread);
   void fence_proxy(Thread& thread);
 

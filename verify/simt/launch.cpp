@@ -68,6 +68,7 @@ class Scheduler {
         block.async->progress();
       }
       if (run_some(block) || block.async->progress() || part_barriers(block)) continue;
+      if (block.async->pass_time()) continue;
       deadlock(block);
     }
     block.async->end_of_block();

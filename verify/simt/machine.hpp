@@ -60,6 +60,7 @@ struct Path {
   LaneMask lanes = 0;
   int32_t pc = 0;
   bool is_ready = true;
+  bool is_out_of_time = false;   ///< woken by the time limit of mbarrier.try_wait
   const char* waits_for = "";    ///< while not ready
   Location at{};                 ///< of the last instruction
   std::vector<int32_t> calls{};  ///< return addresses

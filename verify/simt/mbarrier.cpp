@@ -18,6 +18,8 @@ namespace {
 
 constexpr int64_t kMaxCount = (1 << 20) - 1;  // of arrivals and of bytes: fields of the hardware
 constexpr int64_t kBytes = 8;                 // of an mbarrier
+constexpr unsigned kGivesUp = 4;              // one in so many waits does, with a seed
+constexpr int kMaxIdle = 64;                  // times that all give up for nothing
 
 }  // namespace
 
@@ -232,6 +234,31 @@ void Mbarriers::wait(Warp& warp, Path& path, uint32_t address, Location at) {
   Mbarrier& mbarrier = list_[static_cast<size_t>(index)];
   mbarrier.waiters.push_back({warp.index, path.lanes, mbarrier.phase});
   warp.block_lanes(path, path.lanes, "mbarrier", at);
+}
+
+bool Mbarriers::is_out_of_time(Path& path) {
+  Launch& launch = block_.launch;
+  return std::exchange(path.is_out_of_time, false) ||
+         (launch.options.seed != 0 && launch.random() % kGivesUp == 0);
+}
+
+bool Mbarriers::pass_time() {
+  int64_t num_events = 0;
+  for (const Thread& thread : block_.threads) num_events += thread.time;
+  for (const Warp& warp : block_.warps) num_events += std::popcount(warp.exited);
+  num_idle_ = num_events == num_events_ ? num_idle_ + 1 : 0;
+  num_events_ = num_events;
+  if (num_idle_ == kMaxIdle) return false;
+  bool any = false;
+  for (const Mbarrier& mbarrier : list_) {
+    for (const Waiter& waiter : mbarrier.waiters) {
+      for (Path& path : block_.warps[static_cast<size_t>(waiter.warp)].paths) {
+        if ((path.lanes & waiter.lanes) == 0) continue;
+        path.is_ready = path.is_out_of_time = any = true;
+      }
+    }
+  }
+  return any;
 }
 
 void Mbarriers::end_of_block() {

@@ -25,6 +25,8 @@ class Mbarriers {
                   Location at);
   bool test_wait(Warp& warp, LaneMask lanes, uint32_t address, uint32_t parity, Location at);
   void wait(Warp& warp, Path& path, uint32_t address, Location at);
+  bool is_out_of_time(Path& path);
+  bool pass_time();
   /// The inits of this thread are visible to the asynchronous proxy from here on.
   void fence_init(const Thread& thread);
 
@@ -74,6 +76,8 @@ class Mbarriers {
 
   Block& block_;
   std::vector<Mbarrier> list_;  ///< by slot
+  int64_t num_events_ = 0;      ///< in the block, when time passed last
+  int num_idle_ = 0;            ///< times since one came
 };
 
 }  // namespace wide::simt

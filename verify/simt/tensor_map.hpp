@@ -27,6 +27,7 @@ constexpr uint32_t swizzled(uint32_t address, Swizzle swizzle) {
 
 struct alignas(64) TensorMap {
   uint64_t magic = 0;
+  uint64_t reserved = 0;  ///< CUTLASS clears a bit in this word of a map that older drivers made
   uint64_t address = 0;
   std::array<uint64_t, 5> extent{};        ///< elements, innermost first
   std::array<uint64_t, 4> stride_bytes{};  ///< of dimensions 1 to rank - 1
