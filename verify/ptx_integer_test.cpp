@@ -126,6 +126,22 @@ TEST_CASE("ptx: bit fields and counts") {
   });
 }
 
+TEST_CASE("ptx: products of bytes") {
+  const auto dot = [](auto a, auto b) {
+    return [=](u32 x, u32 y, u32 sum) {
+      for (int i = 0; i < 4; ++i) {
+        const int product = decltype(a)(x >> 8 * i) * decltype(b)(y >> 8 * i);
+        sum += static_cast<u32>(product);
+      }
+      return sum;
+    };
+  };
+  check_line<u32>("dp4a.u32.u32 %w, %aw, %bw, %cw;", dot(uint8_t{}, uint8_t{}));
+  check_line<u32>("dp4a.s32.u32 %w, %aw, %bw, %cw;", dot(int8_t{}, uint8_t{}));
+  check_line<u32>("dp4a.u32.s32 %w, %aw, %bw, %cw;", dot(uint8_t{}, int8_t{}));
+  check_line<u32>("dp4a.s32.s32 %w, %aw, %bw, %cw;", dot(int8_t{}, int8_t{}));
+}
+
 TEST_CASE("ptx: comparisons and selections of integers") {
   check_line<i32>("setp.lt.s32 %p, %aw, %bw;", [](i32 a, i32 b, i32) { return a < b; });
   check_line<u32>("setp.lt.u32 %p, %aw, %bw;", [](u32 a, u32 b, u32) { return a < b; });
@@ -143,6 +159,26 @@ TEST_CASE("ptx: comparisons and selections of integers") {
                   [](u32 a, u32 b, u32 c) { return i32(c) >= 0 ? a : b; });
   check_line<u32>("@%ap add.u32 %w, %bw, 1;",
                   [](u32 a, u32 b, u32) { return (a & 1) != 0 ? b + 1 : 0; });
+}
+
+TEST_CASE("ptx: labels belong to the braces around them, as inlined assembly has them") {
+  const std::string twice =
+      "mov.u32 %w, 0;"
+      "{ .reg .pred less; setp.lt.u32 less, %aw, %bw; @less bra DONE; add.u32 %w, %w, 1; DONE: }"
+      "{ .reg .pred less; setp.lt.u32 less, %bw, %cw; @less bra DONE; add.u32 %w, %w, 2; DONE: }";
+  check_line<u32>(twice, [](u32 a, u32 b, u32 c) { return (a < b ? 0u : 1u) + (b < c ? 0u : 2u); });
+  check_line<u32>(
+      "mov.u32 %w, %aw; { @%bp bra DONE; { @%cp bra DONE; mov.u32 %w, 1; DONE: } "
+      "add.u32 %w, %w, 2; } DONE: add.u32 %w, %w, 4;",
+      [](u32 a, u32 b, u32 c) {
+        if ((b & 1) != 0) return a + 4;
+        return ((c & 1) != 0 ? a : 1u) + 6;
+      });
+}
+
+TEST_CASE("ptx: a block's own addresses are those of a cluster of one block") {
+  check_line<u32>("mapa.shared::cluster.u32 %w, %aw, 0;", [](u32 a, u32, u32) { return a; });
+  check_line<u64>("mapa.u64 %l, %al, 0;", [](u64 a, u64, u64) { return a; });
 }
 
 TEST_CASE("ptx: loads into wider registers") {

@@ -32,7 +32,7 @@ TEST_CASE("ptx: what is unknown is refused by name") {
       {"testp.finite.f32 %p, %af;", "testp"},
       {"add.cc.u32 %w, %aw, %bw;", "cc"},
       {"cvt.rn.e2m1x2.f32 %h, %af, %bf;", "e2m1x2"},
-      {"dp4a.u32.u32 %w, %aw, %bw, %cw;", "dp4a"},
+      {"dp2a.lo.u32.u32 %w, %aw, %bw, %cw;", "dp2a"},
       {"tex.2d.v4.f32.f32 {%af, %bf, %cf, %f}, [%al, {%af, %bf}];", "tex"},
       {"vset4.u32.u32.eq %w, %aw, %bw, %cw;", "vset4"},
       {"mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%w, %aw}, {%bw}, {%cw}, {%w, %aw};", "s8"},
@@ -51,7 +51,10 @@ TEST_CASE("ptx: what is unknown is refused by name") {
       {"ld.texture.u32 %w, [%al];", "texture"},
       {"mov.u32 %w, %clock_of_ages;", "%clock_of_ages"},
       {"mov.u32 %nowhere, 1;", "%nowhere"},
+      {"mapa.shared::cluster.u32 %w, %aw, 1;", "clusters of several blocks"},
       {"bra nowhere;", "nowhere"},
+      {"{ ELSEWHERE: } bra ELSEWHERE;", "ELSEWHERE"},
+      {"bra TWICE; TWICE: TWICE: ", "TWICE twice in one scope"},
   };
   for (const Refused& one : all) {
     INFO(one.line);

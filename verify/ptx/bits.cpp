@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bits: and or xor not shl shr shf lop3 prmt bfe bfi bfind bmsk brev clz popc.
+// Bits and bytes: and or xor not shl shr shf lop3 prmt bfe bfi bfind bmsk brev clz popc dp4a.
 #include <algorithm>
 
 #include "verify/ptx/decoder.hpp"
@@ -231,6 +231,30 @@ void decode_funnel(Decoder& d) {
                          : (wraps ? funnel<false, true> : funnel<false, false>);
 }
 
+/// c + the products of four pairs of bytes.
+template <class A, class B>
+void dot(Step& s) {
+  uint32_t* d = s.result<uint32_t>();
+  const uint32_t *a = s.source<uint32_t>(1), *b = s.source<uint32_t>(2), *c = s.source<uint32_t>(3);
+  s.each([=](int l) {
+    uint32_t sum = c[l];
+    for (int i = 0; i < 32; i += 8) {
+      const int32_t product = static_cast<A>(a[l] >> i) * static_cast<B>(b[l] >> i);
+      sum += static_cast<uint32_t>(product);
+    }
+    d[l] = sum;
+  });
+}
+
+void decode_dot(Decoder& d) {
+  const Type a = d.take_type(), b = d.take_type();
+  if (a.bits != 32 || b.bits != 32) d.refuse("bytes of this type");
+  d.require_arguments(4, 4);
+  const bool is_signed = a.kind == 's';
+  d.in.execute = b.kind == 's' ? (is_signed ? dot<int8_t, int8_t> : dot<uint8_t, int8_t>)
+                               : (is_signed ? dot<int8_t, uint8_t> : dot<uint8_t, uint8_t>);
+}
+
 void decode_field(Decoder& d, Type type) {
   const bool is_wide = type.bits == 64, is_signed = type.kind == 's';
   const std::string& op = d.opcode();
@@ -258,6 +282,7 @@ void decode_bits(Decoder& d) {
     d.in.numbers[0] = d.take("wrap");
     d.take("clamp");
   }
+  if (op == "dp4a") return decode_dot(d);
   if (op == "shf") decode_funnel(d);
   const Type type = d.take_type();
   if (op == "and" || op == "or" || op == "xor") {

@@ -64,10 +64,6 @@ void fail(Step& step) {
   throw simt::Fault(simt::Fault::Kind::trap, text + " " + to_string(step.in.at));
 }
 
-std::string entry_label(const std::string& function) {
-  return "entry of " + function;
-}
-
 }  // namespace
 
 KernelDecoder::Slot KernelDecoder::new_slot(int64_t bytes, int64_t alignment) {
@@ -147,7 +143,7 @@ void KernelDecoder::call(std::string_view text) {
     for (size_t i = 0; i < actuals.size(); ++i) copy_slot(f.formals[i], slots_.at(actuals[i]));
   }
   in.execute = enter;
-  branches_.emplace_back(kernel_.code_.size(), entry_label(name));
+  branches_.push_back({kernel_.code_.size(), name, {kEntries}});
   kernel_.code_.push_back(std::move(in));
   if (has_result) copy_slot(slots_.at(inner(parts[0]).at(0)), f.result);
 }
@@ -164,8 +160,9 @@ void KernelDecoder::read_functions() {
           parse_declaration(std::string_view(header).substr(open + 1, header.find(')') - open - 1));
       local_symbols_[d.name] = kLocalWindow + static_cast<uint64_t>(f.result.offset);
     }
-    labels_[entry_label(reading_)] = static_cast<int32_t>(kernel_.code_.size());
+    labels_[{kEntries, reading_}] = static_cast<int32_t>(kernel_.code_.size());
     scopes_.clear();
+    begin_scope();
     read_body(f.text->body);
   }
   require_no_recursion();

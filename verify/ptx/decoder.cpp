@@ -12,7 +12,7 @@ namespace wide::ptx {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Decode>, 83> kDecoders{{
+constexpr std::array<std::pair<std::string_view, Decode>, 85> kDecoders{{
     {"add", decode_arithmetic},
     {"sub", decode_arithmetic},
     {"mul", decode_arithmetic},
@@ -39,6 +39,7 @@ constexpr std::array<std::pair<std::string_view, Decode>, 83> kDecoders{{
     {"lop3", decode_bits},
     {"prmt", decode_bits},
     {"bfe", decode_bits},
+    {"dp4a", decode_bits},
     {"bfi", decode_bits},
     {"bfind", decode_bits},
     {"bmsk", decode_bits},
@@ -61,6 +62,7 @@ constexpr std::array<std::pair<std::string_view, Decode>, 83> kDecoders{{
     {"mov", decode_move},
     {"cvta", decode_move},
     {"isspacep", decode_move},
+    {"mapa", decode_move},
     {"cvt", decode_convert},
     {"ld", decode_load},
     {"ldu", decode_load},

@@ -74,14 +74,11 @@ void KernelDecoder::decode() {
   read_header();
   place_shared();
   place_local();
+  begin_scope();
   read_body(text_.body);
   read_functions();
   note_products();
-  for (const auto& [index, label] : branches_) {
-    const auto found = labels_.find(label);
-    if (found == labels_.end()) refuse("no label " + label);
-    kernel_.code_[index].target = found->second;
-  }
+  resolve_branches();
 }
 
 void KernelDecoder::read_header() {
@@ -181,12 +178,12 @@ void KernelDecoder::read_body(const std::string& body) {
         statement(trim(pending));
         pending.clear();
       } else if (c == '{' && is_empty) {
-        scopes_.emplace_back();
+        begin_scope();
       } else if (c == '}' && is_empty) {
         end_scope();
       } else if (c == ':' && is_single &&
                  trim(pending).find_first_of(" \t{[%") == std::string_view::npos) {
-        labels_[std::string(trim(pending))] = static_cast<int32_t>(kernel_.code_.size());
+        set_label(std::string(trim(pending)));
         pending.clear();
       } else {
         pending += c;
@@ -196,9 +193,13 @@ void KernelDecoder::read_body(const std::string& body) {
   }
 }
 
+void KernelDecoder::begin_scope() {
+  scopes_.push_back({num_scopes_++, {}});
+}
+
 void KernelDecoder::end_scope() {
-  if (scopes_.empty()) return;  // the kernel's own
-  for (const Shadowed& shadowed : scopes_.back()) {
+  if (scopes_.size() == 1) refuse("a brace that nothing opened");
+  for (const Shadowed& shadowed : scopes_.back().declared) {
     if (shadowed.existed) {
       registers_[shadowed.name] = shadowed.lanes;
     } else {
@@ -206,6 +207,28 @@ void KernelDecoder::end_scope() {
     }
   }
   scopes_.pop_back();
+}
+
+void KernelDecoder::set_label(std::string name) {
+  const auto here = static_cast<int32_t>(kernel_.code_.size());
+  if (!labels_.emplace(Label{scopes_.back().id, name}, here).second)
+    refuse("label " + name + " twice in one scope");
+}
+
+void KernelDecoder::branch_to(std::string label) {
+  Branch branch{kernel_.code_.size(), std::move(label), {}};
+  for (const Scope& scope : scopes_) branch.scopes.push_back(scope.id);
+  branches_.push_back(std::move(branch));
+}
+
+void KernelDecoder::resolve_branches() {
+  for (Branch& branch : branches_) {
+    auto found = labels_.end();
+    for (; found == labels_.end() && !branch.scopes.empty(); branch.scopes.pop_back())
+      found = labels_.find({branch.scopes.back(), branch.label});
+    if (found == labels_.end()) refuse("no label " + branch.label);
+    kernel_.code_[branch.instruction].target = found->second;
+  }
 }
 
 void KernelDecoder::location(std::string_view line) {
@@ -236,11 +259,9 @@ Lanes KernelDecoder::new_register(bool is_wide) {
 }
 
 void KernelDecoder::declare(const std::string& name, bool is_wide) {
-  if (!scopes_.empty()) {
-    const auto outer = registers_.find(name);
-    scopes_.back().push_back(
-        {name, outer != registers_.end(), outer != registers_.end() ? outer->second : Lanes{}});
-  }
+  const auto outer = registers_.find(name);
+  scopes_.back().declared.push_back(
+      {name, outer != registers_.end(), outer != registers_.end() ? outer->second : Lanes{}});
   registers_[name] = new_register(is_wide);
 }
 
@@ -398,7 +419,7 @@ void KernelDecoder::statement(std::string_view text) {
   if (opcode == "bra") {
     in.execute = execute_branch;
     in.kind = simt::InstructionClass::control;
-    branches_.emplace_back(kernel_.code_.size(), std::string(rest));
+    branch_to(std::string(rest));
     kernel_.code_.push_back(std::move(in));
     return;
   }

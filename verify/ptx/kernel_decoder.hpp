@@ -20,13 +20,24 @@ class KernelDecoder {
   void decode();
 
  private:
-  struct Register {
-    Lanes lanes;
-  };
   struct Shadowed {
     std::string name;
     bool existed = false;
     Lanes lanes;
+  };
+  /// A pair of braces, or a function's body. Of inlined assembly there are many, each with labels
+  /// and registers of the same names.
+  struct Scope {
+    int64_t id = 0;
+    std::vector<Shadowed> declared;
+  };
+  /// What a label is known by: its scope and its name. Functions begin at labels of their names.
+  using Label = std::pair<int64_t, std::string>;
+  static constexpr int64_t kEntries = -1;
+  struct Branch {
+    size_t instruction = 0;
+    std::string label;
+    std::vector<int64_t> scopes;  ///< those around it, the innermost last
   };
 
   void read_header();
@@ -52,7 +63,11 @@ class KernelDecoder {
   void place_one_shared(const std::string& declaration);
   void place_local();
   void read_body(const std::string& body);
+  void begin_scope();
   void end_scope();
+  void set_label(std::string name);
+  void branch_to(std::string label);
+  void resolve_branches();
   void location(std::string_view line);
   void statement(std::string_view text);
   void directive(std::string_view text);
@@ -70,11 +85,12 @@ class KernelDecoder {
   const KernelText& text_;
   const Symbols& symbols_;
   std::unordered_map<std::string, Lanes> registers_;
-  std::vector<std::vector<Shadowed>> scopes_;
+  std::vector<Scope> scopes_;
+  int64_t num_scopes_ = 0;
   std::unordered_map<std::string, uint64_t> local_symbols_;  ///< shared, local, parameters
   std::unordered_map<uint64_t, Lanes> constants_;
-  std::unordered_map<std::string, int32_t> labels_;
-  std::vector<std::pair<size_t, std::string>> branches_;
+  std::map<Label, int32_t> labels_;
+  std::vector<Branch> branches_;
   std::unordered_map<std::string, Slot> slots_;  ///< of parameters, by name
   std::map<std::string, Function> functions_;
   std::vector<std::string> waiting_;  ///< functions to be decoded

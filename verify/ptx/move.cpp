@@ -68,6 +68,15 @@ void is_in_window(Step& s) {
   for_lanes(s.mask, [&](int l) { d[l] = (s.value(1, l) & kWindowMask) == tag; });
 }
 
+/// A cluster is one block, whose own addresses are the cluster's of rank 0.
+void map_address(Step& s) {
+  for_lanes(s.mask, [&](int l) {
+    if (static_cast<uint32_t>(s.value(2, l)) != 0)
+      throw simt::Unsupported("ptx: clusters of several blocks: " + s.in.text);
+    s.set(s.in.arguments[0].parts[0], l, s.value(1, l));
+  });
+}
+
 uint64_t take_window(Decoder& d) {
   const std::string_view space =
       d.take_one({"global", "shared::cta", "shared", "local", "param", "const"});
@@ -83,6 +92,13 @@ uint64_t take_window(Decoder& d) {
 
 void decode_move(Decoder& d) {
   d.in.kind = InstructionClass::move;
+  if (d.opcode() == "mapa") {
+    d.take("shared::cluster");
+    d.take_type();
+    d.require_arguments(3, 3);
+    d.in.execute = map_address;
+    return;
+  }
   d.require_arguments(2, 2);
   if (d.opcode() == "isspacep") {
     d.in.numbers[0] = static_cast<int64_t>(take_window(d));
