@@ -137,6 +137,29 @@ TEST_CASE("groupnorm: what is added up in stretches is the whole group") {
   }
 }
 
+TEST_CASE("groupnorm: the bound refuses a variance of one value less, and a lost epsilon") {
+  GroupnormProblem p{.num_members = 1, .batch = 1, .channels = 2};
+  p.groups = 1;
+  p.width = 128;
+  std::vector<double> x = uniform(256, -1, 1, 4);
+  double mean = 0, squares = 0;
+  for (double& value : x) {
+    value = static_cast<double>(static_cast<float>(value));
+    mean += value / 256;
+  }
+  for (const double value : x) squares += (value - mean) * (value - mean);
+  const auto ratio = [&](double num_values, double epsilon) {
+    std::vector<double> y;
+    for (const double value : x)
+      y.push_back((value - mean) / std::sqrt(squares / num_values + epsilon));
+    return worst_ratio(p, x, {1, 1}, {0, 0}, y);
+  };
+  const auto epsilon = static_cast<double>(p.epsilon);
+  CHECK(ratio(256, epsilon) <= 1);
+  CHECK_FALSE(ratio(255, epsilon) <= 1);
+  CHECK_FALSE(ratio(256, 0) <= 1);
+}
+
 TEST_CASE("groupnorm: in place, padded rows and channels: the same bits") {
   for (const Context& context : test::devices_at_hand()) {
     const int64_t b = 3, c = 4, h = 4, w = 6, row = 9, plane = 40, image = 170;
