@@ -42,7 +42,8 @@ TEST_CASE("device addresses are not the host's, pinned and managed ones are") {
   const uint64_t device = test.buffer(100, "device", false);
   const uint64_t pinned = test.memory.allocate(100, "pinned", BufferKind::pinned);
   const uint64_t managed = test.memory.allocate(100, "managed", BufferKind::managed, true);
-  CHECK((device % 256 == 0 && pinned % 256 == 0 && managed % 256 == 0));
+  // What cudaMalloc promises, and no more.
+  for (const uint64_t address : {device, pinned, managed}) CHECK(address % 512 == 256);
   CHECK(kills(reinterpret_cast<void*>(device)));
   CHECK_FALSE(kills(reinterpret_cast<void*>(pinned)));
   CHECK_FALSE(kills(reinterpret_cast<void*>(managed)));

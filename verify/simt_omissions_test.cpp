@@ -3,8 +3,10 @@
 //
 // Kernels, in PTX, that leave out or get wrong one thing that the numbers need not show: each
 // beside the right one, which must be silent.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -117,6 +119,25 @@ TEST_CASE("omissions: try_wait may give up before the phase is complete") {
     num_found += outcome.reports(simt::FindingKind::race, "lane 0) writes shared+0x0 over") ? 1 : 0;
   }
   CHECK(num_found > 0);
+}
+
+TEST_CASE("omissions: who is elected is not said, but it is always the same one") {
+  const std::string twice =
+      "elect.sync %r4|%p2, 0xffffffff; elect.sync _|%p3, 0xffffffff; selp.b32 %r5, 64, 0, %p2;\n"
+      "selp.b32 %r6, 128, 0, %p3; add.u32 %r4, %r4, %r5; add.u32 %r4, %r4, %r6;\n"
+      "cvt.rn.f32.u32 %f1, %r4; st.global.f32 [%rd4], %f1;\n";
+  std::set<float> leaders;
+  simt::Options options;
+  for (options.seed = 0; options.seed < 40; ++options.seed) {
+    const std::vector<float> p = run(twice, 32, options).p;
+    const float leader = *std::min_element(p.begin(), p.begin() + 32);
+    leaders.insert(leader);
+    for (int lane = 0; lane < 32; ++lane) {
+      const auto is_leader = static_cast<float>(lane) == leader;
+      REQUIRE(p[static_cast<size_t>(lane)] == leader + (is_leader ? 192 : 0));
+    }
+  }
+  CHECK(leaders.size() == 32);
 }
 
 TEST_CASE("omissions: a programmatic launch waits for the kernel before") {

@@ -144,10 +144,14 @@ void reduce(Step& step) {
   });
 }
 
-/// The lowest member is elected.
+/// Always the same of the same members, but which one the manual leaves open: the seed says.
 void elect(Step& step) {
-  collect(step, kElect, {}, "elect.sync", [](Collective& c) {
-    const int leader = std::countr_zero(c.members);
+  const uint64_t seed = step.block().launch.options.seed;
+  collect(step, kElect, {}, "elect.sync", [seed](Collective& c) {
+    simt::LaneMask left = c.members;
+    for (uint64_t i = seed % static_cast<uint64_t>(std::popcount(left)); i > 0; --i)
+      left &= left - 1;
+    const int leader = std::countr_zero(left);
     for_lanes(c.members, [&](int l) {
       write(c, l, static_cast<uint32_t>(leader));
       if (uint32_t* predicate = c.predicates[static_cast<size_t>(l)]) *predicate = l == leader;

@@ -66,7 +66,7 @@ Arena::~Arena() {
 }
 
 uint64_t Arena::allocate(int64_t bytes, bool is_nan) {
-  const uint64_t begin = round_up(used_ + kRedZone, kAlignment);
+  const uint64_t begin = round_up(used_ + kRedZone, 2 * kAlignment) + kAlignment;
   const auto size = static_cast<uint64_t>(bytes);
   if (size > range_ || begin + size + kRedZone > range_) return 0;
   const uint64_t end = round_up(begin + size, kPage);
