@@ -14,7 +14,7 @@ namespace wide::simt {
 
 class Arena {
  public:
-  static constexpr int64_t kRedZone = 4096;  ///< at least, between two buffers; a page
+  static constexpr int64_t kRedZone = 4096;   ///< at least, between two buffers; a page
   static constexpr int64_t kAlignment = 256;  ///< all that cudaMalloc promises, and not twice that
 
   /// Throws std::bad_alloc where not even `min_bytes` of addresses can be had.
