@@ -20,7 +20,7 @@ using O = std::conditional_t<sizeof(T) == 1, cutlass::bfloat16_t, T>;
 constexpr int kBatch = 2, kHeads = 4, kSharedHeads = 2, kHead = WIDE_HEAD;
 constexpr bool kIsCausal = WIDE_IS_CAUSAL;
 
-// Of lengths that differ, which kernels only like these take.
+// Its header wants it defined; only batches whose sequences differ in length call it.
 void prepare_varlen_num_blocks(Flash_fwd_params&, cudaStream_t, bool, int, int, bool) {}
 
 /// The largest error of any element, in units of what rounding P and O once each may cost.

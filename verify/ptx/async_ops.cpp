@@ -209,7 +209,8 @@ void test(Step& step) {
   const auto parity = static_cast<uint32_t>(step.uniform(2, "an mbarrier's parity") & 1);
   simt::Async& async = *step.block().async;
   const bool is_complete = async.test_wait(step.warp, step.mask, address, parity, step.in.at);
-  if (!is_complete && blocks && !async.is_out_of_time(step.path)) {
+  const bool gives_up = async.is_out_of_time(step.path);
+  if (!is_complete && blocks && !gives_up) {
     step.warp.split(step.path, step.mask);
     --step.path.pc;  // asks again when woken
     async.wait(step.warp, step.path, address, step.in.at);
