@@ -4,6 +4,7 @@
 """What scripts/check_foreign_kernels makes of what its programs say, with a compiler that writes such programs."""
 import os
 import pathlib
+import sys
 import unittest
 
 from script_case import ScriptTest
@@ -17,6 +18,7 @@ class ForeignKernelsTest(ScriptTest):
         self.root = self.root.resolve()
         for file in ("cutlass/include/cutlass/version.h", "fast.cu/matmul.cu", "flash-attention/hopper/flash_fwd_launch_template.h"):
             self.put(f"theirs/{file}", "")
+        self.put("build/verify/simcuda/lib/libcudart.so.13", "")
         self.compiler("echo 'right: 0 of 9 elements wrong'")
 
     def compiler(self, *says):
@@ -32,7 +34,6 @@ class ForeignKernelsTest(ScriptTest):
 
     def one(self):
         """Of kernel 2 of fast.cu, which has one size; without the header."""
-        (self.root / "build").mkdir(exist_ok=True)
         code, output = self.check("theirs", "kernel 2")
         return code, output.splitlines()[1:]
 
@@ -63,9 +64,15 @@ class ForeignKernelsTest(ScriptTest):
         self.assertEqual((self.root / "nvcc.log").read_text(), "\n")
 
     def test_the_report_is_what_was_printed(self):
-        (self.root / "build").mkdir()
         code, output = self.check("--report", "report.txt", "theirs", "kernel 2")
         self.assertEqual((code, (self.root / "report.txt").read_text()), (0, output))
+
+    def test_a_compiler_and_a_build_must_be_there(self):
+        code, output = self.run_script(sys.executable, ROOT / "scripts/check_foreign_kernels", "theirs", PATH="")
+        self.assertEqual((code, output.splitlines()[-1]), (2, "check_foreign_kernels: error: no nvcc on PATH"))
+        code, output = self.check("--build", "elsewhere", "theirs")
+        self.assertEqual(code, 2)
+        self.assertIn("elsewhere has no simulated GPU, expected elsewhere/verify/simcuda/lib/libcudart.so.13", output)
 
     def test_checkouts_and_names_must_be_there(self):
         (self.root / "theirs/fast.cu/matmul.cu").unlink()

@@ -6,10 +6,12 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "host/norm/batchnorm_reference.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/normalised.hpp"
 #include "verify/support/run_plan.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
@@ -141,18 +143,10 @@ TEST_CASE("groupnorm: the bound refuses a variance of one value less, and a lost
   GroupnormProblem p{.num_members = 1, .batch = 1, .channels = 2};
   p.groups = 1;
   p.width = 128;
-  std::vector<double> x = uniform(256, -1, 1, 4);
-  double mean = 0, squares = 0;
-  for (double& value : x) {
-    value = static_cast<double>(static_cast<float>(value));
-    mean += value / 256;
-  }
-  for (const double value : x) squares += (value - mean) * (value - mean);
-  const auto ratio = [&](double num_values, double epsilon) {
-    std::vector<double> y;
-    for (const double value : x)
-      y.push_back((value - mean) / std::sqrt(squares / num_values + epsilon));
-    return worst_ratio(p, x, {1, 1}, {0, 0}, y);
+  const std::vector<double> x = test::uniform_fp32(256, -1, 1, 4);
+  const double mean = std::accumulate(x.begin(), x.end(), 0.0) / 256;
+  const auto ratio = [&](double count, double epsilon) {
+    return worst_ratio(p, x, {1, 1}, {0, 0}, test::normalised(x, mean, count, epsilon));
   };
   const auto epsilon = static_cast<double>(p.epsilon);
   CHECK(ratio(256, epsilon) <= 1);

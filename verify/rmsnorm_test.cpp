@@ -10,6 +10,7 @@
 
 #include "host/norm/rmsnorm_reference.hpp"
 #include "verify/support/devices.hpp"
+#include "verify/support/normalised.hpp"
 #include "verify/support/tensors.hpp"
 #include "wide/error.hpp"
 
@@ -90,18 +91,9 @@ TEST_CASE("rmsnorm: every path, dtype and odd size stays within its bound") {
 
 TEST_CASE("rmsnorm: the bound refuses a mean of one value less, and a lost epsilon") {
   const RmsnormProblem p{.num_members = 1, .rows = 1, .features = 256};
-  std::vector<double> x = uniform(256, -1, 1, 4);
-  const std::vector<double> gamma = uniform(256, 1, 2, 5);
-  double squares = 0;
-  for (double& value : x) {
-    value = static_cast<double>(static_cast<float>(value));
-    squares += value * value;
-  }
-  const auto ratio = [&](double num_values, double epsilon) {
-    std::vector<double> y;
-    for (size_t i = 0; i < x.size(); ++i)
-      y.push_back(x[i] / std::sqrt(squares / num_values + epsilon) * gamma[i]);
-    return worst_ratio(x, gamma, y, p);
+  const std::vector<double> x = test::uniform_fp32(256, -1, 1, 4), gamma(256, 1.0);
+  const auto ratio = [&](double count, double epsilon) {
+    return worst_ratio(x, gamma, test::normalised(x, 0, count, epsilon), p);
   };
   const auto epsilon = static_cast<double>(p.epsilon);
   CHECK(ratio(256, epsilon) <= 1);

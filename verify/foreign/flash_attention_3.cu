@@ -27,9 +27,8 @@ void prepare_varlen_num_blocks(Flash_fwd_params&, cudaStream_t, bool, int, int, 
 double worst_error(const foreign::Matrix<T>& q, const foreign::Matrix<T>& k,
                    const foreign::Matrix<T>& v, const foreign::Matrix<O>& o, int num_queries,
                    int num_keys) {
-  const double eps = sizeof(T) == 1                       ? 0x1p-4
-                     : std::is_same_v<T, cutlass::half_t> ? 0x1p-11
-                                                          : 0x1p-8;
+  const double eps_of_o = std::is_same_v<O, cutlass::half_t> ? 0x1p-11 : 0x1p-8;
+  const double eps_of_p = sizeof(T) == 1 ? 0x1p-4 : eps_of_o;
   double worst = 0;
   std::vector<double> p(num_keys);
   for (int b = 0; b < kBatch; ++b)
@@ -56,8 +55,8 @@ double worst_error(const foreign::Matrix<T>& q, const foreign::Matrix<T>& k,
           const double error = std::fabs(o.at(b * num_queries + i, h * kHead + d) - expected);
           worst = std::isnan(error)
                       ? INFINITY
-                      : std::max(worst,
-                                 error / (eps * magnitude + 0x1p-8 * std::fabs(expected) + 1e-6));
+                      : std::max(worst, error / (eps_of_p * magnitude +
+                                                 eps_of_o * std::fabs(expected) + 1e-6));
         }
       }
   return worst;

@@ -62,7 +62,7 @@ class Async {
                   Location at);
   /// True: the phase of that parity is complete, and what it published is known to `lanes`. False:
   /// it is not; the caller blocks the path on the mbarrier (wait()) and asks again when woken,
-  /// unless its time is over, which try_wait does not say how long it is.
+  /// unless its time is over: is_out_of_time().
   bool test_wait(Warp& warp, LaneMask lanes, uint32_t mbarrier, uint32_t parity, Location at);
   void wait(Warp& warp, Path& path, uint32_t mbarrier, Location at);
   /// With a seed at any time, else where the scheduler found nothing else to do.

@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kMaxCount = (1 << 20) - 1;  // of arrivals and of bytes: fields of the hardware
 constexpr int64_t kBytes = 8;                 // of an mbarrier
 constexpr unsigned kGivesUp = 4;              // one in so many waits does, with a seed
-constexpr int kMaxIdle = 64;                  // times that all give up for nothing
+constexpr int kMaxIdle = 64;  // times that all may give up for nothing before it is a deadlock
 
 }  // namespace
 
