@@ -61,8 +61,11 @@ Rows tolerance_rows(const Specs& specs) {
 Rows refused_rows() {
   return {
       {"what", "why not"},
-      {"conv3d, transposed convolution",
-       "no kernel computes them; ONNX nodes of these are refused by their names"},
+      {"transposed convolution",
+       "no kernel computes it; ONNX nodes of it are refused by their names"},
+      {"pooling of volumes",
+       "two calls do: of planes as images, and of columns of planes; ONNX nodes of it are imported "
+       "so"},
       {"cuDNN's RNN calls",
        "they take weights in a buffer of their own; recurrent's vendor strategies are cuBLAS, "
        "step by "

@@ -112,9 +112,31 @@ TEST_CASE("conv by implicit_gemm: channels that are no vectors, signals, single 
   check_all(p);
 }
 
+TEST_CASE("conv by implicit_gemm: volumes, whose terms have an axis more") {
+  ConvProblem p{.num_members = 2, .batch = 2, .in_channels = 16, .out_channels = 40};
+  p.input = {4, 5}, p.kernel = {2, 3}, p.padding = {0, 1};
+  p.epilogue = {.has_bias = true, .activation = Activation::relu};
+  p.epilogue.residual = Residual::before_activation;
+  p.layout = any_layout();
+  SECTION("planes of padding, planes that are left out") {
+    p.depth = {.input = 5, .kernel = 3, .stride = 2, .padding = 2, .dilation = 2};
+  }
+  SECTION("channels that are no vectors, in groups") {
+    p.in_channels = 10, p.out_channels = 20, p.groups = 2;
+    p.depth = {.input = 3, .kernel = 2};
+  }
+  SECTION("from the other layout") {
+    const bool is_first = p.layout == ChannelLayout::channels_first;
+    p.x_layout = is_first ? ChannelLayout::channels_last : ChannelLayout::channels_first;
+    p.depth = {.input = 3, .kernel = 3, .padding = 1};
+  }
+  check_all(p);
+}
+
 TEST_CASE("conv by implicit_gemm: a member that is NaN reaches no other") {
   ConvProblem p{.num_members = 3, .batch = 1, .in_channels = 8, .out_channels = 9};
   p.input = {4, 5}, p.kernel = {3, 3}, p.padding = {1, 1};
+  if (GENERATE(false, true)) p.depth = {.input = 2, .kernel = 3, .padding = 1};
   p.epilogue.has_bias = true;
   p.layout = any_layout();
   check_all(p, 1);
@@ -124,6 +146,7 @@ TEST_CASE("conv by implicit_gemm: neither tile nor form nor strides change a bit
   const Context context = require_cuda();
   ConvProblem p{.num_members = 2, .batch = 1, .in_channels = 40, .out_channels = 16};
   p.input = {5, 6}, p.kernel = {3, 3};
+  if (GENERATE(false, true)) p.depth = {.input = 4, .kernel = 2};
   p.layout = ChannelLayout::channels_last;
   WholeConv made(p);
   made.x = uniform(num_elements(made.x_shape), -1, 1, 1);

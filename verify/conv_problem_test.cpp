@@ -204,8 +204,8 @@ TEST_CASE("conv: members that do not fit the plan are named") {
           "conv: bias of member 1 is absent, expected [out_channels]");
   refuses(plain, {both, both}, weight, {}, "conv: bias of member 0 is present, expected none");
   refuses(plan, {both, wrong}, weight, bias,
-          "conv: a member's weight is [4, 3], expected [out_channels, in_channels / groups, kh, "
-          "kw], or without kh");
+          "conv: a member's weight is [4, 3], expected [out_channels, in_channels / groups, kd, "
+          "kh, kw], or without kd, or kd and kh");
   refuses(plan, {both, both}, half, bias, "conv: weight is fp16, expected dtype = fp32");
   refuses(plan, {both, both}, weight, half_bias, "conv: bias is fp16, expected dtype = fp32");
   refuses(plan, {both, both}, weight, {},

@@ -182,6 +182,67 @@ std::vector<ConvProblem> odd_convolutions() {
        .stride = {1, 2},
        .padding = {0, 3},
        .epilogue = {.has_bias = true, .activation = gelu_tanh}},
+      // Volumes: planes that a kernel skips, that lie in the padding, of odd sizes and steps.
+      {.num_members = 2,
+       .batch = 2,
+       .in_channels = 8,
+       .out_channels = 12,
+       .input = {4, 5},
+       .kernel = {3, 2},
+       .padding = {1, 0},
+       .depth = {.input = 3, .kernel = 3, .padding = 2},
+       .epilogue = all},
+      {.num_members = 2,
+       .batch = 1,
+       .in_channels = 5,
+       .out_channels = 9,
+       .input = {3, 7},
+       .kernel = {1, 3},
+       .stride = {1, 2},
+       .depth = {.input = 7, .kernel = 2, .stride = 3, .padding = 1, .dilation = 2},
+       .epilogue = {.has_bias = true, .activation = gelu, .residual = Residual::after_activation}},
+      {.num_members = 2,
+       .batch = 2,
+       .in_channels = 6,
+       .out_channels = 6,
+       .groups = 6,
+       .input = {5, 4},
+       .kernel = {3, 3},
+       .padding = {1, 1},
+       .depth = {.input = 4, .kernel = 3, .padding = 1},
+       .epilogue = plain},
+      {.num_members = 2,
+       .batch = 1,
+       .in_channels = 8,
+       .out_channels = 8,
+       .input = {3, 3},
+       .kernel = {2, 2},
+       .depth = {.stride = 2, .padding = 2},  // planes of padding around the one
+       .epilogue = all},
+      // Volumes whose kernel reaches over planes alone, within planes alone, over nothing.
+      {.num_members = 2,
+       .batch = 2,
+       .in_channels = 16,
+       .out_channels = 8,
+       .input = {3, 4},
+       .depth = {.input = 5, .kernel = 3, .stride = 2, .padding = 1},
+       .epilogue = all},
+      {.num_members = 2,
+       .batch = 2,
+       .in_channels = 8,
+       .out_channels = 16,
+       .input = {5, 4},
+       .kernel = {3, 3},
+       .padding = {1, 1},
+       .depth = {.input = 3},
+       .epilogue = all},
+      {.num_members = 2,
+       .batch = 2,
+       .in_channels = 16,
+       .out_channels = 8,
+       .input = {2, 3},
+       .depth = {.input = 3},
+       .epilogue = all},
       // No channel: bias alone.
       {.num_members = 2,
        .batch = 1,
@@ -202,7 +263,8 @@ TEST_CASE("conv: every strategy, layout and dtype, whatever is odd") {
           p.x_layout.reset();
           p.dtype = dtype;
           INFO(p.in_channels << " -> " << p.out_channels << " channels, groups " << p.groups
-                             << ", input " << p.input.height << " x " << p.input.width);
+                             << ", input " << p.depth.input << " x " << p.input.height << " x "
+                             << p.input.width);
           CHECK(check_conv(context, p) >= 2);
           if (dtype == Dtype::bf16) continue;  // as fp16, there
           p.x_layout = layout == ChannelLayout::channels_first ? ChannelLayout::channels_last
@@ -231,14 +293,15 @@ TEST_CASE("conv: the catalogue's reference and the other way round agree") {
     const ConvGrid y = y_grid(p);
     int64_t differences = 0;
     for (int64_t o = 0; o < y.channels; ++o) {
-      for (int64_t i = 0; i < y.outer * y.size.height * y.size.width; ++i) {
-        const int64_t row = i / y.size.width;
-        const catalog::ConvOutput at{row / y.size.height, o, row % y.size.height, i % y.size.width};
+      for (int64_t i = 0; i < y.outer * y.positions(); ++i) {
+        const ConvAt position = y.position(i % y.positions());
+        const catalog::ConvOutput at{i / y.positions(), o, position.depth, position.row,
+                                     position.column};
         const catalog::ConvSum sum =
             catalog::conv_reference_sum(p, {x, weight, bias, residual}, at);
         const bool is_behind = p.epilogue.residual == Residual::after_activation;
         const double value = sum.value + (is_behind ? sum.residual : 0);
-        differences += value != expected.values[y.at(at.batch, o, at.row, at.column)];
+        differences += value != expected.values[y.at(at.batch, o, position)];
       }
     }
     CHECK(differences == 0);
@@ -268,59 +331,64 @@ TEST_CASE("conv: the bound refuses a foreign tap, a lost one and bf16 sums") {
   CHECK_FALSE(worst_conv_ratio(off, expected) <= 1);
 }
 
+void check_parts_of_larger_tensors(const Context& context, ChannelLayout layout, int64_t planes) {
+  ConvProblem p{.num_members = 2,
+                .batch = 2,
+                .in_channels = 6,
+                .out_channels = 6,
+                .input = {5, 9},
+                .kernel = {3, 3},
+                .padding = {1, 1},
+                .depth = {.input = planes, .kernel = planes, .padding = planes / 2},
+                .layout = layout,
+                .dtype = Dtype::fp16};
+  p.epilogue.residual = Residual::after_activation;
+  ConvOperands dense = conv_operands(context, p, true);
+  const ConvExpected expected = expected_conv(context, dense, p, true);
+  // The same values inside tensors with a frame of 7s, x's being y's and the residual's, too.
+  const Shape shape = x_grid(p).shape();
+  Shape framed = shape;
+  for (int axis = 0; axis < shape.rank(); ++axis) framed[axis] += 3;
+  const auto inside = [&](Tensor& tensor) {
+    TensorView view = tensor;
+    for (int axis = 0; axis < shape.rank(); ++axis) view = view.narrow(axis, 1, shape[axis]);
+    return view;
+  };
+  const auto in_frame = [&](const std::vector<double>& values) {
+    std::vector<double> all(static_cast<size_t>(num_elements(framed)), 7);
+    const Strides to = contiguous_strides(framed), from = contiguous_strides(shape);
+    for (int64_t i = 0; i < static_cast<int64_t>(values.size()); ++i) {
+      int64_t at = 0, rest = i;
+      for (int axis = 0; axis < shape.rank(); ++axis) {
+        at += (rest / from[axis] + 1) * to[axis];
+        rest %= from[axis];
+      }
+      all[static_cast<size_t>(at)] = values[static_cast<size_t>(i)];
+    }
+    return all;
+  };
+  Tensor x = upload(context, p.dtype, framed, in_frame(download(context, dense.x)));
+  Tensor frame(context, p.dtype, framed);
+  const ConvArguments like{inside(x), dense.weight, {}, inside(frame), inside(frame)};
+  for (const std::string_view strategy : conv_strategies_for(context, like, p)) {
+    Tensor y = upload(context, p.dtype, framed, in_frame(download(context, dense.residual)));
+    INFO(to_string(context.device()) << " " << strategy);
+    const ConvArguments framed_arguments{inside(x), dense.weight, {}, inside(y), inside(y)};
+    // By name cuDNN or nobody, and cuDNN does not take these addresses.
+    if (strategy == "grouped" || strategy == "channels_last") {
+      CHECK_THROWS_AS(run_conv(context, framed_arguments, p, strategy), Error);
+      continue;
+    }
+    run_conv(context, framed_arguments, p, strategy);
+    CHECK(download(context, y) == in_frame(expected.values));
+  }
+}
+
 TEST_CASE("conv: parts of larger tensors, misaligned, the residual in place") {
   for (const Context& context : devices_at_hand()) {
     for (const ChannelLayout layout :
          {ChannelLayout::channels_first, ChannelLayout::channels_last}) {
-      ConvProblem p{.num_members = 2,
-                    .batch = 2,
-                    .in_channels = 6,
-                    .out_channels = 6,
-                    .input = {5, 9},
-                    .kernel = {3, 3},
-                    .padding = {1, 1},
-                    .layout = layout,
-                    .dtype = Dtype::fp16};
-      p.epilogue.residual = Residual::after_activation;
-      ConvOperands dense = conv_operands(context, p, true);
-      const ConvExpected expected = expected_conv(context, dense, p, true);
-      // The same values inside tensors with a frame of 7s, x's being y's and the residual's, too.
-      const Shape shape = x_grid(p).shape();
-      Shape framed = shape;
-      for (int axis = 0; axis < 4; ++axis) framed[axis] += 3;
-      const auto inside = [&](Tensor& tensor) {
-        TensorView view = tensor;
-        for (int axis = 0; axis < 4; ++axis) view = view.narrow(axis, 1, shape[axis]);
-        return view;
-      };
-      const auto in_frame = [&](const std::vector<double>& values) {
-        std::vector<double> all(static_cast<size_t>(num_elements(framed)), 7);
-        const Strides to = contiguous_strides(framed), from = contiguous_strides(shape);
-        for (int64_t i = 0; i < static_cast<int64_t>(values.size()); ++i) {
-          int64_t at = 0, rest = i;
-          for (int axis = 0; axis < 4; ++axis) {
-            at += (rest / from[axis] + 1) * to[axis];
-            rest %= from[axis];
-          }
-          all[static_cast<size_t>(at)] = values[static_cast<size_t>(i)];
-        }
-        return all;
-      };
-      Tensor x = upload(context, p.dtype, framed, in_frame(download(context, dense.x)));
-      Tensor frame(context, p.dtype, framed);
-      const ConvArguments like{inside(x), dense.weight, {}, inside(frame), inside(frame)};
-      for (const std::string_view strategy : conv_strategies_for(context, like, p)) {
-        Tensor y = upload(context, p.dtype, framed, in_frame(download(context, dense.residual)));
-        INFO(to_string(context.device()) << " " << strategy);
-        const ConvArguments framed_arguments{inside(x), dense.weight, {}, inside(y), inside(y)};
-        // By name cuDNN or nobody, and cuDNN does not take these addresses.
-        if (strategy == "grouped" || strategy == "channels_last") {
-          CHECK_THROWS_AS(run_conv(context, framed_arguments, p, strategy), Error);
-          continue;
-        }
-        run_conv(context, framed_arguments, p, strategy);
-        CHECK(download(context, y) == in_frame(expected.values));
-      }
+      for (const int64_t planes : {1, 3}) check_parts_of_larger_tensors(context, layout, planes);
     }
   }
 }

@@ -5,6 +5,7 @@
 // chosen.
 #include <array>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <vector>
@@ -138,6 +139,106 @@ TEST_CASE("conv: each wrong operand is named, with what was got and expected") {
   CHECK_THROWS_AS(make_conv_plan(cpu, plan.problem(), {"grouppd"}), Error);
 }
 
+TEST_CASE("conv: wrong operands of volumes are named, too") {
+  const Context cpu = Context::cpu();
+  Tensor x(cpu, Dtype::fp32, {2, 6, 3, 5, 7}), y(cpu, Dtype::fp32, {2, 8, 2, 3, 5}),
+      weight(cpu, Dtype::fp32, {8, 3, 2, 3, 3}), flat(cpu, Dtype::fp32, {8, 3, 3, 3}),
+      deep(cpu, Dtype::fp32, {8, 3, 4, 3, 3}), six(cpu, Dtype::fp32, {1, 2, 6, 3, 5, 7});
+  const ConvProblem two{.num_members = 2};
+  const auto refuses = [&](const ConvArguments& a, const ConvProblem& like, const char* message) {
+    CHECK_THROWS_MATCHES(describe_conv(a, like), Error, Message(message));
+  };
+  const ConvProblem p = describe_conv({x, weight, {}, y, {}}, two);
+  CHECK(p.depth == ConvDepth{.input = 3,
+                             .kernel = 2,
+                             .x_stride = 35,
+                             .y_stride = 15,
+                             .residual_stride = 0,
+                             .weight_stride = 9});
+  refuses({six, weight, {}, y, {}}, two,
+          "conv: x is [1, 2, 6, 3, 5, 7], expected [batch, num_members * in_channels, D, H, W]");
+  refuses({x, flat, {}, y, {}}, two,
+          "conv: weight is [8, 3, 3, 3], expected [num_members * out_channels, in_channels / "
+          "groups, kd, kh, kw] for an x of 5 axes");
+  refuses(
+      {x, weight, {}, x, {}}, two,
+      "conv: y is [2, 6, 3, 5, 7], expected [batch, num_members * out_channels, D, H, W] of the "
+      "output's size = [2, 8, 2, 3, 5]");
+  refuses({x, deep, {}, y, {}}, two,
+          "conv: the kernel reaches over 4 positions along the depth, expected at most the padded "
+          "input's = 3");
+  ConvProblem like = two;
+  like.depth.stride = 0;
+  refuses({x, weight, {}, y, {}}, like,
+          "conv: stride.depth is 0, expected a number in [1, 2147483647]");
+  like.depth = {.padding = 1};
+  Tensor image(cpu, Dtype::fp32, {2, 6, 5, 7}), image_y(cpu, Dtype::fp32, {2, 8, 3, 5});
+  refuses({image, flat, {}, image_y, {}}, like,
+          "conv: padding.depth is 1, expected 0 for an x of 4 axes");
+  like.depth = {.stride = 2, .dilation = 3};  // of nothing
+  CHECK(describe_conv({image, flat, {}, image_y, {}}, like).depth == ConvDepth{});
+  // y's planes share memory.
+  const TensorView shared(y.data(), Dtype::fp32, {2, 8, 2, 3, 5}, Strides{240, 30, 0, 5, 1},
+                          cpu.device());
+  CHECK_THROWS_AS(describe_conv({x, weight, {}, shared, {}}, two), Error);
+  const ConvPlan plan = make_conv_plan(cpu, p);
+  like = two;
+  like.depth.padding = 1;
+  Tensor padded(cpu, Dtype::fp32, {2, 8, 4, 3, 5});
+  const ConvProblem other = describe_conv({x, weight, {}, padded, {}}, like);
+  CHECK_THROWS_MATCHES(
+      require_same_conv_problem(other, p), Error,
+      Message("conv: the operands' stride of y is {batch 480, member 240, channel "
+              "60, row 5, column 1}, expected the plan's = {batch 240, member 120, "
+              "channel 30, row 5, column 1}"));
+}
+
+TEST_CASE("conv: axes that nothing reaches over are left out") {
+  ConvProblem like{.num_members = 2,
+                   .batch = 3,
+                   .in_channels = 8,
+                   .out_channels = 6,
+                   .input = {4, 5},
+                   .epilogue = {.has_bias = true, .residual = Residual::before_activation}};
+  like.layout = GENERATE(ChannelLayout::channels_first, ChannelLayout::channels_last);
+  SECTION("planes are batch rows, in y's order, too") {
+    like.kernel = {3, 3}, like.depth.input = 7;
+    const bool is_last = like.layout == ChannelLayout::channels_last;
+    const ConvProblem p = without_idle_axes(complete_conv_problem(like));
+    CHECK(is_volume(p) == !is_last);  // of channels first planes lie within channels
+    if (is_last) {
+      CHECK(p.batch == 21);
+      CHECK(p.x.batch == 4 * 5 * 16);
+      CHECK(p.residual.batch == 2 * 3 * 12);
+    }
+    like.batch = 1;
+    CHECK(without_idle_axes(complete_conv_problem(like)).batch == 7);
+    like.batch = 3, like.depth.stride = 2;
+    CHECK(is_volume(without_idle_axes(complete_conv_problem(like))));
+  }
+  SECTION("positions of a plane are columns") {
+    like.depth = {.input = 7, .kernel = 3, .stride = 2, .padding = 1, .dilation = 2};
+    const ConvProblem p = without_idle_axes(complete_conv_problem(like));
+    CHECK_FALSE(is_volume(p));
+    CHECK(p.input == PerAxis{7, 20});
+    CHECK(p.kernel == PerAxis{3, 1});
+    CHECK(p.stride == PerAxis{2, 1});
+    CHECK(p.padding == PerAxis{1, 0});
+    CHECK(p.dilation == PerAxis{2, 1});
+    CHECK(conv_output_size(p) == PerAxis{3, 20});
+    ConvProblem with_gaps = complete_conv_problem(like);
+    with_gaps.x.row += 8, with_gaps.depth.x_stride = 4 * with_gaps.x.row;
+    CHECK(is_volume(without_idle_axes(complete_conv_problem(with_gaps))));
+  }
+  SECTION("others stay") {
+    like.kernel = {1, 2}, like.depth = {.input = 3, .kernel = 2};
+    const ConvProblem p = complete_conv_problem(like);
+    CHECK(without_idle_axes(p) == p);
+    like.depth = {}, like.kernel = {3, 3};
+    CHECK(without_idle_axes(complete_conv_problem(like)) == complete_conv_problem(like));
+  }
+}
+
 TEST_CASE("conv: what auto is, for devices that are not at hand") {
   std::string refusal = "no engine";
   int asked = 0;
@@ -178,6 +279,11 @@ TEST_CASE("conv: what auto is, for devices that are not at hand") {
   CHECK(chosen(stem, h200, proved) == "direct");
   CHECK(chosen(tap, h200, proved) == "pointwise");
   CHECK(asked == 0);
+  // Volumes are conv3d's to prove, but for those that are images.
+  ConvProblem volume = stem;
+  volume.depth = {.input = 8, .kernel = 3};
+  CHECK(chosen(volume, h200, proved) == "sequential");
+  CHECK(chosen(volume, h200, std::array{VerifiedStrategy{"conv3d", "direct", 90}}) == "direct");
   // One name's proof is half a proof, another device's none; a vendor's needs none.
   for (const auto& few : {std::span(proved).first(1), std::span(proved).first(0)}) {
     refusal = "no engine";

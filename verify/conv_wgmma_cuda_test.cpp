@@ -146,6 +146,36 @@ TEST_CASE("conv by wgmma: both ways to store, every epilogue") {
   CHECK(run(context, made, Dtype::bf16, p128c128, kPadded) == expected);
 }
 
+TEST_CASE("conv by wgmma: volumes, whose members are channels of tensor maps") {
+  // Of 96 channels half of the last box is a neighbour's.
+  const auto [tile, batch, out] = GENERATE(
+      std::tuple{p128c64, 5, 72}, std::tuple{p256c64, 8, 64}, std::tuple{p128c128, 5, 100},
+      std::tuple{p256c128, 6, 128}, std::tuple{h256c64, 9, 64}, std::tuple{h256c128, 9, 130});
+  ConvProblem p = images(3, batch, 96, out, {4, 9}, {1, 3});
+  p.padding = {0, 1};
+  p.depth = {.input = 3, .kernel = 2, .padding = 1};
+  p.epilogue = {.has_bias = true, .activation = Activation::relu};
+  p.epilogue.residual = Residual::before_activation;
+  check(p, Dtype::bf16, tile, kPadded, 1);
+}
+
+TEST_CASE("conv by wgmma: volumes in steps, a single member's of any channels, in fp32") {
+  ConvProblem p = images(2, 2, 32, 40, {7, 6}, {2, 3});
+  p.padding = {1, 1}, p.stride = {2, 1};
+  p.depth = {.input = 6, .kernel = 2, .stride = 2, .padding = 2, .dilation = 3};
+  SECTION("steps") {
+    check(p, Dtype::fp16, p128c64);
+  }
+  SECTION("tf32") {
+    p.in_channels = 48;
+    check(p, Dtype::fp32, p256c64);
+  }
+  SECTION("one member") {
+    p.num_members = 1, p.in_channels = 40, p.out_channels = 72;
+    check(p, Dtype::bf16, p128c64, kPadded);
+  }
+}
+
 TEST_CASE("conv by wgmma: a member that is NaN reaches no other") {
   ConvProblem p = images(3, 2, 8, 9, {4, 5}, {3, 3});
   p.padding = {1, 1};
@@ -156,6 +186,7 @@ TEST_CASE("conv by wgmma: a member that is NaN reaches no other") {
 TEST_CASE("conv by wgmma: neither tile nor strides nor other members change a bit") {
   const Context context = require_wgmma();
   ConvProblem p = images(2, 3, 72, 16, {5, 6}, {3, 3});
+  if (GENERATE(false, true)) p.in_channels = 96, p.depth = {.input = 3, .kernel = 2};
   WholeConv made(p);
   made.x = uniform(num_elements(made.x_shape), -1, 1, 1);
   made.weight = uniform(num_elements(made.weight_shape), -1, 1, 2);

@@ -37,6 +37,40 @@ std::string reason(const ConvProblem& problem, const DeviceInfo& device = kH200)
   return conv_wgmma_unsupported_reason(complete_conv_problem(problem), device);
 }
 
+TEST_CASE("conv's wgmma takes volumes whose members end with half a box") {
+  ConvProblem like = problem_of(4, 96, 8);
+  like.depth = {.input = 4, .kernel = 3, .padding = 1};
+  CHECK(reason(like) == "");
+  ConvProblem p = like;
+  p.in_channels = 72;
+  CHECK_THAT(reason(p), ContainsSubstring("of volumes it takes members side by side, of a multiple "
+                                          "of 32 channels each, x's have 72 and lie 72 apart"));
+  p.num_members = 1;
+  CHECK(reason(p) == "");
+  p = complete_conv_problem(like);
+  p.x.member = 0;  // one x for all
+  CHECK(reason(p) == "");
+  p.x.member = 104, p.x.column = 4 * 104, p.x.row = 8 * p.x.column;
+  CHECK_THAT(reason(p), ContainsSubstring("x's have 96 and lie 104 apart"));
+  p = complete_conv_problem(like);
+  p.weight.member += 8;
+  CHECK_THAT(reason(p), ContainsSubstring("members' weights one behind the other"));
+  p = complete_conv_problem(like);
+  p.depth.x_stride += 4;
+  CHECK_THAT(reason(p), ContainsSubstring("x has a plane stride of"));
+  // Boxes of y are cut off at the end of all channels, not of a member's.
+  CHECK_FALSE(conv_wgmma_stores_boxes(complete_conv_problem(like)));
+  like.out_channels = 128;
+  CHECK(conv_wgmma_stores_boxes(complete_conv_problem(like)));
+  like.out_channels = 96, like.num_members = 1;
+  CHECK(conv_wgmma_stores_boxes(complete_conv_problem(like)));
+  // A box of x for each plane of the kernel: the tile is chosen as an image's.
+  like = problem_of(32, 64, 32);
+  const auto tile = choose_conv_wgmma_tile(complete_conv_problem(like), kH200);
+  like.depth = {.input = 8, .kernel = 3, .padding = 1};
+  CHECK(choose_conv_wgmma_tile(complete_conv_problem(like), kH200) == tile);
+}
+
 TEST_CASE("conv's wgmma says what it cannot run") {
   const ConvProblem like = problem_of(4, 64, 32);
   ConvProblem p = like;

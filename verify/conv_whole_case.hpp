@@ -11,6 +11,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "host/conv/conv_problem.hpp"
@@ -31,17 +32,12 @@ inline Reals small_integers(int64_t count, uint64_t seed) {
   return values;
 }
 
-inline Shape shape_of(ChannelLayout layout, int64_t outer, int64_t channels, const PerAxis& size) {
-  return layout == ChannelLayout::channels_last ? Shape{outer, size.height, size.width, channels}
-                                                : Shape{outer, channels, size.height, size.width};
-}
-
 /// The elements of member n, dense: of a tensor whose members are joined along channels.
 inline Reals of_member(const Reals& all, const Shape& shape, ChannelLayout layout, int64_t n,
                        int64_t num_members) {
   const bool is_last = layout == ChannelLayout::channels_last;
   const int64_t run =
-      is_last ? shape[3] / num_members : num_elements(shape) / shape[0] / num_members;
+      is_last ? shape.back() / num_members : num_elements(shape) / shape[0] / num_members;
   Reals own;
   for (int64_t i = n * run; i < num_elements(shape); i += num_members * run)
     own.insert(own.end(), all.begin() + i, all.begin() + i + run);
@@ -53,9 +49,12 @@ struct WholeConv {
   explicit WholeConv(const ConvProblem& like) : problem(complete_conv_problem(like)) {
     const ConvProblem& p = problem;
     const int64_t n = p.num_members;
-    x_shape = shape_of(x_layout_of(p), p.batch, n * p.in_channels, p.input);
-    weight_shape = shape_of(p.layout, n * p.out_channels, p.in_channels / p.groups, p.kernel);
-    y_shape = shape_of(p.layout, p.batch, n * p.out_channels, conv_output_size(p));
+    const int rank = is_volume(p) ? 5 : 4;
+    x_shape = conv_shape(x_layout_of(p), rank, p.batch, n * p.in_channels, p.depth.input, p.input);
+    weight_shape = conv_shape(p.layout, rank, n * p.out_channels, p.in_channels / p.groups,
+                              p.depth.kernel, p.kernel);
+    y_shape = conv_shape(p.layout, rank, p.batch, n * p.out_channels, conv_output_depth(p),
+                         conv_output_size(p));
     x = small_integers(num_elements(x_shape), 1);
     weight = small_integers(num_elements(weight_shape), 2);
     bias = small_integers(n * p.out_channels, 3);
@@ -77,14 +76,16 @@ struct WholeConv {
     if (p.epilogue.residual != Residual::none) operands.residual = own_residual;
     Reals y;
     double most = 0;
-    const Shape own = shape_of(p.layout, p.batch, p.out_channels, output);
     const bool is_last = p.layout == ChannelLayout::channels_last;
-    for (int64_t i = 0; i < num_elements(own); ++i) {
-      const int64_t last = i % own[3], third = i / own[3] % own[2],
-                    second = i / own[3] / own[2] % own[1];
-      const catalog::ConvOutput at =
-          is_last ? catalog::ConvOutput{i / own[3] / own[2] / own[1], last, second, third}
-                  : catalog::ConvOutput{i / own[3] / own[2] / own[1], second, third, last};
+    for (int64_t i = 0; i < num_elements(y_shape) / p.num_members; ++i) {
+      int64_t rest = i;
+      const auto next = [&](int64_t extent) { return std::exchange(rest, rest / extent) % extent; };
+      catalog::ConvOutput at;
+      if (is_last) at.channel = next(p.out_channels);
+      at.column = next(output.width), at.row = next(output.height);
+      at.depth = next(conv_output_depth(p));
+      if (!is_last) at.channel = next(p.out_channels);
+      at.batch = rest;
       const catalog::ConvSum sum = conv_reference_sum(p, operands, at);
       most = std::max(most, sum.magnitude);
       const double value =
@@ -99,8 +100,8 @@ struct WholeConv {
   void poison(int64_t n) {
     const int64_t members = problem.num_members;
     const bool is_last = x_layout_of(problem) == ChannelLayout::channels_last;
-    const int64_t channels = is_last ? x_shape[3] : x_shape[1];
-    const int64_t run = is_last ? 1 : x_shape[2] * x_shape[3];
+    const int64_t channels = is_last ? x_shape.back() : x_shape[1];
+    const int64_t run = is_last ? 1 : num_elements(x_shape) / x_shape[0] / x_shape[1];
     for (int64_t i = 0; i < num_elements(x_shape); ++i)
       if (i / run % channels / problem.in_channels == n) x[static_cast<size_t>(i)] = std::nan("");
     for (Reals* all : {&weight, &bias}) {
@@ -139,7 +140,7 @@ class PlacedImages {
  public:
   PlacedImages(const Context& context, Dtype dtype, const Shape& shape, const Reals& values,
                const Placement& at)
-      : context_(context), row_(shape[3]), pitch_(row_ + at.padding), offset_(at.offset) {
+      : context_(context), row_(shape.back()), pitch_(row_ + at.padding), offset_(at.offset) {
     const int64_t rows = num_elements(shape) / row_;
     Reals stored(static_cast<size_t>(offset_ + rows * pitch_), std::nan(""));
     for (int64_t r = 0; r < rows; ++r)
@@ -147,8 +148,8 @@ class PlacedImages {
     tensor_ = upload(context, dtype, {static_cast<int64_t>(stored.size())}, stored);
     view = TensorView(static_cast<char*>(tensor_.data()) + offset_ * dtype_bytes(dtype), dtype,
                       shape, context.device());
-    view.strides[2] = pitch_;
-    for (int axis = 1; axis >= 0; --axis)
+    view.strides[shape.rank() - 2] = pitch_;
+    for (int axis = shape.rank() - 3; axis >= 0; --axis)
       view.strides[axis] = view.strides[axis + 1] * shape[axis + 1];
   }
 

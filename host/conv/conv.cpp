@@ -25,9 +25,10 @@ namespace {
 template <class View>
 View in_order_of(const View& weight, ChannelLayout layout) {
   const int rank = weight.rank();
-  WIDE_REQUIRE(rank == 3 || rank == 4,
+  WIDE_REQUIRE(rank >= 3 && rank <= 5,
                "conv: a member's weight is " + to_string(weight.shape) +
-                   ", expected [out_channels, in_channels / groups, kh, kw], or without kh");
+                   ", expected [out_channels, in_channels / groups, kd, kh, kw], or without kd, or "
+                   "kd and kh");
   if (layout == ChannelLayout::channels_first) return weight;
   View view = weight;
   for (int axis = 1; axis < rank; ++axis) {
@@ -39,7 +40,9 @@ View in_order_of(const View& weight, ChannelLayout layout) {
 }
 
 const PackedOperand& packing_of(const ConstTensorView& weight) {
-  return weight.rank() == 3 ? operands::conv1d_weight : operands::conv2d_weight;
+  return weight.rank() == 3   ? operands::conv1d_weight
+         : weight.rank() == 4 ? operands::conv2d_weight
+                              : operands::conv3d_weight;
 }
 
 /// What prepare_weights and restore_weights have in common: the packed side.
@@ -70,7 +73,7 @@ void require_count(const char* what, size_t got, int64_t expected) {
 
 struct ConvPlan::State {
   Context context;
-  ConvProblem problem;
+  ConvProblem problem;  ///< the caller's; the runners' is without_idle_axes()
   ConvChoice choice;
   ConvRunner runner;
   ConvRunner stand_in;  ///< runs what `runner` does not take, where nobody asked for it by name
@@ -80,23 +83,24 @@ struct ConvPlan::State {
 ConvPlan make_conv_plan(const Context& context, const ConvProblem& problem,
                         const PlanOptions& options) {
   const ConvProblem full = complete_conv_problem(problem);
+  const ConvProblem computed = without_idle_axes(full);
   require_no_policy(kConvName, options.policy);
   ConvRunner runner, stand_in;
   ConvChoice choice = choose_conv_strategy(
-      full, context.info(), options.strategy, verified_strategies(),
+      computed, context.info(), options.strategy, verified_strategies(),
       [&](const ConvStrategy& strategy) {
         return is_empty(full) ? "there is nothing to compute"
-                              : cudnn_refusal([&] { runner = strategy.make(context, full); });
+                              : cudnn_refusal([&] { runner = strategy.make(context, computed); });
       },
       tuning_of(options, kConvName, full));
-  if (!is_empty(full) && !runner.run) runner = choice.strategy->make(context, full);
+  if (!is_empty(full) && !runner.run) runner = choice.strategy->make(context, computed);
   if (!runner.note.empty()) choice.explain += "; " + runner.note;
   const bool can_be_stood_in_for = runner.unsupported_reason && options.strategy == "auto" &&
-                                   conv_direct_unsupported_reason(full, context.info()).empty();
+                                   conv_direct_unsupported_reason(computed, context.info()).empty();
   if (can_be_stood_in_for) {
-    stand_in = make_conv_cuda_sequential(context, full);
+    stand_in = make_conv_cuda_sequential(context, computed);
     choice.explain += "; where operands are not aligned to 16 bytes a launch per member of our " +
-                      conv_direct_text(context.info());
+                      conv_direct_text(computed, context.info());
   }
   std::string range = "wide::conv(" + std::string(choice.strategy->name) + ")";
   return ConvPlan(std::make_shared<const ConvPlan::State>(ConvPlan::State{

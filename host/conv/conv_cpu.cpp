@@ -24,7 +24,7 @@ namespace {
 using namespace cpu;
 
 struct Tiling {
-  int64_t channel_tiles, position_tiles;  ///< of one group and batch row
+  int64_t channel_tiles, position_tiles;  ///< of one group and plane
   int64_t per_member;
 };
 
@@ -33,7 +33,8 @@ Tiling tiling_of(const ConvProblem& p) {
   Tiling tiling{};
   tiling.channel_tiles = (p.out_channels / p.groups - 1) / kConvChannels + 1;
   tiling.position_tiles = (output.height * output.width - 1) / kConvPositions + 1;
-  tiling.per_member = p.batch * p.groups * tiling.channel_tiles * tiling.position_tiles;
+  tiling.per_member =
+      p.batch * conv_output_depth(p) * p.groups * tiling.channel_tiles * tiling.position_tiles;
   return tiling;
 }
 
@@ -47,7 +48,9 @@ Place place_of(const ConvProblem& p, const Tiling& tiling, int64_t member, int64
   int64_t position = tile % tiling.position_tiles * kConvPositions;
   tile /= tiling.position_tiles;
   place.group = tile % p.groups;
-  place.batch = tile / p.groups;
+  tile /= p.groups;
+  place.plane = tile % conv_output_depth(p);
+  place.batch = tile / conv_output_depth(p);
   place.channel = place.group * per_group + channel_tile;
   place.channels = static_cast<int>(std::min<int64_t>(kConvChannels, per_group - channel_tile));
   const int64_t end = std::min(output.height * output.width, position + kConvPositions);
@@ -65,9 +68,9 @@ Place place_of(const ConvProblem& p, const Tiling& tiling, int64_t member, int64
 void finish(const ConvProblem& p, const ConvArguments& a, const Place& place,
             float (*sums)[kConvPositions]) {
   const Epilogue& epilogue = p.epilogue;
-  const auto offset = [&](const ChannelStrides& s, const Run& run) {
+  const auto offset = [&](const ChannelStrides& s, int64_t plane_stride, const Run& run) {
     return place.batch * s.batch + place.member * s.member + place.channel * s.channel +
-           run.row * s.row + run.column * s.column;
+           place.plane * plane_stride + run.row * s.row + run.column * s.column;
   };
   const auto add = [](float* values, auto addend, int count) {
     for (int i = 0; i < count; ++i) values[i] += addend(i);
@@ -82,7 +85,8 @@ void finish(const ConvProblem& p, const ConvArguments& a, const Place& place,
     float residual[kConvPositions] = {};
     for (int o = 0; o < place.channels; ++o) {
       if (epilogue.residual != Residual::none) {
-        decode(p.dtype, a.residual.data, offset(p.residual, run) + o * p.residual.channel,
+        decode(p.dtype, a.residual.data,
+               offset(p.residual, p.depth.residual_stride, run) + o * p.residual.channel,
                p.residual.column, residual, run.count);
       }
       float* values = sums[o] + run.first;
@@ -93,8 +97,8 @@ void finish(const ConvProblem& p, const ConvArguments& a, const Place& place,
       if (epilogue.residual == Residual::before_activation) add(values, rest, run.count);
       activate_cpu(epilogue.activation, values, run.count);
       if (epilogue.residual == Residual::after_activation) add(values, rest, run.count);
-      void* y =
-          const_cast<void*>(element_at(a.y.data, offset(p.y, run) + o * p.y.channel, p.dtype));
+      void* y = const_cast<void*>(
+          element_at(a.y.data, offset(p.y, p.depth.y_stride, run) + o * p.y.channel, p.dtype));
       if (p.y.column == 1) {
         encode_row(p.dtype, values, y, run.count);
         continue;

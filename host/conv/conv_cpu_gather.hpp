@@ -46,33 +46,39 @@ class Term {
     column_ = 0;
     if (++row_ < p_.kernel.height) return;
     row_ = 0;
+    if (++plane_ < p_.depth.kernel) return;
+    plane_ = 0;
     ++channel_;
   }
 
   /// From the output channel's first weight.
   int64_t weight() const {
-    return channel_ * p_.weight.in_channel + row_ * p_.weight.row + column_ * p_.weight.column;
+    return channel_ * p_.weight.in_channel + plane_ * p_.depth.weight_stride +
+           row_ * p_.weight.row + column_ * p_.weight.column;
   }
   /// From the group's first channel, at position 0.
   int64_t x() const { return channel_ * p_.x.channel; }
+  int64_t plane() const { return plane_ * p_.depth.dilation; }
   int64_t row() const { return row_ * p_.dilation.height; }
   int64_t column() const { return column_ * p_.dilation.width; }
 
  private:
   const ConvProblem& p_;
-  int64_t channel_ = 0, row_ = 0, column_ = 0;
+  int64_t channel_ = 0, plane_ = 0, row_ = 0, column_ = 0;
 };
 
 /// Whether an output channel's weights lie side by side in that order.
 inline bool has_dense_weights(const ConvProblem& p) {
   const ConvWeightStrides& s = p.weight;
   const int64_t in = p.in_channels / p.groups, height = p.kernel.height, width = p.kernel.width;
-  return p.layout == ChannelLayout::channels_first
-             ? (height == 1 || s.row == width) && (in == 1 || s.in_channel == height * width)
-             : (width == 1 || s.column == in) && (height == 1 || s.row == width * in);
+  const bool is_first = p.layout == ChannelLayout::channels_first;
+  const int64_t row = is_first ? width : width * in, plane = height * row;
+  return (height == 1 || s.row == row) && (p.depth.kernel == 1 || p.depth.weight_stride == plane) &&
+         (is_first ? in == 1 || s.in_channel == p.depth.kernel * plane
+                   : width == 1 || s.column == in);
 }
 
-/// Neighbouring outputs of one row of y, a part of a tile.
+/// Neighbouring outputs of one row of y, a part of a tile; all of a tile's are in one plane.
 struct Run {
   int64_t row, column;
   int first, count;  ///< in the tile
@@ -81,15 +87,17 @@ struct Run {
 /// A tile: where it lies.
 struct Place {
   int64_t member, batch, group, channel;  ///< the first output channel, of the member's
+  int64_t plane;
   int channels;
   int num_runs;
   std::array<Run, kConvPositions> runs;
 };
 
 /// The inputs of one term at a run's positions, or of what stands in another column of the kernel;
-/// 0 in the padding. `offset` is that of the group's first channel.
+/// 0 in the padding. `offset` is that of the group's first channel; the outputs are in `plane`.
 inline void gather_run(const ConvProblem& p, const void* x, int64_t offset, const Term& term,
-                       int64_t kernel_column, const Run& run, float* out) {
+                       int64_t kernel_column, int64_t plane, const Run& run, float* out) {
+  const int64_t from = plane * p.depth.stride - p.depth.padding + term.plane();
   const int64_t row = run.row * p.stride.height - p.padding.height + term.row();
   const int64_t column = run.column * p.stride.width - p.padding.width + kernel_column;
   const int64_t step = p.stride.width;
@@ -98,11 +106,14 @@ inline void gather_run(const ConvProblem& p, const void* x, int64_t offset, cons
   int64_t end = column >= p.input.width
                     ? 0
                     : std::min<int64_t>(run.count, steps(p.input.width - 1 - column) + 1);
-  if (row < 0 || row >= p.input.height || first >= end) first = end = run.count;
+  const bool has_row = from >= 0 && from < p.depth.input && row >= 0 && row < p.input.height;
+  if (!has_row || first >= end) first = end = run.count;
   std::fill_n(out, first, 0.0f);
   std::fill(out + end, out + run.count, 0.0f);
   if (first == end) return;
-  decode(p.dtype, x, offset + term.x() + row * p.x.row + (column + first * step) * p.x.column,
+  decode(p.dtype, x,
+         offset + term.x() + from * p.depth.x_stride + row * p.x.row +
+             (column + first * step) * p.x.column,
          step * p.x.column, out + first, end - first);
 }
 
@@ -127,7 +138,7 @@ class TileInputs {
         float* values = values_ + t * kConvPositions;
         for (int r = 0; r < place_.num_runs; ++r) {
           const Run& run = place_.runs[static_cast<size_t>(r)];
-          gather_run(p_, x_, offset_, term, term.column(), run, values + run.first);
+          gather_run(p_, x_, offset_, term, term.column(), place_.plane, run, values + run.first);
         }
         terms_[t] = values;
         continue;
@@ -136,7 +147,7 @@ class TileInputs {
         Run run = place_.runs[0];
         run.count += static_cast<int>(reach_);
         row += kSpan;
-        gather_run(p_, x_, offset_, term, 0, run, row);
+        gather_run(p_, x_, offset_, term, 0, place_.plane, run, row);
       }
       terms_[t] = row + term.column();
     }

@@ -13,34 +13,46 @@ namespace wide {
 
 namespace {
 
-Strides strides_of(const ChannelStrides& s) {
-  return {s.batch, s.channel, s.row, s.column};
+/// [outer, channels, H, W], or with a depth in front of H for volumes; of shapes and of strides.
+Dims with_positions(const ConvProblem& p, int64_t outer, int64_t channels, int64_t depth,
+                    int64_t height, int64_t width) {
+  return is_volume(p) ? Dims{outer, channels, depth, height, width}
+                      : Dims{outer, channels, height, width};
 }
 
-/// [B, N * Cout, H, W] of y.
+Strides strides_of(const ConvProblem& p, const ChannelStrides& s, int64_t depth_stride) {
+  return with_positions(p, s.batch, s.channel, depth_stride, s.row, s.column);
+}
+
+/// Of y.
 Shape output_shape(const ConvProblem& p) {
   const PerAxis size = conv_output_size(p);
-  return {p.batch, p.num_members * p.out_channels, size.height, size.width};
+  return with_positions(p, p.batch, p.num_members * p.out_channels, conv_output_depth(p),
+                        size.height, size.width);
 }
 
 /// Of sums as dense as y, in the order of the layout.
 Strides dense_strides(const ConvProblem& p) {
-  const Shape s = output_shape(p);
-  if (p.layout == ChannelLayout::channels_first) return contiguous_strides(s);
-  return {s[1] * s[2] * s[3], 1, s[3] * s[1], s[1]};
+  if (p.layout == ChannelLayout::channels_first) return contiguous_strides(output_shape(p));
+  const PerAxis size = conv_output_size(p);
+  const int64_t column = p.num_members * p.out_channels, row = size.width * column;
+  const int64_t depth = size.height * row;
+  return with_positions(p, conv_output_depth(p) * depth, 1, depth, row, column);
 }
 
 /// Whether positions of the operand lie in one row, of the same stride from one to the next.
-bool has_joined_rows(const ConvProblem& p, const ChannelStrides& strides) {
+bool has_joined_rows(const ConvProblem& p, const ChannelStrides& strides, int64_t depth_stride) {
   const PerAxis size = conv_output_size(p);
-  return size.height == 1 || strides.row == size.width * strides.column;
+  const int64_t row = size.width * strides.column;
+  return (size.height == 1 || strides.row == row) &&
+         (conv_output_depth(p) == 1 || depth_stride == size.height * row);
 }
 
 /// An operand of the epilogue's call, which takes matrices: [B, N * Cout, positions].
 CudnnTensorId bind_rows(CudnnGraph& graph, CudnnType type, const ConvProblem& p,
                         const Strides& strides) {
-  const Shape s = output_shape(p);
-  return graph.bind(type, {s[0], s[1], s[2] * s[3]}, {strides[0], strides[1], strides[3]});
+  return graph.bind(type, {p.batch, p.num_members * p.out_channels, conv_positions(p) / p.batch},
+                    {strides[0], strides[1], strides.back()});
 }
 
 CudnnFunction function_of(Activation activation) {
@@ -88,13 +100,14 @@ void append_steps(CudnnGraph& graph, std::vector<CudnnPointwise> steps, CudnnTen
 }
 
 CudnnConvolution convolution_of(const ConvProblem& p) {
-  const auto both = [](const PerAxis& size) {
-    return std::vector<int64_t>{size.height, size.width};
+  const auto axes = [&](int64_t depth, const PerAxis& plane) {
+    return is_volume(p) ? std::vector<int64_t>{depth, plane.height, plane.width}
+                        : std::vector<int64_t>{plane.height, plane.width};
   };
   CudnnConvolution c;
-  c.padding = both(p.padding);
-  c.stride = both(p.stride);
-  c.dilation = both(p.dilation);
+  c.padding = axes(p.depth.padding, p.padding);
+  c.stride = axes(p.depth.stride, p.stride);
+  c.dilation = axes(p.depth.dilation, p.dilation);
   return c;
 }
 
@@ -102,11 +115,16 @@ CudnnConvolution convolution_of(const ConvProblem& p) {
 CudnnConvolution bind_convolution(ConvCudnnGraph& g, const ConvProblem& p) {
   const CudnnType type = cudnn_type(p.dtype);
   const int64_t per_group = p.in_channels / p.groups;
-  g.x = g.graph.bind(type, {p.batch, p.num_members * p.in_channels, p.input.height, p.input.width},
-                     strides_of(p.x));
+  g.x = g.graph.bind(type,
+                     with_positions(p, p.batch, p.num_members * p.in_channels, p.depth.input,
+                                    p.input.height, p.input.width),
+                     strides_of(p, p.x, p.depth.x_stride));
+  const ConvWeightStrides& w = p.weight;
   g.weight = g.graph.bind(
-      type, {p.num_members * p.out_channels, per_group, p.kernel.height, p.kernel.width},
-      {p.weight.out_channel, p.weight.in_channel, p.weight.row, p.weight.column});
+      type,
+      with_positions(p, p.num_members * p.out_channels, per_group, p.depth.kernel, p.kernel.height,
+                     p.kernel.width),
+      with_positions(p, w.out_channel, w.in_channel, p.depth.weight_stride, w.row, w.column));
   CudnnConvolution c = convolution_of(p);
   c.x = g.x;
   c.weight = g.weight;
@@ -160,15 +178,16 @@ ConvCudnnGraph describe_conv_cudnn(const ConvProblem& p) {
   CudnnConvolution convolution = bind_convolution(g, p);
   const CudnnType type = cudnn_type(p.dtype);
   const Shape shape = output_shape(p);
-  g.y = g.graph.bind(type, shape, strides_of(p.y));
+  g.y = g.graph.bind(type, shape, strides_of(p, p.y, p.depth.y_stride));
   if (p.epilogue.has_bias) {
-    // In the order of the layout, although nothing steps along three of its axes.
+    // In the order of the layout, although nothing steps along any axis but one.
     const bool is_last = p.layout == ChannelLayout::channels_last;
     const int64_t c = shape[1], one = is_last ? c : 1;
-    g.bias = g.graph.bind(type, {1, c, 1, 1}, {c, 1, one, one});
+    g.bias = g.graph.bind(type, with_positions(p, 1, c, 1, 1, 1),
+                          with_positions(p, c, 1, one, one, one));
   }
   if (p.epilogue.residual != Residual::none) {
-    g.residual = g.graph.bind(type, shape, strides_of(p.residual));
+    g.residual = g.graph.bind(type, shape, strides_of(p, p.residual, p.depth.residual_stride));
   }
   const auto steps = epilogue_of(p.epilogue, g.bias, g.residual);
   const Strides dense = dense_strides(p);
@@ -191,10 +210,10 @@ ConvCudnnGraph describe_conv_epilogue(const ConvProblem& p) {
   const CudnnType type = cudnn_type(p.dtype);
   const int64_t channels = p.num_members * p.out_channels;
   g.sums = bind_rows(g.graph, CudnnType::fp32, p, dense_strides(p));
-  g.y = bind_rows(g.graph, type, p, strides_of(p.y));
+  g.y = bind_rows(g.graph, type, p, strides_of(p, p.y, p.depth.y_stride));
   if (p.epilogue.has_bias) g.bias = g.graph.bind(type, {1, channels, 1}, {channels, 1, 1});
   if (p.epilogue.residual != Residual::none) {
-    g.residual = bind_rows(g.graph, type, p, strides_of(p.residual));
+    g.residual = bind_rows(g.graph, type, p, strides_of(p, p.residual, p.depth.residual_stride));
   }
   append_steps(g.graph, epilogue_of(p.epilogue, g.bias, g.residual), g.sums, g.y,
                contiguous_strides(g.graph.tensor(g.y).shape));
@@ -223,8 +242,9 @@ ConvCudnn::ConvCudnn(const CudnnDevice& device, const ConvProblem& problem) {
   } catch (const Error& error) {
     if (error.code() != ErrorCode::unsupported) throw;
     const bool joins_rows =
-        has_joined_rows(problem, problem.y) &&
-        (problem.epilogue.residual == Residual::none || has_joined_rows(problem, problem.residual));
+        has_joined_rows(problem, problem.y, problem.depth.y_stride) &&
+        (problem.epilogue.residual == Residual::none ||
+         has_joined_rows(problem, problem.residual, problem.depth.residual_stride));
     if (problem.layout == ChannelLayout::channels_last || problem.epilogue.is_identity() ||
         !joins_rows) {
       throw;

@@ -16,11 +16,12 @@ namespace wide {
 
 namespace {
 
-/// The sizes and strides of an operand as kernels see it; signals get a row.
+/// The sizes and strides of an operand as kernels see it; signals get a row, and images a plane.
 struct Seen {
   int64_t outer = 0, channels = 0;  ///< B or N*Cout; N*C or Cin/groups
+  int64_t depth = 1;
   PerAxis size{};
-  int64_t outer_stride = 0, channel_stride = 0, row_stride = 0, column_stride = 0;
+  int64_t outer_stride = 0, channel_stride = 0, depth_stride = 0, row_stride = 0, column_stride = 0;
 };
 
 Seen look_at(const ConstTensorView& view, ChannelLayout layout) {
@@ -29,14 +30,20 @@ Seen look_at(const ConstTensorView& view, ChannelLayout layout) {
   const int column = is_first ? view.rank() - 1 : view.rank() - 2;
   Seen seen{.outer = view.shape[0],
             .channels = view.shape[channel],
+            .depth = 1,
             .size = {1, view.shape[column]},
             .outer_stride = view.strides[0],
             .channel_stride = view.strides[channel],
+            .depth_stride = 0,
             .row_stride = 0,
             .column_stride = view.strides[column]};
-  if (view.rank() == 4) {
+  if (view.rank() >= 4) {
     seen.size.height = view.shape[column - 1];
     seen.row_stride = view.strides[column - 1];
+  }
+  if (view.rank() == 5) {
+    seen.depth = view.shape[column - 2];
+    seen.depth_stride = view.strides[column - 2];
   }
   // Whatever stride a last axis of one element came with: all strides 0 would mean packed.
   int64_t& last = is_first ? seen.column_stride : seen.channel_stride;
@@ -47,7 +54,9 @@ Seen look_at(const ConstTensorView& view, ChannelLayout layout) {
 /// How an operand's axes are to be read, for messages.
 std::string axes_of(std::string_view channels, bool is_weight, ChannelLayout layout, int rank) {
   const std::string outer = is_weight ? "[num_members * out_channels, " : "[batch, ";
-  const std::string positions = is_weight ? rank == 4 ? "kh, kw" : "k" : rank == 4 ? "H, W" : "L";
+  const char* const of_weight[] = {"k", "kh, kw", "kd, kh, kw"};
+  const char* const of_activation[] = {"L", "H, W", "D, H, W"};
+  const std::string positions = (is_weight ? of_weight : of_activation)[rank - 3];
   return layout == ChannelLayout::channels_first
              ? outer + std::string(channels) + ", " + positions + "]"
              : outer + positions + ", " + std::string(channels) + "]";
@@ -55,14 +64,10 @@ std::string axes_of(std::string_view channels, bool is_weight, ChannelLayout lay
 
 /// y or the residual: of x's rank and the output's size.
 ChannelStrides describe_output(const char* name, const ConstTensorView& view, const ConvProblem& p,
-                               int rank) {
-  const PerAxis size = conv_output_size(p);
+                               int rank, int64_t& depth_stride) {
   const int64_t channels = num_elements({p.num_members, p.out_channels});
-  const bool is_first = p.layout == ChannelLayout::channels_first;
-  const Shape expected = rank == 3  ? is_first ? Shape{p.batch, channels, size.width}
-                                               : Shape{p.batch, size.width, channels}
-                          : is_first ? Shape{p.batch, channels, size.height, size.width}
-                                    : Shape{p.batch, size.height, size.width, channels};
+  const Shape expected =
+      conv_shape(p.layout, rank, p.batch, channels, conv_output_depth(p), conv_output_size(p));
   if (view.shape != expected) {
     require_shape(
         kConvName, name, view,
@@ -71,6 +76,7 @@ ChannelStrides describe_output(const char* name, const ConstTensorView& view, co
   }
   require_dtype(kConvName, name, view, p.dtype);
   const Seen seen = look_at(view, p.layout);
+  depth_stride = seen.depth_stride;
   return {seen.outer_stride, p.out_channels * seen.channel_stride, seen.channel_stride,
           seen.row_stride, seen.column_stride};
 }
@@ -106,6 +112,8 @@ void describe_weight(const ConvArguments& a, ConvProblem& p) {
   require_dtype(kConvName, "weight", a.weight, p.dtype);
   p.out_channels = seen.outer / p.num_members;
   p.kernel = seen.size;
+  p.depth.kernel = seen.depth;
+  p.depth.weight_stride = seen.depth_stride;
   p.weight = {p.out_channels * seen.outer_stride, seen.outer_stride, seen.channel_stride,
               seen.row_stride, seen.column_stride};
 }
@@ -120,7 +128,8 @@ void require_apart(const ConvArguments& a, const ConvProblem& p) {
   }
   if (a.residual.is_absent()) return;
   require_device(kConvName, "residual", a.residual, a.y.device);
-  const bool is_y = a.residual.data == a.y.data && p.residual == p.y;
+  const bool is_y = a.residual.data == a.y.data && p.residual == p.y &&
+                    p.depth.residual_stride == p.depth.y_stride;
   WIDE_REQUIRE(is_y || !may_overlap(a.residual, a.y),
                "conv: residual overlaps y, expected y itself or memory of its own");
 }
@@ -131,9 +140,9 @@ ConvProblem describe_conv(const ConvArguments& a, const ConvProblem& like) {
   ConvProblem p = like;
   const int rank = a.x.rank();
   const auto expected = [&] {
-    return axes_of("num_members * in_channels", false, x_layout_of(p), std::max(rank, 3));
+    return axes_of("num_members * in_channels", false, x_layout_of(p), std::clamp(rank, 3, 5));
   };
-  WIDE_REQUIRE(rank == 3 || rank == 4,
+  WIDE_REQUIRE(rank >= 3 && rank <= 5,
                "conv: x is " + to_string(a.x.shape) + ", expected " + expected());
   WIDE_REQUIRE(p.num_members >= 1,
                "conv: num_members is " + std::to_string(p.num_members) + ", expected >= 1");
@@ -145,6 +154,11 @@ ConvProblem describe_conv(const ConvArguments& a, const ConvProblem& like) {
   p.batch = x.outer;
   p.in_channels = x.channels / p.num_members;
   p.input = x.size;
+  WIDE_REQUIRE(rank == 5 || p.depth.padding == 0,
+               "conv: padding.depth is " + std::to_string(p.depth.padding) +
+                   ", expected 0 for an x of " + std::to_string(rank) + " axes");
+  p.depth.input = x.depth;
+  p.depth.x_stride = x.depth_stride;
   p.dtype = a.x.dtype;
   p.x = {x.outer_stride, p.in_channels * x.channel_stride, x.channel_stride, x.row_stride,
          x.column_stride};
@@ -155,9 +169,12 @@ ConvProblem describe_conv(const ConvArguments& a, const ConvProblem& like) {
                    ? "conv: residual is absent, expected one: the problem adds it"
                    : "conv: residual is present, expected none: the problem adds none");
   p.y = p.residual = {};
+  p.depth.y_stride = p.depth.residual_stride = 0;
   (void)complete_conv_problem(p);  // sizes that the outputs' are computed of
-  p.y = describe_output("y", a.y, p, rank);
-  if (!a.residual.is_absent()) p.residual = describe_output("residual", a.residual, p, rank);
+  p.y = describe_output("y", a.y, p, rank, p.depth.y_stride);
+  if (!a.residual.is_absent()) {
+    p.residual = describe_output("residual", a.residual, p, rank, p.depth.residual_stride);
+  }
   p = complete_conv_problem(p);
   require_apart(a, p);
   return p;

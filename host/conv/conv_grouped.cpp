@@ -68,7 +68,7 @@ ConvRunner make_conv_sequential(const Context& context, const ConvProblem& probl
   }
   ConvRunner direct = make_conv_cuda_sequential(context, problem);
   if (one == nullptr) {
-    direct.note = "by our " + conv_direct_text(context.info()) + ": " + refusal;
+    direct.note = "by our " + conv_direct_text(problem, context.info()) + ": " + refusal;
     return direct;
   }
   return {[one, direct, problem](const ConvArguments& arguments, const Execution& execution) {
@@ -82,7 +82,7 @@ ConvRunner make_conv_sequential(const Context& context, const ConvProblem& probl
           },
           one->workspace_bytes(),
           one->explain() + "; where operands are not aligned to 16 bytes by our " +
-              conv_direct_text(context.info())};
+              conv_direct_text(problem, context.info())};
 }
 
 }  // namespace wide

@@ -21,12 +21,12 @@ constexpr int kLeastCapability = 80;
 constexpr int64_t kLeastTerms = 8, kLeastChannels = 8;
 
 /// Elements from the first to the last of those that one output is summed over.
-double span_of(const ConvProblem& p, int64_t channel, int64_t row, int64_t column) {
+double span_of(const ConvProblem& p, int64_t channel, int64_t depth, int64_t row, int64_t column) {
   const auto part = [](int64_t count, int64_t stride) {
     return static_cast<double>(count - 1) * static_cast<double>(stride);
   };
-  return part(p.in_channels / p.groups, channel) + part(p.kernel.height, row) +
-         part(p.kernel.width, column);
+  return part(p.in_channels / p.groups, channel) + part(p.depth.kernel, depth) +
+         part(p.kernel.height, row) + part(p.kernel.width, column);
 }
 
 /// One of a form's tiles: blocks a multiprocessor holds, and how near a product of its size comes
@@ -39,9 +39,7 @@ struct Candidate {
 
 ConvGemmTile choose(const ConvProblem& p, const DeviceInfo& device,
                     std::span<const Candidate> candidates) {
-  const PerAxis output = conv_output_size(p);
-  const double pixels = static_cast<double>(p.batch) * static_cast<double>(output.height) *
-                        static_cast<double>(output.width);
+  const auto pixels = static_cast<double>(conv_positions(p));
   const auto channels = static_cast<double>(p.out_channels / p.groups);
   const auto shares = static_cast<double>(p.num_members) * static_cast<double>(p.groups);
   const auto multiprocessors = static_cast<double>(std::max(device.num_multiprocessors, 1));
@@ -66,11 +64,10 @@ ConvGemmTile choose(const ConvProblem& p, const DeviceInfo& device,
 
 /// Of a launch for all members.
 int64_t blocks_of(const ConvProblem& p, ConvGemmTile tile) {
-  const PerAxis output = conv_output_size(p);
   const auto tiles = [](int64_t extent, int64_t tile_extent) {
     return (extent + tile_extent - 1) / tile_extent;
   };
-  return kernels::block_product({tiles(p.batch * output.height * output.width, tile_pixels(tile)),
+  return kernels::block_product({tiles(conv_positions(p), tile_pixels(tile)),
                                  tiles(p.out_channels / p.groups, tile_channels(tile)), p.groups,
                                  p.num_members});
 }
@@ -95,14 +92,15 @@ std::string conv_implicit_gemm_unsupported_reason(const ConvProblem& p, const De
            std::to_string(p.out_channels / p.groups);
   }
   constexpr int64_t kMost = int64_t{1} << 30;  // and sums of two are below 2^31
-  const double span =
-      std::max(span_of(p, p.x.channel, p.dilation.height * p.x.row, p.dilation.width * p.x.column),
-               span_of(p, p.weight.in_channel, p.weight.row, p.weight.column));
+  const double span = std::max(
+      span_of(p, p.x.channel, p.depth.dilation * p.depth.x_stride, p.dilation.height * p.x.row,
+              p.dilation.width * p.x.column),
+      span_of(p, p.weight.in_channel, p.depth.weight_stride, p.weight.row, p.weight.column));
   if (span >= static_cast<double>(kMost)) {
     return "an output is summed over more than 2^30 elements of memory";
   }
-  if (std::max(p.input.height + 2 * p.padding.height, p.input.width + 2 * p.padding.width) >=
-      kMost) {
+  if (std::max({p.depth.input + 2 * p.depth.padding, p.input.height + 2 * p.padding.height,
+                p.input.width + 2 * p.padding.width}) >= kMost) {
     return "it needs padded extents below 2^30";
   }
   // Addresses choose between the two.

@@ -35,6 +35,13 @@ inline kernels::ConvParams conv_params(const ConvProblem& p, const ConvArguments
   params.stride = axes(p.stride);
   params.padding = axes(p.padding);
   params.dilation = axes(p.dilation);
+  const auto narrow = [](int64_t value) { return static_cast<int32_t>(value); };
+  const ConvDepth& d = p.depth;
+  params.depth = {narrow(d.input),   narrow(conv_output_depth(p)),
+                  narrow(d.kernel),  narrow(d.stride),
+                  narrow(d.padding), narrow(d.dilation),
+                  d.x_stride,        d.y_stride,
+                  d.residual_stride, d.weight_stride};
   params.x_strides = p.x;
   params.y_strides = p.y;
   params.residual_strides = p.residual;

@@ -14,17 +14,18 @@ namespace wide {
 namespace {
 
 /// Whether all positions of all batch rows are one column stride apart.
-bool are_one_line(const ChannelStrides& s, const ConvProblem& p) {
-  const int64_t height = p.input.height, width = p.input.width;
+bool are_one_line(const ChannelStrides& s, int64_t depth_stride, const ConvProblem& p) {
+  const int64_t height = p.input.height, width = p.input.width, depth = p.depth.input;
   return (height == 1 || s.row == width * s.column) &&
-         (p.batch <= 1 || s.batch == height * width * s.column);
+         (depth == 1 || depth_stride == height * width * s.column) &&
+         (p.batch <= 1 || s.batch == depth * height * width * s.column);
 }
 
 LinearProblem linear_problem(const ConvProblem& p) {
   const auto rows = [](const ChannelStrides& s) { return RowStrides{s.column, s.member}; };
   LinearProblem linear;
   linear.num_members = p.num_members;
-  linear.batch = p.batch * p.input.height * p.input.width;
+  linear.batch = conv_positions(p);
   linear.in_features = p.in_channels;
   linear.out_features = p.out_channels;
   linear.dtype = p.dtype;
@@ -57,8 +58,10 @@ std::string conv_pointwise_unsupported_reason(const ConvProblem& p, const Device
   if (p.layout == ChannelLayout::channels_first || p.x_layout.has_value()) {
     return "it is a matrix product of rows of channels, here channels are first; direct takes both";
   }
-  if (!are_one_line(p.x, p) || !are_one_line(p.y, p) ||
-      (p.epilogue.residual != Residual::none && !are_one_line(p.residual, p))) {
+  const bool has_line_of_residual =
+      p.epilogue.residual == Residual::none || are_one_line(p.residual, p.depth.residual_stride, p);
+  if (!are_one_line(p.x, p.depth.x_stride, p) || !are_one_line(p.y, p.depth.y_stride, p) ||
+      !has_line_of_residual) {
     return "positions of x, y or the residual are not one line of equal steps; direct takes any";
   }
   const auto strategy = parse_linear_strategy(kernel_for(p), DeviceType::cuda);

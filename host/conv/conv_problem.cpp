@@ -20,6 +20,12 @@ namespace wide {
 static std::string text(const PerAxis& axes) {
   return "{height " + text(axes.height) + ", width " + text(axes.width) + "}";
 }
+static std::string text(const ConvDepth& d) {
+  return "{input " + text(d.input) + ", kernel " + text(d.kernel) + ", stride " + text(d.stride) +
+         ", padding " + text(d.padding) + ", dilation " + text(d.dilation) + ", strides of x " +
+         text(d.x_stride) + ", y " + text(d.y_stride) + ", residual " + text(d.residual_stride) +
+         ", weight " + text(d.weight_stride) + "}";
+}
 
 namespace {
 
@@ -33,15 +39,33 @@ void require_range(const char* field, int64_t value, int64_t least, int64_t most
                                                     text(least) + ", " + text(most) + "]");
 }
 
-void check_axis(const char* name, const ConvProblem& p, int64_t PerAxis::*axis) {
-  require_range("input.", p.input.*axis, 1, kMost, name);
-  require_range("kernel.", p.kernel.*axis, 1, kMost, name);
-  require_range("stride.", p.stride.*axis, 1, kMost, name);
-  require_range("padding.", p.padding.*axis, 0, kMost, name);
-  require_range("dilation.", p.dilation.*axis, 1, kMost, name);
-  const int64_t padded = p.input.*axis + 2 * (p.padding.*axis);
+/// One axis of positions.
+struct Window {
+  int64_t input, kernel, stride, padding, dilation;
+
+  int64_t outputs() const {
+    const int64_t room = input + 2 * padding - dilation * (kernel - 1) - 1;
+    return room < 0 ? 0 : room / stride + 1;
+  }
+};
+
+Window along(const ConvProblem& p, int64_t PerAxis::*axis) {
+  return {p.input.*axis, p.kernel.*axis, p.stride.*axis, p.padding.*axis, p.dilation.*axis};
+}
+Window along_depth(const ConvProblem& p) {
+  const ConvDepth& d = p.depth;
+  return {d.input, d.kernel, d.stride, d.padding, d.dilation};
+}
+
+void check_axis(const char* name, const Window& w) {
+  require_range("input.", w.input, 1, kMost, name);
+  require_range("kernel.", w.kernel, 1, kMost, name);
+  require_range("stride.", w.stride, 1, kMost, name);
+  require_range("padding.", w.padding, 0, kMost, name);
+  require_range("dilation.", w.dilation, 1, kMost, name);
+  const int64_t padded = w.input + 2 * w.padding;
   require_range("input + 2 padding along the ", padded, 1, kMost, name);
-  const int64_t reach = p.dilation.*axis * (p.kernel.*axis - 1) + 1;
+  const int64_t reach = w.dilation * (w.kernel - 1) + 1;
   WIDE_REQUIRE(reach <= padded, "conv: the kernel reaches over " + text(reach) +
                                     " positions along the " + name +
                                     ", expected at most the padded input's = " + text(padded));
@@ -62,8 +86,9 @@ void check_sizes(const ConvProblem& p) {
   WIDE_REQUIRE(p.in_channels % p.groups == 0 && p.out_channels % p.groups == 0,
                "conv: groups is " + text(p.groups) + ", expected a divisor of in_channels = " +
                    text(p.in_channels) + " and of out_channels = " + text(p.out_channels));
-  check_axis("height", p, &PerAxis::height);
-  check_axis("width", p, &PerAxis::width);
+  check_axis("depth", along_depth(p));
+  check_axis("height", along(p, &PerAxis::height));
+  check_axis("width", along(p, &PerAxis::width));
   WIDE_REQUIRE(p.dtype == Dtype::fp32 || p.dtype == Dtype::fp16 || p.dtype == Dtype::bf16,
                "conv: dtype is " + text(p.dtype) + ", expected fp32, fp16 or bf16");
   check_epilogue(p);
@@ -101,33 +126,47 @@ void complete(const char* field, const Axes<kAxes>& axes, int64_t element_bytes)
                                " reaches over more bytes than 64 bits count, expected fewer");
 }
 
-Axes<5> activation_axes(const ConvProblem& p, ChannelLayout layout, ChannelStrides& s,
-                        int64_t channels, const PerAxis& size) {
-  if (layout == ChannelLayout::channels_first) {
+/// An operand that has positions: where its strides are, and how many of each there are.
+struct Positions {
+  ChannelLayout layout;
+  ChannelStrides& strides;
+  int64_t& depth_stride;
+  int64_t channels, depth;
+  PerAxis size;
+};
+
+Axes<6> activation_axes(const ConvProblem& p, const Positions& of) {
+  ChannelStrides& s = of.strides;
+  if (of.layout == ChannelLayout::channels_first) {
     return {{{&s.batch, p.batch},
              {&s.member, p.num_members},
-             {&s.channel, channels},
-             {&s.row, size.height},
-             {&s.column, size.width}}};
+             {&s.channel, of.channels},
+             {&of.depth_stride, of.depth},
+             {&s.row, of.size.height},
+             {&s.column, of.size.width}}};
   }
   return {{{&s.batch, p.batch},
-           {&s.row, size.height},
-           {&s.column, size.width},
+           {&of.depth_stride, of.depth},
+           {&s.row, of.size.height},
+           {&s.column, of.size.width},
            {&s.member, p.num_members},
-           {&s.channel, channels}}};
+           {&s.channel, of.channels}}};
 }
 
-Axes<5> weight_axes(const ConvProblem& p, ConvWeightStrides& s) {
+Axes<6> weight_axes(ConvProblem& p) {
+  ConvWeightStrides& s = p.weight;
   const int64_t in = p.in_channels / p.groups;
   if (p.layout == ChannelLayout::channels_first) {
     return {{{&s.member, p.num_members},
              {&s.out_channel, p.out_channels},
              {&s.in_channel, in},
+             {&p.depth.weight_stride, p.depth.kernel},
              {&s.row, p.kernel.height},
              {&s.column, p.kernel.width}}};
   }
   return {{{&s.member, p.num_members},
            {&s.out_channel, p.out_channels},
+           {&p.depth.weight_stride, p.depth.kernel},
            {&s.row, p.kernel.height},
            {&s.column, p.kernel.width},
            {&s.in_channel, in}}};
@@ -149,35 +188,55 @@ std::string_view conv_layout_name(ChannelLayout layout) {
 }
 
 PerAxis conv_output_size(const ConvProblem& p) {
-  const auto along = [&](int64_t PerAxis::*axis) {
-    const int64_t room =
-        p.input.*axis + 2 * (p.padding.*axis) - p.dilation.*axis * (p.kernel.*axis - 1) - 1;
-    return room < 0 ? 0 : room / (p.stride.*axis) + 1;
-  };
-  return {along(&PerAxis::height), along(&PerAxis::width)};
+  return {along(p, &PerAxis::height).outputs(), along(p, &PerAxis::width).outputs()};
+}
+int64_t conv_output_depth(const ConvProblem& p) {
+  return along_depth(p).outputs();
+}
+
+Shape conv_shape(ChannelLayout layout, int rank, int64_t outer, int64_t channels, int64_t depth,
+                 const PerAxis& size) {
+  const auto& [h, w] = size;
+  if (layout == ChannelLayout::channels_first) {
+    return rank == 3   ? Shape{outer, channels, w}
+           : rank == 4 ? Shape{outer, channels, h, w}
+                       : Shape{outer, channels, depth, h, w};
+  }
+  return rank == 3   ? Shape{outer, w, channels}
+         : rank == 4 ? Shape{outer, h, w, channels}
+                     : Shape{outer, depth, h, w, channels};
 }
 
 ConvProblem complete_conv_problem(ConvProblem p) {
   check_sizes(p);
   if (p.x_layout == p.layout) p.x_layout.reset();  // so that equal layouts compare equal
   const int64_t bytes = dtype_bytes(p.dtype);
+  ConvDepth& depth = p.depth;
   const PerAxis output = conv_output_size(p);
+  const int64_t output_depth = conv_output_depth(p);
   const bool is_first = p.layout == ChannelLayout::channels_first;
   const ChannelLayout x_layout = x_layout_of(p);
-  const auto y_axes = activation_axes(p, p.layout, p.y, p.out_channels, output);
-  complete("x", activation_axes(p, x_layout, p.x, p.in_channels, p.input), bytes);
-  complete("weight", weight_axes(p, p.weight), bytes);
+  const auto y_axes =
+      activation_axes(p, {p.layout, p.y, depth.y_stride, p.out_channels, output_depth, output});
+  complete("x",
+           activation_axes(p, {x_layout, p.x, depth.x_stride, p.in_channels, depth.input, p.input}),
+           bytes);
+  complete("weight", weight_axes(p), bytes);
   complete("y", y_axes, bytes);
   require_contiguous("x", last_stride(x_layout, p.x));
   require_contiguous("weight", is_first ? p.weight.column : p.weight.in_channel);
   require_contiguous("y", last_stride(p.layout, p.y));
-  std::array<SteppedAxis, 5> stepped;
+  std::array<SteppedAxis, 6> stepped;
   for (size_t a = 0; a < stepped.size(); ++a) stepped[a] = {*y_axes[a].first, y_axes[a].second};
   require_disjoint("conv", "y", stepped);
   if (p.epilogue.residual == Residual::none) {
     p.residual = {};
+    depth.residual_stride = 0;
   } else {
-    complete("residual", activation_axes(p, p.layout, p.residual, p.out_channels, output), bytes);
+    complete("residual",
+             activation_axes(p, {p.layout, p.residual, depth.residual_stride, p.out_channels,
+                                 output_depth, output}),
+             bytes);
     require_contiguous("residual", last_stride(p.layout, p.residual));
   }
   int64_t one = 1;  // bias is contiguous
@@ -187,6 +246,11 @@ ConvProblem complete_conv_problem(ConvProblem p) {
     if (p.bias_member_stride == 0) p.bias_member_stride = p.out_channels;
     complete<2>("bias", {{{&p.bias_member_stride, p.num_members}, {&one, p.out_channels}}}, bytes);
   }
+  // Nothing steps along a single plane: images are the same problem whoever describes them.
+  if (depth.input == 1) depth.x_stride = 0;
+  if (depth.kernel == 1) depth.weight_stride = 0;
+  if (output_depth == 1) depth.y_stride = depth.residual_stride = 0;
+  if (!is_volume(p)) depth = {};
   return p;
 }
 
@@ -209,6 +273,10 @@ constexpr auto kConvFields = [](const auto& same, const ConvProblem& got, const 
   same("stride", got.stride, plan.stride);
   same("padding", got.padding, plan.padding);
   same("dilation", got.dilation, plan.dilation);
+  // Of images nothing is said, so that their keys are those of before.
+  if (got.depth != ConvDepth{} || plan.depth != ConvDepth{}) {
+    same("depth", got.depth, plan.depth);
+  }
   same("layout", got.layout, plan.layout);
   same("x_layout", got.x_layout, plan.x_layout);
   same("allow_tf32", got.allow_tf32, plan.allow_tf32);
@@ -231,13 +299,17 @@ bool is_empty(const ConvProblem& p) {
   return p.batch == 0 || p.out_channels == 0;
 }
 
-int64_t conv_terms(const ConvProblem& p) {
-  return p.in_channels / p.groups * p.kernel.height * p.kernel.width;
+bool is_volume(const ConvProblem& p) {
+  return p.depth.input > 1 || p.depth.kernel > 1 || p.depth.padding > 0;
 }
 
-bool is_pointwise(const ConvProblem& p) {
-  return p.kernel == PerAxis{1, 1} && p.stride == PerAxis{1, 1} && p.padding == PerAxis{0, 0} &&
-         p.groups == 1;
+int64_t conv_positions(const ConvProblem& p) {
+  const PerAxis size = conv_output_size(p);
+  return p.batch * conv_output_depth(p) * size.height * size.width;
+}
+
+int64_t conv_terms(const ConvProblem& p) {
+  return p.in_channels / p.groups * p.depth.kernel * p.kernel.height * p.kernel.width;
 }
 
 }  // namespace wide

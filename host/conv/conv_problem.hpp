@@ -17,6 +17,11 @@ inline ChannelLayout x_layout_of(const ConvProblem& problem) {
   return problem.x_layout.value_or(problem.layout);
 }
 
+/// [outer, channels, D, H, W] or [outer, D, H, W, channels]; of rank 4 without D, of rank 3 without
+/// D and H.
+Shape conv_shape(ChannelLayout layout, int rank, int64_t outer, int64_t channels, int64_t depth,
+                 const PerAxis& size);
+
 /// Checks everything and fills in strides, so that equal layouts compare equal. Throws
 /// invalid_argument.
 ConvProblem complete_conv_problem(ConvProblem problem);
@@ -28,10 +33,21 @@ void require_same_conv_problem(const ConvProblem& got, const ConvProblem& plan);
 /// Whether y has no element.
 bool is_empty(const ConvProblem& problem);
 
+/// Whether there is more than one plane, of x, the kernel or padding: no image would do.
+bool is_volume(const ConvProblem& problem);
+
+/// The same sums over fewer axes where nothing reaches over one of the three: planes that have
+/// nothing to do with each other are batch rows of images, positions of a plane that have nothing
+/// to do with each other are columns. Of a completed problem; itself where strides forbid it.
+ConvProblem without_idle_axes(const ConvProblem& problem);
+
+/// Positions of y, of all batch rows: images' pixels.
+int64_t conv_positions(const ConvProblem& problem);
+
 /// Elements of x that one output is summed over.
 int64_t conv_terms(const ConvProblem& problem);
 
-/// 1x1, stride 1, no padding, one group: every position of its own, a matrix product.
+/// One tap, stride 1, no padding, one group: every position of its own, a matrix product.
 bool is_pointwise(const ConvProblem& problem);
 
 }  // namespace wide

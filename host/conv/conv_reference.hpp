@@ -10,15 +10,15 @@ namespace wide::catalog {
 
 /// One member's operands in fp64, dense, in the problem's layouts.
 struct ConvReferenceOperands {
-  std::span<const double> x;         ///< [B, C, H, W] or [B, H, W, C]
-  std::span<const double> weight;    ///< [Cout, C/groups, kh, kw] or [Cout, kh, kw, C/groups]
+  std::span<const double> x;         ///< [B, C, D, H, W] or [B, D, H, W, C]
+  std::span<const double> weight;    ///< [Cout, C/groups, kd, kh, kw], or channels last
   std::span<const double> bias;      ///< [Cout], or empty
   std::span<const double> residual;  ///< as y, or empty
 };
 
 /// Where an output lies.
 struct ConvOutput {
-  int64_t batch = 0, channel = 0, row = 0, column = 0;
+  int64_t batch = 0, channel = 0, depth = 0, row = 0, column = 0;
 };
 
 /// The sum of an output's products, bias and, where it is added before the activation, residual;

@@ -28,10 +28,7 @@ bool always(const ConvProblem&, const DeviceInfo&) {
 /// alone, in tiles of a middling size, leaves multiprocessors idle.
 bool leaves_multiprocessors_idle(const ConvProblem& problem, const DeviceInfo& device) {
   constexpr double kPixels = 128, kChannels = 64;
-  const PerAxis size = conv_output_size(problem);
-  const double pixels = static_cast<double>(problem.batch) * static_cast<double>(size.height) *
-                        static_cast<double>(size.width);
-  const double tiles = std::ceil(pixels / kPixels) *
+  const double tiles = std::ceil(static_cast<double>(conv_positions(problem)) / kPixels) *
                        std::ceil(static_cast<double>(problem.out_channels) / kChannels);
   return problem.num_members > 1 && tiles < device.num_multiprocessors;
 }
@@ -69,9 +66,11 @@ constexpr ConvStrategy kStrategies[] = {
      make_conv_cpu_sequential},
 };
 
-/// conv1d and conv2d run the same kernels: each proves what the other does not.
-std::function<bool(std::string_view)> verified_by_both(std::span<const VerifiedStrategy> verified,
-                                                       const DeviceInfo& device) {
+/// conv1d and conv2d run the same kernels: each proves what the other does not. Volumes are
+/// conv3d's to prove.
+std::function<bool(std::string_view)> proved_by(std::span<const VerifiedStrategy> verified,
+                                                const DeviceInfo& device, bool are_volumes) {
+  if (are_volumes) return verified_by(verified, "conv3d", device);
   return [conv1d = verified_by(verified, "conv1d", device),
           conv2d = verified_by(verified, "conv2d", device)](std::string_view strategy) {
     return conv1d(strategy) && conv2d(strategy);
@@ -97,9 +96,9 @@ std::string conv_unsupported_reason(const ConvStrategy& strategy, const ConvProb
   return is_empty(problem) ? "" : strategy.unsupported_reason(problem, device);
 }
 
-std::string conv_direct_text(const DeviceInfo& device) {
-  return own_kernel_text("direct", verified_by_both(verified_strategies(), device)("direct"),
-                         device);
+std::string conv_direct_text(const ConvProblem& problem, const DeviceInfo& device) {
+  const auto is_proved = proved_by(verified_strategies(), device, is_volume(problem));
+  return own_kernel_text("direct", is_proved("direct"), device);
 }
 
 ConvChoice choose_conv_strategy(const ConvProblem& problem, const DeviceInfo& device,
@@ -110,7 +109,8 @@ ConvChoice choose_conv_strategy(const ConvProblem& problem, const DeviceInfo& de
     table.push_back({&one, one.device, one.is_vendors, one.why, one.is_expected_to_win});
   }
   return choose_strategy<const ConvStrategy*, ConvProblem>(
-      {kConvName, device, name, verified_by_both(verified, device), "", tuning}, table, problem,
+      {kConvName, device, name, proved_by(verified, device, is_volume(problem)), "", tuning}, table,
+      problem,
       [](const ConvStrategy* strategy, const ConvProblem& p, const DeviceInfo& on) {
         return conv_unsupported_reason(*strategy, p, on);
       },

@@ -34,9 +34,10 @@ std::span<const ConvStrategy> conv_strategies();
 std::string_view strategy_name(const ConvStrategy* strategy);
 
 /// The kernel that stands in for cuDNN, in words: own_kernel_text() by this build's evidence.
-std::string conv_direct_text(const DeviceInfo& device);
+std::string conv_direct_text(const ConvProblem& problem, const DeviceInfo& device);
 
-/// Why the strategy cannot run the problem on the device; empty where it can.
+/// Why the strategy cannot run the problem, which has no idle axes, on the device; empty where it
+/// can.
 std::string conv_unsupported_reason(const ConvStrategy& strategy, const ConvProblem& problem,
                                     const DeviceInfo& device);
 
@@ -47,9 +48,9 @@ using ConvChoice = StrategyChoice<const ConvStrategy*>;
 using ConvVendorRefusal = std::function<std::string(const ConvStrategy& strategy)>;
 
 /// The strategy of that name, or for "auto" the first that can run, is expected to win and is the
-/// vendor's and not refused, the CPU's or in `verified` under conv1d and conv2d; else `sequential`;
-/// else one that is not expected to win. Throws invalid_argument for an unknown name, unsupported
-/// with the reason for one that cannot run.
+/// vendor's and not refused, the CPU's or in `verified` under conv1d and conv2d, of volumes under
+/// conv3d; else `sequential`; else one that is not expected to win. Throws invalid_argument for an
+/// unknown name, unsupported with the reason for one that cannot run.
 ConvChoice choose_conv_strategy(const ConvProblem& problem, const DeviceInfo& device,
                                 std::string_view name, std::span<const VerifiedStrategy> verified,
                                 const ConvVendorRefusal& refusal, const Tuning& tuning = {});

@@ -51,9 +51,11 @@ std::string stride_reason(const char* what, std::span<const Step> steps, int64_t
   return "";
 }
 
-std::array<Step, 4> steps_of(const ConvProblem& p, const ChannelStrides& strides,
-                             const PerAxis& size, bool is_shared) {
-  return {{{"member", is_shared ? 1 : p.num_members, strides.member},
+std::array<Step, 5> steps_of(const ConvProblem& p, const ChannelStrides& strides,
+                             const PerAxis& size, const Step& plane, bool is_shared) {
+  // Of volumes members are channels, which lie side by side.
+  return {{{"member", is_shared || is_volume(p) ? 1 : p.num_members, strides.member},
+           plane,
            {"column", size.width, strides.column},
            {"row", size.height, strides.row},
            {"batch", p.batch, strides.batch}}};
@@ -61,13 +63,34 @@ std::array<Step, 4> steps_of(const ConvProblem& p, const ChannelStrides& strides
 
 std::string strides_reason(const ConvProblem& p) {
   const int64_t bytes = dtype_bytes(p.dtype);
-  const std::string x = stride_reason("x", steps_of(p, p.x, p.input, p.x.member == 0), bytes);
+  const Step planes{"plane", p.depth.input, p.depth.x_stride};
+  const std::string x =
+      stride_reason("x", steps_of(p, p.x, p.input, planes, p.x.member == 0), bytes);
   if (!x.empty()) return x;
-  const std::array<Step, 4> weight{{{"member", p.num_members, p.weight.member},
+  const std::array<Step, 5> weight{{{"member", p.num_members, p.weight.member},
+                                    {"plane", p.depth.kernel, p.depth.weight_stride},
                                     {"out_channel", p.out_channels, p.weight.out_channel},
                                     {"row", p.kernel.height, p.weight.row},
                                     {"column", p.kernel.width, p.weight.column}}};
   return stride_reason("weight", weight, bytes);
+}
+
+/// Of volumes, which have an axis more than tensor maps: members are channels there, and a box that
+/// reaches beyond a member's would bring its neighbour's, for which weights have no zeros. Of half
+/// a box nothing is multiplied.
+std::string volume_reason(const ConvProblem& p) {
+  if (!is_volume(p) || p.num_members == 1) return "";
+  const int64_t half = kernels::kConvWgmmaTileBytes / dtype_bytes(p.dtype) / 2;
+  const bool is_shared = p.x.member == 0;
+  if (!is_shared && (p.x.member != p.in_channels || p.in_channels % half != 0)) {
+    return "of volumes it takes members side by side, of a multiple of " + std::to_string(half) +
+           " channels each, x's have " + std::to_string(p.in_channels) + " and lie " +
+           std::to_string(p.x.member) + " apart; implicit_gemm takes any";
+  }
+  if (p.weight.member != p.out_channels * p.weight.out_channel) {
+    return "of volumes it takes members' weights one behind the other; implicit_gemm takes any";
+  }
+  return "";
 }
 
 /// In doubles: for a problem of any size.
@@ -76,13 +99,17 @@ double tiles_of(const ConvProblem& p, ConvWgmmaTile tile) {
   const PerAxis output = conv_output_size(p);
   return static_cast<double>(ceil_div(output.width, of.columns)) *
          static_cast<double>(ceil_div(output.height, of.rows)) *
+         static_cast<double>(conv_output_depth(p)) *
          static_cast<double>(ceil_div(p.batch, of.batch)) *
          static_cast<double>(ceil_div(p.out_channels, tile_channels(tile))) *
          static_cast<double>(p.num_members);
 }
 
-double taps_of(const ConvProblem& p) {
+double taps_of_plane(const ConvProblem& p) {
   return static_cast<double>(p.kernel.height) * static_cast<double>(p.kernel.width);
+}
+double taps_of(const ConvProblem& p) {
+  return static_cast<double>(p.depth.kernel) * taps_of_plane(p);
 }
 
 /// Stages of 128 bytes of channels, and half of one where no more are left.
@@ -119,7 +146,7 @@ double step_clocks(const ConvProblem& p, ConvWgmmaTile tile) {
   double rows = pixels;  // of x
   if (has_halo(tile)) {
     const PerAxis box = reach_of(p, conv_wgmma_rectangle(p, tile));
-    rows = static_cast<double>(box.height * box.width * kernels::kConvHaloBatch) / taps_of(p);
+    rows = static_cast<double>(box.height * box.width * kernels::kConvHaloBatch) / taps_of_plane(p);
   }
   const double multiply = pixels * channels / kPairsPerClock * (channels > 64 ? 1 : kSharedLimit);
   return std::max((rows + channels) * kRow / kBytesPerClock, multiply);
@@ -141,6 +168,8 @@ std::string conv_wgmma_unsupported_reason(const ConvProblem& p, const DeviceInfo
   if (p.x_layout.has_value()) return "it takes channels_last, x has channels_first";
   if (p.groups != 1)
     return "it takes one group of channels, the problem has " + std::to_string(p.groups);
+  reason = volume_reason(p);
+  if (!reason.empty()) return reason;
   const PerAxis steps = conv_wgmma_steps(p);
   if (std::max(steps.height, steps.width) > kernels::kConvWgmmaMostStride) {
     return "tensor maps step over at most " + std::to_string(kernels::kConvWgmmaMostStride) +
@@ -155,9 +184,11 @@ std::string conv_wgmma_unsupported_reason(const ConvProblem& p, const DeviceInfo
   const auto whole = [](int64_t extent, int64_t step) {
     return static_cast<double>(ceil_div(extent, step)) * static_cast<double>(step);
   };
+  const double members = is_volume(p) ? static_cast<double>(p.num_members) : 1;  // are channels
   if (std::max({tiles_of(p, tile), taps_of(p) * std::ceil(chunks_of(p)),
-                static_cast<double>(p.num_members), whole(p.out_channels, tile_channels(tile)),
-                whole(p.in_channels, kernels::kConvWgmmaTileBytes / dtype_bytes(p.dtype)),
+                static_cast<double>(p.num_members),
+                members * whole(p.out_channels, tile_channels(tile)),
+                members * whole(p.in_channels, kernels::kConvWgmmaTileBytes / dtype_bytes(p.dtype)),
                 whole(p.batch, conv_wgmma_rectangle(p, tile).batch)}) >
       static_cast<double>(kMostCoordinate)) {
     return "it numbers members, tiles, steps and coordinates with 32 bits, the problem has more";
@@ -226,10 +257,15 @@ kernels::ConvWgmmaTile choose_conv_wgmma_tile(const ConvProblem& p, const Device
 
 bool conv_wgmma_stores_boxes(const ConvProblem& p) {
   const int64_t bytes = dtype_bytes(p.dtype);
-  const auto steps = steps_of(p, p.y, conv_output_size(p), false);
-  return bytes == 2 && std::none_of(steps.begin(), steps.end(), [&](const Step& step) {
-           return is_no_tile_stride(step, bytes);
-         });
+  const Step planes{"plane", conv_output_depth(p), p.depth.y_stride};
+  const auto steps = steps_of(p, p.y, conv_output_size(p), planes, false);
+  // A box that reaches beyond a member's channels is cut off by the map alone.
+  const bool are_cut_off =
+      !is_volume(p) || p.num_members == 1 ||
+      (p.y.member == p.out_channels && p.out_channels % kernels::kConvWgmmaStoreChannels == 0);
+  return bytes == 2 && are_cut_off &&
+         std::none_of(steps.begin(), steps.end(),
+                      [&](const Step& step) { return is_no_tile_stride(step, bytes); });
 }
 
 }  // namespace wide

@@ -5,7 +5,10 @@
 // allocated or uploaded; the maps travel as parameters of the kernel.
 #include "host/conv/conv_wgmma_cuda.hpp"
 
+#include <utility>
+
 #include "host/conv/conv_params.hpp"
+#include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_run.hpp"
 #include "host/conv/conv_wgmma.hpp"
 #include "host/core/current_device.hpp"
@@ -28,14 +31,40 @@ void encode(TileMap map, CUtensorMap& encoded) {
   encode_tile_map(map, encoded);
 }
 
-/// x or y: {channels, batch, columns, rows, members}.
+/// x or y: {channels, batch, columns, rows, members}, or of volumes {members * channels, batch,
+/// columns, rows, planes}.
 TileMap map_of(const void* data, const ConvProblem& p, int64_t channels, const PerAxis& size,
-               const ChannelStrides& strides) {
-  return {.data = data,
-          .dtype = p.dtype,
-          .extent = {channels, p.batch, size.width, size.height,
-                     strides.member == 0 ? 1 : p.num_members},
-          .stride = {1, strides.batch, strides.column, strides.row, strides.member}};
+               const ChannelStrides& strides, int64_t planes, int64_t plane_stride) {
+  const int64_t members = strides.member == 0 ? 1 : p.num_members;
+  TileMap map{.data = data,
+              .dtype = p.dtype,
+              .extent = {channels, p.batch, size.width, size.height, members},
+              .stride = {1, strides.batch, strides.column, strides.row, strides.member}};
+  if (!is_volume(p)) return map;
+  map.extent[0] = members * channels;
+  map.extent[4] = planes;
+  map.stride[4] = plane_stride;
+  return map;
+}
+
+/// {channels, columns, rows, output channels, members}, or of volumes {channels, columns, rows,
+/// planes, members * output channels}.
+TileMap weight_map(const void* data, const ConvProblem& p, int64_t channels,
+                   kernels::ConvWgmmaTile tile) {
+  const ConvWeightStrides& s = p.weight;
+  TileMap map{
+      .data = data,
+      .dtype = p.dtype,
+      .extent = {p.in_channels, p.kernel.width, p.kernel.height, p.out_channels, p.num_members},
+      .stride = {1, s.column, s.row, s.out_channel, s.member},
+      .box = {channels, 1, 1, tile_channels(tile), 1}};
+  if (!is_volume(p)) return map;
+  map.extent[3] = p.depth.kernel;
+  map.extent[4] = p.num_members * p.out_channels;
+  map.stride[3] = p.depth.weight_stride;
+  map.stride[4] = s.out_channel;
+  std::swap(map.box[3], map.box[4]);
+  return map;
 }
 
 }  // namespace
@@ -58,21 +87,18 @@ void run_conv_wgmma(const DeviceInfo& device, kernels::ConvWgmmaTile tile, const
     params.box.height += (params.conv.kernel.height - 1) * params.conv.dilation.height;
     params.box.width += (params.conv.kernel.width - 1) * params.conv.dilation.width;
   }
-  TileMap x = map_of(a.x.data, p, p.in_channels, p.input, p.x);
+  TileMap x = map_of(a.x.data, p, p.in_channels, p.input, p.x, p.depth.input, p.depth.x_stride);
   x.step = {1, 1, steps.width, steps.height, 1};
   x.box = {channels, of.batch, (params.box.width - 1) * steps.width + 1,
            (params.box.height - 1) * steps.height + 1, 1};
   encode(x, params.x);
-  encode({.data = a.weight.data,
-          .dtype = p.dtype,
-          .extent = {p.in_channels, p.kernel.width, p.kernel.height, p.out_channels, p.num_members},
-          .stride = {1, p.weight.column, p.weight.row, p.weight.out_channel, p.weight.member},
-          .box = {channels, 1, 1, tile_channels(tile), 1}},
-         params.weight);
+  encode(weight_map(a.weight.data, p, channels, tile), params.weight);
+  params.are_volumes = is_volume(p);
   params.stores_boxes = conv_wgmma_stores_boxes(p) && is_on_16_bytes(a.y.data);
   if (params.stores_boxes) {
     const kernels::ConvRectangle block = first_pixels(of, kernels::kConvWgmmaStorePixels);
-    TileMap y = map_of(a.y.data, p, p.out_channels, conv_output_size(p), p.y);
+    TileMap y = map_of(a.y.data, p, p.out_channels, conv_output_size(p), p.y, conv_output_depth(p),
+                       p.depth.y_stride);
     y.box = {kernels::kConvWgmmaStoreChannels, block.batch, block.columns, block.rows, 1};
     encode(y, params.y);
   }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// conv: N convolutions of identical shape in one call. One primitive for signals and images: conv1d
-// is conv2d of height 1.
+// conv: N convolutions of identical shape in one call. One primitive for signals, images and
+// volumes: conv1d is conv2d of height 1, and conv2d is conv3d of depth 1.
 #pragma once
 
 #include <memory>
@@ -27,6 +27,18 @@ struct PerAxis {
   friend constexpr bool operator==(const PerAxis&, const PerAxis&) = default;
 };
 
+/// The third axis of positions, that of volumes. Signals and images have a depth of 1.
+struct ConvDepth {
+  int64_t input = 1;
+  int64_t kernel = 1;
+  int64_t stride = 1;
+  int64_t padding = 0;  ///< zeros on either side
+  int64_t dilation = 1;
+  /// Elements from one plane to the next, of x, y, the residual and the weight.
+  int64_t x_stride = 0, y_stride = 0, residual_stride = 0, weight_stride = 0;
+  friend constexpr bool operator==(const ConvDepth&, const ConvDepth&) = default;
+};
+
 /// The shapes, types, strides and epilogue of one call.
 struct ConvProblem {
   int64_t num_members = 1;
@@ -39,7 +51,8 @@ struct ConvProblem {
   PerAxis stride{};
   PerAxis padding{0, 0};  ///< zeros on either side
   PerAxis dilation{};
-  /// Of y, residual, x, and the weight: [N*Cout, Cin/groups, kh, kw] or [N*Cout, kh, kw,
+  ConvDepth depth{};
+  /// Of y, residual, x, and the weight: [N*Cout, Cin/groups, kd, kh, kw] or [N*Cout, kd, kh, kw,
   /// Cin/groups].
   ChannelLayout layout = ChannelLayout::channels_first;
   /// x's layout where it differs, so that the first channels-last layer can read a channels-first
@@ -57,12 +70,15 @@ struct ConvProblem {
 /// H and W of y: (input + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down; below
 /// 1 where the kernel is larger than the padded input.
 PerAxis conv_output_size(const ConvProblem& problem);
+/// Likewise, of the third axis.
+int64_t conv_output_depth(const ConvProblem& problem);
 
-/// Operands of one call; signals have no H, and no kh. bias and residual are absent exactly where
-/// the problem has none.
+/// Operands of one call; images have no D, and no kd, signals no H and kh either. bias and residual
+/// are absent exactly where the problem has none.
 struct ConvArguments {
-  ConstTensorView x;           ///< [B, N*Cin, H, W] or [B, H, W, N*Cin]
-  ConstTensorView weight;      ///< [N*Cout, Cin/groups, kh, kw] or [N*Cout, kh, kw, Cin/groups]
+  ConstTensorView x;  ///< [B, N*Cin, D, H, W] or [B, D, H, W, N*Cin]
+  /// [N*Cout, Cin/groups, kd, kh, kw] or [N*Cout, kd, kh, kw, Cin/groups]
+  ConstTensorView weight;
   ConstTensorView bias;        ///< [N*Cout] or [N, Cout]
   TensorView y;                ///< as x, with Cout channels and the output's size
   ConstTensorView residual{};  ///< as y; y itself, or memory of its own
@@ -70,13 +86,13 @@ struct ConvArguments {
 
 /// One member's parameters, as a checkpoint holds them, whatever the layout.
 struct ConvMember {
-  ConstTensorView weight;  ///< [Cout, Cin/groups, kh, kw], or without kh
+  ConstTensorView weight;  ///< [Cout, Cin/groups, kd, kh, kw], or without kd, or kd and kh
   ConstTensorView bias;    ///< [Cout], or absent
 };
 
 /// Reads the problem off the operands; `like` gives what they do not show: num_members, groups,
-/// stride, padding, dilation, layout, x_layout, allow_tf32, activation and where a residual is
-/// added.
+/// stride, padding, dilation, those of the depth, layout, x_layout, allow_tf32, activation and
+/// where a residual is added.
 ConvProblem describe_conv(const ConvArguments& arguments, const ConvProblem& like);
 
 class ConvPlan {
@@ -96,9 +112,10 @@ class ConvPlan {
                        std::span<const TensorView> member_weights,
                        std::span<const TensorView> member_biases, Stream stream) const;
 
-  /// y[b, n, o, i, j] = activation(sum over c, p, q of weight[n, o, c, p, q] *
-  ///     x[b, n, first channel of o's group + c, i * stride - padding + p * dilation, j likewise]
-  ///     + bias[n, o] + residual[b, n, o, i, j]), or the residual added after the activation;
+  /// y[b, n, o, h, i, j] = activation(sum over c, r, p, q of weight[n, o, c, r, p, q] *
+  ///     x[b, n, first channel of o's group + c, h * stride - padding + r * dilation, i and j
+  ///     likewise] + bias[n, o] + residual[b, n, o, h, i, j]), or the residual added after the
+  ///     activation; images have no h and r, signals no i and p either;
   /// x is 0 outside its positions. Padding is multiplied as zero, so an infinite or NaN weight
   /// yields NaN there.
   /// Layout: as ConvArguments says; the last axis of every operand contiguous, any other strides,

@@ -54,8 +54,10 @@ inline constexpr PackedOperand ensemble_x{"ensemble x", joined, -1, 2, 5};
 // Activations with channels first: [B, C, ...] -> [B, N*C, ...].
 inline constexpr PackedOperand conv1d_x{"conv1d x", joined, 1, 3, 3};
 inline constexpr PackedOperand conv2d_x{"conv2d x", joined, 1, 4, 4};
+inline constexpr PackedOperand conv3d_x{"conv3d x", joined, 1, 5, 5};
 inline constexpr PackedOperand conv1d_x_channels_last{"conv1d x channels_last", joined, -1, 3, 3};
 inline constexpr PackedOperand conv2d_x_channels_last{"conv2d x channels_last", joined, -1, 4, 4};
+inline constexpr PackedOperand conv3d_x_channels_last{"conv3d x channels_last", joined, -1, 5, 5};
 inline constexpr PackedOperand batchnorm1d_x{"batchnorm1d x", joined, 1, 2, 3};
 inline constexpr PackedOperand batchnorm2d_x{"batchnorm2d x", joined, 1, 4, 4};
 inline constexpr PackedOperand groupnorm_x{"groupnorm x", joined, 1, 2, 5};
@@ -92,6 +94,7 @@ inline constexpr PackedOperand dropout_probability{"dropout probability", stacke
 // Parameters whose channels of all members are one axis, as grouped convolution wants them.
 inline constexpr PackedOperand conv1d_weight{"conv1d weight", joined, 0, 3, 3};
 inline constexpr PackedOperand conv2d_weight{"conv2d weight", joined, 0, 4, 4};
+inline constexpr PackedOperand conv3d_weight{"conv3d weight", joined, 0, 5, 5};
 inline constexpr PackedOperand conv_bias{"conv bias", joined, 0, 1, 1};
 // Token ids of one's own per member: [B, T] -> [B, N, T]; those of bags [L] -> [N, L].
 inline constexpr PackedOperand embedding_ids{"embedding ids", stacked, 1, 2, 2};

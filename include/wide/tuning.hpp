@@ -30,8 +30,8 @@ struct TuningEntry {
   friend bool operator==(const TuningEntry&, const TuningEntry&) = default;
 };
 
-/// What a cache knows a problem by: the primitive as plans call it, "conv" of conv1d and conv2d,
-/// and the complete problem in words, different for different problems.
+/// What a cache knows a problem by: the primitive as plans call it, "conv" of conv1d, conv2d and
+/// conv3d, and the complete problem in words, different for different problems.
 struct TuningKey {
   std::string primitive, problem;
   friend bool operator==(const TuningKey&, const TuningKey&) = default;

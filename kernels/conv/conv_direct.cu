@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// y[b, n, o, i, j] = activation(sum over c, p, q of weight[n, o, c, p, q] * x[b, n, group of o + c,
-// i * stride - padding + p * dilation, j likewise] + bias[n, o] + residual), by fused multiply-adds
-// in fp32, all members n in one launch.
+// y[b, n, o, h, i, j] = activation(sum over c, r, p, q of weight[n, o, c, r, p, q] * x[b, n, group
+// of o + c, h * stride - padding + r * dilation, i and j likewise] + bias[n, o] + residual), by
+// fused multiply-adds in fp32, all members n in one launch.
 //
-// Plan: a block computes 128 positions of up to 64 channels of one member and batch row, a warp of
-// it eight channels, a lane four positions of each, in registers. A few channels of x at a time are
+// Plan: a block computes 128 positions of one plane, of up to 64 channels of one member and batch
+// row, a warp of it eight channels, a lane four positions of each, in registers. Planes of the
+// kernel are taken one after the other. A few channels of x at a time are
 // brought into shared memory once, with the halo that the taps reach into, padding as zeros; a tap
 // is then an offset into it. Lanes are neighbouring positions, so that x is read without conflicts
 // and each weight by a whole warp at once: four loads of x and two of weights feed 32
@@ -18,7 +19,7 @@
 // weights as [chunk, taps, channels]. Where channels are last, sums change places there in the end,
 // so that neighbouring lanes store neighbouring channels.
 //
-// Every output is summed by one thread, over channels, then taps upwards.
+// Every output is summed by one thread, over planes of the kernel, channels, then taps upwards.
 #include "kernels/arch/grid.cuh"
 #include "kernels/common/activation.cuh"
 #include "kernels/common/dispatch.hpp"
@@ -37,10 +38,14 @@ constexpr int kPositions = kDirectPositions / kLanes;  // of a lane
 
 /// Where a block is.
 struct Place {
-  int64_t member, batch;
+  int member;
+  int image;  ///< of y: a plane of a batch row. Both in one, as registers are short
   int first_channel, num_channels;  ///< of the member's y
   int first_group;
   int row, column;  ///< the first output
+
+  __device__ int batch(const ConvParams& p) const { return image / p.depth.output; }
+  __device__ int depth(const ConvParams& p) const { return image % p.depth.output; }
 };
 
 __device__ Place place_of(const ConvParams& p, const DirectTile& tile) {
@@ -53,12 +58,12 @@ __device__ Place place_of(const ConvParams& p, const DirectTile& tile) {
   Place place;
   place.column = next(tile.columns.tiles) << tile.columns.shift;
   place.row = next(tile.rows.tiles) << tile.rows.shift;
-  place.batch = next(p.batch);
+  place.image = next(p.batch * p.depth.output);
   const int in_span = next(tile.channel_tiles) * tile.channels();
   place.first_channel = next(p.out_channels / tile.span) * tile.span + in_span;
   place.num_channels = min(tile.channels(), tile.span - in_span);
   place.first_group = place.first_channel / p.out_per_group;
-  place.member = index;
+  place.member = static_cast<int>(index);
   return place;
 }
 
@@ -108,11 +113,11 @@ struct InputRows {
   }
 };
 
-/// Brings `chunk` channels of every group from `first` on, padding and what does not exist as
-/// zeros. A warp takes neighbouring rows, four at a time.
+/// Brings `chunk` channels of every group from `first` on, in the plane that the kernel's `tap`
+/// reads, padding and what does not exist as zeros. A warp takes neighbouring rows, four at a time.
 template <class T>
 __device__ void stage_inputs(const ConvParams& p, const DirectTile& tile, const Place& place,
-                             int first, float* inputs) {
+                             int tap, int first, float* inputs) {
   constexpr int kRows = 4;
   const int warp = static_cast<int>(threadIdx.x) / kLanes;
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
@@ -130,8 +135,10 @@ __device__ void stage_inputs(const ConvParams& p, const DirectTile& tile, const 
   // is asked for twice; those before come last.
   const int in_sector = tile.x_is_last ? 0 : -first_column & 15;
   const int skipped = in_sector < tile.columns.places ? in_sector : 0;
-  const T* x = static_cast<const T*>(p.x) + place.batch * p.x_strides.batch +
-               place.member * p.x_strides.member +
+  const int depth_of_x = place.depth(p) * p.depth.stride - p.depth.padding + tap * p.depth.dilation;
+  const bool has_depth = depth_of_x >= 0 && depth_of_x < p.depth.input;
+  const T* x = static_cast<const T*>(p.x) + place.batch(p) * p.x_strides.batch +
+               place.member * p.x_strides.member + depth_of_x * p.depth.x +
                (int64_t{place.first_group} * p.in_per_group + first) * p.x_strides.channel;
   const int per_warp = (rows.count(tile) - 1) / tile.warps + 1;
   const int end = min(rows.count(tile), (warp + 1) * per_warp);
@@ -143,7 +150,8 @@ __device__ void stage_inputs(const ConvParams& p, const DirectTile& tile, const 
     for (int r = 0; r < kRows; ++r) {
       const int position =
           position_of(tile.rows, rows.row, first_row, p.stride.height, p.dilation.height);
-      const bool is_inside = position >= 0 && position < p.input.height && index + r < end;
+      const bool is_inside =
+          has_depth && position >= 0 && position < p.input.height && index + r < end;
       existing[r] = is_inside ? rows.existing(p, tile, place, first) : 0;
       from[r] = (rows.group * p.in_per_group + rows.channel) * p.x_strides.channel +
                 position * p.x_strides.row;
@@ -197,15 +205,15 @@ struct WeightWalk {
   }
 };
 
-/// The weights of `channels` channels from `first` on for the block's outputs: a sector of some
-/// output channels by a warp at a time.
+/// The weights of the kernel's plane `tap`, of `channels` channels from `first` on, for the block's
+/// outputs: a sector of some output channels by a warp at a time.
 template <bool kIsLast, class T>
 __device__ void stage_weights(const ConvParams& p, const DirectTile& tile, const Place& place,
-                              int first, int channels, float* weights) {
+                              int tap, int first, int channels, float* weights) {
   constexpr int kTaps = 32 / static_cast<int>(sizeof(T)), kOutputs = kLanes / kTaps;
   const ConvWeightStrides& s = p.weight_strides;
   const T* from = static_cast<const T*>(p.weight) + place.member * s.member +
-                  place.first_channel * s.out_channel + first * s.in_channel;
+                  place.first_channel * s.out_channel + first * s.in_channel + tap * p.depth.weight;
   const int warp = static_cast<int>(threadIdx.x) / kLanes;
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   const int count = channels * p.kernel.height * p.kernel.width;
@@ -213,11 +221,11 @@ __device__ void stage_weights(const ConvParams& p, const DirectTile& tile, const
   walk.advance(p, channels, lane % kTaps);
   for (int index = lane % kTaps; index < count; index += kTaps) {
     const int64_t offset = walk.channel * s.in_channel + walk.row * s.row + walk.column * s.column;
-    const int tap = (walk.channel * p.kernel.height + walk.row) * p.kernel.width + walk.column;
+    const int in_plane = (walk.channel * p.kernel.height + walk.row) * p.kernel.width + walk.column;
 #pragma unroll
     for (int pass = 0; pass < kDirectChannels / kOutputs; ++pass) {
       const int output = (pass * tile.warps + warp) * kOutputs + lane / kTaps;
-      weights[tap * tile.weight_pitch() + output] =
+      weights[in_plane * tile.weight_pitch() + output] =
           output < place.num_channels ? to_float(from[output * s.out_channel + offset]) : 0.0f;
     }
     walk.advance(p, channels, kTaps);
@@ -280,19 +288,20 @@ __device__ void store_at(const ConvParams& p, const DirectTile& tile, const Plac
   const int row = place.row + (position >> tile.columns.shift);
   const int column = place.column + (position & (tile.columns.outputs() - 1));
   if (row >= p.output.height || column >= p.output.width) return;
-  const auto offset = [&](const ChannelStrides& s) {
-    return place.batch * s.batch + place.member * s.member + channel * s.channel + row * s.row +
-           column * s.column;
+  const auto offset = [&](const ChannelStrides& s, int64_t depth_stride) {
+    return place.batch(p) * s.batch + place.member * s.member + channel * s.channel +
+           place.depth(p) * depth_stride + row * s.row + column * s.column;
   };
   if (p.bias != nullptr) sum += bias;  // adding 0 would make +0 of -0
   float residual = 0;
   if (p.residual != nullptr) {
-    residual = to_float(static_cast<const T*>(p.residual)[offset(p.residual_strides)]);
+    residual =
+        to_float(static_cast<const T*>(p.residual)[offset(p.residual_strides, p.depth.residual)]);
     if (p.residual_is_activated) sum += residual;
   }
   with_activation(p.activation, [&]<Activation fixed>() { sum = activate<fixed>(sum); });
   if (p.residual != nullptr && !p.residual_is_activated) sum += residual;
-  static_cast<T*>(p.y)[offset(p.y_strides)] = from_float<T>(sum);
+  static_cast<T*>(p.y)[offset(p.y_strides, p.depth.y)] = from_float<T>(sum);
 }
 
 /// By way of shared memory: where channels are last, so that neighbouring lanes store neighbouring
@@ -357,15 +366,18 @@ __global__ void __launch_bounds__(kHasOwnInput ? kThreads / 2 : kThreads, kHasOw
   }
   arch::follow_grid();
   Sums sums = {};
-  for (int first = 0; first < p.in_per_group; first += tile.chunk) {
-    const int channels = min(tile.chunk, p.in_per_group - first);
-    stage_inputs<T>(p, tile, place, first, inputs);
-    stage_weights<kIsLast, T>(p, tile, place, first, channels, weights);
-    __syncthreads();
-    if (warp_channel < place.num_channels) {
-      multiply(p, tile, warp_channel, channels, inputs, weights, places, planes, sums);
+#pragma unroll 1
+  for (int tap = 0; tap < p.depth.kernel; ++tap) {
+    for (int first = 0; first < p.in_per_group; first += tile.chunk) {
+      const int channels = min(tile.chunk, p.in_per_group - first);
+      stage_inputs<T>(p, tile, place, tap, first, inputs);
+      stage_weights<kIsLast, T>(p, tile, place, tap, first, channels, weights);
+      __syncthreads();
+      if (warp_channel < place.num_channels) {
+        multiply(p, tile, warp_channel, channels, inputs, weights, places, planes, sums);
+      }
+      __syncthreads();
     }
-    __syncthreads();
   }
   store_tile<kIsLast, T>(p, tile, place, warp_channel, sums, shared);
 }

@@ -36,7 +36,7 @@ struct DirectAxis {
 };
 
 struct DirectTile {
-  DirectAxis rows, columns;
+  DirectAxis rows, columns;  ///< of one plane
   int32_t warps;
   int32_t span;           ///< channels of y that tiles cut: one group's, or all
   int32_t channel_tiles;  ///< of one span
@@ -66,8 +66,9 @@ struct DirectTile {
   constexpr int64_t blocks_of_member(const ConvParams& p) const {
     constexpr int64_t kMost = int64_t{1} << 31;
     int64_t blocks = 1;
-    for (const int64_t factor : {p.batch, int64_t{p.out_channels / span}, int64_t{channel_tiles},
-                                 int64_t{rows.tiles}, int64_t{columns.tiles}}) {
+    for (const int64_t factor :
+         {p.batch, int64_t{p.depth.output}, int64_t{p.out_channels / span}, int64_t{channel_tiles},
+          int64_t{rows.tiles}, int64_t{columns.tiles}}) {
       blocks = std::min(kMost, blocks * std::min(kMost, factor));
     }
     return blocks;

@@ -42,15 +42,16 @@ constexpr MmaPolicy policy_of(ConvGemmForm form, ConvGemmTile tile) {
 
 /// What a kernel keeps in shared memory: the ring, which becomes the sums; where pixels lie in y;
 /// and, of the form `gather`, the table of terms.
-template <class T, ConvGemmForm form, ConvGemmTile tile>
+template <class T, int kAxes, ConvGemmForm form, ConvGemmTile tile>
 struct ConvGemmShared {
   static constexpr MmaPolicy policy = policy_of(form, tile);
   static constexpr int kPixels = static_cast<int>(tile_pixels(tile));
   static constexpr int kOutputs = policy.shared_bytes();
   static constexpr int kTable = kOutputs + static_cast<int>(sizeof(ConvOutputPlaces<kPixels>));
   static constexpr int kBytes =
-      kTable +
-      (form == ConvGemmForm::gather ? ConvGather<T, kPixels, policy.threads()>::kTableBytes : 0);
+      kTable + (form == ConvGemmForm::gather
+                    ? ConvGather<T, kAxes, kPixels, policy.threads()>::kTableBytes
+                    : 0);
 };
 
 /// The part of a block in the whole.
@@ -132,7 +133,7 @@ __device__ inline void multiply_pair(const char* stage, const MmaWarp& warp, int
 
 /// Adds up all terms of the tile. Both forms: the barrier of a step says that its stage is there,
 /// and that everybody has finished with the one that is filled next.
-template <class Math, ConvGemmTile tile>
+template <class Math, int kAxes, ConvGemmTile tile>
 __device__ inline void add_up_vectors(
     const ConvGemmParams& params, const ConvGemmBlock& block, char* shared, const MmaWarp& warp,
     float (&sums)[policy_of(ConvGemmForm::vector, tile).blocks_a()]
@@ -141,12 +142,13 @@ __device__ inline void add_up_vectors(
   constexpr MmaPolicy policy = policy_of(ConvGemmForm::vector, tile);
   constexpr int kTerms = kRowBytes / static_cast<int>(sizeof(T)), kPairs = kChunks / 2;
   // Each pixel is located once, in the stage that is the last to be filled, behind a barrier.
-  auto* pixels = reinterpret_cast<ConvPixel*>(shared + (policy.stages - 1) * policy.stage_bytes());
+  auto* pixels =
+      reinterpret_cast<ConvPixel<kAxes>*>(shared + (policy.stages - 1) * policy.stage_bytes());
   if (const auto thread = static_cast<int>(threadIdx.x); thread < policy.tile_a) {
-    pixels[thread] = locate_pixel(params, block.first_pixel + thread);
+    pixels[thread] = locate_pixel<kAxes>(params, block.first_pixel + thread);
   }
   __syncthreads();
-  ConvVectors<T, policy.tile_a, policy.tile_b, policy.threads()> operands(
+  ConvVectors<T, kAxes, policy.tile_a, policy.tile_b, policy.threads()> operands(
       params, pixels_of<T>(params.conv, block), pixels, weights_of<T>(params, block));
   const int32_t num_steps = (params.num_terms - 1) / kTerms + 1;
   const auto load_step = [&](int32_t step, int stage) {
@@ -176,18 +178,18 @@ __device__ inline void add_up_vectors(
   }
 }
 
-template <class Math, ConvGemmTile tile>
+template <class Math, int kAxes, ConvGemmTile tile>
 __device__ inline void add_up_gathered(
     const ConvGemmParams& params, const ConvGemmBlock& block, char* shared, const MmaWarp& warp,
     float (&sums)[policy_of(ConvGemmForm::gather, tile).blocks_a()]
                  [policy_of(ConvGemmForm::gather, tile).blocks_b()][4]) {
   using T = typename Math::Element;
   constexpr MmaPolicy policy = policy_of(ConvGemmForm::gather, tile);
-  using Gather = ConvGather<T, policy.tile_b, policy.threads()>;
+  using Gather = ConvGather<T, kAxes, policy.tile_b, policy.threads()>;
   constexpr int kTerms = Gather::kTerms, kPairs = kChunks / 2;
   const Source<T> weights = weights_of<T>(params, block);
   Gather pixels(params, pixels_of<T>(params.conv, block), block.first_pixel,
-                shared + ConvGemmShared<T, ConvGemmForm::gather, tile>::kTable);
+                shared + ConvGemmShared<T, kAxes, ConvGemmForm::gather, tile>::kTable);
   const int32_t num_steps = (params.num_terms - 1) / kTerms + 1;
   const auto load_weights = [&](int32_t step, char* buffer) {
     if (step < num_steps && params.weight_is_contiguous) {
@@ -232,28 +234,28 @@ __device__ inline void add_up_gathered(
   }
 }
 
-template <class Math, ConvGemmForm form, ConvGemmTile tile>
+template <class Math, int kAxes, ConvGemmForm form, ConvGemmTile tile>
 __global__ void __launch_bounds__(policy_of(form, tile).threads(),
                                   policy_of(form, tile).blocks_per_multiprocessor)
     conv_implicit_gemm(const __grid_constant__ ConvGemmParams params, uint32_t tiles_p,
                        uint32_t tiles_c) {
   using T = typename Math::Element;
-  using Shared = ConvGemmShared<T, form, tile>;
+  using Shared = ConvGemmShared<T, kAxes, form, tile>;
   constexpr MmaPolicy policy = policy_of(form, tile);
   static_assert(policy.threads() >= Shared::kPixels && Shared::kBytes <= 99 * 1024);
   extern __shared__ __align__(128) char shared[];
   const ConvGemmBlock block = locate_block<tile>(params, tiles_p, tiles_c);
   auto* outputs = reinterpret_cast<ConvOutputPlaces<Shared::kPixels>*>(shared + Shared::kOutputs);
   if (const auto thread = static_cast<int>(threadIdx.x); thread < block.num_pixels) {
-    outputs->locate(params, thread, block.first_pixel + thread);
+    outputs->template locate<kAxes>(params, thread, block.first_pixel + thread);
   }
   const MmaWarp warp = locate_warp<policy>();
   float sums[policy.blocks_a()][policy.blocks_b()][4] = {};
   arch::follow_grid();
   if constexpr (form == ConvGemmForm::vector) {
-    add_up_vectors<Math, tile>(params, block, shared, warp, sums);
+    add_up_vectors<Math, kAxes, tile>(params, block, shared, warp, sums);
   } else {
-    add_up_gathered<Math, tile>(params, block, shared, warp, sums);
+    add_up_gathered<Math, kAxes, tile>(params, block, shared, warp, sums);
   }
 
   // The sums take the operands' place. What copies are pending now are empty groups.

@@ -24,30 +24,45 @@
 
 namespace wide::kernels {
 
-/// The digits of a term's number along its three axes.
+/// The digits of a term's number along its axes.
+template <int kAxes>
 struct ConvTerm {
-  int32_t digits[3];
+  int32_t digits[kAxes];
 };
 
-/// What a term adds to a pixel's place in x, and to its row's in the weight. One load.
+/// What a term adds to a pixel's place in x, and to its row's in the weight. Of images one load.
+template <int kAxes>
 struct alignas(16) ConvTermPlace {
   int32_t x, weight, row, column;
 };
+template <>
+struct alignas(16) ConvTermPlace<kVolumeAxes> {
+  int32_t x, weight, row, column, depth;
+};
 
-__device__ inline ConvTerm locate_term(const ConvTermAxis (&axes)[3], int32_t index) {
-  const int32_t rest = index / axes[0].count;
-  return {{index % axes[0].count, rest % axes[1].count, rest / axes[1].count}};
+template <int kAxes>
+__device__ inline ConvTerm<kAxes> locate_term(const ConvGemmParams& params, int32_t index) {
+  ConvTerm<kAxes> term;
+#pragma unroll
+  for (int i = 0; i < kAxes - 1; ++i) {
+    term.digits[i] = index % params.axes[i].count;
+    index /= params.axes[i].count;
+  }
+  term.digits[kAxes - 1] = index;
+  return term;
 }
 
 /// On to the same term of the next stage. No carry is more than 1, as no digit is above its count.
-__device__ inline void advance_term(const ConvTermAxis (&axes)[3], ConvTerm& term) {
+template <int kAxes>
+__device__ inline void advance_term(const ConvGemmParams& params, ConvTerm<kAxes>& term) {
   int32_t carry = 0;
 #pragma unroll
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < kAxes; ++i) {
+    const ConvTermAxis& axis = params.axes[i];
     int32_t& digit = term.digits[i];
-    digit += axes[i].per_stage + carry;
-    carry = digit >= axes[i].count ? 1 : 0;
-    if (i < 2 && carry != 0) digit -= axes[i].count;
+    digit += axis.per_stage + carry;
+    carry = digit >= axis.count ? 1 : 0;
+    if (i < kAxes - 1 && carry != 0) digit -= axis.count;
   }
 }
 
@@ -55,72 +70,98 @@ __device__ inline void advance_term(const ConvTermAxis (&axes)[3], ConvTerm& ter
 constexpr int32_t kNoRow = INT_MIN / 2;
 
 /// `index`: the term's number.
-__device__ inline ConvTermPlace place_of(const ConvGemmParams& params, const ConvTerm& term,
-                                         int32_t index) {
-  const ConvTermAxis(&axes)[3] = params.axes;
-  ConvTermPlace place{};
+template <int kAxes>
+__device__ inline ConvTermPlace<kAxes> place_of(const ConvGemmParams& params,
+                                                const ConvTerm<kAxes>& term, int32_t index) {
+  ConvTermPlace<kAxes> place{};
 #pragma unroll
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < kAxes; ++i) {
+    const ConvTermAxis& axis = params.axes[i];
     const int32_t digit = term.digits[i];
-    place.x += digit * axes[i].x, place.weight += digit * axes[i].weight;
-    place.row += digit * axes[i].row, place.column += digit * axes[i].column;
+    place.x += digit * axis.x, place.weight += digit * axis.weight;
+    place.row += digit * axis.row, place.column += digit * axis.column;
+    if constexpr (kAxes == kVolumeAxes) place.depth += digit * axis.depth;
   }
   if (index >= params.num_terms) place.row = kNoRow;
   return place;
 }
 
 /// Where a pixel's first term lies: in elements, and as a position, which padding makes negative.
-/// One load.
+/// Of images one load.
+template <int kAxes>
 struct alignas(16) ConvPixel {
   int64_t x;
   int32_t row, column;
-
-  /// Whether the term is one of x's positions: one comparison each, as below 0 is above all, and
-  /// no branch between them.
-  __device__ bool has(const ConvAxes& input, const ConvTermPlace& term) const {
-    const auto at_row = static_cast<uint32_t>(row + term.row);
-    const auto at_column = static_cast<uint32_t>(column + term.column);
-    return (at_row < static_cast<uint32_t>(input.height)) &
-           (at_column < static_cast<uint32_t>(input.width));
-  }
 };
+template <>
+struct alignas(16) ConvPixel<kVolumeAxes> {
+  int64_t x;
+  int32_t row, column, depth;
+};
+
+/// Whether the term is one of x's positions: one comparison each, as below 0 is above all, and no
+/// branch between them.
+template <int kAxes>
+__device__ inline bool has_term(const ConvParams& conv, const ConvPixel<kAxes>& pixel,
+                                const ConvTermPlace<kAxes>& term) {
+  const auto is_within = [](int32_t position, int32_t extent) {
+    return static_cast<uint32_t>(position) < static_cast<uint32_t>(extent);
+  };
+  const bool is_in_plane = is_within(pixel.row + term.row, conv.input.height) &
+                           is_within(pixel.column + term.column, conv.input.width);
+  if constexpr (kAxes == kVolumeAxes) {
+    return is_in_plane & is_within(pixel.depth + term.depth, conv.depth.input);
+  }
+  return is_in_plane;
+}
 
 /// A pixel's batch row and position in y.
 struct ConvPosition {
-  int64_t batch, row, column;
+  int64_t batch, depth, row, column;
 };
 
+template <int kAxes>
 __device__ inline ConvPosition locate_position(const ConvGemmParams& params, int64_t pixel) {
-  ConvPosition at;
+  ConvPosition at{};
   int64_t position;
   at.batch = params.positions.divide(pixel, position);
   at.row = params.columns.divide(position, at.column);
+  if constexpr (kAxes == kVolumeAxes) at.batch = params.planes.divide(at.batch, at.depth);
   return at;
 }
 
 /// One that does not exist has no position either.
-__device__ inline ConvPixel locate_pixel(const ConvGemmParams& params, int64_t pixel) {
-  if (pixel >= params.num_pixels) return {0, kNoRow, kNoRow};
+template <int kAxes>
+__device__ inline ConvPixel<kAxes> locate_pixel(const ConvGemmParams& params, int64_t index) {
+  ConvPixel<kAxes> pixel{};
+  pixel.row = pixel.column = kNoRow;
+  if (index >= params.num_pixels) return pixel;
   const ConvParams& conv = params.conv;
-  const ConvPosition at = locate_position(params, pixel);
+  const ConvPosition at = locate_position<kAxes>(params, index);
   const int64_t row = at.row * conv.stride.height - conv.padding.height;
   const int64_t column = at.column * conv.stride.width - conv.padding.width;
-  return {
-      at.batch * conv.x_strides.batch + row * conv.x_strides.row + column * conv.x_strides.column,
-      static_cast<int32_t>(row), static_cast<int32_t>(column)};
+  pixel.x =
+      at.batch * conv.x_strides.batch + row * conv.x_strides.row + column * conv.x_strides.column;
+  pixel.row = static_cast<int32_t>(row), pixel.column = static_cast<int32_t>(column);
+  if constexpr (kAxes == kVolumeAxes) {
+    const int64_t depth = at.depth * conv.depth.stride - conv.depth.padding;
+    pixel.x += depth * conv.depth.x;
+    pixel.depth = static_cast<int32_t>(depth);
+  }
+  return pixel;
 }
 
 /// Stages by vectors: `pixels` rows of x, then `channels` rows of the weight, which has as many
 /// terms in a row as it is long, a multiple of a vector.
-template <class T, int pixels, int channels, int threads>
+template <class T, int kAxes, int pixels, int channels, int threads>
 class ConvVectors {
  public:
-  __device__ ConvVectors(const ConvGemmParams& params, const T* x, const ConvPixel* table,
+  __device__ ConvVectors(const ConvGemmParams& params, const T* x, const ConvPixel<kAxes>* table,
                          const Source<T>& weight)
       : params_(params),
         x_(reinterpret_cast<uintptr_t>(x)),
         index_(thread() % kChunks * kVector),
-        term_(locate_term(params.axes, index_)),
+        term_(locate_term<kAxes>(params, index_)),
         weight_(reinterpret_cast<uintptr_t>(weight.base) +
                 (first_row() * weight.row_stride + index_) * kElement),
         rows_left_(weight.num_rows - first_row()) {
@@ -133,11 +174,11 @@ class ConvVectors {
     // A thread's rows are a multiple of the swizzle's period apart.
     static_assert(kRows % kChunks == 0);
     char* to = stage + chunk_offset<1>(first_row(), thread() % kChunks);
-    const ConvTermPlace place = place_of(params_, term_, index_);
+    const ConvTermPlace<kAxes> place = place_of(params_, term_, index_);
     const uintptr_t x = x_ + place.x * kElement;
 #pragma unroll
     for (int i = 0; i < kPixels; ++i) {
-      const int bytes = pixels_[i].has(params_.conv.input, place) ? kChunkBytes : 0;
+      const int bytes = has_term(params_.conv, pixels_[i], place) ? kChunkBytes : 0;
       const auto* from = reinterpret_cast<const void*>(x + pixels_[i].x * kElement);
       arch::cp_async_16(to + i * kRows * kRowBytes, from, bytes);
     }
@@ -150,7 +191,7 @@ class ConvVectors {
       arch::cp_async_16(to + (pixels + i * kRows) * kRowBytes, from, bytes);
     }
     index_ += kTerms, weight_ += kRowBytes;
-    advance_term(params_.axes, term_);
+    advance_term(params_, term_);
   }
 
  private:
@@ -171,19 +212,19 @@ class ConvVectors {
   // Addresses as numbers: those of what does not exist are formed, but not read.
   uintptr_t x_;
   int32_t index_;  ///< of the first term of this thread's chunk
-  ConvTerm term_;
+  ConvTerm<kAxes> term_;
   uintptr_t weight_;  ///< that term of the thread's first row
   int rows_left_;
-  ConvPixel pixels_[kPixels];
+  ConvPixel<kAxes> pixels_[kPixels];
 };
 
 /// Pixels by elements.
-template <class T, int pixels, int threads>
+template <class T, int kAxes, int pixels, int threads>
 class ConvGather {
  public:
   static constexpr int kVector = kChunkBytes / static_cast<int>(sizeof(T));
   static constexpr int kTerms = kRowBytes / static_cast<int>(sizeof(T));  // of a stage
-  static constexpr int kTableBytes = 2 * kTerms * static_cast<int>(sizeof(ConvTermPlace));
+  static constexpr int kTableBytes = 2 * kTerms * static_cast<int>(sizeof(ConvTermPlace<kAxes>));
   /// Of two chunks of a stage, those of one thread: neighbouring threads, neighbouring pixels.
   static constexpr int kChunksOfPair = 2 * pixels / threads;
   static_assert(kChunksOfPair == 1 || kChunksOfPair == 2);
@@ -193,11 +234,11 @@ class ConvGather {
   /// `terms`: kTableBytes of shared memory.
   __device__ ConvGather(const ConvGemmParams& params, const T* x, int64_t first_pixel, char* terms)
       : params_(params),
-        pixel_(locate_pixel(params, first_pixel + thread() % pixels)),
+        pixel_(locate_pixel<kAxes>(params, first_pixel + thread() % pixels)),
         x_(reinterpret_cast<uintptr_t>(x) + pixel_.x * static_cast<int64_t>(sizeof(T))),
-        terms_(reinterpret_cast<ConvTermPlace*>(terms)),
+        terms_(reinterpret_cast<ConvTermPlace<kAxes>*>(terms)),
         index_(thread()) {
-    if (thread() < kTerms) term_ = locate_term(params.axes, thread());
+    if (thread() < kTerms) term_ = locate_term<kAxes>(params, thread());
   }
 
   /// The terms of stage 0, 1, .. in turn; two are kept. Behind a barrier they may be read.
@@ -206,7 +247,7 @@ class ConvGather {
     terms_[slot_ + thread()] = place_of(params_, term_, index_);
     slot_ = kTerms - slot_;
     index_ += kTerms;
-    advance_term(params_.axes, term_);
+    advance_term(params_, term_);
   }
 
   /// This thread's part of chunks 2 * pair and the next of `stage`.
@@ -215,9 +256,9 @@ class ConvGather {
     for (int i = 0; i < kChunksOfPair; ++i) {
 #pragma unroll
       for (int e = 0; e < kVector; ++e) {
-        const ConvTermPlace place = terms(stage)[chunk_of(pair, i) * kVector + e];
+        const ConvTermPlace<kAxes> place = terms(stage)[chunk_of(pair, i) * kVector + e];
         const uintptr_t from = x_ + place.x * static_cast<int64_t>(sizeof(T));
-        values[i][e] = pixel_.has(params_.conv.input, place)
+        values[i][e] = has_term(params_.conv, pixel_, place)
                            ? arch::load(reinterpret_cast<const T*>(from))
                            : T{};
       }
@@ -240,7 +281,7 @@ class ConvGather {
 #pragma unroll 4
     for (int i = 0; i < rows * kTerms / threads; ++i) {
       const int row = (thread() + i * threads) / kTerms, term = (thread() + i * threads) % kTerms;
-      const ConvTermPlace place = terms(stage)[term];
+      const ConvTermPlace<kAxes> place = terms(stage)[term];
       const bool is_there = row < weight.num_rows && place.row != kNoRow;
       const T value = is_there ? weight.base[row * weight.row_stride + place.weight] : T{};
       char* chunk = tile + chunk_offset<1>(row, term / kVector);
@@ -255,17 +296,17 @@ class ConvGather {
   __device__ static int chunk_of(int pair, int i) {
     return 2 * pair + i + thread() / pixels;
   }
-  __device__ const ConvTermPlace* terms(int64_t stage) const {
+  __device__ const ConvTermPlace<kAxes>* terms(int64_t stage) const {
     return terms_ + stage % 2 * kTerms;
   }
 
   const ConvGemmParams& params_;
-  ConvPixel pixel_;
+  ConvPixel<kAxes> pixel_;
   uintptr_t x_;  ///< the pixel's first term: a number, as it may be padding
-  ConvTermPlace* terms_;
+  ConvTermPlace<kAxes>* terms_;
   int32_t slot_ = 0;
   int32_t index_;
-  ConvTerm term_{};
+  ConvTerm<kAxes> term_{};
 };
 
 }  // namespace wide::kernels

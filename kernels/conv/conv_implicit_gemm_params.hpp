@@ -3,8 +3,9 @@
 //
 // A convolution in the words of a matrix product: one member's group multiplies pixels (positions
 // of all batch rows) by output channels, and adds up terms. A term is an element of the weight's
-// row [channels, kernel height, kernel width], numbered as it lies in memory, so that a block reads
-// weights in lines, in either layout.
+// row [channels, kernel depth, height, width], numbered as it lies in memory, so that a block reads
+// weights in lines, in either layout. Kernels of images leave the depth out: they have three axes
+// of terms, kernels of volumes four.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +15,23 @@
 
 namespace wide::kernels {
 
-/// One of the three axes of a weight's row, and what a step along it changes.
+inline constexpr int kImageAxes = 3, kVolumeAxes = 4;  ///< of terms
+
+/// One of the axes of a weight's row, and what a step along it changes.
 struct ConvTermAxis {
-  int32_t count;        ///< its extent
-  int32_t per_stage;    ///< this axis' digit of a stage's number of terms
-  int32_t x, weight;    ///< elements
-  int32_t row, column;  ///< positions of x
+  int32_t count;               ///< its extent
+  int32_t per_stage;           ///< this axis' digit of a stage's number of terms
+  int32_t x, weight;           ///< elements
+  int32_t depth, row, column;  ///< positions of x
 };
 
 struct ConvGemmParams {
   ConvParams conv;
-  ConvTermAxis axes[3];  ///< the fastest first
+  ConvTermAxis axes[kVolumeAxes];  ///< the fastest first; of images the last has one step, 0
   int32_t num_terms;
   int64_t num_pixels;
-  Divisor positions, columns;  ///< of one batch row of y, and of one row of those
+  Divisor planes;              ///< of one batch row of y
+  Divisor positions, columns;  ///< of one plane of y, and of one row of those
   bool weight_is_contiguous, weight_is_aligned;
   bool y_has_vectors;   ///< four neighbours along the product's columns are neighbours in y
   bool y_has_channels;  ///< else, where columns are pixels: four channels of one are

@@ -24,13 +24,16 @@ struct ConvOutputPlaces {
   __device__ static int slot_of(int pixel) { return pixel % 4 * kRun + pixel / 4; }
 
   /// `pixel` of the tile is `index` of all.
+  template <int kAxes>
   __device__ void locate(const ConvGemmParams& params, int pixel, int64_t index) {
-    const ConvPosition at = locate_position(params, index);
-    const auto offset = [&](const ChannelStrides& strides) {
-      return at.batch * strides.batch + at.row * strides.row + at.column * strides.column;
+    const ConvPosition at = locate_position<kAxes>(params, index);
+    const auto offset = [&](const ChannelStrides& strides, int64_t depth_stride) {
+      const int64_t volume = kAxes == kVolumeAxes ? at.depth * depth_stride : 0;
+      return volume + at.batch * strides.batch + at.row * strides.row + at.column * strides.column;
     };
-    y[slot_of(pixel)] = offset(params.conv.y_strides);
-    residual[slot_of(pixel)] = offset(params.conv.residual_strides);
+    const ConvDepthAxis& depth = params.conv.depth;
+    y[slot_of(pixel)] = offset(params.conv.y_strides, depth.y);
+    residual[slot_of(pixel)] = offset(params.conv.residual_strides, depth.residual);
   }
 };
 

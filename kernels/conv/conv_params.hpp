@@ -18,6 +18,12 @@ struct ConvAxes {
   int32_t height, width;
 };
 
+/// The third axis of positions, that of volumes; images have a depth of 1.
+struct ConvDepthAxis {
+  int32_t input, output, kernel, stride, padding, dilation;
+  int64_t x, y, residual, weight;  ///< elements from one plane of an operand to the next
+};
+
 /// x [batch, members, in_channels, input], weight [members, out_channels, in_per_group, kernel], y
 /// and residual [batch, members, out_channels, output], bias [members, out_channels]; strides in
 /// elements. Member i's operands are i member strides behind member 0's.
@@ -31,6 +37,7 @@ struct ConvParams {
   int32_t in_channels, out_channels, groups;
   int32_t in_per_group, out_per_group;
   ConvAxes input, output, kernel, stride, padding, dilation;
+  ConvDepthAxis depth;
   ChannelStrides x_strides, y_strides, residual_strides;
   ConvWeightStrides weight_strides;
   int64_t bias_member_stride;

@@ -10,7 +10,8 @@
 // columns, rows, member}, 128 bytes of channels wide. Its pixels arrive as rows of shared memory,
 // as linear's do, with zeros for padding, for what a ragged tile has too many, and for the end of a
 // member's channels: no pixel's place is computed, and nothing of a neighbour is read. Tiles
-// with a halo bring x once for all taps (conv_wgmma_halo.cuh).
+// with a halo bring x once for all taps (conv_wgmma_halo.cuh). Volumes have an axis more than maps:
+// there a member's channels are a part of all, and a tile is in one plane of y.
 #pragma once
 
 #include <algorithm>
@@ -77,32 +78,35 @@ cudaError_t launch_conv_wgmma_tile(const ConvWgmmaParams& params, cudaStream_t s
   };
   const int64_t of_columns = tiles(conv.output.width, of.columns);
   const int64_t of_rows = tiles(conv.output.height, of.rows);
-  const int64_t of_batch = tiles(conv.batch, of.batch);
+  const int64_t of_batch = tiles(conv.batch, of.batch), planes = conv.depth.output;
   const int64_t of_channels = tiles(conv.out_channels, policy.tile_n);
   const int64_t chunks = tiles(conv.in_channels, kChannels);
-  const int64_t taps = int64_t{conv.kernel.height} * conv.kernel.width;
+  const int64_t taps_of_plane = int64_t{conv.kernel.height} * conv.kernel.width;
   // Each factor is checked before it is used, so that no product can overflow. What lies past the
   // end has 32-bit coordinates, too.
   const bool fits_halo = of.batch == kConvHaloBatch && of.columns >= kHaloColumns &&
                          int64_t{params.box.height} * params.box.width <= kConvHaloPositions;
   if (of.columns * of.rows * of.batch != policy.tile_m || (has_halo(tile) && !fits_halo) ||
       of_columns > kMost / of_rows || of_batch > kMost / (of_columns * of_rows) ||
-      of_channels > kMost / (of_columns * of_rows * of_batch) ||
-      conv.num_members > kMost / (of_columns * of_rows * of_batch * of_channels) ||
-      taps > kMost / chunks || of_channels * policy.tile_n > kMost || chunks * kChannels > kMost ||
+      planes > kMost / (of_columns * of_rows * of_batch) ||
+      of_channels > kMost / (of_columns * of_rows * of_batch * planes) ||
+      conv.num_members > kMost / (of_columns * of_rows * of_batch * planes * of_channels) ||
+      conv.depth.kernel > kMost / chunks || taps_of_plane > kMost / (chunks * conv.depth.kernel) ||
+      of_channels * policy.tile_n > kMost || chunks * kChannels > kMost ||
       of_batch * of.batch > kMost) {
     return cudaErrorInvalidConfiguration;
   }
   // Of the last chunk half a row of channels is enough where it has no more.
   const bool ends_in_half = conv.in_channels - (chunks - 1) * kChannels <= kChannels / 2;
-  const WgmmaGrid grid{
-      static_cast<uint32_t>(of_columns * of_rows * of_batch), static_cast<uint32_t>(of_channels),
-      static_cast<uint32_t>(of_columns * of_rows * of_batch * of_channels * conv.num_members),
-      static_cast<int32_t>(taps * chunks),
-      static_cast<int32_t>(taps * (ends_in_half ? chunks - 1 : chunks))};
+  const int64_t taps = taps_of_plane * conv.depth.kernel;
+  const int64_t of_pixels = of_columns * of_rows * of_batch * planes;
+  const WgmmaGrid grid{static_cast<uint32_t>(of_pixels), static_cast<uint32_t>(of_channels),
+                       static_cast<uint32_t>(of_pixels * of_channels * conv.num_members),
+                       static_cast<int32_t>(taps * chunks),
+                       static_cast<int32_t>(taps * (ends_in_half ? chunks - 1 : chunks))};
   const ConvWgmmaPlaces places =
       conv_wgmma_places(params, static_cast<uint32_t>(of_columns), static_cast<uint32_t>(of_rows),
-                        static_cast<uint32_t>(chunks), sizeof(T));
+                        static_cast<uint32_t>(chunks * conv.depth.kernel), sizeof(T));
   const auto kernel = conv_wgmma<T, tile>;
   const cudaError_t status = allow_shared_bytes(kernel, kSharedBytes);
   if (status != cudaSuccess) return status;

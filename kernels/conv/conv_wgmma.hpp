@@ -19,11 +19,16 @@ struct ConvWgmmaParams {
   /// with boxes of {.., kConvHaloBatch, box, 1}; weight as {channels, kernel columns,
   /// kernel rows, output channels, members} with boxes of {kConvWgmmaTileBytes, 1, 1,
   /// tile_channels, 1}; both with a swizzle of 128 bytes.
+  /// Of volumes, which have an axis more, members are channels: x as {members * channels, batch,
+  /// columns, rows, planes}, weight as {channels, kernel columns, kernel rows, kernel planes,
+  /// members
+  /// * output channels}, y as x.
   CUtensorMap x, weight;
   /// y as x, with boxes of {kConvWgmmaStoreChannels, first_pixels(rectangle,
   /// kConvWgmmaStorePixels), 1} and a swizzle of 128 bytes, where stores_boxes.
   CUtensorMap y;
   bool stores_boxes;  ///< for outputs of 16 bits
+  bool are_volumes;   ///< then a member's channels of x end with a stage or half of one
   ConvParams conv;  ///< of one group; x and weight are not looked at; a member stride of 0: shared
   ConvRectangle rectangle;  ///< of tile_pixels
   /// Columns and rows of x's box: the rectangle's or, of a tile that has_halo, all that its taps

@@ -5,6 +5,8 @@
 // one box of all positions that the taps reach, brought once for 128 bytes of channels. Of
 // stride 1.
 //
+// Of volumes a box is one plane's: taps of the kernel's planes are rounds of their own.
+//
 // What makes it possible is the order of pixels. A swizzled operand may begin at any group of eight
 // rows, and nowhere in between; a tap moves by positions. So a group is one position of eight batch
 // rows, and a tap is the same rows, so many groups further on:
@@ -49,7 +51,7 @@ __device__ void produce_halos(ConvHaloStorage<policy>& s, const ConvWork<T, poli
   for (uint32_t index = blockIdx.x; index < work.grid.count; index += gridDim.x) {
     ConvStages<T> stages = work.stages(index);
     for (int32_t step = 0; step < work.grid.num_steps; ++step) {
-      if (stages.is_first_tap()) {
+      if (stages.is_first_of_plane()) {
         // In the first round nobody has to give the stage back.
         arch::mbarrier_wait(&s.x_empty[x_ring.stage], x_ring.parity ^ 1);
         arch::Mbarrier* x_full = &s.x_full[x_ring.stage];
@@ -68,7 +70,7 @@ __device__ void produce_halos(ConvHaloStorage<policy>& s, const ConvWork<T, poli
   arch::launch_dependents();
 }
 
-/// Where a tap's rows begin in a box of x, in bytes, tap after tap.
+/// Where a tap's rows begin in a box of x, in bytes, tap after tap of a plane.
 struct ConvHaloTap {
   int32_t column_step, row_step;  ///< from a tap to the next one
   int32_t at = 0, row = 0;
@@ -99,7 +101,7 @@ __device__ inline void multiply_halos(ConvHaloStorage<policy>& s, const ConvWork
   const int first_byte = (position / columns * box_columns + position % columns) * kGroupBytes;
   const int block_bytes = (columns == kHaloColumns ? box_columns : kHaloColumns) * kGroupBytes;
   Ring<policy.stages> ring(tile * static_cast<uint32_t>(work.grid.num_steps));
-  Ring<kHaloStages> x_ring(tile * static_cast<uint32_t>(work.places.num_chunks));
+  Ring<kHaloStages> x_ring(tile * work.places.num_boxes);
   const bool is_first_lane = threadIdx.x % 32 == 0;
   ConvHaloTap tap(work.params.conv, work.params.box);
   uint32_t previous = 0, previous_x = x_ring.stage;

@@ -15,43 +15,46 @@ namespace wide::kernels {
 
 /// Where a tile or a block of it begins, in y.
 struct ConvTileAt {
-  int32_t member, batch, row, column, channel;
+  int32_t member, batch, depth, row, column, channel;
 };
 
 /// How pixels of a tile are numbered, and tiles of a member; what may be moved four at a time.
 struct ConvWgmmaPlaces {
   uint32_t tiles_of_columns, tiles_of_rows;
-  uint32_t num_chunks;          ///< of 128 bytes of a member's channels
+  uint32_t num_boxes;           ///< of x, with a halo: one for 128 bytes of channels of a plane
   int batch_bits, column_bits;  ///< of a pixel's number
   bool y_is_aligned, epilogue_is_aligned;
 
   /// `pixels` and `channels` further on in the tile.
   __device__ ConvTileAt moved(const ConvTileAt& at, int pixels, int channels) const {
     const int positions = pixels >> batch_bits;
-    return {at.member, at.batch + (pixels & ((1 << batch_bits) - 1)),
-            at.row + (positions >> column_bits), at.column + (positions & ((1 << column_bits) - 1)),
+    return {at.member,
+            at.batch + (pixels & ((1 << batch_bits) - 1)),
+            at.depth,
+            at.row + (positions >> column_bits),
+            at.column + (positions & ((1 << column_bits) - 1)),
             at.channel + channels};
   }
 };
 
 inline ConvWgmmaPlaces conv_wgmma_places(const ConvWgmmaParams& params, uint32_t tiles_of_columns,
-                                         uint32_t tiles_of_rows, uint32_t num_chunks,
+                                         uint32_t tiles_of_rows, uint32_t num_boxes,
                                          int64_t bytes) {
   constexpr int64_t kGroup = 4;
   const ConvParams& conv = params.conv;
   const auto bits = [](int32_t power) { return std::countr_zero(static_cast<uint32_t>(power)); };
-  const auto is_whole = [&](const void* pointer, const ChannelStrides& strides) {
+  const auto is_whole = [&](const void* pointer, const ChannelStrides& strides, int64_t plane) {
     return is_aligned(pointer, strides.row, strides.member, kGroup, bytes) &&
-           strides.batch % kGroup == 0 && strides.column % kGroup == 0;
+           strides.batch % kGroup == 0 && strides.column % kGroup == 0 && plane % kGroup == 0;
   };
   return {tiles_of_columns,
           tiles_of_rows,
-          num_chunks,
+          num_boxes,
           bits(params.rectangle.batch),
           bits(params.rectangle.columns),
-          is_whole(conv.y, conv.y_strides),
+          is_whole(conv.y, conv.y_strides, conv.depth.y),
           is_aligned(conv.bias, 0, conv.bias_member_stride, kGroup, bytes) &&
-              is_whole(conv.residual, conv.residual_strides)};
+              is_whole(conv.residual, conv.residual_strides, conv.depth.residual)};
 }
 
 /// The pixels of a block, the first of which is at `from`. Pixels of a block that begins within a
@@ -65,13 +68,16 @@ struct ConvRows {
     const ConvTileAt at = places.moved(from, row, 0);
     return at.column < conv.output.width && at.row < conv.output.height && at.batch < conv.batch;
   }
-  __device__ int64_t y(int row) const { return offset(row, conv.y_strides); }
-  __device__ int64_t residual(int row) const { return offset(row, conv.residual_strides); }
+  __device__ int64_t y(int row) const { return offset(row, conv.y_strides, conv.depth.y); }
+  __device__ int64_t residual(int row) const {
+    return offset(row, conv.residual_strides, conv.depth.residual);
+  }
 
  private:
-  __device__ int64_t offset(int row, const ChannelStrides& strides) const {
+  __device__ int64_t offset(int row, const ChannelStrides& strides, int64_t plane) const {
     const ConvTileAt at = places.moved(from, row, 0);
-    return at.batch * strides.batch + at.row * strides.row + at.column * strides.column;
+    return at.batch * strides.batch + at.depth * plane + at.row * strides.row +
+           at.column * strides.column;
   }
 };
 
@@ -138,7 +144,9 @@ __device__ inline void store_conv_block(const ConvWgmmaParams& params,
   if constexpr (kCanStoreBoxes<T>) {
     if (params.stores_boxes && is_short(to)) {
       return store_box(to, rows, storer, box_index++, sums, [&](const char* box) {
-        arch::store_tile(params.y, box, at.channel, at.batch, at.column, at.row, at.member);
+        const int32_t of_members = at.member * conv.out_channels + at.channel;
+        arch::store_tile(params.y, box, params.are_volumes ? of_members : at.channel, at.batch,
+                         at.column, at.row, params.are_volumes ? at.depth : at.member);
       });
     }
   }
