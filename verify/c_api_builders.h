@@ -266,11 +266,37 @@ static void test_attention(void) {
   wide_parameters_destroy(weights);
 }
 
+/* Planes (1, -2), (3, -4), (8, 6), (-7, 5), by 1 and by 10 times the plane three further on. */
+static void test_volumes(void) {
+  Layers l = begin_layers();
+  wide_parameters* weights = NULL;
+  wide_value planes = 0, y = 0;
+  const int64_t shape[5] = {WIDE_BATCH, 1, 4, 1, 2}, kernel[5] = {1, 1, 2, 1, 1};
+  float taps[2] = {1, 10};
+  const wide_view view = host_view(taps, 5, kernel);
+  OK(wide_parameters_create(&weights));
+  OK(wide_parameters_set(weights, "conv.weight", &view));
+  OK(wide_builder_reshape(l.builder, "planes", l.x, shape, 5, &planes));
+  const wide_conv_layer layer = {.struct_size = sizeof layer,
+                                 .kernel_height = 1,
+                                 .kernel_width = 1,
+                                 .has_no_bias = 1,
+                                 .kernel_depth = 2,
+                                 .stride_depth = 2,
+                                 .padding_depth = 1,
+                                 .dilation_depth = 3};
+  OK(wide_builder_conv(l.builder, "conv", planes, 1, &layer, &y));
+  EXPECT(&l, y, 80, 60, 3, -4);
+  check_layers(&l, weights);
+  wide_parameters_destroy(weights);
+}
+
 static void test_builders(void) {
   test_attention();
   test_elements();
   test_pools();
   test_recurrent();
+  test_volumes();
 }
 
 #endif

@@ -117,6 +117,36 @@ TEST_CASE("model: signals, dilated and grouped, and vectors of channels") {
   });
 }
 
+TEST_CASE("model: volumes, their norms and epilogues, in both layouts, and pools of their planes") {
+  check("volumes", [](GraphBuilder& g) {
+    const Value x = g.input("x", {kBatch, 3, 4, 6, 5});
+    Value h =
+        layers::conv(g, "conv", x, 6, {.padding = {1, 1}, .depth = {.kernel = 3, .padding = 1}});
+    h = pointwise(g, "act", layers::batchnorm(g, "bn", h), {.function = PointwiseFunction::relu});
+    const Value more = layers::conv(g, "more", h, 6,
+                                    {.kernel = {3, 1},
+                                     .padding = {1, 0},
+                                     .depth = {.kernel = 2, .padding = 2, .dilation = 4},
+                                     .groups = 3});
+    h = layers::add(g, "add", more, h);
+    const Value planes = layers::reshape(g, "planes", h, {kBatch, 24, 6, 5});
+    const Value pooled = layers::max_pool(g, "pool", planes, {.kernel = 2});
+    g.output("y", layers::linear(g, "fc", layers::flatten(g, "flat", pooled), 5));
+  });
+  check("volumes, channels last", [](GraphBuilder& g) {
+    const Value x = g.input("x", {kBatch, 3, 4, 6, 5});
+    const Value h = layers::conv(g, "conv", x, 8,
+                                 {.stride = {2, 1},
+                                  .depth = {.kernel = 2, .stride = 2},
+                                  .layout = ChannelLayout::channels_last,
+                                  .x_layout = ChannelLayout::channels_first});
+    g.output("y", layers::conv(g, "next", h, 4,
+                               {.kernel = {1, 2},
+                                .depth = {.kernel = 2, .padding = 1},
+                                .layout = ChannelLayout::channels_last}));
+  });
+}
+
 TEST_CASE("model: rows with residuals, sums and chains") {
   check("rows", [](GraphBuilder& g) {
     const Value x = g.input("x", {kBatch, 4, 12}), r = g.input("r", {kBatch, 4, 12});

@@ -80,6 +80,10 @@ wide_status wide_builder_conv(wide_builder* builder, const char* name, wide_valu
                          .stride = pair(given.stride_height, given.stride_width, 1),
                          .padding = {given.padding_height, given.padding_width},
                          .dilation = pair(given.dilation_height, given.dilation_width, 1),
+                         .depth = {.kernel = or_default(given.kernel_depth, int64_t{3}),
+                                   .stride = or_default(given.stride_depth, int64_t{1}),
+                                   .padding = given.padding_depth,
+                                   .dilation = or_default(given.dilation_depth, int64_t{1})},
                          .groups = or_default(given.groups, int64_t{1}),
                          .has_bias = given.has_no_bias == 0,
                          .layout = given.is_channels_last != 0 ? ChannelLayout::channels_last

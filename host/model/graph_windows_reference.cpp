@@ -3,6 +3,7 @@
 //
 // The reference's loops over windows and axes.
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <vector>
 
@@ -20,32 +21,57 @@ size_t z(int64_t i) {
 
 namespace {
 
+/// One axis of positions: of x and y, and the window between them.
+struct Along {
+  int64_t in, out, kernel, stride, padding, dilation;
+
+  /// The position of x that output `i` reads through a tap; -1 where it is padding.
+  int64_t read(int64_t i, int64_t tap) const {
+    const int64_t position = i * stride - padding + tap * dilation;
+    return position < in ? position : -1;
+  }
+};
+
+Along along(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
+  const int64_t out = (in + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
+  return {in, out, kernel, stride, padding, dilation};
+}
+
 /// Where a convolution's values lie: one formula for both layouts.
 struct Grid {
-  int64_t channels, height, width;
+  int64_t channels, depth, height, width;
   bool is_last;
-  int64_t row() const { return is_last ? width * channels : width; }
   int64_t column() const { return is_last ? channels : 1; }
   int64_t start(int64_t image, int64_t channel) const {
-    return image * channels * height * width + (is_last ? channel : channel * height * width);
+    const int64_t positions = depth * height * width;
+    return image * channels * positions + (is_last ? channel : channel * positions);
   }
+  int64_t row(int64_t plane, int64_t row) const {
+    return (plane * height + row) * width * column();
+  }
+};
+
+/// A convolution's axes; signals and images have some of one position.
+struct ConvAxes {
+  Along depth, rows, columns;
 };
 
 /// One weight's products with all that it meets, added to a channel of y: the innermost loop runs
 /// along a row, for networks take their time.
-void add_products(const ConvOp& op, double weight, const double* x, const Grid& in, int64_t p,
-                  int64_t q, double* y, const Grid& out, bool is_signal) {
-  for (int64_t i = 0; i < out.height; ++i) {
-    const int64_t from =
-        is_signal ? 0 : i * op.stride.height - op.padding.height + p * op.dilation.height;
-    if (from < 0 || from >= in.height) continue;
-    const int64_t offset = q * op.dilation.width - op.padding.width;
-    int64_t first = 0, end = out.width;
-    while (first < end && first * op.stride.width + offset < 0) ++first;
-    while (end > first && (end - 1) * op.stride.width + offset >= in.width) --end;
-    const double* row = x + from * in.row() + offset * in.column();
-    double* to = y + i * out.row();
-    const int64_t step = op.stride.width * in.column();
+void add_products(const ConvAxes& axes, double weight, const double* x, const Grid& in,
+                  const std::array<int64_t, 3>& tap, double* y, const Grid& out) {
+  const Along& columns = axes.columns;
+  const int64_t offset = tap[2] * columns.dilation - columns.padding;
+  int64_t first = 0, end = out.width;
+  while (first < end && first * columns.stride + offset < 0) ++first;
+  while (end > first && (end - 1) * columns.stride + offset >= in.width) --end;
+  const int64_t step = columns.stride * in.column();
+  for (int64_t i = 0; i < out.depth * out.height; ++i) {
+    const int64_t plane = axes.depth.read(i / out.height, tap[0]);
+    const int64_t from = axes.rows.read(i % out.height, tap[1]);
+    if (plane < 0 || from < 0) continue;
+    const double* row = x + in.row(plane, from) + offset * in.column();
+    double* to = y + out.row(i / out.height, i % out.height);
     for (int64_t j = first; j < end; ++j) to[j * out.column()] += weight * row[j * step];
   }
 }
@@ -53,33 +79,39 @@ void add_products(const ConvOp& op, double weight, const double* x, const Grid& 
 }  // namespace
 
 Doubles conv_of(const ConvOp& op, const Doubles& x, const Doubles& w) {
-  const bool is_signal = x.shape.size() == 3, is_last = op.layout == ChannelLayout::channels_last;
+  const size_t rank = x.shape.size();
+  const bool is_last = op.layout == ChannelLayout::channels_last;
   const bool x_is_last = op.x_layout.value_or(op.layout) == ChannelLayout::channels_last;
-  const auto c_axis = [&](bool last) { return last ? x.shape.size() - 1 : size_t{1}; };
-  const auto w_axis = [&](bool last) { return x.shape.size() - (last ? 2 : 1); };
-  const Grid in{x.shape[c_axis(x_is_last)], is_signal ? 1 : x.shape[w_axis(x_is_last) - 1],
-                x.shape[w_axis(x_is_last)], x_is_last};
-  const int64_t own = w.shape[1], kw = w.shape.back(), kh = is_signal ? 1 : w.shape[2];
-  const auto size = [](int64_t n, int64_t k, int64_t s, int64_t p, int64_t d) {
-    return (n + 2 * p - d * (k - 1) - 1) / s + 1;
-  };
-  const Grid out{
-      w.shape[0],
-      is_signal ? 1 : size(in.height, kh, op.stride.height, op.padding.height, op.dilation.height),
-      size(in.width, kw, op.stride.width, op.padding.width, op.dilation.width), is_last};
-  Doubles y{x.shape, std::vector<double>(z(x.shape[0] * out.channels * out.height * out.width))};
-  y.shape[c_axis(is_last)] = out.channels;
-  y.shape[w_axis(is_last)] = out.width;
-  if (!is_signal) y.shape[w_axis(is_last) - 1] = out.height;
-  const int64_t out_per_group = out.channels / op.groups;
+  const size_t column = x_is_last ? rank - 2 : rank - 1;
+  const auto kernel = [&](size_t from_last) { return w.shape[rank - 1 - from_last]; };
+  constexpr Along kNone{1, 1, 1, 1, 0, 1};
+  const ConvAxes axes{
+      rank < 5 ? kNone
+               : along(x.shape[column - 2], kernel(2), op.depth.stride, op.depth.padding,
+                       op.depth.dilation),
+      rank < 4 ? kNone
+               : along(x.shape[column - 1], kernel(1), op.stride.height, op.padding.height,
+                       op.dilation.height),
+      along(x.shape[column], kernel(0), op.stride.width, op.padding.width, op.dilation.width)};
+  const Grid in{x.shape[x_is_last ? rank - 1 : 1], axes.depth.in, axes.rows.in, axes.columns.in,
+                x_is_last};
+  const Grid out{w.shape[0], axes.depth.out, axes.rows.out, axes.columns.out, is_last};
+  Doubles y{x.shape, {}};
+  std::vector<int64_t> extents{out.depth, out.height, out.width};
+  extents.erase(extents.begin(), extents.end() - static_cast<std::ptrdiff_t>(rank - 2));
+  std::copy(extents.begin(), extents.end(), y.shape.begin() + (is_last ? 1 : 2));
+  y.shape[is_last ? rank - 1 : 1] = out.channels;
+  y.values.resize(z(x.shape[0] * out.channels * out.depth * out.height * out.width));
+  const int64_t own = w.shape[1], out_per_group = out.channels / op.groups;
+  const int64_t kh = axes.rows.kernel, kw = axes.columns.kernel, taps = axes.depth.kernel * kh * kw;
   for (int64_t b = 0; b < x.shape[0]; ++b)
     for (int64_t o = 0; o < out.channels; ++o)
       for (int64_t c = 0; c < own; ++c)
-        for (int64_t p = 0; p < kh; ++p)
-          for (int64_t q = 0; q < kw; ++q)
-            add_products(op, w.values[z(((o * own + c) * kh + p) * kw + q)],
-                         x.values.data() + in.start(b, o / out_per_group * own + c), in, p, q,
-                         y.values.data() + out.start(b, o), out, is_signal);
+        for (int64_t tap = 0; tap < taps; ++tap)
+          add_products(axes, w.values[z((o * own + c) * taps + tap)],
+                       x.values.data() + in.start(b, o / out_per_group * own + c), in,
+                       {tap / kw / kh, tap / kw % kh, tap % kw}, y.values.data() + out.start(b, o),
+                       out);
   return y;
 }
 

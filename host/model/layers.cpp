@@ -103,10 +103,11 @@ Value conv(GraphBuilder& g, const std::string& name, Value x, int64_t out_channe
                "graph: " + name + ": groups is " + std::to_string(layer.groups) +
                    ", expected a divisor of in_channels = " + std::to_string(in));
   const int64_t own = in / layer.groups;
-  const bool is_signal = g.type(x).shape.rank() == 3;
-  const Shape weight = is_signal
-                           ? Shape{out_channels, own, layer.kernel.width}
-                           : Shape{out_channels, own, layer.kernel.height, layer.kernel.width};
+  const int rank = g.type(x).shape.rank();
+  const auto& [height, width] = layer.kernel;
+  const Shape weight = rank == 3   ? Shape{out_channels, own, width}
+                       : rank == 4 ? Shape{out_channels, own, height, width}
+                                   : Shape{out_channels, own, layer.depth.kernel, height, width};
   std::vector<Operand> operands{{"x", x}, {"weight", g.parameter(name + ".weight", weight, dtype)}};
   if (layer.has_bias)
     operands.push_back({"bias", g.parameter(name + ".bias", {out_channels}, dtype)});
@@ -116,7 +117,12 @@ Value conv(GraphBuilder& g, const std::string& name, Value x, int64_t out_channe
             .dilation = layer.dilation,
             .layout = layer.layout,
             .x_layout = layer.x_layout};
-  if (is_signal) op.stride.height = op.dilation.height = 1, op.padding.height = 0;
+  if (rank == 3) op.stride.height = op.dilation.height = 1, op.padding.height = 0;
+  if (rank == 5) {
+    op.depth.stride = layer.depth.stride;
+    op.depth.padding = layer.depth.padding;
+    op.depth.dilation = layer.depth.dilation;
+  }
   return g.append(name, op, std::move(operands));
 }
 

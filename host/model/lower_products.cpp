@@ -113,9 +113,12 @@ void lower(Lowering& l, const Node& node, const MlpOp& op) {
 void lower(Lowering& l, const Node& node, const ConvOp& op) {
   const int64_t members = l.members_of(node);
   const Value x_value = node.operand("x");
-  const bool is_signal = l.graph().type(x_value).shape.rank() == 3;
+  const int rank = l.graph().type(x_value).shape.rank();
   const bool is_last = op.layout == ChannelLayout::channels_last;
-  const Dims order = !is_last ? Dims{} : is_signal ? Dims{0, 2, 1} : Dims{0, 2, 3, 1};
+  const Dims order = !is_last    ? Dims{}
+                     : rank == 3 ? Dims{0, 2, 1}
+                     : rank == 4 ? Dims{0, 2, 3, 1}
+                                 : Dims{0, 2, 3, 4, 1};
   // One x for all members: without groups their output channels are those of one convolution.
   const bool is_one = l.is_shared(x_value) && members > 1 && op.groups == 1;
   if (is_one) require_side_by_side(node.name, x_value, l.place(x_value));
@@ -136,6 +139,7 @@ void lower(Lowering& l, const Node& node, const ConvOp& op) {
   like.stride = op.stride;
   like.padding = op.padding;
   like.dilation = op.dilation;
+  like.depth = op.depth;
   like.layout = op.layout;
   like.x_layout = op.x_layout;
   like.allow_tf32 = l.options().allows_tf32;
@@ -143,8 +147,12 @@ void lower(Lowering& l, const Node& node, const ConvOp& op) {
   like.epilogue.residual = op.residual;
   const ConvPlan plan = make_conv_plan(l.context(), describe_conv(arguments(l.example()), like),
                                        l.plan_options(node, "conv"));
-  l.add(node, is_signal ? "conv1d" : "conv2d", plan.strategy(), plan.explain(),
-        plan.workspace_bytes(), {&x, &weight, &bias, &residual, &y},
+  l.add(node,
+        rank == 3   ? "conv1d"
+        : rank == 4 ? "conv2d"
+                    : "conv3d",
+        plan.strategy(), plan.explain(), plan.workspace_bytes(),
+        {&x, &weight, &bias, &residual, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 

@@ -60,6 +60,9 @@ void list(const ConvOp& op, Attributes& a) {
   a.add("stride", op.stride, PerAxis{});
   a.add("padding", op.padding, PerAxis{0, 0});
   a.add("dilation", op.dilation, PerAxis{});
+  a.add("depth_stride", op.depth.stride, int64_t{1});
+  a.add("depth_padding", op.depth.padding, int64_t{0});
+  a.add("depth_dilation", op.depth.dilation, int64_t{1});
   a.add("layout", layout_name(op.layout), layout_name(ChannelLayout::channels_first));
   a.add("x_layout", layout_name(op.x_layout.value_or(op.layout)), layout_name(op.layout));
   a.add("activation", activation_name(op.activation), activation_name(Activation::none));
@@ -180,7 +183,9 @@ void list(const EnsembleOp& op, Attributes& a) {
 struct Namer {
   int rank;  ///< of x
   std::string_view operator()(const LinearOp&) const { return "linear"; }
-  std::string_view operator()(const ConvOp&) const { return rank == 3 ? "conv1d" : "conv2d"; }
+  std::string_view operator()(const ConvOp&) const {
+    return rank == 3 ? "conv1d" : rank == 4 ? "conv2d" : "conv3d";
+  }
   std::string_view operator()(const AttentionOp&) const { return "attention"; }
   std::string_view operator()(const FlashAttentionOp&) const { return "flash_attention"; }
   std::string_view operator()(const RecurrentOp&) const { return "recurrent"; }

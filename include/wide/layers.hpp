@@ -29,13 +29,14 @@ Value linear(GraphBuilder& g, const std::string& name, Value x, int64_t out_feat
 struct ConvLayer {
   PerAxis kernel{3, 3};
   PerAxis stride{}, padding{0, 0}, dilation{};
+  ConvDepth depth{.kernel = 3};  ///< of volumes: all but input and the strides of operands
   int64_t groups = 1;
   bool has_bias = true;
   ChannelLayout layout = ChannelLayout::channels_first;
   std::optional<ChannelLayout> x_layout{};  ///< absent: as `layout`
 };
-/// conv1d where x has three axes (only the kernel's width counts), else conv2d.
-/// NAME.weight [Cout, Cin/groups, k..], NAME.bias [Cout]
+/// conv1d where x has three axes (only widths count), conv2d where it has four (depths do not),
+/// else conv3d. NAME.weight [Cout, Cin/groups, k..], NAME.bias [Cout]
 Value conv(GraphBuilder& g, const std::string& name, Value x, int64_t out_channels,
            const ConvLayer& layer);
 

@@ -34,12 +34,13 @@ struct LinearOp {
   friend bool operator==(const LinearOp&, const LinearOp&) = default;
 };
 
-/// x [B, Cin, L] or [B, Cin, H, W], weight [Cout, Cin/groups, k..], bias [Cout] or none, residual
-/// as y or none -> y. Channels last: x [B, L, Cin] or [B, H, W, Cin]; the weight stays as it is. x
+/// x [B, Cin, L], [B, Cin, H, W] or [B, Cin, D, H, W], weight [Cout, Cin/groups, k..], bias [Cout]
+/// or none, residual as y or none -> y. Channels last: x [B, .., Cin]; the weight stays as it is. x
 /// may have another layout than y.
 struct ConvOp {
   int64_t groups = 1;
   PerAxis stride{}, padding{0, 0}, dilation{};
+  ConvDepth depth{};  ///< stride, padding and dilation; the others are not looked at
   ChannelLayout layout = ChannelLayout::channels_first;
   std::optional<ChannelLayout> x_layout{};  ///< absent: as `layout`
   Activation activation = Activation::none;

@@ -65,8 +65,13 @@ typedef struct wide_conv_layer {
   int32_t has_no_bias;
   int32_t is_channels_last;
   wide_channels x_channels; /* WIDE_CHANNELS_AUTO: x's are where y's are */
+  int64_t kernel_depth;     /* 0: 3; of volumes, as the next three */
+  int64_t stride_depth;     /* 0: 1 */
+  int64_t padding_depth;    /* 0: none */
+  int64_t dilation_depth;   /* 0: 1 */
 } wide_conv_layer;
-/* conv1d where x has three axes (only the widths count), else conv2d. */
+/* conv1d where x has three axes (only the widths count), conv2d where it has four (depths do not),
+ * else conv3d. */
 WIDE_API wide_status wide_builder_conv(wide_builder* builder, const char* name, wide_value x,
                                        int64_t out_channels, const wide_conv_layer* options,
                                        wide_value* out);

@@ -12,7 +12,7 @@ namespace wide::onnx {
 
 namespace {
 
-/// Per axis of positions: one for signals, two for images.
+/// Per axis of positions: one for signals, two for images, three for volumes.
 struct Windows {
   std::vector<int64_t> kernel, stride, dilation, padding, behind;  ///< padding: in front
 };
@@ -68,15 +68,16 @@ void require_even_pads(Lowering& at, const Windows& w) {
   }
 }
 
+/// Of the last two axes.
 PerAxis pair(const std::vector<int64_t>& values, int64_t usual) {
-  return values.size() == 1 ? PerAxis{usual, values[0]} : PerAxis{values[0], values[1]};
+  return {values.size() == 1 ? usual : values[values.size() - 2], values.back()};
 }
 
-/// The positions of x [B, C, L] or [B, C, H, W].
+/// The positions of x [B, C, L], [B, C, H, W] or [B, C, D, H, W].
 std::span<const int64_t> positions_of(Lowering& at, Value x) {
   const Shape& shape = at.shape(x);
-  at.support(shape.rank() == 3 || shape.rank() == 4,
-             "has an input of " + std::to_string(shape.rank()) + " axes, expected 3 or 4");
+  at.support(shape.rank() >= 3 && shape.rank() <= 5,
+             "has an input of " + std::to_string(shape.rank()) + " axes, expected 3, 4 or 5");
   return {shape.begin() + 2, shape.end()};
 }
 
@@ -99,6 +100,11 @@ void lower_conv(Lowering& at) {
   op.stride = pair(w.stride, 1);
   op.padding = pair(w.padding, 0);
   op.dilation = pair(w.dilation, 1);
+  if (kernel.size() == 3) {
+    op.depth.stride = w.stride[0];
+    op.depth.padding = w.padding[0];
+    op.depth.dilation = w.dilation[0];
+  }
   std::vector<Operand> operands{{"x", x}, {"weight", at.parameter(1, at.dtype(x))}};
   if (at.has(2)) operands.push_back({"bias", at.parameter(2, at.dtype(x))});
   at.set(at.append(op, operands));
@@ -132,6 +138,19 @@ bool can_be_even(const Windows& w, std::span<const int64_t> positions, bool& rou
   return false;
 }
 
+/// Of volumes: a window's maximum is that of its planes' maxima, and as padding and ragged ends
+/// leave out whole rows and columns, its mean likewise. So planes are pooled as images, and then
+/// columns of planes: two calls of what there is.
+Value pool_volumes(Lowering& at, PoolingOp op, const PoolingWindow& depth, Value x) {
+  const Shape shape = at.shape(x);
+  const int64_t c = shape[1], planes = shape[2];
+  Value y = at.append(op, {{"x", at.reshaped(x, {kBatch, c * planes, shape[3], shape[4]})}});
+  const int64_t height = at.shape(y)[2], width = at.shape(y)[3];
+  op.rows = depth, op.columns = {};
+  y = at.append(op, {{"x", at.reshaped(y, {kBatch, c, planes, height * width})}});
+  return at.reshaped(y, {kBatch, c, at.shape(y)[2], height, width});
+}
+
 void lower_pool(Lowering& at, PoolingMode mode) {
   const Value x = at.x(0);
   const auto positions = positions_of(at, x);
@@ -144,7 +163,7 @@ void lower_pool(Lowering& at, PoolingMode mode) {
   op.mode = mode;
   op.ceil_mode = at.integer("ceil_mode", 0) != 0;
   op.columns = window(w, w.kernel.size() - 1);
-  if (w.kernel.size() == 2) op.rows = window(w, 0);
+  if (w.kernel.size() >= 2) op.rows = window(w, w.kernel.size() - 2);
   if (mode == PoolingMode::average) op.counts_padding = at.integer("count_include_pad", 0) != 0;
   for (size_t i = 0; i < kernel.size(); ++i) {
     at.support(w.padding[i] <= kernel[i] / 2,
@@ -154,7 +173,7 @@ void lower_pool(Lowering& at, PoolingMode mode) {
   const bool pads_count = mode == PoolingMode::average && op.counts_padding;
   if (w.padding != w.behind && (pads_count || !can_be_even(w, positions, op.ceil_mode)))
     require_even_pads(at, w);
-  at.set(at.append(op, {{"x", x}}));
+  at.set(w.kernel.size() == 3 ? pool_volumes(at, op, window(w, 0), x) : at.append(op, {{"x", x}}));
 }
 
 void lower_max_pool(Lowering& at) {
@@ -181,15 +200,20 @@ PoolingOp whole_window(PoolingMode mode, std::span<const int64_t> positions) {
   return op;
 }
 
-void lower_global_average(Lowering& at) {
+void lower_global(Lowering& at, PoolingMode mode) {
   at.only({});
-  const Value x = at.x(0);
-  at.set(at.append(whole_window(PoolingMode::average, positions_of(at, x)), {{"x", x}}));
+  Value x = at.x(0);
+  const Shape shape = at.shape(x);
+  const bool is_volume = positions_of(at, x).size() == 3;
+  if (is_volume) x = at.reshaped(x, {kBatch, shape[1], shape[2] * shape[3], shape[4]});
+  const Value y = at.append(whole_window(mode, positions_of(at, x)), {{"x", x}});
+  at.set(is_volume ? at.reshaped(y, {kBatch, shape[1], 1, 1, 1}) : y);
+}
+void lower_global_average(Lowering& at) {
+  lower_global(at, PoolingMode::average);
 }
 void lower_global_max(Lowering& at) {
-  at.only({});
-  const Value x = at.x(0);
-  at.set(at.append(whole_window(PoolingMode::max, positions_of(at, x)), {{"x", x}}));
+  lower_global(at, PoolingMode::max);
 }
 
 /// The axes of a reduction as the middle one of [B, outer, reduced, inner].
