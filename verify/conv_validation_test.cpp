@@ -234,6 +234,14 @@ TEST_CASE("conv: axes that nothing reaches over are left out") {
     like.kernel = {1, 2}, like.depth = {.input = 3, .kernel = 2};
     const ConvProblem p = complete_conv_problem(like);
     CHECK(without_idle_axes(p) == p);
+    // More than 32 bits count.
+    like.depth = {.input = int64_t{1} << 20}, like.batch = 1 << 12, like.kernel = {3, 3};
+    like.layout = ChannelLayout::channels_last;
+    CHECK(is_volume(without_idle_axes(complete_conv_problem(like))));
+    like.depth = {.input = 3, .kernel = 2}, like.batch = 1, like.kernel = {1, 1};
+    like.input = {1 << 16, 1 << 16};
+    CHECK(is_volume(without_idle_axes(complete_conv_problem(like))));
+    like.input = {4, 5}, like.batch = 3;
     like.depth = {}, like.kernel = {3, 3};
     CHECK(without_idle_axes(complete_conv_problem(like)) == complete_conv_problem(like));
   }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Volumes that are images: what nothing reaches over is no axis of a convolution.
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -37,9 +38,12 @@ std::vector<Folded> folded(ConvProblem& p) {
   return all;
 }
 
+constexpr int64_t kMostExtent = std::numeric_limits<int32_t>::max();  // of any extent
+
 /// Planes that nothing reaches over, as batch rows.
 bool fold_planes(ConvProblem& p) {
   const int64_t planes = p.depth.input;
+  if (planes > kMostExtent / p.batch) return false;
   for (const Folded& one : folded(p)) {
     if (p.batch > 1 && one.strides->batch != planes * *one.depth_stride) return false;
   }
@@ -51,6 +55,7 @@ bool fold_planes(ConvProblem& p) {
 
 /// A plane's positions, which nothing reaches over, as the columns of images whose rows are planes.
 bool fold_positions(ConvProblem& p) {
+  if (p.input.height > kMostExtent / p.input.width) return false;
   for (const Folded& one : folded(p)) {
     const bool is_line =
         p.input.height == 1 || one.strides->row == p.input.width * one.strides->column;
