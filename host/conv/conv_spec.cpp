@@ -371,9 +371,9 @@ const PrimitiveSpec& conv2d_spec() {
 const PrimitiveSpec& conv3d_spec() {
   static const PrimitiveSpec spec = make_spec(
       "conv3d",
-      {{"depth", "planes of positions D", int64_t{8}, {}, 1, {4, 5}},
-       {"height", "rows of positions in a plane H", int64_t{16}, {}, 1, {7, 5}},
-       {"width", "positions in a row W; 0: as height", int64_t{0}, {}, 0, {9, 11}},
+      {{"depth", "planes of positions D", int64_t{8}, {}, 1, {3, 2}},
+       {"height", "rows of positions in a plane H", int64_t{16}, {}, 1, {4, 3}},
+       {"width", "positions in a row W; 0: as height", int64_t{0}, {}, 0, {5, 3}},
        {"kernel_depth", "taps along the depth; 0: as kernel", int64_t{0}, {}, 0, {1, 2}}},
       sweeps(ints({2, 4, 8}), ints({1, 3}), {{"depth", ints({8})}, {"height", ints({16})}},
              {{"depth", ints({8, 16})}, {"height", ints({16, 32})}}));
