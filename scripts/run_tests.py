@@ -167,7 +167,7 @@ def run(test, timeout_s, programs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("builds", nargs="+", metavar="BUILD_DIR")
-    parser.add_argument("--timeout", type=float, default=1500, help="seconds for one program")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds for one program")
     parser.add_argument("--seconds", type=float, default=math.inf, help="for all of them")
     parser.add_argument("--alone-first", action="store_true")
     parser.add_argument("--leave-out", metavar="REGEX", type=re.compile, default=re.compile("(?!)"), help="names of tests")

@@ -134,7 +134,6 @@ CudnnConvolution bind_convolution(ConvCudnnGraph& g, const ConvProblem& p) {
 }  // namespace
 
 std::string conv_cudnn_unsupported_reason(const ConvProblem& p) {
-  if (is_volume(p)) return "it is not asked for volumes: its heuristics do not come back for some";
   if (p.num_members == 1) return "";
   const auto is_joined = [](int64_t member, int64_t channels, int64_t channel) {
     return member == channels * channel;
@@ -154,7 +153,6 @@ std::string conv_cudnn_unsupported_reason(const ConvProblem& p) {
 }
 
 std::string conv_cudnn_member_unsupported_reason(const ConvProblem& p) {
-  if (is_volume(p)) return "it is not asked for volumes: its heuristics do not come back for some";
   // Of a single member, too: whether cuDNN computes a member does not depend on how many there are.
   for (const auto& [name, stride] : {std::pair{"x", p.x.member},
                                      {"weight", p.weight.member},

@@ -1,12 +1,8 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// conv1d, conv2d and conv3d for bench and verify: one workload under three names, whose positions
-// are one axis, two or three.
-#include <algorithm>
-#include <utility>
-#include <vector>
-
+// conv1d and conv2d for bench and verify: one workload under two names, whose positions are one
+// axis or two.
 #include "host/conv/conv_cudnn.hpp"
 #include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_reference.hpp"
@@ -19,9 +15,8 @@ namespace wide::catalog {
 
 namespace {
 
-/// Axes of positions.
-int position_axes(const Case& point) {
-  return point.op() == "conv1d" ? 1 : point.op() == "conv2d" ? 2 : 3;
+bool is_2d(const Case& point) {
+  return point.op() == "conv2d";
 }
 
 /// The one place where axis values become a problem.
@@ -48,23 +43,15 @@ ConvProblem problem_of(const Case& point) {
     p.out_channels = p.in_channels;
   }
   if (p.padding.width < 0) p.padding.width = p.kernel.width / 2 * p.dilation.width;
-  if (position_axes(point) == 1) {
-    p.input.width = point.integer("length");
-  } else {
+  if (is_2d(point)) {
     p.input.height = point.integer("height");
     p.input.width = or_else("width", p.input.height);
     p.stride.height = p.stride.width;
     p.padding.height = p.padding.width;
     p.dilation.height = p.dilation.width;
     p.kernel.height = p.kernel.width;
-  }
-  if (position_axes(point) == 3) {
-    ConvDepth& d = p.depth;
-    d.input = point.integer("depth");
-    d.kernel = form == "pointwise" ? 1 : or_else("kernel_depth", p.kernel.width);
-    d.stride = p.stride.width, d.dilation = p.dilation.width, d.padding = p.padding.width;
-    const bool is_default = point.integer("padding") < 0;
-    if (is_default) d.padding = d.kernel / 2 * d.dilation;
+  } else {
+    p.input.width = point.integer("length");
   }
   p.layout =
       point.word("layout") == "last" ? ChannelLayout::channels_last : ChannelLayout::channels_first;
@@ -90,49 +77,42 @@ std::string impossible_reason(const Case& point) {
            " and " + std::to_string(p.out_channels) + " channels";
   }
   const PerAxis output = conv_output_size(p);
-  return std::min({conv_output_depth(p), output.height, output.width}) < 1
-             ? "the kernel is larger than the padded input"
-             : "";
+  return output.height < 1 || output.width < 1 ? "the kernel is larger than the padded input" : "";
 }
-
-constexpr const PackedOperand* kPackingsFirst[] = {&operands::conv1d_x, &operands::conv2d_x,
-                                                   &operands::conv3d_x};
-constexpr const PackedOperand* kPackingsLast[] = {&operands::conv1d_x_channels_last,
-                                                  &operands::conv2d_x_channels_last,
-                                                  &operands::conv3d_x_channels_last};
-constexpr const PackedOperand* kPackingsOfWeights[] = {
-    &operands::conv1d_weight, &operands::conv2d_weight, &operands::conv3d_weight};
 
 class ConvWorkload final : public PackedWorkload {
  public:
   ConvWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
       : PackedWorkload(context, point.integer("n"), options),
         shape_(complete_conv_problem(problem_of(point))),
-        output_(conv_output_size(shape_)),
-        output_depth_(conv_output_depth(shape_)) {
+        output_(conv_output_size(shape_)) {
     const ConvProblem& p = shape_;
-    const int num_axes = position_axes(point);
     const auto packing_of = [&](ChannelLayout layout) -> const PackedOperand& {
-      return layout == ChannelLayout::channels_last ? *kPackingsLast[num_axes - 1]
-                                                    : *kPackingsFirst[num_axes - 1];
+      const bool is_last = layout == ChannelLayout::channels_last;
+      if (!is_2d(point)) return is_last ? operands::conv1d_x_channels_last : operands::conv1d_x;
+      return is_last ? operands::conv2d_x_channels_last : operands::conv2d_x;
     };
-    const auto shaped = [&](ChannelLayout layout, int64_t outer, int64_t channels, int64_t depth,
+    const auto shaped = [&](ChannelLayout layout, int64_t outer, int64_t channels,
                             const PerAxis& size) {
-      return conv_shape(layout, num_axes + 2, outer, channels, depth, size);
+      const bool is_last = layout == ChannelLayout::channels_last;
+      if (!is_2d(point)) {
+        return is_last ? Shape{outer, size.width, channels} : Shape{outer, channels, size.width};
+      }
+      return is_last ? Shape{outer, size.height, size.width, channels}
+                     : Shape{outer, channels, size.height, size.width};
     };
     const PackedOperand& packing = packing_of(p.layout);
     const Distribution parameters = linear_parameter_distribution(options.fill);
     x_ = &add_operand(packing_of(x_layout_of(p)), p.dtype,
-                      shaped(x_layout_of(p), p.batch, p.in_channels, p.depth.input, p.input),
+                      shaped(x_layout_of(p), p.batch, p.in_channels, p.input),
                       linear_input_distribution(options.fill, p.dtype, p.epilogue, conv_terms(p)));
     weight_ = &add_operand(
-        *kPackingsOfWeights[num_axes - 1], p.dtype,
-        shaped(p.layout, p.out_channels, p.in_channels / p.groups, p.depth.kernel, p.kernel),
-        parameters);
+        is_2d(point) ? operands::conv2d_weight : operands::conv1d_weight, p.dtype,
+        shaped(p.layout, p.out_channels, p.in_channels / p.groups, p.kernel), parameters);
     if (p.epilogue.has_bias) {
       bias_ = &add_operand(operands::conv_bias, p.dtype, {p.out_channels}, parameters);
     }
-    const Shape y = shaped(p.layout, p.batch, p.out_channels, output_depth_, output_);
+    const Shape y = shaped(p.layout, p.batch, p.out_channels, output_);
     if (p.epilogue.residual != Residual::none) {
       residual_ = &add_operand(packing, p.dtype, y, parameters);
     }
@@ -191,6 +171,8 @@ class ConvWorkload final : public PackedWorkload {
     const ConvReferenceOperands operands{x_->values(member), weight_->values(member),
                                          values_of(bias_, member), values_of(residual_, member)};
     const bool is_last = p.layout == ChannelLayout::channels_last;
+    const int64_t middle = is_last ? output_.width : output_.height;
+    const int64_t outer = is_last ? output_.height : p.out_channels;
     ProductSum judged{.terms = conv_terms(p),
                       .dtype = p.dtype,
                       .y_dtype = p.dtype,
@@ -198,14 +180,12 @@ class ConvWorkload final : public PackedWorkload {
                       .activation = p.epilogue.activation};
     for (size_t i = 0; i < values.size(); ++i) {
       const auto along = static_cast<int64_t>(i);
-      int64_t rest = row;
-      const auto next = [&](int64_t extent) { return std::exchange(rest, rest / extent) % extent; };
-      ConvOutput at;
-      at.column = is_last ? next(output_.width) : along;
-      at.row = next(output_.height);
-      at.depth = next(output_depth_);
-      at.channel = is_last ? along : next(p.out_channels);
-      at.batch = rest;
+      ConvOutput at{.batch = row / middle / outer};
+      if (is_last) {
+        at.row = row / middle % outer, at.column = row % middle, at.channel = along;
+      } else {
+        at.channel = row / middle % outer, at.row = row % middle, at.column = along;
+      }
       const ConvSum sum = conv_reference_sum(p, operands, at);
       judged.value = sum.value;
       judged.magnitude = sum.magnitude;
@@ -228,7 +208,6 @@ class ConvWorkload final : public PackedWorkload {
  private:
   ConvProblem shape_;
   PerAxis output_;
-  int64_t output_depth_;
   Operand* x_ = nullptr;
   Operand* weight_ = nullptr;
   Operand* bias_ = nullptr;
@@ -365,18 +344,6 @@ const PrimitiveSpec& conv2d_spec() {
                  {"width", "positions in a row W; 0: as height", int64_t{0}, {}, 0, {9, 11}}},
                 sweeps(ints({4, 8, 16}), ints({1, 3, 5}), {{"height", ints({32})}},
                        {{"height", ints({16, 32, 56})}, {"width", ints({16, 32, 56})}}));
-  return spec;
-}
-
-const PrimitiveSpec& conv3d_spec() {
-  static const PrimitiveSpec spec = make_spec(
-      "conv3d",
-      {{"depth", "planes of positions D", int64_t{8}, {}, 1, {3, 2}},
-       {"height", "rows of positions in a plane H", int64_t{16}, {}, 1, {4, 3}},
-       {"width", "positions in a row W; 0: as height", int64_t{0}, {}, 0, {5, 3}},
-       {"kernel_depth", "taps along the depth; 0: as kernel", int64_t{0}, {}, 0, {1, 2}}},
-      sweeps(ints({2, 4, 8}), ints({1, 3}), {{"depth", ints({8})}, {"height", ints({16})}},
-             {{"depth", ints({8, 16})}, {"height", ints({16, 32})}}));
   return spec;
 }
 

@@ -147,12 +147,8 @@ void lower(Lowering& l, const Node& node, const ConvOp& op) {
   like.epilogue.residual = op.residual;
   const ConvPlan plan = make_conv_plan(l.context(), describe_conv(arguments(l.example()), like),
                                        l.plan_options(node, "conv"));
-  l.add(node,
-        rank == 3   ? "conv1d"
-        : rank == 4 ? "conv2d"
-                    : "conv3d",
-        plan.strategy(), plan.explain(), plan.workspace_bytes(),
-        {&x, &weight, &bias, &residual, &y},
+  l.add(node, operation_name(l.graph(), node), plan.strategy(), plan.explain(),
+        plan.workspace_bytes(), {&x, &weight, &bias, &residual, &y},
         [=](const Bases& at, const Execution& e) { plan.run(arguments(at), e); });
 }
 

@@ -13,10 +13,6 @@ namespace wide::kernels {
 
 namespace {
 
-bool is_volume(const ConvParams& conv) {
-  return conv.depth.input > 1 || conv.depth.kernel > 1 || conv.depth.padding > 0;
-}
-
 /// Digits of a stage's number of terms, so that kernels advance without a division.
 void set_axes(ConvGemmParams& params, int32_t terms_of_stage) {
   const ConvParams& conv = params.conv;
@@ -37,10 +33,10 @@ void set_axes(ConvGemmParams& params, int32_t terms_of_stage) {
   std::array<ConvTermAxis, kVolumeAxes> order{column, row, channel, depth};
   if (is_channels_last) {
     order = {channel, column, row, depth};
-  } else if (is_volume(conv)) {
+  } else if (conv.depth.has_planes()) {
     order = {column, row, depth, channel};
   }
-  const int num_axes = is_volume(conv) ? kVolumeAxes : kImageAxes;
+  const int num_axes = conv.depth.has_planes() ? kVolumeAxes : kImageAxes;
   int32_t rest = terms_of_stage, contiguous = 1;
   params.weight_is_contiguous = true;
   for (int i = 0; i < kVolumeAxes; ++i) {
@@ -130,7 +126,8 @@ cudaError_t launch_conv_implicit_gemm(const ConvParams& conv, Dtype dtype,
   ConvGemmParams params = gemm_params(conv, bytes);
   const auto form = has_vectors(params, bytes) ? ConvGemmForm::vector : ConvGemmForm::gather;
   set_output_vectors(params, form, bytes);
-  const auto launch = is_volume(conv) ? launch_conv_gemm_of_volumes : launch_conv_gemm<kImageAxes>;
+  const auto launch =
+      conv.depth.has_planes() ? launch_conv_gemm_of_volumes : launch_conv_gemm<kImageAxes>;
   return launch(params, form, dtype, tiles, stream);
 }
 

@@ -22,6 +22,9 @@ struct ConvAxes {
 struct ConvDepthAxis {
   int32_t input, output, kernel, stride, padding, dilation;
   int64_t x, y, residual, weight;  ///< elements from one plane of an operand to the next
+
+  /// Else there is one plane, of x, the kernel and y.
+  constexpr bool has_planes() const { return input > 1 || kernel > 1 || padding > 0; }
 };
 
 /// x [batch, members, in_channels, input], weight [members, out_channels, in_per_group, kernel], y
