@@ -191,7 +191,7 @@ void GlobalMemory::require(const Thread& thread, uint64_t address, int64_t bytes
   const Buffer* buffer = state_->buffer_at(address);
   if (buffer == nullptr || buffer->info.is_freed ||
       address + static_cast<uint64_t>(bytes) > buffer->end() ||
-      address % static_cast<uint64_t>(alignment) != 0) {
+      (address & (static_cast<uint64_t>(alignment) - 1)) != 0) {
     state_->refuse(thread, address, bytes, alignment, what, at);
   }
 }

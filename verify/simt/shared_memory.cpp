@@ -36,7 +36,7 @@ struct SharedMemory::Shadow {
   struct Access {
     Thread& thread;
     SharedAccess kind;
-    Location at;
+    const Location& at;
     uint32_t location;
     uint32_t begin;  ///< offset of the access
     Epoch writer{};  ///< of write_as, else the thread's own
@@ -59,9 +59,11 @@ struct SharedMemory::Shadow {
     }
   }
 
-  void report(FindingKind kind, const std::string& text, const Access& access,
-              uint32_t against = 0) const {
-    block.launch.report(kind, block, text, access.at, lines[against]);
+  /// `text` makes the words: out of line, since hardly any access is one to report.
+  template <class Text>
+  [[gnu::cold, gnu::noinline]] void report(FindingKind kind, const Access& access, uint32_t against,
+                                           const Text& text) const {
+    block.launch.report(kind, block, text(), access.at, lines[against]);
   }
   static std::string where(const Access& access, int level, size_t index) {
     return place(std::max(access.begin, static_cast<uint32_t>(index << level)));
@@ -98,36 +100,35 @@ struct SharedMemory::Shadow {
 void SharedMemory::Shadow::check_mbarrier(const Access& access, const SharedCell& cell, int level,
                                           size_t index, const char* does) const {
   if ((cell.flags & SharedCell::kMbarrier) == 0) return;
-  report(FindingKind::mbarrier,
-         to_string(access.thread) + " " + does + where(access, level, index) +
-             ", which is an mbarrier's until its mbarrier.inval",
-         access, cell.location);
+  report(FindingKind::mbarrier, access, cell.location, [=] {
+    return to_string(access.thread) + " " + does + where(access, level, index) +
+           ", which is an mbarrier's until its mbarrier.inval";
+  });
 }
 
 void SharedMemory::Shadow::check_read(const Access& access, SharedCell& cell, int level,
                                       size_t index) {
-  const Thread& reader = access.thread;
   check_mbarrier(access, cell, level, index, "reads");
   if ((cell.flags & SharedCell::kInitialised) == 0) {
-    report(FindingKind::uninitialised_read,
-           to_string(reader) + " reads" + where(access, level, index) +
-               ", which nothing has written in this block",
-           access);
+    report(FindingKind::uninitialised_read, access, 0, [=] {
+      return to_string(access.thread) + " reads" + where(access, level, index) +
+             ", which nothing has written in this block";
+    });
     cell.flags |= SharedCell::kInitialised;  // said once
   }
   if (cell.writer == SharedCell::kNobody) return;
   const Epoch written{cell.writer, cell.time};
   if ((cell.flags & SharedCell::kInFlight) != 0) {
-    report(FindingKind::in_flight,
-           to_string(reader) + " reads" + where(access, level, index) + " while a cp.async of " +
-               slot_name(cell.writer) + " to it has not been waited for",
-           access, cell.location);
-  } else if (cell.writer != reader.index && !access.knows(written) &&
+    report(FindingKind::in_flight, access, cell.location, [=, this] {
+      return to_string(access.thread) + " reads" + where(access, level, index) +
+             " while a cp.async of " + slot_name(written.slot) + " to it has not been waited for";
+    });
+  } else if (written.slot != access.thread.index && !access.knows(written) &&
              !(access.is_atomic() && (cell.flags & SharedCell::kAtomic) != 0)) {
-    report(FindingKind::race,
-           to_string(reader) + " reads" + where(access, level, index) + " that " +
-               slot_name(cell.writer) + " wrote" + kUnsynchronised,
-           access, cell.location);
+    report(FindingKind::race, access, cell.location, [=, this] {
+      return to_string(access.thread) + " reads" + where(access, level, index) + " that " +
+             slot_name(written.slot) + " wrote" + kUnsynchronised;
+    });
   }
   if (access.kind == SharedAccess::async_proxy) check_proxy(access, cell, level, index, "reads");
 }
@@ -142,11 +143,11 @@ void SharedMemory::Shadow::check_proxy(const Access& access, const SharedCell& c
       access.thread.proxy_known.includes({cell.writer, cell.time})) {
     return;
   }
-  report(FindingKind::proxy,
-         "the async proxy, for " + to_string(access.thread) + ", " + does +
-             where(access, level, index) + " that " + to_string(writer) +
-             " wrote through the generic proxy, without fence.proxy.async in between",
-         access, cell.location);
+  report(FindingKind::proxy, access, cell.location, [&] {
+    return "the async proxy, for " + to_string(access.thread) + ", " + does +
+           where(access, level, index) + " that " + to_string(writer) +
+           " wrote through the generic proxy, without fence.proxy.async in between";
+  });
 }
 
 void SharedMemory::Shadow::note_reader(const Access& access, SharedCell& cell, int level,
@@ -168,20 +169,20 @@ void SharedMemory::Shadow::note_reader(const Access& access, SharedCell& cell, i
 
 void SharedMemory::Shadow::check_write(const Access& access, const SharedCell& cell, int level,
                                        size_t index) {
-  const Thread& thread = access.thread;
   check_mbarrier(access, cell, level, index, "writes");
   if (cell.writer != SharedCell::kNobody) {
+    const Epoch written{cell.writer, cell.time};
     if ((cell.flags & SharedCell::kInFlight) != 0) {
-      report(FindingKind::in_flight,
-             to_string(thread) + " writes" + where(access, level, index) + " while a cp.async of " +
-                 slot_name(cell.writer) + " to it has not been waited for",
-             access, cell.location);
-    } else if (cell.writer != thread.index && !access.knows({cell.writer, cell.time}) &&
+      report(FindingKind::in_flight, access, cell.location, [=, this] {
+        return to_string(access.thread) + " writes" + where(access, level, index) +
+               " while a cp.async of " + slot_name(written.slot) + " to it has not been waited for";
+      });
+    } else if (written.slot != access.thread.index && !access.knows(written) &&
                !(access.is_atomic() && (cell.flags & SharedCell::kAtomic) != 0)) {
-      report(FindingKind::race,
-             to_string(thread) + " writes" + where(access, level, index) + " over what " +
-                 slot_name(cell.writer) + " wrote" + kUnsynchronised,
-             access, cell.location);
+      report(FindingKind::race, access, cell.location, [=, this] {
+        return to_string(access.thread) + " writes" + where(access, level, index) + " over what " +
+               slot_name(written.slot) + " wrote" + kUnsynchronised;
+      });
     } else if (access.kind == SharedAccess::async_proxy) {
       // A generic write may come last all the same; generic reads are over where threads say so.
       check_proxy(access, cell, level, index, "writes");
@@ -199,10 +200,10 @@ void SharedMemory::Shadow::check_readers(const Access& access, const SharedCell&
       if (reader.time == 0 || (access.is_atomic() && reader.is_atomic)) continue;
       const int slot = warp * kLanes + static_cast<int>(reader.lane);
       if (slot == access.thread.index || access.knows({slot, reader.time})) continue;
-      report(FindingKind::race,
-             to_string(access.thread) + " writes" + where(access, level, index) + " over what " +
-                 slot_name(slot) + " read" + kUnsynchronised,
-             access, reader.location);
+      report(FindingKind::race, access, reader.location, [=, this] {
+        return to_string(access.thread) + " writes" + where(access, level, index) + " over what " +
+               slot_name(slot) + " read" + kUnsynchronised;
+      });
       break;
     }
   }
@@ -218,16 +219,16 @@ void SharedMemory::Shadow::check_async_readers(const Access& access, int64_t byt
         return to_string(access.thread) + " writes" + where(access, SharedShadow::kCoarsest, unit);
       };
       if (reads.under_way > 0) {
-        report(FindingKind::in_flight,
-               writes() + " while an asynchronous operation of " + slot_name(reads.issuer) +
-                   " may still be reading it",
-               access, reads.location);
+        report(FindingKind::in_flight, access, reads.location, [&] {
+          return writes() + " while an asynchronous operation of " + slot_name(reads.issuer) +
+                 " may still be reading it";
+        });
       } else if (!access.knows({reads.slot, reads.time})) {
-        const bool is_thread = reads.slot < block.num_threads();
-        report(FindingKind::race,
-               writes() + " over what " + (is_thread ? "an asynchronous operation of " : "") +
-                   slot_name(reads.slot) + " read" + kUnsynchronised,
-               access, reads.location);
+        report(FindingKind::race, access, reads.location, [&] {
+          const bool is_thread = reads.slot < block.num_threads();
+          return writes() + " over what " + (is_thread ? "an asynchronous operation of " : "") +
+                 slot_name(reads.slot) + " read" + kUnsynchronised;
+        });
       }
     }
   }
@@ -263,10 +264,19 @@ std::byte* SharedMemory::at(uint32_t address) {
 }
 
 void SharedMemory::require(const Thread& thread, uint32_t address, int64_t bytes, int64_t alignment,
-                           const char* what, Location at) {
+                           const char* what, const Location& at) {
   const int64_t offset = int64_t{address} - kSharedBase;
   const bool is_inside = offset >= 0 && offset + bytes <= this->bytes();
-  if (is_inside && address % alignment == 0) return;
+  // Alignments are powers of two: a division a lane would be most of what this costs.
+  if (!is_inside || (address & (alignment - 1)) != 0) {
+    refuse(thread, address, bytes, alignment, what, at);
+  }
+}
+
+void SharedMemory::refuse(const Thread& thread, uint32_t address, int64_t bytes, int64_t alignment,
+                          const char* what, const Location& at) {
+  const int64_t offset = int64_t{address} - kSharedBase;
+  const bool is_inside = offset >= 0 && offset + bytes <= this->bytes();
   std::string text = std::string(what) + " of " + std::to_string(bytes) + " bytes at ";
   text += offset >= 0 ? place(static_cast<uint32_t>(offset)).substr(1)
                       : "shared address " + hexadecimal(address);
@@ -286,7 +296,7 @@ void SharedMemory::require(const Thread& thread, uint32_t address, int64_t bytes
 }
 
 void SharedMemory::read(Thread& thread, uint32_t address, int64_t bytes, SharedAccess kind,
-                        Location at) {
+                        const Location& at) {
   const Shadow::Access access{thread, kind, at, shadow_->lines.number(at), address - kSharedBase};
   shadow_->for_cells(access.begin, bytes, [&](SharedCell& cell, int level, size_t index) {
     shadow_->check_read(access, cell, level, index);
@@ -295,13 +305,13 @@ void SharedMemory::read(Thread& thread, uint32_t address, int64_t bytes, SharedA
 }
 
 void SharedMemory::write(Thread& thread, uint32_t address, int64_t bytes, SharedAccess kind,
-                         Location at) {
+                         const Location& at) {
   shadow_->write({thread, kind, at, shadow_->lines.number(at), address - kSharedBase, thread.now()},
                  bytes);
 }
 
 void SharedMemory::write_as(Thread& issuer, Epoch writer, uint32_t address, int64_t bytes,
-                            Location at) {
+                            const Location& at) {
   shadow_->write({issuer, SharedAccess::async_proxy, at, shadow_->lines.number(at),
                   address - kSharedBase, writer},
                  bytes);
@@ -324,7 +334,8 @@ void SharedMemory::set_mbarrier(uint32_t address, bool is_live) {
   });
 }
 
-void SharedMemory::begin_async_read(Thread& issuer, uint32_t address, int64_t bytes, Location at) {
+void SharedMemory::begin_async_read(Thread& issuer, uint32_t address, int64_t bytes,
+                                    const Location& at) {
   const Shadow::Access access{issuer, SharedAccess::async_proxy, at, shadow_->lines.number(at),
                               address - kSharedBase};
   shadow_->for_cells(access.begin, bytes, [&](SharedCell& cell, int level, size_t index) {
