@@ -92,14 +92,10 @@ void SharedShadow::copy_to(size_t chunk, int from, int to) {
   }
 }
 
-AsyncReads& SharedShadow::async_reads(size_t unit, int warp) {
-  if (async_.empty()) {
-    const size_t units = num_cells(bytes_, kCoarsest);
-    async_.resize(units * static_cast<size_t>(num_warps_));
-    async_warps_.resize(units);
-  }
-  async_warps_[unit] |= LaneMask{1} << warp;
-  return async_[unit * static_cast<size_t>(num_warps_) + static_cast<size_t>(warp)];
+void SharedShadow::make_async() {
+  const size_t units = num_cells(bytes_, kCoarsest);
+  async_.resize(units * static_cast<size_t>(num_warps_));
+  async_warps_.resize(units);
 }
 
 }  // namespace wide::simt

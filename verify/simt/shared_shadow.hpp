@@ -86,7 +86,11 @@ class SharedShadow {
   }
 
   /// Of 16-byte unit `unit`; made when first asked for.
-  AsyncReads& async_reads(size_t unit, int warp);
+  AsyncReads& async_reads(size_t unit, int warp) {
+    if (async_.empty()) make_async();
+    async_warps_[unit] |= LaneMask{1} << warp;
+    return async_[unit * static_cast<size_t>(num_warps_) + static_cast<size_t>(warp)];
+  }
   bool has_async_reads() const { return !async_.empty(); }
   /// Warps that have an entry.
   LaneMask async_warps(size_t unit) const { return async_warps_[unit]; }
@@ -102,6 +106,7 @@ class SharedShadow {
   static std::vector<std::unique_ptr<Storage>>& unused();
 
   int split(size_t chunk, uint32_t alignment);
+  void make_async();
   void copy_to(size_t chunk, int from, int to);
 
   int64_t bytes_;

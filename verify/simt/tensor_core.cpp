@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "verify/simt/fragments.hpp"
@@ -25,6 +26,12 @@ namespace {
 
 constexpr size_t kColumns = 8;  // side by side, in vector registers
 using Columns = std::array<double, kColumns>;
+
+// As vectors by name, since compilers unroll so short a loop before they would vectorise it.
+constexpr size_t kVector = 4, kVectors = kColumns / kVector;
+using Doubles [[gnu::vector_size(kVector * sizeof(double))]] = double;
+using Integers [[gnu::vector_size(kVector * sizeof(int32_t))]] = int32_t;
+using Vectors = std::array<Doubles, kVectors>;
 
 float least_power(MatrixType type) {
   switch (type) {
@@ -53,51 +60,69 @@ float toward_zero(double value) {
   return std::nextafter(nearest, 0.0f);
 }
 
-/// Of eight columns: the largest power of two among the terms, and the sum in double.
-struct Reach {
-  Columns power, plain;
+/// A row of A: values, and the powers of two that they reach.
+struct Row {
+  std::array<double, kMaxK> value, power;
+};
+/// The same of eight columns of B, row by row.
+struct EightColumns {
+  std::array<Vectors, kMaxK> value, power;
 };
 
-WIDE_SIMT_VECTOR void find_reach(const float* a, const float* a_powers, const float* b,
-                                 const float* b_powers, int k, int n, Reach& reach) {
-  for (int i = 0; i < k; ++i) {
-    const double x = a[i], x_power = a_powers[i];
-    const float *from = b + int64_t{i} * n, *powers = b_powers + int64_t{i} * n;
-    for (size_t j = 0; j < kColumns; ++j) {
-      reach.plain[j] += x * from[j];
-      const double power = x_power * powers[j];
-      reach.power[j] = reach.power[j] > power ? reach.power[j] : power;
+/// Of eight columns: the largest power of two among the terms, and the sum in double.
+struct Reach {
+  Vectors power, plain;
+};
+
+WIDE_SIMT_VECTOR void find_reach(const Row& a, const EightColumns& b, size_t k, Reach& reach) {
+  Vectors power = reach.power, plain = reach.plain;
+  for (size_t i = 0; i < k; ++i) {
+    for (size_t v = 0; v < kVectors; ++v) {
+      plain[v] += a.value[i] * b.value[i][v];
+      const Doubles of_term = a.power[i] * b.power[i][v];
+      power[v] = power[v] > of_term ? power[v] : of_term;
     }
   }
+  reach = {power, plain};
 }
 
-WIDE_SIMT_VECTOR void add_terms(const float* a, const float* b, int k, int n,
-                                const Columns& per_unit, Columns& sums) {
-  for (int i = 0; i < k; ++i) {
-    const double x = a[i];
-    const float* from = b + int64_t{i} * n;
-    for (size_t j = 0; j < kColumns; ++j) sums[j] += std::trunc(x * from[j] * per_unit[j]);
+/// Every term is less than four times the largest power in units, so that 32 bits hold it; columns
+/// that have no unit are not looked at afterwards.
+WIDE_SIMT_VECTOR void add_terms(const Row& a, const EightColumns& b, size_t k,
+                                const Vectors& per_unit, Vectors& sums) {
+  Vectors sum = sums;
+  const Vectors units = per_unit;
+  for (size_t i = 0; i < k; ++i) {
+    for (size_t v = 0; v < kVectors; ++v) {
+      const Doubles term = a.value[i] * b.value[i][v] * units[v];
+      sum[v] += __builtin_convertvector(__builtin_convertvector(term, Integers), Doubles);
+    }
   }
+  sums = sum;
 }
 
-void add_row(const TensorCore& core, const float* a, const float* a_powers, const float* b,
-             const float* b_powers, int k, int n, float* d) {
+void add_row(const TensorCore& core, const Row& a, const EightColumns& b, size_t k, float* d) {
   Reach reach;
   for (size_t j = 0; j < kColumns; ++j) {
-    reach.plain[j] = d[j];
-    reach.power[j] = power_of(d[j], 0x1p-126f);
+    reach.plain[j / kVector][j % kVector] = d[j];
+    reach.power[j / kVector][j % kVector] = power_of(d[j], 0x1p-126f);
   }
-  find_reach(a, a_powers, b, b_powers, k, n, reach);
+  find_reach(a, b, k, reach);
+  const auto power = std::bit_cast<Columns>(reach.power),
+             plain = std::bit_cast<Columns>(reach.plain);
   Columns per_unit, sums;
+  const auto units = static_cast<double>(int64_t{1} << core.fraction_bits);
   for (size_t j = 0; j < kColumns; ++j) {
-    const bool has_unit = reach.power[j] > 0 && std::isfinite(reach.plain[j]);
-    per_unit[j] = has_unit ? std::ldexp(1 / reach.power[j], core.fraction_bits) : 0;
+    const bool has_unit = power[j] > 0 && std::isfinite(plain[j]);
+    per_unit[j] = has_unit ? units / power[j] : 0;
     sums[j] = has_unit ? std::trunc(d[j] * per_unit[j]) : 0;
   }
-  add_terms(a, b, k, n, per_unit, sums);
+  auto totals = std::bit_cast<Vectors>(sums);
+  add_terms(a, b, k, std::bit_cast<Vectors>(per_unit), totals);
+  sums = std::bit_cast<Columns>(totals);
   for (size_t j = 0; j < kColumns; ++j) {
-    if (!std::isfinite(reach.plain[j])) {
-      d[j] = static_cast<float>(reach.plain[j]);
+    if (!std::isfinite(plain[j])) {
+      d[j] = static_cast<float>(plain[j]);
       continue;
     }
     d[j] = per_unit[j] > 0 ? toward_zero(sums[j] / per_unit[j]) : 0.0f;
@@ -113,21 +138,27 @@ TensorCore TensorCore::of_wgmma(MatrixType type) {
 
 void multiply_add(const TensorCore& core, MatrixType type_a, const float* a, MatrixType type_b,
                   const float* b, int k, int n, float* d) {
-  std::array<float, kFragmentRows * kMaxK> a_powers;
-  std::array<float, kMaxK * 256> b_powers;
   const float least_a = least_power(type_a), least_b = least_power(type_b);
-  for (int row = 0; row < kFragmentRows; ++row) {
-    for (int i = 0; i < k; ++i) {
-      const auto place = static_cast<size_t>(row * kMaxK + i);
-      a_powers[place] = power_of(a[place], least_a);
+  const auto depth = static_cast<size_t>(k), width = static_cast<size_t>(n);
+  std::array<Row, kFragmentRows> rows;
+  for (size_t row = 0; row < kFragmentRows; ++row) {
+    for (size_t i = 0; i < depth; ++i) {
+      const float value = a[row * kMaxK + i];
+      rows[row].value[i] = value;
+      rows[row].power[i] = power_of(value, least_a);
     }
   }
-  for (size_t i = 0; i < static_cast<size_t>(k * n); ++i) b_powers[i] = power_of(b[i], least_b);
-  for (int row = 0; row < kFragmentRows; ++row) {
-    const int64_t of_row = int64_t{row} * kMaxK;
-    for (int column = 0; column < n; column += static_cast<int>(kColumns)) {
-      add_row(core, a + of_row, a_powers.data() + of_row, b + column, b_powers.data() + column, k,
-              n, d + int64_t{row} * n + column);
+  EightColumns columns;
+  for (size_t column = 0; column < width; column += kColumns) {
+    for (size_t i = 0; i < depth; ++i) {
+      for (size_t j = 0; j < kColumns; ++j) {
+        const float value = b[i * width + column + j];
+        columns.value[i][j / kVector][j % kVector] = value;
+        columns.power[i][j / kVector][j % kVector] = power_of(value, least_b);
+      }
+    }
+    for (size_t row = 0; row < kFragmentRows; ++row) {
+      add_row(core, rows[row], columns, depth, d + row * width + column);
     }
   }
 }
