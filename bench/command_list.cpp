@@ -61,10 +61,6 @@ Rows tolerance_rows(const Specs& specs) {
 Rows refused_rows() {
   return {
       {"what", "why not"},
-      {"conv3d by --op",
-       "plans and models compute it (wide/conv.hpp, wide/layers.hpp); its cases of verify and run, "
-       "and "
-       "what a kernel of it may move, are still to be written"},
       {"transposed convolution",
        "no kernel computes it; ONNX nodes of it are refused by their names"},
       {"pooling of volumes",

@@ -21,6 +21,7 @@ const PrimitiveSpec& instancenorm1d_spec();
 const PrimitiveSpec& instancenorm2d_spec();
 const PrimitiveSpec& conv1d_spec();
 const PrimitiveSpec& conv2d_spec();
+const PrimitiveSpec& conv3d_spec();
 const PrimitiveSpec& flash_attention_spec();
 const PrimitiveSpec& attention_spec();
 const PrimitiveSpec& mlp_spec();

@@ -26,14 +26,16 @@ NAME = re.compile(r"[a-z][a-z0-9_]*")
 INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+)[">]')
 # Primitives that run kernels of another name.
 KERNELS_OF = {"batchnorm1d": "batchnorm", "batchnorm2d": "batchnorm",
-              "instancenorm1d": "groupnorm", "instancenorm2d": "groupnorm", "conv1d": "conv", "conv2d": "conv"}
+              "instancenorm1d": "groupnorm", "instancenorm2d": "groupnorm", "conv1d": "conv", "conv2d": "conv",
+              "conv3d": "conv"}
 # Primitives whose strategies run the kernels of others, whichever suit; and single such strategies.
 PARTS_OF = {"attention": ("linear", "flash_attention"), ("embedding", "gather"): ("embedding",), ("mlp", "layerwise"): ("linear",),
             ("recurrent", "stepwise"): ("linear",), ("recurrent", "fused"): ("linear",),
-            ("conv1d", "pointwise"): ("linear",), ("conv2d", "pointwise"): ("linear",),
+            ("conv1d", "pointwise"): ("linear",), ("conv2d", "pointwise"): ("linear",), ("conv3d", "pointwise"): ("linear",),
             # No file has their name, or another one's kernel does what theirs cannot: adds up shares, takes misaligned operands.
             ("linear", "tf32x3"): ("linear",), ("linear", "shared_input"): ("linear",), ("linear", "small_m"): ("linear",),
             ("linear", "wgmma"): ("linear",), ("conv1d", "wgmma"): ("conv",), ("conv2d", "wgmma"): ("conv",),
+            ("conv3d", "wgmma"): ("conv",),
             ("flash_attention", "wgmma"): ("flash_attention",)}
 # What C++ reads as one piece. Literals first, so that "//" inside one is no comment; numbers before
 # characters, because 1'000 opens none.

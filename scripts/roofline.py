@@ -93,14 +93,20 @@ def embedding(axes):
     return [of("indexed", axes["n"] * (distinct + ids) * row + id_bytes)]
 
 
-def conv(axes):
+def conv3d(axes):
+    axes = {"height": 16, "depth": 8, "kernel": 3, "kernel_depth": 0, "form": "full"} | axes
+    return conv(axes, axes["depth"], 1 if axes["form"] == "pointwise" else axes["kernel_depth"] or axes["kernel"])
+
+
+def conv(axes, depth=1, kernel_depth=1):
     """Of stride 1, padded so that y is of x's size."""
     axes, x = images({"kernel": 3, "out": 0, "groups": 1, "form": "full", "layout": "first", "x_layout": "same"} | axes)
+    x *= depth
     channels = axes["channels"]
     outputs = x // channels * (axes["out"] or channels)
     per_group = 1 if axes["form"] == "depthwise" else channels // axes["groups"]
     kernel = 1 if axes["form"] == "pointwise" else axes["kernel"]
-    terms = per_group * kernel**2
+    terms = per_group * kernel_depth * kernel**2
     weights = axes["n"] * (axes["out"] or channels) * (terms + 1)
     moved, flops = BYTES[axes["dtype"]] * (x + outputs + weights), 2 * outputs * terms
     found = [of("direct", moved, flops)]
@@ -201,7 +207,7 @@ def recurrent(axes):
 
 OPS = {"softmax": flat_rows, "pointwise": rows, "layernorm": lambda axes: rows(axes, parameters=2), "rmsnorm": lambda axes: rows(axes, parameters=1), "ensemble": ensemble,
        "binary": lambda axes: flat_rows(axes, streams=3), "batchnorm2d": batchnorm, "pooling": pooling, "embedding": embedding,
-       "conv2d": conv, "flash_attention": flash_attention, "attention": attention,
+       "conv2d": conv, "conv3d": conv3d, "flash_attention": flash_attention, "attention": attention,
        "mlp": mlp, "recurrent": recurrent}
 
 

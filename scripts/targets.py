@@ -53,7 +53,7 @@ CONVOLUTIONS = {"sequential", "grouped", "channels_last"}
 BATCHED = {"sequential", "cublas_batched"}
 CUDNN = {"sequential", "cudnn"}
 VENDORS = {"linear": LINEARS, "ragged_linear": LINEARS, "attention": BATCHED, "mlp": BATCHED, "recurrent": BATCHED,
-           "conv1d": CONVOLUTIONS, "conv2d": CONVOLUTIONS, "batchnorm1d": CUDNN, "batchnorm2d": CUDNN,
+           "conv1d": CONVOLUTIONS, "conv2d": CONVOLUTIONS, "conv3d": CONVOLUTIONS, "batchnorm1d": CUDNN, "batchnorm2d": CUDNN,
            "instancenorm1d": CUDNN, "instancenorm2d": CUDNN, "flash_attention": CUDNN}
 REGIMES = ("graph", "stream", "cpu")  # the first that all sides have counts
 SEEN_IN_INTERVAL = ("wide_interval", "timed_out")  # of a measurement's doubts: a bound within decides nothing anyway

@@ -74,10 +74,10 @@ class EvidenceTable(Tree):
             return dict(re.findall(r'"(\w+)", "(\w+)"', self.hashes()))
         first = by_op()
         self.put("kernels/linear/linear_simt.cu", "int other;")
-        self.assertEqual({op for op, value in by_op().items() if value != first[op]}, {"conv", "conv1d", "conv2d", "linear", "mlp"})
+        self.assertEqual({op for op, value in by_op().items() if value != first[op]}, {"conv", "conv1d", "conv2d", "conv3d", "linear", "mlp"})
         first = by_op()
         self.put("kernels/conv/conv_simt.cu", "int other;")
-        self.assertEqual({op for op, value in by_op().items() if value != first[op]}, {"conv", "conv1d", "conv2d"})
+        self.assertEqual({op for op, value in by_op().items() if value != first[op]}, {"conv", "conv1d", "conv2d", "conv3d"})
 
     def test_one_byte_of_code_makes_it_stale(self):
         for name, text, old, new in [("kernels/toy/toy_simt.cu", KERNEL, "21", "22"), ("kernels/toy/twice.cuh", HEADER, "2 *", "3 *"),

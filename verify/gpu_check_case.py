@@ -9,6 +9,9 @@ import tarfile
 
 from kernel_tree import ROOT, Tree, run
 
+# Of verify, one a primitive; where all are asked for the stubs have one.
+NUM_RUNS = sum(len(ops.split(",")) for ops in re.findall(r"(?m)^\w+ --op (\S+)", (ROOT / "scripts/gpu_check.d/verify_runs").read_text()))
+
 # Prints what the tool of that name does.
 SANITIZER = """#!/bin/sh
 [ "$1" != --version ] || exec echo Version ${SANITIZER_VERSION:-1}

@@ -6,7 +6,7 @@ import json
 import re
 import unittest
 
-from gpu_check_case import WBENCH, GpuCheckCase
+from gpu_check_case import NUM_RUNS, WBENCH, GpuCheckCase
 from kernel_tree import CLEAN, ROOT, evidence
 
 
@@ -37,7 +37,7 @@ class Prove(GpuCheckCase):
         first = self.check("build", "verify", "evidence")
         self.assertIn("build: FAILED", first.stdout)
         self.assertIn("verify: ok", first.stdout)
-        self.assertEqual((first.returncode, self.read_evidence()["cases_passed"]), (1, 10))
+        self.assertEqual((first.returncode, self.read_evidence()["cases_passed"]), (1, NUM_RUNS))
         self.assertRegex((self.root / "words").read_text(), r"cmake --build \S+ -- -k 0\n")
         self.assertEqual(self.order("third", WIDE_GPU_CHECK_S="1")[0], "droop")  # it would be refused again
         self.put("bench/tool.cpp", "int main() { return 2; }\n")
@@ -97,7 +97,7 @@ sys.exit(1)
         result = self.check("sanitize", "verify", "bench", "evidence")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         found = self.read_evidence()
-        self.assertEqual((found["cases_passed"], found["cases_failed"], found["driver"]), (10, 0, "580.1"))  # one of each run
+        self.assertEqual((found["cases_passed"], found["cases_failed"], found["driver"]), (NUM_RUNS, 0, "580.1"))  # one of each run
         self.assertEqual(found["sanitizer"], CLEAN)
         self.assertEqual(evidence.state_of(self.root, found), "verified")
         self.assertEqual(len(list(self.root.glob("bench/results/Toy-GPU/quick-*.json"))), 1)
@@ -113,7 +113,7 @@ sys.exit(1)
             self.assertEqual(result.returncode, 1 if op == "toy" else 0, result.stdout)
             self.assertIn(f"verify's run {name} did not come to its end: no evidence for {op}", result.stdout)
             path.write_text(text)
-        self.assertEqual(self.read_evidence()["cases_passed"], 9)
+        self.assertEqual(self.read_evidence()["cases_passed"], NUM_RUNS - 1)
         runs = self.root / "scripts/gpu_check.d/verify_runs"
         runs.write_text(runs.read_text().replace("--op embedding", "--op other,toy"))
         self.forget()
@@ -130,26 +130,26 @@ sys.exit(1)
         self.put("strategies.json", json.dumps([{"op": op, "strategy": "simt", "device": "cuda"} for op in ("toy", "bad")]))
         self.put("broken", "--op bad")
         ran, out = self.verified()
-        self.assertEqual(len(ran), 12)  # ten, and once more what gave nothing
+        self.assertEqual(len(ran), NUM_RUNS + 2)  # once more what gave nothing
         self.assertEqual(ran[-3:], ["--op toy -a dtype=fp32,fp16,bf16", *["--op bad -a dtype=fp32,fp16,bf16"] * 2])
         self.assertIn("verify's run ci-bad: exit code 134", out)
         self.assertIn("verify: FAILED (exit code 134)", out)
         out = self.check("evidence").stdout
         self.assertIn("no evidence for bad", out)
-        self.assertEqual(self.read_evidence()["cases_passed"], 10)
+        self.assertEqual(self.read_evidence()["cases_passed"], NUM_RUNS)
         (self.root / "broken").unlink()
         self.put("bin/cmake", "#!/bin/sh\n", 0o755)
         self.assertEqual(self.order("second"), ["build", "verify", "sanitize", "evidence"])
         self.assertEqual(self.verified()[0], [])
         self.put("build/bench/wbench", (self.root / "build/bench/wbench").read_text(), 0o755)  # another one's results are to come
-        self.assertEqual(len(self.verified()[0]), 11)
+        self.assertEqual(len(self.verified()[0]), NUM_RUNS + 1)
 
     def test_what_a_lost_device_left_out_is_run_by_another_process(self):
         result = json.loads((self.root / "result.json").read_text())
         result["cases"] += [{"op": "toy", "status": "failed", "strategies": []}]
         self.put("once.json", json.dumps(result))
         ran, out = self.verified()
-        self.assertEqual((len(ran), ran[-1]), (11, ran[0]), out)
+        self.assertEqual((len(ran), ran[-1]), (NUM_RUNS + 1, ran[0]), out)
         self.assertIn("verify: ok", out)
         self.put("result.json", json.dumps(result))
         (self.root / "build/bench/wbench").touch()
@@ -159,7 +159,7 @@ sys.exit(1)
 
     def test_a_result_of_failed_cases_is_whole_and_no_success(self):
         self.put("result.json", (self.root / "result.json").read_text().replace('"exit_code": 0', '"exit_code": 3'))
-        for runs in (10, 0):
+        for runs in (NUM_RUNS, 0):
             ran, out = self.verified(WBENCH_EXIT="3")
             self.assertEqual(len(ran), runs)
             self.assertIn("verify: FAILED (exit code 3)", out)

@@ -271,6 +271,7 @@ class TorchTest(unittest.TestCase):
     """On small cases of the CPU: wide wrote what it was given and expects."""
     OPS = {"linear": "--batch 3 --d 32", "embedding": "--batch 2 --seq 3 --vocab 7 --dim 8 --ids own --fill uniform",
            "conv1d": "--batch 2 --channels 4 --length 9",
+           "conv3d": "--batch 2 --channels 4 --depth 3 --height 4 --width 5 --kernel_depth 2 --layout last --residual before",
            "flash_attention": "--batch 2 --seq 5 --heads 2 --head_dim 8 --causal yes",
            "ensemble": "--batch 3 --d 8 --mask some --mode mean"}
 
@@ -295,7 +296,7 @@ class TorchTest(unittest.TestCase):
     def test_strategies_give_what_wide_expects(self):
         result = self.peer("--check", self.folder, "--no-compile")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        self.assertIn("5 cases, 0 strategies wrong or failed", result.stdout)
+        self.assertIn("6 cases, 0 strategies wrong or failed", result.stdout)
         for name in ("bmm", "offset_ids", "grouped", "stacked_heads", "loop"):
             self.assertRegex(result.stdout, rf"\n  {name} +\S+ +ok")
 

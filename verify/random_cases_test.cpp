@@ -38,7 +38,8 @@ AxisValue draw_value(const AxisInfo& axis, Dice& dice, int64_t shrink) {
   const int64_t usual = std::get<int64_t>(axis.default_value);
   if (usual <= 0 && dice.toss()) return usual;
   if (!axis.odd_sizes.empty() && dice.toss()) return dice.one_of(axis.odd_sizes);
-  const int64_t most = (usual <= 0 ? 200 : 2 * usual) / shrink;
+  // Padding is not in the product of sizes, and three axes of positions have it.
+  const int64_t most = (usual < 0 ? 8 : usual == 0 ? 200 : 2 * usual) / shrink;
   return std::max({axis.min, dice.size(std::max<int64_t>(most, 3)), int64_t{1}});
 }
 

@@ -1,8 +1,12 @@
 // SPDX-FileCopyrightText: the wide developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// conv1d and conv2d for bench and verify: one workload under two names, whose positions are one
-// axis or two.
+// conv1d, conv2d and conv3d for bench and verify: one workload under three names, whose positions
+// are one axis, two or three.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "host/conv/conv_cudnn.hpp"
 #include "host/conv/conv_problem.hpp"
 #include "host/conv/conv_reference.hpp"
@@ -15,8 +19,9 @@ namespace wide::catalog {
 
 namespace {
 
-bool is_2d(const Case& point) {
-  return point.op() == "conv2d";
+/// Axes of positions.
+int position_axes(const Case& point) {
+  return point.op() == "conv1d" ? 1 : point.op() == "conv2d" ? 2 : 3;
 }
 
 /// The one place where axis values become a problem.
@@ -43,15 +48,23 @@ ConvProblem problem_of(const Case& point) {
     p.out_channels = p.in_channels;
   }
   if (p.padding.width < 0) p.padding.width = p.kernel.width / 2 * p.dilation.width;
-  if (is_2d(point)) {
+  if (position_axes(point) == 1) {
+    p.input.width = point.integer("length");
+  } else {
     p.input.height = point.integer("height");
     p.input.width = or_else("width", p.input.height);
     p.stride.height = p.stride.width;
     p.padding.height = p.padding.width;
     p.dilation.height = p.dilation.width;
     p.kernel.height = p.kernel.width;
-  } else {
-    p.input.width = point.integer("length");
+  }
+  if (position_axes(point) == 3) {
+    ConvDepth& d = p.depth;
+    d.input = point.integer("depth");
+    d.kernel = form == "pointwise" ? 1 : or_else("kernel_depth", p.kernel.width);
+    d.stride = p.stride.width, d.dilation = p.dilation.width, d.padding = p.padding.width;
+    const bool is_default = point.integer("padding") < 0;
+    if (is_default) d.padding = d.kernel / 2 * d.dilation;
   }
   p.layout =
       point.word("layout") == "last" ? ChannelLayout::channels_last : ChannelLayout::channels_first;
@@ -77,42 +90,49 @@ std::string impossible_reason(const Case& point) {
            " and " + std::to_string(p.out_channels) + " channels";
   }
   const PerAxis output = conv_output_size(p);
-  return output.height < 1 || output.width < 1 ? "the kernel is larger than the padded input" : "";
+  return std::min({conv_output_depth(p), output.height, output.width}) < 1
+             ? "the kernel is larger than the padded input"
+             : "";
 }
+
+constexpr const PackedOperand* kPackingsFirst[] = {&operands::conv1d_x, &operands::conv2d_x,
+                                                   &operands::conv3d_x};
+constexpr const PackedOperand* kPackingsLast[] = {&operands::conv1d_x_channels_last,
+                                                  &operands::conv2d_x_channels_last,
+                                                  &operands::conv3d_x_channels_last};
+constexpr const PackedOperand* kPackingsOfWeights[] = {
+    &operands::conv1d_weight, &operands::conv2d_weight, &operands::conv3d_weight};
 
 class ConvWorkload final : public PackedWorkload {
  public:
   ConvWorkload(const Context& context, const Case& point, const WorkloadOptions& options)
       : PackedWorkload(context, point.integer("n"), options),
         shape_(complete_conv_problem(problem_of(point))),
-        output_(conv_output_size(shape_)) {
+        output_(conv_output_size(shape_)),
+        output_depth_(conv_output_depth(shape_)) {
     const ConvProblem& p = shape_;
+    const int num_axes = position_axes(point);
     const auto packing_of = [&](ChannelLayout layout) -> const PackedOperand& {
-      const bool is_last = layout == ChannelLayout::channels_last;
-      if (!is_2d(point)) return is_last ? operands::conv1d_x_channels_last : operands::conv1d_x;
-      return is_last ? operands::conv2d_x_channels_last : operands::conv2d_x;
+      return layout == ChannelLayout::channels_last ? *kPackingsLast[num_axes - 1]
+                                                    : *kPackingsFirst[num_axes - 1];
     };
-    const auto shaped = [&](ChannelLayout layout, int64_t outer, int64_t channels,
+    const auto shaped = [&](ChannelLayout layout, int64_t outer, int64_t channels, int64_t depth,
                             const PerAxis& size) {
-      const bool is_last = layout == ChannelLayout::channels_last;
-      if (!is_2d(point)) {
-        return is_last ? Shape{outer, size.width, channels} : Shape{outer, channels, size.width};
-      }
-      return is_last ? Shape{outer, size.height, size.width, channels}
-                     : Shape{outer, channels, size.height, size.width};
+      return conv_shape(layout, num_axes + 2, outer, channels, depth, size);
     };
     const PackedOperand& packing = packing_of(p.layout);
     const Distribution parameters = linear_parameter_distribution(options.fill);
     x_ = &add_operand(packing_of(x_layout_of(p)), p.dtype,
-                      shaped(x_layout_of(p), p.batch, p.in_channels, p.input),
+                      shaped(x_layout_of(p), p.batch, p.in_channels, p.depth.input, p.input),
                       linear_input_distribution(options.fill, p.dtype, p.epilogue, conv_terms(p)));
     weight_ = &add_operand(
-        is_2d(point) ? operands::conv2d_weight : operands::conv1d_weight, p.dtype,
-        shaped(p.layout, p.out_channels, p.in_channels / p.groups, p.kernel), parameters);
+        *kPackingsOfWeights[num_axes - 1], p.dtype,
+        shaped(p.layout, p.out_channels, p.in_channels / p.groups, p.depth.kernel, p.kernel),
+        parameters);
     if (p.epilogue.has_bias) {
       bias_ = &add_operand(operands::conv_bias, p.dtype, {p.out_channels}, parameters);
     }
-    const Shape y = shaped(p.layout, p.batch, p.out_channels, output_);
+    const Shape y = shaped(p.layout, p.batch, p.out_channels, output_depth_, output_);
     if (p.epilogue.residual != Residual::none) {
       residual_ = &add_operand(packing, p.dtype, y, parameters);
     }
@@ -171,8 +191,6 @@ class ConvWorkload final : public PackedWorkload {
     const ConvReferenceOperands operands{x_->values(member), weight_->values(member),
                                          values_of(bias_, member), values_of(residual_, member)};
     const bool is_last = p.layout == ChannelLayout::channels_last;
-    const int64_t middle = is_last ? output_.width : output_.height;
-    const int64_t outer = is_last ? output_.height : p.out_channels;
     ProductSum judged{.terms = conv_terms(p),
                       .dtype = p.dtype,
                       .y_dtype = p.dtype,
@@ -180,12 +198,14 @@ class ConvWorkload final : public PackedWorkload {
                       .activation = p.epilogue.activation};
     for (size_t i = 0; i < values.size(); ++i) {
       const auto along = static_cast<int64_t>(i);
-      ConvOutput at{.batch = row / middle / outer};
-      if (is_last) {
-        at.row = row / middle % outer, at.column = row % middle, at.channel = along;
-      } else {
-        at.channel = row / middle % outer, at.row = row % middle, at.column = along;
-      }
+      int64_t rest = row;
+      const auto next = [&](int64_t extent) { return std::exchange(rest, rest / extent) % extent; };
+      ConvOutput at;
+      at.column = is_last ? next(output_.width) : along;
+      at.row = next(output_.height);
+      at.depth = next(output_depth_);
+      at.channel = is_last ? along : next(p.out_channels);
+      at.batch = rest;
       const ConvSum sum = conv_reference_sum(p, operands, at);
       judged.value = sum.value;
       judged.magnitude = sum.magnitude;
@@ -208,6 +228,7 @@ class ConvWorkload final : public PackedWorkload {
  private:
   ConvProblem shape_;
   PerAxis output_;
+  int64_t output_depth_;
   Operand* x_ = nullptr;
   Operand* weight_ = nullptr;
   Operand* bias_ = nullptr;
@@ -217,12 +238,13 @@ class ConvWorkload final : public PackedWorkload {
   ConvProblem problem_;
 };
 
-std::vector<AxisInfo> axes(const std::vector<AxisInfo>& positions) {
+std::vector<AxisInfo> axes(const std::vector<AxisInfo>& positions, std::vector<int64_t> batches,
+                           std::vector<int64_t> paddings) {
   // For tests: groups that divide channels, kernels that fit, every number other than its default
   // somewhere.
   std::vector<AxisInfo> all{
       {"n", "members", int64_t{4}, {}, 1},
-      {"batch", "batch rows B", int64_t{8}, {}, 0, {2, 3}},
+      {"batch", "batch rows B", int64_t{8}, {}, 0, std::move(batches)},
       {"channels", "channels C of a member's x", int64_t{64}, {}, 0, {3, 20}},
       {"out", "channels of a member's y; 0: as channels", int64_t{0}, {}, 0, {6, 12}},
       {"kernel", "taps along each axis of positions", int64_t{3}, {}, 1, {3}}};
@@ -230,7 +252,12 @@ std::vector<AxisInfo> axes(const std::vector<AxisInfo>& positions) {
   all.insert(
       all.end(),
       {{"stride", "positions from one output to the next", int64_t{1}, {}, 1, {2, 1}},
-       {"padding", "zeros on either side; -1: kernel / 2 * dilation", int64_t{-1}, {}, -1, {1, 2}},
+       {"padding",
+        "zeros on either side; -1: kernel / 2 * dilation",
+        int64_t{-1},
+        {},
+        -1,
+        std::move(paddings)},
        {"dilation", "positions from one tap to the next", int64_t{1}, {}, 1, {2, 1}},
        {"groups", "of a member's channels", int64_t{1}, {}, 1, {3, 2}},
        dtype_axis("of all operands"),
@@ -250,7 +277,24 @@ std::vector<AxisInfo> axes(const std::vector<AxisInfo>& positions) {
   return all;
 }
 
-std::vector<StrategyInfo> strategies() {
+/// What strategies ask for of images and signals.
+struct ConvTraffic {
+  /// The sectors that halos end in; tiles of one member and batch row read halos and weights.
+  Traffic direct{.streamed = 1.15, .rereads = 1.8, .bank_conflicts = 0.06};
+  /// A block asks for a pixel once for each tap that reads it, and for its weights again.
+  Traffic implicit_gemm{.streamed = 5, .rereads = 4.5, .bank_conflicts = 0.04};
+  Traffic wgmma = implicit_gemm;
+};
+
+/// Of volumes 27 taps read a position, in planes of 16 columns, of which a warp of direct's takes
+/// two rows whose banks meet. It brings one plane of the kernel after another: a channel's taps of
+/// one plane begin and end within sectors where channels are first.
+constexpr ConvTraffic kTrafficOfVolumes{
+    .direct = {.streamed = 9.5, .rereads = 3.2, .bank_conflicts = 0.45},
+    .implicit_gemm = {.streamed = 5, .rereads = 9, .bank_conflicts = 0.08},
+    .wgmma = {.streamed = 5, .rereads = 5.6, .bank_conflicts = 0.04}};
+
+std::vector<StrategyInfo> strategies(const ConvTraffic& traffic) {
   using enum DeviceType;
   using enum StrategyKind;
   return {
@@ -264,23 +308,15 @@ std::vector<StrategyInfo> strategies() {
        "kernels of one tap, channels last: linear's kernels on the same operands (form=pointwise)",
        // Every row of outputs asks for the bias again.
        {.streamed = 1.25, .rereads = 0.6, .bank_conflicts = 0.02}},
-      {"direct",
-       cuda,
-       hand_written,
+      {"direct", cuda, hand_written,
        "one launch; x with its halo staged once, taps are offsets into it, fp32 multiply-adds",
-       // The sectors that halos end in; tiles of one member and batch row read halos and weights.
-       {.streamed = 1.15, .rereads = 1.8, .bank_conflicts = 0.06}},
-      {"implicit_gemm",
-       cuda,
-       hand_written,
+       traffic.direct},
+      {"implicit_gemm", cuda, hand_written,
        "one launch; a matrix product on tensor cores that gathers x as it goes",
-       // A block asks for a pixel once for each tap that reads it, and for its weights again.
-       {.streamed = 5, .rereads = 4.5, .bank_conflicts = 0.04}},
-      {"wgmma",
-       cuda,
-       hand_written,
+       traffic.implicit_gemm},
+      {"wgmma", cuda, hand_written,
        "the same on Hopper's wgmma; channels last, one group; a tap is a box of x, moved",
-       {.streamed = 5, .rereads = 4.5, .bank_conflicts = 0.04}},
+       traffic.wgmma},
       {"sequential", cpu, sequential, "member after member, each over all threads"},
       {"wide", cpu, hand_written, "the tiles of all members over all threads at once"},
   };
@@ -289,34 +325,36 @@ std::vector<StrategyInfo> strategies() {
 /// The seeds' sweeps: Cin = Cout = C, stride 1, padding k / 2, bias.
 std::vector<Sweep> sweeps(std::vector<AxisValue> full_batch, std::vector<AxisValue> full_kernel,
                           const std::vector<Axis>& small_positions,
-                          const std::vector<Axis>& full_positions) {
+                          const std::vector<Axis>& full_positions,
+                          const std::vector<Axis>& ci_positions = {}) {
   const auto sweep = [](std::vector<Axis> axes, const std::vector<Axis>& more) {
     axes.insert(axes.end(), more.begin(), more.end());
     return axes;
   };
-  const auto small = [&](std::vector<AxisValue> n) {
+  const auto small = [&](std::vector<AxisValue> n, const std::vector<Axis>& positions) {
     return sweep({{"n", std::move(n)},
                   {"batch", ints({8})},
                   {"channels", ints({64})},
                   {"kernel", ints({3})}},
-                 small_positions);
+                 positions);
   };
-  return {{"quick", small(ints({4, 8, 16, 32}))},
+  return {{"quick", small(ints({4, 8, 16, 32}), small_positions)},
           {"full", sweep({{"n", ints({2, 4, 6, 8, 10, 12, 16, 20, 32, 64})},
                           {"batch", std::move(full_batch)},
                           {"channels", ints({32, 64, 128})},
                           {"kernel", std::move(full_kernel)}},
                          full_positions)},
-          {"ci", small(ints({4, 16}))}};
+          {"ci", small(ints({4, 16}), ci_positions.empty() ? small_positions : ci_positions)}};
 }
 
 PrimitiveSpec make_spec(std::string_view name, const std::vector<AxisInfo>& positions,
-                        std::vector<Sweep> sweeps) {
+                        std::vector<Sweep> sweeps, std::vector<int64_t> batches = {2, 3},
+                        std::vector<int64_t> paddings = {1, 2}) {
   PrimitiveSpec spec;
   spec.name = name;
   spec.summary = "y = activation(weight * x + bias), one convolution per member";
-  spec.axes = axes(positions);
-  spec.strategies = strategies();
+  spec.axes = axes(positions, std::move(batches), std::move(paddings));
+  spec.strategies = strategies(name == "conv3d" ? kTrafficOfVolumes : ConvTraffic{});
   spec.sweeps = std::move(sweeps);
   static const std::string formula =
       "with in = channels / groups * taps: " + std::string(kLinearToleranceFormula);
@@ -344,6 +382,20 @@ const PrimitiveSpec& conv2d_spec() {
                  {"width", "positions in a row W; 0: as height", int64_t{0}, {}, 0, {9, 11}}},
                 sweeps(ints({4, 8, 16}), ints({1, 3, 5}), {{"height", ints({32})}},
                        {{"height", ints({16, 32, 56})}, {"width", ints({16, 32, 56})}}));
+  return spec;
+}
+
+const PrimitiveSpec& conv3d_spec() {
+  static const PrimitiveSpec spec = make_spec(
+      "conv3d",
+      {{"depth", "planes of positions D", int64_t{8}, {}, 1, {2}},
+       {"height", "rows of positions in a plane H", int64_t{16}, {}, 1, {4, 3}},
+       {"width", "positions in a row W; 0: as height", int64_t{0}, {}, 0, {5, 3}},
+       {"kernel_depth", "taps along the depth; 0: as kernel", int64_t{0}, {}, 0, {2}}},
+      sweeps(ints({2, 4, 8}), ints({1, 3}), {{"depth", ints({8})}, {"height", ints({16})}},
+             {{"depth", ints({8, 16})}, {"height", ints({16, 32})}},
+             {{"depth", ints({3})}, {"height", ints({16})}}),
+      {2, 1}, {1});
   return spec;
 }
 

@@ -29,6 +29,7 @@ _KNOWN = {
     "instancenorm2d": f"n batch channels height width {_CHANNEL_NORM}",
     "conv1d": f"{_CONV} length",
     "conv2d": f"{_CONV} height width",
+    "conv3d": f"{_CONV} depth height width kernel_depth",
     "flash_attention": f"n batch seq kv_seq heads kv_heads head_dim {_FLOATS} causal=no,yes window "
                        "lengths=no,shared,own slopes=no,yes bias=no,yes soft_cap spread",
     "attention": f"n batch seq d_model heads kv_seq kdim vdim {_FLOATS} inputs=self,cross bias=yes,no "

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: the wide developers
 # SPDX-License-Identifier: Apache-2.0
-"""conv1d and conv2d, and pooling: windows over positions."""
+"""conv1d, conv2d and conv3d, and pooling: windows over positions."""
 import torch
 import torch.nn.functional as F
 
@@ -19,16 +19,21 @@ class _Shape:
             self.stride, self.padding, self.groups, kernel = 1, 0, 1, 1
         if case["form"] == "depthwise":
             self.groups = max(1, case["channels"])
-        if self.padding < 0:
+        is_default = self.padding < 0
+        if is_default:
             self.padding = kernel // 2 * self.dilation
+        if is_default and case.op == "conv3d":
+            depth = 1 if case["form"] == "pointwise" else case["kernel_depth"] or kernel
+            self.padding = (depth // 2 * self.dilation, self.padding, self.padding)
 
 
 def conv(case, tensors):
     """All is channels first here; where a case has them last, operands are such views of what lies so."""
     n, shape = case.n, _Shape(case)
-    is_2d, is_last = case.op == "conv2d", case["layout"] == "last"
+    is_last = case["layout"] == "last"
     x_is_last = {"same": is_last, "first": False, "last": True}[case["x_layout"]]
-    convolve = F.conv2d if is_2d else F.conv1d
+    convolve = getattr(F, case.op)
+    axes = int(case.op.removeprefix("conv").removesuffix("d"))  # of positions
 
     def first(tensor, is_last):
         return tensor.movedim(-1, 1) if is_last else tensor
@@ -69,7 +74,7 @@ def conv(case, tensors):
 
     def as_case(y):
         """[.., C, positions] as the case has them"""
-        return y.movedim(-3 if is_2d else -2, -1) if is_last else y
+        return y.movedim(-1 - axes, -1) if is_last else y
 
     def to_members(y):
         return as_case(split(y, n, 1))
@@ -78,11 +83,12 @@ def conv(case, tensors):
         return call(n * shape.groups, *a)
 
     forms = [Form("grouped", "one convolution of N*groups groups, channels first", arrange, wide, to_members)]
-    if is_2d:
-        forms.append(Form("channels_last", "one convolution of N*groups groups, memory_format channels_last",
-                          lambda: arrange(torch.channels_last), wide, to_members))
-    else:
+    if axes == 1:
         forms.append(_as_images(shape, n, arrange, finish, to_members))
+    else:
+        memory_format = torch.channels_last if axes == 2 else torch.channels_last_3d
+        forms.append(Form("channels_last", "one convolution of N*groups groups, memory_format channels_last",
+                          lambda: arrange(memory_format), wide, to_members))
     return Family(lambda **own: call(shape.groups, **own), operands, forms, n=n, finish=as_case)
 
 
