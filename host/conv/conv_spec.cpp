@@ -386,6 +386,8 @@ const PrimitiveSpec& conv2d_spec() {
 }
 
 const PrimitiveSpec& conv3d_spec() {
+  // Tests' volumes are small, and ci's: every plane of y and of the kernel costs the simulated GPU
+  // and the reference what an image does.
   static const PrimitiveSpec spec = make_spec(
       "conv3d",
       {{"depth", "planes of positions D", int64_t{8}, {}, 1, {2}},
