@@ -130,7 +130,7 @@ sys.exit(1)
         self.put("strategies.json", json.dumps([{"op": op, "strategy": "simt", "device": "cuda"} for op in ("toy", "bad")]))
         self.put("broken", "--op bad")
         ran, out = self.verified()
-        self.assertEqual(len(ran), NUM_RUNS + 2)  # once more what gave nothing
+        self.assertEqual(len(ran), NUM_RUNS + 2)  # bad's, and once more what gave nothing
         self.assertEqual(ran[-3:], ["--op toy -a dtype=fp32,fp16,bf16", *["--op bad -a dtype=fp32,fp16,bf16"] * 2])
         self.assertIn("verify's run ci-bad: exit code 134", out)
         self.assertIn("verify: FAILED (exit code 134)", out)

@@ -287,8 +287,8 @@ struct ConvTraffic {
 };
 
 /// Of volumes 27 taps read a position, in planes of 16 columns, of which a warp of direct's takes
-/// two rows whose banks meet. It brings one plane of the kernel after another: a channel's taps of
-/// one plane begin and end within sectors where channels are first.
+/// two rows whose banks meet. Direct brings one plane of the kernel after another: a channel's taps
+/// of one plane begin and end within sectors where channels are first.
 constexpr ConvTraffic kTrafficOfVolumes{
     .direct = {.streamed = 9.5, .rereads = 3.2, .bank_conflicts = 0.45},
     .implicit_gemm = {.streamed = 5, .rereads = 9, .bank_conflicts = 0.08},

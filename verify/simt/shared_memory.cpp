@@ -59,7 +59,8 @@ struct SharedMemory::Shadow {
     }
   }
 
-  /// `text` makes the words: out of line, since hardly any access is one to report.
+  /// `text` makes the words: out of line, since hardly any access is one to report, and of copies,
+  /// so that what is checked for every access may stay in registers.
   template <class Text>
   [[gnu::cold, gnu::noinline]] void report(FindingKind kind, const Access& access, uint32_t against,
                                            const Text& text) const {

@@ -7,8 +7,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
-#include <vector>
 
 #include "verify/simt/fragments.hpp"
 
