@@ -143,6 +143,7 @@ void KernelDecoder::call(std::string_view text) {
     for (size_t i = 0; i < actuals.size(); ++i) copy_slot(f.formals[i], slots_.at(actuals[i]));
   }
   in.execute = enter;
+  in.flow = Flow::call;
   branches_.push_back({kernel_.code_.size(), name, {kEntries}});
   kernel_.code_.push_back(std::move(in));
   if (has_result) copy_slot(slots_.at(inner(parts[0]).at(0)), f.result);

@@ -109,6 +109,7 @@ void decode_control(Decoder& d) {
   d.ignore({"uni"});
   if (op == "ret" || op == "exit") {
     d.in.execute = op == "ret" ? come_back : leave;
+    d.in.flow = op == "ret" ? Flow::back : Flow::end;
   } else if (op == "trap" || op == "brkpt") {
     d.in.execute = trap;
   } else if (op == "griddepcontrol") {

@@ -39,12 +39,17 @@ struct Argument {
   bool has_second = false;
 };
 
+/// Where a path goes behind an instruction.
+enum class Flow : uint8_t { next, branch, call, back, end };
+
 struct Instruction {
   Execute execute = nullptr;
   std::vector<Argument> arguments;
   Lanes guard{};
   bool has_guard = false, guard_is_negated = false;
   simt::InstructionClass kind = simt::InstructionClass::integer;
+  Flow flow = Flow::next;
+  bool has_result = false;           ///< in its first argument
   bool continues_product = false;    ///< a wgmma: its results may be in flight, of one before it
   bool writes_product = false;       ///< writes what some wgmma has as D or A, or a source of that
   bool is_copy = false;              ///< of a register

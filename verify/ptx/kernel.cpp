@@ -192,10 +192,10 @@ void DecodedKernel::begin(simt::Warp& warp) const {
   warp.local.assign(static_cast<size_t>(local_bytes_) * simt::kLanes, std::byte{0xff});
   warp.in_flight.assign(warp.registers.size() / (simt::kLanes * 4), 0);
   if (has_products_) warp.written.assign(warp.in_flight.size(), 0);
-  auto* values = reinterpret_cast<uint32_t*>(warp.registers.data());
-  for (size_t s = 0; s < static_cast<size_t>(Special::count); ++s) {
+  for (const auto& [special, offset] : specials_) {
+    auto* values = reinterpret_cast<uint32_t*>(warp.registers.data() + offset);
     for (int lane = 0; lane < simt::kLanes; ++lane)
-      *values++ = special_value(static_cast<Special>(s), warp, lane);
+      values[lane] = special_value(special, warp, lane);
   }
 }
 

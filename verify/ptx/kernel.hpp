@@ -103,8 +103,9 @@ class DecodedKernel final : public Kernel {
   std::vector<Parameter> parameters_;
   int64_t register_bytes_ = 0, static_shared_bytes_ = 0, local_bytes_ = 0;
   int max_threads_ = 0;
-  bool has_products_ = false;              ///< wgmma
-  mutable std::vector<int64_t> executed_;  ///< by instruction
+  std::vector<std::pair<Special, size_t>> specials_;  ///< that it reads, with their places
+  bool has_products_ = false;                         ///< wgmma
+  mutable std::vector<int64_t> executed_;             ///< by instruction
 };
 
 /// Whether deleting the instruction is a mutation: it only orders, signals or waits.

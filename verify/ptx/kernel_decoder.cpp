@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "verify/ptx/register_places.hpp"
 #include "verify/ptx/text.hpp"
 #include "verify/simt/shared_memory.hpp"
 
@@ -54,6 +55,13 @@ bool is_wrapper(const std::string& file) {
   return file.find("/arch/") != std::string::npos || file.find("/cuda") != std::string::npos;
 }
 
+/// The first argument of most; of these it is a number to be read.
+bool begins_with_result(const Instruction& in, std::string_view opcode) {
+  if (in.arguments.empty() || in.arguments[0].kind == Argument::Kind::memory) return false;
+  if (opcode == "bar" || opcode == "barrier") return in.text.find(".red") != std::string::npos;
+  return opcode != "nanosleep" && opcode != "setmaxnreg" && opcode != "pmevent";
+}
+
 }  // namespace
 
 DecodedKernel::DecodedKernel(const KernelText& text, const Symbols& symbols) : name_(text.name) {
@@ -79,6 +87,18 @@ void KernelDecoder::decode() {
   read_functions();
   note_products();
   resolve_branches();
+  place_registers();
+}
+
+void KernelDecoder::place_registers() {
+  const auto count = static_cast<int32_t>(kernel_.register_bytes_ / kLanes4);
+  const RegisterPlaces places = share_places(kernel_.code_, count, products_);
+  kernel_.register_bytes_ = places.bytes;
+  for (size_t s = 0; s < static_cast<size_t>(Special::count); ++s) {
+    const int64_t offset = places.offsets[s];
+    if (offset != RegisterPlaces::kNone)
+      kernel_.specials_.emplace_back(static_cast<Special>(s), static_cast<size_t>(offset));
+  }
 }
 
 void KernelDecoder::read_header() {
@@ -366,8 +386,7 @@ void KernelDecoder::note_registers(Instruction& in) const {
     const Argument& a = in.arguments[i];
     for (const Lanes& part : a.parts) {
       if (part.number < 0) continue;
-      const bool is_result = i == 0 && a.kind != Argument::Kind::memory;
-      (is_result ? in.writes : in.reads).push_back(part.number);
+      (i == 0 && in.has_result ? in.writes : in.reads).push_back(part.number);
     }
   }
 }
@@ -384,6 +403,8 @@ void KernelDecoder::note_products() {
       for (const Lanes& part : in.arguments[i].parts) registers.insert(part.number);
     }
   }
+  registers.erase(-1);  // constants
+  products_ = registers;
   for (size_t before = registers.size() + 1; before != registers.size();) {
     before = registers.size();
     for (const Instruction& in : kernel_.code_) {
@@ -415,9 +436,13 @@ void KernelDecoder::statement(std::string_view text) {
   const std::string_view mnemonic = text.substr(0, end);
   const std::string_view rest = trim(text.substr(end));
   const std::string opcode(mnemonic.substr(0, mnemonic.find('.')));
-  if (opcode == "call") return call(rest);
+  if (opcode == "call") {
+    if (in.has_guard) refuse("a call under a predicate");
+    return call(rest);
+  }
   if (opcode == "bra") {
     in.execute = execute_branch;
+    in.flow = Flow::branch;
     in.kind = simt::InstructionClass::control;
     branch_to(std::string(rest));
     kernel_.code_.push_back(std::move(in));
@@ -429,6 +454,7 @@ void KernelDecoder::statement(std::string_view text) {
   Decoder decoder(in, mnemonic);
   decode_one(decoder);
   decoder.finish();
+  in.has_result = begins_with_result(in, opcode);
   note_registers(in);
   in.is_copy = opcode == "mov" && in.writes.size() == 1 && in.reads.size() == 1;
   kernel_.code_.push_back(std::move(in));

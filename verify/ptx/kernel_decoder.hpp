@@ -79,6 +79,7 @@ class KernelDecoder {
   uint64_t symbol(const std::string& name) const;
   void note_registers(Instruction& in) const;
   void note_products();
+  void place_registers();
   [[noreturn]] void refuse(const std::string& why) const;
 
   DecodedKernel& kernel_;
@@ -89,6 +90,7 @@ class KernelDecoder {
   int64_t num_scopes_ = 0;
   std::unordered_map<std::string, uint64_t> local_symbols_;  ///< shared, local, parameters
   std::unordered_map<uint64_t, Lanes> constants_;
+  std::set<int32_t> products_;  ///< registers of some wgmma's D or A
   std::map<Label, int32_t> labels_;
   std::vector<Branch> branches_;
   std::unordered_map<std::string, Slot> slots_;  ///< of parameters, by name
