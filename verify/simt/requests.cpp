@@ -52,13 +52,17 @@ SectorCount count_sectors(const Lanes& lanes, uint64_t bytes) {
   return result;
 }
 
-/// Whether no two of these lanes touch the same bank, which is what most requests come to.
+/// Whether no two of these lanes touch the same bank, but for neighbours that ask for the same
+/// words, which is what most requests come to.
 bool is_conflict_free(const Request& request, LaneMask lanes) {
   const uint32_t words = static_cast<uint32_t>(request.bytes + 3) / kBankBytes;
   const uint32_t banks_of_one = (uint32_t{1} << words) - 1;
   uint32_t seen = 0;
+  uint64_t before = ~uint64_t{0};
   for (; lanes != 0; lanes &= lanes - 1) {
     const uint64_t address = request.address[static_cast<size_t>(std::countr_zero(lanes))];
+    if (address == before) continue;
+    before = address;
     // Aligned, so that one lane's banks do not wrap round.
     const uint32_t banks = banks_of_one << (address / kBankBytes % kBanks);
     if ((seen & banks) != 0) return false;
