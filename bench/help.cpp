@@ -27,14 +27,16 @@ struct AxisMeanings {
   }
 
   std::string text() const {
-    constexpr size_t kMeanings = 4, kOps = 2;  // `list axes` has them all
+    constexpr size_t kMeanings = 4;
+    constexpr std::ptrdiff_t kOps = 2;  // `list axes` has them all
     if (meanings.size() == 1) return meanings.front().first;
     std::string joined;
     for (size_t i = 0; i < std::min(meanings.size(), kMeanings); ++i) {
       const auto& [meaning, ops] = meanings[i];
-      joined += fmt::format("{}{} ({}{})", i == 0 ? "" : "; ", meaning,
-                            fmt::join(ops.begin(), ops.begin() + std::min(ops.size(), kOps), ", "),
-                            ops.size() > kOps ? ", .." : "");
+      joined +=
+          fmt::format("{}{} ({}{})", i == 0 ? "" : "; ", meaning,
+                      fmt::join(ops.begin(), ops.begin() + std::min(std::ssize(ops), kOps), ", "),
+                      std::ssize(ops) > kOps ? ", .." : "");
     }
     return joined + (meanings.size() > kMeanings ? "; ..: wbench list axes" : "");
   }

@@ -50,7 +50,7 @@ class ActiveDevice {
   ActiveDevice(const ActiveDevice&) = delete;
 
  private:
-  int previous_ = -1;  ///< none to return to
+  [[maybe_unused]] int previous_ = -1;  ///< none to return to; without CUDA there is none
 };
 
 /// The context's device as results have it.
@@ -67,7 +67,7 @@ class ProfilerRange {
   ProfilerRange(const ProfilerRange&) = delete;
 
  private:
-  bool is_cuda_;
+  [[maybe_unused]] bool is_cuda_;
 };
 
 /// Wall clock around calls that are finished when they return.

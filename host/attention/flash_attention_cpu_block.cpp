@@ -28,11 +28,8 @@ using EightBits [[gnu::vector_size(32)]] = uint32_t;
 using EightThere [[gnu::vector_size(32), gnu::may_alias, gnu::aligned(4)]] = float;
 using SixteenThere [[gnu::vector_size(64), gnu::may_alias, gnu::aligned(4)]] = float;
 
-[[gnu::always_inline]] inline const EightThere& eight_at(const float* from) {
-  return *reinterpret_cast<const EightThere*>(from);
-}
-[[gnu::always_inline]] inline EightThere& eight_at(float* to) {
-  return *reinterpret_cast<EightThere*>(to);
+[[gnu::always_inline]] inline EightThere& eight_at(float* there) {
+  return *reinterpret_cast<EightThere*>(there);
 }
 
 /// The widest vectors of an instruction set, and rows of a tile: as many as its registers hold.

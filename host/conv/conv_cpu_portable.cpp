@@ -40,7 +40,7 @@ void conv_tile_portable(const ConvTile& tile) {
 }
 
 ConvTileKernel best_conv_tile() {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__clang__)  // which has the other versions not
   static const ConvTileKernel best = [] {
     __builtin_cpu_init();
     if (conv_tile_avx512 != nullptr && __builtin_cpu_supports("avx512f")) return conv_tile_avx512;

@@ -71,7 +71,7 @@ std::string conv_pointwise_unsupported_reason(const ConvProblem& p, const Device
 ConvRunner make_conv_pointwise(const Context& context, const ConvProblem& problem) {
   const LinearPlan plan = make_linear_plan(context, linear_problem(problem),
                                            {.strategy = std::string(kernel_for(problem))});
-  return {[plan, problem](const ConvArguments& a, const Execution& execution) {
+  return {[plan](const ConvArguments& a, const Execution& execution) {
             const LinearProblem& p = plan.problem();
             const auto rows = [&](const auto& view, const RowStrides& strides, int64_t channels) {
               return as_rows(view, {p.batch, p.num_members, channels},

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "host/core/independent.hpp"
 #include "wide/convert.hpp"
 #include "wide/strides.hpp"
 
@@ -62,14 +63,14 @@ void transform_row(Dtype dtype, const void* x, void* y, int64_t features, const 
 /// out[i] = f(values[i]); `out` may be `values`.
 template <class F>
 void map(const float* values, float* out, int64_t count, const F& f) {
-#pragma GCC ivdep
+  WIDE_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) out[i] = f(values[i]);
 }
 
 /// out[i] = f(values[i], others[i]); `out` may be either.
 template <class F>
 void map(const float* values, const float* others, float* out, int64_t count, const F& f) {
-#pragma GCC ivdep
+  WIDE_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) out[i] = f(values[i], others[i]);
 }
 

@@ -50,7 +50,7 @@ void linear_block_portable(const LinearBlock& block) {
 }
 
 LinearBlockKernel best_linear_block() {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__clang__)  // which has the other versions not
   static const LinearBlockKernel best = [] {
     __builtin_cpu_init();
     if (linear_block_avx512 != nullptr && __builtin_cpu_supports("avx512f")) {

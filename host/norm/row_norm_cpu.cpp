@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "host/core/activation_cpu.hpp"
+#include "host/core/independent.hpp"
 #include "host/core/row_cpu.hpp"
 #include "host/norm/norm_cpu.hpp"
 #include "host/norm/row_norm.hpp"
@@ -79,7 +80,7 @@ class RowNormaliser {
     const float* beta = p_.has_beta
                             ? parameters(a_.beta, p_.beta_member_stride, first, count, shifts)
                             : kNoShift.data();
-#pragma GCC ivdep
+    WIDE_INDEPENDENT
     for (int64_t i = 0; i < count; ++i) {
       out[i] = (v[i] - rough_mean - mean) * scale * gamma[i] + beta[i];
     }

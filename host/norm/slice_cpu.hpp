@@ -5,6 +5,7 @@
 // kernels/norm/norm_slice.cuh, with the same corrected two-pass statistics as the CUDA kernels.
 #pragma once
 
+#include "host/core/independent.hpp"
 #include "host/norm/norm_cpu.hpp"
 #include "wide/convert.hpp"
 
@@ -53,7 +54,7 @@ class CpuSlice {
       const bool is_direct = is_direct_at(y_);
       float* out = is_direct ? reinterpret_cast<float*>(address(y_, run, first)) : results;
       const float factor = gamma(run), shift = beta(run);
-#pragma GCC ivdep  // y may be x
+      WIDE_INDEPENDENT  // y may be x
       for (int64_t i = 0; i < count; ++i) {
         out[i] = (v[i] - m.rough_mean - m.mean) * scale * factor + shift;
       }

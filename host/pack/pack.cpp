@@ -126,8 +126,6 @@ View view_of_member(const PackedOperand& operand, const View& packed, int64_t nu
                                             std::to_string(num_members) + " members on axis " +
                                             std::to_string(axis));
     View member = packed.narrow(axis, index, 1);
-    Shape shape;
-    Strides strides;
     std::array<int64_t, kMaxRank> extents{}, steps{};
     int rank = 0;
     for (int a = 0; a < packed.rank(); ++a) {

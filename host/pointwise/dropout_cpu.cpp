@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The CPU device's dropout, by the same words and the same two operations as the CUDA kernel's.
+#include "host/core/independent.hpp"
 #include "host/core/row_cpu.hpp"
 #include "host/pointwise/dropout_run.hpp"
 #include "host/pointwise/packed_rows_cpu.hpp"
@@ -20,7 +21,7 @@ void drop_elements(const int64_t* seed, const kernels::DropoutRate& rate, int64_
     const kernels::PhiloxWords four = kernels::dropout_words(seed[0], seed[1], first / 4 + block);
     for (int i = 0; i < 4; ++i) words[4 * block + i] = four.word[i];
   }
-#pragma GCC ivdep
+  WIDE_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) out[i] = kernels::drop(values[i], words[skipped + i], rate);
 }
 

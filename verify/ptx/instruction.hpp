@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "host/core/independent.hpp"
 #include "verify/simt/machine.hpp"
 
 namespace wide::ptx {
@@ -71,7 +72,7 @@ To bits(From value) {
 template <class Function>
 void for_lanes(simt::LaneMask mask, const Function& f) {
   if (mask == simt::kAllLanes) {
-#pragma GCC ivdep
+    WIDE_INDEPENDENT
     for (int lane = 0; lane < simt::kLanes; ++lane) f(lane);
     return;
   }

@@ -76,7 +76,7 @@ int open_below(const std::string& folder, std::string_view path, const std::stri
 class TensorReader {
  public:
   TensorReader(OnnxFile& file, const std::string& what)
-      : file_(file), what_(what), where_(file.where + ": " + what) {}
+      : file_(file), where_(file.where + ": " + what) {}
   Initializer read(std::string_view message);
 
  private:
@@ -98,7 +98,6 @@ class TensorReader {
   void store(const Numbers& numbers);
 
   OnnxFile& file_;
-  const std::string& what_;
   std::string where_;
   Initializer tensor_;
   std::vector<int64_t> dims_, int32_data_, int64_data_, uint64_data_;
